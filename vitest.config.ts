@@ -141,7 +141,6 @@ export default defineConfig({
           name: "large-process",
           include: ["test/process/**/*.large.test.ts"],
           ...WITH_PAGE,
-          isolate: true,
           fileParallelism: false,
           sequence: { groupOrder: 7 },
         },

@@ -32,7 +32,7 @@ function gzipKiB(config: string): number {
   }
 }
 
-ensurePage();
+await ensurePage();
 const smallest = gzipKiB("scripts/bundle/wrangler.toml");
 const peers: Readonly<Record<string, Spread>> = withPeers
   ? Object.fromEntries(

@@ -2,7 +2,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../scripts/local-worker.ts";
+import { freePort } from "../scripts/local-server.ts";
 
 const root = join(import.meta.dirname, "..");
 const START_TIMEOUT_MS = 20_000;

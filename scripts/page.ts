@@ -1,60 +1,76 @@
 /** Builds the page: `npm run build:web`. */
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
-import { join } from "node:path";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { namesIn, pageFolder as built } from "../packages/gateway/src/bundle/page-files.ts";
-import { copyFolder, newFolderFor, replaceFolder } from "./whole-folder.ts";
+import { builtOnce, hashOf, SOURCES } from "./built.ts";
 
 const root = join(import.meta.dirname, "..");
 /** The view of a variable for MCP clients: one file. */
 const builtApp = join(root, "dist/web-app");
+/** Says of which sources the page in `dist` is. */
+const stamp = `${built}.sources`;
+const sources = [...SOURCES, "page"];
 
-/** The sources of the page. */
-const sources = ["src", "packages", "page", "package-lock.json"];
-
-/**
- * Throws Vite's output if the build fails. Replaces the page as a whole, because a server may be reading it.
- */
-export function buildPage(): void {
-  buildWith("app.config.ts", builtApp);
-  buildWith("vite.config.ts", built);
+/** Builds the page if there is none of these sources. A server may be reading the old one. */
+export async function ensurePage(): Promise<void> {
+  const hash = hashOf(sources);
+  if (hasPage() && existsSync(stamp) && readFileSync(stamp, "utf8") === hash) return;
+  const made = await builtOnce("page", sources, (folder) => {
+    buildWith("app.config.ts", join(folder, "web-app"));
+    buildWith("vite.config.ts", join(folder, "web"));
+  });
+  replaceFolder(builtApp, join(made, "web-app"));
+  replaceFolder(built, join(made, "web"));
+  writeFileSync(stamp, hash);
 }
 
+/** Throws Vite's output if the build fails. */
 function buildWith(config: string, folder: string): void {
-  const made = newFolderFor(folder);
   const vite = join(root, "node_modules/vite/bin/vite.js");
-  const parameters = ["build", `--config=${config}`, `--outDir=${made}`, "--emptyOutDir"];
+  const parameters = ["build", `--config=${config}`, `--outDir=${folder}`, "--emptyOutDir"];
   const { status, stdout, stderr } = spawnSync(process.execPath, [vite, ...parameters], {
     cwd: join(root, "page"),
     encoding: "utf8",
     // The caller may be a test, and a page built for tests is larger and slower.
     env: { ...process.env, NODE_ENV: "production" },
   });
-  if (status === 0) return replaceFolder(folder, made);
+  if (status !== 0) throw new Error(`The page could not be built.\n${stdout}${stderr}`);
+}
+
+/**
+ * Replaces a folder with a copy of another. For a moment there may be none, but never files of two versions. Several
+ * processes may do this at once.
+ */
+function replaceFolder(path: string, source: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  const made = mkdtempSync(`${path}.new-`);
+  cpSync(source, join(made, "new"), { recursive: true });
+  for (let attempt = 0; existsSync(join(made, "new")); attempt++) {
+    tryRename(path, join(made, `old-${attempt}`));
+    tryRename(join(made, "new"), path);
+  }
   rmSync(made, { recursive: true, force: true });
-  throw new Error(`The page could not be built.\n${stdout}${stderr}`);
 }
 
-/** Copies the current page. A later build does not change the copy. */
-export function copyPage(folder: string): void {
-  ensurePage();
-  copyFolder(built, folder);
-}
-
-/** Copies the current view of a variable. */
-export function copyApp(folder: string): void {
-  ensurePage();
-  copyFolder(builtApp, folder);
-}
-
-/** Builds the page if there is none, or if its sources are newer. */
-export function ensurePage(): void {
-  const isFresh = () => {
-    const builtMs = statSync(join(built, "index.html")).mtimeMs;
-    return sources.every((name) => newestMs(join(root, name)) < builtMs);
-  };
-  if (!hasPage() || !isFresh()) buildPage();
+/** Another process may have renamed either of them. */
+function tryRename(from: string, to: string): void {
+  try {
+    renameSync(from, to);
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    if (!["ENOENT", "ENOTEMPTY", "EEXIST"].includes(code)) throw error;
+  }
 }
 
 /** True if the page has been built, of these sources or of older ones. */
@@ -62,29 +78,14 @@ export function hasPage(): boolean {
   return existsSync(join(built, "index.html")) && existsSync(join(builtApp, "variable.html"));
 }
 
-function newestMs(path: string): number {
-  const stats = statSync(path);
-  if (!stats.isDirectory()) return stats.mtimeMs;
-  const inside = readdirSync(path).map((name) => newestMs(join(path, name)));
-  return Math.max(stats.mtimeMs, ...inside);
-}
-
-/** KiB that a browser loads for the page, after gzip. */
-export function pageKiB(): number {
-  return kibIn(built);
-}
-
-/** KiB of the view of a variable, after gzip. */
-export function appKiB(): number {
-  return kibIn(builtApp);
-}
-
-function kibIn(folder: string): number {
-  const sizes = namesIn(folder).map((name) => gzipSync(readFileSync(join(folder, name))).length);
+/** KiB after gzip of the files of `web`, which a browser loads, or `web-app`. */
+export function pageKiB(name: "web" | "web-app" = "web"): number {
+  const folder = join(root, "dist", name);
+  const sizes = namesIn(folder).map((file) => gzipSync(readFileSync(join(folder, file))).length);
   return Math.round(sizes.reduce((sum, size) => sum + size, 0) / 102.4) / 10;
 }
 
-if (process.argv[1] === import.meta.filename) {
-  buildPage();
+if (import.meta.main) {
+  await ensurePage();
   console.log(`dist/web: ${pageKiB()} KiB gzip`);
 }

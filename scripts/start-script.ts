@@ -1,22 +1,32 @@
 import { codeOf, messageOf } from "../src/errors.ts";
-import { hasEntry, parentOf } from "./processes.ts";
+import { hasEntry, parentOf } from "./tied-process.ts";
 
 const CHECK_INTERVAL_MS = 200;
 const MAX_PORT = 65_535;
 
 /**
- * Runs a start script, and exits with the code that `work` returns; with 0 if it was stopped by a signal. An
- * error is printed as a line, and the exit code is 1.
+ * Runs a start script, and exits with the code that `work` returns; with 0 if it was stopped by a signal. An error is
+ * printed as a line, and the exit code is 1.
  *
  * @param work Receives a signal that is aborted when it must stop.
  */
 export async function runStartScript(work: (stopping: AbortSignal) => Promise<number>) {
-  const stopping = stopSignal();
+  const stopping = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.once(signal, () => stopping.abort());
+  }
+  // A killed npm sends no signal.
+  const before = ancestors();
+  setInterval(() => {
+    if (stopping.signal.aborted || ancestors() === before) return;
+    console.error("The process that started this server has ended, so the server stops.");
+    stopping.abort();
+  }, CHECK_INTERVAL_MS).unref();
   try {
-    const code = await work(stopping);
-    process.exit(stopping.aborted ? 0 : code);
+    const code = await work(stopping.signal);
+    process.exit(stopping.signal.aborted ? 0 : code);
   } catch (error) {
-    if (stopping.aborted) process.exit(0);
+    if (stopping.signal.aborted) process.exit(0);
     const code = codeOf(error);
     console.error(code === "internal" ? messageOf(error) : `${code}: ${messageOf(error)}`);
     process.exit(1);
@@ -31,29 +41,10 @@ export function portFromEnvironment(): number {
   throw new Error(`PORT must be a number from 1 to ${MAX_PORT}, not ${PORT}.`);
 }
 
-/** Aborted by a stop signal, or when a process that started this one is gone. */
-function stopSignal(): AbortSignal {
-  const stopping = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-    process.once(signal, () => stopping.abort());
-  }
-  // A killed npm sends no signal.
-  const before = String(ancestors());
-  setInterval(() => {
-    if (stopping.signal.aborted || String(ancestors()) === before) return;
-    console.error("The process that started this server has ended, so the server stops.");
-    stopping.abort();
-  }, CHECK_INTERVAL_MS).unref();
-  return stopping.signal;
-}
-
 /** The parent of this process. With npm also the shell's parent, because some shells outlive a killed npm. */
-function ancestors(): readonly number[] {
+function ancestors(): string {
   const pids = [process.ppid];
   const fromNpm = `npm_lifecycle_event=${process.env.npm_lifecycle_event}`;
-  for (const pid of pids) {
-    const parent = hasEntry(pid, fromNpm) ? parentOf(pid) : undefined;
-    if (parent !== undefined) pids.push(parent);
-  }
-  return pids;
+  for (const pid of pids) if (hasEntry(pid, fromNpm)) pids.push(parentOf(pid));
+  return pids.join(" ");
 }

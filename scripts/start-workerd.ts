@@ -9,7 +9,6 @@ import type { Readable } from "node:stream";
 import { messageOf } from "../src/errors.ts";
 import { modelKinds, modelNamed } from "../src/edge/models/model.ts";
 import { readSettings } from "../src/edge/settings.ts";
-import type { Mark } from "./processes.ts";
 import { lockState } from "./state-lock.ts";
 import { portFromEnvironment, runStartScript } from "./start-script.ts";
 import { spawnTied, type TiedProcess } from "./tied-process.ts";
@@ -25,10 +24,7 @@ const CERTIFICATE_VARIABLES = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 const { STATE_DIR = ".wrangler/workerd", WORKER_DIR = "" } = process.env;
 const here = import.meta.dirname;
 
-await runStartScript(serve);
-
-/** Resolves with the exit code, which is never 0. */
-async function serve(stopping: AbortSignal): Promise<number> {
+await runStartScript(async (stopping) => {
   const port = portFromEnvironment();
   const own = ownBundle();
   if (own === undefined) modelNamed(readSettings(process.env), modelKinds);
@@ -40,16 +36,15 @@ async function serve(stopping: AbortSignal): Promise<number> {
   }
   const { mark, release } = await lockState(STATE_DIR, port);
   const folder = own ?? (await bundle());
-  const env = environmentOf(folder);
-  const { child, exited, stop } = start({ folder, env, mark, port });
+  const { child, exited, stop } = start(folder, port, { ...environmentOf(folder), ...mark });
   stopping.addEventListener("abort", () => void stop());
   if (stopping.aborted) void stop();
   logWhenReady(child, port).catch((error: unknown) => console.error(messageOf(error)));
   const code = await exited;
-  release();
+  await release();
   if (!stopping.aborted) console.error("workerd has ended.");
   return code === 0 ? 1 : code;
-}
+});
 
 /** The bundle of the user's own Worker, in `WORKER_DIR`. In the image the folder exists if it is mounted. */
 function ownBundle(): string | undefined {
@@ -61,10 +56,7 @@ function ownBundle(): string | undefined {
 /** The folder of this repository's bundle: next to this script in an image, otherwise built now. */
 async function bundle(): Promise<string> {
   if (existsSync(join(here, CONFIG))) return here;
-  const folder = resolve(STATE_DIR, "bundle");
-  const { bundleForWorkerd } = await import("./workerd-bundle.ts");
-  await bundleForWorkerd(folder);
-  return folder;
+  return (await import("./workerd-bundle.ts")).workerdBundle();
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -80,21 +72,12 @@ function environmentOf(folder: string): Environment {
   return { ...Object.fromEntries(given), LOCAL_SECRET: undefined };
 }
 
-interface StartOptions {
-  /** The folder of the bundle. */
-  readonly folder: string;
-  readonly env: Environment;
-  readonly mark: Mark;
-  readonly port: number;
-}
-
-function start({ folder, env, mark, port }: StartOptions): TiedProcess {
+function start(folder: string, port: number, env: Environment): TiedProcess {
   const objects = resolve(STATE_DIR, "objects");
   mkdirSync(objects, { recursive: true, mode: 0o700 });
   const ip = env.AUTH === "none" ? "127.0.0.1" : "0.0.0.0";
   const own = join(here, "workerd");
   const workerd = existsSync(own) ? own : join(here, "../node_modules/workerd/bin/workerd");
-  const config = join(folder, CONFIG);
   const places = [
     `--socket-addr=http=${ip}:${port}`,
     `--directory-path=objects=${objects}`,
@@ -102,9 +85,9 @@ function start({ folder, env, mark, port }: StartOptions): TiedProcess {
   ];
   // Passed in the environment, because others could read a command line or a file.
   const trusted = CERTIFICATE_VARIABLES.map((name) => [name, process.env[name]] as const);
-  return spawnTied([workerd, "serve", ...places, config], {
+  return spawnTied([workerd, "serve", ...places, join(folder, CONFIG)], {
     outputs: ["inherit", "inherit", "pipe"],
-    env: { ...Object.fromEntries(trusted), ...env, ...mark },
+    env: { ...Object.fromEntries(trusted), ...env },
   });
 }
 

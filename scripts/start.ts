@@ -1,7 +1,7 @@
 /** Starts the local server: `npm start`. Settings come from the environment; see docs/guides/operating.md. */
 import { modelKinds, modelNamed } from "../src/edge/models/model.ts";
 import { readSettings } from "../src/edge/settings.ts";
-import { startLocalWorker } from "./local-worker.ts";
+import { startLocalServer } from "./local-server.ts";
 import { portFromEnvironment, runStartScript } from "./start-script.ts";
 
 const stateDir = process.env.STATE_DIR ?? ".wrangler/state";
@@ -14,13 +14,15 @@ await runStartScript(async (signal) => {
   modelNamed(readSettings(settings), modelKinds);
   const listen = auth === "none" ? "loopback" : "everywhere";
   const log = (line: string) => console.log(line);
-  const worker = await startLocalWorker({ port, stateDir, settings, listen, log, signal });
+  const worker = await startLocalServer({ port, stateDir, settings, listen, log, signal });
   console.log(`ready ${worker.url}`);
   console.log(
     `\nOpen ${worker.url} in a browser, or ask from here:\n\n  ${exampleFor(worker.url)}\n`,
   );
   console.log(`Ctrl-C stops it; the conversations stay in ${stateDir}.`);
-  return worker.exited;
+  const code = await worker.exited;
+  if (!signal.aborted) console.error("wrangler has ended, so the server stops.");
+  return code === 0 ? 1 : code;
 });
 
 function exampleFor(url: string): string {

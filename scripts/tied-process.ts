@@ -1,126 +1,135 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { rmSync, writeFileSync } from "node:fs";
-import { cpuMsOf, endProcesses, isRunning, processesIn } from "./processes.ts";
-import type { Supervised } from "./supervisor.ts";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as wait } from "node:timers/promises";
 
 /**
- * A shell script that becomes the program. Its input is a pipe from this process, which the system closes
- * when this process ends, even by `kill -9`. The shell waits for a line, sent when the file `$0` is written,
- * and leaves a watcher behind. At the end of the pipe the watcher deletes the file and kills the whole
- * process group, including itself.
+ * A shell script that becomes the program. Its input is a pipe from this process, which the system closes when this
+ * process ends, even by `kill -9`. It leaves a watcher behind, which then kills the whole process group.
  */
 const SCRIPT = `exec 9<&0 </dev/null
-read -r _ <&9 || { rm -f -- "$0"; exit 1; }
-{ read -r _ <&9; rm -f -- "$0"; kill -9 0; } >/dev/null 2>&1 3>&- &
+{ read -r _ <&9; kill -9 0; } >/dev/null 2>&1 3>&- &
 exec 9<&-
 exec "$@"`;
 
 const STOP_TIMEOUT_MS = 5_000;
+const END_TIMEOUT_MS = 5_000;
 const MAX_OUTPUT_CHARS = 8_000;
+const isLinux = process.platform === "linux";
+
+/** An entry in the environment of the processes that work on a state folder; children inherit it. */
+export interface Mark {
+  readonly BYREF_STATE_LOCK: string;
+}
 
 type Output = "pipe" | "inherit";
-
-/** A file that exists while the program runs, readable only by its owner. */
-export interface TiedFile {
-  readonly path: string;
-  readonly text: string;
-}
 
 export interface TiedOptions {
   readonly cwd?: string;
   readonly env: NodeJS.ProcessEnv;
   /** Targets of its standard output, its standard error, and file descriptor 3, if used. */
   readonly outputs: readonly [Output, Output, Output?];
-  readonly file?: TiedFile;
 }
 
-export interface TiedProcess extends Supervised {
+export interface TiedProcess {
   readonly child: ChildProcess;
+  /** Its exit code. */
+  readonly exited: Promise<number>;
+  /** The last output that it wrote to pipes. */
+  lastOutput(): string;
+  /** Ends it and all its child processes at once. */
+  kill(): void;
+  /** Ends it gracefully, within a time limit. */
+  stop(): Promise<void>;
 }
 
 /** Starts a program that ends with this process, together with all its child processes. */
-export function spawnTied(command: readonly string[], options: TiedOptions): TiedProcess {
-  const { cwd, env, outputs, file } = options;
-  // In its own process group, so that all children can be killed: wrangler's children outlive a killed
-  // wrangler.
-  const child = spawn("/bin/sh", ["-c", SCRIPT, file?.path ?? "", ...command], {
-    cwd,
-    env,
-    stdio: ["pipe", ...outputs],
-    detached: true,
-  });
-  let hasGroup = child.pid !== undefined;
-  const family = () => (child.pid === undefined ? [] : processesIn(child.pid));
+export function spawnTied(
+  command: readonly string[],
+  { cwd, env, outputs }: TiedOptions,
+): TiedProcess {
+  // In its own process group: wrangler's children outlive a killed wrangler.
+  const options = { cwd, env, stdio: ["pipe" as const, ...outputs], detached: true };
+  const child = spawn("/bin/sh", ["-c", SCRIPT, "sh", ...command], options);
   const kill = () => {
-    if (hasGroup) killGroup(child.pid);
-  };
-  const removeFile = () => {
-    if (file !== undefined) rmSync(file.path, { force: true });
-  };
-  const onExit = () => {
-    removeFile();
-    kill();
-  };
-  const end = (code: number) => {
-    removeFile();
-    process.off("exit", onExit);
-    return code;
+    if (child.pid !== undefined) signal(-child.pid, "SIGKILL");
   };
   const exited = new Promise<number>((done) => {
-    child.once("error", () => done(end(1)));
-    child.once("exit", async (code) => {
-      await endProcesses(family).catch(() => undefined);
-      // From now on the system may give its id to another group.
-      hasGroup = false;
-      done(end(code ?? 1));
+    child.once("error", () => done(1));
+    child.once("exit", (code) => {
+      kill();
+      process.off("exit", kill);
+      done(code ?? 1);
     });
   });
-  process.once("exit", onExit);
-  try {
-    if (file !== undefined) writeFileSync(file.path, file.text, { mode: 0o600, flag: "wx" });
-  } catch (error) {
-    kill();
-    throw error;
-  }
-  // It may have ended already.
-  child.stdin?.on("error", () => undefined).write("\n");
+  process.once("exit", kill);
   const stop = async () => {
     child.kill("SIGTERM");
     const timer = setTimeout(kill, STOP_TIMEOUT_MS);
     await exited;
     clearTimeout(timer);
   };
-  return { child, exited, lastOutput: collect(child), kill, stop, ...watchProcesses(family) };
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on("data", (chunk: Buffer) => {
+      output = (output + chunk.toString()).slice(-MAX_OUTPUT_CHARS);
+    });
+  }
+  return { child, exited, lastOutput: () => output, kill, stop };
 }
 
-type ProcessWatch = Pick<Supervised, "recordProcesses" | "hasAllProcesses" | "cpuMs">;
-
-function watchProcesses(family: () => readonly number[]): ProcessWatch {
-  let known: readonly number[] = [];
-  return {
-    recordProcesses: () => {
-      if (known.length === 0 || !known.every(isRunning)) known = family();
-    },
-    hasAllProcesses: () => known.every(isRunning),
-    cpuMs: () => cpuMsOf(known),
-  };
-}
-
-function killGroup(leader: number | undefined): void {
-  if (leader === undefined) return;
-  try {
-    process.kill(-leader, "SIGKILL");
-  } catch {
-    // The group has ended.
+/** Kills all processes with the mark. Resolves when none of them holds a file any more. */
+export async function endProcesses(mark: Mark): Promise<void> {
+  const end = performance.now() + END_TIMEOUT_MS;
+  for (let pids = processesMarked(mark); pids.length > 0; pids = processesMarked(mark)) {
+    if (performance.now() > end)
+      throw new Error(`These processes cannot be ended: ${pids.join()}.`);
+    for (const pid of pids) signal(pid, "SIGKILL");
+    await wait(20);
   }
 }
 
-function collect(child: ChildProcess): () => string {
-  let text = "";
-  const add = (chunk: Buffer) => {
-    text = (text + chunk.toString()).slice(-MAX_OUTPUT_CHARS);
-  };
-  child.stdout?.on("data", add);
-  child.stderr?.on("data", add);
-  return () => text;
+/** Running processes with the mark. Unlike a process id, it never identifies an unrelated process. */
+export function processesMarked({ BYREF_STATE_LOCK }: Mark): readonly number[] {
+  const entry = `BYREF_STATE_LOCK=${BYREF_STATE_LOCK}`;
+  if (isLinux)
+    return readdirSync("/proc")
+      .map(Number)
+      .filter((pid) => hasEntry(pid, entry));
+  const listed = spawnSync("ps", ["-AEww", "-o", "pid=,command="], { encoding: "utf8" });
+  const words = (listed.stdout ?? "").split("\n").map((line) => line.trim().split(/\s+/));
+  return words.filter((line) => line.includes(entry)).map(([pid]) => Number(pid));
+}
+
+/** True if `NAME=value` was in the process's environment at its start. False where there is no `/proc`. */
+export function hasEntry(pid: number, entry: string): boolean {
+  // A process that has ended has none, also while its parent does not know it yet.
+  return readProcess(pid, "environ").split("\0").includes(entry);
+}
+
+/** NaN if the process has ended, and outside of Linux. */
+export function parentOf(pid: number): number {
+  return Number(readProcess(pid, "stat").split(") ").at(-1)?.split(" ")[1]);
+}
+
+/** False for a process that has ended, even if its parent does not know it yet. */
+export function isRunning(pid: number): boolean {
+  if (!isLinux) return signal(pid, 0);
+  return /\) [^ZX]/.test(readProcess(pid, "stat"));
+}
+
+function readProcess(pid: number, file: "environ" | "stat"): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "latin1");
+  } catch {
+    return "";
+  }
+}
+
+/** Returns true if the process exists. Signal 0 only checks. */
+function signal(pid: number, name: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, name);
+  } catch {
+    return false;
+  }
 }

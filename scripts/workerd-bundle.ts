@@ -1,27 +1,28 @@
-/**
- * Bundles the Worker for plain workerd, with its start script, for an image: `node scripts/workerd-bundle.ts
- * FOLDER`.
- */
+/** Bundles the Worker for plain workerd, with its start script, for an image: `node scripts/workerd-bundle.ts FOLDER`. */
 import { execFileSync } from "node:child_process";
-import { copyFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { copyFileSync, cpSync } from "node:fs";
+import { join } from "node:path";
 import { bundleWorker } from "../packages/gateway/src/bundle/bundle-worker.ts";
+import { builtOnce, SOURCES } from "./built.ts";
 import { ensurePage } from "./page.ts";
 
 const root = join(import.meta.dirname, "..");
 const modules = join(root, "node_modules");
+const sources = [...SOURCES, "examples/agents", "examples/demo-model", "page", "wrangler.toml"];
 
-/** Writes the bundle of this repository's Worker. None of its files contains a secret. */
-export async function bundleForWorkerd(folder: string): Promise<void> {
-  ensurePage();
-  await bundleWorker({ project: root, folder });
+/** Returns the folder of this repository's bundle. None of its files contains a secret. */
+export async function workerdBundle(): Promise<string> {
+  await ensurePage();
+  return builtOnce("workerd", sources, async (folder) => {
+    await bundleWorker({ project: root, folder });
+  });
 }
 
-const [, program = "", folder] = process.argv;
-if (resolve(program) === import.meta.filename) {
+if (import.meta.main) {
+  const [, , folder] = process.argv;
   if (folder === undefined)
     throw new Error("Say in which folder: scripts/workerd-bundle.ts FOLDER");
-  await bundleForWorkerd(folder);
+  cpSync(await workerdBundle(), folder, { recursive: true });
   copyFileSync(join(modules, "workerd/bin/workerd"), join(folder, "workerd"));
   const start = [join(root, "scripts/start-workerd.ts"), "--bundle", "--platform=node"];
   // The code that builds the bundle is not in the image.

@@ -1,4 +1,4 @@
-import type { NamedText, SandboxJob } from "../../src/tool/code/sandbox.ts";
+import type { SandboxJob } from "../../src/tool/code/sandbox.ts";
 
 /** The object that `loader-sandbox.ts` passes to a run. */
 interface Host {
@@ -6,38 +6,52 @@ interface Host {
   read(name: unknown, path: unknown): Promise<unknown>;
 }
 
-type Job = Pick<SandboxJob, "values" | "large">;
-
 interface Run {
   readonly code: WorkerLoaderWorkerCode;
   readonly host: Host;
-  readonly job: Job;
+  readonly job: Pick<SandboxJob, "values" | "large">;
 }
 
-const PAUSE_MS = 100;
 const ENDED =
-  "The process that runs code has ended: code ran too long without a pause, or used too much memory.";
+  "The process that runs code has ended: code used too much CPU time or too much memory.";
 
 /**
- * A Worker Loader whose Workers run in the process at the URL (`sandbox.ts`). Implements the part of the
- * interface that `run_code` uses.
+ * A Worker Loader whose Workers run in processes of `side-server.ts` at the URL, one for each run. Implements the part
+ * of the interface that `run_code` uses.
  */
 export function remoteLoader(url: string): WorkerLoader {
   const load = (code: WorkerLoaderWorkerCode) => ({
-    getEntrypoint: () => ({ run: (host: Host, job: Job) => start(url, { code, host, job }) }),
+    getEntrypoint: () => ({
+      run: (host: Host, job: Run["job"]) => {
+        const cancelled = new AbortController();
+        const running = finish(url, { code, host, job }, cancelled.signal);
+        // As RPC does, disposing of the promise cancels the run.
+        return Object.assign(running, { [Symbol.dispose]: () => cancelled.abort() });
+      },
+    }),
   });
   return { load } as unknown as WorkerLoader;
 }
 
-/** Starts a run. Disposing of the promise, as RPC does, cancels the run. */
-function start(url: string, run: Run): Promise<unknown> & Disposable {
-  const cancelled = new AbortController();
-  const running = finish(url, run, cancelled.signal);
-  return Object.assign(running, { [Symbol.dispose]: () => cancelled.abort() });
+async function finish(url: string, { code, host, job }: Run, cancelled: AbortSignal) {
+  // The process ends with this answer.
+  const lease = (await fetch(`${url}/code`, { signal: cancelled })).body?.getReader();
+  try {
+    const { value } = (await lease?.read()) ?? {};
+    if (value === undefined) throw new Error(ENDED);
+    const headers = { upgrade: "websocket" };
+    const address = new TextDecoder().decode(value);
+    const { webSocket } = await fetch(address, { headers, signal: cancelled });
+    if (webSocket === null) throw new Error(ENDED);
+    return await resultOf(webSocket, { code, host, job }, cancelled);
+  } catch (error) {
+    throw cancelled.aborted ? new Error(ENDED) : error;
+  } finally {
+    await lease?.cancel().catch(() => undefined);
+  }
 }
 
-async function finish(url: string, { code, host, job }: Run, cancelled: AbortSignal) {
-  const socket = await connect(url, cancelled);
+function resultOf(socket: WebSocket, { code, host, job }: Run, cancelled: AbortSignal) {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   const send = (...message: readonly unknown[]) => socket.send(JSON.stringify(message));
   const handlers = { call: host.call.bind(host), read: host.read.bind(host) };
@@ -52,33 +66,14 @@ async function finish(url: string, { code, host, job }: Run, cancelled: AbortSig
       .then((answer) => send("answer", id, answer))
       .catch(() => undefined);
   });
-  socket.addEventListener("close", () => reject(new Error(ENDED)));
-  socket.addEventListener("error", () => reject(new Error(ENDED)));
+  const end = () => reject(new Error(ENDED));
+  for (const event of ["close", "error"] as const) socket.addEventListener(event, end);
   cancelled.addEventListener("abort", () => socket.close(1_000));
   socket.accept();
   send("worker", code);
   // Sent separately: messages have a size limit, and so do values.
-  const each = (kind: string, pairs: readonly NamedText[]) => {
-    for (const pair of pairs) send(kind, ...pair);
-  };
-  each("value", job.values);
-  each("large", job.large);
+  for (const kind of ["values", "large"] as const)
+    for (const pair of job[kind]) send(kind, ...pair);
   send("run");
   return promise;
-}
-
-/** Connects, and waits while the process restarts. */
-async function connect(url: string, cancelled: AbortSignal): Promise<WebSocket> {
-  for (;;) {
-    try {
-      const { webSocket } = await fetch(url, { headers: { upgrade: "websocket" } });
-      if (webSocket && !cancelled.aborted) return webSocket;
-      webSocket?.accept();
-      webSocket?.close(1_000);
-    } catch {
-      // The process is not listening yet.
-    }
-    if (cancelled.aborted) throw new Error(ENDED);
-    await new Promise((done) => setTimeout(done, PAUSE_MS));
-  }
 }

@@ -6,18 +6,10 @@ import { eventually, it as base } from "../support/page-test.ts";
 
 const APP = "page/test/react-app.tsx";
 
-/** The `node_modules` folder of an older React (`scripts/peer-ranges.ts`). Default: the React of the page. */
-const { REACT_MODULES } = process.env;
-
 /** Bundles an application with React and `byref/react` into one script. */
 function built(): string {
   const options = ["--bundle", "--format=iife", "--jsx=automatic", "--log-level=error"];
-  const older = ["react", "react-dom"].map((name) => `--alias:${name}=${REACT_MODULES}/${name}`);
-  const react = REACT_MODULES === undefined ? [] : older;
-  return execFileSync("esbuild", [APP, ...options, ...react], {
-    encoding: "utf8",
-    maxBuffer: 64_000_000,
-  });
+  return execFileSync("esbuild", [APP, ...options], { encoding: "utf8", maxBuffer: 64_000_000 });
 }
 
 let script: string | undefined;

@@ -2,7 +2,6 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import type { FrameLocator } from "playwright-core";
 import { describe, expect } from "vitest";
-import { ensurePage } from "../../scripts/page.ts";
 import { VariableApp } from "../../packages/gateway/src/show-variable.ts";
 import { type Content } from "../../src/store/bytes/content.ts";
 import type { Json } from "../../src/value/json.ts";
@@ -18,7 +17,6 @@ const SUPPORTED = {
 let script: string | undefined;
 
 function built(): string {
-  ensurePage();
   const options = ["--bundle", "--format=iife", "--log-level=error"];
   return execFileSync("esbuild", [HOST, ...options], { encoding: "utf8", maxBuffer: 64_000_000 });
 }

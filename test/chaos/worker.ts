@@ -1,8 +1,15 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import {
+  appendFileSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { unstable_getMiniflareWorkerOptions } from "wrangler";
+import { builtOnce, SOURCES } from "../../scripts/built.ts";
 
 const root = join(import.meta.dirname, "../..");
 const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
@@ -19,47 +26,61 @@ interface BundleOptions {
   /** Path of a wrangler.toml from the project's root. Default: the configuration for deployment. */
   readonly config?: string;
   readonly bindings?: Readonly<Record<string, string>>;
+  /** Default: one that is free at each start. */
+  readonly port?: number;
 }
 
 /**
- * Bundles the Worker into one module. Returns the path of the Miniflare options that run it on `stateDir`.
+ * Returns the path of the Miniflare options that run a Worker on `stateDir`. Its bundle is one module, and is made
+ * once for all runs on the same sources.
  */
-export function bundleWorker(
-  stateDir: string,
-  { config = "wrangler.toml", bindings = { AUTH: "none", MODEL: "demo" } }: BundleOptions = {},
-): string {
-  const folder = join(stateDir, "bundle");
-  mkdirSync(folder, { recursive: true });
+export async function bundleWorker(stateDir: string, options: BundleOptions = {}): Promise<string> {
+  const {
+    config = "wrangler.toml",
+    port = 0,
+    bindings = { AUTH: "none", MODEL: "demo" },
+  } = options;
+  const name = `worker-${config.replaceAll(/\W/g, "-")}`;
+  const own = config.includes("/") ? dirname(config) : config;
+  const sources = [
+    ...SOURCES,
+    "examples/agents",
+    "examples/demo-model",
+    "test/chaos/worker.ts",
+    own,
+  ];
+  const rootPath = await builtOnce(name, sources, (folder) => bundle(config, folder));
+  // Written by `bundle`.
+  const worker = JSON.parse(readFileSync(join(rootPath, "worker.json"), "utf8")) as object;
+  const path = join(stateDir, "options.json");
+  mkdirSync(stateDir, { recursive: true });
+  writeFileSync(
+    path,
+    JSON.stringify({
+      host: "127.0.0.1",
+      port,
+      cf: false,
+      resourcePersistencePath: join(stateDir, "v3"),
+      workers: [{ ...worker, name: "byref", rootPath, modules: true, bindings }],
+    }),
+  );
+  return path;
+}
+
+/** Writes the bundle, and the options for it that follow from its configuration. */
+async function bundle(config: string, folder: string): Promise<void> {
   const parameters = ["deploy", "--dry-run", `--config=${config}`, `--outdir=${folder}`];
   execFileSync(process.execPath, [wrangler, ...parameters], {
     cwd: root,
     stdio: "pipe",
     env: { ...process.env, WRANGLER_SEND_METRICS: "false", CI: "1" },
   });
-  const { main = "src/index.ts", workerOptions } = unstable_getMiniflareWorkerOptions(
-    join(root, config),
-  );
+  const { unstable_getMiniflareWorkerOptions: optionsOf } = await import("wrangler");
+  const { main = "src/index.ts", workerOptions } = optionsOf(join(root, config));
   // The bundle is one module.
   const { modulesRules: _, ...worker } = workerOptions;
-  const options = {
-    host: "127.0.0.1",
-    port: 0,
-    cf: false,
-    resourcePersistencePath: join(stateDir, "v3"),
-    workers: [
-      {
-        ...worker,
-        name: "byref",
-        rootPath: folder,
-        modules: true,
-        scriptPath: `${basename(main, ".ts")}.js`,
-        bindings,
-      },
-    ],
-  };
-  const path = join(folder, "options.json");
-  writeFileSync(path, JSON.stringify(options));
-  return path;
+  const scriptPath = `${basename(main, ".ts")}.js`;
+  writeFileSync(join(folder, "worker.json"), JSON.stringify({ ...worker, scriptPath }));
 }
 
 /** Returns the path of a copy of the options with more bindings. */
@@ -77,17 +98,19 @@ export function withBindings(path: string, more: Readonly<Record<string, string>
   return changed;
 }
 
-/** Starts a bundled Worker on the existing state. Its errors are logged to `server.log`. */
+/** Starts a bundled Worker on the existing state. Its output is logged to `server.log`. */
 export async function startWorker(stateDir: string, options: string): Promise<ChaosWorker> {
   const startedMs = performance.now();
   const log = openSync(join(stateDir, "server.log"), "a");
-  const child = spawn(process.execPath, [join(import.meta.dirname, "worker-process.ts"), options], {
+  const program = join(import.meta.dirname, "worker-process.ts");
+  const child = spawn(process.execPath, [program, options], {
     // A process group of its own, which workerd joins.
     detached: true,
     stdio: ["pipe", "pipe", log],
-    env: { ...process.env, NODE_COMPILE_CACHE: join(stateDir, "bundle/cache") },
+    env: { ...process.env, NODE_COMPILE_CACHE: join(root, "node_modules/.cache/byref/compiled") },
   });
   closeSync(log);
+  child.stdout?.on("data", (chunk: Buffer) => appendFileSync(join(stateDir, "server.log"), chunk));
   const onExit = () => killGroup(child.pid);
   process.once("exit", onExit);
   let isKilled = false;

@@ -2,7 +2,6 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { lexer, type Token, walkTokens } from "marked";
 import { expect, it } from "vitest";
-import { templateFolders } from "../../scripts/example-folders.ts";
 
 const root = join(import.meta.dirname, "../..");
 const docs = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" });
@@ -21,7 +20,9 @@ const pages = [
 ].toSorted();
 
 /** Guides also mention files and scripts of projects that these create. */
-const templates = templateFolders();
+const templates = readdirSync(join(root, "create-byref/templates")).map(
+  (name) => `create-byref/templates/${name}`,
+);
 
 function scriptsOf(folder: string): readonly string[] {
   const { scripts } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")) as {

@@ -6,7 +6,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { byref } from "../support/command-line.ts";
 import { nameIn } from "../support/gateway-process.ts";
-import { packInto } from "../support/packed-project.ts";
+import { packedTarball } from "../../scripts/pack.ts";
 import { temporaryFolder } from "../support/server.ts";
 
 /** Includes npm's downloads of the package and of the server. */
@@ -44,7 +44,7 @@ it("the README's command puts a gateway in front of the filesystem server with n
   await client.connect(
     new StdioClientTransport({
       command: "npx",
-      args: ["-y", `file:${packInto(folder)}`, ...line.split(" ")],
+      args: ["-y", `file:${await packedTarball()}`, ...line.split(" ")],
       cwd: files,
       env: { ...definedIn(env), ...own },
       stderr: "ignore",

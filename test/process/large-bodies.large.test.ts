@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { freePort } from "../../scripts/local-worker.ts";
+import { freePort } from "../../scripts/local-server.ts";
 import { type PlainServer, startPlain, stop } from "../support/plain-server.ts";
 import { temporaryFolder } from "../support/server.ts";
 

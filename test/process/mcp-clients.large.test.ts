@@ -19,8 +19,8 @@ describe("byref mcp with other client packages", () => {
   const folder = temporaryFolder();
   const clients = join(folder, "clients");
 
-  beforeAll(() => {
-    ensurePage();
+  beforeAll(async () => {
+    await ensurePage();
     cpSync(join(import.meta.dirname, "mcp-clients"), clients, { recursive: true });
     // With the environment of this process, which may name a registry.
     execFileSync("npm", ["ci", "--ignore-scripts"], { cwd: clients, stdio: "pipe" });

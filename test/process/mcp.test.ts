@@ -12,7 +12,7 @@ import {
   structured,
   textResult,
 } from "../support/mcp-server.ts";
-import { type Server, startServer } from "../support/server.ts";
+import { type WorkerServer, startWorkerServer } from "../support/worker-server.ts";
 import { chunksIn, post, textIn } from "../support/turn-client.ts";
 
 const token = "Bearer mcp-0123456789-never-to-be-seen";
@@ -21,7 +21,7 @@ let shop: RunningMcpServer;
 let mail: RunningMcpServer;
 /** A server that accepts requests and never answers them. */
 let silent: RunningMcpServer;
-let server: Server;
+let server: WorkerServer;
 let conversation: string;
 let count = 0;
 
@@ -56,7 +56,7 @@ beforeAll(async () => {
   ]);
   silent = await startMcpServer();
   silent.intercept(() => true);
-  server = await startServer({
+  server = await startWorkerServer({
     MODEL: "openai-compatible:test-model",
     MODEL_BASE_URL: endpoint.url,
     MCP_SERVERS: JSON.stringify([

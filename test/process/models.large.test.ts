@@ -8,7 +8,8 @@ import {
   startModelEndpoint,
 } from "../support/model-endpoint.ts";
 import { openaiResponses } from "../support/openai-responses.ts";
-import { type Server, startInVain, startServer } from "../support/server.ts";
+import { startInVain } from "../support/server.ts";
+import { type WorkerServer, startWorkerServer } from "../support/worker-server.ts";
 import { chunksIn, messagesOf, post, textIn, textOf } from "../support/turn-client.ts";
 
 const key = "sk-test-0123456789-never-to-be-seen";
@@ -118,14 +119,14 @@ const kinds: readonly Kind[] = [
 
 describe.each(kinds)("a model of $name", (kind) => {
   let endpoint: ModelEndpoint;
-  let server: Server;
+  let server: WorkerServer;
   let body: string;
   let requests: readonly EndpointRequest[];
   const reading = (call: number) => kind.read(requests[call]?.body ?? {});
 
   beforeAll(async () => {
     endpoint = await startModelEndpoint(kind.protocol);
-    server = await startServer({
+    server = await startWorkerServer({
       MODEL: `${kind.name}:test-model`,
       MODEL_BASE_URL: `${endpoint.url}${kind.base}`,
       MODEL_API_KEY: key,

@@ -12,7 +12,7 @@ import { join, relative } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { packCreatePackage } from "../../scripts/create-package.ts";
+import { packCreatePackage } from "../../scripts/pack.ts";
 import { bundleWorker, type ChaosWorker, startWorker } from "../chaos/worker.ts";
 import { FILESYSTEM, nameIn } from "../support/gateway-process.ts";
 import { options, packedProject, run } from "../support/packed-project.ts";
@@ -25,9 +25,7 @@ describe("the npm package", () => {
   const app = join(folder, "app");
   let worker: ChaosWorker | undefined;
 
-  beforeAll(() => {
-    packedProject(folder);
-  });
+  beforeAll(() => packedProject(folder));
 
   afterAll(async () => {
     await worker?.kill();
@@ -64,7 +62,7 @@ describe("the npm package", () => {
   it("runs in its own Worker and answers its own client", async () => {
     const state = join(folder, "state");
     const config = relative(root, join(app, "wrangler.toml"));
-    worker = await startWorker(state, bundleWorker(state, { config }));
+    worker = await startWorker(state, await bundleWorker(state, { config }));
     const said = run(app, "node", "built/ask.js", worker.url);
     expect(said).toMatch(/^function In Oslo\.\n1 true [^]*Packed/);
   });

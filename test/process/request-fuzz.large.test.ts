@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AnswerCheck, type Answered } from "../support/answer-check.ts";
 import type { OpenApi } from "../../src/edge/openapi/document.ts";
 import { type FuzzedRequest, requestsOf } from "../support/request-fuzz.ts";
-import { freePort } from "../../scripts/local-worker.ts";
+import { freePort } from "../../scripts/local-server.ts";
 import { type PlainServer, startPlain, stop } from "../support/plain-server.ts";
 import { temporaryFolder } from "../support/server.ts";
 import { samples } from "../support/slow.ts";

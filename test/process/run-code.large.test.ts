@@ -65,29 +65,24 @@ describe("run_code on a local Worker", () => {
     await listener.down();
   });
 
-  // Local workerd has no CPU limit: such code blocks its whole process, which is not the server's.
-  it.each(["for (;;);", "for (;;) await null;"])(
-    "ends %s while the server answers",
-    async (code) => {
-      endpoint.play([runs(code), { kind: "text", text: "There are $orders[1].total." }]);
-      const answering = ask("Go on");
-      const later = () => new Promise<undefined>((done) => setTimeout(done, 20));
-      let answer: Awaited<typeof answering> | undefined;
-      while (answer === undefined) {
-        expect((await fetch(`${server.url}/agents`)).status).toBe(200);
-        answer = await Promise.race([answering, later()]);
-      }
-      expect(answer).toEqual({ status: 200, text: "There are 4." });
-      const result = endpoint.requests
-        .at(-1)
-        ?.body.messages.findLast(({ role }) => role === "tool");
-      expect(result?.content).toContain("ran too long without a pause");
-      expect(server.output()).not.toContain("The Worker");
+  // Local workerd has no CPU limit: the system ends the process of such code.
+  it("ends a loop while the server answers, and other runs go on", async () => {
+    endpoint.play([runs("for (;;);"), { kind: "text", text: "There are $orders[1].total." }]);
+    const answering = ask("Go on");
+    const later = () => new Promise<undefined>((done) => setTimeout(done, 200));
+    let answer: Awaited<typeof answering> | undefined;
+    while (answer === undefined) {
+      expect((await fetch(`${server.url}/agents`)).status).toBe(200);
+      answer = await Promise.race([answering, later()]);
+    }
+    expect(answer).toEqual({ status: 200, text: "There are 4." });
+    const result = endpoint.requests.at(-1)?.body.messages.findLast(({ role }) => role === "tool");
+    // On a busy machine the time of the call is over first.
+    expect(result?.content).toMatch(/used too much CPU time|did not finish within/);
 
-      endpoint.play([runs("return orders.length"), { kind: "text", text: "Done." }]);
-      expect(await ask("And now?")).toEqual({ status: 200, text: "Done." });
-      const next = endpoint.requests.at(-1)?.body.messages.findLast(({ role }) => role === "tool");
-      expect(JSON.parse(outputIn(next))).toMatchObject({ returned: { value: 2 } });
-    },
-  );
+    endpoint.play([runs("return orders.length"), { kind: "text", text: "Done." }]);
+    expect(await ask("And now?")).toEqual({ status: 200, text: "Done." });
+    const next = endpoint.requests.at(-1)?.body.messages.findLast(({ role }) => role === "tool");
+    expect(JSON.parse(outputIn(next))).toMatchObject({ returned: { value: 2 } });
+  });
 });

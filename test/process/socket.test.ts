@@ -1,11 +1,7 @@
 import { rmSync } from "node:fs";
-import { join } from "node:path";
 import { Chat } from "@ai-sdk/react";
 import { type UIMessage, WebSocketChatTransport } from "ai";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { freePort } from "../../scripts/local-worker.ts";
-import type { TiedProcess } from "../../scripts/tied-process.ts";
-import { startWrangler } from "../../scripts/wrangler-process.ts";
 import {
   type ChatCompletions,
   type ChatStep,
@@ -13,12 +9,12 @@ import {
 } from "../support/chat-completions.ts";
 import { temporaryFolder } from "../support/server.ts";
 import { messagesOf, textOf } from "../support/turn-client.ts";
+import { startWorkerServer, type WorkerServer } from "../support/worker-server.ts";
 
 const HALVES = "The first half and the other half.";
 
 let endpoint: ChatCompletions;
-let worker: TiedProcess;
-let url: string;
+let worker: WorkerServer;
 const stateDir = temporaryFolder();
 
 beforeAll(async () => {
@@ -32,27 +28,21 @@ afterAll(async () => {
   rmSync(stateDir, { recursive: true, force: true });
 });
 
-/** Starts the local Worker on the existing state. */
+/** Starts the Worker on the existing state. */
 async function start(): Promise<void> {
-  const settings = { AUTH: "none", MODEL: "openai-compatible:test", MODEL_BASE_URL: endpoint.url };
-  const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`);
-  const envFile = { path: join(stateDir, "settings.env"), text: lines.join("") };
-  const port = await freePort();
-  worker = startWrangler({ port, stateDir, envFile, mark: { BYREF_STATE_LOCK: stateDir } });
-  url = `http://localhost:${port}`;
-  await vi.waitFor(async () => {
-    expect((await fetch(`${url}/health`)).status, worker.lastOutput()).toBe(200);
-  });
+  const MODEL_BASE_URL = endpoint.url;
+  const MODEL = "openai-compatible:test";
+  worker = await startWorkerServer({ STATE_DIR: stateDir, MODEL, MODEL_BASE_URL });
 }
 
 /** The chat class behind `useChat`, over a real WebSocket. */
 function openChat(id: string) {
   const transport = new WebSocketChatTransport<UIMessage>({
-    url: `${url}/conversations/${id}/socket`,
+    url: `${worker.url}/conversations/${id}/socket`,
     body: { agent: "weather" },
   });
   const chat = new Chat<UIMessage>({ id, transport });
-  return { chat, transport, conversation: `${url}/conversations/${id}` };
+  return { chat, transport, conversation: `${worker.url}/conversations/${id}` };
 }
 
 /** A model that streams half of its text, and the other half when the test calls `letGo`. */
@@ -96,10 +86,9 @@ describe("the stock client over a WebSocket", () => {
     const { chat } = openChat("killed");
     const asked = chat.sendMessage({ text: "Tell me." });
     await untilSaid(chat, "The first");
-    worker.kill();
+    await worker.stop();
     await asked;
     expect(chat.status).toBe("error");
-    await worker.exited;
     await start();
     const again = openChat("killed");
     again.chat.messages = [...(await messagesOf(again.conversation))];

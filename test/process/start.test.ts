@@ -22,7 +22,11 @@ const otherAddresses = Object.values(networkInterfaces())
   .filter(({ internal, address }) => !internal && !address.startsWith("fe80"))
   .map(({ address }) => address);
 
-const envFilesIn = (folder: string) => readdirSync(folder).filter((name) => name.endsWith(".env"));
+/** The mark of a folder's processes. */
+function markOf(folder: string): Mark {
+  const { dev, ino } = statSync(join(folder, "lock.sqlite"), { bigint: true });
+  return { BYREF_STATE_LOCK: `${dev}:${ino}` };
+}
 
 /** Sends headers that `fetch` does not allow. */
 function get(port: number, headers: Record<string, string>, path = "/agents") {
@@ -155,7 +159,6 @@ describe("npm start", () => {
     expect(output).toMatch(new RegExp(`in use by process \\d+,.* port ${server.port}.*STATE_DIR`));
     expect(output.trim().split("\n")).toHaveLength(1);
     expect((await fetch(`${server.url}/health`)).status).toBe(200);
-    expect(envFilesIn(stateDir)).toHaveLength(1);
   });
 
   it("stops on Ctrl-C, and has the conversations after a restart", async () => {
@@ -178,7 +181,6 @@ describe("npm start", () => {
 
     const stopped = await server.stop("SIGINT");
     expect(stopped.survivors).toBe(0);
-    expect(envFilesIn(stateDir)).toEqual([]);
     expect(await errorOfConnecting("127.0.0.1", server.port)).toBe("ECONNREFUSED");
 
     server = await startServer(env);
@@ -196,10 +198,13 @@ describe.concurrent("a stopped server", () => {
   ] as const)("leaves nothing behind: $what", async ({ signal, isReady }) => {
     const stateDir = temporaryFolder();
     const run = await launch({ STATE_DIR: stateDir, MODEL_API_KEY: key });
-    await vi.waitFor(() => expect(envFilesIn(stateDir)).toHaveLength(1));
+    const path = join(stateDir, "lock.sqlite");
+    await vi.waitFor(() =>
+      expect(existsSync(path) ? processesMarked(markOf(stateDir)) : []).not.toEqual([]),
+    );
     if (isReady) await run.readyUrl;
     const { survivors } = await run.stop(signal);
-    const left = envFilesIn(stateDir);
+    const left = processesMarked(markOf(stateDir));
     rmSync(stateDir, { recursive: true, force: true });
     expect({ survivors, left }).toEqual({ survivors: 0, left: [] });
   });

@@ -25,7 +25,7 @@ describe.each(versions)("the packed library on $name, compatibility date $date",
     cpSync(join(import.meta.dirname, name), join(folder, "tools"), { recursive: true });
     // With the environment of this process, which may name a registry.
     execFileSync("npm", ["ci"], { cwd: join(folder, "tools"), stdio: "pipe" });
-    packedProject(folder);
+    await packedProject(folder);
     const path = join(app, "wrangler.toml");
     const config = readFileSync(path, "utf8");
     writeFileSync(

@@ -2,7 +2,6 @@ import { createServer, type IncomingMessage, type Server as HttpServer } from "n
 import { type AddressInfo, connect, createServer as createTcpServer, type Server } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { startFront } from "../../scripts/local-front.ts";
-import { slow } from "../support/slow.ts";
 
 const SECRET = "secret-of-this-run";
 const MIB = 1_048_576;
@@ -19,9 +18,16 @@ async function listen<Listener extends Server | HttpServer>(server: Listener): P
   return (server.address() as AddressInfo).port;
 }
 
-async function front(innerPort: number, isUp = () => true, isFull = () => false): Promise<number> {
-  const own = { port: 0, ip: "127.0.0.1", innerPort, secret: SECRET };
-  const server = await startFront({ ...own, isUp, isFull });
+/** Returns a port on which no server listens. */
+async function closedPort(): Promise<number> {
+  const server = createTcpServer();
+  const port = await listen(server);
+  await new Promise((done) => server.close(done));
+  return port;
+}
+
+async function front(innerPort: number): Promise<number> {
+  const server = await startFront({ port: 0, ip: "127.0.0.1", innerPort, secret: SECRET });
   closing.push(() => {
     server.close();
     server.closeAllConnections();
@@ -30,15 +36,13 @@ async function front(innerPort: number, isUp = () => true, isFull = () => false)
 }
 
 /** Starts a front before a Worker that answers "echo". `asked` lists the requests to the Worker. */
-async function frontOfEcho(
-  isFull = () => false,
-): Promise<{ port: number; asked: IncomingMessage[] }> {
+async function frontOfEcho(): Promise<{ port: number; asked: IncomingMessage[] }> {
   const asked: IncomingMessage[] = [];
   const inner = createServer((request, response) => {
     asked.push(request);
     response.end("echo");
   });
-  return { port: await front(await listen(inner), () => true, isFull), asked };
+  return { port: await front(await listen(inner)), asked };
 }
 
 interface Answer {
@@ -77,16 +81,14 @@ const problemIn = ({ status, head, body }: Answer) => {
 };
 
 describe("the local listener", () => {
-  it("forwards only reads and deletions while the disk is full", async () => {
-    const { port, asked } = await frontOfEcho(() => true);
-    for (const method of ["GET", "HEAD", "OPTIONS", "DELETE"]) {
-      expect(await send(port, get("/x").replace("GET", method))).toMatchObject({ status: 200 });
-    }
-    for (const method of ["POST", "PUT", "PATCH"]) {
-      const answer = await send(port, get("/x").replace("GET", method));
-      expect(problemIn(answer)).toEqual({ status: 507, code: "storage_full" });
-    }
-    expect(asked.map(({ method }) => method)).toEqual(["GET", "HEAD", "OPTIONS", "DELETE"]);
+  it("forwards a request with its secret, and without headers that wrangler would trust", async () => {
+    const { port, asked } = await frontOfEcho();
+    const host = "host: a.example:80\r\nMF-Original-URL: http://localhost/\r\nx-byref-local: guess";
+    expect(await send(port, get("/agents?x=1", host))).toMatchObject({ status: 200, body: "echo" });
+    const [{ url, headers } = { url: "", headers: {} }] = asked;
+    expect(url).toBe("/agents?x=1");
+    expect(headers).toMatchObject({ host: "a.example:80", "x-byref-local": SECRET });
+    expect(headers).not.toHaveProperty("mf-original-url");
   });
 
   it.each([
@@ -161,51 +163,36 @@ describe("the local listener", () => {
     });
     expect(asked).toEqual([]);
   });
-});
 
-describe("a Worker that refuses an upload before reading it", () => {
-  const refusal = "HTTP/1.1 413 Payload Too Large\r\ncontent-length: 9\r\n\r\ntoo large";
+  it("ignores an offer to upgrade to another protocol", async () => {
+    const { port, asked } = await frontOfEcho();
+    const offer = "host: localhost\r\nupgrade: h2c";
+    expect(await send(port, get("/x", offer))).toMatchObject({ status: 200, body: "echo" });
+    expect(asked).toHaveLength(1);
+  });
 
-  /** Answers and closes the connection in the middle of the upload, like workerd. Later writes fail. */
-  const refuseEarly = () =>
-    listen(
-      createTcpServer((socket) => {
-        socket.on("error", () => undefined);
-        socket.once("data", () => {
-          socket.write(refusal);
-          socket.resetAndDestroy();
-        });
-      }),
-    );
-
-  it.each(["content-length", "chunked"])("has its answer forwarded: %s", slow, async (framing) => {
-    const port = await front(await refuseEarly());
-    const body = Buffer.alloc(4 * MIB, "x");
-    const length =
-      framing === "chunked" ? "transfer-encoding: chunked" : `content-length: ${4 * MIB}`;
-    const head = `PUT /x HTTP/1.1\r\nhost: localhost\r\n${length}\r\nconnection: close\r\n\r\n`;
-    const chunk = [
-      Buffer.from(`${body.length.toString(16)}\r\n`),
-      body,
-      Buffer.from("\r\n0\r\n\r\n"),
-    ];
-    const sent = framing === "chunked" ? chunk : [body];
-    for (let times = 0; times < 10; times++) {
-      const answer = await send(port, Buffer.concat([Buffer.from(head), ...sent]));
-      expect(answer).toMatchObject({ status: 413, body: "too large" });
+  it("says that the Worker closed the connection, or does not listen", async () => {
+    const noAnswer = { status: 502, code: "no_answer" };
+    const hangUp = createTcpServer((socket) => socket.once("data", () => socket.destroy()));
+    for (const innerPort of [await closedPort(), await listen(hangUp)]) {
+      const port = await front(innerPort);
+      expect(problemIn(await send(port, get("/")))).toEqual(noAnswer);
+      expect(problemIn(await send(port, upgrade("/")))).toEqual(noAnswer);
     }
   });
 
-  it("receives the next request on the connection, although wrangler did not read the first", async () => {
-    const answers = [500, 413, 200];
-    const inner = createServer((request, response) => {
-      request.on("error", () => undefined);
-      response.writeHead(answers.shift() ?? 0, { "content-type": "text/plain" }).end();
+  // As workerd does. Later writes fail.
+  it("passes on the answer of a Worker that disconnects in the middle of an upload", async () => {
+    const inner = createTcpServer((socket) => {
+      socket.on("error", () => undefined);
+      socket.once("data", () => {
+        socket.write("HTTP/1.1 415 Unsupported\r\ncontent-length: 8\r\n\r\nnot this");
+        socket.resetAndDestroy();
+      });
     });
     const port = await front(await listen(inner));
-    const head = `PUT /x HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${4 * MIB}\r\n\r\n`;
-    const requests = [Buffer.from(head), Buffer.alloc(4 * MIB, "x"), Buffer.from(get("/next"))];
-    const answer = await send(port, Buffer.concat(requests));
-    expect(answer.body).toContain("HTTP/1.1 200");
+    const head = `PUT /x HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${MIB}\r\nconnection: close\r\n\r\n`;
+    const answer = await send(port, Buffer.concat([Buffer.from(head), Buffer.alloc(MIB, "x")]));
+    expect(answer).toMatchObject({ status: 415, body: "not this" });
   });
 });

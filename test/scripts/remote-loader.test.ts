@@ -27,39 +27,64 @@ class FakeSocket extends EventTarget {
   }
 }
 
-function run(socket: FakeSocket, call: () => Promise<unknown> = async () => ({})): Running {
-  vi.stubGlobal("fetch", async () => ({ webSocket: socket }));
+/** Starts a run. `lease` is the body of the answer that keeps its process alive. */
+function run(socket: FakeSocket, call: () => Promise<unknown> = async () => ({})) {
+  const cancel = vi.fn();
+  const lease = new ReadableStream({
+    start: (controller) =>
+      controller.enqueue(new TextEncoder().encode("http://127.0.0.1:2/secret")),
+    cancel,
+  });
+  const stub = vi.fn(async (url: string) =>
+    url.endsWith("/code") ? new Response(lease) : { webSocket: socket },
+  );
+  vi.stubGlobal("fetch", stub);
   const worker = remoteLoader("http://127.0.0.1:1/secret").load(CODE);
   const entrypoint = worker.getEntrypoint() as unknown as Entrypoint;
-  return entrypoint.run({ call, read: call }, { values: [["a", "1"]], large: [] });
+  const job = { values: [["a", "1"]], large: [] };
+  return { running: entrypoint.run({ call, read: call }, job), cancel };
 }
 
-const later = () => new Promise((done) => setTimeout(done, 0));
+const messagesOf = ({ sent }: FakeSocket) => sent.map((text) => JSON.parse(text) as unknown[]);
 
-describe("a run in the sandbox process", () => {
+describe("a run in a process of its own", () => {
   afterEach(() => vi.unstubAllGlobals());
 
-  it("does not start if it is cancelled before its socket opens", async () => {
+  it("is sent, returns its result, and ends its process", async () => {
     const socket = new FakeSocket();
-    const running = run(socket);
-    running[Symbol.dispose]();
-    await expect(running).rejects.toThrow("has ended");
-    expect(socket).toMatchObject({ sent: [], isClosed: true });
+    const { running, cancel } = run(socket);
+    const sent = [["worker", CODE], ["values", "a", "1"], ["run"]];
+    await vi.waitFor(() => expect(messagesOf(socket)).toEqual(sent));
+    expect(cancel).not.toHaveBeenCalled();
+    socket.dispatchEvent(new MessageEvent("message", { data: '["done", {"console": ""}]' }));
+    expect(await running).toEqual({ console: "" });
+    expect(cancel).toHaveBeenCalledOnce();
   });
 
-  it("can be cancelled during a tool call", async () => {
+  it("ends if its process ends", async () => {
+    const socket = new FakeSocket();
+    const { running } = run(socket);
+    await vi.waitFor(() => expect(socket.sent).toHaveLength(3));
+    socket.close();
+    await expect(running).rejects.toThrow("has ended");
+  });
+
+  it("can be cancelled during a tool call, which ends its process", async () => {
     const unhandled = vi.fn();
     process.on("unhandledRejection", unhandled);
     const { promise: working, resolve: finish } = Promise.withResolvers<object>();
     const socket = new FakeSocket();
-    const running = run(socket, () => working);
-    await later();
+    const call = vi.fn(() => working);
+    const { running, cancel } = run(socket, call);
+    await vi.waitFor(() => expect(socket.sent).toHaveLength(3));
     socket.dispatchEvent(new MessageEvent("message", { data: '["call", 0, "tool", "{}"]' }));
+    expect(call).toHaveBeenCalledOnce();
     running[Symbol.dispose]();
     await expect(running).rejects.toThrow("has ended");
     finish({ text: "1" });
-    await later();
+    await new Promise((done) => setTimeout(done, 0));
     process.off("unhandledRejection", unhandled);
     expect(unhandled).not.toHaveBeenCalled();
+    expect(cancel).toHaveBeenCalledOnce();
   });
 });

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { isRunning } from "../../scripts/processes.ts";
+import { isRunning, processesMarked } from "../../scripts/tied-process.ts";
 import { lockState } from "../../scripts/state-lock.ts";
 import { slow } from "../support/slow.ts";
 
@@ -11,14 +11,12 @@ const scripts = join(import.meta.dirname, "../../scripts");
 
 /** Locks the folder, starts a program that starts another one, and prints the ids of all started processes. */
 const OWNER = `
-import { processesMarked } from "${scripts}/processes.ts";
+import { processesMarked, spawnTied } from "${scripts}/tied-process.ts";
 import { lockState } from "${scripts}/state-lock.ts";
-import { spawnTied } from "${scripts}/tied-process.ts";
-const [, folder, path] = process.argv;
+const [, folder] = process.argv;
 const { mark } = await lockState(folder, 8787);
 const command = ["/bin/sh", "-c", "sleep 600 & sleep 600"];
-const file = { path, text: "MODEL_API_KEY='key'" };
-spawnTied(command, { env: { ...process.env, ...mark }, outputs: ["inherit", "inherit"], file });
+spawnTied(command, { env: { ...process.env, ...mark }, outputs: ["inherit", "inherit"] });
 // The program, its watcher and two sleepers.
 for (let pids = []; pids.length < 4;) {
   await new Promise((done) => setTimeout(done, 20));
@@ -36,23 +34,21 @@ interface Owner {
 describe("a state folder", () => {
   let folder: string;
   let started: ChildProcess[];
-  const settings = () => join(folder, "settings-1-2.env");
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), "byref-lock-"));
     started = [];
-    writeFileSync(settings(), "MODEL_API_KEY='key'");
   });
 
   afterEach(async () => {
     for (const child of started) child.kill("SIGKILL");
     // Ends the processes that they have left.
-    (await lockState(folder, 1)).release();
+    await (await lockState(folder, 1)).release();
     rmSync(folder, { recursive: true, force: true });
   });
 
   function spawnOwner() {
-    const parameters = ["--input-type=module-typescript", "--eval", OWNER, folder, settings()];
+    const parameters = ["--input-type=module-typescript", "--eval", OWNER, folder];
     const child = spawn(process.execPath, parameters, { stdio: ["ignore", "pipe", "ignore"] });
     started.push(child);
     return child;
@@ -80,14 +76,28 @@ describe("a state folder", () => {
     },
   );
 
-  it("is released when its owner is killed, together with the owner's processes and settings", async () => {
+  it("is released when its owner is killed, together with the owner's processes", async () => {
     const { child, family = [] } = await startOwner();
-    expect(statSync(settings()).mode & 0o777).toBe(0o600);
     child.kill("SIGKILL");
     await vi.waitFor(() => expect(family.filter(isRunning)).toEqual([]));
-    expect(existsSync(settings())).toBe(false);
-    (await lockState(folder, 1)).release();
+    await (await lockState(folder, 1)).release();
   });
+
+  it.each([0, 3])(
+    "is cleared by its next owner if all processes but one were killed (%i)",
+    async (left) => {
+      const { child, family = [] } = await startOwner();
+      const killed = family.filter((_, index) => index !== left);
+      for (const pid of killed) process.kill(pid, "SIGSTOP");
+      child.kill("SIGKILL");
+      for (const pid of killed) process.kill(pid, "SIGKILL");
+      await new Promise((done) => child.once("exit", done));
+      const lock = await lockState(folder, 1);
+      expect(family.filter(isRunning)).toEqual([]);
+      expect(processesMarked(lock.mark)).toEqual([]);
+      await lock.release();
+    },
+  );
 
   // Stands in for a read-only folder, which root could write to.
   it.each(["file", "file/below", "taken"])(
@@ -102,9 +112,9 @@ describe("a state folder", () => {
   );
 
   it("is not blocked by a dead owner's file, even if its process id was reused", async () => {
-    (await lockState(folder, 1)).release();
+    await (await lockState(folder, 1)).release();
     const owner = { pid: process.pid, startedAt: new Date().toISOString(), port: 8_787 };
     writeFileSync(join(folder, "owner.json"), JSON.stringify(owner));
-    (await lockState(folder, 1)).release();
+    await (await lockState(folder, 1)).release();
   });
 });

@@ -15,8 +15,8 @@ import {
   textResult,
 } from "./mcp-server.ts";
 import { sourceOf, type Step, type Trace, writtenWith } from "./replay.ts";
-import { startServer } from "./server.ts";
 import { post } from "./turn-client.ts";
+import { startWorkerServer } from "./worker-server.ts";
 
 /** Most tools that one server offers. A lane starts as many servers as it needs. */
 const TOOLS_PER_SERVER = 250;
@@ -51,7 +51,7 @@ export async function replayThroughMcp(
   const lanes = await Promise.all(AGENTS.map((agent) => Lane.start(agent, traces)));
   const script = (body: ChatBody) => nextStep(traces, body);
   const endpoint = await startChatCompletions(script);
-  const server = await startServer({
+  const server = await startWorkerServer({
     MODEL: "openai-compatible:replay",
     MODEL_BASE_URL: endpoint.url,
     MCP_SERVERS: JSON.stringify(lanes.flatMap((lane) => lane.settings)),

@@ -2,8 +2,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { packCreatePackage } from "../../scripts/create-package.ts";
-import { packInto } from "./packed-project.ts";
+import { packCreatePackage, packedTarball } from "../../scripts/pack.ts";
 
 const root = join(import.meta.dirname, "../..");
 const READY_WITHIN_MS = 5 * 60_000;
@@ -39,7 +38,7 @@ export class NewMachine {
 
   async pack(): Promise<void> {
     for (const name of ["home", "tmp", "packed"]) mkdirSync(join(this.folder, name));
-    this.byref = packInto(join(this.folder, "packed"));
+    this.byref = await packedTarball();
     this.create = await packCreatePackage(join(this.folder, "packed"));
   }
 

@@ -1,15 +1,7 @@
 import { spawnSync } from "node:child_process";
-import {
-  cpSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { copyApp, copyPage } from "../../scripts/page.ts";
+import { packedTarball } from "../../scripts/pack.ts";
 
 const root = join(import.meta.dirname, "../..");
 const modules = join(root, "node_modules");
@@ -274,34 +266,6 @@ export function run(folder: string, program: string, ...parameters: readonly str
 }
 
 /**
- * Packs the package as it would be published. Builds in a copy, because other tests may be using this one.
- */
-export function packInto(folder: string): string {
-  const copy = join(folder, "copy");
-  const parts = [
-    "src",
-    "packages",
-    "scripts",
-    "package.json",
-    "README.md",
-    "CHANGELOG.md",
-    "LICENSE",
-  ];
-  for (const name of [...parts, "tsconfig.json", "tsconfig.build.json"]) {
-    cpSync(join(root, name), join(copy, name), { recursive: true });
-  }
-  symlinkSync(modules, join(copy, "node_modules"));
-  run(copy, "node", "scripts/build.ts");
-  copyPage(join(copy, "dist/web"));
-  copyApp(join(copy, "dist/web-app"));
-  run(copy, "npm", "pack", "--offline", `--pack-destination=${folder}`);
-  rmSync(copy, { recursive: true });
-  const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz"));
-  if (tarball === undefined) throw new Error("npm pack made no tarball.");
-  return join(folder, tarball);
-}
-
-/**
  * Installs as npm would, without a registry: only the package, its declared dependencies, and what the
  * project itself uses. An undeclared import is not found.
  */
@@ -323,11 +287,11 @@ function install(tarball: string, folder: string): void {
 }
 
 /** Creates an application in `folder` that has installed the package and its declared dependencies. */
-export function packedProject(folder: string): void {
+export async function packedProject(folder: string): Promise<void> {
   const app = join(folder, "app");
   for (const [name, text] of Object.entries(project)) {
     mkdirSync(dirname(join(app, name)), { recursive: true });
     writeFileSync(join(app, name), text);
   }
-  install(packInto(folder), app);
+  install(await packedTarball(), app);
 }

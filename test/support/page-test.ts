@@ -2,7 +2,7 @@ import type { Locator, Page } from "playwright-core";
 import { expect, test, vi } from "vitest";
 import { type BrowserPage, type PageOptions, startBrowser } from "./browser.ts";
 import { startScriptedPage } from "./scripted-page.ts";
-import { startServer } from "./server.ts";
+import { startWorkerServer } from "./worker-server.ts";
 
 /** The key of the server with authentication. */
 export const KEY = "a-key-of-the-tests-0123456789";
@@ -42,13 +42,13 @@ export const it = test
   .extend(
     "demo",
     forAll,
-    shared(() => startServer()),
+    shared(() => startWorkerServer()),
   )
   .extend("scripted", forAll, shared(startScriptedPage))
   .extend(
     "guarded",
     forAll,
-    shared(() => startServer(GUARDED)),
+    shared(() => startWorkerServer(GUARDED)),
   )
   .extend("open", async ({ chromium }, { onCleanup }) => {
     const opened: (BrowserPage & { readonly forgives: RegExp | undefined })[] = [];

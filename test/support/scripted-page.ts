@@ -1,6 +1,6 @@
 import { type ChatCompletions, type ChatStep, startChatCompletions } from "./chat-completions.ts";
 import { type RunningMcpServer, startMcpServer, textResult } from "./mcp-server.ts";
-import { startServer } from "./server.ts";
+import { startWorkerServer } from "./worker-server.ts";
 import { offeredTools } from "./workflow-cases.ts";
 
 /** A server whose model answers each question as its test has scripted. */
@@ -23,7 +23,7 @@ export async function startScriptedPage(): Promise<ScriptedPage> {
     ...(await offeredTools()),
   ]);
   const tools = { send_mail: { approval: true } };
-  const server = await startServer({
+  const server = await startWorkerServer({
     MODEL: "openai-compatible:test-model",
     MODEL_BASE_URL: endpoint.url,
     MODEL_API_KEY: "key",

@@ -1,9 +1,9 @@
 import { type ChatCompletions, type Script, startChatCompletions } from "./chat-completions.ts";
-import { type Server, startServer } from "./server.ts";
+import { startWorkerServer, type WorkerServer } from "./worker-server.ts";
 
 /** A server with the model that it calls. */
 export interface ScriptedServer {
-  readonly server: Server;
+  readonly server: WorkerServer;
   readonly endpoint: ChatCompletions;
   stop(): Promise<void>;
 }
@@ -11,7 +11,7 @@ export interface ScriptedServer {
 export async function startScriptedServer(script?: Script): Promise<ScriptedServer> {
   const endpoint = await startChatCompletions(script);
   try {
-    const server = await startServer({
+    const server = await startWorkerServer({
       MODEL: "openai-compatible:test-model",
       MODEL_BASE_URL: endpoint.url,
     });

@@ -2,8 +2,8 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../../scripts/local-worker.ts";
-import { isRunning } from "../../scripts/processes.ts";
+import { freePort } from "../../scripts/local-server.ts";
+import { isRunning } from "../../scripts/tied-process.ts";
 
 const root = join(import.meta.dirname, "../..");
 /** After it a server counts as stuck: a slow machine needs a fraction of it. */

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freePort } from "../../scripts/local-worker.ts";
+import { freePort } from "../../scripts/local-server.ts";
 import { askFirst, NewMachine, warningsIn } from "../support/new-machine.ts";
 import { startPlain, stop } from "../support/plain-server.ts";
 

@@ -48,7 +48,7 @@ export class PlanKills {
     const { url: WORLD_URL, down } = await startLoopback(async (request, response) => {
       response.end(await kills.#answer(request));
     });
-    const options = bundleWorker(stateDir, {
+    const options = await bundleWorker(stateDir, {
       config: "test/chaos/plans/wrangler.toml",
       bindings: { AUTH: "none", WORLD_URL },
     });

@@ -7,7 +7,7 @@ export class Server {
   readonly stateDir: string;
   /** How far the Worker's clock is ahead of the machine's, from the next start on. */
   clockShiftMs = 0;
-  readonly #optionsFor: (shiftMs: number) => string;
+  readonly #options: Promise<string>;
   #worker: ChaosWorker | undefined;
   #killing: Promise<void> = Promise.resolve();
   #startedMs = 0;
@@ -22,16 +22,17 @@ export class Server {
       WORLD_URL: worldUrl,
     };
     const config = "test/chaos/turns/wrangler.toml";
-    const plain = bundleWorker(stateDir, { config, bindings });
-    this.#optionsFor = (shiftMs) =>
-      shiftMs === 0 ? plain : withBindings(plain, { CLOCK_SHIFT_MS: String(shiftMs) });
+    this.#options = bundleWorker(stateDir, { config, bindings });
   }
 
   /** Starts the server. Clients cannot reach it until `openGate`. */
   async start(): Promise<void> {
     await this.#killing;
+    const plain = await this.#options;
+    const shift = { CLOCK_SHIFT_MS: String(this.clockShiftMs) };
+    const options = this.clockShiftMs === 0 ? plain : withBindings(plain, shift);
     this.#startedMs = performance.now();
-    this.#worker = await startWorker(this.stateDir, this.#optionsFor(this.clockShiftMs));
+    this.#worker = await startWorker(this.stateDir, options);
   }
 
   /** When the process started, and when its port opened. */
