@@ -1,10 +1,12 @@
 import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { request } from "node:http";
 import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
+import { type Mark, processesMarked } from "../../scripts/tied-process.ts";
 import { type ChatCompletions, startChatCompletions } from "../support/chat-completions.ts";
 import {
   launch,

@@ -9,7 +9,7 @@ const root = join(import.meta.dirname, "../..");
 /** After it a server counts as stuck: a slow machine needs a fraction of it. */
 const STUCK_MS = 5 * 60_000;
 
-type Environment = Readonly<Record<string, string>>;
+export type Environment = Readonly<Record<string, string>>;
 
 /** How a process ended: with an exit code or by a signal. */
 interface Exit {
