@@ -10,6 +10,7 @@ const ROOT = join(import.meta.dirname, "../..");
 const PLATFORM = ["hono", "cloudflare:", "node:"];
 const CORE = ["src/value", "src/reference", "src/store", "src/tool"];
 const RUNTIME = [...CORE, "src/turn"];
+const GATEWAY = [...CORE, "packages/gateway/src", "packages/mcp/src"];
 
 interface Layer {
   /** Folders and files that it imports, beside itself. */
@@ -48,9 +49,9 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     imports: [...RUNTIME, "src/edge", "packages/plans/src", "packages/transfer/src"],
     not: ["node:", "cloudflare:test"],
   },
-  "packages/mcp/src/mcp-servers.ts": {
-    imports: [...RUNTIME, "src/edge", "packages/mcp/src"],
-    not: ["node:", "cloudflare:"],
+  "packages/mcp/src/mcp-servers": {
+    imports: [...RUNTIME, "src/edge", "packages/mcp"],
+    not: ["node:"],
   },
   "packages/mcp/src/": { imports: CORE, not: PLATFORM },
   "packages/transfer/src/": {
@@ -58,17 +59,11 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     not: ["node:", "cloudflare:test"],
   },
   "packages/gateway/src/cli/": {
-    imports: [
-      ...CORE,
-      "packages/gateway/src",
-      "packages/adapters/src/agent",
-      "packages/eval/src",
-      "packages/mcp/src",
-    ],
+    imports: [...GATEWAY, "packages/adapters/src/agent", "packages/eval/src"],
     not: ["cloudflare:"],
   },
   "packages/gateway/src/conversation/": {
-    imports: [...CORE, "src/turn", "src/edge", "packages/gateway/src", "packages/mcp/src"],
+    imports: [...GATEWAY, "src/turn", "src/edge"],
     not: ["node:"],
   },
   "packages/gateway/src/bundle/": { imports: ["src/edge/settings.ts"], not: ["cloudflare:"] },
@@ -76,7 +71,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     imports: ["packages/gateway/src/bundle"],
     not: ["cloudflare:"],
   },
-  "packages/gateway/src/": { imports: [...CORE, "packages/mcp/src"], not: PLATFORM },
+  "packages/gateway/src/": { imports: GATEWAY, not: PLATFORM },
   "packages/adapters/src/durable": {
     imports: [...CORE, "src/edge/platform", "packages/adapters/src", "packages/transfer/src"],
     not: ["hono", "node:", "cloudflare:test"],
