@@ -14,7 +14,7 @@ interface ChaosOptions {
   readonly onProgress?: (report: Report) => void;
 }
 
-export interface Report {
+interface Report {
   readonly seed: number;
   kills: number;
   readonly counts: Counts;
