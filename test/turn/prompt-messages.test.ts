@@ -68,16 +68,4 @@ describe("messages for a provider", () => {
       { numRuns: 1_000 },
     );
   });
-
-  it("of text alone are converted without the SDK", async () => {
-    const given: ModelMessage[] = [
-      { role: "user", content: [{ type: "text", text: "Hello." }] },
-      { role: "assistant", content: "How are you?" },
-    ];
-    const refuse = () => Promise.reject(new Error("It was asked."));
-    expect(await promptMessages(given, refuse)).toEqual([
-      { role: "user", content: [{ type: "text", text: "Hello." }] },
-      { role: "assistant", content: [{ type: "text", text: "How are you?" }] },
-    ]);
-  });
 });
