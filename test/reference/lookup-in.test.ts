@@ -3,8 +3,47 @@ import { ByrefError } from "../../src/errors.ts";
 import * as limits from "../../src/limits.ts";
 import { LookupWork } from "../../src/reference/lookup.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
+import type { Path } from "../../src/value/path.ts";
+
+const look = (name: string, ...path: Path) =>
+  lookupIn({ temp: 72, nothing: null, list: ["a"], weather: { city: "NY", wind: { speed: 3 } } })({
+    name,
+    path,
+  });
 
 describe("a lookup in an object", () => {
+  it("finds its own properties and the values at their paths", () => {
+    expect(look("temp")).toEqual({ found: true, value: 72 });
+    expect(look("nothing")).toEqual({ found: true, value: null });
+    expect(look("weather", { key: "wind" }, { key: "speed" })).toEqual({ found: true, value: 3 });
+  });
+
+  it("knows no other name, but suggests similar ones", () => {
+    expect(look("tmp")).toEqual({ found: false, reason: "unknown", near: ["temp"] });
+    expect(look("toString")).toEqual({ found: false, reason: "unknown", near: [] });
+  });
+
+  it("says how far a path leads, which keys exist, and which are similar", () => {
+    expect(look("weather", { key: "wind" }, { key: "spede" })).toEqual({
+      found: false,
+      reason: "path",
+      nearest: "weather.wind",
+      keys: ["speed"],
+    });
+    expect(look("weather", { key: "sity" })).toEqual({
+      found: false,
+      reason: "path",
+      nearest: "weather",
+      keys: ["city", "wind"],
+      near: ["city"],
+    });
+    const missing = { found: false, reason: "path" };
+    expect(look("list", { index: 1 })).toEqual({ ...missing, nearest: "list", length: 1 });
+    expect(look("temp", { key: "x" })).toEqual({ ...missing, nearest: "temp", type: "number" });
+    // There are no near keys for an index.
+    expect(look("weather", { index: 0 })).not.toHaveProperty("near");
+  });
+
   it("finds nothing in a value that is not an object", () => {
     // Not an object, as untyped callers may pass it.
     const lookup = lookupIn("text" as unknown as Record<string, never>);
