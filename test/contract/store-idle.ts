@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { bytesOf, facts, MINUTE_MS } from "./store-fixture.ts";
+import { facts, MINUTE_MS } from "./store-fixture.ts";
 import { namesOf, START_MS } from "./variable-store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
@@ -13,84 +13,6 @@ export function idleVariables(at: Testing): void {
   const after = (ms: number) => {
     at.ground.nowMs = START_MS + ms;
   };
-
-  it("expire a day after their last use by default", async () => {
-    await at.store.save({ name: "a", value: 1, tool: "t" });
-    expect(at.store.nextDueMs()).toBe(START_MS + DAY_MS);
-    after(DAY_MS - 1);
-    expect([at.store.count(), evict()]).toEqual([1, []]);
-    after(DAY_MS);
-    expect([await at.store.read("a"), at.store.glance("a"), at.store.list()]).toEqual([
-      undefined,
-      undefined,
-      [],
-    ]);
-    const tombstone = {
-      name: "a",
-      version: 1,
-      tool: "t",
-      reason: "idle",
-      evictedAt: iso(START_MS + DAY_MS),
-    };
-    expect(at.store.tombstone("a")).toEqual(tombstone);
-    after(DAY_MS + 500);
-    expect(evict()).toEqual([tombstone]);
-    expect(at.store.nextDueMs()).toBeUndefined();
-  });
-
-  it("stay while they are used", async () => {
-    at.fresh({ idleMs: HOUR_MS });
-    const uses: Readonly<Record<string, () => unknown>> = {
-      read: () => at.store.read("read"),
-      readPath: () => at.store.readPath("readPath", [{ index: 0 }]),
-      open: () => bytesOf(at.store, "open"),
-      append: () => at.store.save({ name: "append", value: 1, mode: "append" }),
-      unused: () => [
-        at.store.info("unused"),
-        at.store.list(),
-        at.store.update("unused", { description: "x" }),
-      ],
-    };
-    for (const name of Object.keys(uses)) await at.store.save({ name, value: [1] });
-    for (let half = 1; half <= 3; half++) {
-      after((half * HOUR_MS) / 2);
-      for (const use of Object.values(uses)) await use();
-    }
-    expect(namesOf(evict())).toEqual(["unused"]);
-    expect(at.store.info("read")?.accessedAt).toBe(iso(at.ground.nowMs));
-    expect(at.store.nextDueMs()).toBe(at.ground.nowMs + HOUR_MS);
-    expect(at.store.lastAccessMs()).toBe(at.ground.nowMs);
-    after(3 * HOUR_MS);
-    expect(namesOf(evict())).toEqual(["read", "readPath", "open", "append"]);
-  });
-
-  it("expire by their ttl if that is earlier", async () => {
-    at.fresh({ idleMs: HOUR_MS });
-    await at.store.save({ name: "short", value: 1, ttlMs: MINUTE_MS });
-    await at.store.save({ name: "long", value: 1, ttlMs: 2 * HOUR_MS });
-    expect(at.store.nextDueMs()).toBe(START_MS + MINUTE_MS);
-    after(3 * HOUR_MS);
-    const evicted = evict().map(({ name, reason, evictedAt }) => [name, reason, evictedAt]);
-    expect(evicted).toEqual([
-      ["short", "expired", iso(START_MS + MINUTE_MS)],
-      ["long", "idle", iso(START_MS + HOUR_MS)],
-    ]);
-  });
-
-  it("stay while they are pinned or held, and are due again afterwards", async () => {
-    at.fresh({ idleMs: HOUR_MS });
-    await at.store.save({ name: "pinned", value: 1, pinned: true, ttlMs: 1 });
-    await at.store.save({ name: "held", value: 2, ttlMs: MINUTE_MS });
-    at.store.holds.hold("a plan", "held");
-    after(5 * HOUR_MS);
-    expect([at.store.nextDueMs(), evict()]).toEqual([undefined, []]);
-    expect(namesOf(at.store.list())).toEqual(["pinned", "held"]);
-    at.store.holds.release("a plan");
-    expect(at.store.nextDueMs()).toBe(START_MS + MINUTE_MS);
-    expect(namesOf(evict())).toEqual(["held"]);
-    at.store.update("pinned", { pinned: false });
-    expect(namesOf(evict())).toEqual(["pinned"]);
-  });
 
   it("keep access times in memory, and write them after a 24th of the idle time", async () => {
     let told = 0;

@@ -50,12 +50,6 @@ export function deleting(at: Fixture): void {
     expect(await at.store.read("d")).toBe("d");
     expect((await at.store.save({ name: "e", value: 1 })).version).toBe(1);
   });
-
-  it("resets by the time of the last write", async () => {
-    for (const name of ["a", "b", "a"]) await at.store.save({ name, value: "x".repeat(70_000) });
-    expect(at.store.reset(1)).toEqual(["b"]);
-    expect((await at.store.read("a")) === "x".repeat(70_000)).toBe(true);
-  });
 }
 
 /** A variable is gone at its expiry. Eviction only cleans up. */
@@ -123,16 +117,6 @@ export function expiry(at: Fixture): void {
     expect([await at.store.read("a"), evict()]).toEqual([undefined, ["a"]]);
   });
 
-  it("counts the time to live from the last write", async () => {
-    await saveDue("a", 10);
-    at.nowMs += 9;
-    await saveDue("a", 10);
-    at.nowMs += 9;
-    expect([await at.store.read("a"), evict()]).toEqual(["a", []]);
-    at.nowMs += 1;
-    expect([await at.store.read("a"), evict()]).toEqual([undefined, ["a"]]);
-  });
-
   it("evicts at most the given number at once, large values included, and is repeatable", async () => {
     for (const name of ["c", "a", "b"]) await saveDue(name, 10, { value: name.repeat(70_000) });
     await at.store.save({ name: "d", value: 1 });
@@ -154,22 +138,6 @@ export function expiry(at: Fixture): void {
     expect([at.store.nextDueMs(), evict()]).toEqual([START_MS + 10, ["a"]]);
     const left = { evictedAt: iso(START_MS + 10), reason: "expired" };
     expect(at.store.tombstone("a")).toMatchObject(left);
-  });
-
-  it("accepts infinite limits", async () => {
-    for (const name of ["a", "b"]) await saveDue(name, 10);
-    expect(at.store.list({ last: Infinity })).toHaveLength(2);
-    at.nowMs += 10;
-    expect(evict(Infinity)).toEqual(["a", "b"]);
-    await saveDue("c", 10);
-    expect(at.store.reset(Infinity)).toEqual([]);
-  });
-
-  it("returns the new tombstones", async () => {
-    await saveDue("a", 1);
-    const evicted = at.store.evictDue(START_MS + 5, 1);
-    expect(evicted).toEqual([at.store.tombstone("a")]);
-    expect(evicted).toHaveLength(1);
   });
 }
 
@@ -285,14 +253,6 @@ export function tombstones(at: Fixture): void {
     },
   );
 
-  it("are replaced by the next eviction", async () => {
-    await evictAll(["a", "b"]);
-    await at.store.save({ name: "a", value: 1, ttlMs: 7 });
-    at.store.evictDue(at.nowMs + 7, 1);
-    expect(at.store.tombstone("a")).toMatchObject({ version: 2, evictedAt: iso(at.nowMs + 7) });
-    expect(at.store.tombstone("b")).toMatchObject({ version: 1, evictedAt: iso(START_MS + 2) });
-  });
-
   it("are removed by a delete of the name, but not by a reset", async () => {
     await evictAll(["a", "b"]);
     expect(at.store.reset(0)).toEqual([]);
@@ -301,12 +261,6 @@ export function tombstones(at: Fixture): void {
     expect(left(["a", "b"])).toEqual(["b"]);
     expect([at.store.couldBegin("a"), at.store.couldBegin("b")]).toEqual([false, true]);
     expect((await at.store.save({ name: "a", value: 1 })).version).toBe(1);
-  });
-
-  it("are not counted, listed or due", async () => {
-    await evictAll(["a", "b"]);
-    expect(await observe(at.store)).toEqual(NOTHING);
-    expect(await at.store.read("a")).toBeUndefined();
   });
 
   const many = Array.from({ length: limits.maxTombstones + 2 }, (_, index) => nameOf(index));

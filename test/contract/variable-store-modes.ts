@@ -77,23 +77,6 @@ export function writeModes(at: Fixture): void {
     expect(at.store.info("v")?.expiresAt).toBeUndefined();
   });
 
-  it("an extension leaves a variable in its run", async () => {
-    await at.store.save({ name: "v", value: [1], run: "run_1" });
-    const info = await at.store.save({ name: "v", value: 2, mode: "append" });
-    expect(info.scope).toBe("run");
-    expect(namesOf(at.store.list())).toEqual(["v"]);
-    expect(at.store.endRun("run_1")).toMatchObject([{ name: "v", reason: "run_ended" }]);
-    expect(at.store.count()).toBe(0);
-  });
-
-  it("an extension by a run leaves the variable in the conversation", async () => {
-    await at.store.save({ name: "v", value: [1] });
-    const info = await at.store.save({ name: "v", value: 2, mode: "append", run: "run_1" });
-    expect(info.scope).toBe("conversation");
-    expect(at.store.endRun("run_1")).toEqual([]);
-    expect(await at.store.read("v")).toEqual([1, 2]);
-  });
-
   it("an extension keeps the guards and joins the sources", async () => {
     const first = { sources: ["mcp:maps"], trusted: false, visibility: "secret" } as const;
     await at.store.save({ name: "v", value: [1], ...first });
@@ -112,13 +95,6 @@ export function writeModes(at: Fixture): void {
     expect(second).toMatchObject({ ...anew, visibility: "sealed" });
     const third = await at.store.save({ name: "v", value: 3, visibility: "model" });
     expect(third).toMatchObject({ visibility: "model", preview: "3" });
-  });
-
-  it("append to an expired variable starts a new value", async () => {
-    await at.store.save({ name: "v", value: [1], ttlMs: 5 });
-    at.nowMs += 5;
-    await at.store.save({ name: "v", value: [2], mode: "append" });
-    expect(await at.store.read("v")).toEqual([2]);
   });
 
   it("append over the size limit is refused, and nothing changes", slow, async () => {
@@ -195,14 +171,5 @@ export function changes(at: Fixture): void {
     expect(await at.store.read("a")).toEqual([1]);
     at.nowMs += 1;
     expect(await at.store.read("a")).toBeUndefined();
-  });
-
-  it("do not affect missing or expired variables", async () => {
-    await saveTwo();
-    at.nowMs += 10;
-    expect(at.store.update("a", { ttlMs: null })).toBeUndefined();
-    expect(at.store.update("nobody", { pinned: true })).toBeUndefined();
-    expect(await at.store.read("a")).toBeUndefined();
-    expect(namesOf(at.store.list())).toEqual(["b"]);
   });
 }

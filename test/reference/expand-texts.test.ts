@@ -68,13 +68,6 @@ describe("the texts of a response", () => {
     expect(emitted.at(-1)).toBe("a:b");
   });
 
-  it("may have no id", async () => {
-    const { texts, pass, emitted } = expanding();
-    await pass("text-start");
-    await texts.write("", "b");
-    expect(emitted).toEqual(["text-start", ":b"]);
-  });
-
   it("are emitted in slices", async () => {
     const long = "x".repeat(limits.maxSliceChars);
     const { texts, pass, emitted } = expanding({}, lookupIn({ long: `${long}y` }));
@@ -143,13 +136,5 @@ describe("the texts of a response", () => {
     await texts.write("c", "$n ");
     const start = "text-start";
     expect(merged()).toEqual([start, "a:b ", start, start, "b:$n 7 ", start, "c:7 "]);
-  });
-
-  it("have the options of the response", async () => {
-    const { texts, pass, emitted } = expanding({ syntaxes: [], inCode: true });
-    await pass("text-start", "a");
-    await texts.write("a", "$n ");
-    await texts.flush();
-    expect(emitted.slice(1).join("")).not.toContain("7");
   });
 });

@@ -2,11 +2,8 @@ import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { Expander, type Unresolved } from "../../src/reference/expand.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
-import { nearest } from "../../src/reference/near.ts";
 import type { Lookup } from "../../src/reference/lookup.ts";
 import { interpolate, resolveReferences } from "../../src/reference/resolve.ts";
-import { MemoryStore } from "../../src/store/memory-store.ts";
-import { lookupInStore } from "../../src/tool/store-lookup.ts";
 import type { Json } from "../../src/value/json.ts";
 import type { Path } from "../../src/value/path.ts";
 import { slow } from "../support/slow.ts";
@@ -27,34 +24,7 @@ async function expanded(text: string, lookup: Lookup) {
   return { shown, unresolved };
 }
 
-/** Counts the reads of a value with a path. */
-class Counting extends MemoryStore {
-  reads = 0;
-
-  override readPath(...read: Parameters<MemoryStore["readPath"]>) {
-    this.reads++;
-    return super.readPath(...read);
-  }
-}
-
 describe("misses", () => {
-  it("list an object's keys once per interpolation and once per answer", async () => {
-    let listed = 0;
-    const value = new Proxy<Record<string, Json>>(wide, {
-      ownKeys(target) {
-        listed++;
-        return Reflect.ownKeys(target);
-      },
-    });
-    const lookup = lookupIn({ value });
-    const text = times(300, (n) => `{{value.no_${n}}}`);
-    expect(await interpolate(text, lookup)).toMatchObject({ text });
-    expect(listed).toBe(1);
-    const answer = times(300, (n) => `$value.no_${n}`);
-    expect((await expanded(answer, lookup)).shown).toBe(answer);
-    expect(listed).toBe(2);
-  });
-
   it("are explained with similar names two hundred times, and then only listed", slow, async () => {
     const lookup = lookupIn({ value: wide });
     const near = (unresolved: readonly Unresolved[]) =>
@@ -81,38 +51,6 @@ describe("misses", () => {
     const text = times(300, (n) => `$value.kei_${n}`);
     const { shown } = await expanded(`${text} $value.key_7`, lookupIn({ value: wide }));
     expect(shown).toBe(`${text} 7`);
-  });
-
-  it("are read once per version of a variable", async () => {
-    const store = new Counting();
-    await store.save({ name: "v", value: { a: 1 } });
-    const expander = new Expander(lookupInStore(store));
-    let shown = "";
-    const write = async (text: string) => {
-      const emit = (piece: string) => {
-        shown += piece;
-      };
-      await expander.write(text, emit);
-      await expander.flush(emit);
-    };
-    await write("$v.b $v.b $v.b ");
-    expect(store.reads).toBe(1);
-    await store.save({ name: "v", value: { b: 2 } });
-    await write("$v.b");
-    expect(shown).toBe("$v.b $v.b $v.b 2");
-  });
-});
-
-describe("near names", () => {
-  it("are the same with a bounded distance computation", () => {
-    expect(nearest("temperature", ["temprature", "tempest", "emperature", "temperatures"])).toEqual(
-      ["temprature", "emperature", "temperatures"],
-    );
-    expect(nearest("abc", ["bc", "abcd", "xbc", "xyz", "cab"])).toEqual(["bc", "abcd", "xbc"]);
-    expect(nearest("aaaaaabbbbbb", ["bbbbbbaaaaaa", "aaaabbbb", "aaaaaaabbbbbbb"])).toEqual([
-      "aaaaaaabbbbbbb",
-      "aaaabbbb",
-    ]);
   });
 });
 

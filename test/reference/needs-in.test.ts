@@ -18,17 +18,6 @@ describe("the references in a value", () => {
     ]);
   });
 
-  it("have no location in a single string", () => {
-    expect(needsIn("$x")).toEqual([need("", "$x", "x")]);
-    expect(needsIn(["$x"])).toEqual([need("0", "$x", "x")]);
-  });
-
-  it("include their paths, whole or embedded", () => {
-    const references = [{ name: "x", path: [{ key: "a" }, { index: 0 }] }];
-    expect(needsIn("$x.a[0]")).toMatchObject([{ source: "$x.a[0]", references }]);
-    expect(needsIn("a $x.a[0].")).toMatchObject([{ source: "$x.a[0]", references }]);
-  });
-
   it("are found in code, but not in keys or after a backslash", () => {
     expect(needsIn({ $k: "`$x` \\$y $z" })).toEqual([need("$k", "$x", "x"), need("$k", "$z", "z")]);
     expect(needsIn("$5 and $")).toEqual([]);

@@ -66,12 +66,6 @@ describe("an error about a reference", () => {
     expect(problem).toMatchObject({ name: "ReferenceProblem", code, message });
   });
 
-  it("includes similar names, if there are any", () => {
-    expect(described("$x", missing({ near: ["y"] }))).toMatchObject({ near: ["y"] });
-    expect(described("$x", missing({ near: [] }))).not.toHaveProperty("near");
-    expect(described("$x", missing({}))).not.toHaveProperty("near");
-  });
-
   it("includes 20 keys in the message, and 50 keys and other details as data", () => {
     const keys = Array.from({ length: 60 }, (_, index) => `k${index}`);
     const tombstone = { name: "x" };
@@ -153,16 +147,6 @@ describe("an error about a reference", () => {
       message: expect.stringContaining("Pass $t alone, as the whole string."),
     });
   });
-
-  it("is thrown for too many references in alternatives, missing ones included", async () => {
-    const syntaxes = ["dagger"] as const;
-    const two = "†nope || †temp";
-    const input = Array<Json>(limits.maxReferencesPerInput / 2).fill(two);
-    expect((await resolveReferences(input, answering({}), { syntaxes })).value).toHaveLength(500);
-    expect(await problemOf([...input, two], answering({}), { syntaxes })).toMatchObject({
-      details: { limit: "maxReferencesPerInput" },
-    });
-  });
 });
 
 function nested(levels: number): Json {
@@ -170,36 +154,6 @@ function nested(levels: number): Json {
   for (let level = 1; level < levels; level++) value = [value];
   return value;
 }
-
-describe("a resolved reference", () => {
-  it("is reported with its value, whole or embedded", async () => {
-    const told: unknown[] = [];
-    const onResolved = (source: string, { value }: Found) => void told.push([source, value]);
-    const input = ["$temp", "in $city, \\$temp", "$nope", 1];
-    await resolveReferences(input, lookupIn(variables), { onResolved });
-    expect(told).toEqual([
-      ["$temp", 72],
-      ["$city", "New York"],
-    ]);
-  });
-
-  it("is frozen in its new containers", async () => {
-    const input = { a: ["$temp"], b: { c: "$city" } };
-    const { value } = await resolveReferences(input, lookupIn(variables));
-    const { a, b } = value as { a: Json; b: Json };
-    expect([value, a, b].map(Object.isFrozen)).toEqual([true, true, true]);
-    expect(value).toEqual({ a: [72], b: { c: "New York" } });
-  });
-
-  it("can be inside an unknown name, whose text stays and is listed once", async () => {
-    const { value, unresolved } = await resolveReferences(
-      ["$nope['$city']", "$nope"],
-      lookupIn(variables),
-    );
-    expect(value).toEqual(["$nope['New York']", "$nope"]);
-    expect(unresolved.map(({ reference }) => reference)).toEqual(["$nope['$city']", "$nope"]);
-  });
-});
 
 describe("interpolated text", () => {
   const lookup = answering({
@@ -228,11 +182,5 @@ describe("interpolated text", () => {
     const { text: filled, unresolved } = await interpolate(text, lookup);
     expect(filled).toBe("[secret: key] [secret: key] {{temp}} \\{{key}} \\{{nope}}");
     expect(unresolved).toEqual([]);
-  });
-
-  it("is text even for a single reference", async () => {
-    expect(await interpolate("{{list}}", lookup)).toEqual({ text: '["a"]', unresolved: [] });
-    const { text } = await interpolate("$temp {{temp}}", lookup, { syntaxes: ["dollar"] });
-    expect(text).toBe("72 {{temp}}");
   });
 });

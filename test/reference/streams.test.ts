@@ -3,7 +3,6 @@ import * as limits from "../../src/limits.ts";
 import { expandText } from "../../src/reference/expand-text.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import type { Lookup } from "../../src/reference/lookup.ts";
-import { streamed } from "../support/streamed.ts";
 
 const size = limits.maxSliceChars;
 const lookup = lookupIn({ temp: 72, most: "x".repeat(size - 1), two: "x".repeat(2 * size) });
@@ -36,17 +35,6 @@ describe("a stream of text", () => {
     expect((await reader.read()).value).toBe("d");
     await writer.close();
     expect((await reader.read()).done).toBe(true);
-  });
-
-  it("ends after its held text is emitted", async () => {
-    const { reader, writer } = opened();
-    await writer.write("is $temp");
-    expect((await reader.read()).value).toBe("is ");
-    const closing = writer.close();
-    expect((await reader.read()).value).toBe("72");
-    await closing;
-    expect((await reader.read()).done).toBe(true);
-    expect(await streamed(expandText(lookup), [])).toBe("");
   });
 
   it("accepts nothing more while a slice is unread", async () => {

@@ -3,68 +3,8 @@ import * as limits from "../../src/limits.ts";
 import { dagger } from "../../src/reference/dagger.ts";
 import { matchName, matchPath, parsePath } from "../../src/reference/grammar.ts";
 import { nearest } from "../../src/reference/near.ts";
-import { type Match, wholeReference, wholeView } from "../../src/reference/reference.ts";
-import { pickSyntaxes, type SyntaxName, writerIn } from "../../src/reference/syntaxes.ts";
-
-const OPENINGS: readonly [SyntaxName, string][] = [
-  ["dollar", "$"],
-  ["dollar", "${"],
-  ["mustache", "{{"],
-  ["mustache", "{{ \t"],
-  ["dagger", "†"],
-];
-
-interface Known {
-  readonly ended?: boolean;
-  readonly names?: readonly string[];
-}
-
-/** Matches a text that may continue (unless `ended`) against a syntax, with these known names. */
-function match(syntax: SyntaxName, text: string, { ended = false, names }: Known = {}): Match {
-  const [found] = pickSyntaxes([syntax]);
-  const view = {
-    ...wholeView(text, 0),
-    ended,
-    couldBegin: (prefix: string) => names?.some((name) => name.startsWith(prefix)) ?? true,
-    isKnown: (name: string) => names?.includes(name) ?? true,
-  };
-  return found?.match(view) ?? { kind: "none" };
-}
-
-describe.each(OPENINGS)("in the syntax %s after %j", (syntax, opening) => {
-  const kindOf = (text: string, known?: Known) => match(syntax, opening + text, known).kind;
-
-  it("a name can follow unless the text has ended", () => {
-    expect(kindOf("")).toBe("partial");
-    expect(kindOf("", { ended: true })).toBe("none");
-    expect(kindOf("", { names: [] })).toBe("partial");
-    expect(kindOf("", { names: ["a"] })).toBe("partial");
-  });
-
-  it("a name is awaited only while a known one matches", () => {
-    const names = ["temp"];
-    expect(kindOf("te", { names })).toBe("partial");
-    expect(kindOf("ti", { names })).toBe("none");
-    // The name could continue as "temperature", which is not known.
-    expect(kindOf("temp", { names })).toBe("partial");
-    expect(kindOf("te ", { names })).toBe("none");
-    expect(kindOf("9", { names })).toBe("none");
-  });
-
-  it("a path and its closing mark are awaited", () => {
-    expect(kindOf("temp.")).toBe("partial");
-    expect(kindOf("temp.a")).toBe("partial");
-    expect(kindOf("temp[", { names: ["temp"] })).toBe("partial");
-    expect(kindOf("temp[", { names: ["tempo"] })).toBe("none");
-  });
-});
-
-it("a target is a whole text and waits for nothing", () => {
-  const kinds = ["", "temp", "temp.a", "temp["].map(
-    (text) => match("target", `variable:${text}`).kind,
-  );
-  expect(kinds).toEqual(["none", "whole", "whole", "whole"]);
-});
+import { wholeReference, wholeView } from "../../src/reference/reference.ts";
+import { pickSyntaxes, writerIn } from "../../src/reference/syntaxes.ts";
 
 describe("a text", () => {
   it("is a whole reference only without anything beside it", () => {
@@ -130,13 +70,6 @@ describe("alternatives", () => {
 describe("a name", () => {
   const name = (text: string, ended: boolean, start = 0) =>
     matchName({ text, limit: text.length, ended }, start);
-
-  it("consists of letters, digits and underscores, and does not start with a digit", () => {
-    expect(name("aZ_9-", true)).toEqual({ end: 4, undecided: false });
-    expect(name("  a ", true, 2)).toEqual({ end: 3, undecided: false });
-    expect(name("9a", true)).toEqual({ end: -1, undecided: false });
-    expect(name("-a", false)).toEqual({ end: -1, undecided: false });
-  });
 
   it("can continue unless the text has ended", () => {
     expect(name("ab", false)).toEqual({ end: 2, undecided: true });

@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import {
-  bytesContent,
   type Content,
   formatOf,
   JSON_TYPE,
@@ -99,21 +98,6 @@ describe("jsonContent", () => {
     expect(jsonContent(["a"])).toMatchObject({ ...array, body: '["a"]' });
   });
 
-  it("counts code points, UTF-8 bytes and UTF-16 code units", () => {
-    expect(jsonContent("a€😀").about).toMatchObject({ count: 3, bytes: 8, chars: 4 });
-    expect(jsonContent({ a: [1, 2], b: null }).about).toMatchObject({ count: 2, type: "object" });
-  });
-
-  it("has a private, frozen copy, and does not change the given value", () => {
-    const value = { inner: [1] };
-    const content = jsonContent(value);
-    value.inner.push(2);
-    expect(content.value).toEqual({ inner: [1] });
-    expect(Object.isFrozen(value.inner)).toBe(false);
-    const { inner } = content.value as { inner: number[] };
-    expect(() => inner.push(3)).toThrow(TypeError);
-  });
-
   it("marks where elements and characters begin in values that are too large for a row", () => {
     const row = limits.maxRowBytes;
     for (const value of ["x".repeat(row), ["x".repeat(row - 4)]])
@@ -137,26 +121,6 @@ describe("jsonContent", () => {
 
   it.each([NaN, Infinity, -Infinity])("refuses %d, which JSON cannot hold", (number) => {
     expect(() => jsonContent([number])).toThrow(expect.objectContaining({ code: "bad_value" }));
-  });
-});
-
-describe("bytesContent", () => {
-  it("describes the bytes and their number, and has no value", () => {
-    const bytes = Uint8Array.of(1, 2, 3);
-    const sizes = { count: 3, bytes: 3, chars: 3 };
-    const about = { ...sizes, type: "bytes", mediaType: "image/png", shape: "bytes" };
-    const content = bytesContent(bytes, "image/png");
-    expect(content).toMatchObject({ about, marks: [], body: bytes });
-    expect(content.value).toBeUndefined();
-    expect(content.about.preview).toBe("image/png, 3 bytes");
-  });
-
-  it("accepts exactly maxValueBytes, and refuses another byte", () => {
-    const bytes = limits.maxValueBytes;
-    const any = "application/octet-stream";
-    expect(bytesContent(new Uint8Array(bytes), any).about.bytes).toBe(bytes);
-    const refused = () => bytesContent(new Uint8Array(bytes + 1), any);
-    expect(refused).toThrow(overLimit("maxValueBytes", bytes));
   });
 });
 

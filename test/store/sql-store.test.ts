@@ -4,7 +4,7 @@ import type { Sql } from "../../src/store/rows/sql.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore, Write } from "../../src/store/variable-store.ts";
 import { slow } from "../support/slow.ts";
-import { closeAll, fails, migratedSql, one, rowsWritten, statementsOf } from "./watched-sql.ts";
+import { closeAll, migratedSql, one, rowsWritten, statementsOf } from "./watched-sql.ts";
 
 const START_MS = Date.UTC(2026, 0, 1);
 const now = () => START_MS;
@@ -13,25 +13,6 @@ const large = (letter: string) => letter.repeat(1_100_000);
 const chunkRows = "(SELECT count(*) FROM chunk)";
 
 afterEach(closeAll);
-
-it("a store with new tables reads nothing, but everything after a failure", async () => {
-  const sql = migratedSql();
-  const store = new SqlStore(sql, { now, isNew: true });
-  expect(await statementsOf(sql, () => [store.list(), store.count(), store.runs()])).toBe(0);
-  await store.save({ name: "a", value: 1 });
-  sql.statementsLeft = 0;
-  expect(await fails(() => store.save({ name: "b", value: 1 }))).toBe(true);
-  expect(store.list().map(({ name }) => name)).toEqual(["a"]);
-});
-
-it("a store with new tables still finds all variables when one of many is deleted", async () => {
-  const store = new SqlStore(migratedSql(), { now, isNew: true });
-  const names = Array.from({ length: 51 }, (_, index) => `v_${index}`);
-  for (const name of names) await store.save({ name, value: 1 });
-  store.delete("v_50");
-  expect(store.info("v_0")).toBeDefined();
-  expect(store.list().map(({ name }) => name)).toEqual(names.slice(0, 50));
-});
 
 describe("a store of many variables", () => {
   const planOf = (sql: Sql, query: string) =>
@@ -54,13 +35,6 @@ describe("a store of many variables", () => {
       expect(planOf(sql, query)).toEqual(["SCAN variable USING COVERING INDEX variable_scan"]);
     }
     expect(new SqlStore(sql, { now }).list({ last: 1 })).toMatchObject([{ name: "v_1099" }]);
-  });
-
-  it("has no index if one variable is written often", async () => {
-    const sql = migratedSql();
-    const store = new SqlStore(sql, { now, isNew: true });
-    for (let index = 0; index < 1_100; index++) await store.save({ name: "same", value: index });
-    expect(planOf(sql, "SELECT sum(bytes) FROM variable")).toEqual(["SCAN variable"]);
   });
 });
 

@@ -72,12 +72,6 @@ export function answerWith(
   return turnWith({ agent: agentWith(), steps: [[text(answer, { chunks }), finish()], done] });
 }
 
-/** Returns the input that the first tool received. */
-export async function inputOf(tag: string): Promise<unknown> {
-  await answerWith(tag);
-  return given[0];
-}
-
 export function textIn(message: LanguageModelV4Message | undefined): string {
   const { content = "" } = message ?? {};
   if (typeof content === "string") return content;

@@ -11,13 +11,9 @@ import {
   type TrustOptions,
   unresolvedCall,
 } from "../../src/tool/policy.ts";
-import { runtimeTool } from "../../src/tool/runtime-tool.ts";
-import { wrapRuntimeTool } from "../../src/tool/wrap-runtime-tool.ts";
 import { wrapTool } from "../../src/tool/wrap-tool.ts";
-import { change } from "../../src/tool/prepared-save.ts";
-import { saveTargetIn } from "../../src/tool/save-target.ts";
 import type { AnyTool } from "../../src/tool/wrapped-tool.ts";
-import { call, run } from "../support/wrapped.ts";
+import { call } from "../support/wrapped.ts";
 
 const tooLarge = new ByrefError("limit_exceeded", "It has 5 bytes.");
 const guarded = "send failed; details are withheld, because its input is sealed.";
@@ -40,10 +36,6 @@ describe("the failure of a call that ran", () => {
     const about = { name: "send", options: { ...options, taint }, labels };
     return [failedCall(tooLarge, about).message, taint.isTainted];
   };
-
-  it("is shown if all of its inputs are the model's to see", async () => {
-    expect(await messageFor(await labelsOf("mine"))).toEqual(["It has 5 bytes.", false]);
-  });
 
   it("is withheld if a guarded value is involved, or the tool's results are", async () => {
     expect(await messageFor(await labelsOf("seal"))).toEqual([guarded, false]);
@@ -167,40 +159,5 @@ describe("a policy of trust", () => {
     };
     const denied = await (await wrapTool("act", act, { ...options, policy })).prepare({}, call);
     expect(denied).toMatchObject({ message: "act was not allowed: the policy failed." });
-  });
-});
-
-describe("the variables that a call of a built-in tool changes", () => {
-  const changesOf = async (result: object, saveTo?: string) => {
-    const tool = runtimeTool({
-      name: "act",
-      description: "Acts.",
-      inputSchema: z.object({ name: z.string() }),
-      execute: () => result as { output: number },
-    });
-    const store = new MemoryStore();
-    await store.save({ name: "named", value: 1 });
-    const target = saveTo === undefined ? {} : { saveTo: saveTargetIn(saveTo) };
-    const ran = await run(
-      await wrapRuntimeTool(tool, { store }),
-      { name: "named" },
-      { ...call, ...target },
-    );
-    if (ran.kind === "failed") throw new Error(ran.message);
-    return ran.changes;
-  };
-  const later = async () => change(() => 1);
-
-  it("are those of its places, and those that it names if it changes something", async () => {
-    expect(await changesOf({ output: 1 })).toEqual([]);
-    expect(await changesOf({ output: 1 }, "$a && $b")).toEqual(["a", "b"]);
-    expect(await changesOf({ output: later })).toEqual(["named"]);
-    expect(await changesOf({ output: later }, "$a")).toEqual(["named", "a"]);
-  });
-
-  it("are unknown if the tool saves itself", async () => {
-    expect(
-      await changesOf({ output: 1, save: async () => change(() => ({ output: 1 })) }),
-    ).toBeUndefined();
   });
 });

@@ -3,7 +3,6 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { mayWrite, type Written } from "../../src/tool/call-flow.ts";
-import { textsIn } from "../../src/tool/flow-of-call.ts";
 import { variableTools } from "../../src/tool/variables/variable-tools.ts";
 import { wrapRuntimeTools } from "../../src/tool/wrap-runtime-tool.ts";
 import { wrapTool } from "../../src/tool/wrap-tool.ts";
@@ -13,7 +12,6 @@ import type { Json } from "../../src/value/json.ts";
 import { storeWith } from "../support/wrapped.ts";
 
 const find = tool({ inputSchema: z.looseObject({}), execute: () => 1 });
-const inRun = { run: "r1", nameOf: (name: string) => `${name}_r1` };
 
 async function flowOf(input: Json, options: Partial<WrapOptions> = {}) {
   const wrapped = await wrapTool("find", find, { store: new MemoryStore(), ...options });
@@ -21,15 +19,6 @@ async function flowOf(input: Json, options: Partial<WrapOptions> = {}) {
 }
 
 describe("the variables that a call reads", () => {
-  it("are those of all references, with their paths and sources", async () => {
-    const { reads } = await flowOf({ a: "$x.y", b: ["of $z[0]: $x"] });
-    expect(reads).toEqual([
-      { name: "x", path: [{ key: "y" }], source: "$x.y", isNeeded: true },
-      { name: "z", path: [{ index: 0 }], source: "$z[0]", isNeeded: true },
-      { name: "x", path: [], source: "$x", isNeeded: true },
-    ]);
-  });
-
   it("are all needed, unless they are alternatives", async () => {
     const syntaxes = ["dollar", "dagger"] as const;
     const neededIn = async (text: string) =>
@@ -45,40 +34,10 @@ describe("the variables that a call reads", () => {
     expect(await neededIn("†a")).toEqual([["a", true]]);
     expect(await neededIn("†a || $b")).toContainEqual(["b", true]);
   });
-
-  it("have the names of the run, if there is one", async () => {
-    const store = await storeWith({ x: 1 });
-    await store.save({ name: "x_r1", value: 2, run: "r1" });
-    const wrapped = await wrapTool("find", find, { store });
-    const namesIn = (scope?: typeof inRun) =>
-      wrapped.flow({ a: "$x" }, scope === undefined ? {} : { scope }).reads.map(({ name }) => name);
-    expect([namesIn(), namesIn(inRun)]).toEqual([["x"], ["x_r1"]]);
-  });
 });
 
 describe("the variables that a call writes", () => {
   const choosing: Partial<WrapOptions> = { outputPath: true };
-
-  it("are those of an automatic name", async () => {
-    expect((await flowOf({ q: "new york" })).writes).toEqual([{ base: "find_new_york" }]);
-  });
-
-  it("may begin with the tool's name alone, if the input has references", async () => {
-    const { writes } = await flowOf({ q: "$x" });
-    expect(writes).toEqual([{ base: expect.stringMatching(/^find/u) }, { prefix: "find" }]);
-  });
-
-  it("are unknown if the application chooses names", async () => {
-    expect((await flowOf({ q: "x" }, { naming: () => "chosen" })).writes).toEqual([]);
-  });
-
-  it("are the places that the model chooses, without an automatic name", async () => {
-    const { writes } = await flowOf({ q: "$x", _outputPath: "$a.b && $c" }, choosing);
-    expect(writes).toEqual([
-      { name: "a", path: [{ key: "b" }] },
-      { name: "c", path: [] },
-    ]);
-  });
 
   it("are the fixed place of the tool", async () => {
     expect((await flowOf({ q: "x" }, { outputPath: { find: "$kept" } })).writes).toEqual([
@@ -108,33 +67,11 @@ describe("the variables that a call of a built-in tool names", () => {
     return wrapped.get(name)?.flow(input, {});
   };
 
-  it("are read or written, as places", async () => {
-    expect(await flowOfBuiltIn("read_variable", { name: "†a.b" })).toEqual({
-      reads: [{ name: "a", path: [{ key: "b" }], source: "$a", isNeeded: true }],
-      writes: [],
-    });
-    expect(await flowOfBuiltIn("set_variable", { name: "a.b", value: "$c" })).toEqual({
-      reads: [{ name: "c", path: [], source: "$c", isNeeded: true }],
-      writes: [{ name: "a", path: [{ key: "b" }] }],
-    });
-  });
-
   it("are none for a text that names nothing", async () => {
     const none = { reads: [], writes: [] };
     expect(await flowOfBuiltIn("read_variable", { name: "no name" })).toEqual(none);
     expect(await flowOfBuiltIn("delete_variable", { name: "no name" })).toEqual(none);
     expect(await flowOfBuiltIn("read_variable", "text")).toEqual(none);
-  });
-
-  it("are in texts and lists of texts", () => {
-    expect(textsIn({ a: "x", b: ["y", 5, "z"], c: "no" }, ["a", "b", "d"])).toEqual([
-      "x",
-      "y",
-      "z",
-    ]);
-    expect(textsIn({ a: 5 }, ["a"])).toEqual([]);
-    expect(textsIn({}, ["toString"])).toEqual([]);
-    for (const other of ["text", null, ["a"]]) expect(textsIn(other, ["a", "0"])).toEqual([]);
   });
 });
 

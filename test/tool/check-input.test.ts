@@ -23,14 +23,6 @@ async function messageOf(inputSchema: Schema, options: Partial<Options> = {}): P
 }
 
 describe("an input that does not fit", () => {
-  it("is refused with the places and messages of its validator", async () => {
-    const schema = z.object({ a: z.number(), b: z.array(z.object({ c: z.string() })) });
-    const checking = check(schema, { a: "x", b: [{ c: 1 }] });
-    await expect(checking).rejects.toThrow(
-      "The input does not fit the tool: a: Invalid input: expected number, received string; b.0.c: Invalid input: expected string, received number.",
-    );
-  });
-
   it("is refused with what else may help", async () => {
     const unresolved = [
       { reference: "$x", code: "variable_unknown" as const, message: "$x is not a variable." },
@@ -71,12 +63,6 @@ describe("an input that does not fit", () => {
 describe("an input that fits", () => {
   const frozen = deepFreeze<Json>({ list: [{ a: 1 }], text: "t" });
 
-  it("is copied where it is shared, also without a validator", async () => {
-    const checked = (await check(jsonSchema({}), frozen)) as { list: object[] };
-    expect(checked).toEqual(frozen);
-    expect([Object.isFrozen(checked), Object.isFrozen(checked.list[0])]).toEqual([false, false]);
-  });
-
   it("is copied inside of what the schema has made", async () => {
     const shared = (frozen as { list: Json }).list;
     const schema = z.looseObject({ own: z.array(z.any()) });
@@ -99,10 +85,6 @@ describe("an input that fits", () => {
     expect(checked.date).toBe(date);
     expect(checked.map).toBe(map);
     expect(map.get("a")).toBe(frozen);
-  });
-
-  it("is the shared value itself if it is only read", async () => {
-    expect(await check(jsonSchema({}), frozen, { readonly: true })).toBe(frozen);
   });
 
   it("may have a key __proto__", async () => {

@@ -2,12 +2,10 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { codeTool } from "../../src/tool/code/code-tool.ts";
 import type { Policy } from "../../src/tool/policy.ts";
 import type { SandboxAnswer } from "../../src/tool/code/sandbox.ts";
 import { wrapTool } from "../../src/tool/wrap-tool.ts";
 import { failureOf, fakeTool, returnedBy, runCode } from "../support/run-code.ts";
-import { contextOn } from "../support/runtime-tool-context.ts";
 import { giving, scriptedSandbox } from "../support/scripted-sandbox.ts";
 import { slow } from "../support/slow.ts";
 import { storeWith } from "../support/wrapped.ts";
@@ -116,32 +114,6 @@ describe("the sandbox's answer", () => {
 });
 
 describe("the result of code", () => {
-  it("is saved only when the save is committed", async () => {
-    const store = new MemoryStore();
-    const tool = codeTool({ sandbox: giving([1], { total: 2 }), tools: () => new Map() });
-    const context = contextOn(store, new AbortController().signal);
-    const input = { code: "1", variables: [] };
-    const { output } = await tool.execute(input, context);
-    expect(store.count()).toBe(0);
-    const save = typeof output === "function" ? await output() : undefined;
-    expect(store.count()).toBe(0);
-    // `commit` is synchronous, so that the caller can commit other changes with it.
-    expect(save?.commit()).toEqual({
-      returned: { $var: "run_code_1", value: [1] },
-      vars: [{ $var: "total", value: 2 }],
-    });
-    expect(store.info("total")).toMatchObject({ tool: "run_code", toolCallId: "call_1", input });
-  });
-
-  it("is a new version for the same call, and another variable for a different call", async () => {
-    const store = new MemoryStore();
-    for (const code of ["a", "b", "a"]) await runCode(giving(code), code, { store });
-    expect(store.list().map(({ name, version }) => [name, version])).toEqual([
-      ["run_code_2", 1],
-      ["run_code_1", 2],
-    ]);
-  });
-
   it("is reported as not kept if there is no room", async () => {
     const store = new MemoryStore({ quotaBytes: 1_000 });
     const outcome = await runCode(giving("x".repeat(2_000), { a: 1 }), "1", { store });

@@ -71,30 +71,6 @@ describe("the values that URLs may come from", () => {
     expect(read).toEqual([1, 2, 3]);
   });
 
-  it("are found in concurrent calls", async () => {
-    const sources = new UrlSources();
-    sources.add(() => [url(1), url(2)]);
-    const checks = [sources.hasUnknownUrl(url(1)), sources.hasUnknownUrl(url(2))];
-    expect(await Promise.all(checks)).toEqual([false, false]);
-  });
-
-  it("are found while another call still reads one", async () => {
-    const sources = new UrlSources();
-    const first = Promise.withResolvers<string>();
-    sources.add(() => first.promise);
-    const checks = [sources.hasUnknownUrl(url(1)), sources.hasUnknownUrl(url(1))];
-    first.resolve(url(1));
-    expect(await Promise.all(checks)).toEqual([false, false]);
-  });
-
-  it("may be added later", async () => {
-    const sources = new UrlSources();
-    sources.add(() => "none");
-    expect(await sources.hasUnknownUrl(url(1))).toBe(true);
-    sources.add(() => url(1));
-    expect(await sources.hasUnknownUrl(url(1))).toBe(false);
-  });
-
   it("may fail to be read, which fails one call", async () => {
     const sources = new UrlSources();
     sources.add(() => Promise.reject(new Error("It is gone.")));

@@ -10,7 +10,6 @@ import {
   type Handle,
   notKept,
   type OutputOptions,
-  partInfo,
   toolOutput,
   variableIn,
 } from "../../src/tool/tool-output.ts";
@@ -71,19 +70,6 @@ describe("the output for a value", () => {
       path: ".a[0]",
     });
   });
-
-  it("shows up to the characters that an agent chose, as JSON", async () => {
-    const isShown = async (value: string, inlineChars: number) =>
-      "value" in (await outputOf({ value }, { inlineChars }));
-    // Two characters are the quotes.
-    expect([await isShown("12345678", 10), await isShown("123456789", 10)]).toEqual([true, false]);
-    expect(await isShown('"'.repeat(8), 10)).toBe(false);
-    const max = limits.maxShownResultChars;
-    expect([
-      await isShown("x".repeat(max - 2), 9e9),
-      await isShown("x".repeat(max - 1), 9e9),
-    ]).toEqual([true, false]);
-  });
 });
 
 describe("what a model may see of a guarded variable", () => {
@@ -111,30 +97,6 @@ describe("what a model may see of a guarded variable", () => {
       describesUntrusted({ visibility: "model", trusted: false, ...info } as VariableInfo);
     expect([of({}), of({ readOnly: true }), of({ trusted: true })]).toEqual([true, false, false]);
     expect([of({ visibility: "sealed" }), of({ visibility: "secret" })]).toEqual([false, false]);
-  });
-});
-
-describe("the metadata of a part", () => {
-  it("describe the part, and the rest the variable", async () => {
-    const info = await new MemoryStore().save({ name: "it", value: { a: "é😀", b: [1, 2] } });
-    expect(partInfo(info, "é😀")).toEqual({
-      ...info,
-      type: "string",
-      count: 2,
-      bytes: 6,
-      chars: 3,
-      shape: "string",
-      preview: "é😀",
-    });
-    expect(partInfo(info, [1, 2])).toEqual({
-      ...info,
-      type: "array",
-      count: 2,
-      bytes: 5,
-      chars: 5,
-      shape: "number[]",
-      preview: "[1,2]",
-    });
   });
 });
 
@@ -168,16 +130,6 @@ describe("a handle", () => {
   const handleFor = (info: VariableInfo, value: string | object | undefined) =>
     toolOutput(info, value as never, { inlineChars: 1 }) as Handle;
   const infoOf = (write: Omit<Write, "name">) => new MemoryStore().save({ ...write, name: "it" });
-
-  it("has the start of the first record, or of the whole value", async () => {
-    const previewFor = async (value: readonly (object | number)[]) =>
-      handleFor(await infoOf({ value: value as never }), value).preview;
-    expect(await previewFor([{ a: 1 }, { a: 2 }])).toBe('[{"a":1},{"a":2}]');
-    const records = Array.from({ length: 60 }, (_, a) => ({ a }));
-    expect(await previewFor(records)).toBe('{"a":0}');
-    expect(await previewFor([7, ...records])).toMatch(/^\[7,\{"a":0\},.*more\)\]$/u);
-    expect(await previewFor([[7], ...records])).toMatch(/^\[\[7\],\{"a":0\},.*more\)\]$/u);
-  });
 
   it("has the shorter a preview, the longer its shape is", async () => {
     const value = "p".repeat(500);

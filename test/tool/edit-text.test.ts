@@ -133,42 +133,6 @@ describe("edits of a text", () => {
     expect(others).toBeGreaterThan(2);
   });
 
-  it("show a diff with three lines around each change", async () => {
-    const lines = Array.from({ length: 30 }, (_, line) => `line ${line + 1}`);
-    const diff = await diffOf(lines.join("\n"), [
-      { find: "line 5\n", replace: "five\nand more\n" },
-      { find: "line 20\n", replace: "" },
-      { find: "line 30", replace: "the end" },
-    ]);
-    expect(diff).toEqual({
-      diff: `@@ -2,7 +2,8 @@
- line 2
- line 3
- line 4
--line 5
-+five
-+and more
- line 6
- line 7
- line 8
-@@ -17,7 +18,6 @@
- line 17
- line 18
- line 19
--line 20
- line 21
- line 22
- line 23
-@@ -27,4 +27,4 @@
- line 27
- line 28
- line 29
--line 30
-+the end
-`,
-    });
-  });
-
   it("show at most 60 lines, and count the rest", async () => {
     const text = Array.from({ length: 100 }, (_, line) => `${line} x`).join("\n");
     const { diff, more } = await diffOf(text, [{ find: " x", replace: " y", all: true }]);
@@ -295,10 +259,5 @@ describe("edits of a text", () => {
         },
       ),
     );
-  });
-
-  it("that find a text more than once say in which lines", async () => {
-    const failure = await failureOf("a\nb a\n\na\n", [{ find: "a", replace: "" }]);
-    expect(failure).toMatchObject({ code: "edit_ambiguous", details: { lines: [1, 2, 4] } });
   });
 });

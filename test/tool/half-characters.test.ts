@@ -1,10 +1,7 @@
 import { McpServer } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { readVariableUri } from "../../packages/gateway/src/variable-resources.ts";
 import type { FileSaver } from "../../packages/gateway/src/save-variable.ts";
-import { Taint } from "../../src/store/labels.ts";
-import { MemoryStore } from "../../src/store/memory-store.ts";
 import { fileContent, type FileFormat } from "../../src/tool/files.ts";
 import type { Json } from "../../src/value/json.ts";
 import { startGateway } from "../support/gateway.ts";
@@ -64,19 +61,6 @@ describe("text over MCP", () => {
     expect(saved.isError).toBe(true);
     expect(textIn(saved)).toContain(
       "bad_value: Half of a character (a lone surrogate), as character 3",
-    );
-  });
-
-  it("is cut between characters where a client asks for a part", async () => {
-    const store = new MemoryStore();
-    await store.save({ name: "faces", value: "😀😀😀" });
-    const read = async (query: string) => {
-      const uri = `byref://variables/faces?${query}`;
-      const { contents } = await readVariableUri(uri, { store, taint: new Taint() });
-      return contents[0] && "text" in contents[0] ? contents[0].text : undefined;
-    };
-    expect([await read("limit=1"), await read("offset=1&limit=5"), await read("offset=3")]).toEqual(
-      ["😀", "😀😀", ""],
     );
   });
 });

@@ -184,18 +184,6 @@ describe("a session", () => {
     await Promise.all([run(tools, "act"), run(tools, "act")]);
     expect(server.calls).toHaveLength(3);
   });
-
-  it("is not requested from a server that has none: a call is one request", async () => {
-    const server = await start([offering("act")]);
-    const directory = new McpDirectory();
-    const servers = [{ name: "one", url: server.url }];
-    await open(directory, servers);
-    const before = server.requests.length;
-    const tools = await open(directory, servers);
-    await run(tools, "act");
-    await tools.close();
-    expect(server.requests.slice(before).map(({ rpc }) => rpc)).toEqual(["tools/call"]);
-  });
 });
 
 describe("an invalid tool", () => {

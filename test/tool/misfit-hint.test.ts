@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import * as limits from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { misfitHint } from "../../src/tool/misfit-hint.ts";
 import type { Json } from "../../src/value/json.ts";
@@ -32,17 +31,6 @@ describe("references whose values do not fit", () => {
       Object.fromEntries(keys.map((key) => [key, "a"])),
     );
     expect(hint).toBe(" $orders[0].id is string.".repeat(3));
-  });
-
-  it("have shapes of limited length", async () => {
-    const store = new MemoryStore();
-    const wide = Object.fromEntries(
-      Array.from({ length: 500 }, (_, at) => [`a_rather_long_key_${at}`, at]),
-    );
-    await store.save({ name: "wide", value: wide });
-    const misfit = { written: { n: "$wide" }, value: { n: wide }, unresolved: [] };
-    const hint = misfitHint(misfit, { store });
-    expect(hint.length).toBeLessThanOrEqual(limits.maxListedShapeChars + " $wide is .".length);
   });
 
   it.each<[string, Json, Json]>([

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { codeTool } from "../../src/tool/code/code-tool.ts";
 import { wrapTools } from "../../src/tool/wrap-tool.ts";
 import type { CallOptions, RunScope } from "../../src/tool/wrapped-tool.ts";
-import { callTool, conversation, outputOf } from "../support/runtime-tool-calls.ts";
+import { callTool, conversation } from "../support/runtime-tool-calls.ts";
 import { scriptedSandbox } from "../support/scripted-sandbox.ts";
 import { call, failureOf, run } from "../support/wrapped.ts";
 
@@ -30,15 +30,6 @@ describe("a run's own variable, for a model outside the run", () => {
     const { ran } = await callTool(name, input, { store, ...outside });
     expect(failureOf(ran)?.code).toBe("variable_unknown");
     expect(await store.read("state_r1")).toEqual({ x: "the run's" });
-  });
-
-  it("is not listed", async () => {
-    const listed = await outputOf(
-      "list_variables",
-      {},
-      { store: await conversation(), ...outside },
-    );
-    expect(listed).toMatchObject({ variables: [{ name: "state" }, { name: "rows" }] });
   });
 
   it("cannot be written", async () => {
@@ -79,24 +70,6 @@ describe("a run's own variable, for a model outside the run", () => {
     const input = { code: "…", variables: ["state_r1"] };
     const { ran } = await callTool(code, input, { store, ...outside });
     expect(failureOf(ran)?.code).toBe("variable_unknown");
-  });
-});
-
-describe("a result without a name, in a run that owns its results", () => {
-  const owning: RunScope = { run: "r1", ownsResults: true, nameOf: (name) => name };
-  const calling: CallOptions = { ...call, scope: owning };
-
-  it("belongs to the run, and is known by its short name there", async () => {
-    const store = await conversation();
-    const tools = await wrapTools({ echo }, { store });
-    const ran = await run(required(tools.get("echo")), { value: [1, 2] }, calling);
-    const saved = ran.kind === "done" ? await ran.save() : undefined;
-    expect(saved?.output).toMatchObject({ $var: "echo_1", value: [1, 2] });
-    expect(saved?.info).toMatchObject({ name: "echo_1_r1", scope: "run" });
-    await run(required(tools.get("echo")), { value: "$echo_1[1]" }, calling);
-    expect(called.at(-1)).toBe(2);
-    store.endRun("r1");
-    expect(store.list().map(({ name }) => name)).toEqual(["state", "rows"]);
   });
 });
 

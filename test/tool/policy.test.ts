@@ -100,16 +100,6 @@ describe("a policy", () => {
     const { ready } = await prepare({ key: "$key" }, { policy, policies });
     expect(ready).toMatchObject({ approval: { input: '{"key":"$key"}' } });
   });
-
-  it("is not asked about a call that could not run", async () => {
-    let asked = 0;
-    const policy = () => {
-      asked++;
-      return "allow" as const;
-    };
-    await prepare({ a: "$mine.b.c" }, { policy });
-    expect(asked).toBe(0);
-  });
 });
 
 describe("several policies", () => {
@@ -153,12 +143,6 @@ describe("requireTrusted", () => {
     expect(await decide("pay", { tainted: true })).toMatchObject({ ask: expect.any(String) });
   });
 
-  it("does not apply to other tools", async () => {
-    for (const name of ["resend_email", "pay_all", "sen", "xpay", "Send_x"]) {
-      expect(await decide(name, { trusted: false, tainted: true })).toBe("allow");
-    }
-  });
-
   it("treats a star as any characters, anywhere in a pattern", async () => {
     const asks = async (pattern: string, name: string) => {
       const decision = await requireTrusted([pattern])({
@@ -198,29 +182,6 @@ describe("needsApproval", () => {
     const ready = await wrapped.prepare(input, call);
     return ready.kind === "ready" && ready.approval !== undefined;
   };
-
-  it("of a tool is obeyed", async () => {
-    expect(await asking(true, {})).toBe(true);
-    expect(await asking(false, {})).toBe(false);
-    expect(await asking(undefined, {})).toBe(false);
-  });
-
-  it("is called with the resolved input, as the tool would receive it", async () => {
-    const seen: unknown[] = [];
-    const above = (input: unknown) => {
-      seen.push(input);
-      return (input as { n: number }).n > 5;
-    };
-    const variables = await store();
-    await variables.save({ name: "five", value: 5 });
-    const made = { inputSchema: z.object({ n: z.number().default(7) }), execute: () => 1 };
-    const wrapped = await wrapTool("act", { ...made, needsApproval: above } as never, {
-      store: variables,
-    });
-    expect(await wrapped.prepare({ n: "$five" }, call)).not.toHaveProperty("approval");
-    expect(await wrapped.prepare({}, call)).toHaveProperty("approval");
-    expect(seen).toEqual([{ n: 5 }, { n: 7 }]);
-  });
 
   it("that throws means yes", async () => {
     const fails = () => {

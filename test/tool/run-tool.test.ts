@@ -1,4 +1,4 @@
-import { tool, type ModelMessage } from "ai";
+import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
@@ -80,20 +80,6 @@ describe("the options of a tool", () => {
     });
     expect(await seenBy({})).not.toHaveProperty("idempotencyKey");
   });
-
-  it("have messages that the tool may change", async () => {
-    const url = new URL("https://example.com/a.png");
-    const messages: ModelMessage[] = [
-      { role: "user", content: [{ type: "file", data: url, mediaType: "image/png" }] },
-    ];
-    const original = structuredClone([{ role: "user", content: [{ type: "file" }] }]);
-    const seen = (await seenBy({ messages }))?.["messages"] as [{ content: [object] }];
-    expect(seen).toEqual(messages);
-    expect((seen[0].content[0] as { data: unknown }).data).toBe(url);
-    Object.assign(seen[0].content[0], { type: "changed" });
-    seen[0].content.pop();
-    expect(messages).toMatchObject(original);
-  });
 });
 
 describe("a tool that is notified of its input", () => {
@@ -103,13 +89,6 @@ describe("a tool that is notified of its input", () => {
       void order.push([given.input, given.toolCallId]);
     await runWith(acting(() => void order.push("runs"), { onInputAvailable }));
     expect(order).toEqual([[{ n: 1 }, "call_1"], "runs"]);
-  });
-
-  it("fails if it throws there", async () => {
-    let runs = 0;
-    const onInputAvailable = () => Promise.reject(new Error("Not now."));
-    const { ran } = await runWith(acting(() => ++runs, { onInputAvailable }));
-    expect([failureOf(ran)?.message, runs]).toEqual(["Not now.", 0]);
   });
 });
 
@@ -145,20 +124,5 @@ describe("the place that a tool chooses", () => {
     if (ran.kind === "done") await ran.save();
     expect(await store.read("a")).toBe(1);
     expect(store.info("b")).toBeUndefined();
-  });
-});
-
-describe("a Response with an error status", () => {
-  it("is an error with the status, and its body is cancelled", async () => {
-    let isCancelled = false;
-    const body = new ReadableStream({ cancel: () => void (isCancelled = true) });
-    const answered = new Response(body, { status: 404, statusText: "Not Found" });
-    const { ran } = await runWith(acting(() => answered));
-    expect([failureOf(ran)?.message, isCancelled]).toEqual([
-      "The server answered 404 Not Found",
-      true,
-    ]);
-    const { ran: bare } = await runWith(acting(() => new Response(null, { status: 500 })));
-    expect(failureOf(bare)?.message).toBe("The server answered 500");
   });
 });

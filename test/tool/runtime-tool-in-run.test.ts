@@ -23,28 +23,6 @@ describe("a name in a run", () => {
     },
   );
 
-  it("is the conversation's if the run has none of its own", async () => {
-    const store = await conversation();
-    const output = await outputOf("read_variable", { name: "$rows[0].id" }, { store });
-    expect(output).toMatchObject({ reference: "$rows[0].id", value: 7 });
-  });
-
-  it("is the run's in references of any syntax", async () => {
-    const store = await conversation();
-    for (const [value, syntax] of [
-      ["$state.x", "dollar"],
-      ["†state.x", "dagger"],
-      ["{{state.x}}", "mustache"],
-    ] as const) {
-      const options = { store, syntaxes: [syntax] } as const;
-      expect(await outputOf(give, { value: { in: [value] } }, options)).toEqual({
-        in: ["the run's"],
-      });
-      const text = await outputOf(give, { value: `It is ${value}.` }, options);
-      expect(text).toBe("It is the run's.");
-    }
-  });
-
   it("is bound to its version in an approval", async () => {
     let nowMs = 0;
     const store = new MemoryStore({ now: () => ++nowMs });
@@ -59,38 +37,6 @@ describe("a name in a run", () => {
     expect(await pin()).toBe(before);
     await store.save({ name: "state_r1", value: "another", run: "r1" });
     expect(await pin()).not.toBe(before);
-  });
-
-  it("is unknown to the run until the run has written it", async () => {
-    const store = new MemoryStore();
-    await store.save({ name: "state", value: 1 });
-    const { ran } = await callTool("read_variable", { name: "state" }, { store });
-    expect(failureOf(ran)?.code).toBe("variable_unknown");
-    expect(await outputOf(give, { value: "$state" }, { store })).toBe("$state");
-  });
-
-  it("ends with the run, whatever tool writes it", async () => {
-    const store = await conversation();
-    await outputOf("set_variable", { name: "mine.a", value: ["$rows[0].id"] }, { store });
-    await outputOf("set_variable", { name: "kept", value: 1 }, { store });
-    expect(await store.read("mine_r1")).toEqual({ a: [7] });
-    expect(store.info("mine_r1")?.scope).toBe("run");
-    store.endRun("r1");
-    expect(store.list().map(({ name }) => name)).toEqual(["state", "rows", "kept"]);
-    expect(await store.read("state")).toEqual({ x: "the conversation's" });
-  });
-
-  it("is listed, searched and deleted as in the plan", async () => {
-    const store = await conversation();
-    const listed = await outputOf("list_variables", {}, { store });
-    expect(listed).toMatchObject({ variables: [{ name: "rows" }, { name: "state" }] });
-    const hits = await outputOf("search_variable", { name: "state", query: "run" }, { store });
-    expect(JSON.stringify(hits)).toContain('"$state.x"');
-    expect(await outputOf("delete_variable", { name: "state" }, { store })).toEqual({
-      deleted: "state",
-    });
-    expect(store.glance("state_r1")).toBeUndefined();
-    expect(store.glance("state")).toBeDefined();
   });
 
   it("is used by code, whose tool calls save where they otherwise would", async () => {
@@ -137,12 +83,6 @@ describe("a name in a run", () => {
     const failing = code(() => ({ error: { kind: "thrown", message: "boom" } }));
     const { ran } = await callTool(failing, input, { store, saveTo: "$b" });
     expect(failureOf(ran)?.message).toContain("boom");
-  });
-
-  it("is held while the run needs it", async () => {
-    const store = await conversation();
-    await outputOf(give, { value: "$state.x and $rows" }, { store, owner: "r1" });
-    expect(store.holds.names("r1")).toEqual(["state_r1", "rows"]);
   });
 
   it("is what the policy sees", async () => {

@@ -10,35 +10,6 @@ import { callTool, conversation, give, outputOf, scope } from "../support/runtim
 import { call, failureOf, run } from "../support/wrapped.ts";
 
 describe("the result of a runtime tool", () => {
-  it("is saved in the place that the call names", async () => {
-    const store = await conversation();
-    const { saved } = await callTool(give, { value: "$rows" }, { store, saveTo: "$report.rows" });
-    expect(await store.read("report")).toEqual({ rows: [{ id: 7 }] });
-    expect(saved).toMatchObject({
-      places: ["$report.rows"],
-      info: { name: "report", tool: "give", toolCallId: "call_1", scope: "conversation" },
-      output: { $var: "report", path: ".rows", value: [{ id: 7 }] },
-    });
-    const { sources, input } = store.info("report") ?? {};
-    expect([sources, input]).toEqual([["tool:give", "caller"], { value: "$rows" }]);
-  });
-
-  it("is saved in all of several places, or in the first of several alternatives", async () => {
-    const store = new MemoryStore();
-    const both = await callTool(give, { value: 1 }, { store, saveTo: "$a && $b.c" });
-    expect([both.saved?.places, await store.read("a"), await store.read("b")]).toEqual([
-      ["$a", "$b.c"],
-      1,
-      { c: 1 },
-    ]);
-    const one = await callTool(give, { value: 2 }, { store, saveTo: "$d || $e" });
-    expect([one.saved?.places, await store.read("d"), store.glance("e")]).toEqual([
-      ["$d"],
-      2,
-      undefined,
-    ]);
-  });
-
   it("is saved nowhere if one of the places does not fit", async () => {
     const store = new MemoryStore();
     await store.save({ name: "text", value: "a text" });

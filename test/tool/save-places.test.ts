@@ -23,27 +23,7 @@ function refusalOf(run: () => unknown): string {
   return "none";
 }
 
-const placesOf = (text: string) => saveTargetIn(text).places.map(({ name, path }) => [name, path]);
-
 describe("a target", () => {
-  it("has places in any syntax, with keys and indices", () => {
-    expect(placesOf("$a.b[0]['c d'] && †e && variable:f && ${g}")).toEqual([
-      ["a", [{ key: "b" }, { index: 0 }, { key: "c d" }]],
-      ["e", []],
-      ["f", []],
-      ["g", []],
-    ]);
-  });
-
-  it("means all of its places, or the first", () => {
-    const operatorOf = (text: string) => saveTargetIn(text).operator;
-    expect([operatorOf("$a"), operatorOf("$a&&$b"), operatorOf("$a||$b")]).toEqual([
-      "all",
-      "all",
-      "first",
-    ]);
-  });
-
   it.each([
     ["a || $b && c", "bad_alternatives: a || $b && c mixes || and &&; use one of them."],
     ["report", 'bad_path: "report" is not a place to save to. Write $report.'],
@@ -148,13 +128,6 @@ describe("a place in the store", () => {
 describe("the chosen places", () => {
   const named = (text: string, choice?: string) =>
     chosenPlaces(saveTargetIn(text), choice).map(({ source }) => source);
-
-  it("are all, or the first, or the one that the tool names", () => {
-    expect(named("$a && $b")).toEqual(["$a", "$b"]);
-    expect(named("$a && $b", "$c")).toEqual(["$a", "$b"]);
-    expect(named("$a || $b")).toEqual(["$a"]);
-    expect(named("$a || $b.c", ' †b["c"] ')).toEqual(["$b.c"]);
-  });
 
   it("do not include another one", () => {
     expect(refusalOf(() => named("$a || $b", "$c"))).toBe(

@@ -55,32 +55,6 @@ async function saveShown(output: Json, calling: Partial<CallOptions>, more = {})
 const namesIn = (store: Pick<MemoryStore, "list">) => store.list().map(({ name }) => name);
 
 describe("a result of a plan's call", () => {
-  it("is shown if it is short, and kept nowhere else", async () => {
-    const { saved, store } = await save([1, 2], { calling: planned });
-    expect(saved).toMatchObject({ shown: [1, 2], info: { name: "act_1" }, places: [] });
-    expect(saved).not.toHaveProperty("kept");
-    expect(namesIn(store)).toEqual(["act_1"]);
-  });
-
-  it("is kept if it is long, pinned, in place of an automatic variable", async () => {
-    const { saved, store } = await save(longText, { calling: planned });
-    expect(saved.kept).toBe("kept_1");
-    expect(saved.shown).toMatchObject({ $var: "kept_1", type: "string", count: longText.length });
-    expect([namesIn(store), store.info("kept_1")?.pinned]).toEqual([["kept_1"], true]);
-  });
-
-  it("is kept beside its place", async () => {
-    const saveTo = saveTargetIn("$report.text");
-    const { saved, store } = await save(longText, { calling: { ...planned, saveTo } });
-    expect(saved).toMatchObject({
-      kept: "kept_1",
-      places: ["$report.text"],
-      output: { $var: "report" },
-    });
-    expect(await store.read("report")).toEqual({ text: longText });
-    expect(await store.read("kept_1")).toBe(longText);
-  });
-
   it("is not kept if there is no room for it beside its place", async () => {
     const store = new MemoryStore({ quotaBytes: longText.length + 1_000 });
     const saveTo = saveTargetIn("$report");
@@ -92,29 +66,12 @@ describe("a result of a plan's call", () => {
 });
 
 describe("what a built-in tool answers to a plan", () => {
-  it("is shown if it is short, and kept if it is long", async () => {
-    const short = await saveShown({ a: 1 }, planned);
-    expect(short.saved).toEqual({ output: { a: 1 }, shown: { a: 1 } });
-    const long = await saveShown({ text: longText }, planned);
-    expect(long.saved).toMatchObject({
-      output: { text: longText },
-      kept: "kept_1",
-      shown: { $var: "kept_1", type: "object" },
-    });
-    expect(await long.store.read("kept_1")).toEqual({ text: longText });
-  });
-
   it("is its value, unless that is guarded", async () => {
     const value = { whole: longText };
     const whole = await saveShown("short", planned, { value });
     expect([whole.saved.output, await whole.store.read("kept_1")]).toEqual(["short", value]);
     const { saved, store } = await saveShown("short", planned, { value, reads: true });
     expect([saved.shown, saved.kept, namesIn(store)]).toEqual(["short", undefined, ["seal"]]);
-  });
-
-  it("is neither kept nor shown without a plan", async () => {
-    const { saved, store } = await saveShown({ text: longText }, {});
-    expect([saved, namesIn(store)]).toEqual([{ output: { text: longText } }, ["seal"]]);
   });
 
   it("is marked if it is untrusted", async () => {
@@ -196,12 +153,6 @@ describe("a result for a place that it does not fit", () => {
 });
 
 describe("the variable of a result", () => {
-  it("is held by the owner of the call", async () => {
-    const { store } = await save(1, { owner: "turn" });
-    expect(store.holds.names("turn")).toEqual(["act_1"]);
-    expect((await save(1)).store.holds.names("turn")).toEqual([]);
-  });
-
   it("is a handle above the tool's own limit for shown results", async () => {
     const policies = { act: { inlineChars: 10 } };
     expect((await save("x".repeat(8), { policies })).saved.output).toHaveProperty("value");
@@ -239,21 +190,6 @@ describe("a name that an application chooses", () => {
   };
   const nameWith = async (options: Saving) =>
     (await save("v", { naming, ...options })).saved.info?.name;
-
-  it("is asked for with results that the model may see", async () => {
-    expect(await nameWith({})).toBe("chosen");
-    expect(await nameWith({ policies: { act: { trusted: false } } })).toBe("chosen");
-    expect(asked).toEqual(["v", "v"]);
-  });
-
-  it("is not asked for with others", async () => {
-    asked.length = 0;
-    const input = { city: "Rome" };
-    expect(await nameWith({ input, policies: { act: { sealed: true } } })).toBe("act_rome");
-    const policies = { act: { trusted: false } };
-    expect(await nameWith({ input, untrusted: "hide", policies })).toBe("act_rome");
-    expect(asked).toEqual([]);
-  });
 
   it("is never made from guarded or hidden inputs", async () => {
     const store = new MemoryStore();

@@ -57,21 +57,6 @@ describe("a result that is saved where the model says", () => {
       list: [1, report],
     });
   });
-
-  it("is described by its shape and existing paths if it is large", async () => {
-    const rows = Array.from({ length: 400 }, (_, id) => ({ id }));
-    const large = tool({ inputSchema: z.object({}), execute: () => rows });
-    const { saved, store } = await runOnce(large, { _outputPath: "$state.rows" }, choosing);
-    expect(saved?.output).toMatchObject({
-      $var: "state",
-      path: ".rows",
-      type: "array",
-      count: 400,
-    });
-    const paths = expect.arrayContaining(["$state.rows[*].id: number[]"]);
-    expect(saved?.output).toMatchObject({ try: paths });
-    expect(await store.read("state")).toEqual({ rows });
-  });
 });
 
 describe("several places", () => {
@@ -195,18 +180,5 @@ describe("the parameter _outputPath", () => {
     const { store } = await runOnce(echo, { _outputPath: "$report" }, choosing);
     expect(store.info("report")).toBeUndefined();
     expect(store.count()).toBe(1);
-  });
-
-  it("is not in the schema if the caller has fixed the place", async () => {
-    const fixed = { outputPath: { act: "†state.report" } };
-    expect(Object.keys((await schemaOf(plain, fixed)).properties)).toEqual(["id"]);
-    const { store } = await runOnce(act, { id: "x" }, fixed);
-    expect(await store.read("state")).toEqual({ report });
-  });
-
-  it("is removed before the tool's schema and naming see the input", async () => {
-    const strictly = tool({ inputSchema: z.strictObject({ id: z.string() }), execute: (i) => i });
-    const { saved } = await runOnce(strictly, { id: "x", _outputPath: "$r" }, choosing);
-    expect(saved?.output).toEqual({ $var: "r", value: { id: "x" } });
   });
 });

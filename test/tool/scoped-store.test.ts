@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { lookupFor, ScopedStore, targetFor } from "../../src/tool/scoped-store.ts";
-import type { Write } from "../../src/store/variable-store.ts";
 import type { RunScope } from "../../src/tool/wrapped-tool.ts";
 
 /** Scope of a run that owns `mine` and `state`. */
@@ -64,30 +63,6 @@ describe("the variables of a run", () => {
     expect(own.tombstone("state")).toMatchObject({ name: "state", reason: "run_ended" });
     expect(own.tombstone("rows")).toBeUndefined();
   });
-
-  it("are changed under the name as written even if saving is asynchronous", async () => {
-    class Slow extends MemoryStore {
-      override save(write: Write) {
-        return Promise.resolve(super.save(write));
-      }
-
-      override saveAll(writes: readonly Write[]) {
-        return Promise.resolve(super.saveAll(writes));
-      }
-    }
-    const store = new Slow();
-    const own = new ScopedStore(store, scope);
-    const write = { name: "mine", value: 1 };
-    expect(await own.save(write)).toMatchObject({ name: "mine", scope: "run" });
-    expect(await own.saveAll([write])).toMatchObject([{ name: "mine", version: 2 }]);
-    expect(store.list()).toMatchObject([{ name: "mine_r1" }]);
-  });
-
-  it("may end like a run's own, but belong to the conversation", async () => {
-    const store = new MemoryStore();
-    await store.save({ name: "rows_r1", value: 1 });
-    expect(new ScopedStore(store, scope).list()).toMatchObject([{ name: "rows_r1" }]);
-  });
 });
 
 describe("the variables of a run that owns its results", () => {
@@ -121,27 +96,6 @@ describe("the variables of a run that owns its results", () => {
     store.endRun("r1");
     expect(own.tombstone("fetch_2")).toMatchObject({ name: "fetch_2", reason: "run_ended" });
     expect(own.list()).toMatchObject([{ name: "fetch_1" }]);
-  });
-
-  it("leave room for the run's id after the longest name", async () => {
-    const store = new MemoryStore();
-    const run = "r12345678";
-    for (const inputDigest of ["1", "2"]) {
-      const name = { base: "x".repeat(80), numbered: false, inputDigest };
-      const info = await store.save({ name, value: 1, run });
-      expect(info.name.length).toBeLessThanOrEqual(64);
-      expect(info.name.endsWith(`_${run}`)).toBe(true);
-    }
-    expect(store.count()).toBe(2);
-  });
-
-  it("may have names with no room for the run's id", async () => {
-    const store = new MemoryStore();
-    const own = new ScopedStore(store, owning);
-    expect(await own.save({ name: long, value: 1 })).toMatchObject({ name: long, scope: "run" });
-    expect(own.list()).toMatchObject([{ name: long }]);
-    expect([own.couldBegin("nnn"), store.couldBegin("nnn")]).toEqual([true, false]);
-    expect([await store.read("_0_r1"), await own.read(long)]).toEqual([1, 1]);
   });
 });
 

@@ -40,16 +40,6 @@ describe("a small result", () => {
     );
     expect(shown.map(({ output }) => isHandle(output))).toEqual([false, false, true]);
   });
-
-  it("names unresolved references, as a large one does", async () => {
-    const unresolved = [{ reference: "$x", code: "variable_unknown" as const }];
-    const store = new MemoryStore();
-    const small = await store.save({ name: "small", value: 1 });
-    expect(toolOutput(small, 1, { unresolved })).toEqual({ $var: "small", value: 1, unresolved });
-    const value = listOf(2_000);
-    const large = await store.save({ name: "large", value });
-    expect(toolOutput(large, value, { unresolved })).toMatchObject({ $var: "large", unresolved });
-  });
 });
 
 const many = (count: number, one: (at: number) => readonly [string, Json]) =>
@@ -125,30 +115,6 @@ describe("the handle of a large result", () => {
       preview: '{"id":0,"total":0}',
       try: ["$it[*].id: number[]", "$it[*].total: number[]", "$it[:10]"],
     });
-  });
-
-  it.each<[string, Json, readonly string[]]>([
-    ["a text", "x".repeat(2_000), ["$it[:500]"]],
-    ["a list of scalars", list(500, (at) => at), ["$it[0]: number", "$it[:10]"]],
-    [
-      "an object, plain keys first, at most four",
-      { "a b": 1, one: "x".repeat(1_500), two: [7], three: [], four: {}, five: 5 },
-      ["$it.one: string", "$it.two[0]: number", "$it.four: object", "$it.five: number"],
-    ],
-    ["an object whose keys need quotes", { 'a"b': "x".repeat(1_500) }, ['$it["a\\"b"]: string']],
-    [
-      "records with a number behind texts",
-      list(200, () => ({ a: "x", n: 1, z: "y" })),
-      ["$it[*].a: string[]", "$it[*].n: number[]", "$it[:10]"],
-    ],
-    [
-      "records by their id, even if it is a late column",
-      list(200, (at) => ({ note: "x", n: 1, order_id: `o${at}`, z: [{ a: 1 }] })),
-      ["$it[*].order_id: string[]", "$it[*].n: number[]", "$it[:10]"],
-    ],
-  ])("suggests parts: of %s", async (_, value, paths) => {
-    const { output } = await outputOf(value);
-    expect(isHandle(output) && output.try).toEqual(paths);
   });
 
   it.each<[string, readonly Json[], readonly string[]]>([

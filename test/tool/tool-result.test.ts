@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { AnyTool } from "../../src/tool/wrapped-tool.ts";
-import { failureOf, returning, run, runOnce, storeWith } from "../support/wrapped.ts";
+import { failureOf, returning, run, runOnce } from "../support/wrapped.ts";
 import { csvRecords } from "../../src/store/bytes/csv-records.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { wrapTool } from "../../src/tool/wrap-tool.ts";
@@ -195,21 +195,6 @@ describe("bytes that a tool receives", () => {
 });
 
 describe("a tool of the SDK", () => {
-  it("receives the resolved input in onInputAvailable before it runs", async () => {
-    const order: unknown[] = [];
-    const act = tool({
-      inputSchema: z.object({ ids: z.array(z.number()), all: z.boolean().default(true) }),
-      onInputAvailable: ({ input, toolCallId }) => void order.push([toolCallId, input]),
-      execute: ({ ids }) => order.push(ids),
-    });
-    const store = await storeWith({ rows: [{ id: 1 }, { id: 2 }] });
-    await runOnce(act, { ids: "$rows[*].id" }, { store });
-    expect(order).toEqual([
-      ["call_1", { ids: [1, 2], all: true }],
-      [1, 2],
-    ]);
-  });
-
   it("receives copies of messages that contain a URL or bytes", async () => {
     const url = new URL("https://example.com/a.png");
     const data = new Uint8Array([1]);

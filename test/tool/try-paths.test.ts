@@ -53,64 +53,12 @@ describe("the paths of a value", () => {
     expect(pathsOf(value)).toEqual(paths);
   });
 
-  it.each<[string, readonly Json[], readonly string[]]>([
-    ["no keys", [{}], ["[:10]"]],
-    ["one key", [{ a: "x" }, { a: "y" }], ["[*].a: string[]", "[:10]"]],
-    [
-      "no numbers, with its last key",
-      [{ a: "x", b: "y", c: "z" }],
-      ["[*].a: string[]", "[*].c: string[]", "[:10]"],
-    ],
-    [
-      "numbers, with the last of them",
-      [{ a: "x", b: 1, c: 2, d: "z" }],
-      ["[*].a: string[]", "[*].c: number[]", "[:10]"],
-    ],
-    [
-      "one number, which comes first",
-      [{ a: 1, b: "x", c: "y" }],
-      ["[*].a: number[]", "[*].c: string[]", "[:10]"],
-    ],
-    ["several types", [{ a: 1 }, { a: "x" }], ["[*].a: (number | string)[]", "[:10]"]],
-    ["objects", [{ a: { b: 1 } }, { a: { c: "x" } }], ["[*].a: object[]", "[:10]"]],
-    ["lists", [{ a: [1] }], ["[*].a: number[][]", "[:10]"]],
-    ["a key that only the first has", [{ a: 1 }, {}], ["[*].a: number[]", "[:10]"]],
-    [
-      "more types than fit",
-      [{ a: 1 }, { a: "x" }, { a: null }, { a: true }, { a: [[1]] }],
-      ["[*].a", "[:10]"],
-    ],
-  ])("of records with %s", (_, value, paths) => {
-    expect(pathsOf(value)).toEqual(paths);
-  });
-
   it("do not contain keys that no reference can contain", () => {
     const [long, longer] = ["k".repeat(64), "k".repeat(65)];
     const value = { [longer]: 1, "a\nb": 2, "a\rb": 3, [long]: 4 };
     expect(pathsOf(value)).toEqual([`.${long}: number`]);
     expect(pathsOf([value])).toEqual([`[*].${long}: number[]`, "[:10]"]);
   });
-});
-
-describe("the column by which a record is found", () => {
-  const first = (key: string) => pathsOf([{ note: "x", [key]: "y", z: "z" }])[0];
-
-  it.each(["id", "_id", "key", "uuid", "slug", "code", "name", "symbol", "order_id", "orderId"])(
-    "is %s",
-    (key) => {
-      expect(first(key)).toBe(`[*].${key}: string[]`);
-      expect(pathsIn(`{note: string, ${key}: string, z: string}[]`)[0]).toBe(
-        `[*].${key}: string[]`,
-      );
-    },
-  );
-
-  it.each(["ids", "idx", "paid", "xId_", "keys", "monkey", "ID", "names", "id_x", "order_ids"])(
-    "is the first, and not %s",
-    (key) => {
-      expect(first(key)).toBe("[*].note: string[]");
-    },
-  );
 });
 
 describe("the paths of a value that was not read", () => {

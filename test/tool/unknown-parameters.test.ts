@@ -1,4 +1,4 @@
-import { dynamicTool, type JSONSchema7, jsonSchema, type ToolSet } from "ai";
+import { dynamicTool, jsonSchema, type ToolSet } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
@@ -33,15 +33,6 @@ describe("a parameter that begins with _", () => {
     expect(await outcomeOf(declared, { city: "Rome", [key]: "x" })).toBe(message);
     const strict = z.object({ city: z.string() });
     expect(await outcomeOf(strict, { city: "Rome", [key]: "x" })).toBe(message);
-  });
-
-  it("is passed on if the schema declares it or allows others", async () => {
-    expect(await outcomeOf(declared, { _own: 1, _outputPath: "$a", other: 1 })).toBe("ready");
-    expect(await outcomeOf(z.record(z.string(), z.any()), { _source: 1 })).toBe("ready");
-    const open = { type: "object", properties: {}, additionalProperties: true } as const;
-    expect(await outcomeOf(jsonSchema(open), { _source: 1 })).toBe("ready");
-    const either = { type: "object", properties: {}, anyOf: [{ required: ["_a"] }] };
-    expect(await outcomeOf(jsonSchema(either as JSONSchema7), { _a: 1 })).toBe("ready");
   });
 
   it("is truncated in the message if it is long", async () => {

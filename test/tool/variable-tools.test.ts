@@ -31,18 +31,6 @@ it("have reserved names, which no server's tool may use", () => {
   expect(new Set([...names, ...others])).toEqual(new Set(runtimeToolNames));
 });
 
-it("do not include export_variable without a place for files", () => {
-  const names = variableTools().map(({ name }) => name);
-  expect(names).toEqual([
-    "list_variables",
-    "read_variable",
-    "search_variable",
-    "set_variable",
-    "delete_variable",
-    "edit_variable",
-  ]);
-});
-
 describe.each(stores)("list_variables on $title", ({ open }) => {
   it("describes each variable as far as its guard allows, newest last", async () => {
     const store = open();

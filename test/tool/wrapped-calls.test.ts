@@ -4,7 +4,7 @@ import * as z from "zod";
 import { Labels } from "../../src/store/labels.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { NO_FLOW } from "../../src/tool/call-flow.ts";
-import { wrapTool, wrapTools } from "../../src/tool/wrap-tool.ts";
+import { wrapTool } from "../../src/tool/wrap-tool.ts";
 import type { AnyTool, CallOptions, WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 import { call, failureOf, run, runOnce, storeWith } from "../support/wrapped.ts";
@@ -53,15 +53,6 @@ describe("a tool that cannot run here", () => {
       code: "unknown_tool",
       message,
     });
-  });
-
-  it("is wrapped under its name, as all others", async () => {
-    const { act } = recording();
-    const wrapped = await wrapTools({ a: act, b: act }, { store: new MemoryStore() });
-    expect([...wrapped].map(([name, { name: own }]) => [name, own])).toEqual([
-      ["a", "a"],
-      ["b", "b"],
-    ]);
   });
 });
 
@@ -113,19 +104,6 @@ describe("the schema that a model is shown", () => {
     const schema = { $schema: "x", anyOf: [closed] };
     expect(await schemaOf(schema)).toEqual(schema);
   });
-
-  it("has a parameter for the place if the model may choose it", async () => {
-    const parameters = async (outputPath: OutputPath) => {
-      const shown = await schemaOf({ type: "object", properties: { n: {} } }, { outputPath });
-      return Object.keys(shown.properties ?? {});
-    };
-    const extended = await parameters(true);
-    expect(extended).toContain("_outputPath");
-    expect(await parameters({ act: true })).toEqual(extended);
-    for (const none of [false, {}, { other: true }, { act: false }, { act: "place" }] as const) {
-      expect(await parameters(none)).toEqual(["n"]);
-    }
-  });
 });
 
 describe("the place of a result", () => {
@@ -139,27 +117,6 @@ describe("the place of a result", () => {
     expect(await savedWith({ act: "$place" }, {})).toEqual(["place"]);
     expect(await savedWith({ other: "$place" }, {})).toEqual(["act_1"]);
   });
-
-  it("is the model's only if it may choose", async () => {
-    const input = { _outputPath: "$mine" };
-    expect(await savedWith(true, input)).toEqual(["mine"]);
-    expect(await savedWith({ act: true }, input)).toEqual(["mine"]);
-    expect(await savedWith({ act: false }, input)).not.toEqual(["mine"]);
-    expect(await savedWith(false, input)).not.toEqual(["mine"]);
-  });
-});
-
-describe("the flow of a call", () => {
-  const writesOf = async (options: Partial<WrapOptions>) => {
-    const { act } = recording();
-    const wrapped = await wrapTool("act", act, { store: new MemoryStore(), ...options });
-    return wrapped.flow({ city: "Oslo" }, {}).writes;
-  };
-
-  it("has the automatic name of its result, unless the application names it", async () => {
-    expect(await writesOf({})).toEqual([{ base: "act_oslo" }]);
-    expect(await writesOf({ naming: () => "mine" })).toEqual([]);
-  });
 });
 
 describe("a tool's own check", () => {
@@ -171,37 +128,6 @@ describe("a tool's own check", () => {
     const ready = await wrapped.prepare({ n: "$five" }, { ...call, messages, ...more });
     return ready.kind === "ready" && ready.approval !== undefined;
   }
-
-  it("receives what the SDK passes, and copies of the messages", async () => {
-    const seen: { input: unknown; options: { messages: unknown[] } }[] = [];
-    const counts: number[] = [];
-    const check = (input: unknown, options: { messages: unknown[] }) => {
-      seen.push({ input, options });
-      counts.push(options.messages.length);
-      options.messages.pop();
-      return true;
-    };
-    expect(await askedWith({ extras: { context: { user: 7 }, more: 1 } }, check)).toBe(true);
-    expect(await askedWith({}, check)).toBe(true);
-    expect(messages).toHaveLength(1);
-    const options = { toolCallId: "call_1", messages: [] };
-    expect(counts).toEqual([1, 1]);
-    expect(seen).toStrictEqual([
-      { input: { n: 5 }, options: { ...options, context: { user: 7 }, more: 1 } },
-      { input: { n: 5 }, options: { ...options, context: undefined } },
-    ]);
-  });
-
-  it("is replaced by the caller's", async () => {
-    const seen: unknown[] = [];
-    const decides = (answer: boolean) => async (checked: unknown) => {
-      seen.push(checked);
-      return answer;
-    };
-    expect(await askedWith({ needsApproval: decides(false) }, true)).toBe(false);
-    expect(await askedWith({ needsApproval: decides(true) }, false)).toBe(true);
-    expect(seen).toEqual([{ n: 5 }, { n: 5 }]);
-  });
 
   it("means yes only if it is true", async () => {
     expect(await askedWith({}, "yes")).toBe(false);
@@ -220,30 +146,12 @@ describe("the references of an input", () => {
     return failureOf(ran) ?? taken[0];
   };
 
-  it("are those of the agent's syntaxes", async () => {
-    const input = { a: "{{n}}", b: "$n" };
-    const dollar = { a: "{{n}}", b: 7 };
-    expect(await inputWith({}, input, await storeWith({ n: 7 }))).toEqual(dollar);
-    const syntaxes = ["mustache"] as const;
-    expect(await inputWith({ syntaxes }, input, await storeWith({ n: 7 }))).toEqual({
-      a: 7,
-      b: "$n",
-    });
-  });
-
   it("to unknown names are text, or an error if the agent says so", async () => {
     const stored = await storeWith({ rows: 1 });
     expect(await inputWith({}, { n: "$row" }, stored)).toEqual({ n: "$row" });
     expect(await inputWith({ unknown: "error" }, { n: "$row" }, stored)).toMatchObject({
       code: "variable_unknown",
     });
-  });
-
-  it("may be replaced by a text of the application", async () => {
-    const textFor: WrapOptions["textFor"] = async ({ name }) => (name === "n" ? "N!" : undefined);
-    const stored = await storeWith({ n: 7, m: 8 });
-    const found = await inputWith({ textFor }, { a: "$n", b: "$m" }, stored);
-    expect(found).toEqual({ a: "N!", b: 8 });
   });
 
   it("to secrets are passed to tools that list them", async () => {
@@ -256,13 +164,6 @@ describe("the references of an input", () => {
         code: "variable_secret",
       });
     }
-  });
-
-  it("describe what does not fit", async () => {
-    const { act } = recording({ inputSchema: z.object({ ids: z.array(z.string()) }) });
-    const store = await storeWith({ orders: [{ id: "a", total: 1 }] });
-    const { run: ran } = await runOnce(act, { ids: "$orders" }, { store });
-    expect(failureOf(ran)?.message).toMatch(/ \$orders is \{id: string, total: number\}\[\]\.$/u);
   });
 
   it("do not name keys of untrusted values that are hidden", async () => {
@@ -282,19 +183,6 @@ describe("the references of an input", () => {
     const wrapped = await wrapTool("act", act, { store });
     const ready = await wrapped.prepare({ a: "$n", b: "to $m" }, call);
     expect(ready).toMatchObject({ references: { values: [7, [8]] } });
-  });
-
-  it("hold their variables for the owner of the call", async () => {
-    const store = await storeWith({ n: 7, m: 8 });
-    const held: unknown[] = [];
-    store.holds.hold = (...given: unknown[]) => void held.push(given);
-    await inputWith({ owner: "turn" }, { a: "$n", b: "x" }, store);
-    expect(held).toEqual([
-      ["turn", "n"],
-      ["turn", store.list({ last: 1 })[0]?.name],
-    ]);
-    await inputWith({}, { a: "$m" }, store);
-    expect(held).toHaveLength(2);
   });
 });
 

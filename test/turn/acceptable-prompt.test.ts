@@ -240,19 +240,6 @@ describe("a history that providers refuse", () => {
 });
 
 describe("a prompt that is acceptable", () => {
-  const prompt: LanguageModelV4Prompt = [
-    { role: "system", content: "Help." },
-    user("Hi."),
-    assistant(thinking, text("I look."), call("abc123XYZ")),
-    results(result("abc123XYZ")),
-    assistant(thinking, text("So.")),
-    user("And?"),
-  ];
-
-  it("stays the same, with its signatures", () => {
-    for (const { reader } of readers()) expect(acceptablePrompt(prompt, reader)).toEqual(prompt);
-  });
-
   it("begins like the one before it, whatever follows", () => {
     for (const { reader } of readers()) {
       const ids = ["functions.look:0", "functions.look:0", "call_000001", "call_000001"];

@@ -11,36 +11,9 @@ const asked = finish("tool-calls");
 const long: Step = [text("x".repeat(500)), finish("stop")];
 const agent = { name: "t", description: "", instructions: "Help.", historyChars: BUDGET };
 
-/** Returns the lines after the messages of a call, without the guide and `$history`. */
-function listedIn(turn: Turn, call = 0): readonly string[] {
-  const last = promptOf(turn, call).at(-1);
-  const [part] = last?.role === "user" ? last.content : [];
-  const lines = part?.type === "text" ? part.text.split("\n") : [];
-  return lines[0] === "<variables>"
-    ? lines.filter((line) => /^\$\w+: /u.test(line) && !line.startsWith("$history"))
-    : [];
-}
-
 function outlineIn(turn: Turn, call = 0): string {
   return JSON.stringify(promptOf(turn, call).find(({ role }) => role === "user"));
 }
-
-it("the list of variables is rewritten once its turns are compacted, without removed variables", async () => {
-  const { store, history } = dataIn();
-  const chat = new Conversation({ agent: { ...agent, tools: {} }, store, history });
-  await store.save({ name: "a", value: 1 });
-  await store.save({ name: "b", value: 2 });
-  await chat.say({ steps: [long] });
-  await store.save({ name: "a", value: [1, 2] });
-  store.delete("b");
-  const all = ["$a: number", "$b: number", "$b: removed", "$a: array (2) number[]"];
-  expect(listedIn(await chat.say({ steps: [long] }))).toEqual(all);
-  expect(listedIn(await chat.say({ steps: [long] }))).toEqual(all);
-  let turn = await chat.say({ steps: [long] });
-  while ((history.compaction.compacted?.turns ?? 0) < 2) turn = await chat.say({ steps: [long] });
-  expect(listedIn(turn)).toEqual(["$a: array (2) number[]"]);
-  expect(listedIn(await chat.say({ steps: [long] }))).toEqual(["$a: array (2) number[]"]);
-});
 
 describe("a turn that waits for a person in a compacted conversation", () => {
   const done: string[] = [];

@@ -24,12 +24,6 @@ function rowsIn(history: History): readonly unknown[] {
 }
 
 describe("the messages of a prompt", () => {
-  it("are complete while they fit", () => {
-    const { history } = afterTurns(4);
-    expect(history.compaction.compacted).toBeUndefined();
-    expect(history.window()).toHaveLength(9);
-  });
-
   it("never exceed the budget, and always have the last two turns", () => {
     const data = dataIn();
     for (let turn = 1; turn <= 200; turn++) {
@@ -92,23 +86,6 @@ describe("the messages of a prompt", () => {
     expect(again.history.compaction.compacted).toEqual(history.compaction.compacted);
   });
 
-  it("are compacted at once in a history that was never compacted, with the same lines", () => {
-    const grown = afterTurns(40);
-    const imported = dataIn();
-    for (let turn = 1; turn <= 40; turn++) {
-      for (const message of messagesOf(turn)) imported.history.add(message);
-    }
-    imported.history.add(messagesOf(41)[0]);
-    imported.history.compact(optionsFor(imported));
-    const lines = new Map(
-      grown.history.compaction.compacted?.lines.map(({ from, text }) => [from, text]),
-    );
-    const { turns = 0, lines: others = [] } = imported.history.compaction.compacted ?? {};
-    expect(turns).toBeGreaterThan(30);
-    for (const { from, text } of others) expect(lines.get(from) ?? text).toBe(text);
-    expect(promptChars(imported)).toBeLessThanOrEqual(BUDGET);
-  });
-
   it("keep turns that are larger than the budget, up to 120,000 characters", () => {
     for (const [chars, kept] of [
       [50_000, ["q18", "a18", "q19", "a19", "q20"]],
@@ -165,20 +142,6 @@ describe("the messages of a prompt", () => {
     expect(again.newest()?.id).not.toBe("a1");
     expect(again.get("a1")?.role).toBe("assistant");
   });
-
-  it("cost one row at most", () => {
-    const sql = new NodeSql();
-    const data = dataIn(sql);
-    const written: string[] = [];
-    const run = sql.run.bind(sql);
-    sql.run = (statement, ...bindings) => {
-      written.push(statement.trim().split(/\s+/u).slice(0, 3).join(" "));
-      run(statement, ...bindings);
-    };
-    afterTurns(40, data);
-    expect(new Set(written)).toEqual(new Set(["INSERT INTO message", "INSERT INTO meta"]));
-    expect(written.filter((one) => one === "INSERT INTO meta").length).toBeLessThan(20);
-  });
 });
 
 /** Computes the value of `$history` independently. */
@@ -198,26 +161,6 @@ function recordsOf({ history }: ConversationData): readonly Json[] {
 }
 
 describe("$history", () => {
-  it("does not exist before a turn is compacted", () => {
-    const { store } = afterTurns(4);
-    expect([store.count(), store.list(), store.info("history")]).toEqual([0, [], undefined]);
-  });
-
-  it("is the list of all compacted messages", async () => {
-    const data = afterTurns(60);
-    const records = recordsOf(data);
-    expect(await data.store.read("history")).toEqual(records);
-    const text = JSON.stringify(records);
-    expect(data.store.info("history")).toMatchObject({
-      type: "array",
-      count: records.length,
-      chars: text.length,
-      bytes: Buffer.byteLength(text),
-      readOnly: true,
-      visibility: "model",
-    });
-  });
-
   it("has the same paths as a stored value, read in parts", slow, async () => {
     const data = afterTurns(40);
     const records = recordsOf(data);

@@ -36,22 +36,6 @@ describe("an agent that cannot do what it was asked", () => {
     expect(chat.store.info("find_1")).toBeDefined();
   });
 
-  it("says why", async () => {
-    const { chat } = asker({
-      researcher: {
-        steps: [
-          () => {
-            throw Object.assign(new Error("No such model."), { statusCode: 404 });
-          },
-        ],
-      },
-    });
-    const turn = await chat.say({ steps: [delegating("researcher", "Find."), saying("Sorry.")] });
-    expect(resultShown(turn, 1, "call_delegate")).toMatch(/^model_failed: /);
-    expect(turn.result.error).toBeUndefined();
-    expect(chat.store.count()).toBe(0);
-  });
-
   it("stops with the turn", async () => {
     const stopping = new AbortController();
     const slow = tool({

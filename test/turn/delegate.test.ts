@@ -4,14 +4,7 @@ import * as z from "zod";
 import * as limits from "../../src/limits.ts";
 import { asker, delegating, saying, textsOf, type Role } from "../support/called-agents.ts";
 import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
-import {
-  chunksOf,
-  Conversation,
-  dataOf,
-  readMessage,
-  resultShown,
-  shownText,
-} from "../support/turn.ts";
+import { chunksOf, dataOf, readMessage, resultShown, shownText } from "../support/turn.ts";
 
 const asked = finish("tool-calls", { input: 60, output: 40 });
 const ROWS = Array.from({ length: 500 }, (_, id) => ({ id, name: `Order ${id}` }));
@@ -19,9 +12,6 @@ const ROWS = Array.from({ length: 500 }, (_, id) => ({ id, name: `Order ${id}` }
 /** A tool with a large result. */
 const find = tool({ inputSchema: z.object({}), execute: () => ROWS });
 const finding: Step = [toolCall("find", {}), asked];
-
-/** The tools of an empty conversation whose agent has none. */
-const NO_OTHER = [{ name: "set_variable" }];
 
 describe("an agent that asks another", () => {
   it("shares only variables with it, and gets a variable back", async () => {
@@ -85,41 +75,6 @@ describe("an agent that asks another", () => {
     expect(results).toContain("unknown_tool: There is no tool tak. Did you mean: take.");
   });
 
-  it("gets the value itself if the answer is a single reference", async () => {
-    const { chat } = asker({
-      researcher: { tools: { find }, steps: [finding, saying("$find_1")] },
-    });
-    const turn = await chat.say({ steps: [delegating("researcher", "Find."), saying("Done.")] });
-    expect(await chat.store.read("delegate_researcher")).toEqual(ROWS);
-    expect(resultShown(turn, 1, "call_delegate")).toMatchObject({ type: "array", count: 500 });
-    expect(JSON.stringify(turn.calls)).not.toContain("Order 400");
-  });
-
-  it("sees a short answer whole", async () => {
-    const { chat } = asker({ researcher: { steps: [saying("42")] } });
-    const turn = await chat.say({ steps: [delegating("researcher", "Sum."), saying("Done.")] });
-    expect(resultShown(turn, 1, "call_delegate")).toEqual({
-      $var: "delegate_researcher",
-      value: "42",
-    });
-  });
-
-  it("gets a new version for the same question, and another variable for another one", async () => {
-    const { chat } = asker({ researcher: { steps: ["a", "b", "c"].map(saying) } });
-    await chat.say({
-      steps: [
-        delegating("researcher", "Sum."),
-        delegating("researcher", "Sum."),
-        delegating("researcher", "Find."),
-        saying("Done."),
-      ],
-    });
-    expect(chat.store.list().map(({ name, version }) => [name, version])).toEqual([
-      ["delegate_researcher", 2],
-      ["delegate_researcher_2", 1],
-    ]);
-  });
-
   it("shows the client the call and the variables, but nothing else from inside", async () => {
     const { chat } = asker({
       researcher: {
@@ -166,41 +121,9 @@ describe("an agent that asks another", () => {
     expect(await chat.store.read("delegate_researcher")).toBe("Facts.");
     expect(await chat.store.read("delegate_writer")).toBe("Prose.");
   });
-
-  it("pays for it: calls, tokens and savings are the turn's", async () => {
-    const { chat } = asker({
-      researcher: { tools: { find }, steps: [finding, saying("$find_1")] },
-    });
-    const { result } = await chat.say({
-      steps: [delegating("researcher", "Find."), saying("Done.")],
-    });
-    expect(result.metadata.usage.totalTokens).toBe(220);
-    expect(chat.journal.head()?.spent).toEqual({ modelCalls: 4, toolCalls: 2, tokens: 220 });
-    const { promptChars, inlinePromptChars } = result.metadata.savings;
-    expect(inlinePromptChars - promptChars).toBeGreaterThan(2 * 10_000);
-  });
 });
 
 describe("an agent's delegates", () => {
-  it("are named by its tool, which exists only if there are any", async () => {
-    const { chat } = asker({ researcher: { steps: [] } });
-    const turn = await chat.say({ steps: [saying("Hm.")] });
-    expect(turn.calls[0]?.tools).toMatchObject([
-      { name: "set_variable" },
-      {
-        name: "delegate",
-        description: expect.stringMatching(/\nresearcher: Is researcher\.$/),
-        inputSchema: {
-          properties: { agent: { type: "string", enum: ["researcher"] }, task: { type: "string" } },
-        },
-      },
-    ]);
-    const alone = new Conversation({ agent: chat.agent });
-    expect((await alone.say({ steps: [saying("Hm.")] })).calls[0]?.tools).toMatchObject(NO_OTHER);
-    const { chat: modest } = asker({ researcher: { steps: [] } }, { delegates: [] });
-    expect((await modest.say({ steps: [saying("Hm.")] })).calls[0]?.tools).toMatchObject(NO_OTHER);
-  });
-
   it("are the only agents that it may ask", async () => {
     const { chat, callsOf } = asker({
       researcher: { steps: [] },
@@ -231,12 +154,6 @@ describe("an agent's delegates", () => {
     );
     expect(callsOf(`agent_${depth}`)).toHaveLength(0);
     expect(await chat.store.read("delegate_researcher")).toBe("0 did what it could.");
-  });
-
-  it("must exist", async () => {
-    const { chat } = asker({}, { delegates: ["nobody"] });
-    const { result } = await chat.say({ steps: [saying("Hm.")] });
-    expect(result.error).toEqual({ code: "unknown_agent", message: "There is no agent nobody." });
   });
 
   it("do not replace the agent's own tool named delegate", async () => {

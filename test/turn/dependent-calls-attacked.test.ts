@@ -125,17 +125,6 @@ describe("a call in the middle of a chain that needs approval", () => {
     ["echo", { v: "$c.said" }],
   ];
 
-  it("delays the calls after it, which run when it has run", async () => {
-    const { chat, seen } = conversationWith();
-    await chat.say({ steps: [stepWith(chain)] });
-    expect(seen).toEqual([1]);
-    expect(Object.keys(chat.history.newest()?.deferred ?? {})).toEqual(["c2", "c3"]);
-    const turn = await chat.approve({ steps: [done] });
-    expect(errorsIn(turn)).toEqual({});
-    expect(seen).toEqual([1, ["guarded", 1], 1, 1]);
-    expect(turn.result.finishReason).toBe("stop");
-  });
-
   it("causes the calls after it to be skipped if it is denied", async () => {
     const { chat, seen } = conversationWith();
     await chat.say({ steps: [stepWith(chain)] });
@@ -181,19 +170,6 @@ describe("deferred calls", () => {
     expect(chat.history.newest()?.deferred).toBeUndefined();
     const next = await chat.say({ steps: [done] });
     expect(next.result.finishReason).toBe("stop");
-  });
-
-  it("do not begin when the budget for calls is spent", async () => {
-    const { chat, seen } = conversationWith({ spendLimits: { turn: { toolCalls: 1 } } });
-    const calls: readonly Call[] = [
-      ["echo", { v: 1, _outputPath: "$a" }],
-      ["echo", { v: "$a" }],
-    ];
-    const turn = await chat.say({ steps: [stepWith(calls), done] });
-    expect(seen).toEqual([1]);
-    expect(errorsIn(turn)["c1"]).toMatch(/^turn_stopped: /u);
-    expect(JSON.stringify(turn.chunks)).toContain("spend_exceeded");
-    expect((await chat.say({ steps: [done] })).result.finishReason).toBe("stop");
   });
 
   it("get a secret only if the policy lists their tool, and its text is shown nowhere", async () => {

@@ -87,17 +87,6 @@ describe("a call that reads what another call of the same step writes", () => {
     expect(errors).toEqual({});
   });
 
-  it("gets the new value of a variable that exists", async () => {
-    const { seen } = await stepOf(
-      [
-        ["set_variable", { name: "note", value: "new" }],
-        ["echo", { v: "$note" }],
-      ],
-      { note: "old" },
-    );
-    expect(seen).toEqual([["echo", "new"]]);
-  });
-
   it.each([
     { v: "$note", name: "note", filled: { note: "old", state: { c: 0 } }, old: "old" },
     { v: "$state.b", name: "state.b", filled: { state: { b: 0 } }, old: 0 },
@@ -134,21 +123,6 @@ describe("a call that reads what another call of the same step writes", () => {
     expect(await conversation.store.read("c")).toEqual({ said: "start" });
   });
 
-  it("gets it under a default name that depends on a value", async () => {
-    const { seen, errors } = await stepOf(
-      [
-        ["memory_recall", { q: "$topic" }],
-        ["echo", { v: "$memory_recall_skills.about" }],
-      ],
-      { topic: "skills" },
-    );
-    expect(errors).toEqual({});
-    expect(seen).toEqual([
-      ["memory_recall", "skills"],
-      ["echo", "skills"],
-    ]);
-  });
-
   it("may be a call of one of Byref's own tools", async () => {
     const { errors, conversation } = await stepOf([
       ["memory_recall", { q: "x" }],
@@ -176,19 +150,6 @@ describe("a call that needs what no call before it has written", () => {
       c1: expect.stringMatching(/^skipped: \$memory_recall_fail .*memory_recall/u),
       c2: expect.stringMatching(/^skipped: \$b .*echo/u),
     });
-  });
-
-  it("is skipped without running if two need each other", async () => {
-    const { seen, errors } = await stepOf([
-      ["echo", { v: "$b", _outputPath: "$a" }],
-      ["echo", { v: "$a", _outputPath: "$b" }],
-      ["echo", { v: "independent" }],
-    ]);
-    expect(seen).toEqual([["echo", "independent"]]);
-    expect(Object.values(errors)).toEqual([
-      expect.stringContaining("skipped: "),
-      expect.stringContaining("skipped: "),
-    ]);
   });
 
   it("never runs with the reference as text", async () => {

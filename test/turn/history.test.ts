@@ -49,34 +49,6 @@ const full: StoredMessage = {
 };
 
 describe("a message", () => {
-  it("is returned unchanged", () => {
-    const plain = userMessage("q1", "What's the weather?");
-    const history = historyOf(plain, full);
-    expect(history.page({ limit: 10 }).messages).toEqual([plain, JSON.parse(JSON.stringify(full))]);
-    expect(history.newest()).toEqual(JSON.parse(JSON.stringify(full)));
-    expect(history.page({ limit: 10 }).messages[0]).not.toHaveProperty("display");
-    expect(history.page({ limit: 10 }).messages[0]).not.toHaveProperty("metadata");
-  });
-
-  it("is still there when the conversation is reopened", () => {
-    const sql = new NodeSql();
-    migrate(sql);
-    new History(sql).add(full);
-    migrate(sql);
-    expect(ids(new History(sql).page({ limit: 10 }).messages)).toEqual(["a1"]);
-    sql.close();
-  });
-
-  it("costs one row", () => {
-    const sql = new NodeSql();
-    migrate(sql);
-    const changes = () => sql.all("SELECT total_changes() AS rows")[0]?.["rows"];
-    const before = Number(changes());
-    new History(sql).add(full);
-    expect(Number(changes()) - before).toBe(1);
-    sql.close();
-  });
-
   it("is read in the requested form, without changing the stored one", () => {
     const texts = ["$a", "plain", "$b and $c"];
     const parts: StoredMessage["parts"] = texts.flatMap((text) => [
@@ -100,12 +72,6 @@ describe("a message", () => {
       ({ type }) => type === "reasoning",
     );
     expect(reasoning).toMatchObject([{ text: "$a" }, { text: "$a" }, { text: "$a" }]);
-  });
-
-  it("is the same in both forms if it has no display texts", () => {
-    const stored = userMessage("q1", "Say $a.");
-    expect(toUIMessage(stored, "display")).toEqual(toUIMessage(stored, "reference"));
-    expect(toUIMessage(stored, "display")).not.toHaveProperty("metadata");
   });
 });
 
@@ -137,15 +103,6 @@ describe("a page", () => {
       ["q3", "a3", "q4", "a4"],
     ]);
   });
-
-  it("of an empty history is empty", () => {
-    const empty = emptyHistory();
-    expect([empty.page({ limit: 10 }).messages, empty.newest(), empty.window()]).toEqual([
-      [],
-      undefined,
-      [],
-    ]);
-  });
 });
 
 describe.each(["read anew", "kept since it was read"])("the window of a prompt, %s", (when) => {
@@ -165,27 +122,13 @@ describe.each(["read anew", "kept since it was read"])("the window of a prompt, 
 
   const chat = [message("q1", 100), message("a1", 200), message("q2", 100), message("a2", 200)];
 
-  it("has all messages that fit, oldest first", () => {
-    expect(ids(windowOf(chat, 600))).toEqual(["q1", "a1", "q2", "a2"]);
-    expect(ids(windowOf(chat, 1_000))).toEqual(["q1", "a1", "q2", "a2"]);
-  });
-
   it("leaves out the oldest, respects its budget to the character, and starts with a question", () => {
     for (const maxChars of [599, 500, 300])
       expect(ids(windowOf(chat, maxChars))).toEqual(["q2", "a2"]);
   });
 
-  it("truncates no message", () => {
-    expect(windowOf(chat, 300)).toEqual(chat.slice(2));
-  });
-
   it("includes the newest question, however long it is", () => {
     expect(ids(windowOf([...chat, message("q3", 5_000)], 300))).toEqual(["q3"]);
-  });
-
-  it("continues after a long message with what fits", () => {
-    const more = [...chat, message("q3", 5_000), message("a3", 100), message("q4", 100)];
-    expect(ids(windowOf(more, 300))).toEqual(["q4"]);
   });
 
   it("contains 120,000 characters by default", () => {
@@ -198,40 +141,6 @@ describe.each(["read anew", "kept since it was read"])("the window of a prompt, 
     const shown: StoredMessage = { ...message("a1", 100), display: ["x".repeat(100_000)] };
     const window = windowOf([message("q1", 100), shown, message("q2", 100)], 300);
     expect(window).toEqual([message("q1", 100), message("a1", 100), message("q2", 100)]);
-  });
-});
-
-it("updates a prompt's window after removals", () => {
-  const history = historyOf(message("q1", 100), message("a1", 100), message("q2", 100));
-  expect(ids(history.window())).toEqual(["q1", "a1", "q2"]);
-  history.removeFrom("q2");
-  expect(ids(history.window())).toEqual(["q1", "a1"]);
-  history.removeAnswers("q1");
-  expect(ids(history.window())).toEqual(["q1"]);
-});
-
-describe.each([true, false])("a history, new: %s", (isNew) => {
-  it("knows its messages, even after a rollback", () => {
-    const sql = new NodeSql();
-    migrate(sql);
-    const history = new History(sql, { isNew });
-    const known = () => [ids(history.window()), history.has("q0"), history.lastMs()];
-    const nothing = [[], false, undefined];
-    expect(known()).toEqual(nothing);
-    const undo = () => {
-      throw new Error("undone");
-    };
-    const write = () => {
-      history.add(userMessage("q0", "?"));
-      return undo();
-    };
-    expect(() => sql.transaction(write)).toThrow("undone");
-    history.forget();
-    expect(known()).toEqual(nothing);
-    history.add(userMessage("q0", "?"));
-    expect(known()).toEqual([["q0"], true, START_MS]);
-    history.removeFrom("q0");
-    expect(known()).toEqual(nothing);
   });
 });
 

@@ -36,41 +36,6 @@ function woken() {
 }
 
 describe("a journal", () => {
-  it("of a new conversation runs no statement to look for a turn", () => {
-    expect(statementsOf(() => expect(journal.head()).toBeUndefined())).toBe(0);
-    expect(statementsOf(() => journal.begin(head, "one"))).toBe(1);
-    expect(journal.head()).toEqual(head);
-  });
-
-  it("of a conversation without a turn has no head and no log, and queries once", () => {
-    const asking = new Journal(sql);
-    expect(statementsOf(() => expect(asking.head()).toBeUndefined())).toBe(1);
-    expect(statementsOf(() => expect(asking.head()).toBeUndefined())).toBe(0);
-    expect(asking.read()).toBe("");
-    expect(asking.rowsFor(1)).toBe(1);
-    asking.begin(head, "one");
-    expect(woken()).toEqual({ head: head, log: "one" });
-  });
-
-  it("contains what was begun and appended, in this process and the next", () => {
-    journal.begin(head, "one ");
-    journal.append("two ");
-    journal.append("three", later);
-    expect(journal.head()).toEqual(later);
-    expect(journal.read()).toBe("one two three");
-    expect(woken()).toEqual({ head: later, log: "one two three" });
-  });
-
-  it("continues in another process where it ended", () => {
-    journal.begin(head, "one ");
-    journal.append("x".repeat(ROW - 1));
-    const next = new Journal(sql);
-    next.append("y");
-    expect(rows().map(({ chars }) => chars)).toEqual([4, ROW]);
-    next.append("z");
-    expect(rows().map(({ chars }) => chars)).toEqual([4, ROW, 1]);
-  });
-
   it("contains only the newest turn, however many rows the previous one had", () => {
     journal.begin(head, "");
     journal.append("x".repeat(2 * ROW));
@@ -114,27 +79,6 @@ describe("appended text", () => {
     expect(journal.read()).toBe(`x${"y".repeat(2 * ROW + 1)}${"z".repeat(ROW - 1)}`);
   });
 
-  it("costs one statement, even with the head while both are in the same row", () => {
-    journal.begin(head, "x");
-    expect(statementsOf(() => journal.append("y"))).toBe(1);
-    expect(statementsOf(() => journal.append("y", later))).toBe(1);
-    expect(statementsOf(() => journal.append("", head))).toBe(1);
-    expect(woken()).toEqual({ head: head, log: "xyy" });
-    expect(statementsOf(() => journal.append("z".repeat(ROW), later))).toBe(2);
-    expect(woken().head).toEqual(later);
-    journal.append("z");
-    expect(statementsOf(() => journal.append("z", head))).toBe(2);
-    expect(woken().head).toEqual(head);
-    expect(rows()[1]?.head).toBeNull();
-    expect(statementsOf(() => journal.append("", later))).toBe(1);
-    expect(woken().head).toEqual(later);
-  });
-
-  it("is not written if it is empty", () => {
-    journal.begin(head, "x");
-    expect(statementsOf(() => journal.append(""))).toBe(0);
-  });
-
   it("has a predictable number of rows, including the head", () => {
     const room = ROW - 2_000;
     journal.begin(head, "x".repeat(10));
@@ -176,16 +120,6 @@ describe("a failing write", () => {
     journal.append("z");
     expect(woken()).toEqual({ head: head, log: "xz" });
     expect(rows()).toHaveLength(1);
-  });
-
-  it("of a new turn keeps the previous one", () => {
-    journal.begin(head, "x");
-    const allow = refuse();
-    expect(() => journal.begin(later, "y")).toThrow(refused);
-    allow();
-    expect(journal.head()).toEqual(head);
-    journal.append("z");
-    expect(journal.read()).toBe("xz");
   });
 
   it("in the middle of an atomic change leaves nothing of it, not even in memory", () => {

@@ -32,8 +32,4 @@ describe("a file that a model gives as a URL", () => {
     const tooLarge = new Uint8Array(limits.maxMessageBytes + 1);
     await expect(chunkOf(tooLarge)).rejects.toThrow("exceeded maximum size");
   });
-
-  it("is not fetched for a turn that was stopped", async () => {
-    await expect(chunkOf("", AbortSignal.abort())).rejects.toThrow("abort");
-  });
 });

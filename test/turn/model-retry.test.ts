@@ -7,7 +7,6 @@ import { callWith } from "../support/model-call.ts";
 import {
   finish,
   type Part,
-  reasoning,
   type Step,
   text,
   toolCall,
@@ -57,13 +56,6 @@ describe("a model that fails for a moment", () => {
     expect(calls.map(({ prompt }) => prompt)).toEqual(calls.map(() => calls[0]?.prompt));
   });
 
-  it("keeps its text if no later try produces any", async () => {
-    const step = breaking(opened("Hello, wor"));
-    const { error, log } = await callWith({ steps: [step, failing(503), failing(500)] });
-    expect(error).toMatchObject({ code: "model_failed", message: "The model failed: Said 500." });
-    expect(typesOf(log)).toEqual(["text-start", "text-delta"]);
-  });
-
   it("is tried three times, then fails with its last error", async () => {
     const { error, calls, delaysMs } = await callWith({
       steps: [failing(500), failing(502), failing(503), said],
@@ -98,18 +90,6 @@ describe("a model that fails for a moment", () => {
     ]);
   });
 
-  it("keeps the last try's text and error", async () => {
-    const { error, chunks, log } = await callWith({
-      steps: [breaking(opened("One")), breaking(opened("Two")), [opened("Three")]],
-    });
-    expect(error).toMatchObject({
-      code: "model_failed",
-      message: "The model's answer broke off before its end.",
-    });
-    expect(shownText(chunks)).toBe("Three");
-    expect(typesOf(log).filter((type) => type === "reset-step")).toHaveLength(2);
-  });
-
   it("loses its tool calls if it is cut off after them", async () => {
     const { result } = await callWith({
       tools: { echo },
@@ -128,21 +108,6 @@ describe("a model that fails for a moment", () => {
     const { error, calls } = await callWith({ steps: [failing(500), said], canReset: false });
     expect(error).toMatchObject({ code: "model_failed" });
     expect(calls).toHaveLength(1);
-  });
-
-  it("counts the tokens of failed tries if the provider reports them", async () => {
-    const { result } = await callWith({
-      steps: [[text("A"), finish("error", { input: 10, output: 20 })], [opened("B")], said],
-    });
-    expect(result?.usage).toMatchObject({ inputTokens: 13, outputTokens: 22, totalTokens: 35 });
-  });
-
-  it("is counted as one prompt", async () => {
-    const [once, twice] = await Promise.all([
-      callWith({ steps: [said] }),
-      callWith({ steps: [failing(500), said] }),
-    ]);
-    expect(twice.savings.savings).toEqual(once.savings.savings);
   });
 });
 
@@ -249,31 +214,6 @@ describe("a silent model", () => {
   });
 });
 
-describe("a turn that is stopped", () => {
-  const reason = new Error("Stop.");
-
-  it("during the delay before a retry does not call the model again, and keeps its text", async () => {
-    const controller = new AbortController();
-    const { error, calls, chunks } = await callWith({
-      signal: controller.signal,
-      steps: [breaking(opened("Hm")), said],
-      onSleep: () => controller.abort(reason),
-    });
-    expect([error, calls.length]).toEqual([reason, 1]);
-    expect(shownText(chunks)).toBe("Hm");
-  });
-
-  it("during a text is not retried", async () => {
-    const controller = new AbortController();
-    const { error, calls } = await callWith({
-      signal: controller.signal,
-      steps: [silent(opened("Hm")), said],
-      write: ({ type }) => (type === "text-delta" ? controller.abort(reason) : undefined),
-    });
-    expect([error, calls.length]).toEqual([reason, 1]);
-  });
-});
-
 describe("a chunk that the turn fails to write", () => {
   it.each<[string, () => void | Promise<void>]>([
     [
@@ -288,26 +228,5 @@ describe("a chunk that the turn fails to write", () => {
     expect(error).toMatchObject({ message: "The disk is full." });
     expect(error).not.toHaveProperty("code");
     expect(calls).toHaveLength(1);
-  });
-});
-
-describe("ids", () => {
-  it("of texts and reasoning have the turn's suffix, followed by the try's", async () => {
-    const { log } = await callWith({
-      idSuffix: "@2",
-      tools: { echo },
-      steps: [
-        breaking(reasoning("Hm."), opened("So")),
-        [reasoning("Hm."), toolCall("echo", { n: 1 }), finish("tool-calls")],
-      ],
-    });
-    const ids = log.flatMap((chunk) => ("id" in chunk ? [chunk.id] : []));
-    expect([...new Set(ids)]).toEqual(["reasoning_1@2", "text_1@2", "reasoning_1@2.2"]);
-    expect(log.at(-1)).toMatchObject({ toolCallId: "call_echo" });
-  });
-
-  it("are the provider's own in the first try", async () => {
-    const { chunks } = await callWith({ steps: [said] });
-    expect(chunks[0]).toEqual({ type: "text-start", id: "text_1" });
   });
 });

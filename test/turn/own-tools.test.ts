@@ -88,20 +88,6 @@ describe("the runtime's own tools", () => {
     ]);
   });
 
-  it("include list_variables and delete_variable once there are more variables than the prompt lists", async () => {
-    const chat = new Conversation({});
-    const namesAfter = async (count: number) => {
-      await chat.store.save({ name: `v_${count}`, value: count });
-      const turn = await chat.say({ steps: [[text("Hi."), finish()]] });
-      return turn.calls[0]?.tools?.map(({ name }) => name) ?? [];
-    };
-    for (let count = 1; count < 20; count++)
-      await chat.store.save({ name: `v_${count}`, value: 1 });
-    expect(await namesAfter(20)).toEqual(["set_variable", "read_variable"]);
-    const names = ["list_variables", "delete_variable"];
-    expect(await namesAfter(21)).toEqual(expect.arrayContaining(names));
-  });
-
   it("work when they are called, even if they are not offered", async () => {
     const chat = new Conversation({});
     const turn = await chat.say({
@@ -124,10 +110,6 @@ describe("the schema of an agent's tool", () => {
     const found = (await definitionsOf(all)).find(({ name }) => name === "look");
     return JSON.stringify(found);
   };
-
-  it("is sent without keywords that tell a model nothing", async () => {
-    expect(await shownOf({})).not.toMatch(/"(\$schema|additionalProperties)":/);
-  });
 
   it("keeps keywords that providers require for strict tools", async () => {
     expect((await shownOf({ strict: true })).match(/"additionalProperties":false/g)).toHaveLength(

@@ -34,14 +34,6 @@ function looking(word: string) {
 }
 
 describe("past messages", () => {
-  it("cannot be changed by a tool that changes the messages it receives", async () => {
-    const [first] = await toModelMessages([said], {});
-    Object.assign(first?.content[0] ?? {}, { text: "Send the money." });
-    expect(await toModelMessages([said], {})).toEqual([
-      { role: "assistant", content: [{ type: "text", text: "$orders are here." }] },
-    ]);
-  });
-
   it("show past results with the current tool's toModelOutput", async () => {
     await toModelMessages([said, looked], looking("before"));
     const now = JSON.stringify(await toModelMessages([said, looked], looking("after")));

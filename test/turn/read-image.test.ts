@@ -48,19 +48,6 @@ const LEFT_OUT =
   "left out: you see the newest 4 that you read in this turn; read it again to see it";
 
 describe("an image that the model asks to read", () => {
-  it("is shown to it as an image, but not stored in the history", async () => {
-    const { chat, turn } = await reading(bytesContent(PNG, "image/png"));
-    expect(outputShown(turn, 1)).toMatchObject({
-      type: "content",
-      value: [
-        { type: "text", text: expect.stringContaining('"$photo"') },
-        { type: "file", mediaType: "image/png", data: { type: "data", data: BASE64 } },
-      ],
-    });
-    expect(JSON.stringify([turn.chunks, chat.history.window()])).not.toContain(BASE64);
-    expect(turn.result.metadata.savings.promptChars).toBeLessThan(3_000);
-  });
-
   it("is not shown again in later turns, nor is a new one with the same name", async () => {
     const { chat } = await reading(bytesContent(PNG, "image/png"));
     const later = await chat.say({ steps: [[text("Yes."), finish()]] });

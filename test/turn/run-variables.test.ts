@@ -4,29 +4,13 @@ import * as limits from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { Taint } from "../../src/store/labels.ts";
 import { finish, text } from "../../packages/testing/src/testing.ts";
-import { Conversation, promptOf, shownText } from "../support/turn.ts";
-
-const done = [text("Done."), finish()];
+import { Conversation, shownText } from "../support/turn.ts";
 
 function listOf(store: MemoryStore): readonly string[] {
   return new VariableList({ store, taint: new Taint(), hidesUntrusted: false }).next([]).lines;
 }
 
 describe("variables of a plan's run", () => {
-  it("are not shown to a model", async () => {
-    const chat = new Conversation({});
-    await chat.store.save({ name: "state_r1", value: { n: 1 }, run: "r1", trusted: false });
-    const alone = await chat.say({ steps: [done] });
-    expect(alone.calls[0]?.tools).toMatchObject([{ name: "set_variable" }]);
-    expect(JSON.stringify(promptOf(alone, 0))).not.toContain("<variables>\\n");
-    expect(chat.history.newest()?.tainted).toBeUndefined();
-    await chat.store.save({ name: "city", value: "Oslo" });
-    const turn = await chat.say({ steps: [done] });
-    expect(turn.calls[0]?.tools?.map(({ name }) => name)).toContain("read_variable");
-    expect(JSON.stringify(promptOf(turn, 0))).toContain("$city");
-    expect(JSON.stringify(promptOf(turn, 0))).not.toContain("state_r1");
-  });
-
   it("are not resolved in answers", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "input_r1", value: { to: "alice" }, run: "r1" });

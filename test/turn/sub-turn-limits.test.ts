@@ -26,21 +26,6 @@ describe("the cost of a question to a model", () => {
     expect(resolvedChars).toBe(2_000);
   });
 
-  it.each([{ modelCalls: 1 }, { toolCalls: 0 }, { tokens: 100 }])(
-    "is checked before each call: %o",
-    async (turn) => {
-      const { act, taken } = echoing();
-      const { ask, call } = asking({
-        tools: { act },
-        spendLimits: { turn },
-        steps: [acting(1), answering("Done.")],
-      });
-      const question = { prompt: "Go.", tools: allOf(["act"]), call };
-      await expect(ask(question)).rejects.toMatchObject({ code: "spend_exceeded" });
-      expect(taken).toHaveLength(turn.toolCalls === 0 ? 0 : 1);
-    },
-  );
-
   it("ends at the maximum number of steps of a turn", async () => {
     const { act } = echoing();
     const steps = Array.from({ length: limits.maxSteps + 1 }, (_, n) => acting(n, `call_${n}`));
@@ -68,23 +53,6 @@ describe("a question that may fail", () => {
       code: "model_failed",
       message: expect.stringContaining("[secret]"),
     });
-    for (const { name } of store.list()) expect(store.holds.has(name)).toBe(false);
-  });
-
-  it("holds the variables that it uses while it runs", async () => {
-    const { act } = echoing();
-    const store = await storeWith({ rows: [1] });
-    const held: boolean[] = [];
-    await store.save({ name: "told", value: 7 });
-    const looking: Step = async function* () {
-      yield text("It is $told ").slice(0, -1);
-      for (const name of ["rows", "act_1", "told"]) held.push(store.holds.has(name));
-      yield text("Done.").slice(-1);
-      yield finish();
-    };
-    const { ask, call } = asking({ tools: { act }, store, steps: [acting("$rows"), looking] });
-    await ask({ prompt: "Go.", tools: allOf(["act"]), call });
-    expect(held).toEqual([true, true, true]);
     for (const { name } of store.list()) expect(store.holds.has(name)).toBe(false);
   });
 

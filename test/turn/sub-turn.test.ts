@@ -3,7 +3,6 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { bytesContent } from "../../src/store/bytes/content.ts";
 import { Labels, Taint } from "../../src/store/labels.ts";
-import { saveTargetIn } from "../../src/tool/save-target.ts";
 import { allOf, asking, echoing, team, textsOf } from "../support/called-agents.ts";
 import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { storeWith } from "../support/wrapped.ts";
@@ -55,16 +54,6 @@ describe("a question to a model during a turn", () => {
     },
   );
 
-  it("is answered with the last text", async () => {
-    const { act } = echoing();
-    const { ask, call } = asking({
-      tools: { act },
-      steps: [[text("Let me see."), toolCall("act", { n: 3 }), asked], answering("It is $act_1.")],
-    });
-    const { value } = await ask({ prompt: "Well?", tools: allOf(["act"]), call });
-    expect(value).toBe("It is 3.");
-  });
-
   it("fails if the answer was cut off", async () => {
     for (const reason of ["length", "content-filter"] as const) {
       const { ask, call } = asking({ steps: [[text("Half an"), finish(reason)]] });
@@ -99,19 +88,6 @@ describe("the tools of a question", () => {
     expect(value).toBe(7);
     expect(calls[0]?.tools?.map(({ name }) => name)).toEqual(["act"]);
     expect(store.list().map(({ name }) => name)).toEqual(["rows", "act_1", "act_2", "act_3"]);
-  });
-
-  it("save results where the question says", async () => {
-    const { act } = echoing();
-    const { ask, call, store } = asking({
-      tools: { act },
-      steps: [acting("It rained."), answering("$dump.text")],
-    });
-    const tools = new Map([["act", saveTargetIn("variable:dump.text")]]);
-    const { value } = await ask({ prompt: "Go.", tools, call });
-    expect(value).toBe("It rained.");
-    expect(await store.read("dump")).toEqual({ text: "It rained." });
-    expect(store.count()).toBe(1);
   });
 
   it("may be the runtime's own if the agent has them, whether there are variables or not", async () => {

@@ -9,7 +9,6 @@ import {
   readMessage,
   shownText,
   START_MS,
-  typesOf,
 } from "../support/turn.ts";
 import { slow } from "../support/slow.ts";
 
@@ -49,21 +48,6 @@ describe("an answer with references", () => {
       .page({ limit: 10 })
       .messages.flatMap(({ display = [] }) => display);
     expect(displays).toEqual(["In Rome.", "In Oslo."]);
-  });
-
-  it("is stored only once if it was shown as written", async () => {
-    const chat = new Conversation({});
-    await say(chat, "It costs $5.00, or \\$nope.");
-    expect(chat.history.newest()).not.toHaveProperty("display");
-  });
-
-  it("shows a block as a table, and an escaped reference literally", async () => {
-    const chat = new Conversation({});
-    await chat.store.save({ name: "rows", value: [{ a: 1, b: "x" }] });
-    const { chunks } = await say(chat, "Here:\n$rows\nThat was \\$rows.", 2);
-    expect(shownText(chunks)).toBe(
-      "Here:\n\n| a | b |\n| --- | --- |\n| 1 | x |\n\nThat was $rows.",
-    );
   });
 
   it("shows each of several texts with its own values", async () => {
@@ -127,22 +111,6 @@ describe("a variable that no longer exists", () => {
       expect(chat.history.newest()).not.toHaveProperty("display");
     },
   );
-
-  it("is like an unknown name after it was deleted", async () => {
-    const chat = new Conversation({});
-    await chat.store.save({ name: "nyc", value: 1 });
-    chat.store.delete("nyc");
-    const { chunks } = await say(chat, "It is $nyc.");
-    expect(shownText(chunks)).toBe("It is $nyc.");
-    expect(dataOf(chunks, "data-unresolved")).toEqual([]);
-  });
-
-  it("is reported before the text that names it", async () => {
-    const { chunks } = await say(await withEvicted(), "a $nyc b");
-    const types = typesOf(chunks).slice(2, -3);
-    const deltas = ["text-delta", "data-unresolved", "text-delta", "text-end"];
-    expect(types).toEqual(["text-start", ...deltas]);
-  });
 });
 
 describe("a path that leads nowhere in an answer", () => {
@@ -168,15 +136,6 @@ describe("a text that is split anywhere", () => {
     await chat.store.save({ name: "rows", value: [{ id: 7 }, { id: "x😀" }] });
     return chat;
   }
-
-  it("is shown and stored the same, whatever the size of its pieces", async () => {
-    for (const chars of [1, 2, 3, 5, 8, 13, answer.length]) {
-      const chat = await chatWithCity();
-      const { chunks } = await say(chat, answer, chars);
-      expect(shownText(chunks)).toBe(shown);
-      expect(chat.history.newest()?.parts.at(-1)).toMatchObject({ text: answer });
-    }
-  });
 
   it("is shown the same when it is split in two, at any place", slow, async () => {
     for (let at = 1; at < answer.length; at++) {
@@ -216,17 +175,6 @@ describe("the time at which text is emitted", () => {
     return shown;
   }
 
-  it("is immediate for a price, before the next delta is read", async () => {
-    const price = "It costs $5";
-    expect(
-      await paced([
-        { says: price, shows: price },
-        { says: ".00 or US$12", shows: `${price}.00 or US$12` },
-        { says: ", $x and $HOME.", shows: `${price}.00 or US$12, $x and $HOME.` },
-      ]),
-    ).toBe("It costs $5.00 or US$12, $x and $HOME.");
-  });
-
   it("is immediate for text before a possible reference, and for the rest once it is decided", async () => {
     expect(
       await paced([
@@ -259,19 +207,5 @@ describe("text that is held back", () => {
     expect(order.slice(2, -3).join("|")).toBe(
       "text-start|In |Rome|text-start|to |Rome|source-url|text-end|text-end",
     );
-  });
-
-  it("is emitted when the model is cut off", async () => {
-    const chat = new Conversation({});
-    await chat.store.save({ name: "city", value: "Rome" });
-    const step = [text("In $city").slice(0, -1)];
-    const { chunks } = await chat.say({ steps: [step, step, step] });
-    expect(chat.history.newest()?.display).toEqual(["In Rome"]);
-    expect(typesOf(chunks).slice(-4)).toEqual([
-      "text-delta",
-      "text-end",
-      "message-metadata",
-      "error",
-    ]);
   });
 });

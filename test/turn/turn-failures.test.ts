@@ -1,7 +1,6 @@
 import { tool, type ToolSet, type UIMessageChunk } from "ai";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
-import * as limits from "../../src/limits.ts";
 import { textOf } from "../support/turn-client.ts";
 import {
   finish,
@@ -14,7 +13,6 @@ import {
   chunksOf,
   Conversation,
   promptOf,
-  readMessage,
   shownText,
   type Turn,
   typesOf,
@@ -62,27 +60,6 @@ afterEach(() => {
 
 describe("a model that fails", () => {
   it.each<[string, Step]>([
-    [
-      "throws",
-      () => {
-        throw new Error("It is down.");
-      },
-    ],
-    ["rejects", () => Promise.reject(new Error("It is down."))],
-    ["breaks off before its first part", breaking()],
-    ["reports an error", [{ type: "error", error: new Error("It is down.") }]],
-    ["reports an error as text", [{ type: "error", error: "It is down." }]],
-  ])("because it %s fails the turn, and the question is kept", async (name, step) => {
-    const chat = new Conversation({});
-    const turn = await chat.say({ question: "Are you there?", steps: always(step) });
-    const why = name.startsWith("breaks") ? "The connection broke." : "It is down.";
-    expectFailure(turn, `model_failed: The model failed: ${why}`);
-    const [question] = chat.history.page({ limit: 10 }).messages;
-    expect(question).toMatchObject({ role: "user", parts: [{ text: "Are you there?" }] });
-    expect(await nextPrompt(chat)).toContain("Are you there?");
-  });
-
-  it.each<[string, Step]>([
     ["breaks off", breaking(opened("Hello, wor"))],
     ["reports an error", [opened("Hello, wor"), { type: "error", error: "Overloaded." }]],
     ["ends without a finish", [opened("Hello, wor")]],
@@ -120,58 +97,6 @@ describe("a model that fails", () => {
     expect([runs, chat.store.count()]).toEqual([0, 0]);
     expect(await nextPrompt(chat)).toContain("turn_stopped: The turn ended before this call");
   });
-
-  it("in its second step keeps the first one's results", async () => {
-    const chat = new Conversation({ tools: { echo } });
-    const turn = await chat.say({
-      steps: [[text("One moment."), toolCall("echo", { n: 7 }), asked], breaking(opened("So"))],
-    });
-    expectFailure(turn, "model_failed: The model failed: The connection broke.");
-    expect(await chat.store.read("echo_1")).toBe(7);
-    expect(chat.history.newest()?.parts).toMatchObject([
-      { type: "step-start" },
-      { type: "text", text: "One moment." },
-      { type: "tool-echo", output: { $var: "echo_1", value: 7 } },
-      { type: "step-start" },
-      { type: "text", text: "So" },
-    ]);
-    expect(await nextPrompt(chat)).toContain("echo_1");
-  });
-
-  it.each<[string, Step]>([
-    ["does not answer", never],
-    [
-      "falls silent",
-      async function* () {
-        yield opened("Hello, wor");
-        await never();
-      },
-    ],
-  ])("because it %s is abandoned after a timeout", async (_, step) => {
-    vi.useFakeTimers();
-    const chat = new Conversation({});
-    const running = chat.say({ steps: always(step) });
-    await vi.advanceTimersByTimeAsync(6 * limits.modelSilenceMs);
-    const said = `The model said nothing for ${limits.modelSilenceMs} ms.`;
-    expectFailure(await running, `model_timeout: ${said}`);
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
-  it("is not abandoned while it writes, however long that takes", async () => {
-    vi.useFakeTimers();
-    const step: Step = async function* () {
-      yield opened("a");
-      for (let at = 0; at < 10; at++) {
-        await new Promise((resolve) => setTimeout(resolve, limits.modelSilenceMs * 0.9));
-        yield { type: "text-delta", id: "text_1", delta: "a" };
-      }
-      yield* finish();
-    };
-    const running = new Conversation({}).say({ steps: [step] });
-    await vi.advanceTimersByTimeAsync(10 * limits.modelSilenceMs);
-    expect((await running).result.error).toBeUndefined();
-    expect(vi.getTimerCount()).toBe(0);
-  });
 });
 
 describe("a turn that is stopped", () => {
@@ -187,17 +112,6 @@ describe("a turn that is stopped", () => {
     expect(typesOf(turn.chunks)).not.toContain("finish");
     expect(typesOf(turn.chunks)).not.toContain("error");
   }
-
-  it("before it began calls no model and keeps the question", async () => {
-    const chat = new Conversation({});
-    const turn = await chat.say({ steps: [done], signal: AbortSignal.abort() });
-    expectStop(turn);
-    expect(turn.calls).toEqual([]);
-    expect(chat.history.page({ limit: 10 }).messages).toMatchObject([
-      { role: "user" },
-      { role: "assistant", parts: [{ type: "step-start" }], metadata: { stopped: true } },
-    ]);
-  });
 
   it("during a text keeps the text so far with expanded references, and emits no more", async () => {
     const chat = new Conversation({});
@@ -216,18 +130,6 @@ describe("a turn that is stopped", () => {
       display: ["In Rome and"],
     });
     expect(await nextPrompt(chat)).toContain("In $city and");
-  });
-
-  it("while the model is silent does not wait for it", async () => {
-    const chat = new Conversation({});
-    const step: Step = async function* () {
-      yield opened("Hm");
-      await never();
-    };
-    const isText = (chunk: UIMessageChunk) => chunk.type === "text-delta";
-    const turn = await chat.say({ steps: [step], ...stopping(isText) });
-    expectStop(turn);
-    expect(shownText(turn.chunks)).toBe("Hm");
   });
 
   it("while the model does not answer does not wait for it", async () => {
@@ -277,21 +179,6 @@ describe("a turn that is stopped", () => {
       expect(prompt).toContain("outcome_unknown");
     },
   );
-
-  it("after a step does not call the model again, and keeps the step's results", async () => {
-    const chat = new Conversation({ tools: { echo } });
-    const isEnd = (chunk: UIMessageChunk) => chunk.type === "finish-step";
-    const turn = await chat.say({
-      steps: [[toolCall("echo", { n: 7 }), asked], done],
-      ...stopping(isEnd),
-    });
-    expectStop(turn);
-    expect(turn.calls).toHaveLength(1);
-    expect(await chat.store.read("echo_1")).toBe(7);
-    const { message } = await readMessage(turn.chunks);
-    expect(message?.parts).toMatchObject(chat.history.newest()?.parts ?? []);
-    expect(await nextPrompt(chat)).toContain("tool-result");
-  });
 
   it("aborts the request to the model's provider", async () => {
     const step: Step = [opened("Hm"), finish()];

@@ -76,23 +76,6 @@ describe("whole references", () => {
 });
 
 describe("a tool that changes its input", () => {
-  it("changes neither its variable's name nor the identity of the next call", async () => {
-    const store = await storeWith({ city: "Oslo" });
-    let calls = 0;
-    const act = tool({
-      inputSchema: jsonSchema<Record<string, unknown>>({ type: "object" }),
-      execute: (input) => {
-        delete input.location;
-        input.requestId = calls++;
-        return calls;
-      },
-    });
-    const first = await runOnce(act, { location: "$city" }, { store });
-    const second = await runOnce(act, { location: "$city" }, { store });
-    expect(first.saved?.info).toMatchObject({ name: "act_oslo", version: 1 });
-    expect(second.saved?.info).toMatchObject({ name: "act_oslo", version: 2 });
-  });
-
   it("changes no message of the next prompt", async () => {
     const rewrite = tool({
       inputSchema: z.object({}),
@@ -136,47 +119,5 @@ describe("a model's stream that is abandoned", () => {
     const turn = await turnWith({ tools: {}, steps: [], model });
     expect(turn.result.error).toMatchObject({ code: "model_failed" });
     await expect.poll(() => isCancelled).toBe(true);
-  });
-});
-
-describe("an agent with its own syntax of references", () => {
-  it("has them read in tool inputs and answers", async () => {
-    const seen: unknown[] = [];
-    const look = tool({
-      inputSchema: z.object({ a: z.any(), b: z.any(), c: z.enum(["x"]).optional() }),
-      execute: (input) => {
-        seen.push(input);
-        return 1;
-      },
-    });
-    const about = { name: "own", description: "For tests.", instructions: "Help." };
-    const chat = new Conversation({
-      agent: {
-        ...about,
-        tools: { look },
-        references: { syntaxes: ["mustache"], inCode: true, unknown: "error" },
-      },
-    });
-    await chat.store.save({ name: "x", value: [1] });
-    const turn = await chat.say({
-      steps: [
-        [
-          toolCall("look", { a: "{{x}}", b: "$x" }),
-          toolCall("look", { a: "{{nobody}}", b: 1 }, { id: "other" }),
-          asked,
-        ],
-        [text("`{{x[0]}}` $x"), finish()],
-      ],
-    });
-    expect(seen).toEqual([{ a: [1], b: "$x" }]);
-    expect(turn.calls[0]?.prompt[0]?.content).toMatch(
-      /^Help\.\n\nWrite results as "\{\{name\}\}"/u,
-    );
-    const told = JSON.stringify([turn.calls[0]?.prompt, turn.calls[0]?.tools]);
-    expect(told).not.toMatch(/\$(?!var|schema|\\":)/u);
-    expect(told).toContain("{{x}}: array (1)");
-    expect(told).toContain("or a reference");
-    expect(JSON.stringify(turn.calls.at(-1)?.prompt)).toContain("variable_unknown");
-    expect(shownText(turn.chunks)).toBe("`1` $x");
   });
 });

@@ -98,19 +98,6 @@ describe("a turn's budget", () => {
       actual: 301,
     });
   });
-
-  it("counts the tokens of a try before the next one", async () => {
-    const broken: Step = [text("A"), finish("error", { input: 60, output: 40 })];
-    const { chat } = counting({ turn: { tokens: 200 } });
-    const { result, calls: made } = await chat.say({ steps: [broken, broken, done] });
-    expect([result.error?.code, made.length]).toEqual(["spend_exceeded", 2]);
-  });
-
-  it("is unlimited by default", async () => {
-    const { chat, runs } = counting({});
-    await chat.say({ steps: [calls(30), done] });
-    expect(runs()).toBe(30);
-  });
 });
 
 describe("a turn that takes too long", () => {

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Journal } from "../../src/turn/log/journal.ts";
-import { TurnLog } from "../../src/turn/log/turn-log.ts";
 import {
   closed,
   delta,
@@ -22,14 +21,6 @@ beforeEach(() => {
 describe("a watcher", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
-
-  it("is notified of new frames once", async () => {
-    const log = turns.begun();
-    const news = [log.waitForFrames(1_000), log.waitForFrames(1_000)];
-    log.push(delta("a"));
-    expect(await Promise.all(news)).toEqual([true, true]);
-    expect(vi.getTimerCount()).toBe(1);
-  });
 
   it("is notified after one to two ticks without frames, by one timer for all", async () => {
     const log = turns.begun();
@@ -57,16 +48,6 @@ describe("a watcher", () => {
     const next = log.waitForFrames(1_000);
     await vi.advanceTimersByTimeAsync(2_000);
     expect(await next).toBe(false);
-  });
-
-  it("of a log that ends is notified, and the timer stops", async () => {
-    const log = turns.begun();
-    const news = log.waitForFrames(1_000);
-    expect(log.isEnded).toBe(false);
-    log.close();
-    expect(await news).toBe(true);
-    expect(log.isEnded).toBe(true);
-    expect(vi.getTimerCount()).toBe(0);
   });
 
   it("of a log that ends waits until all of it is durable", async () => {
@@ -112,16 +93,6 @@ describe("a turn that has waited", () => {
     expect(log.slice(4, 3).map(({ data }) => labelOf(data))).toEqual(["a"]);
     expect(log.slice(3, 1).map(({ data }) => labelOf(data))).toEqual(["a"]);
     expect(log.slice(1, 1).map(({ data }) => labelOf(data))).toEqual(["start-step", "a"]);
-  });
-
-  it("is the same when it is read again", () => {
-    const log = waited();
-    log.end(() => closed);
-    const read = TurnLog.ended(new Journal(turns.sql));
-    expect(read.slice(0, 0)).toEqual(log.slice(0, 0));
-    expect(read.slice(3, 3)).toEqual(log.slice(3, 3));
-    expect([read.firstOwn, read.length, read.isEnded]).toEqual([3, 5, true]);
-    expect(log.isEnded).toBe(false);
   });
 
   it("knows when each attempt began, and continues after a crash", () => {

@@ -3,7 +3,6 @@ import * as limits from "../../src/limits.ts";
 import { Journal } from "../../src/turn/log/journal.ts";
 import { TurnLog } from "../../src/turn/log/turn-log.ts";
 import {
-  closed,
   delta,
   durability,
   head,
@@ -21,16 +20,6 @@ beforeEach(() => {
 });
 
 describe("frames", () => {
-  it("have ids that count up within their attempt", () => {
-    const log = turns.begun();
-    log.push(delta("a"));
-    expect(log.slice(0, 0).map(({ id }) => id)).toEqual([1_000_000_001, 1_000_000_002]);
-    log.retry(turns.journal, second, () => log.push({ type: "reset-step" }));
-    log.push(delta("b"));
-    const ids = log.slice(2, 0).map(({ id }) => id);
-    expect(ids).toEqual([2_000_000_001, 2_000_000_002]);
-  });
-
   it("are the pushed chunks as JSON, between any two indices", () => {
     const log = turns.begun();
     log.push(delta("a"));
@@ -51,18 +40,6 @@ describe("frames", () => {
     expect(log.indexAfter(1_999_999_999)).toBe(3);
     // An id of an unknown attempt starts from the beginning.
     expect(log.indexAfter(2_000_000_000)).toBe(0);
-  });
-
-  it("are grouped up to a number of characters, but at least one frame", () => {
-    const log = turns.newLog();
-    for (const text of ["a", "b", "c"]) log.push(delta(text));
-    const chars = JSON.stringify(delta("a")).length;
-    expect(log.endWithin(0, 1)).toBe(1);
-    expect(log.endWithin(0, chars)).toBe(1);
-    expect(log.endWithin(0, chars + 1)).toBe(2);
-    expect(log.endWithin(1, 1_000)).toBe(3);
-    expect(log.endWithin(0, 0)).toBe(0);
-    expect(log.endWithin(3, 1_000)).toBe(3);
   });
 
   it("of a ready-made log are visible, and the log has ended", () => {
@@ -113,40 +90,9 @@ describe("a pushed chunk", () => {
     expect(turns.journal.read()).toBe("");
     expect(log.rowsToEnd()).toBe(0);
   });
-
-  it("is counted in the rows that the end needs", () => {
-    const log = turns.begun();
-    expect(log.rowsToEnd()).toBe(1);
-    const text = "x".repeat(limits.turnLogChars / 2);
-    for (let chars = 0; chars < limits.turnLogRowChars; chars += text.length) log.push(delta(text));
-    expect(log.rowsToEnd()).toBe(2);
-  });
-
-  it("is visible, but not written, after a write failure", () => {
-    const log = turns.begun();
-    turns.nowMs += limits.turnLogMs;
-    log.fail({ type: "error", errorText: "No." });
-    expect(seen(log)).toEqual(["start", "error"]);
-    log.commit(() => undefined);
-    expect(turns.written()).toEqual(["a", "f start"]);
-  });
 });
 
 describe("a commit", () => {
-  it("writes pending chunks, notes and its own chunks in order", () => {
-    const log = turns.begun();
-    log.push(delta("a"));
-    turns.nowMs += limits.turnLogMs;
-    log.commit(() => {
-      log.push(delta("b"));
-      expect(turns.written()).toHaveLength(2);
-      log.note({ state });
-    });
-    expect(turns.written()).toEqual(["a", "f start", "f a", "f b", "j"]);
-    log.push(delta("c"));
-    expect(turns.written()).toHaveLength(5);
-  });
-
   it("is visible once it is durable, with chunks pushed meanwhile", async () => {
     const { durable, settle } = durability();
     const log = turns.begun({ durable });
@@ -156,16 +102,6 @@ describe("a commit", () => {
     expect(log.length).toBe(0);
     await settle(0);
     expect(seen(log)).toEqual(["start", "a", "b"]);
-  });
-
-  it("waits for earlier ones that are not durable yet", async () => {
-    const { durable, settle } = durability();
-    const log = turns.begun({ durable });
-    log.commit(() => log.push(delta("a")));
-    await settle(1);
-    expect(seen(log)).toEqual([]);
-    await settle(0);
-    expect(seen(log)).toEqual(["start", "a"]);
   });
 
   it("that does not become durable is never visible", async () => {
@@ -210,22 +146,4 @@ describe("a commit", () => {
     expect(saved).toEqual(["commit"]);
     expect(new Journal(turns.sql).head()).toEqual(head);
   });
-
-  it("that ends the turn writes its final head", () => {
-    const log = turns.begun();
-    log.end(() => {
-      log.push({ type: "finish" });
-      return closed;
-    });
-    expect(new Journal(turns.sql).head()).toEqual(closed);
-    expect(turns.written()).toEqual(["a", "f start", "f finish"]);
-  });
-});
-
-it("a recovered turn is written where it was read", () => {
-  turns.begun();
-  const log = turns.newLog();
-  log.recover(new Journal(turns.sql));
-  log.commit(() => log.push(delta("a")));
-  expect(turns.written()).toEqual(["a", "f start", "f a"]);
 });

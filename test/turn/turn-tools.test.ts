@@ -1,7 +1,6 @@
 import { tool, type ToolSet } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import type { Json } from "../../src/value/json.ts";
 import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
 import {
   chunksOf,
@@ -11,7 +10,6 @@ import {
   promptOf,
   resultShown,
   shownText,
-  START_MS,
   type Turn,
   turnWith,
   typesOf,
@@ -52,56 +50,13 @@ function saying(message: string): () => never {
   };
 }
 
-class Point {
-  readonly x: number;
-  readonly #secret = "secret";
-
-  constructor(x: number) {
-    this.x = x;
-  }
-
-  get secret(): string {
-    return this.#secret;
-  }
-}
-
 function cycle(): unknown {
   const value: Record<string, unknown> = { a: 1 };
   value["self"] = value;
   return value;
 }
 
-async function* yielding() {
-  yield { at: 1 };
-  yield { at: 2 };
-  yield { at: 3 };
-}
-
 describe("a tool's result is stored as JSON:", () => {
-  it.each<[string, () => unknown, Json]>([
-    ["undefined", () => undefined, null],
-    ["null", () => null, null],
-    ["an empty text", () => "", ""],
-    ["NaN", () => Number.NaN, null],
-    ["NaN inside", () => ({ a: Number.NaN, b: [Infinity] }), { a: null, b: [null] }],
-    ["a BigInt", () => 12n, "12"],
-    ["a BigInt inside", () => ({ id: 2n ** 64n }), { id: "18446744073709551616" }],
-    ["a Date", () => new Date(START_MS), "2026-01-01T00:00:00.000Z"],
-    ["an invalid Date", () => [new Date(Number.NaN)], [null]],
-    ["a Map", () => new Map([["a", new Map([[1, 2]])]]), { a: { "1": 2 } }],
-    ["a Set", () => new Set([1, 2]), [1, 2]],
-    ["an instance of a class", () => new Point(3), { x: 3 }],
-    ["a function inside", () => ({ a: 1, f: () => 2 }), { a: 1 }],
-    ["a returned error", () => new Error("No."), { name: "Error", message: "No." }],
-    ["a promise", () => Promise.resolve([1]), [1]],
-    ["an async iterable, by its last yield", yielding, { at: 3 }],
-  ])("%s", async (_, execute, kept) => {
-    const turn = await acting(execute);
-    expectNormalEnd(turn);
-    expect(JSON.stringify(await turn.store.read("act_1"))).toBe(JSON.stringify(kept));
-    expect(resultShown(turn, 1, "call_act")).toEqual({ $var: "act_1", value: kept });
-  });
-
   it("keys of the prototype, of which a handle is shown", async () => {
     const given = '{"__proto__":{"a":1}}';
     const turn = await acting(() => JSON.parse(given) as unknown);
@@ -142,32 +97,11 @@ describe("a misbehaving tool leads to an error that the model sees, if it", () =
     expect(turn.history.newest()?.parts[1]).toMatchObject({ state: "output-error" });
   });
 
-  it("is unknown", async () => {
-    const { take } = taker();
-    const turn = await turnWith({ tools: { take }, steps: [[toolCall("tak", {}), asked], done] });
-    expectNormalEnd(turn);
-    expect(resultShown(turn, 1, "call_tak")).toBe(
-      "unknown_tool: There is no tool tak. Did you mean: take.",
-    );
-  });
-
   it("has no execute function", async () => {
     const tools: ToolSet = { here: tool({ inputSchema: z.object({}) }) };
     const turn = await turnWith({ tools, steps: [[toolCall("here", {}), asked], done] });
     expectNormalEnd(turn);
     expect(resultShown(turn, 1, "call_here")).toContain("unknown_tool: here cannot be executed");
-  });
-
-  it("has a naming function that throws", async () => {
-    const { take } = taker();
-    const options = { tools: { take }, naming: saying("No name.") };
-    const turn = await turnWith({
-      ...options,
-      steps: [[toolCall("take", { it: 1 }), asked], done],
-    });
-    expectNormalEnd(turn);
-    expect(resultShown(turn, 1, "call_take")).toContain("No name.");
-    expect(turn.store.count()).toBe(0);
   });
 });
 
@@ -201,48 +135,6 @@ async function* breaking() {
 }
 
 describe("a reference in a tool's input", () => {
-  it.each<[string, string, RegExp]>([
-    [
-      "to a missing path is an error with the existing keys",
-      "$nyc.wind",
-      /^path_not_found: \$nyc\.wind leads nowhere\. nyc has the keys temp, city\./u,
-    ],
-    [
-      "to a missing element is an error with the length",
-      "Row $list[7]",
-      /^path_not_found: \$list\[7\] leads nowhere\. list has length 2\.$/u,
-    ],
-    [
-      "to an evicted variable is an error that says how to restore it",
-      "$old",
-      /^variable_evicted: \$old was evicted at 2026-.* It came from load\(\{"id":"x"\}\): call that/u,
-    ],
-  ])("%s, and the turn continues", async (_, reference, message) => {
-    const { take, taken } = taker();
-    const chat = new Conversation({ tools: { take } });
-    await chat.store.save({ name: "nyc", value: { temp: 72, city: "NYC" } });
-    await chat.store.save({ name: "list", value: [1, 2] });
-    await chat.store.save({ name: "old", value: 1, tool: "load", input: { id: "x" }, ttlMs: 10 });
-    chat.nowMs += 10;
-    chat.store.evictDue(chat.nowMs, 10);
-    const turn = await chat.say({ steps: [[toolCall("take", { it: reference }), asked], done] });
-    expectNormalEnd(turn);
-    expect(resultShown(turn, 1, "call_take")).toMatch(message);
-    expect(taken).toEqual([]);
-    expect(chat.store.count()).toBe(2);
-  });
-
-  it("to an unknown name stays as written, and the result says so", async () => {
-    const { take, taken } = taker();
-    const chat = new Conversation({ tools: { take } });
-    await chat.store.save({ name: "weather", value: 1 });
-    const it = "$wether and $5";
-    const turn = await chat.say({ steps: [[toolCall("take", { it }), asked], done] });
-    expect(taken).toEqual([it]);
-    const unresolved = [{ reference: "$wether", code: "variable_unknown", near: ["weather"] }];
-    expect(resultShown(turn, 1, "call_take")).toMatchObject({ value: "taken", unresolved });
-  });
-
   it("is shown in chunks, parts and prompts instead of its value", async () => {
     const { take, taken } = taker();
     const chat = new Conversation({ tools: { take } });
@@ -318,30 +210,5 @@ describe("calls in parallel", () => {
       "tool-output-available",
     ]);
     expect(turn.store.count()).toBe(2);
-  });
-
-  it("of the same tool with the same input are two versions of one variable", async () => {
-    const { take } = taker();
-    const calls = ["a", "b"].map((id) => toolCall("take", { it: 1 }, { id }));
-    const turn = await turnWith({ tools: { take }, steps: [[...calls, asked], done] });
-    expect(turn.store.list()).toMatchObject([{ name: "take_1", version: 2 }]);
-  });
-});
-
-describe("a tool", () => {
-  it("receives its call id, the messages and an abort signal", async () => {
-    const told: unknown[] = [];
-    const tools: ToolSet = {
-      act: tool({ inputSchema: z.object({}), execute: (_, options) => void told.push(options) }),
-    };
-    await turnWith({ tools, question: "Act!", steps: [[toolCall("act", {}), asked], done] });
-    expect(told).toEqual([
-      {
-        toolCallId: "call_act",
-        messages: [{ role: "user", content: [{ type: "text", text: "Act!" }] }],
-        abortSignal: expect.any(AbortSignal),
-        idempotencyKey: "test/answer_2/0/0",
-      },
-    ]);
   });
 });

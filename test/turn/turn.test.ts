@@ -5,9 +5,8 @@ import { createWeather } from "../../examples/agents/weather.ts";
 import * as limits from "../../src/limits.ts";
 import { guideOf } from "../../src/turn/agent.ts";
 import { guidedText } from "../../src/turn/history/guide.ts";
-import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
+import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
 import {
-  chunksOf,
   Conversation,
   historyText,
   promptOf,
@@ -86,22 +85,6 @@ describe("a result of 200,000 characters", () => {
     expect(historyText(chat.history)).not.toContain(MARKER);
     expect(JSON.stringify(chat.store.list())).not.toContain(MARKER);
   });
-
-  it("is shown as a handle of at most 800 characters, the same one everywhere", async () => {
-    const turn = await turnWith({
-      tools: toolsFor(rows, []),
-      steps: [
-        [toolCall("load", { id: "big" }), asked],
-        [text("Done."), finish()],
-      ],
-    });
-    const [sent] = chunksOf(turn.chunks, "tool-output-available");
-    expect(sent?.output).toMatchObject({ $var: "load_big", type: "array", count: 4_200 });
-    expect(JSON.stringify(sent?.output).length).toBeLessThanOrEqual(limits.maxHandleChars);
-    expect(resultShown(turn, 1, "call_load")).toEqual(sent?.output);
-    const { parts = [] } = turn.history.newest() ?? {};
-    expect(parts[1]).toMatchObject({ type: "tool-load", output: sent?.output });
-  });
 });
 
 describe("the seed's conversation", () => {
@@ -177,12 +160,6 @@ describe("the list of variables", () => {
       expect(promptOf(turn, call + 1).slice(0, stable.length)).toEqual(stable);
     }
     expect(historyText(chat.history)).not.toContain("<variables>");
-  });
-
-  it("is omitted without variables", async () => {
-    const { calls } = await turnWith({ steps: [[text("Hi."), finish()]] });
-    expect(promptOf({ calls }, 0).map(({ role }) => role)).toEqual(["system", "user"]);
-    expect(JSON.stringify(promptOf({ calls }, 0)[1])).not.toContain("<variables>");
   });
 
   it.each([
@@ -309,32 +286,5 @@ describe("savings", () => {
     expect(counted).toMatchObject({ wouldNotFit: 1, inlinePromptChars: start + question + 8_000 });
     expect(promptChars).toBeLessThan(8_000);
     expect(large?.result.metadata.savings).not.toHaveProperty("wouldNotFit");
-  });
-
-  it("are zero for bytes, which no model receives as text", async () => {
-    const photo = { bytes: new Uint8Array(3_000_000).fill(200), mediaType: "image/png" };
-    const calls = ["a", "b"].map((id): Step => [toolCall("load", { id: "a" }, { id }), asked]);
-    const turn = await turnWith({
-      tools: toolsFor(photo, []),
-      steps: [...calls, [text("Done."), finish()]],
-    });
-    const { savings } = turn.result.metadata;
-    expect(resultShown(turn, 2, "b")).toMatchObject({ type: "bytes", bytes: 3_000_000 });
-    expect(savings.inlinePromptChars).toBe(savings.promptChars);
-    expect(savings).not.toHaveProperty("wouldNotFit");
-  });
-
-  it("are zero without references and large results", async () => {
-    const turn = await turnWith({
-      tools: toolsFor({ ok: true }, []),
-      steps: [
-        [toolCall("load", { id: "a" }), asked],
-        [text("Done."), finish()],
-      ],
-    });
-    const { savings } = turn.result.metadata;
-    expect(savings.inlinePromptChars).toBe(savings.promptChars);
-    expect([savings.authoredChars, savings.resolvedChars]).toEqual([0, 0]);
-    expect(turn.history.newest()?.metadata).toEqual({ ...turn.result.metadata, savings });
   });
 });

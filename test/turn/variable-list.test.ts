@@ -35,15 +35,6 @@ const toolsOf = ({ calls }: Pick<Turn, "calls">) =>
   calls.map(({ tools = [] }) => tools.map(({ name }) => name));
 
 describe("the text after a call's messages", () => {
-  it("is empty while all results are in the messages", async () => {
-    const chat = new Conversation({ tools });
-    const first = await chat.say({ steps: [[toolCall("small", { n: 1 }), asked], done] });
-    const second = await chat.say({ steps: [done] });
-    expect([...tails(first), ...tails(second)]).toEqual([[], [], []]);
-    expect(toolsOf(second)).toEqual([["small", "large", "set_variable"]]);
-    expect(chat.history.newest()).not.toHaveProperty("prompt");
-  });
-
   it("explains references from the first handle on, and never stops", async () => {
     const chat = new Conversation({ tools });
     const first = await chat.say({ steps: [[toolCall("large", { n: 1 }), asked], done] });
@@ -55,13 +46,6 @@ describe("the text after a call's messages", () => {
     await chat.say({ steps: [[toolCall("large", { n: 1 }), asked], done] });
     const later = await chat.say({ steps: [done] });
     expect(tails(later)[0]?.filter(isDetails)).toHaveLength(1);
-  });
-
-  it.each(["secret", "sealed"] as const)("explains references if there is a %s", async (kind) => {
-    const chat = new Conversation({ tools });
-    await chat.store.save({ name: "key", value: "k", visibility: kind });
-    const { calls } = await chat.say({ steps: [done] });
-    expect(tails({ calls })[0]?.map(isDetails)).toEqual([true, false]);
   });
 
   it("warns of untrusted content as soon as there is any", async () => {
@@ -105,13 +89,6 @@ describe("the list of variables", () => {
     return { chat, next };
   }
   const [a, b] = ["$a: number", "$b: number"];
-
-  it("is in order of creation, even if the first was written last", async () => {
-    const { chat, next } = await listing();
-    chat.nowMs += 10;
-    await chat.store.save({ name: "a", value: [1, 2] });
-    expect(await next()).toEqual(["$a: array (2) number[]", b]);
-  });
 
   it("grows at its end only: by an update, a new variable and a removal", async () => {
     const { chat, next } = await listing();
@@ -280,13 +257,6 @@ describe("the tools of a call", () => {
     expect(all.slice(0, variable.length)).toEqual(variable);
     expect(all).toContain("search_variable");
     expect(last).toEqual(all);
-  });
-
-  it("are all offered after a tool returned a text", async () => {
-    const page = tool({ inputSchema, execute: () => "word ".repeat(500) });
-    const chat = new Conversation({ tools: { page } });
-    const turn = await chat.say({ steps: [[toolCall("page", { n: 1 }), asked], done] });
-    expect(toolsOf(turn).map((names) => names.includes("search_variable"))).toEqual([false, true]);
   });
 });
 

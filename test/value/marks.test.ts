@@ -1,7 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import * as limits from "../../src/limits.ts";
-import { type Mark, MarkList, spanOf } from "../../src/value/marks.ts";
+import { type Mark, spanOf } from "../../src/value/marks.ts";
 
 describe("the span of a range", () => {
   const marks: readonly Mark[] = [
@@ -23,27 +22,6 @@ describe("the span of a range", () => {
     ["the whole", 0, 45, [1, 500, 0]],
   ])("%s goes from mark to mark", (...[, from, to, [fromByte, toByte, firstCount]]) => {
     expect(spanOf(marks, total, { from, to })).toEqual({ fromByte, toByte, firstCount });
-  });
-
-  it.each([
-    [0, 1],
-    [10, 100],
-    [20, 200],
-    [45, 300],
-  ])("of an empty range at %i is empty", (at, byte) => {
-    expect(spanOf(marks, total, { from: at, to: at })).toMatchObject({
-      fromByte: byte,
-      toByte: byte,
-    });
-  });
-
-  it("is everything if there are no marks", () => {
-    expect(spanOf([], { bytes: 9, count: 9 }, { from: 3, to: 4 })).toEqual({
-      fromByte: 0,
-      toByte: 9,
-      firstCount: 0,
-    });
-    expect(spanOf([], { bytes: 2, count: 0 }, { from: 0, to: 0 }).toByte).toBe(0);
   });
 
   it("is the smallest that contains the range, for any marks", () => {
@@ -71,18 +49,5 @@ describe("the span of a range", () => {
       },
     );
     fc.assert(property, { numRuns: 500 });
-  });
-});
-
-describe("a list of marks", () => {
-  it("keeps the first position, and then each that is markBytes after the last", () => {
-    const list = new MarkList();
-    const step = limits.markBytes;
-    for (const byte of [1, 2, step, step + 1, step + 2, 2 * step, 4 * step, 5 * step - 1]) {
-      list.offer(byte, byte * 2);
-    }
-    expect(list.marks.map(([byte]) => byte)).toEqual([1, step + 1, 4 * step]);
-    expect(list.marks[1]).toEqual([step + 1, 2 * step + 2]);
-    expect(list.dueByte).toBe(5 * step);
   });
 });

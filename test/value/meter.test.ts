@@ -6,7 +6,7 @@ import { BytesMeter } from "../../src/value/meter.ts";
 import { TextMeter } from "../../src/value/text-meter.ts";
 import { previewOf } from "../../src/value/preview.ts";
 import { cuts, faultsOf, longCuts, runMeter } from "../support/run-meter.ts";
-import { sampled, samples, slow } from "../support/slow.ts";
+import { sampled, samples } from "../support/slow.ts";
 
 const runText = (text: string, lengths?: readonly number[]) =>
   runMeter(new TextMeter(), Buffer.from(text), lengths);
@@ -74,15 +74,6 @@ describe("a text meter", () => {
       expect(slice === characters.slice(from, to).join("")).toBe(true);
     });
     fc.assert(property, { numRuns: samples(40) });
-  });
-
-  it("marks the same characters wherever the text is split", slow, () => {
-    const whole = `a${"é語😀".repeat(100_000)}`;
-    const { marks } = runText(whole);
-    expect(marks.length).toBe(4);
-    for (const lengths of [[3, 2], [11], [65_535], [100_003]]) {
-      expect(runText(whole, lengths).marks).toEqual(marks);
-    }
   });
 
   it.each([

@@ -25,22 +25,11 @@ function nested(levels: number, wrap: (inner: unknown) => unknown): unknown {
 }
 
 describe("a JSON value", () => {
-  it("is copied without a note", () => {
-    const value = { a: [1, -0.5, "text", true, null, { b: [] }], "": {}, é: "😀" };
-    expect(toJson(value)).toEqual({ value, notes: [] });
-  });
-
   it("is copied equally, whatever it is", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 8 }), (value) => {
         expect(toJson(value)).toEqual({ value, notes: [] });
       }),
-    );
-  });
-
-  it("keeps the order of its keys", () => {
-    expect(JSON.stringify(toJson({ z: 1, a: { y: 2, b: 3 } }).value)).toBe(
-      '{"z":1,"a":{"y":2,"b":3}}',
     );
   });
 
@@ -60,14 +49,6 @@ describe("a JSON value", () => {
     expect(Object.getPrototypeOf(copy)).toBe(Object.prototype);
   });
 
-  it("can contain the same part twice", () => {
-    const shared = { n: 1 };
-    expect(toJson({ a: shared, b: [shared, shared] }).value).toEqual({
-      a: { n: 1 },
-      b: [{ n: 1 }, { n: 1 }],
-    });
-  });
-
   it("is made from the own fields of class instances and objects without a prototype", () => {
     expect(toJson([Object("x"), Object(false)])).toEqual({ value: ["x", false], notes: [] });
     class Point {
@@ -82,16 +63,6 @@ describe("a JSON value", () => {
 });
 
 describe("a copy", () => {
-  it("does not change with the original", () => {
-    const original = { rows: [{ id: 1 }], at: new Map([["k", [1]]]) };
-    const { value } = toJson(original);
-    original.rows[0] = { id: 2 };
-    original.rows.push({ id: 3 });
-    original.at.get("k")?.push(2);
-    Object.assign(original, { more: true });
-    expect(value).toEqual({ rows: [{ id: 1 }], at: { k: [1] } });
-  });
-
   it("shares no object with the original, at any depth", () => {
     function objectsOf(value: unknown): object[] {
       if (typeof value !== "object" || value === null) return [];
@@ -292,10 +263,6 @@ describe("hostile proxies", () => {
   it("hit a limit if they keep returning toJSON", () => {
     const again = (): object => ({ toJSON: again });
     expect(codeOfRefusal(again())).toBe("limit_exceeded");
-  });
-
-  it("are copied like their target if they behave", () => {
-    expect(toJson(new Proxy([1, new Proxy({ a: 2 }, {})], {})).value).toEqual([1, { a: 2 }]);
   });
 });
 

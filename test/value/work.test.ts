@@ -52,17 +52,6 @@ describe("the work of reading", () => {
     expect(workOf((work) => read("x".repeat(100), "[10:20]", work))).toBe(10 + 20 + 20);
     expect(workOf((work) => read("x".repeat(100), "[-5:]", work))).toBe(5 + 20);
   });
-
-  it("counts nothing for keys and indices", () => {
-    expect(workOf((work) => read({ a: [{ b: 1 }] }, ".a[0].b", work))).toBe(0);
-  });
-
-  it("stops a path of slices halfway", () => {
-    const list = Array.from({ length: 1_000 }, () => 1);
-    const work = new Work();
-    work.spend(limits.maxReadWork - 50_000);
-    expect(() => read(list, "[0:]".repeat(100), work)).toThrow(/maxReadWork/);
-  });
 });
 
 describe("the keys that a miss lists", () => {

@@ -1,12 +1,6 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
-import {
-  approvalState,
-  approvedBy,
-  isDeclined,
-  questionAbout,
-  refusalOf,
-} from "../src/approvals.ts";
+import { approvalState, approvedBy, isDeclined, questionAbout } from "../src/approvals.ts";
 import { WaitingCalls } from "../src/running-call.ts";
 import type { ApprovalRequest, VariableDiff } from "../../../src/tool/policy.ts";
 
@@ -63,10 +57,6 @@ describe("the question about a call", () => {
     });
   };
 
-  it("has the tool, the reason and the input", () => {
-    expect(asked()).toBe('Run pay? It pays.\n\n{"to":"a"}');
-  });
-
   it("shows each edited variable before the input, with the version before", () => {
     const diffs = [
       { name: "a", version: 2, from: { name: "b", version: 1 }, diff: "  -x\n+y\n" },
@@ -92,10 +82,4 @@ describe("the question about a call", () => {
     const diff = { name: "a", version: 2, ...(withheld && { withheld }) };
     expect(asked([diff])).toBe(`Run pay? It pays.\n\n$a was edited: ${why}.\n\n{"to":"a"}`);
   });
-});
-
-it("the refusal has the reason and names what the user can do", () => {
-  expect(refusalOf({ approval: { reason: "It pays." } })).toBe(
-    'It pays. This client cannot ask a person. Do not try again; tell the user, who can use a client with elicitation or change "approval" of this server in the configuration.',
-  );
 });

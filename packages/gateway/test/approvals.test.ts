@@ -143,34 +143,3 @@ describe("an approval", () => {
     expect(ran).toEqual(["delete_order o1"]);
   });
 });
-
-it("a question shows the edits of a long value that is passed on", async () => {
-  const lines = Array.from({ length: 1_000 }, (_, at) => `line ${at}`);
-  const written: string[] = [];
-  const make = () => {
-    const server = new McpServer({ name: "files", version: "1" });
-    const said = (text: string) => ({ content: [{ type: "text" as const, text }] });
-    server.registerTool("read", { inputSchema: z.object({}) }, () => said(lines.join("\n")));
-    server.registerTool("write", { inputSchema: z.object({ text: z.string() }) }, ({ text }) => {
-      written.push(text);
-      return said("done");
-    });
-    return server;
-  };
-  const asked: string[] = [];
-  const rules = { tools: { write: { approval: true } } };
-  const { call } = await startGateway([{ name: "files", make, rules }], {
-    onAsked: (message) => {
-      asked.push(message);
-      return "accept";
-    },
-  });
-  await call("read");
-  await call("write", { text: "$read_1" });
-  expect(asked[0]).not.toContain("was edited");
-  const edits = [{ find: "line 777", replace: "line evil" }];
-  await call("edit_variable", { name: "read_1", edits });
-  await call("write", { text: "$read_1" });
-  expect(asked[1]).toContain("-line 777\n+line evil");
-  expect(written[1]).toContain("line evil");
-});

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { instructionsFor } from "../src/instructions.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
-import { nameIn } from "../../../test/support/gateway-process.ts";
 import { RawServer } from "../../../test/support/raw-server.ts";
 
 const SCHEMA = { type: "object" };
@@ -23,39 +22,6 @@ const image = (bytes: number) => ({
 });
 
 describe("a result of the gateway", () => {
-  it.each([
-    [
-      "several texts",
-      {
-        content: [
-          { type: "text", text: "a" },
-          { type: "text", text: "b\r\n" },
-        ],
-      },
-    ],
-    ["structured content", { content: [], structuredContent: { b: 1, a: [1.5, null] } }],
-    ["1,000 characters", { content: [{ type: "text", text: "x".repeat(1_000) }] }],
-    [
-      "annotations",
-      { content: [{ type: "text", text: "a", annotations: { priority: 1 }, _meta: { own: 1 } }] },
-    ],
-    [
-      "_meta and isError",
-      { content: [{ type: "text", text: "a" }], isError: false, _meta: { "x/y": { z: 1 } } },
-    ],
-    ["an unknown key", { content: [{ type: "text", text: "a" }], more: { than: "known" } }],
-  ])("is passed on unchanged: %s", async (_what, given) => {
-    const { call, sent } = await behindGateway(given);
-    const result = await call("give");
-    const name = nameIn(result);
-    const { _meta: meta = {} } = given as { readonly _meta?: object };
-    const expected = { ...given, _meta: { ...meta, "byref/variable": { name, version: 1 } } };
-    expect(sent.at(-1)).toMatchObject({ result: expected });
-    expect(Object.keys((sent.at(-1) as { result: object }).result).toSorted()).toEqual(
-      Object.keys(expected).toSorted(),
-    );
-  });
-
   it("is a handle from 1,001 characters on, beside an image of up to 100 KB", async () => {
     const [text, small, large] = [
       { content: [{ type: "text", text: "x".repeat(1_001) }] },

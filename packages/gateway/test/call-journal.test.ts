@@ -75,8 +75,4 @@ describe("a journal of running calls", () => {
     await expect(failing).rejects.toThrow("It failed.");
     expect(seen).toEqual(["began 1", "ran", "ended 1", "began 2", "ended 2"]);
   });
-
-  it("may be missing: the call runs", async () => {
-    expect(await journaled(undefined, { key: "1", tool: "pay" }, async () => "paid")).toBe("paid");
-  });
 });

@@ -1,6 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
-import { answerOf, clientResult, ownResult, withoutVariable } from "../src/call-result.ts";
+import { clientResult, withoutVariable } from "../src/call-result.ts";
 import { toolOutput, type ToolOutput } from "../../../src/tool/tool-output.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { storeWith } from "../../../test/support/wrapped.ts";
@@ -17,29 +17,6 @@ async function infoOf(value: string | readonly number[]): Promise<VariableInfo> 
 const LONG = "x".repeat(2_000);
 
 describe("the result of a call for a client", () => {
-  it("is the handle and a link with size and shape for a long value", async () => {
-    const info = await infoOf(LONG);
-    const output = toolOutput(info, LONG);
-    const received = { content: [block(LONG)] };
-    const result = clientResult({ received, output, info, inlineChars: 1_000 });
-    const kept =
-      'Kept as $a: write "$a" or "$a.path" as an argument of any tool, and it is replaced by the value.';
-    expect(result).toEqual({
-      content: [
-        block(`${JSON.stringify(output)}\n${kept}`),
-        {
-          type: "resource_link",
-          uri: "byref://variables/a",
-          name: "a",
-          mimeType: "text/plain",
-          size: 2_000,
-          description: info.shape,
-        },
-      ],
-      _meta: META,
-    });
-  });
-
   it("is the handle even if nothing was received that could be passed on", async () => {
     const info = await infoOf(LONG);
     const output = toolOutput(info, LONG);
@@ -128,37 +105,6 @@ describe("a short result", () => {
     const output = { $var: "a", value: "short", unresolved: undefined } as unknown as ToolOutput;
     const result = clientResult({ received, output, info, inlineChars: 5 });
     expect(result).toEqual({ content: [block("short")], _meta: META });
-  });
-});
-
-describe("the answer of a tool in this process", () => {
-  it("is a text as it is, and any other value as JSON", async () => {
-    const of = async (value: string | readonly number[]) =>
-      answerOf(toolOutput(await infoOf(value), value));
-    expect(await of("a b")).toEqual({ content: [block("a b")] });
-    expect(await of([1, 2])).toEqual({ content: [block("[1,2]")] });
-  });
-
-  it("is undefined for a value that is not shown", async () => {
-    expect(answerOf(toolOutput(await infoOf(LONG), LONG))).toBeUndefined();
-  });
-});
-
-describe("the result of a tool of the gateway", () => {
-  it("is its output as JSON if nothing was saved", () => {
-    expect(ownResult({ variables: [] }, undefined)).toEqual({
-      content: [block('{"variables":[]}')],
-    });
-    expect(ownResult("done", undefined)).toEqual({ content: [block('"done"')] });
-  });
-
-  it("names the variable of a value that is shown in full, without a link to it", async () => {
-    const info = await infoOf("short");
-    const output = { $var: "a", value: "short" };
-    expect(ownResult(output, info)).toEqual({
-      content: [block('{"$var":"a","value":"short"}')],
-      _meta: META,
-    });
   });
 });
 

@@ -16,7 +16,6 @@ const SERVERS = {
   from: { upstream: { server: { name: "shop", rules: { inlineChars: 10 } } }, tool: { name: "a" } },
 } as unknown as OfferedTool;
 const LOCAL = { definition, isLocal: true } as OfferedTool;
-const OWN = { definition } as OfferedTool;
 
 interface Call {
   readonly offered?: OfferedTool;
@@ -59,11 +58,6 @@ describe("a finished call", () => {
     const long = await finished({ offered: LOCAL, value: "x".repeat(1_001) });
     expect(typesOf(long.result)).toEqual(["text", "resource_link"]);
   });
-
-  it("of the gateway's own tool is its output as JSON", async () => {
-    const { result } = await finished({ offered: OWN });
-    expect(result.content).toEqual([block('{"$var":"a","value":"short"}')]);
-  });
 });
 
 describe("the counts of a call", () => {
@@ -87,17 +81,6 @@ describe("the counts of a call", () => {
     expect(counts).toMatchObject({ kept: 1, charactersReceived: 40, charactersSent: 20 });
   });
 
-  it("have nothing kept and nothing received of an output that is no variable", () => {
-    const statistics = new MemoryStatistics();
-    const saved = { output: { variables: [] } } as unknown as Saved;
-    const ready = { references: NO_REFERENCES } as unknown as Ready;
-    const finish = { saved, received: undefined, ready };
-    expect(new CallResults(statistics).saved(OWN, finish)).toEqual({
-      content: [block('{"variables":[]}')],
-    });
-    expect(statistics.read()).toMatchObject({ calls: 1, kept: 0, charactersReceived: 0 });
-  });
-
   it.each<[string, readonly (Json | Uint8Array)[], number]>([
     ["a text in Latin letters", ["abc"], 0],
     ["a text with two umlauts", ["üaü"], 2],
@@ -110,14 +93,6 @@ describe("the counts of a call", () => {
     const references = { authoredChars: 7, resolvedChars: 100, values };
     const { counts } = await finished({ received: { content: [] }, references });
     expect(counts).toMatchObject({ referenceCharacters: 7, bytesByReference: 100 + more });
-  });
-
-  it("of one that failed at its server have the characters that were passed on", () => {
-    const statistics = new MemoryStatistics();
-    const received = { isError: true, content: [block("No.")] };
-    expect(new CallResults(statistics).failedAtServer(received)).toEqual(received);
-    const counts = { calls: 1, kept: 0, charactersReceived: 3, charactersSent: 3 };
-    expect(statistics.read()).toMatchObject(counts);
   });
 
   it.each([

@@ -39,18 +39,6 @@ function recording(more: Partial<ClientOfCall> = {}) {
 }
 
 describe("a line of a server's log", () => {
-  it("is passed to the newest call's client, and to an earlier one's after that call", async () => {
-    const clients = new CallingClients("shop");
-    const [first, second] = [recording(), recording()];
-    await clients.during(first.client, async () => {
-      await clients.during(second.client, async () => clients.log(LINE));
-      expect([first.lines, second.lines]).toEqual([[], [LINE]]);
-      clients.log(LINE);
-    });
-    clients.log(LINE);
-    expect([first.lines, second.lines]).toEqual([[LINE], [LINE]]);
-  });
-
   it("is dropped without a call, and if the client does not listen", async () => {
     const clients = new CallingClients("shop");
     clients.log(LINE);
@@ -84,16 +72,6 @@ describe("a line of a server's log", () => {
 describe("a server's question", () => {
   const outside = async () => ({ action: "cancel" as const });
 
-  it("is answered by the newest call's client, and outside of calls by nobody but `outside`", async () => {
-    const clients = new CallingClients("shop");
-    const { client, questions } = recording();
-    const answer = await clients.during(client, () => clients.ask(PERSON, outside));
-    expect(answer).toEqual(ACCEPTED);
-    expect(questions).toHaveLength(1);
-    expect(await clients.ask(PERSON, outside)).toEqual({ action: "cancel" });
-    await expect(clients.ask(PERSON)).rejects.toThrow("There is nobody to ask.");
-  });
-
   it("fails if the call's client answers no questions, although somebody outside would", async () => {
     const clients = new CallingClients("shop");
     const asked = clients.during({ signal }, () => clients.ask(PERSON, outside));
@@ -116,13 +94,6 @@ describe("a server's question", () => {
     await clients.during(client, () => clients.ask(PERSON));
     const message = 'The MCP server "shop" asks:\n\nYour name?';
     expect(questions).toEqual([{ ...PERSON, params: { ...PERSON.params, message } }]);
-  });
-
-  it("about the roots is passed on unchanged", async () => {
-    const clients = new CallingClients("shop");
-    const { client, questions } = recording();
-    await clients.during(client, () => clients.ask(ROOTS));
-    expect(questions).toEqual([ROOTS]);
   });
 
   it.each<[Visibility, readonly InputRequest[]]>([

@@ -23,13 +23,6 @@ describe("the message about a text that is no configuration", () => {
 });
 
 describe("the address of a server", () => {
-  it("has the transport of 2024-11-05 only for the type sse", () => {
-    const url = "https://crm.example/sse";
-    expect(read({ url, type: "sse" })?.address).toEqual({ url, headers: {}, isSse: true });
-    expect(read({ url, type: "http" })?.address).toEqual({ url, headers: {} });
-    expect(read({ url })?.address).toEqual({ url, headers: {} });
-  });
-
   it("has the folder of a program, with variables replaced, only if there is one", () => {
     const cwd = "${DIR}/shop";
     expect(read({ command: "x", cwd }, { DIR: "/d" })?.address).toEqual({
@@ -39,13 +32,6 @@ describe("the address of a server", () => {
       cwd: "/d/shop",
     });
     expect(read({ command: "x" })?.address).not.toHaveProperty("cwd");
-  });
-
-  it("is empty for an entry without one, which has a problem", () => {
-    expect(read({})).toMatchObject({
-      address: { url: "", headers: {} },
-      problem: 'It has neither "command" nor "url".',
-    });
   });
 
   it("may be http or https, but nothing else", () => {
@@ -66,21 +52,9 @@ describe("the address of a server", () => {
       address: { url: "https://a.example/mcp", headers: { A: "k" } },
     });
   });
-
-  it("needs no variable that has a default, or that only a client can fill in", () => {
-    const one = read({ command: "x", args: ["${A:-}", "${B:-b}", "${input:key}"] });
-    expect(one).toMatchObject({ address: { args: ["", "b", "${input:key}"] } });
-    expect(one).not.toHaveProperty("problem");
-  });
 });
 
 describe("an entry that cannot be used", () => {
-  it("says on one line what is wrong with each of its fields", () => {
-    const why = unusableBecause({ command: "", args: "x" });
-    expect(why).toMatch(/^It is not a server: .*command.*args\.$/u);
-    expect(why).not.toMatch(/\n|\s{2}/u);
-  });
-
   it.each([
     [{ trustd: true }, 'Unrecognized key: "trustd" → at byref'],
     [{ tool: { "*": { sealed: true } } }, 'Unrecognized key: "tool" → at byref'],

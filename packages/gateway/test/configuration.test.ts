@@ -91,15 +91,6 @@ describe("the configuration of the gateway", () => {
     expect(one?.problem).toBe("It needs the environment variable lower_case.");
   });
 
-  it("keeps the other servers if one needs a variable that is not set", () => {
-    const text = JSON.stringify({
-      mcpServers: { bad: { command: "x", env: { KEY: "${KEY}" } }, good: { command: "y" } },
-    });
-    const [bad, good] = readConfiguration(text);
-    expect(bad?.problem).toBe("It needs the environment variable KEY.");
-    expect(good?.problem).toBeUndefined();
-  });
-
   it("names the variables that are secrets", () => {
     const byref = { trusted: true, secrets: ["CODEWORD"] };
     const [one] = readConfiguration(
@@ -107,10 +98,6 @@ describe("the configuration of the gateway", () => {
     );
     expect(one).toMatchObject({ rules: { trusted: true }, secrets: ["CODEWORD"] });
     expect(one?.rules).not.toHaveProperty("secrets");
-  });
-
-  it("reads a file with a byte order mark", () => {
-    expect(readConfiguration('\uFEFF{"mcpServers": {"one": {"command": "x"}}}')).toHaveLength(1);
   });
 
   it("reads the servers that Claude Code has for a project", () => {

@@ -10,11 +10,6 @@ import { reasonOf } from "../src/connection-loss.ts";
 import { gatewayConnectMs, gatewayGreetingMs } from "../src/gateway-limits.ts";
 
 describe("the reason why a server does not answer", () => {
-  it("is a sentence", () => {
-    expect(reasonOf(new Error("spawn nothing ENOENT"))).toBe("spawn nothing ENOENT.");
-    expect(reasonOf(new Error("It ended."))).toBe("It ended.");
-  });
-
   const http = (status: number, statusText: string, text?: string) =>
     new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, "Error POSTing to endpoint: x", {
       status,

@@ -285,22 +285,6 @@ describe("a gateway", () => {
     },
   );
 
-  it("keeps its own tools' names on a clash, and renames the server's", async () => {
-    const make = () => {
-      const server = new McpServer({ name: "other", version: "1" });
-      server.registerTool("read_variable", { inputSchema: z.object({}) }, () => ({
-        content: [{ type: "text", text: "theirs" }],
-      }));
-      return server;
-    };
-    const { client, call } = await startGateway([{ name: "other", make }]);
-    const names = (await client.listTools()).tools.map(({ name }) => name);
-    expect(names).toContain("other__read_variable");
-    const theirs = await call("other__read_variable");
-    expect(textIn(theirs)).toBe("theirs");
-    expect(textIn(await call("read_variable", { name: nameIn(theirs) }))).toContain("theirs");
-  });
-
   it.each([
     ["outcome_unknown", {}],
     ["server_unavailable", { idempotentHint: true }],
@@ -321,20 +305,6 @@ describe("a gateway", () => {
     expect(result.isError).toBe(true);
     expect(textIn(result)).toContain(code);
     expect(count).toBe(1);
-  });
-
-  it("serves the cached list, and refreshes it", async () => {
-    const kept = new Map<string, readonly unknown[]>();
-    const lists = {
-      read: (key: string) => kept.get(key) as never,
-      write: (key: string, tools: readonly unknown[]) => void kept.set(key, tools),
-    };
-    const first = await startGateway([{ name: "shop", make: shop() }], { lists });
-    await first.client.listTools();
-    expect([...kept.values()].map((tools) => tools.length)).toEqual([4]);
-    const second = await startGateway([{ name: "shop", make: shop() }], { lists });
-    expect((await second.client.listTools()).tools).toHaveLength(8);
-    expect((await second.call("list_orders")).isError).not.toBe(true);
   });
 
   it("counts characters not sent, and wrong references that were corrected", async () => {

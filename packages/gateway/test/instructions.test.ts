@@ -33,11 +33,6 @@ describe("instructions of servers", () => {
     );
   });
 
-  it("are the gateway's alone if no server has any", () => {
-    expect(withServers(OWN, [{ name: "shop", text: "" }]).text).toBe(OWN);
-    expect(withServers(OWN, []).text).toBe(OWN);
-  });
-
   it.each([
     [[10_000]],
     [[10_000, 10_000]],
@@ -61,16 +56,6 @@ describe("instructions of servers", () => {
       const isCut = part !== "" && part !== server.text;
       if (isCut) expect(text).toContain(`${part} … (the rest: byref://status)`);
     }
-  });
-
-  it("leave to a long text what short ones do not need", () => {
-    const servers = [
-      { name: "long", text: words(1_000) },
-      { name: "short", text: "Be brief." },
-    ];
-    const { given, text } = withServers(OWN, servers);
-    expect(given.get("short")).toBe("Be brief.");
-    expect(text.length).toBeGreaterThan(1_980);
   });
 
   it("never end in half of a character", () => {

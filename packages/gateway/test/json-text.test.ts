@@ -1,6 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { JSONSchema7 } from "ai";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { savedFailure, savedValue, textOf, textsFor } from "../src/json-text.ts";
 import * as limits from "../../../src/limits.ts";
 import { Content } from "../../../src/store/bytes/content.ts";
@@ -35,18 +35,6 @@ describe("the text of a server's JSON", () => {
     ["an array", "[1, 2,\n 3]"],
   ])("is kept as it was received: %s", async (_what, text) => {
     expect(await keptText(result(text))).toBe(text);
-  });
-
-  it("is kept beside structured content with the same value", async () => {
-    const text = '{ "b": [1.0], "a": 2 }';
-    expect(await keptText(result(text, { a: 2, b: [1] }))).toBe(text);
-  });
-
-  it("gives structured content the digits that the connection has rounded", async () => {
-    const text = '{"id":1234567890123456789}';
-    const { value } = await saved(result(text, JSON.parse(text) as object));
-    expect(JSON.stringify(value)).toBe(text);
-    expect(await keptText(result(text, JSON.parse(text) as object))).toBe(text);
   });
 
   it("is kept beside structured content that has all digits", async () => {
@@ -129,17 +117,6 @@ describe("a variable's text", () => {
     expect(await textOf("b", 1, store)).toBeUndefined();
     expect(await textOf("a", value, store)).toBeUndefined();
   });
-
-  it("is undefined if its key has no text, or the value no keys", async () => {
-    const close = vi.fn<() => void>();
-    const store = { open: () => ({ info: { textKey: "length" }, close }) } as never;
-    expect(await textOf("a", { length: 1 }, store)).toBeUndefined();
-    expect(await textOf("a", "text", store)).toBeUndefined();
-    expect(await textOf("a", [1], store)).toBeUndefined();
-    expect(await textOf("a", null, store)).toBeUndefined();
-    expect(await textOf("a", { length: "text" }, store)).toBe("text");
-    expect(close).toHaveBeenCalledTimes(5);
-  });
 });
 
 describe("a whole reference to JSON that was read from a text", () => {
@@ -154,21 +131,6 @@ describe("a whole reference to JSON that was read from a text", () => {
     const reference = { name: "a", path } as never;
     return textsFor(types(type), store)(reference, value, ["in", "at"]);
   }
-
-  it("is the text where the schema takes texts and not the value", async () => {
-    expect(await passed("[1, 2]", "string")).toBe("[1, 2]");
-    expect(await passed("{ }", ["string", "array"])).toBe("{ }");
-    expect(await passed("1.0", "string")).toBe("1.0");
-    expect(await passed("true ", ["string", "number"])).toBe("true ");
-  });
-
-  it("is the value where the schema takes it, or takes no text", async () => {
-    expect(await passed("[1, 2]", ["string", "array"])).toBeUndefined();
-    expect(await passed("[1, 2]", "number")).toBeUndefined();
-    expect(await passed("1.0", ["string", "integer"])).toBeUndefined();
-    expect(await passed("1.0", ["string", "number"])).toBeUndefined();
-    expect(await passed("{ }", ["string", "object"])).toBeUndefined();
-  });
 
   it("is the value for a part of the variable, and for a text", async () => {
     expect(await passed("[1, 2]", "string", ["x"])).toBeUndefined();

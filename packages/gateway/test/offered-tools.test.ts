@@ -8,10 +8,8 @@ import { showVariable } from "../src/show-variable.ts";
 import { LastingNames } from "../src/unique-names.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import type { RuntimeTool } from "../../../src/tool/runtime-tool.ts";
-import { variableTools } from "../../../src/tool/variables/variable-tools.ts";
 import { wrapTool } from "../../../src/tool/wrap-tool.ts";
 import type { AnyTool } from "../../../src/tool/wrapped-tool.ts";
-import { call } from "../../../test/support/wrapped.ts";
 
 const SCHEMA = { type: "object" as const, properties: { id: { type: "string" as const } } };
 
@@ -64,22 +62,6 @@ describe("the tools that a client is offered", () => {
     ]);
   });
 
-  it("have the agent's description, and none if the agent gives none", async () => {
-    const inputSchema = z.object({ id: z.string() });
-    const local = {
-      described: tool({ description: "Gives a number.", inputSchema, execute: () => 1 }),
-      bare: tool({ inputSchema, execute: () => 1 }),
-    };
-    const { offered } = await offer([], [], local);
-    const schema = expect.objectContaining({ type: "object", required: ["id"] });
-    expect(offered.get("described")?.definition).toEqual({
-      name: "described",
-      description: "Gives a number.",
-      inputSchema: schema,
-    });
-    expect(offered.get("bare")?.definition).toEqual({ name: "bare", inputSchema: schema });
-  });
-
   it("exclude a tool whose schema cannot be read, and say so", async () => {
     const bad = { type: "object", properties: { a: { $ref: "#/nowhere" } }, allOf: 1 };
     const listed = [
@@ -90,43 +72,9 @@ describe("the tools that a client is offered", () => {
     expect([...offered.keys()]).toEqual(["good"]);
     expect(leftOut).toEqual([{ kind: "tool", name: "bad", why: expect.stringMatching(/.+/u) }]);
   });
-
-  it("have what the server says about them, without the schema of results and tasks", async () => {
-    const given = {
-      name: "get",
-      title: "Get",
-      description: "Gets an order.",
-      inputSchema: SCHEMA,
-      outputSchema: SCHEMA,
-      execution: { taskSupport: "required" as const },
-      annotations: { readOnlyHint: true },
-    };
-    const { offered } = await offer([given]);
-    const { outputSchema: _output, execution: _execution, ...rest } = given;
-    const definition = offered.get("get")?.definition;
-    expect(definition).toEqual({ ...rest, inputSchema: expect.objectContaining({}) });
-  });
-
-  it("are called with the model's input", async () => {
-    const { offered, inputs } = await offer([{ name: "get", inputSchema: SCHEMA }]);
-    const ready = await offered.get("get")?.wrapped.prepare({ id: "1" }, call);
-    if (ready?.kind !== "ready") throw new Error("It is not ready.");
-    await ready.run();
-    expect(inputs).toEqual([{ id: "1" }]);
-  });
 });
 
 describe("the gateway's own tools", () => {
-  it("say whether they change variables, and that they reach nothing outside", async () => {
-    const own = variableTools();
-    const { offered } = await offer([], own);
-    const readOnly = (name: string) => offered.get(name)?.definition.annotations;
-    const isReading = { readOnlyHint: true, openWorldHint: false };
-    expect(readOnly("list_variables")).toEqual(isReading);
-    expect(readOnly("read_variable")).toEqual(isReading);
-    expect(readOnly("edit_variable")).toEqual({ readOnlyHint: false, openWorldHint: false });
-  });
-
   it.each([
     [{}, true],
     [{ effects: "idempotent" as const }, false],
@@ -135,14 +83,5 @@ describe("the gateway's own tools", () => {
     const { effects: _effects, writes: _writes, ...plain } = showVariable();
     const { offered } = await offer([], [{ ...plain, ...declared } as RuntimeTool]);
     expect(offered.get("show_variable")?.definition.annotations?.readOnlyHint).toBe(readOnlyHint);
-  });
-
-  it("have their metadata for clients, and no key for it otherwise", async () => {
-    const { offered } = await offer([], [...variableTools(), showVariable()]);
-    expect(offered.get("show_variable")?.definition).toMatchObject({
-      description: showVariable().description,
-      _meta: { "ui/resourceUri": "ui://byref/variable" },
-    });
-    expect(offered.get("list_variables")?.definition).not.toHaveProperty("_meta");
   });
 });

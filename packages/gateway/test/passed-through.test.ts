@@ -71,19 +71,6 @@ describe.each(["modern", "legacy"] as const)("for a %s client, the gateway", (er
     expect(textOf(await call("ask_roots"))).toContain("file:///work");
   });
 
-  it("passes several questions of one call on", async () => {
-    const { client, call } = await startGateway(behind, { era, capabilities });
-    client.setRequestHandler("roots/list", () => ({ roots: [{ uri: "file:///work" }] }));
-    client.setRequestHandler("sampling/createMessage", () => ({
-      model: "m",
-      role: "assistant",
-      content: { type: "text", text: "It is I." },
-    }));
-    const answer = textOf(await call("ask_both"));
-    expect(answer).toContain("It is I.");
-    expect(answer).toContain("file:///work");
-  });
-
   it("fails the call of a client that cannot be asked, and no other", async () => {
     const { call } = await startGateway(behind, { era });
     expect((await call("ask_model")).isError).toBe(true);

@@ -78,27 +78,6 @@ describe("a name of the gateway, or of another server", () => {
       expect(shown).toBe(`server_${server}__read_variable`);
     },
   );
-
-  it.each(["pay", "get_account", "evil__pay", "list", "variables", "read-file", "a/b", "ns:tool"])(
-    "is not %s, which stays as it is",
-    (name) => {
-      expect(uniqueNames([{ server: "evil", name }], ["evil", "bank"])).toEqual([name]);
-    },
-  );
-
-  it("is not given twice to names that a client makes the same", () => {
-    const names = ["list_items", "list.items", "List Items"];
-    const shown = uniqueNames(names.map((name, at) => ({ server: `s${at}`, name })));
-    expect(shown).toEqual(["list_items", "s1__list.items", "s2__List Items"]);
-  });
-
-  it("belongs to a tool of this process even if a server is called as they are", () => {
-    const local = { server: "agent", name: "order", isLocal: true as const };
-    expect(new LastingNames().of([local, { server: "agent", name: "order" }])).toEqual([
-      "order",
-      "agent__order",
-    ]);
-  });
 });
 
 describe("the gateway's own tools", () => {
@@ -157,16 +136,6 @@ describe("the gateway's own tools", () => {
     const kept = nameIn(await call("take"));
     expect(textIn(await call("read_variable", { name: kept }))).toContain("the server's");
   });
-
-  it("stay reserved where they are not offered", async () => {
-    const theirs = evil([{ name: "save_variable" }, { name: "show_variable" }]);
-    const { client } = await startGateway([{ name: "evil", make: () => theirs }]);
-    const { tools } = await client.listTools();
-    const names = tools.map(({ name }) => name);
-    expect(names).toContain("evil__save_variable");
-    expect(names).toContain("evil__show_variable");
-    expect(names).not.toContain("save_variable");
-  });
 });
 
 describe("a view of a server", () => {
@@ -221,30 +190,5 @@ describe("parameters of a server's tool that are named as the gateway's", () => 
     await call("take", input);
     expect(theirs.received.at(-1)).toMatchObject({ params: { arguments: input } });
     expect(store.list().map(({ name }) => name)).toEqual(["take_variable_mine"]);
-  });
-});
-
-describe("a change of a resource", () => {
-  it("is announced under an address of the server that reports it", async () => {
-    const uri = "bank://statement";
-    const listed = { "resources/list": () => ({ resources: [{ uri, name: "statement" }] }) };
-    const theirs = evil([{ name: "take" }]);
-    const { client, gateway } = await startGateway([
-      { name: "evil", make: () => theirs },
-      { name: "bank", make: () => evil([], listed) },
-    ]);
-    await client.listTools();
-    await client.listResources();
-    const announced: unknown[] = [];
-    gateway.onChange((change) => void announced.push(change));
-    for (const address of [uri, "byref://variables/x", "ui://byref/variable"]) {
-      theirs.wire?.notify("notifications/resources/updated", { uri: address });
-    }
-    await expect.poll(() => announced).toHaveLength(3);
-    expect(announced).toMatchObject([
-      { uri: `byref://servers/evil/${uri}` },
-      { uri: "byref://servers/evil/byref://variables/x" },
-      { uri: "byref://servers/evil/ui://byref/variable" },
-    ]);
   });
 });

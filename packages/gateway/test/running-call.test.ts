@@ -80,18 +80,6 @@ describe("a call that outlives a request of its client", () => {
     call.reply(() => ({ action: "accept" }));
     expect(await call.next(round())).toBe(DONE);
   });
-
-  it("keeps a question that is asked between two requests for the next one", async () => {
-    const { call } = asking(PERSON);
-    await Promise.resolve();
-    expect(await call.next(round())).toEqual({ kind: "question", request: PERSON });
-  });
-
-  it("rejects each request once the gateway has", async () => {
-    const call = started(async () => Promise.reject(new Error("There is no tool one.")));
-    await expect(call.next(round())).rejects.toThrow("There is no tool one.");
-    await expect(call.next(round())).rejects.toThrow("There is no tool one.");
-  });
 });
 
 describe("signs of progress and log lines of a call", () => {
@@ -139,11 +127,6 @@ describe("a cancelled request", () => {
     await expect(next).rejects.toThrow("The user left.");
   });
 
-  it("ends its call even if it was cancelled before", async () => {
-    const signal = AbortSignal.abort(new Error("The user left."));
-    await expect(endless().next(round({ signal }))).rejects.toThrow("The user left.");
-  });
-
   it("does not end its call after it was answered", async () => {
     const controller = new AbortController();
     let told: AbortSignal | undefined;
@@ -161,15 +144,6 @@ describe("a cancelled request", () => {
 });
 
 describe("calls that wait for an answer", () => {
-  it("are taken once", () => {
-    const waiting = new WaitingCalls();
-    const { call } = asking(PERSON);
-    waiting.add(call);
-    expect(waiting.take("another")).toBeUndefined();
-    expect(waiting.take(call.id)).toBe(call);
-    expect(waiting.take(call.id)).toBeUndefined();
-  });
-
   it("are cancelled when the time to answer is over, and not before", async () => {
     const waiting = new WaitingCalls();
     const { call, answers } = asking(PERSON);
@@ -203,13 +177,6 @@ describe("calls that wait for an answer", () => {
     expect(waiting.spend("a")).toBe(false);
     vi.advanceTimersByTime(1);
     expect(waiting.spend("a")).toBe(true);
-  });
-
-  it("do not keep the process alive", () => {
-    const unref = vi.fn<() => void>();
-    vi.stubGlobal("setTimeout", () => ({ unref }));
-    new WaitingCalls().spend("a");
-    expect(unref).toHaveBeenCalledOnce();
   });
 
   it("wait where timers are numbers", () => {

@@ -91,16 +91,6 @@ describe("the first list of a server", () => {
     expect([early, late].map((one) => one.onToolsChanged.mock.calls.length)).toEqual([0, 0]);
   });
 
-  it("shares the time of a request that already waits", async () => {
-    const all = listsOf([after(2 * limits.gatewayListMs, NEW)]);
-    asked(all);
-    await pass(limits.gatewayListMs - 1);
-    const second = asked(all);
-    await pass(1);
-    expect(second.is).toEqual([]);
-    expect(all.tools).toHaveBeenCalledOnce();
-  });
-
   it("is empty for a server that fails, which is logged unless the gateway has closed it", async () => {
     const failing = () => Promise.reject(new Error("It is down."));
     const [open, closed] = [listsOf([failing]), listsOf([failing], { isClosed: true })];
@@ -123,15 +113,6 @@ describe("a list of an earlier start", () => {
     await pass(1);
     expect(all.onToolsChanged).toHaveBeenCalledOnce();
     expect(await all.lists.toolsOf(all.upstream)).toBe(NEW);
-  });
-
-  it("is no change if the server still has the same tools", async () => {
-    const all = listsOf([after(0, listOf("old"))], { kept: OLD });
-    asked(all);
-    await pass(limits.gatewayRenewMs + 1);
-    expect(all.tools).toHaveBeenCalledOnce();
-    expect(all.written).toHaveLength(1);
-    expect(all.onToolsChanged).not.toHaveBeenCalled();
   });
 
   it.each<[ServerAddress, unknown]>([
@@ -160,22 +141,6 @@ describe("a list that has expired", () => {
     expect(answer.is).toBeDefined();
     expect(all.onToolsChanged).toHaveBeenCalledOnce();
     expect(all.lists.areFresh([all.upstream])).toBe(true);
-  });
-
-  it("stays if the server fails", async () => {
-    const all = listsOf([after(0, OLD, 0), () => Promise.reject(new Error("It is down."))]);
-    asked(all);
-    await pass(0);
-    const answer = asked(all);
-    await pass(0);
-    expect(answer.is).toBe(OLD);
-    expect(all.onToolsChanged).not.toHaveBeenCalled();
-  });
-
-  it("is not fresh before the server was asked", () => {
-    const { lists, upstream } = listsOf([]);
-    expect(lists.areFresh([upstream])).toBe(false);
-    expect(lists.areFresh([])).toBe(true);
   });
 });
 

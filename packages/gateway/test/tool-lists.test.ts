@@ -20,19 +20,6 @@ function serverOf(names: readonly string[], more: object = {}) {
   });
 }
 
-it("lists and calls at the same time get the tools of all servers", async () => {
-  const server = serverOf(["one"]);
-  const { client, call } = await startGateway([{ name: "shop", make: () => server }]);
-  const [first, second, called] = await Promise.all([
-    client.listTools(),
-    client.listTools(),
-    call("one"),
-  ]);
-  expect(first.tools.map(({ name }) => name)).toContain("one");
-  expect(second.tools).toEqual(first.tools);
-  expect(textIn(called)).toBe("one");
-});
-
 it("a server's tools stay until it has sent its new ones", slow, async () => {
   const names = ["one"];
   const server = serverOf(names);
@@ -138,12 +125,5 @@ describe("a server that is down", () => {
     const { contents } = await client.readResource({ uri: "byref://status" });
     expect(JSON.stringify(contents)).toContain("unavailable");
     expect(await listed()).toEqual(expect.arrayContaining(["one", "two"]));
-  });
-
-  it("has no tools if none are known", async () => {
-    const { client, log } = await startGateway([{ name: "shop", make: down }]);
-    const { tools } = await client.listTools();
-    expect(tools.map(({ name }) => name)).not.toContain("one");
-    expect(log.join()).toContain("It does not start.");
   });
 });

@@ -5,17 +5,6 @@ import { uniqueNames } from "../src/unique-names.ts";
 const of = (server: string, name: string) => ({ server, name });
 
 describe("names of the gateway's tools", () => {
-  it("are the servers' own; a name that occurs twice gets its server's name as a prefix", () => {
-    const all = [of("a", "read"), of("b", "read"), of("b", "write"), of("c", "read")];
-    expect(uniqueNames(all)).toEqual(["read", "b__read", "write", "c__read"]);
-  });
-
-  it("get a number if they are still not unique", () => {
-    const all = [of("a", "x"), of("a", "a__x"), of("a", "x")];
-    expect(uniqueNames(all)).toEqual(["x", "a__x", "a__x_2"]);
-    expect(uniqueNames([...all, of("a", "x")])).toEqual(["x", "a__x", "a__x_2", "a__x_3"]);
-  });
-
   it("are shortened with a digest if they are long, so that two of them differ", () => {
     const [one = "", two = ""] = uniqueNames([
       of("a", `${"n".repeat(200)}1`),

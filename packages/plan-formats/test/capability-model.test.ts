@@ -10,7 +10,6 @@ import {
   answerWith,
   done,
   given,
-  inputOf,
   NYC,
   read,
   textIn,
@@ -130,59 +129,6 @@ describe("a tag in a model's text", () => {
   });
 });
 
-describe("the parameters of a tag", () => {
-  it("get the types that the tool expects", async () => {
-    const tag = '<capability name="get_weather" location="5" days="5" units="c" />';
-    expect(await inputOf(tag)).toEqual({ location: "5", days: 5, units: "c" });
-  });
-
-  it("may contain references, with a dollar or in braces", async () => {
-    const conversation = new Conversation({ agent: agentWith() });
-    await conversation.store.save({ name: "city", value: "NYC" });
-    await conversation.store.save({ name: "rows", value: [{ n: 1 }, { n: 2 }] });
-    const answer =
-      '<capability name="sum" rows="{{ rows }}" /> <capability name="sum" rows="$rows" />';
-    const weather = '<capability name="get_weather" location="{{city}}, US" />';
-    given.length = 0;
-    const turn = await conversation.say({ steps: [[text(answer + weather), finish()], done] });
-    expect(given).toEqual([{ location: "NYC, US" }]);
-    const outputs = chunksOf(turn.chunks, "tool-output-available").map(({ output }) => output);
-    expect(outputs).toMatchObject([{ value: 3 }, { value: 3 }, { value: { temp: 72 } }]);
-    expect(turn.store.info("get_weather_nyc_us")?.input).toEqual({ location: "{{city}}, US" });
-  });
-
-  it("may be in the body, as content or as a JSON object", async () => {
-    expect(
-      await inputOf('<capability name="write_note" title="a"><![CDATA[<b>&</b>]]></capability>'),
-    ).toEqual({ title: "a", content: "<b>&</b>" });
-    const renamed = { name: "b", tags: ["x"] };
-    expect(
-      await inputOf(`<capability name="rename">${JSON.stringify(renamed)}</capability>`),
-    ).toEqual(renamed);
-    expect(
-      await inputOf('<capability name="rename" tags="[&quot;x&quot;]">{"name":"b"}</capability>'),
-    ).toEqual(renamed);
-  });
-
-  it("include the action if it is not part of the tool's name", async () => {
-    const tag = '<capability name="memory" action="recall" query="skills" />';
-    expect(await inputOf(tag)).toEqual({ action: "recall", query: "skills" });
-    expect(await inputOf('<capability name="get" action="weather" location="NYC" />')).toEqual({
-      location: "NYC",
-    });
-  });
-
-  it("say where the result is saved", async () => {
-    const { store } = await answerWith(NYC.replace(" />", ' output_var="here" />'));
-    expect(await store.read("here")).toEqual({ location: "NYC", temp: 72 });
-    expect(given).toEqual([{ location: "NYC" }]);
-    const fixed = agentWith({ outputPath: { get_weather: "$fixed" } });
-    const steps: Step[] = [[text(NYC), finish()], done];
-    const turn = await turnWith({ agent: fixed, steps });
-    expect(turn.store.list().map(({ name }) => name)).toEqual(["fixed"]);
-  });
-});
-
 describe("the capability variable", () => {
   it("is available from the beginning, and its results can be saved", async () => {
     const conversation = new Conversation({ agent: agentWith() });
@@ -256,20 +202,6 @@ describe("parts other than a single text", () => {
 });
 
 describe("a model that fails", () => {
-  it("in the middle of a tag is called again, and the call runs once", async () => {
-    const broken: Step = async function* () {
-      yield text(`So: ${NYC}${NYC.slice(0, 20)}`, { chunks: 5 }).slice(0, -1);
-      throw new TypeError("fetch failed");
-    };
-    given.length = 0;
-    const steps = [broken, [text(NYC), finish()], done];
-    const turn = await turnWith({ agent: agentWith(), steps });
-    expect([given.length, turn.result.finishReason]).toEqual([1, "stop"]);
-    const { message } = await readMessage(turn.chunks);
-    const types = message?.parts.map(({ type }) => type);
-    expect(types).toEqual(["step-start", "tool-get_weather", "step-start", "text"]);
-  });
-
   it("is cancelled when the turn is stopped", async () => {
     const stop = new AbortController();
     let isOver = false;

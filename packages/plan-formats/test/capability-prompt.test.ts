@@ -187,26 +187,4 @@ describe("a prompt for a model without tools", () => {
     ];
     expect(taggedPrompt(prompt, new Map(), undefined)).toEqual(prompt);
   });
-
-  it("contains the instructions for tools, even if there are no others", () => {
-    const prompt: LanguageModelV4Prompt = [
-      { role: "user", content: [{ type: "text", text: "Hi." }] },
-    ];
-    const [system] = taggedPrompt(prompt, new Map(), "Tools.");
-    expect(system).toEqual({ role: "system", content: "Tools." });
-  });
-
-  it("shows calls of removed tools as tags with their input", () => {
-    const content = [
-      call("1", "gone", { a: [1], b: "x\ny", content: "body" }),
-      call("2", "gone", { "a b": 1 }),
-      call("3", "gone", "no object"),
-    ];
-    const [message] = taggedPrompt([{ role: "assistant", content }], new Map(), undefined);
-    expect(textIn(message).split("\n")).toEqual([
-      '<capability name="gone" a="[1]" b="x&#10;y">body</capability>',
-      '<capability name="gone">{"a b":1}</capability>',
-      '<capability name="gone" />',
-    ]);
-  });
 });

@@ -51,38 +51,6 @@ const A = '<capability name="a" />';
 const B = '<capability name="b">x</capability>';
 
 describe("a model's text", () => {
-  it("yields its tags as calls, in order", () => {
-    const text = `First ${A}, then\n<capability name="memory" action="recall" query="R&amp;D" output_var="found">\n  all\n</capability>.`;
-    const { pieces } = scan([text]);
-    expect(pieces).toEqual([
-      "First ",
-      { call: { tool: "a", parameters: {}, writes: [], scope: "run" }, source: A },
-      ", then\n",
-      {
-        call: {
-          tool: "memory_recall",
-          parameters: { query: "R&D", content: "all" },
-          outputVariable: "found",
-          writes: ["found"],
-          scope: "run",
-        },
-        source: expect.stringContaining("</capability>"),
-      },
-      ".",
-    ]);
-    expect(sourceOf(pieces)).toBe(text);
-  });
-
-  it("yields the same calls as a workflow of the same tags", () => {
-    const { plan } = readCapabilities(summary);
-    const calls = scan([summary]).pieces.flatMap((piece) =>
-      typeof piece === "string" ? [] : piece.call,
-    );
-    expect(calls.map(({ tool, parameters }) => ({ tool, parameters }))).toEqual(
-      plan?.calls.map(({ tool, parameters }) => ({ tool, parameters })),
-    );
-  });
-
   it("keeps everything else", () => {
     for (const text of [
       "",
@@ -141,14 +109,6 @@ describe("a model's text", () => {
     (body) => expect(shown(`<capability name="a">${body}</capability>`)).not.toContain("{a}"),
   );
 
-  it("yields the tags after a broken one", () => {
-    expect(shown(`<capability name=x />${A}`)).toBe("<capability name=x />{a}");
-    expect(shown(`<capability name="x" ${A}`)).toBe('<capability name="x" {a}');
-    expect(shown(`<capability name="x"><b></capability>${A}`)).toBe(
-      '<capability name="x"><b></capability>{a}',
-    );
-  });
-
   it("keeps tags in code, and sees where code ends", () => {
     for (const text of [
       `\`\`\`xml\n${A}\n\`\`\`\n`,
@@ -162,35 +122,9 @@ describe("a model's text", () => {
     expect(shown(`\`${A}\` ${A}`)).toBe(`\`${A}\` {a}`);
     expect(shown(`a \` ${A}\n${A}`)).toBe(`a \` ${A}\n{a}`);
   });
-
-  it("treats a fence inside a tag as part of the tag, unless the tag is text", () => {
-    const fence = "\n```\n";
-    expect(shown(`<capability name="a">${fence}</capability>${A}`)).toBe("{a}{a}");
-    const broken = `<capability name="a">${fence}&nbsp;</capability>${A}`;
-    expect(shown(broken)).toBe(broken);
-    const behind = `<capability name="a"><b>${fence}</capability>${A}`;
-    expect(shown(behind)).toBe(behind);
-  });
-
-  it("keeps tags in comments", () => {
-    expect(shown(`<!-- ${A} -->${A}<!--${A}`)).toBe(`<!-- ${A} -->{a}<!--${A}`);
-    expect(shown(`<!--> ${A} --->${A}`)).toBe(`<!--> ${A} --->{a}`);
-  });
 });
 
 describe("the text that is held back", () => {
-  it("excludes what can no longer become a call", () => {
-    const scanner = new CapabilityScanner();
-    expect(scanner.feed("text <cap")).toEqual(["text "]);
-    expect(scanner.heldChars).toBe(4);
-    expect(scanner.feed("ital> <capability name='a'>")).toEqual(["<capital> "]);
-    expect(scanner.feed("body")).toEqual([]);
-    expect(scanner.feed("<b")).toEqual([]);
-    expect(scanner.feed(">")).toEqual(["<capability name='a'>body<b>"]);
-    expect(scanner.feed(" more")).toEqual([" more"]);
-    expect(scanner.end()).toEqual([]);
-  });
-
   it("is one tag of at most maxTagChars characters", () => {
     const around = '<capability name="a"></capability>';
     const tag = (length: number) => around.replace("><", `>${"x".repeat(length - around.length)}<`);
@@ -203,14 +137,6 @@ describe("the text that is held back", () => {
       expect(mostHeld).toBeLessThan(maxTagChars);
     }
     expect(shown(`${tag(maxTagChars * 2)}${A}`)).toBe(`${tag(maxTagChars * 2)}{a}`);
-  });
-
-  it("does not keep a broken tag open for longer", () => {
-    const open = `<capability name="x">${B}`;
-    const filler = (length: number) => "y".repeat(limits.maxTagChars - open.length - length);
-    const within = `<capability name="x"><b>${"y".repeat(limits.maxTagChars)}${A}`;
-    expect(shown(within)).toBe(within.replace(A, "{a}"));
-    expect(shown(`${open}${filler(0)}${A}`)).toBe(`${open}${filler(0)}{a}`);
   });
 });
 
@@ -235,19 +161,6 @@ describe("the pieces are the same wherever the text is split", () => {
     }
     expect(scan(text.split("")).pieces).toEqual(pieces);
   });
-
-  it.each(examples.slice(1).filter(({ length }) => length <= 110))(
-    "%j: split at each two places",
-    (text) => {
-      const { pieces } = scan([text]);
-      for (let first = 0; first <= text.length; first++) {
-        for (let second = first; second <= text.length; second++) {
-          const chunks = [text.slice(0, first), text.slice(first, second), text.slice(second)];
-          expect(scan(chunks).pieces).toEqual(pieces);
-        }
-      }
-    },
-  );
 
   it("any text", () => {
     const cuts = fc.array(fc.nat({ max: 400 }), { maxLength: 8 });

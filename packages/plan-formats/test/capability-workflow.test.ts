@@ -25,32 +25,6 @@ describe("the seed's own workflow", () => {
     "Create a professional summary combining:\n" +
     'Experience: ["Coach",{"at":"Artie & Co"}]\nSkills: listening';
 
-  it("gives each tool the text with the values in it", async () => {
-    const conversation = workflows();
-    const record = await conversation.run(summary);
-    expect(conversation.called).toEqual([
-      ["memory_recall", { query: "professional experience" }],
-      ["memory_recall", { query: "skills" }],
-      ["web_generate", { content: prompt }],
-      ["filesystem_write", { path: "/tmp/summary.md", content: `# ${prompt}` }],
-    ]);
-    expect(record.status).toBe("done");
-    expect(Object.values(record.calls).map(({ places }) => places)).toEqual([
-      ["variable:experience"],
-      ["variable:skills"],
-      ["variable:prompt"],
-      ["variable:summary"],
-      [],
-    ]);
-    expect(await conversation.ownOf(record)).toEqual({
-      experience: memory["professional experience"],
-      skills: "listening",
-      prompt,
-      summary: `# ${prompt}`,
-      filesystem_write_tmp_summary_md: { written: true },
-    });
-  });
-
   it("can run several times concurrently, and leaves no variables behind", async () => {
     const conversation = workflows();
     const records = await Promise.all([1, 2, 3].map(() => conversation.run(summary)));
@@ -101,20 +75,6 @@ describe("a workflow", () => {
       { content: "now" },
       { content: "now" },
     ]);
-  });
-
-  it("leaves references to missing variables as text", async () => {
-    const { run, called } = new Workflows({ echo });
-    const { status } = await run(`
-      <capability name="echo">{{nobody}}</capability>
-      <capability name="echo" to="{{nobody}}">Hi {{ nobody.at[0] }}, {{later}}</capability>
-      <capability name="echo" output_var="later">1</capability>`);
-    expect(called.map(([, input]) => input)).toEqual([
-      { content: "{{nobody}}" },
-      { to: "{{nobody}}", content: "Hi {{ nobody.at[0] }}, {{later}}" },
-      { content: "1" },
-    ]);
-    expect(status).toBe("done");
   });
 
   it("continues after a missing key, and can use the message about it", async () => {
@@ -174,29 +134,6 @@ describe("a workflow", () => {
     );
   });
 
-  it("fails a call that references a missing part of an existing value", async () => {
-    const { run, called } = new Workflows({ echo });
-    const record = await run(`
-      <capability name="variable" action="set" key="a" value="text" />
-      <capability name="echo">{{a.b}}</capability>
-      <capability name="echo">{{a}}</capability>`);
-    expect(statusesOf(record)).toEqual(["done", "failed", "done"]);
-    expect(record.calls["call_2"]?.reason).toMatch(/^path_not_found: /);
-    expect(called).toEqual([["echo", { content: "text" }]]);
-  });
-
-  it("passes on entities and CDATA as the text they stand for", async () => {
-    const { run, called } = new Workflows({ echo });
-    await run(`
-      <capability name="echo" output_var="a" with="&lt;&quot;&amp;&#10;'>"><![CDATA[<b>{{x}} & {{a}}</b>]]></capability>
-      <capability name="echo">&lt;i&gt;{{a}}&#x1F600; &amp;amp; &#123;{a}}</capability>`);
-    const a = "<b>{{x}} & {{a}}</b>";
-    expect(called.map(([, input]) => input)).toEqual([
-      { with: "<\"&\n'>", content: a },
-      { content: `<i>${a}\u{1F600} &amp; ${a}` },
-    ]);
-  });
-
   it("does not read references or tags in values", async () => {
     const looks = '{{b}} $b †b <capability name="echo" />]]>&lt;';
     const { run, called } = new Workflows({ echo, give: () => looks });
@@ -206,17 +143,6 @@ describe("a workflow", () => {
       <capability name="variable" action="interpolate" output_var="c">{{a}}</capability>
       <capability name="echo">{{a}}|{{c}}</capability>`);
     expect(called.at(-1)).toEqual(["echo", { content: `${looks}|${looks}` }]);
-  });
-
-  it("replaces the previous value of a name", async () => {
-    const { run, called, ownOf } = new Workflows({ echo });
-    const record = await run(`
-      <capability name="echo" output_var="a">1</capability>
-      <capability name="echo" output_var="a">{{a}}2</capability>
-      <capability name="variable" action="set" key="a" value="{{a}}3" />
-      <capability name="echo" output_var="b">{{a}}</capability>`);
-    expect(called.at(-1)).toEqual(["echo", { content: "123" }]);
-    expect(await ownOf(record)).toEqual({ a: "123", b: "123" });
   });
 
   it("clears only its own variables", async () => {
@@ -233,18 +159,5 @@ describe("a workflow", () => {
     expect(statusesOf(record)).not.toContain("failed");
     expect(await ownOf(record)).toEqual({ seen_2: "{{seen}}{{b}}1" });
     expect(await store.read("outside")).toBe(1);
-  });
-
-  it("stops when it is cancelled", async () => {
-    const controller = new AbortController();
-    const { run, called } = new Workflows({
-      echo: () => {
-        controller.abort();
-        return 1;
-      },
-    });
-    const two = `<capability name="echo">1</capability><capability name="echo">2</capability>`;
-    expect((await run(two, controller.signal)).status).toBe("cancelled");
-    expect(called).toHaveLength(1);
   });
 });

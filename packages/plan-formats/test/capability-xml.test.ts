@@ -80,22 +80,6 @@ describe("a capability workflow", () => {
     });
   });
 
-  it("builds tool names from name and action", () => {
-    const { calls } = planOf('<capability name="a" action="b" /><capability name="c"/>');
-    expect(calls.map(({ tool }) => tool)).toEqual(["a_b", "c"]);
-  });
-
-  it("has the six actions of the built-in variable", () => {
-    const actions = ["set", "get", "list", "interpolate", "clear", "clear_all"];
-    const tags = actions.map(
-      (action) => `<capability name="variable" action="${action}" key="k"/>`,
-    );
-    const { calls, runNames } = planOf(tags.join("\n"));
-    expect(calls.map(({ tool }) => tool)).toEqual(actions.map((action) => `variable_${action}`));
-    expect(calls.map(({ parameters }) => parameters)).toEqual(actions.map(() => ({ key: "k" })));
-    expect(runNames).toEqual(["k"]);
-  });
-
   it("skips comments, a declaration, a byte order mark, and whitespace between tags", () => {
     const text =
       '\uFEFF<?xml version="1.0" encoding="UTF-8"?>\r\n<!-- <capability name="no"/> -->\r\n\t<capability name="a"/><!-- & < -- -->\n';
@@ -110,13 +94,6 @@ describe("a capability workflow", () => {
       ["Größe", "12"],
       ["id", "7"],
       ["xml:lang", "de"],
-    ]);
-  });
-
-  it("may span several lines, with either quote and whitespace around =", () => {
-    const text = `<capability\n  name = "a"\n  action\t=\r\n'b'\n  it='"' quotes="'"\n></capability\n>`;
-    expect(planOf(text).calls).toEqual([
-      { id: "call_1", tool: "a_b", capability: "a", parameters: { it: '"', quotes: "'" } },
     ]);
   });
 
@@ -163,15 +140,6 @@ describe("a body", () => {
 
   it("loses its comments, whatever they contain", () => {
     expect(contentOf('a<!-- <capability name="b"/> - - > </capability> -->b')).toBe("ab");
-  });
-
-  it("is no parameter if it is empty", () => {
-    for (const body of ["", "  \n ", "<!-- nothing -->", "<![CDATA[]]>"]) {
-      expect(parametersOf(`<capability name="a">${body}</capability>`)).toEqual({});
-    }
-    expect(parametersOf('<capability name="a" content="c">\n</capability>')).toEqual({
-      content: "c",
-    });
   });
 });
 

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isGlob, matchesGlob, prefixOf } from "../src/template/find-files.ts";
+import { matchesGlob } from "../src/template/find-files.ts";
 
 describe("a file pattern", () => {
   it.each([
@@ -49,17 +49,6 @@ describe("a file pattern", () => {
     ["", "a"],
   ])("%s does not match %s", (pattern, path) => {
     expect(matchesGlob(pattern, path)).toBe(false);
-  });
-
-  it("needs a star or a question mark", () => {
-    expect(["a*", "a?", "**/b"].map(isGlob)).toEqual([true, true, true]);
-    expect(["a", "[a]", "{today}", ""].map(isGlob)).toEqual([false, false, false, false]);
-  });
-
-  it("has the prefix before its first wildcard", () => {
-    expect(prefixOf("notes/a*.md")).toBe("notes/a");
-    expect(prefixOf("**/a")).toBe("");
-    expect(prefixOf("notes/a.md")).toBe("notes/a.md");
   });
 
   const part = fc.constantFrom("a", "b", "ab", ".", "*", "?", "**", "/", "(", "\\");

@@ -1,47 +1,16 @@
 import { describe, expect, it } from "vitest";
-import * as limits from "../../../src/limits.ts";
-import { withHeader } from "../src/template/step-outputs.ts";
 import { MemoryFiles } from "../../../test/support/memory-files.ts";
-import { step, today } from "./template-asked.ts";
 import { TemplateRuns } from "./template-run.ts";
 
 const writing = (mode: string, output = "variable:x") =>
   `@write-mode ${mode}\n@output ${output}\nWrite.`;
 
 describe("a variable is written", () => {
-  it("at its end, with append", async () => {
-    const runs = new TemplateRuns();
-    await runs.store.save({ name: "list", value: ["old"] });
-    await runs.run("@output variable:list\nWrite.\n## Two\n@output variable:fresh\nWrite.");
-    expect(await runs.store.read("list")).toEqual(["old", "A"]);
-    expect(await runs.store.read("fresh")).toBe("B");
-  });
-
   it("by two steps, as two paragraphs", async () => {
     const runs = new TemplateRuns();
     const text = `@output variable:x\nWrite.\n## Two\n@output variable:x\nWrite.`;
     await runs.run(text);
     expect(await runs.store.read("x")).toBe("A\n\nB");
-  });
-
-  it("over its previous content, with replace", async () => {
-    const runs = new TemplateRuns();
-    await runs.store.save({ name: "x", value: "old" });
-    await runs.run(`${writing("replace")}\n## Two\n${writing("replace")}`);
-    expect(await runs.store.read("x")).toBe("B");
-  });
-
-  it("under a new name, with new", async () => {
-    const runs = new TemplateRuns();
-    await runs.store.save({ name: "x", value: "old" });
-    const text = `${writing("new")}\n## Two\n@input variable:x\nRead.`;
-    await runs.run(text);
-    await runs.run(writing("new"));
-    expect(await runs.store.read("x")).toBe("old");
-    expect(await runs.store.read("x_000")).toBe("A");
-    expect(await runs.store.read("x_001")).toBe("C");
-    // The run reads the new variable under the name in the template.
-    expect(runs.prompts[1]).toContain("A");
   });
 
   it("in a part, in each mode, leaving the rest unchanged", async () => {
@@ -63,12 +32,6 @@ describe("a variable is written", () => {
     expect(await runs.store.read("x")).toEqual(value);
   });
 
-  it("in a part of a new variable", async () => {
-    const runs = new TemplateRuns();
-    await runs.run("@output variable:x.a.b\n@output variable:x.c\nWrite.");
-    expect(await runs.store.read("x")).toEqual({ a: { b: "A" }, c: "A" });
-  });
-
   it("together with others, or not at all", async () => {
     const runs = new TemplateRuns();
     await runs.store.save({ name: "y", value: { a: 1 } });
@@ -80,26 +43,9 @@ describe("a variable is written", () => {
     expect(await runs.store.read("x")).toBeUndefined();
     expect(await runs.store.read("y")).toEqual({ a: 1 });
   });
-
-  it("even if its name has the maximum length", async () => {
-    const runs = new TemplateRuns();
-    const name = "x".repeat(limits.maxNameChars);
-    const read = `@output variable:${name}\nWrite.\n## Read\n@input variable:${name}\nRead.`;
-    const { status } = await runs.run(read);
-    expect([status, await runs.store.read(name)]).toEqual(["done", "A"]);
-    expect(runs.prompts[1]).toContain("A");
-  });
 });
 
 describe("the result of a step's tool", () => {
-  it("belongs to the run if the plan outputs its variable", async () => {
-    const runs = new TemplateRuns();
-    await runs.runOnly("@tools fetch(variable=x)\nFetch.\n## Two\n@output variable:x\nWrite.");
-    const places = [{ name: "x_run1", path: [], source: "variable:x", run: "run1" }];
-    expect(runs.questions[0]?.tools.get("fetch")).toEqual({ operator: "all", places });
-    expect(runs.questions[0]?.call.scope?.nameOf("x")).toBe("x_run1");
-  });
-
   it("is saved into a part of an existing variable", async () => {
     const runs = new TemplateRuns({
       answer: async ({ tools }) => {
@@ -190,15 +136,5 @@ describe("a file is written", () => {
     expect(again.calls["step_1"]?.places).toEqual(first.calls["step_1"]?.places);
     const texts = [...files.stored.values()].map(({ text }) => text);
     expect(texts).toEqual(mode === "append" ? ["old\n\nB"] : ["old", "B"]);
-  });
-});
-
-describe("the header", () => {
-  it("precedes the answer, with the day", () => {
-    const { header: _, ...plain } = step("@header Report for {today}\nWrite.");
-    expect(withHeader(step("@header Report for {today}\nWrite."), "Done.\n", { today })).toBe(
-      "Report for 2026-11-22\n\nDone.\n",
-    );
-    expect(withHeader(plain, "Done {today}.\n", { today })).toBe("Done {today}.\n");
   });
 });

@@ -132,11 +132,6 @@ describe("a directive that cannot be followed is a finding with its line", () =>
     ]);
   });
 
-  it("such a directive may be repeated in each step", () => {
-    const step = "@write-mode new\n@header A\n@output variable:a\n@tools a\nWrite.\n";
-    expect(readTemplate(`${step}## Two\n${step}`).findings).toEqual([]);
-  });
-
   it("all findings are reported with their lines", () => {
     const { findings } = readTemplate("@a\nWrite.\n\n@input b\n## Empty\n## Two\n@output\nWrite.");
     expect(findings.map(({ code, at, line }) => [code, at, line])).toEqual([
@@ -157,11 +152,6 @@ describe("a template without a prompt", () => {
   it.each(["", "\n", " \t\r\n", "\uFEFF"])("%j has none", (text) => {
     const message = "The template has no prompt.";
     expect(readTemplate(text).findings).toEqual([{ code: "bad_plan", line: 1, message }]);
-  });
-
-  it("has none even if it has directives", () => {
-    const { findings } = readTemplate("@input variable:a\n");
-    expect(findings.map(({ line }) => line)).toEqual([1, 1]);
   });
 
   it("cannot attach directives to a step", () => {

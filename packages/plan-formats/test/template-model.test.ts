@@ -105,23 +105,4 @@ Write.`;
     expect(second.at(-1)).toContain('{"$var":"fetch_https_a_example","value":');
     expect(second.join("\n")).not.toContain("secret");
   });
-
-  it("gets no list of variables and no guide to references without variables", async () => {
-    const { runs, model } = runsWith([saying("One."), saying("Two.")]);
-    await runs.store.save({ name: "topic", value: "bees" });
-    await runs.run("First.\n## Two\nSecond.");
-    expect(model.calls.map((call) => textsOf(call))).toEqual([
-      ["You are researcher.", "First.\n"],
-      ["You are researcher.", "Second."],
-    ]);
-    const silent = asking({ steps: [saying("One.")], instructions: "" });
-    await new TemplateRuns({ store: silent.store, ask: silent.ask }).run("First.");
-    expect(silent.calls.map((call) => textsOf(call))).toEqual([["First."]]);
-  });
-
-  it("knows nothing of earlier steps that it was not given", async () => {
-    const { runs, model } = runsWith([saying("One."), saying("Two.")]);
-    await runs.run("First.\n## Two\nSecond.");
-    expect(textsOf(model.calls[1]).join("\n")).not.toContain("First.");
-  });
 });

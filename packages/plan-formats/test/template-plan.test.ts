@@ -4,7 +4,6 @@ import {
   planFromTemplate,
   PROMPT_TOOL,
   templateFindings,
-  variablesRead,
 } from "../src/template/template-plan.ts";
 import { templateStepSchema } from "../src/template/template-step.ts";
 import { readTemplate } from "../src/template/template.ts";
@@ -55,15 +54,6 @@ Prompt.`,
     expect(plan.runNames).toEqual(["a", "b", "d", "c"]);
   });
 
-  it("saves the answer of a step without an output in its state", () => {
-    const plan = planOf("Say hello.");
-    expect(plan.calls[0]?.parameters).toMatchObject({
-      outputs: [{ target: { scheme: "variable", name: "state", path: [{ key: "step_1" }] } }],
-    });
-    expect(plan.runNames).toEqual([]);
-    expect(plan.outputs).toEqual([]);
-  });
-
   it.each([
     ["Prompt.", ["step_1"]],
     ["## Read & Write!\nPrompt.", ["read_write"]],
@@ -90,13 +80,6 @@ Prompt.`,
         expect(templateStepSchema.parse(parameters)).toEqual(step);
       }),
     );
-  });
-
-  it("is refused with the findings of its text", () => {
-    expect(findingsOf("@input buffer:x\nPrompt.")).toMatchObject([
-      { code: "bad_directive", at: "@input", line: 1 },
-    ]);
-    expect(findingsOf("")).toMatchObject([{ code: "bad_plan", line: 1 }]);
   });
 });
 
@@ -152,12 +135,6 @@ describe("what a template asks for", () => {
       },
     ]);
     expect(templateFindings(plan, ["search", "serch", "fetch"])).toEqual([]);
-  });
-
-  it("are variables", () => {
-    const text =
-      "@input variable:a.b\n@input file:f\nP.\n## Two\n@input variable:a\n@input variable:c\nP.";
-    expect(variablesRead(planOf(text))).toEqual(["a", "c"]);
   });
 
   it("may be files; without a bucket each is a finding with its line", () => {

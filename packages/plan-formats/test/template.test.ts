@@ -82,53 +82,6 @@ describe("the template of the specification", () => {
   });
 });
 
-describe("the seed's directives", () => {
-  it("@output variable:summary", () => {
-    const { outputs } = onlyStep("@output variable:summary\nWrite.");
-    expect(outputs).toEqual([
-      { target: { scheme: "variable", name: "summary", path: [] }, line: 1 },
-    ]);
-  });
-
-  it("@input variable:summary", () => {
-    expect(onlyInput("@input variable:summary")).toMatchObject({
-      target: { scheme: "variable", name: "summary", path: [] },
-      required: false,
-      pathsOnly: false,
-    });
-  });
-
-  it("@output file:reports/{today}", () => {
-    const { outputs } = onlyStep("@output file:reports/{today}\nWrite.");
-    expect(outputs).toEqual([{ target: { scheme: "file", path: "reports/{today}" }, line: 1 }]);
-  });
-
-  it("@input file:notes/*.md", () => {
-    expect(onlyInput("@input file:notes/*.md")?.target).toEqual({
-      scheme: "file",
-      path: "notes/*.md",
-    });
-  });
-
-  it("@tools url_import(variable=source_dump)", () => {
-    const { tools } = onlyStep("@tools url_import(variable=source_dump)\nWrite.");
-    expect(tools).toMatchObject([{ name: "url_import", target: { name: "source_dump" } }]);
-  });
-
-  it("@input variable:results_var (select=...)", () => {
-    const input = onlyInput("@input variable:results_var (select=[-1].url)");
-    expect(input?.select).toEqual([{ index: -1 }, { key: "url" }]);
-  });
-
-  it.each(["append", "replace", "new"])("@write-mode %s", (mode) => {
-    expect(onlyStep(`@output variable:a\n@write-mode ${mode}\nWrite.`).writeMode).toBe(mode);
-  });
-
-  it("the default write mode is append", () => {
-    expect(onlyStep("@output variable:a\nWrite.").writeMode).toBe("append");
-  });
-});
-
 describe("how directives may be written", () => {
   it.each([
     ["@input\tvariable:a\t(required)\t", true, false],
@@ -178,12 +131,6 @@ describe("how directives may be written", () => {
       ["mcp/read-file", undefined],
     ]);
   });
-
-  it("a directive may be anywhere in its step, even in the last line", () => {
-    const step = onlyStep("Write\n@input variable:a\nthe report.\n@output variable:b");
-    expect(step.prompt).toBe("Write\nthe report.\n");
-    expect(step).toMatchObject({ inputs: [{ line: 2 }], outputs: [{ line: 4 }] });
-  });
 });
 
 describe("steps", () => {
@@ -203,10 +150,6 @@ describe("steps", () => {
   it("begin at no other heading", () => {
     const prompt = "# One\n### Three\n##Two\n ## Two\n##\n\\## Two\n";
     expect(onlyStep(prompt).prompt).toBe(prompt);
-  });
-
-  it("do not include an empty beginning", () => {
-    expect(read("\n\n## One\nWrite.").steps.map(({ title }) => title)).toEqual(["One"]);
   });
 
   it("do not include a title alone at the beginning, which is the template's name", () => {
@@ -257,16 +200,6 @@ describe("text that is not a directive", () => {
     const fenced = "````md\n```\n@input a\n```\n@output b\n~~~~\n````\n";
     const step = onlyStep(`${fenced}@output variable:a\n`);
     expect(step).toMatchObject({ prompt: fenced, outputs: [{ line: 8 }] });
-  });
-
-  it("an unclosed fence extends to the end", () => {
-    const prompt = "Write.\n~~~\n```\n@input a\n## b\n";
-    expect(onlyStep(prompt).prompt).toBe(prompt);
-  });
-
-  it("inline code opens no fence", () => {
-    expect(onlyStep("```a```\n@input variable:b\n").inputs).toHaveLength(1);
-    expect(onlyStep("``\n@input variable:b\n").inputs).toHaveLength(1);
   });
 });
 

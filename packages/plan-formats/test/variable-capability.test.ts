@@ -120,15 +120,6 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
     expect(await session.call("get", { key: "none" })).toBe("{{nobody}} and {{ nobody.else }}");
   });
 
-  it("reads a part of a value too, and reports a missing part", async () => {
-    const session = new Session(scope);
-    await session.call("set", { key: "list", value: [1, { a: null }] });
-    expect(await session.call("get", { key: "list[1].a" })).toBe(null);
-    for (const key of ["nobody", "list[9]", "list.length", "", "my key", "{{list}}", "__proto__"]) {
-      expect(await session.call("get", { key })).toBe(`Variable not found: ${key}`);
-    }
-  });
-
   it("interpolates existing variables, and does not interpret their values", async () => {
     const session = new Session(scope);
     await session.call("set", { key: "a", content: "{{b}} $& $1" });
@@ -139,33 +130,11 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
     expect(await session.call("interpolate", { content: "" })).toBe("");
   });
 
-  it("lists in order of creation, without a run's reserved variables", async () => {
-    let nowMs = 0;
-    const session = new Session(scope, new MemoryStore({ now: () => ++nowMs }));
-    for (const key of ["b", "a", "c", "b"]) await session.call("set", { key, value: 1 });
-    for (const name of ["input", "state", "approvals"]) {
-      await session.store.save({ name: scope?.nameOf(name) ?? name, value: 1 });
-    }
-    expect(await session.call("list", {})).toEqual(["b", "a", "c"]);
-    expect(await session.call("clear_all", {})).toEqual({ deleted: 3 });
-    expect(await session.call("list", {})).toEqual([]);
-    expect(session.store.count()).toBe(3);
-  });
-
   it("does not treat an unreadable variable as missing", async () => {
     const session = new Session(scope);
     const value = bytesContent(new Uint8Array([1]), "image/png");
     await session.store.save({ name: scope?.nameOf("image") ?? "image", value });
     expect(await session.codeOf("get", { key: "image" })).toBe("bad_value");
-  });
-
-  it("clears a variable; a missing one is no failure", async () => {
-    const session = new Session(scope);
-    await session.call("set", { key: "a", value: 1 });
-    expect(await session.call("clear", { key: "a" })).toEqual({ deleted: "a" });
-    for (const key of ["a", "no name", ""]) {
-      expect(await session.call("clear", { key })).toBe(`Variable not found: ${key}`);
-    }
   });
 
   it("does not write reserved or invalid names", async () => {
@@ -196,15 +165,6 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
     expect([await store.read("kept_set"), await store.read("kept_get")]).toEqual([long, long]);
     expect(await store.read("kept_text")).toBe(JSON.stringify(long));
     expect(await store.read("kept_list")).toContain("a");
-  });
-
-  it("saves its message about a missing variable", async () => {
-    const session = new Session(scope);
-    await session.call("set", { key: "kept", value: "before" });
-    const { output, places } = await session.save("get", { key: "nobody" }, "$kept && $kept_too");
-    expect(output).toMatchObject({ value: "Variable not found: nobody" });
-    expect(places).toEqual(["$kept", "$kept_too"]);
-    expect(await session.store.read("kept")).toBe("Variable not found: nobody");
   });
 
   it("shows handles of large values", async () => {
@@ -311,25 +271,6 @@ describe("in a run", () => {
     await inside.call("set", { key: "a", value: "again" });
     store.endRun("run_1");
     expect(store.list().map(({ name }) => name)).toEqual(["a", "b", "kept"]);
-  });
-
-  it("concurrent runs do not affect each other", async () => {
-    const store = new MemoryStore();
-    const runs = ["run_1", "run_2"].map(
-      (id) => new Session({ run: id, nameOf: (name) => `${name}_${id}` }, store),
-    );
-    await Promise.all(
-      runs.map(async (session, index) => {
-        for (let round = 0; round < 20; round++) {
-          await session.call("set", { key: "n", value: [index, round] });
-          const text = await session.call("interpolate", { content: "{{n}}" });
-          expect(text).toBe(`[${index},${round}]`);
-          await session.call("clear_all", {});
-          expect(await session.call("list", {})).toEqual([]);
-        }
-      }),
-    );
-    expect(store.count()).toBe(0);
   });
 });
 

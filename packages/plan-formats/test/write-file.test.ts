@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import * as limits from "../../../src/limits.ts";
 import type { Shown } from "../src/template/render-step.ts";
-import { answering, asked, skipped, sourcesIn, today } from "./template-asked.ts";
+import { asked, sourcesIn, today } from "./template-asked.ts";
 
 describe("files", () => {
   const files = {
@@ -18,11 +18,6 @@ describe("files", () => {
     expect(await asked("@input file:notes/*.md\nWrite.", sourcesIn({}, files))).toBe(
       "file:notes/a.md\n```\nA\n```\n\nfile:notes/b.md\n```\nB\n```\n\nWrite.",
     );
-  });
-
-  it("may be in any folder", async () => {
-    const prompt = await asked("@input file:notes/**/*.md (paths-only)\nW.", sourcesIn({}, files));
-    expect(prompt).toBe("file:notes/a.md\nfile:notes/b.md\nfile:notes/deep/c.md\n\nW.");
   });
 
   it("may have today's date in their path", async () => {
@@ -53,24 +48,6 @@ describe("files", () => {
     await expect(
       asked("@input file:bad.json (select=.a)\nWrite.", sourcesIn({}, files)),
     ).rejects.toMatchObject({ code: "bad_value" });
-  });
-
-  it("that are missing", async () => {
-    const text = "@input file:x.md (required)\n@input file:x/*.md (required)\nWrite.";
-    expect(await skipped(text, sourcesIn({}, files))).toBe(
-      "file:x.md is missing. file:x/*.md is missing.",
-    );
-  });
-
-  it("may disappear while they are read", async () => {
-    const sources = sourcesIn({}, { "a.md": "A" });
-    const read = sources.files?.read ?? (() => expect.unreachable());
-    const gone = { ...sources, files: { read, list: async () => ["a.md", "b.md"] } };
-    expect(await asked("@input file:*.md (required)\nW.", gone)).toBe(
-      "file:a.md\n```\nA\n```\n\n[missing: file:b.md]\n\nW.",
-    );
-    const none = { ...sources, files: { read, list: async () => ["b.md"] } };
-    expect(await skipped("@input file:*.md (required)\nW.", none)).toBe("file:*.md is missing.");
   });
 
   it("are listed by the prefix of their names", async () => {
@@ -108,11 +85,6 @@ describe("the limits of a prompt", () => {
       code: "limit_exceeded",
       details: { limit: "maxEmbeddedChars", maximum: chars, actual: chars + 1 },
     });
-  });
-
-  it("a value that is known to be too long is not serialized", async () => {
-    const shown = { found: true, value: { a: 1 }, chars: chars + 1 } as const;
-    await expect(asked(text, answering(shown))).rejects.toMatchObject({ code: "limit_exceeded" });
   });
 
   it("all inputs together have sixteen, including names and fences", async () => {

@@ -2,7 +2,6 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { CallState } from "../src/plan/plan-record.ts";
-import { nameInRun } from "../src/plan/run-names.ts";
 import type { Effects } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { runRecord, Runs, specified } from "../../../test/support/plan-runs.ts";
@@ -98,39 +97,6 @@ describe("a run", () => {
     expect(JSON.stringify(record.calls).length).toBeLessThan(100_000);
   });
 
-  it("has the same result in any order of its calls", async () => {
-    const ids = ["a", "b", "c", "d", "e", "f"];
-    const calls = ids.map((id, index) => ({
-      id,
-      tool: "add",
-      parameters: { a: index === 0 ? 1 : `†state.${ids[index - 1]}`, b: index },
-      outputPath: `†state.${id}`,
-    }));
-    const states = [];
-    for (let turn = 0; turn < calls.length; turn++) {
-      const runs = new Runs();
-      const { id } = await runs.run(planWith([...calls.slice(turn), ...calls.slice(0, turn)]));
-      states.push(await runs.stateOf(id));
-    }
-    expect(new Set(states.map((state) => JSON.stringify(sorted(state)))).size).toBe(1);
-    expect(states[0]).toMatchObject({ a: 1, f: 16 });
-  });
-
-  it("reports why a call was skipped, also after another skipped call", async () => {
-    const runs = new Runs();
-    const plan = planOf([
-      { _tool: "fail", _id: "first", _outputPath: "†state.a" },
-      { _tool: "echo", _id: "second", value: "†state.a", _outputPath: "†state.b" },
-      { _tool: "echo", _id: "third", value: "†state.b" },
-    ]);
-    const { calls } = await runs.run(plan);
-    expect(calls).toMatchObject({
-      first: { status: "failed", reason: "tool_failed: boom" },
-      second: { status: "skipped", reason: "†state.a is not there: first failed." },
-      third: { status: "skipped", reason: "†state.b is not there: second was skipped." },
-    });
-  });
-
   it("waits at a closed gate and continues when it opens; other calls do not wait", async () => {
     const runs = new Runs();
     const plan = planOf([
@@ -152,22 +118,6 @@ describe("a run", () => {
     const done = await runs.goOn(plan, waiting.id);
     expect(done.status).toBe("done");
     expect(runs.told.filter(([id]) => id === "free")).toHaveLength(2);
-  });
-
-  it("keeps its own names apart from the conversation's and from another run's", async () => {
-    const runs = new Runs();
-    await runs.store.save({ name: "state", value: { mine: 1 } });
-    await runs.store.save({ name: "orders", value: [{ id: 7 }] });
-    const plan = planOf([
-      { _tool: "echo", value: "†orders[0].id", _outputPath: "†state.first" },
-      { _tool: "echo", value: "†state.first", _outputPath: "†report" },
-    ]);
-    const { id } = await runs.run(plan);
-    expect(await runs.stateOf(id)).toEqual({ first: 7 });
-    expect(await runs.store.read("state")).toEqual({ mine: 1 });
-    expect(await runs.store.read("report")).toBe(7);
-    expect(runs.store.info(nameInRun(id, "state", []))?.scope).toBe("run");
-    expect(runs.store.info("report")?.scope).toBe("conversation");
   });
 
   it("is cancelled: no further call starts, and running calls are aborted", async () => {
@@ -251,10 +201,3 @@ describe("a run that a crash interrupts", () => {
     expect(await harmless.runs.stateOf("run_1")).toEqual({ a: 1, b: 2, c: 2 });
   });
 });
-
-/** Sorts the top-level keys. */
-function sorted(state: Json): Json {
-  return Object.fromEntries(
-    Object.entries(state as object).sort(([a], [b]) => (a < b ? -1 : 1)),
-  ) as Json;
-}

@@ -55,14 +55,6 @@ describe("plans in SQLite", () => {
     expect(again.runsOf("a", 1)).toEqual([]);
   });
 
-  it("create no tables until one is added", () => {
-    const sql = emptySql();
-    const store = new PlanStore(sql);
-    expect([store.get("a"), store.run("r")]).toEqual([undefined, undefined]);
-    expect([store.list(1), store.runsOf("a", 1), [...store.openRuns()]]).toEqual([[], [], []]);
-    expect(sql.all("SELECT name FROM sqlite_master WHERE name LIKE 'plan%'")).toEqual([]);
-  });
-
   it("have a maximum size", () => {
     const store = new PlanStore(emptySql());
     const large = recordOf("a", "€".repeat(limits.maxPlanBytes / 3));
@@ -107,20 +99,6 @@ describe("plans in SQLite", () => {
     expect(ids).toHaveLength(limits.maxPlanRuns + 1);
   });
 
-  it("change their status without being read or rewritten", () => {
-    const sql = new WatchedSql();
-    migrate(sql);
-    const store = new PlanStore(sql);
-    store.add(recordOf("a", "x".repeat(1_000_000)));
-    sql.unitsRead = 0;
-    sql.unitsWritten = 0;
-    store.setStatus("a", "approved");
-    expect([store.statusOf("a"), store.list(10_000)[0]?.status]).toEqual(["approved", "approved"]);
-    expect(sql.unitsRead + sql.unitsWritten).toBeLessThan(2_000);
-    expect(store.get("a")).toEqual({ ...recordOf("a", "x".repeat(1_000_000)), status: "approved" });
-    expect(() => store.setStatus("b", "approved")).toThrow(/There is no plan b/u);
-  });
-
   it("are listed without the parameters of calls, and beyond a limit without the calls", () => {
     const sql = new WatchedSql();
     migrate(sql);
@@ -140,17 +118,6 @@ describe("plans in SQLite", () => {
       [1, undefined],
       [0, true],
     ]);
-  });
-
-  it("say which runs are open without reading the runs", () => {
-    const store = new PlanStore(emptySql());
-    store.add(recordOf("b", ""));
-    store.addRun(runOf("r1"), {});
-    expect([store.countOpen("b"), store.hasWaiting()]).toEqual([1, false]);
-    store.saveRun({ ...runOf("r1"), status: "waiting" });
-    expect([store.countOpen("b"), store.hasWaiting()]).toEqual([1, true]);
-    store.saveRun({ ...runOf("r1"), status: "done" });
-    expect([store.countOpen("b"), store.hasWaiting()]).toEqual([0, false]);
   });
 
   it("of an older version, which stored the status in the plan, are migrated", () => {

@@ -112,26 +112,6 @@ describe("a recorded conversation as a plan", () => {
     expect(new Set(failures.map(({ order }) => order.join())).size).toBeGreaterThan(1);
   });
 
-  it("fails if a reference leads nowhere, with the calls that it prevented", async () => {
-    const refs = [{ name: "var_1", path: ["missing"] }];
-    const steps = chain.steps.map((one, index) => (index === 1 ? { ...one, refs } : one));
-    const replayed = await replayAsPlans({ id: "nowhere", steps }, options);
-    const failures = replayed.kind === "ran" ? replayed.failures : [];
-    expect(failures.slice(0, 4).map(({ at }) => at)).toEqual(["step 1", "step 3", "end", "state"]);
-  });
-
-  it("is shuffled the same way only by the same seed", async () => {
-    const steps = chain.steps.map((one) => ({ ...one, expect: "none" }));
-    const ordersOf = async (seed: number) => {
-      const replayed = await replayAsPlans({ id: "orders", steps }, { seed, shuffles: 5 });
-      return replayed.kind === "ran" ? replayed.failures.map(({ order }) => order.join()) : [];
-    };
-    const orders = await ordersOf(1);
-    expect(await ordersOf(1)).toEqual(orders);
-    expect(await ordersOf(2)).not.toEqual(orders);
-    expect(orders.filter((order) => order === "0,1,2,3")).toHaveLength(8);
-  });
-
   const [first] = chain.steps;
   const tied = step("a", { input: { x: "⟦0⟧" }, refs: [{ name: "var_9", path: [] }] });
   it.each<[string, readonly (Step | undefined)[]]>([

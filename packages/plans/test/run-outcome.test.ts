@@ -37,16 +37,6 @@ async function outcomeOf(
 }
 
 describe("the outcome of a run", () => {
-  it("is its state with its outputs, whether these are kept or not", async () => {
-    for (const keep of [true, false]) {
-      const store = await written({ state: { a: 1 }, report: "Done." });
-      const { state } = await outcomeOf(store, { record: ended({ keep }) });
-      expect(state).toEqual({ a: 1, report: "Done." });
-      expect(await store.read("report")).toBe(keep ? "Done." : undefined);
-      expect(store.list().map(({ name }) => name)).toEqual(keep ? ["state", "report"] : []);
-    }
-  });
-
   it("contains each output, even if its name is a key of the state, or if the state is not an object", async () => {
     const clash = await written({ state: { report: 1 }, report: "Done." });
     expect((await outcomeOf(clash)).state).toEqual({ report: 1, "variable:report": "Done." });
@@ -136,14 +126,5 @@ describe("a failing bucket", () => {
     expect(record.error).toBeUndefined();
     expect(store.list().map(({ name }) => name)).toEqual(["state", "report"]);
     expect(await store.sweep()).toBe(true);
-  });
-});
-
-describe("an unfinished run", () => {
-  it("passes on nothing, and keeps its variables", async () => {
-    const store = await written({ state: { a: 1 }, report: "So far." });
-    const { state } = await outcomeOf(store, { record: ended({ status: "waiting" }) });
-    expect(state).toEqual({ a: 1, report: "So far." });
-    expect(store.list().map(({ name }) => name)).toEqual(["state_r1", "report_r1"]);
   });
 });

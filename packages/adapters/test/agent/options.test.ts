@@ -18,7 +18,7 @@ import {
   wrapTools,
 } from "../../src/agent.ts";
 import { scriptedModel, type Step } from "../../../testing/src/testing.ts";
-import { ApprovingAgent, SEND } from "../../../../test/support/approving-agent.ts";
+import { SEND } from "../../../../test/support/approving-agent.ts";
 import { Taint } from "../../../../src/store/labels.ts";
 
 const seen: unknown[] = [];
@@ -65,17 +65,6 @@ describe("syntaxes", () => {
     expect(seen).toEqual(["$x.a"]);
   });
 
-  it.each([1, 100])("are read in streams in deltas of %d characters", async (deltaChars) => {
-    const store = new MemoryStore();
-    await store.save({ name: "x", value: { a: 5 } });
-    const model = scriptedModel(["{{x.a}} and $x.a"], { deltaChars });
-    const agent = withToolVariables(new ToolLoopAgent({ model }), { store, syntaxes });
-    const result = await agent.stream({ prompt: "Go." });
-    let streamed = "";
-    for await (const delta of result.textStream) streamed += delta;
-    expect([streamed, await result.text]).toEqual(["5 and $x.a", "5 and $x.a"]);
-  });
-
   it("are read in a structured answer", async () => {
     const store = new MemoryStore();
     await store.save({ name: "x", value: { a: 5 } });
@@ -83,21 +72,6 @@ describe("syntaxes", () => {
     const model = scriptedModel(['{"title": "{{x.a}} and $x.a"}']);
     const agent = withToolVariables(new ToolLoopAgent({ model, output }), { store, syntaxes });
     expect((await agent.generate({ prompt: "?" })).output).toEqual({ title: "5 and $x.a" });
-  });
-
-  it.each(["needsApproval", "toolApproval"])("are read where %s decides", async (way) => {
-    const asked: string[] = [];
-    const decide = ({ text }: { text: string }) => asked.push(text) > 0;
-    const approve = (input: { text: string }) =>
-      decide(input) ? ("user-approval" as const) : undefined;
-    const said: readonly Step[] = [[{ tool: "send", input: { text: "{{x.a}} $x.a" } }], "Done."];
-    const how =
-      way === "toolApproval" ? { toolApproval: { send: approve } } : { needsApproval: decide };
-    const agent = new ApprovingAgent({ ...how, syntaxes, said });
-    await agent.store.save({ name: "x", value: { a: 5 } });
-    const [request] = await agent.turn();
-    await agent.answer(request?.id);
-    expect([asked[0], agent.sent]).toEqual(["5 $x.a", ["5 $x.a"]]);
   });
 
   it.each([
@@ -131,12 +105,6 @@ describe("outputPath", () => {
     expect([seen, await store.read("state")]).toEqual([[1], { user: { found: 1 } }]);
     expect(store.info("state")?.description).toBe("The user");
   });
-
-  it("saves a tool's results at its path, whatever the model says", async () => {
-    const { store, model } = await run([call(1), "Done."], { outputPath: { look: "$report" } });
-    expect(await store.read("report")).toEqual({ found: 1 });
-    expect(JSON.stringify(model.calls[0]?.tools)).not.toContain("_outputPath");
-  });
 });
 
 it("50 parallel calls may save into one variable", async () => {
@@ -169,11 +137,6 @@ it("readonlyTools get the stored value itself", async () => {
   expect(Object.isFrozen(seen[0])).toBe(true);
   await run([call("$x"), "Done."]);
   expect(Object.isFrozen(seen[0])).toBe(false);
-});
-
-it("owner holds what calls use", async () => {
-  const { store } = await run([call("$x"), "Done."], { owner: "me" });
-  expect(store.holds.names("me")).toContain("x");
 });
 
 describe("policies", () => {

@@ -1,4 +1,4 @@
-import { asSchema, tool, ToolLoopAgent } from "ai";
+import { tool, ToolLoopAgent } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
@@ -59,31 +59,6 @@ describe("variableTools", () => {
     expect(store.info("first")).toBeUndefined();
   });
 
-  it("search a value, and say where its matches are", async () => {
-    const store = await storeWith();
-    const found = await called(store, "search_variable", { name: "orders", query: "ord_499" });
-    expect(found).toMatchObject({
-      matches: [{ reference: "$orders[499].id", excerpt: "ord_499" }],
-      total: 1,
-    });
-  });
-
-  it("work with wrapped tools that run without messages", async () => {
-    const store = await storeWith();
-    const { sum } = wrapTools(
-      {
-        sum: tool({
-          inputSchema: z.object({ numbers: z.array(z.number()) }),
-          execute: ({ numbers }) => numbers.reduce((all, number) => all + number, 0),
-        }),
-      },
-      { store },
-    );
-    const execute = sum.execute as unknown as (input: object) => PromiseLike<unknown>;
-    await execute({ numbers: "$orders[:3][*].total" });
-    expect(await store.read("sum_1")).toBe(3);
-  });
-
   it("query and edit records with Node's SQLite", async () => {
     const store = await storeWith();
     const sql = "SELECT sum(total) AS n FROM orders WHERE total < 10";
@@ -102,35 +77,11 @@ describe("variableTools", () => {
     }
   });
 
-  it("query the variables of their own store", async () => {
-    const [one, other] = [await storeWith(), new MemoryStore()];
-    await other.save({ name: "orders", value: [{ id: 1 }] });
-    const sql = "SELECT count(*) AS n FROM orders";
-    for (const [store, n] of [
-      [one, 500],
-      [other, 1],
-      [one, 500],
-    ] as const) {
-      expect(await called(store, "query_variables", { sql })).toMatchObject({ value: [{ n }] });
-    }
-  });
-
   it("refuse a sealed value", async () => {
     const store = await storeWith();
     await expect(called(store, "read_variable", { name: "key" })).rejects.toMatchObject({
       code: "variable_sealed",
     });
-  });
-
-  it("have synchronous schemas, as wrapped tools do", () => {
-    const store = new MemoryStore();
-    const weather = tool({ inputSchema: z.object({ city: z.string() }), execute: () => "warm" });
-    for (const one of [
-      ...Object.values(variableTools({ store })),
-      ...Object.values(wrapTools({ weather }, { store })),
-    ]) {
-      expect(asSchema(one.inputSchema).jsonSchema).toMatchObject({ type: "object" });
-    }
   });
 
   it("can be tools of a wrapped agent, which saves no variables for their results", async () => {

@@ -84,18 +84,6 @@ describe("a tool", () => {
     expect(output).toMatchObject({ $var: expect.stringMatching(/^act/) });
   });
 
-  it("gets its context, the messages and a signal, as without wrapping", async () => {
-    const got: unknown[] = [];
-    const act = tool({
-      inputSchema: z.object({}),
-      contextSchema: z.object({ user: z.string() }),
-      execute: (_, { context, messages, toolCallId, abortSignal }) =>
-        void got.push(context, messages[0]?.content, toolCallId, abortSignal?.aborted),
-    });
-    await callOnce(act, {}, { context: { user: "ada" } });
-    expect(got).toEqual([{ user: "ada" }, "Go.", "call_1_0", false]);
-  });
-
   it("is aborted", async () => {
     const stop = new AbortController();
     const stopped = Promise.withResolvers<boolean>();
@@ -109,17 +97,6 @@ describe("a tool", () => {
     });
     await expect(callOnce(act, {}, { signal: stop.signal })).rejects.toThrow(/abort|stopped/i);
     expect(await stopped.promise).toBe(true);
-  });
-
-  it("is notified of its input once, with its values", async () => {
-    const heard: unknown[] = [];
-    const act = tool({
-      inputSchema: z.object({ n: z.number() }),
-      onInputAvailable: ({ input }) => void heard.push(input),
-      execute: () => "done",
-    });
-    await callOnce(act, { n: "$x" }, { variables: { x: 4 } });
-    expect(heard).toEqual([{ n: 4 }]);
   });
 
   it.each([

@@ -46,7 +46,7 @@ export function isGlob(pattern: string): boolean {
 }
 
 /** The prefix of every path that matches the pattern. */
-export function prefixOf(pattern: string): string {
+function prefixOf(pattern: string): string {
   return pattern.slice(0, globStart(pattern));
 }
 

@@ -242,11 +242,7 @@ export class StepOutputs {
 }
 
 /** The answer to write. With a header, it is text below that header. */
-export function withHeader(
-  { header }: TemplateStep,
-  answer: Json,
-  placeholders: Placeholders,
-): Json {
+function withHeader({ header }: TemplateStep, answer: Json, placeholders: Placeholders): Json {
   if (header === undefined) return answer;
   return joinParagraphs(fillPlaceholders(header, placeholders), renderText(answer));
 }
