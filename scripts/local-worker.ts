@@ -10,6 +10,7 @@ import { startFront } from "./local-front.ts";
 import { ownConfig } from "./own-config.ts";
 import { copyPage } from "./page.ts";
 import type { Mark } from "./processes.ts";
+import { serveQueries } from "./query-server.ts";
 import { superviseSandbox } from "./sandbox-process.ts";
 import { lockState } from "./state-lock.ts";
 import { WORKER_LIMITS, Supervisor } from "./supervisor.ts";
@@ -79,7 +80,12 @@ async function startOn(
   const innerPort = await freePort();
   const secret = randomBytes(32).toString("hex");
   const sandbox = runsOwnWorker ? await startSandbox(stateDir, mark, log) : undefined;
-  const local = { LOCAL_SECRET: secret, LOCAL_SANDBOX: sandbox?.url };
+  const queries = runsOwnWorker ? await serveQueries(await freePort()) : undefined;
+  const local = {
+    LOCAL_SECRET: secret,
+    LOCAL_SANDBOX: sandbox?.url,
+    LOCAL_QUERIES: queries?.url,
+  };
   const envFile = {
     path: join(stateDir, `settings-${process.pid}.env`),
     text: envTextOf({ ...options.settings, ...local }),
@@ -98,6 +104,7 @@ async function startOn(
   const all = sandbox === undefined ? [worker] : [worker, sandbox.supervisor];
   const stop = async () => {
     await Promise.all(all.map((one) => one.stop()));
+    queries?.close();
   };
   signal?.addEventListener("abort", () => void stop(), { once: true });
   if (signal?.aborted === true) void stop();
@@ -183,7 +190,7 @@ export async function freePort(): Promise<number> {
 
 /** The settings file. A file is used instead of `--var`, because all users can read command lines. */
 function envTextOf(settings: LocalWorkerOptions["settings"]): string {
-  const lines = [...settingNames, "LOCAL_SANDBOX"].flatMap((name) => {
+  const lines = [...settingNames, "LOCAL_SANDBOX", "LOCAL_QUERIES"].flatMap((name) => {
     const value = settings[name];
     return value === undefined || value === "" ? [] : [`${name}=${quoted(name, value)}`];
   });

@@ -1,11 +1,15 @@
-/** The Worker of `npm start`: the deployable Worker, with `run_code` in a separate process. */
+/** The Worker of `npm start`: the deployable Worker, with `run_code` and queries in separate processes. */
 import { Conversation as Deployed } from "../../src/index.ts";
+import { DurableObject } from "cloudflare:workers";
+import type { EngineQuery, QueryEngine, TableChunk, TableShape } from "../../src/tool/query/query-engine.ts";
 import { remoteLoader } from "./remote-loader.ts";
 
 interface LocalBindings {
   readonly LOADER?: WorkerLoader;
   /** The URL of `sandbox.ts`. */
   readonly LOCAL_SANDBOX: string;
+  /** The URL of `query-server.ts`. */
+  readonly LOCAL_QUERIES: string;
 }
 
 type Parameters = ConstructorParameters<typeof Deployed>;
@@ -16,4 +20,35 @@ export class Conversation extends Deployed {
   }
 }
 
-export { default, Directory, Tables } from "../../src/index.ts";
+/** A database of `query-server.ts`: local workerd cannot interrupt SQLite. */
+export class Tables extends DurableObject<LocalBindings> implements QueryEngine {
+  run(query: EngineQuery): ReturnType<QueryEngine["run"]> {
+    return this.#call("run", query);
+  }
+
+  begin(key: string): Promise<number> {
+    return this.#call("begin", key);
+  }
+
+  add(table: number, chunk: TableChunk): Promise<void> {
+    return this.#call("add", table, chunk);
+  }
+
+  complete(table: number, shape: TableShape): Promise<void> {
+    return this.#call("complete", table, shape);
+  }
+
+  keep(keys: readonly string[]): Promise<void> {
+    return this.#call("keep", keys);
+  }
+
+  async #call<Output>(method: string, ...input: readonly unknown[]): Promise<Output> {
+    const url = `${this.env.LOCAL_QUERIES}/${this.ctx.id}/${method}`;
+    const response = await fetch(url, { method: "POST", body: JSON.stringify(input) });
+    if (!response.ok) throw new Error(await response.text());
+    const { output } = await response.json<{ output: Output }>();
+    return output;
+  }
+}
+
+export { default, Directory } from "../../src/index.ts";

@@ -93,8 +93,8 @@ describe("npm start", () => {
     const names = Array.from(text.matchAll(/^([A-Z_]+)=/gm), (match) => match[1] ?? "");
     const given = ["AUTH", "MODEL", "MODEL_API_KEY", "MODEL_BASE_URL"];
     // Two settings of the start script: for the port behind it, and for the process that runs code.
-    expect(names.toSorted()).toEqual([...given, "LOCAL_SECRET", "LOCAL_SANDBOX"].toSorted());
-    expect([...settingNames, "LOCAL_SANDBOX"]).toEqual(expect.arrayContaining(names));
+    expect(names.toSorted()).toEqual([...given, "LOCAL_SECRET", "LOCAL_SANDBOX", "LOCAL_QUERIES"].toSorted());
+    expect([...settingNames, "LOCAL_SANDBOX", "LOCAL_QUERIES"]).toEqual(expect.arrayContaining(names));
     expect(text).not.toContain("not-for-the-worker");
   });
 

@@ -264,20 +264,6 @@ describe("the conditions of one edit", slow, () => {
   }
 
   it(
-    "may together visit no more rows than one query, and otherwise change nothing",
-    slow,
-    async () => {
-      const editor = await withRows();
-      await editor.edit({ edits: many(2, product), saveAs: "edited" });
-      const text = await editor.refusal({ edits: many(100, product) });
-      expect(text).toMatch(
-        /^query_too_expensive: maxQueryVisits is at most \d+ rows for all conditions of an edit, these would visit about \d+\. Make several calls/u,
-      );
-      expect(await editor.store.read("orders")).toEqual(rows);
-    },
-  );
-
-  it(
     "may be a hundred if each is cheap, or if an index was estimated as a scan",
     slow,
     async () => {
