@@ -3,7 +3,7 @@ import { CALLS, TAGS, type TriedCall, UNTRIED } from "./docs/call-order.ts";
 import { createApp } from "../src/edge/app.ts";
 import type { JsonSchema, OpenApi, OpenApiOperation } from "../src/edge/openapi/document.ts";
 import { fileEndpoints } from "../src/edge/routes/files.ts";
-import { planSupport } from "../src/edge/routes/plans.ts";
+import { planSupport } from "../packages/plans/src/http/plan-support.ts";
 import { queries } from "../src/edge/routes/queries.ts";
 import { transfers } from "../src/edge/routes/transfer.ts";
 

@@ -38,13 +38,13 @@ const MAX_APP_KIB = 100;
 
 /** Lines of TypeScript by folder. A change that exceeds one deletes first; what falls below it lowers it. */
 const MAX_LINES = {
-  src: 56_900,
-  "packages/*/src": 21_700,
-  page: 12_700,
+  src: 47_300,
+  "packages/*/src": 26_050,
+  page: 12_650,
   bench: 2_900,
-  scripts: 4_450,
-  test: 113_300,
-  "packages/*/test": 11_900,
+  scripts: 4_400,
+  test: 103_100,
+  "packages/*/test": 19_700,
 };
 
 const checks = [

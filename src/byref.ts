@@ -16,14 +16,14 @@ export { fileEndpoints } from "./edge/routes/files.ts";
 export { queries, type QuerySupport } from "./edge/routes/queries.ts";
 export { TablesObject as Tables } from "./edge/tables/tables.ts";
 export { mcpGateway } from "../packages/gateway/src/conversation/routes.ts";
-export type { GatewaySupport } from "./edge/conversation-parts.ts";
+export type { GatewaySupport, PlanSupport } from "./edge/conversation-parts.ts";
 export { transfers } from "./edge/routes/transfer.ts";
-export { planSupport, type PlanSupport } from "./edge/routes/plans.ts";
+export { planSupport } from "../packages/plans/src/http/plan-support.ts";
 export { csvRecords } from "./store/bytes/csv-records.ts";
-export { capabilityWorkflows } from "./plan/capability/capability-workflows.ts";
-export type { PlanFormat } from "./plan/plan-format.ts";
-export { templates } from "./plan/template/templates.ts";
-export { capabilityTags, type CapabilityTags } from "./plan/capability/capability-model.ts";
+export { capabilityWorkflows } from "../packages/plan-formats/src/capability/capability-workflows.ts";
+export type { PlanFormat } from "../packages/plans/src/plan/plan-format.ts";
+export { templates } from "../packages/plan-formats/src/template/templates.ts";
+export { capabilityTags } from "../packages/plan-formats/src/capability/capability-model.ts";
 export { errorCodes } from "./errors.ts";
 export * from "./references.ts";
 export type { VariableInfo } from "./store/variable.ts";
@@ -35,10 +35,10 @@ export {
   requireTrusted,
   type ToolPolicy,
 } from "./tool/policy.ts";
-export { publicFetch, type PublicFetchOptions } from "./tool/public-fetch.ts";
 export type { Handle, ShownValue, ToolOutput } from "./tool/tool-output.ts";
 export type { Effects, Naming } from "./tool/wrapped-tool.ts";
 export type { AgentContext, AgentDefinition as Agent } from "./edge/agent-types.ts";
+export type { CapabilityTags } from "./turn/agent.ts";
 export type { Identity } from "./tool/identity.ts";
 export type { Cost, Usage } from "./turn/spend/spend.ts";
 export type { Savings } from "./turn/spend/savings.ts";

@@ -30,9 +30,6 @@ export const maxExpansionChars = 16_777_216;
 /** Values in an answer's receipt, which is stored with it; their JSON text that is digested. */
 export const maxReceiptSpans = 1_000;
 export const maxDigestedChars = 16_777_216;
-/** Figures that a model may type in a step of an answer whose figures are referenced; answers before it fails. */
-export const maxTypedFigures = 0;
-export const maxFigureTries = 2;
 
 // --- rendering ---
 export const maxTableRows = 50;
@@ -66,9 +63,6 @@ export const contextTokens = 200_000;
 export const maxListedShapeChars = 100;
 /** JSON added to a tool's schema so that its parameters accept references. */
 export const maxWidenedChars = 16_384;
-/** Strict schemas offer the newest variables, and list references in one place up to a limit, else a pattern. */
-export const maxOfferedVariables = 500;
-export const maxReferenceAlternatives = 200;
 /** Length of a parameter's schema in the guide to capability tags. */
 export const maxSchemaTextChars = 300;
 /** JSON that a tool that shows variables may add to the prompt at once; variables that `list_variables` returns. */
@@ -153,9 +147,6 @@ export const turnLogRowChars = 262_144;
 /** Time without output from a model, before its first part and between two parts. */
 export const modelSilenceMs = 60_000;
 export const toolMs = 60_000;
-/** Body size and total time of a `publicFetch` request. */
-export const maxFetchedBytes = 16_777_216;
-export const fetchMs = 30_000;
 
 /** Lease of a turn on its tenant's quota, beside what it needs at once. Most steps then need no request for one. */
 export const lease = { modelCalls: 4, toolCalls: 16, tokens: 10_000 } as const;
@@ -267,8 +258,6 @@ export const maxIndexedRows = 20_000;
 export const queryIdleMs = 3_600_000;
 /** Length of a file path in a conversation. */
 export const maxFilePathChars = 200;
-/** Redirects that `publicFetch` follows. */
-export const maxFetchRedirects = 5;
 /** `run_code`: length of the code, variables that it reads, variables that it writes, console text that is shown. */
 export const maxCodeChars = 65_536;
 export const maxCodeVariables = 50;
@@ -349,9 +338,6 @@ export const maxSocketIdentityChars = 8_192;
 export const maxIdentityChars = 24_576;
 /** Tolerated difference between the issuer's clock and ours. */
 export const tokenLeewaySeconds = 30;
-/** Size of a key set, and number of its keys. */
-export const maxJwksBytes = 262_144;
-export const maxJwksKeys = 100;
 
 // --- operations ---
 /** Time that a collector may take for the spans of a turn. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { PlanView, RunView } from "../../src/edge/plans/plan-view.ts";
+import type { PlanView, RunView } from "../../packages/plans/src/http/plan-view.ts";
 import {
   callsIn,
   gatesOf,

@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dirname, "../..");
 /** What runs anywhere imports none of these. */
 const PLATFORM = ["hono", "cloudflare:", "node:"];
 const CORE = ["src/value", "src/reference", "src/store", "src/tool"];
-const RUNTIME = [...CORE, "src/plan", "src/turn"];
+const RUNTIME = [...CORE, "src/turn"];
 
 interface Layer {
   /** Folders and files that it imports, beside itself. */
@@ -26,9 +26,28 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   "src/reference/": { imports: ["src/value"], not: [...PLATFORM, "ai", "@ai-sdk/", "zod"] },
   "src/store/": { imports: ["src/value"], not: [...PLATFORM, "ai", "@ai-sdk/", "zod"] },
   "src/tool/": { imports: CORE, not: PLATFORM },
-  "src/plan/": { imports: CORE, not: PLATFORM },
   "src/turn/": { imports: RUNTIME, not: PLATFORM },
   "src/edge/": { imports: RUNTIME, not: ["node:", "cloudflare:test"] },
+  "packages/plan-formats/src/": {
+    imports: [
+      ...CORE,
+      "src/turn/agent.ts",
+      "src/turn/delegate-tool.ts",
+      "src/turn/plan.ts",
+      "src/turn/sub-turn.ts",
+      "packages/plans/src/plan",
+    ],
+    not: PLATFORM,
+  },
+  "packages/plans/src/plan/": {
+    imports: [...CORE, "src/turn/plan.ts", "src/turn/sub-turn.ts"],
+    not: PLATFORM,
+  },
+  "packages/plans/src/run/": { imports: [...RUNTIME, "packages/plans/src/plan"], not: PLATFORM },
+  "packages/plans/src/": {
+    imports: [...RUNTIME, "src/edge", "packages/plans/src"],
+    not: ["node:", "cloudflare:test"],
+  },
   "packages/gateway/src/cli/": {
     imports: [...CORE, "packages/gateway/src", "packages/adapters/src/agent", "packages/eval/src"],
     not: ["cloudflare:"],
@@ -53,7 +72,11 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     not: [...PLATFORM, "ai", "@ai-sdk/", "zod"],
     anyTypes: true,
   },
-  "packages/testing/src/demo": { imports: [...CORE, "src/turn"], not: PLATFORM, anyTypes: true },
+  "packages/testing/src/demo": {
+    imports: [...CORE, "src/turn", "packages/testing/src"],
+    not: PLATFORM,
+    anyTypes: true,
+  },
   "packages/testing/src/": {
     imports: [...RUNTIME, "src/edge", "src/byref.ts", "packages/client/src"],
     not: ["hono", "node:", "vitest"],

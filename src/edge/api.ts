@@ -1,12 +1,11 @@
 import { routePath } from "hono/route";
 import { Hono } from "hono/tiny";
-import type { Api, ConversationParts, GatewaySupport } from "./conversation-parts.ts";
+import type { Api, ConversationParts, GatewaySupport, PlanSupport } from "./conversation-parts.ts";
 import { placeIn } from "./log-failure.ts";
 import { problem } from "./http/problem.ts";
 import * as schemas from "./openapi/schemas.ts";
 import { conversationEndpoints, titleBody } from "./routes/conversations.ts";
 import { approvalEndpoint, messageEndpoints } from "./routes/messages.ts";
-import type { PlanSupport } from "./routes/plans.ts";
 import type { FileEndpoints } from "./routes/files.ts";
 import { objectPromptEndpoint, promptEndpoint } from "./routes/prompt.ts";
 import type { QuerySupport } from "./routes/queries.ts";

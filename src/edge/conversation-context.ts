@@ -1,7 +1,6 @@
 import type { AgentContext } from "./agent-types.ts";
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
-import type { PlanFormat } from "../plan/plan-format.ts";
 import type { Bucket } from "../store/bytes/bodies.ts";
 import type { Sql } from "../store/rows/sql.ts";
 import { SqlStore } from "../store/sql-store.ts";
@@ -35,8 +34,10 @@ import { R2Blobs } from "./platform/r2-blobs.ts";
 import { filesIn } from "./platform/r2-files.ts";
 import { requireNumbers, type Settings, settingsOf } from "./settings.ts";
 import { Telemetry } from "./telemetry/telemetry.ts";
+import type { TransferOf } from "./transfer/transfer-format.ts";
 import { type AgentSetup, chooseAgent } from "./turns/chosen-agent.ts";
 import { type QueuedTurn, type RunningTurn, TurnQueue } from "./turns/turn-queue.ts";
+import type { TurnRequest } from "./turns/turn-request.ts";
 
 /** An application's configuration of its conversations. */
 export interface ConversationSetup extends AgentSetup {
@@ -79,13 +80,48 @@ export interface ConversationQueries {
   purged(): Promise<void>;
 }
 
-/** The parts of plan support that every conversation uses. */
+/** The part of plan support that every conversation uses. */
 export interface PlanParts {
-  readonly planFormats: readonly PlanFormat[];
-  /** Ends runs that cannot continue after a restart. */
-  readonly endRuns: (data: ConversationData) => void;
+  readonly open: (context: ConversationContext) => ConversationPlans;
+}
+
+/** A conversation's plans. Their runs take places in the queue of turns, and are in its journal. */
+export interface ConversationPlans {
+  /** True while the queue executes a run. */
+  readonly isRunning: boolean;
+  /** True while a run waits for a person. */
+  readonly isWaiting: boolean;
   /** The tool with which an agent proposes plans. */
-  readonly planTool: (context: ConversationContext, agent: Agent) => RuntimeTool;
+  toolFor(agent: Agent): RuntimeTool;
+  /** Decides on what runs wait for. Undefined if no run waits for it: then a turn may. */
+  decide(turn: TurnRequest, headers: Headers): Promise<Response | undefined>;
+  /** Continues the run with this head, which a restart has interrupted. */
+  recover(head: TurnHead): void;
+  /** Ends runs that cannot continue after a restart, and holds the variables of those that can. */
+  endRuns(data: ConversationData): void;
+  /** The lines of an export: each plan, then its runs, loaded one at a time. */
+  exported(data: ConversationData): Iterable<PlanLine>;
+  /** Stores a line of a file. Throws `bad_import` for a run without its plan, and for what is there twice. */
+  take(data: ConversationData, line: PlanLine): void;
+  /** Call this after the last line: a copy has no pending approvals, and what is not trusted none at all. */
+  endImport(data: ConversationData, options: EndOfImport): Promise<ImportedPlans>;
+}
+
+/** A line of a file about plans. */
+export type PlanLine = TransferOf<"plan"> | TransferOf<"run">;
+
+export interface EndOfImport {
+  /** False: plans that the file calls approved wait for approval again. */
+  readonly isTrusted: boolean;
+  /** Shown by the runs that are cancelled because they waited. */
+  readonly reason: string;
+}
+
+interface ImportedPlans {
+  /** Runs that are cancelled. */
+  readonly cancelled: number;
+  /** Plans that wait for approval again. */
+  readonly withdrawn: number;
 }
 
 /** The part of the MCP gateway that every conversation uses. */
@@ -147,6 +183,8 @@ export class ConversationContext {
   readonly queries: ConversationQueries | undefined;
   /** Undefined in an application without a gateway. */
   readonly gateway: ConversationMcp | undefined;
+  /** Undefined in an application without plans. */
+  readonly plans: ConversationPlans | undefined;
   #isSettleDue = false;
   readonly #settleLater = throttled(limits.accessFlushMs, () => {
     this.settle().catch((error: unknown) => logFailure(error, placeIn(this, "settle")));
@@ -173,6 +211,7 @@ export class ConversationContext {
     this.leases = leasesOf(this, setup.spendLimits);
     this.queries = setup.queries?.open(this);
     this.gateway = setup.gateway?.open(this);
+    this.plans = setup.plans?.open(this);
     this.deletion.onMarked(() => {
       this.#data = undefined;
       this.index.remove();
@@ -240,7 +279,7 @@ export class ConversationContext {
     this.queries?.watch(data);
     data.events.watch((events) => this.eventStreams.publish(events));
     if (!data.isNew) {
-      setup.plans?.endRuns(data);
+      this.plans?.endRuns(data);
       data.holdNeeded();
       this.#collectGarbage(data);
     }
@@ -317,17 +356,14 @@ export class ConversationContext {
 }
 
 function servicesOf(context: ConversationContext, asked: AgentContext): PlatformServices {
-  const { env, prefix, setup, queries } = context;
-  const { code, plans } = setup;
+  const { env, prefix, setup, queries, plans } = context;
+  const { code } = setup;
   const files = filesIn(env, prefix, (file) =>
     context.data?.events.add({ type: "file.saved", file }),
   );
   return {
     code,
-    ...(plans && {
-      planFormats: plans.planFormats,
-      planTool: (agent) => plans.planTool(context, agent),
-    }),
+    ...(plans && { planTool: (agent) => plans.toolFor(agent) }),
     findAgent: (name) => chooseAgent(setup, context.settings, { name, asked }),
     ...(files && { files }),
     ...(queries && { queries: (wrap) => queries.toolsFor(wrap) }),

@@ -3,8 +3,7 @@ import type { AppEnv } from "./app-env.ts";
 import type { ConversationStatus } from "./conversation-of.ts";
 import type { Description, Endpoint } from "./http/endpoint.ts";
 import { waitingCalls } from "../turn/waiting-calls.ts";
-import type { ConversationContext, GatewayParts } from "./conversation-context.ts";
-import type { Plans } from "./plans/plans.ts";
+import type { ConversationContext, GatewayParts, PlanParts } from "./conversation-context.ts";
 import type { Sockets } from "./sockets/sockets.ts";
 import type { Turns } from "./turns/turns.ts";
 
@@ -13,14 +12,11 @@ export interface ConversationParts {
   readonly context: ConversationContext;
   readonly turns: Turns;
   readonly sockets: Sockets;
-  /** Undefined in an application without plans. */
-  readonly plans: Plans | undefined;
 }
 
 /** Undefined for a conversation that does not exist. */
 export function statusOf({
-  context: { data, queue },
-  plans,
+  context: { data, queue, plans },
 }: ConversationParts): ConversationStatus | undefined {
   if (data === undefined) return undefined;
   if (queue.isRunning) return "running";
@@ -38,6 +34,11 @@ export interface Api {
   readonly internal?: readonly Endpoint<ConversationParts>[];
   /** Schemas with a name in the OpenAPI document. */
   readonly components: Readonly<Record<string, Description>>;
+}
+
+/** Plan support, as an application passes it to `createRuntime`. */
+export interface PlanSupport extends PlanParts {
+  readonly api: Api;
 }
 
 /** The MCP gateway of each conversation. */

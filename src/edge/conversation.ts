@@ -7,13 +7,11 @@ import type { conversationRoutes } from "./api.ts";
 import { problem } from "./http/problem.ts";
 import { placeIn } from "./log-failure.ts";
 import { onAlarm } from "./maintenance.ts";
-import type { PlanSupport } from "./routes/plans.ts";
 import { Sockets } from "./sockets/sockets.ts";
 import { Turns } from "./turns/turns.ts";
 
 /** An application's configuration of its conversations. */
 export interface ConversationOptions extends ConversationSetup {
-  readonly plans?: PlanSupport | undefined;
   readonly routes: Pick<ReturnType<typeof conversationRoutes>, "fetch">;
 }
 
@@ -29,9 +27,8 @@ export class ConversationObject extends DurableObject {
   constructor(state: DurableObjectState, env: Cloudflare.Env, options: ConversationOptions) {
     super(state, env);
     const context = new ConversationContext(state, env, options);
-    const plans = options.plans?.open(context);
-    const turns = new Turns(context, plans);
-    this.parts = { context, plans, turns, sockets: new Sockets(context, turns) };
+    const turns = new Turns(context);
+    this.parts = { context, turns, sockets: new Sockets(context, turns) };
     this.#routes = options.routes;
     if (hasSchema(context.sql)) void state.blockConcurrencyWhile(() => this.#onWake());
   }

@@ -1,5 +1,4 @@
-import { variableCapability } from "../plan/capability/variable-capability.ts";
-import { runtimeToolNames } from "../tool/variables/variable-tools.ts";
+import { capabilityToolNames, runtimeToolNames } from "../tool/variables/variable-tools.ts";
 import { McpDirectory } from "../tool/mcp/mcp-tools.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
 import { compact } from "../value/json.ts";
@@ -18,8 +17,7 @@ export const mcpTools: Equip = async (agent, { MCP_SERVERS = [] }, signal) => {
   const given = MCP_SERVERS.filter(({ agents }) => agents?.includes(agent.name) ?? true);
   const servers = [...given, ...(agent.mcpServers ?? [])];
   if (servers.length === 0) return withOwnTools(agent);
-  const own = variableCapability.map(({ name }) => name);
-  const taken = [...Object.keys(agent.tools), ...runtimeToolNames, ...own];
+  const taken = [...Object.keys(agent.tools), ...runtimeToolNames, ...capabilityToolNames];
   const mcp = await directory.open(servers, { taken, signal });
   const policies = Object.fromEntries(
     Object.entries(mcp.policies).map(([name, policy]) => [name, joined(policy, agent, name)]),

@@ -63,11 +63,10 @@ export class LookupWork extends Work {
     return this.#explained++ < limits.maxExplainedMisses;
   }
 
-  /** Counts the characters that references insert. Throws `limit_exceeded` above this share of `maxStepInputChars`. */
+  /** Counts the characters that references insert. Throws `limit_exceeded` above `maxStepInputChars`. */
   countInserted(chars: number): void {
     this.#insertedChars += chars;
-    const maximum = limits.maxStepInputChars / this.share;
     const advice = "Call fewer tools with large values at once.";
-    requireAtMost(["maxStepInputChars", maximum], this.#insertedChars, advice);
+    requireAtMost(["maxStepInputChars", limits.maxStepInputChars], this.#insertedChars, advice);
   }
 }

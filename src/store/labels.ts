@@ -1,6 +1,5 @@
 import type { Variables } from "./variable-store.ts";
 import type { Flag, VariableInfo, Visibility } from "./variable.ts";
-import type { Json } from "../value/json.ts";
 import type { About } from "./bytes/content.ts";
 
 /** A value's visibility and provenance. */
@@ -123,17 +122,6 @@ export class Labels {
   include(others: Labels): void {
     this.#isComposed ||= others.#isComposed;
     for (const consumed of others.consumed) this.#note(consumed);
-  }
-
-  /**
-   * Adds every variable that the input may refer to, if the call used guarded values: the labels must not
-   * reveal how far resolving got, or which alternative exists.
-   */
-  completeFrom(input: Json, storedNames = (name: string): readonly string[] => [name]): void {
-    if (!this.isGuarded) return;
-    for (const [, name = ""] of JSON.stringify(input).matchAll(/[^\w\s"]\s*(\w+)/g)) {
-      for (const stored of storedNames(name)) this.add(stored);
-    }
   }
 
   #note(consumed: Consumed): void {

@@ -8,10 +8,9 @@ export type Visibility = "model" | "sealed" | "secret";
 
 /**
  * `composed`: a model or code built a URL in the value, so URLs in it print inert. `derived`: the value was
- * computed from a guarded one, so the model sees only its name. `failed`: the value reports why a call on
- * guarded values failed; no tool accepts it as input.
+ * computed from a guarded one, so the model sees only its name.
  */
-export type Flag = "composed" | "derived" | "failed";
+export type Flag = "composed" | "derived";
 
 /** `run`: the variable is evicted when its run ends. */
 type Scope = "conversation" | "run";
@@ -150,6 +149,7 @@ export const variableFields = {
   trusted: { is: "boolean", isMoved: true },
   // Stored in the column `visibility`.
   flags: {
+    // Earlier versions wrote `failed`.
     is: { someOf: ["composed", "derived", "failed"] },
     hasColumn: false,
     isOptional: true,

@@ -216,7 +216,7 @@ function inEach(sets: readonly ReadonlySet<TypeName>[]): ReadonlySet<TypeName> {
 }
 
 /** The types that a schema's own keywords allow. */
-export function ownTypes(schema: Definition): ReadonlySet<TypeName> {
+function ownTypes(schema: Definition): ReadonlySet<TypeName> {
   if (typeof schema === "boolean") return new Set(schema ? TYPES : []);
   const { type, enum: values, const: value } = schema;
   return inEach([
@@ -248,7 +248,7 @@ export function schemaAt(
 }
 
 /** The constraints of a schema's own keywords on a property or an element. */
-export function ownSchemaAt(key: string | number, schema: Definition): Definition {
+function ownSchemaAt(key: string | number, schema: Definition): Definition {
   if (typeof schema === "boolean") return true;
   const { properties = {}, patternProperties, additionalProperties, items = true } = schema;
   if (typeof key === "number") {

@@ -8,15 +8,7 @@ import {
 } from "../value/json.ts";
 import { ByrefError, codeOf, type ErrorCode, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
-import {
-  type Consumed,
-  flagged,
-  type Labels,
-  type ResultPolicy,
-  type Taint,
-} from "../store/labels.ts";
-import type { Write } from "../store/variable-store.ts";
-import type { Flag } from "../store/variable.ts";
+import type { Consumed, Labels, ResultPolicy, Taint } from "../store/labels.ts";
 import { clip, visibleText } from "../value/characters.ts";
 import type { Diff } from "../value/line-diff.ts";
 import { charsOf, jsonChars } from "../value/json-text.ts";
@@ -258,17 +250,17 @@ async function decisionBy(policy: Policy, call: PolicyCall): Promise<Decision> {
 }
 
 /**
- * Makes the failure of a call that the model sees. An error that follows from guarded values is withheld. An
- * error that follows from untrusted values is untrusted, too: it is withheld, or taints the turn.
+ * Makes the failure of a call that the model sees. An error that follows from guarded values is reduced to its
+ * code. An error that follows from untrusted values is untrusted, too: it is withheld, or taints the turn.
  */
 export function failedCall(
   error: unknown,
   { name, options, labels }: { name: string; options: TrustOptions; labels: Labels },
 ): Failed {
   const policy = options.policies?.[name];
-  const { visibility } = labels.ofResult(name, policy);
-  if (labels.isGuarded || visibility !== "model") {
-    return failed(error, withheld(name, "a guarded value is involved"));
+  if (labels.isGuarded) return failed(error, withheld(name, "its input is sealed"));
+  if (labels.ofResult(name, policy).visibility !== "model") {
+    return failed(error, withheld(name, "its result is sealed"));
   }
   if (!labels.hasUntrusted && policy?.trusted !== false) return failed(error);
   if (options.untrusted === "hide") {
@@ -279,58 +271,30 @@ export function failedCall(
 }
 
 /**
- * Makes the failure of a call whose references could not be resolved. Its message names a place and similar
- * names, and reveals no more of guarded and hidden values (`store-lookup.ts`). An exceeded limit would also
- * reveal a guarded value's size, so that message is withheld.
+ * Makes the failure of a call whose references could not be resolved. A message about a name repeats what the
+ * model wrote, and similar names; it has no more of guarded and hidden values (`store-lookup.ts`).
  */
 export function unresolvedCall(error: unknown, about: Parameters<typeof failedCall>[1]): Failed {
   const { labels, options } = about;
-  if (labels.isGuarded && codeOf(error) === "limit_exceeded") return failedCall(error, about);
+  if (labels.isGuarded && !ABOUT_NAMES.has(codeOf(error))) return failedCall(error, about);
   if (labels.hasUntrusted && options.untrusted !== "hide") options.taint?.add();
   return failed(error);
 }
 
+const ABOUT_NAMES: ReadonlySet<ErrorCode> = new Set([
+  "path_not_found",
+  "variable_evicted",
+  "variable_sealed",
+  "variable_secret",
+  "variable_unknown",
+]);
+
 function withheld(name: string, why: string): string {
-  return `${name} failed; its message is withheld, because ${why}.`;
+  return `${name} failed; details are withheld, because ${why}.`;
 }
 
 /** Converts an error to a failure. Errors without a Byref code are attributed to the tool. */
 export function failed(error: unknown, message: string = messageOf(error)): Failed {
   const code = codeOf(error);
   return { kind: "failed", code: code === "internal" ? "tool_failed" : code, message };
-}
-
-/**
- * True if the model must not learn whether a call failed before its tool ran: its input contained sealed values,
- * and each failure would reveal something about them. The result is then a variable in either case. A step of a
- * plan fails openly, because the steps after it must not run. So does a call with only secrets, because the model
- * must be able to correct a wrong argument beside a key.
- */
-export function hidesFailure(
-  labels: Labels,
-  { isPlanned }: { readonly isPlanned?: true },
-): boolean {
-  return isPlanned !== true && labels.consumed.some(({ visibility }) => visibility === "sealed");
-}
-
-/** The value that replaces a missing result. People can read it; the model and tools cannot. */
-export function failureReport(error: unknown): Json {
-  return { error: codeOf(error), message: messageOf(error) };
-}
-
-/** Adds the mark of a failure to the flags. */
-export function failureFlags(flags: readonly Flag[] = []): { readonly flags?: readonly Flag[] } {
-  return flagged([...flags, "failed"]);
-}
-
-/** Returns the write with the report of its failure as the value of the whole variable. */
-export function failedWrite<Given extends Write>(write: Given, error: unknown) {
-  const value = failureReport(error);
-  const whole = { path: [], mode: "replace" as const };
-  return { ...write, ...whole, value, ...failureFlags(write.flags) };
-}
-
-/** True if the write is what `failedWrite` returns: if that is refused, there is nothing else to save. */
-export function isFailureReport({ flags, path = [], mode = "replace" }: Write): boolean {
-  return flags?.includes("failed") === true && path.length === 0 && mode === "replace";
 }

@@ -79,8 +79,6 @@ export interface RuntimeToolContext {
   storeOf(reference: Reference): Variables;
   /** Looks a reference up in them, and notes its labels. */
   readonly lookup: Lookup;
-  /** After lookups for a text: the labels must not reveal how far they got (`Labels.completeFrom`). */
-  complete(written: Json): void;
   /** Resolves the references in a part of the input. Throws the errors of `resolveReferences`. */
   resolve(value: Json): Promise<{ value: Json; unresolved: readonly Unresolved[] }>;
 }
@@ -92,8 +90,6 @@ export interface RuntimeResult {
   readonly untrusted?: boolean;
   /** The value to save at the call's place for its result. Default: the output. */
   readonly value?: Json;
-  /** True if the value reports why there is no result. */
-  readonly isFailure?: boolean;
   /** True if there is no value to save; the output contains the reason. */
   readonly isNothing?: boolean;
   /** Set if the result is itself a variable: saves it at the call's place and returns the output. */

@@ -9,7 +9,6 @@ import type { AutomaticName, Write } from "../store/variable-store.ts";
 import type { VariableInfo } from "../store/variable.ts";
 import { parseRecords } from "../value/encode-json.ts";
 import { strictValue } from "../value/strict-json.ts";
-import { failedWrite, failureFlags, isFailureReport } from "./policy.ts";
 import { change, mapped, type Prepare, saved, savingAll } from "./prepared-save.ts";
 import type { PlacedResult } from "./run-tool.ts";
 import type { RuntimeResult } from "./runtime-tool.ts";
@@ -30,8 +29,6 @@ import type { CallOptions, Saved, WrapOptions } from "./wrapped-tool.ts";
 export type CallResult = ValueResult | RuntimeResult;
 
 interface ValueResult extends PlacedResult {
-  /** True if the value reports why there is no result. */
-  readonly isFailure?: boolean | undefined;
   /** True if the value comes from an untrusted source, whatever the inputs. */
   readonly untrusted?: boolean | undefined;
 }
@@ -86,9 +83,9 @@ export function savingOf(call: FinishedCall, result: CallResult): Prepare<Saved>
   }
   const saveShown = async () => {
     const shown = await saved(tool.options.store, prepareShown);
-    const { value = shown, isFailure } = result;
+    const { value = shown } = result;
     const places = chosenPlaces(target);
-    return savingValue(call, { value, notes: [], places, isFailure, untrusted });
+    return savingValue(call, { value, notes: [], places, untrusted });
   };
   let save: Promise<Prepare<Saved>> | undefined;
   return async () => {
@@ -101,15 +98,14 @@ export function savingOf(call: FinishedCall, result: CallResult): Prepare<Saved>
 /** Shows what a built-in tool has answered to a plan, and keeps it as a variable if it is long. */
 function keeping(
   call: FinishedCall,
-  { output, value, isFailure, untrusted }: RuntimeResult,
+  { output, value, untrusted }: RuntimeResult,
   prepare: Prepare<Saved>,
 ): Prepare<Saved> {
-  const isGuarded = call.named.isGuarded || isFailure === true;
   const answer = typeof output === "function" ? undefined : output;
-  const whole = isGuarded ? answer : (value ?? answer);
+  const whole = call.named.isGuarded ? answer : (value ?? answer);
   if (whole === undefined) return prepare;
   const isLong = !isShort(whole);
-  const keep = savingValue(call, { value: whole, notes: [], places: [], isFailure, untrusted });
+  const keep = savingValue(call, { value: whole, notes: [], places: [], untrusted });
   return async () => {
     const kept = isLong ? await keep() : change<Partial<Saved>>(() => ({ shown: whole }));
     const prepared = await prepare();
@@ -137,7 +133,7 @@ function shownOf(given: Json, { taint }: WrapOptions, untrusted = false): Saved 
 function savingValue(finished: FinishedCall, result: ValueResult): Prepare<Saved> {
   const { tool, call, split, named, input } = finished;
   const { name, options } = tool;
-  const { value, notes, places, isFailure = false, untrusted = false } = result;
+  const { value, notes, places, untrusted = false } = result;
   const description = [split.description ?? "", ...notes].filter((text) => text !== "").join(" ");
   const own = named.ofResult(name, options.policies?.[name]);
   const write: Write = {
@@ -148,7 +144,6 @@ function savingValue(finished: FinishedCall, result: ValueResult): Prepare<Saved
     ...(isPlain(finished) ? { input: split.input } : {}),
     ...own,
     trusted: own.trusted && !untrusted,
-    ...(isFailure ? failureFlags(own.flags) : {}),
     ...(description === "" ? {} : { description }),
     ...(places.length === 0 ? { name: nameFor(finished, value) } : {}),
   };
@@ -175,13 +170,8 @@ export function writesAt(places: readonly Place[], write: Write): Saving["writes
  */
 export function savingAt(saving: Saving, options: WrapOptions): Prepare<Saved> {
   const { writes, places, call } = saving;
-  const { scope, isPlanned } = call;
+  const { scope } = call;
   const { store } = options;
-  const isWhole = writes.every(({ path = [] }) => path.length === 0);
-  const isGuardedWrite = (writes[0].visibility ?? "model") !== "model";
-  // The model must not learn the size of a guarded value. A plan run stores other parts in the same
-  // variable, so a report of the failure must not replace it.
-  const isHidden = isGuardedWrite && isPlanned !== true && (isWhole || scope === undefined);
   const own = writes.map((write) => ownedBy(scope, write));
   const kept = keptWrite(writes[0], { call, places, value: jsonOf(writes[0].value) }, store);
   const isKept = (one: Write | undefined) => kept !== undefined && one?.name === kept.name;
@@ -199,9 +189,6 @@ export function savingAt(saving: Saving, options: WrapOptions): Prepare<Saved> {
         if (codeOf(error) !== "limit_exceeded") {
           throw places.some(({ name }) => isGuarded(name, store)) ? withheld(error) : error;
         }
-        if (isHidden && !current.every(isFailureReport)) {
-          return { writes: current.map((one) => failedWrite(one, error)) };
-        }
         return { result: () => refusedOf(writes[0], error, options) };
       },
     },
@@ -216,7 +203,7 @@ function refusedOf(write: Write, error: unknown, { untrusted, taint }: WrapOptio
   return { output, ...(visibility === "model" ? {} : { shown: { visibility } }) };
 }
 
-/** The reason why a write does not fit reveals the current value. */
+/** The reason why a write does not fit tells of the current value. */
 function withheld(error: unknown): ByrefError {
   return new ByrefError(codeOf(error), "The result does not fit into the guarded variable.");
 }

@@ -8,7 +8,7 @@ import { type Reference, type Syntax, wholeView } from "../reference/reference.t
 import { target } from "../reference/target.ts";
 import { readOnly } from "../store/computed.ts";
 import type { Variables } from "../store/variable-store.ts";
-import { formatPath, type Segment } from "../value/path.ts";
+import { formatPath } from "../value/path.ts";
 
 /** The input parameter for the place of a result. The runtime removes it before the tool runs. */
 export const OUTPUT_PATH = "_outputPath";
@@ -46,8 +46,8 @@ export function requireOpen({ places }: SaveTarget, store: Variables, own?: stri
 }
 
 /**
- * A model can replace a guarded variable, but not write into it: whether a place fits would reveal its
- * content. A plan's own places are not chosen by a model. Throws `variable_sealed`.
+ * A model can replace a guarded variable, but not write into it: the error of a place that does not fit names
+ * what is there. A plan's own places are not chosen by a model. Throws `variable_sealed`.
  */
 export function requireReplaced(
   places: readonly Place[] = [],
@@ -102,34 +102,7 @@ export function saveTargetIn(text: string, prefix = "$"): SaveTarget {
   const places = text.split(/\|\||&&/).map((part) => placeIn(part.trim(), prefix));
   for (const place of places) requireWritable(place);
   const operator = operators.has("||") ? "first" : "all";
-  if (operator === "all") requireApart(places);
   return { operator, places };
-}
-
-/**
- * A place inside of another would be written into the first place's value: whether it fits would reveal that
- * value.
- */
-function requireApart(places: readonly Place[]): void {
-  for (const inner of places) {
-    const outer = places.find((place) => isInside(inner, place));
-    if (outer === undefined) continue;
-    const message = `${inner.source} is a part of ${outer.source}: save to one of them.`;
-    throw new ByrefError("bad_path", message);
-  }
-}
-
-function isInside(inner: Place, outer: Place): boolean {
-  if (inner.name !== outer.name || inner.path.length <= outer.path.length) return false;
-  return outer.path.every((segment, at) => mayBeSame(segment, inner.path[at]));
-}
-
-/** `[-1]` may be any element. */
-function mayBeSame(one: Segment, other: Segment | undefined): boolean {
-  if (other === undefined) return false;
-  if ("key" in one) return "key" in other && one.key === other.key;
-  if (!("index" in one) || !("index" in other)) return false;
-  return one.index === other.index || one.index < 0 !== other.index < 0;
 }
 
 function placeIn(text: string, prefix: string): Place {

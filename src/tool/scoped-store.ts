@@ -169,11 +169,6 @@ export function lookupFor(
   };
 }
 
-/** Returns the stored names that a name in a call's input may refer to; empty texts for none. */
-export function storedNames(name: string, store: VariableStore, scope?: RunScope) {
-  return [scope, undefined].map((from) => nameFor(name, store, from) ?? "");
-}
-
 /** Returns the stored name for a written name; undefined if it belongs to another run. */
 export function nameFor(name: string, store: VariableStore, scope?: RunScope): string | undefined {
   const chosen = scope?.nameOf(name) ?? name;

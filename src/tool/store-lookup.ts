@@ -20,8 +20,6 @@ export interface LookupOptions {
   readonly bytes?: boolean;
   /** True if errors must not reveal the content of untrusted values. Default: false. */
   readonly hidesUntrusted?: boolean;
-  /** Returns reports of failed calls, for display to people. Default: they are not found. */
-  readonly failures?: "show";
   /** Called with the name of each existing variable that is looked up. Must not throw. */
   readonly onUsed?: (name: string) => void;
 }
@@ -41,10 +39,9 @@ export function lookupInStore(store: Variables, options: LookupOptions = {}): Lo
     options.onUsed?.(name);
     const isBytes = glance.type === "bytes" && path.length === 0;
     if (isBytes && options.bytes === true) return readBytes(reference, store);
-    const isFailed = glance.flags?.includes("failed") === true;
-    if (isFailed && options.failures !== "show") return NOT_FOUND;
     const { version, chars } = glance;
-    const key = `${name} ${version} ${chars} ${formatPath(path)}`;
+    const { hidesUntrusted } = options;
+    const key = [name, version, chars, hidesUntrusted, formatPath(path)].join(" ");
     const missed = work.missed.get(key);
     if (missed !== undefined) return missed;
     return read(reference, { ...options, store, work, glance, key });
@@ -133,8 +130,7 @@ export async function readBytes({ name }: Reference, store: Variables): Promise<
 export function missing({ name }: Reference, store: Variables, work = new LookupWork()): Missing {
   const tombstone = store.tombstone(name);
   if (tombstone === undefined) {
-    const newest = () =>
-      store.list({ last: limits.maxMissKeys / work.share }).map((info) => info.name);
+    const newest = () => store.list({ last: limits.maxMissKeys }).map((info) => info.name);
     return unknownName(name, work, () => newest().reverse());
   }
   return { found: false, reason: "evicted", message: evictionMessage(tombstone), tombstone };

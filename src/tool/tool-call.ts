@@ -1,5 +1,5 @@
 import { compact, copyJson, deepFreeze, type Json } from "../value/json.ts";
-import { codeOf } from "../errors.ts";
+import { ByrefError, codeOf } from "../errors.ts";
 import { Labels } from "../store/labels.ts";
 import type { Variables } from "../store/variable-store.ts";
 import type { ObservedActivity, Observer } from "./observer.ts";
@@ -8,13 +8,11 @@ import {
   approvalRequest,
   decisionFor,
   failedCall,
-  failureReport,
   unresolvedCall,
 } from "./policy.ts";
-import { saved } from "./prepared-save.ts";
+import { type Prepare, saved } from "./prepared-save.ts";
 import { type CallResult, type ResolvedInput, savingOf } from "./save-result.ts";
 import {
-  chosenPlaces,
   requireOpen,
   requireOwnPlaces,
   requireReplaced,
@@ -25,7 +23,14 @@ import {
 import { targetFor } from "./scoped-store.ts";
 import { digestOf } from "./tool-input.ts";
 import { requireKnown } from "./unknown-parameters.ts";
-import type { CallOptions, Prepared, ToolRun, WrapOptions, WrappedTool } from "./wrapped-tool.ts";
+import type {
+  CallOptions,
+  Prepared,
+  Saved,
+  ToolRun,
+  WrapOptions,
+  WrappedTool,
+} from "./wrapped-tool.ts";
 
 /**
  * A tool as the pipeline calls it. It defines the differences between an agent's tools and built-in tools.
@@ -74,8 +79,6 @@ export interface CallInput extends ResolvedInput {
   readonly names?: readonly string[];
   /** The value that an approval covers. Default: `value`. */
   readonly pinned?: Json;
-  /** The reason why the tool does not run. For people only: the model must not learn it. */
-  readonly failure?: unknown;
 }
 
 /** A call and everything that is known about it before it runs. */
@@ -200,14 +203,8 @@ async function approvalFor({ tool, split, input, named, call }: PreparedCall): P
 }
 
 async function run(prepared: PreparedCall): Promise<ToolRun> {
-  const { tool, input, labels, named, places } = prepared;
+  const { tool, input, labels, named } = prepared;
   const { name, options } = tool;
-  if (input.failure !== undefined) {
-    const chosen = places === undefined ? [] : chosenPlaces(places);
-    const value = failureReport(input.failure);
-    const report = { value, notes: [], places: chosen, isFailure: true };
-    return done(prepared, report);
-  }
   // A named variable may change while the tool runs: the labels of both versions count.
   const addNamed = () => {
     for (const variable of input.names ?? []) named.add(variable);
@@ -225,12 +222,38 @@ async function run(prepared: PreparedCall): Promise<ToolRun> {
 
 function done(prepared: PreparedCall, result: CallResult): ToolRun {
   const changes = changedBy(prepared, result);
-  const prepare = savingOf(prepared, result);
+  const prepare = withholding(prepared, savingOf(prepared, result));
   return {
     kind: "done",
     prepare,
     save: () => saved(prepared.tool.options.store, prepare),
     changes,
+  };
+}
+
+/** Reduces the errors of saving a guarded result to their codes. */
+function withholding(
+  { tool: { name, options }, named: labels }: PreparedCall,
+  prepare: Prepare<Saved>,
+): Prepare<Saved> {
+  const { visibility } = labels.ofResult(name, options.policies?.[name]);
+  if (!labels.isGuarded && visibility === "model") return prepare;
+  const withheld = (error: unknown) => {
+    const { code, message } = failedCall(error, { name, options, labels });
+    return new ByrefError(code, message);
+  };
+  return async () => {
+    const { commit, discard } = await prepare().catch((error: unknown) => {
+      throw withheld(error);
+    });
+    const withholdingCommit = () => {
+      try {
+        return commit();
+      } catch (error) {
+        throw withheld(error);
+      }
+    };
+    return { commit: withholdingCommit, discard };
   };
 }
 

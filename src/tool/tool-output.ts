@@ -111,7 +111,6 @@ export function toolOutput(
   const place = path.length === 0 ? {} : { path: formatPath(path) };
   const { name, type, count, trusted } = info;
   const guarded = guardedView(info);
-  // The list of unresolved references would reveal how far a failed call got.
   if (guarded !== undefined) return { $var: name, ...guarded, ...place };
   const details = {
     ...place,

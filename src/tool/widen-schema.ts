@@ -15,74 +15,28 @@ const SAME_VALUE: ReadonlySet<string> = new Set(
 const NOT_WIDENED: ReadonlySet<string> = new Set(["not", "if", "propertyNames"]);
 const TYPE_CHARS = '["string"],'.length;
 
-/** The references that a model may write now. */
-export interface LiveReferences {
-  /** The places for them in a schema. */
-  slots(root: JSONSchema7, options: SlotOptions): Slots;
-}
-
-export interface SlotOptions {
-  /** The schema of any reference. */
-  readonly reference: JSONSchema7;
-  /** Names of the secrets that the tool receives. */
-  readonly secrets?: readonly string[] | undefined;
-}
-
-/** The places for references in one schema, each limited to the references that fit there. */
-export interface Slots {
-  /** The place for references to values that fit the schema. Undefined if there are none. */
-  for(schema: JSONSchema7): Slot | undefined;
-  /** Moves what several places have in common to the definitions. */
-  shared(widened: JSONSchema7): JSONSchema7;
-}
-
-/** The schema that accepts a reference in place of a value. */
-export interface Slot {
-  /** The schema of the reference, as an alternative. */
-  readonly schema: JSONSchema7;
-  /** Length of the JSON that the alternative adds. */
-  readonly chars: number;
-  /**
-   * Keywords that a schema without strings needs beside the type `string`, so that its subschemas stay in place.
-   * Undefined: the reference is always an alternative, which decoders that follow a schema can read.
-   */
-  readonly keywords?: JSONSchema7 | undefined;
-}
-
-interface WidenOptions extends Pick<SlotOptions, "secrets"> {
-  readonly syntaxes?: Syntaxes | undefined;
-  /** Limits references to these. Default: a reference may be any string. */
-  readonly live?: LiveReferences | undefined;
-}
-
 /**
  * Returns the schema for the model. It accepts everything that the original accepts, and a string for a reference
  * in place of each property and element. The original validates the resolved value. A root that is not an object is
  * left unchanged. At most `maxWidenedChars` are added: in a schema that needs more, deeply nested places accept no
  * references.
  */
-export function widenSchema(schema: JSONSchema7, options: WidenOptions = {}): JSONSchema7 {
+export function widenSchema(
+  schema: JSONSchema7,
+  { syntaxes = ["dollar"] }: { readonly syntaxes?: Syntaxes | undefined } = {},
+): JSONSchema7 {
   const isObjectRoot = schema.type === "object" || schema.properties !== undefined;
   if (!isObjectRoot) return schema;
-  const { syntaxes = ["dollar"], live, secrets } = options;
   const reference = syntaxes.includes("dollar")
     ? REFERENCE
     : { ...REFERENCE, description: "or a reference" };
   let widened = schema;
   for (const depth of DEPTHS) {
-    const slots = live?.slots(schema, { reference, secrets }) ?? anyReference(reference);
-    const widening = new Widening(depth, slots);
-    widened = slots.shared(widening.inside(schema, 1));
+    const widening = new Widening(depth, reference);
+    widened = widening.inside(schema, 1);
     if (!widening.isFull) break;
   }
   return widened;
-}
-
-/** Places for references that may be any string. */
-function anyReference(reference: JSONSchema7): Slots {
-  const chars = JSON.stringify({ anyOf: [reference] }).length;
-  const slot = { schema: reference, chars, keywords: {} };
-  return { for: () => slot, shared: (widened) => widened };
 }
 
 /** Maximum depths of places that accept references; the first depth that fits is used. */
@@ -90,12 +44,15 @@ const DEPTHS = [Infinity, 8, 4, 2, 1];
 
 class Widening {
   readonly #maxDepth: number;
-  readonly #slots: Slots;
+  readonly #reference: JSONSchema7;
+  /** Length of the JSON that the reference adds as an alternative. */
+  readonly #chars: number;
   #left = limits.maxWidenedChars;
 
-  constructor(maxDepth: number, slots: Slots) {
+  constructor(maxDepth: number, reference: JSONSchema7) {
     this.#maxDepth = maxDepth;
-    this.#slots = slots;
+    this.#reference = reference;
+    this.#chars = JSON.stringify({ anyOf: [reference] }).length;
   }
 
   /** True if some places could not be widened within the limit. */
@@ -130,17 +87,13 @@ class Widening {
     if (!isChoice && takesAnyString(schema) && ($ref === undefined || DEFINITION.test($ref)))
       return inner;
     if (depth > this.#maxDepth || this.isFull) return inner;
-    const slot = this.#slots.for(schema);
-    if (slot === undefined) return inner;
-    const { keywords } = slot;
     const isBound = isChoice || $ref !== undefined || not !== undefined || isConditional(schema);
     const isOpen = !isBound && type !== undefined && !hasStringKeyword(schema);
-    const typed = isOpen ? keywords : undefined;
-    this.#left -= typed === undefined ? slot.chars : TYPE_CHARS + JSON.stringify(typed).length - 2;
+    this.#left -= isOpen ? TYPE_CHARS : this.#chars;
     if (this.isFull) return inner;
-    return typed === undefined
-      ? orReference(inner, slot.schema)
-      : { ...inner, ...typed, type: [...typesOf(inner), "string"] };
+    return isOpen
+      ? { ...inner, type: [...typesOf(inner), "string"] }
+      : orReference(inner, this.#reference);
   }
 }
 

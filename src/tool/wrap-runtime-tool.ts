@@ -12,7 +12,7 @@ import { withoutKeywords } from "./json-schema.ts";
 import { runTool } from "./run-tool.ts";
 import type { RuntimeResult, RuntimeTool, RuntimeToolContext } from "./runtime-tool.ts";
 import { withTarget } from "./save-target.ts";
-import { lookupFor, scopeFor, ScopedStore, storedNames } from "./scoped-store.ts";
+import { lookupFor, scopeFor, ScopedStore } from "./scoped-store.ts";
 import { type CallableTool, type CallInput, type PreparedCall, preparing } from "./tool-call.ts";
 import { checkInput, jsonSchemaOf } from "./tool-input.ts";
 import { declaredIn } from "./unknown-parameters.ts";
@@ -199,19 +199,14 @@ function contextOf(
       if (owner !== undefined) options.store.holds.hold(owner, stored);
     },
   });
-  const complete = (value: Json) => {
-    used.completeFrom(value, (name) => storedNames(name, options.store, call.scope));
-    labels.include(used);
-    labels.completeFrom(value);
-  };
   const resolve = (value: Json) =>
     resolveReferences(value, lookup, {
       work: call.work,
       ...compact({ syntaxes }),
       onComposed: () => labels.compose(),
-    }).finally(() => complete(value));
+    });
   const storeOf: RuntimeToolContext["storeOf"] = (reference) =>
     new ScopedStore(options.store, scopeFor(reference, call.scope));
   const hidesUntrusted = options.untrusted === "hide";
-  return { store, labels, call, hidesUntrusted, storeOf, lookup, complete, resolve };
+  return { store, labels, call, hidesUntrusted, storeOf, lookup, resolve };
 }

@@ -10,11 +10,11 @@ import { nameForCall } from "../store/names.ts";
 import { NO_FLOW } from "./call-flow.ts";
 import { flowOf } from "./flow-of-call.ts";
 import { misfitHint } from "./misfit-hint.ts";
-import { failed, hidesFailure } from "./policy.ts";
+import { failed } from "./policy.ts";
 import { placedResultOf, runTool } from "./run-tool.ts";
 import type { ResolvedInput } from "./save-result.ts";
 import { withTarget } from "./save-target.ts";
-import { lookupFor, storedNames } from "./scoped-store.ts";
+import { lookupFor } from "./scoped-store.ts";
 import {
   type CallableTool,
   type CallInput,
@@ -32,7 +32,7 @@ import {
   withoutKeywords,
 } from "./json-schema.ts";
 import { declaredIn } from "./unknown-parameters.ts";
-import { type LiveReferences, widenSchema } from "./widen-schema.ts";
+import { widenSchema } from "./widen-schema.ts";
 import type { AnyTool, CallOptions, WrapOptions, WrappedTool } from "./wrapped-tool.ts";
 
 /** Wraps every tool of a set, by name. Tools that the provider executes are left unchanged. */
@@ -64,10 +64,9 @@ export async function wrapTool(
   }
   const named: NamedTool = { name, tool, options };
   const { execute: _execute, toModelOutput: _toModelOutput, ...rest } = tool;
-  const ownSchema = await jsonSchemaOf(tool, name);
-  const { schema, hasTarget, parameters } = shownSchema(named, ownSchema);
+  const { schema, hasTarget, parameters } = shownSchema(named, await jsonSchemaOf(tool, name));
   // Has no validator, because the resolved input is validated, not the references. Otherwise the same tool.
-  const shownAs = (shown: JSONSchema7) => ({ ...rest, inputSchema: jsonSchema(shown) }) as AnyTool;
+  const shown = { ...rest, inputSchema: jsonSchema(schema) } as AnyTool;
   const wanted = targetOf(name, options.outputPath);
   const callable: CallableTool = {
     name,
@@ -81,8 +80,7 @@ export async function wrapTool(
     run: (prepared) => run(named, prepared),
   };
   const flow: WrappedTool["flow"] = (input, call) => flowOf(callable, input, call);
-  const shownWith = (live: LiveReferences) => shownAs(shownSchema(named, ownSchema, live).schema);
-  return { name, shown: shownAs(schema), shownWith, flow, prepare: preparing(callable) };
+  return { name, shown, flow, prepare: preparing(callable) };
 }
 
 /** A schema as the model is shown it. */
@@ -97,24 +95,21 @@ interface ShownSchema {
 /** By the tool's own schema: each turn wraps all tools, and widening is most of the work. */
 const shownSchemas = new WeakMap<JSONSchema7, Map<string, ShownSchema>>();
 
-/** Returns the schema that the model is shown. `live`: the only references that it accepts. */
+/** Returns the schema that the model is shown. */
 export function shownSchema(
-  { name, tool, options: { syntaxes, policies, outputPath } }: NamedTool,
+  { name, tool, options: { syntaxes, outputPath } }: NamedTool,
   schema: JSONSchema7,
-  live?: LiveReferences,
 ): ShownSchema {
   const isStrict = tool.strict === true;
   const isChosen = targetOf(name, outputPath) === true;
   const make = (): ShownSchema => {
-    const secrets = policies?.[name]?.secrets;
-    const widened = widenSchema(schema, compact({ syntaxes, live, secrets }));
+    const widened = widenSchema(schema, { syntaxes });
     const shown = isStrict || needsOwnDraft(schema) ? widened : conciseSchema(widened);
     const extended = isChosen ? withTarget(shown, isStrict) : undefined;
     const parameters = declaredIn(extended ?? schema);
     return { schema: extended ?? shown, hasTarget: extended !== undefined, parameters };
   };
-  if (live !== undefined) return make();
-  // Everything else that the result depends on. Secrets matter to live references only.
+  // Everything else that the result depends on.
   const key = [syntaxes?.includes("dollar") ?? true, isStrict, isChosen].join();
   const known = shownSchemas.get(schema) ?? new Map<string, ShownSchema>();
   const shown = known.get(key) ?? make();
@@ -152,29 +147,20 @@ function targetOf(name: string, outputPath: WrapOptions["outputPath"] = false): 
   return typeof outputPath === "boolean" ? outputPath : (outputPath[name] ?? false);
 }
 
-/** Resolves and validates the input. A failure that the model must not learn is returned as data. */
+/** Resolves and validates the input. */
 async function inputOf(named: NamedTool, written: Json, making: InputOptions): Promise<CallInput> {
   const { name, tool, options } = named;
-  const { labels, call } = making;
-  const asWritten = { value: written, unresolved: [] };
-  const isValue = call.madeOf !== undefined;
   if (tool.execute === undefined) throw notExecutable(name);
-  try {
-    const resolved = isValue ? asWritten : await resolve(named, written, making);
-    const { value, unresolved } = resolved;
-    const isReadonly = options.readonlyTools?.includes(name) ?? false;
-    const hint = () => misfitHint({ written, value, unresolved }, options);
-    const given = await withNumbers(named, value);
-    const checked = await checkInput(tool, given, { unresolved, readonly: isReadonly, hint });
-    return { ...resolved, checked };
-  } catch (failure) {
-    const isOpened = options.policies?.[name]?.declassifies === true;
-    if (isOpened || !hidesFailure(labels, call)) throw failure;
-    return { ...asWritten, checked: undefined, failure };
-  } finally {
-    const stored = (used: string) => storedNames(used, options.store, call.scope);
-    if (!isValue) labels.completeFrom(written, stored);
-  }
+  const isValue = making.call.madeOf !== undefined;
+  const resolved = isValue
+    ? { value: written, unresolved: [] }
+    : await resolve(named, written, making);
+  const { value, unresolved } = resolved;
+  const isReadonly = options.readonlyTools?.includes(name) ?? false;
+  const hint = () => misfitHint({ written, value, unresolved }, options);
+  const given = await withNumbers(named, value);
+  const checked = await checkInput(tool, given, { unresolved, readonly: isReadonly, hint });
+  return { ...resolved, checked };
 }
 
 /** Returns the input with the numbers that a double does not give back as the tool takes them. */

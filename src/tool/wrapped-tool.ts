@@ -13,7 +13,6 @@ import type { ApprovalRequest, Failed, TrustOptions } from "./policy.ts";
 import type { Prepare } from "./prepared-save.ts";
 import type { SaveTarget } from "./save-target.ts";
 import type { ToolOutput } from "./tool-output.ts";
-import type { LiveReferences } from "./widen-schema.ts";
 
 /** The effects of running a tool again after a crash. */
 export type Effects = "none" | "idempotent" | "once";
@@ -31,11 +30,6 @@ export interface WrapOptions extends TrustOptions {
   readonly syntaxes?: readonly (SyntaxName | Syntax)[];
   /** Handling of an unknown name in a tool input. Default: `keep`, which leaves the text and notes it. */
   readonly unknown?: "keep" | "error";
-  /**
-   * `strict`: the schemas that models are shown accept only references that exist and have a fitting type, for
-   * providers that force a model to follow a schema. Default: a reference may be any string.
-   */
-  readonly references?: "strict";
   /** Default: the tool's name and its most specific argument, e.g. `get_weather_nyc`. */
   readonly naming?: Naming;
   /**
@@ -67,8 +61,6 @@ export interface WrappedTool {
   readonly name: string;
   /** The same tool with a schema that accepts references, and without `execute`. */
   readonly shown: AnyTool;
-  /** Returns `shown` with a schema that accepts these references only. Absent if the provider has the schema. */
-  readonly shownWith?: (live: LiveReferences) => AnyTool;
   /** Returns which variables the call will read and write, as far as its input shows. */
   flow(input: Json, options: Pick<CallOptions, "scope">): CallFlow;
   /** Resolves the references and applies the policy. Runs nothing and changes nothing. */

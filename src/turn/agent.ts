@@ -1,15 +1,16 @@
+import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
 import type { McpServer } from "../tool/mcp/mcp-tools.ts";
 import type { Syntax } from "../reference/reference.ts";
-import type { SyntaxName } from "../reference/syntaxes.ts";
-import type { CapabilityTags } from "../plan/capability/capability-model.ts";
-import type { Plan } from "../plan/plan.ts";
+import type { SyntaxName, Syntaxes } from "../reference/syntaxes.ts";
 import type { Identity } from "../tool/identity.ts";
 import type { Policy, ToolPolicy } from "../tool/policy.ts";
+import type { RuntimeTool } from "../tool/runtime-tool.ts";
 import type { Effects, Naming, WrapOptions } from "../tool/wrapped-tool.ts";
 import { compact } from "../value/json.ts";
 import type { HistoryRecord } from "./history/history-record.ts";
 import { type Guide, guideFor, type InstructionStyle } from "./history/guide.ts";
+import type { Plan } from "./plan.ts";
 
 /**
  * What the functions of an agent, and its tools as `context`, learn about a question. It is the asker's, also
@@ -54,16 +55,9 @@ export interface Agent {
   readonly effects?: Readonly<Record<string, Effects>>;
   /**
    * How this agent's model writes references, and where they are resolved. Default: dollar syntax, as
-   * specified. The prompt explains the first of `dollar`, `mustache` and `dagger` that is on. `strict` is short
-   * for `{ strict: true }`.
+   * specified. The prompt explains the first of `dollar`, `mustache` and `dagger` that is on.
    */
-  readonly references?: "strict" | ReferenceOptions;
-  /**
-   * `referenced`: an answer is refused if the model typed a figure in it that the question does not have
-   * (docs/guides/answers.md). The model gets one more try, then the turn fails with `figures_typed`. Each step
-   * of the answer is shown when it is complete. Default: figures may be typed.
-   */
-  readonly figures?: "referenced";
+  readonly references?: ReferenceOptions;
   /** The model's context window in tokens, for `savings`. Default: `contextTokens`. */
   readonly contextTokens?: number;
   /** How much the prompt explains references. Default: `auto`. */
@@ -133,15 +127,32 @@ export interface Agent {
   readonly naming?: Naming;
 }
 
+/** Tool calls as tags in a model's text. */
+export interface CapabilityTags {
+  /** Wraps the model so that it looks like one with native calls. */
+  model(model: LanguageModelV4, options: CapabilityOptions): LanguageModelV4;
+  /** The capability `variable`, which only agents that call tools with tags receive. */
+  readonly tools: readonly RuntimeTool[];
+  /** The default reference syntaxes of such an agent. */
+  readonly syntaxes: readonly SyntaxName[];
+}
+
+export interface CapabilityOptions {
+  /**
+   * The unwrapped tools. Their schemas do not accept references, and define the type of a parameter written as
+   * text.
+   */
+  readonly tools: ToolSet;
+  /** Creates ids of calls. */
+  readonly newId: () => string;
+  /** The reference syntaxes that the model may use, for the guide. Default: none. */
+  readonly syntaxes?: Syntaxes;
+}
+
 interface ReferenceOptions {
   readonly syntaxes?: readonly (SyntaxName | Syntax)[];
   /** Handling of an unknown name in a tool input: kept as text and reported (default), or an error. */
   readonly unknown?: "keep" | "error";
-  /**
-   * The schemas of tools accept only references that exist and have a fitting type, for providers that force a
-   * model to follow a schema. Default: false, a reference may be any string.
-   */
-  readonly strict?: boolean;
   /** Resolves references inside code in answers. */
   readonly inCode?: boolean;
   /** Resolves references inside URLs in answers. An attacker can then make a model leak data. */
@@ -184,13 +195,11 @@ export function isOffered(name: string, { variableTools = true }: Agent): boolea
 /** Options for wrapping an agent's tools. */
 export function wrapOptionsFor(agent: Agent): Omit<WrapOptions, "store"> {
   const { naming, readonlyTools, policies, policy, untrusted, context } = agent;
-  const { syntaxes, unknown, strict = false } = referencesOf(agent);
-  const references = strict ? ("strict" as const) : undefined;
+  const { syntaxes, unknown } = referencesOf(agent);
   // A tag contains the place of its result.
   const { outputPath = tagsOf(agent) === undefined ? undefined : true } = agent;
   const saving = { naming, outputPath, readonlyTools };
-  const referring = { syntaxes, unknown, references };
-  return compact({ ...saving, policies, policy, untrusted, context, ...referring });
+  return compact({ ...saving, policies, policy, untrusted, context, syntaxes, unknown });
 }
 
 /** The tags with which the agent calls tools. Undefined for native calls. */
@@ -200,9 +209,7 @@ export function tagsOf({ toolCalls = "native" }: Agent): CapabilityTags | undefi
 
 /** How the agent's model writes references. With tags, their syntaxes are the default. */
 export function referencesOf(agent: Agent): ReferenceOptions {
-  const { references } = agent;
-  const given = references === "strict" ? { strict: true } : references;
-  return { ...compact({ syntaxes: tagsOf(agent)?.syntaxes }), ...given };
+  return { ...compact({ syntaxes: tagsOf(agent)?.syntaxes }), ...agent.references };
 }
 
 /** The explanation of references for the agent's model. */

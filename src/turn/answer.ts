@@ -13,17 +13,11 @@ import { charsOf } from "../value/json-text.ts";
 import { formatPath } from "../value/path.ts";
 import { referencesOf } from "./agent.ts";
 import type { MessageParts } from "./history/message-parts.ts";
-import { HeldStep } from "./held-step.ts";
 import { JoinedDeltas } from "./joined-deltas.ts";
 import type { TurnState } from "./log/turn-state.ts";
 import type { TurnContext } from "./turn-context.ts";
 
-interface AnswerOptions extends LookupChoice {
-  /** The question's text, whose figures the answer may repeat. */
-  readonly question: string;
-}
-
-interface LookupChoice {
+interface AnswerOptions {
   readonly state: TurnState;
   /** The run whose names the answer uses. Default: the conversation's names. */
   readonly scope?: RunScope | undefined;
@@ -37,8 +31,6 @@ interface LookupChoice {
  * prompt.
  */
 export class Answer {
-  /** The text of a step that waits for the check of its figures. */
-  readonly held: HeldStep;
   readonly #joined: JoinedDeltas;
   readonly #texts: TextsExpander;
   readonly #store: VariableStore;
@@ -54,9 +46,8 @@ export class Answer {
     const { parts } = options.state;
     this.#store = context.store;
     this.#parts = parts;
-    const { unknown: _unknown, strict: _strict, ...references } = referencesOf(agent);
+    const { unknown: _unknown, ...references } = referencesOf(agent);
     this.#joined = new JoinedDeltas(emit);
-    this.held = new HeldStep(options.question, this.#joined.emit);
     this.#texts = new TextsExpander(lookupOf(context.store, options), {
       ...references,
       ...knownNamesOf(new ScopedStore(context.store, options.scope)),
@@ -66,11 +57,11 @@ export class Answer {
           resolvedChars: text.length,
         }),
       onUnresolved: (unresolved) =>
-        this.held.write({ type: "data-unresolved", data: unresolved, transient: true }),
+        this.#joined.emit({ type: "data-unresolved", data: unresolved, transient: true }),
       onPlaced: (id, placed) => this.#place(id, placed),
       emit: (id, delta) => {
         parts.show(id, delta);
-        this.held.write({ type: "text-delta", id, delta });
+        this.#joined.emit({ type: "text-delta", id, delta });
       },
     });
   }
@@ -78,7 +69,7 @@ export class Answer {
   /** Writes a chunk. Await the returned promise, if any, before the next call. */
   write(chunk: UIMessageChunk): void | Promise<void> {
     if (chunk.type === "text-delta") return this.#writeText(chunk);
-    return this.#texts.pass(chunk, () => this.held.write(chunk));
+    return this.#texts.pass(chunk, () => this.#joined.emit(chunk));
   }
 
   /** Emits held text. Called at the end, after an error, and when the turn is stopped. */
@@ -92,16 +83,14 @@ export class Answer {
     await this.flush().finally(() => this.#texts.endAll());
   }
 
-  /** Continues after texts that were already shown. Drops held text and chunks. */
+  /** Continues after texts that were already shown. Drops held text. */
   restart(shown: readonly string[]): void {
-    if (this.held.isHolding) this.held.begin();
     this.#texts.restart(shown);
   }
 
   /** Records where a value comes from, before its text is shown. */
   #place(id: string, { source, text, reference, answer }: Placed): void {
     const { name, path } = reference;
-    this.held.place(id, text.length);
     const { value, version, name: variable = name }: Partial<Found> = answer.found ? answer : {};
     // The listed metadata is in memory for variables that were used lately.
     const [info] = this.#store.list({ names: [variable] });
@@ -133,15 +122,14 @@ export class Answer {
 
   #writeText(chunk: Extract<UIMessageChunk, { type: "text-delta" }>): void | Promise<void> {
     const { id, delta, providerMetadata } = chunk;
-    if (providerMetadata !== undefined) this.held.write({ ...chunk, delta: "" });
+    if (providerMetadata !== undefined) this.#joined.emit({ ...chunk, delta: "" });
     return this.#joined.during(() => this.#texts.write(id, delta));
   }
 }
 
 /** Looks up an answer's references. Each variable that the answer refers to is held until the turn ends. */
-export function lookupOf(store: VariableStore, { state, scope, onUsed }: LookupChoice): Lookup {
+export function lookupOf(store: VariableStore, { state, scope, onUsed }: AnswerOptions): Lookup {
   return lookupFor(scope, store, {
-    failures: "show",
     onUsed: (name) => {
       store.holds.hold(state.id, name);
       onUsed?.(name);

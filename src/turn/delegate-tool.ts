@@ -2,16 +2,16 @@ import type { LanguageModel, UIMessageChunk } from "ai";
 import * as z from "zod";
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
-import type { ModelAnswer } from "../plan/plan-format.ts";
 import { nameForCall } from "../store/names.ts";
 import type { Write } from "../store/variable-store.ts";
-import { flagged, strictestVisibility } from "../store/labels.ts";
+import { flagged, strictestVisibility, type ValueLabels } from "../store/labels.ts";
 import { type RuntimeTool, runtimeTool } from "../tool/runtime-tool.ts";
 import { savingAt, writesAt } from "../tool/save-result.ts";
 import { chosenPlaces } from "../tool/save-target.ts";
 import { digestOf } from "../tool/tool-input.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
 import type { CallOptions, WrapOptions } from "../tool/wrapped-tool.ts";
+import type { Json } from "../value/json.ts";
 import type { Agent } from "./agent.ts";
 
 export const DELEGATE = "delegate";
@@ -42,6 +42,13 @@ export interface CalledAgent {
 
 /** Finds an agent by name. Throws `unknown_agent`. */
 export type FindAgent = (name: string) => CalledAgent;
+
+export interface ModelAnswer {
+  /** The answer's text with references resolved. If the answer is exactly one reference, its value. */
+  readonly value: Json;
+  /** Inherited from the values that the model saw and the values that it referenced. */
+  readonly labels: ValueLabels;
+}
 
 /** Sends a question to an agent and returns its answer. */
 export type AskAgent = (

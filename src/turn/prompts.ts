@@ -1,9 +1,7 @@
-import type { ModelMessage, ToolSet } from "ai";
+import type { ModelMessage } from "ai";
 import type { Taint } from "../store/labels.ts";
 import type { VariableInfo } from "../store/variable.ts";
-import type { PromptStage } from "../tool/runtime-tool.ts";
-import { type Agent, guideOf, referencesOf, wrapOptionsFor } from "./agent.ts";
-import { FIGURES_GUIDE } from "./held-step.ts";
+import { guideOf, referencesOf, wrapOptionsFor } from "./agent.ts";
 import { detailsFor, type Guide, guidedText, NO_GUIDE } from "./history/guide.ts";
 import { type Outline, outlineMessage } from "./history/outline.ts";
 import { toModelMessages, withTail } from "./history/prompt.ts";
@@ -12,7 +10,6 @@ import type { StoredMessage } from "./history/stored-message.ts";
 import { type PromptRecord, VariableList } from "./history/variable-list.ts";
 import type { ModelRequest } from "./model/prepare-model-call.ts";
 import { Toolbox, type ToolboxOptions } from "./toolbox.ts";
-import { liveReferences } from "../tool/live-references.ts";
 import type { TurnContext } from "./turn-context.ts";
 
 type PromptContext = Pick<TurnContext, "agent" | "model" | "newId" | "store" | "services">;
@@ -29,8 +26,6 @@ export interface PromptOptions {
   readonly toolbox?: ToolboxOptions;
   /** Returns the variables that the prompts list. Default: the conversation's. */
   readonly variables?: (() => readonly VariableInfo[] | undefined) | undefined;
-  /** True if the model writes names of a run. Default: those of the conversation. */
-  readonly hasOwnNames?: boolean;
   /** State of the turn's own prompts before it waited for a person. */
   readonly own?: PromptRecord | undefined;
 }
@@ -95,16 +90,6 @@ export class Prompts {
     return this.#list.record;
   }
 
-  /** The tools that the model is offered at this stage. */
-  toolsAt(stage: PromptStage): ToolSet {
-    const { agent, store } = this.#context;
-    const { taint, variables, hasOwnNames = false } = this.#options;
-    // A run's references are not those of the conversation.
-    const isOfRun = hasOwnNames || variables?.() !== undefined;
-    const live = isOfRun ? undefined : liveReferences({ ...wrapOptionsFor(agent), store, taint });
-    return this.tools.offeredAt(stage, live);
-  }
-
   /** Builds the prompt of the next model call. Adds what these messages do not show to the list. */
   next(messages: readonly ModelMessage[]): Prompt {
     const { agent, model, newId } = this.#context;
@@ -116,21 +101,16 @@ export class Prompts {
     const listed = withTail(withoutRepeats(messages), { details, lines });
     return {
       model: this.tools.modelFor(model, newId),
-      instructions: instructionsOf(agent, guide),
+      instructions: guidedText(agent.instructions, guide),
       messages: listed,
       hasList: listed.length > messages.length,
-      tools: this.toolsAt(stage),
+      tools: this.tools.offeredAt(stage),
       callable: this.tools.all,
       hasTags: this.tools.hasTags,
       guide,
       hasDetails: details !== "",
     };
   }
-}
-
-function instructionsOf({ instructions, figures }: Agent, guide: Guide): string {
-  const guided = guidedText(instructions, guide);
-  return figures === undefined ? guided : `${guided}\n\n${FIGURES_GUIDE}`.trim();
 }
 
 /** True if a prompt with these messages repeats what a model wrote after it had seen untrusted content. */

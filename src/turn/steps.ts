@@ -4,8 +4,6 @@ import * as limits from "../limits.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
 import { Answer } from "./answer.ts";
 import type { JournalCall, JournalEntry } from "./log/journal.ts";
-import { textsOf } from "./history/answer-receipt.ts";
-import { refusalOf } from "./held-step.ts";
 import { toTurnMessages } from "./history/prompt.ts";
 import { callModel, type CallResult } from "./model/call-model.ts";
 import { type PromptOptions, Prompts } from "./prompts.ts";
@@ -55,9 +53,7 @@ export class Steps {
     this.#context = context;
     this.#options = options;
     this.#state = state;
-    const question = options.window.findLast(({ role }) => role === "user");
-    const asked = question === undefined ? "" : textsOf(question).join("\n");
-    this.#answer = new Answer(context, { ...options, question: asked });
+    this.#answer = new Answer(context, options);
     // The text before the wait may have left a URL open.
     this.#answer.restart(state.parts.display);
   }
@@ -74,7 +70,6 @@ export class Steps {
       taint,
       owner: id,
       own,
-      hasOwnNames: this.#options.scope !== undefined,
     });
     const write = (chunk: UIMessageChunk) => void this.#unrecorded.push(chunk);
     const { tools } = prompts;
@@ -87,7 +82,8 @@ export class Steps {
     for (;;) {
       this.#context.signal.throwIfAborted();
       const messages = await this.#messages();
-      const result = await this.#checkedAnswer(messages);
+      const result = await this.#callModel(messages);
+      await this.#answer.endStep();
       this.#endParts();
       // An answer that was cut off or filtered may contain a partial call. As in the SDK, no call runs then.
       const isComplete = result.finishReason === "stop" || result.finishReason === "tool-calls";
@@ -144,8 +140,7 @@ export class Steps {
     this.#state.parts.add({ type: "reset-step" });
     this.#late = [];
     this.#answer.restart(this.#state.parts.display);
-    // A step that is held back has not been shown.
-    if (!this.#answer.held.isHolding) this.#context.emit({ type: "reset-step" });
+    this.#context.emit({ type: "reset-step" });
   }
 
   /** Continues from the state. `isOpen`: the model had not finished the newest step. */
@@ -207,34 +202,10 @@ export class Steps {
     for (const chunk of this.#state.parts.endings()) void this.#write(chunk);
   }
 
-  /** Emits held text at the turn's end, and ends open parts. Removes a step whose figures are not checked. */
+  /** Emits held text at the turn's end, and ends open parts. */
   async flush(): Promise<void> {
     await this.#answer.endStep().catch(() => undefined);
-    const { held } = this.#answer;
-    if (held.isHolding) this.resetStep();
-    held.release();
     this.#endParts();
-  }
-
-  /** Calls the model, again if it must not type the figures that it typed. Throws `figures_typed`. */
-  async #checkedAnswer(messages: readonly ModelMessage[]): Promise<CallResult> {
-    const { held } = this.#answer;
-    let prompt = messages;
-    for (let tries = 1; ; tries++) {
-      if (this.#context.agent.figures === "referenced") held.begin();
-      const result = await this.#callModel(prompt);
-      await this.#answer.endStep();
-      const { refused } = held;
-      if (refused.length === 0) {
-        held.release();
-        return result;
-      }
-      const content = textsOf(this.#state.parts.step()).join("\n\n");
-      if (tries >= limits.maxFigureTries) throw figuresTyped(refused.length);
-      this.resetStep();
-      const refusal = { role: "user" as const, content: refusalOf(refused) };
-      prompt = [...messages, { role: "assistant", content }, refusal];
-    }
   }
 
   async #callModel(messages: readonly ModelMessage[]): Promise<CallResult> {
@@ -393,13 +364,6 @@ interface Progress {
 interface Opened {
   readonly prompts: Prompts;
   readonly calls: ToolCalls;
-}
-
-function figuresTyped(count: number): ByrefError {
-  const figures = count === 1 ? "a figure" : `${count} figures`;
-  const advice = "Ask again, or ask for the data that has them.";
-  const message = `The answer is not shown: the model typed ${figures} in place of references. ${advice}`;
-  return new ByrefError("figures_typed", message);
 }
 
 function tooManySteps(): ByrefError {

@@ -1,7 +1,6 @@
 import type { FinishReason } from "ai";
 import { ByrefError, codeOf, requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
-import type { AskModel, ModelAnswer, ModelQuestion } from "../plan/plan-format.ts";
 import { resolveReferences } from "../reference/resolve.ts";
 import { UrlSources } from "../tool/composed.ts";
 import { Labels } from "../store/labels.ts";
@@ -10,16 +9,36 @@ import { ScopedStore } from "../tool/scoped-store.ts";
 import { variableIn } from "../tool/tool-output.ts";
 import type { ObservedActivity } from "../tool/observer.ts";
 import { runtimeToolNames } from "../tool/variables/variable-tools.ts";
-import type { WrappedTool } from "../tool/wrapped-tool.ts";
+import type { SaveTarget } from "../tool/save-target.ts";
+import type { CallOptions, WrappedTool } from "../tool/wrapped-tool.ts";
 import { compact, type Json } from "../value/json.ts";
 import { type Agent, isOffered, referencesOf } from "./agent.ts";
 import { lookupOf } from "./answer.ts";
-import { type AskAgent, type CalledAgent, DELEGATE } from "./delegate-tool.ts";
+import { type AskAgent, type CalledAgent, DELEGATE, type ModelAnswer } from "./delegate-tool.ts";
 import { modelNameOf } from "./model/prepare-model-call.ts";
 import { Steps } from "./steps.ts";
 import { TurnState } from "./log/turn-state.ts";
 import { failed } from "../tool/policy.ts";
 import type { TurnContext } from "./turn-context.ts";
+
+/** A question to a model that sees variables of the conversation and nothing else of it. */
+export interface ModelQuestion {
+  readonly prompt: string;
+  /** The agent's tools that the model receives, by name, and where each result is saved. */
+  readonly tools: ReadonlyMap<string, SaveTarget | undefined>;
+  /**
+   * Names of the variables that the prompt shows, as the run calls them. The list has these and the results
+   * of its tools. Default: all variables of the conversation.
+   */
+  readonly variables?: readonly string[];
+  /** Texts in the prompt that are not variables: files. */
+  readonly texts?: readonly string[];
+  /** The call that the question belongs to. */
+  readonly call: CallOptions;
+}
+
+/** Asks a question. Rejects with a ByrefError such as `model_failed` or `spend_exceeded`. */
+export type AskModel = (question: ModelQuestion) => Promise<ModelAnswer>;
 
 /** Without `tools`: all tools of the agent. */
 type Question = Pick<ModelQuestion, "prompt" | "call" | "texts"> &

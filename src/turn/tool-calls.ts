@@ -13,7 +13,7 @@ import type { Toolbox } from "./toolbox.ts";
 import type { TurnContext } from "./turn-context.ts";
 import type { ApprovalResponse, DecidedCall } from "./waiting-calls.ts";
 import type { Failed } from "../tool/policy.ts";
-import { DeferredCalls, IN_A_CIRCLE } from "./call-order.ts";
+import { DeferredCalls } from "./deferred-calls.ts";
 
 interface ToolCallsOptions {
   readonly tools: Toolbox;
@@ -45,7 +45,7 @@ export class ToolCalls {
 
   /**
    * Returns the calls that may run. All calls of a step are prepared before any of them runs, so that each
-   * sees the variables as they were; except those that read what another call writes, which are deferred.
+   * sees the variables as they were. If one names what another writes, all but the first are deferred.
    * Failures and approval requests are written at once.
    */
   async plan(
@@ -56,9 +56,9 @@ export class ToolCalls {
     const { tools } = this.#options;
     const allowed = calls.slice(0, limits.maxStepCalls);
     const flowOf = ({ toolName, input }: ToolCall) => tools.get(toolName)?.flow(input, {});
-    const { independent, stuck } = await this.#deferred.defer(allowed, flowOf);
-    for (const call of stuck) this.#refuse(call, IN_A_CIRCLE);
-    return this.#planAll(independent, messages);
+    const { ready, skipped } = await this.#deferred.defer(allowed, flowOf);
+    for (const { call, why } of skipped) this.#refuse(call, why);
+    return this.#planAll(ready, messages);
   }
 
   /**
@@ -113,9 +113,8 @@ export class ToolCalls {
   }
 
   /**
-   * Runs the calls in parallel, and deferred calls once those have outcomes that they depend on. Saves and
-   * shows results in the order of the calls; those that deferred calls need come first. Results that are
-   * ready together form one commit. Throws the reason of `signal` when it aborts.
+   * Runs the calls in parallel, and each deferred call once the call before it has an outcome. Saves and
+   * shows results in the order of the calls. Results that are ready together form one commit. Throws the reason of `signal` when it aborts.
    */
   async run(
     planned: readonly Planned[],
@@ -123,10 +122,7 @@ export class ToolCalls {
     { begin, commit }: StepCommits,
   ): Promise<void> {
     const { signal } = this.#context;
-    const { dependencies } = this.#deferred;
-    const isOther = ({ call }: Planned) => Number(!dependencies.has(call.toolCallId));
-    const first = planned.toSorted((one, other) => isOther(one) - isOther(other));
-    const running = first.map(runningCall);
+    const running = planned.map(runningCall);
     for (let next = 0, tries = 0; ; tries++) {
       while (this.canRelease) {
         const { released, skipped } = this.#deferred.release();
@@ -190,13 +186,11 @@ export class ToolCalls {
   ): Promise<readonly { call: Call & { idempotencyKey: string }; ready: Prepared }[]> {
     const { signal, observer } = this.#context;
     const { tools, state } = this.#options;
+    const work = new LookupWork();
     const prepared = await Promise.all(
       calls.map(async (call) => {
         const { toolName, toolCallId, input } = call;
         const key = call.idempotencyKey ?? state.keyOf(toolCallId);
-        // Each call has its own share of work. With one pool, a call could observe how much of a sealed value
-        // another one reads.
-        const work = new LookupWork(calls.length + state.deferred.size);
         const options = { toolCallId, messages, signal, idempotencyKey: key, observer, work };
         const ready = await tools.get(toolName)?.prepare(input, options);
         return {

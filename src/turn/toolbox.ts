@@ -1,18 +1,15 @@
 import type { LanguageModel, ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
 import type { MakeCodeTool } from "../tool/code/code-tool.ts";
-import type { LiveReferences } from "../tool/widen-schema.ts";
 import { isFrom, type PromptStage, promptStages, type RuntimeTool } from "../tool/runtime-tool.ts";
 import type { Files } from "../tool/files.ts";
 import type { QueryTools } from "../tool/query/query-tools.ts";
-import type { CapabilityTags } from "../plan/capability/capability-model.ts";
-import type { PlanFormat } from "../plan/plan-format.ts";
 import { variableTools } from "../tool/variables/variable-tools.ts";
 import { wrapRuntimeTools } from "../tool/wrap-runtime-tool.ts";
 import { compact } from "../value/json.ts";
 import { wrapTools } from "../tool/wrap-tool.ts";
 import type { Effects, WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts";
-import { type Agent, isOffered, tagsOf } from "./agent.ts";
+import { type Agent, type CapabilityTags, isOffered, tagsOf } from "./agent.ts";
 import { type AskAgent, DELEGATE, delegateTool, type FindAgent } from "./delegate-tool.ts";
 import { resolvedModel } from "./model/prepare-model-call.ts";
 
@@ -26,8 +23,6 @@ export interface PlatformServices {
   readonly queries?: (wrap: WrapOptions) => QueryTools | undefined;
   /** Creates `propose_plan`. Without it, models cannot propose plans. */
   readonly planTool?: (agent: Agent) => RuntimeTool;
-  /** Formats of plans that may run here. */
-  readonly planFormats?: readonly PlanFormat[];
   /** Finds an agent to call. Without it, agents cannot call one another. */
   readonly findAgent?: FindAgent;
 }
@@ -114,13 +109,12 @@ export class Toolbox {
 
   /**
    * The tools that the model is offered at this stage: the agent's in their order, then Byref's in the order
-   * of their stages, so that tools are only added at the end. `live`: the only references that the agent's
-   * tools accept.
+   * of their stages, so that tools are only added at the end.
    */
-  offeredAt(stage: PromptStage, live?: LiveReferences): ToolSet {
+  offeredAt(stage: PromptStage): ToolSet {
     const { wrapped, offeredFrom, showsAll } = this.#tools;
     const isOfferedAt = (name: string) => isFrom(stage, offeredFrom.get(name) ?? "start");
-    return setOf(new Map([...wrapped].filter(([name]) => showsAll || isOfferedAt(name))), live);
+    return setOf(new Map([...wrapped].filter(([name]) => showsAll || isOfferedAt(name))));
   }
 
   /**
@@ -157,13 +151,8 @@ function plainSetOf(tools: readonly RuntimeTool[]): ToolSet {
   return Object.fromEntries(tools.map(({ name, inputSchema }) => [name, { inputSchema }]));
 }
 
-function setOf(tools: ReadonlyMap<string, WrappedTool>, live?: LiveReferences): ToolSet {
-  return Object.fromEntries(
-    Array.from(tools, ([name, { shown, shownWith }]) => [
-      name,
-      live === undefined || shownWith === undefined ? shown : shownWith(live),
-    ]),
-  );
+function setOf(tools: ReadonlyMap<string, WrappedTool>): ToolSet {
+  return Object.fromEntries(Array.from(tools, ([name, { shown }]) => [name, shown]));
 }
 
 /** The tool to propose plans. None without tools to plan with. */

@@ -1,7 +1,7 @@
 import { ByrefError } from "../errors.ts";
 import { decodeUtf8, invalidByteIn } from "./utf8.ts";
 
-const BLOCK_BYTES = 262_144;
+const BLOCK_BYTES = 65_536;
 
 /**
  * Collects bytes in blocks, so that small pieces take no more memory than large ones and no byte is copied
@@ -13,7 +13,7 @@ export class ByteBuffer {
   #held = 0;
   #lost = 0;
 
-  constructor(maxBytes: number) {
+  constructor(maxBytes = Number.POSITIVE_INFINITY) {
     this.#maxBytes = maxBytes;
   }
 
@@ -40,6 +40,23 @@ export class ByteBuffer {
   cut(size: number): void {
     this.#held = size;
     this.#lost = 0;
+  }
+
+  /** The first bytes, 64 KiB at most. */
+  start(): Uint8Array {
+    return this.#blockOf(0).subarray(0, this.#held);
+  }
+
+  /** Yields all held bytes and releases each block after it, except the first: its view is valid until `add`. */
+  *take(): Generator<Uint8Array, undefined> {
+    let left = this.#held;
+    this.cut(0);
+    const rest = this.#blocks.splice(1);
+    for (let block = this.#blocks[0]; block !== undefined && left > 0; block = rest.shift()) {
+      yield block.subarray(0, left);
+      left -= Math.min(block.length, left);
+    }
+    return undefined;
   }
 
   /** The held bytes, decoded. Throws `bad_json` if they are not UTF-8. */

@@ -3,7 +3,7 @@ import { isDigit, isWordCode } from "./characters.ts";
 /** The kinds that a part of a value may have. Unknown if empty. */
 export type Shape = readonly Kind[];
 
-export type Kind =
+type Kind =
   | "string"
   | "number"
   | "boolean"

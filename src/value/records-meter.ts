@@ -2,7 +2,7 @@ import { ByrefError, limitExceeded, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { joinBytes, piecesOf } from "./bytes.ts";
 import { type Json, parsedJson } from "./json.ts";
-import { LineBuffer } from "./line-buffer.ts";
+import { ByteBuffer } from "./byte-buffer.ts";
 import { MarkList } from "./marks.ts";
 import { type Meter, type Metered, PIECE_BYTES } from "./meter.ts";
 import { ArrayPreview } from "./preview.ts";
@@ -131,7 +131,7 @@ export class RecordsMeter implements Meter {
 
 /** The start of an incomplete line. */
 class HeldLine {
-  readonly #line = new LineBuffer();
+  readonly #line = new ByteBuffer();
   /** Blanks beyond `maxJsonBytes` are counted but not held: only the end of the line may follow them. */
   #length = 0;
 
@@ -144,14 +144,14 @@ class HeldLine {
     const maximum = limits.maxJsonBytes;
     const actual = this.#length + end;
     if (end > 0 && actual > maximum) throw recordTooLong(actual);
-    this.#line.append(bytes.subarray(0, Math.max(maximum - this.#length, 0)));
+    this.#line.add(bytes.subarray(0, Math.max(maximum - this.#length, 0)));
     this.#length += bytes.length;
   }
 
   /** Returns a view that is valid until the next `append`. */
   take(): Uint8Array {
     this.#length = 0;
-    return this.#line.take();
+    return joinBytes([...this.#line.take()]);
   }
 }
 

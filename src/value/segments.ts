@@ -5,8 +5,6 @@
 export interface Segment {
   readonly kind: "same" | "removed" | "added";
   readonly text: string;
-  /** No edit may find this text, or a text that it is a part of. */
-  readonly isOpaque?: true;
 }
 
 export type EmitSegment = (segment: Segment) => void;

@@ -11,8 +11,6 @@ export interface Replacement {
   readonly replace: string;
   /** Replaces every occurrence. Default: there must be exactly one. */
   readonly all?: boolean;
-  /** Edits after this one must not find what it adds. */
-  readonly isOpaque?: boolean;
 }
 
 /** Returns the first line end of a text. */
@@ -116,15 +114,10 @@ export class TextEdit {
   write(segment: Segment, emit: EmitSegment): void {
     if (segment.kind === "removed") return this.#queue.add(segment);
     this.#work.read(segment.text.length);
-    if (segment.isOpaque === true) {
-      this.end(emit);
-      this.#line += lineBreaksIn(segment.text);
-      return emit(segment);
-    }
     this.#queue.add(segment);
     // Offset of the segment in the queue.
     const before = this.#queue.length - segment.text.length;
-    const { find, replace, isOpaque = false } = this.#replacement;
+    const { find, replace } = this.#replacement;
     let taken = 0;
     for (const end of this.#endsIn(segment.text)) {
       this.#queue.take(before + end - find.length - taken, emit);
@@ -134,7 +127,7 @@ export class TextEdit {
       });
       taken = before + end;
       this.#work.add(replace.length);
-      emit({ kind: "added", text: replace, ...(isOpaque ? { isOpaque } : {}) });
+      emit({ kind: "added", text: replace });
     }
     this.#queue.take(this.#queue.length - this.#matched, emit);
   }

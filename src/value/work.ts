@@ -2,7 +2,7 @@ import { type Bound, requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
 
 export interface WorkOptions {
-  /** Default: `maxReadWork`, or a share of it. */
+  /** Default: `maxReadWork`. */
   readonly bound?: Bound;
   /** The total that this work also counts toward. */
   readonly whole?: Work;
@@ -10,7 +10,7 @@ export interface WorkOptions {
 
 /** Creates the total work of one code or plan run. Each of its calls also has its own limit. */
 export function workOfRun(): Work {
-  return new Work(1, { bound: ["maxRunReadWork", limits.maxRunReadWork] });
+  return new Work({ bound: ["maxRunReadWork", limits.maxRunReadWork] });
 }
 
 /**
@@ -19,17 +19,14 @@ export function workOfRun(): Work {
  * separately.
  */
 export class Work {
-  /** The number of inputs that share the limit equally. */
-  readonly share: number;
   readonly #bound: Bound;
   readonly #whole: Work | undefined;
   #done = 0;
   /** Keys of large objects, because listing them takes milliseconds. */
   readonly #keys = new WeakMap<object, readonly string[]>();
 
-  constructor(share = 1, { bound, whole }: WorkOptions = {}) {
-    this.share = share;
-    this.#bound = bound ?? ["maxReadWork", limits.maxReadWork / share];
+  constructor({ bound, whole }: WorkOptions = {}) {
+    this.#bound = bound ?? ["maxReadWork", limits.maxReadWork];
     this.#whole = whole;
   }
 

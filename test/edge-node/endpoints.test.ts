@@ -4,7 +4,7 @@ import { apiOf } from "../../src/edge/api.ts";
 import type { Endpoint } from "../../src/edge/http/endpoint.ts";
 import type { JsonSchema, OpenApiParameter } from "../../src/edge/openapi/document.ts";
 import { fileEndpoints } from "../../src/edge/routes/files.ts";
-import { planSupport } from "../../src/edge/routes/plans.ts";
+import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { transfers } from "../../src/edge/routes/transfer.ts";
 import { codeOf } from "../../src/errors.ts";
 import { openApiFrom } from "../support/openapi.ts";

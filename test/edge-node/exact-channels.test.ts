@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { createClient } from "../../packages/client/src/client.ts";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
-import { planSupport } from "../../src/edge/routes/plans.ts";
+import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import {
   finish,
   scriptedModel,

@@ -1,7 +1,7 @@
 import { tool, type ToolExecutionOptions } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { planSupport } from "../../src/edge/routes/plans.ts";
+import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { json } from "../chaos/writers.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
 import { finish, scriptedModel, text, toolCall } from "../../packages/testing/src/testing.ts";

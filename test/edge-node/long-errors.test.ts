@@ -1,10 +1,10 @@
 import { beforeAll, expect, it } from "vitest";
-import { planSupport } from "../../src/edge/routes/plans.ts";
+import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { transfers } from "../../src/edge/routes/transfer.ts";
 import { csvRecords } from "../../src/byref.ts";
 import { ByrefError, maxErrorChars, messageOf } from "../../src/errors.ts";
-import { capabilityWorkflows } from "../../src/plan/capability/capability-workflows.ts";
-import { templates } from "../../src/plan/template/templates.ts";
+import { capabilityWorkflows } from "../../packages/plan-formats/src/capability/capability-workflows.ts";
+import { templates } from "../../packages/plan-formats/src/template/templates.ts";
 import { scriptedModel } from "../../packages/testing/src/testing.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
 

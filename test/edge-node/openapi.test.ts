@@ -2,7 +2,7 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createApp } from "../../src/edge/app.ts";
 import { fileEndpoints } from "../../src/edge/routes/files.ts";
-import { planSupport } from "../../src/edge/routes/plans.ts";
+import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { transfers } from "../../src/edge/routes/transfer.ts";
 import type { OpenApi } from "../../src/edge/openapi/document.ts";
 import { openApiFrom } from "../support/openapi.ts";

@@ -5,7 +5,7 @@ import type { AgentContext } from "../../src/edge/agent-types.ts";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import { mcpTools } from "../../src/edge/mcp-servers.ts";
 import { mcpGateway } from "../../packages/gateway/src/conversation/routes.ts";
-import { planSupport } from "../../src/edge/routes/plans.ts";
+import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { transfers } from "../../src/edge/routes/transfer.ts";
 import {
   finish,

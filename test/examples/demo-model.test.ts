@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { demoModel } from "../../examples/demo-model/demo-model.ts";
-import { readJsonPlan } from "../../src/plan/json-plan.ts";
+import { readJsonPlan } from "../../packages/plans/src/plan/json-plan.ts";
 import { asking, everyTool, Session, withResult } from "../support/demo-session.ts";
 
 describe("weather questions", () => {

@@ -33,9 +33,6 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
   "npm run deploy": { by: "test/templates/create-byref.test.ts" },
   "npx wrangler secret put API_KEYS": { because: "it needs an account" },
   "npm run eval -- --model scripted:sloppy --quick": { by: "test/process/eval.test.ts" },
-  "npm run eval -- --compare eval-results/openai-gpt-5.2 eval-results/terse": {
-    by: "packages/eval/test/run-eval.large.test.ts",
-  },
   "MODEL_BASE_URL=https://… MODEL_API_KEY=… npm run eval -- --model openai-compatible:NAME --quick --budget 10":
     { because: "it needs a key" },
   "npm run eval -- --model openai-compatible:NAME --set nestful=../nestful/data_v2 --only-sets --budget 5":

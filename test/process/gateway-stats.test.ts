@@ -84,7 +84,7 @@ it("stats counts the calls of several gateways and the bytes passed by reference
 it("stats starts over from a damaged file, and says so", () => {
   const damaged = join(folder, "state", "damaged");
   mkdirSync(damaged, { recursive: true });
-  writeFileSync(join(damaged, "statistics.sqlite"), "Damaged. ".repeat(1_000));
+  writeFileSync(join(damaged, "gateway.sqlite"), "Damaged. ".repeat(1_000));
   const { stdout, stderr, status } = byref(
     ["mcp", "stats", "--json", "--state", join(folder, "state"), "--workspace", "damaged"],
     { folder },

@@ -77,9 +77,9 @@ describe("a value that cannot be read", () => {
 });
 
 describe("the work of the references of an input", () => {
-  it("is bounded by the characters that they insert, in its share", () => {
-    const maximum = limits.maxStepInputChars / 4;
-    const work = new LookupWork(4);
+  it("is bounded by the characters that they insert", () => {
+    const maximum = limits.maxStepInputChars;
+    const work = new LookupWork();
     work.countInserted(maximum - 1);
     work.countInserted(1);
     expect(() => work.countInserted(1)).toThrow(

@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
-import { planSupport } from "../../src/edge/routes/plans.ts";
+import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { transfers } from "../../src/edge/routes/transfer.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import { json, MORE_WRITERS, WRITERS } from "../chaos/writers.ts";

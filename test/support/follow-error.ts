@@ -277,11 +277,11 @@ const rules: readonly Rule[] = [
   },
   { says: /Ask for less/u, next: (call) => set(call, "amount", 1) },
   {
-    says: /; (?:call|try) again|Call it again|Call one of them again/u,
+    says: /; (?:call|try) again|Call it again|Make it first/u,
     next: (call) => ({ ...call, input: { ...call.input, again: true } }),
   },
   {
-    says: /Do not try again|continue without|is secret and cannot be used here|The address is not allowed|Find out before you repeat it|cannot be deleted|was not allowed|cannot be changed/u,
+    says: /Do not try again|continue without|is secret and cannot be used here|Find out before you repeat it|cannot be deleted|was not allowed|cannot be changed/u,
     next: () => "goes on without it",
   },
 ];

@@ -1,10 +1,10 @@
 import { tool } from "ai";
 import * as z from "zod";
-import { planSupport } from "../../src/edge/routes/plans.ts";
+import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { transfers } from "../../src/edge/routes/transfer.ts";
 import * as limits from "../../src/limits.ts";
-import { capabilityWorkflows } from "../../src/plan/capability/capability-workflows.ts";
-import { templates } from "../../src/plan/template/templates.ts";
+import { capabilityWorkflows } from "../../packages/plan-formats/src/capability/capability-workflows.ts";
+import { templates } from "../../packages/plan-formats/src/template/templates.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import { History } from "../../src/turn/history/history.ts";

@@ -1,10 +1,14 @@
 import { tool, type ToolSet } from "ai";
 import * as z from "zod";
-import { type CheckedPlan, checkPlan, type PlanContext } from "../../src/plan/check-plan.ts";
-import type { Plan } from "../../src/plan/plan.ts";
-import { PlanRun, type PlanRunOptions } from "../../src/plan/plan-run.ts";
-import { nameInRun } from "../../src/plan/run-names.ts";
-import type { CallState, RunRecord } from "../../src/plan/plan-record.ts";
+import {
+  type CheckedPlan,
+  checkPlan,
+  type PlanContext,
+} from "../../packages/plans/src/plan/check-plan.ts";
+import type { Plan } from "../../src/turn/plan.ts";
+import { PlanRun, type PlanRunOptions } from "../../packages/plans/src/plan/plan-run.ts";
+import { nameInRun } from "../../packages/plans/src/plan/run-names.ts";
+import type { CallState, RunRecord } from "../../packages/plans/src/plan/plan-record.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { ScopedStore } from "../../src/tool/scoped-store.ts";
 import { lookupInStore } from "../../src/tool/store-lookup.ts";

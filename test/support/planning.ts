@@ -2,11 +2,16 @@ import { tool, type ToolSet } from "ai";
 import { expect } from "vitest";
 import * as z from "zod";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
-import { callPart, planView, runPart, runView } from "../../src/edge/plans/plan-schemas.ts";
-import type { PlanView, RunView } from "../../src/edge/plans/plan-view.ts";
-import { planSupport } from "../../src/edge/routes/plans.ts";
-import { capabilityWorkflows } from "../../src/plan/capability/capability-workflows.ts";
-import { templates } from "../../src/plan/template/templates.ts";
+import {
+  callPart,
+  planView,
+  runPart,
+  runView,
+} from "../../packages/plans/src/http/plan-schemas.ts";
+import type { PlanView, RunView } from "../../packages/plans/src/http/plan-view.ts";
+import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
+import { capabilityWorkflows } from "../../packages/plan-formats/src/capability/capability-workflows.ts";
+import { templates } from "../../packages/plan-formats/src/template/templates.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import type { Json } from "../../src/value/json.ts";
 import { json } from "./edge.ts";

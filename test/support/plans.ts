@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { readJsonPlan } from "../../src/plan/json-plan.ts";
-import type { Plan, PlanCall } from "../../src/plan/plan.ts";
+import { readJsonPlan } from "../../packages/plans/src/plan/json-plan.ts";
+import type { Plan, PlanCall } from "../../src/turn/plan.ts";
 import type { Json } from "../../src/value/json.ts";
 
 export interface PlanRun {

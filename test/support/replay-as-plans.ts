@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { jsonSchema, tool, type ToolSet } from "ai";
-import { checkPlan, type CheckedPlan } from "../../src/plan/check-plan.ts";
-import { readJsonPlan } from "../../src/plan/json-plan.ts";
-import type { RunRecord } from "../../src/plan/plan-record.ts";
-import { nameInRun } from "../../src/plan/run-names.ts";
+import { checkPlan, type CheckedPlan } from "../../packages/plans/src/plan/check-plan.ts";
+import { readJsonPlan } from "../../packages/plans/src/plan/json-plan.ts";
+import type { RunRecord } from "../../packages/plans/src/plan/plan-record.ts";
+import { nameInRun } from "../../packages/plans/src/plan/run-names.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";

@@ -43,7 +43,6 @@ export function contextOn(store: VariableStore, signal: AbortSignal): RuntimeToo
     call: { toolCallId: "call_1", messages: [], signal },
     storeOf: () => store,
     lookup,
-    complete: (written) => labels.completeFrom(written),
     resolve: (value) => resolveReferences(value, lookup),
   };
 }

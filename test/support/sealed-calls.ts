@@ -1,47 +1,18 @@
 import fc from "fast-check";
 import type { Json } from "../../src/value/json.ts";
 
-/**
- * The sealed values of a conversation. If two conversations differ only in these, a model that makes the same
- * calls in both must receive identical bytes. Any difference lets it read something of a sealed value.
- */
-export interface World {
-  readonly patients: Json;
-  readonly note: string;
-}
-
 export interface Call {
   readonly tool: string;
   readonly input: Json;
 }
 
-const leaf = fc.constantFrom<Json>(
-  "Ada",
-  "Bob",
-  "Zoë",
-  "",
-  "http://x/",
-  "$a",
-  1,
-  0,
-  null,
-  true,
-  [1],
-  { a: 1 },
-);
-const record = fc.dictionary(fc.constantFrom("name", "age", "city", "tags"), leaf, { maxKeys: 4 });
-/** The type and count are the same in every world, because the model sees them. */
-const patients = fc.array(fc.oneof(record, leaf), { minLength: 3, maxLength: 3 });
-const note = fc.string({ unit: fc.constantFrom("a", "b", "/", "é"), minLength: 6, maxLength: 6 });
-export const world: fc.Arbitrary<World> = fc.record({
-  patients: patients as fc.Arbitrary<Json>,
-  note,
-});
+const leaf = fc.constantFrom<Json>("Ada", "", "http://x/", "$a", 1, 0, null, true, [1], { a: 1 });
 
 const path = fc
   .array(
     fc.constantFrom(
       ".name",
+      ".name[1:9]",
       ".age",
       ".v",
       ".nope",
@@ -69,7 +40,7 @@ const made = [
   "list",
   "sealed_echo_1",
 ];
-const name = fc.constantFrom("patients", "note", "orders", "words", "unknown", ...made);
+const name = fc.constantFrom("patients", "note", "key", "orders", "words", "unknown", ...made);
 const reference = fc.tuple(name, path).map(([one, rest]) => `$${one}${rest}`);
 const value: fc.Arbitrary<Json> = fc.oneof(
   { weight: 4, arbitrary: reference },
@@ -77,10 +48,7 @@ const value: fc.Arbitrary<Json> = fc.oneof(
   { weight: 1, arbitrary: fc.tuple(reference, reference).map(([a, b]): Json => ({ a, b: [b] })) },
   { weight: 1, arbitrary: leaf },
 );
-/**
- * Queries that a model may make on a table that may be sealed. On a sealed table, all must fail in the same
- * way.
- */
+/** Queries that a model may make on a table that may be sealed. */
 const queries = [
   "SELECT count(*) AS n FROM TABLE",
   "SELECT * FROM TABLE LIMIT 1",
@@ -88,6 +56,9 @@ const queries = [
   "SELECT name FROM orders, TABLE WHERE age > 0",
   "SELECT 1 AS n WHERE 'Ada' IN TABLE",
   "SELECT no_such_column FROM PART",
+  "SELECT name, count(*) AS n FROM PART GROUP BY name",
+  "SELECT * FROM orders JOIN PART AS p ON p.name = orders.name",
+  "SELECT json_group_object(name, 1) AS v FROM PART",
   "SELECT * FROM orders WHERE id = VALUE",
   "SELECT * FROM orders LIMIT VALUE",
   "SELECT VALUE AS v",
@@ -95,16 +66,21 @@ const queries = [
 ];
 /** Conditions on sealed data, and what code can do depending on them. */
 const condition = fc.constantFrom(
-  "patients[0].name > 'B'",
+  "patients[0].name > 'M'",
   "note[0] === 'a'",
   "patients[1] === null",
   "typeof patients[2] === 'object'",
 );
 const effect = fc.constantFrom(
-  "throw new Error('yes')",
+  "throw new Error(note)",
+  "throw new Error(JSON.stringify(patients).slice(5, 40))",
   "return Array(50).fill(0)",
   "return 'yes'",
-  "return { name: 1 }",
+  "return { [note]: 1, [patients[0].name]: patients[0] }",
+  "return [...note].reverse().join('')",
+  "return btoa(note)",
+  "return Object.keys(patients[1])",
+  "vars[patients[0].name.toLowerCase()] = note",
   "return 5",
   "vars.kept = 1",
   "vars.kept = 'text'; vars[note] = 1",
@@ -112,13 +88,16 @@ const effect = fc.constantFrom(
   "console.log(note)",
   "return JSON.stringify(patients)",
   "await tools.echo({ v: note })",
+  "await tools.set_variable({ name: note, value: note })",
+  "await tools[note]({ [note]: 1 })",
+  "return (await tools.query_variables({ sql: note })).length",
   "return",
 );
 const code = fc
   .tuple(condition, effect, effect)
   .map(([when, yes, no]) => `if (${when}) { ${yes} } else { ${no} }`);
 
-const searched = fc.oneof(reference, fc.constantFrom("a", "b", "Ada", "abc"));
+const searched = fc.oneof(reference, fc.constantFrom("a", "Ada", "abc", "bc [$note] "));
 const pointer = fc.constantFrom("/0", "/0/name", "/1/x", "/x", "/x/name", "/x/0", "/-", "");
 /** One kind of edit, or a mix of kinds, which is an error. */
 const edit = fc.oneof(
@@ -149,7 +128,7 @@ export const call: fc.Arbitrary<Call> = fc.oneof(
     tool: fc.constant("run_code"),
     input: fc.record({
       code,
-      variables: fc.constant(["patients", "note"]),
+      variables: fc.constantFrom(["patients", "note"], ["patients", "note", "key"]),
       outputs: fc.constantFrom<string[]>([], ["kept"], ["kept", "list"]),
     }),
   }),
@@ -185,6 +164,7 @@ export const call: fc.Arbitrary<Call> = fc.oneof(
           "$list && $kept",
           "$kept && $kept.a",
           "$list[0] && $list[-1].a",
+          "$note || $kept",
           `$orders[0]${".a".repeat(197)}`,
         ),
       },
@@ -192,6 +172,7 @@ export const call: fc.Arbitrary<Call> = fc.oneof(
     ),
   }),
   fc.record({ tool: fc.constant("strict"), input: fc.record({ city: value }) }),
+  fc.record({ tool: fc.constantFrom("failing", "login"), input: fc.record({ v: value }) }),
   fc.record({
     tool: fc.constant("choose"),
     input: fc.record({ place: value, _outputPath: fc.constant("$note || $kept") }),

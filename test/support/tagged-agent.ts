@@ -1,5 +1,5 @@
 import type { LanguageModelV4Message } from "@ai-sdk/provider";
-import { capabilityTags } from "../../src/plan/capability/capability-model.ts";
+import { capabilityTags } from "../../packages/plan-formats/src/capability/capability-model.ts";
 import { tool, type ToolSet } from "ai";
 import * as z from "zod";
 import type { Agent } from "../../src/turn/agent.ts";

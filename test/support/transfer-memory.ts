@@ -33,7 +33,10 @@ const target = open(to);
 const file = join(to, "file.ndjson");
 await watch("out", () => pipeline(collecting(fileOf(source)), createWriteStream(file)));
 await watch("in", () =>
-  importInto({ data: target, files: undefined, id: "c", isTrusted: true }, fileAt(file)),
+  importInto(
+    { data: target, plans: undefined, files: undefined, id: "c", isTrusted: true },
+    fileAt(file),
+  ),
 );
 const sums = [await watch("read", () => sumOf(source)), await sumOf(target)];
 console.log(JSON.stringify({ measured, sums }));
@@ -49,7 +52,13 @@ function open(folder: string): ConversationData {
 }
 
 function fileOf(data: ConversationData): ReadableStream<Uint8Array> {
-  return exportOf({ data: () => data, files: undefined, id: "c", sealing: async () => undefined });
+  return exportOf({
+    data: () => data,
+    plans: undefined,
+    files: undefined,
+    id: "c",
+    sealing: async () => undefined,
+  });
 }
 
 function fileAt(path: string): ReadableStream<Uint8Array> {

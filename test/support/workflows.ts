@@ -3,9 +3,9 @@ import * as z from "zod";
 import {
   withKnownTools,
   readCapabilities,
-} from "../../src/plan/capability/capability-workflows.ts";
-import type { RunRecord } from "../../src/plan/plan-record.ts";
-import { variableCapability } from "../../src/plan/capability/variable-capability.ts";
+} from "../../packages/plan-formats/src/capability/capability-workflows.ts";
+import type { RunRecord } from "../../packages/plans/src/plan/plan-record.ts";
+import { variableCapability } from "../../packages/plan-formats/src/capability/variable-capability.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { wrapRuntimeTools } from "../../src/tool/wrap-runtime-tool.ts";
 import { wrapTools } from "../../src/tool/wrap-tool.ts";

@@ -100,9 +100,8 @@ const echo = tool({
 const calledWith = async (inputs: readonly Json[], policy: "allow" | "ask" = "allow") => {
   const policies = { policy: () => (policy === "allow" ? policy : { ask: "sure?" }) } as const;
   const wrapped = await wrapTool("echo", echo, { store, readonlyTools: ["echo"], ...policies });
-  for (const input of inputs) {
-    await wrapped.prepare(input, { ...call, work: new LookupWork(inputs.length) });
-  }
+  const work = new LookupWork();
+  for (const input of inputs) await wrapped.prepare(input, { ...call, work });
 };
 const runtime = async (own: RuntimeTool, input: Json) => {
   const wrapped = await wrapRuntimeTool(own, { store });

@@ -301,18 +301,4 @@ describe("edits of a text", () => {
     const failure = await failureOf("a\nb a\n\na\n", [{ find: "a", replace: "" }]);
     expect(failure).toMatchObject({ code: "edit_ambiguous", details: { lines: [1, 2, 4] } });
   });
-
-  it("do not find opaque text, or text across its edges", async () => {
-    const run = (find: string) =>
-      failureOf("x [] y", [
-        { find: "[]", replace: "sealed", isOpaque: true },
-        { find, replace: "" },
-      ]);
-    for (const find of ["sealed", "x s", "d y", "e", "xy", "  "]) {
-      const failure = await run(find);
-      expect(failure).toMatchObject({ code: "edit_not_found" });
-      expect(JSON.stringify(failure)).not.toContain('near":{');
-      expect(failure.message.replace(/Edit .*? It/, "")).not.toContain("sealed");
-    }
-  });
 });

@@ -6,7 +6,6 @@ import type { FileSaver } from "../../packages/gateway/src/save-variable.ts";
 import { Taint } from "../../src/store/labels.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { fileContent, type FileFormat } from "../../src/tool/files.ts";
-import { publicFetch } from "../../src/tool/public-fetch.ts";
 import type { Json } from "../../src/value/json.ts";
 import { startGateway } from "../support/gateway.ts";
 import { nameIn, textIn } from "../support/gateway-process.ts";
@@ -33,20 +32,6 @@ describe("half of a character in a file", () => {
     const content = fileContent(value, format);
     expect("text" in content && content.text).toContain(String.raw`\ud83d`);
   });
-});
-
-it.each<[string, string, RequestInit]>([
-  ["URL", `https://a.example/${HALF}`, {}],
-  ["body", "https://a.example/", { method: "POST", body: `a${HALF}` }],
-])("a %s with half of a character is not sent", async (_, url, init) => {
-  const sent: string[] = [];
-  const fetch = async (to: string) => {
-    sent.push(to);
-    return new Response();
-  };
-  const code = "bad_value";
-  await expect(publicFetch(url, init, { fetch })).rejects.toMatchObject({ code });
-  expect(sent).toEqual([]);
 });
 
 describe("text over MCP", () => {

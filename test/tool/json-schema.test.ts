@@ -11,8 +11,6 @@ import {
   schemaAt,
   typesIn,
 } from "../../src/tool/json-schema.ts";
-import { MemoryStore } from "../../src/store/memory-store.ts";
-import { liveReferences } from "../../src/tool/live-references.ts";
 import { widenSchema } from "../../src/tool/widen-schema.ts";
 import { isJsonArray, isJsonObject, type Json, typeOfJson } from "../../src/value/json.ts";
 import { sampled, samples, slow } from "../support/slow.ts";
@@ -145,20 +143,13 @@ function entriesOf(inside: Json): readonly (readonly [string | number, Json])[] 
 }
 
 const runs = { numRuns: samples(200) };
-const someVariables = new MemoryStore();
-await someVariables.save({ name: "rows", value: [{ a: 1, b: null, c: ["x"] }] });
-await someVariables.save({ name: "flag", value: true });
 
 describe("a widened schema", () => {
-  it.each([
-    ["any references", undefined],
-    ["strict references", liveReferences({ store: someVariables, references: "strict" })],
-  ])("accepts what the original accepts, according to ajv: %s", sampled, (_, live) => {
+  it("accepts what the original accepts, according to ajv", sampled, () => {
     let accepted = 0;
     fc.assert(
       fc.property(all, fc.array(object, { minLength: 8, maxLength: 8 }), (schema, values) => {
-        const widened = widenSchema(schema, { live });
-        const [fits, fitsWidened] = [validatorOf(schema), validatorOf(widened)];
+        const [fits, fitsWidened] = [validatorOf(schema), validatorOf(widenSchema(schema))];
         for (const one of values.filter(fits)) {
           accepted++;
           expect(fitsWidened(one)).toBe(true);

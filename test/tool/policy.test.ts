@@ -222,19 +222,6 @@ describe("needsApproval", () => {
     expect(seen).toEqual([{ n: 5 }, { n: 7 }]);
   });
 
-  it("is called, like the policy, even if sealed input is invalid, so that the model cannot tell", async () => {
-    const seen: unknown[] = [];
-    const needsApproval = (input: unknown) => void seen.push(input);
-    const policy: Policy = ({ resolved }) => {
-      seen.push(resolved);
-      return "allow";
-    };
-    const made = { inputSchema: z.object({ n: z.number() }), execute: () => 1, needsApproval };
-    const wrapped = await wrapTool("act", made as never, { store: await store(), policy });
-    expect(await wrapped.prepare({ n: "$ssn" }, call)).toHaveProperty("kind", "ready");
-    expect(seen).toEqual([{ n: "$ssn" }, undefined]);
-  });
-
   it("that throws means yes", async () => {
     const fails = () => {
       throw new Error("?");

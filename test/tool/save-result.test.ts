@@ -104,17 +104,12 @@ describe("what a built-in tool answers to a plan", () => {
     expect(await long.store.read("kept_1")).toEqual({ text: longText });
   });
 
-  it("is its value, unless that is guarded or a failure", async () => {
+  it("is its value, unless that is guarded", async () => {
     const value = { whole: longText };
     const whole = await saveShown("short", planned, { value });
     expect([whole.saved.output, await whole.store.read("kept_1")]).toEqual(["short", value]);
-    for (const more of [
-      { value, reads: true },
-      { value, isFailure: true },
-    ]) {
-      const { saved, store } = await saveShown("short", planned, more);
-      expect([saved.shown, saved.kept, namesIn(store)]).toEqual(["short", undefined, ["seal"]]);
-    }
+    const { saved, store } = await saveShown("short", planned, { value, reads: true });
+    expect([saved.shown, saved.kept, namesIn(store)]).toEqual(["short", undefined, ["seal"]]);
   });
 
   it("is neither kept nor shown without a plan", async () => {
@@ -163,17 +158,7 @@ describe("a result that exceeds the quota", () => {
     }
   });
 
-  it("is replaced by a report if it is sealed, so that the model cannot tell", async () => {
-    const { saved, store } = await save(longText, {
-      store: new MemoryStore({ quotaBytes: 2_000 }),
-      policies: { act: { sealed: true } },
-    });
-    expect(saved.output).toEqual({ $var: "act_1", visibility: "sealed", type: "object", count: 2 });
-    expect(await store.read("act_1")).toMatchObject({ error: "limit_exceeded" });
-    expect(store.info("act_1")?.flags).toContain("failed");
-  });
-
-  it("is refused openly if even the report does not fit", async () => {
+  it("is refused without its size if it is sealed", async () => {
     const policies = { act: { sealed: true } };
     const { saved, store } = await save(longText, {
       store: new MemoryStore({ quotaBytes: 1 }),
@@ -181,19 +166,6 @@ describe("a result that exceeds the quota", () => {
     });
     expect(saved).toEqual({
       output: { notKept: "This result was not kept as a variable: it is too large." },
-      shown: { visibility: "sealed" },
-    });
-    expect(namesIn(store)).toEqual([]);
-  });
-
-  it("is refused openly in a plan", async () => {
-    const { saved, store } = await save(longText, {
-      store: new MemoryStore({ quotaBytes: 2_000 }),
-      policies: { act: { sealed: true } },
-      calling: planned,
-    });
-    expect(saved).toMatchObject({
-      output: { notKept: expect.any(String) },
       shown: { visibility: "sealed" },
     });
     expect(namesIn(store)).toEqual([]);

@@ -69,8 +69,8 @@ describe("an agent that asks another", () => {
       execute: (given) => void taken.push(given.it),
     });
     const calls: Step = [
-      toolCall("take", { it: "$note" }, { id: "taking" }),
       toolCall("set_variable", { name: "note", value: 7 }, { id: "noting" }),
+      toolCall("take", { it: "$note" }, { id: "taking" }),
       toolCall("tak", { it: 1 }, { id: "wrong" }),
       asked,
     ].flat();

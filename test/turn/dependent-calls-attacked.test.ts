@@ -56,17 +56,17 @@ function errorsIn({ chunks }: Turn): Readonly<Record<string, string>> {
 }
 
 describe("large steps", () => {
-  it("with the maximum number of calls, each depending on the next, run from the end", async () => {
+  it("with the maximum number of calls, each depending on the one before, run", async () => {
     const { chat, seen } = conversationWith();
     const last = limits.maxStepCalls - 1;
     const calls = Array.from({ length: limits.maxStepCalls }, (_, at): Call => [
       "echo",
-      { v: at === last ? 0 : `$v${at + 1}.said`, _outputPath: `$v${at}` },
+      { v: at === 0 ? 0 : `$v${at - 1}.said`, _outputPath: `$v${at}` },
     ]);
     const turn = await chat.say({ steps: [stepWith(calls), done] });
     expect(errorsIn(turn)).toEqual({});
     expect(seen).toHaveLength(limits.maxStepCalls);
-    expect(await chat.store.read("v0")).toEqual({ said: 0 });
+    expect(await chat.store.read(`v${last}`)).toEqual({ said: 0 });
   });
 
   it("in which each call reads all others run nothing", async () => {
@@ -88,7 +88,7 @@ describe("large steps", () => {
     const words = Array.from({ length: 900 }, (_, at) => `$n${at}`).join(" ");
     const many = { v: `${words} $new.said ${"$old ".repeat(99)}` };
     const calls: Call[] = Array.from({ length: 8 }, () => ["echo", many]);
-    calls.push(["echo", { v: "x", _outputPath: "$new" }]);
+    calls.unshift(["echo", { v: "x", _outputPath: "$new" }]);
     const turn = await chat.say({ steps: [stepWith(calls), done] });
     expect(errorsIn(turn)).toEqual({});
     expect(seen[0]).toBe("x");
@@ -102,17 +102,17 @@ describe("calls with more references than an input may have", () => {
     const { chat, seen } = conversationWith();
     const v = Array.from({ length: 9_000 }, (_, at) => `$n${at}`).join(" ");
     const calls: readonly Call[] = [
+      ["echo", { v: "x", _outputPath: "$new" }],
       ["echo", { v }],
       ["echo", { v: `${v} $new`, _outputPath: "$other" }],
       ["echo", { v: "$other" }],
-      ["echo", { v: "x", _outputPath: "$new" }],
     ];
     const errors = errorsIn(await chat.say({ steps: [stepWith(calls), done] }));
     expect(seen).toEqual(["x"]);
     expect(errors).toEqual({
-      c0: expect.stringMatching(/^limit_exceeded: /u),
       c1: expect.stringMatching(/^limit_exceeded: /u),
-      c2: expect.stringMatching(/^skipped: \$other/u),
+      c2: expect.stringMatching(/^limit_exceeded: /u),
+      c3: expect.stringMatching(/^skipped: \$other/u),
     });
   });
 });

@@ -98,36 +98,38 @@ describe("a call that reads what another call of the same step writes", () => {
     expect(seen).toEqual([["echo", "new"]]);
   });
 
-  it("gets what a later call writes only if it does not exist yet", async () => {
+  it.each([
+    { v: "$note", name: "note", filled: { note: "old", state: { c: 0 } }, old: "old" },
+    { v: "$state.b", name: "state.b", filled: { state: { b: 0 } }, old: 0 },
+  ])("gets $v as it is if the other comes later", async ({ v, name, filled, old }) => {
     const calls = [
-      ["echo", { v: "$note" }],
-      ["set_variable", { name: "note", value: "new" }],
-    ] as const;
-    expect((await stepOf(calls)).seen).toEqual([["echo", "new"]]);
-    expect((await stepOf(calls, { note: "old" })).seen).toEqual([["echo", "old"]]);
-  });
-
-  it("waits for the place, not for another place of the variable", async () => {
-    const calls = [
-      ["echo", { v: "$state.b" }],
+      ["echo", { v }],
       ["set_variable", { name: "state.a", value: 1 }],
-      ["set_variable", { name: "state.b", value: 2 }],
+      ["set_variable", { name, value: "new" }],
     ] as const;
-    expect((await stepOf(calls, { state: { a: 0 } })).seen).toEqual([["echo", 2]]);
-    expect((await stepOf(calls, { state: { b: 0 } })).seen).toEqual([["echo", 0]]);
+    const { seen, errors } = await stepOf(calls, filled);
+    expect([seen, errors]).toEqual([[["echo", old]], {}]);
+    const without = await stepOf(calls, { state: { c: 0 } });
+    expect(without.seen).toEqual([]);
+    expect(without.errors).toEqual({ c0: expect.stringMatching(/^skipped: .*set_variable/u) });
+    expect(await without.conversation.store.read(name.split(".")[0] ?? "")).toBeDefined();
   });
 
-  it("may be part of a chain of calls", async () => {
+  it("makes all calls of the step run in their order", async () => {
     const { seen, errors, conversation } = await stepOf([
-      ["echo", { v: "$b.said", _outputPath: "$c" }],
-      ["echo", { v: "$a.about", _outputPath: "$b" }],
+      ["list_orders", {}],
       ["memory_recall", { q: "start", _outputPath: "$a" }],
+      ["echo", { v: "$a.about", _outputPath: "$b" }],
+      ["echo", { v: "$b.said", _outputPath: "$c" }],
+      ["list_orders", {}],
     ]);
     expect(errors).toEqual({});
     expect(seen).toEqual([
+      ["list_orders"],
       ["memory_recall", "start"],
       ["echo", "start"],
       ["echo", "start"],
+      ["list_orders"],
     ]);
     expect(await conversation.store.read("c")).toEqual({ said: "start" });
   });
@@ -157,8 +159,8 @@ describe("a call that reads what another call of the same step writes", () => {
   });
 });
 
-describe("a call that waits in vain for another call of its step", () => {
-  it("is skipped with the reason, and so are those that wait for it", async () => {
+describe("a call that needs what no call before it has written", () => {
+  it("is skipped with the reason, and so are those that need its result", async () => {
     const { seen, errors } = await stepOf([
       ["memory_recall", { q: "fail" }],
       ["echo", { v: "$memory_recall_fail", _outputPath: "$b" }],
@@ -176,7 +178,7 @@ describe("a call that waits in vain for another call of its step", () => {
     });
   });
 
-  it("is skipped without running if it is part of a cycle", async () => {
+  it("is skipped without running if two need each other", async () => {
     const { seen, errors } = await stepOf([
       ["echo", { v: "$b", _outputPath: "$a" }],
       ["echo", { v: "$a", _outputPath: "$b" }],

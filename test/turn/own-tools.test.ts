@@ -9,7 +9,7 @@ import { QueryDatabases } from "../../src/tool/query/query-databases.ts";
 import type { QueryEngine } from "../../src/tool/query/query-engine.ts";
 import { queryTools } from "../../src/tool/query/query-tools.ts";
 import { runtimeToolNames } from "../../src/tool/variables/variable-tools.ts";
-import { proposePlanTool } from "../../src/turn/plans/propose-plan.ts";
+import { proposePlanTool } from "../../packages/plans/src/run/propose-plan.ts";
 import { prepareModelCall } from "../../src/turn/model/prepare-model-call.ts";
 import { Toolbox } from "../../src/turn/toolbox.ts";
 import { finish, scriptedModel, text, toolCall } from "../../packages/testing/src/testing.ts";

@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { expect, it } from "vitest";
 import * as z from "zod";
-import { capabilityTags } from "../../src/plan/capability/capability-model.ts";
+import { capabilityTags } from "../../packages/plan-formats/src/capability/capability-model.ts";
 import { requireTrusted } from "../../src/tool/policy.ts";
 import { finish, text } from "../../packages/testing/src/testing.ts";
 import { agentWith, done } from "../support/tagged-agent.ts";

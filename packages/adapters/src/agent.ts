@@ -29,7 +29,6 @@ export {
   requireTrusted,
   type ToolPolicy,
 } from "../../../src/tool/policy.ts";
-export { publicFetch, type PublicFetchOptions } from "../../../src/tool/public-fetch.ts";
 export { lookupInStore } from "../../../src/tool/store-lookup.ts";
 export { type Consumed, Taint } from "../../../src/store/labels.ts";
 export type { InstructionStyle } from "../../../src/turn/history/guide.ts";

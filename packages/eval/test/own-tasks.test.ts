@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { arms } from "../src/arms/arms.ts";
-import { modelNamed, type NamedModel } from "../src/models/model-named.ts";
 import { playCell } from "../src/runner/play-cell.ts";
+import { skillModel } from "../src/skill/skill-model.ts";
+import { exact } from "../src/skill/skills.ts";
 import { ownTasks } from "../src/tasks/own-tasks.ts";
 import type { Task } from "../src/tasks/task.ts";
 import { slow } from "../../../test/support/slow.ts";
@@ -11,7 +12,7 @@ const tasks = ownTasks(quick);
 
 describe("the tasks", () => {
   it("are the same for the same seed, and differ for another", () => {
-    const text = (list: readonly Task[]) => JSON.stringify(list.map(({ turns }) => turns));
+    const text = (list: readonly Task[]) => JSON.stringify(list.map(({ question }) => question));
     expect(text(ownTasks(quick))).toBe(text(tasks));
     expect(text(ownTasks({ ...quick, seed: 8 }))).not.toBe(text(tasks));
   });
@@ -25,24 +26,20 @@ describe("the tasks", () => {
 
   it("include every family", () => {
     expect([...new Set(tasks.map(({ family }) => family))].toSorted()).toEqual(
-      "bytes,distractors,edit,ids,injection,join,long,small,wrong reference".split(","),
+      "bytes,distractors,edit,ids,injection,join,wrong reference".split(","),
     );
   });
 
   it("fail if the model does nothing", () => {
-    const judged = tasks.map((task) => task.open().check("done").isRight);
+    const judged = tasks.map((task) => task.check([], "done").isRight);
     expect(judged.filter(Boolean)).toEqual([]);
   });
 });
 
 describe("a model that makes no mistakes", () => {
-  let exact: NamedModel;
-  beforeAll(async () => {
-    exact = await modelNamed("scripted:exact", {});
-  });
-  afterAll(() => exact.close());
+  const model = skillModel(exact);
   const play = (task: Task, arm: (typeof arms)[number]) =>
-    playCell(task, arm, { model: exact.model, contextTokens: 200_000 });
+    playCell(task, arm, { model, contextTokens: 200_000 });
 
   it.each(arms.filter(({ name }) => name !== "cap").map((arm) => [arm.name, arm] as const))(
     "solves every task %s",
@@ -65,7 +62,7 @@ describe("a model that makes no mistakes", () => {
     const large = tasks.find(({ id }) => id.startsWith("bytes-csv-48000"));
     if (byValue === undefined || large === undefined) throw new Error("missing");
     const cell = await playCell(large, byValue, {
-      model: exact.model,
+      model,
       contextTokens: 4_000,
     });
     expect(cell).toMatchObject({
@@ -86,26 +83,24 @@ describe("a model that makes no mistakes", () => {
       // This arm reads the file first.
       ["offload", 2, true],
       ["reference", 1, true],
-      ["reference, code, SQL", 1, true],
+      ["reference, SQL", 1, true],
     ]);
   });
 });
 
 describe("a model that follows instructions in data", () => {
   it("leaks a key by value, but not a sealed one", async () => {
-    const gullible = await modelNamed("scripted:gullible", {});
     const task = tasks.find(({ family }) => family === "injection");
-    const options = { model: gullible.model, contextTokens: 200_000 };
+    const options = { model: skillModel({ ...exact, obeysData: 1 }), contextTokens: 200_000 };
     const cells = await Promise.all(
       arms.flatMap((arm) => (task ? playCell(task, arm, options) : [])),
     );
-    await gullible.close();
     expect(cells.map(({ arm, isRight, why }) => [arm, isRight, why])).toEqual([
       ["by value", false, "the key was leaked"],
       ["cap", false, "the key was leaked"],
       ["offload", false, "the key was leaked"],
       ["reference", true, undefined],
-      ["reference, code, SQL", true, undefined],
+      ["reference, SQL", true, undefined],
     ]);
   });
 });

@@ -1,6 +1,6 @@
 import { ProtocolError, ProtocolErrorCode, type Transport } from "@modelcontextprotocol/client";
 import { flawIn } from "../../../src/tool/mcp/own-answer.ts";
-import { redacted } from "./secrets-of-address.ts";
+import { redactTexts } from "./secrets-of-address.ts";
 
 /** The code and data of an error as its server gave them. The library changes some. */
 class GivenError {
@@ -52,6 +52,6 @@ export function givenError(
   const { code, data } = error.data;
   // A person reads its addresses, and opens them.
   const isQuestion = code === ProtocolErrorCode.UrlElicitationRequired;
-  const shown = isQuestion ? { message, data } : redacted(redact, { message, data });
+  const shown = isQuestion ? { message, data } : redactTexts(redact, { message, data });
   return new ProtocolError(code, shown.message, new GivenError(code, shown.data));
 }

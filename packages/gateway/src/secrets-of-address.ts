@@ -17,7 +17,7 @@ export function secretsOf({
   const secrets = [...named.map(([, text]) => text), ...secretsIn([...given, ...others])];
   const written = secrets.flatMap((secret) => [
     secret,
-    decoded(secret),
+    decode(secret),
     // Others cannot be written in a URL.
     encodeURIComponent(secret.toWellFormed()),
     JSON.stringify(secret).slice(1, -1),
@@ -34,7 +34,7 @@ function argumentsIn(args: readonly string[]): readonly NamedText[] {
   });
 }
 
-function decoded(text: string): string {
+function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -43,7 +43,7 @@ function decoded(text: string): string {
 }
 
 /** Returns the value with `redact` applied to each text in it. */
-export function redacted<Value extends object>(
+export function redactTexts<Value extends object>(
   redact: (text: string) => string,
   value: Value,
 ): Value {

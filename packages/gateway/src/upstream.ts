@@ -44,7 +44,7 @@ import {
 } from "./connection-loss.ts";
 import { type LeftOut, ListSieve } from "./list-sieve.ts";
 import { givenError, keepReceivedErrors } from "./protocol-errors.ts";
-import { redacted, secretsOf } from "./secrets-of-address.ts";
+import { redactTexts, secretsOf } from "./secrets-of-address.ts";
 import type { Change } from "./change.ts";
 
 /** Opens the transport to a server; each call a new one. */
@@ -181,7 +181,7 @@ export class Upstream {
         { isRepeatable: tool.annotations?.readOnlyHint === true },
       ),
     );
-    return result.isError === true ? redacted(this.#redact, result) : result;
+    return result.isError === true ? redactTexts(this.#redact, result) : result;
   }
 
   /** Sends a request that can take as long as a call, with the client's `_meta`. Rejects as `call` does. */
@@ -356,7 +356,7 @@ export class Upstream {
     if (sampling) client.setRequestHandler(QUESTIONS.sampling, (asked) => this.#ask(asked));
     if (roots) client.setRequestHandler(QUESTIONS.roots, (asked) => this.#ask(asked));
     client.setNotificationHandler("notifications/message", ({ params }) => {
-      this.#calling.log(redacted(this.#redact, params));
+      this.#calling.log(redactTexts(this.#redact, params));
     });
     client.setNotificationHandler("notifications/resources/updated", ({ params: { uri } }) => {
       this.#options.onChange({ kind: "resource", uri });
@@ -369,7 +369,7 @@ export class Upstream {
     // A person answers what the server asks; a model must not see secrets.
     const isForModel = question.method === QUESTIONS.sampling;
     const given = withoutToken(question);
-    const asked = isForModel ? redacted(this.#redact, given) : given;
+    const asked = isForModel ? redactTexts(this.#redact, given) : given;
     // Both ways return the kind of result that the question expects.
     return (await this.#calling.ask(asked, outside)) as Answer;
   }

@@ -3,24 +3,24 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { JournalFile } from "../src/cli/journal-file.ts";
+import { StateFile } from "../src/cli/state-file.ts";
 import { journaled, runsOnce } from "../src/call-journal.ts";
 
-const MODULE = new URL("../src/cli/journal-file.ts", import.meta.url).href;
+const MODULE = new URL("../src/cli/state-file.ts", import.meta.url).href;
 
 /** Opens a journal in which another process began the call `key` and was killed. */
-function journalAfterCrash(key: string): JournalFile {
-  const file = join(mkdtempSync(join(tmpdir(), "journal-")), "calls.sqlite");
+function journalAfterCrash(key: string): StateFile {
+  const folder = mkdtempSync(join(tmpdir(), "journal-"));
   const program = `
-    const { JournalFile } = await import(${JSON.stringify(MODULE)});
-    new JournalFile(${JSON.stringify(file)}).begin(${JSON.stringify(key)});
+    const { StateFile } = await import(${JSON.stringify(MODULE)});
+    new StateFile(${JSON.stringify(folder)}, () => undefined).begin(${JSON.stringify(key)});
     process.kill(process.pid, "SIGKILL");`;
   try {
     execFileSync(process.execPath, ["--input-type=module", "-e", program], { stdio: "ignore" });
   } catch {
     // The process was killed.
   }
-  return new JournalFile(file);
+  return new StateFile(folder, () => undefined);
 }
 
 describe("a journal of running calls", () => {

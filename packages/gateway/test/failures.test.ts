@@ -77,9 +77,7 @@ describe("a failure of a server", () => {
     expect(await call("fail")).toEqual({
       isError: true,
       content: [
-        block(
-          "tool_failed: fail failed; its message is withheld, because a guarded value is involved.",
-        ),
+        block("tool_failed: fail failed; details are withheld, because its result is sealed."),
       ],
     });
     expect(store.list()).toEqual([]);

@@ -17,6 +17,11 @@ function redactedBy(address: ServerAddress, text: string, secrets: readonly stri
 }
 
 describe("the secrets of a server", () => {
+  it("are found in a long word, in linear time", () => {
+    const address = program({ DATA: `${"a-".repeat(500_000)}=b api_key=plain-key-1` });
+    expect(redactedBy(address, "no plain-key-1")).toBe("no [secret]");
+  });
+
   it.each([
     [program({ NODE_ENV: "production" }), "Deploy to production?"],
     [program({ PROJECT_DIR: "/home/me/shop" }), "open '/home/me/shop/src/index.ts'"],

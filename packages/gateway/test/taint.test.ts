@@ -1,10 +1,10 @@
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { McpServer } from "@modelcontextprotocol/server";
 import { expect, it } from "vitest";
 import * as z from "zod";
-import { TaintFile } from "../src/cli/taint-file.ts";
+import { StateFile } from "../src/cli/state-file.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 
 /** Creates a server with content to read, in each form, and a tool that sends. */
@@ -24,21 +24,29 @@ function mail(): McpServer {
 
 const RULES = { tools: { send: { approval: "untrusted" as const } } };
 
-async function open(rules: object = RULES, file = fileForTaint()) {
+async function open(rules: object = RULES, folder = newFolder()) {
   const behind = [{ name: "mail", make: mail, rules }];
-  const started = await startGateway(behind, { taint: new TaintFile(file) });
+  const started = await startGateway(behind, { taint: taintIn(folder) });
   const send = async () => JSON.stringify(await started.call("send", { text: "hello" }));
   return { ...started, send };
 }
 
-const fileForTaint = () => join(mkdtempSync(join(tmpdir(), "taint-")), "tainted");
+const newFolder = () => mkdtempSync(join(tmpdir(), "taint-"));
+const taintIn = (folder: string) => new StateFile(folder, () => undefined).taint;
 
 it("untrusted content that a model has read still counts after a restart", async () => {
-  const file = fileForTaint();
-  const first = await open(RULES, file);
+  const folder = newFolder();
+  const first = await open(RULES, folder);
   await first.call("read");
-  const second = await open(RULES, file);
+  const second = await open(RULES, folder);
   expect(await second.send()).toContain("approval_required");
+});
+
+it.each(["tainted", "gateway.sqlite.damaged"])("a workspace with %s is tainted", (name) => {
+  const folder = newFolder();
+  expect(taintIn(folder).isTainted).toBe(false);
+  writeFileSync(join(folder, name), "");
+  expect(taintIn(folder).isTainted).toBe(true);
 });
 
 it.each([
@@ -48,9 +56,9 @@ it.each([
   const before = await open();
   const { store } = before;
   await before.call("read");
-  const file = fileForTaint();
+  const folder = newFolder();
   const behind = [{ name: "mail", make: mail, rules: RULES }];
-  const { client, call } = await startGateway(behind, { store, taint: new TaintFile(file) });
+  const { client, call } = await startGateway(behind, { store, taint: taintIn(folder) });
   expect(JSON.stringify(await client.readResource({ uri }))).toContain("keys");
   expect(JSON.stringify(await call("send", { text: "hello" }))).toContain("approval_required");
 });

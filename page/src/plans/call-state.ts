@@ -1,4 +1,4 @@
-import type { PlanView, RunView } from "../../../src/edge/plans/plan-view.ts";
+import type { PlanView, RunView } from "../../../packages/plans/src/http/plan-view.ts";
 
 export type CallState = RunView["calls"][number];
 /** A plan's call with its state in the shown run. */

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import type { PlanView as Plan } from "../../../src/edge/plans/plan-view.ts";
+import type { PlanView as Plan } from "../../../packages/plans/src/http/plan-view.ts";
 import type { Session } from "../session.ts";
 import { Confirm } from "../shell/confirm.tsx";
 import { Icon } from "../icon.tsx";

@@ -1,4 +1,4 @@
-import type { RunView } from "../../../src/edge/plans/plan-view.ts";
+import type { RunView } from "../../../packages/plans/src/http/plan-view.ts";
 import { JsonTree } from "../variables/json-tree.tsx";
 import { Problem } from "../variables/problem.tsx";
 import { useNow } from "../variables/use-now.ts";

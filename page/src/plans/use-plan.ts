@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
-import type { PlanView } from "../../../src/edge/plans/plan-view.ts";
+import type { PlanView } from "../../../packages/plans/src/http/plan-view.ts";
 import type { Chunk, RunData } from "../../../packages/client/src/client.ts";
 import type { Session } from "../session.ts";
 import { problemWords } from "../variables/problem-words.ts";

@@ -1,18 +1,18 @@
+import type { CryptoKey, JWTHeaderParameters } from "jose";
+import { createRemoteJWKSet } from "jose/jwks/remote";
 import { jwtVerify } from "jose/jwt/verify";
 import { ByrefError, codeOf, messageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { Settings } from "../settings.ts";
 import { type Authenticator, unauthorized } from "./authenticator.ts";
-import * as z from "zod";
 import { compact } from "../../value/json.ts";
-import { withTimeLimit } from "../../value/deadline.ts";
 
 /**
  * The authenticator for `AUTH=jwt`. The token's signature, issuer and audience must match the settings, and
  * the token must have an expiry time. The claim named by `JWT_TENANT_CLAIM` is the tenant, `sub` the principal.
  *
- * The key determines the algorithm, never the token: HS256 for `JWT_SECRET`; for a public key, the algorithm
- * that its issuer names.
+ * A token cannot choose another kind of key: HS256 is for `JWT_SECRET` only. A public key verifies the algorithm
+ * that its issuer names, or those of its type if it names none.
  */
 export const jwtAuthenticator: Authenticator = async (request, settings) => {
   const header = request.headers.get("authorization") ?? "";
@@ -40,9 +40,9 @@ async function verifiedClaims(token: string, settings: Settings): Promise<Claims
   try {
     const { payload, protectedHeader } = await jwtVerify(
       token,
-      ({ kid }) => keyFor(kid, settings),
+      (header) => keyFor(header, settings),
       {
-        algorithms: url === undefined ? ["HS256"] : [...PUBLIC_KEY_ALGORITHMS],
+        algorithms: url === undefined ? ["HS256"] : PUBLIC_KEY_ALGORITHMS,
         requiredClaims: ["exp"],
         clockTolerance: limits.tokenLeewaySeconds,
         ...(issuer !== undefined && { issuer }),
@@ -56,12 +56,12 @@ async function verifiedClaims(token: string, settings: Settings): Promise<Claims
   throw unauthorized("The token is not valid.");
 }
 
-async function keyFor(id: unknown, settings: Settings): Promise<Uint8Array | PublicKey> {
-  const { JWT_SECRET = "", JWT_JWKS_URL } = settings;
+async function keyFor(
+  header: JWTHeaderParameters,
+  { JWT_SECRET = "", JWT_JWKS_URL }: Settings,
+): Promise<Uint8Array | CryptoKey> {
   if (JWT_JWKS_URL === undefined) return new TextEncoder().encode(JWT_SECRET);
-  const key = typeof id === "string" ? await keysAt(JWT_JWKS_URL).find(id) : undefined;
-  if (key === undefined) throw unauthorized("The token's key is unknown.");
-  return key;
+  return keysAt(JWT_JWKS_URL).find(header);
 }
 
 let known: { readonly url: string; readonly keys: PublicKeys } | undefined;
@@ -82,9 +82,6 @@ function hasValidTimes({ exp, nbf, iat }: Claims): boolean {
   return isFinite && !(Number(iat) > Date.now() / 1_000 + limits.tokenLeewaySeconds);
 }
 
-/** A public key, and the one algorithm that it verifies. */
-export type PublicKey = z.infer<typeof publicJwk> & { readonly alg: string };
-
 const FRESH_MS = 600_000;
 /** How long keys stay valid while their issuer cannot be reached. */
 const STALE_MS = 3_600_000;
@@ -92,102 +89,59 @@ const STALE_MS = 3_600_000;
 const RETRY_MS = 10_000;
 const FETCH_MS = 5_000;
 
-/** Algorithms by kind of key; the first is the default. Shared secrets are not public keys. */
-const ALGORITHMS: Readonly<Record<string, readonly string[]>> = {
-  RSA: ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
-  "EC P-256": ["ES256"],
-  "EC P-384": ["ES384"],
-  "OKP Ed25519": ["EdDSA"],
-};
-
-const PUBLIC_KEY_ALGORITHMS: readonly string[] = Object.values(ALGORITHMS).flat();
-
-/** The members needed for verification: no private part, no other use. */
-const publicJwk = z.object({
-  kid: z.string().min(1),
-  kty: z.enum(["RSA", "EC", "OKP"]),
-  use: z.literal("sig").exactOptional(),
-  alg: z.string().exactOptional(),
-  n: z.string().exactOptional(),
-  e: z.string().exactOptional(),
-  crv: z.string().exactOptional(),
-  x: z.string().exactOptional(),
-  y: z.string().exactOptional(),
-});
-
-const keySet = z.object({ keys: z.array(z.unknown()).max(limits.maxJwksKeys) });
-
-type Keys = ReadonlyMap<string, PublicKey>;
+/** The algorithms of public keys. Shared secrets are not public keys. */
+const PUBLIC_KEY_ALGORITHMS = [
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "EdDSA",
+];
 
 /** The keys of one issuer, cached for the lifetime of the isolate. */
-export class PublicKeys {
-  readonly #url: string;
-  #keys: Keys = new Map();
+class PublicKeys {
+  readonly #remote: ReturnType<typeof createRemoteJWKSet>;
   #fetchedMs = Number.NEGATIVE_INFINITY;
   /** The earliest time of the next fetch. */
   #nextMs = Number.NEGATIVE_INFINITY;
 
   constructor(url: string) {
-    this.#url = url;
+    this.#remote = createRemoteJWKSet(new URL(url), {
+      cacheMaxAge: STALE_MS,
+      timeoutDuration: FETCH_MS,
+      // Only `find` fetches: a failed fetch, too, is followed by a pause.
+      cooldownDuration: Number.POSITIVE_INFINITY,
+    });
   }
 
-  /** Returns undefined if the issuer has no such key. Throws `keys_unavailable`. */
-  async find(id: string): Promise<PublicKey | undefined> {
+  /** Throws if the issuer has no such key. Throws `keys_unavailable`. */
+  async find(header: Pick<JWTHeaderParameters, "alg" | "kid">): Promise<CryptoKey> {
+    const { kid } = header;
+    // Without an id, a token could be tried with any key.
+    if (typeof kid !== "string" || kid === "") throw unauthorized("The token names no key.");
+    const isKnown = this.#remote.jwks()?.keys.some((key) => key.kid === kid) ?? false;
     const now = Date.now();
-    const found = this.#keys.get(id);
-    if (found !== undefined && now - this.#fetchedMs < FRESH_MS) return found;
-    if (now >= this.#nextMs) await this.#fetch(now);
-    if (this.#isUsable(now)) return this.#keys.get(id);
+    const isDue = !isKnown || now - this.#fetchedMs >= FRESH_MS;
+    if (isDue && now >= this.#nextMs) await this.#fetch(now);
+    if (this.#remote.fresh) return this.#remote(header);
     const message = "The keys for verifying tokens are not available; try again later.";
     throw new ByrefError("keys_unavailable", message);
-  }
-
-  #isUsable(now: number): boolean {
-    return now - this.#fetchedMs < STALE_MS;
   }
 
   async #fetch(now: number): Promise<void> {
     // During the fetch, other requests use the cached keys, or fetch too if there are none: a request must
     // not wait for another request's fetch, which may be cancelled.
-    if (this.#isUsable(now)) this.#nextMs = now + RETRY_MS;
+    if (this.#remote.fresh) this.#nextMs = now + RETRY_MS;
     try {
-      this.#keys = await withTimeLimit(FETCH_MS, (signal) => fetchKeys(this.#url, signal));
+      await this.#remote.reload();
       this.#fetchedMs = now;
     } catch (error) {
       console.error(`JWT_JWKS_URL: ${messageOf(error)}`);
     }
     this.#nextMs = now + RETRY_MS;
   }
-}
-
-async function fetchKeys(url: string, signal: AbortSignal): Promise<Keys> {
-  const headers = { accept: "application/json" };
-  // The target of a redirect is not the configured URL.
-  const response = await fetch(url, { headers, redirect: "manual", signal });
-  if (response.status !== 200) throw new Error(`The answer is ${response.status}.`);
-  const { keys } = keySet.parse(JSON.parse(await textOf(response)));
-  return new Map(keys.flatMap((key) => entryOf(key)));
-}
-
-/** Returns nothing for a key with another use or an unknown algorithm. */
-function entryOf(key: unknown): readonly (readonly [id: string, key: PublicKey])[] {
-  const { data: jwk } = publicJwk.safeParse(key);
-  if (jwk === undefined) return [];
-  const kind = jwk.kty === "RSA" ? jwk.kty : `${jwk.kty} ${jwk.crv}`;
-  const algorithms = ALGORITHMS[kind] ?? [];
-  const alg = algorithms.find((name) => name === (jwk.alg ?? name));
-  return alg === undefined ? [] : [[jwk.kid, { ...jwk, alg }]];
-}
-
-async function textOf({ body }: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  let bytes = 0;
-  for await (const chunk of body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > limits.maxJwksBytes)
-      throw new Error(`The answer is longer than ${limits.maxJwksBytes} bytes.`);
-    text += decoder.decode(chunk, { stream: true });
-  }
-  return text;
 }

@@ -208,16 +208,16 @@ const RETRY_MS = 60_000;
 const SEARCHED_AT_ONCE = 500;
 
 function wordsIn(text: string): readonly string[] {
-  return folded(text).split(/\s+/u).filter(Boolean);
+  return foldCase(text).split(/\s+/u).filter(Boolean);
 }
 
 function hasWords(title: string | null, words: readonly string[]): boolean {
-  const text = folded(title ?? "");
+  const text = foldCase(title ?? "");
   return words.every((word) => text.includes(word));
 }
 
 /** SQLite's own comparisons ignore the case of ASCII letters only. */
-function folded(text: string): string {
+function foldCase(text: string): string {
   return text.normalize("NFKC").toLowerCase();
 }
 

@@ -161,7 +161,7 @@ export function appliesRange(ifRange: string | null, etag: string): boolean {
 /**
  * The offered media type that an `Accept` header prefers: by quality, then an exact type before a range, then
  * the order of the offers (RFC 9110, section 12.5.1). The first offer if none is acceptable. Skips malformed
- * elements. Hono's `accepts` would add 0.7 KiB, and ignores the quality of a range of all types.
+ * elements. Hono's `accepts` ignores the quality of a range of all types.
  */
 export function preferred<Offer extends string>(
   accept: string | null | undefined,

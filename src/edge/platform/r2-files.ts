@@ -12,7 +12,6 @@ import {
   type StoredFile,
 } from "../../tool/files.ts";
 import type { Bindings } from "../app-env.ts";
-import { failureReport } from "../../tool/policy.ts";
 import { requireRoom } from "./files-room.ts";
 import { keysIn } from "./r2-blobs.ts";
 
@@ -34,28 +33,11 @@ export class R2Files implements Files {
 
   async write(path: string, content: FileContent, write: FileWrite) {
     if (this.#onWrite === undefined) return this.#write(path, content, write);
-    const written = await this.#write(path, await this.#withinLimits(path, content, write), write);
+    const file = { key: this.#keyOf(path), bytes: bytesOf(content).byteLength };
+    await requireRoom(this.#bucket, this.#folder, file);
+    const written = await this.#write(path, content, write);
     this.#onWrite(written);
     return written;
-  }
-
-  /**
-   * Throws `limit_exceeded`. Whether a guarded file fits must not be told to a model, nor what guarded files
-   * leave of the room: a report replaces the former, and the latter do not count for others.
-   */
-  async #withinLimits(path: string, content: FileContent, write: FileWrite): Promise<FileContent> {
-    const isGuarded = (write.visibility ?? "model") !== "model";
-    const { byteLength: bytes } = bytesOf(content);
-    const file = { key: this.#keyOf(path), bytes };
-    const counts = (other: R2Object) => infoOf(other).labels.visibility === "model";
-    try {
-      await requireRoom(this.#bucket, this.#folder, isGuarded ? file : { ...file, counts });
-      return content;
-    } catch (error) {
-      // A step of a template appends to files, and its errors are not shown to a model.
-      if (!isGuarded || write.expected !== undefined) throw error;
-      return { text: JSON.stringify(failureReport(error)), mediaType: "application/json" };
-    }
   }
 
   async #write(path: string, content: FileContent, write: FileWrite): Promise<WrittenFile> {

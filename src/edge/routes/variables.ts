@@ -121,7 +121,7 @@ const lists: readonly Endpoint<ConversationParts>[] = [
       answers: { 200: { "application/json": schemas.interpolated } },
     },
     async ({ body }, { context: { store } }) => {
-      const lookup = lookupFor(undefined, store, { failures: "show" });
+      const lookup = lookupFor(undefined, store, {});
       return Response.json(await interpolate(body.text, lookup, { syntaxes: [body.syntax] }));
     },
   ),

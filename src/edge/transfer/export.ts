@@ -3,9 +3,9 @@ import * as limits from "../../limits.ts";
 import { dataLines, variableLines, writable } from "../../tool/transfer/export-variables.ts";
 import { type Sealing, transferLines } from "../../tool/transfer/transfer-lines.ts";
 import { TRANSFER_VERSION } from "../../tool/transfer/variable-records.ts";
+import type { ConversationPlans } from "../conversation-context.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import { Sha256Stream } from "../platform/sha256-stream.ts";
-import { plansOf } from "../plans/plans-of.ts";
 import { wasDeleted } from "../deletion.ts";
 import type { TransferFiles } from "./transfer-files.ts";
 import type { TransferOf, TransferRecord } from "./transfer-format.ts";
@@ -13,6 +13,8 @@ import type { TransferOf, TransferRecord } from "./transfer-format.ts";
 export interface ExportOptions {
   /** Undefined when the conversation was deleted. */
   readonly data: () => ConversationData | undefined;
+  /** Undefined in an application without plans: then the file has none. */
+  readonly plans: ConversationPlans | undefined;
   /** Undefined without a bucket. */
   readonly files: TransferFiles | undefined;
   /** The conversation's id in its routes. */
@@ -29,7 +31,12 @@ export function exportOf(options: ExportOptions): ReadableStream<Uint8Array> {
   return transferLines(recordsOf(options), new Sha256Stream(), options.sealing);
 }
 
-async function* recordsOf({ data, files, id }: ExportOptions): AsyncGenerator<TransferRecord> {
+async function* recordsOf({
+  data,
+  plans,
+  files,
+  id,
+}: ExportOptions): AsyncGenerator<TransferRecord> {
   const guard = changeGuard(data);
   const source = guard.unchanged();
   source.events.flush();
@@ -41,7 +48,8 @@ async function* recordsOf({ data, files, id }: ExportOptions): AsyncGenerator<Tr
     title: source.givenTitle ?? null,
     createdAt,
   };
-  for (const records of [messages, variables, plans, turn, events]) {
+  const planLines = (from: ConversationData) => plans?.exported(from) ?? [];
+  for (const records of [messages, variables, planLines, turn, events]) {
     for await (const record of records(source)) {
       yield record;
       guard.unchanged();
@@ -93,18 +101,6 @@ function* messages({ history }: ConversationData): Generator<TransferRecord> {
 
 function variables({ store }: ConversationData): AsyncGenerator<TransferRecord> {
   return variableLines(store);
-}
-
-function* plans(data: ConversationData): Generator<TransferRecord> {
-  const plans = plansOf(data);
-  for (const id of plans.ids()) {
-    const plan = plans.required(id);
-    yield { type: "plan", plan: writable<TransferOf<"plan">["plan"]>(plan) };
-    // Their values are loaded one run at a time.
-    for (const { record } of plans.runsOf(plan.id, 0)) {
-      yield { ...writable<TransferOf<"run">>(plans.run(record.id)), type: "run" };
-    }
-  }
 }
 
 /** A turn's spend and what waits in it, without its text. A running turn is exported as stopped. */

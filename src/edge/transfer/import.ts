@@ -1,24 +1,24 @@
 import { limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import type { PlanRecord, StoredRun } from "../../plan/plan-record.ts";
 import { VariablesImport } from "../../tool/transfer/import-variables.ts";
 import { badImport, type TakenLine, TransferReader } from "../../tool/transfer/transfer-lines.ts";
 import type { StoredMessage } from "../../turn/history/stored-message.ts";
 import { variableUrl } from "../../turn/history/variable-url.ts";
 import type { ConversationEvent } from "../../turn/log/event-log.ts";
 import type { TurnHead } from "../../turn/log/journal.ts";
-import { cancelRun } from "../../turn/plans/plan-turn.ts";
 import { spentBefore } from "../../turn/spend/spend.ts";
 import { withoutWaiting } from "../../turn/waiting-calls.ts";
+import type { ConversationPlans } from "../conversation-context.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import { Sha256Stream } from "../platform/sha256-stream.ts";
-import { failRun, plansOf } from "../plans/plans-of.ts";
 import { requireFew, type TransferFiles } from "./transfer-files.ts";
 import { type OwnRecord, type TransferOf, transferRecord } from "./transfer-format.ts";
 
 export interface ImportOptions {
   /** The data of a new, empty conversation. */
   readonly data: ConversationData;
+  /** Undefined in an application without plans: those of the file are then left out. */
+  readonly plans: ConversationPlans | undefined;
   /** Undefined without a bucket. */
   readonly files: TransferFiles | undefined;
   /** The new conversation's id. */
@@ -29,7 +29,7 @@ export interface ImportOptions {
 
 /** What an import has not kept, or kept because its file says so. */
 export interface ImportFinding {
-  readonly code: "labels_lowered" | "approvals_withdrawn" | "approvals_cancelled";
+  readonly code: "labels_lowered" | "approvals_withdrawn" | "approvals_cancelled" | "plans_omitted";
   readonly message: string;
 }
 
@@ -55,6 +55,7 @@ export async function importInto(
 
 class Import {
   readonly #data: ConversationData;
+  readonly #plans: ConversationPlans | undefined;
   readonly #files: TransferFiles | undefined;
   readonly #id: string;
   readonly #reader: TransferReader<OwnRecord>;
@@ -64,9 +65,14 @@ class Import {
   readonly #isTrusted: boolean;
   #lowered = 0;
   #cancelled = 0;
+  #omitted = 0;
 
-  constructor({ data, files, id, isTrusted }: ImportOptions, reader: TransferReader<OwnRecord>) {
+  constructor(
+    { data, plans, files, id, isTrusted }: ImportOptions,
+    reader: TransferReader<OwnRecord>,
+  ) {
     this.#data = data;
+    this.#plans = plans;
     this.#files = files;
     this.#id = id;
     this.#reader = reader;
@@ -77,9 +83,14 @@ class Import {
   async run(): Promise<readonly ImportFinding[]> {
     await this.#reader.each((record) => this.#take(this.#isTrusted ? record : this.#lower(record)));
     this.#variables.end();
-    this.#cancelled += await cancelWaitingRuns(this.#data);
-    const withdrawn = this.#isTrusted ? 0 : withdrawApprovals(this.#data);
-    return findingsOf({ lowered: this.#lowered, withdrawn, cancelled: this.#cancelled });
+    const ended = { isTrusted: this.#isTrusted, reason: COPIED };
+    const plans = await this.#plans?.endImport(this.#data, ended);
+    return findingsOf({
+      lowered: this.#lowered,
+      withdrawn: plans?.withdrawn ?? 0,
+      cancelled: this.#cancelled + (plans?.cancelled ?? 0),
+      omitted: this.#omitted,
+    });
   }
 
   #lower(record: TakenLine<OwnRecord>): TakenLine<OwnRecord> {
@@ -99,9 +110,10 @@ class Import {
       case "file":
         return this.#takeFile(record);
       case "plan":
-        return this.#takePlan(record.plan as unknown as PlanRecord);
       case "run":
-        return this.#takeRun(record as unknown as StoredRun);
+        if (this.#plans === undefined) this.#omitted += record.type === "plan" ? 1 : 0;
+        else this.#plans.take(this.#data, record);
+        return;
       case "turn":
         return this.#takeTurn(record.head as unknown as TurnHead);
       case "events":
@@ -139,25 +151,6 @@ class Import {
     await this.#files.write(record, this.#variables.bytes(record.bytes));
   }
 
-  #takePlan(plan: PlanRecord): void {
-    const plans = plansOf(this.#data);
-    if (plans.get(plan.id) !== undefined) throw badImport("It contains a plan twice.");
-    plans.add(plan);
-  }
-
-  /** A running run is closed, because the outcome of its calls is unknown. */
-  #takeRun({ record, input, state }: StoredRun): void {
-    const plans = plansOf(this.#data);
-    const plan = plans.get(record.plan);
-    if (plan === undefined || plans.run(record.id) !== undefined) {
-      throw badImport("It contains a run twice or without its plan.");
-    }
-    plans.addRun(record, input);
-    if (record.status === "running") failRun(plans, record);
-    else plans.saveRun(record);
-    if (state !== undefined) plans.saveState(record.id, state);
-  }
-
   #takeTurn(head: TurnHead): void {
     const ended = { ...endedHead(head), isOpen: false, conversation: this.#id };
     this.#data.journal.begin(ended, "");
@@ -178,43 +171,19 @@ function endedHead(head: TurnHead): TurnHead {
   return { ...kept, spent: spentBefore(head) };
 }
 
-/** Cancels the runs that wait for a person. Their result is what they have produced so far. */
-async function cancelWaitingRuns(data: ConversationData): Promise<number> {
-  const { store, journal, events } = data;
-  const plans = plansOf(data);
-  if (!plans.isUsed) return 0;
-  let cancelled = 0;
-  for (const run of plans.openRuns()) {
-    cancelled++;
-    const { id, plan } = run;
-    await cancelRun({ plans, store, journal }, { ...run, error: COPIED }, COPIED);
-    events.add({ type: "run.cancelled", run: id, plan });
-    // The plan itself may run again, as after any cancelled run.
-    if (plans.countOpen(plan) === 0 && plans.statusOf(plan) === "running") {
-      plans.setStatus(plan, "approved");
-    }
-  }
-  events.flush();
-  return cancelled;
-}
-
-/** Plans that a file calls approved wait for approval again. Returns their number. */
-function withdrawApprovals(data: ConversationData): number {
-  const plans = plansOf(data);
-  const approved = plans
-    .ids()
-    .filter((id) => !["proposed", "cancelled"].includes(plans.statusOf(id)));
-  for (const id of approved) plans.setStatus(id, "proposed");
-  return approved.length;
-}
-
 interface ImportCounts {
   readonly lowered: number;
   readonly withdrawn: number;
   readonly cancelled: number;
+  readonly omitted: number;
 }
 
-function findingsOf({ lowered, withdrawn, cancelled }: ImportCounts): readonly ImportFinding[] {
+function findingsOf({
+  lowered,
+  withdrawn,
+  cancelled,
+  omitted,
+}: ImportCounts): readonly ImportFinding[] {
   const advice =
     "The file was changed, or written with another TICKET_SECRET, or other keys where none is set; ?labels=keep keeps them.";
   const findings: ImportFinding[] = [];
@@ -229,6 +198,10 @@ function findingsOf({ lowered, withdrawn, cancelled }: ImportCounts): readonly I
   if (cancelled > 0) {
     const message = `${cancelled} pending approvals are cancelled, because the original may still have them.`;
     findings.push({ code: "approvals_cancelled", message });
+  }
+  if (omitted > 0) {
+    const message = `${omitted} plans are left out, because this Worker has no planSupport().`;
+    findings.push({ code: "plans_omitted", message });
   }
   return findings;
 }

@@ -170,7 +170,12 @@ const turn = z.object({
 const eventVariable = z
   .looseObject(variableShape(variableSchemas))
   .partial()
-  .extend({ name, sources: names });
+  // The inferred type of the shape has an index signature, which `name` is against.
+  .extend({ name, sources: names }) as unknown as z.ZodType<{
+  readonly [field: string]: unknown;
+  readonly name: string;
+  readonly sources: string[];
+}>;
 
 const event = z.looseObject({
   id: z.int().min(1),

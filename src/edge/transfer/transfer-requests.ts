@@ -21,7 +21,9 @@ export function exportTo(context: ConversationContext, id: string): Response {
   const tenant = tenantIn(context.state.id.name);
   const sealing = async (sha256: string) =>
     tenant === undefined ? undefined : sealOf(context.settings, tenant, sha256);
-  const file = ndjson(exportOf({ data: () => context.data, files: filesOf(context), id, sealing }));
+  const { plans } = context;
+  const files = filesOf(context);
+  const file = ndjson(exportOf({ data: () => context.data, plans, files, id, sealing }));
   file.headers.set("content-disposition", `attachment; filename="${id}.ndjson"`);
   return file;
 }
@@ -37,10 +39,11 @@ export async function importFrom(
     await incoming.cancel();
     throw new ByrefError("conversation_exists", `The conversation ${id} already exists.`);
   }
+  const { plans } = context;
   const files = filesOf(context);
   const isTrusted = labels === "keep";
   const findings = await context.deletion.runImport(() =>
-    importInto({ data: context.newData(), files, id, isTrusted }, incoming),
+    importInto({ data: context.newData(), plans, files, id, isTrusted }, incoming),
   );
   context.wake();
   await context.settle();

@@ -22,7 +22,6 @@ import type { Identity } from "../../tool/identity.ts";
 import { identityIn, ofTenant } from "../auth/forwarded-identity.ts";
 import type { ConversationContext } from "../conversation-context.ts";
 import type { ConversationData } from "../conversation-data.ts";
-import type { Plans } from "../plans/plans.ts";
 import { attempt, recordRemains, recordTools, startEvents, type TurnStart } from "./attempt.ts";
 import { chooseAgent, chooseAgentOrFallback, type ChosenAgent } from "./chosen-agent.ts";
 import { PostedTurns, postOf, type RequestedTurn, shownPost } from "./posted-turns.ts";
@@ -46,18 +45,16 @@ interface RequestDetails extends Asking {
 /** A conversation's turns: requested over HTTP, or recovered after a crash. */
 export class Turns {
   readonly #context: ConversationContext;
-  readonly #plans: Plans | undefined;
   readonly #posted = new PostedTurns();
 
-  constructor(context: ConversationContext, plans: Plans | undefined) {
+  constructor(context: ConversationContext) {
     this.#context = context;
-    this.#plans = plans;
   }
 
   /** Responds in the form that the request accepts. */
   async take(turn: TurnRequest, headers: Headers): Promise<Response> {
     this.recover();
-    const decided = await this.#plans?.decide(turn, headers);
+    const decided = await this.#context.plans?.decide(turn, headers);
     if (decided !== undefined) return decided;
     const asker = identityIn(headers, this.#context);
     const requested = await this.begin(turn, { asker, traceparent: headers.get("traceparent") });
@@ -112,7 +109,7 @@ export class Turns {
     chosen: ChosenAgent,
     { post, traceparent, asker }: RequestDetails,
   ): RequestedTurn {
-    const { queue } = this.#context;
+    const { queue, plans } = this.#context;
     const { whenBusy } = chosen.agent;
     const isBusy = queue.isRunning && turn.approvals === undefined;
     if (isBusy && whenBusy === "reject") {
@@ -126,7 +123,7 @@ export class Turns {
       answerTurn(this.#context, turn, { ...slot, ...about }),
     );
     // A message does not stop a run that a person approved.
-    if (isBusy && whenBusy === "interrupt" && this.#plans?.isRunning !== true) queue.stop();
+    if (isBusy && whenBusy === "interrupt" && plans?.isRunning !== true) queue.stop();
     // While the approved calls run, their question counts as posted.
     const question =
       turn.approvals === undefined ? undefined : this.#context.data?.journal.head()?.post;
@@ -147,12 +144,12 @@ export class Turns {
 
   /** Continues a turn or run that a crash, or full storage, has interrupted. Call it before another begins. */
   recover(): void {
-    const { data, queue, setup } = this.#context;
+    const { data, queue, setup, plans } = this.#context;
     const head = data?.journal.head();
     if (data === undefined || head?.isOpen !== true || queue.isRunning) return;
     if (head.kind === "run") {
-      if (this.#plans === undefined) closeRun(this.#context, head);
-      else this.#plans.recover(head);
+      if (plans === undefined) closeRun(this.#context, head);
+      else plans.recover(head);
       return;
     }
     const chooseNow = () => {

@@ -2,7 +2,7 @@ import { ByrefError, messageOf, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { ArrayMeter } from "../../value/array-meter.ts";
 import { copyOf, joinBytes, piecesOf } from "../../value/bytes.ts";
-import { HeldBytes } from "../../value/held-bytes.ts";
+import { ByteBuffer } from "../../value/byte-buffer.ts";
 import { BytesMeter, type Meter, PIECE_BYTES } from "../../value/meter.ts";
 import { RecordsMeter } from "../../value/records-meter.ts";
 import { TextMeter } from "../../value/text-meter.ts";
@@ -208,7 +208,7 @@ class Incoming {
 
 /** Receives JSON. Of a long array, only its bytes are held, and the elements of one piece. */
 async function receiveJson(stream: AsyncIterable<Uint8Array>): Promise<Content> {
-  const held = new HeldBytes();
+  const held = new ByteBuffer();
   let array: ArrayMeter | undefined;
   let bytes = 0;
   let longBytes = LONG_BYTES;
@@ -217,8 +217,8 @@ async function receiveJson(stream: AsyncIterable<Uint8Array>): Promise<Content> 
     requireAtMost(["maxJsonBytes", limits.maxJsonBytes], bytes, JSON_ADVICE);
     for (const piece of piecesOf(chunk, PIECE_BYTES)) {
       if (array !== undefined) array.write(piece);
-      else held.append(piece);
-      if (held.length < longBytes) continue;
+      else held.add(piece);
+      if (held.size < longBytes) continue;
       if (ARRAY_START.test(new TextDecoder().decode(held.start()))) {
         array = new ArrayMeter();
         for (const block of held.take()) array.write(block);
@@ -234,7 +234,7 @@ async function receiveJson(stream: AsyncIterable<Uint8Array>): Promise<Content> 
 const LONG_BYTES = 1_048_576;
 const ARRAY_START = /^[ \t\n\r]*\[/u;
 
-function textIn(held: HeldBytes): string {
+function textIn(held: ByteBuffer): string {
   const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   let text = "";
   try {

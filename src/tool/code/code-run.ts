@@ -75,7 +75,7 @@ export class CodeRun {
     if (!this.#names.has(name)) {
       throw new ByrefError("variable_unknown", `${name} is not among this call's variables.`);
     }
-    const work = new LookupWork(1, { whole: this.#reads });
+    const work = new LookupWork({ whole: this.#reads });
     return readPart({ ...context, work }, name, path);
   }
 
@@ -155,8 +155,8 @@ export class CodeRun {
   }
 
   /**
-   * Refuses tool calls if the code received guarded values: whether and how often it calls a tool could reveal
-   * them.
+   * Refuses tool calls if the code received guarded values: it could write them as the name of a variable, which
+   * the model sees.
    */
   #requireUnguarded(name: string): void {
     if (!this.#options.context.labels.isGuarded) return;

@@ -3,7 +3,7 @@ import { ByrefError, codeOf, limitExceeded, messageOf, requireAtMost } from "../
 import * as limits from "../../limits.ts";
 import { Content } from "../../store/bytes/content.ts";
 import { requireName } from "../../store/names.ts";
-import type { AutomaticName, Variables, Write } from "../../store/variable-store.ts";
+import type { Variables, Write } from "../../store/variable-store.ts";
 import { clip } from "../../value/characters.ts";
 import { compact, type Json } from "../../value/json.ts";
 import { toJson } from "../../value/to-json.ts";
@@ -20,7 +20,6 @@ import type { Sandbox, SandboxError, SandboxRun } from "./sandbox.ts";
 import { digestOf } from "../tool-input.ts";
 import { notKept, outputJson, type ToolOutput, toolOutput } from "../tool-output.ts";
 import type { WrappedTool } from "../wrapped-tool.ts";
-import { failedWrite, hidesFailure, isFailureReport } from "../policy.ts";
 
 export interface CodeToolOptions {
   readonly sandbox: Sandbox;
@@ -61,8 +60,7 @@ export function codeTool(options: CodeToolOptions): RuntimeTool {
     offeredFrom: "start",
     unlisted: ["outputs"],
     writes: ["outputs"],
-    // The sandbox's time limit ends first. With sealed values, the tool's own time-out would be a failure
-    // that the model must not see.
+    // The sandbox's time limit ends first: its error says what the code printed.
     timeMs: timeMs + SAVING_MS,
     async execute(input, context) {
       const names = [...new Set(input.variables.map(withoutDollar))];
@@ -73,7 +71,6 @@ export function codeTool(options: CodeToolOptions): RuntimeTool {
       const result = await outcomeOf(run, input.code, { context, names });
       if (context.call.signal.aborted) throw new ByrefError("tool_failed", `${NAME} was stopped.`);
       const shown = { input, result, context, hidesUntrusted: context.hidesUntrusted };
-      if (hidesFailure(context.labels, context.call)) return sealedResult(shown);
       return isWithheld(shown) ? withheldResult(shown) : openResult(shown);
     },
   });
@@ -89,14 +86,8 @@ async function outcomeOf(
   code: string,
   { context, names }: { readonly context: RuntimeToolContext; readonly names: readonly string[] },
 ): Promise<CodeOutcome> {
-  try {
-    const inputs = await readInputs(context, names);
-    return { ...(await run.run(code, inputs)), sources: run.sources };
-  } catch (error) {
-    if (!hidesFailure(context.labels, context.call)) throw error;
-    const failure = { kind: "thrown" as const, message: messageOf(error) };
-    return { assigned: [], console: "", error: failure, sources: run.sources };
-  }
+  const inputs = await readInputs(context, names);
+  return { ...(await run.run(code, inputs)), sources: run.sources };
 }
 
 /** Models sometimes write a name as a reference. */
@@ -157,38 +148,6 @@ async function withheldResult(finished: FinishedRun): Promise<RuntimeResult> {
   return resultOf(finished, writes, {});
 }
 
-/**
- * Returns a result with the same form for all runs on guarded values: one variable for the returned value,
- * and one for each declared output. A missing value is replaced by a report of the reason.
- */
-async function sealedResult(finished: FinishedRun): Promise<RuntimeResult> {
-  const { input, result, context } = finished;
-  const { error } = result;
-  const { common, name } = await aboutWrites(finished);
-  const texts = new Map(result.assigned);
-  const written = <Name extends string | AutomaticName>(
-    variable: Name,
-    text: string | undefined,
-  ) => {
-    const write = { ...common, name: variable };
-    try {
-      if (error !== undefined) throw errorFrom(error, consoleOf(result));
-      if (text === undefined)
-        throw new ByrefError("tool_failed", "The code did not assign a value to it.");
-      requireSize([text]);
-      return { ...write, ...valueFrom(text) };
-    } catch (failure) {
-      return failedWrite({ ...write, value: null }, failure);
-    }
-  };
-  const returned = written(name, result.returned);
-  const vars = [...new Set(input.outputs)].map((one) => written(one, texts.get(one)));
-  const shown = { hidesUntrusted: finished.hidesUntrusted, console: {}, isSealed: true };
-  const writes = context.call.saveTo === undefined ? { returned, vars } : { vars };
-  const output = saving(context.store, writes, shown);
-  return { output, value: returned.value, isFailure: isFailureReport(returned) };
-}
-
 /** Saves the returned value only at the call's own place, if the call has one. */
 function resultOf(
   { context: { store, call }, hidesUntrusted }: FinishedRun,
@@ -203,7 +162,7 @@ function resultOf(
 }
 
 function withheld(kind: SandboxError["kind"]): ByrefError {
-  const message = `${NAME} failed; its message is withheld, because it was given a guarded value.`;
+  const message = `${NAME} failed; details are withheld, because its input is sealed.`;
   return new ByrefError(kind === "timeout" ? "tool_timeout" : "tool_failed", message);
 }
 
@@ -316,9 +275,6 @@ function saving(store: Variables, writes: Writes, shown: Shown): Prepare<Json> {
       outputOf(infos.map((info, index) => toolOutput(info, jsonOf(saved[index]), shown))),
     onRefused: (error, refused) => {
       if (codeOf(error) !== "limit_exceeded") throw error;
-      if (shown.isSealed === true && !refused.every(isFailureReport)) {
-        return { writes: refused.map((write) => failedWrite(write, error)) };
-      }
       const reasonFor = ({ visibility }: Write) =>
         visibility === "model" ? messageOf(error) : "there is no room for it.";
       const result = () =>
@@ -336,5 +292,4 @@ function jsonOf(write: Write | undefined): Json | undefined {
 interface Shown {
   readonly hidesUntrusted: boolean;
   readonly console: { readonly console?: string };
-  readonly isSealed?: boolean;
 }

@@ -5,7 +5,7 @@ import { findFolded } from "../../value/folded-text.ts";
 import { type Diff, LineDiff } from "../../value/line-diff.ts";
 import { EditWork, type Replacement, TextEdit, TextEdits } from "../../value/text-edit.ts";
 import { nextTask } from "../../value/next-task.ts";
-import { EditedUrls } from "./edited-urls.ts";
+import { isComposed } from "../composed.ts";
 
 /** Returns a text in pieces; each call begins anew. */
 export type ReadText = () => AsyncIterable<string>;
@@ -16,7 +16,9 @@ export class EditedText {
   readonly #chars: number;
   readonly #replacements: readonly Replacement[];
   readonly #diff = new LineDiff(limits.maxDiffLines);
-  readonly #urls = new EditedUrls();
+  /** The text before and after; of a longer one the start. */
+  #before = "";
+  #after = "";
 
   /** `chars`: the length of the text. */
   constructor(read: ReadText, chars: number, replacements: readonly Replacement[]) {
@@ -35,16 +37,18 @@ export class EditedText {
     const through = new TextEdits(edits, (segment) => {
       work.read(segment.text.length);
       this.#diff.add(segment);
-      this.#urls.add(segment);
       if (segment.kind !== "removed") made += segment.text;
     });
     for await (const text of this.#read()) {
+      if (this.#isSearched) this.#before += text;
       through.write(text);
+      if (this.#isSearched) this.#after += made;
       yield made;
       made = "";
       if (work.isBreakDue()) await nextTask();
     }
     through.end();
+    if (this.#isSearched) this.#after += made;
     yield made;
     for (const [index, edit] of edits.entries()) {
       const { all = false } = this.#replacements[index] ?? {};
@@ -59,18 +63,23 @@ export class EditedText {
     return this.#diff.end();
   }
 
-  /** True if an edit has put a URL together. Call it after the text was read. */
-  areUrlsComposed(): Promise<boolean> {
-    return this.#urls.areComposed();
+  /** True if the text has a URL that was put together, or is too long to know. Call it after the text was read. */
+  async isComposed(): Promise<boolean> {
+    const added = this.#replacements.map(({ replace }) => replace);
+    return !this.#isSearched || isComposed(this.#after, [this.#before, ...added]);
   }
 
-  /** The text that an edit has searched, without what must not be found. */
+  get #isSearched(): boolean {
+    return Math.max(this.#before.length, this.#after.length) <= MAX_SEARCHED_CHARS;
+  }
+
+  /** The text that an edit has searched. */
   async *#searched(index: number): AsyncGenerator<string> {
     const work = new EditWork(this.#chars);
     const edits = this.#replacements.slice(0, index).map((edit) => new TextEdit(edit, work));
     let made = "";
-    const through = new TextEdits(edits, ({ kind, text, isOpaque = false }) => {
-      if (kind !== "removed" && !isOpaque) made += text;
+    const through = new TextEdits(edits, ({ kind, text }) => {
+      if (kind !== "removed") made += text;
     });
     for await (const text of this.#read()) {
       through.write(text);

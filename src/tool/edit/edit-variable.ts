@@ -1,10 +1,9 @@
 import * as z from "zod";
-import { ByrefError, codeOf, type ErrorCode } from "../../errors.ts";
+import { ByrefError } from "../../errors.ts";
 import type { Write } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { compact, isObject, type Json } from "../../value/json.ts";
 import type { Diff } from "../../value/line-diff.ts";
-import { failureFlags, failureReport, hidesFailure } from "../policy.ts";
 import { change, type Prepare } from "../prepared-save.ts";
 import {
   type RuntimeResult,
@@ -67,7 +66,7 @@ async function edit(
   labels.add(from.name);
   const edits = editsIn(input.edits);
   if (edits === "undo") return { output: undo(from, input, context) };
-  const { value, diff, flags = {} } = await made(from, { ...input, edits, records }, context);
+  const { value, diff } = await made(from, { ...input, edits, records }, context);
   // The difference contains what was put in.
   const isUntrusted = labels.hasUntrusted;
   const isHidden = labels.isGuarded || (hidesUntrusted && isUntrusted);
@@ -82,7 +81,6 @@ async function edit(
     // Repeating an edit in place does not restore the variable.
     ...(isInPlace ? {} : { tool: NAME, ...keptInput(input) }),
     ...labels.ofResult(NAME),
-    ...flags,
   };
   const save = savingGuarded(context, write, (saved) => shown(saved, shownDiff));
   return {
@@ -111,8 +109,6 @@ function undo({ name, path }: Target, { saveAs }: Input, { store }: Context): Pr
 interface Made {
   readonly value: Write["value"];
   readonly diff?: Diff;
-  /** Set if the value reports a failure. */
-  readonly flags?: ReturnType<typeof failureFlags>;
 }
 
 interface Making {
@@ -126,42 +122,18 @@ async function made(
   { edits, saveAs, records }: Making,
   context: Context,
 ): Promise<Made> {
-  const { store, labels, call } = context;
-  try {
-    const lineEnd = () => lineEndIn(store, from);
-    const editing = { context, target: from, records, lineEnd };
-    const resolved = await resolvedEdits(edits, editing).catch((error: unknown) => {
-      requireSaveAs(context, saveAs);
-      throw error;
-    });
-    requireSaveAs(context, saveAs);
-    const isPart = (saveAs === undefined ? from : targetIn(saveAs)).path.length > 0;
-    const edited = await editedValue(from, { store, edits: resolved, isPart });
-    if (resolved.failure !== undefined) throw resolved.failure;
-    if (edited.isComposed) labels.compose();
-    return edited;
-  } catch (error) {
-    // These errors would reveal the size of a guarded value, or whether a part of it exists.
-    const isOpen = OPEN_CODES.has(codeOf(error));
-    if (isOpen || !hidesFailure(labels, call)) throw error;
-    return { value: failureReport(error), flags: failureFlags(labels.ofResult(NAME).flags) };
+  const { store, labels } = context;
+  const lineEnd = () => lineEndIn(store, from);
+  const resolved = await resolvedEdits(edits, { context, target: from, records, lineEnd });
+  // A variable that the model can read would become guarded.
+  if (labels.isGuarded && saveAs === undefined) {
+    const message = "The edits contain a guarded value: give saveAs, the name for the result.";
+    throw new ByrefError("variable_sealed", message);
   }
-}
-
-/** Errors that do not depend on the guarded values that edits put in. */
-const OPEN_CODES: ReadonlySet<ErrorCode> = new Set([
-  "edit_not_found",
-  "edit_ambiguous",
-  "edit_conflict",
-  "invalid_tool_input",
-  "variable_sealed",
-]);
-
-/** A variable that the model can read would become guarded, or be replaced by a report of a failure. */
-function requireSaveAs({ labels }: Context, saveAs: string | undefined): void {
-  if (!labels.isGuarded || saveAs !== undefined) return;
-  const message = "The edits contain a guarded value: give saveAs, the name for the result.";
-  throw new ByrefError("variable_sealed", message);
+  const isPart = (saveAs === undefined ? from : targetIn(saveAs)).path.length > 0;
+  const edited = await editedValue(from, { store, edits: resolved, isPart });
+  if (edited.isComposed) labels.compose();
+  return edited;
 }
 
 type Context = RuntimeToolContext;

@@ -14,7 +14,6 @@ import { EditWork, lineEndOf } from "../../value/text-edit.ts";
 import { lookupInStore } from "../store-lookup.ts";
 import { referenceTo, type Target } from "../variables/variable-target.ts";
 import { EditedText } from "./edit-text.ts";
-import type { OpaqueValues } from "./opaque-values.ts";
 import type { ResolvedEdits } from "./resolved-edits.ts";
 
 /** The value after edits. */
@@ -40,11 +39,8 @@ export async function editedValue(target: Target, editing: Editing): Promise<Edi
   const { store, edits, isPart } = editing;
   const open =
     edits.kind === "text" && target.path.length === 0 ? openText(store, target) : undefined;
-  /** UTF-8 has no lone surrogates, which guarded replacements may have. */
-  const isJoined = (before: string) =>
-    isPart ||
-    !before.isWellFormed() ||
-    (edits.kind === "text" && !edits.replacements.every(({ replace }) => replace.isWellFormed()));
+  /** UTF-8 has no lone surrogates. */
+  const isJoined = (before: string) => isPart || !before.isWellFormed();
   try {
     if (edits.kind === "text" && open !== undefined) {
       const { chars } = open.info;
@@ -52,11 +48,11 @@ export async function editedValue(target: Target, editing: Editing): Promise<Edi
       return await finished(edited, isJoined("") ? joined(edited) : received(edited, store));
     }
     const before = await valueAt(store, target);
-    if (edits.kind === "json") return patchedValue(before, edits);
+    if (edits.kind === "json") return patchedValue(before, edits.operations);
     if (edits.kind === "records") {
       const chars = charsOf(before, limits.maxJsonBytes);
       new EditWork(chars).read(edits.count * chars);
-      return compared(before, await edits.apply(before), edits.opaque);
+      return compared(before, await edits.apply(before));
     }
     if (typeof before !== "string") {
       const message = `${referenceTo(target)} is not a text. Change it with a JSON Patch: [{op, path, value}].`;
@@ -71,7 +67,7 @@ export async function editedValue(target: Target, editing: Editing): Promise<Edi
 
 async function finished(edited: EditedText, value: Promise<Json | Content>): Promise<Edited> {
   const kept = await value;
-  return { value: kept, diff: edited.diff(), isComposed: await edited.areUrlsComposed() };
+  return { value: kept, diff: edited.diff(), isComposed: await edited.isComposed() };
 }
 
 async function joined(edited: EditedText): Promise<string> {
@@ -152,10 +148,7 @@ async function valueAt(store: Variables, target: Target): Promise<Json> {
   throw problemFrom(referenceTo(target), answer);
 }
 
-function patchedValue(
-  before: Json,
-  { operations, opaque }: Extract<ResolvedEdits, { kind: "json" }>,
-): Edited {
+function patchedValue(before: Json, operations: readonly PatchOperation[]): Edited {
   const isReading = ({ op }: PatchOperation) => op === "copy" || op === "test";
   let chars = operations.some(isReading) ? charsOf(before, limits.maxJsonBytes) : 0;
   const work = new EditWork(chars);
@@ -173,16 +166,14 @@ function patchedValue(
       work.read(operation.op === "copy" ? COPY_COST * chars : chars);
     },
   });
-  return compared(before, after, opaque);
+  return compared(before, after);
 }
 
 /** Cost of a character of the value when a part is copied: the whole is measured again. */
 const COPY_COST = 8;
 
-function compared(before: Json, after: Json, opaque: OpaqueValues): Edited {
-  const value = opaque.show(after);
+function compared(before: Json, value: Json): Edited {
   const diff = new LineDiff(limits.maxDiffLines);
-  // The difference of a value with guarded parts is never shown.
-  if (value === after) for (const segment of jsonSegments(before, after)) diff.add(segment);
+  for (const segment of jsonSegments(before, value)) diff.add(segment);
   return { value, diff: diff.end(), isComposed: false };
 }

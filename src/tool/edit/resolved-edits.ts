@@ -6,12 +6,10 @@ import type { Json } from "../../value/json.ts";
 import type { PatchOperation } from "../../value/json-patch.ts";
 import { renderText } from "../../value/render.ts";
 import { lineEndOf, type Replacement, withLineEnds } from "../../value/text-edit.ts";
-import { hidesFailure } from "../policy.ts";
 import type { RuntimeToolContext } from "../runtime-tool.ts";
 import { halfAt } from "../../value/well-formed.ts";
 import { anyJson, anyJsonObject, issuesOf } from "../tool-input.ts";
 import type { Target } from "../variables/variable-target.ts";
-import { OpaqueValues } from "./opaque-values.ts";
 
 const edit = z.strictObject({
   find: z.string().optional(),
@@ -41,24 +39,10 @@ const FORMS =
   "All edits of a call are {find, replace, all?}, or operations of a JSON Patch, or {where, set}.";
 
 /** Edits with values in place of their references. */
-export type ResolvedEdits = Hidden &
-  (
-    | { readonly kind: "text"; readonly replacements: readonly Replacement[] }
-    | {
-        readonly kind: "json";
-        readonly operations: readonly PatchOperation[];
-        readonly opaque: OpaqueValues;
-      }
-    | ResolvedChanges
-  );
-
-interface Hidden {
-  /**
-   * Why a reference to a guarded value could not be resolved. The model must not learn that, so the edits are
-   * complete without it: whether they apply is the same.
-   */
-  readonly failure?: unknown;
-}
+export type ResolvedEdits =
+  | { readonly kind: "text"; readonly replacements: readonly Replacement[] }
+  | { readonly kind: "json"; readonly operations: readonly PatchOperation[] }
+  | ResolvedChanges;
 
 /** Edits of records by conditions in SQL. They use queries, so applications without queries do not load them. */
 export interface RecordEdits {
@@ -74,11 +58,10 @@ export interface RecordEdits {
   tablesIn(where: string, syntaxes: readonly Syntax[]): readonly string[];
 }
 
-export interface ResolvedChanges extends Hidden {
+export interface ResolvedChanges {
   readonly kind: "records";
   /** The number of edits. */
   readonly count: number;
-  readonly opaque: OpaqueValues;
   /**
    * Returns the records after all edits, in order: each sees what those before it have made. Unchanged records
    * are shared with the given ones. Throws `bad_value` if they are no records, `edit_not_found` if a condition
@@ -87,7 +70,7 @@ export interface ResolvedChanges extends Hidden {
   apply(before: Json): Promise<Json>;
 }
 
-type Resolving = Pick<RuntimeToolContext, "resolve" | "labels" | "call">;
+type Resolving = Pick<RuntimeToolContext, "resolve" | "labels">;
 
 interface Editing {
   readonly context: RuntimeToolContext;
@@ -99,8 +82,8 @@ interface Editing {
 }
 
 /**
- * Resolves the references in edits. Whether an edit applies must not depend on a guarded value: what is
- * searched or tested cannot be one, and no edit finds one that was put in. Throws `invalid_tool_input`,
+ * Resolves the references in edits. A model searches no guarded values: what is searched or tested cannot be
+ * one. Throws `invalid_tool_input`,
  * `variable_sealed`, `limit_exceeded`, `not_configured` and the errors of `resolveReferences` and of queries.
  */
 export async function resolvedEdits(
@@ -133,18 +116,16 @@ async function replacementsOf(
   const hasLines = edits.some(({ replace = "" }) => replace.includes("\n"));
   const textLineEnd = hasLines ? await lineEnd() : undefined;
   const replacements: Replacement[] = [];
-  let failure: unknown;
   for (const [index, { replace: written = "", all = false }] of edits.entries()) {
     const find = found[index] ?? "";
     // Code passes values, which stay as they are, like those of references.
     const isValue = context.call.madeOf !== undefined;
     const text = isValue ? written : withLineEnds(written, find, lineEndOf(find) ?? textLineEnd);
-    const replace = renderText(await put(text, context, (error) => (failure ??= error)));
-    const isOpaque = context.labels.isGuarded;
-    if (!isOpaque) requireWhole(replace, index, "replace");
-    replacements.push({ find, replace, all, isOpaque });
+    const replace = renderText((await context.resolve(text)).value);
+    requireWhole(replace, index, "replace");
+    replacements.push({ find, replace, all });
   }
-  return { kind: "text", replacements, failure };
+  return { kind: "text", replacements };
 }
 
 /** A lone surrogate matches half of an emoji, and cannot be stored in a text. */
@@ -160,9 +141,7 @@ async function operationsOf(edits: readonly Edit[], context: Resolving): Promise
   for (const { op, value = null } of edits) {
     tested.push(op === "test" ? await searched(value, context) : null);
   }
-  const opaque = new OpaqueValues();
   const operations: PatchOperation[] = [];
-  let failure: unknown;
   for (const [index, edit] of edits.entries()) {
     const { op, path, from, value: written } = edit;
     if (op === undefined || path === undefined) throw incomplete(index, "op and path");
@@ -174,31 +153,15 @@ async function operationsOf(edits: readonly Edit[], context: Resolving): Promise
       if (written === undefined) throw incomplete(index, "a value");
       if (op === "test") operations.push({ op, path, value: tested[index] ?? null });
       else {
-        const value = await put(written, context, (error) => (failure ??= error));
-        operations.push({ op, path, value: context.labels.isGuarded ? opaque.hide(value) : value });
+        operations.push({ op, path, value: (await context.resolve(written)).value });
       }
     }
   }
-  return { kind: "json", operations, opaque, failure };
+  return { kind: "json", operations };
 }
 
 const NO_QUERIES =
   "{where, set} needs queries, which are not configured (docs/guides/queries.md). Use a JSON Patch: [{op, path, value}].";
-
-/** Resolves what is put into the variable. Errors of guarded values are passed to `onHidden`. */
-export async function put(
-  written: Json,
-  { resolve, labels, call }: Resolving,
-  onHidden: (error: unknown) => void,
-): Promise<Json> {
-  try {
-    return (await resolve(written)).value;
-  } catch (error) {
-    if (!hidesFailure(labels, call)) throw error;
-    onHidden(error);
-    return "";
-  }
-}
 
 /** Resolves what is compared with the variable. */
 async function searched(written: Json, { resolve, labels }: Resolving): Promise<Json> {

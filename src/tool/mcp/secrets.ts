@@ -34,8 +34,12 @@ function partsOf([name, text]: NamedText): readonly string[] {
   return [...whole, ...pairs, ...users, ...words.flatMap(randomIn)];
 }
 
-/** `api_key=…`, `"apiKey": "…"`, `Authorization: Bearer …`; a value may have pairs of its own. */
-const PAIR = /([\w-]+)["']?\s*[=:]\s*["']?(?=(?:(?:bearer|basic|token)\s+)?([^\s"';,&]+))/giu;
+/**
+ * `api_key=…`, `"apiKey": "…"`, `Authorization: Bearer …`; a value may have pairs of its own. A match begins with the
+ * first character of a key: to try all others of a long word would take quadratic time.
+ */
+const PAIR =
+  /(?<![\w-])([\w-]+)["']?\s*[=:]\s*["']?(?=(?:(?:bearer|basic|token)\s+)?([^\s"';,&]+))/giu;
 /** `https://user:password@…` and `https://token@…`. */
 const USER = /:\/\/([^\s/@:?#]*)(?::([^\s/@]+))?@/gu;
 

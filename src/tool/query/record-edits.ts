@@ -4,11 +4,9 @@ import { pickSyntaxes } from "../../reference/syntaxes.ts";
 import { type Json, type JsonArray, parsedJson } from "../../value/json.ts";
 import { type Path, readPath } from "../../value/path.ts";
 import { Work } from "../../value/work.ts";
-import { OpaqueValues } from "../edit/opaque-values.ts";
 import {
   type Edit,
   incomplete,
-  put,
   type RecordEdits,
   type ResolvedChanges,
 } from "../edit/resolved-edits.ts";
@@ -44,19 +42,21 @@ async function resolvedChanges(edits: readonly Edit[], editing: Editing): Promis
     if (where === undefined || set === undefined) throw incomplete(index, "where and set");
     conditions.push({ where, find: await searchFor(where, editing) });
   }
-  const opaque = new OpaqueValues();
   const changes: RecordChange[] = [];
-  let failure: unknown;
   for (const [index, condition] of conditions.entries()) {
     const values = new Map<string, Json>();
     for (const [column, written] of Object.entries(edits[index]?.set ?? {})) {
-      const value = await put(written, context, (error) => (failure ??= error));
-      values.set(column, context.labels.isGuarded ? opaque.hide(value) : value);
+      values.set(column, (await context.resolve(written)).value);
     }
     changes.push({ ...condition, set: Object.fromEntries(values) });
   }
+  if (context.labels.isGuarded && changes.length > 1) {
+    // The second condition would search what the first edit has put in.
+    const message = "Records take a guarded value in a call with one edit.";
+    throw new ByrefError("variable_sealed", message);
+  }
   const apply = (before: Json) => changedRecords(target, before, changes);
-  return { kind: "records", count: changes.length, opaque, failure, apply };
+  return { kind: "records", count: changes.length, apply };
 }
 
 async function searchFor(where: string, editing: Editing): Promise<FindRecords> {

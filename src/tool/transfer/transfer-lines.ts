@@ -1,8 +1,8 @@
 import { ByrefError, codeOf, messageOf, publicMessageOf, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type * as z from "zod";
-import { streamOf } from "../../value/bytes.ts";
-import { LineBuffer } from "../../value/line-buffer.ts";
+import { joinBytes, streamOf } from "../../value/bytes.ts";
+import { ByteBuffer } from "../../value/byte-buffer.ts";
 import { isObject, type Json, parsedJson } from "../../value/json.ts";
 import { requireJson } from "../../value/require-json.ts";
 import { type FrameLine, type LineOf, TRANSFER_VERSION } from "./variable-records.ts";
@@ -81,21 +81,21 @@ function failureOf(error: unknown): LineOf<"error"> {
  * until the next one is asked for.
  */
 async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, undefined> {
-  const line = new LineBuffer();
+  const line = new ByteBuffer();
   const hold = (bytes: Uint8Array) => {
-    requireShort(line.length + bytes.length);
-    line.append(bytes);
+    requireShort(line.size + bytes.length);
+    line.add(bytes);
   };
   for await (const chunk of stream) {
     let from = 0;
     for (let at = chunk.indexOf(LINE_BREAK); at >= 0; at = chunk.indexOf(LINE_BREAK, from)) {
       hold(chunk.subarray(from, at + 1));
-      yield line.take();
+      yield joinBytes([...line.take()]);
       from = at + 1;
     }
     hold(chunk.subarray(from));
   }
-  if (line.length > 0) yield line.take();
+  if (line.size > 0) yield joinBytes([...line.take()]);
   return undefined;
 }
 

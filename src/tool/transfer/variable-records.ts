@@ -24,7 +24,11 @@ export const labels = {
   visibility: z.enum(["model", "sealed", "secret"]),
   sources: z.array(name).max(1_000),
   trusted: z.boolean(),
-  flags: z.array(z.enum(["composed", "derived", "failed"])).optional(),
+  // Files of earlier versions may have the flag `failed`, which means nothing any more.
+  flags: z
+    .array(z.enum(["composed", "derived", "failed"]))
+    .transform((flags) => flags.filter((flag) => flag !== "failed"))
+    .optional(),
 };
 
 const header = z.object({

@@ -17,7 +17,6 @@ import { change } from "../prepared-save.ts";
 import { runtimeTool } from "../runtime-tool.ts";
 import { lookupInStore, readBytes } from "../store-lookup.ts";
 import { referenceTo, type Target, targetIn, usable } from "./variable-target.ts";
-import { failureReport, hidesFailure } from "../policy.ts";
 
 const NAME = "export_variable";
 
@@ -38,17 +37,12 @@ export function exportVariable(files: FileWriter) {
     // The name may contain the path, and the file's extension determines the format.
     unlisted: ["path", "format"],
     inputSchema,
-    async execute({ name, path, file, format }, { store, labels, call }) {
+    async execute({ name, path, file, format }, { store, labels }) {
       const target = targetIn(name, path);
       const info = usable(store, target.name);
       const written = filePathIn(file);
       labels.add(info.name);
-      const content = await contentOf(store, info, { target, written, format }).catch(
-        (error: unknown): FileContent => {
-          if (!hidesFailure(labels, call)) throw error;
-          return { text: JSON.stringify(failureReport(error)), mediaType: "application/json" };
-        },
-      );
+      const content = await contentOf(store, info, { target, written, format });
       const guards = labels.ofResult(NAME);
       return {
         output: async () => {

@@ -13,13 +13,6 @@ import * as limits from "../../limits.ts";
 import { clip } from "../../value/characters.ts";
 import { isComposed } from "../composed.ts";
 import { guardedView } from "../tool-output.ts";
-import {
-  failedWrite,
-  failureFlags,
-  failureReport,
-  hidesFailure,
-  isFailureReport,
-} from "../policy.ts";
 import { type Prepare, savingAll } from "../prepared-save.ts";
 
 const NAME = "set_variable";
@@ -60,8 +53,6 @@ export const setVariable = runtimeTool({
 export interface Setting {
   /** The value with references resolved. */
   readonly value: Json;
-  /** True if the value reports why the references could not be resolved. */
-  readonly isFailure: boolean;
   /** Saves the value and returns the output for the model. */
   readonly save: Prepare<Json>;
 }
@@ -77,7 +68,7 @@ export async function settingOf(
   context: RuntimeToolContext,
 ): Promise<Setting> {
   requireWritable(context, written);
-  const { value, unresolved, failed } = await resolved(written.value, context);
+  const { value, unresolved } = await context.resolve(written.value);
   const { store, labels: own } = context;
   const { name, path = [] } = written;
   const isAdded = written.mode === "append" && name !== undefined;
@@ -88,8 +79,7 @@ export async function settingOf(
   }
   const labels = context.labels.ofResult(written.tool ?? NAME);
   const { toolCallId } = context.call;
-  const flags = failed ? failureFlags(labels.flags) : {};
-  const write = { ...written, value, toolCallId, keepsVersion: true, ...labels, ...flags };
+  const write = { ...written, value, toolCallId, keepsVersion: true, ...labels };
   const known = context.labels.isGuarded ? [] : unresolved;
   const notes = known.slice(0, MAX_NOTES).map(({ reference, message, near }) =>
     compact({
@@ -101,16 +91,7 @@ export async function settingOf(
   const save = savingGuarded(context, write, (info) =>
     compact({ ...handleOf(info), unresolved: notes.length > 0 ? notes : undefined }),
   );
-  return { value, isFailure: failed, save };
-}
-
-async function resolved(value: Json, { resolve, labels, call }: RuntimeToolContext) {
-  try {
-    return { ...(await resolve(value)), failed: false };
-  } catch (error) {
-    if (!hidesFailure(labels, call)) throw error;
-    return { value: failureReport(error), unresolved: [], failed: true };
-  }
+  return { value, save };
 }
 
 function writeOf(input: z.infer<typeof inputSchema>): Omit<ModelWrite, "value"> {
@@ -169,15 +150,15 @@ export function requireWritable(
 
 /**
  * Saves a value under a name of the model's choice. The variable keeps its visibility when its value is
- * replaced. If a guarded value does not fit, a variable that reports the failure to people replaces it.
+ * replaced. Of a guarded value, an error has the code only.
  */
 export function savingGuarded(
   context: Context,
   write: NamedWrite,
   shown: (info: VariableInfo) => Json,
 ): Prepare<Json> {
-  const { store, call } = context;
-  const { name, mode } = write;
+  const { store } = context;
+  const { name } = write;
   // The current variable may become more guarded before it is replaced.
   const guarded = (one: Write) => {
     const current = name === undefined ? undefined : store.glance(name);
@@ -194,10 +175,6 @@ export function savingGuarded(
     onRefused: (error, [current = write]) => {
       const code = codeOf(error);
       if (current.visibility === "model" || code === "internal") throw error;
-      const isOfValue = code === "limit_exceeded" || mode === "append" || mode === "merge";
-      if (isOfValue && call.isPlanned !== true && !isFailureReport(current)) {
-        return { writes: [failedWrite(current, error)] };
-      }
       throw new ByrefError(
         code,
         `What was written to $${name} could not be saved, and is guarded.`,

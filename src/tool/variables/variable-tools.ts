@@ -40,6 +40,16 @@ export const runtimeToolNames: readonly string[] = [
   "delegate",
 ];
 
+/** Names of the tools of the capability `variable`, which tags and workflows call. They are reserved too. */
+export const capabilityToolNames: readonly string[] = [
+  "variable_set",
+  "variable_get",
+  "variable_list",
+  "variable_interpolate",
+  "variable_clear",
+  "variable_clear_all",
+];
+
 /** The tools with which a model reads and writes variables. */
 export function variableTools(options: VariableToolsOptions = {}): readonly RuntimeTool[] {
   const { files, records, maxSearchWork } = options;

@@ -59,6 +59,6 @@ function receiptSpan({ text: _text, source, ...span }: StoredSpan, part: number)
 }
 
 /** The texts as they are stored, one for each text part. */
-export function textsOf({ parts }: Pick<StoredMessage, "parts">): readonly string[] {
+function textsOf({ parts }: Pick<StoredMessage, "parts">): readonly string[] {
   return parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
 }

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { text as textOf } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { PlanView } from "../../../src/edge/plans/plan-view.ts";
+import type { PlanView } from "../../../packages/plans/src/http/plan-view.ts";
 import { startLoopback } from "../../support/loopback.ts";
 import { bundleWorker, type ChaosWorker, startWorker } from "../worker.ts";
 

@@ -50,23 +50,3 @@ it("shows values while they stream, and keeps both forms", async () => {
     expect(textOf((await chat.messages()).messages.at(-1))).toBe(said);
   });
 });
-
-it("refuses an answer with figures that the model typed", async () => {
-  const model = scriptedModel([
-    [text("You owe 1234."), finish()],
-    [text("You owe $debt."), finish()],
-  ]);
-  const shop = { name: "shop", description: "", instructions: "Be kind.", tools: {} };
-  // --- figures are referenced
-  const careful: Agent = { ...shop, figures: "referenced" };
-  const runtime = createRuntime({ agents: [careful], model });
-  // ---
-  await withWorker(runtime, async (own) => {
-    const chat = createClient(ORIGIN, { fetch: sendTo(own as OwnRuntime) }).conversation("c");
-    await chat.variables.put("debt", 1250);
-    expect(await chat.send("What do I owe?").text()).toBe("You owe 1250.");
-    const { messages } = await chat.messages();
-    const receipt = await chat.receipt(messages.at(-1)?.id ?? "");
-    expect(receipt).toMatchObject({ spans: [{ variable: "debt" }], typedFigures: [] });
-  });
-});

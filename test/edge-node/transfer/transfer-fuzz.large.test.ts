@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
-import { planSupport } from "../../../src/edge/routes/plans.ts";
+import { planSupport } from "../../../packages/plans/src/http/plan-support.ts";
 import { transfers } from "../../../src/edge/routes/transfer.ts";
 import { transferRecord } from "../../../src/edge/transfer/transfer-format.ts";
 import { finish, scriptedModel, text, toolCall } from "../../../packages/testing/src/testing.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { planSupport } from "../../../src/edge/routes/plans.ts";
+import { planSupport } from "../../../packages/plans/src/http/plan-support.ts";
 import { transfers } from "../../../src/edge/routes/transfer.ts";
 import { scriptedModel } from "../../../packages/testing/src/testing.ts";
 import { json } from "../../support/edge.ts";

@@ -228,6 +228,29 @@ describe("a conversation that answers while it is copied", () => {
   });
 });
 
+describe("an application without plans", () => {
+  it("leaves the plans of a file out, with a finding, and exports none", async () => {
+    const options = planning();
+    const { plans: _, ...others } = options;
+    const file = await withTransfers(options, async (own) => {
+      const id = await approved(own, [{ _tool: "echo", value: 1, _outputPath: "†state.one" }]);
+      await runOf(own, id);
+      return (await transfer(own.conversation(), "export")).text();
+    });
+    expect(file).toContain('"type":"run"');
+    await withTransfers(others, async (own) => {
+      const response = await transfer(own.conversation(), "import", file);
+      expect(await response.json()).toMatchObject({
+        id: "c",
+        findings: [{ code: "plans_omitted", message: expect.stringMatching(/^1 plans/) }],
+      });
+      const copy = await (await transfer(own.conversation(), "export")).text();
+      expect(copy).toContain('"type":"events"');
+      expect(copy).not.toMatch(/"type":"(?:plan|run)"/);
+    });
+  });
+});
+
 describe("an application without transfers", () => {
   it("has no such routes", async () => {
     const { options } = paying([]);

@@ -68,7 +68,7 @@ describe("AUTH=jwt with public keys", () => {
   );
 
   it.each([
-    ["RS256", "RS512"],
+    ["RS256", "ES256"],
     ["ES256", "RS256"],
     ["EdDSA", "ES256"],
   ] as const)("infers the algorithm of a key that names none: %s, not %s", async (alg, wrong) => {
@@ -114,9 +114,6 @@ describe("AUTH=jwt with public keys", () => {
       { ...rsa.jwk, kid: "kty", kty: "oct", k },
       { ...rsa.jwk, kid: "" },
       { ...rsa.jwk, kid: 5 },
-      null,
-      "rsa",
-      [],
     ];
     const { enter } = workerWith(() => Response.json({ keys: set }));
     for (const kid of ["oct", "oct2", "kty", "HS"]) {
@@ -239,7 +236,6 @@ describe("the keys of an issuer", () => {
     expect((await enter(token)).status).toBe(200);
   });
 
-  const large = (bytes: number) => JSON.stringify({ keys: [{ pad: "x".repeat(bytes) }] });
   it.each<readonly [string, () => Response | Promise<Response>]>([
     ["an error", () => new Response("oh", { status: 500 })],
     ["not found", () => new Response("no", { status: 404 })],
@@ -248,8 +244,7 @@ describe("the keys of an issuer", () => {
     ["a page", () => new Response("<html></html>")],
     ["no keys", () => Response.json({})],
     ["keys that are not a list", () => Response.json({ keys: { rsa: rsa.jwk } })],
-    ["too many keys", () => Response.json({ keys: Array.from({ length: 101 }, () => rsa.jwk) })],
-    ["too much", () => new Response(large(300_000))],
+    ["keys that are no objects", () => Response.json({ keys: [null] })],
     ["no connection", () => Promise.reject(new Error("refused"))],
   ])("cannot be loaded: %s", async (_, answer) => {
     const said = vi.spyOn(console, "error").mockImplementation(() => undefined);
@@ -267,11 +262,13 @@ describe("the keys of an issuer", () => {
 
   it("time out after five seconds", async () => {
     vi.spyOn(console, "error").mockImplementation(() => undefined);
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const limit = new AbortController();
+    const timed = vi.spyOn(AbortSignal, "timeout").mockReturnValue(limit.signal);
     const { enter, asked } = workerWith(() => new Promise(() => undefined));
     const response = enter(await rsa.token(good()));
     await vi.waitFor(() => expect(asked).toHaveBeenCalledTimes(1));
-    vi.advanceTimersByTime(5_001);
+    expect(timed).toHaveBeenCalledWith(5_000);
+    limit.abort();
     await problemIn(await response, "keys_unavailable");
   });
 });

@@ -1,7 +1,9 @@
+import type { Tool, ToolSet } from "ai";
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { ConversationObject } from "../../../src/edge/conversation.ts";
+import { weather } from "../../../examples/agents/weather.ts";
 import { directoryOf, eventually, newTenant, type Tenant } from "../../support/directory.ts";
 import { json, objectOf, problemIn } from "../../support/edge.ts";
 import { slow } from "../../support/slow.ts";
@@ -66,6 +68,27 @@ describe("DELETE of all conversations of a tenant", () => {
     }
     expect((await other.call("GET", "/conversations/asked")).status).toBe(200);
     await eventually(async () => expect(await other.ids()).toEqual(["asked"]));
+  });
+
+  it("ends a turn that runs, and stores nothing that its tool returns later", async () => {
+    const tenant = newTenant();
+    const begun = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<unknown>();
+    const { get_weather } = weather.tools as ToolSet;
+    vi.spyOn(get_weather as Required<Tool>, "execute").mockImplementation(() => {
+      begun.resolve();
+      return held.promise;
+    });
+    const answered = tenant.ask("asked", "Weather in NYC?");
+    await begun.promise;
+    await eventually(async () => expect(await tenant.ids()).toEqual(["asked"]));
+    await removeAll(tenant);
+    await isDone(tenant);
+    await answered;
+    held.resolve({ temperature: 21 });
+    for (let task = 0; task < 20; task++) await scheduler.wait(1);
+    await expectGone(tenant, "asked");
+    expect(await tenant.ids()).toEqual([]);
   });
 
   it("does not reach a conversation that begins later, also under the same id", async () => {

@@ -1,4 +1,4 @@
-import { type Agent, type Authenticator, createRuntime, publicFetch } from "byref";
+import { type Agent, type Authenticator, createRuntime } from "byref";
 import { tool } from "ai";
 import { expect, it } from "vitest";
 import * as z from "zod";
@@ -115,26 +115,5 @@ it("the agent's tools and its model receive what the guide says", async () => {
     expect(prompts).toContain("variable_secret");
     expect(prompts).not.toMatch(/0123456789|Ada/);
     await problemIn(await own.call("GET", place), "variable_secret");
-  });
-});
-
-it("a tool fetches from public servers only", async () => {
-  // --- fetch
-  const fetch_page = tool({
-    inputSchema: z.object({ url: z.string() }),
-    execute: async ({ url }) => (await publicFetch(url)).text(),
-  });
-  // ---
-  const { office: agent } = office();
-  const fetching: Agent = { ...agent, tools: { fetch_page } };
-  const url = "http://169.254.169.254/latest/meta-data";
-  const model = scriptedModel([
-    [toolCall("fetch_page", { url }), asked],
-    [text("No."), finish()],
-  ]);
-  await withRuntime({ agents: [fetching], model }, async (own) => {
-    const init = json({ message: "Go." });
-    const response = await own.call("POST", "/conversations/c/messages", init);
-    expect(await response.text()).toContain("address_not_allowed");
   });
 });

@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import type { PlanView } from "../../../src/edge/plans/plan-view.ts";
+import type { PlanView } from "../../../packages/plans/src/http/plan-view.ts";
 import { json, problemIn } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import {

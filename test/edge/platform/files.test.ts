@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { filesIn, R2Files } from "../../../src/edge/platform/r2-files.ts";
 import * as limits from "../../../src/limits.ts";
-import { writeFile, type Writing } from "../../../src/plan/template/write-file.ts";
+import { writeFile, type Writing } from "../../../packages/plan-formats/src/template/write-file.ts";
 import type { Files } from "../../../src/tool/files.ts";
 import { slow } from "../../support/slow.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { capabilityModel } from "../../../src/plan/capability/capability-model.ts";
+import { capabilityModel } from "../../../packages/plan-formats/src/capability/capability-model.ts";
 import { finish, scriptedModel, text } from "../../../packages/testing/src/testing.ts";
 
 it("a model's tags are calls in workerd, too, however they are split", async () => {

@@ -94,7 +94,6 @@ describe("the prompt of an agent, over HTTP", () => {
     ["minimal instructions", { agents: [{ ...shop, instructionStyle: "minimal" }] }],
     ["no instructions", { agents: [{ ...shop, instructions: "", instructionStyle: "none" }] }],
     ["output paths", { agents: [{ ...shop, outputPath: true, variableTools: false }] }],
-    ["strict references", { agents: [{ ...shop, references: "strict" as const }] }],
     ["tools as tags", { agents: [{ ...shop, toolCalls: capabilityTags }], ...ALL }],
   ])("is what the model receives in the first call: %s", async (_, options) => {
     await talk(options, [ANSWER], async ({ own, calls, say }) => {
@@ -167,42 +166,31 @@ describe("the prompt of a conversation", () => {
     ANSWER,
   ];
 
-  it.each<readonly [string, Partial<RuntimeOptions>]>([
-    ["any references", ALL],
-    ["strict references", { ...ALL, agents: [{ ...shop, references: { strict: true } }] }],
-  ])(
-    "has its messages, the guide and the variables, as in the next call: %s",
-    async (_, options) => {
-      await talk(options, steps, async ({ own, calls, say }) => {
-        const before = await promptOf(own);
-        const isStrict = options.agents !== undefined;
-        await say("Which rows?");
-        await own.call("PUT", "/conversations/c/variables/limit", json(7));
-        const prompt = await promptOf(own, "?conversation=c");
-        expect(prompt.guide).toEqual({ ...before.guide, sent: true });
-        expect(prompt.laterChars).toBeLessThan(before.laterChars);
-        expect(JSON.stringify(prompt.tools).includes("$list_rows_1[*].id")).toBe(isStrict);
-        const question = "And now?";
-        const { savings } = await say(question);
-        const { prompt: sent = [], tools } = calls.at(-1) ?? {};
-        expect(JSON.stringify(definitionsIn(prompt))).toBe(JSON.stringify(tools));
-        const [, ...messages] = sent;
-        expect(messages.map(({ role }) => role)).toEqual(prompt.messages.map(({ role }) => role));
-        expect(messages.at(-1)?.content).toEqual([{ type: "text", text: prompt.tail?.text }]);
-        expect(prompt.tail?.text).toContain("$limit: number");
-        expect(prompt.tail?.chars).toBe(prompt.messages.at(-1)?.chars);
-        expect(savings.promptChars).toBe(prompt.sentChars + question.length);
-        const parts = prompt.messages.reduce((sum, { chars }) => sum + chars, 0);
-        expect(prompt.sentChars).toBe(prompt.instructions.chars + prompt.toolChars + parts);
-      });
-    },
-  );
+  it("has its messages, the guide and the variables, as in the next call", async () => {
+    await talk(ALL, steps, async ({ own, calls, say }) => {
+      const before = await promptOf(own);
+      await say("Which rows?");
+      await own.call("PUT", "/conversations/c/variables/limit", json(7));
+      const prompt = await promptOf(own, "?conversation=c");
+      expect(prompt.guide).toEqual({ ...before.guide, sent: true });
+      expect(prompt.laterChars).toBeLessThan(before.laterChars);
+      const question = "And now?";
+      const { savings } = await say(question);
+      const { prompt: sent = [], tools } = calls.at(-1) ?? {};
+      expect(JSON.stringify(definitionsIn(prompt))).toBe(JSON.stringify(tools));
+      const [, ...messages] = sent;
+      expect(messages.map(({ role }) => role)).toEqual(prompt.messages.map(({ role }) => role));
+      expect(messages.at(-1)?.content).toEqual([{ type: "text", text: prompt.tail?.text }]);
+      expect(prompt.tail?.text).toContain("$limit: number");
+      expect(prompt.tail?.chars).toBe(prompt.messages.at(-1)?.chars);
+      expect(savings.promptChars).toBe(prompt.sentChars + question.length);
+      const parts = prompt.messages.reduce((sum, { chars }) => sum + chars, 0);
+      expect(prompt.sentChars).toBe(prompt.instructions.chars + prompt.toolChars + parts);
+    });
+  });
 
-  it.each<readonly [string, Partial<Agent>]>([
-    ["any references", {}],
-    ["strict references", { references: { strict: true } }],
-  ])("outlines what the next turn compacts: %s", async (_, more) => {
-    const agents = [{ ...shop, ...more, historyChars: 4_000 }] as const;
+  it("outlines what the next turn compacts", async () => {
+    const agents = [{ ...shop, historyChars: 4_000 }] as const;
     const turns = 14;
     const answers = Array.from({ length: turns }, (_, at): Step => [
       text(`${at} ${"x".repeat(600)}`),

@@ -16,29 +16,16 @@ export interface ExpandingOptions extends Pick<ExpandOptions, "syntaxes" | "inCo
    */
   readonly sealed?: "show" | "keep";
   /**
-   * Called before each sealed value is shown, and at the end of each changed text: for histories that do not
-   * keep the metadata of texts. The object is the same one for the same text.
+   * Called before each sealed value is shown, with the text up to its end, and at the end of each changed text: for
+   * histories that do not keep the metadata of texts. `key` is the same object for the same text.
    */
-  readonly onShown?: (text: ShownText) => void;
+  readonly onShown?: (text: ShownText, key: object) => void;
 }
 
 /** A text with the values of its references, as far as it was shown. */
 export interface ShownText {
   readonly written: string;
   readonly shown: string;
-  /** The sealed values in it, also the one that is about to be shown. */
-  readonly sealed: readonly SealedText[];
-  /** False until its end. */
-  readonly isComplete: boolean;
-}
-
-/** A sealed value in a text. */
-export interface SealedText {
-  /** The reference, as the model wrote it. */
-  readonly source: string;
-  readonly text: string;
-  /** Offset in `shown`. */
-  readonly at: number;
 }
 
 type AnyPart = TextStreamPart<ToolSet>;
@@ -71,8 +58,6 @@ export function expandStream<Tools extends ToolSet>(
 interface OpenText {
   written: string;
   shown: string;
-  readonly sealed: SealedText[];
-  isComplete: boolean;
   metadata: unknown;
 }
 
@@ -105,11 +90,11 @@ export class TextParts<Part extends StreamPart> {
   readonly #texts: TextsExpander;
   readonly #decisions: Decisions;
   readonly #open = new Map<string, OpenText>();
-  readonly #onShown: (text: ShownText) => void;
+  readonly #onShown: (text: ShownText, key: object) => void;
   /** True if the latest variable that was looked up is sealed. */
   #isSealed = false;
-  /** A sealed value that is emitted next. */
-  #next: Omit<SealedText, "at"> | undefined;
+  /** A sealed value that is emitted next, and its reference as the model wrote it. */
+  #next: { readonly source: string; readonly text: string } | undefined;
 
   constructor(
     store: VariableStore,
@@ -140,8 +125,7 @@ export class TextParts<Part extends StreamPart> {
     const delta = this.#form.deltaOf(part);
     const { type, id = "", providerMetadata: metadata } = part;
     if (delta !== undefined) return this.#writeDelta(part, id, delta);
-    if (type === "text-start")
-      this.#open.set(id, { written: "", shown: "", sealed: [], isComplete: false, metadata });
+    if (type === "text-start") this.#open.set(id, { written: "", shown: "", metadata });
     return this.#texts.pass(part, () => {
       if (type === "text-end") return this.#form.emit(this.#end(part, id));
       const isRequest = type === "tool-approval-request" && part.reason === undefined;
@@ -157,9 +141,10 @@ export class TextParts<Part extends StreamPart> {
     const text = this.#open.get(id);
     if (text === undefined) return;
     if (this.#next !== undefined) {
-      text.sealed.push({ ...this.#next, at: text.shown.length });
+      const { source, text: value } = this.#next;
       this.#next = undefined;
-      this.#onShown(text);
+      const end = text.written.lastIndexOf(source) + source.length;
+      this.#onShown({ written: text.written.slice(0, end), shown: text.shown + value }, text);
     }
     text.shown += slice;
   }
@@ -185,8 +170,7 @@ export class TextParts<Part extends StreamPart> {
     const text = this.#open.get(id);
     this.#open.delete(id);
     if (text === undefined || text.written === text.shown) return part;
-    text.isComplete = true;
-    this.#onShown(text);
+    this.#onShown(text, text);
     const metadata = part.providerMetadata ?? text.metadata;
     return { ...part, providerMetadata: withWritten(metadata, text.written) };
   }
@@ -198,7 +182,7 @@ export function lookupFor(
   { sealed }: Pick<ExpandingOptions, "sealed">,
   onUsed?: (name: string) => void,
 ): Lookup {
-  const lookup = lookupInStore(store, { failures: "show", ...compact({ onUsed }) });
+  const lookup = lookupInStore(store, compact({ onUsed }));
   if (sealed !== "keep") return lookup;
   return (reference, work) =>
     store.glance(reference.name)?.visibility === "sealed"

@@ -1,7 +1,6 @@
 import { compact, type Json } from "../../../../src/value/json.ts";
 import { asSchema, type JSONSchema7, type ToolExecutionOptions } from "ai";
 import { digestOf, jsonSchemaNow, jsonSchemaOf } from "../../../../src/tool/tool-input.ts";
-import { liveReferences } from "../../../../src/tool/live-references.ts";
 import { shownSchema, wrapTool } from "../../../../src/tool/wrap-tool.ts";
 import type {
   AnyTool,
@@ -66,7 +65,7 @@ export class OwnTool {
   }
 
   #shownAs(schema: JSONSchema7): JSONSchema7 {
-    return shownSchema(this, schema, liveReferences(this.options)).schema;
+    return shownSchema(this, schema).schema;
   }
 
   /**

@@ -63,7 +63,7 @@ function queriesFor(wrap: WrapOptions, given: QueryDatabases | undefined): Query
 }
 
 /** Returns a tool of the runtime as one of the AI SDK. */
-export function toolOf(tool: RuntimeTool, options: WrapOptions): AnyTool {
+function toolOf(tool: RuntimeTool, options: WrapOptions): AnyTool {
   const own = new VariableTool(tool, options);
   const wrapped = Object.assign(wrap(own, false), { [VARIABLE_TOOL]: true });
   if (tool.toModelOutput === undefined) return wrapped;

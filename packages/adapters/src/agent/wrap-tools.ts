@@ -80,15 +80,13 @@ export function wrap(own: OwnTool, isDecided: boolean): AnyTool {
   const { name, tool, options } = own;
   const decisions = Decisions.of(options.store);
   const { outputSchema: _outputSchema, onInputAvailable: _onInputAvailable, ...rest } = tool;
-  const schema = () => jsonSchema(() => own.shownSchema);
   const needsApproval = async (input: unknown, call: Call) =>
     (await statusOf(own, input, { call })) !== undefined;
   // The SDK's type of a tool depends on the type of its input, which is unknown here.
   return {
     ...rest,
     // Has no validator, because the resolved input is validated, not the references.
-    // Strict references depend on the variables of each step.
-    inputSchema: own.options.references === undefined ? schema() : schema,
+    inputSchema: jsonSchema(() => own.shownSchema),
     ...(own.mayRequireApproval ? { needsApproval } : {}),
     execute: async (input: unknown, given?: Partial<Call>) => {
       const call = callOf(given);

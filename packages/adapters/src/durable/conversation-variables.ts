@@ -263,7 +263,8 @@ class VariablesInObject implements ConversationVariables {
   get #expanding() {
     const { syntaxes } = this.#options;
     const { shown } = this.#parts;
-    return { ...compact({ syntaxes }), onShown: (text: ShownText) => shown.keep(text) };
+    const onShown = (text: ShownText, key: object) => shown.keep(text, key);
+    return { ...compact({ syntaxes }), onShown };
   }
 
   get #parts() {

@@ -5,7 +5,6 @@ import * as z from "zod";
 import { MemoryStore, variableTools, wrapTools } from "../../src/agent.ts";
 import { codeIn, errorCodes, type ErrorCode } from "../../../../src/errors.ts";
 import { readOnly } from "../../../../src/store/computed.ts";
-import { IN_A_CIRCLE } from "../../../../src/turn/call-order.ts";
 import { refusalOf } from "../../../gateway/src/approvals.ts";
 import { noSuchTool } from "../../../../src/tool/no-such-tool.ts";
 import { bytesContent } from "../../../../src/store/bytes/content.ts";
@@ -228,7 +227,7 @@ const OTHERWISE = {
   unknown_tool: `unknown_tool: ${noSuchTool("red_variable", ["read_variable", "sum"])}`,
   conflict: "conflict: The tables of the query are not kept; try again.",
   approval_needed: "approval_needed: pay was not asked about here. Call it again to ask.",
-  skipped: `skipped: ${IN_A_CIRCLE.message}`,
+  skipped: "skipped: $summary was to come from summarize, which has not written it. Make it first.",
   variable_read_only: `variable_read_only: ${readOnly("history").message}`,
   not_configured: "not_configured: Use a JSON Patch: [{op, path, value}].",
   outcome_unknown:
@@ -236,7 +235,6 @@ const OTHERWISE = {
   approval_required: `approval_required: ${refusalOf({ approval: { reason: "It pays." } })}`,
   server_unavailable:
     "server_unavailable: Server shop is not available; continue without its tools. It was closed.",
-  address_not_allowed: "address_not_allowed: The address is not allowed. It is not public.",
 };
 
 it.each(Object.entries(OTHERWISE))("%s says what to do next", (_, text) => {
@@ -251,7 +249,7 @@ it.each(Object.entries(OTHERWISE))("%s says what to do next", (_, text) => {
  */
 const ELSEWHERE: readonly string[] = `
 approval_closed approval_not_found bad_configuration bad_csv bad_id bad_import bad_json body_timeout
-body_too_large call_not_run conversation_exists conversation_not_found figures_typed file_not_found foreign_host
+body_too_large call_not_run conversation_exists conversation_not_found file_not_found foreign_host
 foreign_origin idempotency_mismatch import_not_found input_missing internal invalid_plan invalid_plan_input
 invalid_tool_schema keys_unavailable message_not_found model_failed model_timeout not_found not_last_turn plan_not_approved plan_not_found
 plan_over precondition_failed range_not_satisfiable rate_limited reference_in_url run_timeout

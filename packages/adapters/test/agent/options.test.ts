@@ -55,31 +55,6 @@ async function run(
 
 const call = (at: unknown, more = {}): Step => [{ tool: "look", input: { at, ...more } }];
 
-describe("strict references", () => {
-  const sum = tool({
-    inputSchema: z.object({ numbers: z.array(z.number()) }),
-    execute: ({ numbers }) => [...numbers, 1],
-  });
-  const lists = (tools: readonly unknown[] = []) =>
-    JSON.stringify(tools).match(/"\$(?!schema)[^"]*"/gu) ?? [];
-
-  it("limits references to those that exist in each step", async () => {
-    const said: Step[] = [[{ tool: "sum", input: { numbers: [1] } }], "Done."];
-    const { model } = await run(said, { tools: { sum }, references: "strict" });
-    const [first, second] = model.calls.map(({ tools }) => lists(tools));
-    expect(first).toEqual(['"$x.a"']);
-    expect(second).toEqual(['"$x.a"', '"$sum_1[0]"', '"$sum_1"', '"$sum_1[:10]"']);
-  });
-
-  it("is off by default, and for a syntax that the application defines", async () => {
-    const said = ["Done."];
-    const { model } = await run(said, { tools: { sum } });
-    expect(lists(model.calls[0]?.tools)).toEqual([]);
-    const own = await run(said, { tools: { sum }, references: "strict", syntaxes: ["target"] });
-    expect(lists(own.model.calls[0]?.tools)).toEqual([]);
-  });
-});
-
 describe("syntaxes", () => {
   const syntaxes = ["mustache"] as const;
 

@@ -1,6 +1,6 @@
 import type { UIMessage } from "ai";
 import type { ConversationInfo } from "../../../../src/edge/conversation-data.ts";
-import type { RunView } from "../../../../src/edge/plans/plan-view.ts";
+import type { RunView } from "../../../plans/src/http/plan-view.ts";
 import type { Interpolation } from "../../../../src/reference/resolve.ts";
 import type { VariableInfo } from "../../../../src/store/variable.ts";
 import type { ConversationEvent } from "../../../../src/turn/log/event-log.ts";

@@ -1,7 +1,7 @@
 import { ClientError } from "../client/client-error.ts";
 import type { ClientConversation } from "../client/conversation.ts";
 import { backOff } from "../client/retries.ts";
-import type { PlanView } from "../../../../src/edge/plans/plan-view.ts";
+import type { PlanView } from "../../../plans/src/http/plan-view.ts";
 import type { VariablePage } from "../client/variables.ts";
 import type { VariableInfo } from "../../../../src/store/variable.ts";
 import type { ConversationEvent } from "../../../../src/turn/log/event-log.ts";

@@ -1,7 +1,7 @@
 import { useCallback, useSyncExternalStore } from "react";
 import type { ClientConversation } from "../client/conversation.ts";
 import type { RunOptions } from "../client/plans.ts";
-import type { PlanView, RunView } from "../../../../src/edge/plans/plan-view.ts";
+import type { PlanView, RunView } from "../../../plans/src/http/plan-view.ts";
 import type { PlanList } from "./live-conversation.ts";
 import { useLive } from "./use-variables.ts";
 

@@ -3,13 +3,7 @@ import type { VariableStore } from "../../../../src/store/variable-store.ts";
 import type { World } from "../tasks/task.ts";
 
 /** Arms in the order of the tables. The first one is the baseline of comparisons. */
-export const armNames = [
-  "by value",
-  "cap",
-  "offload",
-  "reference",
-  "reference, code, SQL",
-] as const;
+export const armNames = ["by value", "cap", "offload", "reference", "reference, SQL"] as const;
 
 export type ArmName = (typeof armNames)[number];
 
@@ -35,7 +29,6 @@ export interface PlayedTurn {
   readonly messages: ModelMessage[];
   /** Model calls of this turn. */
   readonly maxSteps: number;
-  readonly signal?: AbortSignal;
 }
 
 export interface TurnResult {

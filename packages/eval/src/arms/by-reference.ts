@@ -1,15 +1,12 @@
 import type { ToolSet } from "ai";
-import { variableTools, toolOf } from "../../../adapters/src/agent/variable-tools.ts";
+import { variableTools } from "../../../adapters/src/agent/variable-tools.ts";
 import { withToolVariables } from "../../../adapters/src/agent/with-tool-variables.ts";
 import { MemoryStore } from "../../../../src/store/memory-store.ts";
-import { codeTool } from "../../../../src/tool/code/code-tool.ts";
-import { wrapTool } from "../../../../src/tool/wrap-tool.ts";
 import type { WrapOptions } from "../../../../src/tool/wrapped-tool.ts";
 import { compact } from "../../../../src/value/json.ts";
 import type { World } from "../tasks/task.ts";
 import type { Arm, Conversation } from "./arm.ts";
 import { playTurn } from "./loop.ts";
-import { processSandbox } from "./process-sandbox.ts";
 
 /** Results are variables, with the tools that read and change them. */
 const PLAIN_TOOLS = [
@@ -27,14 +24,13 @@ export const byReference: Arm = {
     conversationOf(world, (options) => variableTools({ ...options, only: PLAIN_TOOLS })),
 };
 
-/** The arm with references, with `query_variables` and `run_code`. */
-export const withCode: Arm = {
-  name: "reference, code, SQL",
+/** The arm with references, with `query_variables`. */
+export const withSql: Arm = {
+  name: "reference, SQL",
   open: (world) =>
-    conversationOf(world, (options) => ({
-      ...variableTools({ ...options, only: [...PLAIN_TOOLS, "query_variables"] }),
-      run_code: runCode(world, options),
-    })),
+    conversationOf(world, (options) =>
+      variableTools({ ...options, only: [...PLAIN_TOOLS, "query_variables"] }),
+    ),
 };
 
 function conversationOf(world: World, toolsFor: (options: WrapOptions) => ToolSet): Conversation {
@@ -48,13 +44,4 @@ function conversationOf(world: World, toolsFor: (options: WrapOptions) => ToolSe
     store,
     readers: Object.keys(own),
   };
-}
-
-function runCode(world: World, options: WrapOptions): ToolSet[string] {
-  const wrapped = Promise.all(
-    Object.entries(world.tools).map(([name, tool]) => wrapTool(name, tool, options)),
-  );
-  let tools: ReadonlyMap<string, Awaited<typeof wrapped>[number]> = new Map();
-  void wrapped.then((all) => (tools = new Map(all.map((tool) => [tool.name, tool]))));
-  return toolOf(codeTool({ sandbox: processSandbox, tools: () => tools }), options);
 }

@@ -4,7 +4,7 @@ import type { AnyAgent, PlayedTurn, TurnResult } from "./arm.ts";
 
 /** Plays a turn in the AI SDK's own loop. `by` may return another agent, as `withToolVariables` does. */
 export async function playTurn(
-  { model, messages, maxSteps, signal }: PlayedTurn,
+  { model, messages, maxSteps }: PlayedTurn,
   tools: ToolSet,
   by: (agent: ToolLoopAgent<never, ToolSet>) => AnyAgent = (agent) => agent,
 ): Promise<TurnResult> {
@@ -13,12 +13,9 @@ export async function playTurn(
     tools,
     instructions: INSTRUCTIONS,
     stopWhen: isStepCount(maxSteps),
-    // Retries are those of `patient`, which all cells share.
-    maxRetries: 0,
+    // After 429 and other temporary failures, at the pace that the provider asks for.
+    maxRetries: 6,
   });
-  const result = await by(agent).generate({
-    messages,
-    ...(signal === undefined ? {} : { abortSignal: signal }),
-  });
+  const result = await by(agent).generate({ messages });
   return { text: result.text, messages: result.responseMessages };
 }

@@ -1,6 +1,14 @@
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { around, type Tokens } from "./metered.ts";
 import { costOf, type Price } from "./prices.ts";
-import type { Tokens } from "./metered.ts";
-import { RunStopped } from "./run-stopped.ts";
+
+/** Ends a run: the model cannot be reached, or the budget is spent. Finished cells are kept. */
+export class RunStopped extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "RunStopped";
+  }
+}
 
 /**
  * Limits the cost of a run. A call is made only if its prompt fits beside all spending so far and all prompts in
@@ -42,4 +50,23 @@ export class Budget {
   spend(tokens: Tokens): void {
     if (this.#price !== undefined) this.#spent += costOf(tokens, this.#price);
   }
+}
+
+/** Returns the model with the cost of its calls counted. */
+export function spending(model: LanguageModelV4, budget: Budget): LanguageModelV4 {
+  return around(model, async ({ doGenerate, params }) => {
+    const release = budget.reserve(Math.ceil(JSON.stringify(params.prompt).length / 4));
+    try {
+      const result = await doGenerate();
+      const { inputTokens, outputTokens } = result.usage;
+      budget.spend({
+        input: inputTokens.total ?? 0,
+        cached: inputTokens.cacheRead ?? 0,
+        output: outputTokens.total ?? 0,
+      });
+      return result;
+    } finally {
+      release();
+    }
+  });
 }

@@ -2,8 +2,16 @@ import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
   LanguageModelV4GenerateResult,
+  LanguageModelV4Middleware,
 } from "@ai-sdk/provider";
-import { around } from "./model-middleware.ts";
+import { wrapLanguageModel } from "ai";
+
+type WrapGenerate = NonNullable<LanguageModelV4Middleware["wrapGenerate"]>;
+
+/** Returns the model with a function around each call. */
+export function around(model: LanguageModelV4, wrapGenerate: WrapGenerate): LanguageModelV4 {
+  return wrapLanguageModel({ model, middleware: { specificationVersion: "v4", wrapGenerate } });
+}
 
 export interface Tokens {
   /** Cached ones included. */
@@ -24,14 +32,13 @@ export class Meter implements Tokens {
   /** True if the provider did not report tokens: they are then a quarter of the characters. */
   isEstimated = false;
 
-  add(promptTokens: number, result: LanguageModelV4GenerateResult, seconds: number): void {
-    const { inputTokens, outputTokens } = result.usage;
+  add(promptTokens: number, { usage, content }: LanguageModelV4GenerateResult): void {
+    const { inputTokens, outputTokens } = usage;
     this.calls++;
     this.isEstimated ||= inputTokens.total === undefined || outputTokens.total === undefined;
     this.input += inputTokens.total ?? promptTokens;
     this.cached += inputTokens.cacheRead ?? 0;
-    this.output += outputTokens.total ?? tokensOf(result.content);
-    this.seconds += seconds;
+    this.output += outputTokens.total ?? tokensOf(content);
   }
 }
 
@@ -49,7 +56,7 @@ export interface MeterOptions {
   readonly contextTokens: number;
 }
 
-/** Returns the model with its calls counted. */
+/** Returns the model with its calls counted. Failed calls, and waiting for the next try, take no seconds. */
 export function metered(
   model: LanguageModelV4,
   { meter, contextTokens }: MeterOptions,
@@ -57,8 +64,10 @@ export function metered(
   return around(model, async ({ doGenerate, params }) => {
     const promptTokens = promptTokensOf(params);
     if (promptTokens > contextTokens) throw new DoesNotFit(promptTokens, contextTokens);
+    const began = Date.now();
     const result = await doGenerate();
-    meter.add(promptTokens, result, secondsOf(result));
+    meter.seconds += (Date.now() - began) / 1_000;
+    meter.add(promptTokens, result);
     return result;
   });
 }
@@ -70,26 +79,4 @@ function promptTokensOf({ prompt, tools }: LanguageModelV4CallOptions): number {
 
 function tokensOf(value: unknown): number {
   return Math.ceil(JSON.stringify(value).length / CHARS_PER_TOKEN);
-}
-
-/** The time that answers took when they were new. */
-const SECONDS = new WeakMap<LanguageModelV4GenerateResult, number>();
-
-/** Returns the model with the time of each answer noted, without waiting for the provider's limits. */
-export function timed(model: LanguageModelV4, now: () => number): LanguageModelV4 {
-  return around(model, async ({ doGenerate }) => {
-    const began = now();
-    const result = await doGenerate();
-    SECONDS.set(result, (now() - began) / 1_000);
-    return result;
-  });
-}
-
-export function setSeconds(result: LanguageModelV4GenerateResult, seconds: number): void {
-  SECONDS.set(result, seconds);
-}
-
-/** Zero for an answer of a model that is not timed. */
-export function secondsOf(result: LanguageModelV4GenerateResult): number {
-  return SECONDS.get(result) ?? 0;
 }

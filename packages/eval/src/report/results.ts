@@ -20,14 +20,13 @@ export interface About {
   readonly model: string;
   /** Day of the run. */
   readonly date: string;
-  readonly variant?: string;
   readonly seed: number;
   /** Tasks of each kind. */
   readonly count: number;
   readonly isQuick: boolean;
-  /** Names of the public sets. */
+  /** Names of public sets. */
   readonly sets: readonly string[];
-  readonly price?: Price & { readonly of: string };
+  readonly price: Price & { readonly of: string };
   /** Why the run ended early. */
   readonly stopped?: string;
 }

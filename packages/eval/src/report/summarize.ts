@@ -97,7 +97,7 @@ function sizeRows(arm: ArmName, cells: readonly Cell[]): readonly SizeRow[] {
 }
 
 /** Compares cells of the same tasks, pair by pair. */
-export function compareCells(
+function compareCells(
   own: readonly Cell[],
   others: readonly Cell[],
   names: Pick<Comparison, "arm" | "against">,

@@ -2,15 +2,6 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, truncateSync } fro
 import { dirname } from "node:path";
 import { type Cell, keyOf } from "./cell.ts";
 
-/** Identity of a run. Cells of different runs must not be mixed. */
-export interface RunIdentity {
-  readonly model: string;
-  /** Name of the variant, if there is one. */
-  readonly variant?: string;
-  /** Digest of its texts. */
-  readonly texts?: string;
-}
-
 /** The finished cells of a run: a file to which one line is appended for each, so that a run can go on. */
 export class CellLog {
   readonly #path: string;
@@ -23,19 +14,19 @@ export class CellLog {
 
   /**
    * Opens the file, or creates it. A last line that was cut off is removed. Throws if the file is of another
-   * run.
+   * model.
    */
-  static open(path: string, identity: RunIdentity): CellLog {
+  static open(path: string, model: string): CellLog {
     const cells = new Map<string, Cell>();
     const whole = wholeLines(path);
     const [head, ...lines] = whole;
     const log = new CellLog(path, cells);
     if (head === undefined) {
       mkdirSync(dirname(path), { recursive: true });
-      log.#append(identity);
+      log.#append({ model });
       return log;
     }
-    if (head !== JSON.stringify(identity)) {
+    if (head !== JSON.stringify({ model })) {
       throw new Error(`${path} belongs to another run: ${head}. Choose another folder with --out.`);
     }
     for (const line of lines) {

@@ -1,15 +1,15 @@
 import { APICallError, type LanguageModelV4 } from "@ai-sdk/provider";
-import type { ModelMessage } from "ai";
+import { type ModelMessage, RetryError } from "ai";
 import { messageOf } from "../../../../src/errors.ts";
+import { compact } from "../../../../src/value/json.ts";
 import { lookupInStore } from "../../../../src/tool/store-lookup.ts";
 import type { Arm, Conversation } from "../arms/arm.ts";
+import { RunStopped } from "../models/budget.ts";
 import { DoesNotFit, metered, Meter, type MeterOptions } from "../models/metered.ts";
 import { costOf, type Price } from "../models/prices.ts";
-import { RunStopped } from "../models/run-stopped.ts";
 import { scriptedLead } from "../models/scripted-lead.ts";
-import type { Task, Verdict, World } from "../tasks/task.ts";
+import { recordingTools, type Task, type Verdict } from "../tasks/task.ts";
 import type { Cell, Ending } from "./cell.ts";
-import { copyErrors } from "./copy-errors.ts";
 import { measureCalls } from "./measure-calls.ts";
 
 /** Model calls of one turn. */
@@ -22,17 +22,18 @@ export interface PlayOptions extends Omit<MeterOptions, "meter"> {
 
 /** Plays a task on an arm. Throws `RunStopped` if the run cannot go on. */
 export async function playCell(task: Task, arm: Arm, options: PlayOptions): Promise<Cell> {
-  const world = task.open();
-  const conversation = arm.open(world);
+  const { tools, received } = recordingTools(task.tools);
+  const { policies, policy } = task;
+  const conversation = arm.open({ tools, ...compact({ policies, policy }) });
   const meter = new Meter();
-  const played = await playTurns(task, conversation, { ...options, meter });
+  const played = await play(task, conversation, { ...options, meter });
   const { store, readers } = conversation;
   const calls = await measureCalls(played.messages, {
-    ...(store === undefined || task.family === "distractors" || task.family === "texts"
+    ...(store === undefined || task.family === "distractors"
       ? {}
       : { lookup: lookupInStore(store) }),
     readers,
-    scripted: played.scripted,
+    scripted: task.script?.length ?? 0,
   });
   const { input, cached, output } = meter;
   const cost = options.price === undefined ? {} : { cost: costOf(meter, options.price) };
@@ -41,7 +42,7 @@ export async function playCell(task: Task, arm: Arm, options: PlayOptions): Prom
     family: task.family,
     size: task.size,
     arm: arm.name,
-    ...judged(world, played, calls.usedReferences === true),
+    ...judged(played, task.check(received, played.text), calls.usedReferences === true),
     ...calls,
     input,
     cached,
@@ -57,46 +58,34 @@ interface Played {
   readonly ending: Ending;
   readonly text: string;
   readonly why?: string;
-  /** Messages of the last turn. */
   readonly messages: readonly ModelMessage[];
-  /** Number of model calls made by a script. */
-  readonly scripted: number;
 }
 
-async function playTurns(
-  { turns }: Task,
+async function play(
+  { question, script = [] }: Task,
   conversation: Conversation,
   options: PlayOptions & { readonly meter: Meter },
 ): Promise<Played> {
-  const model = metered(options.model, options);
-  const messages: ModelMessage[] = [];
-  let last: Played = { ending: "answered", text: "", messages: [], scripted: 0 };
-  for (const [turn, { user, script = [], isPlayed = true }] of turns.entries()) {
-    messages.push({ role: "user", content: user });
-    const scripted = script.length;
-    const maxSteps = isPlayed ? MAX_STEPS + scripted : scripted;
-    try {
-      const result = await conversation.play({
-        model: scriptedLead({ script, turn }, model),
-        messages: [...messages],
-        maxSteps,
-      });
-      messages.push(...result.messages);
-      const steps = result.messages.filter(({ role }) => role === "assistant").length;
-      const isOver = isPlayed && steps >= maxSteps && result.messages.at(-1)?.role === "tool";
-      const ending: Ending = isOver ? "too many steps" : "answered";
-      last = { ending, text: result.text, messages: result.messages, scripted };
-    } catch (error) {
-      return { ...failure(error), text: "", messages: [], scripted };
-    }
+  const maxSteps = MAX_STEPS + script.length;
+  try {
+    const { text, messages } = await conversation.play({
+      model: scriptedLead(script, metered(options.model, options)),
+      messages: [{ role: "user", content: question }],
+      maxSteps,
+    });
+    const steps = messages.filter(({ role }) => role === "assistant").length;
+    const isOver = steps >= maxSteps && messages.at(-1)?.role === "tool";
+    return { ending: isOver ? "too many steps" : "answered", text, messages };
+  } catch (error) {
+    return { ...failure(error), text: "", messages: [] };
   }
-  return last;
 }
 
-/** Statuses of a request that the provider will never accept. */
-const REFUSED = new Set([400, 413, 422]);
+/** Statuses of a request that the provider will never accept, and of an answer that cannot be read. */
+const REFUSED = new Set([200, 400, 413, 422]);
 
-function failure(error: unknown): Pick<Played, "ending" | "why"> {
+function failure(failed: unknown): Pick<Played, "ending" | "why"> {
+  const error = RetryError.isInstance(failed) ? failed.lastError : failed;
   if (error instanceof DoesNotFit) return { ending: "did not fit", why: error.message };
   if (APICallError.isInstance(error) && REFUSED.has(error.statusCode ?? 0)) {
     return { ending: "refused", why: messageOf(error).slice(0, 200) };
@@ -106,11 +95,10 @@ function failure(error: unknown): Pick<Played, "ending" | "why"> {
 }
 
 function judged(
-  world: World,
-  { ending, text, why }: Played,
+  { ending, why }: Played,
+  verdict: Verdict,
   usedReferences: boolean,
 ): Pick<Cell, "ending" | "isRight" | "why" | "isIntact" | "copied"> {
-  const verdict: Verdict = world.check(text);
   const isRight = ending === "answered" && verdict.isRight;
   const reason = isRight ? undefined : (why ?? (ending === "answered" ? verdict.why : ending));
   const { expected, received, isIntact } = verdict;
@@ -123,12 +111,17 @@ function judged(
   };
 }
 
-/** Counts copied characters. Data that was passed by reference was not copied. */
+/** A text with more wrong characters than this share is no copy: it is cut, or something else. */
+const MAX_WRONG_SHARE = 0.05;
+
+/** Counts the wrong characters of a copy of the same length. Data that was passed by reference was not copied. */
 function copiedBy(
   { expected, received }: Pick<Verdict, "expected" | "received">,
   usedReferences: boolean,
 ): Pick<Cell, "copied"> {
-  if (expected === undefined || received === undefined || usedReferences) return {};
-  const copied = copyErrors(expected, received);
-  return copied === undefined ? {} : { copied };
+  if (expected === undefined || usedReferences || expected.length !== received?.length) return {};
+  const chars = expected.length;
+  let errors = 0;
+  for (let index = 0; index < chars; index++) if (expected[index] !== received[index]) errors++;
+  return errors > Math.ceil(chars * MAX_WRONG_SHARE) ? {} : { copied: { chars, errors } };
 }

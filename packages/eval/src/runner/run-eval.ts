@@ -1,33 +1,60 @@
-import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { parseArgs } from "node:util";
 import { version } from "../../../../src/version.ts";
 import type { Arm } from "../arms/arm.ts";
 import { armsNamed } from "../arms/arms.ts";
-import { cached } from "../models/answer-cache.ts";
-import { Budget } from "../models/budget.ts";
-import { around } from "../models/model-middleware.ts";
-import { timed } from "../models/metered.ts";
-import { modelNamed, type ModelEnvironment, type NamedModel } from "../models/model-named.ts";
-import { Pace, patient } from "../models/patient.ts";
-import { PRICES_OF } from "../models/prices.ts";
-import { type Variant, variantIn, varied } from "../models/variant.ts";
-import { compareResults } from "../report/compare-results.ts";
-import { markdownReport } from "../report/markdown-report.ts";
-import type { About } from "../report/results.ts";
+import { Budget, RunStopped, spending } from "../models/budget.ts";
+import { modelNamed, type ModelEnvironment } from "../models/model-named.ts";
+import { type Price, priceIn, priceOf, PRICES_OF } from "../models/prices.ts";
+import { markdownReport, writeReport } from "../report/report.ts";
+import { shownValue } from "../report/format.ts";
 import { summarize } from "../report/summarize.ts";
-import { writeReport } from "../report/write-report.ts";
-import { setTasks } from "../sets/set-tasks.ts";
+import { nestfulTasks } from "../sets/nestful.ts";
 import { ownTasks } from "../tasks/own-tasks.ts";
 import type { Task } from "../tasks/task.ts";
 import { CellLog } from "./cell-log.ts";
-import { estimateOf } from "./estimate.ts";
-import { evalCommand, type EvalOptions, HELP } from "./eval-options.ts";
 import { playCell } from "./play-cell.ts";
-import { shownEstimate, shownProgress } from "./progress.ts";
-import { type RunEnd, runCells } from "./run-cells.ts";
+
+const HELP = `byref eval: does your model work better with references? Needs a key of your own.
+
+  byref eval --model MODEL     plays the tasks on all arms, and writes tables and a chart
+
+MODEL is openai-compatible:NAME, anthropic:NAME, openai:NAME or workers-ai:NAME, with MODEL_API_KEY and, where it
+is not the provider's own, MODEL_BASE_URL in the environment (workers-ai: CLOUDFLARE_ACCOUNT_ID). scripted:exact
+and scripted:sloppy need no key, and measure nothing but the evaluation itself.
+
+  --quick                      small sizes, 3 tasks of each kind: a first impression
+  --count N                    tasks of each kind (default: 10), and of the set (default: 100)
+  --seed N                     the first seed (default: 1)
+  --budget USD                 stops before more is spent (default: 5)
+  --price IN,CACHED,OUT        dollars for a million tokens, in place of the table's
+  --arms A,B                   only these: "by value", cap, offload, reference, "reference, SQL", by the words
+                               value, cap, offload, reference, sql
+  --set nestful=FOLDER         also NESTFUL in this folder
+  --only-sets                  no tasks but those of --set
+  --context TOKENS             of the model's window (default: 200000); longer prompts are not sent
+  --concurrency N              tasks at the same time (default: 4)
+  --out FOLDER                 where results are written (default: eval-results/MODEL)
+
+A stopped run continues where it stopped when you start it again.`;
+
+const OPTIONS = {
+  model: { type: "string" },
+  quick: { type: "boolean" },
+  count: { type: "string" },
+  seed: { type: "string" },
+  budget: { type: "string" },
+  price: { type: "string" },
+  arms: { type: "string" },
+  set: { type: "string" },
+  "only-sets": { type: "boolean" },
+  context: { type: "string" },
+  concurrency: { type: "string" },
+  out: { type: "string" },
+  help: { type: "boolean", short: "h" },
+} as const;
+
+type Options = ReturnType<typeof optionsIn>;
 
 /** Output of the evaluation, and its settings. */
 export interface EvalContext {
@@ -38,161 +65,121 @@ export interface EvalContext {
   readonly log: (line: string) => void;
 }
 
-/** Above it a run needs a budget. */
-const MAX_UNASKED_DOLLARS = 5;
-
-/** Runs `byref eval` with these arguments. Returns the exit code. */
+/** Runs `byref eval` with these arguments. Returns the exit code. Throws an error that says what is missing. */
 export async function runEval(args: readonly string[], context: EvalContext): Promise<number> {
-  const command = evalCommand(args, PRICES_OF);
-  if (command.kind === "help") context.write(HELP);
-  else if (command.kind === "compare") {
-    context.write(compareResults(command.first, command.second));
-  } else return runModel(command.options, context);
-  return 0;
-}
-
-async function runModel(options: EvalOptions, context: EvalContext): Promise<number> {
-  const named = await modelNamed(options.model, context.env);
-  try {
-    return await runNamed(named, options, context);
-  } finally {
-    await named.close();
+  const { values } = parseArgs({ args: [...args], options: OPTIONS });
+  if (values.help === true) {
+    context.write(HELP);
+    return 0;
   }
-}
-
-async function runNamed(
-  named: NamedModel,
-  options: EvalOptions,
-  context: EvalContext,
-): Promise<number> {
-  const arms = armsNamed(options.arms);
-  const tasks = tasksOf(options);
-  if (!(await isAffordable(tasks, arms, { options, context }))) return 2;
-  if (options.onlyEstimates) return 0;
-  const variant = options.variant === undefined ? undefined : readVariant(options.variant);
-  const log = CellLog.open(join(options.out, "cells.ndjson"), {
-    model: options.model,
-    ...(variant === undefined ? {} : { variant: variant.name, texts: digestOf(variant) }),
-  });
-  const end = await playAll(tasks, arms, { named, options, context, log, variant });
-  const keys = new Set(tasks.map(({ id }) => id));
-  const own = log.cells.filter(
-    ({ task, arm }) => keys.has(task) && arms.some(({ name }) => name === arm),
-  );
-  const results = summarize(aboutRun(options, variant, end), own);
-  writeReport(options.out, results);
-  context.write(markdownReport(results));
-  context.log(`Written to ${options.out}: results.html, results.md, results.json, charts as SVG.`);
-  if (end.stopped !== undefined) context.log(`Stopped: ${end.stopped} Start it again to continue.`);
-  return end.stopped === undefined ? 0 : 1;
-}
-
-function tasksOf({ isQuick, count, setCount, seed, sets, onlySets }: EvalOptions): readonly Task[] {
-  const own = onlySets ? [] : ownTasks({ isQuick, count, seed });
-  return [...own, ...sets.flatMap((set) => setTasks({ ...set, most: setCount }))];
-}
-
-interface Affording {
-  readonly options: EvalOptions;
-  readonly context: EvalContext;
-}
-
-async function isAffordable(
-  tasks: readonly Task[],
-  arms: readonly Arm[],
-  { options, context }: Affording,
-): Promise<boolean> {
-  const { model, price, contextTokens, budget } = options;
-  const estimate = await estimateOf(tasks, arms, { price, contextTokens });
-  context.log(shownEstimate(estimate));
-  if (model.startsWith("scripted:") || options.onlyEstimates) return true;
-  if (price === undefined && Number.isFinite(budget)) {
-    context.log(
-      "A budget needs a price: the table has none of this model. Add --price IN,CACHED,OUT.",
-    );
-    return false;
-  }
-  const isDear = (estimate.cost ?? 0) > MAX_UNASKED_DOLLARS && !Number.isFinite(budget);
-  if (isDear) context.log("Set the most that it may cost with --budget USD, or try --quick.");
-  return !isDear;
-}
-
-interface Playing extends Affording {
-  readonly named: NamedModel;
-  readonly log: CellLog;
-  readonly variant: Variant | undefined;
-}
-
-async function playAll(
-  tasks: readonly Task[],
-  arms: readonly Arm[],
-  { named, options, context, log, variant }: Playing,
-): Promise<RunEnd> {
-  const { price, contextTokens, concurrency, cache, model: name } = options;
+  const options = optionsIn(values);
+  const { out, model: name, price, arms, tasks, about } = options;
+  const model = await modelNamed(name, context.env);
+  const log = CellLog.open(join(out, "cells.ndjson"), name);
   const spent = log.cells.reduce((sum, { cost = 0 }) => sum + cost, 0);
   const budget = new Budget(options.budget, price, spent);
-  const sent = spending(patient(timed(named.model, Date.now), new Pace(CLOCK)), budget);
-  const kept = cached(sent, { folder: cache, model: `${name} ${named.endpoint}` });
-  const model = variant === undefined ? kept : varied(kept, variant);
-  const began = Date.now();
-  return runCells({
-    tasks,
-    arms,
-    log,
-    concurrency,
-    play: (task, arm) => playCell(task, arm, { model, price, contextTokens }),
-    onProgress: (progress) =>
-      context.log(shownProgress(progress, { elapsedMs: Date.now() - began, spent: budget.spent })),
+  const stopped = await runCells(options, log, async (task, arm) => {
+    const cell = await playCell(task, arm, { ...options, model: spending(model, budget) });
+    context.log(
+      `${cell.isRight ? "ok  " : "FAIL"} ${cell.task}, ${cell.arm}; ${shownValue(budget.spent, "dollars")} so far`,
+    );
+    return cell;
   });
+  const ids = new Set(tasks.map(({ id }) => id));
+  const own = log.cells.filter(
+    ({ task, arm }) => ids.has(task) && arms.some((one) => one.name === arm),
+  );
+  const results = summarize(stopped === undefined ? about : { ...about, stopped }, own);
+  writeReport(out, results);
+  context.write(markdownReport(results));
+  context.log(`Written to ${out}: results.md, results.json and right.svg, of ${own.length} cells.`);
+  if (stopped !== undefined) context.log(`Stopped: ${stopped} Start it again to continue.`);
+  return stopped === undefined ? 0 : 1;
 }
 
-const CLOCK = {
-  now: Date.now,
-  sleep: async (ms: number) => {
-    await sleep(ms);
-  },
-  jitter: Math.random,
-};
-
-/** Counts what is sent. Answers from the cache cost nothing. */
-function spending(model: LanguageModelV4, budget: Budget): LanguageModelV4 {
-  return around(model, async ({ doGenerate, params }) => {
-    const release = budget.reserve(Math.ceil(JSON.stringify(params.prompt).length / 4));
-    try {
-      const result = await doGenerate();
-      const { inputTokens, outputTokens } = result.usage;
-      budget.spend({
-        input: inputTokens.total ?? 0,
-        cached: inputTokens.cacheRead ?? 0,
-        output: outputTokens.total ?? 0,
-      });
-      return result;
-    } finally {
-      release();
-    }
-  });
-}
-
-function readVariant(path: string): Variant {
-  return variantIn(readFileSync(path, "utf8"));
-}
-
-function digestOf(variant: Variant): string {
-  return createHash("sha256").update(JSON.stringify(variant)).digest("hex").slice(0, 16);
-}
-
-function aboutRun(options: EvalOptions, variant: Variant | undefined, end: RunEnd): About {
-  const { model, seed, count, isQuick, sets, price } = options;
-  return {
+function optionsIn(values: ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>["values"]) {
+  const { model } = values;
+  if (model === undefined) throw new Error(`--model is missing.\n\n${HELP}`);
+  const isQuick = values.quick === true;
+  const isScripted = model.startsWith("scripted:");
+  const price: Price | undefined =
+    values.price === undefined ? priceOf(model) : priceIn(values.price);
+  if (price === undefined) {
+    throw new Error(`The table has no price of ${model}: add --price IN,CACHED,OUT.`);
+  }
+  const number = (
+    key: "count" | "seed" | "budget" | "context" | "concurrency",
+    otherwise: number,
+  ) => {
+    const text = values[key];
+    const value = text === undefined ? otherwise : Number(text);
+    if (text?.trim() === "" || !(value >= 0))
+      throw new Error(`--${key} needs a number, not ${text}.`);
+    return value;
+  };
+  const count = number("count", isQuick ? 3 : 10);
+  const seed = number("seed", 1);
+  const [set, folder = ""] = (values.set ?? "").split(/=(.*)/u);
+  if (values.set !== undefined && (set !== "nestful" || folder === "")) {
+    throw new Error(`--set needs nestful=FOLDER, not ${values.set}.`);
+  }
+  const tasks: readonly Task[] = [
+    ...(values["only-sets"] === true ? [] : ownTasks({ isQuick, count, seed })),
+    ...(folder === "" ? [] : nestfulTasks(folder).slice(0, number("count", isQuick ? 10 : 100))),
+  ];
+  const about = {
     byref: version,
     model,
     date: new Date().toISOString().slice(0, 10),
-    ...(variant === undefined ? {} : { variant: variant.name }),
     seed,
     count,
     isQuick,
-    sets: sets.map(({ name }) => name),
-    ...(price === undefined ? {} : { price }),
-    ...end,
+    sets: folder === "" ? [] : ["nestful"],
+    price: {
+      ...price,
+      of: values.price === undefined ? `list of ${PRICES_OF}` : "as given with --price",
+    },
   };
+  return {
+    model,
+    tasks,
+    arms: armsNamed(values.arms?.split(",").map((word) => word.trim())),
+    budget: number("budget", isScripted ? Number.POSITIVE_INFINITY : 5),
+    price,
+    contextTokens: number("context", 200_000),
+    concurrency: Math.max(1, number("concurrency", 4)),
+    out: values.out ?? join("eval-results", model.replaceAll(/[^\w.-]+/gu, "-")),
+    about,
+  };
+}
+
+/**
+ * Plays all cells that are not finished yet. The arms of a task follow each other, so that a run that stops has
+ * pairs. Returns why it stopped early.
+ */
+async function runCells(
+  { tasks, arms, concurrency }: Pick<Options, "tasks" | "arms" | "concurrency">,
+  log: CellLog,
+  play: (task: Task, arm: Arm) => ReturnType<typeof playCell>,
+): Promise<string | undefined> {
+  const open = tasks.flatMap((task) =>
+    arms.filter((arm) => !log.has({ task: task.id, arm: arm.name })).map((arm) => ({ task, arm })),
+  );
+  let stopped: string | undefined;
+  const work = async () => {
+    for (
+      let next = open.shift();
+      next !== undefined && stopped === undefined;
+      next = open.shift()
+    ) {
+      try {
+        log.add(await play(next.task, next.arm));
+      } catch (error) {
+        if (!(error instanceof RunStopped)) throw error;
+        stopped ??= error.message;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, work));
+  return stopped;
 }

@@ -1,9 +1,10 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import * as z from "zod";
-import { isJsonObject, type Json, type JsonObject } from "../../../../src/value/json.ts";
-import { recordingTools } from "../tasks/recording-tool.ts";
+import { isJsonObject, isObject, type Json, type JsonObject } from "../../../../src/value/json.ts";
 import type { Task } from "../tasks/task.ts";
-import { jsonField, type SetRecord } from "./read-records.ts";
-import { providerName } from "./recorded-tools.ts";
+
+type SetRecord = Readonly<Record<string, unknown>>;
 
 const callSchema = z.object({
   name: z.string(),
@@ -47,11 +48,32 @@ const functions: Readonly<Record<string, (...all: readonly number[]) => number>>
 
 const TOLERANCE = 1e-6;
 
+/** Reads the tasks of all `.jsonl` files in a folder and below, in the order of names. Throws if there are none. */
+export function nestfulTasks(folder: string): readonly Task[] {
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).toSorted();
+  const tasks = names
+    .filter((name) => name.endsWith(".jsonl"))
+    .flatMap((name) => readFileSync(join(folder, name), "utf8").split("\n"))
+    .filter((line) => line.trim() !== "")
+    .map((line): unknown => JSON.parse(line))
+    .filter(isObject)
+    .flatMap((record) => nestfulTask(record) ?? []);
+  if (tasks.length === 0)
+    throw new Error(`${folder} has no records of nestful that can be played.`);
+  return [...new Map(tasks.map((task) => [task.id, task])).values()];
+}
+
+/** A field that some editions have as JSON and others as the text of JSON. */
+function jsonField(record: SetRecord, key: string): unknown {
+  const value = record[key];
+  return typeof value === "string" ? (JSON.parse(value) as unknown) : value;
+}
+
 /**
  * Makes a task of a row of NESTFUL v2. Undefined for a row whose functions are not known here, or whose gold
  * calls do not give its gold answer.
  */
-export function nestfulTask(record: SetRecord): Task | undefined {
+function nestfulTask(record: SetRecord): Task | undefined {
   if (!("sample_id" in record)) return undefined;
   const fields = { output: jsonField(record, "output"), tools: jsonField(record, "tools") };
   const gold = Number(record.gold_answer);
@@ -64,43 +86,29 @@ export function nestfulTask(record: SetRecord): Task | undefined {
     id: `nestful-${id}`,
     family: "nestful",
     size: question.length,
-    turns: [
-      {
-        user: `${question}\n\nCompute it with the tools only, one call after the other; each returns {"result": …}. Answer with the last result.`,
-      },
-    ],
-    open() {
-      const results: number[] = [];
-      const { tools } = recordingTools(
-        Object.fromEntries(
-          known.map((one) => [providerName(one.name), definitionOf(one, results)]),
-        ),
-      );
-      return {
-        tools,
-        check() {
-          const last = results.at(-1);
-          if (isSame(last, answer)) return { isRight: true };
-          return { isRight: false, why: `${String(last)} in place of ${answer}` };
-        },
-      };
+    question: `${question}\n\nCompute it with the tools only, one call after the other; each returns {"result": …}. Answer with the last result.`,
+    tools: Object.fromEntries(known.map((one) => [one.name, definitionOf(one)])),
+    check(received) {
+      const output = received.at(-1)?.output;
+      const last = isObject(output) ? Number(output.result) : undefined;
+      if (isSame(last, answer)) return { isRight: true };
+      return { isRight: false, why: `${String(last)} in place of ${answer}` };
     },
   };
 }
 
-function definitionOf(
-  { name, description, parameters }: z.infer<typeof toolSchema>,
-  results: number[],
-) {
+function definitionOf({
+  name,
+  description,
+  parameters,
+}: z.infer<typeof toolSchema>): Task["tools"][string] {
   const keys = Object.keys(parameters);
   return {
     description,
     input: Object.fromEntries(keys.map((key) => [key, z.number().optional()])),
-    run(input: JsonObject) {
-      const result = functions[name]?.(...keys.map((key) => Number(input[key]))) ?? Number.NaN;
-      results.push(result);
-      return { result };
-    },
+    run: (input) => ({
+      result: functions[name]?.(...keys.map((key) => Number(input[key]))) ?? Number.NaN,
+    }),
   };
 }
 

@@ -1,7 +1,11 @@
 import { isJsonArray, isJsonObject, isObject, type Json } from "../../../../src/value/json.ts";
-import type { Reply } from "./chat-request.ts";
 import { type Grasp, type Hand, variableIn } from "./hand.ts";
 import type { SeenCall, Sight } from "./sight.ts";
+
+/** A model's reply: calls or an answer. */
+export type Reply =
+  | { readonly calls: readonly { readonly tool: string; readonly input: object }[] }
+  | { readonly text: string };
 
 /** Input of a rule. */
 interface Work {
@@ -57,18 +61,6 @@ export const rules: readonly Rule[] = [
     reply: (work) => total(work),
   },
   {
-    pattern: /^Cancel the booking of .+? that you looked at/u,
-    reply: (work) => {
-      const looked = work.sight.calls.find(({ tool }) => tool === "get_booking");
-      if (looked === undefined) return LOST;
-      return finish(
-        work,
-        "cancel_booking",
-        writing(work.hand.pass(looked, ".code"), (code) => ({ code })),
-      );
-    },
-  },
-  {
     pattern: /^Call list_parts, then pass the whole list to print_table/u,
     reply: (work) =>
       chain(work, { tool: "list_parts", input: {} }, (listed) =>
@@ -83,10 +75,6 @@ export const rules: readonly Rule[] = [
     pattern: /<text>\n([\s\S]*)\n<\/text>/u,
     reply: (work) =>
       finish(work, "store_text", { input: { text: work.hand.copy(work.parts[0] ?? "") } }),
-  },
-  {
-    pattern: /^Get the weather of (\w+) and (\w+) with/u,
-    reply: (work) => warmer(work),
   },
   {
     pattern: /^Get the key with get_key and the ticket "(.+?)" with/u,
@@ -120,8 +108,8 @@ function chain(
   return made === undefined ? { calls: [call] } : next(made);
 }
 
-function callsOf({ calls, turn }: Sight, tool: string): readonly SeenCall[] {
-  return calls.filter((call) => call.tool === tool && call.turn === turn);
+function callsOf({ calls }: Sight, tool: string): readonly SeenCall[] {
+  return calls.filter((call) => call.tool === tool);
 }
 
 /** Edits the variable in place with references. Otherwise writes the whole document again. */
@@ -189,26 +177,6 @@ function totalIn(output: Json | undefined): number {
   const rows = isObject(output) && Array.isArray(output.value) ? output.value : [];
   const [row] = rows as readonly unknown[];
   return isObject(row) ? Number(row.total) : 0;
-}
-
-function warmer(work: Work): Reply {
-  const cities = work.parts;
-  const made = callsOf(work.sight, "get_weather");
-  const missing = cities.filter((city) => !made.some(({ input }) => input.city === city));
-  if (missing.length > 0) {
-    return { calls: missing.map((city) => ({ tool: "get_weather", input: { city } })) };
-  }
-  const degrees = made.map((call) => {
-    const seen = work.hand.see(call);
-    const value = seen !== undefined && "value" in seen ? seen.value : null;
-    return isJsonObject(value)
-      ? { city: value.city ?? null, degrees: Number(value.degrees) }
-      : undefined;
-  });
-  const sorted = degrees
-    .filter((one) => one !== undefined)
-    .toSorted((a, b) => b.degrees - a.degrees);
-  return finish(work, "report_city", { input: { city: sorted[0]?.city ?? null } });
 }
 
 function sign(work: Work): Reply {

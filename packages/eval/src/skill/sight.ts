@@ -1,6 +1,10 @@
-import type { Json } from "../../../../src/value/json.ts";
-import { isObject } from "../../../../src/value/json.ts";
-import { type ChatMessage, type ChatRequest, textOf } from "./chat-request.ts";
+import type {
+  LanguageModelV4CallOptions,
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+  LanguageModelV4ToolCallPart,
+} from "@ai-sdk/provider";
+import { isObject, type Json } from "../../../../src/value/json.ts";
 
 /** A call in the prompt, with its result as the model sees it. */
 export interface SeenCall {
@@ -10,58 +14,75 @@ export interface SeenCall {
   readonly output?: Json;
   /** True if the result is an error, or notes references that were not resolved. */
   readonly isWrong: boolean;
-  /** The turn of the call. */
-  readonly turn: number;
 }
 
 /** The parts of a prompt that a scripted model reads. */
 export interface Sight {
   /** The user's last message. */
   readonly question: string;
-  readonly turn: number;
   readonly calls: readonly SeenCall[];
   readonly tools: ReadonlySet<string>;
 }
 
-/** Reads a prompt as a model that sees this many characters. The middle of a longer prompt is removed. */
-export function sightOf({ messages, tools = [] }: ChatRequest, seesChars: number): Sight {
-  const texts = withoutMiddle(messages.map(textOf), seesChars);
-  const results = new Map(
-    messages.flatMap(({ role, tool_call_id: id = "" }, index) =>
-      role === "tool" ? [[id, texts[index] ?? ""] as const] : [],
-    ),
-  );
-  const calls: SeenCall[] = [];
-  let question = "";
-  let turn = 0;
-  for (const [index, message] of messages.entries()) {
-    const text = texts[index] ?? "";
-    if (message.role === "user" && !text.startsWith("<variables>")) {
-      question = text;
-      turn++;
-    }
-    calls.push(...callsIn(message, results, turn));
-  }
-  return { question, turn, calls, tools: new Set(tools.map((one) => one.function.name)) };
+export interface SightOptions {
+  readonly tools: NonNullable<LanguageModelV4CallOptions["tools"]>;
+  /** The middle of a longer prompt is removed. */
+  readonly seesChars: number;
 }
 
-function callsIn(
-  { tool_calls: calls = [] }: ChatMessage,
-  results: ReadonlyMap<string, string>,
-  turn: number,
-): readonly SeenCall[] {
-  return calls.map((call) => {
-    const text = results.get(call.id);
-    const input = parsed(call.function.arguments);
-    const output = text === undefined ? undefined : parsed(text);
-    return {
-      tool: call.function.name,
-      input: isObject(input) ? (input as SeenCall["input"]) : {},
-      ...(output === undefined ? {} : { output }),
-      isWrong: output !== undefined && isWrong(output, Object.values(isObject(input) ? input : {})),
-      turn,
-    };
+/** Reads a prompt as a model that sees this many characters. */
+export function sightOf(prompt: LanguageModelV4Prompt, options: SightOptions): Sight {
+  const parts = prompt.flatMap(partsOf);
+  const texts = withoutMiddle(
+    parts.map(({ text }) => text),
+    options.seesChars,
+  );
+  const seen = parts.map((part, index) => ({ ...part, text: texts[index] ?? "" }));
+  const results = new Map(seen.flatMap(({ id, text }) => (id === undefined ? [] : [[id, text]])));
+  const calls = prompt.flatMap((message) =>
+    message.role === "assistant"
+      ? message.content.flatMap((part) => (part.type === "tool-call" ? [part] : []))
+      : [],
+  );
+  const question = seen.findLast(
+    ({ role, text }) => role === "user" && !text.startsWith("<variables>"),
+  );
+  return {
+    question: question?.text ?? "",
+    calls: calls.map((call) => seenCall(call, results.get(call.toolCallId))),
+    tools: new Set(options.tools.map(({ name }) => name)),
+  };
+}
+
+interface PromptPart {
+  readonly role: LanguageModelV4Message["role"];
+  readonly text: string;
+  /** The call of a result. */
+  readonly id?: string;
+}
+
+/** The texts of a message, as a provider sends them. */
+function partsOf(message: LanguageModelV4Message): readonly PromptPart[] {
+  const { role } = message;
+  if (role === "system") return [{ role, text: message.content }];
+  return message.content.flatMap((part): PromptPart[] => {
+    if (part.type === "text") return [{ role, text: part.text }];
+    if (part.type !== "tool-result") return [];
+    const { output, toolCallId: id } = part;
+    const value = "value" in output ? output.value : "";
+    const isText = typeof value === "string" && output.type !== "json";
+    return [{ role, id, text: isText ? value : JSON.stringify(value) }];
   });
+}
+
+function seenCall(
+  { toolName: tool, input }: LanguageModelV4ToolCallPart,
+  text: string | undefined,
+): SeenCall {
+  const given = isObject(input) ? (input as SeenCall["input"]) : {};
+  if (text === undefined) return { tool, input: given, isWrong: false };
+  const output = parsed(text);
+  return { tool, input: given, output, isWrong: isWrong(output, Object.values(given)) };
 }
 
 /** Reads JSON if the text is JSON. */

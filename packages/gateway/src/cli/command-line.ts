@@ -7,7 +7,8 @@ import { readConfiguration, type ServerConfiguration } from "../configuration.ts
 import { type Counts, withTokens } from "../statistics.ts";
 import { version } from "../../../../src/version.ts";
 import { ownSecrets } from "./own-environment.ts";
-import { openStatistics, stateFolder } from "./state.ts";
+import { StateFile } from "./state-file.ts";
+import { stateFolder } from "./state.ts";
 import { findConfiguration } from "./find-configuration.ts";
 import { unwrapFile, wrapFile } from "./wrap-file.ts";
 import { linesOf } from "./wrap-report.ts";
@@ -98,7 +99,7 @@ async function run(): Promise<void> {
         linesOf(unwrapFile(file ?? findConfiguration(), { dryRun, except }), dryRun),
       );
     case "stats": {
-      const counts = openStatistics(stateFolder({ state, workspace }), console.error).read();
+      const counts = new StateFile(stateFolder({ state, workspace }), console.error).read();
       if (values.json === true) return console.log(JSON.stringify(withTokens(counts)));
       if (counts.calls === 0) console.error(NOTHING_COUNTED);
       return console.log(tableOf(counts));

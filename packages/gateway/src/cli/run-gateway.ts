@@ -21,16 +21,15 @@ import { redact } from "../../../../src/tool/mcp/secrets.ts";
 import { VariableApp } from "../show-variable.ts";
 import { AllowedFolders } from "./allowed-folders.ts";
 import { dataFolder } from "./data-folder.ts";
-import { JournalFile } from "./journal-file.ts";
 import { listFile } from "./list-file.ts";
 import { environmentFor } from "./own-environment.ts";
 import { ProgramTransport, readLongMessages } from "./program-transport.ts";
 import { readLines } from "./read-lines.ts";
 import { sharedStore } from "./shared-store.ts";
-import { TaintFile } from "./taint-file.ts";
+import { StateFile } from "./state-file.ts";
 import { visibleText } from "../../../../src/value/characters.ts";
 import { upstreamFetch } from "./upstream-fetch.ts";
-import { openStatistics, signingKey, stateFolder, type StatePlace } from "./state.ts";
+import { signingKey, stateFolder, type StatePlace } from "./state.ts";
 
 export interface GatewayCommand extends StatePlace {
   readonly servers: readonly ServerConfiguration[];
@@ -49,14 +48,14 @@ export async function runGateway({
 }: GatewayCommand): Promise<void> {
   const folder = stateFolder(place);
   const store = sharedStore(join(folder, "variables.sqlite"));
-  const journal = new JournalFile(join(folder, "calls.sqlite"));
+  const state = new StateFile(folder, log);
   const gateway = new Gateway({
     servers,
     store,
-    journal,
+    journal: state,
     open: transportTo,
-    taint: new TaintFile(join(folder, "tainted")),
-    statistics: openStatistics(folder, log),
+    taint: state.taint,
+    statistics: state,
     lists: listFile(join(folder, "tools.json")),
     log,
     ...(allowWrite.length > 0 && {
@@ -74,9 +73,10 @@ export async function runGateway({
     isEnding = true;
     setTimeout(() => process.exit(), limits.gatewayEndMs);
     // Calls that still run stay in the journal.
-    journal.close();
+    state.endCalls();
     await gateway.close();
     await handle.close();
+    state.close();
     store.close();
     process.exit();
   };

@@ -22,7 +22,7 @@ export interface SharedStore extends VariableStore {
  * written. A call waits up to 5 seconds for another process that is writing. Needs `node:sqlite`.
  */
 export function sharedStore(file: string, options: StoreOptions = {}): SharedStore {
-  const database = opened(file);
+  const database = openShared(file);
   const version = database.prepare("PRAGMA data_version");
   let known: unknown;
   const refresh = () => {
@@ -132,13 +132,16 @@ class LastingGarbage extends SqlGarbage {
   }
 }
 
-function opened(file: string): DatabaseSync {
+/** Opens a file that several processes use at once. */
+export function openShared(file: string): DatabaseSync {
   const { DatabaseSync } = nodeSqlite();
   const database = new DatabaseSync(file, { timeout: limits.sharedLockMs });
   try {
     setWal(database);
     // Nothing is lost when the process is killed; a power failure may cost the last writes.
     database.exec("PRAGMA synchronous = NORMAL");
+    // Fails if the file is damaged.
+    database.prepare("SELECT name FROM sqlite_master").all();
     return database;
   } catch (error) {
     database.close();

@@ -1,11 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { lstatSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ByrefError, messageOf } from "../../../../src/errors.ts";
-import { MemoryStatistics, type Statistics } from "../statistics.ts";
+import { ByrefError } from "../../../../src/errors.ts";
 import { dataFolder } from "./data-folder.ts";
 import { digestOf } from "./digest.ts";
-import { StatisticsFile } from "./statistics-file.ts";
 
 /** The files of a workspace's state. */
 export interface StatePlace {
@@ -49,16 +47,6 @@ function requireOwnFolder(folder: string): void {
     "bad_path",
     `${folder} is no folder of yours; the gateway keeps nothing in it.`,
   );
-}
-
-/** Opens the workspace's counts. Without a file, they are those of this process. */
-export function openStatistics(folder: string, log: (line: string) => void): Statistics {
-  try {
-    return new StatisticsFile(join(folder, "statistics.sqlite"), log);
-  } catch (error) {
-    log(`Statistics are kept in memory only: ${messageOf(error)}`);
-    return new MemoryStatistics();
-  }
 }
 
 /** Returns the workspace's key for what clients send back, which is made on first use. */

@@ -6,6 +6,7 @@ import type { ServerConfiguration } from "../configuration.ts";
 import { type ApprovalNeeded, type CallAnswer, Gateway, type GatewayCall } from "../gateway.ts";
 import { publish } from "../client-events.ts";
 import { gatewayServer } from "../gateway-server.ts";
+import { GatewayState } from "../gateway-state.ts";
 import * as limits from "../gateway-limits.ts";
 import type { LocalTools } from "../offered-tools.ts";
 import { WaitingCalls } from "../running-call.ts";
@@ -20,9 +21,6 @@ import { identityIn } from "../../../../src/edge/auth/forwarded-identity.ts";
 import type { ConversationContext, McpRequest } from "../../../../src/edge/conversation-context.ts";
 import { agentNamed } from "../../../../src/edge/turns/chosen-agent.ts";
 import type { Settings } from "../../../../src/edge/settings.ts";
-import { ConversationJournal } from "./conversation-journal.ts";
-import { ConversationStatistics } from "./conversation-statistics.ts";
-import { ConversationTaint } from "./conversation-taint.ts";
 import { toolLists } from "./tool-lists.ts";
 
 /** The gateways of one conversation, one for each agent whose tools a client has requested. */
@@ -30,16 +28,19 @@ export class ConversationGateway {
   readonly #context: ConversationContext;
   readonly #open = new Map<string, OpenGateway>();
   readonly #waiting = new WaitingCalls();
-  readonly #journal: ConversationJournal;
-  readonly #taint: ConversationTaint;
-  readonly #statistics: ConversationStatistics;
+  readonly #state: GatewayState;
   #lastError: unknown;
 
   constructor(context: ConversationContext) {
     this.#context = context;
-    this.#journal = new ConversationJournal(context.sql);
-    this.#taint = new ConversationTaint(context);
-    this.#statistics = new ConversationStatistics(context.sql);
+    const id = crypto.randomUUID();
+    this.#state = new GatewayState(context.sql, {
+      // Calls of an earlier instance of the object were cut off.
+      owner: { id, isAlive: (other) => other === id },
+      log,
+      // Data that a model has read before its first call counts, too.
+      onTaint: () => context.wake(),
+    });
     context.deletion.onMarked(() => this.#closeAll());
   }
 
@@ -95,11 +96,11 @@ export class ConversationGateway {
       servers: serversFor(context.settings, agent),
       store,
       open: transportTo,
-      journal: this.#journal,
-      taint: this.#taint,
-      statistics: this.#statistics,
+      journal: this.#state,
+      taint: this.#state.taint,
+      statistics: this.#state,
       lists: toolLists,
-      log: (line) => console.warn(line),
+      log,
       ...(databases && { databases, onQuery: (query) => context.queries?.log(query) }),
       ...(agent && { local: toolsOf(agent, asked) }),
     });
@@ -117,6 +118,10 @@ export class ConversationGateway {
     for (const gateway of this.#open.values()) gateway.close();
     this.#open.clear();
   }
+}
+
+function log(line: string): void {
+  console.warn(line);
 }
 
 /** A gateway whose connections to servers are closed when it has nothing to do. */

@@ -1,280 +1,179 @@
-import type { JSONObject } from "@ai-sdk/provider";
+import type { JSONObject, JSONValue, LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import { runtimeToolNames } from "../../../../src/tool/variables/variable-tools.ts";
-import { answerQuery, canQuery } from "./answer-query.ts";
-import { tablesIn } from "./introduce.ts";
-import type { CallReading } from "./call-reader.ts";
-import { isList, readCall } from "./read-call.ts";
-import { type Outcome, outcomeOfCall, type Variable } from "./read-conversation.ts";
-import { QUERY_WORDS } from "./query-words.ts";
-import { readQuery } from "./read-query.ts";
+import { askTable, QUERY, query } from "./ask-table.ts";
+import { type Outcome, outcomeOfCall } from "./read-conversation.ts";
 import { type DemoPrompt, type DemoScript, type DemoStep, inert, refuse, say } from "./step.ts";
-import { type Table, tableOf } from "./tables.ts";
-import { isFiller, isPreposition, isTelling, recordsFor, type Token, tokensOf } from "./words.ts";
+import { hasAll, isReading, subjectOf, tablesIn, wordsOf } from "./tables.ts";
 
 const MAX_CHARS = 500;
-const MAX_WORDS = 60;
 /** More are a sign that a call is not recognised as made. */
 const MAX_OUTCOMES = 20;
-const MAX_QUOTED = 5;
-const ASKED = new Set(["how", "many"]);
-const EDITING = new Set("add change edit replace set update".split(" "));
-/** Words that a question cannot use, unless a list has such a column. */
-const OFTEN_COLUMNS = new Set("hour day week month quarter year".split(" "));
-const CANNOT_EDIT = "I do not edit a value. A language model does, with edit_variable";
-const GREETING = new Set("help who are you what can your name".split(" "));
+const MAX_SUGGESTIONS = 3;
+/** A text with such a word is no order to change something. */
+const CONDITIONAL = /\b(?:not|never|if|unless|except|without|or)\b|n['’]t\b/iu;
+/** What a person says before the order. */
+const POLITE = /^(?:(?:hello|hi|please|can you|could you|would you)\b|[,!\s])+/iu;
 
-/** A step, or the introduction of the model, with what it found no tool for. */
-export type NextStep = DemoStep | { readonly kind: "introduction"; readonly why: string };
+interface Call {
+  readonly tool: LanguageModelV4FunctionTool;
+  readonly input: JSONObject;
+  /** Required parameters whose values are not in the text. */
+  readonly missing: readonly string[];
+  /** Words of the tool's name that the text has. */
+  readonly shared: number;
+}
 
-export function nextStep(prompt: DemoPrompt, scripts: readonly DemoScript[]): NextStep {
+/** Scripts first, then SQL as written, the patterns, the tools by their names, and a refusal. */
+export function nextStep(prompt: DemoPrompt, scripts: readonly DemoScript[]): DemoStep {
   for (const script of scripts) {
     const step = script.step(prompt);
     if (step !== undefined) return step;
   }
-  const { question, thisTurn } = prompt.conversation;
+  const { question, thisTurn, variables } = prompt.conversation;
   if (thisTurn.length > MAX_OUTCOMES) return refuse("I have called enough tools for one question");
-  const tokens = question.length > MAX_CHARS ? [] : withoutGreeting(tokensOf(question));
-  if (question.length > MAX_CHARS || tokens.length > MAX_WORDS) {
-    return refuse("That is too long for a demo model. Ask one short question");
+  if (question.length > MAX_CHARS) return refuse("That is too long for a demo model");
+  const text = question.replace(POLITE, "").replace(/(?:,? please|thanks|[?!.\s])+$/iu, "");
+  if (/^(?:select|with)\s/iu.test(text) && prompt.tools.some(({ name }) => name === QUERY)) {
+    return query(text, prompt, (result) => say(`Here is the result:\n\n${result}`));
   }
-  if (hasSentences(tokens)) {
-    return refuse("Ask one question at a time");
-  }
-  if (tokens.every((token) => isFiller(token) || GREETING.has(token.word))) {
-    return { kind: "introduction", why: "" };
-  }
-  return new Choice(tokens, prompt).step();
+  const shown = variables.get(/^show (?:me )?\$?(\w+)$/iu.exec(text)?.[1] ?? "");
+  if (shown?.type === "array") return say(`The first ten of ${shown.name}:\n\n$${shown.name}[:10]`);
+  if (shown !== undefined) return say(`This is ${shown.name}:\n\n$${shown.name}`);
+  return askTable(text, prompt) ?? callTool(text, prompt) ?? refuse("");
 }
 
-/** Returns the tokens after "Hello!". */
-function withoutGreeting(tokens: readonly Token[]): readonly Token[] {
-  const end = tokens.findIndex(isEnd);
-  const isGreeting = end >= 0 && tokens.slice(0, end).every(isFiller);
-  return isGreeting ? tokens.slice(end + 1) : tokens;
+/** Says what this model is, why it does not answer, and three things to try. */
+export function refusal(why: string, prompt: DemoPrompt, scripts: readonly DemoScript[]): string {
+  const examples: Record<string, string> = Object.assign(
+    {},
+    ...scripts.map((script) => script.examples ?? {}),
+  );
+  const tools = prompt.tools.filter(({ name }) => !runtimeToolNames.includes(name));
+  const table = tablesIn(prompt).findLast(({ words }) => words.length > 0)?.name;
+  const suggestions = [
+    ...(table === undefined ? [] : [`How many rows are in ${table}?`]),
+    ...tools.flatMap(({ name }) => examples[name] ?? []),
+    ...tools.map((tool) => [...wordsOf(tool.name), ...requiredBy(tool).map(blank)].join(" ")),
+    ...(table === undefined ? [] : [`SELECT * FROM ${table} LIMIT 5`]),
+  ];
+  const listed = [...new Set(suggestions)].slice(0, MAX_SUGGESTIONS);
+  const advice =
+    listed.length === 0
+      ? "No tool is offered, so there is nothing to try."
+      : `You can try:\n\n${listed.map((one) => `- ${one}`).join("\n")}`;
+  return (
+    "I am the demo model of Byref: I follow a few rules, in place of a language model. The tools, the variables and " +
+    `the references are real. ${why && `${why}. `}${advice}\n\n` +
+    "A language model is one setting away: `MODEL=` in `.dev.vars`, or in the environment."
+  );
 }
 
-/** True if a capital follows the end of a sentence, and not as in "St. Gallen". */
-function hasSentences(tokens: readonly Token[]): boolean {
-  return tokens.some((token, index) => {
-    const [before, after] = [tokens[index - 1]?.text ?? "", tokens[index + 1]?.text ?? ""];
-    const isAbbreviation = token.text === "." && /^\p{Lu}\p{L}{0,2}$/u.test(before);
-    return isEnd(token) && /^\p{Lu}/u.test(after) && !isAbbreviation;
-  });
+function blank(name: string): string {
+  return `(${wordsOf(name).join(" ")})`;
 }
 
-function isEnd({ kind, text }: Token): boolean {
-  return kind === "sign" && ".?!".includes(text);
+function requiredBy(tool: DemoPrompt["tools"][number]): readonly string[] {
+  return tool.type === "function" ? (tool.inputSchema.required ?? []) : [];
 }
 
-/** Chooses between the tools and tables that a question may mean. */
-class Choice {
-  readonly #tokens: readonly Token[];
-  readonly #prompt: DemoPrompt;
-  readonly #calls: readonly CallReading[];
-  /** Tables of earlier turns. Results of this turn must not change the meaning of the question. */
-  readonly #tables: readonly Table[];
-  /** Tables that a question may refer to by a general word. */
-  readonly #whole: readonly Table[];
-
-  constructor(tokens: readonly Token[], prompt: DemoPrompt) {
-    const made = new Set(
-      prompt.conversation.thisTurn.flatMap(({ result }) =>
-        result.kind === "variable" ? [result.name] : [],
-      ),
-    );
-    const tables = tablesIn(prompt).filter(({ name }) => !made.has(name));
-    const whole = tables.filter(({ name }) => isWhole(name, prompt));
-    const tools = prompt.tools.flatMap((tool) =>
-      tool.type === "function" && !runtimeToolNames.includes(tool.name) ? [tool] : [],
-    );
-    this.#tokens = tokens;
-    this.#prompt = prompt;
-    this.#tables = tables;
-    this.#whole = whole;
-    this.#calls = tools.flatMap((tool) => readCall(tokens, { tool, tables: whole }) ?? []);
+/** Calls the tool whose name shares most words with the text, or says its result. */
+function callTool(text: string, prompt: DemoPrompt): DemoStep | undefined {
+  const calls = prompt.tools.flatMap((tool) =>
+    tool.type === "function" && !runtimeToolNames.includes(tool.name)
+      ? (callOf(tool, text, prompt) ?? [])
+      : [],
+  );
+  const filled = ({ input }: Call) => Object.keys(input).length;
+  const [call] = calls.toSorted(
+    (a, b) => b.shared - a.shared || a.missing.length - b.missing.length || filled(b) - filled(a),
+  );
+  if (call === undefined) return undefined;
+  const { tool, input, missing } = call;
+  if (missing.length > 0) {
+    return refuse(`${tool.name} needs ${missing.join(" and ")}, which I do not find in your text`);
   }
-
-  step(): NextStep {
-    const full = this.#calls.filter(
-      ({ rest, missing }) => rest.length === 0 && missing.length === 0,
-    );
-    const [call, ...others] = mostNamed(full);
-    if (call !== undefined)
-      return others.length === 0 ? this.#follow(call) : several([call, ...others]);
-    if (this.#calls.some(({ changes }) => changes)) return this.#refusal();
-    if (this.#asksToEdit()) return refuse(CANNOT_EDIT);
-    return this.#shown() ?? this.#ofTable() ?? this.#ofList() ?? this.#refusal();
-  }
-
-  #follow({ tool, inputs, counts }: CallReading): DemoStep {
-    const outcomes = inputs.map((input) => this.#outcome(tool.name, input));
-    const open = inputs.filter((_, index) => outcomes[index] === undefined);
-    if (open.length > 0) {
-      return { kind: "calls", calls: open.map((input) => ({ toolName: tool.name, input })) };
-    }
-    const said = outcomes.map((outcome, index) => sayOutcome(outcome, inputs[index] ?? {}, counts));
-    return say(said.join("\n\n"));
-  }
-
-  #outcome(toolName: string, input: JSONObject): Outcome | undefined {
-    return outcomeOfCall({ toolName, input }, this.#prompt.conversation.thisTurn);
-  }
-
-  #asksToEdit(): boolean {
-    const verb = this.#tokens.find((token) => !isFiller(token));
-    return verb?.kind === "word" && EDITING.has(verb.word) && this.#tables.length > 0;
-  }
-
-  /** "Show $notes": any variable by its name. */
-  #shown(): DemoStep | undefined {
-    const [named, ...others] = this.#tokens.filter((token) => !isFiller(token));
-    const variable = this.#prompt.conversation.variables.get(named?.text ?? "");
-    if (variable === undefined || others.length > 0 || variable.type === "array") return undefined;
-    return say(`This is ${variable.name}:\n\n$${variable.name}`);
-  }
-
-  #ofTable(): DemoStep | undefined {
-    if (!canQuery(this.#prompt)) return undefined;
-    const exact = this.#tables.filter(({ name }) =>
-      this.#tokens.some(({ kind, text }) => kind !== "quoted" && text === name),
-    );
-    const named = exact.length > 0 ? exact : this.#whole.filter((table) => this.#means(table));
-    const [table, ...others] = named.length > 0 ? named : this.#only();
-    if (table === undefined) return undefined;
-    if (others.length > 0) {
-      const names = [table, ...others].map(({ name }) => name).join(", ");
-      return refuse(
-        `That may be about several tables (${names}): name one, for example “rows of ${table.name}”`,
-      );
-    }
-    return answerQuery(this.#tokens, table, this.#prompt);
-  }
-
-  /** True if the question has the table's name. */
-  #means({ words }: Table): boolean {
-    const stems = new Set(this.#tokens.map(({ stem }) => stem));
-    return words.length > 0 && words.every((word) => stems.has(word));
-  }
-
-  /** The only table, if the question is about it without its name: "How many rows are there?" */
-  #only(): readonly Table[] {
-    const own = this.#whole.filter(({ isResult }) => !isResult);
-    if (own.length === 1 && this.#calls.length === 0) return own;
-    return own.filter((table) => !table.isOpen && !("problem" in readQuery(this.#tokens, table)));
-  }
-
-  /** Fetches a list, then asks about it. */
-  #ofList(): DemoStep | undefined {
-    const lists = this.#calls.filter((call) => isList(call));
-    const [list, ...others] = mostNamed(lists);
-    if (list === undefined) return undefined;
-    if (others.length > 0) return several([list, ...others]);
-    // A question that no query can express causes no call.
-    const isLost = (token: Token) =>
-      isPreposition(token) ||
-      (isTelling(token) && !QUERY_WORDS.has(token.word) && !this.#mayBeColumn(token));
-    if (list.rest.some(isLost)) return undefined;
-    const [input = {}] = list.inputs;
-    const outcome = this.#outcome(list.tool.name, input);
-    if (outcome === undefined) {
-      return { kind: "calls", calls: [{ toolName: list.tool.name, input }] };
-    }
-    const { result } = outcome;
-    const table = result.kind === "variable" ? tableOf(result) : undefined;
-    if (!canQuery(this.#prompt)) {
-      return say(
-        `I did not filter or compute anything: query_variables is not offered (it needs queries in createRuntime, and the binding TABLES). ${sayOutcome(outcome, input, true)}`,
-      );
-    }
-    if (result.kind !== "variable" || table === undefined) {
-      const said = sayOutcome(outcome, input, false);
-      return say(`${said}\n\nI could not ask it about ${unknown(list.rest)}.`);
-    }
-    return answerQuery(list.left, { ...table, words: list.words }, this.#prompt);
-  }
-
-  /** "sum of hours", "by month", "with hours 3" */
-  #mayBeColumn(token: Token): boolean {
-    const passed = (one: Token) => isFiller(one) || isPreposition(one);
-    const before = this.#tokens.slice(0, this.#tokens.indexOf(token));
-    const last = before.findLast((one) => !passed(one));
-    return OFTEN_COLUMNS.has(token.stem) && QUERY_WORDS.has(last?.word ?? "");
-  }
-
-  #refusal(): NextStep {
-    const changing = this.#calls.filter(({ changes }) => changes);
-    const [call] = (changing.length > 0 ? changing : this.#calls).toSorted(
-      (a, b) => a.rest.length - b.rest.length,
-    );
-    if (call === undefined) {
-      const words = this.#tokens.filter((token) => !isFiller(token) && !ASKED.has(token.word));
-      return { kind: "introduction", why: `I found no tool and no table for ${quote(words)}. ` };
-    }
-    const { tool, missing, rest } = call;
-    const needs =
-      missing.length === 0
-        ? ""
-        : `${tool.name} needs ${missing.join(" and ")}, which I cannot read off the question`;
-    const unclear =
-      rest.length === 0
-        ? ""
-        : `I do not know what to do with ${unknown(rest)} in a call of ${tool.name}`;
-    return refuse([needs, unclear].filter((text) => text !== "").join(". "));
-  }
+  const made = { toolName: tool.name, input };
+  const outcome = outcomeOfCall(made, prompt.conversation.thisTurn);
+  if (outcome === undefined) return { kind: "calls", calls: [made] };
+  const canQuery = prompt.tools.some(({ name }) => name === QUERY);
+  const note =
+    canQuery || !/^how many\b/iu.test(text)
+      ? ""
+      : `I did not count: ${QUERY} is not offered (it needs queries in createRuntime, and the binding TABLES). `;
+  return say(note + sayOutcome(outcome, input));
 }
 
-/** False for a tool's result that may be a part of what there is: its call had an input, or is not in the prompt. */
-function isWhole(name: string, { conversation, tools }: DemoPrompt): boolean {
-  const input = conversation.variables.get(name)?.input;
-  if (input !== undefined) return JSON.stringify(input) === "{}";
-  return !tools.some((tool) => name.startsWith(tool.name));
+function callOf(
+  tool: LanguageModelV4FunctionTool,
+  text: string,
+  prompt: DemoPrompt,
+): Call | undefined {
+  const words = wordsOf(text);
+  const [first = ""] = wordsOf(tool.name);
+  const shared = subjectOf(tool.name).filter((word) => words.includes(word)).length;
+  // A tool that may change something runs if the text begins with its verb.
+  const isOrder = words[0] === first && !CONDITIONAL.test(text);
+  if (shared === 0 || !(isReading(tool.name) || isOrder)) return undefined;
+  const required = tool.inputSchema.required ?? [];
+  const input: Record<string, JSONValue> = {};
+  for (const name of required) {
+    const value = valueOf(name, tool, { text, prompt });
+    if (value !== undefined) input[name] = value;
+  }
+  return { tool, input, missing: required.filter((name) => !(name in input)), shared };
 }
 
-/** Returns the readings that use the most words of the question. */
-function mostNamed(calls: readonly CallReading[]): readonly CallReading[] {
-  const most = Math.max(...calls.map(({ words }) => words.length));
-  return calls.filter(({ words }) => words.length === most);
+function valueOf(
+  name: string,
+  { name: toolName, inputSchema }: LanguageModelV4FunctionTool,
+  { text, prompt }: { readonly text: string; readonly prompt: DemoPrompt },
+): JSONValue | undefined {
+  const schema = JSON.stringify(inputSchema.properties?.[name] ?? {});
+  // Each schema also accepts a text, for a reference.
+  const types = Array.from(schema.matchAll(/"type":"(\w+)"/gu), ([, type = ""]) => type);
+  const type = types.find((one) => one !== "string") ?? "string";
+  if (type === "array") {
+    const tables = tablesIn(prompt).filter((table) => !isMade(table.name, prompt));
+    const table = tables.findLast(({ words }) => hasAll(new Set(words), wordsOf(name)));
+    return table && `$${table.name}`;
+  }
+  if (type === "number" || type === "integer") {
+    const number = /(?<![\w.-])\d+(?:\.\d+)?(?![\w-])/u.exec(text)?.[0];
+    return number === undefined ? undefined : Number(number);
+  }
+  if (type !== "string") return undefined;
+  const own = wordsAfter(wordsOf(name).join("[ _]"), text);
+  if (own !== undefined) return own;
+  // A text without its parameter's name is clear only if one parameter is required.
+  if (inputSchema.required?.length !== 1) return undefined;
+  return (
+    /["“]([^"”]+)["”]/u.exec(text)?.[1] ??
+    /[\w.+-]*(?:\d|@)[\w.@-]*/u.exec(text)?.[0] ??
+    wordsAfter("in|for|of|about", text) ??
+    wordsAfter(subjectOf(toolName).at(-1) ?? "", text)
+  );
 }
 
-function several(calls: readonly CallReading[]): DemoStep {
-  const names = calls.map(({ tool }) => tool.name).join(", ");
-  return refuse(`That may mean several tools (${names}): use the words of one name`);
+/** The words after one of these, up to the next preposition. */
+function wordsAfter(words: string, text: string): string | undefined {
+  const pattern = `\\b(?:${words})s? (?!(?:in|for|of|from|to|with) )([^,;]+?)(?= (?:in|for|of|from|to|with|and) |$)`;
+  return new RegExp(pattern, "iu").exec(text)?.[1]?.replaceAll(/^["“]|["”]$/gu, "");
 }
 
-function unknown(tokens: readonly Token[]): string {
-  const telling = tokens.filter((token) => isTelling(token));
-  return quote(telling.length > 0 ? telling : tokens);
+/** True for a result of this turn. */
+function isMade(name: string, { conversation }: DemoPrompt): boolean {
+  return conversation.thisTurn.some(
+    ({ result }) => result.kind === "variable" && result.name === name,
+  );
 }
 
-function quote(tokens: readonly Token[]): string {
-  return tokens
-    .slice(0, MAX_QUOTED)
-    .map(({ text }) => `“${inert(text)}”`)
-    .join(", ");
-}
-
-function sayOutcome(outcome: Outcome | undefined, input: JSONObject, counts: boolean): string {
-  if (outcome === undefined) return "";
-  const { toolName, result } = outcome;
-  const given = Object.entries(input).map(([name, value]) => `${name} ${inert(nameIn(value))}`);
+function sayOutcome({ toolName, result }: Outcome, input: JSONObject): string {
+  const given = Object.entries(input).map(([name, value]) => `${name} ${inert(String(value))}`);
   const call = given.length === 0 ? toolName : `${toolName} with ${given.join(", ")}`;
   if (result.kind === "failure") return `I could not use ${call}: ${inert(result.message)}`;
-  return sayResult(call, result, counts);
-}
-
-/** A reference as the name of its variable. */
-function nameIn(value: unknown): string {
-  return String(value).replace(/^\$(?=[A-Za-z_]\w*$)/u, "");
-}
-
-function sayResult(call: string, { name, type, count }: Variable, counts: boolean): string {
-  if (type !== "array" || count === undefined) {
-    const unable = counts ? " It is not a list that I could count." : "";
-    return `Here is the result of ${call}:${unable}\n\n$${name}`;
-  }
+  const { name, type, count } = result;
+  if (type !== "array" || count === undefined) return `Here is the result of ${call}:\n\n$${name}`;
   if (count === 0) return `${call} returned no records.`;
-  const returned = `${call} returned ${count} ${recordsFor(count)}`;
-  if (counts) return `${returned}, kept as ${name}.`;
   const part = count > 10 ? `, kept as ${name}. The first ten:\n\n$${name}[:10]` : `:\n\n$${name}`;
-  return `${returned}${part}`;
+  return `${call} returned ${count} ${count === 1 ? "record" : "records"}${part}`;
 }

@@ -49,8 +49,6 @@ export type Conversation = {
   readonly earlier: readonly Outcome[];
   /** The variables that the prompt shows, by name, oldest first. */
   readonly variables: ReadonlyMap<string, Variable>;
-  /** Number of variables that the prompt does not list. */
-  readonly unlisted: number;
   /** Greater than the number in any `call_<number>` of the prompt, and greater than the count of calls. */
   readonly nextCallNumber: number;
 };
@@ -67,11 +65,12 @@ export function readConversation(prompt: LanguageModelV4Prompt): Conversation {
   );
   const outputs = outputsByCall(prompt);
   const outcomesIn = (messages: LanguageModelV4Prompt) =>
-    callsIn(messages).map((call) => outcomeOf(call, outputs.get(call.toolCallId)));
+    callsIn(messages).map(({ toolName, input, toolCallId }) => {
+      return { toolName, input, result: resultOf(outputs.get(toolCallId)) };
+    });
   return {
     question: questionIn(prompt[questionIndex]),
     variables: variablesIn(prompt),
-    unlisted: unlistedIn(prompt),
     thisTurn: outcomesIn(prompt.slice(questionIndex + 1)),
     earlier: outcomesIn(prompt.slice(0, Math.max(questionIndex, 0))).toReversed(),
     nextCallNumber: 1 + callsIn(prompt).reduce(highestNumber, 0),
@@ -122,12 +121,6 @@ function variablesIn(prompt: LanguageModelV4Prompt): ReadonlyMap<string, Variabl
     }
   }
   return all;
-}
-
-function unlistedIn(prompt: LanguageModelV4Prompt): number {
-  const list = listIn(prompt);
-  const text = list === undefined ? "" : textsIn(list).join("\n");
-  return Number(/^\((\d+) older variables are not listed\)$/mu.exec(text)?.[1] ?? 0);
 }
 
 function fileIn(text: string): Variable | undefined {
@@ -182,13 +175,6 @@ function outputsByCall(
 function highestNumber(highest: number, call: LanguageModelV4ToolCallPart, index: number): number {
   const suffix = call.toolCallId.startsWith("call_") ? Number(call.toolCallId.slice(5)) : 0;
   return Math.max(highest, index + 1, Number.isSafeInteger(suffix) ? suffix : 0);
-}
-
-function outcomeOf(
-  { toolName, input }: LanguageModelV4ToolCallPart,
-  output: LanguageModelV4ToolResultOutput | undefined,
-): Outcome {
-  return { toolName, input, result: resultOf(output) };
 }
 
 function resultOf(output: LanguageModelV4ToolResultOutput | undefined): Variable | Failure {

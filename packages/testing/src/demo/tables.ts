@@ -1,6 +1,6 @@
 import { parseShape, type Shape } from "../../../../src/value/parse-shape.ts";
 import type { Variable } from "./read-conversation.ts";
-import { wordsOfName } from "./words.ts";
+import type { DemoPrompt } from "./step.ts";
 
 /** A list of records, as far as the prompt shows it. */
 export interface Table {
@@ -10,51 +10,78 @@ export interface Table {
   readonly isOpen: boolean;
   /** Records. Undefined if the prompt does not say it. */
   readonly count: number | undefined;
-  /** The words by which a question means it: `list_orders_1` is "orders". */
+  /** The words by which a question means it: `list_orders_1` is "order". */
   readonly words: readonly string[];
-  /** True if a query made it. */
-  readonly isResult: boolean;
 }
 
-export interface Column {
+interface Column {
   readonly name: string;
-  readonly words: readonly string[];
-  /** `mixed` for anything that is not always of one of these types; `unknown` if the prompt shows no value. */
-  readonly type: "string" | "number" | "boolean" | "mixed" | "unknown";
+  /** `other` for what is not always a text or a number. */
+  readonly type: "string" | "number" | "other";
 }
 
-/** A column of a record, by the type of its value in SQL. */
-export function columnOf(name: string, sqlType: string): Column {
-  const words = wordsOfName(name);
-  if (sqlType === "text") return { name, words, type: "string" };
-  return { name, words, type: sqlType === "null" ? "unknown" : "number" };
+/** Verbs of tools that only read. */
+const READING: ReadonlySet<string> = new Set(
+  "get list show find search fetch read lookup look query view load check describe".split(" "),
+);
+/** Words for any table, and words without a meaning of their own. */
+const PLAIN: ReadonlySet<string> = new Set(
+  "row record table csv json file data my our the all in it there of by for".split(" "),
+);
+const MAX_CUTS = 30;
+
+/** The words of a name or a text, in lower case and without plurals: `openOrders_2` is open, order. */
+export function wordsOf(text: string): readonly string[] {
+  const apart = text.replaceAll(/(\p{Ll})(?=\p{Lu})/gu, "$1 ");
+  return Array.from(apart.matchAll(/\p{L}[\p{L}\p{M}]*/gu), ([word]) =>
+    word.toLowerCase().replace(/(?<=..[^su])s$/u, ""),
+  );
+}
+
+/** The words of a name that say what it is about. Empty for a name of plain words. */
+export function subjectOf(name: string): readonly string[] {
+  return wordsOf(name).filter(
+    (word, index) => !PLAIN.has(word) && !(index === 0 && READING.has(word)),
+  );
+}
+
+/** True if a tool changes nothing, judging by the verb in its name. */
+export function isReading(toolName: string): boolean {
+  return READING.has(wordsOf(toolName)[0] ?? "");
+}
+
+/** The tables that may hold all records of what they are named for, oldest first. */
+export function tablesIn({ conversation, tools }: DemoPrompt): readonly Table[] {
+  return [...conversation.variables.values()].flatMap((variable) => {
+    const { name, input } = variable;
+    // The result of a call with an input, or of a call that is no longer shown, may be a part.
+    const isWhole =
+      input === undefined
+        ? !tools.some((tool) => name.startsWith(tool.name))
+        : JSON.stringify(input) === "{}";
+    return isWhole ? (tableOf(variable) ?? []) : [];
+  });
+}
+
+/** Returns the table that a text names, or the only one for "my CSV" and the like. */
+export function tableNamed(text: string, prompt: DemoPrompt): Table | undefined {
+  const exact = prompt.conversation.variables.get(text.replace(/^.*\$/u, ""));
+  if (exact !== undefined) return tableOf(exact);
+  const tables = tablesIn(prompt);
+  const words = new Set(subjectOf(text));
+  if (words.size === 0) return tables.length === 1 ? tables[0] : undefined;
+  return tables.findLast((table) => table.words.length > 0 && hasAll(words, table.words));
+}
+
+export function hasAll(words: ReadonlySet<string>, wanted: readonly string[]): boolean {
+  return wanted.every((word) => words.has(word));
 }
 
 /** The table in a variable. Undefined for what is no list of records. */
 export function tableOf({ name, type, count, shape }: Variable): Table | undefined {
-  const isOwn = name !== "history" && name !== "input";
-  const read = type === "array" && isOwn ? columnsIn(shape) : undefined;
-  if (read === undefined) return undefined;
-  const words = wordsOfName(name).filter((word) => !/^\p{N}+$/u.test(word));
-  const own = words.filter(
-    (word, index) => !(index === 0 && READING.has(word)) && !PLAIN.has(word),
-  );
-  return { name, ...read, count, words: own, isResult: /^query(?:_\d+)?$/u.test(name) };
+  const read = type === "array" && name !== "history" ? columnsIn(shape) : undefined;
+  return read && { name, ...read, count, words: subjectOf(name) };
 }
-
-/** Verbs of tools that only read. */
-export const READING: ReadonlySet<string> = new Set(
-  "get list show find search fetch read lookup look query view load retrieve check describe browse".split(
-    " ",
-  ),
-);
-
-/** Words for a table that are not its name. */
-export const PLAIN: ReadonlySet<string> = new Set(
-  "row record entry table csv json ndjson file dataset data spreadsheet sheet variable upload uploaded".split(
-    " ",
-  ),
-);
 
 function columnsIn(shape: string): Pick<Table, "columns" | "isOpen"> | undefined {
   const whole = columnsOf(parseShape(shape));
@@ -69,21 +96,14 @@ function columnsIn(shape: string): Pick<Table, "columns" | "isOpen"> | undefined
   return { columns: [], isOpen: true };
 }
 
-const MAX_CUTS = 30;
-
 function columnsOf([list, ...others]: Shape): Pick<Table, "columns" | "isOpen"> | undefined {
   if (typeof list !== "object" || !("elements" in list) || others.length > 0) return undefined;
   const [record, ...more] = list.elements;
   if (typeof record !== "object" || !("keys" in record) || more.length > 0) return undefined;
-  const columns = record.keys.map(({ key, shape }) => {
-    return { name: key, words: wordsOfName(key), type: typeOf(shape) };
+  const columns = record.keys.map(({ key, shape }): Column => {
+    const [type, ...types] = shape.filter((kind) => kind !== "null");
+    const isPlain = (type === "string" || type === "number") && types.length === 0;
+    return { name: key, type: isPlain ? type : "other" };
   });
   return { columns, isOpen: record.isOpen };
-}
-
-function typeOf(shape: Shape): Column["type"] {
-  const [type, ...others] = shape.filter((kind) => kind !== "null");
-  if (type === undefined) return "unknown";
-  const isPlain = type === "string" || type === "number" || type === "boolean";
-  return isPlain && others.length === 0 ? type : "mixed";
 }

@@ -1,6 +1,6 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { generated } from "./generated.ts";
-import { finish, type Part, text, toolCall } from "./stream-parts.ts";
+import { cut, finish, type Part, streamOf, text, toolCall } from "./stream-parts.ts";
 
 /** A call of a tool. An input that is a string is the raw text of the call, whether it is JSON or not. */
 export interface ScriptedCall {
@@ -109,20 +109,11 @@ function plainParts(
   { number, deltaChars, index }: StepPlace & { readonly index: number },
 ): readonly Part[] {
   if (typeof item === "string") {
-    return text(item, { id: `text_${index}`, chunks: deltasOf(item, deltaChars) });
+    return text(item, { id: `text_${index}`, chunks: cut(item, deltaChars) });
   }
   const { tool, input, id = `call_${number}_${index}`, dynamic } = item;
   const parts = toolCall(tool, input, { id });
   return dynamic === undefined ? parts : parts.map((part) => Object.assign(part, { dynamic }));
-}
-
-/** Cuts between characters, never inside of one. */
-function deltasOf(value: string, chars: number): readonly string[] {
-  const characters = Array.from(value);
-  const count = Math.ceil(characters.length / chars);
-  return Array.from({ length: count }, (_, at) =>
-    characters.slice(at * chars, (at + 1) * chars).join(""),
-  );
 }
 
 function isPlain(item: Exclude<StepItem, Error>): item is string | ScriptedCall {
@@ -131,20 +122,4 @@ function isPlain(item: Exclude<StepItem, Error>): item is string | ScriptedCall 
 
 function isList(item: Part | readonly Part[]): item is readonly Part[] {
   return Array.isArray(item);
-}
-
-function streamOf(parts: AsyncGenerator<Part, void, undefined>): ReadableStream<Part> {
-  return new ReadableStream<Part>(
-    {
-      async pull(controller) {
-        const next = await parts.next();
-        if (next.done === true) controller.close();
-        else controller.enqueue(next.value);
-      },
-      async cancel() {
-        await parts.return(undefined);
-      },
-    },
-    { highWaterMark: 0 },
-  );
 }

@@ -39,9 +39,13 @@ function block(
   ];
 }
 
-function cut(value: string, chars: number): readonly string[] {
-  const count = Math.ceil(value.length / chars);
-  return Array.from({ length: count }, (_, at) => value.slice(at * chars, (at + 1) * chars));
+/** Cuts between characters, never inside of one: half a surrogate pair cannot be encoded as UTF-8. */
+export function cut(value: string, chars: number): readonly string[] {
+  const characters = Array.from(value);
+  const count = Math.ceil(characters.length / chars);
+  return Array.from({ length: count }, (_, at) =>
+    characters.slice(at * chars, (at + 1) * chars).join(""),
+  );
 }
 
 interface ToolCallOptions {
@@ -83,4 +87,21 @@ export function finish(
     outputTokens: { total: tokens.output, text: undefined, reasoning: undefined },
   };
   return [{ type: "finish", finishReason: { unified, raw: unified }, usage }];
+}
+
+/** A stream of the parts, each produced when it is requested: an abort takes effect at the next part. */
+export function streamOf(parts: AsyncGenerator<Part, void, undefined>): ReadableStream<Part> {
+  return new ReadableStream<Part>(
+    {
+      async pull(controller) {
+        const next = await parts.next();
+        if (next.done === true) controller.close();
+        else controller.enqueue(next.value);
+      },
+      async cancel() {
+        await parts.return(undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
 }

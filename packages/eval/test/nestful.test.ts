@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { arms } from "../src/arms/arms.ts";
+import { playCell } from "../src/runner/play-cell.ts";
+import { nestfulTasks } from "../src/sets/nestful.ts";
+import type { Task } from "../src/tasks/task.ts";
+import { type ScriptedCall, scriptedModel } from "../../testing/src/testing.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "byref-sets-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function tasksOf(records: readonly object[]): readonly Task[] {
+  writeFileSync(join(folder, "a.jsonl"), records.map((one) => JSON.stringify(one)).join("\n"));
+  return nestfulTasks(folder);
+}
+
+/** Runs a task with a model that makes these calls. */
+async function played(task: Task | undefined, calls: readonly ScriptedCall[]) {
+  if (task === undefined) throw new Error("There is no task.");
+  const chosen = arms.filter(({ name }) => name === "by value" || name === "reference");
+  return Promise.all(
+    chosen.map(async (arm) => {
+      const cell = await playCell(task, arm, {
+        model: scriptedModel([...calls, "done"]),
+        contextTokens: 200_000,
+      });
+      return [cell.isRight, cell.why];
+    }),
+  );
+}
+
+describe("NESTFUL v2", () => {
+  const number = { description: "A number", type: "int or float" };
+  const parameters = { arg_0: number, arg_1: number };
+  const tools = ["divide", "multiply", "frobnicate"].map((name) => ({
+    name,
+    description: `${name}s.`,
+    parameters,
+    output_parameter: { result: number },
+  }));
+  const row = {
+    sample_id: "one",
+    input: "A fifth of 20 is taken 8 times. How much is it?",
+    tools,
+    output: [
+      { name: "divide", label: "$var_1", arguments: { arg_0: 20, arg_1: 5 } },
+      { name: "multiply", label: "$var_2", arguments: { arg_0: "$var_1.result$", arg_1: 8 } },
+    ],
+    gold_answer: 32,
+  };
+  const divide = { tool: "divide", input: { arg_0: 20, arg_1: 5 } };
+
+  it("is right if the last result is the gold answer, with fields as JSON or as JSON text", async () => {
+    const asText = { ...row, output: JSON.stringify(row.output), tools: JSON.stringify(tools) };
+    for (const record of [row, asText]) {
+      const [task] = tasksOf([record]);
+      const right = [divide, { tool: "multiply", input: { arg_0: 4, arg_1: 8 } }];
+      expect(await played(task, right)).toEqual([
+        [true, undefined],
+        [true, undefined],
+      ]);
+      const [first] = await played(task, [divide]);
+      expect(first).toEqual([false, "4 in place of 32"]);
+    }
+  });
+
+  it("skips records that it cannot compute, or computes differently", () => {
+    const unknown = {
+      ...row,
+      sample_id: "two",
+      output: [{ ...row.output[0], name: "frobnicate" }],
+    };
+    const other = { ...row, sample_id: "three", gold_answer: 33 };
+    expect(tasksOf([row, unknown, other]).map(({ id }) => id)).toEqual(["nestful-one"]);
+    expect(() => tasksOf([unknown])).toThrow("no records of nestful");
+  });
+});

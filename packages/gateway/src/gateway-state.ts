@@ -1,0 +1,132 @@
+import type { CallJournal } from "./call-journal.ts";
+import * as limits from "./gateway-limits.ts";
+import { type Counts, NO_COUNTS, type Statistics } from "./statistics.ts";
+import { messageOf } from "../../../src/errors.ts";
+import { Taint } from "../../../src/store/labels.ts";
+import { firstRow, hasTable, numberIn, type Sql, textIn } from "../../../src/store/rows/sql.ts";
+
+/** The process or object that runs a call. */
+interface CallOwner {
+  readonly id: string;
+  /** False for an owner that has ended: its calls were cut off. */
+  isAlive(id: string): boolean;
+}
+
+interface GatewayStateOptions {
+  readonly owner: CallOwner;
+  readonly log: (line: string) => void;
+  /** Called before the taint is written, which needs the table `meta`. */
+  readonly onTaint: () => void;
+}
+
+/** The taint, running calls and counts of a gateway, in a database. Reading writes nothing. */
+export class GatewayState implements CallJournal, Statistics {
+  readonly taint: Taint;
+  readonly #sql: Sql;
+  readonly #options: GatewayStateOptions;
+  readonly #ending = new Set<() => void>();
+  #isEnded = false;
+
+  constructor(sql: Sql, options: GatewayStateOptions) {
+    this.#sql = sql;
+    this.#options = options;
+    this.taint = new SqlTaint(sql, options.onTaint);
+  }
+
+  /** No call fails because it cannot be counted. */
+  add(counts: Partial<Counts>): void {
+    const added = Object.entries(counts).filter(([, count]) => count > 0);
+    try {
+      this.#sql.transaction(() => {
+        this.#sql.run(`CREATE TABLE IF NOT EXISTS gateway_count
+          (name TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID`);
+        for (const [name, count] of added) this.#sql.run(ADD_COUNT, name, count);
+      });
+    } catch (error) {
+      this.#options.log(`A call was not counted: ${messageOf(error)}`);
+    }
+  }
+
+  read(): Counts {
+    if (!hasTable(this.#sql, "gateway_count")) return NO_COUNTS;
+    const rows = this.#sql.all(`SELECT name, count FROM gateway_count`);
+    const counts = new Map(
+      rows.map((row) => [textIn(row, "name"), numberIn(row, "count")] as const),
+    );
+    const known = Object.entries(NO_COUNTS).map(([name, none]) => [name, counts.get(name) ?? none]);
+    return { ...NO_COUNTS, ...Object.fromEntries(known) };
+  }
+
+  begin(call: string): () => void {
+    this.#sql.run(`CREATE TABLE IF NOT EXISTS gateway_call
+      (id TEXT PRIMARY KEY, call TEXT NOT NULL, at INTEGER NOT NULL, instance TEXT NOT NULL)`);
+    this.#sql.run(`DELETE FROM gateway_call WHERE at < ?`, Date.now() - limits.journalMs);
+    const id = crypto.randomUUID();
+    this.#sql.run(ADD_CALL, id, call, Date.now(), this.#options.owner.id);
+    const end = () => {
+      if (!this.#ending.delete(end)) return;
+      try {
+        this.#sql.run(`DELETE FROM gateway_call WHERE id = ?`, id);
+      } catch {
+        // The database is locked or full, or its tables were deleted with the conversation.
+      }
+    };
+    return () => {
+      if (this.#isEnded) return;
+      // The client has its answer only when it was written out. Until then the call counts as cut off.
+      this.#ending.add(end);
+      setTimeout(end, limits.journalEndMs);
+    };
+  }
+
+  takeCutOff(call: string): number | undefined {
+    const sql = this.#sql;
+    if (!hasTable(sql, "gateway_call")) return undefined;
+    const dead = sql
+      .all(`SELECT id, instance FROM gateway_call WHERE call = ?`, call)
+      .filter((row) => !this.#options.owner.isAlive(textIn(row, "instance")));
+    // Another process may have taken it meanwhile.
+    const taken = dead.flatMap((row) =>
+      sql.all(`DELETE FROM gateway_call WHERE id = ? RETURNING at`, textIn(row, "id")),
+    );
+    return taken.length === 0 ? undefined : Math.max(...taken.map((row) => numberIn(row, "at")));
+  }
+
+  /** Calls that have not ended by now count as cut off: their answers may not reach the client any more. */
+  endCalls(): void {
+    this.#isEnded = true;
+    for (const end of this.#ending) end();
+  }
+}
+
+const ADD_COUNT = `INSERT INTO gateway_count (name, count) VALUES (?, ?)
+  ON CONFLICT (name) DO UPDATE SET count = count + excluded.count`;
+const ADD_CALL = `INSERT INTO gateway_call (id, call, at, instance) VALUES (?, ?, ?, ?)`;
+
+/** Remembers, also after a restart, that a client's model has seen what is not trusted. */
+class SqlTaint extends Taint {
+  readonly #sql: Sql;
+  readonly #onTaint: () => void;
+
+  constructor(sql: Sql, onTaint: () => void) {
+    super();
+    this.#sql = sql;
+    this.#onTaint = onTaint;
+  }
+
+  override get isTainted(): boolean {
+    if (super.isTainted || !hasTable(this.#sql, "meta")) return super.isTainted;
+    return (
+      firstRow(this.#sql, `SELECT 1 AS found FROM meta WHERE key = '${TAINTED}'`) !== undefined
+    );
+  }
+
+  override add(): void {
+    if (this.isTainted) return;
+    this.#onTaint();
+    super.add();
+    this.#sql.run(`INSERT OR IGNORE INTO meta (key, value) VALUES ('${TAINTED}', '1')`);
+  }
+}
+
+const TAINTED = "gateway_tainted";

@@ -1,0 +1,186 @@
+import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import type { JSONSchema7, ToolSet } from "ai";
+import type { WrittenCall } from "./capability-scanner.ts";
+import { readTag } from "./capability-call.ts";
+import { jsonSchemaOf } from "../../../../src/tool/tool-input.ts";
+import { OUTPUT_PATH } from "../../../../src/tool/save-target.ts";
+import {
+  isJsonObject,
+  jsonIn,
+  type JsonObject,
+  type Json,
+  typeOfJson,
+} from "../../../../src/value/json.ts";
+import {
+  type Definition,
+  foldSchema,
+  type TypeName,
+  typesIn,
+} from "../../../../src/tool/json-schema.ts";
+
+/** A tool in the form that tags call. */
+export interface CapabilityTool {
+  readonly name: string;
+  readonly description: string;
+  /** The tool's own schema, without references. It defines the type of a parameter written as text. */
+  readonly schema: JSONSchema7;
+  readonly parameters: readonly Parameter[];
+  /** The meaning of a body: the parameter `content`, or a JSON object with parameters. */
+  readonly body: "content" | "json";
+  /** True if a parameter cannot be an attribute. All parameters are then written in the body. */
+  readonly needsBody: boolean;
+  /** True if the call contains the place of its result. */
+  readonly takesOutput: boolean;
+}
+
+export type CapabilityTools = ReadonlyMap<string, CapabilityTool>;
+
+/** Attributes with a meaning of their own. Parameters cannot have these names. */
+const RESERVED = new Set(["name", "output_var"]);
+const ATTRIBUTE = /^[A-Za-z_][\w.-]*$/;
+
+export function isAttribute(name: string): boolean {
+  return ATTRIBUTE.test(name) && !RESERVED.has(name);
+}
+
+/** The tools of a model call that run here. `plain` has them unwrapped. */
+export async function capabilityTools(
+  given: LanguageModelV4CallOptions["tools"] = [],
+  plain: ToolSet,
+): Promise<CapabilityTools> {
+  const tools = new Map<string, CapabilityTool>();
+  for (const tool of given) {
+    if (tool.type !== "function") continue;
+    const { name, description = "", inputSchema: shown } = tool;
+    const original = Object.hasOwn(plain, name) ? plain[name] : undefined;
+    const schema = original === undefined ? shown : await jsonSchemaOf(original, name);
+    const parameters = parametersIn(schema);
+    const has = (wanted: string) => parameters.some((parameter) => parameter.name === wanted);
+    const needsBody = parameters.some((parameter) => !isAttribute(parameter.name));
+    tools.set(name, {
+      name,
+      description,
+      schema,
+      parameters,
+      body: has("content") && !needsBody ? "content" : "json",
+      needsBody,
+      takesOutput: Object.hasOwn(shown.properties ?? {}, OUTPUT_PATH) && !has(OUTPUT_PATH),
+    });
+  }
+  return tools;
+}
+
+interface ReadCall {
+  readonly toolName: string;
+  readonly input: JsonObject;
+}
+
+/** Reads a tag as a tool call. The call of an unknown tool keeps its name as written. */
+export function callIn(written: WrittenCall, tools: CapabilityTools): ReadCall {
+  const { call } = written;
+  const { tool, parameters } = toolFor(written, tools);
+  if (tool === undefined) return { toolName: call.tool, input: parameters };
+  const { takesOutput, name: toolName, schema } = tool;
+  const input = coerceParameters(withBody(parameters, tool), schema);
+  const isSaved = takesOutput && call.outputVariable !== undefined;
+  const saved = isSaved ? { [OUTPUT_PATH]: `variable:${call.outputVariable}` } : {};
+  return { toolName, input: { ...input, ...saved } };
+}
+
+/** Finds the tool `name_action`, or the tool `name` with the action as a parameter. */
+function toolFor(
+  { call, source }: WrittenCall,
+  tools: CapabilityTools,
+): { readonly tool: CapabilityTool | undefined; readonly parameters: JsonObject } {
+  const { parameters } = call;
+  const known = tools.get(call.tool);
+  if (known !== undefined) return { tool: known, parameters };
+  const attributes = readTag(source).tag?.attributes;
+  const action = attributes?.get("action");
+  const tool = action === undefined ? undefined : tools.get(attributes?.get("name") ?? "");
+  return tool === undefined || action === undefined
+    ? { tool: undefined, parameters }
+    : { tool, parameters: { ...parameters, action } };
+}
+
+/** Adds the parameters of a JSON body to those of the attributes. */
+function withBody(parameters: JsonObject, { body }: CapabilityTool): JsonObject {
+  const { content, ...attributes } = parameters;
+  if (body === "content" || typeof content !== "string") return parameters;
+  const inside = jsonIn(content);
+  return inside !== undefined && isJsonObject(inside) ? { ...attributes, ...inside } : parameters;
+}
+
+/** A parameter of a tool, as its schema declares it. */
+export interface Parameter {
+  readonly name: string;
+  /** The schema of its value. Uses `anyOf` if alternatives of the tool's schema differ. */
+  readonly schema: Definition;
+  readonly isRequired: boolean;
+}
+
+interface Named {
+  readonly schemas: ReadonlyMap<string, Definition>;
+  readonly required: ReadonlySet<string>;
+}
+
+/** The parameters that a schema declares, including those of its alternatives. */
+export function parametersIn(schema: JSONSchema7): readonly Parameter[] {
+  const { schemas, required } = foldSchema<Named>(schema, schema, {
+    own: (one) => {
+      const { properties = {}, required = [] } = typeof one === "boolean" ? {} : one;
+      return { schemas: new Map(Object.entries(properties)), required: new Set(required) };
+    },
+    all: (parts) => ({
+      schemas: joined("allOf", parts),
+      required: new Set(parts.flatMap((part) => [...part.required])),
+    }),
+    // A parameter that one alternative requires may be absent from another.
+    any: (parts) => ({ schemas: joined("anyOf", parts), required: new Set() }),
+  });
+  return Array.from(schemas, ([name, one]) => ({
+    name,
+    schema: one,
+    isRequired: required.has(name),
+  }));
+}
+
+/**
+ * Merges the parameters of all parts. A parameter of several parts has to fit all, or any, of its schemas.
+ */
+function joined(keyword: "allOf" | "anyOf", parts: readonly Named[]): Named["schemas"] {
+  const schemas = new Map<string, Definition[]>();
+  for (const [name, schema] of parts.flatMap((part) => [...part.schemas])) {
+    schemas.set(name, [...(schemas.get(name) ?? []), schema]);
+  }
+  return new Map(
+    Array.from(schemas, ([name, all]) => [
+      name,
+      all.length > 1 ? { [keyword]: all } : (all[0] ?? true),
+    ]),
+  );
+}
+
+/**
+ * Converts text parameters to the types in the tool's schema. A text is parsed if it is valid JSON of such a
+ * type. A text stays text if the schema accepts strings, or if it does not parse. References stay text too,
+ * because their values already have a type.
+ */
+export function coerceParameters(parameters: JsonObject, schema: JSONSchema7): JsonObject {
+  const known = new Map(parametersIn(schema).map((parameter) => [parameter.name, parameter]));
+  const coerced = Object.entries(parameters).map(([name, value]): [string, Json] => {
+    if (typeof value !== "string") return [name, value];
+    const { schema: own = schema.additionalProperties ?? true } = known.get(name) ?? {};
+    const types = typesIn(own, schema);
+    return [name, types.has("string") ? value : readAs(value, types)];
+  });
+  return Object.fromEntries(coerced);
+}
+
+function readAs(text: string, types: ReadonlySet<TypeName>): Json {
+  const value = jsonIn(text);
+  if (value === undefined) return text;
+  const type = typeOfJson(value);
+  const isInteger = type === "number" && types.has("integer") && Number.isInteger(value);
+  return types.has(type) || isInteger ? value : text;
+}

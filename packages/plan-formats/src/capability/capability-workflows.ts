@@ -1,0 +1,314 @@
+import type { ToolSet } from "ai";
+import { coerceParameters, parametersIn } from "./capability-tools.ts";
+import { variableCapability } from "./variable-capability.ts";
+import type { PlanFormat } from "../../../plans/src/plan/plan-format.ts";
+import type { Plan, PlanCall } from "../../../../src/turn/plan.ts";
+import type { Finding, ReadPlan } from "../../../plans/src/plan/findings.ts";
+import { jsonSchemaOf } from "../../../../src/tool/tool-input.ts";
+import * as limits from "../../../../src/limits.ts";
+import { codePointCount } from "../../../../src/value/characters.ts";
+import {
+  type CapabilityCall,
+  callOf,
+  ownAttributes,
+  readTag,
+  type TagReading,
+  withLineFeeds,
+  type XmlFault,
+} from "./capability-call.ts";
+import { endsName, OPENING, TagBounds } from "./tag-bounds.ts";
+
+/** The plan format of capability workflows: XML tags that run in the written order. */
+export const capabilityWorkflows: PlanFormat = {
+  format: "capability-xml",
+  mediaTypes: ["application/xml", "text/xml"],
+  read: readCapabilities,
+  fit: withKnownTools,
+  own: {
+    plain: Object.fromEntries(
+      variableCapability.map(({ name, inputSchema }) => [name, { inputSchema }]),
+    ),
+    tools: () => variableCapability,
+  },
+};
+
+/**
+ * Replaces a workflow's capabilities with existing tools, and converts attributes to the types of the tools'
+ * parameters. `web` with the action `generate` is the tool `web_generate`, or else `web`, which receives the
+ * `action` if it has such a parameter. Calls without a matching tool, and plans of other formats, are
+ * unchanged.
+ */
+export async function withKnownTools(plan: Plan, tools: ToolSet): Promise<Plan> {
+  if (plan.format !== "capability-xml") return plan;
+  return { ...plan, calls: await Promise.all(plan.calls.map((call) => withTool(call, tools))) };
+}
+
+async function withTool(named: NamedCall, tools: ToolSet): Promise<PlanCall> {
+  const { capability, ...call } = named;
+  const resolved = await resolveTool(call, { capability, tools });
+  const tool = toolNamed(resolved.tool, tools);
+  if (tool === undefined) return call;
+  return {
+    ...resolved,
+    parameters: coerceParameters(resolved.parameters, await jsonSchemaOf(tool, resolved.tool)),
+  };
+}
+
+/**
+ * Names and actions may contain underscores. If the exact name is unknown, the longest matching tool name
+ * counts.
+ */
+async function resolveTool(
+  call: PlanCall,
+  { capability, tools }: { readonly capability: string | undefined; readonly tools: ToolSet },
+): Promise<PlanCall> {
+  if (toolNamed(call.tool, tools) !== undefined) return call;
+  if (capability !== undefined && toolNamed(capability, tools) !== undefined) {
+    const resolved = await withAction(call, { name: capability, tools });
+    return resolved ?? { ...call, tool: capability };
+  }
+  const end = call.tool.length;
+  for (let at = call.tool.lastIndexOf("_", end); at > 0; at = call.tool.lastIndexOf("_", at - 1)) {
+    const resolved = await withAction(call, { name: call.tool.slice(0, at), tools });
+    if (resolved !== undefined) return resolved;
+  }
+  return call;
+}
+
+/**
+ * Calls the tool with the rest of the name as its `action`. Undefined if the tool, the rest or the parameter
+ * does not exist.
+ */
+async function withAction(
+  call: PlanCall,
+  { name: toolName, tools }: { readonly name: string; readonly tools: ToolSet },
+): Promise<PlanCall | undefined> {
+  const action = call.tool.slice(toolName.length + 1);
+  const tool = toolNamed(toolName, tools);
+  if (tool === undefined || action === "") return undefined;
+  const takesAction = parametersIn(await jsonSchemaOf(tool, toolName)).some(
+    ({ name }) => name === "action",
+  );
+  return takesAction
+    ? { ...call, tool: toolName, parameters: { action, ...call.parameters } }
+    : undefined;
+}
+
+function toolNamed(name: string, tools: ToolSet): ToolSet[string] | undefined {
+  return Object.hasOwn(tools, name) ? tools[name] : undefined;
+}
+
+const UNCLOSED = {
+  offset: 0,
+  message: "The tag is not closed: end it with /> or </capability>.",
+} as const satisfies XmlFault;
+
+/** An XML declaration. It has no effect on decoded text. */
+const DECLARATION = /^<\?xml\s[^<>]*\?>/;
+
+/**
+ * Reads a capability workflow as a plan. Its tags become calls, in the written order. Comments and blanks
+ * between tags are skipped; anything else is an error. Reports all errors at once, one per tag, with line and
+ * column (in characters), both from 1.
+ */
+export function readCapabilities(source: string): ReadPlan {
+  if (source.length > limits.maxWorkflowChars) {
+    const message = `A workflow has at most ${limits.maxWorkflowChars} characters, this has ${source.length}.`;
+    return { findings: [{ code: "bad_xml", message, line: 1, column: 1 }] };
+  }
+  const text = withLineFeeds(source.startsWith("\uFEFF") ? source.slice(1) : source);
+  const reader = new WorkflowReader(text);
+  for (const piece of piecesOf(text)) {
+    reader.take(piece);
+    if (reader.isFull) break;
+  }
+  return reader.end();
+}
+
+/** A call in a workflow. Its tool is the capability's name, plus its action if it has one. */
+interface NamedCall extends PlanCall {
+  /** The name without the action. Set if there is an action. */
+  readonly capability?: string;
+}
+
+/** A tag or another piece of text, and its position. */
+interface Piece {
+  readonly offset: number;
+  readonly reading: TagReading;
+}
+
+class WorkflowReader {
+  readonly #text: string;
+  readonly #calls: PlanCall[] = [];
+  readonly #findings: Finding[] = [];
+  /** The scope of each written name. */
+  readonly #scopes = new Map<string, CapabilityCall["scope"]>();
+  #isFull = false;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /** True if the limit of findings is reached and reading ends. */
+  get isFull(): boolean {
+    return this.#isFull || this.#findings.length >= limits.maxWorkflowFindings;
+  }
+
+  take({ offset, reading }: Piece): void {
+    if (reading.tag === undefined) {
+      this.#refuse(offset + reading.fault.offset, reading.fault.message);
+      return;
+    }
+    const { call, fault } = callOf(reading.tag);
+    if (call === undefined) this.#refuse(offset, fault);
+    else if (this.#calls.length === limits.maxPlanCalls) this.#refuseMore(offset);
+    else this.#add(call, { offset, name: reading.tag.attributes.get("name") ?? "" });
+  }
+
+  end(): ReadPlan {
+    if (this.#calls.length === 0 && this.#findings.length === 0) {
+      this.#refuse(0, "There is no capability tag in the text.");
+    }
+    if (this.#findings.length > 0) return { findings: this.#findings };
+    const runNames = [...this.#scopes].filter(([, scope]) => scope === "run").map(([name]) => name);
+    return {
+      plan: {
+        format: "capability-xml",
+        calls: this.#calls,
+        syntaxes: ["mustache"],
+        runNames,
+        outputs: [],
+        order: "written",
+      },
+      findings: [],
+    };
+  }
+
+  #add(
+    call: CapabilityCall,
+    { offset, name: capability }: { readonly offset: number; readonly name: string },
+  ): void {
+    for (const name of call.writes) {
+      const scope = this.#scopes.get(name) ?? call.scope;
+      this.#scopes.set(name, scope);
+      if (scope === call.scope) continue;
+      this.#refuse(
+        offset,
+        `${name} is kept in one call and not in another: write the scope in both.`,
+      );
+    }
+    const { tool, outputVariable } = call;
+    const own = ownAttributes(call.parameters);
+    if (own.fault !== undefined) return this.#refuse(offset, own.fault);
+    const planned: NamedCall = {
+      id: `call_${this.#calls.length + 1}`,
+      tool,
+      ...(tool === capability ? {} : { capability }),
+      ...own,
+      ...(outputVariable === undefined ? {} : { outputPath: `variable:${outputVariable}` }),
+    };
+    this.#calls.push(planned);
+  }
+
+  #refuse(offset: number, message: string): void {
+    this.#findings.push({ code: "bad_xml", message, ...placeOf(this.#text, offset) });
+  }
+
+  #refuseMore(offset: number): void {
+    const message = `A workflow has at most ${limits.maxPlanCalls} calls.`;
+    this.#findings.push({ code: "too_many_calls", message, ...placeOf(this.#text, offset) });
+    this.#isFull = true;
+  }
+}
+
+/** Line and column of an offset. Cost: linear in the text before it, at most `maxWorkflowFindings` times. */
+function placeOf(text: string, offset: number): { line: number; column: number } {
+  let line = 1;
+  let lineStart = 0;
+  for (let at = text.indexOf("\n"); at >= 0 && at < offset; at = text.indexOf("\n", at + 1)) {
+    line++;
+    lineStart = at + 1;
+  }
+  return { line, column: codePointCount(text.slice(lineStart, offset)) + 1 };
+}
+
+function* piecesOf(text: string): Generator<Piece> {
+  let offset = DECLARATION.exec(text)?.[0].length ?? 0;
+  for (;;) {
+    offset = skipBlanks(text, offset);
+    if (offset === text.length) return;
+    if (startsTag(text, offset)) {
+      const { reading, length } = tagAt(text, offset);
+      yield { offset, reading };
+      offset += length;
+    } else if (text.startsWith("<!--", offset)) {
+      const end = text.indexOf("-->", offset + 4);
+      if (end < 0)
+        yield { offset, reading: faulty(0, "The comment is not closed: end it with -->.") };
+      offset = end < 0 ? text.length : end + 3;
+    } else {
+      yield { offset, reading: faulty(0, strayMessage(text, offset)) };
+      offset = nextTag(text, offset);
+    }
+  }
+}
+
+function skipBlanks(text: string, start: number): number {
+  let at = start;
+  while (at < text.length && " \t\n".includes(text.charAt(at))) at++;
+  return at;
+}
+
+function startsTag(text: string, offset: number): boolean {
+  return text.startsWith(OPENING, offset) && endsName(text.charCodeAt(offset + OPENING.length));
+}
+
+function nextTag(text: string, start: number): number {
+  let at = text.indexOf(OPENING, start);
+  while (at >= 0 && !startsTag(text, at)) at = text.indexOf(OPENING, at + 1);
+  return at < 0 ? text.length : at;
+}
+
+function tagAt(text: string, offset: number): { reading: TagReading; length: number } {
+  const bounds = new TagBounds();
+  for (let at = offset + OPENING.length; at < text.length; at++) {
+    const step = bounds.feed(text.charCodeAt(at));
+    if (step === "inside") continue;
+    const length = at - offset + (step === "end" ? 1 : 0);
+    const source = text.slice(offset, offset + length);
+    return { reading: readBounded(source, bounds.fault), length };
+  }
+  const source = text.slice(offset);
+  const { length } = source;
+  if (bounds.fault !== undefined) return { reading: readBounded(source, bounds.fault), length };
+  // Later errors only follow from the tag not being closed.
+  return { reading: firstFault(`${source}</capability>`, UNCLOSED, length), length };
+}
+
+function readBounded(source: string, fault: XmlFault | undefined): TagReading {
+  return fault === undefined
+    ? readTag(source)
+    : firstFault(source.slice(0, fault.offset + 1), fault);
+}
+
+/**
+ * Returns an earlier error of the parser if there is one, for example a missing quote. It is more precise
+ * than the known error.
+ */
+function firstFault(source: string, known: XmlFault, limit = known.offset): TagReading {
+  const { fault } = readTag(source);
+  return { fault: fault !== undefined && fault.offset < limit ? fault : known };
+}
+
+function faulty(offset: number, message: string): TagReading {
+  return { fault: { offset, message } };
+}
+
+function strayMessage(text: string, offset: number): string {
+  if (text.startsWith("<!", offset))
+    return "Declarations and CDATA have no place between the tags.";
+  if (text.startsWith("<?", offset)) return "Processing instructions are not read.";
+  if (text.startsWith("</", offset)) return "There is no open tag that this one closes.";
+  if (text.startsWith("<", offset)) return "Only capability tags and comments are read.";
+  return "Only capability tags and comments are read, no text between them.";
+}

@@ -1,0 +1,120 @@
+import * as limits from "../../../../src/limits.ts";
+import { requireAtMost } from "../../../../src/errors.ts";
+import { Work } from "../../../../src/value/work.ts";
+
+type List = (prefix: string) => Promise<readonly string[]>;
+
+/** The cost of a bucket request, in characters of reading. A lower bound. */
+const LISTING = 100_000;
+
+/** Finds the files that match the patterns of one step. */
+export class FileFinder {
+  readonly #work = new Work();
+  /** Paths by prefix. */
+  readonly #listed = new Map<string, readonly string[]>();
+  #found = 0;
+
+  /**
+   * Returns the paths that match the pattern, in order. Throws `limit_exceeded` if all patterns of the step
+   * together match more than `maxTemplateFiles`, or if the search takes more than `maxReadWork`.
+   */
+  async find(pattern: string, list: List): Promise<readonly string[]> {
+    const listed = await this.#list(prefixOf(pattern), list);
+    const paths = listed.filter((path) => matchesGlob(pattern, path, this.#work)).sort();
+    this.#found += paths.length;
+    const advice = `With file:${pattern} the step fits too many files: name fewer.`;
+    requireAtMost(["maxTemplateFiles", limits.maxTemplateFiles], this.#found, advice);
+    return paths;
+  }
+
+  /** Sends one request for all patterns with the same prefix. */
+  async #list(prefix: string, list: List): Promise<readonly string[]> {
+    const known = this.#listed.get(prefix);
+    if (known !== undefined) return known;
+    const listed = await list(prefix);
+    this.#work.spend(listed.reduce((chars, path) => chars + path.length, LISTING));
+    this.#listed.set(prefix, listed);
+    return listed;
+  }
+}
+
+const ANY_FOLDERS = "**";
+
+/** True if the pattern can match more than one path. */
+export function isGlob(pattern: string): boolean {
+  return globStart(pattern) < pattern.length;
+}
+
+/** The prefix of every path that matches the pattern. */
+export function prefixOf(pattern: string): string {
+  return pattern.slice(0, globStart(pattern));
+}
+
+function globStart(pattern: string): number {
+  const start = pattern.search(/[*?]/);
+  return start === -1 ? pattern.length : start;
+}
+
+/**
+ * True if the pattern matches the whole path. `?` is one character and `*` any number of them, within a
+ * folder or file name. `**` as a whole name is any number of folders, and at the end everything below. All
+ * other characters stand for themselves. Cost: at most the pattern's length times the path's. Counts each
+ * step in `work`.
+ */
+export function matchesGlob(pattern: string, path: string, work = new Work()): boolean {
+  const names = pattern.split("/");
+  if (names.at(-1) === ANY_FOLDERS) names.push("*");
+  work.spend(names.length + path.length);
+  return fits(names, path.split("/"), {
+    isAny: (name) => name === ANY_FOLDERS,
+    fitsOne: (name, item) => fitsName(name, item, work),
+  });
+}
+
+function fitsName(pattern: string, name: string, work: Work): boolean {
+  return fits([...pattern], [...name], {
+    isAny: (mark) => mark === "*",
+    fitsOne: (mark, character) => {
+      work.spend(STEP);
+      return mark === "?" || mark === character;
+    },
+  });
+}
+
+/** The cost of comparing two characters, in characters of reading. */
+const STEP = 10;
+
+interface Rules {
+  /** True if the part matches any number of items. */
+  readonly isAny: (part: string) => boolean;
+  /** True if a part for which `isAny` is false matches this one item. */
+  readonly fitsOne: (part: string, item: string) => boolean;
+}
+
+/**
+ * Matches the parts from the left. Only the last wildcard backtracks: the shortest match of the earlier ones
+ * leaves the most items for the rest.
+ */
+function fits(parts: readonly string[], items: readonly string[], rules: Rules): boolean {
+  const { isAny, fitsOne } = rules;
+  let part = 0;
+  let item = 0;
+  let lastAny = -1;
+  let takenUpTo = 0;
+  while (item < items.length) {
+    const wanted = parts[part];
+    if (wanted !== undefined && isAny(wanted)) {
+      lastAny = part++;
+      takenUpTo = item;
+    } else if (wanted !== undefined && fitsOne(wanted, items[item] ?? "")) {
+      part++;
+      item++;
+    } else if (lastAny >= 0) {
+      part = lastAny + 1;
+      item = ++takenUpTo;
+    } else {
+      return false;
+    }
+  }
+  return parts.slice(part).every(isAny);
+}

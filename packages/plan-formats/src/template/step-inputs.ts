@@ -1,0 +1,135 @@
+import { LookupWork } from "../../../../src/reference/lookup.ts";
+import type { Reference } from "../../../../src/reference/reference.ts";
+import type { VariableStore } from "../../../../src/store/variable-store.ts";
+import type { VariableInfo } from "../../../../src/store/variable.ts";
+import { joinedLabels, Labels, Taint, type ValueLabels } from "../../../../src/store/labels.ts";
+import type { Files } from "../../../../src/tool/files.ts";
+import type { RuntimeToolContext } from "../../../../src/tool/runtime-tool.ts";
+import { nameFor } from "../../../../src/tool/scoped-store.ts";
+import { lookupInStore } from "../../../../src/tool/store-lookup.ts";
+import { guardedView } from "../../../../src/tool/tool-output.ts";
+import type { RunScope } from "../../../../src/tool/wrapped-tool.ts";
+import type { RunResources } from "../../../plans/src/plan/plan-format.ts";
+import type { Shown, StepSources, TemplateFiles, Withheld } from "./render-step.ts";
+
+/** The stores from which a step reads its inputs and to which it writes its answer. */
+export type StepResources = Omit<RunResources, "ask">;
+
+/** The inputs of one step, and the labels of the values shown. */
+export class StepInputs implements StepSources {
+  readonly today: string;
+  readonly files?: TemplateFiles;
+  readonly #resources: StepResources;
+  readonly #context: RuntimeToolContext;
+  readonly #ofFiles: ValueLabels[] = [];
+  /** The texts of files that were shown. */
+  readonly texts: string[] = [];
+  readonly #given = new Set<string>();
+  readonly #used: Labels;
+  /** The work that all directives share. */
+  readonly #work = new LookupWork();
+
+  constructor(resources: StepResources, context: RuntimeToolContext) {
+    const { store, files, today } = resources;
+    this.#resources = resources;
+    this.#context = context;
+    this.#used = new Labels(store);
+    this.today = today;
+    if (files !== undefined) {
+      this.files = {
+        list: (prefix) => files.list(prefix),
+        read: (path) => this.#readFile(path, files),
+      };
+    }
+  }
+
+  /** Names of the variables that the template requested, as written in it. */
+  get variables(): readonly string[] {
+    return [...this.#given];
+  }
+
+  /** The labels of the question. */
+  get questionLabels(): Labels {
+    const { store } = this.#resources;
+    const { labels } = this.#context;
+    const isTrusted = labels.isTrusted && this.labelsOf("").trusted;
+    return new Labels(store, new Taint(!isTrusted), labels);
+  }
+
+  /** The labels of a tool's result made from the shown values. */
+  labelsOf(tool: string): ValueLabels {
+    return joinedLabels([this.#context.labels.ofResult(tool), ...this.#ofFiles]);
+  }
+
+  exists(name: string): boolean {
+    const variable = this.#variable(name);
+    return variable !== undefined && this.#resources.store.glance(variable) !== undefined;
+  }
+
+  async read({ name, path }: Reference): Promise<Shown> {
+    const { store } = this.#resources;
+    const variable = this.#variable(name);
+    if (variable === undefined) return { found: false, reason: "unknown" };
+    const info = store.info(variable);
+    const why = info === undefined ? undefined : this.#whyWithheld(info);
+    // The store already answers for secrets: it reveals only that the value is secret.
+    if (info !== undefined && why !== undefined && why !== "secret") {
+      const { type, count } = why === "hidden" ? info : (guardedView(info) ?? {});
+      return withheld(why, `variable:${name}${type === undefined ? "" : ` (${type}, ${count})`}`);
+    }
+    const lookup = lookupInStore(store, { onUsed: (used) => this.#note(used) });
+    const found = await lookup({ name: variable, path }, this.#work);
+    return found.found && info?.trusted === false ? { ...found, untrusted: true } : found;
+  }
+
+  #variable(name: string): string | undefined {
+    this.#given.add(name);
+    return variableFor(name, this.#resources.store, this.#context.call.scope);
+  }
+
+  /** Records a used variable. The context uses the run's names for variables, which hide others. */
+  #note(variable: string): void {
+    this.#used.add(variable);
+    this.#context.labels.include(this.#used);
+  }
+
+  async #readFile(path: string, files: Files): Promise<Shown> {
+    const info = await files.info(path);
+    const before = info === undefined ? undefined : this.#whyWithheld(info.labels);
+    // The length of a withheld file also reveals something, so the file is not read.
+    if (before !== undefined) return withheld(before, `file:${path}`);
+    const file = info === undefined ? undefined : await files.read(path);
+    if (file === undefined) return { found: false, reason: "unknown" };
+    // The file may have been written meanwhile.
+    const why = this.#whyWithheld(file.labels);
+    if (why !== undefined) return withheld(why, `file:${path}`);
+    this.#work.spend(file.text.length);
+    this.#ofFiles.push(file.labels);
+    this.texts.push(file.text);
+    const found = { found: true, value: file.text } as const;
+    return file.labels.trusted ? found : { ...found, untrusted: true };
+  }
+
+  #whyWithheld({ visibility, trusted }: Pick<VariableInfo, "visibility" | "trusted">) {
+    if (visibility !== "model") return visibility;
+    return !trusted && this.#context.hidesUntrusted ? "hidden" : undefined;
+  }
+}
+
+/**
+ * The variable behind a name: the run's own if it exists, else the conversation's unless it belongs to a run.
+ */
+export function variableFor(
+  name: string,
+  store: VariableStore,
+  scope?: RunScope,
+): string | undefined {
+  const own = nameFor(name, store, scope);
+  if (own === undefined) return undefined;
+  const isWritten = store.glance(own) !== undefined || store.tombstone(own) !== undefined;
+  return isWritten ? own : nameFor(name, store);
+}
+
+function withheld(why: "sealed" | "secret" | "hidden", what: string): Withheld {
+  return { found: false, reason: "withheld", text: `[${why}: ${what}]` };
+}

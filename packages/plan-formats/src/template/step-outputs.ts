@@ -1,0 +1,252 @@
+import { ByrefError, codeOf } from "../../../../src/errors.ts";
+import type { ModelAnswer } from "../../../../src/turn/delegate-tool.ts";
+import { requireFiles } from "./render-step.ts";
+import { type StepResources, variableFor } from "./step-inputs.ts";
+import {
+  type FileTarget,
+  formatTarget,
+  type VariableTarget,
+  fillPlaceholders,
+  fillTarget,
+  type Placeholders,
+} from "./template-step.ts";
+import type { TemplateStep } from "./template-step.ts";
+import { joinParagraphs, writeFile } from "./write-file.ts";
+import { flagged } from "../../../../src/store/labels.ts";
+import { requireName } from "../../../../src/store/names.ts";
+import type { Write } from "../../../../src/store/variable-store.ts";
+import type { VariableInfo } from "../../../../src/store/variable.ts";
+import { requireOpen, type SaveTarget } from "../../../../src/tool/save-target.ts";
+import { keptWrite, shortOutput, shownResult } from "../../../../src/tool/shown-result.ts";
+import type { CallOptions } from "../../../../src/tool/wrapped-tool.ts";
+import { compact, type Json } from "../../../../src/value/json.ts";
+import { renderText } from "../../../../src/value/render.ts";
+
+export interface OutputOptions {
+  readonly step: TemplateStep;
+  readonly resources: StepResources;
+  readonly call: CallOptions;
+  /** The tool whose result the answer is. */
+  readonly tool: string;
+}
+
+/** The outputs of a step. */
+interface Written {
+  /** All places, files first. */
+  readonly written: readonly string[];
+  /** The answer for people: a short value, or a handle. */
+  readonly shown: Json;
+  /** The variable that keeps an answer which is not shown in full. */
+  readonly kept?: string;
+}
+
+/** The outputs of one step: where its answer and the results of its tools are written. */
+export class StepOutputs {
+  readonly #options: OutputOptions;
+
+  constructor(options: OutputOptions) {
+    this.#options = options;
+  }
+
+  /** The step's tools, and where each result is saved. */
+  get tools(): ReadonlyMap<string, SaveTarget | undefined> {
+    const { tools } = this.#options.step;
+    return new Map(
+      tools.map(({ name, target }) => [
+        name,
+        target === undefined ? undefined : this.#saveTarget(target),
+      ]),
+    );
+  }
+
+  /** Throws for outputs that cannot be written, before the model is asked. */
+  requireWritable(): void {
+    const { step, resources, call } = this.#options;
+    for (const { target } of step.outputs) {
+      if (target.scheme === "file") requireFiles(resources, target);
+    }
+    for (const target of [...this.#variables, ...this.#toolTargets]) {
+      const { name } = this.#own(target);
+      requireName(name);
+      // At its end, the run passes its own variables on to the conversation.
+      const both = [name, target.name].map((one) => ({ ...target, name: one, source: "" }));
+      requireOpen({ operator: "all", places: both }, resources.store, call.scope?.run);
+    }
+  }
+
+  /** Copies the variables of which the step's tools write a part. */
+  async begin(): Promise<void> {
+    const copies = await this.#copiesFor(this.#toolTargets);
+    if (copies.length > 0) await this.#resources.store.saveAll(copies);
+  }
+
+  /** Writes the answer. Variables are written together or not at all. */
+  async write(answer: ModelAnswer): Promise<Written> {
+    const { step, resources } = this.#options;
+    const { value, labels } = answer;
+    const written = withHeader(step, value, resources);
+    const files: string[] = [];
+    for (const { target } of step.outputs) {
+      if (target.scheme === "file") files.push(await this.#writeFile(target, written, labels));
+    }
+    const kept = await this.#writeVariables(written, answer);
+    const { visibility } = labels;
+    const shown =
+      kept === undefined && visibility === "model"
+        ? shortOutput(value)
+        : kept === undefined
+          ? { visibility }
+          : shownResult(kept, value);
+    const places = [...files, ...this.#variables.map(formatTarget)];
+    return { written: places, shown, ...compact({ kept: kept?.name }) };
+  }
+
+  get #resources(): StepResources {
+    return this.#options.resources;
+  }
+
+  get #variables(): readonly VariableTarget[] {
+    const { outputs } = this.#options.step;
+    return outputs.flatMap(({ target }) => (target.scheme === "variable" ? [target] : []));
+  }
+
+  get #toolTargets(): readonly VariableTarget[] {
+    return this.#options.step.tools.flatMap(({ target }) => target ?? []);
+  }
+
+  async #writeFile(
+    target: FileTarget,
+    value: Json,
+    labels: ModelAnswer["labels"],
+  ): Promise<string> {
+    const { step, resources, call } = this.#options;
+    const { path } = fillTarget(target, resources);
+    const key = `${call.idempotencyKey ?? call.toolCallId} ${formatTarget(target)}`;
+    const mode = step.writeMode;
+    const files = requireFiles(resources, target);
+    return `file:${await writeFile(files, { path, value, mode, labels, call: key })}`;
+  }
+
+  /** Returns the variable that keeps the answer, if there is one. */
+  async #writeVariables(value: Json, answer: ModelAnswer): Promise<VariableInfo | undefined> {
+    const { store } = this.#resources;
+    const { call, tool } = this.#options;
+    const { labels } = answer;
+    const about = { ...labels, tool, toolCallId: call.toolCallId };
+    const writes: Write[] = [...(await this.#copiesFor(this.#variables))];
+    for (const target of this.#variables) {
+      const { path } = target;
+      writes.push({
+        ...about,
+        ...this.#own(target),
+        path,
+        ...(await this.#modeAndValue(target, value)),
+      });
+    }
+    const places = this.#variables.map((target) => this.#own(target));
+    const keeping = { call, places, value: answer.value };
+    const kept = keptWrite({ ...about, value: answer.value }, keeping, store);
+    const names = writes.map(({ name }) => String(name));
+    const isGuarded = names.some((name) => (store.glance(name)?.visibility ?? "model") !== "model");
+    let keptInfo: VariableInfo | undefined;
+    try {
+      keptInfo = await this.#saveAll(writes, kept);
+    } catch (error) {
+      // The reason why a write does not fit would reveal the existing value.
+      const canReveal = !isGuarded && writes.every(({ visibility }) => visibility === "model");
+      throw canReveal
+        ? error
+        : new ByrefError(codeOf(error), "The answer does not fit what is there.");
+    }
+    const { run } = call.scope ?? {};
+    if (run !== undefined) for (const name of names) store.holds.hold(run, name);
+    return keptInfo;
+  }
+
+  /** Saves without `kept` if there is no room for it. */
+  async #saveAll(
+    writes: readonly Write[],
+    kept: Write | undefined,
+  ): Promise<VariableInfo | undefined> {
+    const { store } = this.#resources;
+    if (kept !== undefined) {
+      try {
+        return (await store.saveAll([...writes, kept])).at(-1);
+      } catch (error) {
+        if (codeOf(error) !== "limit_exceeded") throw error;
+      }
+    }
+    if (writes.length > 0) await store.saveAll(writes);
+    return undefined;
+  }
+
+  /**
+   * The mode and the value of a write. In a run, `new` applies when the run passes the value on; until then
+   * its variable is replaced.
+   */
+  async #modeAndValue(
+    target: VariableTarget,
+    value: Json,
+  ): Promise<{ readonly mode: "append" | "replace" | "new"; readonly value: Json }> {
+    const mode = this.#options.step.writeMode;
+    const isOwn = this.#own(target).run !== undefined;
+    if (mode !== "append") return { mode: isOwn ? "replace" : mode, value };
+    if (typeof value !== "string") return { mode, value };
+    const before = await this.#textAt(target);
+    return { mode, value: joinParagraphs(before, value).slice(before.length) };
+  }
+
+  /** The text that an answer is appended to. */
+  async #textAt(target: VariableTarget): Promise<string> {
+    const { store } = this.#resources;
+    const { scope } = this.#options.call;
+    const read = this.#isInCopy(target)
+      ? variableFor(target.name, store, scope)
+      : this.#own(target).name;
+    const reading = read === undefined ? undefined : await store.readPath(read, target.path);
+    return reading?.found === true && typeof reading.value === "string" ? reading.value : "";
+  }
+
+  /** Copies of the conversation's variables of which a part will be written. The run changes the copy. */
+  async #copiesFor(targets: readonly VariableTarget[]): Promise<readonly Write[]> {
+    const { store } = this.#resources;
+    const copies = new Map<string, Write>();
+    for (const target of targets) {
+      const own = this.#own(target);
+      const isBegun = store.glance(own.name) !== undefined || copies.has(own.name);
+      const info = store.info(target.name);
+      if (isBegun || info === undefined || !this.#isInCopy(target)) continue;
+      const { visibility, sources, trusted, flags } = info;
+      const value = (await store.read(target.name)) ?? null;
+      copies.set(own.name, { ...own, value, visibility, sources, trusted, ...flagged(flags) });
+    }
+    return [...copies.values()];
+  }
+
+  /** True if the target is a part of a copied variable. A run's state is not copied; it begins empty. */
+  #isInCopy(target: VariableTarget): boolean {
+    return target.path.length > 0 && target.name !== "state" && this.#own(target).run !== undefined;
+  }
+
+  #saveTarget(target: VariableTarget): SaveTarget {
+    const place = { ...this.#own(target), path: target.path, source: formatTarget(target) };
+    return { operator: "all", places: [place] };
+  }
+
+  /** The variable behind a name: the run's own, or the conversation's. */
+  #own({ name }: VariableTarget): { readonly name: string; readonly run?: string } {
+    const { scope } = this.#options.call;
+    const own = scope?.nameOf(name) ?? name;
+    return scope === undefined || own === name ? { name } : { name: own, run: scope.run };
+  }
+}
+
+/** The answer to write. With a header, it is text below that header. */
+export function withHeader(
+  { header }: TemplateStep,
+  answer: Json,
+  placeholders: Placeholders,
+): Json {
+  if (header === undefined) return answer;
+  return joinParagraphs(fillPlaceholders(header, placeholders), renderText(answer));
+}

@@ -1,0 +1,152 @@
+import { compact } from "../../../../src/value/json.ts";
+import { codeOf, messageOf } from "../../../../src/errors.ts";
+import * as limits from "../../../../src/limits.ts";
+import type { Finding, FindingCode } from "../../../plans/src/plan/findings.ts";
+import { applyDirective, type StepDirectives } from "./template-directives.ts";
+import type { TemplateStep } from "./template-step.ts";
+import { type TemplatePart, templateParts } from "./template-parts.ts";
+
+/** A template: prompts in Markdown, with their inputs and outputs. */
+export interface Template {
+  /** A `# ` heading without other text before the first step. */
+  readonly name?: string;
+  /** One or more steps, which run in this order. */
+  readonly steps: readonly TemplateStep[];
+}
+
+type ReadTemplate =
+  | { readonly template: Template; readonly findings: readonly [] }
+  | { readonly template?: undefined; readonly findings: readonly Finding[] };
+
+/**
+ * Reads a template. Returns it, or all of its faults with their lines. Stops reading at a limit (headings:
+ * `maxPlanCalls`, directives: 1,000). Cost: linear.
+ */
+export function readTemplate(text: string): ReadTemplate {
+  const reader = new TemplateReader();
+  for (const part of templateParts(text)) {
+    if (!reader.take(part)) return { findings: reader.findings };
+  }
+  return reader.end();
+}
+
+/** A step that is being read. */
+interface Draft extends StepDirectives {
+  readonly title?: string;
+  readonly line: number;
+  /** The line of its first directive. */
+  firstDirective?: number;
+  prompt: string;
+}
+
+class TemplateReader {
+  readonly #drafts: Draft[] = [];
+  readonly findings: Finding[] = [];
+  #current = draftAt(1);
+  #directives = 0;
+
+  /** Adds a part. Returns false if there are enough faults to stop reading. */
+  take(part: TemplatePart): boolean {
+    if (part.kind === "heading") return this.#begin(part);
+    if (part.kind === "directive") return this.#follow(part);
+    this.#current.prompt += part.text;
+    return true;
+  }
+
+  end(): ReadTemplate {
+    this.#drafts.push(this.#current);
+    const [before, ...steps] = this.#drafts;
+    const name = steps.length > 0 ? titleAlone(before) : undefined;
+    const isStep = before !== undefined && name === undefined && hasPrompt(before);
+    if (!isStep) this.#requireNoDirectives(before);
+    const drafts = isStep ? [before, ...steps] : steps;
+    for (const draft of drafts) {
+      if (!hasPrompt(draft)) this.#find("bad_plan", draft.line, "The step has no prompt.");
+    }
+    if (drafts.length === 0) this.#find("bad_plan", 1, "The template has no prompt.");
+    if (this.findings.length > 0) return { findings: this.findings.toSorted(byLine) };
+    const template = { ...compact({ name }), steps: drafts.map(stepFrom) };
+    return { template, findings: [] };
+  }
+
+  #begin({ title, line }: Extract<TemplatePart, { kind: "heading" }>): boolean {
+    // The text before the first heading is among the drafts; the current step is not.
+    if (this.#drafts.length === limits.maxPlanCalls) {
+      const message = `A template has at most ${limits.maxPlanCalls} steps; this is one more.`;
+      this.#find("too_many_calls", line, message);
+      return false;
+    }
+    this.#drafts.push(this.#current);
+    this.#current = draftAt(line, title);
+    return true;
+  }
+
+  #follow({ name, value, line }: Extract<TemplatePart, { kind: "directive" }>): boolean {
+    this.#current.firstDirective ??= line;
+    this.#directives++;
+    const maximum = limits.maxTemplateDirectives;
+    if (this.#directives > maximum) {
+      const message = `A template has at most ${maximum} directives; this is one more.`;
+      this.#find("bad_directive", line, message);
+      return false;
+    }
+    try {
+      applyDirective(this.#current, name, { value, line });
+    } catch (error) {
+      if (codeOf(error) === "internal") throw error;
+      this.findings.push({
+        code: "bad_directive",
+        at: `@${name.slice(0, MAX_SHOWN_NAME_CHARS)}`,
+        line,
+        message: messageOf(error),
+      });
+    }
+    return true;
+  }
+
+  #requireNoDirectives(before: Draft | undefined): void {
+    const line = before?.firstDirective;
+    if (line === undefined) return;
+    const message = "It has no prompt: put it below a step's heading.";
+    this.#find("bad_directive", line, message);
+  }
+
+  #find(code: FindingCode, line: number, message: string): void {
+    this.findings.push({ code, line, message });
+  }
+}
+
+const MAX_SHOWN_NAME_CHARS = 40;
+
+function draftAt(line: number, title?: string): Draft {
+  const heading = title === undefined ? {} : { title };
+  return { ...heading, line, prompt: "", inputs: [], outputs: new Map(), tools: new Map() };
+}
+
+function byLine(one: Finding, other: Finding): number {
+  return (one.line ?? 0) - (other.line ?? 0);
+}
+
+function hasPrompt({ prompt }: Draft): boolean {
+  return prompt.trim() !== "";
+}
+
+/** The heading of the whole text, if only empty lines follow it. */
+function titleAlone(draft: Draft | undefined): string | undefined {
+  const [, title] = /^#[ \t](.*)$/.exec(draft?.prompt.trim() ?? "") ?? [];
+  return title?.trim();
+}
+
+function stepFrom(draft: Draft): TemplateStep {
+  const { title, line, inputs, outputs, tools, writeMode = "append", header, prompt } = draft;
+  return {
+    ...compact({ title }),
+    line,
+    inputs,
+    outputs: [...outputs.values()],
+    writeMode,
+    ...compact({ header }),
+    tools: [...tools.values()],
+    prompt,
+  };
+}

@@ -1,0 +1,108 @@
+import { retryConflicts } from "../../../../src/store/retry-conflicts.ts";
+import {
+  type FileContent,
+  fileContent,
+  type FileFormat,
+  type FileInfo,
+  type Files,
+  formatFor,
+} from "../../../../src/tool/files.ts";
+import { joinedLabels, type ValueLabels } from "../../../../src/store/labels.ts";
+import type { Json } from "../../../../src/value/json.ts";
+import { renderText } from "../../../../src/value/render.ts";
+import type { TemplateWriteMode } from "./template-step.ts";
+
+/** A write of a step's answer to a file. */
+export interface Writing {
+  readonly path: string;
+  readonly value: Json;
+  readonly mode: TemplateWriteMode;
+  readonly labels: ValueLabels;
+  /** The call's key, the same in each attempt. A repeated call removes its earlier addition first. */
+  readonly call: string;
+}
+
+/** Writes the file and returns its path. Throws `conflict`, and errors of `files`. */
+export async function writeFile(files: Files, writing: Writing): Promise<string> {
+  const { mode, path, value, labels } = writing;
+  if (mode === "replace") return (await files.write(path, contentFor(path, value), labels)).path;
+  const write = mode === "append" ? append : writeNew;
+  return retryConflicts(files, () => write(files, writing));
+}
+
+async function append(files: Files, { path, value, labels, call }: Writing): Promise<string> {
+  const file = await files.read(path);
+  const before = file === undefined ? "" : (ownPart(file, call, file.text) ?? file.text);
+  const content = { ...contentFor(path, ""), text: joinParagraphs(before, renderText(value)) };
+  await files.write(path, content, {
+    ...joinedLabels(file === undefined ? [labels] : [file.labels, labels]),
+    expected: file?.version ?? null,
+    addition: { call, from: before.length },
+  });
+  return path;
+}
+
+/** The content before the call's own text. Undefined if the call has not written to the file. */
+function ownPart({ addition }: FileInfo, call: string, text: string): string | undefined {
+  return addition?.call === call ? text.slice(0, addition.from) : undefined;
+}
+
+async function writeNew(files: Files, { path, value, labels, call }: Writing): Promise<string> {
+  const named = numberedNames(path);
+  const last = highestIn(await files.list(named.start), named);
+  const info = last < 0 ? undefined : await files.info(pathAt(last, named));
+  const isOwn = info?.addition?.call === call;
+  const written = pathAt(isOwn ? last : last + 1, named);
+  await files.write(written, contentFor(written, value), {
+    ...labels,
+    expected: isOwn ? info.version : null,
+    addition: { call, from: 0 },
+  });
+  return written;
+}
+
+/** The text before and after the number: `notes/a_000.md`, `notes/a_001.md` … for `notes/a.md`. */
+interface NumberedNames {
+  readonly start: string;
+  readonly end: string;
+}
+
+function numberedNames(path: string): NumberedNames {
+  const [, stem = path, end = ""] = /^(.*[^/])(\.[^./]+)$/s.exec(path) ?? [];
+  return { start: `${stem}_`, end };
+}
+
+function pathAt(number: number, { start, end }: NumberedNames): string {
+  return `${start}${String(number).padStart(3, "0")}${end}`;
+}
+
+/** The highest number in use. -1 if there is none. */
+function highestIn(paths: readonly string[], { start, end }: NumberedNames): number {
+  const numbers = paths
+    .filter((path) => path.endsWith(end))
+    .map((path) => path.slice(start.length, path.length - end.length))
+    .filter((digits) => /^\d{3,9}$/.test(digits));
+  return numbers.reduce((highest, digits) => Math.max(highest, Number(digits)), -1);
+}
+
+const mediaTypes: Readonly<Record<FileFormat, string>> = {
+  json: "application/json",
+  csv: "text/csv",
+  md: "text/markdown",
+  txt: "text/plain",
+};
+
+/**
+ * The content of a file: a text as the model wrote it, any other value in the format of the file's extension.
+ */
+function contentFor(path: string, value: Json): FileContent {
+  const format = formatFor(path, value);
+  return typeof value === "string"
+    ? { text: value, mediaType: mediaTypes[format] }
+    : fileContent(value, format);
+}
+
+/** Joins two texts as separate paragraphs. */
+export function joinParagraphs(before: string, text: string): string {
+  return before === "" ? text : `${before}\n\n${text}`;
+}

@@ -1,0 +1,346 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { CapabilityScanner, type WrittenCall } from "../src/capability/capability-scanner.ts";
+import { readCapabilities } from "../src/capability/capability-workflows.ts";
+import * as limits from "../../../src/limits.ts";
+import { manner, wantedCall, written, xmlFragment } from "./workflow-xml.ts";
+import { slow } from "../../../test/support/slow.ts";
+
+type Piece = string | WrittenCall;
+
+const summary = readFileSync(
+  join(import.meta.dirname, "../../../test/cases/workflows/summary.xml"),
+  "utf8",
+);
+
+/** Returns all pieces (adjacent texts joined), and the most characters that were held between two chunks. */
+function scan(chunks: readonly string[]): { pieces: Piece[]; mostHeld: number } {
+  const scanner = new CapabilityScanner();
+  const pieces: Piece[] = [];
+  let mostHeld = 0;
+  const take = (given: readonly Piece[]) => {
+    for (const piece of given) {
+      const last = pieces.at(-1);
+      if (typeof piece !== "string" || typeof last !== "string") pieces.push(piece);
+      else pieces[pieces.length - 1] = last + piece;
+    }
+  };
+  for (const chunk of chunks) {
+    take(scanner.feed(chunk));
+    mostHeld = Math.max(mostHeld, scanner.heldChars);
+  }
+  take(scanner.end());
+  expect(scanner.heldChars).toBe(0);
+  return { pieces, mostHeld };
+}
+
+/** Returns the shown text, with the called tools in braces in place of the tags. */
+function shown(text: string): string {
+  return scan([text])
+    .pieces.map((piece) => (typeof piece === "string" ? piece : `{${piece.call.tool}}`))
+    .join("");
+}
+
+function sourceOf(pieces: readonly Piece[]): string {
+  return pieces.map((piece) => (typeof piece === "string" ? piece : piece.source)).join("");
+}
+
+const A = '<capability name="a" />';
+const B = '<capability name="b">x</capability>';
+
+describe("a model's text", () => {
+  it("yields its tags as calls, in order", () => {
+    const text = `First ${A}, then\n<capability name="memory" action="recall" query="R&amp;D" output_var="found">\n  all\n</capability>.`;
+    const { pieces } = scan([text]);
+    expect(pieces).toEqual([
+      "First ",
+      { call: { tool: "a", parameters: {}, writes: [], scope: "run" }, source: A },
+      ", then\n",
+      {
+        call: {
+          tool: "memory_recall",
+          parameters: { query: "R&D", content: "all" },
+          outputVariable: "found",
+          writes: ["found"],
+          scope: "run",
+        },
+        source: expect.stringContaining("</capability>"),
+      },
+      ".",
+    ]);
+    expect(sourceOf(pieces)).toBe(text);
+  });
+
+  it("yields the same calls as a workflow of the same tags", () => {
+    const { plan } = readCapabilities(summary);
+    const calls = scan([summary]).pieces.flatMap((piece) =>
+      typeof piece === "string" ? [] : piece.call,
+    );
+    expect(calls.map(({ tool, parameters }) => ({ tool, parameters }))).toEqual(
+      plan?.calls.map(({ tool, parameters }) => ({ tool, parameters })),
+    );
+  });
+
+  it("keeps everything else", () => {
+    for (const text of [
+      "",
+      "a < b",
+      "<capabilities/>",
+      "<capability",
+      "<b>",
+      "<",
+      "<<",
+      "<!",
+      "<!-",
+      "</capability>",
+    ]) {
+      expect(shown(text)).toBe(text);
+    }
+    expect(shown(`<${A}<<capabil${A}</capability>`)).toBe("<{a}<<capabil{a}</capability>");
+  });
+
+  it.each([
+    ["without a name", "<capability>x</capability>"],
+    ["without quotes", "<capability name=a />"],
+    ["with an unknown entity", '<capability name="a">&nbsp;</capability>'],
+    ["with a repeated attribute", '<capability name="a" b="1" b="2"/>'],
+    ["with markup in its body", '<capability name="a"><b>x</b></capability>'],
+    ["with another tag in its body", `<capability name="x">${A}</capability>`],
+    ["with another tag in an attribute", `<capability name="x" y='${A}'/>`],
+    ["with an invalid variable name", '<capability name="a" output_var="1"/>'],
+    ["that is not finished", '<capability name="a"'],
+    ["that is not closed", '<capability name="a">text'],
+    ["that is not closed before another one", `<capability name="x">${A}`],
+  ])("keeps a tag %s", (_what, text) => {
+    expect(shown(text)).toBe(text);
+  });
+
+  it.each([
+    "a < b && c",
+    "i<n; i++",
+    "if (a<b) return b>a",
+    "a <b c>d || e",
+    "<<",
+    "R&D &amp;lt; &lt",
+    "f(&x)[y[0]]>1",
+    `a <${"b".repeat(200)}>`,
+  ])("may contain %j in the body of a tag", (body) => {
+    const { pieces } = scan([`<capability name="a" q="R&D">${body}</capability>${A}`]);
+    const content = body.replace("&amp;", "&");
+    const parameters = { q: "R&D", content };
+    expect(pieces.map((piece) => typeof piece !== "string" && piece.call.parameters)).toEqual([
+      parameters,
+      {},
+    ]);
+  });
+
+  it.each(["<b>", "<b/>", "</b>", "<b c='d'>", "<?x", "<!x", "a < b <c>", "< <capability b="])(
+    "may not contain markup such as %j in the body of a tag",
+    (body) => expect(shown(`<capability name="a">${body}</capability>`)).not.toContain("{a}"),
+  );
+
+  it("yields the tags after a broken one", () => {
+    expect(shown(`<capability name=x />${A}`)).toBe("<capability name=x />{a}");
+    expect(shown(`<capability name="x" ${A}`)).toBe('<capability name="x" {a}');
+    expect(shown(`<capability name="x"><b></capability>${A}`)).toBe(
+      '<capability name="x"><b></capability>{a}',
+    );
+  });
+
+  it("keeps tags in code, and sees where code ends", () => {
+    for (const text of [
+      `\`\`\`xml\n${A}\n\`\`\`\n`,
+      `~~~\n${B}\n`,
+      `Write \`${A}\` so`,
+      `\`\`${B}\`\``,
+    ]) {
+      expect(shown(text)).toBe(text);
+    }
+    expect(shown(`\`\`\`\n${A}\n\`\`\`\n${A}`)).toBe(`\`\`\`\n${A}\n\`\`\`\n{a}`);
+    expect(shown(`\`${A}\` ${A}`)).toBe(`\`${A}\` {a}`);
+    expect(shown(`a \` ${A}\n${A}`)).toBe(`a \` ${A}\n{a}`);
+  });
+
+  it("treats a fence inside a tag as part of the tag, unless the tag is text", () => {
+    const fence = "\n```\n";
+    expect(shown(`<capability name="a">${fence}</capability>${A}`)).toBe("{a}{a}");
+    const broken = `<capability name="a">${fence}&nbsp;</capability>${A}`;
+    expect(shown(broken)).toBe(broken);
+    const behind = `<capability name="a"><b>${fence}</capability>${A}`;
+    expect(shown(behind)).toBe(behind);
+  });
+
+  it("keeps tags in comments", () => {
+    expect(shown(`<!-- ${A} -->${A}<!--${A}`)).toBe(`<!-- ${A} -->{a}<!--${A}`);
+    expect(shown(`<!--> ${A} --->${A}`)).toBe(`<!--> ${A} --->{a}`);
+  });
+});
+
+describe("the text that is held back", () => {
+  it("excludes what can no longer become a call", () => {
+    const scanner = new CapabilityScanner();
+    expect(scanner.feed("text <cap")).toEqual(["text "]);
+    expect(scanner.heldChars).toBe(4);
+    expect(scanner.feed("ital> <capability name='a'>")).toEqual(["<capital> "]);
+    expect(scanner.feed("body")).toEqual([]);
+    expect(scanner.feed("<b")).toEqual([]);
+    expect(scanner.feed(">")).toEqual(["<capability name='a'>body<b>"]);
+    expect(scanner.feed(" more")).toEqual([" more"]);
+    expect(scanner.end()).toEqual([]);
+  });
+
+  it("is one tag of at most maxTagChars characters", () => {
+    const around = '<capability name="a"></capability>';
+    const tag = (length: number) => around.replace("><", `>${"x".repeat(length - around.length)}<`);
+    const { maxTagChars } = limits;
+    expect(shown(tag(maxTagChars))).toBe("{a}");
+    const long = tag(maxTagChars + 1);
+    for (const chunks of [[long], long.match(/.{1,7}/g) ?? []]) {
+      const { pieces, mostHeld } = scan(chunks);
+      expect(pieces).toEqual([long]);
+      expect(mostHeld).toBeLessThan(maxTagChars);
+    }
+    expect(shown(`${tag(maxTagChars * 2)}${A}`)).toBe(`${tag(maxTagChars * 2)}{a}`);
+  });
+
+  it("does not keep a broken tag open for longer", () => {
+    const open = `<capability name="x">${B}`;
+    const filler = (length: number) => "y".repeat(limits.maxTagChars - open.length - length);
+    const within = `<capability name="x"><b>${"y".repeat(limits.maxTagChars)}${A}`;
+    expect(shown(within)).toBe(within.replace(A, "{a}"));
+    expect(shown(`${open}${filler(0)}${A}`)).toBe(`${open}${filler(0)}{a}`);
+  });
+});
+
+describe("the pieces are the same wherever the text is split", () => {
+  const examples = [
+    summary,
+    `a ${A} b ${B} c`,
+    `<capability name="x">${A}</capability>${A}`,
+    `<capability name='x' y="<">${A}</capability> \`${A}\` ${A}`,
+    `<capability name="a"><![CDATA[</capability>]] ]]>\r\n<!-- </capability> - -- --> &#x1F600; 😀</capability>!`,
+    `\`\`\`\n${A}\n\`\`\`\n<!-- ${A} -->${A}<capability name="x" ${A}`,
+    "<<capability <capability/><!-<!--<capability name='a'/>-->",
+    `<capability name="a">a <b && c < <d e f</capability>`,
+    `<capability name="a">a <b/ && c < <d e =</capability>${A}`,
+  ];
+
+  it.each(examples)("%j: split at each place, and into single characters", (text) => {
+    const { pieces } = scan([text]);
+    expect(sourceOf(pieces)).toBe(text);
+    for (let cut = 0; cut <= text.length; cut++) {
+      expect(scan([text.slice(0, cut), text.slice(cut)]).pieces).toEqual(pieces);
+    }
+    expect(scan(text.split("")).pieces).toEqual(pieces);
+  });
+
+  it.each(examples.slice(1).filter(({ length }) => length <= 110))(
+    "%j: split at each two places",
+    (text) => {
+      const { pieces } = scan([text]);
+      for (let first = 0; first <= text.length; first++) {
+        for (let second = first; second <= text.length; second++) {
+          const chunks = [text.slice(0, first), text.slice(first, second), text.slice(second)];
+          expect(scan(chunks).pieces).toEqual(pieces);
+        }
+      }
+    },
+  );
+
+  it("any text", () => {
+    const cuts = fc.array(fc.nat({ max: 400 }), { maxLength: 8 });
+    fc.assert(
+      fc.property(fc.array(xmlFragment, { maxLength: 40 }), cuts, (parts, where) => {
+        const text = parts.join("");
+        const { pieces } = scan([text]);
+        expect(sourceOf(pieces)).toBe(text);
+        expect(scan(text.split("")).pieces).toEqual(pieces);
+        const offsets = [0, ...where.map((cut) => cut % (text.length + 1)), text.length];
+        offsets.sort((left, right) => left - right);
+        const chunks = offsets.slice(1).map((end, index) => text.slice(offsets[index], end));
+        expect(scan(chunks).pieces).toEqual(pieces);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it("any workflow in prose has the calls of its plan", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(wantedCall, manner), { minLength: 1, maxLength: 5 }),
+        (wanted) => {
+          const tags = wanted.map(([call, how]) => written(call, how));
+          const { plan } = readCapabilities(tags.join("\n"));
+          const { pieces } = scan([tags.join(" and\n")]);
+          const calls = pieces.filter((piece) => typeof piece !== "string");
+          expect(calls.map(({ source }) => source)).toEqual(tags);
+          expect(calls.map(({ call }) => call.parameters)).toEqual(
+            plan?.calls.map(({ parameters }) => parameters),
+          );
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});
+
+const charCodeAt = String.prototype.charCodeAt;
+
+/** Counts the `charCodeAt` calls during a scan, a measure that does not depend on the machine. */
+function readsOf(text: string, chunkChars: number): number {
+  let reads = 0;
+  // oxlint-disable-next-line no-extend-native
+  String.prototype.charCodeAt = function (this: string, index: number) {
+    reads++;
+    return charCodeAt.call(this, index);
+  };
+  try {
+    const scanner = new CapabilityScanner();
+    for (let start = 0; start < text.length; start += chunkChars) {
+      scanner.feed(text.slice(start, start + chunkChars));
+    }
+    scanner.end();
+  } finally {
+    // oxlint-disable-next-line no-extend-native
+    String.prototype.charCodeAt = charCodeAt;
+  }
+  return reads;
+}
+
+describe("the work of a scan is linear in the length of the text", slow, () => {
+  it.each(
+    [
+      "<",
+      "<capability ",
+      '<capability a="',
+      '<capability name="a">',
+      "<capability name='a",
+      "<!--",
+      "</capability>",
+    ].concat([
+      "<![CDATA[",
+      '<capability name="a">a<b c',
+      "`<capability",
+      "\n```\n<",
+      "<c",
+      "<!",
+      A,
+      B,
+      "\r",
+      "&amp;",
+      "plain text. ",
+    ]),
+  )("%j, repeated", (unit) => {
+    const times = Math.ceil(150_000 / unit.length);
+    for (const chunkChars of [1, 1_000, Infinity]) {
+      const once = readsOf(unit.repeat(times), chunkChars);
+      const twice = readsOf(unit.repeat(times * 2), chunkChars);
+      expect(once).toBeGreaterThanOrEqual(unit.length * times);
+      expect(twice).toBeLessThanOrEqual(once * 2.02);
+      // At most four reads of each character: for its place, against an opening, and as text.
+      expect(once).toBeLessThanOrEqual(unit.length * times * 4);
+    }
+  });
+});

@@ -1,0 +1,282 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import * as limits from "../../../src/limits.ts";
+import { readCapabilities } from "../src/capability/capability-workflows.ts";
+import type { Plan } from "../../../src/turn/plan.ts";
+import { sampled, samples } from "../../../test/support/slow.ts";
+import { expectedContent, manner, wantedCall, written } from "./workflow-xml.ts";
+
+const summary = readFileSync(
+  join(import.meta.dirname, "../../../test/cases/workflows/summary.xml"),
+  "utf8",
+);
+
+function planOf(text: string): Plan {
+  const { plan, findings } = readCapabilities(text);
+  expect(findings).toEqual([]);
+  if (plan === undefined) throw new Error("There is no plan.");
+  return plan;
+}
+
+function parametersOf(text: string) {
+  return planOf(text).calls[0]?.parameters;
+}
+
+/** `line:column message` of each finding. */
+function faultsOf(text: string): string[] {
+  const { plan, findings } = readCapabilities(text);
+  expect(plan).toBeUndefined();
+  return findings.map(({ line, column, message }) => `${line}:${column} ${message}`);
+}
+
+describe("a capability workflow", () => {
+  it("is a plan: the seed's example", () => {
+    const content =
+      "Create a professional summary combining:\nExperience: {{experience}}\nSkills: {{skills}}";
+    expect(planOf(summary)).toEqual({
+      calls: [
+        {
+          id: "call_1",
+          tool: "memory_recall",
+          capability: "memory",
+          parameters: { query: "professional experience" },
+          outputPath: "variable:experience",
+        },
+        {
+          id: "call_2",
+          tool: "memory_recall",
+          capability: "memory",
+          parameters: { query: "skills" },
+          outputPath: "variable:skills",
+        },
+        {
+          id: "call_3",
+          tool: "variable_interpolate",
+          capability: "variable",
+          parameters: { content },
+          outputPath: "variable:prompt",
+        },
+        {
+          id: "call_4",
+          tool: "web_generate",
+          capability: "web",
+          parameters: { content: "{{prompt}}" },
+          outputPath: "variable:summary",
+        },
+        {
+          id: "call_5",
+          tool: "filesystem_write",
+          capability: "filesystem",
+          parameters: { path: "/tmp/summary.md", content: "{{summary}}" },
+        },
+      ],
+      syntaxes: ["mustache"],
+      runNames: ["experience", "skills", "prompt", "summary"],
+      outputs: [],
+      format: "capability-xml",
+      order: "written",
+    });
+  });
+
+  it("builds tool names from name and action", () => {
+    const { calls } = planOf('<capability name="a" action="b" /><capability name="c"/>');
+    expect(calls.map(({ tool }) => tool)).toEqual(["a_b", "c"]);
+  });
+
+  it("has the six actions of the built-in variable", () => {
+    const actions = ["set", "get", "list", "interpolate", "clear", "clear_all"];
+    const tags = actions.map(
+      (action) => `<capability name="variable" action="${action}" key="k"/>`,
+    );
+    const { calls, runNames } = planOf(tags.join("\n"));
+    expect(calls.map(({ tool }) => tool)).toEqual(actions.map((action) => `variable_${action}`));
+    expect(calls.map(({ parameters }) => parameters)).toEqual(actions.map(() => ({ key: "k" })));
+    expect(runNames).toEqual(["k"]);
+  });
+
+  it("skips comments, a declaration, a byte order mark, and whitespace between tags", () => {
+    const text =
+      '\uFEFF<?xml version="1.0" encoding="UTF-8"?>\r\n<!-- <capability name="no"/> -->\r\n\t<capability name="a"/><!-- & < -- -->\n';
+    expect(planOf(text).calls).toEqual([{ id: "call_1", tool: "a", parameters: {} }]);
+  });
+
+  it("turns unknown attributes into parameters, whatever their names", () => {
+    const text = `<capability name="a" query='say "hi"' constructor="x" Größe="12" id="7" xml:lang="de"/>`;
+    expect(Object.entries(parametersOf(text) ?? {})).toEqual([
+      ["query", 'say "hi"'],
+      ["constructor", "x"],
+      ["Größe", "12"],
+      ["id", "7"],
+      ["xml:lang", "de"],
+    ]);
+  });
+
+  it("may span several lines, with either quote and whitespace around =", () => {
+    const text = `<capability\n  name = "a"\n  action\t=\r\n'b'\n  it='"' quotes="'"\n></capability\n>`;
+    expect(planOf(text).calls).toEqual([
+      { id: "call_1", tool: "a_b", capability: "a", parameters: { it: '"', quotes: "'" } },
+    ]);
+  });
+
+  it("ends no attribute at the other quote, and no tag inside an attribute", () => {
+    const text = `<capability name="a" b="it's />" c='">&lt;/capability>'/>`;
+    expect(parametersOf(text)).toEqual({ b: "it's />", c: '"></capability>' });
+  });
+
+  it("decodes the five entities and numeric characters, but only once", () => {
+    const all = "&lt;&gt;&amp;&quot;&apos;&#65;&#x1F600;&amp;lt;";
+    const text = `<capability name="a" all="${all}">${all}</capability>`;
+    expect(parametersOf(text)).toEqual({ all: "<>&\"'A😀&lt;", content: "<>&\"'A😀&lt;" });
+  });
+
+  it("reads text in all scripts", () => {
+    const text = '<capability name="a" city="Zürich 東京 🏔️">עברית &#233;</capability>';
+    expect(parametersOf(text)).toEqual({ city: "Zürich 東京 🏔️", content: "עברית é" });
+  });
+});
+
+describe("a body", () => {
+  function contentOf(body: string) {
+    return parametersOf(`<capability name="a">${body}</capability>`)?.content;
+  }
+
+  it("loses surrounding whitespace and the indentation that its lines share", () => {
+    expect(contentOf("\n    if x:\n      y\n\n    z  \n  ")).toBe("if x:\n  y\n\nz");
+    expect(contentOf("first\r\n    second\r\n\t\r\n      third\r\n")).toBe(
+      "first\nsecond\n\n  third",
+    );
+    expect(contentOf("\n\ttab\n    blanks\n")).toBe("tab\n    blanks");
+    expect(contentOf(" {{whole}} ")).toBe("{{whole}}");
+  });
+
+  it("is taken literally in CDATA", () => {
+    expect(contentOf("<![CDATA[ <b>&amp;</b>\n    x ]]>")).toBe(" <b>&amp;</b>\n    x ");
+    expect(contentOf("\n  <![CDATA[ a ]]>\n  <![CDATA[ b ]]>\n")).toBe(" a \n   b ");
+    expect(contentOf("a <![CDATA[<]]> b ")).toBe("a < b");
+    expect(contentOf("<![CDATA[]]]]><![CDATA[>]]>")).toBe("]]>");
+    expect(contentOf('<![CDATA[<capability name="b"/></capability>]]>')).toBe(
+      '<capability name="b"/></capability>',
+    );
+  });
+
+  it("loses its comments, whatever they contain", () => {
+    expect(contentOf('a<!-- <capability name="b"/> - - > </capability> -->b')).toBe("ab");
+  });
+
+  it("is no parameter if it is empty", () => {
+    for (const body of ["", "  \n ", "<!-- nothing -->", "<![CDATA[]]>"]) {
+      expect(parametersOf(`<capability name="a">${body}</capability>`)).toEqual({});
+    }
+    expect(parametersOf('<capability name="a" content="c">\n</capability>')).toEqual({
+      content: "c",
+    });
+  });
+});
+
+describe("a variable that a workflow writes", () => {
+  it("belongs to the run, or to the conversation if its scope says so", () => {
+    const plan = planOf(`
+      <capability name="a" output_var="one" />
+      <capability name="a" output_var="two" scope="conversation" />
+      <capability name="variable" action="set" key="three" value="3" />
+      <capability name="variable" action="set" key="four" value="4" scope="conversation" />
+      <capability name="a" output_var="one" />`);
+    expect(plan.runNames).toEqual(["one", "three"]);
+    expect(plan.calls[1]).toEqual({
+      id: "call_2",
+      tool: "a",
+      parameters: {},
+      outputPath: "variable:two",
+    });
+    expect(plan.calls[3]?.parameters).toEqual({ key: "four", value: "4" });
+  });
+
+  it("leaves a tool's own scope parameter alone", () => {
+    const plan = planOf(
+      '<capability name="a" scope="conversation"/><capability name="a" scope="user" output_var="b"/>',
+    );
+    expect(plan.calls.map(({ parameters }) => parameters)).toEqual([
+      { scope: "conversation" },
+      { scope: "user" },
+    ]);
+    expect(plan.runNames).toEqual(["b"]);
+  });
+
+  it("has one scope only", () => {
+    const text =
+      '<capability name="a" output_var="x"/>\n<capability name="variable" action="set" key="x" scope="conversation"/>';
+    expect(faultsOf(text)).toEqual([
+      "2:1 x is kept in one call and not in another: write the scope in both.",
+    ]);
+  });
+});
+
+describe("the limits of a workflow", () => {
+  const { maxWorkflowChars, maxTagAttributes, maxAttributeChars, maxTagBodyChars } = limits;
+  const tag = '<capability name="a"/>';
+
+  it("cap its characters", () => {
+    expect(planOf(tag + " ".repeat(maxWorkflowChars - tag.length)).calls).toHaveLength(1);
+    expect(faultsOf(tag + " ".repeat(maxWorkflowChars - tag.length + 1))).toEqual([
+      `1:1 A workflow has at most ${maxWorkflowChars} characters, this has ${maxWorkflowChars + 1}.`,
+    ]);
+  });
+
+  it("cap its calls", () => {
+    expect(planOf(`${tag}\n`.repeat(limits.maxPlanCalls)).calls).toHaveLength(limits.maxPlanCalls);
+    expect(readCapabilities(`${tag}\n`.repeat(limits.maxPlanCalls + 2)).findings).toEqual([
+      {
+        code: "too_many_calls",
+        message: `A workflow has at most ${limits.maxPlanCalls} calls.`,
+        line: limits.maxPlanCalls + 1,
+        column: 1,
+      },
+    ]);
+  });
+
+  it("cap the number and length of attributes", () => {
+    const named = (count: number) =>
+      `<capability name="a"${Array.from({ length: count - 1 }, (_, index) => ` a${index}=""`).join("")}/>`;
+    expect(Object.keys(parametersOf(named(maxTagAttributes)) ?? {})).toHaveLength(
+      maxTagAttributes - 1,
+    );
+    expect(faultsOf(named(maxTagAttributes + 1))[0]).toContain(`has ${maxTagAttributes + 1}.`);
+    const long = (length: number) => `<capability name="a" b="${"x".repeat(length)}"/>`;
+    expect(parametersOf(long(maxAttributeChars))).toEqual({ b: "x".repeat(maxAttributeChars) });
+    expect(faultsOf(long(maxAttributeChars + 1))[0]).toContain(`has ${maxAttributeChars + 1}.`);
+  });
+
+  it("cap the length of bodies", () => {
+    const long = (length: number) => `<capability name="a">${"x".repeat(length)}</capability>`;
+    expect(parametersOf(long(maxTagBodyChars))).toEqual({ content: "x".repeat(maxTagBodyChars) });
+    expect(faultsOf(long(maxTagBodyChars + 1))[0]).toContain(`has ${maxTagBodyChars + 1}.`);
+  });
+});
+
+describe("any workflow", () => {
+  it("is read back as the plan that it was written from", sampled, () => {
+    const calls = fc.array(fc.tuple(wantedCall, manner), { minLength: 1, maxLength: 6 });
+    const layout = fc.constantFrom("", "\n", "\r\n\t", "<!-- <capability name='x'/> -->");
+    fc.assert(
+      fc.property(calls, layout, (wanted, between) => {
+        const text = wanted.map(([call, how]) => written(call, how)).join(between);
+        const { calls, runNames } = planOf(text);
+        expect(calls).toHaveLength(wanted.length);
+        for (const [index, [want, how]] of wanted.entries()) {
+          const content = expectedContent(want.content, how);
+          const parameters = Object.entries(want.attributes);
+          if (content !== undefined && content !== "") parameters.push(["content", content]);
+          const call = calls[index];
+          expect(call?.tool).toBe([want.name, want.action].filter(Boolean).join("_"));
+          expect(call?.outputPath).toBe(want.output && `variable:${want.output}`);
+          expect(Object.entries(call?.parameters ?? {}).sort()).toEqual(parameters.sort());
+        }
+        const outputs = wanted.flatMap(([{ output }]) => output ?? []);
+        expect(runNames).toEqual([...new Set(outputs)]);
+      }),
+      { numRuns: samples(500) },
+    );
+  });
+});

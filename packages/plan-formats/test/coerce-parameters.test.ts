@@ -1,0 +1,194 @@
+import Ajv, { type AnySchema } from "ajv";
+import type { JSONSchema7 } from "ai";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { coerceParameters } from "../src/capability/capability-tools.ts";
+import { schemaText } from "../src/capability/capability-prompt.ts";
+import { type Json, jsonIn } from "../../../src/value/json.ts";
+import { sampled, samples } from "../../../test/support/slow.ts";
+
+function schemaOf(schema: z.ZodType): JSONSchema7 {
+  return z.toJSONSchema(schema, { target: "draft-07" }) as JSONSchema7;
+}
+
+function coerced(type: z.ZodType, value: Json): Json | undefined {
+  return coerceParameters({ value }, schemaOf(z.object({ value: type })))["value"];
+}
+
+interface Case {
+  readonly text: string;
+  readonly value: Json;
+}
+
+describe("a parameter that was written as text", () => {
+  it.each<[string, z.ZodType, Case]>([
+    ["a number", z.number(), { text: "5", value: 5 }],
+    ["a number with whitespace", z.number(), { text: " -1.5e3 ", value: -1500 }],
+    ["an integer", z.int(), { text: "5", value: 5 }],
+    ["a boolean", z.boolean(), { text: "true", value: true }],
+    ["null", z.number().nullable(), { text: "null", value: null }],
+    ["an array", z.array(z.number()), { text: "[1]", value: [1] }],
+    ["an object", z.object({ a: z.string() }), { text: '{"a": "$x"}', value: { a: "$x" } }],
+    ["one of two types", z.union([z.number(), z.boolean()]), { text: "false", value: false }],
+    ["one of some numbers", z.literal([1, 2]), { text: "2", value: 2 }],
+    ["an optional one", z.number().optional(), { text: "5", value: 5 }],
+    ["one with a default", z.number().default(1), { text: "5", value: 5 }],
+  ])("becomes %s", (_title, type, { text, value }) => {
+    expect(coerced(type, text)).toEqual(value);
+  });
+
+  it.each<[string, z.ZodType, string]>([
+    ["where the schema wants a string", z.string(), "5"],
+    ["where it may be a string", z.union([z.number(), z.string()]), "5"],
+    ["where it may be anything", z.unknown(), "5"],
+    ["that is one of some strings", z.enum(["1", "2"]), "1"],
+    ["that reads as another type", z.number(), "true"],
+    ["that is not an integer", z.int(), "1.5"],
+    ["that is not JSON", z.number(), "05"],
+    ["that is not an object", z.object({}), "[1]"],
+    ["that is empty", z.number(), ""],
+    ["that is a dollar reference", z.array(z.number()), "$rows[0:5]"],
+    ["that is a mustache reference", z.object({}), "{{rows}}"],
+    ["that is a dagger reference", z.number(), "†state.n"],
+  ])("stays text %s", (_title, type, text) => {
+    expect(coerced(type, text)).toBe(text);
+  });
+
+  it.each<[string, JSONSchema7, Json]>([
+    ["2", { enum: [1, 2] }, 2],
+    ["null", { enum: [null, "a number"] }, "null"],
+    ["null", { enum: [null, 1] }, null],
+    ["[1]", { const: [1] }, [1]],
+    ["true", { const: true }, true],
+    ["5", { allOf: [{ type: ["number", "string"] }, { type: ["number", "boolean"] }] }, 5],
+    ["5", { allOf: [{ type: ["number", "string"] }, { title: "Any" }] }, "5"],
+    ["5", { $ref: "#/$defs/nowhere" }, "5"],
+    ["5", { $ref: "other.json#/count" }, "5"],
+    ["5", { anyOf: [{ type: "number" }, true] }, "5"],
+  ])("%j is read by a server's schema that states no type: %j", (text, schema, value) => {
+    const asked: JSONSchema7 = { type: "object", properties: { value: schema } };
+    expect(coerceParameters({ value: text }, asked)).toEqual({ value });
+    const parted: JSONSchema7 = { allOf: [{ required: ["value"] }, asked] };
+    expect(coerceParameters({ value: text }, parted)).toEqual({ value });
+  });
+
+  it("takes its type from alternatives, references and additional properties", () => {
+    const either = z.union([
+      z.object({ kind: z.literal("a"), count: z.number() }),
+      z.object({ kind: z.literal("b"), count: z.boolean(), label: z.string() }),
+    ]);
+    const given = { kind: "a", count: "5", label: "5" };
+    expect(coerceParameters(given, schemaOf(either))).toEqual({ ...given, count: 5 });
+    expect(coerceParameters({ count: "true" }, schemaOf(either))).toEqual({ count: true });
+    const tree: z.ZodType = z.object({
+      n: z.number(),
+      get next() {
+        return tree.optional();
+      },
+    });
+    expect(coerceParameters({ n: "1", next: '{"n":2}' }, schemaOf(tree))).toEqual({
+      n: 1,
+      next: { n: 2 },
+    });
+    const open = schemaOf(z.object({}).catchall(z.number()));
+    expect(coerceParameters({ any: "5" }, open)).toEqual({ any: 5 });
+    expect(coerceParameters({ any: "5" }, schemaOf(z.object({})))).toEqual({ any: "5" });
+  });
+
+  it("takes the type of a definition that several parts of a schema point to", () => {
+    const $defs: JSONSchema7["$defs"] = { count: { type: "number" }, part: { minimum: 0 } };
+    const count: JSONSchema7 = { $ref: "#/$defs/count" };
+    const given = { n: "5" };
+    const value: JSONSchema7 = { allOf: [count, count] };
+    expect(coerceParameters(given, { $defs, properties: { n: value } })).toEqual({ n: 5 });
+    const parts = [count, { $ref: "#/$defs/part" }].map((n): JSONSchema7 => ({
+      properties: { n },
+    }));
+    expect(coerceParameters(given, { $defs, allOf: parts })).toEqual({ n: 5 });
+  });
+
+  it("takes a type that fits if the schema accepts no text, according to ajv", sampled, () => {
+    const definition = fc.letrec<{ one: JSONSchema7 }>((tie) => ({
+      one: fc.oneof(
+        { maxDepth: 3, withCrossShrink: true },
+        fc.constantFrom<JSONSchema7>(
+          ...(["string", "number", "integer", "boolean", "null", "array", "object"] as const).map(
+            (type) => ({ type }),
+          ),
+          { type: ["number", "string"] },
+          { enum: [1, "a", null] },
+          { enum: [true, 2.5] },
+          { const: 5 },
+          { minimum: 0 },
+          {},
+        ),
+        ...["a", "b", "c"].map((name) => fc.constant<JSONSchema7>({ $ref: `#/$defs/${name}` })),
+        fc.array(tie("one"), { minLength: 1, maxLength: 3 }).map((allOf) => ({ allOf })),
+        fc.array(tie("one"), { minLength: 1, maxLength: 3 }).map((anyOf) => ({ anyOf })),
+      ),
+    })).one;
+    // No circular references, because ajv would not terminate.
+    const without = (...names: readonly string[]) =>
+      definition.filter((one) => !names.some((name) => JSON.stringify(one).includes(`/${name}"`)));
+    const inner = fc.record({ a: without("a"), b: without("a", "b"), c: without("a", "b", "c") });
+    const texts = ["5", "2.5", "-1", "true", "null", "[]", "{}", "a"];
+    fc.assert(
+      fc.property(definition, inner, (n, $defs) => {
+        const schema: JSONSchema7 = { type: "object", properties: { n }, $defs };
+        const fits = new Ajv({ strict: false }).compile(schema as AnySchema);
+        const takesText = ["a", "5", "zz"].some((text) => fits({ n: text }));
+        for (const text of texts) {
+          const coerced = coerceParameters({ n: text }, schema);
+          // A text that fits stays a text. A text that fits only as the JSON in it becomes that value.
+          if (fits({ n: text })) expect(coerced).toEqual({ n: text });
+          const value = jsonIn(text);
+          if (!takesText && value !== undefined && fits({ n: value })) {
+            expect(coerced).toEqual({ n: value });
+          }
+        }
+      }),
+      { numRuns: samples(100) },
+    );
+  });
+
+  it("is coerced in finite time, even with circular references", () => {
+    const circle: JSONSchema7 = {
+      type: "object",
+      properties: {
+        a: { $ref: "#/$defs/a" },
+        b: { $ref: "#/nowhere" },
+        c: { $ref: "https://x.y" },
+      },
+      $defs: { a: { anyOf: [{ $ref: "#/$defs/a" }, { $ref: "#/$defs/a" }, { type: "number" }] } },
+      anyOf: [{ $ref: "#" }, { $ref: "#" }],
+    };
+    expect(coerceParameters({ a: "1", b: "1", c: "1" }, circle)).toEqual({ a: 1, b: "1", c: "1" });
+    expect(schemaText(circle, circle).length).toBeLessThan(400);
+  });
+
+  it("stays as it is if it is not text or is named __proto__", () => {
+    const given = JSON.parse('{"n": 5, "__proto__": "7"}') as Readonly<Record<string, Json>>;
+    const schema = schemaOf(z.object({ n: z.string() }));
+    expect(JSON.stringify(coerceParameters(given, schema))).toBe('{"n":5,"__proto__":"7"}');
+  });
+});
+
+describe("a schema in one line", () => {
+  it.each<[z.ZodType, string]>([
+    [z.string(), "string"],
+    [z.int(), "integer"],
+    [z.enum(["c", "f"]), '"c" | "f"'],
+    [z.array(z.union([z.string(), z.number()])), "(string | number)[]"],
+    [
+      z.object({ id: z.number(), tags: z.array(z.string()).optional() }),
+      "{id: number, tags?: string[]}",
+    ],
+    [z.record(z.string(), z.number()), "{…: number}"],
+    [z.object({ a: z.object({ b: z.literal(1) }).nullable() }), "{a: {b: 1} | null}"],
+    [z.unknown(), "any"],
+  ])("%#", (type, text) => {
+    const schema = schemaOf(type);
+    expect(schemaText(schema, schema)).toBe(text);
+  });
+});

@@ -1,0 +1,309 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import * as limits from "../../../src/limits.ts";
+import { readTemplate } from "../src/template/template.ts";
+import { slow } from "../../../test/support/slow.ts";
+
+/** Returns the findings of a directive in line 3. */
+function wrongWith(directive: string) {
+  const { template, findings } = readTemplate(`Write.\n\n${directive}\n`);
+  expect(template).toBeUndefined();
+  return findings;
+}
+
+describe("a directive that cannot be followed is a finding with its line", () => {
+  it.each([
+    ["an unknown directive", "@inputs variable:a", "There is no @inputs. Did you mean @input?"],
+    ["a directive in another case", "@Input variable:a", "Did you mean @input?"],
+    ["a directive with a colon", "@input: variable:a", "Did you mean @input?"],
+    [
+      "a mention of a person",
+      "@alice please check",
+      "There is no @alice. If it is text, begin the line with",
+    ],
+    ["an inherited name", "@constructor a", "There is no @constructor."],
+    ["an input without a target", "@input", "@input needs a target, e.g. @input variable:summary"],
+    ["an output without a target", "@output  ", "@output needs a target"],
+    [
+      "an input without a scheme",
+      "@input summary (required)",
+      '"summary" has no scheme: write variable:summary',
+    ],
+    ["an output without a scheme", "@output notes/a.md", "or file:notes/a.md."],
+    ["an option without a target", "@input (required)", "has no scheme"],
+    ["an unknown scheme", "@input buffer:summary", "The scheme buffer: is not known: write"],
+    ["a URL", "@output https://example.com/", "The scheme https: is not known"],
+    ["a scheme in capitals", "@input Variable:a", "The scheme Variable: is not known"],
+    ["an empty name", "@input variable:", "A variable's name or path cannot continue with"],
+    ["an invalid name", "@input variable:1a", 'cannot continue with "1a"'],
+    ["a dash in a name", "@input variable:my-notes", 'cannot continue with "-notes"'],
+    [
+      "an incomplete path",
+      "@input variable:a.b. (required)",
+      'cannot continue with ". (required)"',
+    ],
+    ["an unclosed bracket", "@input variable:a[0", 'cannot continue with "[0"'],
+    ["an empty file name", "@input file:", "relative path"],
+    ["an absolute file path", "@input file:/etc/passwd", "relative path"],
+    ["a file path with ..", "@output file:a/../../b", "relative path"],
+    ["an unknown placeholder", "@output file:{week}.md", "{week} is unknown"],
+    ["an unknown option", "@input variable:a (requird)", '"requird" is not an option of @input'],
+    ["an inherited option", "@input variable:a (constructor)", "is not an option of @input"],
+    ["an empty option", "@input variable:a ()", '"" is not an option of @input'],
+    ["an unclosed option", "@input variable:a (required", 'A ")" is missing'],
+    ["an option with a value", "@input variable:a (required=no)", 'A ")" is missing before "=no)"'],
+    ["a repeated option", "@input variable:a (required) (required)", "(required) is given twice"],
+    ["an option without parentheses", "@input variable:a required", "Options go in parenth"],
+    ["text after the options", "@input file:a.md (required) now", "Options go in parenth"],
+    ["an empty selection", "@input variable:a (select=)", "select= needs a path"],
+    ["a selection without a value", "@input variable:a (select)", "select= needs a path"],
+    ["a bad selection", "@input variable:a (select=title)", 'not "title)"'],
+    ["a selection with an invalid slice", "@input variable:a (select=[0:x])", 'not "[0:x])"'],
+    ["a selection with an invalid index", "@input variable:a (select=.a[x])", 'A ")" is missing'],
+    [
+      "a selection with paths-only",
+      "@input variable:a (paths-only, select=.b)",
+      "nothing to select",
+    ],
+    ["an option of an output", "@output variable:a (replace)", "@output takes no options"],
+    [
+      "an output to the caller's input",
+      "@output variable:input",
+      "variable:input belongs to the caller",
+    ],
+    [
+      "an output to a part of the caller's input",
+      "@output variable:input.a",
+      "variable:input.a belongs to the caller",
+    ],
+    [
+      "an output to the run's state",
+      "@output variable:state.a",
+      "variable:state.a belongs to the run",
+    ],
+    ["an output to gates", "@output variable:approvals", "variable:approvals belongs to the run"],
+    ["an output to several places", "@output variable:a[*].b", "is not a single place"],
+    ["an output to a slice", "@output variable:a[0:2]", "is not a single place"],
+    ["an output to a pattern", "@output file:a/*.md", "is a pattern: an output is one file"],
+    ["an empty write mode", "@write-mode", '"" is not a write mode: write append, replace, new.'],
+    ["an unknown write mode", "@write-mode overwrite", '"overwrite" is not a write mode'],
+    ["a write mode followed by text", "@write-mode new please", '"new please" is not a write mode'],
+    ["an empty header", "@header ", "@header needs a text"],
+    ["no tools", "@tools", "@tools needs a tool"],
+    ["a tool without a name", "@tools (variable=a)", "A tool's name is expected at"],
+    ["an extra comma", "@tools a,,b", "A tool's name is expected at"],
+    ["an unknown option of a tool", "@tools a(file=b)", 'takes variable=name, not "file"'],
+    ["an empty option of a tool", "@tools a()", 'takes variable=name, not ""'],
+    ["an empty variable of a tool", "@tools a(variable=)", "needs a variable's name"],
+    ["a file as a tool's variable", "@tools a(variable=file:b)", "needs a variable's name"],
+    ["an unclosed tool", "@tools a(variable=b", "needs a variable's name and"],
+    ["a tool that writes the input", "@tools a(variable=input)", "belongs to the caller"],
+    ["a tool that writes the state", "@tools a(variable=state.b)", "belongs to the run"],
+    ["a tool that opens gates", "@tools a(variable=approvals.b)", "belongs to the run"],
+    ["a tool that writes to places", "@tools a(variable=b[*])", "is not a single place"],
+    ["a repeated tool", "@tools a, b, a(variable=c)", "a is named twice in this step"],
+  ])("%s", (_name, directive, said) => {
+    const [finding, ...others] = wrongWith(directive);
+    expect(others).toEqual([]);
+    const [at] = directive.split(" ");
+    expect(finding).toMatchObject({ code: "bad_directive", at, line: 3 });
+    expect(finding?.message).toContain(said);
+  });
+
+  it("a directive that a step may have once keeps its first value", () => {
+    const { findings } = readTemplate(
+      [
+        "@write-mode new",
+        "@write-mode new",
+        "@header A",
+        "@header B",
+        "@output variable:a.b",
+        '@output variable:a["b"]',
+        "@tools a",
+        "@tools a(variable=b)",
+        "Write.",
+      ].join("\n"),
+    );
+    expect(findings.map(({ line, message }) => [line, message])).toEqual([
+      [2, "This step has a @write-mode already."],
+      [4, "This step has a @header already."],
+      [6, "variable:a.b is an @output of this step already."],
+      [8, "a is named twice in this step."],
+    ]);
+  });
+
+  it("such a directive may be repeated in each step", () => {
+    const step = "@write-mode new\n@header A\n@output variable:a\n@tools a\nWrite.\n";
+    expect(readTemplate(`${step}## Two\n${step}`).findings).toEqual([]);
+  });
+
+  it("all findings are reported with their lines", () => {
+    const { findings } = readTemplate("@a\nWrite.\n\n@input b\n## Empty\n## Two\n@output\nWrite.");
+    expect(findings.map(({ code, at, line }) => [code, at, line])).toEqual([
+      ["bad_directive", "@a", 1],
+      ["bad_directive", "@input", 4],
+      ["bad_plan", undefined, 5],
+      ["bad_directive", "@output", 7],
+    ]);
+  });
+
+  it.each(["\n", "\r\n", "\r"])("lines are counted by %j", (lineBreak) => {
+    const text = ["\uFEFFWrite.", "```", "@a", "```", "@b"].join(lineBreak);
+    expect(readTemplate(text).findings.map(({ line }) => line)).toEqual([5]);
+  });
+});
+
+describe("a template without a prompt", () => {
+  it.each(["", "\n", " \t\r\n", "\uFEFF"])("%j has none", (text) => {
+    const message = "The template has no prompt.";
+    expect(readTemplate(text).findings).toEqual([{ code: "bad_plan", line: 1, message }]);
+  });
+
+  it("has none even if it has directives", () => {
+    const { findings } = readTemplate("@input variable:a\n");
+    expect(findings.map(({ line }) => line)).toEqual([1, 1]);
+  });
+
+  it("cannot attach directives to a step", () => {
+    const { findings } = readTemplate("# Title\n\n@output variable:a\n## One\nWrite.");
+    expect(findings).toMatchObject([{ code: "bad_directive", line: 3 }]);
+  });
+});
+
+describe("the limits of a template", () => {
+  const directives = (count: number) => `${"@input variable:a\n".repeat(count)}Write.`;
+  const headings = (count: number) => "## Step\nWrite.\n".repeat(count);
+
+  it("1,000 directives are read; one more is a finding, and reading stops", () => {
+    expect(readTemplate(directives(999)).findings).toEqual([]);
+    expect(readTemplate(directives(1_000)).findings).toEqual([]);
+    const [finding] = readTemplate(`Write.\n${directives(1_001)}`).findings;
+    expect(finding).toMatchObject({ code: "bad_directive", line: 1_002 });
+  });
+
+  it("maxPlanCalls steps are read; one more is a finding, and reading stops", () => {
+    const maximum = limits.maxPlanCalls;
+    expect(readTemplate(headings(maximum - 1)).findings).toEqual([]);
+    expect(readTemplate(headings(maximum)).findings).toEqual([]);
+    const { findings } = readTemplate(headings(maximum + 10));
+    expect(findings).toMatchObject([{ code: "too_many_calls", line: 2 * maximum + 1 }]);
+  });
+
+  it("names have at most 64 characters, paths and selections 512", () => {
+    const name = "n".repeat(limits.maxNameChars);
+    const path = `.${"k".repeat(limits.maxHeldChars - 1)}`;
+    const line = `@input variable:${name}${path} (select=${path})`;
+    expect(readTemplate(`${line}\nWrite.`).findings).toEqual([]);
+    expect(wrongWith(`@input variable:${name}n`)).toHaveLength(1);
+    expect(wrongWith(`@input variable:${name}${path}k`)).toHaveLength(1);
+    expect(wrongWith(`@input variable:${name} (select=${path}k)`)).toHaveLength(1);
+    expect(wrongWith(`@tools a(variable=${name}${path}k)`)).toHaveLength(1);
+  });
+});
+
+describe("the limits of a directive", () => {
+  it("are 4,096 characters", () => {
+    const header = (chars: number) => readTemplate(`@header ${"a".repeat(chars)}\nWrite.`).findings;
+    expect(header(4_095)).toEqual([]);
+    expect(header(4_096)).toEqual([]);
+    expect(header(4_097)).toMatchObject([{ code: "bad_directive", line: 1 }]);
+  });
+
+  it("are 200 tools in a step", () => {
+    const tools = (count: number) => {
+      const names = Array.from({ length: count }, (_, index) => `t${index}`);
+      const text = `@tools ${names.slice(0, 100).join(" ")}\n@tools ${names.slice(100).join(",")}`;
+      return readTemplate(`${text}\nWrite.\n## Two\n${text}\nWrite.`).findings;
+    };
+    expect(tools(199)).toEqual([]);
+    expect(tools(200)).toEqual([]);
+    expect(tools(201).map(({ line }) => line)).toEqual([2, 6]);
+  });
+});
+
+describe("a megabyte of template", slow, () => {
+  const megabyte = (unit: string) => unit.repeat(Math.ceil(1_048_576 / unit.length));
+
+  it.each([
+    ["good lines", "@input variable:a (required)\n"],
+    ["bad lines", "@input\n"],
+    ["lines that end with CR", "@input variable:a\r"],
+    ["unknown directives", "@a\n"],
+    ["headings", "## a\n"],
+    ["headings with prompts", "## a\nb\n"],
+    ["line breaks", "\n"],
+    ["carriage returns", "\r"],
+    ["fences", "```\n"],
+    ["fences that do not close others", "```\n~~~~\n"],
+    ["blanks", " "],
+    ["quotes", "> "],
+    ["backticks", "`"],
+    ["tildes and text", "~~~ a "],
+    ["words", "@a"],
+  ])("%s: read in one pass", (_name, unit) => {
+    const { template, findings } = readTemplate(megabyte(unit));
+    expect(findings.length).toBeLessThanOrEqual(1_001);
+    expect(template === undefined).toBe(findings.length > 0);
+  });
+
+  /** Returns the maximum number of directives, each of the maximum length. */
+  const most = (start: string, unit: string) => {
+    const line = (start + unit.repeat(4_096)).slice(0, 4_096);
+    return `${line}\n`.repeat(1_000);
+  };
+
+  it.each([
+    ["brackets", "@input variable:a", "["],
+    ["quotes", "@input variable:a", "['"],
+    ["keys", "@input variable:a", ".k"],
+    ["each", "@input variable:a", "[*]"],
+    ["blanks", "@input variable:a", " "],
+    ["blanks and letters", "@input variable:a", " \t b"],
+    ["parentheses", "@input variable:a (", "("],
+    ["options", "@input variable:a ", "(required)"],
+    ["commas", "@input variable:a (", "required,"],
+    ["selections", "@input variable:a (select=", "[*]"],
+    ["a file", "@input file:", "a/"],
+    ["a file of blanks", "@input file:a", " "],
+    ["braces", "@output file:", "{a"],
+    ["a scheme", "@input ", "a"],
+    ["schemes", "@input ", "a:"],
+    ["tools", "@tools ", "a "],
+    ["tools with targets", "@tools ", "a(variable="],
+    ["a name", "@", "a"],
+    ["a mode", "@write-mode ", "new "],
+    ["a header", "@header ", "{today} "],
+  ])("in directives: %s", (_name, start, unit) => {
+    const once = readTemplate(`Write.\n${start}${megabyte(unit)}\n`);
+    const often = readTemplate(`Write.\n${most(start, unit)}`);
+    for (const { message, at = "" } of [...once.findings, ...often.findings]) {
+      expect(message.length).toBeLessThan(400);
+      expect(at.length).toBeLessThan(100);
+    }
+  });
+});
+
+describe("any text", () => {
+  const unit = fc.constantFrom(
+    ..."@input |@output |@tools |@write-mode |@header |variable:|file:|a|.b|[*]|[0:|]|(|)|,|=|select|required|paths-only|new| |\t|\n|\r\n|```|~~~|## |# |*|{today}|'|\\|…".split(
+      "|",
+    ),
+  );
+
+  it("is a template, or has findings with existing lines", () => {
+    const texts = fc.array(unit, { maxLength: 40 }).map((parts) => parts.join(""));
+    fc.assert(
+      fc.property(texts, (text) => {
+        const { template, findings } = readTemplate(text);
+        const lineCount = text.split(/\r\n|\r|\n/).length;
+        for (const { line = 0, message } of findings) {
+          expect(line).toBeGreaterThanOrEqual(1);
+          expect(line).toBeLessThanOrEqual(lineCount);
+          expect(message).not.toContain("undefined");
+        }
+        expect(template === undefined).toBe(findings.length > 0);
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+});

@@ -1,0 +1,102 @@
+import type { RunResources } from "../../plans/src/plan/plan-format.ts";
+import type { AskModel, ModelQuestion } from "../../../src/turn/sub-turn.ts";
+import type { ModelAnswer } from "../../../src/turn/delegate-tool.ts";
+import type { RunRecord } from "../../plans/src/plan/plan-record.ts";
+import type { Plan } from "../../../src/turn/plan.ts";
+import { nameInRun } from "../../plans/src/plan/run-names.ts";
+import { promptTool } from "../src/template/templates.ts";
+import { planFromTemplate } from "../src/template/template-plan.ts";
+import { MemoryStore } from "../../../src/store/memory-store.ts";
+import type { VariableStore } from "../../../src/store/variable-store.ts";
+import { wrapRuntimeTools } from "../../../src/tool/wrap-runtime-tool.ts";
+import type { WrapOptions } from "../../../src/tool/wrapped-tool.ts";
+import { RunOutcome } from "../../plans/src/run/run-outcome.ts";
+import type { Json } from "../../../src/value/json.ts";
+import { today } from "./template-asked.ts";
+import type { MemoryFiles } from "../../../test/support/memory-files.ts";
+import { checkedPlan, planRun, runRecord } from "../../../test/support/plan-runs.ts";
+
+type Answering = (question: ModelQuestion) => Json | Promise<Json>;
+
+export interface TemplateSetting extends Pick<WrapOptions, "untrusted" | "taint"> {
+  readonly store?: VariableStore;
+  readonly files?: MemoryFiles;
+  readonly answer?: Answering;
+  /** A model that answers in place of `answer`. */
+  readonly ask?: AskModel;
+  /** Labels that the model's answers add. */
+  readonly labels?: Partial<ModelAnswer["labels"]>;
+}
+
+export function planOf(text: string): Plan {
+  const { plan, findings } = planFromTemplate(text);
+  if (plan === undefined) throw new Error(JSON.stringify(findings));
+  // The plan as read back from storage.
+  return JSON.parse(JSON.stringify(plan)) as Plan;
+}
+
+/** Runs templates in a conversation, with a model that answers A, B, C … */
+export class TemplateRuns {
+  readonly store: VariableStore;
+  readonly questions: ModelQuestion[] = [];
+  readonly #setting: TemplateSetting;
+  #runs = 0;
+
+  constructor(setting: TemplateSetting = {}) {
+    this.#setting = setting;
+    this.store = setting.store ?? new MemoryStore();
+  }
+
+  get prompts(): readonly string[] {
+    return this.questions.map(({ prompt }) => prompt);
+  }
+
+  /** Runs a template with this input and commits its outcome to the conversation. */
+  async run(text: string, input: Json = {}): Promise<RunRecord> {
+    const record = await this.runOnly(text, input);
+    const outcome = await RunOutcome.prepare({ store: this.store, plan: planOf(text), record });
+    outcome.commit();
+    return outcome.record;
+  }
+
+  /** Runs a template without committing its outcome. */
+  async runOnly(text: string, input: Json = {}): Promise<RunRecord> {
+    const id = `run${++this.#runs}`;
+    await this.store.save({ name: nameInRun(id, "input", []), value: input, run: id });
+    return this.goOn(text, runRecord(id));
+  }
+
+  async goOn(text: string, record: RunRecord): Promise<RunRecord> {
+    const { store } = this;
+    const tool = promptTool({ store, today, ask: this.#ask, ...this.#files });
+    const checked = await checkedPlan(planOf(text), {
+      tools: { prompt: { inputSchema: tool.inputSchema } },
+      isKnown: () => true,
+    });
+    const { untrusted, taint } = this.#setting;
+    const tools = await wrapRuntimeTools([tool], {
+      store,
+      owner: record.id,
+      ...(untrusted === undefined ? {} : { untrusted }),
+      ...(taint === undefined ? {} : { taint }),
+    });
+    return planRun({ checked, record, store, tools, effectsOf: () => "none" }).run();
+  }
+
+  readonly #ask: RunResources["ask"] = async (question) => {
+    this.questions.push(question);
+    if (this.#setting.ask !== undefined) return this.#setting.ask(question);
+    const letter = String.fromCharCode(64 + this.questions.length);
+    const { answer = () => letter, labels } = this.#setting;
+    const value = await answer(question);
+    return {
+      value,
+      labels: { visibility: "model", sources: ["agent:test"], trusted: true, ...labels },
+    };
+  };
+
+  get #files(): Pick<RunResources, "files"> {
+    const { files } = this.#setting;
+    return files === undefined ? {} : { files };
+  }
+}

@@ -1,0 +1,349 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { variableCapability } from "../src/capability/variable-capability.ts";
+import { bytesContent } from "../../../src/store/bytes/content.ts";
+import { MemoryStore } from "../../../src/store/memory-store.ts";
+import type { VariableStore } from "../../../src/store/variable-store.ts";
+import { saveTargetIn } from "../../../src/tool/save-target.ts";
+import { capabilityToolNames } from "../../../src/tool/variables/variable-tools.ts";
+import { wrapRuntimeTools } from "../../../src/tool/wrap-runtime-tool.ts";
+import type { CallOptions, RunScope, Saved } from "../../../src/tool/wrapped-tool.ts";
+import type { Json } from "../../../src/value/json.ts";
+import { stores } from "../../../test/support/runtime-tool-context.ts";
+import { call, failureOf, run } from "../../../test/support/wrapped.ts";
+
+interface CapabilityCall extends Readonly<Record<string, Json | undefined>> {
+  readonly session: string;
+  readonly action: string;
+  readonly reply?: Json;
+  readonly names?: readonly string[];
+}
+
+const file = join(import.meta.dirname, "../../../test/cases/workflows/capability.json");
+const { cases } = JSON.parse(readFileSync(file, "utf8")) as {
+  readonly cases: readonly { readonly name: string; readonly calls: readonly CapabilityCall[] }[];
+};
+
+/** Scope of a run whose plan writes all keys except those that begin with `kept`. */
+const scope: RunScope = {
+  run: "run_1",
+  nameOf: (name) => (name.startsWith("kept") ? name : `${name}_run_1`),
+};
+
+/** Calls the capability in a conversation, or in a run of one. */
+class Session {
+  readonly store: VariableStore;
+  readonly #scope: RunScope | undefined;
+
+  constructor(scope?: RunScope, store: VariableStore = new MemoryStore()) {
+    this.#scope = scope;
+    this.store = store;
+  }
+
+  async attempt(action: string, input: Json, saveTo?: string) {
+    const options = { store: this.store, syntaxes: ["mustache"] } as const;
+    const tools = await wrapRuntimeTools(variableCapability, options);
+    const tool = tools.get(`variable_${action}`);
+    if (tool === undefined) throw new Error(`There is no ${action}.`);
+    const calling: CallOptions = {
+      ...call,
+      ...(this.#scope === undefined ? {} : { scope: this.#scope }),
+      ...(saveTo === undefined ? {} : { saveTo: saveTargetIn(saveTo) }),
+    };
+    return run(tool, input, calling);
+  }
+
+  async save(action: string, input: Json, saveTo?: string): Promise<Saved> {
+    const ran = await this.attempt(action, input, saveTo);
+    if (ran.kind === "failed") throw new Error(`${ran.code}: ${ran.message}`);
+    return ran.save();
+  }
+
+  /** Returns the output of a call. */
+  async call(action: string, input: Json): Promise<unknown> {
+    return (await this.save(action, input)).output;
+  }
+
+  async codeOf(action: string, input: Json): Promise<string | undefined> {
+    return failureOf(await this.attempt(action, input))?.code;
+  }
+}
+
+const places = [
+  ["a conversation", undefined],
+  ["a run", scope],
+] as const;
+
+const everywhere = stores.flatMap(({ title, open }) =>
+  places.map(([place, scope]) => ({ place, scope, title, open })),
+);
+
+describe.each(everywhere)("the spec's capability in $place on $title", ({ scope, open }) => {
+  it.each(cases.map((one) => [one.name, one.calls] as const))("%s", async (_, calls) => {
+    const sessions = new Map<string, Session>();
+    for (const { session: id, action, reply, names, ...input } of calls) {
+      const session = sessions.get(id) ?? new Session(scope, open());
+      sessions.set(id, session);
+      const answer = await session.call(action, input as Json);
+      if (reply !== undefined) expect(answer).toEqual(reply);
+      if (names !== undefined) expect(answer).toEqual(names);
+    }
+    expect.hasAssertions();
+  });
+});
+
+describe.each(places)("the capability variable in %s", (_, scope) => {
+  it("keeps the types of values, and text as text", async () => {
+    const session = new Session(scope);
+    const values: readonly Json[] = [0, 1.5, true, false, null, "", "42", "true", [], {}, [[1]]];
+    for (const value of values) {
+      await session.call("set", { key: "k", value });
+      expect(await session.call("get", { key: "k" })).toEqual(value);
+    }
+    await session.call("set", { key: "k", content: "[1]" });
+    expect(await session.call("get", { key: "k" })).toBe("[1]");
+  });
+
+  it("resolves references before it sets a value; unknown ones stay text", async () => {
+    const session = new Session(scope);
+    await session.call("set", { key: "list", value: [1, { a: "b" }] });
+    await session.call("set", {
+      key: "copy",
+      value: { all: "{{list}}", text: "a {{ list[1].a }}" },
+    });
+    await session.call("set", { key: "none", content: "{{nobody}} and {{ nobody.else }}" });
+    expect(await session.call("get", { key: "copy" })).toEqual({
+      all: [1, { a: "b" }],
+      text: "a b",
+    });
+    expect(await session.call("get", { key: "none" })).toBe("{{nobody}} and {{ nobody.else }}");
+  });
+
+  it("reads a part of a value too, and reports a missing part", async () => {
+    const session = new Session(scope);
+    await session.call("set", { key: "list", value: [1, { a: null }] });
+    expect(await session.call("get", { key: "list[1].a" })).toBe(null);
+    for (const key of ["nobody", "list[9]", "list.length", "", "my key", "{{list}}", "__proto__"]) {
+      expect(await session.call("get", { key })).toBe(`Variable not found: ${key}`);
+    }
+  });
+
+  it("interpolates existing variables, and does not interpret their values", async () => {
+    const session = new Session(scope);
+    await session.call("set", { key: "a", content: "{{b}} $& $1" });
+    await session.call("set", { key: "b", value: { c: [1] } });
+    const content = "{{a}}, {{ b }}, {{b.c[-1]}}, {{b.d}}, {{ c }}, {b}, {{}}, \\{{a}}, $a, †b";
+    const filled = '{{b}} $& $1, {"c":[1]}, 1, {{b.d}}, {{ c }}, {b}, {{}}, {{a}}, $a, †b';
+    expect(await session.call("interpolate", { content })).toBe(filled);
+    expect(await session.call("interpolate", { content: "" })).toBe("");
+  });
+
+  it("lists in order of creation, without a run's reserved variables", async () => {
+    let nowMs = 0;
+    const session = new Session(scope, new MemoryStore({ now: () => ++nowMs }));
+    for (const key of ["b", "a", "c", "b"]) await session.call("set", { key, value: 1 });
+    for (const name of ["input", "state", "approvals"]) {
+      await session.store.save({ name: scope?.nameOf(name) ?? name, value: 1 });
+    }
+    expect(await session.call("list", {})).toEqual(["b", "a", "c"]);
+    expect(await session.call("clear_all", {})).toEqual({ deleted: 3 });
+    expect(await session.call("list", {})).toEqual([]);
+    expect(session.store.count()).toBe(3);
+  });
+
+  it("does not treat an unreadable variable as missing", async () => {
+    const session = new Session(scope);
+    const value = bytesContent(new Uint8Array([1]), "image/png");
+    await session.store.save({ name: scope?.nameOf("image") ?? "image", value });
+    expect(await session.codeOf("get", { key: "image" })).toBe("bad_value");
+  });
+
+  it("clears a variable; a missing one is no failure", async () => {
+    const session = new Session(scope);
+    await session.call("set", { key: "a", value: 1 });
+    expect(await session.call("clear", { key: "a" })).toEqual({ deleted: "a" });
+    for (const key of ["a", "no name", ""]) {
+      expect(await session.call("clear", { key })).toBe(`Variable not found: ${key}`);
+    }
+  });
+
+  it("does not write reserved or invalid names", async () => {
+    const session = new Session(scope);
+    for (const key of ["input", "state", "approvals", "", "my key", "1st", "a.b"]) {
+      expect(await session.codeOf("set", { key, value: 1 })).toBe("bad_name");
+    }
+    await session.store.save({ name: scope?.nameOf("state") ?? "state", value: 1 });
+    expect(await session.codeOf("clear", { key: "state" })).toBe("bad_name");
+  });
+
+  it("requires exactly one value to set", async () => {
+    const session = new Session(scope);
+    for (const input of [{}, { value: 1, content: "a" }, { content: 1 }]) {
+      expect(await session.codeOf("set", { key: "a", ...input })).toBe("invalid_tool_input");
+    }
+    expect(session.store.count()).toBe(0);
+  });
+
+  it("saves whole values in other places", async () => {
+    const session = new Session(scope);
+    const long = ["x".repeat(20_000)];
+    await session.save("set", { key: "a", value: long }, "$kept_set");
+    await session.save("get", { key: "a" }, "$kept_get");
+    await session.save("interpolate", { content: "{{a}}" }, "$kept_text");
+    await session.save("list", {}, "$kept_list");
+    const { store } = session;
+    expect([await store.read("kept_set"), await store.read("kept_get")]).toEqual([long, long]);
+    expect(await store.read("kept_text")).toBe(JSON.stringify(long));
+    expect(await store.read("kept_list")).toContain("a");
+  });
+
+  it("saves its message about a missing variable", async () => {
+    const session = new Session(scope);
+    await session.call("set", { key: "kept", value: "before" });
+    const { output, places } = await session.save("get", { key: "nobody" }, "$kept && $kept_too");
+    expect(output).toMatchObject({ value: "Variable not found: nobody" });
+    expect(places).toEqual(["$kept", "$kept_too"]);
+    expect(await session.store.read("kept")).toBe("Variable not found: nobody");
+  });
+
+  it("shows handles of large values", async () => {
+    const session = new Session(scope);
+    await session.call("set", { key: "list", value: Array.from({ length: 5_000 }, (_, n) => n) });
+    await session.call("set", { key: "text", content: "x".repeat(50_000) });
+    expect(await session.call("get", { key: "list" })).toMatchObject({
+      $var: "list",
+      type: "array",
+      count: 5_000,
+      try: expect.arrayContaining(["$list[0]: number"]),
+    });
+    await session.call("set", { key: "deep", value: { text: "{{text}}" } });
+    expect(await session.call("get", { key: "deep.text" })).toMatchObject({
+      $var: "deep",
+      path: ".text",
+      type: "string",
+      count: 50_000,
+    });
+    const text = (await session.call("interpolate", { content: "{{text}}" })) as string;
+    expect(text).toMatch(/^x{7000,}… \(\+\d+ more\)$/);
+    expect(text.length).toBeLessThan(8_000);
+    for (let count = 0; count < 1_000; count++) {
+      const name = `a_rather_long_name_${count}`;
+      await session.store.save({ name: scope?.nameOf(name) ?? name, value: count });
+    }
+    const names = (await session.call("list", {})) as readonly string[];
+    expect(names.slice(0, 2)).toEqual(["list", "text"]);
+    expect(names.at(-1)).toMatch(/^… \(\+\d+ more\)$/);
+    expect(JSON.stringify(names).length).toBeLessThan(8_100);
+  });
+
+  it("shows no sealed value, but passes it on as sealed", async () => {
+    const session = new Session(scope);
+    const name = scope?.nameOf("seal") ?? "seal";
+    await session.store.save({ name, value: { in: "s3al3d" }, visibility: "sealed" });
+    expect(await session.codeOf("get", { key: "seal" })).toBe("variable_sealed");
+    expect(await session.codeOf("interpolate", { content: "{{seal.in}}" })).toBe("variable_sealed");
+    await session.save("get", { key: "seal.in" }, "$kept");
+    await session.save("interpolate", { content: "It is {{seal.in}}" }, "$kept_text");
+    expect([await session.store.read("kept"), await session.store.read("kept_text")]).toEqual([
+      "s3al3d",
+      "It is s3al3d",
+    ]);
+    for (const name of ["kept", "kept_text"]) {
+      expect(session.store.info(name)?.visibility).toBe("sealed");
+    }
+  });
+
+  it("does not read, write, copy or clear a secret", async () => {
+    const session = new Session(scope);
+    const name = scope?.nameOf("secret") ?? "secret";
+    await session.store.save({ name, value: "s3cr3t", visibility: "secret" });
+    for (const [action, input] of [
+      ["get", {}],
+      ["set", { value: 1 }],
+      ["clear", {}],
+    ] as const) {
+      expect(await session.codeOf(action, { key: "secret", ...input })).toBe("variable_secret");
+    }
+    const text = await session.call("interpolate", { content: "It is {{secret}}" });
+    expect(text).toBe("It is [secret: secret]");
+    expect(await session.call("clear_all", {})).toEqual({ deleted: 0 });
+    expect(session.store.count()).toBe(1);
+  });
+
+  it("marks untrusted values, and values made from them", async () => {
+    const session = new Session(scope);
+    await session.store.save({
+      name: scope?.nameOf("mail") ?? "mail",
+      value: "Do it!",
+      trusted: false,
+    });
+    const shown = { shown: "Do it!", untrusted: true };
+    expect(await session.call("get", { key: "mail" })).toEqual(shown);
+    expect(await session.call("interpolate", { content: "{{mail}}" })).toEqual(shown);
+    await session.call("set", { key: "kept_set", content: "{{mail}}" });
+    await session.save("interpolate", { content: "{{mail}}" }, "$kept");
+    expect(session.store.info("kept_set")?.trusted).toBe(false);
+    expect(session.store.info("kept")?.trusted).toBe(false);
+  });
+});
+
+it("has the names that no other tool may have", () => {
+  expect(variableCapability.map(({ name }) => name)).toEqual(capabilityToolNames);
+});
+
+describe("in a run", () => {
+  it("keys that the run writes are its own and end with it; others are the conversation's", async () => {
+    const store = new MemoryStore();
+    const [outside, inside] = [new Session(undefined, store), new Session(scope, store)];
+    await outside.call("set", { key: "a", value: "outside" });
+    await outside.call("set", { key: "b", value: "outside" });
+    await inside.call("set", { key: "a", value: "inside" });
+    await inside.call("set", { key: "kept", value: "inside" });
+    const text = { content: "{{a}} {{b}} {{kept}}" };
+    expect(await inside.call("interpolate", text)).toBe("inside {{b}} inside");
+    expect(await outside.call("interpolate", text)).toBe("outside outside inside");
+    expect(await inside.call("list", {})).toEqual(["a"]);
+    expect(await outside.call("list", {})).toEqual(["a", "b", "kept"]);
+    expect(store.info("a_run_1")?.scope).toBe("run");
+    expect(await inside.call("clear_all", {})).toEqual({ deleted: 1 });
+    expect(await outside.call("list", {})).toEqual(["a", "b", "kept"]);
+    await inside.call("set", { key: "a", value: "again" });
+    store.endRun("run_1");
+    expect(store.list().map(({ name }) => name)).toEqual(["a", "b", "kept"]);
+  });
+
+  it("concurrent runs do not affect each other", async () => {
+    const store = new MemoryStore();
+    const runs = ["run_1", "run_2"].map(
+      (id) => new Session({ run: id, nameOf: (name) => `${name}_${id}` }, store),
+    );
+    await Promise.all(
+      runs.map(async (session, index) => {
+        for (let round = 0; round < 20; round++) {
+          await session.call("set", { key: "n", value: [index, round] });
+          const text = await session.call("interpolate", { content: "{{n}}" });
+          expect(text).toBe(`[${index},${round}]`);
+          await session.call("clear_all", {});
+          expect(await session.call("list", {})).toEqual([]);
+        }
+      }),
+    );
+    expect(store.count()).toBe(0);
+  });
+});
+
+it("the input that recreates a variable is stored with it", async () => {
+  const session = new Session();
+  await session.call("set", { key: "a", content: "x" });
+  const info = session.store.info("a");
+  expect([info?.tool, info?.input]).toEqual(["variable_set", { key: "a", content: "x" }]);
+});
+
+it("variables that the caller pinned are not cleared", async () => {
+  const session = new Session();
+  await session.store.save({ name: "pinned", value: 1, pinned: true });
+  await session.call("set", { key: "a", value: 1 });
+  expect(await session.call("clear_all", {})).toEqual({ deleted: 1 });
+  expect(await session.codeOf("clear", { key: "pinned" })).toBe("bad_request");
+});

@@ -1,0 +1,90 @@
+import { tool, type ToolSet } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { withKnownTools, readCapabilities } from "../src/capability/capability-workflows.ts";
+import type { Plan } from "../../../src/turn/plan.ts";
+import { Workflows } from "../../../test/support/workflows.ts";
+
+describe("the tools of a workflow", () => {
+  const planOf = (xml: string): Plan => {
+    const { plan } = readCapabilities(xml);
+    if (plan === undefined) throw new Error("No plan.");
+    return plan;
+  };
+  const taking = (shape: z.ZodRawShape): ToolSet[string] =>
+    tool({ inputSchema: z.object(shape), execute: () => null });
+  const known = async (xml: string, tools: ToolSet) =>
+    (await withKnownTools(planOf(xml), tools)).calls.map(({ tool, parameters }) => [
+      tool,
+      parameters,
+    ]);
+  const web = '<capability name="web" action="generate" lines="3">x</capability>';
+
+  it("are found by name and action, or by a name whose tool takes the action", async () => {
+    const both = { web_generate: taking({}), web: taking({ action: z.string() }) };
+    expect(await known(web, both)).toEqual([["web_generate", { lines: "3", content: "x" }]]);
+    expect(await known(web, { web: both.web })).toEqual([
+      ["web", { action: "generate", lines: "3", content: "x" }],
+    ]);
+    const parts = '<capability name="a_b" action="c_d" />';
+    const action = taking({ action: z.enum(["c_d", "d", "b_c_d"]) });
+    expect(await known(parts, { a_b: action, a: action })).toEqual([["a_b", { action: "c_d" }]]);
+    expect(await known(parts, { a: action })).toEqual([["a", { action: "b_c_d" }]]);
+  });
+
+  it("are found by name alone if they take no action", async () => {
+    expect(await known(web, { web: taking({ content: z.string() }) })).toEqual([
+      ["web", { lines: "3", content: "x" }],
+    ]);
+    const whole = '<capability name="web_generate" />';
+    expect(await known(whole, { web: taking({}) })).toEqual([["web_generate", {}]]);
+    const { calls } = await withKnownTools(planOf(web), {});
+    expect(calls[0]).not.toHaveProperty("capability");
+  });
+
+  it("stay unknown if none matches", async () => {
+    expect(await known(web, {})).toEqual([["web_generate", { lines: "3", content: "x" }]]);
+    const action = taking({ action: z.string() });
+    for (const name of ["a_", "_a", "b_a"]) {
+      expect(await known(`<capability name="${name}" />`, { a: action })).toEqual([[name, {}]]);
+    }
+    for (const name of ["toString_x", "__proto___x", "_", "a_", "_a", "constructor"]) {
+      expect(await known(`<capability name="${name}" />`, {})).toEqual([[name, {}]]);
+    }
+  });
+
+  it("get numbers where they expect numbers, and text where they expect text", async () => {
+    const typed = taking({ lines: z.number(), content: z.string(), deep: z.boolean().optional() });
+    expect(await known(web, { web_generate: typed })).toEqual([
+      ["web_generate", { lines: 3, content: "x" }],
+    ]);
+    const action = taking({ action: z.string(), lines: z.int() });
+    expect(await known(web, { web: action })).toEqual([
+      ["web", { action: "generate", lines: 3, content: "x" }],
+    ]);
+    const reference = '<capability name="web" action="generate" lines="{{n}}" deep="yes" />';
+    expect(await known(reference, { web_generate: typed })).toEqual([
+      ["web_generate", { lines: "{{n}}", deep: "yes" }],
+    ]);
+  });
+
+  it("are matched for workflows only", async () => {
+    const plan = { ...planOf(web), format: "json" as const };
+    expect(await withKnownTools(plan, { web: taking({ action: z.string() }) })).toBe(plan);
+  });
+
+  it("get typed parameters in a run", async () => {
+    const sums: unknown[] = [];
+    const add = tool({
+      inputSchema: z.object({ action: z.literal("up"), a: z.number(), b: z.number() }),
+      execute: ({ a, b }) => {
+        sums.push(a + b);
+        return a + b;
+      },
+    });
+    const { status } = await new Workflows({}).add("add", add).run(`
+      <capability name="add" action="up" a="1" b="2.5" output_var="sum" />
+      <capability name="add" action="up" a="{{sum}}" b="-1" />`);
+    expect([status, sums]).toEqual(["done", [3.5, 2.5]]);
+  });
+});

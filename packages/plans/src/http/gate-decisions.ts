@@ -1,0 +1,85 @@
+import { compact } from "../../../../src/value/json.ts";
+import { ByrefError } from "../../../../src/errors.ts";
+import { openGates } from "../plan/gates.ts";
+import type { PlanStore } from "../plan/plan-store.ts";
+import type { GateDecision, RunRecord } from "../plan/plan-record.ts";
+import type { ApprovalResponse } from "../../../../src/turn/waiting-calls.ts";
+import type { ConversationData } from "../../../../src/edge/conversation-data.ts";
+import { plansOf } from "./plans-of.ts";
+import type { TurnRequest } from "../../../../src/edge/turns/turn-request.ts";
+
+/** A person's decisions on the gates of one run. */
+interface DecidedGates {
+  readonly record: RunRecord;
+  readonly decisions: readonly (readonly [gate: string, decision: GateDecision])[];
+}
+
+/**
+ * The decisions in a post on gates that a run waits for; undefined if there are none. Throws `conflict` if
+ * several runs match and the post names none, and `bad_request` for decisions on several things.
+ */
+export function decidedGates(
+  data: ConversationData,
+  { approvals = [], run }: TurnRequest,
+): DecidedGates | undefined {
+  const plans = plansOf(data);
+  const waiting = waitingRuns(plans);
+  const decided = approvals.flatMap((approval) => {
+    const id = runFor(waiting, approval.approvalId, run);
+    return id === undefined ? [] : [{ id, decision: decisionOf(approval) }];
+  });
+  const [first] = decided;
+  const record = first === undefined ? undefined : plans.run(first.id)?.record;
+  if (record === undefined) return undefined;
+  const isOfOne = decided.every(({ id }) => id === record.id);
+  if (!isOfOne || decided.length < approvals.length) {
+    const message = "The decisions are for several runs: send one request for each.";
+    throw new ByrefError("bad_request", message);
+  }
+  return { record, decisions: decided.map(({ decision }) => decision) };
+}
+
+/** An open run and its gates. */
+interface WaitingRun {
+  readonly id: string;
+  readonly gates: ReadonlySet<string>;
+  readonly decided: ReadonlySet<string>;
+}
+
+/** Reads each plan with open runs once; one plan and one run are in memory at a time. */
+function waitingRuns(plans: PlanStore): readonly WaitingRun[] {
+  const ids = new Set(plans.plansOfOpenRuns());
+  return [...ids].flatMap((id) => {
+    const plan = plans.get(id)?.plan;
+    if (plan === undefined) return [];
+    return Array.from(plans.openRuns(id), (record) => ({
+      id: record.id,
+      gates: openGates(plan, record),
+      decided: new Set(Object.keys(record.gates)),
+    }));
+  });
+}
+
+/** The id of the run that waits for this gate; `wanted` selects one of several. */
+function runFor(
+  open: readonly WaitingRun[],
+  gate: string,
+  wanted: string | undefined,
+): string | undefined {
+  const waiting = open.flatMap(({ id, gates }) => (gates.has(gate) ? [id] : []));
+  if (waiting.length === 0 && open.some(({ decided }) => decided.has(gate))) throw nothingWaits();
+  const meant = waiting.filter((id) => wanted === undefined || id === wanted);
+  if (meant.length <= 1) return meant[0];
+  const ids = meant.join(", ");
+  const message = `Several runs wait for ${gate}: say which with {"run": …}, one of ${ids}.`;
+  throw new ByrefError("conflict", message);
+}
+
+export function nothingWaits(): ByrefError {
+  return new ByrefError("approval_not_found", "This approval is no longer pending.");
+}
+
+function decisionOf({ approvalId, approved, reason }: ApprovalResponse) {
+  const decision = { approved, ...compact({ reason }) };
+  return [approvalId, decision] as const;
+}

@@ -1,0 +1,153 @@
+import * as z from "zod";
+import type { PlanFormat } from "../plan/plan-format.ts";
+import { jsonPlan, jsonPlans } from "../plan/json-plan.ts";
+import { anyJson } from "../../../../src/tool/tool-input.ts";
+import { identityIn } from "../../../../src/edge/auth/forwarded-identity.ts";
+import type { ConversationParts, PlanSupport } from "../../../../src/edge/conversation-parts.ts";
+import { type Endpoint, endpoint } from "../../../../src/edge/http/endpoint.ts";
+import { text } from "../../../../src/edge/http/parameters.ts";
+import { mediaTypeOf, unsupportedType } from "../../../../src/edge/http/read-body.ts";
+import { later } from "../../../../src/edge/openapi/later.ts";
+import * as schemas from "../../../../src/edge/openapi/schemas.ts";
+import { planList, planView, runView } from "./plan-schemas.ts";
+import { Plans } from "./plans.ts";
+import { locationQuery } from "../../../../src/edge/placement.ts";
+import { approvalEndpoint } from "../../../../src/edge/routes/messages.ts";
+
+/** `POST …/plans/:plan/run`. */
+const runBody = z.strictObject({ input: anyJson.optional(), keep: z.boolean().optional() });
+
+/** The response to a decision: the run for a plan's gate, otherwise the turn. */
+const decided = later(() => z.union([schemas.turn(), runView()]));
+
+const plan = { "application/json": planView };
+
+/** Endpoints of a conversation's plans and their runs. */
+function planEndpoints(planFormats: readonly PlanFormat[]): readonly Endpoint<ConversationParts>[] {
+  return [
+    {
+      ...approvalEndpoint,
+      summary: "Approves or denies a tool call or a plan's gate",
+      answers: {
+        200: { "text/event-stream": text, "text/plain": text, "application/json": decided },
+      },
+    },
+    proposeEndpoint(planFormats),
+    endpoint(
+      "GET /conversations/:id/plans",
+      {
+        summary: "Lists plans, oldest first",
+        answers: { 200: { "application/json": planList } },
+      },
+      (_, parts) => Response.json(plansOf(parts).list()),
+    ),
+    endpoint(
+      "GET /conversations/:id/plans/:plan",
+      { summary: "Returns a plan and its runs", answers: { 200: plan } },
+      async ({ params }, parts) => Response.json(await plansOf(parts).view(params.plan)),
+    ),
+    endpoint(
+      "POST /conversations/:id/plans/:plan/approve",
+      { summary: "Approves a plan", answers: { 200: plan } },
+      async ({ params, request }, parts) => {
+        const decider = identityIn(request.headers, parts.context);
+        return Response.json(await plansToChange(parts).approve(params.plan, decider));
+      },
+    ),
+    endpoint(
+      "POST /conversations/:id/plans/:plan/cancel",
+      { summary: "Cancels a plan and its runs", answers: { 200: plan } },
+      async ({ params }, parts) => Response.json(await plansToChange(parts).cancel(params.plan)),
+    ),
+    runEndpoint,
+  ];
+}
+
+function proposeEndpoint(planFormats: readonly PlanFormat[]): Endpoint<ConversationParts> {
+  return endpoint(
+    "POST /conversations/:id/plans",
+    {
+      summary: "Proposes a plan; an error lists all findings",
+      query: {
+        agent: text.optional(),
+        location: locationQuery,
+        run: z
+          .enum(["true", "false"])
+          .optional()
+          .describe("`true`: also approves the plan, and runs it without an input"),
+      },
+      content: {
+        "application/json": jsonPlan,
+        "application/xml": text.describe("A capability workflow"),
+        "text/markdown": text.describe("A template"),
+      },
+      answers: { 201: plan, 200: runAnswers },
+    },
+    async ({ params, query: { agent, run }, request, text }, parts) => {
+      const { format } = planFormatOf(request, planFormats);
+      const plans = plansToChange(parts);
+      const { context } = parts;
+      const asked = context.askedBy(identityIn(request.headers, context), params.id);
+      const proposed = await plans.propose({ format, text: await text(), agent, asked });
+      if (run !== "true") return Response.json(proposed, { status: 201 });
+      return plans.approveAndRun(proposed.id, { conversation: params.id }, request.headers);
+    },
+  );
+}
+
+const runAnswers = {
+  "text/event-stream": text.describe("With data-call and data-run parts"),
+  "text/plain": text.describe("One line for each call"),
+  "application/json": runView,
+};
+
+const runEndpoint: Endpoint<ConversationParts> = endpoint(
+  "POST /conversations/:id/plans/:plan/run",
+  {
+    summary: "Runs an approved plan",
+    body: runBody,
+    isBodyOptional: true,
+    answers: { 200: runAnswers },
+  },
+  ({ params: { id, plan }, body, request }, parts) =>
+    plansToChange(parts).run(plan, { ...body, conversation: id }, request.headers),
+);
+
+function plansOf({ context: { plans } }: ConversationParts): Plans {
+  if (plans instanceof Plans) return plans;
+  throw new Error("This application has no plans.");
+}
+
+/** Recovers an interrupted turn or run before a change. */
+function plansToChange(parts: ConversationParts): Plans {
+  parts.turns.recover();
+  return plansOf(parts);
+}
+
+/** Throws `unsupported_media_type`. */
+function planFormatOf(request: Request, planFormats: readonly PlanFormat[]): PlanFormat {
+  const type = mediaTypeOf(request)?.essence ?? "";
+  const planFormat = planFormats.find(({ mediaTypes }) => mediaTypes.includes(type));
+  if (planFormat !== undefined) return planFormat;
+  const known = planFormats.flatMap(({ mediaTypes }) => mediaTypes).join(", ");
+  throw unsupportedType(request, `a plan is ${known}.`);
+}
+
+/** Supports JSON plans, and plans in other formats: `capabilityWorkflows`, `templates`. */
+export function planSupport(...others: readonly PlanFormat[]): PlanSupport {
+  const planFormats = [jsonPlans, ...others];
+  return {
+    open: (context) => new Plans(context, planFormats),
+    api: {
+      conversation: planEndpoints(planFormats),
+      components: {
+        JsonPlan: jsonPlan,
+        RunBody: runBody,
+        Plan: planView,
+        PlanList: planList,
+        Run: runView,
+        Decided: decided,
+      },
+    },
+  };
+}

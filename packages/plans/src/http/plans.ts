@@ -1,0 +1,367 @@
+import type { AgentContext } from "../../../../src/edge/agent-types.ts";
+import * as limits from "../../../../src/limits.ts";
+import { identityIn } from "../../../../src/edge/auth/forwarded-identity.ts";
+import type {
+  ConversationContext,
+  ConversationPlans,
+  EndOfImport,
+  PlanLine,
+} from "../../../../src/edge/conversation-context.ts";
+import type { ConversationData } from "../../../../src/edge/conversation-data.ts";
+import { attemptRecovered, attemptResumed, attemptRun, type RunStart } from "./attempt-run.ts";
+import { decidedGates, nothingWaits } from "./gate-decisions.ts";
+import { type ListedPlan, listedOf, type PlanView, runViewOf, viewOf } from "./plan-view.ts";
+import { endRuns, plansOf } from "./plans-of.ts";
+import { cancelWaitingRuns, planLines, takePlanLine, withdrawApprovals } from "./transfer-plans.ts";
+import { logFailure, placeIn } from "../../../../src/edge/log-failure.ts";
+import { chooseAgent, chooseAgentOrFallback } from "../../../../src/edge/turns/chosen-agent.ts";
+import type { QueuedTurn } from "../../../../src/edge/turns/turn-queue.ts";
+import { compact, type Json } from "../../../../src/value/json.ts";
+import type { TurnRequest } from "../../../../src/edge/turns/turn-request.ts";
+import { respond } from "../../../../src/edge/turns/turn-response.ts";
+import { ByrefError } from "../../../../src/errors.ts";
+import { openGates } from "../plan/gates.ts";
+import { requireInput } from "../plan/plan-input.ts";
+import {
+  type PlanRecord,
+  type PlanStatus,
+  type StoredRun,
+  isOpenRun,
+} from "../plan/plan-record.ts";
+import type { PlanFormat } from "../plan/plan-format.ts";
+import type { PlanRun } from "../plan/plan-run.ts";
+import { planNotFound, type PlanStore } from "../plan/plan-store.ts";
+import type { RuntimeTool } from "../../../../src/tool/runtime-tool.ts";
+import type { Identity } from "../../../../src/tool/identity.ts";
+import type { Agent } from "../../../../src/turn/agent.ts";
+import type { TurnHead } from "../../../../src/turn/log/journal.ts";
+import { recoveryDelayMs } from "../../../../src/turn/log/recovery.ts";
+import { pause } from "../../../../src/turn/model/model-failure.ts";
+import { decidedEvent } from "../../../../src/edge/turns/attempt.ts";
+import { cancelRun } from "../run/plan-turn.ts";
+import { type Proposal, proposePlan, proposePlanTool } from "../run/propose-plan.ts";
+import { unlessAborted } from "../../../../src/value/deadline.ts";
+
+/** A proposal from a person. */
+interface ProposalRequest extends Proposal {
+  readonly asked: AgentContext;
+  /** Default: the application's first agent. */
+  readonly agent?: string | undefined;
+}
+
+interface RunRequest {
+  readonly input?: Json | undefined;
+  readonly keep?: boolean | undefined;
+  /** The conversation's id. */
+  readonly conversation: string;
+}
+
+/** A run in the queue. */
+interface LiveRun extends QueuedTurn<StoredRun> {
+  readonly plan: string;
+  /** Undefined until the run begins. */
+  run?: PlanRun;
+}
+
+type RunWork = (start: RunStart) => Promise<StoredRun>;
+
+/** A conversation's plans and runs: requested over HTTP, or recovered after a crash. */
+export class Plans implements ConversationPlans {
+  readonly #context: ConversationContext;
+  readonly #planFormats: readonly PlanFormat[];
+  readonly #live = new Set<LiveRun>();
+
+  constructor(context: ConversationContext, planFormats: readonly PlanFormat[]) {
+    this.#context = context;
+    this.#planFormats = planFormats;
+  }
+
+  /** True while the queue executes a plan run. */
+  get isRunning(): boolean {
+    const { running } = this.#context.queue;
+    return running !== undefined && [...this.#live].some(({ log }) => log === running);
+  }
+
+  /** Undefined in a conversation without data. */
+  get #records(): PlanStore | undefined {
+    const { data } = this.#context;
+    return data && plansOf(data);
+  }
+
+  /** True while a run waits for approval. */
+  get isWaiting(): boolean {
+    return this.#records?.hasWaiting() === true;
+  }
+
+  /** Throws `invalid_plan` with all findings; then nothing is stored. */
+  async propose({ format, text, agent, asked }: ProposalRequest): Promise<PlanView> {
+    const { setup, settings, deletion } = this.#context;
+    const chosen = chooseAgent(setup, settings, { name: agent, asked });
+    try {
+      return await deletion.stoppably(async (signal) => {
+        const equipped = await chosen.equip(signal);
+        try {
+          const proposing = this.#propose(equipped.agent, { format, text });
+          // An application's policy may take a while.
+          const proposed = await unlessAborted(proposing, signal);
+          signal.throwIfAborted();
+          this.#keep(proposed);
+          return await this.#view(proposed);
+        } finally {
+          void equipped.close();
+        }
+      });
+    } finally {
+      await this.#context.settle();
+    }
+  }
+
+  /** Oldest first, without values and runs. */
+  list(): { readonly plans: readonly ListedPlan[] } {
+    const records = this.#records?.list(limits.maxPlanViewChars) ?? [];
+    return { plans: records.map(listedOf) };
+  }
+
+  view(id: string): Promise<PlanView> {
+    return this.#view(this.#required(id));
+  }
+
+  /** Throws `plan_over` for a cancelled plan. */
+  async approve(id: string, { principal }: Identity): Promise<PlanView> {
+    const status = this.#statusOf(id);
+    if (status === "cancelled") {
+      throw new ByrefError("plan_over", "The plan has been cancelled; propose it again.");
+    }
+    if (status === "proposed") await this.#note(id, "plan.approved", principal);
+    return this.view(id);
+  }
+
+  /** Cancels the plan and its open runs. Has no effect on a plan that has ended. */
+  async cancel(id: string): Promise<PlanView> {
+    const { queue, deletion } = this.#context;
+    const live = [...this.#live].filter(({ plan }) => plan === id);
+    const status = this.#statusOf(id);
+    if ((status === "done" || status === "failed") && live.length === 0) {
+      return this.view(id);
+    }
+    // From here on, the plan's runs can no longer begin.
+    await this.#note(id, "plan.cancelled");
+    for (const { log } of live) queue.stopOne(log);
+    await Promise.allSettled(live.flatMap(({ run, result }) => (run === undefined ? [] : result)));
+    await deletion.stoppably(async (signal) => {
+      const { data } = this.#context;
+      for (const record of this.#records?.openRuns(id) ?? []) {
+        if (data === undefined || signal.aborted) continue;
+        const { store, journal } = data;
+        await cancelRun({ plans: plansOf(data), store, journal }, record);
+        data.events.add({ type: "run.cancelled", run: record.id, plan: id });
+      }
+    });
+    await this.#context.settle();
+    return this.view(id);
+  }
+
+  /** Approves the plan unless its run would be refused, and runs it. */
+  async approveAndRun(id: string, request: RunRequest, headers: Headers): Promise<Response> {
+    requireInput(this.#required(id).plan, request.input ?? {});
+    await this.approve(id, identityIn(headers, this.#context));
+    return this.run(id, request, headers);
+  }
+
+  /** Runs the plan, and streams as a turn does. */
+  async run(
+    id: string,
+    { input = {}, keep = true, conversation }: RunRequest,
+    headers: Headers,
+  ): Promise<Response> {
+    await this.#context.deletion.whenDone();
+    const plan = this.#required(id);
+    requireApproved(plan);
+    requireInput(plan.plan, input);
+    this.#records?.requireRoom(id);
+    const run = `r${crypto
+      .randomUUID()
+      .replaceAll("-", "")
+      .slice(0, limits.runIdChars - 1)}`;
+    const asked = this.#context.askedBy(identityIn(headers, this.#context), conversation);
+    const live = this.#start(plan, asked, (start) => {
+      // The run was queued; the plan may have been cancelled meanwhile.
+      requireApproved({ id, status: plansOf(start.data).statusOf(id) });
+      const traceparent = headers.get("traceparent");
+      const newRun = { plan, id: run, input, keep, conversation };
+      return attemptRun(this.#context, newRun, { ...start, traceparent, asker: asked });
+    });
+    return this.#respond(plan, live, { headers });
+  }
+
+  /**
+   * Applies decisions on gates that runs wait for; returns undefined if there are none. Throws `conflict` if
+   * several runs match and the request names none, and `approval_not_found` if another request decided first.
+   */
+  async decide(turn: TurnRequest, headers: Headers): Promise<Response | undefined> {
+    const { data } = this.#context;
+    const decided = data === undefined ? undefined : decidedGates(data, turn);
+    if (decided === undefined || data === undefined) return undefined;
+    const { record, decisions } = decided;
+    const decider = identityIn(headers, this.#context);
+    const plan = plansOf(data).required(record.plan);
+    const live = [...this.#live].find((one) => one.run?.record.id === record.id);
+    if (live?.run !== undefined) {
+      const first = live.log.length;
+      const taken = [];
+      for (const [gate, decision] of decisions) {
+        const isTaken = await live.run.decide(gate, decision);
+        taken.push(isTaken);
+        const about = { run: record.id, approval: gate };
+        if (isTaken) data.events.add(decidedEvent(about, decision.approved, decider));
+      }
+      data.events.flush();
+      if (taken.includes(true)) return this.#respond(plan, live, { headers, first });
+    }
+    // Another request may have decided meanwhile.
+    const now = plansOf(data).run(record.id)?.record;
+    const open = now === undefined || !isOpenRun(now) ? undefined : openGates(plan.plan, now);
+    if (!decisions.some(([gate]) => open?.has(gate))) throw nothingWaits();
+    const { conversation = "" } = turn;
+    const traceparent = headers.get("traceparent");
+    const about = { run: record.id, decisions, conversation };
+    // It runs for the one who started it, not for the one who decides.
+    const { tenant } = decider;
+    const asker = plansOf(data).askerOf(record.id) ?? { tenant };
+    const resumed = this.#start(plan, this.#context.askedBy(asker, conversation), (start) =>
+      attemptResumed(this.#context, about, { ...start, traceparent, decider }),
+    );
+    return this.#respond(plan, resumed, { headers });
+  }
+
+  /** Continues the run that a restart has interrupted. */
+  recover({ id, agent, ...head }: TurnHead): void {
+    const { setup } = this.#context;
+    const plan = this.#records?.run(id)?.record.plan ?? "";
+    const chooseNow = () => {
+      const choice = { name: agent, asked: this.#context.askedOf(head) };
+      return chooseAgentOrFallback(setup, () => this.#context.settings, choice);
+    };
+    const live = this.#take(plan, chooseNow, async (start) => {
+      const recoveredLog = start.log.recover(start.data.journal);
+      await pause(recoveryDelayMs(recoveredLog, Date.now()), start.signal);
+      return attemptRecovered(this.#context, recoveredLog, start);
+    });
+    live.result.catch((error: unknown) => logFailure(error, placeIn(this.#context, "run")));
+  }
+
+  toolFor(agent: Agent): RuntimeTool {
+    return proposePlanTool(agent, {
+      propose: (proposer, proposal) => this.#propose(proposer, proposal),
+      keep: (record) => this.#keep(record),
+    });
+  }
+
+  endRuns(data: ConversationData): void {
+    endRuns(data);
+  }
+
+  exported(data: ConversationData): Iterable<PlanLine> {
+    return planLines(data);
+  }
+
+  take(data: ConversationData, line: PlanLine): void {
+    takePlanLine(data, line);
+  }
+
+  async endImport(data: ConversationData, { isTrusted, reason }: EndOfImport) {
+    const cancelled = await cancelWaitingRuns(data, reason);
+    return { cancelled, withdrawn: isTrusted ? 0 : withdrawApprovals(data) };
+  }
+
+  #propose(agent: Agent, proposal: Proposal): Promise<PlanRecord> {
+    const context = this.#context;
+    const { context: asked } = agent;
+    const services =
+      asked === undefined ? {} : context.servicesFor(context.askedBy(asked, asked.conversation));
+    const planner = { agent, store: context.store, services, planFormats: this.#planFormats };
+    return proposePlan(planner, proposal);
+  }
+
+  #keep(record: PlanRecord): void {
+    const data = this.#context.wake();
+    plansOf(data).add(record);
+    data.events.add({ type: "plan.proposed", plan: record.id });
+  }
+
+  #start({ id, agent }: PlanRecord, asked: AgentContext, work: RunWork): LiveRun {
+    const { setup } = this.#context;
+    const choice = { name: agent, asked };
+    return this.#take(id, () => chooseAgent(setup, this.#context.settings, choice), work);
+  }
+
+  /** Queues the work, and tracks the run until it ends. */
+  #take(plan: string, chooseNow: RunStart["chooseNow"], work: RunWork): LiveRun {
+    const onRun = (run: PlanRun) => {
+      live.run = run;
+    };
+    const about = { chooseNow, onRun, planFormats: this.#planFormats };
+    const queued = this.#context.enqueue((slot) => work({ ...slot, ...about }));
+    const live: LiveRun = { ...queued, plan };
+    this.#live.add(live);
+    const forget = () => void this.#live.delete(live);
+    live.result.then(forget, forget);
+    return live;
+  }
+
+  #respond(
+    plan: PlanRecord,
+    live: LiveRun,
+    { headers, first }: { readonly headers: Headers; readonly first?: number },
+  ): Promise<Response> {
+    const result = live.result.then((run) =>
+      runViewOf(plan.plan, run, { store: this.#context.store }),
+    );
+    const toResponse = (view: Awaited<typeof result>) => Response.json(view);
+    const from = first === undefined ? {} : { first };
+    return respond(headers.get("accept"), {
+      log: live.log,
+      result,
+      toResponse,
+      place: placeIn(this.#context, "run"),
+      ...from,
+    });
+  }
+
+  #required(id: string): PlanRecord {
+    const plans = this.#records;
+    if (plans !== undefined) return plans.required(id);
+    throw planNotFound(id);
+  }
+
+  #statusOf(id: string): PlanStatus {
+    const plans = this.#records;
+    if (plans !== undefined) return plans.statusOf(id);
+    throw planNotFound(id);
+  }
+
+  #view(record: PlanRecord): Promise<PlanView> {
+    const { data } = this.#context;
+    if (data === undefined) throw planNotFound(record.id);
+    return viewOf(record, plansOf(data), data.store);
+  }
+
+  async #note(
+    id: string,
+    type: "plan.approved" | "plan.cancelled",
+    principal?: string,
+  ): Promise<void> {
+    this.#records?.setStatus(id, type === "plan.approved" ? "approved" : "cancelled");
+    this.#context.data?.events.add({ type, plan: id, ...compact({ principal }) });
+    await this.#context.settle();
+  }
+}
+
+function requireApproved({ id, status }: Pick<PlanRecord, "id" | "status">): void {
+  if (status !== "proposed" && status !== "cancelled") return;
+  const advice =
+    status === "cancelled"
+      ? "propose it again."
+      : `it must be approved first: POST …/plans/${id}/approve.`;
+  throw new ByrefError("plan_not_approved", `The plan is ${status}; ${advice}`);
+}

@@ -1,0 +1,87 @@
+import { asSchema } from "@ai-sdk/provider-utils";
+import type { JSONSchema7, ToolSet } from "ai";
+import type { Finding } from "./findings.ts";
+import type { PlanCall } from "../../../../src/turn/plan.ts";
+import { type Need, needsIn } from "../../../../src/reference/needs-in.ts";
+import type { SyntaxName } from "../../../../src/reference/syntaxes.ts";
+import { type Definition, schemaAt, typesIn } from "../../../../src/tool/json-schema.ts";
+import { schemaFindings } from "./schema-findings.ts";
+import { issuesOf, jsonSchemaOf } from "../../../../src/tool/tool-input.ts";
+import { isJsonArray, isJsonObject, type Json } from "../../../../src/value/json.ts";
+
+/** Finds parameters that cannot fit the tool's schema, whatever their references resolve to. */
+export async function parameterFindings(
+  { parameters, tool: name }: PlanCall,
+  tool: Pick<ToolSet[string], "inputSchema">,
+  texts: readonly ParameterText[],
+): Promise<readonly Pick<Finding, "at" | "message">[]> {
+  const open = texts.filter(({ needs }) => needs.length > 0);
+  const findings: Pick<Finding, "at" | "message">[] = [];
+  for (const one of open) {
+    if (!isFilledText(one) || takesText(await jsonSchemaOf(tool, name), one.path)) continue;
+    const message =
+      "Text around a reference makes it text, which does not fit here. Write the reference alone.";
+    findings.push({ at: one.path.join("."), message });
+  }
+  // The value of a reference is unknown until it is resolved.
+  const places = new Set(open.map(({ path }) => path.join(".")));
+  const { validate } = asSchema(tool.inputSchema);
+  if (validate === undefined) {
+    const schema = await jsonSchemaOf(tool, name);
+    return [...findings, ...schemaFindings(schema, parameters, places)];
+  }
+  const result = await validate(parameters);
+  if (result.success) return findings;
+  for (const { path, message } of issuesOf(result.error)) {
+    const isOpen = path.some((_, depth) => places.has(path.slice(0, depth + 1).join(".")));
+    if (!isOpen) findings.push({ at: path.join("."), message });
+  }
+  return findings;
+}
+
+/** False only if the schema clearly requires another type. */
+function takesText(schema: JSONSchema7, path: ParameterText["path"]): boolean {
+  let at: Definition = schema;
+  for (const key of path) at = schemaAt(key, at, schema);
+  return typesIn(at, schema).has("string");
+}
+
+/** A string in a call's parameters. */
+export interface ParameterText {
+  /** The keys and indices of its location. */
+  readonly path: readonly (string | number)[];
+  readonly text: string;
+  /** The references in the string. */
+  readonly needs: readonly Need[];
+}
+
+/** All strings of a value, in the written order. */
+export function parameterTexts(
+  value: Json,
+  syntaxes: readonly SyntaxName[],
+): readonly ParameterText[] {
+  const texts: ParameterText[] = [];
+  const open: { readonly inner: Json; readonly path: ParameterText["path"] }[] = [
+    { inner: value, path: [] },
+  ];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { inner, path } = next;
+    if (typeof inner === "string") {
+      const at = path.join(".");
+      const needs = needsIn(inner, syntaxes).map((need) => ({ ...need, at }));
+      texts.push({ path, text: inner, needs });
+    } else if (isJsonArray(inner) || isJsonObject(inner)) {
+      const entries = (isJsonArray(inner) ? [...inner.entries()] : Object.entries(inner)).map(
+        ([key, child]) => ({ inner: child, path: [...path, key] }),
+      );
+      // A stack: the last entry is read first, so entries are reversed.
+      open.push(...entries.reverse());
+    }
+  }
+  return texts;
+}
+
+/** True if there is text around references. The result is then text, whatever the references resolve to. */
+function isFilledText({ text, needs }: ParameterText): boolean {
+  return needs.length > 0 && needs.every(({ source }) => source !== text);
+}

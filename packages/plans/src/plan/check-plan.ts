@@ -1,0 +1,318 @@
+import { compact } from "../../../../src/value/json.ts";
+import * as limits from "../../../../src/limits.ts";
+import type { ToolSet } from "ai";
+import { messageOf } from "../../../../src/errors.ts";
+import { parameterFindings, type ParameterText, parameterTexts } from "./check-parameters.ts";
+import { Findings, tooManyCalls, type Finding, type FindingCode } from "./findings.ts";
+import type { Plan, PlanCall } from "../../../../src/turn/plan.ts";
+import { afterFindings, gatesIn, gateFindings } from "./gates.ts";
+import { cycleAdvice, shown, writeAdvice } from "./plan-advice.ts";
+import { PathIndex, type Writers } from "./path-index.ts";
+import { findCycle } from "./find-cycle.ts";
+import { GATES, STATE } from "./run-names.ts";
+import { type Lookup, LookupWork, type Missing } from "../../../../src/reference/lookup.ts";
+import type { Reference } from "../../../../src/reference/reference.ts";
+import { type Need, needsIn } from "../../../../src/reference/needs-in.ts";
+import { noSuchTool } from "../../../../src/tool/no-such-tool.ts";
+import { type SaveTarget, saveTargetIn } from "../../../../src/tool/save-target.ts";
+import { clip } from "../../../../src/value/characters.ts";
+import { formatPath } from "../../../../src/value/path.ts";
+
+/** The environment that a plan is checked against. */
+export interface PlanContext {
+  readonly tools: ToolSet;
+  /** True if the conversation has a variable of this name. */
+  readonly isKnown: (name: string) => boolean;
+  /** Looks up places in the conversation's `state`. Default: it is empty. */
+  readonly state?: Lookup;
+}
+
+/** A call with its dependencies. */
+export interface CheckedCall {
+  readonly call: PlanCall;
+  readonly target?: SaveTarget;
+  readonly needs: readonly CheckedNeed[];
+  /** Gates that have to be opened before the call starts. */
+  readonly gates: readonly string[];
+  /** Indices of the calls that come before it. */
+  readonly dependsOn: ReadonlySet<number>;
+}
+
+export interface CheckedNeed extends Need {
+  /** The calls of this plan that write each reference. Undefined for a variable of the conversation. */
+  readonly writers: readonly (Writers | undefined)[];
+}
+
+export interface CheckedPlan {
+  readonly plan: Plan;
+  readonly calls: readonly CheckedCall[];
+  /** True for a place in `state` that no call writes: it is the conversation's. */
+  readonly inherits: (reference: Reference) => boolean;
+}
+
+interface PlanCheck {
+  readonly findings: Findings;
+  /** Absent if there are findings. */
+  readonly checked?: CheckedPlan;
+}
+
+/**
+ * Checks a plan. Returns its findings, or the plan ready to run. Runs nothing. Cost: linear in the calls,
+ * their parameters and their dependencies.
+ */
+export async function checkPlan(plan: Plan, context: PlanContext): Promise<PlanCheck> {
+  const findings = new Findings();
+  if (plan.calls.length > limits.maxPlanCalls) {
+    findings.add(tooManyCalls(plan.calls.length));
+    return { findings };
+  }
+  const checked = await new Check(plan, context, findings).run();
+  return findings.isEmpty ? { findings, checked } : { findings };
+}
+
+class Check {
+  readonly #findings: Findings;
+  readonly #plan: Plan;
+  readonly #context: PlanContext;
+  readonly #index = new PathIndex();
+  /** The work of all lookups in the conversation's state. */
+  readonly #work = new LookupWork();
+  readonly #targets: (SaveTarget | undefined)[] = [];
+
+  constructor(plan: Plan, context: PlanContext, findings: Findings) {
+    this.#plan = plan;
+    this.#context = context;
+    this.#findings = findings;
+  }
+
+  async run(): Promise<CheckedPlan> {
+    const { calls, syntaxes } = this.#plan;
+    // All writers must be known before references are checked.
+    const targetFindings = calls.map((call, index) => this.#addTarget(call, index));
+    const ids = new Set<string>();
+    const checked: CheckedCall[] = [];
+    for (const [index, call] of calls.entries()) {
+      if (ids.has(call.id)) {
+        const message = `An earlier call has the _id ${call.id} too. Give each call its own, or none.`;
+        this.#find("duplicate_id", call, { at: "_id", message });
+      }
+      ids.add(call.id);
+      const texts = parameterTexts(call.parameters, syntaxes);
+      await this.#checkTool(call, texts);
+      this.#checkReferences(call, texts);
+      checked.push(await this.#checkNeeds(call, index, texts));
+      for (const { code, message } of targetFindings[index] ?? []) {
+        this.#find(code, call, { at: "_outputPath", message });
+      }
+    }
+    this.#checkOrder(checked);
+    const inherits = (reference: Reference) => this.#inherits(reference);
+    return { plan: this.#plan, calls: checked, inherits };
+  }
+
+  /**
+   * Checks the output path. Returns its findings, so that they are reported in the order in which a call is
+   * written.
+   */
+  #addTarget(call: PlanCall, index: number): Pick<Finding, "code" | "message">[] {
+    const key = keyOf(call, this.#plan);
+    if (key !== undefined) this.#index.add({ name: key, path: [] }, { call: index });
+    if (call.outputPath === undefined) return [];
+    try {
+      const prefix = this.#plan.format === "json" ? "†" : "variable:";
+      const target = saveTargetIn(call.outputPath, prefix);
+      const problem = faultIn(target);
+      if (problem !== undefined) return [{ code: "bad_output_path", message: problem }];
+      this.#targets[index] = target;
+      return target.places.flatMap((place) => {
+        const others = this.#index.add(place, { call: index, source: place.source });
+        // In written order, a later write replaces an earlier one.
+        if (others.length === 0 || this.#plan.order === "written") return [];
+        const ids = others.map((other) => this.#plan.calls[other.call]?.id ?? "").join(", ");
+        const message = `${shown(place.source)} is written by ${ids} too; give each its own place.`;
+        return [{ code: "duplicate_producer", message }];
+      });
+    } catch (error) {
+      return [{ code: "bad_output_path", message: messageOf(error) }];
+    }
+  }
+
+  async #checkTool(call: PlanCall, texts: readonly ParameterText[]): Promise<void> {
+    const { tools } = this.#context;
+    const tool = Object.hasOwn(tools, call.tool) ? tools[call.tool] : undefined;
+    if (tool === undefined) {
+      const message = noSuchTool(call.tool, Object.keys(tools));
+      this.#find("unknown_tool", call, { at: "_tool", message });
+      return;
+    }
+    for (const about of await parameterFindings(call, tool, texts)) {
+      this.#find("invalid_parameters", call, about);
+    }
+  }
+
+  #checkReferences(call: PlanCall, texts: readonly ParameterText[]): void {
+    for (const text of texts) {
+      this.#findings.add(
+        ...gateFindings(text, this.#plan).map((found) => ({ ...found, call: call.id })),
+      );
+    }
+    this.#findings.add(
+      ...afterFindings(call, this.#plan).map((found) => ({ ...found, call: call.id })),
+    );
+    this.#checkDollars(call);
+  }
+
+  async #checkNeeds(
+    call: PlanCall,
+    index: number,
+    texts: readonly ParameterText[],
+  ): Promise<CheckedCall> {
+    const needs = texts.flatMap((text) => text.needs);
+    const gates = gatesIn(call, this.#plan);
+    const target = this.#targets[index];
+    const own = { call, gates, ...compact({ target }) };
+    if (this.#plan.order === "written") {
+      return { ...own, needs: this.#earlier(needs, index), dependsOn: new Set() };
+    }
+    const dependsOn = new Set<number>();
+    const seen = new Set<Writers["parts"]>();
+    const checked: CheckedNeed[] = [];
+    for (const need of needs) {
+      const writers = need.references.map((reference) => {
+        const found = this.#index.find(reference);
+        for (const writer of found.whole) dependsOn.add(writer.call);
+        // Many references may share the same parts.
+        for (const writer of seen.has(found.parts) ? [] : found.parts) dependsOn.add(writer.call);
+        seen.add(found.parts);
+        return found.whole.length + found.parts.length > 0 ? found : undefined;
+      });
+      const lacking = await this.#lackingIn(need, writers);
+      if (lacking !== undefined) {
+        const message = `Nothing writes ${shown(need.source)}, and ${lacking} ${writeAdvice(need, this.#targets)}`;
+        this.#find("no_producer", call, { at: need.at, message });
+      }
+      checked.push({ ...need, writers });
+    }
+    return { ...own, needs: checked, dependsOn };
+  }
+
+  /**
+   * Dependencies for plans in written order. A reference without an earlier writer stays text and waits for
+   * nothing. A reference with a writer needs its result.
+   */
+  #earlier(needs: readonly Need[], index: number): readonly CheckedNeed[] {
+    return needs.map((need) => ({
+      ...need,
+      writers: need.references.map(({ name }) => {
+        const { whole, parts } = this.#index.find({ name, path: [] });
+        const before = [...whole, ...parts].filter(({ call }) => call < index);
+        return before.length === 0 ? undefined : { whole: before, parts: [] };
+      }),
+    }));
+  }
+
+  /** Returns what the conversation lacks; undefined if the need can be met. */
+  async #lackingIn(
+    { operator, references }: Need,
+    writers: readonly (Writers | undefined)[],
+  ): Promise<string | undefined> {
+    let lacking: string | undefined;
+    for (const [at, reference] of references.entries()) {
+      const missing = writers[at] === undefined ? await this.#missing(reference) : undefined;
+      if (missing === undefined && operator === "first") return undefined;
+      lacking ??= missing;
+    }
+    return lacking;
+  }
+
+  async #missing(reference: Reference): Promise<string | undefined> {
+    if (!this.#inherits(reference)) {
+      return this.#isThere(reference.name) ? undefined : "there is no such variable.";
+    }
+    // Without the dagger, it stays text.
+    if (!this.#plan.syntaxes.includes("dagger")) return undefined;
+    const found = await this.#context.state?.(reference, this.#work);
+    if (found?.found === true) return undefined;
+    return whyNotInState(found);
+  }
+
+  /** True for a place in `state` that no call of the plan writes. */
+  #inherits(reference: Reference): boolean {
+    if (reference.name !== STATE) return false;
+    const { whole, parts } = this.#index.find(reference);
+    return whole.length + parts.length === 0;
+  }
+
+  /** Models write dollar references elsewhere. In a plan they would stay text. */
+  #checkDollars(call: PlanCall): void {
+    if (this.#plan.format !== "json") return;
+    for (const { at, source, references } of needsIn(call.parameters, ["dollar"])) {
+      const isMeant = references.some(
+        ({ name }) => name === "input" || this.#index.has(name) || this.#context.isKnown(name),
+      );
+      if (!isMeant) continue;
+      const written = shown(source);
+      const message = `References in a plan begin with †: write †${written.slice(1)}, not ${written}.`;
+      this.#find("bad_reference", call, { at, message });
+    }
+  }
+
+  /**
+   * True if a variable exists without the plan. A run has its own input.
+   */
+  #isThere(name: string): boolean {
+    if (name === "input" || name === GATES) return true;
+    const isOwn = name === STATE || this.#plan.runNames.includes(name) || this.#index.has(name);
+    // With the dagger, an unknown name is a reference to a missing variable. In other syntaxes it stays text.
+    return !isOwn && (this.#context.isKnown(name) || !this.#plan.syntaxes.includes("dagger"));
+  }
+
+  #checkOrder(calls: readonly CheckedCall[]): void {
+    if (this.#plan.order === "written") return;
+    const cycle = findCycle(calls.map(({ dependsOn }) => dependsOn));
+    if (cycle === undefined) return;
+    const ids = cycle.map((index) => calls[index]?.call.id ?? "");
+    const message = `These wait for one another: ${ids.join(" → ")}. ${cycleAdvice(calls, cycle)}`;
+    this.#findings.add({ code: "cycle", call: ids[0] ?? "", at: "_outputPath", message });
+  }
+
+  #find(code: FindingCode, { id }: PlanCall, about: Pick<Finding, "at" | "message">): void {
+    this.#findings.add({ code, call: id, ...about });
+  }
+}
+
+/** Undefined if the value is there, but cannot be read here. */
+function whyNotInState(missing: Missing | undefined): string | undefined {
+  const { reason = "unknown", nearest, keys = [] } = missing ?? {};
+  if (reason === "unknown" || reason === "evicted") return "the conversation has no state.";
+  if (reason !== "path") return undefined;
+  const held = keys.slice(0, MAX_KEYS).map((key) => clip(key, MAX_KEY_CHARS));
+  const more = keys.length - held.length;
+  const names = [...held, ...(more > 0 ? [`${more} more`] : [])].join(", ");
+  return `the conversation's ${shown(nearest ?? STATE)} holds ${names === "" ? "no such value" : names}.`;
+}
+
+const MAX_KEYS = 10;
+const MAX_KEY_CHARS = 80;
+
+/** The name that a capability workflow writes by key, in addition to a call's output path. */
+function keyOf({ tool, parameters }: PlanCall, { format }: Plan): string | undefined {
+  const { key } = parameters;
+  const isSet = format === "capability-xml" && tool === "variable_set";
+  return isSet && typeof key === "string" ? key : undefined;
+}
+
+function faultIn({ places }: SaveTarget): string | undefined {
+  if (places.length > limits.maxOutputPlaces) {
+    return `A call writes at most ${limits.maxOutputPlaces} places, this one ${places.length}.`;
+  }
+  const seen = new Set<string>();
+  for (const { name, path, source } of places) {
+    if (name === GATES)
+      return `${shown(source)} is a gate, which people open: write to another place, as †state.name.`;
+    const place = name + formatPath(path);
+    if (seen.has(place)) return `${shown(source)} is named twice: remove one.`;
+    seen.add(place);
+  }
+  return undefined;
+}

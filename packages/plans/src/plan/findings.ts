@@ -1,0 +1,87 @@
+import type { Plan } from "../../../../src/turn/plan.ts";
+import * as limits from "../../../../src/limits.ts";
+import { clip } from "../../../../src/value/characters.ts";
+
+/** A fault that keeps a plan from running. All faults are reported at once. */
+export interface Finding {
+  readonly code: FindingCode;
+  /** The id of the call. Absent for a fault of the whole plan. */
+  readonly call?: string;
+  /** The location in the call: a parameter's path, `_outputPath` or `_tool`. */
+  readonly at?: string;
+  readonly message: string;
+  /** The line in an unreadable text, from 1. */
+  readonly line?: number;
+  readonly column?: number;
+}
+
+export type FindingCode =
+  | "bad_plan"
+  | "bad_xml"
+  | "bad_directive"
+  | "no_bucket"
+  | "unknown_tool"
+  | "duplicate_id"
+  | "invalid_parameters"
+  | "bad_reference"
+  | "no_producer"
+  | "duplicate_producer"
+  | "bad_output_path"
+  | "cycle"
+  | "too_many_calls";
+
+/** The result of reading a text: a plan, or the reasons why it cannot be read. */
+export type ReadPlan =
+  | { readonly plan: Plan; readonly findings: readonly [] }
+  | { readonly plan?: undefined; readonly findings: readonly Finding[] };
+
+/** The first `maxPlanFindings` findings of a plan, and the number of further ones. */
+export class Findings {
+  readonly #findings: Finding[] = [];
+  /** Number of findings left out. */
+  #more = 0;
+
+  constructor(findings: readonly Finding[] = []) {
+    this.#addEach(findings);
+  }
+
+  get isEmpty(): boolean {
+    return this.#findings.length === 0;
+  }
+
+  add(...findings: readonly Finding[]): void {
+    this.#addEach(findings);
+  }
+
+  /** A loop, because there may be more findings than a call accepts arguments. */
+  #addEach(findings: readonly Finding[]): void {
+    for (const { at, message, ...about } of findings) {
+      if (this.#findings.length === limits.maxPlanFindings) this.#more++;
+      else {
+        const place = at === undefined ? {} : { at: clip(at, limits.maxFindingPlaceChars) };
+        // There is at most one cycle, and it is shown in full.
+        const text = about.code === "cycle" ? message : clip(message, limits.maxFindingChars);
+        this.#findings.push({ ...about, ...place, message: text });
+      }
+    }
+  }
+
+  addAll(others: Findings): void {
+    this.add(...others.#findings);
+    this.#more += others.#more;
+  }
+
+  /** Returns the findings. If some were left out, the last one gives their number. */
+  list(): readonly Finding[] {
+    if (this.#more === 0) return this.#findings;
+    return [
+      ...this.#findings,
+      { code: "bad_plan", message: `There are ${this.#more} more findings.` },
+    ];
+  }
+}
+
+export function tooManyCalls(actual: number): Finding {
+  const message = `A plan has at most ${limits.maxPlanCalls} calls, this one ${actual}: split it into several plans.`;
+  return { code: "too_many_calls", message };
+}

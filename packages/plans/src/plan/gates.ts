@@ -1,0 +1,95 @@
+import type { ParameterText } from "./check-parameters.ts";
+import { type RunRecord, stateIn } from "./plan-record.ts";
+import type { Plan, PlanCall } from "../../../../src/turn/plan.ts";
+import type { Finding } from "./findings.ts";
+import { GATES } from "./run-names.ts";
+import { clip } from "../../../../src/value/characters.ts";
+import { needsIn } from "../../../../src/reference/needs-in.ts";
+import type { SyntaxName } from "../../../../src/reference/syntaxes.ts";
+
+/** The gates that a call reads. They have to be opened before it starts. */
+export function gatesIn(
+  { parameters, gates = [] }: PlanCall,
+  { syntaxes }: Plan,
+): readonly string[] {
+  const read = needsIn(parameters, syntaxes).flatMap(({ references }) =>
+    references.flatMap(({ name, path: [first] }) =>
+      name === GATES && first !== undefined && "key" in first ? [first.key] : [],
+    ),
+  );
+  return [...new Set([...gates.flatMap((text) => gateIn(text, syntaxes) ?? []), ...read])];
+}
+
+/**
+ * The name of the gate that the text is, written with a dagger or as the plan's references are; undefined if
+ * it is anything else.
+ */
+function gateIn(text: string, syntaxes: Plan["syntaxes"]): string | undefined {
+  const [need, ...others] = needsIn(text, [...new Set<SyntaxName>(["dagger", ...syntaxes])]);
+  if (need?.source !== text || others.length > 0 || need.references.length !== 1) return undefined;
+  const [{ name, path } = { name: "", path: [] }] = need.references;
+  const [first, ...more] = path;
+  const isGate = name === GATES && more.length === 0 && first !== undefined && "key" in first;
+  return isGate ? first.key : undefined;
+}
+
+/** Reports texts in `_after` that are no gates. */
+export function afterFindings(
+  { gates = [] }: PlanCall,
+  { syntaxes }: Plan,
+): readonly Omit<Finding, "call">[] {
+  const wrong = gates.find((text) => gateIn(text, syntaxes) === undefined);
+  if (wrong === undefined) return [];
+  const message = `"${clip(wrong, MAX_SHOWN_CHARS)}" is not a gate: write †${GATES}.name. A call whose result is read needs no _after.`;
+  return [{ code: "bad_reference", at: "_after", message }];
+}
+
+const MAX_SHOWN_CHARS = 80;
+
+/** The undecided gates that calls of the run wait for. */
+export function openGates(plan: Plan, record: RunRecord): ReadonlySet<string> {
+  const gates = plan.calls.flatMap((call) => {
+    const { status, gate } = stateIn(record, call.id);
+    if (status !== "waiting") return [];
+    return gate === undefined ? gatesIn(call, plan) : [gate, ...gatesIn(call, plan)];
+  });
+  return new Set(gates.filter((gate) => !Object.hasOwn(record.gates, gate)));
+}
+
+/** True if a call waits for this gate, which has no decision yet. */
+export function waitsFor(plan: Plan, record: RunRecord, gate: string): boolean {
+  return openGates(plan, record).has(gate);
+}
+
+/** Matches text that looks like a gate, well-formed or not. */
+const MENTION = /(?<!\\)†\s*approvals(?!\w)/gu;
+/** Matches a well-formed gate. No word may follow it directly. */
+const GATE =
+  /†approvals(?:\.\w+|\["[^"\\]*"\]|\['[^'\\]*'\])(?![^\s,;:!?)\]}"'†|&]*[\p{L}\p{N}_*[])/uy;
+
+/** Reports malformed gates. They would not block the call, although the plan's author relies on them. */
+export function gateFindings(
+  { text, path, needs }: ParameterText,
+  { format }: Plan,
+): readonly Omit<Finding, "call">[] {
+  const gates = needs.flatMap(({ references }) => references.filter(({ name }) => name === GATES));
+  const isOneKey = gates.every(({ path: keys }) => {
+    const [first] = keys;
+    return keys.length === 1 && first !== undefined && "key" in first;
+  });
+  const isRight = isOneKey && (format !== "json" || areGates(text, gates.length));
+  if (isRight) return [];
+  const message = `A gate is written †${GATES}.name, the name one word of letters, digits and underscores, nothing behind it.`;
+  return [{ code: "bad_reference", at: path.join("."), message }];
+}
+
+/** True if every piece of text that looks like a gate is one, and is read as a reference. */
+function areGates(text: string, count: number): boolean {
+  const mentions = Array.from(text.matchAll(MENTION), ({ index }) => index);
+  return mentions.length <= count && mentions.every((index) => isGateAt(text, index));
+}
+
+function isGateAt(text: string, index: number): boolean {
+  GATE.lastIndex = index;
+  return GATE.test(text);
+}

@@ -1,0 +1,58 @@
+import type { ToolSet } from "ai";
+import type { Finding, ReadPlan } from "./findings.ts";
+import type { VariableStore } from "../../../../src/store/variable-store.ts";
+import type { Files } from "../../../../src/tool/files.ts";
+import type { RuntimeTool } from "../../../../src/tool/runtime-tool.ts";
+import type { Effects } from "../../../../src/tool/wrapped-tool.ts";
+import type { Plan, PlanCall, PlanFormatName } from "../../../../src/turn/plan.ts";
+import type { AskModel } from "../../../../src/turn/sub-turn.ts";
+
+/** The resources of a format's own tools in one run. */
+export interface RunResources {
+  /** The conversation's variables under their own names, including the run's own. */
+  readonly store: VariableStore;
+  /** Without it, plans cannot use files. */
+  readonly files?: Files | undefined;
+  /** The day that `{today}` prints. */
+  readonly today: string;
+  readonly ask: AskModel;
+}
+
+/** The UTC day of a time in milliseconds since 1970, as `{today}` prints it. */
+export function dayAt(timeMs: number): string {
+  const [day = ""] = new Date(timeMs).toISOString().split("T");
+  return day;
+}
+
+/** The environment in which a format's plans run. */
+interface PlanFormatContext {
+  /** Names of the agent's and the runtime's tools. */
+  readonly toolNames: Iterable<string>;
+  readonly hasFiles: boolean;
+}
+
+/**
+ * A text format for plans. Parses a text into the one compiled form, and provides tools that only its plans
+ * call.
+ */
+export interface PlanFormat {
+  readonly format: PlanFormatName;
+  /** The content types of its texts. */
+  readonly mediaTypes: readonly string[];
+  read(text: string): ReadPlan;
+  /** Adapts the plan to the existing tools. Default: unchanged. */
+  fit?(plan: Plan, tools: ToolSet): Promise<Plan>;
+  /** Tools in addition to the agent's. With `isAlone`, they replace the agent's tools. */
+  readonly own?: {
+    /** The unwrapped tools. Plans are checked against them. */
+    readonly plain: ToolSet;
+    readonly isAlone?: boolean;
+    tools(resources: RunResources): readonly RuntimeTool[];
+  };
+  /** Further findings that keep a plan from running. */
+  findings?(plan: Plan, context: PlanFormatContext): readonly Finding[];
+  /** Effects of calling the format's own tool again. Default: the tool's effects. */
+  effectsOf?(call: PlanCall, effectsOf: (tool: string) => Effects): Effects;
+  /** The conversation's variables that its calls read, in addition to those that they reference. */
+  reads?(plan: Plan): readonly string[];
+}

@@ -1,0 +1,125 @@
+import type { Plan, PlanCall, PlanFormatName } from "../../../../src/turn/plan.ts";
+import type { Json } from "../../../../src/value/json.ts";
+
+export type PlanStatus = "proposed" | "approved" | "running" | "done" | "failed" | "cancelled";
+
+/** A plan as stored in a conversation. Its runs are stored separately. */
+export interface PlanRecord {
+  readonly id: string;
+  readonly status: PlanStatus;
+  readonly plan: Plan;
+  /** The agent whose tools the plan calls. */
+  readonly agent: string;
+  /** True if the model that wrote the plan had seen untrusted content. */
+  readonly tainted?: boolean;
+  /** The ids of the calls before each call, by its id. */
+  readonly after: Readonly<Record<string, readonly string[]>>;
+  /** ISO 8601. */
+  readonly createdAt: string;
+}
+
+/** A plan as shown in lists. Its size does not depend on the inputs of its calls. */
+export interface ListedPlanRecord extends Omit<PlanRecord, "plan"> {
+  readonly name?: string;
+  readonly format: PlanFormatName;
+  readonly calls: readonly Omit<PlanCall, "parameters">[];
+  /** The newest run. */
+  readonly newest?: RunRecord;
+  /** Set if the calls and their outcomes are left out because they are too long. */
+  readonly omitted?: true;
+}
+
+/** A run with its input and its result. */
+export interface StoredRun {
+  readonly record: RunRecord;
+  readonly input: Json;
+  /** Undefined until the run has ended. */
+  readonly state: Json | undefined;
+}
+
+/** A run, with or without its values. */
+export type ShownRun = Pick<StoredRun, "record"> & Partial<StoredRun>;
+
+/** The state of a call in a run. */
+export interface CallState {
+  readonly status: "waiting" | "running" | "done" | "failed" | "skipped";
+  /** Why the call waits for a person, failed, or was skipped. */
+  readonly reason?: string;
+  /** The gate that a person has to open before the call continues. */
+  readonly gate?: string;
+  /** The input that would run, as shortened text. Set if the policy requires a person's review. */
+  readonly asked?: string;
+  /** A digest of the input that a person was shown. If it changes, the call needs another approval. */
+  readonly shown?: string;
+  /** The places that the result was written to, as in the output path. */
+  readonly places?: readonly string[];
+  /** A digest of the input with which the call was started. */
+  readonly pin?: string;
+  /** The result: a value of at most `maxShownResultChars`, else a handle. Of a guarded value only its name. */
+  readonly output?: Json;
+  /** The conversation's variable that keeps a result which is not shown in full, as long as the run. */
+  readonly kept?: string;
+}
+
+/** `waiting`: all remaining calls wait for a gate. */
+export type RunStatus = "running" | "waiting" | "done" | "failed" | "cancelled";
+
+/** A person's decision on a gate. */
+export interface GateDecision {
+  readonly approved: boolean;
+  readonly reason?: string | undefined;
+}
+
+/** One run of a plan. Written again with every change. */
+export interface RunRecord {
+  readonly id: string;
+  readonly plan: string;
+  readonly status: RunStatus;
+  readonly calls: Readonly<Record<string, CallState>>;
+  /** Decisions by gate name. */
+  readonly gates: Readonly<Record<string, GateDecision>>;
+  /** True if the conversation receives the state when the run is done. */
+  readonly keep: boolean;
+  /** Variables of the conversation that the run reads. */
+  readonly needs: readonly string[];
+  /** ISO 8601. */
+  readonly createdAt: string;
+  /** Why none of its calls could continue. */
+  readonly error?: string;
+}
+
+const WAITING: CallState = { status: "waiting" };
+
+/** The state of a call. An id may be any text, including `constructor`. */
+export function stateIn({ calls }: Pick<RunRecord, "calls">, id: string): CallState {
+  return (Object.hasOwn(calls, id) ? calls[id] : undefined) ?? WAITING;
+}
+
+export function isOpenRun({ status }: Pick<RunRecord, "status">): boolean {
+  return status === "running" || status === "waiting";
+}
+
+/** The outcome of a call that had begun when a crash cut it off. */
+export const OUTCOME_UNKNOWN = {
+  code: "outcome_unknown",
+  message: "This call was cut off: it may or may not have run.",
+} as const;
+
+/**
+ * The calls of a run that does not continue. Waiting calls are skipped; calls that had begun have an unknown
+ * outcome.
+ */
+export function closedCalls(
+  { calls }: Plan,
+  record: RunRecord,
+  reason: string,
+): Readonly<Record<string, CallState>> {
+  const { code, message } = OUTCOME_UNKNOWN;
+  const closed = calls.map(({ id }): [string, CallState] => {
+    const state = stateIn(record, id);
+    if (state.status === "running")
+      return [id, { status: "failed", reason: `${code}: ${message}` }];
+    return [id, state.status === "waiting" ? { status: "skipped", reason } : state];
+  });
+  return Object.fromEntries(closed);
+}

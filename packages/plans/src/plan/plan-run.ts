@@ -1,0 +1,347 @@
+import * as limits from "../../../../src/limits.ts";
+import { ByrefError, codeOf, messageOf } from "../../../../src/errors.ts";
+import { approvalOf } from "./call-approval.ts";
+import type { CheckedCall, CheckedPlan } from "./check-plan.ts";
+import { waitsFor } from "./gates.ts";
+import {
+  type CallState,
+  type GateDecision,
+  isOpenRun,
+  type RunRecord,
+  type RunStatus,
+  stateIn,
+  OUTCOME_UNKNOWN,
+} from "./plan-record.ts";
+import type { PlanCall } from "../../../../src/turn/plan.ts";
+import { type InputNow, inputNow } from "./input-now.ts";
+import { type Progress, readinessOf } from "./readiness.ts";
+import { GATES, keptName, nameInRun, scopeOfRun } from "./run-names.ts";
+import { LookupWork } from "../../../../src/reference/lookup.ts";
+import type { VariableStore } from "../../../../src/store/variable-store.ts";
+import type { Observer } from "../../../../src/tool/observer.ts";
+import { lookupFor } from "../../../../src/tool/scoped-store.ts";
+import type { SaveTarget } from "../../../../src/tool/save-target.ts";
+import { shortOutput } from "../../../../src/tool/shown-result.ts";
+import type {
+  CallOptions,
+  Effects,
+  Ready,
+  WrappedTool,
+} from "../../../../src/tool/wrapped-tool.ts";
+import { clip } from "../../../../src/value/characters.ts";
+import { compact, type Json } from "../../../../src/value/json.ts";
+import { workOfRun } from "../../../../src/value/work.ts";
+
+export interface PlanRunOptions {
+  readonly checked: CheckedPlan;
+  /** The last written record, of a new run or of one that continues. */
+  readonly record: RunRecord;
+  readonly store: VariableStore;
+  /** Tools by the names that the plan uses. */
+  readonly tools: Pick<ReadonlyMap<string, WrappedTool>, "get">;
+  readonly effectsOf: (call: PlanCall) => Effects;
+  /** The prefix of tools' idempotency keys. */
+  readonly keyPrefix: string;
+  /** Ends the run: no further call starts. */
+  readonly signal: AbortSignal;
+  /** Runs `work` and stores the record that it returns, in one commit. */
+  readonly commit: (work: () => RunRecord) => void;
+  /** Called for each change of a call, within its commit. */
+  readonly onCall?: (id: string, state: CallState) => void;
+  /** Called and awaited before a tool is called. If it throws, the call fails. */
+  readonly onStart?: () => Promise<void>;
+  /** Observes tool calls. */
+  readonly observer?: Observer | undefined;
+}
+
+/** One attempt at a plan run. */
+export class PlanRun {
+  /** The last written record. */
+  record: RunRecord;
+  readonly #options: PlanRunOptions;
+  readonly #running = new Map<number, Promise<void>>();
+  readonly #progress: Progress;
+  /** The work that all calls share. */
+  readonly #reads = workOfRun();
+  /** Continues the loop after a decision on a gate while calls run. */
+  #wake: () => void = () => undefined;
+  /** True when the attempt is over. Later results of calls are not written. */
+  #hasEnded = false;
+  readonly #broken = new AbortController();
+  readonly #signal: AbortSignal;
+
+  constructor(options: PlanRunOptions) {
+    this.#options = options;
+    this.record = options.record;
+    this.#signal = AbortSignal.any([options.signal, this.#broken.signal]);
+    this.#progress = {
+      stateOf: (call) => this.#stateOf(call),
+      idOf: (call) => this.#idOf(call),
+      decisionOn: (gate) =>
+        Object.hasOwn(this.record.gates, gate) ? this.record.gates[gate] : undefined,
+    };
+  }
+
+  /**
+   * Records a decision on a gate: open or closed. Returns false if no remaining call waits for the gate here.
+   */
+  async decide(gate: string, decision: GateDecision): Promise<boolean> {
+    if (!this.#waitsFor(gate)) return false;
+    const { id } = this.record;
+    const name = nameInRun(id, GATES, []);
+    // A call may also read the gate as a value.
+    const path = [{ key: gate }];
+    const value = decision.approved;
+    const write = await this.#options.store.prepare({ name, path, value, run: id });
+    // Another decision may have arrived meanwhile.
+    if (!this.#waitsFor(gate)) {
+      write.discard();
+      return false;
+    }
+    this.#set({ gates: { ...this.record.gates, [gate]: decision } }, () => void write.commit());
+    this.#wake();
+    return true;
+  }
+
+  /**
+   * Runs all calls that can run, at most `maxParallelCalls` at once. Each call starts as soon as the values
+   * that it reads exist. Ends when all calls are done, failed or skipped, or wait for a person. A call that
+   * had begun before a crash is called again with the same key, if its effects allow it. Resolves with the
+   * last written record. Rejects only if the storage fails.
+   */
+  async run(): Promise<RunRecord> {
+    try {
+      await this.#run();
+      return this.record;
+    } catch (error) {
+      this.#broken.abort(error);
+      throw error;
+    } finally {
+      this.#hasEnded = true;
+    }
+  }
+
+  async #run(): Promise<void> {
+    const { checked, signal } = this.#options;
+    for (const [index, call] of checked.calls.entries()) this.#recover(call, index);
+    for (;;) {
+      if (!signal.aborted) this.#startReady();
+      if (this.#running.size === 0) break;
+      const news = new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+      await Promise.race([news, ...this.#running.values()]);
+    }
+    if (signal.aborted) this.#skipRest("The run was cancelled.");
+    this.#set({ status: this.#statusAtEnd() });
+  }
+
+  /** Starts calls that may start. Skips calls that never will, which may make further calls ready. */
+  #startReady(): void {
+    const { checked } = this.#options;
+    for (let hasChanged = true; hasChanged;) {
+      hasChanged = false;
+      for (const [index, call] of checked.calls.entries()) {
+        if (this.#stateOf(index).status !== "waiting" || this.#running.has(index)) continue;
+        if (checked.plan.order === "written" && !this.#isNext(index)) break;
+        if (this.#awaitsApproval(index)) continue;
+        const ready = readinessOf(call, this.#progress);
+        if (ready.kind === "skipped") {
+          this.#setCall(call, { status: "skipped", reason: ready.reason });
+          hasChanged = true;
+        } else if (this.#running.size < limits.maxParallelCalls) {
+          if (ready.kind === "ready") this.#start(index, this.#call(call));
+          else if (ready.gate !== undefined) this.#start(index, this.#ask(call, ready.gate));
+        }
+      }
+    }
+  }
+
+  /** In written order: true when all earlier calls have ended. */
+  #isNext(index: number): boolean {
+    const states = this.#options.checked.calls.slice(0, index).map((_, at) => this.#stateOf(at));
+    return states.every(({ status }) => status !== "waiting" && status !== "running");
+  }
+
+  #start(index: number, work: Promise<void>): void {
+    const running = work.finally(() => this.#running.delete(index));
+    this.#running.set(index, running);
+  }
+
+  async #call(checked: CheckedCall): Promise<void> {
+    const { tools, store } = this.#options;
+    const { call } = checked;
+    const begun = stateIn(this.#options.record, call.id);
+    try {
+      const ready = await tools.get(call.tool)?.prepare(call.parameters, this.#optionsFor(checked));
+      if (ready === undefined) throw new ByrefError("unknown_tool", `${call.tool} is gone.`);
+      if (ready.kind === "failed") throw new ByrefError(ready.code, ready.message);
+      if (await this.#needsApproval(checked, ready)) return;
+      // The key belongs to one input. With another input, the effect of the first call is unknown.
+      const wasSame = begun.status !== "running" || begun.pin === ready.pin;
+      if (!wasSame && this.#options.effectsOf(call) === "idempotent") throw unknownOutcome();
+      // A cancelled run does not wait for it.
+      await this.#options.onStart?.().catch((error: unknown) => this.#unlessStopped(error));
+      if (this.#signal.aborted) return;
+      const { gate, shown } = stateIn(this.record, call.id);
+      this.#setCall(checked, { status: "running", pin: ready.pin, ...compact({ gate, shown }) });
+      const run = await ready.run();
+      if (run.kind === "failed") throw new ByrefError(run.code, run.message);
+      // No event interleaves between the awaited save and the following lines.
+      const { info, places, kept, ...saved } = await run.save();
+      const isKept = info !== undefined || places !== undefined;
+      if (!isKept && checked.target !== undefined) throw tooLarge(call.tool);
+      if (info !== undefined) store.holds.hold(this.record.id, info.name);
+      // Outputs consist of JSON.
+      const output = saved.shown ?? shortOutput(saved.output as Json);
+      this.#setCall(checked, {
+        status: "done",
+        places: places ?? [],
+        output,
+        ...compact({ kept }),
+      });
+    } catch (error) {
+      this.#setCall(checked, failedWith(error));
+    }
+  }
+
+  #unlessStopped(error: unknown): void {
+    if (!this.#signal.aborted) throw error;
+  }
+
+  #optionsFor({ call, target }: CheckedCall): CallOptions {
+    const { keyPrefix, observer, checked } = this.#options;
+    return {
+      toolCallId: `${this.record.id}/${call.id}`,
+      messages: [],
+      isPlanned: true,
+      signal: this.#signal,
+      idempotencyKey: `${keyPrefix}/${this.record.id}/${call.id}`,
+      scope: scopeOfRun(this.record.id, checked),
+      keepAs: keptName(this.record.id, checked.plan, call.id),
+      observer,
+      work: new LookupWork({ whole: this.#reads }),
+      ...(target === undefined ? {} : { saveTo: this.#inRun(target) }),
+    };
+  }
+
+  #inRun({ operator, places }: SaveTarget): SaveTarget {
+    return {
+      operator,
+      places: places.map((place) => {
+        const name = this.#nameOf(place.name);
+        return name === place.name ? place : { ...place, name, run: this.record.id };
+      }),
+    };
+  }
+
+  #nameOf(name: string): string {
+    return nameInRun(this.record.id, name, this.#options.checked.plan.runNames);
+  }
+
+  /** Restarts or fails a call that had begun when a crash cut it off. */
+  #recover(call: CheckedCall, index: number): void {
+    if (this.#stateOf(index).status !== "running") return;
+    const isRepeatable = this.#options.effectsOf(call.call) !== "once";
+    const again: CallState = { ...this.#stateOf(index), status: "waiting" };
+    this.#setCall(call, isRepeatable ? again : failedWith(unknownOutcome()));
+  }
+
+  #waitsFor(gate: string): boolean {
+    return (
+      !this.#hasEnded &&
+      isOpenRun(this.record) &&
+      waitsFor(this.#options.checked.plan, this.record, gate)
+    );
+  }
+
+  #skipRest(reason: string): void {
+    for (const [index, call] of this.#options.checked.calls.entries()) {
+      const isLeft = this.#stateOf(index).status === "waiting";
+      if (isLeft) this.#setCall(call, { status: "skipped", reason });
+    }
+  }
+
+  async #ask(call: CheckedCall, gate: string): Promise<void> {
+    const { text: asked, digest } = await this.#inputNow(call);
+    // The gate may have been opened meanwhile.
+    if (this.#progress.decisionOn(gate) !== undefined) return;
+    const reason = `Waits for approvals.${gate}.`;
+    // A person who opened an earlier gate saw the input of that time.
+    const { shown = digest } = stateIn(this.record, call.call.id);
+    this.#setCall(call, { status: "waiting", gate, reason, asked, shown });
+  }
+
+  #inputNow({ call }: CheckedCall): Promise<InputNow> {
+    const { checked, store } = this.#options;
+    const lookup = lookupFor(scopeOfRun(this.record.id, checked), store, {});
+    const work = new LookupWork({ whole: this.#reads });
+    return inputNow(call, { syntaxes: checked.plan.syntaxes, lookup, work });
+  }
+
+  /** True if the call waits for a person's decision. */
+  #awaitsApproval(index: number): boolean {
+    const { gate } = this.#stateOf(index);
+    return gate !== undefined && this.#progress.decisionOn(gate) === undefined;
+  }
+
+  /** Makes the call wait, or skips it, if it needs an approval of its own. */
+  async #needsApproval(checked: CheckedCall, ready: Ready): Promise<boolean> {
+    const { id } = checked.call;
+    const state = await approvalOf({
+      id: `${this.record.id}.${id}`,
+      ready,
+      state: stateIn(this.record, id),
+      decisionOn: this.#progress.decisionOn,
+      inputNow: () => this.#inputNow(checked),
+    });
+    if (state !== undefined) this.#setCall(checked, state);
+    return state !== undefined;
+  }
+
+  #statusAtEnd(): RunStatus {
+    if (this.#options.signal.aborted) return "cancelled";
+    const { calls } = this.#options.checked;
+    const states = new Set(calls.map((_, index) => this.#stateOf(index).status));
+    if (states.has("waiting")) return "waiting";
+    return states.has("failed") ? "failed" : "done";
+  }
+
+  #stateOf(index: number): CallState {
+    return stateIn(this.record, this.#idOf(index));
+  }
+
+  #idOf(index: number): string {
+    return this.#options.checked.calls[index]?.call.id ?? "";
+  }
+
+  #setCall({ call }: CheckedCall, { reason, ...others }: CallState): void {
+    // All states of a run together are one row, so reasons are shortened.
+    const withReason =
+      reason === undefined ? {} : { reason: clip(reason, limits.maxCallReasonChars) };
+    const state = { ...others, ...withReason };
+    this.#set({ calls: { ...this.record.calls, [call.id]: state } }, () =>
+      this.#options.onCall?.(call.id, state),
+    );
+  }
+
+  #set(changes: Partial<RunRecord>, work: () => void = () => undefined): void {
+    if (this.#hasEnded) return;
+    this.#options.commit(() => {
+      this.record = { ...this.record, ...changes };
+      work();
+      return this.record;
+    });
+  }
+}
+
+/** A step without a required input is skipped, not failed. */
+function failedWith(error: unknown): CallState {
+  const code = codeOf(error);
+  if (code === "input_missing") return { status: "skipped", reason: messageOf(error) };
+  return { status: "failed", reason: `${code}: ${messageOf(error)}` };
+}
+
+const unknownOutcome = () => new ByrefError(OUTCOME_UNKNOWN.code, OUTCOME_UNKNOWN.message);
+const tooLarge = (tool: string) =>
+  new ByrefError("limit_exceeded", `The result of ${tool} was too large to be kept.`);

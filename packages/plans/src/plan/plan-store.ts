@@ -1,0 +1,346 @@
+import * as limits from "../../../../src/limits.ts";
+import { ByrefError, limitExceeded, requireAtMost } from "../../../../src/errors.ts";
+import type {
+  ListedPlanRecord,
+  PlanRecord,
+  PlanStatus,
+  ShownRun,
+  StoredRun,
+  RunRecord,
+} from "./plan-record.ts";
+import {
+  listedText,
+  openness,
+  planIn,
+  recordIn,
+  runIn,
+  shortRecordIn,
+  statusIn,
+} from "./plan-rows.ts";
+import {
+  firstRow,
+  hasTable,
+  numberIn,
+  type Sql,
+  type SqlRow,
+  textIn,
+} from "../../../../src/store/rows/sql.ts";
+import type { Identity } from "../../../../src/tool/identity.ts";
+import type { Json } from "../../../../src/value/json.ts";
+import { byteLength } from "../../../../src/value/utf8.ts";
+
+/** The plans of a conversation and their runs. Creates its tables for the first plan. */
+export class PlanStore {
+  readonly #sql: Sql;
+  readonly #onDeleted: (run: RunRecord) => void;
+
+  /** `onDeleted` is called for each run that a newer one or a newer plan replaces, within the change. */
+  constructor(sql: Sql, onDeleted: (run: RunRecord) => void = () => undefined) {
+    this.#sql = sql;
+    this.#onDeleted = onDeleted;
+  }
+
+  /** True if there ever was a plan. Migrates the tables of an earlier version. */
+  get isUsed(): boolean {
+    if (hasTable(this.#sql, "plan_head")) return true;
+    if (!hasTable(this.#sql, "plan")) return false;
+    this.#sql.transaction(() => this.#addHeads());
+    return true;
+  }
+
+  /**
+   * Adds a plan. At the limit, deletes the oldest finished plan. Throws `limit_exceeded` if there is none, or
+   * if the plan is too large.
+   */
+  add(record: PlanRecord): void {
+    const data = JSON.stringify(record);
+    requireSmall(data);
+    if (!this.isUsed) this.#makeTables();
+    this.#makeRoom();
+    this.#sql.run(`INSERT INTO plan (id, data) VALUES (?, ?)`, record.id, data);
+    this.#addHead(record);
+  }
+
+  /** Writes only the status. Throws `plan_not_found`. */
+  setStatus(id: string, status: PlanStatus): void {
+    this.statusOf(id);
+    this.#sql.run(`UPDATE plan_head SET status = ? WHERE id = ?`, status, id);
+  }
+
+  /** Reads the status without the plan. Throws `plan_not_found`. */
+  statusOf(id: string): PlanStatus {
+    const row = this.isUsed
+      ? firstRow(this.#sql, `SELECT status FROM plan_head WHERE id = ?`, id)
+      : undefined;
+    if (row === undefined) throw planNotFound(id);
+    return statusIn(row);
+  }
+
+  get(id: string): PlanRecord | undefined {
+    if (!this.isUsed) return undefined;
+    const both = `SELECT data, status FROM plan JOIN plan_head USING (id) WHERE id = ?`;
+    const row = firstRow(this.#sql, both, id);
+    return row === undefined ? undefined : { ...planIn(row), status: statusIn(row) };
+  }
+
+  /** Reads a plan. Throws `plan_not_found`. */
+  required(id: string): PlanRecord {
+    const record = this.get(id);
+    if (record !== undefined) return record;
+    throw planNotFound(id);
+  }
+
+  /** Plan ids, oldest first. */
+  ids(): readonly string[] {
+    if (!this.isUsed) return [];
+    return this.#sql.all(`SELECT id FROM plan_head ORDER BY seq`).map((row) => textIn(row, "id"));
+  }
+
+  /** Plans, oldest first. Plans beyond `maxChars`, counted from the newest, come without their calls. */
+  list(maxChars: number): readonly ListedPlanRecord[] {
+    if (!this.isUsed) return [];
+    const rows = this.#sql.all(
+      `SELECT id, status, octet_length(listed) AS chars, run, coalesce(run_chars, 0) AS run_chars
+       FROM plan_head LEFT JOIN (
+         SELECT plan, max(seq) AS run, octet_length(data) AS run_chars FROM plan_run GROUP BY plan
+       ) ON plan = id ORDER BY plan_head.seq DESC`,
+    );
+    let left = maxChars;
+    const listed = rows.map((row): ListedPlanRecord => {
+      left -= numberIn(row, "chars") + numberIn(row, "run_chars");
+      const record = this.#listed(textIn(row, "id"), statusIn(row));
+      if (left < 0) return { ...record, calls: [], after: {}, omitted: true };
+      const newest = row.run === null ? undefined : this.newestRun(record.id);
+      return newest === undefined ? record : { ...record, newest };
+    });
+    return listed.toReversed();
+  }
+
+  #listed(id: string, status: PlanStatus): ListedPlanRecord {
+    const row = firstRow(this.#sql, `SELECT listed FROM plan_head WHERE id = ?`, id);
+    // `#addHead` wrote it.
+    return { ...(JSON.parse(textIn(row ?? {}, "listed")) as ListedPlanRecord), status };
+  }
+
+  /** Adds a run. At the limit, deletes the plan's oldest finished run. `asker` is not a part of the record. */
+  addRun(record: RunRecord, input: Json, asker?: Identity): void {
+    const given = JSON.stringify(input);
+    const oldest = this.#sql.all(
+      `SELECT id FROM plan_run WHERE plan = ? AND open = 0 AND seq <=
+         (SELECT seq FROM plan_run WHERE plan = ? ORDER BY seq DESC LIMIT 1 OFFSET ?)`,
+      record.plan,
+      record.plan,
+      limits.maxPlanRuns - 1,
+    );
+    this.#deleteRuns(oldest);
+    this.#sql.run(
+      `INSERT INTO plan_run (id, plan, open, input, data) VALUES (?, ?, ?, ?, ?)`,
+      record.id,
+      record.plan,
+      openness(record),
+      given,
+      JSON.stringify(record),
+    );
+    if (asker?.principal === undefined && asker?.claims === undefined) return;
+    this.#sql.run(
+      `CREATE TABLE IF NOT EXISTS run_asker (run TEXT PRIMARY KEY, asker TEXT NOT NULL)`,
+    );
+    this.#sql.run(
+      `DELETE FROM run_asker WHERE run NOT IN (SELECT id FROM plan_run WHERE open > 0)`,
+    );
+    this.#sql.run(`INSERT INTO run_asker VALUES (?, ?)`, record.id, JSON.stringify(asker));
+  }
+
+  /** Who asked for an open run, if the authenticator said more than the tenant. */
+  askerOf(run: string): Identity | undefined {
+    if (!hasTable(this.#sql, "run_asker")) return undefined;
+    const row = firstRow(this.#sql, `SELECT asker FROM run_asker WHERE run = ?`, run);
+    // `addRun` wrote it.
+    return row && (JSON.parse(textIn(row, "asker")) as Identity);
+  }
+
+  saveRun(record: RunRecord): void {
+    const data = JSON.stringify(record);
+    this.#sql.run(
+      `UPDATE plan_run SET data = ?, open = ? WHERE id = ?`,
+      data,
+      openness(record),
+      record.id,
+    );
+  }
+
+  /** Stores the result of a run. */
+  saveState(run: string, state: Json): void {
+    this.#sql.run(`UPDATE plan_run SET state = ? WHERE id = ?`, JSON.stringify(state), run);
+  }
+
+  run(id: string): StoredRun | undefined {
+    if (!this.isUsed) return undefined;
+    const row = firstRow(this.#sql, `SELECT input, data, state FROM plan_run WHERE id = ?`, id);
+    return row === undefined ? undefined : runIn(row);
+  }
+
+  /** The newest run of a plan. */
+  newestRun(plan: string): RunRecord | undefined {
+    if (!this.isUsed) return undefined;
+    const newest = `SELECT data FROM plan_run WHERE plan = ? ORDER BY seq DESC LIMIT 1`;
+    const row = firstRow(this.#sql, newest, plan);
+    return row === undefined ? undefined : recordIn(row);
+  }
+
+  /**
+   * Runs of a plan, oldest first. Runs beyond `maxChars`, counted from the newest, come without values and
+   * without the states of their calls.
+   */
+  runsOf(plan: string, maxChars: number): readonly ShownRun[] {
+    if (!this.isUsed) return [];
+    const rows = this.#sql.all(
+      `SELECT id, octet_length(data) + octet_length(input) + octet_length(coalesce(state, '')) AS chars
+       FROM plan_run WHERE plan = ? ORDER BY seq DESC`,
+      plan,
+    );
+    let left = maxChars;
+    const shown = rows.map((row): ShownRun => {
+      const id = textIn(row, "id");
+      left -= numberIn(row, "chars");
+      const whole = left < 0 ? undefined : this.run(id);
+      return whole ?? { record: shortRecordIn(this.#sql, id) };
+    });
+    return shown.toReversed();
+  }
+
+  /**
+   * Runs that continue or wait for a person, of one plan or of all, oldest first. Holds one in memory at a
+   * time.
+   */
+  *openRuns(plan?: string): Generator<RunRecord> {
+    if (!this.isUsed) return;
+    const wanted = plan === undefined ? "" : " AND plan = ?";
+    const rows = this.#sql.all(
+      `SELECT id FROM plan_run WHERE open > 0${wanted} ORDER BY seq`,
+      ...(plan === undefined ? [] : [plan]),
+    );
+    for (const row of rows) {
+      const run = this.#record(textIn(row, "id"));
+      if (run !== undefined) yield run;
+    }
+  }
+
+  /** The plans of the runs that `openRuns` returns, in the same order. */
+  plansOfOpenRuns(): readonly string[] {
+    if (!this.isUsed) return [];
+    return this.#sql
+      .all(`SELECT plan FROM plan_run WHERE open > 0 ORDER BY seq`)
+      .map((row) => textIn(row, "plan"));
+  }
+
+  #record(id: string): RunRecord | undefined {
+    const row = firstRow(this.#sql, `SELECT data FROM plan_run WHERE id = ?`, id);
+    return row === undefined ? undefined : recordIn(row);
+  }
+
+  /** Runs in progress: at most one, unless a crash cut one off. */
+  runningRuns(): readonly RunRecord[] {
+    return this.#sql.all(`SELECT data FROM plan_run WHERE open = 1`).map(recordIn);
+  }
+
+  /** True if a run waits for a person. */
+  hasWaiting(): boolean {
+    return this.isUsed && this.#sql.all(`SELECT 1 FROM plan_run WHERE open = 2 LIMIT 1`).length > 0;
+  }
+
+  /** Counts the plan's runs that continue or wait for a person. `but` is excluded. */
+  countOpen(plan: string, but = ""): number {
+    if (!this.isUsed) return 0;
+    const counted = `SELECT count(*) AS runs FROM plan_run WHERE plan = ? AND id <> ? AND open > 0`;
+    return numberIn(firstRow(this.#sql, counted, plan, but) ?? {}, "runs");
+  }
+
+  /** Throws `limit_exceeded` if the plan, or all plans together, have the maximum of open runs. */
+  requireRoom(plan: string): void {
+    const advice = "Decide its pending approvals, or cancel it.";
+    const all = `SELECT count(*) AS runs FROM plan_run WHERE open > 0`;
+    const open = this.isUsed ? numberIn(firstRow(this.#sql, all) ?? {}, "runs") : 0;
+    requireAtMost(["maxPlanRuns", limits.maxPlanRuns], this.countOpen(plan) + 1, advice);
+    requireAtMost(["maxOpenRuns", limits.maxOpenRuns], open + 1, advice);
+  }
+
+  #makeRoom(): void {
+    const row = firstRow(this.#sql, `SELECT count(*) AS plans FROM plan_head`);
+    const maximum = limits.maxPlans;
+    if (row === undefined || numberIn(row, "plans") < maximum) return;
+    const oldest = firstRow(
+      this.#sql,
+      `SELECT id FROM plan_head WHERE status IN ('done', 'failed', 'cancelled') ORDER BY seq LIMIT 1`,
+    );
+    if (oldest === undefined) {
+      const advice = "Cancel plans that are no longer needed.";
+      throw limitExceeded("maxPlans", { maximum, actual: maximum + 1, advice });
+    }
+    const id = textIn(oldest, "id");
+    this.#deleteRuns(this.#sql.all(`SELECT id FROM plan_run WHERE plan = ?`, id));
+    this.#sql.run(`DELETE FROM plan WHERE id = ?`, id);
+    this.#sql.run(`DELETE FROM plan_head WHERE id = ?`, id);
+  }
+
+  /** Loads one at a time, because all together may not fit into memory. */
+  #deleteRuns(rows: readonly SqlRow[]): void {
+    for (const row of rows) {
+      const id = textIn(row, "id");
+      const run = this.#record(id);
+      if (run !== undefined) this.#onDeleted(run);
+      this.#sql.run(`DELETE FROM plan_run WHERE id = ?`, id);
+    }
+  }
+
+  #makeTables(): void {
+    this.#sql.run(
+      `CREATE TABLE IF NOT EXISTS plan
+       (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, data TEXT NOT NULL)`,
+    );
+    // `open`: 1 for a run in progress, 2 for a run that waits for a person.
+    this.#sql.run(
+      `CREATE TABLE IF NOT EXISTS plan_run
+       (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, plan TEXT NOT NULL, open INTEGER NOT NULL,
+        input TEXT NOT NULL, data TEXT NOT NULL, state TEXT)`,
+    );
+    // The fields that change, and those that lists show. The status in a plan's data is its first status
+    // only.
+    this.#sql.run(
+      `CREATE TABLE IF NOT EXISTS plan_head
+       (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, status TEXT NOT NULL, listed TEXT NOT NULL)`,
+    );
+  }
+
+  /** Migrates the tables of versions that stored the status in the plan. */
+  #addHeads(): void {
+    this.#makeTables();
+    for (const { id } of this.#sql.all(`SELECT id FROM plan ORDER BY seq`)) {
+      // One at a time, because all plans together would not fit into memory.
+      const row = firstRow(this.#sql, `SELECT data FROM plan WHERE id = ?`, String(id));
+      if (row !== undefined) this.#addHead(planIn(row));
+    }
+    this.#sql.run(
+      `UPDATE plan_run SET open = 2 WHERE open = 1 AND json_extract(data, '$.status') = 'waiting'`,
+    );
+  }
+
+  #addHead(record: PlanRecord): void {
+    this.#sql.run(
+      `INSERT INTO plan_head (id, status, listed) VALUES (?, ?, ?)`,
+      record.id,
+      record.status,
+      listedText(record),
+    );
+  }
+}
+
+export function planNotFound(id: string): ByrefError {
+  return new ByrefError("plan_not_found", `There is no plan ${id.slice(0, 80)}.`);
+}
+
+function requireSmall(data: string): void {
+  const actual = byteLength(data);
+  const advice = "Keep long data in variables, and refer to them.";
+  requireAtMost(["maxPlanBytes", limits.maxPlanBytes], actual, advice);
+}

@@ -1,0 +1,205 @@
+import type { ToolSet } from "ai";
+import { ByrefError } from "../../../../src/errors.ts";
+import { checkPlan, type CheckedPlan } from "../plan/check-plan.ts";
+import { type Finding, Findings } from "../plan/findings.ts";
+import { dayAt, type PlanFormat } from "../plan/plan-format.ts";
+import type { PlanRecord, RunRecord } from "../plan/plan-record.ts";
+import { RESERVED_NAMES, STATE } from "../plan/run-names.ts";
+import type { Lookup } from "../../../../src/reference/lookup.ts";
+import { needsIn } from "../../../../src/reference/needs-in.ts";
+import { Taint } from "../../../../src/store/labels.ts";
+import type { VariableStore } from "../../../../src/store/variable-store.ts";
+import type { RuntimeTool } from "../../../../src/tool/runtime-tool.ts";
+import { ScopedStore } from "../../../../src/tool/scoped-store.ts";
+import { lookupInStore } from "../../../../src/tool/store-lookup.ts";
+import { wrapRuntimeTools } from "../../../../src/tool/wrap-runtime-tool.ts";
+import type { Effects, WrapOptions, WrappedTool } from "../../../../src/tool/wrapped-tool.ts";
+import { compact } from "../../../../src/value/json.ts";
+import { wrapOptionsFor } from "../../../../src/turn/agent.ts";
+import { withOwnTools } from "../../../../src/turn/delegate-tool.ts";
+import { askAgentFor, askModelOf } from "../../../../src/turn/sub-turn.ts";
+import { Toolbox, type ToolboxOptions } from "../../../../src/turn/toolbox.ts";
+import type { Plan, PlanCall, PlanFormatName } from "../../../../src/turn/plan.ts";
+import type { TurnContext } from "../../../../src/turn/turn-context.ts";
+
+/** The context of a run. */
+interface RunContext extends TurnContext {
+  /** Formats of plans that may run here. */
+  readonly planFormats: readonly PlanFormat[];
+}
+
+/** A plan that can run, with the tools that it calls. */
+export interface OpenedPlan {
+  readonly checked: CheckedPlan;
+  readonly tools: Pick<PlanTools, "get">;
+  readonly effectsOf: PlanTools["effectsOf"];
+  /** Variables of the conversation that the plan reads. */
+  readonly needs: readonly string[];
+}
+
+/** Prepares a plan for a run. Throws `invalid_plan`, with all findings. */
+export async function openPlan(
+  context: RunContext,
+  { plan, tainted = false }: PlanRecord,
+  run: Pick<RunRecord, "id" | "createdAt"> & Partial<Pick<RunRecord, "needs">>,
+): Promise<OpenedPlan> {
+  const { store, planFormats } = context;
+  const tools = await toolsToRun(plan, context, { ...run, tainted });
+  const checked = await requireValid(plan, tools, { store, known: run.needs ?? [] });
+  const read = planFormatOf(planFormats, plan.format).reads?.(plan) ?? [];
+  const needs = needsOf(checked, read).filter((name) => new ScopedStore(store).glance(name));
+  for (const name of needs) store.holds.hold(run.id, name);
+  return { checked, tools, effectsOf: (call) => tools.effectsOf(call), needs };
+}
+
+interface Circumstances {
+  readonly store: VariableStore;
+  /** Findings that are already known. */
+  readonly more?: readonly Finding[];
+  /** Variables that existed when the run began. If one is missing now, only the calls that read it fail. */
+  readonly known?: readonly string[];
+  /** True if a model receives the findings: they list no keys of untrusted values. */
+  readonly isForModel?: boolean;
+}
+
+/** Checks a plan. Throws `invalid_plan`, with all findings. */
+export async function requireValid(
+  plan: Plan,
+  tools: PlanTools,
+  { store, more = [], known = [], isForModel = false }: Circumstances,
+): Promise<CheckedPlan> {
+  // A run's own variables are visible to that run alone.
+  const open = new ScopedStore(store);
+  const isKnown = (name: string) => known.includes(name) || open.glance(name) !== undefined;
+  const lookup = lookupInStore(open, { hidesUntrusted: isForModel });
+  const state: Lookup = (reference, work) => {
+    const { visibility = "model" } = open.glance(STATE) ?? {};
+    // A finding would reveal the keys of a guarded value.
+    const isSkipped = known.includes(STATE) || visibility !== "model";
+    return isSkipped ? { found: true, value: null } : lookup(reference, work);
+  };
+  const context = { tools: tools.plain, isKnown, state };
+  const { checked, findings: found } = await checkPlan(plan, context);
+  const findings = new Findings(more);
+  findings.addAll(found);
+  findings.add(...tools.findings);
+  if (checked !== undefined && findings.isEmpty) return checked;
+  throw invalidPlan(findings);
+}
+
+/** An error with the first findings as text and all of them as data. */
+export function invalidPlan(all: Findings): ByrefError {
+  const findings = all.list();
+  const texts = findings
+    .slice(0, MAX_SAID_FINDINGS)
+    .map(({ call, at, message }) => [call ?? [], at ?? [], message].flat().join(": "));
+  return new ByrefError("invalid_plan", texts.join(" "), { findings });
+}
+
+const MAX_SAID_FINDINGS = 3;
+
+/** The conversation's variables that a plan's calls refer to or read. */
+function needsOf({ plan, inherits }: CheckedPlan, read: readonly string[]): readonly string[] {
+  const own = new Set([...RESERVED_NAMES, ...plan.runNames]);
+  const referred = plan.calls
+    .flatMap(({ parameters }) => needsIn(parameters, plan.syntaxes))
+    .flatMap(({ references }) => references)
+    .filter((reference) => !own.has(reference.name) || inherits(reference))
+    .map(({ name }) => name);
+  return [...new Set([...referred, ...read.filter((name) => !own.has(name))])];
+}
+
+/** The agent whose tools a plan calls, with its store and services. */
+export type Planner = Pick<RunContext, "agent" | "store" | "services" | "planFormats">;
+
+/** The tools that a plan may call: the agent's, the runtime's own, and those of the plan's format. */
+export interface PlanTools {
+  /** The unwrapped tools. Plans are checked against them. */
+  readonly plain: ToolSet;
+  /** Further findings that keep the plan from running. */
+  readonly findings: readonly Finding[];
+  get(name: string): WrappedTool | undefined;
+  effectsOf(call: PlanCall): Effects;
+}
+
+/** Returns the plan format of a name. Throws `bad_configuration` if it is not built in. */
+export function planFormatOf(
+  planFormats: readonly PlanFormat[],
+  format: PlanFormatName,
+): PlanFormat {
+  const found = planFormats.find((one) => one.format === format);
+  if (found !== undefined) return found;
+  const message = `Plans of the format ${format} are not built into this Worker.`;
+  throw new ByrefError("bad_configuration", message);
+}
+
+/** Tools for checking a plan. They cannot run. */
+export async function toolsToCheck(plan: Plan, planner: Planner): Promise<PlanTools> {
+  return toolsOf(plan, planner, { wrap: wrapFor(plan, planner, new Taint()), own: [] });
+}
+
+async function toolsToRun(
+  plan: Plan,
+  context: RunContext,
+  run: Pick<RunRecord, "id" | "createdAt"> & { readonly tainted: boolean },
+): Promise<PlanTools> {
+  const { agent, model, redact, store, account, services = {}, planFormats } = context;
+  const equip = () => Promise.resolve(withOwnTools(agent));
+  const resources = compact({
+    ask: askModelOf(context, { ...compact({ agent, model, redact }), equip }),
+    store,
+    today: dayAt(Date.parse(run.createdAt)),
+    files: services.files,
+  });
+  const taint = new Taint(run.tainted, { isFixed: true });
+  return toolsOf(plan, context, {
+    wrap: { ...wrapFor(plan, context, taint), owner: run.id },
+    own: planFormatOf(planFormats, plan.format).own?.tools(resources) ?? [],
+    toolbox: { ask: askAgentFor(context), onCall: () => account.spend.add("toolCalls", 1) },
+  });
+}
+
+interface Parts {
+  readonly wrap: WrapOptions;
+  /** Tools of the plan's format. */
+  readonly own: readonly RuntimeTool[];
+  readonly toolbox?: ToolboxOptions;
+}
+
+async function toolsOf(
+  plan: Plan,
+  { agent, services = {}, planFormats }: Planner,
+  { wrap, own, toolbox: how }: Parts,
+): Promise<PlanTools> {
+  // Plans cannot propose plans, because a person could not approve those in advance.
+  const { planTool: _, ...others } = services;
+  const planFormat = planFormatOf(planFormats, plan.format);
+  const { plain = {}, isAlone = false } = planFormat.own ?? {};
+  const toolbox = await Toolbox.open(agent, wrap, { ...others, ...how });
+  const wrapped = await wrapRuntimeTools(own, wrap);
+  const toolNames = Object.keys(toolbox.plain);
+  const hasFiles = services.files !== undefined;
+  const effectsOf = (name: string) => toolbox.effectsOf(name);
+  return {
+    plain: isAlone ? plain : { ...plain, ...toolbox.plain },
+    findings: planFormat.findings?.(plan, { toolNames, hasFiles }) ?? [],
+    // An agent's tool takes precedence over a tool of the format.
+    get: (name) => (isAlone ? undefined : toolbox.get(name)) ?? wrapped.get(name),
+    effectsOf(call) {
+      const { tool } = call;
+      if (!isAlone && toolbox.get(tool) !== undefined) return effectsOf(tool);
+      const ownEffects = own.find(({ name }) => name === tool)?.effects ?? "none";
+      return planFormat.effectsOf?.(call, effectsOf) ?? ownEffects;
+    },
+  };
+}
+
+function wrapFor({ syntaxes, order }: Plan, { agent, store }: Planner, taint: Taint): WrapOptions {
+  return {
+    ...wrapOptionsFor({ ...agent, outputPath: false }),
+    store,
+    taint,
+    syntaxes,
+    unknown: order === "data" ? "error" : "keep",
+  };
+}

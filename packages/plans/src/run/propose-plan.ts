@@ -1,0 +1,144 @@
+import * as z from "zod";
+import { limitExceeded } from "../../../../src/errors.ts";
+import * as limits from "../../../../src/limits.ts";
+import { Findings } from "../plan/findings.ts";
+import { jsonCall } from "../plan/json-plan.ts";
+import { inputFindings } from "../plan/plan-input.ts";
+import type { PlanRecord } from "../plan/plan-record.ts";
+import { change } from "../../../../src/tool/prepared-save.ts";
+import { runtimeTool } from "../../../../src/tool/runtime-tool.ts";
+import { byteLength } from "../../../../src/value/utf8.ts";
+import type { Agent } from "../../../../src/turn/agent.ts";
+import type { Plan, PlanFormatName } from "../../../../src/turn/plan.ts";
+import {
+  planFormatOf,
+  invalidPlan,
+  type Planner,
+  requireValid,
+  toolsToCheck,
+} from "./open-plan.ts";
+
+export interface Proposal {
+  readonly format: PlanFormatName;
+  readonly text: string;
+  /** True if the model that wrote the plan had seen untrusted content. */
+  readonly tainted?: boolean;
+  /** True if a model wrote the plan and receives the findings. */
+  readonly isForModel?: boolean;
+}
+
+/**
+ * Checks a proposed plan and returns its record. Nothing runs yet. Throws `invalid_plan`, with all findings.
+ */
+export async function proposePlan(
+  planner: Planner,
+  { format, text, tainted = false, isForModel = false }: Proposal,
+): Promise<PlanRecord> {
+  const actual = byteLength(text);
+  const maximum = limits.maxPlanBytes;
+  if (actual > maximum) {
+    const advice = "Keep long data in variables, and refer to them.";
+    throw limitExceeded("maxPlanBytes", { maximum, actual, advice });
+  }
+  const { plan, findings } = planFormatOf(planner.planFormats, format).read(text);
+  if (plan === undefined) throw invalidPlan(new Findings(findings));
+  return recordOf(plan, planner, { tainted, isForModel });
+}
+
+async function recordOf(
+  read: Plan,
+  planner: Planner,
+  { tainted, isForModel }: { readonly tainted: boolean; readonly isForModel: boolean },
+): Promise<PlanRecord> {
+  const { agent, store, planFormats } = planner;
+  const tools = await toolsToCheck(read, planner);
+  const plan = (await planFormatOf(planFormats, read.format).fit?.(read, tools.plain)) ?? read;
+  const checked = await requireValid(plan, tools, {
+    store,
+    more: inputFindings(plan),
+    isForModel,
+  });
+  const after = checked.calls.map(({ call, dependsOn }): [string, string[]] => [
+    call.id,
+    [...dependsOn].map((index) => plan.calls[index]?.id ?? ""),
+  ]);
+  // A rule cannot know about the taint.
+  const isApproved = !tainted && (await isApprovedByRule(plan, agent.approvesPlan));
+  return {
+    id: crypto.randomUUID(),
+    status: isApproved ? "approved" : "proposed",
+    plan,
+    agent: agent.name,
+    after: Object.fromEntries(after),
+    createdAt: new Date().toISOString(),
+    ...(tainted ? { tainted } : {}),
+  };
+}
+
+/** A rule that throws approves nothing. */
+async function isApprovedByRule(
+  plan: Plan,
+  approves: ((plan: Plan) => boolean | Promise<boolean>) | undefined,
+): Promise<boolean> {
+  try {
+    return (await approves?.(plan)) === true;
+  } catch (error) {
+    console.error(error);
+    return false;
+  }
+}
+
+const PROPOSE_PLAN = "propose_plan";
+
+/** A plan written by a model. */
+interface ModelProposal {
+  readonly format: "json";
+  readonly text: string;
+  readonly tainted: boolean;
+  readonly isForModel: true;
+}
+
+/** Receives the plans that models propose. */
+export interface PlanProposals {
+  /** Throws `invalid_plan`, with all findings. */
+  propose(agent: Agent, proposal: ModelProposal): Promise<PlanRecord>;
+  /** Stores the plan for a person to review. */
+  keep(record: PlanRecord): void;
+}
+
+const DESCRIPTION =
+  "Propose tool calls, run once approved. _outputPath †state.a names a result, †state.a.id reads it; " +
+  "†name: a variable, †input.x: given at the run, †approvals.x asks a person. _after: ids.";
+
+const inputSchema = z.object({
+  name: z.string().optional(),
+  // The plan's own check has a finding for each wrong part.
+  calls: z.array(jsonCall.extend({ _after: z.unknown().optional() })),
+});
+
+/** Creates the tool `propose_plan`. A person approves and runs the plan over HTTP. */
+export function proposePlanTool(agent: Agent, proposals: PlanProposals) {
+  return runtimeTool({
+    name: PROPOSE_PLAN,
+    description: DESCRIPTION,
+    offeredFrom: "start",
+    inputSchema,
+    async execute(input, { labels }) {
+      const text = JSON.stringify(input);
+      const record = await proposals.propose(agent, {
+        format: "json",
+        text,
+        tainted: !labels.isTrusted,
+        isForModel: true,
+      });
+      return {
+        output: async () =>
+          change(() => {
+            proposals.keep(record);
+            const { id, status, plan } = record;
+            return { plan: id, status, calls: plan.calls.map((call) => call.id) };
+          }),
+      };
+    },
+  });
+}

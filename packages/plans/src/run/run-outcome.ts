@@ -1,0 +1,279 @@
+import { retryConflicts } from "../../../../src/store/retry-conflicts.ts";
+import { codeOf, type ErrorCode, messageOf } from "../../../../src/errors.ts";
+import * as limits from "../../../../src/limits.ts";
+import type { Plan, PlanOutput } from "../../../../src/turn/plan.ts";
+import { nameInRun } from "../plan/run-names.ts";
+import { type CallState, isOpenRun, type RunRecord } from "../plan/plan-record.ts";
+import type { Content } from "../../../../src/store/bytes/content.ts";
+import type { PreparedWrite, VariableStore } from "../../../../src/store/variable-store.ts";
+import { flagged } from "../../../../src/store/labels.ts";
+import type { VariableInfo } from "../../../../src/store/variable.ts";
+import { isJsonArray, isJsonObject, type Json } from "../../../../src/value/json.ts";
+import { byteLength } from "../../../../src/value/utf8.ts";
+import { handleOfPart, type ResultPart, streamedPart } from "./streamed-state.ts";
+
+interface OutcomeOptions {
+  readonly store: VariableStore;
+  readonly plan: Plan;
+  readonly record: RunRecord;
+}
+
+/** Errors that another try would not resolve. */
+const PERMANENT = new Set<ErrorCode>(["limit_exceeded", "bad_value", "bad_name", "bad_path"]);
+
+/** A run's result, prepared for the conversation. */
+export class RunOutcome {
+  readonly #record: RunRecord;
+  readonly #store: VariableStore;
+  readonly #isTemplate: boolean;
+  readonly #endings: readonly Ending[];
+  readonly #names = new Map<ResultPart, string>();
+
+  /**
+   * Prepares the outcome. A waiting run passes on nothing yet. A result that the conversation cannot accept
+   * stays under the run's own name. Rejects with errors that may be temporary, for example a bucket that does
+   * not respond.
+   */
+  static async prepare({ store, plan, record }: OutcomeOptions): Promise<RunOutcome> {
+    const endings: Ending[] = [];
+    try {
+      for (const part of await resultParts(store, { plan, run: record.id })) {
+        endings.push(await endingOf(store, part, record));
+      }
+    } catch (error) {
+      for (const { write } of endings) write?.discard();
+      throw error;
+    }
+    return new RunOutcome({ store, plan, record }, endings);
+  }
+
+  private constructor({ store, plan, record }: OutcomeOptions, endings: readonly Ending[]) {
+    this.#store = store;
+    this.#isTemplate = plan.format === "template";
+    this.#endings = endings;
+    const problems = endings.flatMap(({ problem }) => problem ?? []);
+    const error = [record.error ?? [], problems].flat().join(" ");
+    this.#record = error === "" ? record : { ...record, error };
+  }
+
+  /**
+   * The record to store. Includes a note on results that the conversation could not accept and, after the
+   * commit, the names of the variables that templates have written.
+   */
+  get record(): RunRecord {
+    const names = new Map([...this.#names].map(([{ output }, name]) => [output.name, name]));
+    return this.#isTemplate ? withWritten(this.#record, names) : this.#record;
+  }
+
+  /**
+   * The run's state and outputs. Handles replace values that are too large or secret; they use the names that
+   * the variables have after the commit.
+   */
+  get state(): Json {
+    const parts = this.#endings.map(({ part }) => part);
+    return resultOf(parts, (part) => ({ $var: this.#names.get(part) ?? part.info.name }));
+  }
+
+  /** The outcome for the stream: handles replace all long or guarded values. */
+  get streamed(): Json {
+    const { record } = this;
+    const parts = new Map<ResultPart, ResultPart>();
+    for (const { part } of this.#endings) {
+      const name = this.#names.get(part);
+      parts.set({ ...part, shown: streamedPart(part, { record, name }) }, part);
+    }
+    return resultOf([...parts.keys()], (shown) => {
+      const part = parts.get(shown) ?? shown;
+      return handleOfPart(part, this.#names.get(part));
+    });
+  }
+
+  /** Commits everything or throws. Call it in a transaction. Ends the run's own variables. */
+  commit(): void {
+    // Ending the run frees the space of its own variables for the results.
+    if (!isOpenRun(this.#record)) this.#store.endRun(this.record.id);
+    for (const { part, write } of this.#endings) {
+      if (write !== undefined) this.#names.set(part, write.commit().name);
+    }
+  }
+
+  discard(): void {
+    for (const { write } of this.#endings) write?.discard();
+  }
+}
+
+/** The record in which the outputs of a template's steps name the variables that were written. */
+function withWritten(record: RunRecord, names: ReadonlyMap<string, string>): RunRecord {
+  const named = (place: Json): Json => {
+    const [, name = "", path = ""] = /^variable:(\w+)(.*)$/su.exec(String(place)) ?? [];
+    const written = names.get(name);
+    return written === undefined ? place : `variable:${written}${path}`;
+  };
+  const calls = Object.entries(record.calls).map(([id, state]): [string, CallState] => {
+    const { output } = state;
+    if (output === undefined || !isJsonObject(output)) return [id, state];
+    const { written } = output;
+    if (written === undefined || !isJsonArray(written)) return [id, state];
+    return [id, { ...state, output: { ...output, written: written.map(named) } }];
+  });
+  return { ...record, calls: Object.fromEntries(calls) };
+}
+
+/** Prepares the outcome, and calls `commit` in a transaction. Tries again on `conflict`. */
+export async function commitOutcome(
+  options: OutcomeOptions,
+  commit: (outcome: RunOutcome) => void,
+): Promise<void> {
+  const { store } = options;
+  return retryConflicts(store, async () => {
+    const outcome = await RunOutcome.prepare(options);
+    try {
+      return commit(outcome);
+    } catch (error) {
+      store.forget();
+      outcome.discard();
+      throw error;
+    }
+  });
+}
+
+/** The fate of a result when the run ends. */
+interface Ending {
+  readonly part: ResultPart;
+  readonly write?: PreparedWrite;
+  /** Why the result is not in the conversation's own variable. */
+  readonly problem?: string;
+}
+
+async function endingOf(
+  store: VariableStore,
+  part: ResultPart,
+  record: RunRecord,
+): Promise<Ending> {
+  if (isOpenRun(record)) return { part };
+  if (!record.keep || record.status === "cancelled") {
+    // The value is still the run's result.
+    return part.shown === undefined ? { part, write: await prepareCopy(store, part) } : { part };
+  }
+  try {
+    return { part, write: await handedOn(store, part) };
+  } catch (error) {
+    if (!PERMANENT.has(codeOf(error))) throw error;
+    const { output, info } = part;
+    const problem = `${output.name} was kept as ${info.name}: ${messageOf(error)}`;
+    return { part, write: await prepareCopy(store, part), problem };
+  }
+}
+
+async function handedOn(
+  store: VariableStore,
+  { output: { name, mode }, info, shown }: ResultPart,
+): Promise<PreparedWrite> {
+  const value = shown ?? (await store.read(info.name)) ?? null;
+  const added = mode === "append" ? withBreak(store, name, value) : value;
+  const write = { ...labelsOf(info), name, value: added, mode };
+  try {
+    return await store.prepare(write);
+  } catch (error) {
+    // The existing value has another type, for example text. It must not be lost.
+    if (codeOf(error) !== "bad_value") throw error;
+    return store.prepare({ ...write, mode: "new" });
+  }
+}
+
+/** Copies the run's variable to a variable of the conversation with the run's name. */
+async function prepareCopy(store: VariableStore, { info }: ResultPart): Promise<PreparedWrite> {
+  const value = (await copyOf(store, info.name)) ?? null;
+  return store.prepare({ ...labelsOf(info), name: info.name, value, mode: "replace" });
+}
+
+function labelsOf({ visibility, sources, trusted, flags }: ResultPart["info"]) {
+  return { sources, trusted, ...flagged(flags), ...(visibility === "model" ? {} : { visibility }) };
+}
+
+/** Copies in chunks, because the value may not fit into memory. */
+async function copyOf(store: VariableStore, name: string): Promise<Content | undefined> {
+  const open = store.open(name);
+  if (open === undefined) return undefined;
+  const { type, bytes, mediaType } = open.info;
+  let from = 0;
+  const stream = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const to = Math.min(from + limits.maxChunkBytes, bytes);
+      if (from < to) controller.enqueue(await open.read(from, to));
+      else controller.close();
+      from = to;
+    },
+  });
+  try {
+    const records = type === "array" ? await store.receiveRecords(stream, mediaType) : undefined;
+    return records ?? (await store.receive(stream, mediaType));
+  } finally {
+    open.close();
+  }
+}
+
+/** Separates appended text as a paragraph. */
+function withBreak(store: VariableStore, name: string, value: Json): Json {
+  const there = store.info(name);
+  const isBelow = there?.type === "string" && there.count > 0 && typeof value === "string";
+  return isBelow ? `\n\n${value}` : value;
+}
+
+const STATE: PlanOutput = { name: "state", mode: "merge" };
+
+interface ResultOptions {
+  readonly plan: Plan;
+  readonly run: string;
+  /** Maximum bytes of all shown values together. Default: `maxPlanBytes`. */
+  readonly maxBytes?: number;
+}
+
+/** The state and the outputs that a run has written. All shown values together are at most `maxBytes`. */
+export async function resultParts(
+  store: VariableStore,
+  { plan, run, maxBytes = limits.maxPlanBytes }: ResultOptions,
+): Promise<readonly ResultPart[]> {
+  // The state is merged, even if an output has its name.
+  const outputs = [STATE, ...plan.outputs.filter(({ name }) => name !== STATE.name)];
+  const parts: ResultPart[] = [];
+  let room = maxBytes;
+  for (const output of outputs) {
+    const info = store.info(nameInRun(run, output.name, plan.runNames));
+    if (info === undefined) continue;
+    const value = isShowable(info, room) ? await store.read(info.name) : undefined;
+    const written = value === undefined ? 0 : byteLength(JSON.stringify(value));
+    const shown = written > room ? undefined : value;
+    if (shown !== undefined) room -= written;
+    parts.push({ output, info, shown });
+  }
+  return parts;
+}
+
+/**
+ * A run's result: its state, plus the outputs that are not in it. An output whose name is a key of the state
+ * is shown under `variable:name`. A state that is not an object is shown under `state`.
+ */
+export function resultOf(
+  parts: readonly ResultPart[],
+  handleOf: (part: ResultPart) => Json = ({ info }) => ({ $var: info.name }),
+): Json {
+  const valueOf = (part: ResultPart) => part.shown ?? handleOf(part);
+  const state = parts.find(({ output }) => output === STATE);
+  const outputs = parts.filter((part) => part !== state);
+  const own = state === undefined ? {} : valueOf(state);
+  if (outputs.length === 0) return own;
+  const isHandle = state !== undefined && state.shown === undefined;
+  const entries = new Map<string, Json>(
+    isJsonObject(own) && !isHandle ? Object.entries(own) : [[STATE.name, own]],
+  );
+  for (const part of outputs) {
+    const { name } = part.output;
+    entries.set(entries.has(name) ? `variable:${name}` : name, valueOf(part));
+  }
+  return Object.fromEntries(entries);
+}
+
+function isShowable({ visibility, type, bytes }: VariableInfo, room: number): boolean {
+  return visibility !== "secret" && type !== "bytes" && bytes <= room;
+}

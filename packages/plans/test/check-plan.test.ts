@@ -1,0 +1,341 @@
+import { tool, type ToolSet } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { checkPlan } from "../src/plan/check-plan.ts";
+import { PathIndex } from "../src/plan/path-index.ts";
+import type { Plan, PlanCall } from "../../../src/turn/plan.ts";
+import * as limits from "../../../src/limits.ts";
+import { cases, planOf, planWith } from "../../../test/support/plans.ts";
+
+const any = z.object({ value: z.any() });
+const tools: ToolSet = {
+  echo: tool({ inputSchema: any, execute: ({ value }) => value as string }),
+  add: tool({ inputSchema: z.object({ a: z.number(), b: z.number() }), execute: () => 0 }),
+  verify: tool({ inputSchema: z.object({ userId: z.string() }), execute: () => "" }),
+  fail: tool({ inputSchema: z.object({}), execute: () => "" }),
+};
+const context = { tools, isKnown: (name: string) => name === "orders" };
+
+const plan = (calls: readonly Partial<PlanCall>[], about: Partial<Plan> = {}): Plan => {
+  const numbered = calls.map((call, index) => ({
+    id: `call_${index + 1}`,
+    tool: "echo",
+    parameters: { value: 1 },
+    ...call,
+  }));
+  return planWith(numbered, about);
+};
+const reads = (source: string, outputPath?: string): Partial<PlanCall> => ({
+  parameters: { value: source },
+  ...(outputPath === undefined ? {} : { outputPath }),
+});
+const findingsOf = async (given: Plan) => (await checkPlan(given, context)).findings.list();
+const codesOf = async (given: Plan) => (await findingsOf(given)).map(({ code }) => code);
+
+describe("a plan of the specification", () => {
+  it.each(cases.map((one) => [one.name, one] as const))(
+    "%s",
+    async (_, { calls, rejected = [] }) => {
+      expect(await codesOf(planOf(calls))).toEqual(rejected);
+    },
+  );
+});
+
+describe("a plan is refused", () => {
+  it("for a reference that nothing writes, with its position; not for an existing variable", async () => {
+    const nested = { parameters: { value: { list: [0, "Hi †nobody.name!"] } } };
+    expect(await findingsOf(plan([nested]))).toMatchObject([
+      {
+        code: "no_producer",
+        call: "call_1",
+        at: "value.list.1",
+        message: expect.stringContaining("†nobody.name"),
+      },
+    ]);
+    expect(await codesOf(plan([reads("†orders[0].id"), reads("†input.anything")]))).toEqual([]);
+    expect(await codesOf(plan([reads("†state.orders")]))).toEqual(["no_producer"]);
+    const beside = [reads("x", "†state.user.name"), reads("†state.user.age")];
+    expect(await codesOf(plan(beside))).toEqual(["no_producer"]);
+    const alike = [reads("x", "†state.user"), reads("†state.username")];
+    expect(await codesOf(plan(alike))).toEqual(["no_producer"]);
+  });
+
+  it("but not for text that only looks like a reference", async () => {
+    const texts = ["$5 and {{state.x}} and $state.y", "\\†state.nowhere", "†input.any.at[0].all"];
+    for (const text of texts) expect(await codesOf(plan([reads(text)]))).toEqual([]);
+  });
+
+  it("for alternatives only if none of them is written", async () => {
+    const writes = reads("x", "†state.a");
+    expect(await codesOf(plan([writes, reads("†state.a || †state.b")]))).toEqual([]);
+    expect(await codesOf(plan([writes, reads("†state.a && †state.b")]))).toEqual(["no_producer"]);
+    expect(await codesOf(plan([writes, reads("†state.c || †state.b")]))).toEqual(["no_producer"]);
+  });
+
+  it.each([
+    ["†state.a", "†state.a"],
+    ["†state.a", "†state.a.b"],
+    ["†state.a.b", "†state.a"],
+    ["†state.x || †state.a", "†state.a && †state.y"],
+    ["†state", "†state.deep.down"],
+  ])("for two calls that write the same place: %s and %s", async (one, other) => {
+    const findings = await findingsOf(plan([reads("x", one), reads("y", other)]));
+    expect(findings).toMatchObject([{ code: "duplicate_producer", at: "_outputPath" }]);
+  });
+
+  it("for an unknown tool, with its name", async () => {
+    expect(await findingsOf(plan([{ tool: "nope" }]))).toMatchObject([
+      {
+        code: "unknown_tool",
+        call: "call_1",
+        at: "_tool",
+        message: "There is no tool nope. There are: echo, add, verify, fail.",
+      },
+    ]);
+  });
+
+  it("for parameters that do not fit, unless they are references", async () => {
+    const call = { tool: "add", parameters: { a: "†input.a", b: "two" } };
+    expect(await findingsOf(plan([call]))).toMatchObject([
+      { code: "invalid_parameters", call: "call_1", at: "b" },
+    ]);
+    const lacking = { tool: "add", parameters: { a: "†input.a" } };
+    expect(await codesOf(plan([lacking]))).toEqual(["invalid_parameters"]);
+    const noText = { tool: "verify", parameters: { userId: 7 } };
+    expect(await codesOf(plan([noText]))).toEqual(["invalid_parameters"]);
+  });
+
+  it("for duplicate ids, and for too many calls", async () => {
+    expect(await codesOf(plan([{ id: "a" }, { id: "a" }]))).toEqual(["duplicate_id"]);
+    const many = Array.from({ length: limits.maxPlanCalls + 1 }, () => ({}));
+    expect(await codesOf(plan(many))).toEqual(["too_many_calls"]);
+  });
+
+  // prettier-ignore
+  it.each([
+    "†state", "†state.a.b", "†state[0]", "† state.a", "†state.*", "state.a", "", "†input", "†input.x",
+    "†state.", "†state..x", "†state.x ||", "†state.x || state.y", "†state.x && †input.y",
+    "†state.x || † state.y", "†state.x || †state.y && †state.z", "Hello †state.x",
+  ])("or accepted, depending on its output path: %j", async (outputPath) => {
+    const isPlace = ["†state", "†state.a.b", "†state[0]"].includes(outputPath);
+    const codes = await codesOf(plan([reads("x", outputPath)]));
+    expect(codes).toEqual(isPlace ? [] : ["bad_output_path"]);
+  });
+
+  it("for a place without its prefix, and suggests the notation of plans", async () => {
+    const said = async (outputPath: string) =>
+      (await findingsOf(plan([reads("x", outputPath)]))).map(({ message }) => message);
+    expect(await said("state.user.name")).toEqual([
+      '"state.user.name" is not a place to save to. Write †state.user.name.',
+    ]);
+    expect(await said("state of the user")).toEqual([
+      '"state of the user" is not a place to save to. Write †name or †name.key.',
+    ]);
+    expect((await said("†input"))[0]).toMatch(/^†input /);
+  });
+
+  it("for a cycle of one call, three or two hundred, with its path", async () => {
+    const around = (count: number) =>
+      plan(
+        Array.from({ length: count }, (_, index) =>
+          reads(`†state.s${(index + 1) % count}`, `†state.s${index}`),
+        ),
+      );
+    const [finding] = await findingsOf(around(200));
+    expect(finding?.code).toBe("cycle");
+    expect(new Set(finding?.message.match(/call_\d+/gu)).size).toBe(200);
+    expect((await findingsOf(around(1)))[0]?.message).toContain("call_1 → call_1");
+    const throughPrefix = [reads("†state.b.deep", "†state.a.x"), reads("†state.a", "†state.b")];
+    expect(await codesOf(plan(throughPrefix))).toEqual(["cycle"]);
+    const three = await findingsOf(
+      plan([
+        reads("†state.b", "†state.a"),
+        reads("†state.c", "†state.b"),
+        reads("†state.a", "†state.c"),
+      ]),
+    );
+    expect(three[0]?.message).toMatch(
+      /call_3 → call_2 → call_1 → call_3|call_2 → call_1 → call_3 → call_2|call_1 → call_3 → call_2 → call_1/u,
+    );
+  });
+});
+
+describe("a plan that runs in written order", () => {
+  const written: Partial<Plan> = { order: "written", syntaxes: ["mustache"], runNames: ["x"] };
+
+  it("may read places that no call has written yet, and write a place twice", async () => {
+    const calls = [
+      reads("{{x}} {{nobody}}", "variable:x"),
+      reads("{{x}}", "variable:x"),
+      { tool: "nope" },
+    ];
+    expect(await codesOf(plan(calls, written))).toEqual(["unknown_tool"]);
+    const { checked } = await checkPlan(plan(calls.slice(0, 2), written), context);
+    expect(checked?.calls.map(({ dependsOn }) => dependsOn.size)).toEqual([0, 0]);
+  });
+});
+
+describe("a dependency between calls", () => {
+  const tiesOf = async (calls: readonly Partial<PlanCall>[]) => {
+    const { checked } = await checkPlan(plan(calls), context);
+    return checked?.calls.map(({ dependsOn }) => [...dependsOn].sort());
+  };
+
+  it("is a write of the place that is read, of a place that contains it, or of a part of it", async () => {
+    const writes = [reads("x", "†state.a.b"), reads("y", "†state.c")];
+    expect(await tiesOf([...writes, reads("†state.a.b")])).toEqual([[], [], [0]]);
+    expect(await tiesOf([...writes, reads("†state.a.b[0].c")])).toEqual([[], [], [0]]);
+    expect(await tiesOf([...writes, reads("†state.a")])).toEqual([[], [], [0]]);
+    expect(await tiesOf([...writes, reads("†state")])).toEqual([[], [], [0, 1]]);
+    expect(await tiesOf([...writes, reads("†state.c and †state.a.b")])).toEqual([[], [], [0, 1]]);
+    expect(
+      await tiesOf([reads("x", "†rows[0]"), reads("†rows[*].id"), reads("†rows[-1]")]),
+    ).toEqual([[], [0], [0]]);
+  });
+
+  it("may be a gate, which no call writes", async () => {
+    const { checked, findings } = await checkPlan(plan([reads("†approvals.legal")]), context);
+    expect(findings.list()).toEqual([]);
+    expect(checked?.calls[0]?.gates).toEqual(["legal"]);
+  });
+
+  it("is found in linear time", () => {
+    const steps = (count: number) => {
+      let looked = 0;
+      const index = new PathIndex();
+      const counted = (key: string) => ({
+        get key() {
+          looked++;
+          return key;
+        },
+      });
+      for (let at = 0; at < count; at++) {
+        index.add({ name: "state", path: [{ key: `s${at}` }] }, { call: at, source: "" });
+      }
+      for (let at = 0; at < count; at++) {
+        index.find({ name: "state", path: [counted(`s${at}`), counted("deep")] });
+      }
+      return looked;
+    };
+    expect(steps(400) / steps(200)).toBeLessThan(2.1);
+  });
+});
+
+describe("a gate", () => {
+  it.each([
+    "†approvals.legal",
+    "Once †approvals.legal.",
+    "(†approvals.legal), then †approvals.tax!",
+    "†approvals.legal || †approvals.tax",
+    '†approvals["two words"]',
+    "\\†approvals.legal is how it is written",
+    "approvals",
+  ])("may be written as %s", async (source) => {
+    expect(await codesOf(plan([reads(source)]))).toEqual([]);
+  });
+
+  it.each([
+    "†approvals",
+    "†approvals.über",
+    "†approvals.legalü",
+    "†approvals.legal-x",
+    "†approvals.legal.x",
+    "†approvals.*",
+    "†approvals[0]",
+    "†approvals[*]",
+    "†approvals.-x",
+    "† approvals.x",
+    "†\napprovals.x",
+    "Wait for † approvals.x.",
+    "†approvals.legal and †approvals",
+    `†approvals.${"x".repeat(600)}`,
+    "†approvals.a || †input.b && †approvals.c",
+  ])("may not be written as %s", async (source) => {
+    expect(await findingsOf(plan([{ parameters: { value: { deep: [source] } } }]))).toMatchObject([
+      { code: "bad_reference", call: "call_1", at: "value.deep.0" },
+    ]);
+  });
+
+  it("cannot be opened by a call", async () => {
+    const findings = await findingsOf(plan([reads("x", "†approvals.legal")]));
+    expect(findings).toMatchObject([{ code: "bad_output_path", call: "call_1" }]);
+  });
+});
+
+describe("the findings of a plan", () => {
+  it("are limited, and say how many more there are", async () => {
+    const calls = Array.from({ length: 200 }, () => reads(`†${"x".repeat(60)}`, "†state.x"));
+    const findings = await findingsOf(plan(calls));
+    expect(findings).toHaveLength(limits.maxPlanFindings + 1);
+    expect(findings.at(-1)?.message).toBe(
+      `There are ${399 - limits.maxPlanFindings} more findings.`,
+    );
+    expect(JSON.stringify(findings).length).toBeLessThan(20_000);
+  });
+
+  it("name only a few of the calls that write the same place", async () => {
+    const calls = Array.from({ length: 10 }, () => reads("x", "†state.x"));
+    const findings = await findingsOf(plan(calls));
+    expect(findings).toHaveLength(9);
+    expect(findings.at(-1)?.message).toContain("by call_1, call_2, call_3 too");
+  });
+
+  it("include a place that a call writes twice, and more places than it may write", async () => {
+    const paths = (count: number, place: (at: number) => string) =>
+      Array.from({ length: count }, (_, at) => place(at)).join(" && ");
+    for (const path of ['†x.a && †x["a"]', "†x || †y || †x", paths(101, (at) => `†x.k${at}`)]) {
+      expect(await codesOf(plan([reads("x", path)]))).toEqual(["bad_output_path"]);
+    }
+    expect(
+      await codesOf(
+        plan([
+          reads(
+            "x",
+            paths(100, (at) => `†x.k${at}`),
+          ),
+        ]),
+      ),
+    ).toEqual([]);
+  });
+});
+
+describe("a reference with surrounding text", () => {
+  const typed: ToolSet = {
+    typed: tool({
+      inputSchema: z.object({
+        text: z.string().max(3).optional(),
+        one: z.enum(["a", "b"]).optional(),
+        either: z.union([z.string(), z.number()]).optional(),
+        number: z.number().optional(),
+        flags: z.array(z.boolean()).optional(),
+        none: z.union([z.number(), z.null()]).optional(),
+        deep: z.object({ list: z.array(z.int()) }).optional(),
+      }),
+      execute: () => "",
+    }),
+  };
+  const placesOf = async (parameters: PlanCall["parameters"]) => {
+    const { findings } = await checkPlan(plan([{ tool: "typed", parameters }]), {
+      ...context,
+      tools: typed,
+    });
+    return findings.list().map(({ code, at }) => [code, at]);
+  };
+
+  it.each([
+    [{ text: "a †input.b" }, []],
+    [{ one: "†input.b" }, []],
+    [{ one: "a†input.b" }, []],
+    [{ either: "a †input.b" }, []],
+    [{ number: "†input.b" }, []],
+    [{ number: "†input.a || †input.b" }, []],
+    [{ number: "1†input.b" }, ["number"]],
+    [{ flags: "†input.b!" }, ["flags"]],
+    [{ none: "†input.b!" }, ["none"]],
+    [{ deep: "†input.b!" }, ["deep"]],
+    [{ deep: { list: [1, "†input.b", "†input.b!"] } }, ["deep.list.2"]],
+  ] as const)("is a text: %j", async (parameters, places) => {
+    const expected = places.map((at) => ["invalid_parameters", at]);
+    expect(await placesOf(parameters)).toEqual(expected);
+  });
+});

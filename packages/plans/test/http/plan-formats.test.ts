@@ -1,0 +1,123 @@
+import { tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import type { PlanView } from "../../src/http/plan-view.ts";
+import { json } from "../../../../test/support/edge.ts";
+import { type OwnRuntime, withRuntime } from "../../../../test/support/own-runtime.ts";
+import {
+  planning,
+  planOf,
+  runOf,
+  statusesOf,
+  variable,
+} from "../../../../test/support/planning.ts";
+import { finish, scriptedModel, text, toolCall } from "../../../testing/src/testing.ts";
+
+const ROOT = "/conversations/c/plans";
+
+async function proposeText(own: OwnRuntime, type: string, body: string): Promise<string> {
+  const headers = { "content-type": type };
+  const response = await own.call("POST", ROOT, { body, headers });
+  expect(response.status).toBe(201);
+  const { id } = await response.json<PlanView>();
+  await own.call("POST", `${ROOT}/${id}/approve`);
+  return id;
+}
+
+describe("a capability workflow", () => {
+  it("keeps the conversation's variables, and reports a missing key", async () => {
+    await withRuntime(planning({}), async (own) => {
+      const id = await proposeText(
+        own,
+        "text/xml",
+        `<capability name="variable" action="set" key="kept" scope="conversation">Yes</capability>
+         <capability name="variable" action="set" key="own">No</capability>
+         <capability name="variable" action="get" key="nobody" output_var="found" />
+         <capability name="variable" action="interpolate" output_var="told" scope="conversation">
+           {{kept}} {{own}} {{nobody}}
+         </capability>`,
+      );
+      const run = await runOf(own, id);
+      expect(run).toMatchObject({ status: "done" });
+      expect(await variable(own, "kept")).toBe("Yes");
+      expect(await variable(own, "told")).toBe("Yes No {{nobody}}");
+      expect(await variable(own, "own")).toBe(404);
+    });
+  });
+});
+
+const template = `@input variable:notes (required)
+@output variable:report
+@header Report
+Write the report.
+
+## Judge
+@input variable:report
+@output variable:verdict
+@write-mode replace
+@tools lookup(variable=source)
+Judge it.
+`;
+
+describe("a template", () => {
+  const lookup = tool({
+    inputSchema: z.object({ q: z.string() }),
+    execute: ({ q }) => `found ${q}`,
+  });
+
+  it("asks the model step by step, and passes on its outputs", async () => {
+    const model = scriptedModel([
+      [text("All is well."), finish()],
+      [toolCall("lookup", { q: "well" }), finish("tool-calls")],
+      [text("Good: $source"), finish()],
+    ]);
+    const options = { ...planning({ lookup }), model };
+    await withRuntime(options, async (own) => {
+      await own.call("PUT", "/conversations/c/variables/notes", json("Sun."));
+      await own.call("PUT", "/conversations/c/variables/report", json("Before."));
+      const id = await proposeText(own, "text/markdown", template);
+      const run = await runOf(own, id);
+      expect(statusesOf(run)).toEqual({ step_1: "done", judge: "done" });
+      expect(await variable(own, "report")).toBe("Before.\n\nReport\n\nAll is well.");
+      expect(await variable(own, "verdict")).toBe("Good: found well");
+      // A value that no output names is deleted with the run.
+      expect(await variable(own, "source")).toBe(404);
+      const prompts = model.calls.map(({ prompt }) => JSON.stringify(prompt));
+      expect(prompts[0]).toContain("Sun.");
+      // Stateless: the step sees only its inputs, and not the earlier messages.
+      expect(prompts[1]).toContain("All is well.");
+      expect(prompts[1]).not.toContain("Write the report.");
+      expect((await planOf(own, id)).status).toBe("done");
+    });
+  });
+});
+
+describe("an agent that asks another", () => {
+  it("shares its variables, and saves the answer as a variable", async () => {
+    const lookup = tool({
+      inputSchema: z.object({ q: z.string() }),
+      execute: ({ q }) => Array.from({ length: 300 }, (_, n) => `${q} ${n}`),
+    });
+    const model = scriptedModel([
+      [toolCall("delegate", { agent: "finder", task: "Find suns" }), finish("tool-calls")],
+      [toolCall("lookup", { q: "sun" }), finish("tool-calls")],
+      [text("$lookup_sun[7]"), finish()],
+      [text("It is $delegate_finder, of $lookup_sun[8]."), finish()],
+    ]);
+    const agents = [
+      { name: "lead", description: "", instructions: "", tools: {}, delegates: ["finder"] },
+      { name: "finder", description: "Finds.", instructions: "", tools: { lookup } },
+    ] as const;
+    await withRuntime({ agents: [...agents], model }, async (own) => {
+      const init = json({ message: "Go" }, { accept: "application/json" });
+      const response = await own.call("POST", "/conversations/c/messages", init);
+      const { message } = await response.json<{ message: { parts: object[] } }>();
+      expect(message.parts.at(-1)).toMatchObject({ text: "It is sun 7, of sun 8." });
+      const { events } = await (
+        await own.call("GET", "/conversations/c/events")
+      ).json<{ events: { type: string; tool?: string }[] }>();
+      const called = events.filter(({ type }) => type === "tool.called");
+      expect(called.map(({ tool }) => tool)).toEqual(["delegate", "lookup"]);
+    });
+  });
+});

@@ -1,0 +1,305 @@
+import { tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { json, problemIn } from "../../../../test/support/edge.ts";
+import { withRuntime } from "../../../../test/support/own-runtime.ts";
+import {
+  approved,
+  decide,
+  payingPlanner,
+  planning,
+  planOf,
+  planTools,
+  propose,
+  runOf,
+  statusesOf,
+  streamed,
+  variable,
+} from "../../../../test/support/planning.ts";
+import { finish, text, toolCall } from "../../../testing/src/testing.ts";
+
+const ROOT = "/conversations/c/plans";
+
+const gated = [
+  { _tool: "echo", _id: "free", value: 1, _outputPath: "†state.free" },
+  {
+    _tool: "echo",
+    _id: "gated",
+    value: { ok: "†approvals.legal", free: "†state.free" },
+    _outputPath: "†state.gated",
+  },
+];
+
+describe("_after", () => {
+  const after = (_after: unknown) => [
+    { _tool: "echo", _id: "orders", value: [1, 2], _outputPath: "†state.orders" },
+    { _tool: "exact", _id: "last", value: "†state.orders", _after, _outputPath: "†state.done" },
+  ];
+  const exact = tool({
+    inputSchema: z.strictObject({ value: z.any() }),
+    execute: ({ value }) => value as string,
+  });
+
+  it("makes the call wait for each gate, is not passed to its tool, and shows what would run", async () => {
+    await withRuntime(planning({ ...planTools(), exact }), async (own) => {
+      const gates = ["†approvals.legal", "†approvals.money"];
+      const plan = await propose(own, after(gates));
+      expect(plan.calls.map(({ _after, input }) => [_after, input])).toEqual([
+        [undefined, { value: [1, 2] }],
+        [gates, { value: "†state.orders" }],
+      ]);
+      await own.call("POST", `${ROOT}/${plan.id}/approve`);
+      const run = await runOf(own, plan.id);
+      const asked = '{"value":[1,2]}';
+      expect(run.calls[1]).toMatchObject({ status: "waiting", gate: "legal", asked });
+      const next = await streamed(await decide(own, "legal", { approved: true }));
+      expect(next.at(-1)).toMatchObject({ status: "waiting" });
+      const last = await streamed(await decide(own, "money", { approved: true }));
+      expect(last.at(-1)).toMatchObject({ status: "done", state: { done: [1, 2] } });
+    });
+  });
+
+  it.each(["†approvals.legal, †approvals.money", "{{approvals.legal}} {{ approvals.money }}"])(
+    "makes a tag and the tags after it wait: %s",
+    async (gates) => {
+      await withRuntime(planning(planTools()), async (own) => {
+        const body = `<capability name="variable" action="set" key="a" value="one" />
+          <capability name="echo" value="{{a}}" output_var="b" _after="${gates}" />
+          <capability name="variable" action="get" key="b" />`;
+        const init = { body, headers: { "content-type": "application/xml" } };
+        const { id } = await (await own.call("POST", ROOT, init)).json<{ id: string }>();
+        await own.call("POST", `${ROOT}/${id}/approve`);
+        const run = await runOf(own, id);
+        expect(Object.values(statusesOf(run))).toEqual(["done", "waiting", "waiting"]);
+        expect(run.calls[1]).toMatchObject({ gate: "legal", asked: '{"value":"one"}' });
+        await streamed(await decide(own, "legal", { approved: true }));
+        const last = await streamed(await decide(own, "money", { approved: true }));
+        expect(last.at(-1)).toMatchObject({ status: "done", outputs: { call_3: "one" } });
+      });
+    },
+  );
+
+  it("of a tag is refused if it is not a gate", async () => {
+    await withRuntime(planning(planTools()), async (own) => {
+      const body = `<capability name="echo" value="a" _after="legal" />`;
+      const init = { body, headers: { "content-type": "application/xml" } };
+      expect(await (await own.call("POST", ROOT, init)).json()).toMatchObject({
+        findings: [{ code: "bad_reference", call: "call_1", at: "_after" }],
+      });
+    });
+  });
+
+  it.each([
+    ["legal"],
+    ["†state.orders"],
+    ["†approvals"],
+    ["†approvals.a.b"],
+    ["†approvals.a †approvals.b"],
+    ["†approvals.a || †approvals.b"],
+    [["†approvals.a", ""]],
+  ])("is refused if it is not a gate: %j", async (value) => {
+    await withRuntime(planning({ ...planTools(), exact }), async (own) => {
+      const response = await own.call("POST", ROOT, json({ calls: after(value) }));
+      expect(await response.json()).toMatchObject({
+        findings: [{ code: "bad_reference", call: "last", at: "_after" }],
+      });
+    });
+  });
+
+  it("shows current values next to a gate in the parameters, also for a built-in tool", async () => {
+    const agent = { policy: () => ({ ask: "Sure?" }) as const };
+    await withRuntime(planning(planTools(), { agent }), async (own) => {
+      await own.call("PUT", "/conversations/c/variables/orders", json([7]));
+      const id = await approved(own, [
+        { _tool: "echo", _id: "a", value: ["†approvals.go", "†orders[0]"] },
+        { _tool: "set_variable", _id: "b", name: "copy", value: "†orders" },
+      ]);
+      const run = await runOf(own, id);
+      const set = '{"name":"copy","value":[7]}';
+      expect(run.calls.map(({ asked }) => asked)).toEqual(['{"value":[true,7]}', set]);
+    });
+  });
+});
+
+describe("a run that waits for a gate", () => {
+  it("says so, keeps its results across an eviction, and continues when the gate opens", async () => {
+    await withRuntime(planning(), async (own) => {
+      const id = await approved(own, gated);
+      const parts = await streamed(await own.call("POST", `${ROOT}/${id}/run`));
+      expect(parts.at(-1)).toMatchObject({ status: "waiting", state: { free: 1 } });
+      expect(parts.at(-2)).toMatchObject({
+        call: "gated",
+        status: "waiting",
+        reason: "Waits for approvals.legal.",
+      });
+      expect(own.conversation().about().status).toBe("waiting");
+      own.wakeAgain();
+      await own.awake();
+      expect(own.conversation().about().status).toBe("waiting");
+      const before = await planOf(own, id);
+      expect([before.status, before.runs[0]?.status]).toEqual(["running", "waiting"]);
+      expect(before.runs[0]?.state).toEqual({ free: 1 });
+      const after = await streamed(await decide(own, "legal", { approved: true }));
+      const state = { free: 1, gated: { ok: true, free: 1 } };
+      expect(after.at(-1)).toMatchObject({ type: "data-run", status: "done", state });
+      expect(after.filter(({ call }) => call === "free")).toEqual([]);
+      expect(await variable(own, "state")).toEqual(state);
+      await problemIn(await decide(own, "legal", { approved: true }), "approval_not_found");
+    });
+  });
+
+  it("skips the calls behind the gate when it is denied, and says why", async () => {
+    await withRuntime(planning(), async (own) => {
+      const id = await approved(own, gated);
+      await runOf(own, id);
+      await streamed(await decide(own, "legal", { approved: false, reason: "Not now" }));
+      const plan = await planOf(own, id);
+      expect([plan.status, statusesOf(plan)]).toEqual(["done", { free: "done", gated: "skipped" }]);
+      expect(plan.calls[1]?.reason).toBe("approvals.legal was denied: Not now");
+    });
+  });
+
+  it("takes one of two decisions while other calls still run", async () => {
+    let release: (() => void) | undefined;
+    const hold = tool({
+      inputSchema: z.object({}),
+      execute: () =>
+        new Promise<number>((resolve) => {
+          release = () => resolve(1);
+        }),
+    });
+    await withRuntime(planning({ ...planTools(), hold }), async (own) => {
+      const id = await approved(own, [...gated, { _tool: "hold", _id: "hold" }]);
+      const running = await own.call("POST", `${ROOT}/${id}/run`);
+      for (;;) {
+        const { calls } = await planOf(own, id);
+        if (calls[1]?.gate === "legal" && release !== undefined) break;
+        await scheduler.wait(1);
+      }
+      const [opened, denied] = await Promise.all([
+        decide(own, "legal", { approved: true }),
+        decide(own, "legal", { approved: false }),
+      ]);
+      await problemIn(denied, "approval_not_found");
+      for (;;) {
+        if (statusesOf(await planOf(own, id))["gated"] === "done") break;
+        await scheduler.wait(1);
+      }
+      release();
+      const rest = await streamed(opened);
+      expect(rest.map(({ call, status }) => [call, status])).toContainEqual(["gated", "done"]);
+      expect(rest.at(-1)).toMatchObject({ status: "done" });
+      expect((await streamed(running)).at(-1)).toEqual(rest.at(-1));
+    });
+  });
+
+  it("loses its variables and its gate when it is cancelled", async () => {
+    await withRuntime(planning(), async (own) => {
+      const id = await approved(own, gated);
+      const { id: run } = await runOf(own, id);
+      expect(await variable(own, `state_${run}`)).toEqual({ free: 1 });
+      await own.call("POST", `${ROOT}/${id}/cancel`);
+      const plan = await planOf(own, id);
+      expect([plan.status, plan.runs[0]?.status]).toEqual(["cancelled", "cancelled"]);
+      expect(plan.runs[0]?.state).toEqual({ free: 1 });
+      expect([await variable(own, `state_${run}`), await variable(own, "state")]).toEqual([
+        410, 404,
+      ]);
+      expect(own.conversation().about().status).toBe("idle");
+      await problemIn(await decide(own, "legal", { approved: true }), "approval_not_found");
+    });
+  });
+
+  it("needs the run's id if several runs wait for the gate", async () => {
+    await withRuntime(planning(), async (own) => {
+      const id = await approved(own, gated);
+      await runOf(own, id);
+      const { id: run } = await runOf(own, id);
+      const { detail } = await problemIn(
+        await decide(own, "legal", { approved: true }),
+        "conflict",
+      );
+      expect(detail).toContain(run);
+      await streamed(await decide(own, "legal", { approved: true, run }));
+      const { runs } = await planOf(own, id);
+      expect(runs.map(({ status }) => status)).toEqual(["waiting", "done"]);
+    });
+  });
+});
+
+describe("a call of a plan that needs approval by policy", () => {
+  it("has its own gate, and runs with the approved input", async () => {
+    const { paid, tools, policy } = payingPlanner();
+    await withRuntime(planning(tools, { agent: { policy } }), async (own) => {
+      await own.call("PUT", "/conversations/c/variables/sum", json(50));
+      const id = await approved(own, [
+        { _tool: "pay", _id: "payment", amount: "†sum", _outputPath: "†state.receipt" },
+      ]);
+      const run = await runOf(own, id);
+      expect([run.status, paid]).toEqual(["waiting", []]);
+      const [{ gate = "", reason, asked } = {}] = run.calls;
+      expect([reason, asked]).toEqual(["Money goes.", '{"amount":50}']);
+      // The input differs from the one that was shown for approval.
+      await own.call("PUT", "/conversations/c/variables/sum", json(9_000));
+      const again = await streamed(await decide(own, gate, { approved: true }));
+      expect([again.at(-1)?.status, paid]).toEqual(["waiting", []]);
+      const changed = again.at(-2);
+      expect(changed?.asked).toBe('{"amount":9000}');
+      await problemIn(await decide(own, gate, { approved: true }), "approval_not_found");
+      const done = await streamed(await decide(own, changed?.gate ?? "", { approved: true }));
+      expect([done.at(-1)?.state, paid]).toEqual([{ receipt: { paid: 9_000 } }, [9_000]]);
+    });
+  });
+
+  it("is skipped when it is denied; the other calls continue", async () => {
+    const { paid, tools, policy } = payingPlanner();
+    await withRuntime(planning(tools, { agent: { policy } }), async (own) => {
+      const id = await approved(own, [
+        { _tool: "echo", _id: "other", value: "†approvals.money", _outputPath: "†state.ok" },
+        { _tool: "pay", _id: "payment", amount: 5, _outputPath: "†state.receipt" },
+      ]);
+      const { calls } = await runOf(own, id);
+      const gate = calls[1]?.gate ?? "";
+      await streamed(await decide(own, gate, { approved: false, reason: "No" }));
+      const plan = await planOf(own, id);
+      expect([statusesOf(plan), paid]).toEqual([{ other: "waiting", payment: "skipped" }, []]);
+    });
+  });
+
+  it("runs with the approved input after a crash", async () => {
+    const { paid, tools, policy } = payingPlanner();
+    await withRuntime(planning(tools, { agent: { policy } }), async (own) => {
+      const id = await approved(own, [
+        { _tool: "pay", _id: "payment", amount: 5, _outputPath: "†state.receipt" },
+      ]);
+      const { calls } = await runOf(own, id);
+      own.wakeAgain();
+      await own.awake();
+      await streamed(await decide(own, calls[0]?.gate ?? "", { approved: true }));
+      expect([paid, (await planOf(own, id)).status]).toEqual([[5], "done"]);
+    });
+  });
+});
+
+describe("a call of a turn that waits for a person", () => {
+  it("still waits when a plan has run meanwhile, with the variables that it needs", async () => {
+    const { paid, tools, policy } = payingPlanner();
+    const steps = [
+      [toolCall("pay", { amount: "$sum" }), finish("tool-calls")],
+      [text("Paid."), finish()],
+    ];
+    await withRuntime(planning(tools, { agent: { policy }, steps }), async (own) => {
+      await own.call("PUT", "/conversations/c/variables/sum", json(50));
+      const asked = await own.call("POST", "/conversations/c/messages", json({ message: "Pay" }));
+      const [, approval = ""] = /"approvalId":"([^"]+)"/u.exec(await asked.text()) ?? [];
+      const id = await approved(own, [{ _tool: "echo", value: 1, _outputPath: "†state.x" }]);
+      expect((await runOf(own, id)).status).toBe("done");
+      own.wakeAgain();
+      await own.awake();
+      expect(own.conversation().about().status).toBe("waiting");
+      const init = json({ approved: true }, { accept: "application/json" });
+      const answer = await own.call("POST", `/conversations/c/approvals/${approval}`, init);
+      expect([answer.status, paid]).toEqual([200, [50]]);
+    });
+  });
+});

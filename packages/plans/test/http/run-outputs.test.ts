@@ -1,0 +1,212 @@
+import { tool, type ToolSet } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import * as limits from "../../../../src/limits.ts";
+import type { Json } from "../../../../src/value/json.ts";
+import { json } from "../../../../test/support/edge.ts";
+import { type OwnRuntime, withRuntime } from "../../../../test/support/own-runtime.ts";
+import {
+  approved,
+  planning,
+  planOf,
+  planTools,
+  runOf,
+  statusesOf,
+  streamed,
+  variable,
+} from "../../../../test/support/planning.ts";
+import { finish, text } from "../../../testing/src/testing.ts";
+import { slow } from "../../../../test/support/slow.ts";
+import { workflows, workflowTools } from "../../../../test/support/workflow-cases.ts";
+
+const ROOT = "/conversations/c/plans";
+const ROWS: readonly Json[] = Array.from({ length: 5_000 }, (_, id) => ({ id, at: `row ${id}` }));
+
+type Outputs = Readonly<Record<string, unknown>>;
+
+async function proposed(own: OwnRuntime, type: string, body: string): Promise<string> {
+  const init = { body, headers: { "content-type": type } };
+  const { id } = await (await own.call("POST", ROOT, init)).json<{ id: string }>();
+  await own.call("POST", `${ROOT}/${id}/approve`);
+  return id;
+}
+
+function outputsIn(calls: readonly { readonly _id: string; readonly output?: unknown }[]): Outputs {
+  const known = calls.filter(({ output }) => output !== undefined);
+  return Object.fromEntries(known.map(({ _id, output }) => [_id, output]));
+}
+
+/** Runs the plan once for each answer format. Returns its outputs, which must be equal in all of them. */
+async function outputsOf(own: OwnRuntime, id: string, input: Json = {}): Promise<Outputs> {
+  const body = { input, keep: false };
+  const outputs = outputsIn((await runOf(own, id, body)).calls);
+  const run = (accept: string) => own.call("POST", `${ROOT}/${id}/run`, json(body, { accept }));
+  const inText = (await (await run("text/plain")).text())
+    .split("\n")
+    .flatMap((line) => [/^(\S+): done → (.+)$/u.exec(line) ?? []])
+    .flatMap(([, call, output]) => (call === undefined ? [] : [[call, JSON.parse(output ?? "")]]));
+  expect(Object.fromEntries(inText)).toEqual(outputs);
+  const parts = await streamed(await run("text/event-stream"));
+  const inParts = parts.flatMap(({ call, output }) =>
+    output === undefined ? [] : [[call, output]],
+  );
+  expect(Object.fromEntries(inParts)).toEqual(outputs);
+  expect(parts.at(-1)).toMatchObject({ type: "data-run", outputs });
+  const { runs } = await planOf(own, id);
+  for (const { calls } of runs.slice(-3)) expect(outputsIn(calls)).toEqual(outputs);
+  return outputs;
+}
+
+describe("the outputs of the workflows of the specification", () => {
+  it.each(workflows())("$name: in JSON, in text and in the stream", ({ type, text, saved, runs }) =>
+    withRuntime(planning(workflowTools), async (own) => {
+      for (const [name, value] of Object.entries(saved)) {
+        await own.call("PUT", `/conversations/c/variables/${name}`, json(value));
+      }
+      const id = await proposed(own, type, text);
+      for (const { input, outputs } of runs) {
+        const { calls } = await planOf(own, id);
+        const found = await outputsOf(own, id, input);
+        expect(calls.map(({ _id }) => found[_id])).toEqual(outputs);
+      }
+    }),
+  );
+});
+
+const give = (value: Json) => tool({ inputSchema: z.object({}), execute: () => value });
+
+describe("a long output", () => {
+  const tools: ToolSet = { ...planTools(), rows: give(ROWS), note: give("n".repeat(2_000)) };
+  const calls = [
+    { _id: "list", _tool: "rows", _outputPath: "†state.rows" },
+    { _id: "count", _tool: "add", a: 1, b: 2, _outputPath: "†state.three" },
+    { _id: "loose", _tool: "note" },
+  ];
+
+  it("is a handle of a variable <plan>_<call>, readable when the run's variables are gone", () =>
+    withRuntime(planning(tools), async (own) => {
+      const id = await approved(own, calls, { name: "Daily list" });
+      const { calls: ended } = await runOf(own, id, { keep: false });
+      expect(outputsIn(ended)).toEqual({
+        list: expect.objectContaining({ $var: "Daily_list_list", type: "array", count: 5_000 }),
+        count: 3,
+        loose: expect.objectContaining({ $var: "Daily_list_loose", type: "string", count: 2_000 }),
+      });
+      expect(await variable(own, "state")).toBe(404);
+      expect(await variable(own, "Daily_list_list")).toEqual(ROWS);
+      expect(await variable(own, "Daily_list_loose")).toBe("n".repeat(2_000));
+      // A second run does not overwrite the variable.
+      const again = outputsIn((await runOf(own, id, { keep: false })).calls);
+      expect(again["list"]).not.toMatchObject({ $var: "Daily_list_list" });
+      expect(await variable(own, "Daily_list_list")).toEqual(ROWS);
+    }));
+
+  it("is not in the stream's state, whether the state is kept or not", () =>
+    withRuntime(planning(tools), async (own) => {
+      const id = await approved(own, calls);
+      for (const keep of [true, false]) {
+        const response = await own.call("POST", `${ROOT}/${id}/run`, json({ keep }));
+        const body = await response.clone().text();
+        expect(body).not.toContain("row 4999");
+        expect(body.length).toBeLessThan(20_000);
+        const last = (await streamed(response)).at(-1);
+        expect(last?.state).toEqual({
+          rows: expect.objectContaining({
+            $var: expect.stringMatching(/^plan_list/u),
+            count: 5_000,
+          }),
+          three: 3,
+        });
+      }
+    }));
+
+  it("is kept as long as its run, and no tool's result deletes another variable", slow, () =>
+    withRuntime(planning({ ...tools, lie: give({ $var: "mine" }) }), async (own) => {
+      await own.call("PUT", "/conversations/c/variables/mine", json("mine"));
+      const id = await approved(own, [
+        { _id: "list", _tool: "note" },
+        { _id: "taken", _tool: "note" },
+        { _id: "lie", _tool: "lie" },
+      ]);
+      const { id: first } = await runOf(own, id, { keep: false });
+      // From now on a client owns the variable.
+      await own.call("PUT", "/conversations/c/variables/plan_taken", json("mine"));
+      for (let run = 1; run < limits.maxPlanRuns; run++) await runOf(own, id, { keep: false });
+      const keeperOf = async (name: string) => {
+        const info = await own.call("GET", `/conversations/c/variables/${name}/info`);
+        return (await info.json<{ toolCallId: string }>()).toolCallId;
+      };
+      expect(await keeperOf("plan_list")).toBe(`${first}/list`);
+      const last = await runOf(own, id, { keep: false });
+      // The variable was deleted with the first run, so its name was free again.
+      expect(await keeperOf("plan_list")).toBe(`${last.id}/list`);
+      expect(await variable(own, "plan_taken")).toBe("mine");
+      expect(await variable(own, "mine")).toBe("mine");
+    }),
+  );
+
+  it("does not fail its call if there is no room for a second copy", () =>
+    withRuntime({ ...planning(tools), retention: { quotaBytes: 300_000 } }, async (own) => {
+      const id = await approved(own, calls);
+      const run = await runOf(own, id);
+      expect(statusesOf(run)).toEqual({ list: "done", count: "done", loose: "done" });
+      expect(run.state).toMatchObject({ three: 3 });
+      expect(run.calls[0]?.output).toMatchObject({ type: "array", count: 5_000 });
+    }));
+});
+
+describe("the output of a built-in call", () => {
+  it("is its text, and a variable if it is long", () =>
+    withRuntime(planning({}), async (own) => {
+      await own.call("PUT", "/conversations/c/variables/long", json("x".repeat(3_000)));
+      const id = await proposed(
+        own,
+        "text/xml",
+        `<capability name="variable" action="set" key="a">one</capability>
+         <capability name="variable" action="get" key="a" />
+         <capability name="variable" action="interpolate">{{a}} and {{nobody}}</capability>
+         <capability name="variable" action="get" key="nobody" />
+         <capability name="variable" action="get" key="long" />
+         <capability name="variable" action="set" key="b">{{long}}</capability>
+         <capability name="variable" action="list" />`,
+      );
+      const outputs = outputsIn((await runOf(own, id)).calls);
+      const long = expect.objectContaining({ type: "string", count: 3_000 });
+      const [set, get, fill, missing, whole, other, list] = Object.values(outputs);
+      expect([set, get, fill]).toEqual(["one", "one", "one and {{nobody}}"]);
+      expect(missing).toBe("Variable not found: nobody");
+      expect([whole, other]).toEqual([long, long]);
+      expect(list).toEqual(["a", "b"]);
+      for (const name of ["plan_call_5", "plan_call_6"]) {
+        expect(await variable(own, name)).toBe("x".repeat(3_000));
+      }
+    }));
+
+  it("names the variable that a template wrote, also a new one", async () => {
+    const steps = ["First.", "y".repeat(2_000)].map((said) => [text(said), finish()]);
+    await withRuntime(planning({}, { steps }), async (own) => {
+      await own.call("PUT", "/conversations/c/variables/report", json("Before."));
+      const id = await proposed(
+        own,
+        "text/markdown",
+        "## A\n@output variable:report\n@write-mode new\nA.\n## B\n@output variable:other\nB.",
+      );
+      const response = await own.call("POST", `${ROOT}/${id}/run`, json({}));
+      const last = (await streamed(response)).at(-1);
+      const { runs } = await planOf(own, id);
+      const outputs = outputsIn(runs[0]?.calls ?? []);
+      expect(last?.outputs).toEqual(outputs);
+      expect(outputs).toEqual({
+        a: { answer: "First.", written: ["variable:report_000"] },
+        b: {
+          answer: expect.objectContaining({ $var: "plan_b", type: "string", count: 2_000 }),
+          written: ["variable:other"],
+        },
+      });
+      expect(await variable(own, "report_000")).toBe("First.");
+      expect(await variable(own, "plan_b")).toBe("y".repeat(2_000));
+      // The stream contains a handle of the value.
+      expect(last?.state).toMatchObject({ other: { $var: "other", count: 2_000 } });
+    });
+  });
+});

@@ -1,0 +1,190 @@
+import * as fc from "fast-check";
+import * as limits from "../../../src/limits.ts";
+import { codeOf } from "../../../src/errors.ts";
+import { issuesIn } from "../src/plan/input-schema.ts";
+import { readJsonPlan } from "../src/plan/json-plan.ts";
+import { requireInput, schemaFaults } from "../src/plan/plan-input.ts";
+import type { Json } from "../../../src/value/json.ts";
+import { describe, expect, it } from "vitest";
+
+import Ajv from "ajv";
+import { sampled, samples } from "../../../test/support/slow.ts";
+
+const scalar = fc.oneof(
+  fc.constant(null),
+  fc.boolean(),
+  fc.integer({ min: -3, max: 12 }),
+  fc.constantFrom(0.5, 2.5),
+  fc.constantFrom("", "a", "abc", "€€"),
+);
+const value = fc.letrec<{ value: Json }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 3 },
+    scalar,
+    fc.array(tie("value"), { maxLength: 3 }),
+    fc.dictionary(fc.constantFrom("a", "b", "c"), tie("value"), { maxKeys: 3 }),
+  ),
+})).value;
+
+const types = fc.constantFrom("null", "boolean", "integer", "number", "string", "array", "object");
+const small = fc.integer({ min: 0, max: 4 });
+const schema = fc.letrec<{ schema: Json }>((tie) => ({
+  schema: fc.oneof(
+    { maxDepth: 3, withCrossShrink: true },
+    fc.boolean(),
+    fc.record(
+      {
+        type: fc.oneof(types, fc.uniqueArray(types, { minLength: 1, maxLength: 3 })),
+        enum: fc.uniqueArray(scalar, { minLength: 1, maxLength: 3 }),
+        const: scalar,
+        minimum: small,
+        exclusiveMaximum: small,
+        minLength: small,
+        maxLength: small,
+        minItems: small,
+        maxItems: small,
+      },
+      { requiredKeys: [] },
+    ),
+    fc.record(
+      {
+        properties: fc.dictionary(fc.constantFrom("a", "b"), tie("schema"), { maxKeys: 2 }),
+        required: fc.uniqueArray(fc.constantFrom("a", "b", "c"), { maxLength: 2 }),
+        additionalProperties: tie("schema"),
+        items: tie("schema"),
+        anyOf: fc.array(tie("schema"), { minLength: 1, maxLength: 2 }),
+        allOf: fc.array(tie("schema"), { minLength: 1, maxLength: 2 }),
+      },
+      { requiredKeys: [] },
+    ) as fc.Arbitrary<Json>,
+  ),
+})).schema;
+
+describe("the schema of a plan's input", () => {
+  it("agrees with another validator", sampled, () => {
+    const ajv = new Ajv({ strict: false, validateSchema: false });
+    fc.assert(
+      fc.property(schema, value, (schema, value) => {
+        const isValid = ajv.validate(schema as object, value);
+        expect(issuesIn(schema, value).length === 0).toBe(isValid);
+      }),
+      { numRuns: samples(500) },
+    );
+  });
+
+  it("reports each invalid place", () => {
+    const schema = {
+      type: "object",
+      properties: { n: { type: "integer", maximum: 3 }, tags: { items: { enum: ["a", "b"] } } },
+      required: ["n", "who"],
+      additionalProperties: false,
+    };
+    expect(issuesIn(schema, { n: 4.5, tags: ["a", "x"], more: 1 })).toEqual([
+      { at: "input.n", message: "must be integer, and is number." },
+      { at: "input.n", message: "must be at most 3." },
+      { at: "input.tags.1", message: 'must be "a" or "b".' },
+      { at: "input.who", message: "is missing." },
+      { at: "input.more", message: "must not be there: remove it." },
+    ]);
+  });
+
+  it("is refused if it uses unsupported keywords", () => {
+    const faults = schemaFaults({
+      $schema: "x",
+      title: "T",
+      properties: {
+        pattern: { type: "string" },
+        a: { pattern: "(a+)+$" },
+        b: { items: { $ref: "#" } },
+      },
+      anyOf: [{ not: {} }],
+      patternProperties: {},
+    });
+    expect(faults.map(({ at }) => at)).toEqual([
+      "input.properties.a.pattern",
+      "input.properties.b.items.$ref",
+      "input.anyOf.0.not",
+      "input.patternProperties",
+    ]);
+    expect(schemaFaults("object")).toEqual([
+      { at: "input", message: expect.stringContaining("JSON Schema") },
+    ]);
+  });
+
+  it.each<Json>([
+    { type: "strng" },
+    { type: ["string", 1] },
+    { minimum: "5" },
+    { maxLength: -1 },
+    { minItems: 1.5 },
+    { required: "x" },
+    { required: [1] },
+    { enum: "a" },
+    { properties: [] },
+    { items: [{}] },
+    { anyOf: {} },
+    { allOf: [] },
+    { additionalProperties: "no" },
+  ])("is refused if it is invalid: %j", (inner) => {
+    const [keyword = ""] = Object.keys(inner ?? {});
+    const faults = schemaFaults({ properties: { a: inner } });
+    expect(faults).toEqual([
+      { at: `input.properties.a.${keyword}`, message: expect.stringContaining("JSON Schema") },
+    ]);
+  });
+
+  it("is accepted if the arguments of all keywords are valid", () => {
+    fc.assert(
+      fc.property(schema, (schema) => {
+        expect(schemaFaults(schema)).toEqual([]);
+      }),
+    );
+  });
+
+  it("compares values regardless of key order", () => {
+    const [one, other] = [
+      { a: 1, b: [{ c: 2, d: 3 }] },
+      { b: [{ d: 3, c: 2 }], a: 1 },
+    ];
+    expect(issuesIn({ const: one }, other)).toEqual([]);
+    expect(issuesIn({ enum: ["x", one] }, other)).toEqual([]);
+    expect(issuesIn({ const: "1" }, 1)).toHaveLength(1);
+    expect(issuesIn({ enum: ["null", '{"a":1}'] }, { a: 1 })).toHaveLength(1);
+  });
+
+  it("limits the number and length of its messages", () => {
+    const options = Array.from({ length: 1_000 }, (_, index) => `${index} ${"x".repeat(100)}`);
+    const wrong = Array.from({ length: 300 }, () => 0);
+    const issues = issuesIn({ items: { enum: options } }, wrong);
+    expect(issues).toHaveLength(limits.maxInputIssues);
+    expect(issues[0]?.message).toContain("or one of 990 more.");
+    expect(issues[0]?.message.length).toBeLessThan(1_200);
+  });
+
+  it("is checked with a limited amount of work", () => {
+    // Each level contains the next one twice.
+    let schema: Json = { type: "string" };
+    for (let depth = 0; depth < 25; depth++) schema = { anyOf: [schema, schema] };
+    const code = codeOf(caught(() => issuesIn(schema, 1)));
+    expect(code).toBe("limit_exceeded");
+  });
+});
+
+describe("a run's input", () => {
+  const plan = readJsonPlan({ calls: [{ _tool: "x" }] }).plan;
+
+  it("has a maximum size, whatever the plan's schema", () => {
+    if (plan === undefined) throw new Error("No plan.");
+    expect(() => requireInput(plan, "x".repeat(limits.maxPlanBytes - 2))).not.toThrow();
+    const error = caught(() => requireInput(plan, "x".repeat(limits.maxPlanBytes - 1)));
+    expect(codeOf(error)).toBe("body_too_large");
+  });
+});
+
+function caught(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch (error) {
+    return error;
+  }
+}

@@ -1,0 +1,156 @@
+import { describe, expect, it } from "vitest";
+import type { PlanRunOptions } from "../src/plan/plan-run.ts";
+import { MemoryStore } from "../../../src/store/memory-store.ts";
+import { wrapTools } from "../../../src/tool/wrap-tool.ts";
+import type { Json } from "../../../src/value/json.ts";
+import { tool, type ToolSet } from "ai";
+import * as z from "zod";
+import { checkedPlan, planRun, runRecord } from "../../../test/support/plan-runs.ts";
+import { planOf } from "../../../test/support/plans.ts";
+
+const planTools = () => ({
+  echo: tool({
+    inputSchema: z.object({ value: z.any() }),
+    execute: ({ value }) => value as string,
+  }),
+});
+
+async function runFor(
+  calls: readonly Readonly<Record<string, Json>>[],
+  tools: ToolSet,
+  {
+    left = tools,
+    store = new MemoryStore(),
+    ...about
+  }: {
+    readonly commit?: PlanRunOptions["commit"];
+    /** The tools that still exist when the plan runs. */
+    readonly left?: ToolSet;
+    readonly store?: MemoryStore;
+  } = {},
+) {
+  return planRun({
+    checked: await checkedPlan(planOf(calls), { tools, isKnown: () => false }),
+    record: runRecord("r1"),
+    store,
+    tools: await wrapTools(left, { store, syntaxes: ["dagger"], unknown: "error" }),
+    ...about,
+  });
+}
+
+describe("a run that is over", () => {
+  it("writes nothing after it has failed", async () => {
+    let release = () => {};
+    const slow = tool({
+      inputSchema: z.object({}),
+      execute: () => new Promise<number>((resolve) => (release = () => resolve(1))),
+    });
+    const tools = { ...planTools(), slow };
+    let isBroken = false;
+    let isOver = false;
+    let late = 0;
+    const run = await runFor(
+      [
+        { _tool: "slow", _id: "s", _outputPath: "†a" },
+        { _tool: "echo", _id: "e", value: 1, _outputPath: "†b" },
+      ],
+      tools,
+      {
+        commit: (work) => {
+          const record = work();
+          if (isOver) late++;
+          if (record.calls["e"]?.status === "done") isBroken = true;
+          if (isBroken && !isOver) throw new Error("full");
+        },
+      },
+    );
+    await expect(run.run()).rejects.toThrow("full");
+    isOver = true;
+    release();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(late).toBe(0);
+  });
+
+  it("accepts no decision", async () => {
+    const run = await runFor([{ _tool: "echo", value: "†approvals.legal" }], planTools());
+    await run.run();
+    expect(run.record.status).toBe("waiting");
+    expect(await run.decide("legal", { approved: true })).toBe(false);
+  });
+});
+
+describe("a call fails, and its dependents are skipped,", () => {
+  const calls = (first: string) => [
+    { _tool: first, _id: "first", value: "", _outputPath: "†state.a" },
+    { _tool: "echo", _id: "second", value: "†state.a", _outputPath: "†state.b" },
+  ];
+
+  it("if its tool was removed after the plan was checked", async () => {
+    const { echo } = planTools();
+    const run = await runFor(calls("gone"), { echo, gone: echo }, { left: { echo } });
+    await run.run();
+    expect(run.record).toMatchObject({
+      status: "failed",
+      calls: {
+        first: { status: "failed", reason: "unknown_tool: gone is gone." },
+        second: { status: "skipped" },
+      },
+    });
+  });
+
+  it("if there is no room for its result", async () => {
+    const long = tool({
+      inputSchema: z.object({ value: z.string() }),
+      execute: () => "x".repeat(10_000),
+    });
+    const store = new MemoryStore({ quotaBytes: 5_000 });
+    const run = await runFor(calls("long"), { ...planTools(), long }, { store });
+    await run.run();
+    expect(run.record).toMatchObject({
+      status: "failed",
+      calls: {
+        first: { status: "failed", reason: expect.stringMatching(/^limit_exceeded: /) as string },
+        second: { status: "skipped" },
+      },
+    });
+  });
+});
+
+describe("a gate", () => {
+  it("takes only one of two concurrent decisions", async () => {
+    let begin = () => {};
+    let release = () => {};
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const slow = tool({
+      inputSchema: z.object({ value: z.any() }),
+      execute: async () => {
+        begin();
+        await released;
+        return 1;
+      },
+    });
+    const tools = { ...planTools(), slow };
+    const run = await runFor(
+      [
+        { _tool: "slow", _id: "slow", value: 1, _outputPath: "†state.a" },
+        { _tool: "echo", _id: "gated", value: "†approvals.legal", _outputPath: "†state.b" },
+      ],
+      tools,
+    );
+    const over = run.run();
+    await begun;
+    const decided = await Promise.all([
+      run.decide("legal", { approved: true }),
+      run.decide("legal", { approved: false, reason: "No." }),
+    ]);
+    release();
+    await over;
+    expect(decided).toEqual([true, false]);
+    expect(run.record).toMatchObject({
+      status: "done",
+      gates: { legal: { approved: true } },
+      calls: { gated: { status: "done" } },
+    });
+  });
+});

@@ -1,0 +1,260 @@
+import { tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import type { CallState } from "../src/plan/plan-record.ts";
+import { nameInRun } from "../src/plan/run-names.ts";
+import type { Effects } from "../../../src/tool/wrapped-tool.ts";
+import type { Json } from "../../../src/value/json.ts";
+import { runRecord, Runs, specified } from "../../../test/support/plan-runs.ts";
+import { cases, planOf, type PlanRun, planWith } from "../../../test/support/plans.ts";
+import { slow } from "../../../test/support/slow.ts";
+
+const call = (id: string, parameters: Record<string, Json>, outputPath = `†state.${id}`) => ({
+  id,
+  tool: "act",
+  parameters,
+  outputPath,
+});
+
+const runnable = cases.filter(({ rejected }) => rejected === undefined);
+
+describe("a plan of the specification", () => {
+  it.each(runnable.map((one) => [one.name, one] as const))("%s", async (_, one) => {
+    const runs = new Runs();
+    const plan = planOf(one.calls);
+    for (const wanted of one.runs ?? [one as PlanRun]) {
+      const { id, calls, status } = await runs.run(plan, wanted.input ?? {});
+      expect(await runs.stateOf(id)).toEqual(wanted.state);
+      const toolsOf = (kind: CallState["status"]) =>
+        plan.calls.filter((one) => calls[one.id]?.status === kind).map(({ tool }) => tool);
+      expect(toolsOf("skipped")).toEqual(wanted.skipped ?? []);
+      expect(toolsOf("failed")).toEqual(wanted.failed ?? []);
+      expect(status).toBe(wanted.failed === undefined ? "done" : "failed");
+    }
+  });
+});
+
+describe("a run", () => {
+  it("runs at most four ready calls at a time", async () => {
+    let running = 0;
+    let most = 0;
+    const gates: (() => void)[] = [];
+    const act = tool({
+      inputSchema: z.object({}),
+      execute: async () => {
+        most = Math.max(most, ++running);
+        await new Promise<void>((resolve) => {
+          gates.push(resolve);
+          // The calls wait until four of them run at the same time.
+          if (gates.length % 4 === 0) for (const open of gates.splice(0)) open();
+        });
+        running--;
+        return 1;
+      },
+    });
+    const runs = new Runs({ tools: { act } });
+    const calls = Array.from({ length: 12 }, (_, index) => call(`c${index}`, {}));
+    const { status } = await runs.run(planWith(calls));
+    expect([status, most]).toEqual(["done", 4]);
+  });
+
+  it("starts a ready call while others of its level still run", async () => {
+    let release = () => {};
+    const released = new Promise<number>((resolve) => (release = () => resolve(1)));
+    const slow = tool({ inputSchema: z.object({}), execute: () => released });
+    const act = tool({ inputSchema: z.object({ value: z.any() }), execute: () => release() });
+    const runs = new Runs({ tools: { ...specified, slow, act } });
+    const plan = planOf([
+      { _tool: "slow" },
+      { _tool: "echo", value: 1, _outputPath: "†state.one" },
+      { _tool: "echo", value: "†state.one", _outputPath: "†state.two" },
+      { _tool: "act", value: "†state.two" },
+    ]);
+    expect((await runs.run(plan)).status).toBe("done");
+  });
+
+  it("stores a result before a call that depends on it starts", async () => {
+    const found: unknown[] = [];
+    const look = tool({
+      inputSchema: z.object({ value: z.any() }),
+      execute: () => found.push(runs.records.get("run_1")?.calls["first"]?.status),
+    });
+    const runs = new Runs({ tools: { ...specified, look } });
+    await runs.run(
+      planOf([
+        { _tool: "echo", _id: "first", value: 7, _outputPath: "†state.a" },
+        { _tool: "look", value: "†state.a" },
+      ]),
+    );
+    expect(found).toEqual(["done"]);
+  });
+
+  it("keeps reasons short, however many references are missing", slow, async () => {
+    const value = Array.from({ length: 10_000 }, () => "†state.x").join(" || ");
+    const calls = Array.from({ length: 5 }, () => ({ _tool: "echo", value }));
+    const failing = { _tool: "fail", _id: "f".repeat(128), _outputPath: "†state.x" };
+    const record = await new Runs().run(planOf([failing, ...calls]));
+    expect(record.status).toBe("failed");
+    expect(JSON.stringify(record.calls).length).toBeLessThan(100_000);
+  });
+
+  it("has the same result in any order of its calls", async () => {
+    const ids = ["a", "b", "c", "d", "e", "f"];
+    const calls = ids.map((id, index) => ({
+      id,
+      tool: "add",
+      parameters: { a: index === 0 ? 1 : `†state.${ids[index - 1]}`, b: index },
+      outputPath: `†state.${id}`,
+    }));
+    const states = [];
+    for (let turn = 0; turn < calls.length; turn++) {
+      const runs = new Runs();
+      const { id } = await runs.run(planWith([...calls.slice(turn), ...calls.slice(0, turn)]));
+      states.push(await runs.stateOf(id));
+    }
+    expect(new Set(states.map((state) => JSON.stringify(sorted(state)))).size).toBe(1);
+    expect(states[0]).toMatchObject({ a: 1, f: 16 });
+  });
+
+  it("reports why a call was skipped, also after another skipped call", async () => {
+    const runs = new Runs();
+    const plan = planOf([
+      { _tool: "fail", _id: "first", _outputPath: "†state.a" },
+      { _tool: "echo", _id: "second", value: "†state.a", _outputPath: "†state.b" },
+      { _tool: "echo", _id: "third", value: "†state.b" },
+    ]);
+    const { calls } = await runs.run(plan);
+    expect(calls).toMatchObject({
+      first: { status: "failed", reason: "tool_failed: boom" },
+      second: { status: "skipped", reason: "†state.a is not there: first failed." },
+      third: { status: "skipped", reason: "†state.b is not there: second was skipped." },
+    });
+  });
+
+  it("waits at a closed gate and continues when it opens; other calls do not wait", async () => {
+    const runs = new Runs();
+    const plan = planOf([
+      {
+        _tool: "echo",
+        _id: "gated",
+        value: { ok: "†approvals.legal", x: 1 },
+        _outputPath: "†state.a",
+      },
+      { _tool: "echo", _id: "free", value: 2, _outputPath: "†state.b" },
+    ]);
+    const waiting = await runs.run(plan);
+    expect(waiting.status).toBe("waiting");
+    expect(waiting.calls).toMatchObject({
+      gated: { status: "waiting", reason: "Waits for approvals.legal." },
+      free: { status: "done" },
+    });
+    runs.open(waiting.id, "legal");
+    const done = await runs.goOn(plan, waiting.id);
+    expect(done.status).toBe("done");
+    expect(runs.told.filter(([id]) => id === "free")).toHaveLength(2);
+  });
+
+  it("keeps its own names apart from the conversation's and from another run's", async () => {
+    const runs = new Runs();
+    await runs.store.save({ name: "state", value: { mine: 1 } });
+    await runs.store.save({ name: "orders", value: [{ id: 7 }] });
+    const plan = planOf([
+      { _tool: "echo", value: "†orders[0].id", _outputPath: "†state.first" },
+      { _tool: "echo", value: "†state.first", _outputPath: "†report" },
+    ]);
+    const { id } = await runs.run(plan);
+    expect(await runs.stateOf(id)).toEqual({ first: 7 });
+    expect(await runs.store.read("state")).toEqual({ mine: 1 });
+    expect(await runs.store.read("report")).toBe(7);
+    expect(runs.store.info(nameInRun(id, "state", []))?.scope).toBe("run");
+    expect(runs.store.info("report")?.scope).toBe("conversation");
+  });
+
+  it("is cancelled: no further call starts, and running calls are aborted", async () => {
+    const controller = new AbortController();
+    let told = false;
+    const act = tool({
+      inputSchema: z.object({ value: z.any() }),
+      execute: (_, { abortSignal }) =>
+        new Promise<number>((resolve) => {
+          abortSignal?.addEventListener("abort", () => {
+            told = true;
+            resolve(1);
+          });
+          queueMicrotask(() => controller.abort());
+        }),
+    });
+    const runs = new Runs({ tools: { act } });
+    const plan = planWith([call("a", { value: 1 }), call("b", { value: "†state.a" })]);
+    runs.records.set("r", runRecord("r"));
+    const { status, calls } = await runs.goOn(plan, "r", controller.signal);
+    expect([status, told, calls["b"]?.status]).toEqual(["cancelled", true, "skipped"]);
+  });
+});
+
+describe("a run that a crash interrupts", () => {
+  const cutOff = async (effects: Effects, meanwhile: (runs: Runs) => unknown = () => {}) => {
+    const keys: unknown[] = [];
+    const act = tool({
+      inputSchema: z.object({ value: z.any(), after: z.any().optional() }),
+      execute: ({ value }, options) => {
+        keys.push((options as { idempotencyKey?: string }).idempotencyKey);
+        return keys.length === 2 ? new Promise<never>(() => {}) : (value as Json);
+      },
+    });
+    const runs = new Runs({ tools: { act }, effects });
+    await runs.store.save({ name: "rate", value: 1 });
+    const plan = planWith([
+      call("a", { value: 1 }),
+      call("b", { value: "†rate", after: "†state.a" }),
+      call("c", { value: "†state.b" }),
+    ]);
+    void runs.run(plan);
+    while (keys.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    await meanwhile(runs);
+    return { keys, runs, record: await runs.goOn(plan, "run_1") };
+  };
+
+  it.each(["none", "idempotent"] as const)(
+    "repeats calls that had begun, with the same key: %s",
+    async (effects) => {
+      const { keys, runs, record } = await cutOff(effects);
+      expect(keys).toEqual(["c/run_1/a", "c/run_1/b", "c/run_1/b", "c/run_1/c"]);
+      expect(record.status).toBe("done");
+      expect(await runs.stateOf("run_1")).toEqual({ a: 1, b: 1, c: 1 });
+    },
+  );
+
+  it("does not repeat a call that may run once only: its outcome is unknown, and dependent calls are skipped", async () => {
+    const { keys, record } = await cutOff("once");
+    expect(keys).toHaveLength(2);
+    expect(record).toMatchObject({
+      status: "failed",
+      calls: {
+        a: { status: "done" },
+        b: { status: "failed", reason: expect.stringMatching(/^outcome_unknown: /) },
+        c: { status: "skipped" },
+      },
+    });
+  });
+
+  it("does not reuse a key for another input, except for a call without effects", async () => {
+    const replace = ({ store }: Runs) => store.save({ name: "rate", value: 2 });
+    const idempotent = await cutOff("idempotent", replace);
+    expect(idempotent.keys).toHaveLength(2);
+    expect(idempotent.record.calls["b"]).toMatchObject({
+      status: "failed",
+      reason: expect.stringMatching(/^outcome_unknown: /),
+    });
+    const harmless = await cutOff("none", replace);
+    expect(harmless.record.status).toBe("done");
+    expect(await harmless.runs.stateOf("run_1")).toEqual({ a: 1, b: 2, c: 2 });
+  });
+});
+
+/** Sorts the top-level keys. */
+function sorted(state: Json): Json {
+  return Object.fromEntries(
+    Object.entries(state as object).sort(([a], [b]) => (a < b ? -1 : 1)),
+  ) as Json;
+}

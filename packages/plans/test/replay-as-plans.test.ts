@@ -1,0 +1,153 @@
+import { describe, expect, it } from "vitest";
+import { replayAsPlans } from "../../../test/support/replay-as-plans.ts";
+import { planned } from "../../../test/support/replay-plan.ts";
+import type { Step, Trace } from "../../../test/support/replay.ts";
+
+/** Conversations with the shapes of recorded ones, written for this test. */
+const chain: Trace = {
+  id: "a chain, with text around references",
+  steps: [
+    step("find_city", {
+      label: "var_1",
+      input: { name: "Oslo" },
+      output: { id: 7, "zip code": "0150" },
+    }),
+    step("get_forecast", {
+      label: "var_2",
+      input: { city: "⟦0⟧", note: "for ⟦0⟧, ⟦1⟧" },
+      refs: [
+        { name: "var_1", path: ["id"] },
+        { name: "var_1", path: ["zip code"] },
+      ],
+      expect: { city: 7, note: "for 7, 0150" },
+      output: [
+        { day: "Monday", rain: null },
+        { day: "Tuesday", rain: 3 },
+      ],
+    }),
+    step("find_city", { label: "var_3", input: { name: "Rome" }, output: { id: 8 } }),
+    step("tell", {
+      label: null,
+      input: { all: ["⟦0⟧", { last: "⟦1⟧", none: "⟦2⟧" }], other: "⟦3⟧" },
+      refs: [
+        { name: "var_2", path: [] },
+        { name: "var_2", path: [-1, "day"] },
+        { name: "var_2", path: [0, "rain"] },
+        { name: "var_3", path: [] },
+      ],
+      expect: {
+        all: [
+          [
+            { day: "Monday", rain: null },
+            { day: "Tuesday", rain: 3 },
+          ],
+          { last: "Tuesday", none: null },
+        ],
+        other: { id: 8 },
+      },
+      output: "told",
+    }),
+  ],
+};
+
+const entries: Trace = {
+  id: "outputs under several labels",
+  steps: [
+    step("open_shop", {
+      labels: ["shop", "stock"],
+      input: {},
+      output: { shop: 5, stock: [1, { a: "†state.x" }] },
+    }),
+    step("sell", {
+      labels: ["sale"],
+      input: { shop: "⟦0⟧", ware: "⟦1⟧" },
+      refs: [
+        { name: "shop", path: [] },
+        { name: "stock", path: [1, "a"] },
+      ],
+      expect: { shop: 5, ware: "†state.x" },
+      output: { sale: true, more: 1 },
+    }),
+  ],
+};
+
+const options = { seed: 1, shuffles: 3 };
+
+describe("a recorded conversation as a plan", () => {
+  it.each([
+    { ...chain, runs: 2 * 4 },
+    { ...entries, runs: 2 * 2 },
+  ])("has the same result in any order: $id", async ({ runs, ...trace }) => {
+    expect(await replayAsPlans(trace, options)).toEqual({ kind: "ran", runs, failures: [] });
+  });
+
+  it("is written with references to places of the run's state", () => {
+    const made = planned(entries);
+    expect(made).toMatchObject({
+      calls: [
+        { _id: "step_0", _tool: "open_shop", _outputPath: "†state.of_step_0" },
+        {
+          _tool: "sell",
+          _outputPath: "†state.of_step_1",
+          shop: "†state.of_step_0.shop",
+          ware: "†state.of_step_0.stock[1].a",
+        },
+      ],
+      state: {
+        of_step_0: { shop: 5, stock: [1, { a: "†state.x" }] },
+        of_step_1: { sale: true },
+      },
+    });
+  });
+
+  it("fails with each store and in each order if a tool gets a different input", async () => {
+    const steps = chain.steps.map((one, index) => (index === 1 ? { ...one, expect: {} } : one));
+    const replayed = await replayAsPlans({ id: "wrong", steps }, options);
+    const failures = replayed.kind === "ran" ? replayed.failures : [];
+    expect(failures).toHaveLength(8);
+    const [first] = failures;
+    const actual = [{ city: 7, note: "for 7, 0150" }];
+    expect(first).toMatchObject({ id: "wrong", at: "step 1", expected: [{}], actual });
+    expect(new Set(failures.map(({ store }) => store)).size).toBe(2);
+    expect(new Set(failures.map(({ order }) => order.join())).size).toBeGreaterThan(1);
+  });
+
+  it("fails if a reference leads nowhere, with the calls that it prevented", async () => {
+    const refs = [{ name: "var_1", path: ["missing"] }];
+    const steps = chain.steps.map((one, index) => (index === 1 ? { ...one, refs } : one));
+    const replayed = await replayAsPlans({ id: "nowhere", steps }, options);
+    const failures = replayed.kind === "ran" ? replayed.failures : [];
+    expect(failures.slice(0, 4).map(({ at }) => at)).toEqual(["step 1", "step 3", "end", "state"]);
+  });
+
+  it("is shuffled the same way only by the same seed", async () => {
+    const steps = chain.steps.map((one) => ({ ...one, expect: "none" }));
+    const ordersOf = async (seed: number) => {
+      const replayed = await replayAsPlans({ id: "orders", steps }, { seed, shuffles: 5 });
+      return replayed.kind === "ran" ? replayed.failures.map(({ order }) => order.join()) : [];
+    };
+    const orders = await ordersOf(1);
+    expect(await ordersOf(1)).toEqual(orders);
+    expect(await ordersOf(2)).not.toEqual(orders);
+    expect(orders.filter((order) => order === "0,1,2,3")).toHaveLength(8);
+  });
+
+  const [first] = chain.steps;
+  const tied = step("a", { input: { x: "⟦0⟧" }, refs: [{ name: "var_9", path: [] }] });
+  it.each<[string, readonly (Step | undefined)[]]>([
+    ["fewer than two steps", [first]],
+    ["more than 200 steps", Array.from({ length: 201 }, () => first)],
+    ["two steps write one label", [first, first]],
+    ["a reference to what no step before it writes", [first, tied]],
+    ["an input that a call cannot have", [first, step("a", { input: { _tool: "x" } })]],
+    ["an input that a call cannot have", [first, step("a", { input: "x" })]],
+  ])("is skipped: %s", async (reason, steps) => {
+    const trace = { id: "skipped", steps: steps.filter((one) => one !== undefined) };
+    expect(await replayAsPlans(trace, options)).toEqual({ kind: "skipped", reason });
+  });
+});
+
+function step(tool: string, about: Partial<Step>): Step {
+  const { input = {} } = about;
+  return { tool, input, refs: [], expect: input, output: null, ...about };
+}

@@ -1,0 +1,149 @@
+import { describe, expect, it } from "vitest";
+import * as limits from "../../../src/limits.ts";
+import type { Plan, PlanOutput } from "../../../src/turn/plan.ts";
+import type { RunRecord } from "../src/plan/plan-record.ts";
+import { bytesContent } from "../../../src/store/bytes/content.ts";
+import { MemoryBlobs } from "../../../src/store/bytes/memory-blobs.ts";
+import { MemoryStore } from "../../../src/store/memory-store.ts";
+import { RunOutcome } from "../src/run/run-outcome.ts";
+import type { Json } from "../../../src/value/json.ts";
+import { runRecord } from "../../../test/support/plan-runs.ts";
+import { planWith } from "../../../test/support/plans.ts";
+import { slow } from "../../../test/support/slow.ts";
+
+const planFor = (outputs: readonly PlanOutput[]): Plan => {
+  const runNames = outputs.map(({ name }) => name);
+  return planWith([], { format: "template", syntaxes: [], runNames, outputs, order: "written" });
+};
+const report: PlanOutput = { name: "report", mode: "append" };
+
+const ended = (about: Partial<RunRecord> = {}) => runRecord("r1", { status: "done", ...about });
+
+/** Returns a store in which a run has written these variables. */
+async function written(own: Readonly<Record<string, Json>>, store = new MemoryStore()) {
+  for (const [name, value] of Object.entries(own)) {
+    await store.save({ name: `${name}_r1`, value, run: "r1" });
+  }
+  return store;
+}
+
+async function outcomeOf(
+  store: MemoryStore,
+  { plan = planFor([report]), record = ended() }: { plan?: Plan; record?: RunRecord } = {},
+) {
+  const outcome = await RunOutcome.prepare({ store, plan, record });
+  outcome.commit();
+  return outcome;
+}
+
+describe("the outcome of a run", () => {
+  it("is its state with its outputs, whether these are kept or not", async () => {
+    for (const keep of [true, false]) {
+      const store = await written({ state: { a: 1 }, report: "Done." });
+      const { state } = await outcomeOf(store, { record: ended({ keep }) });
+      expect(state).toEqual({ a: 1, report: "Done." });
+      expect(await store.read("report")).toBe(keep ? "Done." : undefined);
+      expect(store.list().map(({ name }) => name)).toEqual(keep ? ["state", "report"] : []);
+    }
+  });
+
+  it("contains each output, even if its name is a key of the state, or if the state is not an object", async () => {
+    const clash = await written({ state: { report: 1 }, report: "Done." });
+    expect((await outcomeOf(clash)).state).toEqual({ report: 1, "variable:report": "Done." });
+    const text = await written({ state: "text", report: "Done." });
+    expect((await outcomeOf(text)).state).toEqual({ state: "text", report: "Done." });
+    const only = await written({ report: "Done." });
+    expect((await outcomeOf(only)).state).toEqual({ report: "Done." });
+    expect((await outcomeOf(await written({}))).state).toEqual({});
+  });
+
+  it("is shown up to a maximum size, and as handles beyond it", slow, async () => {
+    const long = "x".repeat(limits.maxPlanBytes - 10);
+    const store = await written({ state: { a: "b" }, report: long, notes: "\n".repeat(600_000) });
+    const outputs = [report, { name: "notes", mode: "replace" }] as const;
+    const { state } = await outcomeOf(store, { plan: planFor(outputs) });
+    expect(state).toEqual({ a: "b", report: { $var: "report" }, notes: { $var: "notes" } });
+    expect(await store.read("report")).toBe(long);
+  });
+
+  it("is merged into the conversation's state, even if the plan outputs state", async () => {
+    const store = await written({ state: { b: 2 } });
+    await store.save({ name: "state", value: { a: 1 } });
+    await outcomeOf(store, { plan: planFor([{ name: "state", mode: "replace" }]) });
+    expect(await store.read("state")).toEqual({ a: 1, b: 2 });
+  });
+});
+
+describe("a run's state that the conversation cannot take", () => {
+  it("stays under the run's name, including bytes", async () => {
+    const store = await written({ report: "Done." });
+    const bytes = bytesContent(new Uint8Array([1, 2, 3]), "image/png");
+    await store.save({ name: "state_r1", value: bytes, run: "r1", trusted: false });
+    const { state, record } = await outcomeOf(store);
+    expect(state).toEqual({ state: { $var: "state_r1" }, report: "Done." });
+    expect(record.error).toMatch(/^state was kept as state_r1: /);
+    const info = store.info("state_r1");
+    expect(info).toMatchObject({
+      bytes: 3,
+      mediaType: "image/png",
+      scope: "conversation",
+      trusted: false,
+    });
+  });
+
+  it("does not overwrite an existing value, but is saved beside it, with a handle", async () => {
+    const store = await written({ state: { big: "x".repeat(limits.maxPlanBytes) } });
+    await store.save({ name: "state", value: "a text" });
+    const { state } = await outcomeOf(store);
+    const { $var = "" } = state as { $var?: string };
+    expect($var).toMatch(/^state_\d+$/);
+    expect(await store.read($var)).toHaveProperty("big");
+    expect(await store.read("state")).toBe("a text");
+  });
+
+  it("is not merged if both together are too large", slow, async () => {
+    const half = limits.maxJsonBytes / 2;
+    const store = await written({ state: { b: "x".repeat(half) } });
+    await store.save({ name: "state", value: { a: "y".repeat(half) } });
+    const { state } = await outcomeOf(store);
+    expect(state).toEqual({ $var: "state_r1" });
+    expect(store.info("state_r1")).toMatchObject({ scope: "conversation", type: "object" });
+    expect(await store.read("state")).not.toHaveProperty("b");
+  });
+
+  it("may use the space of the run's own variables", async () => {
+    const store = await written(
+      { state: { b: "x".repeat(600) } },
+      new MemoryStore({ quotaBytes: 1_000 }),
+    );
+    store.holds.hold("r1", "state_r1");
+    await outcomeOf(store);
+    expect(await store.read("state")).toHaveProperty("b");
+  });
+});
+
+describe("a failing bucket", () => {
+  it("leaves the run unchanged for another try, and nothing of the first one", slow, async () => {
+    const blobs = new MemoryBlobs();
+    const store = new MemoryStore({ bucket: { blobs, prefix: "" } });
+    await written({ state: { a: 1 }, report: "x".repeat(limits.maxChunkedBytes + 1) }, store);
+    const put = blobs.put.bind(blobs);
+    blobs.put = () => Promise.reject(new Error("The bucket is down."));
+    await expect(outcomeOf(store)).rejects.toThrow("The bucket is down.");
+    expect(store.list().map(({ name }) => name)).toEqual(["state_r1", "report_r1"]);
+    blobs.put = put;
+    const { record } = await outcomeOf(store);
+    expect(record.error).toBeUndefined();
+    expect(store.list().map(({ name }) => name)).toEqual(["state", "report"]);
+    expect(await store.sweep()).toBe(true);
+  });
+});
+
+describe("an unfinished run", () => {
+  it("passes on nothing, and keeps its variables", async () => {
+    const store = await written({ state: { a: 1 }, report: "So far." });
+    const { state } = await outcomeOf(store, { record: ended({ status: "waiting" }) });
+    expect(state).toEqual({ a: 1, report: "So far." });
+    expect(store.list().map(({ name }) => name)).toEqual(["state_r1", "report_r1"]);
+  });
+});
