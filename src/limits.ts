@@ -244,8 +244,8 @@ export const maxSearchWork = 67_108_864;
 export const maxStatementChars = 10_240;
 export const maxQueryRecords = 100_000;
 export const maxQueryVisits = 50_000_000;
-/** Time of one query where queries have a process of their own. On Cloudflare the CPU limit of the object applies. */
-export const queryMs = 10_000;
+/** CPU time of one query in a process of its own. On Cloudflare the CPU limit of the object applies. */
+export const queryCpuMs = 10_000;
 export const maxRecursionSteps = 100_000;
 /** Tables in a statement, and parentheses in each other. */
 export const maxStatementTables = 64;

@@ -1,7 +1,12 @@
 /** The Worker of `npm start`: the deployable Worker, with `run_code` and queries in separate processes. */
 import { Conversation as Deployed } from "../../src/index.ts";
 import { DurableObject } from "cloudflare:workers";
-import type { EngineQuery, QueryEngine, TableChunk, TableShape } from "../../src/tool/query/query-engine.ts";
+import type {
+  EngineQuery,
+  QueryEngine,
+  TableChunk,
+  TableShape,
+} from "../../src/tool/query/query-engine.ts";
 import { remoteLoader } from "./remote-loader.ts";
 
 interface LocalBindings {

@@ -4,6 +4,7 @@ import { request } from "node:http";
 import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
 import { settingNames } from "../../src/edge/settings.ts";
@@ -92,9 +93,13 @@ describe("npm start", () => {
     const text = readFileSync(path, "utf8");
     const names = Array.from(text.matchAll(/^([A-Z_]+)=/gm), (match) => match[1] ?? "");
     const given = ["AUTH", "MODEL", "MODEL_API_KEY", "MODEL_BASE_URL"];
-    // Two settings of the start script: for the port behind it, and for the process that runs code.
-    expect(names.toSorted()).toEqual([...given, "LOCAL_SECRET", "LOCAL_SANDBOX", "LOCAL_QUERIES"].toSorted());
-    expect([...settingNames, "LOCAL_SANDBOX", "LOCAL_QUERIES"]).toEqual(expect.arrayContaining(names));
+    // Settings of the start script: for the port behind it, and for the processes of code and queries.
+    expect(names.toSorted()).toEqual(
+      [...given, "LOCAL_SECRET", "LOCAL_SANDBOX", "LOCAL_QUERIES"].toSorted(),
+    );
+    expect([...settingNames, "LOCAL_SANDBOX", "LOCAL_QUERIES"]).toEqual(
+      expect.arrayContaining(names),
+    );
     expect(text).not.toContain("not-for-the-worker");
   });
 
@@ -183,6 +188,32 @@ describe("npm start", () => {
     expect(response.status).toBe(415);
     expect(await messagesOf(`${server.url}/conversations/plain`)).toEqual([]);
   });
+
+  it("ends a query that would run for hours, answers meanwhile, and runs the next one", async () => {
+    const conversation = `${server.url}/conversations/queries`;
+    const json = { "content-type": "application/json" };
+    const rows = JSON.stringify(Array.from({ length: 20_000 }, () => ({ same: 1 })));
+    await fetch(`${conversation}/variables/rows`, { method: "PUT", headers: json, body: rows });
+    const query = (from: string) =>
+      fetch(`${conversation}/query`, {
+        method: "POST",
+        headers: json,
+        body: JSON.stringify({ sql: `SELECT count(*) AS n FROM ${from}` }),
+      });
+    let isOver = false;
+    // Each search finds all rows, which the plan does not show.
+    const hours = query(
+      "rows a JOIN rows b ON a.same = b.same JOIN rows c ON b.same = c.same",
+    ).finally(() => (isOver = true));
+    let answered = 0;
+    for (; !isOver; answered++) {
+      expect((await fetch(`${conversation}/variables`)).status).toBe(200);
+      await setTimeout(200);
+    }
+    expect(answered).toBeGreaterThan(5);
+    expect(await (await hours).json()).toMatchObject({ code: "query_too_expensive" });
+    expect(await (await query("rows")).json()).toEqual([{ n: 20_000 }]);
+  }, 180_000);
 
   it("refuses a second server with the same state, and names the first", async () => {
     const { code, output } = await startInVain({ STATE_DIR: stateDir });

@@ -11,8 +11,10 @@ export interface PlanSizes {
   readonly facts: PlanFacts;
   /** Returns the rows of a table by its name in the statement; undefined for another name. */
   readonly rowsOf: (table: string) => number | undefined;
-  /** Elements that `json_each` and `json_tree` return at most for one value. */
+  /** Elements that `json_each` and `json_tree` return for one value, on average. */
   readonly elements: number;
+  /** The most that they return for one value. Counts where another such function is around them. */
+  readonly mostElements: number;
 }
 
 /** The prefixes of tables in the view that the engine creates from chunks. Such a name means the table's rows. */
@@ -54,12 +56,17 @@ export class PlanBound {
   #bound(parent: number): Bound {
     let [rows, visits, visitsOfEach] = [1, 0, 0];
     let parts: Bound | undefined;
+    let isInElements = false;
     for (const { id, detail } of this.#children.get(parent) ?? []) {
       if (detail.startsWith("USE TEMP")) continue;
       const [, kind, name, index = ""] =
         LOOP.exec(detail.replace(/ [A-Z]+-JOIN$| EXISTS$/, "")) ?? [];
       if (name !== undefined) {
-        rows *= kind === "SEARCH" && index.includes("=?") ? 1 : this.#rowsOf(name, detail);
+        const { elements, mostElements } = this.#sizes;
+        const isElements = detail.includes(" VIRTUAL TABLE ");
+        if (isElements) rows *= isInElements ? mostElements : elements;
+        else if (kind !== "SEARCH" || !index.includes("=?")) rows *= this.#rowsOf(name);
+        isInElements ||= isElements;
         visits += rows;
         continue;
       }
@@ -85,13 +92,13 @@ export class PlanBound {
       : { visits: own.visits + rows * parts.visits, rows: rows * parts.rows };
   }
 
-  #rowsOf(name: string, detail: string): number {
+  #rowsOf(name: string): number {
     if (name === "CONSTANT ROW" || name.startsWith(CHUNKS)) return 1;
     const own = [ELEMENTS, ROWS].find((prefix) => name.startsWith(prefix));
     if (own !== undefined) return this.#rowsOfTable(name.slice(own.length));
-    if (detail.includes(" VIRTUAL TABLE ")) return this.#sizes.elements;
     const computed = this.#computed.get(name.toLowerCase());
-    const targets = this.#aliases.get(name.toLowerCase()) ?? [];
+    const alias = name.startsWith("(subquery-") ? "" : name.toLowerCase();
+    const targets = this.#aliases.get(alias) ?? [];
     const rows = targets.map((target) => {
       if (target.table !== undefined) return this.#rowsOfTable(target.table);
       const most = computed ?? Math.max(1, ...this.#computed.values());

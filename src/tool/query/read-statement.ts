@@ -208,9 +208,7 @@ class StatementReader {
       throw queryProblem("This parenthesis is not open.", place);
     }
     this.#group = closed.parent;
-    if (!closed.isTable) return;
-    const alias = aliasAt(this.#tokens, at + 1);
-    if (alias !== undefined) this.#addAlias(alias, closed);
+    if (closed.isTable) this.#addAlias(aliasAt(this.#tokens, at + 1) ?? "", closed);
   }
 
   /** Reads a token of WITH outside of parentheses. False behind its definitions. */
@@ -241,8 +239,7 @@ class StatementReader {
     group.expectsTable = false;
     const isIn = this.#tokens[at - 1]?.word === "IN";
     const following = this.#tokens[at + 1];
-    if (following?.kind === "sign" && following.value === "(")
-      return this.#tableFunction(token);
+    if (following?.kind === "sign" && following.value === "(") return this.#tableFunction(token);
     const written = isIn ? undefined : aliasAt(this.#tokens, at + 1);
     const alias = { name: written ?? ownAliasOf(token), isWritten: written !== undefined };
     this.#found.push({ token, group, alias: isIn ? undefined : alias });
@@ -268,8 +265,7 @@ class StatementReader {
 
   #addAlias(alias: string, target: AliasTarget): void {
     // Plans name aliases without quotes.
-    if (/[\s\0()=?]/.test(alias))
-      throw this.#problem(`${alias} is not an alias: write one word.`);
+    if (/[\s\0()=?]/.test(alias)) throw this.#problem(`${alias} is not an alias: write one word.`);
     const key = alias.toLowerCase();
     this.#aliases.set(key, [...(this.#aliases.get(key) ?? []), target]);
   }

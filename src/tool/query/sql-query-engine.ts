@@ -290,11 +290,14 @@ class Run {
     const { query, tables } = this.#running;
     const { facts } = query;
     const lines = this.#rows<PlanLine>(`EXPLAIN QUERY PLAN ${this.#whole}`);
-    const averages = Array.from(tables.values(), ({ chars, rows }) => chars / Math.max(rows, 1));
+    const shapes = [...tables.values()];
+    const averages = shapes.map(({ chars, rows }) => chars / Math.max(rows, 1));
+    const largest = shapes.map(({ chars, largestRow = chars }) => largestRow);
     const { visits, scans } = new PlanBound(lines, {
       facts,
       rowsOf: (name) => tables.get(name)?.rows,
-      elements: Math.max(1, facts.parameterChars, ...averages) / CHARS_OF_ELEMENT,
+      elements: Math.max(2, facts.parameterChars, ...averages) / CHARS_OF_ELEMENT,
+      mostElements: Math.max(2, facts.parameterChars, ...largest) / CHARS_OF_ELEMENT,
     });
     if (visits <= limits.maxQueryVisits) return undefined;
     return { kind: "expensive", estimate: Math.round(visits), scans };

@@ -19,7 +19,10 @@ export interface Statement {
   readonly tokens: readonly Token[];
   readonly tables: readonly TableUse[];
   readonly parameters: readonly ParameterUse[];
-  /** Targets by alias in lower case. An alias may have several targets in different parts of a statement. */
+  /**
+   * Targets by alias in lower case; "" for statements in FROM without one. An alias may have several targets in
+   * different parts of a statement.
+   */
   readonly aliases: ReadonlyMap<string, readonly AliasTarget[]>;
   /** All names in it, in lower case: columns have one of these. */
   readonly names: ReadonlySet<string>;

@@ -54,40 +54,6 @@ const MISREAD_COUNTS = [
   "LIMIT 1 || '00000'",
 ].map((limit) => `SELECT count(*) FROM big a, (SELECT id FROM other ${limit}) b`);
 
-const MISREAD_KEYS = [
-  "SELECT 0 AS id, k FROM big GROUP BY id",
-  "SELECT k % 1 AS id FROM big GROUP BY id",
-  "SELECT k AS id, id AS k FROM big GROUP BY k, id",
-  "SELECT 0 AS id, id AS k FROM big GROUP BY 2",
-  "SELECT DISTINCT 0 AS id, id AS x FROM big",
-  "SELECT DISTINCT id, k FROM (SELECT 0 AS id, id AS k FROM big)",
-  "SELECT 0 AS id FROM big UNION ALL SELECT 0 FROM other",
-  "SELECT 0 AS id, id AS k FROM big UNION SELECT 0, id FROM other",
-  "SELECT DISTINCT 0 AS id, t FROM big UNION ALL SELECT 0, t FROM other",
-  "SELECT row_number() OVER (ORDER BY id) % 1 AS id FROM big",
-  "SELECT row_number() OVER (PARTITION BY id) AS id FROM big",
-  "SELECT row_number() OVER (w ORDER BY id) AS id FROM big WINDOW w AS (PARTITION BY t)",
-  "SELECT row_number() OVER w AS id FROM big WINDOW w AS (PARTITION BY t)",
-  "SELECT rank() OVER (ORDER BY k * 0) AS id FROM big",
-  "SELECT k AS id, * FROM big",
-  "SELECT k * 0 AS id, * FROM big ORDER BY 1 LIMIT 100000",
-  "SELECT k * 0 AS id, id AS other_id FROM big GROUP BY other_id",
-  "SELECT max(k) AS id FROM big GROUP BY t",
-].flatMap((select) => [
-  `WITH g(id) AS (SELECT id FROM (${select})) SELECT count(*) FROM g x JOIN g y ON x.id = y.id`,
-  `SELECT count(*) FROM (${select}) x JOIN (${select}) y ON x.id = y.id`,
-]);
-
-/** Comparisons that are true for different values. */
-const LOOSE = [
-  "a.n IS b.n",
-  "a.n IS NOT DISTINCT FROM b.n",
-  "b.n IS a.n",
-  "a.k || '' = b.k || '' COLLATE NOCASE",
-  "a.k = b.k COLLATE NOCASE",
-  "a.k COLLATE RTRIM = b.k",
-].map((on) => `SELECT count(*) FROM big a JOIN other b ON ${on}`);
-
 /** Names that look like parts of a plan. */
 const NAMES = [
   "CONSTANT ROW",
@@ -102,7 +68,7 @@ const NAMES = [
 ]);
 
 const COMPILED = [
-  ...[11, 18, 40].flatMap((depth) => [
+  ...[40].flatMap((depth) => [
     chain(
       depth,
       (before) =>
@@ -112,18 +78,8 @@ const COMPILED = [
     chain(depth, (before) => `SELECT (SELECT a FROM ${before}) + (SELECT a FROM ${before}) AS a`),
     chain(depth, (before) => `SELECT a FROM ${before} UNION ALL SELECT a FROM ${before}`),
   ]),
-  ...[20, 40].flatMap((depth) => [
-    chain(depth, (before) => `SELECT a + a AS a FROM ${before}`, "SELECT id AS a FROM big"),
-    chain(depth, (before) => `SELECT a || a AS a FROM ${before}`, "SELECT t AS a FROM big"),
-    chain(
-      depth,
-      (before) => `SELECT replace(a, 'a', a) AS a FROM ${before}`,
-      "SELECT t AS a FROM texts",
-    ),
-  ]),
   `SELECT 1 FROM ${"(".repeat(3_000)}${repeated(1_000, () => "big")}${")".repeat(3_000)}`,
   `SELECT 1 FROM ${"(".repeat(3_000)}${repeated(600, (at) => `t${at}`)}, ${repeated(200, () => "(SELECT 1)")}${")".repeat(3_000)}`,
-  `SELECT 1 FROM ${repeated(400, () => "(SELECT 1)")}`,
   `SELECT 1 FROM ${repeated(100, (at) => `big b${at}`)}`,
   `SELECT 1 FROM ${repeated(1_000, () => "json_each(1)")}`,
   `SELECT ${repeated(1_200, () => "(SELECT 1)", "+")}`,
@@ -132,22 +88,6 @@ const COMPILED = [
   nested(1_000, "abs("),
   nested(1_000, "(SELECT "),
   nested(65),
-];
-
-const WINDOWS = [
-  ...["CURRENT ROW", "GROUP", "TIES"].map(
-    (excluded) =>
-      `SELECT sum(id) OVER (ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE ${excluded}) FROM big`,
-  ),
-  ...[
-    "group_concat(t)",
-    "string_agg(t, ',')",
-    "json_group_array(t)",
-    "json_group_object(id, t)",
-    "group_concat(t) FILTER (WHERE id)",
-  ].map(
-    (joined) => `SELECT max(length(g)) FROM (SELECT ${joined} OVER (ORDER BY id) AS g FROM big)`,
-  ),
 ];
 
 const ARRAYS = [
@@ -224,11 +164,8 @@ const JOINS = [
 export const hostileStatements: readonly string[] = [
   ...refusedStatements,
   ...MISREAD_COUNTS,
-  ...MISREAD_KEYS,
-  ...LOOSE,
   ...NAMES,
   ...COMPILED,
-  ...WINDOWS,
   ...ARRAYS,
   ...FUNCTIONS,
   ...RECURSIONS,

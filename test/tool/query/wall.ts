@@ -100,12 +100,12 @@ function uncheckedReader(believed: readonly string[]) {
         isAliased: true,
       })),
       parameters: [],
-      unnamed: [],
-      aliases: [],
+      aliases: new Map(),
       texts: [],
       names: new Set((sql.match(/\w+/g) ?? []).map((name) => name.toLowerCase())),
       usesAllColumns: true,
       recursionSteps: 1,
+      isJoin: false,
     };
   };
 }

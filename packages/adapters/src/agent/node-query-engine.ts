@@ -29,7 +29,7 @@ export function nodeQueryDatabases(store: VariableStore): QueryDatabases {
   return databases;
 }
 
-/** Where the file of the process is: in the sources, beside this module in the package, or above its chunks. */
+/** The file of the process: in the sources, beside this module in the package, or above its chunks. */
 const FILES = ["./query-process.ts", "./query-process.js", "../query-process.js"];
 
 let shared: QueryProcess | undefined;
@@ -41,12 +41,19 @@ let shared: QueryProcess | undefined;
  */
 export function nodeQueryEngine(): QueryEngine {
   nodeSqlite();
-  const { existsSync } = process.getBuiltinModule("node:fs");
-  const urls = FILES.map((path) => new URL(path, import.meta.url));
-  const file = urls.find((url) => url.protocol === "file:" && existsSync(url));
+  const file = queryProcessFile();
   if (file === undefined) return inProcessEngine();
   shared ??= new QueryProcess(file);
   return shared.engine();
+}
+
+/** Undefined if a bundler has left the file out. */
+function queryProcessFile(): string | undefined {
+  const { existsSync } = process.getBuiltinModule("node:fs");
+  const { fileURLToPath } = process.getBuiltinModule("node:url");
+  const urls = FILES.flatMap((path) => URL.parse(path, import.meta.url) ?? []);
+  const files = urls.filter(({ protocol }) => protocol === "file:");
+  return files.map(({ href }) => fileURLToPath(href)).find((path) => existsSync(path));
 }
 
 /** Runs queries in this process, where nothing ends one. Throws without `node:sqlite`, which Node has from version 22.13 on. */

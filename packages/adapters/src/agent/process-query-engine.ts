@@ -1,17 +1,24 @@
 import type { ChildProcess } from "node:child_process";
 import * as limits from "../../../../src/limits.ts";
-import type { QueryEngine } from "../../../../src/tool/query/query-engine.ts";
+import type { EngineAnswer, QueryEngine } from "../../../../src/tool/query/query-engine.ts";
 import type { EngineCall } from "./query-process.ts";
 
-type Reply = { readonly output: unknown } | { readonly error: string };
+/** The answer to a query that was ended. */
+export const TOO_LONG: EngineAnswer = { kind: "expensive", scans: [] };
+
+/** `isLast`: the process ends, because the call took too long. */
+export type EngineReply = { readonly isLast?: boolean } & (
+  | { readonly output: unknown }
+  | { readonly error: string }
+);
 
 /**
- * A process that runs queries one at a time, and is killed when one takes longer than `timeMs`: SQLite cannot be
+ * A process that runs queries one at a time, and ends itself when one takes more than `cpuMs` of CPU: SQLite cannot be
  * interrupted from its own thread. Its tables are lost then, and the next query starts a new process.
  */
 export class QueryProcess {
-  readonly #file: URL;
-  readonly #timeMs: number;
+  readonly #file: string;
+  readonly #cpuMs: number;
   #child: ChildProcess | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #engines = 0;
@@ -19,9 +26,9 @@ export class QueryProcess {
     if (this.#child?.connected === true) this.#child.send({ engine });
   });
 
-  constructor(file: URL, timeMs: number = limits.queryMs) {
+  constructor(file: string, cpuMs: number = limits.queryCpuMs) {
     this.#file = file;
-    this.#timeMs = timeMs;
+    this.#cpuMs = cpuMs;
   }
 
   /** Opens a database in the process. */
@@ -50,13 +57,14 @@ export class QueryProcess {
   #send(call: EngineCall): Promise<unknown> {
     const child = (this.#child ??= this.#start());
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const timer = setTimeout(() => child.kill("SIGKILL"), this.#timeMs);
-    const onMessage = (reply: Reply) =>
-      "error" in reply ? reject(new Error(reply.error)) : resolve(reply.output);
-    // A process that ends by itself, such as one that cannot start, has another reason than its query.
+    const onMessage = (reply: EngineReply) => {
+      if (reply.isLast === true) this.#forget(child);
+      if ("error" in reply) reject(new Error(reply.error));
+      else resolve(reply.output);
+    };
+    // Killed by the system, mostly because of its memory.
     const onExit = (_: number | null, signal: string | null) => {
-      this.#child = undefined;
-      if (call.method === "run" && signal !== null) resolve({ kind: "expensive", scans: [] });
+      if (call.method === "run" && signal !== null) resolve(TOO_LONG);
       else reject(new Error("The process of queries has ended. Try again."));
     };
     child.once("message", onMessage);
@@ -67,7 +75,6 @@ export class QueryProcess {
     child.channel?.ref();
     child.send(call);
     return promise.finally(() => {
-      clearTimeout(timer);
       child.off("message", onMessage);
       child.off("exit", onExit);
       child.off("error", reject);
@@ -81,10 +88,16 @@ export class QueryProcess {
     // Not imported, because bundlers for other platforms do not know the module.
     const { fork } = process.getBuiltinModule("node:child_process");
     const execArgv = ["--disable-warning=ExperimentalWarning"];
-    const child = fork(this.#file, { serialization: "advanced", env: {}, execArgv });
-    child.once("exit", () => {
-      if (this.#child === child) this.#child = undefined;
+    const child = fork(this.#file, [String(this.#cpuMs)], {
+      serialization: "advanced",
+      env: {},
+      execArgv,
     });
+    for (const event of ["exit", "disconnect"]) child.once(event, () => this.#forget(child));
     return child;
+  }
+
+  #forget(child: ChildProcess): void {
+    if (this.#child === child) this.#child = undefined;
   }
 }
