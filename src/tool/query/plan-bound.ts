@@ -63,7 +63,7 @@ export class PlanBound {
         LOOP.exec(detail.replace(/ [A-Z]+-JOIN$| EXISTS$/, "")) ?? [];
       if (name !== undefined) {
         const { elements, mostElements } = this.#sizes;
-        const isElements = detail.includes(" VIRTUAL TABLE ");
+        const isElements = detail.includes(" VIRTUAL TABLE ") && !name.startsWith(ELEMENTS);
         if (isElements) rows *= isInElements ? mostElements : elements;
         else if (kind !== "SEARCH" || !index.includes("=?")) rows *= this.#rowsOf(name);
         isInElements ||= isElements;
