@@ -44,6 +44,7 @@ async function bundle(): Promise<void> {
     input: {
       ...named(entries, (name) => `${entryFolder(name)}/${name}.ts`),
       "cli/main": "packages/gateway/src/cli/main.ts",
+      "query-process": "packages/adapters/src/agent/query-process.ts",
       ...partsOf(entries),
     },
   });

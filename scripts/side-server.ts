@@ -1,12 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { stripTypeScriptTypes } from "node:module";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { nodeQueryEngine } from "../packages/adapters/src/agent/node-query-engine.ts";
+import { messageOf } from "../src/errors.ts";
 import * as limits from "../src/limits.ts";
+import type { QueryEngine } from "../src/tool/query/query-engine.ts";
 import { builtOnce } from "./built.ts";
 import { type Mark, spawnTied } from "./tied-process.ts";
 
@@ -18,6 +22,9 @@ const CONTROL = 3;
 /** The system ends a process that has used so much CPU, as Cloudflare ends an isolate. */
 const LIMITED = `ulimit -t ${limits.codeCpuMs / 1_000}; exec "$@"`;
 
+/** Databases that are open at once. The one that was used least recently is dropped; its tables are loaded again. */
+const MAX_OPEN = 100;
+
 export interface SideServer {
   /** For `scripts/local/worker.ts`: it contains a secret. */
   readonly url: string;
@@ -26,7 +33,8 @@ export interface SideServer {
 
 /**
  * Serves on the loopback address what local workerd cannot interrupt. `/code` starts a process for one run of code,
- * and answers with its URL; the process lives until either side closes that answer.
+ * and answers with its URL; the process lives until either side closes that answer. `/queries/<database>/<method>`
+ * calls a `QueryEngine`, whose process can be killed.
  */
 export async function startSideServer(mark: Mark): Promise<SideServer> {
   const folder = await builtOnce("sandbox", ["scripts/local"], (made) => {
@@ -37,8 +45,13 @@ export async function startSideServer(mark: Mark): Promise<SideServer> {
   // Each run ends with this process.
   process.setMaxListeners(0);
   const secret = randomBytes(32).toString("hex");
+  const engineOf = openEngines();
   const server = createServer((request, response) => {
-    if (request.url === `/${secret}/code`) startRun({ folder, secret, mark }, response);
+    const [, given, what, name = "", method = ""] = (request.url ?? "").split("/");
+    if (given !== secret) response.writeHead(404).end();
+    else if (what === "code") startRun({ folder, secret, mark }, response);
+    else if (what === "queries" && isMethod(method))
+      void answerQuery(engineOf(name), method, { request, response });
     else response.writeHead(404).end();
   });
   server.listen(0, "127.0.0.1");
@@ -71,4 +84,40 @@ function startRun({ folder, secret, mark }: RunOptions, response: ServerResponse
     const port = /"port":\s*(\d+)/.exec(text)?.[1];
     if (port !== undefined) response.write(`http://127.0.0.1:${port}/${secret}`);
   });
+}
+
+function openEngines(): (name: string) => QueryEngine {
+  const open = new Map<string, QueryEngine>();
+  return (name) => {
+    const engine = open.get(name) ?? nodeQueryEngine();
+    open.delete(name);
+    open.set(name, engine);
+    const [oldest = name] = open.keys();
+    if (open.size > MAX_OPEN) open.delete(oldest);
+    return engine;
+  };
+}
+
+function isMethod(name: string): name is keyof QueryEngine {
+  return ["run", "begin", "add", "complete", "keep"].includes(name);
+}
+
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+async function answerQuery(
+  engine: QueryEngine,
+  method: keyof QueryEngine,
+  { request, response }: Exchange,
+): Promise<void> {
+  try {
+    // Written by `local/worker.ts`.
+    const input = JSON.parse(await text(request)) as readonly unknown[];
+    const run = engine[method] as (...all: readonly unknown[]) => Promise<unknown>;
+    response.end(JSON.stringify({ output: await run.apply(engine, [...input]) }));
+  } catch (error) {
+    response.writeHead(500).end(messageOf(error));
+  }
 }

@@ -241,13 +241,14 @@ export const maxTargetPathChars = 1_200;
 export const maxQueryChars = 200;
 export const maxSearchWork = 67_108_864;
 /** A query: length of its SQL, records, rows that it may visit (20 million take a second), steps of a recursion. */
-export const maxStatementChars = 16_384;
+export const maxStatementChars = 10_240;
 export const maxQueryRecords = 100_000;
 export const maxQueryVisits = 50_000_000;
+/** CPU time of one query in a process of its own. On Cloudflare the CPU limit of the object applies. */
+export const queryCpuMs = 10_000;
 export const maxRecursionSteps = 100_000;
-/** Tables in a statement, and parentheses in each other; parts that SQLite compiles, once for each use. */
+/** Tables in a statement, and parentheses in each other. */
 export const maxStatementTables = 64;
-export const maxStatementParts = 1_000;
 /** A table: keys of records that are columns, a row as JSON, rows that are stored in one row of SQLite. */
 export const maxQueryColumns = 500;
 export const maxQueryRowBytes = 1_899_000;

@@ -76,6 +76,10 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     imports: [...CORE, "src/edge/platform", "packages/adapters/src", "packages/transfer/src"],
     not: ["hono", "node:", "cloudflare:test"],
   },
+  "packages/adapters/src/agent/query-process.ts": {
+    imports: [...RUNTIME, "packages/adapters/src"],
+    not: ["hono", "cloudflare:"],
+  },
   "packages/adapters/src/": { imports: RUNTIME, not: PLATFORM, anyTypes: true },
   "packages/client/src/": {
     imports: ["packages/client/src"],

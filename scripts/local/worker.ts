@@ -1,5 +1,12 @@
-/** The Worker of `npm start`: the deployable Worker, with each run of code in a process of its own. */
+/** The Worker of `npm start`: the deployable Worker, with each run of code, and queries, in processes of their own. */
 import { Conversation as Deployed } from "../../src/index.ts";
+import { DurableObject } from "cloudflare:workers";
+import type {
+  EngineQuery,
+  QueryEngine,
+  TableChunk,
+  TableShape,
+} from "../../src/tool/query/query-engine.ts";
 import { remoteLoader } from "./remote-loader.ts";
 
 interface LocalBindings {
@@ -16,4 +23,35 @@ export class Conversation extends Deployed {
   }
 }
 
-export { default, Directory, Tables } from "../../src/index.ts";
+/** A database behind `side-server.ts`: local workerd cannot interrupt SQLite. */
+export class Tables extends DurableObject<LocalBindings> implements QueryEngine {
+  run(query: EngineQuery): ReturnType<QueryEngine["run"]> {
+    return this.#call("run", query);
+  }
+
+  begin(key: string): Promise<number> {
+    return this.#call("begin", key);
+  }
+
+  add(table: number, chunk: TableChunk): Promise<void> {
+    return this.#call("add", table, chunk);
+  }
+
+  complete(table: number, shape: TableShape): Promise<void> {
+    return this.#call("complete", table, shape);
+  }
+
+  keep(keys: readonly string[]): Promise<void> {
+    return this.#call("keep", keys);
+  }
+
+  async #call<Output>(method: string, ...input: readonly unknown[]): Promise<Output> {
+    const url = `${this.env.LOCAL_SIDE}/queries/${this.ctx.id}/${method}`;
+    const response = await fetch(url, { method: "POST", body: JSON.stringify(input) });
+    if (!response.ok) throw new Error(await response.text());
+    const { output } = await response.json<{ output: Output }>();
+    return output;
+  }
+}
+
+export { default, Directory } from "../../src/index.ts";

@@ -248,14 +248,10 @@ export function describeQueryEngine(name: string, make: () => QueryEngine): void
         texts: [],
         usesAllColumns: false,
         facts: {
-          aliases: new Map(),
+          aliases: [],
           recursionSteps: 1,
           parameterChars: 0,
           isJoin: false,
-          comparesLoosely: false,
-          knowsFunctions: true,
-          readsOnce: true,
-          text: { calls: 0, elementCalls: 0, searches: 0, growth: 1, chars: 0, joinsRows: false },
         },
       };
       const missing = { kind: "missing", keys: ["t 1"] };

@@ -4,6 +4,7 @@ import { request } from "node:http";
 import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
 import { type Mark, processesMarked } from "../../scripts/tied-process.ts";
@@ -154,6 +155,29 @@ describe("npm start", () => {
       expect(JSON.parse(body)).toMatchObject({ code: "foreign_origin" });
     }
   });
+
+  it("ends a query that would run for hours, answers meanwhile, and runs the next one", async () => {
+    const conversation = `${server.url}/conversations/queries`;
+    const json = { "content-type": "application/json" };
+    const rows = JSON.stringify(Array.from({ length: 20_000 }, () => ({ same: 1 })));
+    await fetch(`${conversation}/variables/rows`, { method: "PUT", headers: json, body: rows });
+    const query = (from: string) =>
+      fetch(`${conversation}/query`, {
+        method: "POST",
+        headers: json,
+        body: JSON.stringify({ sql: `SELECT count(*) AS n FROM ${from}` }),
+      });
+    // Each search finds all rows, which the plan does not show.
+    const hours = query("rows a JOIN rows b ON a.same = b.same JOIN rows c ON b.same = c.same");
+    for (let answered = 0; answered < 5; answered++) {
+      expect((await fetch(`${conversation}/variables`)).status).toBe(200);
+      await setTimeout(500);
+    }
+    const early = await Promise.race([hours, setTimeout(0)]);
+    expect(early).toBeUndefined();
+    expect(await (await hours).json()).toMatchObject({ code: "query_too_expensive" });
+    expect(await (await query("rows")).json()).toEqual([{ n: 20_000 }]);
+  }, 180_000);
 
   it("refuses a second server with the same state, and names the first", async () => {
     const { code, output } = await startInVain({ STATE_DIR: stateDir });

@@ -1,5 +1,6 @@
+import { messageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import type { QueryEngine } from "../../tool/query/query-engine.ts";
+import type { EngineAnswer, QueryEngine } from "../../tool/query/query-engine.ts";
 import { withTimeLimit } from "../../value/deadline.ts";
 
 /**
@@ -10,7 +11,7 @@ export function remoteEngine(connect: () => QueryEngine, onBegin?: () => void): 
   const call = <Result>(use: (tables: QueryEngine) => Promise<Result>) =>
     withTimeLimit(limits.toolMs, () => use(connect()));
   return {
-    run: (query) => call((tables) => tables.run(query)),
+    run: (query) => call((tables) => tables.run(query)).catch(endedByLimit),
     begin: (key) => {
       onBegin?.();
       return call((tables) => tables.begin(key));
@@ -19,4 +20,13 @@ export function remoteEngine(connect: () => QueryEngine, onBegin?: () => void): 
     complete: (table, shape) => call((tables) => tables.complete(table, shape)),
     keep: (keys) => call((tables) => tables.keep(keys)),
   };
+}
+
+/** What the platform says of an object that it has reset, and what `withTimeLimit` says. */
+const ENDED = /exceeded (?:its )?(?:CPU|memory)|no answer within/i;
+
+/** Turns the end of an object by a limit of the platform into an answer. Rethrows any other error. */
+function endedByLimit(error: unknown): EngineAnswer {
+  if (ENDED.test(messageOf(error))) return { kind: "expensive", scans: [] };
+  throw error;
 }

@@ -1,8 +1,6 @@
 import { MEDIAN } from "./explain-problem.ts";
 import { notAllowed, queryProblem } from "./query-problem.ts";
-import { closingAt } from "./select-columns.ts";
 import type { Token } from "./sql-tokens.ts";
-import { ROW_JOINING } from "./statement-size.ts";
 
 /** Functions that do more than compute, fill the memory, or return something else each time. */
 const FORBIDDEN_FUNCTIONS = new Set(
@@ -28,14 +26,4 @@ export function requireAllowed(word: string, at: number, { sql, tokens }: Place)
     const said = `no such function: ${token?.value}. For the median write ${MEDIAN}.`;
     throw queryProblem(said, { sql, at: token?.start });
   }
-  if (!ROW_JOINING.has(word) || !isWindow(tokens, at)) return;
-  const said = "Texts and arrays are joined by GROUP BY, not in windows.";
-  throw notAllowed(said, { sql, at: token?.start });
-}
-
-/** True if a function has OVER behind its arguments. */
-function isWindow(tokens: readonly Token[], at: number): boolean {
-  const end = closingAt(tokens, at + 1) + 1;
-  const isFiltered = tokens[end]?.word === "FILTER";
-  return tokens[isFiltered ? closingAt(tokens, end + 1) + 1 : end]?.word === "OVER";
 }

@@ -13,8 +13,6 @@ export interface CellUses {
   readonly numbers: ReadonlySet<string>;
   readonly order: ReadonlySet<string>;
   readonly nulls: ReadonlySet<string>;
-  /** Columns that are compared with something else than texts and cells. */
-  readonly compared: ReadonlySet<string>;
 }
 
 const MARK = "\u0001cell ";
@@ -79,7 +77,6 @@ export function cellUses(
 class ProgramReader {
   readonly #numbers = new Set<string>();
   readonly #nulls = new Set<string>();
-  readonly #compared = new Set<string>();
   readonly #sorted = new Set<string>();
   readonly #registers = new Map<number, Held>();
   readonly #records = new Map<number, readonly Held[]>();
@@ -105,7 +102,7 @@ class ProgramReader {
       for (const { columns } of this.#rowsOf(cursor).slice(0, this.#keys.get(cursor)))
         for (const one of columns) order.add(one);
     }
-    return { numbers: this.#numbers, order, nulls: this.#nulls, compared: this.#compared };
+    return { numbers: this.#numbers, order, nulls: this.#nulls };
   }
 
   read({ opcode, p1, p2, p3, p4, p5 }: Instruction): void {
@@ -163,10 +160,8 @@ class ProgramReader {
   #compare(a: Held, b: Held, flags: number): void {
     const isNumeric = (flags & AFFINITY_MASK) >= NUMERIC_AFFINITY;
     for (const [one, other] of [[a, b] as const, [b, a] as const]) {
-      const isText = !isNumeric && (other.columns.size > 0 || other.text !== undefined);
       for (const column of one.columns) {
         if (isNumeric || other.isNumber) this.#numbers.add(column);
-        if (!isText || other.isNumber) this.#compared.add(column);
       }
     }
   }

@@ -1,6 +1,6 @@
 import * as limits from "../../limits.ts";
 import { typedCell } from "./column-cells.ts";
-import { CHUNKS, type ElementCounts, ELEMENTS, ROWS } from "./plan-estimate.ts";
+import { CHUNKS, ELEMENTS, ROWS } from "./plan-bound.ts";
 import type { TableChunk, TableShape } from "./query-engine.ts";
 import { identifier } from "./rewrite-statement.ts";
 import type { QueryDatabase } from "./query-database.ts";
@@ -11,11 +11,6 @@ export interface LoadedTable extends TableShape {
   readonly key: string;
   /** True if it is a table of SQLite; else chunks of JSON. */
   readonly isReal: boolean;
-}
-
-export interface RowGroups {
-  readonly count: number;
-  readonly largest: number;
 }
 
 interface ViewOptions {
@@ -44,9 +39,6 @@ export class LoadedTables {
   /** Keys of the tables that are being loaded. */
   readonly #begun = new Map<number, string>();
   readonly #uses = new Map<number, number>();
-  /** Groups that were counted, by table. Tables never change. */
-  readonly #groups = new Map<number, Map<string, RowGroups | undefined>>();
-  readonly #elements = new Map<number, Map<string, ElementCounts | undefined>>();
   /** The number of the next table; undefined before the database is read. */
   #next: number | undefined;
 
@@ -135,60 +127,6 @@ export class LoadedTables {
     return `${identifier(name)} AS ${isComputed ? "" : "NOT "}MATERIALIZED (SELECT ${list} FROM ${from})`;
   }
 
-  /**
-   * Returns how many groups of its first rows have the same values in the columns, and the rows of the largest
-   * group without nulls; undefined if it lacks one. Columns are in lower case. Reads these rows once.
-   */
-  groupsOf(
-    table: LoadedTable,
-    columns: readonly string[],
-    first = Infinity,
-  ): RowGroups | undefined {
-    const known = this.#groups.get(table.id) ?? new Map<string, RowGroups | undefined>();
-    this.#groups.set(table.id, known);
-    const rows = Math.min(first, table.rows);
-    const key = JSON.stringify([columns, rows]);
-    if (known.size >= MAX_GROUPS) known.clear();
-    if (!known.has(key)) known.set(key, this.#counted(table, columns, rows));
-    return known.get(key);
-  }
-
-  #counted(table: LoadedTable, columns: readonly string[], rows: number): RowGroups | undefined {
-    const known = new Set([INDEX, ...table.columns.map((column) => column.toLowerCase())]);
-    if (!columns.every((column) => known.has(column))) return undefined;
-    const view = this.viewOf(table, { name: "t", columns, isRepeated: false });
-    const keys = columns.map(identifier);
-    const present = keys.map((key) => `${key} IS NOT NULL`).join(" AND ");
-    const [row] = this.#all(`WITH ${view} SELECT count(*), max(n) FROM
-      (SELECT sum(${present}) AS n FROM (SELECT * FROM t LIMIT ${rows}) GROUP BY ${keys.join(", ")})`);
-    return { count: Number(row?.[0] ?? 0), largest: Number(row?.[1] ?? 0) };
-  }
-
-  /**
-   * Returns how many elements `json_each` has of the values in a column, in lower case; undefined if the table
-   * lacks it, or a value is no JSON. Reads the table once.
-   */
-  elementsOf(table: LoadedTable, column: string): ElementCounts | undefined {
-    const known = this.#elements.get(table.id) ?? new Map<string, ElementCounts | undefined>();
-    this.#elements.set(table.id, known);
-    if (!known.has(column)) known.set(column, this.#countedElements(table, column));
-    return known.get(column);
-  }
-
-  #countedElements(table: LoadedTable, column: string): ElementCounts | undefined {
-    if (!table.columns.some((one) => one.toLowerCase() === column)) return undefined;
-    const view = this.viewOf(table, { name: "t", columns: [column], isRepeated: false });
-    const each = `(SELECT count(*) FROM json_each(t.${identifier(column)}))`;
-    try {
-      const [row] = this.#all(
-        `WITH ${view} SELECT avg(n), max(n) FROM (SELECT ${each} AS n FROM t)`,
-      );
-      return { average: Number(row?.[0] ?? 0), largest: Number(row?.[1] ?? 0) };
-    } catch {
-      return undefined;
-    }
-  }
-
   /** Deletes all tables but these. */
   keep(keys: ReadonlySet<string>): void {
     this.#prepare();
@@ -205,8 +143,6 @@ export class LoadedTables {
     if (table.isReal) this.#run(`DROP TABLE ${realName(table)}`);
     this.#found.delete(table.key);
     this.#uses.delete(table.id);
-    this.#groups.delete(table.id);
-    this.#elements.delete(table.id);
   }
 
   /** Reads which tables there are. Returns the number of the next one. */
@@ -238,7 +174,6 @@ export class LoadedTables {
   }
 }
 
-const MAX_GROUPS = 64;
 /** SQLite's limit in Durable Objects, the position included. */
 const MAX_COLUMNS = 100;
 

@@ -1,6 +1,4 @@
 import type { ColumnCells } from "./column-cells.ts";
-import type { Key } from "./select-group.ts";
-import type { TextWork } from "./statement-size.ts";
 
 /** A value that a query returns or is given. */
 export type SqlScalar = string | number | null;
@@ -38,8 +36,6 @@ interface QueryTable {
   readonly name: string;
   /** The name of a further column with the position. Default: none. */
   readonly position?: string;
-  /** Its rows, if they are known before it is loaded. */
-  readonly rows?: number;
 }
 
 /** One statement that reads, in the engine's form (`rewrite-statement.ts`). */
@@ -56,65 +52,25 @@ export interface EngineQuery {
   /** True if columns are needed that it does not name. */
   readonly usesAllColumns: boolean;
   readonly facts: PlanFacts;
-  /** Default: `maxQueryVisits`, and no rows are counted below it. */
-  readonly visits?: VisitAllowance | undefined;
-}
-
-/** How many rows a statement may visit. */
-export interface VisitAllowance {
-  readonly most: number;
-  /** An estimate may be too high. Above this number, the data is counted to make it exact. */
-  readonly uncounted: number;
 }
 
 /** Facts from the text of a statement about the rows that its plan visits. */
 export interface PlanFacts {
   /** Facts by alias in lower case. */
-  readonly aliases: ReadonlyMap<string, readonly AliasFacts[]>;
+  readonly aliases: readonly (readonly [alias: string, targets: readonly AliasFacts[]])[];
   readonly recursionSteps: number;
   /** Characters of the longest parameter. */
   readonly parameterChars: number;
   /** True if a table may be read more than once. */
   readonly isJoin: boolean;
-  /** True if it passes on each row that it reads once. */
-  readonly readsOnce: boolean;
-  /** True if it compares such that values are equal that are different in the data, or NULL. */
-  readonly comparesLoosely: boolean;
-  /** False if it may have table functions that are not among `aliases`. */
-  readonly knowsFunctions: boolean;
-  readonly text: TextWork;
 }
 
-/** Facts about a SELECT. Names are in lower case. */
-export interface SelectFacts {
-  readonly select: true;
+/** The target of an alias: a table by its name in the statement, or a part of the statement. */
+export interface AliasFacts {
+  readonly table?: string | undefined;
   readonly maxRows?: number | undefined;
-  readonly keys?: readonly Key[] | undefined;
-  /** The source, if each of its rows becomes at most one. */
-  readonly source?: AliasFacts | undefined;
-  /** Source columns by the names of the columns that are copies of them. */
-  readonly columns?: ReadonlyMap<string, string | undefined> | undefined;
-  /** True if it also has all other columns of the source. */
-  readonly isStarred?: boolean | undefined;
-  /** The columns of the source by which it groups. */
-  readonly groupedColumns?: readonly string[] | undefined;
+  readonly isGrouped?: boolean | undefined;
 }
-
-/** `json_each` or `json_tree`. */
-export interface FunctionFacts {
-  readonly function: true;
-  /** The table by its name in the statement, if its argument is a column of that. */
-  readonly of?: string | undefined;
-  /** That column in lower case, if it is the only argument. */
-  readonly column?: string | undefined;
-  /** True if that is the only table beside functions, and this is the first of those. */
-  readonly isFirst?: boolean | undefined;
-  /** True if it is the only one whose argument is what another one has returned. */
-  readonly isNested?: boolean | undefined;
-}
-
-/** The target of an alias: a table by its name in the statement, a part of the statement, or a function. */
-export type AliasFacts = { readonly table: string } | SelectFacts | { readonly function: true };
 
 /** The outcome of a query as data, because classes of errors do not cross from one object to another. */
 export type EngineAnswer =
@@ -126,8 +82,6 @@ export type EngineAnswer =
       readonly columns: readonly string[];
       /** Says where the result depends on texts that were not read as numbers or NULL. */
       readonly notes: readonly string[];
-      /** The rows that it visited, as they were estimated. */
-      readonly visits: number;
     }
   /** These tables have to be loaded first. */
   | { readonly kind: "missing"; readonly keys: readonly string[] }
@@ -145,9 +99,10 @@ export type EngineAnswer =
       readonly columns: number;
       readonly first: readonly string[];
     }
+  /** Without an estimate: it was ended because it ran too long. */
   | {
       readonly kind: "expensive";
-      readonly estimate: number;
+      readonly estimate?: number | undefined;
       readonly scans: readonly Scan[];
     }
   | {
@@ -169,10 +124,7 @@ export interface Scan {
  * what that is. Implementations: a Durable Object (`edge/tables`), `node:sqlite`.
  */
 export interface QueryEngine {
-  /**
-   * Runs the query if all of its tables are loaded. A query that would be too expensive is refused before, as
-   * far as the rows of its tables are known.
-   */
+  /** Runs the query if all of its tables are loaded. */
   run(query: EngineQuery): Promise<EngineAnswer>;
   /** Begins a table; returns its number. */
   begin(key: string): Promise<number>;

@@ -3,23 +3,17 @@ import { requireAtMost } from "../../errors.ts";
 import type { Syntax } from "../../reference/reference.ts";
 import { notAllowed, queryProblem } from "./query-problem.ts";
 import { requireAllowed } from "./allowed-functions.ts";
-import { aliasAt, isComparison, namesAt, ownAliasOf } from "./table-names.ts";
-import { argumentsAt } from "./select-columns.ts";
+import { aliasAt, isComparison, ownAliasOf } from "./table-names.ts";
 import { type AliasTarget, SelectGroup, type TableUse } from "./select-group.ts";
-import { tableFunctionAt, tableFunctionsIn } from "./table-functions.ts";
-import { isLongNumber, isSign, statementTokensOf, type Token } from "./sql-tokens.ts";
-import { textWorkOf } from "./statement-size.ts";
+import { argumentsAt, isLongNumber, isSign, statementTokensOf, type Token } from "./sql-tokens.ts";
 import {
-  QUADRATIC_FRAMES,
-  TEXT_OPERATORS,
   AFTER_FROM,
   AGGREGATES,
   COMPOUND,
-  comparesLoosely,
   STATEMENTS,
   TABLE_FUNCTIONS,
 } from "./statement-words.ts";
-import type { ParameterUse, Statement, UnnamedTable } from "./statement.ts";
+import type { ParameterUse, Statement } from "./statement.ts";
 
 /**
  * Reads a SQL statement. Throws `bad_query`, `query_not_allowed` for anything but one SELECT, WITH … SELECT or
@@ -31,9 +25,6 @@ export function readStatement(sql: string, syntaxes: readonly Syntax[]): Stateme
   const tokens = statementTokensOf(sql, syntaxes);
   return new StatementReader(sql, tokens).read();
 }
-
-/** Prefix of the aliases of tables that have none. */
-const UNNAMED = "$unnamed ";
 
 interface FoundTable {
   readonly token: Token;
@@ -60,16 +51,13 @@ class StatementReader {
   readonly #sql: string;
   readonly #tokens: readonly Token[];
   readonly #root = new SelectGroup();
-  readonly #groups = [this.#root];
   readonly #found: FoundTable[] = [];
   readonly #parameters: ParameterUse[] = [];
-  readonly #unnamed: UnnamedTable[] = [];
   readonly #aliases = new Map<string, AliasTarget[]>();
   #group = this.#root;
   #usesAllColumns = false;
   #recursionSteps = 1;
   #tableCount = 0;
-  #functionCount = 0;
 
   constructor(sql: string, tokens: readonly Token[]) {
     this.#sql = sql;
@@ -95,16 +83,12 @@ class StatementReader {
       tokens: this.#tokens,
       tables,
       parameters: this.#parameters,
-      unnamed: this.#unnamed,
       aliases: this.#aliases,
       names: new Set(names.map(({ value }) => value.toLowerCase())),
       texts,
       usesAllColumns: this.#usesAllColumns,
       recursionSteps: this.#recursionSteps,
-      readsOnce: this.#recursionSteps === 1 && this.#groups.every(({ readsOnce }) => readsOnce),
-      comparesLoosely: comparesLoosely(this.#tokens),
-      knowsFunctions: this.#functionCount === tableFunctionsIn(this.#tokens),
-      text: textWorkOf(this.#root, Math.max(0, ...texts.map(({ length }) => length))),
+      isJoin: this.#tableCount > 1,
     };
   }
 
@@ -113,7 +97,6 @@ class StatementReader {
     if (kind === "sign" && value === "(") return this.#open(at);
     if (kind === "sign" && value === ")") return this.#close(token, at);
     const group = this.#group;
-    if (kind === "name" && group.select.isInOutputs) group.select.size.addName(token);
     if (group.definition !== "none" && this.#define(token)) return;
     if (group.expectsTable && (kind === "name" || kind === "text" || kind === "reference")) {
       return this.#table(token, at);
@@ -134,26 +117,15 @@ class StatementReader {
       if (!group.isSelect) throw this.#problem(this.#fromInCall(at), this.#tokens[at]?.start);
       group.isInFrom = true;
       group.expectsTable = true;
-      group.isInOutputs = false;
     } else if (word === "JOIN" && group.isInFrom) group.expectsTable = true;
     else if (word === "WITH" && this.#isFirst(at)) group.definition = "name";
     else if (AFTER_FROM.has(word)) group.isInFrom = false;
-    if (COMPOUND.has(word)) {
-      select.isCompound = true;
-      select.size.beginPart();
-      select.isDistinct = word !== "UNION" || this.#tokens[at + 1]?.word !== "ALL";
-    }
-    if (word === "SELECT") group.readOutputs(this.#tokens, at);
+    if (COMPOUND.has(word)) select.isCompound = true;
     if (word === "NATURAL") this.#usesAllColumns = true;
     if (word === "OVER") select.hasWindow = true;
     if (word === "LIMIT") group.readLimit(this.#tokens, at);
-    if (word === "GROUP" && this.#tokens[at + 1]?.word === "BY")
-      group.readGrouping(this.#tokens, at);
-    if (TEXT_OPERATORS.has(word)) select.size.addOperator(word);
+    if (word === "DISTINCT" || word === "GROUP") select.isGrouped = true;
     const following = this.#tokens[at + 1];
-    if (word === "EXCLUDE" && QUADRATIC_FRAMES.has(following?.word ?? "")) {
-      throw notAllowed("Windows have no EXCLUDE here.", { sql: this.#sql, at: following?.start });
-    }
     if (word === "IN" && following?.kind === "name" && previous !== "AS") {
       this.#usesAllColumns = true;
       group.expectsTable = true;
@@ -181,7 +153,6 @@ class StatementReader {
   #function(word: string, at: number): void {
     requireAllowed(word, at, { sql: this.#sql, tokens: this.#tokens });
     const { select } = this.#group;
-    select.size.addCall(word, this.#tokens, at + 1);
     const isScalar =
       (word === "MIN" || word === "MAX") && argumentsAt(this.#tokens, at + 1).length > 1;
     if (AGGREGATES.has(word) && !isScalar) select.hasAggregate = true;
@@ -192,10 +163,6 @@ class StatementReader {
   }
 
   #sign(value: string, at: number): void {
-    const isTwice = this.#isSign(at - 1, value);
-    if (value === "|" && isTwice) this.#group.select.size.addOperator("||");
-    if (value === ">" && (this.#isSign(at - 1, "-") || isTwice))
-      this.#group.select.size.addArrow(this.#tokens, at);
     if (value === "," && this.#group.isInFrom) this.#group.expectsTable = true;
     if (value !== "*") return;
     const previous = this.#tokens[at - 1];
@@ -213,31 +180,24 @@ class StatementReader {
     const isJoin = isInTables && !isSelect;
     outer.expectsTable = false;
     this.#group = new SelectGroup(outer, isJoin);
-    this.#groups.push(this.#group);
     const maximum = limits.maxStatementTables;
     const advice = "Define parts of it with WITH.";
     requireAtMost(["maxStatementTables", maximum], this.#group.depth, advice);
     this.#group.isSelect = isSelect;
-    if (isSelect && outer.definition !== "columns") outer.select.size.uses.push(this.#group);
     this.#group.isTable = isSelect && isInTables;
     if (outer.definition !== "columns") return;
-    if (!isSelect) return this.#readColumns(at);
-    this.#group.isDefinition = true;
-    this.#group.names = outer.definedColumns;
+    if (!isSelect) return this.#requireColumns(at);
     outer.definitions.set(outer.definedName.toLowerCase(), this.#group);
     this.#addAlias(outer.definedName, this.#group);
     outer.definition = "next";
   }
 
-  /** Reads the list of columns in WITH. Throws if the parenthesis is none. */
-  #readColumns(at: number): void {
+  /** Throws if the parenthesis in WITH is no list of columns. */
+  #requireColumns(at: number): void {
     const before = this.#tokens[at - 1];
-    const { parent } = this.#group;
-    if (before?.word !== "AS" && before?.word !== "MATERIALIZED") {
-      if (parent !== undefined) parent.definedColumns = namesAt(this.#tokens, at + 1);
-      return;
-    }
-    const said = `WITH ${parent?.definedName} AS is followed by a SELECT in parentheses.`;
+    if (before?.word !== "AS" && before?.word !== "MATERIALIZED") return;
+    const name = this.#group.parent?.definedName;
+    const said = `WITH ${name} AS is followed by a SELECT in parentheses.`;
     throw notAllowed(said, { sql: this.#sql, at: before.end });
   }
 
@@ -248,11 +208,7 @@ class StatementReader {
       throw queryProblem("This parenthesis is not open.", place);
     }
     this.#group = closed.parent;
-    if (!closed.isTable) return;
-    const written = aliasAt(this.#tokens, at + 1);
-    const alias = written ?? `${UNNAMED}${this.#unnamed.length + 1}`;
-    if (written === undefined) this.#unnamed.push({ end: token.end, alias });
-    this.#addSource(this.#group, alias, closed);
+    if (closed.isTable) this.#addAlias(aliasAt(this.#tokens, at + 1) ?? "", closed);
   }
 
   /** Reads a token of WITH outside of parentheses. False behind its definitions. */
@@ -262,7 +218,6 @@ class StatementReader {
       if (word === "RECURSIVE") return true;
       if (kind !== "name" && kind !== "text") throw this.#problem("WITH names a table.", start);
       group.definedName = value;
-      group.definedColumns = [];
       group.definition = "columns";
       return true;
     }
@@ -284,23 +239,19 @@ class StatementReader {
     group.expectsTable = false;
     const isIn = this.#tokens[at - 1]?.word === "IN";
     const following = this.#tokens[at + 1];
-    if (following?.kind === "sign" && following.value === "(")
-      return this.#tableFunction(token, at);
+    if (following?.kind === "sign" && following.value === "(") return this.#tableFunction(token);
     const written = isIn ? undefined : aliasAt(this.#tokens, at + 1);
     const alias = { name: written ?? ownAliasOf(token), isWritten: written !== undefined };
     this.#found.push({ token, group, alias: isIn ? undefined : alias });
     this.#countTable();
   }
 
-  #tableFunction(token: Token, at: number): void {
+  #tableFunction(token: Token): void {
     if (!TABLE_FUNCTIONS.has(token.word)) {
       const said = `${token.value} is not a table function; there are json_each and json_tree.`;
       throw notAllowed(said, { sql: this.#sql, at: token.start });
     }
-    const use = tableFunctionAt(this.#tokens, at, this.#group);
-    this.#addSource(this.#group, use.alias, use);
     this.#countTable();
-    this.#functionCount++;
   }
 
   #countTable(): void {
@@ -310,18 +261,11 @@ class StatementReader {
       ++this.#tableCount,
       "Query fewer tables at once.",
     );
-    this.#group.select.size.tables++;
-  }
-
-  #addSource(group: SelectGroup, alias: string, target: AliasTarget): void {
-    group.select.sources.push(target);
-    this.#addAlias(alias, target);
   }
 
   #addAlias(alias: string, target: AliasTarget): void {
     // Plans name aliases without quotes.
-    if (/[\s\0()=?]/.test(alias) && !alias.startsWith(UNNAMED))
-      throw this.#problem(`${alias} is not an alias: write one word.`);
+    if (/[\s\0()=?]/.test(alias)) throw this.#problem(`${alias} is not an alias: write one word.`);
     const key = alias.toLowerCase();
     this.#aliases.set(key, [...(this.#aliases.get(key) ?? []), target]);
   }
@@ -344,8 +288,7 @@ class StatementReader {
     for (const { token, group, alias } of this.#found) {
       const definition = token.kind === "reference" ? undefined : group.definitionOf(token.value);
       if (definition !== undefined) {
-        if (alias !== undefined) this.#addSource(group, alias.name, definition);
-        group.select.size.uses.push(definition);
+        if (alias !== undefined) this.#addAlias(alias.name, definition);
         if (group.isWithin(definition)) this.#requireLimit(token, definition);
         continue;
       }
@@ -359,7 +302,7 @@ class StatementReader {
         isAliased: alias?.isWritten === true,
       };
       tables.push(use);
-      if (alias !== undefined) this.#addSource(group, alias.name, use);
+      if (alias !== undefined) this.#addAlias(alias.name, use);
     }
     return tables;
   }
@@ -369,7 +312,6 @@ class StatementReader {
     const maximum = limits.maxRecursionSteps;
     if (limit !== undefined && isLimitPlain && limit <= maximum) {
       this.#recursionSteps = Math.max(this.#recursionSteps, limit);
-      definition.size.steps = limit;
       return;
     }
     const said = `A recursive WITH ends with LIMIT and a number up to ${maximum}, before its closing parenthesis.`;

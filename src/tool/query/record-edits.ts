@@ -18,7 +18,6 @@ import { digestOf } from "../tool-input.ts";
 import { queryProblem } from "./query-problem.ts";
 import { modelAccess } from "./model-access.ts";
 import { type QueryToolOptions, tablesIn } from "./query-tool.ts";
-import { SharedVisits } from "./shared-visits.ts";
 import { type QueryResult, POSITION, prepareQuery } from "./run-query.ts";
 
 /** Finds the records to edit with the engine of queries, within its limits. */
@@ -35,18 +34,13 @@ interface Editing extends QueryToolOptions {
   readonly context: RuntimeToolContext;
 }
 
-interface Search extends Editing {
-  readonly visits: SharedVisits;
-}
-
 /** Resolves all conditions first: none may compare with a guarded value that is put in. */
 async function resolvedChanges(edits: readonly Edit[], editing: Editing): Promise<ResolvedChanges> {
   const { target, context } = editing;
   const conditions: { readonly where: string; readonly find: FindRecords }[] = [];
-  const visits = new SharedVisits(edits.length);
   for (const [index, { where, set }] of edits.entries()) {
     if (where === undefined || set === undefined) throw incomplete(index, "where and set");
-    conditions.push({ where, find: await searchFor(where, { ...editing, visits }) });
+    conditions.push({ where, find: await searchFor(where, editing) });
   }
   const changes: RecordChange[] = [];
   for (const [index, condition] of conditions.entries()) {
@@ -65,8 +59,8 @@ async function resolvedChanges(edits: readonly Edit[], editing: Editing): Promis
   return { kind: "records", count: changes.length, apply };
 }
 
-async function searchFor(where: string, search: Search): Promise<FindRecords> {
-  const { databases, wrap, onQuery, target, context, visits } = search;
+async function searchFor(where: string, editing: Editing): Promise<FindRecords> {
+  const { databases, wrap, onQuery, target, context } = editing;
   // In code, values are parts of the condition: nothing in it is a reference.
   const syntaxes = context.call.madeOf === undefined ? pickSyntaxes(wrap.syntaxes) : [];
   const access = { ...modelAccess(context, { databases, syntaxes }), first: target };
@@ -79,7 +73,7 @@ async function searchFor(where: string, search: Search): Promise<FindRecords> {
       isNeeded: () => isNeeded,
     };
     try {
-      const result = await visits.counted((allowed) => query({ replacing, visits: allowed }));
+      const result = await query({ replacing });
       onQuery?.({ variables: result.variables, digest });
       const [note] = result.notes;
       if (note !== undefined) {

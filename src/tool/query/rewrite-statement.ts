@@ -45,12 +45,7 @@ export function rewrite(statement: Statement, { nameOf, textOf }: Rewriting): Re
     const isText = token.kind === "value" && isLongNumber(token.value) && !isNegative;
     return isText ? { ...token, text: `'${token.value}'` } : [];
   });
-  const aliases = statement.unnamed.map(({ end, alias }) => {
-    return { start: end, end, text: ` AS ${identifier(alias)} ` };
-  });
-  const pieces = [...tables, ...parameters, ...names, ...numbers, ...aliases].sort(
-    (a, b) => a.start - b.start,
-  );
+  const pieces = [...tables, ...parameters, ...names, ...numbers].sort((a, b) => a.start - b.start);
   return joined(statement, pieces);
 }
 

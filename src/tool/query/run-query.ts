@@ -19,11 +19,10 @@ import {
   authorityOf,
   type QueryDatabases,
 } from "./query-databases.ts";
-import type { EngineAnswer, VisitAllowance } from "./query-engine.ts";
+import type { EngineAnswer, AliasFacts, PlanFacts } from "./query-engine.ts";
 import { queryProblem } from "./query-problem.ts";
 import type { Token } from "./sql-tokens.ts";
-import { planFacts } from "./plan-facts.ts";
-import type { TableUse } from "./select-group.ts";
+import { type AliasTarget, SelectGroup, type TableUse } from "./select-group.ts";
 import type { ParameterUse, Statement } from "./statement.ts";
 import { type Rewritten, rewrite } from "./rewrite-statement.ts";
 
@@ -53,8 +52,6 @@ export const POSITION = "$position";
 /** Options of one run of a statement. */
 export interface RunOptions {
   readonly replacing?: Replacing | undefined;
-  /** See `EngineQuery`. */
-  readonly visits?: VisitAllowance | undefined;
 }
 
 /** A value that is not stored, which replaces that of the first table. */
@@ -75,8 +72,6 @@ export interface QueryResult {
   readonly variables: readonly string[];
   /** Says where the result depends on texts that were not read as numbers or NULL. */
   readonly notes: readonly string[];
-  /** The rows that it visited, as they were estimated. */
-  readonly visits: number;
 }
 
 /**
@@ -129,7 +124,7 @@ class Query {
 
   async run(
     { rewritten, parameters }: Resolved,
-    { replacing, visits }: RunOptions = {},
+    { replacing }: RunOptions = {},
   ): Promise<QueryResult> {
     const [first, ...others] = this.#distinctTables;
     const tables = first === undefined ? [] : [{ ...first, ...replacing }, ...others];
@@ -141,15 +136,14 @@ class Query {
         return {
           key,
           name,
-          ...compact({ position: at === 0 ? position : undefined, rows: rowsOf(table) }),
+          ...compact({ position: at === 0 ? position : undefined }),
         };
       }),
       parameters,
       names: [...this.#statement.names],
       texts: [...this.#statement.texts, ...parameters],
       usesAllColumns: this.#statement.usesAllColumns,
-      facts: planFacts(this.#statement, { parameters, aliasOf: (use) => this.#aliasOf(use) }),
-      ...compact({ visits }),
+      facts: this.#factsWith(parameters),
     };
     const { databases, most } = this.#access;
     const sources = tables.map((table, at) =>
@@ -161,6 +155,20 @@ class Query {
     if (answer.kind !== "done") throw this.#problem(answer, { rewritten, tables });
     const { kind: _, ...result } = answer;
     return { ...result, variables: [...new Set(tables.map(({ name }) => name))] };
+  }
+
+  #factsWith(parameters: readonly string[]): PlanFacts {
+    const { aliases, recursionSteps, isJoin } = this.#statement;
+    const factsOf = (target: AliasTarget): AliasFacts =>
+      target instanceof SelectGroup
+        ? compact({ maxRows: target.maxRows, isGrouped: target.isGrouped })
+        : { table: this.#aliasOf(target) };
+    return {
+      aliases: Array.from(aliases, ([name, all]) => [name, all.map(factsOf)] as const),
+      recursionSteps,
+      parameterChars: Math.max(0, ...parameters.map(({ length }) => length)),
+      isJoin,
+    };
   }
 
   #aliasOf(use: TableUse): string {
@@ -295,7 +303,12 @@ class Query {
     });
     const maximum = limits.maxQueryVisits;
     const listed = shown.map(({ table, rows }) => `${table}: ${rows}`).join(", ");
-    const message = `The statement would visit about ${estimate} rows, and may visit ${maximum} (rows for each reading: ${listed}). Join on an equality, and filter or aggregate before joining.`;
+    const advice = "Join on an equality, and filter or aggregate before joining.";
+    if (estimate === undefined) {
+      const message = `The statement ran longer than it may, and was ended. ${advice}`;
+      return new ByrefError("query_too_expensive", message, { maximum, scans: shown });
+    }
+    const message = `The statement would visit about ${estimate} rows, and may visit ${maximum} (rows for each reading: ${listed}). ${advice}`;
     return new ByrefError("query_too_expensive", message, { estimate, maximum, scans: shown });
   }
 }
@@ -310,12 +323,6 @@ function tooManyColumns(
   const rest = columns - maximum - first.length;
   const advice = `The last ones are no columns here: ${first.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}. Name the columns that you need, or query one of these as FROM $${name}${part}.`;
   return limitExceeded("maxQueryColumns", { maximum, actual: columns, advice });
-}
-
-/** Returns the rows of a table as far as the variable's metadata has them. */
-function rowsOf({ info, path }: Table): number | undefined {
-  const isCounted = path.length === 0 && (info.type === "array" || info.type === "object");
-  return isCounted ? info.count : undefined;
 }
 
 /**

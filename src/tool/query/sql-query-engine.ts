@@ -15,23 +15,21 @@ import {
 } from "./column-cells.ts";
 import type { QueryDatabase } from "./query-database.ts";
 import { offsetOf, sqliteMessage } from "./sqlite-message.ts";
-import { PlanEstimate, type PlanLine, type RowChars } from "./plan-estimate.ts";
+import { PlanBound, type PlanLine } from "./plan-bound.ts";
 import { identifier } from "./rewrite-statement.ts";
-import { LoadedTables, type LoadedTable, type RowGroups } from "./loaded-tables.ts";
+import { LoadedTables, type LoadedTable } from "./loaded-tables.ts";
 import type {
   EngineAnswer,
   EngineQuery,
   QueryEngine,
   TableChunk,
   TableShape,
-  VisitAllowance,
 } from "./query-engine.ts";
 
 /** Runs queries in SQLite. */
 export class SqlQueryEngine implements QueryEngine {
   readonly #database: QueryDatabase;
   readonly #tables: LoadedTables;
-  readonly #checked = new Map<string, number>();
 
   constructor(database: QueryDatabase) {
     this.#database = database;
@@ -58,41 +56,24 @@ export class SqlQueryEngine implements QueryEngine {
     this.#tables.keep(new Set([...query.tables.map(({ key }) => key), ...query.kept]));
     const found = query.tables.map(({ key }) => this.#tables.find(key));
     const missing = query.tables.filter((_, at) => found[at] === undefined);
-    const tables = query.tables.map(({ name, rows = 1 }, at) => {
+    if (missing.length > 0) return { kind: "missing", keys: missing.map(({ key }) => key) };
+    const tables = query.tables.flatMap(({ name }, at) => {
       const table = found[at];
-      const known = missing.length === 0 && table !== undefined ? this.#tables.used(table) : table;
-      return [name, known ?? standIn(query, rows)] as const;
+      return table === undefined ? [] : [[name, this.#tables.used(table)] as const];
     });
-    const running = { query, tables: new Map(tables), checked: this.#checked };
-    const run = new Run(this.#database, this.#tables, running);
-    if (missing.length > 0)
-      return run.refusal() ?? { kind: "missing", keys: missing.map(({ key }) => key) };
-    const answer = run.answer();
+    const running = { query, tables: new Map(tables) };
+    const answer = new Run(this.#database, this.#tables, running).answer();
     if (answer.kind !== "expensive") return answer;
     // SQLite has indexes for what it computes from chunks, and none of these tables.
     const chunks = tables.map(([name, table]) => [name, { ...table, isReal: false }] as const);
-    const computed = { ...running, tables: new Map(chunks) };
-    const other = new Run(this.#database, this.#tables, computed).answer();
-    if (other.kind !== "expensive") return other;
-    // It has no index for a text that is compared with the result of a function.
-    const readings = run.withoutAffinity();
-    return readings.length === 0
-      ? other
-      : new Run(this.#database, this.#tables, { ...computed, readings }).answer();
+    return new Run(this.#database, this.#tables, { query, tables: new Map(chunks) }).answer();
   }
-}
-
-/** A table that is not loaded, as far as a plan can be made of it. */
-function standIn({ names }: EngineQuery, rows: number): LoadedTable {
-  return { id: 0, key: "", isReal: false, columns: names, rows, chars: 0, showsIndex: false };
 }
 
 interface Running {
   readonly query: EngineQuery;
   /** Tables by their names in the statement. */
   readonly tables: ReadonlyMap<string, LoadedTable>;
-  /** Statements that may run, with the rows that they visit. Tables never change, so this is decided once. */
-  readonly checked: Map<string, number>;
   /** Columns whose cells are read in another way. */
   readonly readings?: readonly Reading[] | undefined;
 }
@@ -112,16 +93,10 @@ interface Suspect extends Reading {
   readonly isNumber: boolean;
 }
 
-/** Combinations of columns whose values are counted for one statement. Each reads a table once. */
-const MAX_MEASURED = 16;
 /** Columns that are tried one by one to find on which of them a result depends. */
 const MAX_SUSPECTS = 8;
-/** A statement that is too expensive for this many rows is refused without reading the others. */
-const SAMPLED_ROWS = 10_000;
-/** Elements are counted in tables of up to this many characters, once for each column. */
-const MAX_COUNTED_CHARS = 16_777_216;
-const MAX_CHECKED = 64;
-const MAX_CHECKED_CHARS = 16_384;
+/** Each element of an array takes at least this many characters. */
+const CHARS_OF_ELEMENT = 2;
 
 /** One query. */
 class Run {
@@ -172,8 +147,8 @@ class Run {
   answer(): EngineAnswer {
     try {
       if (this.#running.query.usesAllColumns && this.#omitted !== undefined) return this.#omitted;
-      const visits = this.#check();
-      if (typeof visits !== "number") return visits;
+      const refusal = this.#refusal();
+      if (refusal !== undefined) return refusal;
       const read = this.#database.undone(() => this.#read());
       if ("kind" in read) return read;
       const { columns, records } = read;
@@ -182,7 +157,6 @@ class Run {
         records: `[${records.join(",")}]`,
         count: records.length,
         columns,
-        visits,
         notes: this.#notes(records),
       };
     } catch (error) {
@@ -194,25 +168,6 @@ class Run {
       const at = explained === undefined ? undefined : explained - before;
       const columns = Array.from(this.#running.tables.values(), (table) => table.columns);
       return { kind: "failed", message, columns, ...(at === undefined || at < 0 ? {} : { at }) };
-    }
-  }
-
-  /**
-   * Refuses a statement some of whose tables are not loaded, if it would visit too many rows even if every
-   * search found one row. Undefined if that is not known.
-   */
-  refusal(): EngineAnswer | undefined {
-    try {
-      const estimate = new PlanEstimate(this.#plan, {
-        ...this.#sizes,
-        columnsOf: () => [],
-        sameRows: () => 1,
-        groups: () => 1,
-      });
-      return estimate.visits > this.#allowed.most ? expensive(estimate) : undefined;
-    } catch {
-      // The plan needs the tables' columns.
-      return undefined;
     }
   }
 
@@ -234,7 +189,7 @@ class Run {
         ...this.#running,
         readings: [...readings, ...(this.#running.readings ?? [])],
       });
-      if (typeof other.#check() !== "number") return false;
+      if (other.#refusal() !== undefined) return false;
       const read = this.#database.undone(() => other.#read());
       return "records" in read && !isSameResult(records, read.records);
     };
@@ -284,13 +239,6 @@ class Run {
     });
   }
 
-  /** Readings that let texts keep their type in comparisons; none if they are compared with numbers. */
-  withoutAffinity(): readonly Reading[] {
-    const texts = this.#textColumns.filter(({ cells }) => cells.type === "text");
-    if (texts.some(({ uses }) => uses.has("compared"))) return [];
-    return texts.map(({ table, at }) => ({ table, at, cellOf: (cell) => `+${cell}` }));
-  }
-
   /** The columns with texts that the statement uses, and how. */
   get #textColumns() {
     const { tables, query } = this.#running;
@@ -313,7 +261,7 @@ class Run {
     const explained = `EXPLAIN ${views}SELECT * FROM (\n${query.sql}\n)`;
     const isCleanable = (mark: string) => marks.get(mark)?.hasDecimalComma === false;
     const uses = cellUses(this.#program(explained), isCleanable);
-    const kinds = ["numbers", "order", "nulls", "compared"] as const;
+    const kinds = ["numbers", "order", "nulls"] as const;
     return columns.map((column) => {
       const mark = `${column.table} ${column.at}`;
       return { ...column, uses: new Set(kinds.filter((kind) => uses[kind].has(mark))) };
@@ -337,86 +285,22 @@ class Run {
     return `${this.#opening}${this.#running.query.sql}\n)`;
   }
 
-  get #plan(): readonly PlanLine[] {
-    return this.#rows<PlanLine>(`EXPLAIN QUERY PLAN ${this.#whole}`);
-  }
-
-  /** Sizes of the tables for the estimate. */
-  get #sizes() {
+  /** Refuses a statement whose nested scans visit too many rows. */
+  #refusal(): EngineAnswer | undefined {
     const { query, tables } = this.#running;
-    const sizes = [...tables.values()].map(charsOf);
-    const most = (of: (chars: RowChars) => number) => Math.max(0, ...sizes.map(of));
-    return {
-      facts: query.facts,
-      rowsOf: (name: string) => tables.get(name)?.rows,
-      columnsOf: (name: string) => tables.get(name)?.columns,
-      charsOf: (name: string) => {
-        const table = tables.get(name);
-        return table && charsOf(table);
-      },
-      chars: {
-        average: most(({ average }) => average),
-        largest: most(({ largest }) => largest),
-        all: most(({ all }) => all),
-      },
-    };
-  }
-
-  /** Returns the rows that a statement visits, or the refusal of one that is too expensive. */
-  #check(): number | EngineAnswer {
-    const { checked, query } = this.#running;
-    const key = `${query.facts.parameterChars} ${this.#whole}`;
-    const known = checked.get(key);
-    if (known !== undefined && known <= this.#allowed.uncounted) return known;
-    const visits = this.#visits(this.#plan);
-    if (typeof visits !== "number") return visits;
-    if (checked.size >= MAX_CHECKED) checked.clear();
-    if (key.length <= MAX_CHECKED_CHARS) checked.set(key, visits);
-    return visits;
-  }
-
-  #visits(plan: readonly PlanLine[]): number | EngineAnswer {
-    const options = this.#sizes;
-    const { most, uncounted } = this.#allowed;
-    let estimate = new PlanEstimate(plan, options);
-    if (estimate.visits <= uncounted) return estimate.visits;
-    if (estimate.searches.length === 0)
-      return estimate.visits > most ? expensive(estimate) : estimate.visits;
-    // A search visits all rows at worst. The data shows how many it visits, and the first rows give a minimum.
-    for (const first of [SAMPLED_ROWS, Infinity]) {
-      estimate = new PlanEstimate(plan, { ...options, ...this.#measured(first) });
-      if (estimate.visits > most) return expensive(estimate);
-    }
-    return estimate.visits;
-  }
-
-  get #allowed(): VisitAllowance {
-    const most = limits.maxQueryVisits;
-    return this.#running.query.visits ?? { most, uncounted: most };
-  }
-
-  /** Counts the first rows of tables that have the same values. */
-  #measured(first: number) {
-    const known = new Map<string, RowGroups | undefined>();
-    const groupsOf = (name: string, columns: readonly string[]) => {
-      const table = this.#running.tables.get(name);
-      const key = JSON.stringify([name, columns]);
-      if (table !== undefined && !known.has(key) && known.size < MAX_MEASURED)
-        known.set(key, this.#loaded.groupsOf(table, columns, first));
-      return known.get(key);
-    };
-    const elementsOf = (name: string, column: string) => {
-      const table = this.#running.tables.get(name);
-      if (table === undefined || table.chars > MAX_COUNTED_CHARS) return undefined;
-      return first === Infinity
-        ? this.#loaded.elementsOf(table, column)
-        : { average: 0, largest: 0 };
-    };
-    return {
-      elements: elementsOf,
-      sameRows: (name: string, columns: readonly string[]) => groupsOf(name, columns)?.largest,
-      groups: (name: string, columns: readonly string[]) => groupsOf(name, columns)?.count,
-    };
+    const { facts } = query;
+    const lines = this.#rows<PlanLine>(`EXPLAIN QUERY PLAN ${this.#whole}`);
+    const shapes = [...tables.values()];
+    const averages = shapes.map(({ chars, rows }) => chars / Math.max(rows, 1));
+    const largest = shapes.map(({ chars, largestRow = chars }) => largestRow);
+    const { visits, scans } = new PlanBound(lines, {
+      facts,
+      rowsOf: (name) => tables.get(name)?.rows,
+      elements: Math.max(2, facts.parameterChars, ...averages) / CHARS_OF_ELEMENT,
+      mostElements: Math.max(2, facts.parameterChars, ...largest) / CHARS_OF_ELEMENT,
+    });
+    if (visits <= limits.maxQueryVisits) return undefined;
+    return { kind: "expensive", estimate: Math.round(visits), scans };
   }
 
   #rows<Row>(statement: string): readonly Row[] {
@@ -470,17 +354,9 @@ type Read =
   | { readonly columns: readonly string[]; readonly records: readonly string[] }
   | Extract<EngineAnswer, { kind: "large" }>;
 
-function charsOf({ rows, chars, largestRow = chars }: LoadedTable): RowChars {
-  return { average: chars / Math.max(rows, 1), largest: largestRow, all: chars };
-}
-
 /** Some databases return whole numbers as bigints. */
 function plain(value: unknown): unknown {
   return typeof value === "bigint" ? Number(value) : value;
-}
-
-function expensive({ visits, scans }: PlanEstimate): EngineAnswer {
-  return { kind: "expensive", estimate: Math.round(visits), scans };
 }
 
 function tooMany(actual: number): Extract<EngineAnswer, { kind: "large" }> {

@@ -1,5 +1,3 @@
-import type { Token } from "./sql-tokens.ts";
-
 /** The words that a statement begins with. */
 export const STATEMENTS = new Set(["SELECT", "WITH", "VALUES"]);
 /** Words that end the list of tables. */
@@ -17,27 +15,5 @@ export const AGGREGATES = new Set(
     " ",
   ),
 );
-/** Operators that read a text to its end. A comparison with COLLATE reads it character by character. */
-export const TEXT_OPERATORS = new Set(["LIKE", "GLOB", "COLLATE"]);
 /** Functions that return tables. SQLite has others, which show the database itself. */
 export const TABLE_FUNCTIONS = new Set(["JSON_EACH", "JSON_TREE"]);
-/** Words after EXCLUDE in windows whose work is the square of their rows. */
-export const QUADRATIC_FRAMES = new Set(["CURRENT", "GROUP", "TIES"]);
-
-/** Values that are compared with IS, and equal only themselves or nothing in the data. */
-const IS_VALUES = new Set(["NULL", "TRUE", "FALSE"]);
-
-/**
- * True if a statement may compare such that values are equal that are different in the data, or NULL, or if a
- * plan that names its columns could be misread.
- */
-export function comparesLoosely(tokens: readonly Token[]): boolean {
-  return tokens.some(({ kind, value, word }, at) => {
-    if (word === "COLLATE") return true;
-    if (kind === "name" && value.includes("=?")) return true;
-    if (word !== "IS") return false;
-    const not = tokens[at + 1]?.word === "NOT";
-    const following = tokens[not ? at + 2 : at + 1]?.word ?? "";
-    return not ? following === "DISTINCT" : !IS_VALUES.has(following);
-  });
-}

@@ -1,5 +1,4 @@
 import type { AliasTarget, TableUse } from "./select-group.ts";
-import type { TextWork } from "./statement-size.ts";
 import type { Token } from "./sql-tokens.ts";
 
 /** A reference that is bound to its value. */
@@ -12,13 +11,6 @@ export interface ParameterUse {
   readonly isList: boolean;
 }
 
-/** A statement in parentheses that is a table without an alias, and the alias that it gets. */
-export interface UnnamedTable {
-  /** Offset after the closing parenthesis. */
-  readonly end: number;
-  readonly alias: string;
-}
-
 /** One statement that reads, and what it reads. */
 export interface Statement {
   readonly sql: string;
@@ -27,8 +19,10 @@ export interface Statement {
   readonly tokens: readonly Token[];
   readonly tables: readonly TableUse[];
   readonly parameters: readonly ParameterUse[];
-  readonly unnamed: readonly UnnamedTable[];
-  /** Targets by alias in lower case. An alias may have several targets in different parts of a statement. */
+  /**
+   * Targets by alias in lower case; "" for statements in FROM without one. An alias may have several targets in
+   * different parts of a statement.
+   */
   readonly aliases: ReadonlyMap<string, readonly AliasTarget[]>;
   /** All names in it, in lower case: columns have one of these. */
   readonly names: ReadonlySet<string>;
@@ -36,11 +30,8 @@ export interface Statement {
   readonly texts: readonly string[];
   /** True if columns are used that the statement does not name. */
   readonly usesAllColumns: boolean;
-  /** See `PlanFacts`. */
-  readonly readsOnce: boolean;
-  readonly comparesLoosely: boolean;
-  readonly knowsFunctions: boolean;
-  readonly text: TextWork;
+  /** True if it reads more than one table, or one more than once. */
+  readonly isJoin: boolean;
   /** The most steps of a recursion in it; 1 without any. */
   readonly recursionSteps: number;
 }

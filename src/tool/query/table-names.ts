@@ -16,16 +16,6 @@ export function isComparison(tokens: readonly Token[], at: number): boolean {
   return last?.word === "DISTINCT" && (before?.word === "IS" || before?.word === "NOT");
 }
 
-/** The names up to a closing parenthesis, in lower case. */
-export function namesAt(tokens: readonly Token[], from: number): readonly string[] {
-  const end = tokens.findIndex(
-    ({ kind, value }, at) => at >= from && kind === "sign" && value === ")",
-  );
-  return tokens
-    .slice(from, end)
-    .flatMap(({ kind, value }) => (kind === "sign" ? [] : value.toLowerCase()));
-}
-
 /** The alias of a table that has none: its name; for a part of a variable, the last key. */
 export function ownAliasOf({ value, reference }: Token): string {
   if (reference === undefined) return value;

@@ -8,7 +8,7 @@ function query(sql: string): Promise<Response> {
   return call("POST", `/conversations/${id}/query`, json({ sql }));
 }
 
-it("200 hostile statements are refused before the object of tables runs them", async () => {
+it("hostile statements are refused before the object of tables runs them", async () => {
   for (const [name, value] of Object.entries(hostileTables)) {
     await put(id, name, value);
     expect((await query(`SELECT count(*) AS n FROM ${name}`)).status).toBe(200);

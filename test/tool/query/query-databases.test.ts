@@ -79,14 +79,10 @@ class Walled {
       texts: [],
       usesAllColumns: true,
       facts: {
-        aliases: new Map(),
+        aliases: [],
         recursionSteps: 1,
         parameterChars: 0,
         isJoin: false,
-        readsOnce: true,
-        comparesLoosely: false,
-        knowsFunctions: true,
-        text: { calls: 0, elementCalls: 0, searches: 0, growth: 1, chars: 0, joinsRows: false },
       },
     });
     return answer.kind === "done" ? answer.records : "";

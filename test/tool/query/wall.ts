@@ -100,16 +100,12 @@ function uncheckedReader(believed: readonly string[]) {
         isAliased: true,
       })),
       parameters: [],
-      unnamed: [],
       aliases: new Map(),
       texts: [],
       names: new Set((sql.match(/\w+/g) ?? []).map((name) => name.toLowerCase())),
       usesAllColumns: true,
       recursionSteps: 1,
-      readsOnce: false,
-      comparesLoosely: true,
-      knowsFunctions: true,
-      text: { calls: 0, elementCalls: 0, searches: 0, growth: 1, chars: 0, joinsRows: false },
+      isJoin: false,
     };
   };
 }

@@ -5,6 +5,7 @@ import type { QueryDatabase } from "../../../../src/tool/query/query-database.ts
 import type { QueryEngine } from "../../../../src/tool/query/query-engine.ts";
 import { SqlQueryEngine } from "../../../../src/tool/query/sql-query-engine.ts";
 import { nodeSqlite } from "./node-sql.ts";
+import { QueryProcess } from "./process-query-engine.ts";
 
 /** The limits of SQLite in a Durable Object, so that a statement has the same result here. */
 const DURABLE_OBJECT_LIMITS = {
@@ -23,13 +24,40 @@ const DURABLE_OBJECT_LIMITS = {
 export function nodeQueryDatabases(store: VariableStore): QueryDatabases {
   nodeSqlite();
   const databases = new QueryDatabases(nodeQueryEngine);
-  // Runs to its end at once.
-  databases.watch(store, () => void databases.purge());
+  // No statement reads a copy that is not purged: the next query deletes it first.
+  databases.watch(store, () => void databases.purge().catch(() => undefined));
   return databases;
 }
 
-/** Runs queries in a SQLite database in memory. Throws without `node:sqlite`, which Node has from version 22.13 on. */
+/** The file of the process: in the sources, beside this module in the package, or above its chunks. */
+const FILES = ["./query-process.ts", "./query-process.js", "../query-process.js"];
+
+let shared: QueryProcess | undefined;
+
+/**
+ * Runs queries in a SQLite database in memory, in a process that a query which runs too long ends. A program whose
+ * bundler has left out `query-process.js` runs them itself. Throws without `node:sqlite`, which Node has from
+ * version 22.13 on.
+ */
 export function nodeQueryEngine(): QueryEngine {
+  nodeSqlite();
+  const file = queryProcessFile();
+  if (file === undefined) return inProcessEngine();
+  shared ??= new QueryProcess(file);
+  return shared.engine();
+}
+
+/** Undefined if a bundler has left the file out. */
+function queryProcessFile(): string | undefined {
+  const { existsSync } = process.getBuiltinModule("node:fs");
+  const { fileURLToPath } = process.getBuiltinModule("node:url");
+  const urls = FILES.flatMap((path) => URL.parse(path, import.meta.url) ?? []);
+  const files = urls.filter(({ protocol }) => protocol === "file:");
+  return files.map(({ href }) => fileURLToPath(href)).find((path) => existsSync(path));
+}
+
+/** Runs queries in this process, where nothing ends one. Throws without `node:sqlite`, which Node has from version 22.13 on. */
+export function inProcessEngine(): QueryEngine {
   const { DatabaseSync } = nodeSqlite();
   const database = new DatabaseSync(":memory:", { enableDoubleQuotedStringLiterals: true });
   // Older versions cannot set limits, and have higher ones.

@@ -1,0 +1,82 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+import { codeOf } from "../../../../src/errors.ts";
+import { MemoryStore } from "../../../../src/store/memory-store.ts";
+import { QueryDatabases } from "../../../../src/tool/query/query-databases.ts";
+import { runQuery } from "../../../../src/tool/query/run-query.ts";
+import { valueAt } from "../../../../src/tool/variables/sequence.ts";
+import { readable } from "../../../../src/tool/variables/variable-target.ts";
+import { QueryProcess } from "../../src/agent/process-query-engine.ts";
+
+const pathOf = (module: string) =>
+  fileURLToPath(new URL(`../../src/agent/${module}`, import.meta.url).href);
+const file = pathOf("query-process.ts");
+
+async function withRows() {
+  const store = new MemoryStore();
+  const rows = Array.from({ length: 100_000 }, (_, id) => ({ id, same: 1 }));
+  await store.save({ name: "rows", value: rows });
+  return store;
+}
+
+/** Each search finds all rows, which the plan does not show: takes hours. */
+const HOURS =
+  "SELECT count(*) AS n FROM rows a JOIN rows b ON a.same = b.same JOIN rows c ON b.same = c.same";
+
+it("ends a query that would run for hours, while others go on, and runs the next one", async () => {
+  const store = await withRows();
+  const running = new QueryProcess(file, 5_000);
+  const databases = new QueryDatabases(() => running.engine());
+  const query = (sql: string) =>
+    runQuery(sql, {
+      store,
+      databases,
+      most: "visible",
+      syntaxes: [],
+      read: valueAt,
+      table: ({ name }) => readable(store, name),
+      parameter: () => Promise.resolve(undefined),
+    });
+  expect((await query("SELECT count(*) AS n FROM rows")).records).toBe('[{"n":100000}]');
+  let turns = 0;
+  const others = setInterval(() => turns++, 50);
+  const refusal = await query(HOURS).catch((error: unknown) => error);
+  clearInterval(others);
+  expect(codeOf(refusal)).toBe("query_too_expensive");
+  expect(turns).toBeGreaterThan(10);
+  expect((await query("SELECT count(*) AS n FROM rows")).records).toBe('[{"n":100000}]');
+}, 60_000);
+
+it("ends with a program that is killed while a query runs", async () => {
+  const program = `
+    import { QueryProcess } from ${JSON.stringify(pathOf("process-query-engine.ts"))};
+    const engine = new QueryProcess(${JSON.stringify(file)}, 600_000).engine();
+    await engine.keep([]);
+    const table = await engine.begin("t 1");
+    await engine.add(table, { first: 0, json: JSON.stringify(Array.from({ length: 20_000 }, () => [1])) });
+    await engine.complete(table, { columns: ["a"], rows: 20_000, chars: 80_000, showsIndex: false });
+    console.log("running");
+    await engine.run({
+      sql: "SELECT count(*) AS n FROM \`$1\` a JOIN \`$1\` b ON a.a = b.a JOIN \`$1\` c ON b.a = c.a",
+      tables: [{ key: "t 1", name: "$1" }], kept: [], parameters: [], names: ["a"], texts: [],
+      usesAllColumns: false, facts: { aliases: [], recursionSteps: 1, parameterChars: 0, isJoin: true },
+    });
+    console.log("ended");`;
+  const parent = spawn(process.execPath, ["--input-type=module", "--eval", program]);
+  let output = "";
+  parent.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  await expect.poll(() => output, { timeout: 30_000 }).toBe("running\n");
+  const [child = 0] = readFileSync(`/proc/${parent.pid}/task/${parent.pid}/children`, "utf8")
+    .split(" ")
+    .map(Number);
+  expect(existsSync(`/proc/${child}`)).toBe(true);
+  // SQLite has begun.
+  await new Promise((done) => setTimeout(done, 1_000));
+  expect(output).toBe("running\n");
+  parent.kill("SIGKILL");
+  await once(parent, "exit");
+  await expect.poll(() => existsSync(`/proc/${child}`), { timeout: 10_000 }).toBe(false);
+}, 60_000);
