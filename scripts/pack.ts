@@ -14,13 +14,18 @@ export async function packedTarball(): Promise<string> {
   const parts = [...SOURCES, ...PACKED];
   const made = await builtOnce("package", [...parts, "page"], async (folder) => {
     await ensurePage();
-    const copy = join(folder, "copy");
-    const copied = [...parts, "dist/web", "dist/web-app"];
-    for (const name of copied) cpSync(join(root, name), join(copy, name), { recursive: true });
-    symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
-    execFileSync(process.execPath, ["scripts/build.ts"], { cwd: copy, stdio: "pipe" });
-    pack(copy, folder);
-    rmSync(copy, { recursive: true });
+    // Not below `node_modules`, where Node runs no TypeScript.
+    const copy = mkdtempSync(join(tmpdir(), "byref-package-"));
+    try {
+      const copied = [...parts, "dist/web", "dist/web-app"];
+      for (const name of copied) cpSync(join(root, name), join(copy, name), { recursive: true });
+      symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+      const env = { ...process.env, PATH: `${root}/node_modules/.bin:${process.env["PATH"]}` };
+      execFileSync(process.execPath, ["scripts/build.ts"], { cwd: copy, env, stdio: "pipe" });
+      pack(copy, folder);
+    } finally {
+      rmSync(copy, { recursive: true, force: true });
+    }
   });
   const [tarball = ""] = readdirSync(made);
   return join(made, tarball);
