@@ -22,7 +22,7 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
   "npm ci && npm start": { by: "test/process/start.test.ts" },
   "npm ci && npm test": { by: ".ci/run" },
   "MODEL=openai-compatible:my-model MODEL_BASE_URL=http://localhost:11434/v1 npm start": {
-    by: "test/process/openai-compatible.test.ts",
+    by: "test/process/models.large.test.ts",
   },
   "MODEL=anthropic:<model> MODEL_API_KEY=… npm start": { by: "test/process/models.large.test.ts" },
   "npm ci && npm run package -- ../packed": { by: "test/templates/create-byref.test.ts" },

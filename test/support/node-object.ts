@@ -3,7 +3,21 @@ import { scheduler } from "node:timers/promises";
 import type { ConversationObject } from "../../src/edge/conversation.ts";
 import { textIn } from "../../src/store/rows/sql.ts";
 import { WatchedSql } from "../store/watched-sql.ts";
-import { DigestStream } from "./digest-stream.ts";
+
+/** `crypto.DigestStream` of Workers, which Node does not have. */
+class DigestStream extends WritableStream<Uint8Array> {
+  readonly digest: Promise<ArrayBuffer>;
+
+  constructor() {
+    const hash = createHash("sha256");
+    const { promise, resolve } = Promise.withResolvers<ArrayBuffer>();
+    super({
+      write: (bytes) => void hash.update(bytes),
+      close: () => resolve(new Uint8Array(hash.digest()).buffer),
+    });
+    this.digest = promise;
+  }
+}
 
 /** The time between the start and the end of a process. */
 interface Life {

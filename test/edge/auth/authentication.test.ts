@@ -1,7 +1,7 @@
 import { exports } from "cloudflare:workers";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import worker from "../../../src/index.ts";
-import { callWith, ORIGIN, problemIn } from "../../support/edge.ts";
+import { callWith, ORIGIN, problemIn, newId, json } from "../../support/edge.ts";
 
 /** Routes without authentication. */
 const PUBLIC = new Set(["GET /health"]);
@@ -200,5 +200,210 @@ describe("bad settings", () => {
       await problemIn(await call(method, path), "bad_configuration");
     }
     expect((await call("GET", "/health")).status).toBe(200);
+  });
+});
+
+const KEY = "alice-key-0123456789";
+
+describe("API_KEYS", () => {
+  it.each<readonly [string, Readonly<Record<string, unknown>>]>([
+    ["a short key", { hunter2: "t" }],
+    ["a key that is invalid in a header", { "hunter2 with spaces in": "t" }],
+    ["a non-ASCII key", { "hunter2-hünter2-hunter2": "t" }],
+    ["a key that is too long", { ["hunter2".repeat(100)]: "t" }],
+    ["no tenant", { "hunter2-hunter2-hunter2": "" }],
+    ["a tenant that is too long", { "hunter2-hunter2-hunter2": "t".repeat(257) }],
+    ["a tenant that is half a character", { "hunter2-hunter2-hunter2": "\ud800" }],
+    ["a tenant that is a list", { "hunter2-hunter2-hunter2": ["t"] }],
+  ])("are refused with %s, and not shown", async (_, keys) => {
+    const call = callWith({ AUTH: "bearer", API_KEYS: JSON.stringify(keys) });
+    const { detail } = await problemIn(await call("GET", "/agents"), "bad_configuration");
+    expect(detail).toContain("API_KEYS must be JSON");
+    expect(detail).not.toContain("hunter2");
+  });
+
+  it("let nobody in if there are none", async () => {
+    const call = callWith({ AUTH: "bearer", API_KEYS: "{}" });
+    const headers = { authorization: `Bearer ${KEY}` };
+    await problemIn(await call("GET", "/agents", { headers }), "unauthorized");
+  });
+
+  it("are all compared in constant time, wherever the right one is", async () => {
+    const others = Array.from({ length: 9 }, (_, at) => [`other-key-${at}-0123456789`, "other"]);
+    const compare = vi.spyOn(crypto.subtle, "timingSafeEqual");
+    for (const entries of [
+      [[KEY, "alice"], ...others],
+      [...others, [KEY, "alice"]],
+    ]) {
+      const API_KEYS = JSON.stringify(Object.fromEntries(entries));
+      const call = callWith({ AUTH: "bearer", API_KEYS });
+      for (const [key, status] of [
+        [KEY, 200],
+        [`${KEY}x`, 401],
+        ["x", 401],
+      ] as const) {
+        compare.mockClear();
+        const headers = { authorization: `Bearer ${key}` };
+        expect((await call("GET", "/agents", { headers })).status).toBe(status);
+        const sizes = compare.mock.calls.flat().map(({ byteLength }) => byteLength);
+        expect(sizes).toEqual(Array.from({ length: 20 }, () => 32));
+      }
+    }
+    compare.mockRestore();
+  });
+});
+
+describe("cors", () => {
+  const APP = "http://localhost:5173";
+  const withCors = callWith({ AUTH: "none", CORS_ORIGINS: `${APP}, https://app.example` });
+  const without = callWith({ AUTH: "none" });
+  const preflight = (origin: string) => ({
+    headers: {
+      origin,
+      "access-control-request-method": "POST",
+      "access-control-request-headers": "content-type",
+    },
+  });
+
+  describe("CORS_ORIGINS", () => {
+    it.each([APP, "https://app.example"])("lets pages of %s call", async (origin) => {
+      const asked = await withCors("OPTIONS", "/conversations", preflight(origin));
+      expect(asked.status).toBe(204);
+      expect(asked.headers.get("access-control-allow-origin")).toBe(origin);
+      expect(asked.headers.get("access-control-allow-methods")).toContain("POST");
+      expect(asked.headers.get("access-control-allow-headers")).toContain("content-type");
+      const answer = await withCors("GET", "/agents", { headers: { origin } });
+      expect(answer.status).toBe(200);
+      expect(answer.headers.get("access-control-allow-origin")).toBe(origin);
+    });
+
+    it("lets them write with conditions, and read a value's headers", async () => {
+      const asked = await withCors("OPTIONS", "/conversations/x/variables/a", {
+        headers: {
+          origin: APP,
+          "access-control-request-method": "PUT",
+          "access-control-request-headers": "content-type,if-match",
+        },
+      });
+      for (const method of ["PUT", "PATCH", "DELETE"]) {
+        expect(asked.headers.get("access-control-allow-methods")).toContain(method);
+      }
+      expect(asked.headers.get("access-control-allow-headers")).toContain("if-match");
+      const at = `/conversations/${newId()}/variables/a`;
+      const headers = { origin: APP, "content-type": "text/plain" };
+      await (await withCors("PUT", at, { body: "text", headers })).text();
+      const range = { origin: APP, range: "bytes=1-2" };
+      const part = await withCors("GET", at, { headers: range });
+      expect([part.status, await part.text()]).toEqual([206, "ex"]);
+      const exposed = part.headers.get("access-control-expose-headers")?.toLowerCase();
+      for (const name of ["etag", "location", "content-range", "accept-ranges"]) {
+        expect(exposed).toContain(name);
+      }
+      // The content gives pages of other sites no access, whichever origin may call.
+      expect(part.headers.get("access-control-allow-origin")).toBe(APP);
+      expect(part.headers.get("content-security-policy")).toBe("sandbox; default-src 'none'");
+    });
+
+    it("is off unless it names an origin", async () => {
+      const asked = await without("OPTIONS", "/conversations", preflight(APP));
+      expect(asked.headers.get("access-control-allow-origin")).toBeNull();
+    });
+  });
+
+  describe("a page of another site that sends no Origin", () => {
+    it("is refused by its browser's Sec-Fetch-Site header", async () => {
+      const headers = { "sec-fetch-site": "cross-site" };
+      await problemIn(await without("GET", "/agents", { headers }), "foreign_origin");
+      for (const site of ["same-origin", "none", "same-site"]) {
+        const response = await without("GET", "/agents", { headers: { "sec-fetch-site": site } });
+        expect(response.status).toBe(200);
+      }
+    });
+  });
+});
+
+describe("foreign pages", () => {
+  const ALICE = "alice-key-0123456789";
+  const APP = "https://app.example";
+  const keys = {
+    AUTH: "bearer",
+    API_KEYS: JSON.stringify({ [ALICE]: "alice" }),
+    CORS_ORIGINS: APP,
+  };
+  const call = callWith(keys);
+  const as = (key: string) => ({ authorization: `Bearer ${key}` });
+
+  /** Stores a value that no page of another site may read, and returns its path. */
+  async function newSecret(): Promise<string> {
+    const path = `/conversations/${newId()}/variables/diary`;
+    expect((await call("PUT", path, json("Dear diary", as(ALICE)))).status).toBe(201);
+    return path;
+  }
+
+  describe("a page of another origin", () => {
+    const preflight = (origin: string, method = "DELETE") => ({
+      headers: {
+        origin,
+        "access-control-request-method": method,
+        "access-control-request-headers": "authorization,x-byref-local",
+      },
+    });
+    const foreign =
+      "https://evil.example null https://app.example.evil http://app.example https://APP.example " +
+      "https://app.example:8443 https://app.example/ https://sub.app.example file:// * undefined";
+
+    it.each(foreign.split(" "))("%s may not even ask", async (origin) => {
+      const path = await newSecret();
+      const asked = await call("OPTIONS", path, preflight(origin));
+      expect(asked.headers.get("access-control-allow-origin")).toBeNull();
+      expect(asked.headers.get("access-control-allow-credentials")).toBeNull();
+      // Requests that are sent anyway get no readable answer.
+      const headers = { origin, ...as(ALICE) };
+      const read = await call("GET", path, { headers });
+      expect(read.headers.get("access-control-allow-origin")).toBeNull();
+      expect(read.headers.get("cross-origin-resource-policy")).toBe("same-origin");
+      await read.text();
+    });
+
+    it("that is allowed can read why it was refused", async () => {
+      const response = await call("GET", await newSecret(), { headers: { origin: APP } });
+      expect(response.headers.get("access-control-allow-origin")).toBe(APP);
+      expect(response.headers.get("access-control-allow-credentials")).toBeNull();
+      expect(response.headers.get("vary")?.toLowerCase()).toContain("origin");
+      await problemIn(response, "unauthorized");
+    });
+
+    it.each([
+      "foo",
+      "*",
+      "null",
+      "app.example",
+      "https://app.example/",
+      "https://app.example/path",
+      "https://app.example?x",
+      "https://*.example",
+      "https://user:hunter2@app.example",
+      "https://app.example:443",
+      "https://App.example",
+      "https://app.example,",
+      "https://app.example https://other.example",
+      "https://app.example;https://other.example",
+      "ftp://app.example",
+      "javascript:alert(1)",
+      "file://",
+      "https://",
+      "https://app.example, foo",
+    ])("cannot be allowed by CORS_ORIGINS=%s", async (CORS_ORIGINS) => {
+      const through = callWith({ ...keys, CORS_ORIGINS });
+      for (const init of [{ headers: as(ALICE) }, preflight("foo")]) {
+        const response = await through("OPTIONS", "/agents", init);
+        expect(response.headers.get("access-control-allow-origin")).toBeNull();
+        const { detail } = await problemIn(response, "bad_configuration");
+        expect(detail).toContain(
+          "CORS_ORIGINS must be origins, separated by commas: https://app.example",
+        );
+        expect(detail).not.toContain("hunter2");
+      }
+    });
   });
 });

@@ -7,186 +7,368 @@ import {
   variableOf,
   variables,
   withGateway,
+  clerk,
+  openShop,
 } from "../../support/gateway-shop.ts";
+import { mcpGateway, queries, createRuntime, jwtAuthenticator } from "../../../src/byref.ts";
+import { scriptedModel, startRuntime } from "../../../packages/testing/src/testing.ts";
+import type { Agent } from "../../../src/turn/agent.ts";
 
-afterEach(() => {
-  vi.restoreAllMocks();
-});
-
-describe.each(["modern", "legacy"] as const)("a conversation as an MCP server, %s", (era) => {
-  it("passes a server's result to other tools by reference, and saves it as a variable", () =>
-    withGateway(async (own, shop) => {
-      const client = await connected(own, { era, agent: "clerk" });
-      const { tools } = await client.listTools();
-      expect(tools.map(({ name }) => name)).toEqual([
-        "sum_totals",
-        "list_numbers",
-        "pay",
-        "list_orders",
-        "get_token",
-        "refund",
-        "list_variables",
-        "read_variable",
-        "edit_variable",
-        "query_variables",
-      ]);
-      const listed = await call(client, "list_orders");
-      expect(variableOf(listed)).toEqual({ name: "list_orders_1", version: 1 });
-      expect(textOf(listed)).not.toContain("ord_399");
-      const sum = await call(client, "sum_totals", { totals: "$list_orders_1[*].total" });
-      expect(textOf(sum)).toBe('{"sum":79800}');
-      await call(client, "refund", { ids: "$list_orders_1[0:2][*].id" });
-      expect(shop.refunded).toEqual([["ord_0", "ord_1"]]);
-      expect(await variables(own)).toEqual(["list_orders_1", "sum_totals_1", "refund_1"]);
-      const numbers = await call(client, "list_numbers", { count: 2_000 });
-      expect(textOf(numbers)).toContain('"$var":"list_numbers_1"');
-      expect(textOf(numbers)).not.toContain("1999");
-      await client.close();
-    }));
-
-  it("creates no conversation by listing, and refuses an unknown tool", () =>
-    withGateway(async (own) => {
-      const client = await connected(own, { era });
-      await client.listTools();
-      await client.listResources();
-      expect((await own.call("GET", "/conversations/one")).status).toBe(404);
-      await expect(call(client, "nothing")).rejects.toThrow("There is no tool nothing");
-      await client.close();
-    }));
-});
-
-it("shows the values to a person, and runs what was shown", () =>
-  withGateway(async (own) => {
-    const yes = await connected(own, { agent: "clerk", accepts: true });
-    expect(textOf(await call(yes, "pay", { to: "Ada" }))).toBe("paid Ada");
-    const no = await connected(own, { agent: "clerk", accepts: false });
-    expect(textOf(await call(no, "pay", { to: "Eve" }))).toContain("tool_denied");
-    const mute = await connected(own, { agent: "clerk" });
-    expect(textOf(await call(mute, "pay", { to: "Eve" }))).toContain("approval_required");
-    // The object loses its memory. State that a client received to send back stays valid.
-    own.wakeAgain();
-    expect(textOf(await call(yes, "pay", { to: "Bob" }))).toBe("paid Bob");
-  }));
-
-it("shows only the name of a sealed result, and passes it to tools", () =>
-  withGateway(
-    async (own, shop) => {
-      const client = await connected(own);
-      const sealed = await call(client, "get_token");
-      expect(JSON.stringify(sealed)).not.toContain("tok_1");
-      const read = await call(client, "read_variable", { name: "get_token_1" });
-      expect(JSON.stringify(read)).not.toContain("tok_1");
-      await call(client, "refund", { ids: ["$get_token_1.key"] });
-      expect(shop.refunded).toEqual([["tok_1"]]);
-      const { resources } = await client.listResources();
-      expect(JSON.stringify(resources)).not.toContain("tok_1");
-      await client.close();
-    },
-    { MCP_SERVERS: servers({ tools: { "get_*": { sealed: true } } }) },
-  ));
-
-it("reads and passes on no variable of another conversation", async () => {
-  await withGateway(async (own) => {
-    await call(await connected(own), "get_token");
+describe("gateway", () => {
+  afterEach(() => {
+    vi.restoreAllMocks();
   });
-  await withGateway(async (own, shop) => {
-    const other = await connected(own);
-    const uri = "byref://variables/get_token_1";
-    const tries = [
-      () => call(other, "read_variable", { name: "get_token_1" }),
-      () => call(other, "query_variables", { sql: "SELECT * FROM get_token_1" }),
-      () => call(other, "refund", { ids: ["$get_token_1.key"] }),
-      () => call(other, "list_variables"),
-      () => other.readResource({ uri }),
-      () => other.readResource({ uri: "byref://variables" }),
-      () => other.listResources(),
-    ];
-    const seen = await Promise.all(tries.map((work) => work().catch(String)));
-    const reached = [...seen, shop.refunded].filter((one) => JSON.stringify(one).includes("tok_1"));
-    expect(reached).toEqual([]);
-    await other.close();
-  });
-});
 
-it("never passes a client's headers on", () =>
-  withGateway(async (own, shop) => {
-    const headers = { authorization: "Bearer of-the-client", "x-key": "of-the-client" };
-    const client = await connected(own, { headers });
-    await call(client, "list_orders");
-    expect(shop.headers.length).toBeGreaterThan(0);
-    for (const received of shop.headers) {
-      expect(received.get("authorization")).toBeNull();
-      expect(received.get("x-key")).toBe("of-the-shop");
-    }
-    await client.close();
-  }));
-
-it("offers an agent's servers only with the agent", () =>
-  withGateway(
-    async (own) => {
-      const namesFor = async (agent?: string) => {
-        const client = await connected(own, agent === undefined ? {} : { agent });
+  describe.each(["modern", "legacy"] as const)("a conversation as an MCP server, %s", (era) => {
+    it("passes a server's result to other tools by reference, and saves it as a variable", () =>
+      withGateway(async (own, shop) => {
+        const client = await connected(own, { era, agent: "clerk" });
         const { tools } = await client.listTools();
+        expect(tools.map(({ name }) => name)).toEqual([
+          "sum_totals",
+          "list_numbers",
+          "pay",
+          "list_orders",
+          "get_token",
+          "refund",
+          "list_variables",
+          "read_variable",
+          "edit_variable",
+          "query_variables",
+        ]);
+        const listed = await call(client, "list_orders");
+        expect(variableOf(listed)).toEqual({ name: "list_orders_1", version: 1 });
+        expect(textOf(listed)).not.toContain("ord_399");
+        const sum = await call(client, "sum_totals", { totals: "$list_orders_1[*].total" });
+        expect(textOf(sum)).toBe('{"sum":79800}');
+        await call(client, "refund", { ids: "$list_orders_1[0:2][*].id" });
+        expect(shop.refunded).toEqual([["ord_0", "ord_1"]]);
+        expect(await variables(own)).toEqual(["list_orders_1", "sum_totals_1", "refund_1"]);
+        const numbers = await call(client, "list_numbers", { count: 2_000 });
+        expect(textOf(numbers)).toContain('"$var":"list_numbers_1"');
+        expect(textOf(numbers)).not.toContain("1999");
         await client.close();
-        return tools.map(({ name }) => name);
-      };
-      expect(await namesFor()).not.toContain("refund");
-      expect(await namesFor("clerk")).toContain("refund");
-      const nobody = await own.call("POST", "/conversations/one/mcp?agent=nobody", {
-        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
-        headers: { "content-type": "application/json" },
-      });
-      expect(await nobody.json()).toMatchObject({ code: "unknown_agent" });
-    },
-    { MCP_SERVERS: servers({ agents: ["clerk"] }) },
-  ));
+      }));
 
-it("stops a call when its conversation is deleted, and leaves nothing behind", () =>
-  withGateway(async (own, shop) => {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    shop.hold = promise;
-    const client = await connected(own);
-    await call(client, "list_orders");
-    const running = call(client, "refund", { ids: ["a"] });
-    await vi.waitFor(() => expect(shop.asked).toBe(1));
-    await own.call("DELETE", "/conversations/one");
-    expect((await running).isError).toBe(true);
-    resolve();
-    expect((await own.call("GET", "/conversations/one")).status).toBe(404);
-    // A new conversation with the same name starts empty.
-    await call(client, "list_orders");
-    expect(await variables(own)).toEqual(["list_orders_1"]);
-    await client.close();
-  }));
+    it("creates no conversation by listing, and refuses an unknown tool", () =>
+      withGateway(async (own) => {
+        const client = await connected(own, { era });
+        await client.listTools();
+        await client.listResources();
+        expect((await own.call("GET", "/conversations/one")).status).toBe(404);
+        await expect(call(client, "nothing")).rejects.toThrow("There is no tool nothing");
+        await client.close();
+      }));
+  });
 
-it("requires approval after untrusted results and shortens results as MCP_SERVERS says", () =>
-  withGateway(
-    async (own, shop) => {
-      const client = await connected(own);
-      await call(client, "refund", { ids: ["a"] });
-      const token = textOf(await call(client, "get_token"));
-      expect(token).toContain('"$var":"get_token_1"');
-      const given = await call(client, "refund", { ids: ["$get_token_1.key"] });
-      expect(textOf(given)).toContain("approval_required");
-      expect(textOf(given)).toContain("$get_token_1 (mcp:shop)");
-      // Input that the model writes after it has read the result is tainted too.
-      expect(textOf(await call(client, "refund", { ids: ["b"] }))).toContain("approval_required");
-      expect(shop.refunded).toEqual([["a"]]);
+  it("shows the values to a person, and runs what was shown", () =>
+    withGateway(async (own) => {
+      const yes = await connected(own, { agent: "clerk", accepts: true });
+      expect(textOf(await call(yes, "pay", { to: "Ada" }))).toBe("paid Ada");
+      const no = await connected(own, { agent: "clerk", accepts: false });
+      expect(textOf(await call(no, "pay", { to: "Eve" }))).toContain("tool_denied");
+      const mute = await connected(own, { agent: "clerk" });
+      expect(textOf(await call(mute, "pay", { to: "Eve" }))).toContain("approval_required");
+      // The object loses its memory. State that a client received to send back stays valid.
+      own.wakeAgain();
+      expect(textOf(await call(yes, "pay", { to: "Bob" }))).toBe("paid Bob");
+    }));
+
+  it("shows only the name of a sealed result, and passes it to tools", () =>
+    withGateway(
+      async (own, shop) => {
+        const client = await connected(own);
+        const sealed = await call(client, "get_token");
+        expect(JSON.stringify(sealed)).not.toContain("tok_1");
+        const read = await call(client, "read_variable", { name: "get_token_1" });
+        expect(JSON.stringify(read)).not.toContain("tok_1");
+        await call(client, "refund", { ids: ["$get_token_1.key"] });
+        expect(shop.refunded).toEqual([["tok_1"]]);
+        const { resources } = await client.listResources();
+        expect(JSON.stringify(resources)).not.toContain("tok_1");
+        await client.close();
+      },
+      { MCP_SERVERS: servers({ tools: { "get_*": { sealed: true } } }) },
+    ));
+
+  it("reads and passes on no variable of another conversation", async () => {
+    await withGateway(async (own) => {
+      await call(await connected(own), "get_token");
+    });
+    await withGateway(async (own, shop) => {
+      const other = await connected(own);
+      const uri = "byref://variables/get_token_1";
+      const tries = [
+        () => call(other, "read_variable", { name: "get_token_1" }),
+        () => call(other, "query_variables", { sql: "SELECT * FROM get_token_1" }),
+        () => call(other, "refund", { ids: ["$get_token_1.key"] }),
+        () => call(other, "list_variables"),
+        () => other.readResource({ uri }),
+        () => other.readResource({ uri: "byref://variables" }),
+        () => other.listResources(),
+      ];
+      const seen = await Promise.all(tries.map((work) => work().catch(String)));
+      const reached = [...seen, shop.refunded].filter((one) =>
+        JSON.stringify(one).includes("tok_1"),
+      );
+      expect(reached).toEqual([]);
+      await other.close();
+    });
+  });
+
+  it("never passes a client's headers on", () =>
+    withGateway(async (own, shop) => {
+      const headers = { authorization: "Bearer of-the-client", "x-key": "of-the-client" };
+      const client = await connected(own, { headers });
+      await call(client, "list_orders");
+      expect(shop.headers.length).toBeGreaterThan(0);
+      for (const received of shop.headers) {
+        expect(received.get("authorization")).toBeNull();
+        expect(received.get("x-key")).toBe("of-the-shop");
+      }
       await client.close();
-    },
-    {
-      MCP_SERVERS: servers({
-        tools: {
-          "*": { inlineChars: 10 },
-          refund: { approval: "untrusted", trusted: true },
-        },
-      }),
-    },
-  ));
+    }));
 
-it.each(["GET", "DELETE"])("has no sessions: %s answers 405", (method) =>
-  withGateway(async (own) => {
-    const response = await own.call(method, "/conversations/one/mcp");
-    expect([response.status, response.headers.get("allow")]).toEqual([405, "POST"]);
-  }),
-);
+  it("offers an agent's servers only with the agent", () =>
+    withGateway(
+      async (own) => {
+        const namesFor = async (agent?: string) => {
+          const client = await connected(own, agent === undefined ? {} : { agent });
+          const { tools } = await client.listTools();
+          await client.close();
+          return tools.map(({ name }) => name);
+        };
+        expect(await namesFor()).not.toContain("refund");
+        expect(await namesFor("clerk")).toContain("refund");
+        const nobody = await own.call("POST", "/conversations/one/mcp?agent=nobody", {
+          body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
+          headers: { "content-type": "application/json" },
+        });
+        expect(await nobody.json()).toMatchObject({ code: "unknown_agent" });
+      },
+      { MCP_SERVERS: servers({ agents: ["clerk"] }) },
+    ));
+
+  it("stops a call when its conversation is deleted, and leaves nothing behind", () =>
+    withGateway(async (own, shop) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      shop.hold = promise;
+      const client = await connected(own);
+      await call(client, "list_orders");
+      const running = call(client, "refund", { ids: ["a"] });
+      await vi.waitFor(() => expect(shop.asked).toBe(1));
+      await own.call("DELETE", "/conversations/one");
+      expect((await running).isError).toBe(true);
+      resolve();
+      expect((await own.call("GET", "/conversations/one")).status).toBe(404);
+      // A new conversation with the same name starts empty.
+      await call(client, "list_orders");
+      expect(await variables(own)).toEqual(["list_orders_1"]);
+      await client.close();
+    }));
+
+  it("requires approval after untrusted results and shortens results as MCP_SERVERS says", () =>
+    withGateway(
+      async (own, shop) => {
+        const client = await connected(own);
+        await call(client, "refund", { ids: ["a"] });
+        const token = textOf(await call(client, "get_token"));
+        expect(token).toContain('"$var":"get_token_1"');
+        const given = await call(client, "refund", { ids: ["$get_token_1.key"] });
+        expect(textOf(given)).toContain("approval_required");
+        expect(textOf(given)).toContain("$get_token_1 (mcp:shop)");
+        // Input that the model writes after it has read the result is tainted too.
+        expect(textOf(await call(client, "refund", { ids: ["b"] }))).toContain("approval_required");
+        expect(shop.refunded).toEqual([["a"]]);
+        await client.close();
+      },
+      {
+        MCP_SERVERS: servers({
+          tools: {
+            "*": { inlineChars: 10 },
+            refund: { approval: "untrusted", trusted: true },
+          },
+        }),
+      },
+    ));
+
+  it.each(["GET", "DELETE"])("has no sessions: %s answers 405", (method) =>
+    withGateway(async (own) => {
+      const response = await own.call(method, "/conversations/one/mcp");
+      expect([response.status, response.headers.get("allow")]).toEqual([405, "POST"]);
+    }),
+  );
+});
+
+describe("tenants", () => {
+  const ALICE = "a-key-of-alice-0123";
+  const BOB = "a-key-of-bob-456789";
+
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  /** Runs two tenants. Each of their conversations is a separate object, named as on the platform. */
+  async function withTenants() {
+    const shop = openShop();
+    const bindings = {
+      AUTH: "bearer",
+      API_KEYS: JSON.stringify({ [ALICE]: "alice", [BOB]: "bob" }),
+      MCP_SERVERS: servers(),
+    };
+    const runtime = await startRuntime(
+      { agents: [clerk], model: scriptedModel([]), gateway: mcpGateway, queries },
+      { bindings },
+    );
+    const own = {
+      call: (method: string, path: string, init: RequestInit = {}) =>
+        runtime.fetch(path, { ...init, method }),
+    };
+    const clientOf = (key: string, more: object = {}) =>
+      connected(own, { ...more, headers: { authorization: `Bearer ${key}` } });
+    return { runtime, shop, own, clientOf };
+  }
+
+  it("a tenant lists, reads and passes on nothing of another one, under the same names", async () => {
+    const { runtime, shop, clientOf } = await withTenants();
+    await using _runtime = runtime;
+    const alice = await clientOf(ALICE);
+    expect(textOf(await call(alice, "get_token"))).toContain("tok_1");
+    await call(alice, "list_orders");
+    const before = JSON.stringify(await alice.listResources());
+    expect(before).toContain("byref://variables/get_token_1");
+
+    const bob = await clientOf(BOB);
+    const uri = "byref://variables/get_token_1";
+    const guesses = [
+      () => call(bob, "list_variables"),
+      () => call(bob, "read_variable", { name: "get_token_1" }),
+      () => call(bob, "query_variables", { sql: "SELECT * FROM get_token_1" }),
+      () =>
+        call(bob, "edit_variable", { name: "get_token_1", edits: [{ find: "tok", replace: "x" }] }),
+      () => call(bob, "refund", { ids: ["$get_token_1.key"] }),
+      () => call(bob, "refund", { ids: "$list_orders_1[*].id" }),
+      () => bob.readResource({ uri }),
+      () => bob.readResource({ uri: `${uri}?path=key` }),
+      () => bob.readResource({ uri: "byref://variables/..%2F..%2Falice%2Fone%2Fget_token_1" }),
+      () => bob.readResource({ uri: "byref://variables" }),
+      () => bob.readResource({ uri: "byref://stats" }),
+      () => bob.listResources(),
+    ];
+    const seen = await Promise.all(guesses.map((guess) => guess().catch(String)));
+    const received = JSON.stringify([seen, shop.refunded]);
+    expect(received).not.toContain("tok_1");
+    expect(received).not.toContain("ord_1");
+    expect(received).not.toContain('"uri":"byref://variables/get_token_1"');
+    // Another tenant's conversation with the same name has its own variables.
+    expect(textOf(await call(bob, "get_token"))).toContain("tok_1");
+    expect(JSON.stringify(await bob.listResources())).not.toContain("list_orders_1");
+    expect(JSON.stringify(await alice.listResources())).toBe(before);
+  });
+
+  it("no id reaches another tenant's conversation, and nothing works without a key", async () => {
+    const { runtime, own } = await withTenants();
+    await using _runtime = runtime;
+    const body = JSON.stringify({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: { name: "read_variable", arguments: { name: "get_token_1" } },
+    });
+    const sent = (path: string, key?: string) =>
+      own.call("POST", path, {
+        body,
+        headers: {
+          "content-type": "application/json",
+          accept: "application/json, text/event-stream",
+          ...(key !== undefined && { authorization: `Bearer ${key}` }),
+        },
+      });
+    await own.call("PUT", "/conversations/one/variables/get_token_1", {
+      body: '{"key":"tok_of_alice"}',
+      headers: { "content-type": "application/json", authorization: `Bearer ${ALICE}` },
+    });
+    expect(await (await sent("/conversations/one/mcp", ALICE)).text()).toContain("tok_of_alice");
+    const paths = [
+      "/conversations/one/mcp",
+      "/conversations/one/mcp?tenant=alice",
+      "/conversations/alice%2Fone/mcp",
+      `/conversations/${encodeURIComponent('["alice","one"]')}/mcp`,
+      "/conversations/x/../one/mcp",
+      "/conversations/one%00/mcp",
+    ];
+    for (const path of paths) {
+      expect(await (await sent(path, BOB)).text()).not.toContain("tok_of_alice");
+      const { status, ...response } = await sent(path);
+      expect([401, 404], `${path} ${JSON.stringify(response)}`).toContain(status);
+    }
+  });
+
+  it("a tenant's request state is invalid for another tenant", async () => {
+    const { runtime, clientOf } = await withTenants();
+    await using _runtime = runtime;
+    const alice = await clientOf(ALICE, { agent: "clerk", accepts: true });
+    expect(textOf(await call(alice, "pay", { to: "Ada" }))).toBe("paid Ada");
+    const asked = await clientOf(ALICE, { agent: "clerk", isManual: true });
+    const question = await asked.callTool(
+      { name: "pay", arguments: { to: "Eve" } },
+      { allowInputRequired: true },
+    );
+    if (!("requestState" in question)) throw new Error("It was not asked.");
+    const requestState = String(question.requestState);
+    const answered = {
+      name: "pay",
+      arguments: { to: "Eve" },
+      inputResponses: { approve: { action: "accept" as const, content: {} } },
+      requestState,
+    };
+    const bob = await clientOf(BOB, { agent: "clerk", isManual: true });
+    await call(bob, "sum_totals", { totals: [1] });
+    const stolen = await bob.callTool(answered, { allowInputRequired: true }).catch(String);
+    expect(JSON.stringify(stolen)).not.toContain("paid");
+    const own = await asked.callTool(answered, { allowInputRequired: true });
+    expect(JSON.stringify(own)).toContain("paid Eve");
+  });
+});
+
+describe("gateway metadata", () => {
+  const clerk: Agent = { name: "clerk", description: "Helps.", instructions: "Help.", tools: {} };
+
+  it("names the issuer of tokens if AUTH=jwt has one", async () => {
+    const { worker } = createRuntime({
+      agents: [clerk],
+      model: scriptedModel([]),
+      gateway: mcpGateway,
+      jwt: jwtAuthenticator,
+    });
+    const settings = {
+      AUTH: "jwt",
+      JWT_SECRET: "0123456789abcdef0123456789abcdef",
+      JWT_TENANT_CLAIM: "sub",
+      JWT_ISSUER: "https://login.example",
+    };
+    const context = { waitUntil: () => undefined, passThroughOnException: () => undefined };
+    const at = (path: string, env: object = settings, method = "GET") =>
+      worker.fetch(
+        new Request(`https://byref.example${path}`, { method }),
+        env as unknown as Cloudflare.Env,
+        context as unknown as ExecutionContext,
+      );
+    const metadata = "https://byref.example/.well-known/oauth-protected-resource";
+    const refused = await at("/conversations/one/mcp", settings, "POST");
+    expect(refused.status).toBe(401);
+    expect(refused.headers.get("www-authenticate")).toBe(
+      `Bearer resource_metadata="${metadata}/conversations/one/mcp"`,
+    );
+    const described = await at("/.well-known/oauth-protected-resource/conversations/one/mcp");
+    expect(await described.json()).toEqual({
+      resource: "https://byref.example/conversations/one/mcp",
+      authorization_servers: ["https://login.example"],
+      bearer_methods_supported: ["header"],
+    });
+    expect((await at("/.well-known/oauth-protected-resource")).status).toBe(200);
+    expect((await at("/agents", settings)).headers.get("www-authenticate")).toBe("Bearer");
+    const open = { AUTH: "none" };
+    expect((await at("/.well-known/oauth-protected-resource", open)).status).toBe(404);
+  });
+});

@@ -3,6 +3,10 @@ import {
   UI_MESSAGE_STREAM_HEADERS,
   type UIMessage,
   type UIMessageChunk,
+  type DynamicToolUIPart,
+  isToolUIPart,
+  tool,
+  type ToolUIPart,
 } from "ai";
 import { describe, expect, it, vi } from "vitest";
 import {
@@ -20,6 +24,17 @@ import {
 } from "../../support/edge.ts";
 import { alarmOf } from "../../support/storage.ts";
 import { watchRows } from "../../support/written-rows.ts";
+import * as z from "zod";
+import type { Agent } from "../../../src/byref.ts";
+import { clientOf } from "../../support/client.ts";
+import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
+import {
+  finish,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "../../../packages/testing/src/testing.ts";
 
 const NYC = "Weather in NYC?";
 const FIRST_TOUCH_ROWS = 13;
@@ -247,5 +262,217 @@ describe("GET /conversations/:id/messages", () => {
     }
     const before = await messagesOf(id, "?limit=1&before=m3");
     expect(before.messages).toEqual([all.messages[3]]);
+  });
+});
+
+describe("incoming", () => {
+  const PNG = new Uint8Array([137, 80, 78, 71, 13, 10, 26, 10, 0, 255]);
+  const dataUrl = (bytes: Uint8Array, type: string) =>
+    `data:${type};base64,${btoa(String.fromCharCode(...bytes))}`;
+
+  async function say(id: string, parts: readonly object[]) {
+    const init = json({ message: { role: "user", parts } }, { accept: "application/json" });
+    return call("POST", `/conversations/${id}/messages`, init);
+  }
+
+  async function messagesOf(
+    id: string,
+    form: "display" | "reference",
+  ): Promise<readonly UIMessage[]> {
+    const response = await call("GET", `/conversations/${id}/messages?form=${form}`);
+    return (await response.json<{ messages: UIMessage[] }>()).messages;
+  }
+
+  describe("a person's long text", () => {
+    const long = "Zoë said: ".repeat(2_001);
+
+    it("is a variable: the model reads its handle, and the person its text", async () => {
+      const id = newId();
+      const { savings } = await ask(id, long);
+      expect(await (await get(id, "message_1")).text()).toBe(long);
+      expect(await (await get(id, "message_1/info")).json()).toMatchObject({
+        sources: ["user"],
+        trusted: true,
+        count: [...long].length,
+      });
+      const [shown] = await messagesOf(id, "display");
+      expect(shown?.parts).toEqual([{ type: "text", text: long }]);
+      const [kept] = await messagesOf(id, "reference");
+      expect(JSON.stringify(kept)).toContain('\\"$var\\":\\"message_1\\"');
+      expect(JSON.stringify(kept).length).toBeLessThan(1_500);
+      // Includes the definitions of the tools.
+      expect(savings.promptChars).toBeLessThan(long.length / 2);
+    });
+  });
+
+  describe("a message with only white space", () => {
+    it.each([
+      ["a text", "   "],
+      ["characters that cannot be seen", "\u200b \u2060"],
+      [
+        "parts",
+        {
+          role: "user",
+          parts: [
+            { type: "text", text: "\n" },
+            { type: "text", text: "" },
+          ],
+        },
+      ],
+    ])("is refused, and not stored: %s", async (_, message) => {
+      const id = newId();
+      await ask(id, "Hello.");
+      const response = await call("POST", `/conversations/${id}/messages`, json({ message }));
+      expect(await problemIn(response, "bad_request")).toMatchObject({
+        detail: "The message has no text.",
+      });
+      expect(await messagesOf(id, "display")).toHaveLength(2);
+    });
+  });
+
+  describe("a person's file", () => {
+    it("is a byte variable that the message links to", async () => {
+      const id = newId();
+      const url = dataUrl(PNG, "image/png");
+      const file = { type: "file", mediaType: "image/png", filename: "My photo.png", url };
+      const response = await say(id, [{ type: "text", text: "Who are you?" }, file]);
+      expect(response.status).toBe(200);
+      const value = await get(id, "My_photo");
+      expect(value.headers.get("content-type")).toBe("image/png");
+      expect(new Uint8Array(await value.arrayBuffer())).toEqual(PNG);
+      const [question] = await messagesOf(id, "display");
+      expect(question?.parts[1]).toMatchObject({
+        type: "file",
+        mediaType: "image/png",
+        filename: "My photo.png",
+        url: `/conversations/${id}/variables/My_photo`,
+      });
+      expect(JSON.stringify(await messagesOf(id, "reference"))).not.toContain("base64");
+    });
+
+    it.each([
+      ["application/json", '{"a":[1]}', { a: [1] }],
+      ["text/plain; charset=utf-8", "Hällo", "Hällo"],
+      ["application/x-ndjson", '{"a":1}\n\n{"a":2}\n', [{ a: 1 }, { a: 2 }]],
+    ])("is a parsed value: %s", async (mediaType, text, value) => {
+      const id = newId();
+      const url = dataUrl(new TextEncoder().encode(text), "text/plain");
+      expect((await say(id, [{ type: "file", mediaType, url }])).status).toBe(200);
+      const stored = await get(id, "file");
+      expect(typeof value === "string" ? await stored.text() : await stored.json()).toEqual(value);
+    });
+
+    it.each([
+      "https://example.com/a.png",
+      "http://127.0.0.1/a",
+      "file:///etc/passwd",
+      "blob:x",
+      "/conversations/other/variables/secret",
+    ])("is not fetched: %s", async (url) => {
+      const id = newId();
+      const response = await say(id, [{ type: "file", mediaType: "image/png", url }]);
+      await problemIn(response, "unsupported_part");
+      expect((await call("GET", `/conversations/${id}`)).status).toBe(404);
+    });
+
+    it("is refused if its data cannot be read", async () => {
+      const file = { type: "file", mediaType: "image/png", url: "data:image/png;base64,###" };
+      const turn = await (await say(newId(), [file])).text();
+      expect(turn).toContain("unsupported_part");
+    });
+  });
+});
+
+const page = Array.from({ length: 9 }, (_, line) => `line ${line}\n`).join("");
+const DIFF =
+  "@@ -2,7 +2,7 @@\n line 1\n line 2\n line 3\n-line 4\n+line FOUR\n line 5\n line 6\n line 7\n";
+
+function publishing() {
+  const sent: string[] = [];
+  const agent: Agent = {
+    name: "editor",
+    description: "Edits pages.",
+    instructions: "Edit.",
+    tools: {
+      get_page: tool({ inputSchema: z.object({}), execute: () => page }),
+      put_page: tool({
+        inputSchema: z.object({ html: z.string() }),
+        needsApproval: true,
+        execute: ({ html }) => {
+          sent.push(html);
+          return "saved";
+        },
+      }),
+    },
+  };
+  return { agent, sent };
+}
+
+const edits = [{ find: "line 4", replace: "line FOUR" }];
+const fetched: Step = [toolCall("get_page", {}), finish("tool-calls")];
+const edited = (more: object = {}): Step => [
+  toolCall("edit_variable", { name: "get_page_1", edits, ...more }),
+  finish("tool-calls"),
+];
+const put = (html: string): Step => [toolCall("put_page", { html }), finish("tool-calls")];
+const done: Step = [text("Done."), finish()];
+
+async function asked(own: OwnRuntime) {
+  const response = await own.call("POST", "/conversations/c/messages", json({ message: "Edit." }));
+  return chunksIn(await framesIn(response));
+}
+
+async function waitingPart(own: OwnRuntime) {
+  const { messages } = await clientOf(own).conversation("c").messages();
+  const parts = messages.flatMap((message) => message.parts.filter(isToolUIPart));
+  const isWaiting = (part: ToolUIPart | DynamicToolUIPart) => part.state === "approval-requested";
+  const part = parts.find(isWaiting);
+  if (part?.state !== "approval-requested") throw new Error("No call waits.");
+  return part.approval;
+}
+
+describe("a call that waits with an edited variable", () => {
+  it.each([
+    ["in place", { more: {}, name: "get_page_1", version: 2 }],
+    ["under another name", { more: { saveAs: "page_2" }, name: "page_2", version: 1 }],
+  ])(
+    "shows what was edited %s, in the stream and in the messages",
+    async (_, { more, name, version }) => {
+      const { agent, sent } = publishing();
+      const model = scriptedModel([fetched, edited(more), put(`$${name}`), done]);
+      await withRuntime({ agents: [agent], model }, async (own) => {
+        const diffs = [{ name, version, from: { name: "get_page_1", version: 1 }, diff: DIFF }];
+        const chunks = await asked(own);
+        const request = chunks.find(({ type }) => type === "tool-approval-request");
+        expect(request).toMatchObject({ approvalDescriptor: { diffs } });
+        own.wakeAgain();
+        const { id, descriptor } = await waitingPart(own);
+        expect(descriptor).toMatchObject({ diffs });
+        await clientOf(own).conversation("c").approvals.decide(id, { approved: true }).json();
+        expect(sent).toEqual([page.replace("line 4", "line FOUR")]);
+        // The model receives its own diff of the edit, and not this one as well.
+        expect(JSON.stringify(model.calls[3]?.prompt).split("line FOUR")).toHaveLength(3);
+      });
+    },
+  );
+
+  it("shows no content of a sealed value", async () => {
+    const { agent } = publishing();
+    const edits = [{ find: "line 4", replace: "$key" }];
+    const sealing = edited({ edits, saveAs: "page_2" });
+    const model = scriptedModel([fetched, sealing, put("$page_2"), done]);
+    await withRuntime({ agents: [agent], model }, async (own) => {
+      const { variables } = clientOf(own).conversation("c");
+      await variables.put("key", "the sealed words", { visibility: "sealed" });
+      await asked(own);
+      const { descriptor } = await waitingPart(own);
+      const { diffs } = descriptor as { diffs: readonly { name: string }[] };
+      expect(diffs.find(({ name }) => name === "page_2")).toEqual({
+        name: "page_2",
+        version: 1,
+        from: { name: "get_page_1", version: 1 },
+        withheld: "sealed",
+      });
+    });
   });
 });

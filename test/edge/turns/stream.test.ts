@@ -1,214 +1,393 @@
 import { readUIMessageStream, tool, type UIMessage, type UIMessageChunk } from "ai";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, afterEach, vi } from "vitest";
 import * as z from "zod";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { json, textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import { framesIn as eventsIn, readUntil } from "../../support/turn-client.ts";
-import { finish, scriptedModel, type Step, text } from "../../../packages/testing/src/testing.ts";
+import { framesIn as eventsIn, readUntil, chunksIn, framesIn } from "../../support/turn-client.ts";
+import {
+  finish,
+  scriptedModel,
+  type Step,
+  text,
+  type Script,
+} from "../../../packages/testing/src/testing.ts";
+import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { messageStream, textStream } from "../../../src/edge/turns/turn-response.ts";
+import * as limits from "../../../src/limits.ts";
+import { TurnLog } from "../../../src/turn/log/turn-log.ts";
+import { ask, gate, halting, said } from "../../support/fault-stages.ts";
 
-const MAX = 1_000_000_000;
+describe("stream", () => {
+  const MAX = 1_000_000_000;
 
-interface Frame {
-  readonly id: number;
-  readonly chunk: UIMessageChunk;
-}
+  interface Frame {
+    readonly id: number;
+    readonly chunk: UIMessageChunk;
+  }
 
-/** A gate at which a scripted turn waits. */
-function gate() {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  let reach = () => {};
-  const reached = new Promise<void>((resolve) => {
-    reach = resolve;
-  });
-  return {
-    open,
-    reached,
-    wait: () => {
-      reach();
-      return opened;
-    },
-  };
-}
-
-/** A turn that streams a text, waits, and streams another one. */
-function halted(more: readonly Step[] = []) {
-  const { open, reached, wait } = gate();
-  const step: Step = async function* () {
-    yield text("Before.", { id: "1" });
-    await wait();
-    yield text(" After.", { id: "2" });
-    yield finish();
-  };
-  const agent: Agent = {
-    name: "test",
-    description: "For tests.",
-    instructions: "Help.",
-    tools: { act: tool({ inputSchema: z.object({}), execute: () => 1 }) },
-  };
-  const model = scriptedModel([step, ...more]);
-  return { open, reached, model, options: { agents: [agent] as const, model } };
-}
-
-const ask = (own: OwnRuntime, message = "Hello.", accept = "text/event-stream") =>
-  own.call("POST", "/conversations/c/messages", json({ message }, { accept }));
-const watch = (own: OwnRuntime, query = "", headers: Record<string, string> = {}) =>
-  own.call("GET", `/conversations/c/stream${query}`, { headers });
-const stop = async (own: OwnRuntime) => {
-  const response = await own.call("POST", "/conversations/c/stop");
-  return response.json<{ stopped: boolean }>();
-};
-
-/** Returns the message that a stock client builds from frames, and from a stream that continues them. */
-async function messageIn(...pieces: readonly (string | readonly Frame[])[]) {
-  const frames = pieces.flatMap((piece) => (typeof piece === "string" ? framesIn(piece) : piece));
-  const stream = new ReadableStream<UIMessageChunk>({
-    start(controller) {
-      for (const { chunk } of frames) controller.enqueue(chunk);
-      controller.close();
-    },
-  });
-  let message: UIMessage | undefined;
-  for await (const state of readUIMessageStream({ stream })) message = state;
-  return message;
-}
-
-/** Returns the frames without the end mark, which has no id. */
-function framesIn(body: string): readonly Frame[] {
-  return eventsIn(body).flatMap(({ id, data }) =>
-    id === undefined ? [] : [{ id: Number(id), chunk: JSON.parse(data) as UIMessageChunk }],
-  );
-}
-
-describe("a stream that is watched again", () => {
-  it("is byte for byte the same for everybody who joins while the turn runs", async () => {
-    const { open, reached, options } = halted();
-    await withRuntime(options, async (own) => {
-      const asked = await ask(own);
-      await reached;
-      const watchers = await Promise.all([watch(own), watch(own), watch(own)]);
-      expect(watchers.map(({ status }) => status)).toEqual([200, 200, 200]);
-      expect(watchers[0]?.headers.get("x-vercel-ai-ui-message-stream")).toBe("v1");
-      open();
-      const bodies = await Promise.all([asked, ...watchers].map((response) => response.text()));
-      expect(new Set(bodies).size).toBe(1);
-      const frames = framesIn(bodies[0] ?? "");
-      expect(frames.map(({ id }) => id)).toEqual(frames.map((_, index) => MAX + 1 + index));
-      expect(bodies[0]?.endsWith("data: [DONE]\n\n")).toBe(true);
+  /** A gate at which a scripted turn waits. */
+  function gate() {
+    let open = () => {};
+    const opened = new Promise<void>((resolve) => {
+      open = resolve;
     });
-  });
-
-  it("continues when its client has gone, which does not stop the turn", async () => {
-    const { open, reached, options } = halted();
-    await withRuntime(options, async (own) => {
-      const asked = await ask(own);
-      await reached;
-      await asked.body?.cancel();
-      const watcher = await watch(own);
-      open();
-      expect(await watcher.text()).toContain(" After.");
+    let reach = () => {};
+    const reached = new Promise<void>((resolve) => {
+      reach = resolve;
     });
-  });
+    return {
+      open,
+      reached,
+      wait: () => {
+        reach();
+        return opened;
+      },
+    };
+  }
 
-  it("continues after the last frame that a client has received, even when the turn is over", async () => {
-    const { open, reached, options } = halted();
-    await withRuntime(options, async (own) => {
-      const asked = await ask(own);
-      await reached;
-      const live = await watch(own, `?after=${MAX + 2}`);
-      open();
-      const all = framesIn(await asked.text());
-      expect(framesIn(await live.text())).toEqual(all.slice(2));
-      for (const count of [0, 1, 3, all.length - 1, all.length]) {
-        const rest = await watch(own, `?after=${MAX + count}`);
-        expect(framesIn(await rest.text())).toEqual(all.slice(count));
-      }
-      const byHeader = await watch(own, "?after=0", { "last-event-id": String(MAX + 4) });
-      expect(framesIn(await byHeader.text())).toEqual(all.slice(4));
-      own.wakeAgain();
-      const kept = await watch(own, `?after=${MAX + 4}`);
-      expect(framesIn(await kept.text())).toEqual(all.slice(4));
-      expect((await watch(own)).status).toBe(204);
-    });
-  });
-
-  it("continues by itself when the object restarts in the middle of it", async () => {
-    const again = gate();
-    const anew: Step = async function* () {
-      await again.wait();
-      yield text("Anew.");
+  /** A turn that streams a text, waits, and streams another one. */
+  function halted(more: readonly Step[] = []) {
+    const { open, reached, wait } = gate();
+    const step: Step = async function* () {
+      yield text("Before.", { id: "1" });
+      await wait();
+      yield text(" After.", { id: "2" });
       yield finish();
     };
-    const { reached, options, model } = halted([anew]);
-    await withRuntime(options, async (own) => {
-      const asked = await ask(own);
-      await reached;
-      const had = framesIn(await readUntil(asked, '"text-end"'));
-      expect(had).not.toEqual([]);
-      // The step that waits in the old object never ends.
-      own.wakeAgain();
-      const about = await own.call("GET", "/conversations/c");
-      expect(await about.json()).toMatchObject({ status: "running" });
-      again.open();
-      const [all = "", rest = ""] = await Promise.all(
-        ["", `?after=${had.at(-1)?.id}`].map(async (query) => (await watch(own, query)).text()),
-      );
-      expect(framesIn(rest)[0]?.chunk).toEqual({ type: "reset-step" });
-      expect(textOf(await messageIn(all))).toBe("Anew.");
-      expect(textOf(await messageIn(had, rest))).toBe("Anew.");
-      expect(model.calls).toHaveLength(2);
-      const { messages } = own.conversation().readMessages({ limit: 9, form: "display" });
-      expect(messages.map(textOf)).toEqual(["Hello.", "Anew."]);
-      const { events } = own.conversation().listEvents({ after: 0, limit: 50 });
-      expect(events.map(({ type }) => type)).toEqual([
-        "turn.started",
-        "turn.recovered",
-        "turn.done",
-      ]);
+    const agent: Agent = {
+      name: "test",
+      description: "For tests.",
+      instructions: "Help.",
+      tools: { act: tool({ inputSchema: z.object({}), execute: () => 1 }) },
+    };
+    const model = scriptedModel([step, ...more]);
+    return { open, reached, model, options: { agents: [agent] as const, model } };
+  }
+
+  const ask = (own: OwnRuntime, message = "Hello.", accept = "text/event-stream") =>
+    own.call("POST", "/conversations/c/messages", json({ message }, { accept }));
+  const watch = (own: OwnRuntime, query = "", headers: Record<string, string> = {}) =>
+    own.call("GET", `/conversations/c/stream${query}`, { headers });
+  const stop = async (own: OwnRuntime) => {
+    const response = await own.call("POST", "/conversations/c/stop");
+    return response.json<{ stopped: boolean }>();
+  };
+
+  /** Returns the message that a stock client builds from frames, and from a stream that continues them. */
+  async function messageIn(...pieces: readonly (string | readonly Frame[])[]) {
+    const frames = pieces.flatMap((piece) => (typeof piece === "string" ? framesIn(piece) : piece));
+    const stream = new ReadableStream<UIMessageChunk>({
+      start(controller) {
+        for (const { chunk } of frames) controller.enqueue(chunk);
+        controller.close();
+      },
+    });
+    let message: UIMessage | undefined;
+    for await (const state of readUIMessageStream({ stream })) message = state;
+    return message;
+  }
+
+  /** Returns the frames without the end mark, which has no id. */
+  function framesIn(body: string): readonly Frame[] {
+    return eventsIn(body).flatMap(({ id, data }) =>
+      id === undefined ? [] : [{ id: Number(id), chunk: JSON.parse(data) as UIMessageChunk }],
+    );
+  }
+
+  describe("a stream that is watched again", () => {
+    it("is byte for byte the same for everybody who joins while the turn runs", async () => {
+      const { open, reached, options } = halted();
+      await withRuntime(options, async (own) => {
+        const asked = await ask(own);
+        await reached;
+        const watchers = await Promise.all([watch(own), watch(own), watch(own)]);
+        expect(watchers.map(({ status }) => status)).toEqual([200, 200, 200]);
+        expect(watchers[0]?.headers.get("x-vercel-ai-ui-message-stream")).toBe("v1");
+        open();
+        const bodies = await Promise.all([asked, ...watchers].map((response) => response.text()));
+        expect(new Set(bodies).size).toBe(1);
+        const frames = framesIn(bodies[0] ?? "");
+        expect(frames.map(({ id }) => id)).toEqual(frames.map((_, index) => MAX + 1 + index));
+        expect(bodies[0]?.endsWith("data: [DONE]\n\n")).toBe(true);
+      });
+    });
+
+    it("continues when its client has gone, which does not stop the turn", async () => {
+      const { open, reached, options } = halted();
+      await withRuntime(options, async (own) => {
+        const asked = await ask(own);
+        await reached;
+        await asked.body?.cancel();
+        const watcher = await watch(own);
+        open();
+        expect(await watcher.text()).toContain(" After.");
+      });
+    });
+
+    it("continues after the last frame that a client has received, even when the turn is over", async () => {
+      const { open, reached, options } = halted();
+      await withRuntime(options, async (own) => {
+        const asked = await ask(own);
+        await reached;
+        const live = await watch(own, `?after=${MAX + 2}`);
+        open();
+        const all = framesIn(await asked.text());
+        expect(framesIn(await live.text())).toEqual(all.slice(2));
+        for (const count of [0, 1, 3, all.length - 1, all.length]) {
+          const rest = await watch(own, `?after=${MAX + count}`);
+          expect(framesIn(await rest.text())).toEqual(all.slice(count));
+        }
+        const byHeader = await watch(own, "?after=0", { "last-event-id": String(MAX + 4) });
+        expect(framesIn(await byHeader.text())).toEqual(all.slice(4));
+        own.wakeAgain();
+        const kept = await watch(own, `?after=${MAX + 4}`);
+        expect(framesIn(await kept.text())).toEqual(all.slice(4));
+        expect((await watch(own)).status).toBe(204);
+      });
+    });
+
+    it("continues by itself when the object restarts in the middle of it", async () => {
+      const again = gate();
+      const anew: Step = async function* () {
+        await again.wait();
+        yield text("Anew.");
+        yield finish();
+      };
+      const { reached, options, model } = halted([anew]);
+      await withRuntime(options, async (own) => {
+        const asked = await ask(own);
+        await reached;
+        const had = framesIn(await readUntil(asked, '"text-end"'));
+        expect(had).not.toEqual([]);
+        // The step that waits in the old object never ends.
+        own.wakeAgain();
+        const about = await own.call("GET", "/conversations/c");
+        expect(await about.json()).toMatchObject({ status: "running" });
+        again.open();
+        const [all = "", rest = ""] = await Promise.all(
+          ["", `?after=${had.at(-1)?.id}`].map(async (query) => (await watch(own, query)).text()),
+        );
+        expect(framesIn(rest)[0]?.chunk).toEqual({ type: "reset-step" });
+        expect(textOf(await messageIn(all))).toBe("Anew.");
+        expect(textOf(await messageIn(had, rest))).toBe("Anew.");
+        expect(model.calls).toHaveLength(2);
+        const { messages } = own.conversation().readMessages({ limit: 9, form: "display" });
+        expect(messages.map(textOf)).toEqual(["Hello.", "Anew."]);
+        const { events } = own.conversation().listEvents({ after: 0, limit: 50 });
+        expect(events.map(({ type }) => type)).toEqual([
+          "turn.started",
+          "turn.recovered",
+          "turn.done",
+        ]);
+      });
+    });
+
+    it("ends with an error if a deployment has removed the agent", async () => {
+      const { reached, options } = halted();
+      const agents = [{ ...options.agents[0], name: "another" }] as const;
+      await withRuntime(options, async (own) => {
+        await ask(own);
+        await reached;
+        own.wakeAgain({ agents });
+        const rest = await (await watch(own, `?after=${MAX}`)).text();
+        expect(framesIn(rest).at(-1)?.chunk).toMatchObject({
+          type: "error",
+          errorText: expect.stringMatching(/^unknown_agent: /),
+        });
+        const { messages } = own.conversation().readMessages({ limit: 9, form: "display" });
+        expect(messages.at(-1)?.metadata).toMatchObject({ error: "unknown_agent" });
+        expect(await (await own.call("GET", "/conversations/c")).json()).toMatchObject({
+          status: "idle",
+        });
+      });
     });
   });
 
-  it("ends with an error if a deployment has removed the agent", async () => {
-    const { reached, options } = halted();
-    const agents = [{ ...options.agents[0], name: "another" }] as const;
-    await withRuntime(options, async (own) => {
-      await ask(own);
-      await reached;
-      own.wakeAgain({ agents });
-      const rest = await (await watch(own, `?after=${MAX}`)).text();
-      expect(framesIn(rest).at(-1)?.chunk).toMatchObject({
-        type: "error",
-        errorText: expect.stringMatching(/^unknown_agent: /),
-      });
-      const { messages } = own.conversation().readMessages({ limit: 9, form: "display" });
-      expect(messages.at(-1)?.metadata).toMatchObject({ error: "unknown_agent" });
-      expect(await (await own.call("GET", "/conversations/c")).json()).toMatchObject({
-        status: "idle",
+  describe("stop", () => {
+    it("ends the running turn: its text is kept and marked, and the model is not called again", async () => {
+      const { reached, options, model } = halted();
+      await withRuntime(options, async (own) => {
+        const asked = await ask(own);
+        await reached;
+        expect(await stop(own)).toEqual({ stopped: true });
+        const chunks = framesIn(await asked.text()).map(({ chunk }) => chunk);
+        expect(chunks.at(-1)).toMatchObject({ type: "abort" });
+        const { messages } = own.conversation().readMessages({ limit: 5, form: "display" });
+        expect(messages[1]?.parts).toContainEqual(
+          expect.objectContaining({ type: "text", text: "Before." }),
+        );
+        expect(messages[1]?.metadata).toMatchObject({ stopped: true });
+        expect(model.calls).toHaveLength(1);
+        expect(await stop(own)).toEqual({ stopped: false });
+        expect(own.conversation().about()).toMatchObject({ status: "idle" });
       });
     });
   });
 });
 
-describe("stop", () => {
-  it("ends the running turn: its text is kept and marked, and the model is not called again", async () => {
-    const { reached, options, model } = halted();
-    await withRuntime(options, async (own) => {
-      const asked = await ask(own);
+describe("faults clients", () => {
+  const agent: Agent = { name: "a", description: "", instructions: "", tools: {} };
+  const MEGABYTE = 1_048_576;
+  /** Four megabytes, in deltas of 16 KiB. */
+  const long: Script = [text("x".repeat(4 * MEGABYTE), { chunks: 16_384 })];
+
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  const watch = (own: OwnRuntime, query = "") => own.call("GET", `/conversations/c/stream${query}`);
+  const messagesOf = (own: OwnRuntime) =>
+    own.conversation().readMessages({ limit: 200, form: "display" }).messages;
+
+  function readerOf({ body }: Response): ReadableStreamDefaultReader<Uint8Array> {
+    if (body === null) throw new Error("There is no body.");
+    return body.getReader();
+  }
+
+  /** Reads the rest of a stream. */
+  async function restOf(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<string> {
+    const decoder = new TextDecoder();
+    let all = "";
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      all += decoder.decode(read.value, { stream: true });
+    }
+    return all;
+  }
+
+  /** Runs a turn that waits in the middle of its text, after a client has requested it. */
+  async function halfway(
+    first: Script,
+    work: (own: OwnRuntime, asked: Response, open: () => void) => Promise<void>,
+  ): Promise<void> {
+    const { reached, open, wait } = gate();
+    const rest: Script = [text(" After.", { id: "2" }), finish()];
+    const model = scriptedModel([halting(wait, first, rest), said]);
+    await withRuntime({ agents: [agent], model }, async (own) => {
+      const asked = await ask(own, "Go.");
       await reached;
-      expect(await stop(own)).toEqual({ stopped: true });
-      const chunks = framesIn(await asked.text()).map(({ chunk }) => chunk);
-      expect(chunks.at(-1)).toMatchObject({ type: "abort" });
-      const { messages } = own.conversation().readMessages({ limit: 5, form: "display" });
-      expect(messages[1]?.parts).toContainEqual(
-        expect.objectContaining({ type: "text", text: "Before." }),
-      );
-      expect(messages[1]?.metadata).toMatchObject({ stopped: true });
-      expect(model.calls).toHaveLength(1);
-      expect(await stop(own)).toEqual({ stopped: false });
-      expect(own.conversation().about()).toMatchObject({ status: "idle" });
+      await work(own, asked, open);
+      expect(await (await ask(own, "And now?", "text/plain")).text()).toBe("Hello.");
+      expect(messagesOf(own)).toHaveLength(4);
+    });
+  }
+
+  describe("a client", () => {
+    /** Acts as a client. Returns the stream that it has read in the end, or undefined if it ignores the stream. */
+    type Client = (own: OwnRuntime, open: Promise<void>) => Promise<string | undefined>;
+
+    const clients: Readonly<Record<string, Client>> = {
+      "that reads": async (own) => (await watch(own)).text(),
+      "that reads one piece, and the rest when all is over": async (own, over) => {
+        const reader = readerOf(await watch(own));
+        const { value } = await reader.read();
+        await over;
+        return new TextDecoder().decode(value) + (await restOf(reader));
+      },
+      "that reads nothing until all is over": async (own, over) => {
+        const response = await watch(own);
+        await over;
+        return response.text();
+      },
+      "that never reads": async (own) => void (await watch(own)),
+      "that is gone at once": async (own) =>
+        (await watch(own)).body?.cancel().then(() => undefined),
+      "that is gone after one piece": async (own) => {
+        const reader = readerOf(await watch(own));
+        await reader.read();
+        await reader.cancel();
+        return undefined;
+      },
+      "that is gone, and back": async (own) => {
+        const reader = readerOf(await watch(own));
+        const had = new TextDecoder().decode((await reader.read()).value);
+        await reader.cancel();
+        const last = framesIn(had).at(-1)?.id ?? "0";
+        return had + (await (await watch(own, `?after=${last}`)).text());
+      },
+      "that is gone, and back when all is over": async (own, over) => {
+        const reader = readerOf(await watch(own));
+        const had = new TextDecoder().decode((await reader.read()).value);
+        await reader.cancel();
+        await over;
+        const last = framesIn(had).at(-1)?.id ?? "0";
+        return had + (await (await watch(own, `?after=${last}`)).text());
+      },
+    };
+
+    const before: Script = [text("Before.", { chunks: 1 })];
+
+    it.each(Object.entries(clients))("%s", async (_, client) => {
+      await halfway(before, async (own, asked, open) => {
+        const over = Promise.withResolvers<void>();
+        const watching = client(own, over.promise);
+        open();
+        const all = await asked.text();
+        expect(chunksIn(all).at(-1)?.type).toBe("finish");
+        over.resolve();
+        expect((await watching) ?? all).toBe(all);
+      });
     });
   });
+
+  describe("a client that stops reading, in an answer of megabytes", () => {
+    it("delays neither the turn, nor other clients, nor a stop", async () => {
+      await halfway(long, async (own, asked) => {
+        // This client has read nothing yet; another one has read everything.
+        const reader = readerOf(await watch(own));
+        const stopped = own.call("POST", "/conversations/c/stop");
+        const other = await restOf(reader);
+        expect(await (await stopped).json()).toEqual({ stopped: true });
+        expect(chunksIn(other).at(-1)?.type).toBe("abort");
+        expect(textOf(messagesOf(own)[1])).toHaveLength(4 * MEGABYTE);
+        // The slow client still receives everything.
+        expect(await asked.text()).toBe(other);
+      });
+    });
+
+    it.each([messageStream, textStream])(
+      "is released when it leaves a turn that is silent",
+      async (of) => {
+        vi.useFakeTimers({
+          toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"],
+        });
+        const log = new TurnLog();
+        const news = vi.spyOn(log, "waitForFrames");
+        const reader = of(log).getReader();
+        const reading = reader.read();
+        await reader.cancel();
+        expect(await reading).toEqual({ done: true, value: undefined });
+        await vi.advanceTimersByTimeAsync(4 * limits.keepAliveMs);
+        expect(news).toHaveBeenCalledTimes(1);
+        expect(vi.getTimerCount()).toBe(0);
+      },
+    );
+  });
+
+  describe("posts", () => {
+    const echo = ({ prompt }: LanguageModelV4CallOptions): Script => [
+      text(`You said: ${questionIn(prompt)}`),
+      finish(),
+    ];
+
+    it("of two messages at once are answered in order", async () => {
+      const model = scriptedModel([echo, echo]);
+      await withRuntime({ agents: [agent], model }, async (own) => {
+        const two = await Promise.all(
+          ["One.", "Two."].map((words) => ask(own, words, "text/plain")),
+        );
+        const texts = await Promise.all(two.map((response) => response.text()));
+        expect(texts).toEqual(["You said: One.", "You said: Two."]);
+        const history = messagesOf(own).map(textOf);
+        expect(history).toEqual(["One.", "You said: One.", "Two.", "You said: Two."]);
+      });
+    });
+  });
+
+  /** Returns the newest text of the user. */
+  function questionIn(prompt: LanguageModelV4Prompt): string {
+    const question = prompt.findLast(({ role }) => role === "user");
+    if (question?.role !== "user") return "";
+    return question.content.map((part) => (part.type === "text" ? part.text : "")).join("");
+  }
 });

@@ -130,8 +130,6 @@ const JOINS = [
   "SELECT count(*) FROM big a WHERE EXISTS (SELECT 1 FROM other b WHERE b.id + a.id < 0)",
   "SELECT (SELECT max(b.id + a.id) FROM other b) FROM big a",
   "SELECT count(*) FROM (SELECT id FROM big) a, (SELECT id FROM other) b",
-  "SELECT count(*) FROM (SELECT DISTINCT id FROM big) a, (SELECT DISTINCT id FROM other) b",
-  "SELECT a.id FROM big a, other b UNION SELECT 1",
   "SELECT sum(a.id) OVER () FROM big a, other b",
 ];
 

@@ -146,7 +146,6 @@ const calls: readonly (readonly [ErrorCode, Call])[] = [
   ["query_not_allowed", query("DELETE FROM orders")],
   ["query_not_allowed", query("SELEC 1")],
   ["query_not_allowed", query("SELECT 1; SELECT 2")],
-  ["query_not_allowed", query("SELECT printf('%*d', total, 1) FROM orders")],
   [
     "query_not_allowed",
     query("WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT max(n) FROM r"),

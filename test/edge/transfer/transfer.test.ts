@@ -1,0 +1,451 @@
+import { evictDurableObject, runInDurableObject, runDurableObjectAlarm } from "cloudflare:test";
+import { describe, expect, it, vi } from "vitest";
+import type { ConversationObject } from "../../../src/edge/conversation.ts";
+import { inside } from "../../support/inside.ts";
+import {
+  ask,
+  call,
+  get,
+  json,
+  messagesOf,
+  newId,
+  objectOf,
+  problemIn,
+  put,
+  callWith,
+} from "../../support/edge.ts";
+import {
+  blobsOf,
+  inStorage,
+  rowsIn,
+  runAlarm,
+  tablesOf,
+  alarmOf,
+  HOUR_MS,
+} from "../../support/storage.ts";
+import { allOf, exportOf, fork, remove, imported, importFile } from "../../support/transfer.ts";
+import { anyBytes, putAs, NDJSON, TEXT } from "../../support/values.ts";
+import { env } from "cloudflare:workers";
+import { slow } from "../../support/slow.ts";
+
+describe("a fork", () => {
+  it("is independent of its original, and has its own stored values", async () => {
+    const id = newId();
+    await ask(id, "Weather in NYC?");
+    const body = anyBytes(300_000);
+    await (await putAs(id, "bytes", { body, type: "image/png" })).text();
+    const copy = await fork(id);
+    await ask(copy, "And in Paris?");
+    await put(copy, "only_here", 1);
+    await ask(id, "Show my orders", { agent: "orders" });
+    expect((await messagesOf(id)).messages.length).toBe(4);
+    expect((await messagesOf(copy)).messages.length).toBe(4);
+    expect((await get(id, "only_here")).status).toBe(404);
+    await remove(id);
+    expect(await blobsOf(id)).toEqual([]);
+    const kept = await (await get(copy, "bytes")).arrayBuffer();
+    expect(new Uint8Array(kept)).toEqual(body);
+  });
+
+  it("has no secrets, and is not created from a missing conversation", async () => {
+    const id = newId();
+    await put(id, "key?visibility=secret", "canary");
+    const copy = await fork(id);
+    expect((await get(copy, "key")).status).toBe(410);
+    expect(JSON.stringify(await rowsIn(copy, "variable"))).not.toContain("canary");
+    const target = newId();
+    const nothing = await call("POST", `/conversations/${newId()}/fork`, json({ id: target }));
+    await problemIn(nothing, "conversation_not_found");
+    expect(await tablesOf(target)).toEqual([]);
+  });
+
+  it("refuses an id that is taken or invalid", async () => {
+    const id = newId();
+    const other = newId();
+    await put(id, "a", 1);
+    await put(other, "b", 2);
+    const before = await allOf(other);
+    const onto = (target: string) =>
+      call("POST", `/conversations/${id}/fork`, json({ id: target }));
+    await problemIn(await onto(other), "conversation_exists");
+    await problemIn(await onto(id), "conversation_exists");
+    await problemIn(await onto("a/b"), "bad_id");
+    expect(await allOf(other)).toEqual(before);
+    expect((await call("POST", `/conversations/${id}/fork`)).status).toBe(201);
+  });
+});
+
+/** Calls the object directly, as the Worker does. */
+function transfer(conversation: ConversationObject, what: string, init?: RequestInit) {
+  return conversation.fetch(new Request(`http://conversation/transfer/${what}`, init));
+}
+
+describe("a transfer", () => {
+  it("ends with an error if the conversation changes during its export", async () => {
+    const id = newId();
+    await put(id, "big", ["x".repeat(3_000_000)]);
+    const response = await call("GET", `/conversations/${id}/export`);
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    let text = (await reader?.read())?.value ?? "";
+    await put(id, "later", 1);
+    for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) {
+      text += read.value;
+    }
+    expect(text.trimEnd().split("\n").at(-1)).toContain('{"type":"error","code":"conflict"');
+    // The failed export has released everything that it opened.
+    expect((await call("DELETE", `/conversations/${id}`)).status).toBe(204);
+    expect(await blobsOf(id)).toEqual([]);
+  });
+
+  it("leaves nothing of an import that the end of the process interrupts", async () => {
+    const id = newId();
+    await put(id, "a", 1);
+    const file = await exportOf(id);
+    await remove(id);
+    const stub = objectOf(id);
+    await runInDurableObject(stub, async (object: ConversationObject, { storage }) => {
+      const conversation = inside(object);
+      const half = new TransformStream<Uint8Array, Uint8Array>();
+      const writer = half.writable.getWriter();
+      const lines = file.split("\n").slice(0, 3);
+      const importing = transfer(conversation, `import?id=${id}`, {
+        method: "POST",
+        body: half.readable,
+      });
+      await writer.write(new TextEncoder().encode(`${lines.join("\n")}\n`));
+      // The variable is stored, but not visible yet.
+      const stored = () => storage.sql.exec("SELECT name FROM variable").toArray();
+      await vi.waitFor(() => expect(stored()).toEqual([{ name: "a" }]));
+      expect(conversation.listVariables()).toEqual([]);
+      expect(() => conversation.about()).toThrow("There is no such conversation.");
+      expect(await storage.getAlarm()).not.toBeNull();
+      // Writes wait.
+      let isPut = false;
+      const address = `http://conversation/conversations/${id}/variables/late`;
+      const headers = { "content-type": "text/plain", "x-byref-end": "end" };
+      const putting = conversation
+        .fetch(new Request(address, { method: "PUT", body: "xend", headers }))
+        .then((response) => {
+          isPut = true;
+          return response.status;
+        });
+      await scheduler.wait(20);
+      expect(isPut).toBe(false);
+      const mark = storage.sql.exec("SELECT value FROM meta WHERE key = 'deleting'").toArray();
+      expect(mark.length).toBe(1);
+      await writer.abort(new Error("gone"));
+      expect((await importing).ok).toBe(false);
+      expect(await putting).toBe(201);
+      expect(conversation.listVariables().map(({ name }) => name)).toEqual(["late"]);
+    });
+    await remove(id);
+    expect(await tablesOf(id)).toEqual([]);
+    // The state that the next process finds.
+    await inStorage(id, ({ sql }) => {
+      sql.exec("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID");
+      sql.exec("INSERT INTO meta VALUES ('schema', '3'), ('deleting', '1')");
+      sql.exec("CREATE TABLE variable (name TEXT)");
+    });
+    await evictDurableObject(objectOf(id));
+    await runAlarm(id);
+    expect(await tablesOf(id)).toEqual([]);
+  });
+});
+
+const MIB = 1_048_576;
+
+async function post(path: string, body: object): Promise<string> {
+  const response = await call("POST", path, json(body));
+  expect(response.ok).toBe(true);
+  return response.text();
+}
+
+async function fillVariables(id: string): Promise<void> {
+  await put(id, "list", [1, "é", null]);
+  await put(id, "list", { changed: true });
+  await put(id, "half", "\ud800");
+  await put(id, "sealed?visibility=sealed&ttl=3600&pin=true&description=Sealed", "for tools");
+  await put(id, "chunks", { text: "x".repeat(2 * MIB) });
+  await put(id, "big", ["x".repeat(9 * MIB)]);
+  const sent = [
+    ["records", new TextEncoder().encode('{"a":1}\n\n{"a":2}\n'), NDJSON],
+    ["text", new TextEncoder().encode(`Ü${"long ".repeat(100_000)}`), TEXT],
+    ["bytes", anyBytes(8 * MIB + 3), "image/png"],
+    ["nothing", new Uint8Array(), "image/gif"],
+  ] as const;
+  for (const [name, body, type] of sent) {
+    const response = await putAs(id, name, { body, type });
+    expect([response.status, await response.json()]).toMatchObject([201, { name }]);
+  }
+}
+
+/** Reads the body too, because an unread one keeps the object awake. */
+async function statusOf(responding: Promise<Response>): Promise<number> {
+  const response = await responding;
+  await response.arrayBuffer();
+  return response.status;
+}
+
+/** Fills a conversation with data of every kind. */
+async function fill(id: string): Promise<void> {
+  await ask(id, "Weather in NYC?", { input: { a: 1 } });
+  await ask(id, "Show my orders", { agent: "orders" });
+  const file = { type: "file", mediaType: "text/plain", filename: "n.txt", url: "data:,hello" };
+  await ask(id, { role: "user", parts: [{ type: "text", text: "See" }, file] });
+  await ask(id, "y".repeat(1_500_000));
+  await fillVariables(id);
+  await put(id, "expired?ttl=3600", 1);
+  await inStorage(id, ({ sql }) => {
+    sql.exec("UPDATE variable SET expires_at = 1 WHERE name = 'expired'");
+  });
+  await evictDurableObject(objectOf(id));
+  await runAlarm(id);
+  const calls = [{ _tool: "get_weather", location: "Paris", _outputPath: "†state.w" }];
+  const plan = JSON.parse(await post(`/conversations/${id}/plans`, { calls })) as { id: string };
+  await post(`/conversations/${id}/plans/${plan.id}/approve`, {});
+  await post(`/conversations/${id}/plans/${plan.id}/run`, {});
+  const titled = await call("PATCH", `/conversations/${id}`, json({ title: "Über “alles”" }));
+  await titled.json();
+}
+
+describe("a conversation that is exported, deleted and imported", () => {
+  it("is the same as before", slow, async () => {
+    const id = newId();
+    await fill(id);
+    const before = await allOf(id);
+    const buried = async () =>
+      (await rowsIn(id, "tombstone")).map(({ data }) => JSON.parse(String(data)) as object);
+    const tombstones = await buried();
+    expect(tombstones.length).toBeGreaterThan(0);
+    expect(JSON.stringify(before.plans)).toContain('"state"');
+    const file = await exportOf(id);
+    await remove(id);
+    expect(await blobsOf(id)).toEqual([]);
+    expect(await imported(file)).toBe(id);
+    expect(await allOf(id)).toEqual(before);
+    expect(await buried()).toEqual(tombstones);
+    expect(await statusOf(get(id, "expired"))).toBe(410);
+    // Counters continue from their old values.
+    await evictDurableObject(objectOf(id));
+    expect(await allOf(id)).toEqual(before);
+    const next = await put(id, "list", 3);
+    expect(next.version).toBe(3);
+    await ask(id, "Weather in NYC?");
+    expect(await statusOf(get(id, "get_weather_nyc/info"))).toBe(200);
+  });
+
+  it("has its files and their guards, but no secret file", async () => {
+    const id = newId();
+    await put(id, "a", 1);
+    const { BLOBS } = env;
+    const folder = (of: string) => `${objectOf(of).id}/files/`;
+    const customMetadata = { visibility: "sealed derived", trusted: "false", sources: '["mcp:x"]' };
+    const body = anyBytes(500_000);
+    const httpMetadata = { contentType: "text/csv" };
+    await BLOBS.put(`${folder(id)}a/b.csv`, body, { customMetadata, httpMetadata });
+    const secret = { ...customMetadata, visibility: "secret" };
+    await BLOBS.put(`${folder(id)}c`, "hidden-canary", { customMetadata: secret });
+    const file = await exportOf(id);
+    expect(file).not.toContain(btoa("hidden-canary"));
+    const copy = await imported(file);
+    expect(copy).not.toBe(id);
+    const found = await BLOBS.list({ prefix: folder(copy) });
+    expect(found.objects.map(({ key }) => key)).toEqual([`${folder(copy)}a/b.csv`]);
+    const object = await BLOBS.get(`${folder(copy)}a/b.csv`);
+    expect(object?.customMetadata).toEqual(customMetadata);
+    expect(object?.httpMetadata?.contentType).toBe("text/csv");
+    expect(new Uint8Array((await object?.arrayBuffer()) ?? [])).toEqual(body);
+  });
+
+  it("has no secrets, but tombstones of them", async () => {
+    const id = newId();
+    await put(id, "key?visibility=secret&description=A key", "canary-value");
+    const file = await exportOf(id);
+    expect(file).toContain('"A key"');
+    expect(file).not.toMatch(/canary|Y2FuYXJ5/u);
+    const copy = await imported(file);
+    const response = await get(copy, "key");
+    expect(response.status).toBe(410);
+    expect(await response.text()).toContain("left_out");
+    expect((await put(copy, "key?visibility=secret", "again")).version).toBe(2);
+  });
+
+  it("has the files of its messages under its new id", async () => {
+    const id = newId();
+    const file = { type: "file", mediaType: "text/plain", filename: "n.txt", url: "data:,hello" };
+    await ask(id, { role: "user", parts: [{ type: "text", text: "See" }, file] });
+    const copy = await imported(await exportOf(id));
+    const [question] = (await messagesOf(copy)).messages;
+    const part = question?.parts.find(({ type }) => type === "file");
+    const url = part?.type === "file" ? part.url : "";
+    expect(url).toBe(`/conversations/${copy}/variables/n`);
+    expect(await (await call("GET", url)).text()).toBe("hello");
+  });
+});
+
+interface Begun {
+  readonly id: string;
+  /** Five parts with arbitrary limits, which need not be ends of lines. */
+  readonly parts: readonly Uint8Array<ArrayBuffer>[];
+}
+
+const KEYS = { one: "a-key-of-tenant-one", two: "a-key-of-tenant-two" };
+
+async function fileInParts(): Promise<Begun> {
+  const id = newId();
+  await ask(id, "Weather in NYC?");
+  await put(id, "a", "ü".repeat(300_000));
+  const bytes = new TextEncoder().encode(await exportOf(id));
+  await remove(id);
+  const size = Math.ceil(bytes.length / 5);
+  const parts = [0, 1, 2, 3, 4].map((part) => bytes.slice(part * size, (part + 1) * size));
+  return { id, parts };
+}
+
+/** Sends a part, and returns the id of the import. */
+async function send(part: number, body: BodyInit | undefined, upload = ""): Promise<string> {
+  const query = `?part=${part}&of=5${upload === "" ? "" : `&import=${upload}`}`;
+  const response = await importFile(body ?? "", query);
+  const answer = await response.json<{ readonly import: string }>();
+  expect([response.status, answer]).toEqual([202, { import: answer.import, part, of: 5 }]);
+  return answer.import;
+}
+
+function partsOf(upload: string, tenant = "local") {
+  const { CONVERSATIONS } = env;
+  const name = JSON.stringify([tenant, upload, "import"]);
+  return CONVERSATIONS.get(CONVERSATIONS.idFromName(name));
+}
+
+async function expectSwept(upload: string): Promise<void> {
+  const object = partsOf(upload);
+  await runInDurableObject(object, async (_, { storage }) => {
+    const tables = storage.sql.exec(
+      "SELECT name FROM sqlite_master WHERE name NOT LIKE '\\_cf%' ESCAPE '\\'",
+    );
+    expect(tables.toArray()).toEqual([]);
+    expect(await storage.getAlarm()).toBeNull();
+  });
+  expect((await env.BLOBS.list({ prefix: `${object.id}/` })).objects).toEqual([]);
+}
+
+describe("a file in parts", () => {
+  it("is imported with its last part, and not before", async () => {
+    const { id, parts } = await fileInParts();
+    let upload = "";
+    for (const part of [1, 2, 3, 4]) {
+      upload = await send(part, parts[part - 1], upload);
+      expect(await messagesOf(id)).toEqual({ messages: [] });
+      expect(await tablesOf(id)).toEqual([]);
+    }
+    expect(await imported(parts[4] ?? "", `?part=5&of=5&import=${upload}`)).toBe(id);
+    const { messages } = await messagesOf(id);
+    expect(messages.length).toBe(2);
+    expect(await (await get(id, "a")).text()).toBe("ü".repeat(300_000));
+    await expectSwept(upload);
+  });
+
+  it("needs parts in order, of one file, and of a known import", async () => {
+    const { id, parts } = await fileInParts();
+    const [first, , third = ""] = parts;
+    await problemIn(await importFile(third, "?part=3&of=5"), "bad_request");
+    const unknown = `?part=3&of=5&import=${newId()}`;
+    await problemIn(await importFile(third, unknown), "import_not_found");
+    const upload = await send(1, first);
+    const ahead = await problemIn(
+      await importFile(third, `?part=3&of=5&import=${upload}`),
+      "conflict",
+    );
+    expect(ahead["next"]).toBe(2);
+    await problemIn(await importFile(third, `?part=2&of=6&import=${upload}`), "bad_request");
+    for (const query of [
+      "?part=0",
+      "?part=6&of=5",
+      "?of=101",
+      "?part=x",
+      "?part=2&of=2&import=a/b",
+    ]) {
+      const response = await importFile(third, query);
+      expect([query, response.status]).toEqual([query, 400]);
+      await response.text();
+    }
+    // The rejected requests did no harm.
+    for (const part of [2, 3, 4]) await send(part, parts[part - 1], upload);
+    expect(await imported(parts[4] ?? "", `?part=5&of=5&import=${upload}`)).toBe(id);
+  });
+
+  it("belongs to its tenant", async () => {
+    const keys = {
+      AUTH: "bearer",
+      API_KEYS: JSON.stringify({ [KEYS.one]: "one", [KEYS.two]: "two" }),
+    };
+    const by = (tenant: keyof typeof KEYS) => {
+      const bearer = callWith(keys);
+      return (method: string, path: string, init: RequestInit = {}) =>
+        bearer(method, path, { ...init, headers: { authorization: `Bearer ${KEYS[tenant]}` } });
+    };
+    const { id, parts } = await fileInParts();
+    const begun = await importFile(parts[0] ?? "", "?part=1&of=5", by("one"));
+    const { import: upload } = await begun.json<{ readonly import: string }>();
+    const next = `?part=2&of=5&import=${upload}`;
+    await problemIn(await importFile(parts[1] ?? "", next, by("two")), "import_not_found");
+    await problemIn(await importFile(parts[1] ?? "", next), "import_not_found");
+    // A conversation with the upload's id is another object.
+    const path = `/conversations/${upload}`;
+    await problemIn(await by("one")("GET", path), "conversation_not_found");
+    await problemIn(await by("one")("GET", `${path}/export`), "conversation_not_found");
+    for (const part of [2, 3, 4]) {
+      const query = `?part=${part}&of=5&import=${upload}`;
+      expect((await importFile(parts[part - 1] ?? "", query, by("one"))).status).toBe(202);
+    }
+    const last = `?part=5&of=5&import=${upload}`;
+    expect((await importFile(parts[4] ?? "", last, by("one"))).status).toBe(201);
+    await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
+    const own = await by("one")("GET", `/conversations/${id}`);
+    expect(await own.json()).toMatchObject({ id, messages: 2 });
+    await exportOf(id, by("one"));
+    const foreign = await by("two")("GET", `/conversations/${id}/export`);
+    await problemIn(foreign, "conversation_not_found");
+  });
+
+  it("is deleted when no more parts arrive", async () => {
+    const { parts } = await fileInParts();
+    const upload = await send(1, parts[0]);
+    const object = partsOf(upload);
+    await runInDurableObject(object, async (_, { storage }) => {
+      const alarm = (await storage.getAlarm()) ?? Infinity;
+      expect(alarm).toBeLessThanOrEqual(Date.now() + HOUR_MS);
+      for (const table of ["variable", "event", "meta"]) {
+        const column = { variable: "accessed_at", event: "at", meta: "value" }[table];
+        const where = table === "meta" ? "WHERE key = 'created'" : "";
+        storage.sql.exec(`UPDATE ${table} SET ${column} = ${column} - ${HOUR_MS + 1_000} ${where}`);
+      }
+    });
+    await evictDurableObject(object);
+    expect(await runDurableObjectAlarm(object)).toBe(true);
+    await expectSwept(upload);
+    const query = `?part=2&of=5&import=${upload}`;
+    await problemIn(await importFile(parts[1] ?? "", query), "import_not_found");
+  });
+
+  it("is refused with a part of more than 95 MiB, before it is read", async () => {
+    const headers = { "content-length": "99614721" };
+    const response = await call("POST", "/conversations/import", { body: "x", headers });
+    await problemIn(response, "body_too_large");
+  });
+});
+
+describe("an import under an id that is taken", () => {
+  it("gets a new id, and does not change the existing conversation", async () => {
+    const id = newId();
+    await ask(id, "Weather in NYC?");
+    const file = await exportOf(id);
+    await put(id, "later", 1);
+    const before = await allOf(id);
+    const copy = await imported(file);
+    expect(copy).not.toBe(id);
+    expect(await allOf(id)).toEqual(before);
+    expect((await messagesOf(copy)).messages).toEqual((await messagesOf(id)).messages);
+    expect(await alarmOf(copy)).not.toBeNull();
+  });
+});
