@@ -2,7 +2,8 @@ import { beforeAll, expect, it } from "vitest";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { transfers } from "../../src/edge/routes/transfer.ts";
 import { csvRecords } from "../../src/byref.ts";
-import { ByrefError, maxErrorChars, messageOf } from "../../src/errors.ts";
+import { ByrefError, messageOf } from "../../src/errors.ts";
+import { maxReasonChars } from "../../src/limits.ts";
 import { capabilityWorkflows } from "../../packages/plan-formats/src/capability/capability-workflows.ts";
 import { templates } from "../../packages/plan-formats/src/template/templates.ts";
 import { scriptedModel } from "../../packages/testing/src/testing.ts";
@@ -79,7 +80,7 @@ it.each<[what: string, sent: Sent]>([
     const response = await runtime.ask(method, path, body === undefined ? {} : { headers, body });
     expect(response.status).toBeGreaterThanOrEqual(400);
     expect(response.status).not.toBe(500);
-    expect((await response.text()).length).toBeLessThan(5 * maxErrorChars);
+    expect((await response.text()).length).toBeLessThan(5 * maxReasonChars);
   },
 );
 
@@ -88,11 +89,11 @@ it("an error keeps the start and the end of its message, and of each text in its
     list: [{ [LONG]: LONG, maximum: 3, isOpen: true, none: null }],
   });
   expect(error.message).toMatch(/^There is no x+… \(\+\d+ more\) …x+\. Read the list\.$/u);
-  expect(error.message.length).toBeLessThanOrEqual(maxErrorChars);
-  expect(JSON.stringify(error.details).length).toBeLessThan(2.5 * maxErrorChars);
+  expect(error.message.length).toBeLessThanOrEqual(maxReasonChars);
+  expect(JSON.stringify(error.details).length).toBeLessThan(2.5 * maxReasonChars);
   expect(error.details).toMatchObject({ list: [{ maximum: 3, isOpen: true, none: null }] });
-  expect(messageOf(new Error(LONG)).length).toBeLessThanOrEqual(maxErrorChars);
-  expect(messageOf({ LONG }).length).toBeLessThanOrEqual(maxErrorChars);
-  const exact = "y".repeat(maxErrorChars);
+  expect(messageOf(new Error(LONG)).length).toBeLessThanOrEqual(maxReasonChars);
+  expect(messageOf({ LONG }).length).toBeLessThanOrEqual(maxReasonChars);
+  const exact = "y".repeat(maxReasonChars);
   expect(new ByrefError("bad_name", exact).message).toBe(exact);
 });

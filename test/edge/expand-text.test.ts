@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { expandText, lookupIn } from "../../src/references.ts";
 
-const long = "😀".repeat(limits.maxSliceChars * 2);
+const long = "😀".repeat(limits.maxPieceChars * 2);
 
 describe("expandText in a Worker", () => {
   it("works in a pipe of the platform's own streams", async () => {
@@ -24,7 +24,7 @@ describe("expandText in a Worker", () => {
     });
     const reader = readable.getReader();
     const first = await reader.read();
-    expect(first.value?.length).toBeLessThanOrEqual(limits.maxSliceChars);
+    expect(first.value?.length).toBeLessThanOrEqual(limits.maxPieceChars);
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(isTaken).toBe(false);
     let text = first.value ?? "";

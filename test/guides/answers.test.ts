@@ -106,18 +106,20 @@ it("fills in a text and resolves an input without a stream", async () => {
   const input = await resolveReferences({ temps: "$city.temps", text: "in $city.name" }, lookup);
   // ---
   expect(letter.text).toBe("Dear Oslo, {{nobody}}");
-  expect(letter.unresolved).toMatchObject([{ reference: "{{nobody}}", code: "variable_unknown" }]);
+  expect(letter.unresolved).toMatchObject([
+    { reference: "{{nobody}}", code: "variable_not_found" },
+  ]);
   expect(input).toEqual({ value: { temps: [1, 2], text: "in Oslo" }, unresolved: [] });
 });
 
 it("has the limits in the guide", () => {
   expect(limits).toMatchObject({
     maxHeldChars: 512,
-    maxExpansionChars: 16_777_216,
-    maxTableRows: 50,
+    maxInsertedChars: 16_777_216,
+    maxShownItems: 50,
     maxTableColumns: 12,
-    maxInlineJsonChars: 2_000,
-    maxBlockJsonChars: 20_000,
-    maxSliceChars: 65_536,
+    maxExcerptChars: 2_000,
+    maxBlockChars: 20_000,
+    maxPieceChars: 65_536,
   });
 });

@@ -67,7 +67,7 @@ describe("the client with npm start", () => {
     await expect(stale).rejects.toMatchObject({ code: "precondition_failed" });
     await expect(files.delete(path, { ifMatch: '"other"' })).rejects.toMatchObject({ status: 412 });
     await files.delete(path, { ifMatch: first.etag });
-    await expect(files.open(path)).rejects.toMatchObject({ code: "file_not_found" });
+    await expect(files.open(path)).rejects.toMatchObject({ code: "not_found" });
   });
 
   it("stops reading when it is aborted, while the turn continues", async () => {

@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { maxMcpAnswerBytes } from "../../src/limits.ts";
+import { maxBodyBytes } from "../../src/limits.ts";
 import { isObject } from "../../src/value/json.ts";
 import { gatewayCommand, textIn } from "../support/gateway-process.ts";
 import { type Loopback, startLoopback, textOf } from "../support/loopback.ts";
 
 const TOKEN = "token-of-the-shop-4711";
-const LARGE = `"${"x".repeat(maxMcpAnswerBytes)}"`;
+const LARGE = `"${"x".repeat(maxBodyBytes)}"`;
 const seen: IncomingMessage["headers"][] = [];
 const elsewhere: IncomingMessage["headers"][] = [];
 let other: Loopback;
@@ -129,7 +129,7 @@ it.each(["json", "stream", "endless"])(
   async (name) => {
     const result = await call(name);
     expect(result.isError).toBe(true);
-    expect(textIn(result)).toContain(`longer than ${maxMcpAnswerBytes} bytes`);
+    expect(textIn(result)).toContain(`longer than ${maxBodyBytes} bytes`);
     expect(textIn(await call("small"))).toBe("Small.");
   },
 );

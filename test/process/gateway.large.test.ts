@@ -190,7 +190,7 @@ describe.each(["auto", "legacy"] as const)("the gateway, for a client of the %s 
     const dynamic = await client.readResource({ uri: "demo://resource/dynamic/text/1" });
     expect(JSON.stringify(dynamic.contents)).toContain("Resource 1");
     await expect(client.readResource({ uri: "byref://variables/none" })).rejects.toThrow(
-      "variable_unknown",
+      "variable_not_found",
     );
     await expect(client.readResource({ uri: "nothing://here" })).rejects.toThrow("nothing://here");
   });

@@ -148,7 +148,7 @@ it("remnants of an abandoned import are deleted after a while", async () => {
   expect(begun.status).toBe(202);
   await killHard();
   expect(left().length).toBeGreaterThan(0);
-  age(limits.transferIdleMs + 1_000);
+  age(limits.idleMs + 1_000);
   await start();
   await vi.waitFor(() => expect(left()).toEqual([]), { interval: 500 });
 });

@@ -74,8 +74,8 @@ async function readThrough(store: VariableStore): Promise<void> {
   assert(open !== undefined);
   const { bytes } = open.info;
   let read = 0;
-  for (let from = 0; from < bytes; from += limits.maxWholeBodyBytes) {
-    const part = await open.read(from, Math.min(from + limits.maxWholeBodyBytes, bytes));
+  for (let from = 0; from < bytes; from += limits.maxRecordBytes) {
+    const part = await open.read(from, Math.min(from + limits.maxRecordBytes, bytes));
     read += part.length;
   }
   open.close();

@@ -9,22 +9,22 @@ const times = (count: number, edit: (n: number) => object) =>
 it.each<[what: string, limit: string, edits: readonly object[]]>([
   [
     "a long text is searched often",
-    "maxEditWork",
+    "maxReadWork",
     times(100, () => ({ find: "$long", replace: "" })),
   ],
   [
     "a large value is added often",
-    "maxEditedChars",
+    "maxInsertedChars",
     times(100, (n) => ({ op: "add", path: `/k${n}`, value: "$long" })),
   ],
   [
     "a value is tested against a large one often",
-    "maxEditedChars",
+    "maxInsertedChars",
     times(100, () => ({ op: "test", path: "", value: "$long" })),
   ],
   [
     "a wide value is copied, changed and copied again",
-    "maxEditWork",
+    "maxReadWork",
     times(99, (n) =>
       n % 3 === 0
         ? { op: "copy", from: "/wide", path: "/copy" }
@@ -35,7 +35,7 @@ it.each<[what: string, limit: string, edits: readonly object[]]>([
   ],
   [
     "small parts of a wide value are copied often",
-    "maxEditWork",
+    "maxReadWork",
     times(100, (n) => ({ op: "copy", from: "/wide/k0", path: `/wide/c${n}` })),
   ],
 ])("edits of less than 10 KB are refused when %s", async (_, limit, edits) => {

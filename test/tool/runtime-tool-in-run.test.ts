@@ -65,7 +65,7 @@ describe("a name in a run", () => {
     const store = new MemoryStore();
     await store.save({ name: "state", value: 1 });
     const { ran } = await callTool("read_variable", { name: "state" }, { store });
-    expect(failureOf(ran)?.code).toBe("variable_unknown");
+    expect(failureOf(ran)?.code).toBe("variable_not_found");
     expect(await outputOf(give, { value: "$state" }, { store })).toBe("$state");
   });
 

@@ -236,7 +236,7 @@ describe("an agent's delegates", () => {
   it("must exist", async () => {
     const { chat } = asker({}, { delegates: ["nobody"] });
     const { result } = await chat.say({ steps: [saying("Hm.")] });
-    expect(result.error).toEqual({ code: "unknown_agent", message: "There is no agent nobody." });
+    expect(result.error).toEqual({ code: "not_found", message: "There is no agent nobody." });
   });
 
   it("do not replace the agent's own tool named delegate", async () => {

@@ -235,7 +235,7 @@ describe.each([true, false])("a history, new: %s", (isNew) => {
   });
 });
 
-it.each([10, limits.maxChunkBytes - 500, limits.maxChunkBytes * 2.5])(
+it.each([10, limits.maxRecordBytes - 500, limits.maxRecordBytes * 2.5])(
   "knows how many rows a message of %i characters takes",
   (chars) => {
     const sql = new NodeSql();

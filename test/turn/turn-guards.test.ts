@@ -64,7 +64,7 @@ describe("a URL that begins in one text of an answer", () => {
 
 describe("whole references", () => {
   it("count towards the size limit of one input, above which nothing runs", slow, async () => {
-    const store = await storeWith({ big: "x".repeat(limits.maxResolvedInputChars / 2) });
+    const store = await storeWith({ big: "x".repeat(limits.maxInsertedChars / 2) });
     let runs = 0;
     const act = tool({ inputSchema: z.array(z.string()), execute: () => ++runs });
     const at = await runOnce(act, ["$big", "$big"], { store });
@@ -176,7 +176,7 @@ describe("an agent with its own syntax of references", () => {
     expect(told).not.toMatch(/\$(?!var|schema|\\":)/u);
     expect(told).toContain("{{x}}: array (1)");
     expect(told).toContain("or a reference");
-    expect(JSON.stringify(turn.calls.at(-1)?.prompt)).toContain("variable_unknown");
+    expect(JSON.stringify(turn.calls.at(-1)?.prompt)).toContain("variable_not_found");
     expect(shownText(turn.chunks)).toBe("`1` $x");
   });
 });

@@ -239,7 +239,7 @@ describe("a reference in a tool's input", () => {
     const it = "$wether and $5";
     const turn = await chat.say({ steps: [[toolCall("take", { it }), asked], done] });
     expect(taken).toEqual([it]);
-    const unresolved = [{ reference: "$wether", code: "variable_unknown", near: ["weather"] }];
+    const unresolved = [{ reference: "$wether", code: "variable_not_found", near: ["weather"] }];
     expect(resultShown(turn, 1, "call_take")).toMatchObject({ value: "taken", unresolved });
   });
 

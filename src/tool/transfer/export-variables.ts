@@ -1,4 +1,3 @@
-import * as limits from "../../limits.ts";
 import { formatOf } from "../../store/bytes/content.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
@@ -68,7 +67,7 @@ interface Readable {
 
 /** The bytes of a value, in lines of limited length. */
 export async function* dataLines(bytes: number, source: Readable): AsyncGenerator<LineOf<"data">> {
-  const step = limits.transferDataBytes;
+  const step = LINE_BYTES;
   // One read of the bucket serves several lines.
   const readStep = step * LINES_PER_READ;
   for (let from = 0; from < bytes; from += readStep) {
@@ -88,3 +87,6 @@ const LINES_PER_READ = 10;
 export function writable<Record>(value: unknown): Record {
   return value as Record;
 }
+
+/** Bytes of a value in one line of an export. */
+const LINE_BYTES = 196_608;

@@ -35,10 +35,10 @@ it("the receipt of an answer is read by its id, also in a fork", async () => {
     const { id } = (await forked.json()) as { id: string };
     expect(await clientOf(own).conversation(id).receipt(message.id)).toEqual(receipt);
     for (const missing of ["nobody", "%2F"]) {
-      expect(await failureOf(chat.receipt(missing))).toMatchObject({ code: "message_not_found" });
+      expect(await failureOf(chat.receipt(missing))).toMatchObject({ code: "not_found" });
     }
     const [question] = (await chat.messages()).messages;
-    const code = "message_not_found";
+    const code = "not_found";
     expect(await failureOf(chat.receipt(question?.id ?? ""))).toMatchObject({ code, status: 404 });
   });
 });

@@ -41,7 +41,7 @@ describe("a turn", () => {
       expect((await conversation.messages()).messages.map(({ id }) => id)[0]).toBe("m1");
       expect(await conversation.variables.get("input")).toEqual({ city: "Oslo" });
       const failure = await failureOf(conversation.send("Hi", { agent: "nobody" }).text());
-      expect(failure).toMatchObject({ code: "unknown_agent", status: 404 });
+      expect(failure).toMatchObject({ code: "not_found", status: 404 });
     });
   });
 
@@ -154,7 +154,7 @@ describe("the client", () => {
         model: { provider: "scripted", id: "scripted" },
       });
       expect(await client.prompt("test")).toMatchObject({ agent: "test", messages: [{}] });
-      expect(await failureOf(client.prompt("a/b"))).toMatchObject({ code: "unknown_agent" });
+      expect(await failureOf(client.prompt("a/b"))).toMatchObject({ code: "not_found" });
       expect(await failureOf(client.prompt("test", { conversation: "c" }))).toMatchObject({
         code: "conversation_not_found",
       });

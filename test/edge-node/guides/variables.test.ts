@@ -198,12 +198,11 @@ it("has the limits that the guide states", () => {
     maxRowBytes: 64 * 1_024,
     maxChunkedBytes: 8 * 1_048_576,
     maxDescriptionChars: 500,
-    maxVariablePageSize: 1_000,
-    maxTombstones: 1_000,
-    maxEvents: 10_000,
+    maxItems: 1_000,
+    maxEntries: 10_000,
     variableIdleMs: 24 * 3_600_000,
     conversationIdleMs: 30 * 86_400_000,
-    maxMessageTextChars: 20_000,
+    maxBlockChars: 20_000,
     maxListedVariables: 20,
   });
 });

@@ -130,7 +130,7 @@ describe("another answer to an older question", () => {
     await talking([says("Never.")], async ({ own }) => {
       const stale = stockChat(own, (await loaded(own)).slice(0, 2));
       await stale.regenerate();
-      expect(stale.error?.message).toContain("not_last_turn");
+      expect(stale.error?.message).toContain("conflict");
       expect(await texts(own)).toEqual(OLD);
     });
   });
@@ -142,7 +142,7 @@ describe("another answer to an older question", () => {
         const body = { id: "c", messages: some, trigger: "regenerate-message" };
         const problem = await problemIn(
           await own.call("POST", "/conversations", json(body)),
-          "not_last_turn",
+          "conflict",
         );
         expect(problem.detail).toContain("messageId");
       }
@@ -155,7 +155,7 @@ describe("another answer to an older question", () => {
       const asked = own.call("POST", "/conversations/c/messages", json({ message: "Three?" }));
       await reached;
       await chat.regenerate();
-      expect(chat.error?.message).toContain("not_last_turn");
+      expect(chat.error?.message).toContain("conflict");
       open();
       await (await asked).text();
       expect(await texts(own)).toEqual([...OLD, "Three?", "C"]);

@@ -123,7 +123,7 @@ describe("a call that waits for a person", () => {
       await ask(own, "And 60.");
       const abandoned = approvalIn(own);
       await ask(own, "Never mind.");
-      await problemIn(await decide(own, abandoned, { approved: true }), "approval_closed");
+      await problemIn(await decide(own, abandoned, { approved: true }), "approval_not_found");
       expect(paid).toEqual([50]);
     });
   });
@@ -248,7 +248,7 @@ describe("a call that waits for a person", () => {
       own.conversation().stop();
       const request = (await running).find(({ type }) => type === "tool-approval-request");
       const id = request?.type === "tool-approval-request" ? request.approvalId : "";
-      await problemIn(await decide(own, id, { approved: true }), "approval_closed");
+      await problemIn(await decide(own, id, { approved: true }), "approval_not_found");
       expect(own.conversation().about().status).toBe("idle");
     });
   });

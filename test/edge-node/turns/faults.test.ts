@@ -245,7 +245,7 @@ describe("while an approval waits", () => {
   it("the next message replaces it", async () => {
     const runs = await waiting(async (own) => {
       await expectNext(own, 2);
-      await problemIn(await approve(own), "approval_closed");
+      await problemIn(await approve(own), "approval_not_found");
     });
     expect(runs).toBe(0);
   });

@@ -294,7 +294,7 @@ describe("a message that comes while a turn runs", () => {
     const setup = options([gate.step, says("Two.")], { whenBusy: "reject" });
     await withRuntime(setup, async (own) => {
       const { first, second } = await two(own, gate.begun);
-      await problemIn(second, "turn_running");
+      await problemIn(second, "conflict");
       gate.open();
       expect(await textFrom(first)).toBe("One.");
       expect(await textFrom(await post(own, question("r", "Ho.")))).toBe("Two.");
@@ -323,7 +323,7 @@ describe("a message that comes while a turn runs", () => {
       const first = await asks("a");
       await gate.begun;
       const others = await Promise.all(more.map(() => asks("a")));
-      await problemIn(await asks("b"), "too_many_turns");
+      await problemIn(await asks("b"), "rate_limited");
       gate.open();
       expect(await textFrom(first)).toBe("One.");
       for (const other of others) expect(await textFrom(other)).toBe("More.");

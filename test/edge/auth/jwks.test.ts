@@ -230,7 +230,7 @@ describe("the keys of an issuer", () => {
     vi.setSystemTime(Date.now() + 20_000);
     const refused = await enter(token);
     expect(refused.headers.get("retry-after")).toBe("5");
-    await problemIn(refused, "keys_unavailable");
+    await problemIn(refused, "unavailable");
     isUp = true;
     vi.setSystemTime(Date.now() + 20_000);
     expect((await enter(token)).status).toBe(200);
@@ -253,7 +253,7 @@ describe("the keys of an issuer", () => {
     for (let times = 0; times < 3; times++) {
       const response = await enter(token);
       expect(response.status).toBe(503);
-      await problemIn(response, "keys_unavailable");
+      await problemIn(response, "unavailable");
     }
     expect(asked).toHaveBeenCalledTimes(1);
     expect(said).toHaveBeenCalledTimes(1);
@@ -269,6 +269,6 @@ describe("the keys of an issuer", () => {
     await vi.waitFor(() => expect(asked).toHaveBeenCalledTimes(1));
     expect(timed).toHaveBeenCalledWith(5_000);
     limit.abort();
-    await problemIn(await response, "keys_unavailable");
+    await problemIn(await response, "unavailable");
   });
 });

@@ -43,7 +43,7 @@ describe("POST …/tickets", () => {
   it("refuses an invalid id, a missing key and GET", async () => {
     const body = { path: "/conversations/a b/socket" };
     const response = await call("POST", "/conversations/a%20b/tickets", json(body, as(ALICE)));
-    await problemIn(response, "bad_id");
+    await problemIn(response, "bad_request");
     const nobody = await call("POST", `/conversations/${id}/tickets`, json(body));
     await problemIn(nobody, "unauthorized");
     expect((await call("GET", `/conversations/${id}/tickets`, { headers: as(ALICE) })).status).toBe(
@@ -104,7 +104,7 @@ describe("POST …/tickets", () => {
     await problemIn(await local("DELETE", `${path}?ticket=${ticket}`), "unauthorized");
     // A ticket does not replace the checks of a request's origin.
     for (const [name, value, code] of [
-      ["host", "evil.example", "foreign_host"],
+      ["host", "evil.example", "foreign_origin"],
       ["origin", "https://evil.example", "foreign_origin"],
       ["sec-fetch-site", "cross-site", "foreign_origin"],
     ] as const) {

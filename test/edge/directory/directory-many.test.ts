@@ -64,7 +64,7 @@ it.each([
   ["%", []],
   ["koln", []],
 ])("a search for %s among 10,000 titles finds them in one page", slow, async (search, expected) => {
-  const directory = await filled(limits.maxSearchedTitles - 1);
+  const directory = await filled(limits.maxEntries - 1);
   const { entries, next } = await directory.list({ limit: 100, search });
   expect(entries.map(({ id }) => id)).toEqual(expected);
   expect(next).toBeUndefined();
@@ -90,7 +90,7 @@ it(
       ({ next: last } = await directory.list({ limit: 1, search: "köln" }));
     });
     expect(few).toBeLessThan(1_100);
-    expect(many).toBeLessThan(2.1 * limits.maxSearchedTitles);
+    expect(many).toBeLessThan(2.1 * limits.maxEntries);
     expect((await directory.list({ limit: 1, search: "köln", before: last })).entries).toHaveLength(
       1,
     );
@@ -118,6 +118,6 @@ it("the client lists and searches conversations", async () => {
   expect(conversations).toHaveLength(1);
   expect((await client.conversations({ before: next })).conversations).toHaveLength(1);
   expect(await client.conversations({ search: "Paris" })).toEqual({ conversations: [] });
-  const long = "x".repeat(limits.maxTitleChars + 1);
+  const long = "x".repeat(limits.maxLineChars + 1);
   await problemIn(await tenant.call("GET", `/conversations?search=${long}`), "bad_request");
 });

@@ -169,7 +169,7 @@ describe("a conversation's title in the list", () => {
     await listedIs(tenant, id, { title: null });
     const question = `Show my orders ${"and more ".repeat(100)}`;
     await tenant.ask(id, question);
-    await listedIs(tenant, id, { title: question.slice(0, limits.maxTitleChars).trim() });
+    await listedIs(tenant, id, { title: question.slice(0, limits.maxLineChars).trim() });
     await tenant.ask(id, "And in Paris?");
     await listedIs(tenant, id, { title: expect.stringMatching(/^Show my orders/) });
     for (const title of ["Mine", ""]) {

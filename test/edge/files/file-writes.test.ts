@@ -128,10 +128,10 @@ describe("a file that cannot be saved", () => {
       mockRestore(): void;
     };
     const write = () => call("PUT", at(id, "/b.txt"), body("bb"));
-    listing.mockImplementation(objectsOf(limits.maxListedFiles, 0));
+    listing.mockImplementation(objectsOf(limits.maxFiles, 0));
     expect(await problemIn(await write(), "limit_exceeded")).toMatchObject({
-      limit: "maxListedFiles",
-      actual: limits.maxListedFiles + 1,
+      limit: "maxFiles",
+      actual: limits.maxFiles + 1,
     });
     listing.mockImplementation(objectsOf(1, limits.maxFilesBytes - 1));
     expect(await problemIn(await write(), "limit_exceeded")).toMatchObject({

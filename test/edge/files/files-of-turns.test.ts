@@ -60,7 +60,7 @@ describe("a file that a turn writes", () => {
   it("is refused if it exceeds the total size, or the number of files", async () => {
     for (const others of [
       [other(limits.maxFilesBytes - 4, "model")],
-      Array.from({ length: limits.maxListedFiles }, () => other(1, "model")),
+      Array.from({ length: limits.maxFiles }, () => other(1, "model")),
     ]) {
       const { read, file, events } = await exported("rows", others);
       expect(read).toContain("limit_exceeded");

@@ -45,8 +45,8 @@ describe("a conversation's files", () => {
     // The same bytes with another content type are another representation.
     expect(replaced.headers.get("etag")).not.toBe(file.etag);
     expect((await call("DELETE", at(id, `/${file.path}`))).status).toBe(204);
-    await problemIn(await call("GET", at(id, `/${file.path}`)), "file_not_found");
-    await problemIn(await call("DELETE", at(id, `/${file.path}`)), "file_not_found");
+    await problemIn(await call("GET", at(id, `/${file.path}`)), "not_found");
+    await problemIn(await call("DELETE", at(id, `/${file.path}`)), "not_found");
     expect(await list(id)).toEqual({ files: [] });
   });
 
@@ -91,7 +91,7 @@ describe("a conversation's files", () => {
     const [id, other] = [newId(), newId()];
     const path = at(id, "/a%20b.txt");
     await callAs("PUT", path, body("alice's", "text/plain", as(ALICE)));
-    await problemIn(await callAs("GET", path, { headers: as(BOB) }), "file_not_found");
+    await problemIn(await callAs("GET", path, { headers: as(BOB) }), "not_found");
     expect(await (await callAs("GET", at(id), { headers: as(BOB) })).json()).toEqual({ files: [] });
     const ticket = await ticketFor(path);
     expect(await (await callAs("GET", `${path}?ticket=${ticket}`)).text()).toBe("alice's");

@@ -242,6 +242,6 @@ it("replaces old turns with an outline, and keeps them in $history", async () =>
 
 it("has the limits that the guide states", () => {
   expect(limits).toMatchObject({ maxSteps: 20, turnMs: 900_000, maxHistoryChars: 120_000 });
-  expect(limits).toMatchObject({ historyChars: 24_000, summarizeMs: 60_000 });
+  expect(limits).toMatchObject({ historyChars: 24_000, modelSilenceMs: 60_000 });
   expect(limits.lease).toEqual({ modelCalls: 4, toolCalls: 16, tokens: 10_000 });
 });

@@ -392,7 +392,7 @@ it("ends a turn with an error that names the tool whose schema has no JSON Schem
   const agents = [agentWith({ tools: { mail } })] as const;
   await using runtime = await startRuntime({ agents, model });
   await expect(runtime.client.conversation("c").send("Go.").text()).rejects.toMatchObject({
-    code: "invalid_tool_schema",
+    code: "bad_configuration",
     message: expect.stringContaining("mail"),
   });
 });
@@ -407,8 +407,8 @@ it("has the limits that the guide states", () => {
   expect(limits).toMatchObject({
     maxShownResultChars: 1_000,
     maxHandleChars: 800,
-    maxReferencesPerInput: 1_000,
-    maxResolvedInputChars: 16_777_216,
+    maxItems: 1_000,
+    maxInsertedChars: 16_777_216,
     maxEmbeddedChars: 1_048_576,
     maxDepth: 200,
     maxJsonBytes: 16_777_216,

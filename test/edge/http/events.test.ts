@@ -250,12 +250,12 @@ describe("GET events as JSON", () => {
   it("keeps about the newest ten thousand", async () => {
     const id = newId();
     await put(id, "a", 1);
-    await fill(id, limits.maxEvents + 2_000);
+    await fill(id, limits.maxEntries + 2_000);
     await runAlarm(id);
     const events = await eventsOf(id);
-    expect(events.length).toBeGreaterThanOrEqual(limits.maxEvents);
-    expect(events.length).toBeLessThanOrEqual(limits.maxEvents + 1_000);
-    expect(events.at(-1)?.id).toBe(limits.maxEvents + 2_001);
+    expect(events.length).toBeGreaterThanOrEqual(limits.maxEntries);
+    expect(events.length).toBeLessThanOrEqual(limits.maxEntries + 1_000);
+    expect(events.at(-1)?.id).toBe(limits.maxEntries + 2_001);
     const [first] = events;
     expect(idsOf(events)).toEqual(upTo(events.length, first?.id));
   });

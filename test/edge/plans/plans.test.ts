@@ -131,7 +131,7 @@ describe("a plan that is proposed", () => {
     await withRuntime(planning(), async (own) => {
       for (const path of ["", "/approve", "/cancel", "/run"]) {
         const method = path === "" ? "GET" : "POST";
-        await problemIn(await own.call(method, `${ROOT}/x%2Fy${path}`), "plan_not_found");
+        await problemIn(await own.call(method, `${ROOT}/x%2Fy${path}`), "not_found");
       }
     });
   });
@@ -241,7 +241,7 @@ describe("a run", () => {
       const calls = [{ _tool: "echo", value: "†input.n", _outputPath: "†state.n" }];
       const id = await approved(own, calls, { input });
       const wrong = await own.call("POST", `${ROOT}/${id}/run`, json({ input: { n: "x" } }));
-      const { detail } = await problemIn(wrong, "invalid_plan_input");
+      const { detail } = await problemIn(wrong, "invalid_plan");
       expect(detail).toContain("input.n must be number");
       expect((await runOf(own, id, { input: { n: 2 } })).state).toEqual({ n: 2 });
       const bad = json({ calls, input: { type: "string", pattern: "(a+)+$" } });
@@ -308,7 +308,7 @@ describe("a run", () => {
       expect((await planOf(own, done)).status).toBe("done");
       const { id } = await propose(own, [{ _tool: "echo", value: 1 }]);
       await own.call("POST", `${ROOT}/${id}/cancel`);
-      await problemIn(await own.call("POST", `${ROOT}/${id}/approve`), "plan_over");
+      await problemIn(await own.call("POST", `${ROOT}/${id}/approve`), "plan_not_approved");
       expect((await planOf(own, id)).status).toBe("cancelled");
     });
   });

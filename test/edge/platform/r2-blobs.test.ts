@@ -5,7 +5,7 @@ import * as limits from "../../../src/limits.ts";
 import { blobsContract } from "../../contract/blobs.ts";
 import { slow } from "../../support/slow.ts";
 
-const PART = limits.uploadPartBytes;
+const PART = limits.maxChunkedBytes;
 
 // Megabytes take longer on a busy machine.
 describe("R2Blobs on a real bucket", () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import * as limits from "../../../src/limits.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import type { VariableStore } from "../../../src/store/variable-store.ts";
 import { parsedJson, plainJson } from "../../../src/value/json.ts";
@@ -70,7 +71,7 @@ describe("code that runs on variables", () => {
     const store = await storeOf({ orders: [] });
     const outcome = await run("return 1", { store, variables: ["order"] });
     expect(failureOf(outcome)).toMatchObject({
-      code: "variable_unknown",
+      code: "variable_not_found",
       message: "$order is not a variable. Did you mean orders?",
     });
   });
@@ -250,7 +251,7 @@ describe("tools", () => {
     const store = new MemoryStore();
     const one = fakeTool(store, { name: "one" }, () => 1);
     const outcome = await run("for (;;) await tools.one({})", { store, tools: [one] });
-    expect(failureOf(outcome).message).toContain("maxCodeCalls");
-    expect(one.inputs).toHaveLength(50);
+    expect(failureOf(outcome).message).toContain("maxBatchItems");
+    expect(one.inputs).toHaveLength(limits.maxBatchItems);
   });
 });

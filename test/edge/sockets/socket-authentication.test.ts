@@ -69,14 +69,14 @@ describe("the authentication of a socket", () => {
 
   it("keeps out a page that uses another name for this machine", async () => {
     const headers = { host: "evil.example", origin: "http://evil.example" };
-    await problemIn(await upgrade(local, newId(), headers), "foreign_host");
+    await problemIn(await upgrade(local, newId(), headers), "foreign_origin");
   });
 
   it("refuses requests without a WebSocket upgrade or a valid id", async () => {
     await problemIn(await local("GET", `/conversations/${newId()}/socket`), "bad_request");
     await problemIn(await upgrade(local, newId(), { upgrade: "h2c" }), "bad_request");
-    await problemIn(await upgrade(local, "a%20b"), "bad_id");
-    await problemIn(await upgrade(local, "a%2Fb"), "bad_id");
+    await problemIn(await upgrade(local, "a%20b"), "bad_request");
+    await problemIn(await upgrade(local, "a%2Fb"), "bad_request");
   });
 
   it("leads each tenant to its own conversation", async () => {

@@ -2,7 +2,7 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { queries } from "../../../src/byref.ts";
-import { queryIdleMs } from "../../../src/limits.ts";
+import { idleMs } from "../../../src/limits.ts";
 import { scriptedModel } from "../../../packages/testing/src/testing.ts";
 import { slow } from "../../support/slow.ts";
 import { runAlarm } from "../../support/storage.ts";
@@ -277,7 +277,7 @@ describe("the tables of a conversation", () => {
     await query(id, "SELECT * FROM a");
     await runDurableObjectAlarm(tablesOf(id));
     expect(await loaded(id)).toEqual(["a"]);
-    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + queryIdleMs });
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + idleMs });
     try {
       await runDurableObjectAlarm(tablesOf(id));
     } finally {

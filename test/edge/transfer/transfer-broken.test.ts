@@ -238,7 +238,7 @@ describe("a file with a valid digest", () => {
 
   it.each([0, 2, "1", null])("is refused in version %s", async (version) => {
     const id = newId();
-    await expectRefused(id, await fileOf([header(id, { version })]), "unsupported_version");
+    await expectRefused(id, await fileOf([header(id, { version })]), "bad_import");
   });
 
   it.each(["a/b", "..", "", "日本", "a\nb", "x".repeat(129)])(

@@ -75,7 +75,7 @@ describe("a fork", () => {
       call("POST", `/conversations/${id}/fork`, json({ id: target }));
     await problemIn(await onto(other), "conversation_exists");
     await problemIn(await onto(id), "conversation_exists");
-    await problemIn(await onto("a/b"), "bad_id");
+    await problemIn(await onto("a/b"), "bad_request");
     expect(await allOf(other)).toEqual(before);
     expect((await call("POST", `/conversations/${id}/fork`)).status).toBe(201);
   });

@@ -243,7 +243,7 @@ describe("posts", () => {
           if (response.status === 200) expect(await response.text()).toBe(`You said: ${one}`);
           else {
             expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
-            await problemIn(response, "too_many_turns");
+            await problemIn(response, "rate_limited");
             refused.push(one);
           }
         }

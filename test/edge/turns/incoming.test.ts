@@ -43,7 +43,7 @@ describe("a person's long text", () => {
 
   it("stays a text up to the limit", async () => {
     const id = newId();
-    const text = "x".repeat(limits.maxMessageTextChars);
+    const text = "x".repeat(limits.maxBlockChars);
     await ask(id, text);
     expect((await messagesOf(id, "reference"))[0]?.parts).toEqual([{ type: "text", text }]);
     await ask(id, `${text}x`);
@@ -132,13 +132,13 @@ describe("a person's file", () => {
   ])("is not fetched: %s", async (url) => {
     const id = newId();
     const response = await say(id, [{ type: "file", mediaType: "image/png", url }]);
-    await problemIn(response, "unsupported_part");
+    await problemIn(response, "bad_value");
     expect((await call("GET", `/conversations/${id}`)).status).toBe(404);
   });
 
   it("is refused if its data cannot be read", async () => {
     const file = { type: "file", mediaType: "image/png", url: "data:image/png;base64,###" };
     const turn = await (await say(newId(), [file])).text();
-    expect(turn).toContain("unsupported_part");
+    expect(turn).toContain("bad_value");
   });
 });

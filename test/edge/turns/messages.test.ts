@@ -205,7 +205,7 @@ describe("a turn", () => {
     for (const accept of ["text/event-stream", "text/plain", "application/json"]) {
       for (const agent of ["nobody", "", "__proto__", "Weather"]) {
         const body = { message: NYC, agent, input: { a: 1 } };
-        const { detail } = await problemIn(await short(id, body, accept), "unknown_agent");
+        const { detail } = await problemIn(await short(id, body, accept), "not_found");
         expect(detail).toContain("weather, orders");
       }
     }

@@ -255,11 +255,11 @@ describe("the route", () => {
     const { name } = await anAgent();
     await problemIn(await closed("GET", `/agents/${name}/prompt`), "unauthorized");
     await problemIn(await closed("GET", "/agents"), "unauthorized");
-    await problemIn(await call("GET", "/agents/nobody/prompt"), "unknown_agent");
+    await problemIn(await call("GET", "/agents/nobody/prompt"), "not_found");
     const path = `/agents/${name}/prompt?conversation=`;
     await problemIn(await call("GET", `${path}${newId()}`), "conversation_not_found");
-    await problemIn(await call("GET", `${path}..`), "bad_id");
-    await problemIn(await call("GET", path), "bad_id");
+    await problemIn(await call("GET", `${path}..`), "bad_request");
+    await problemIn(await call("GET", path), "bad_request");
   });
 
   it("shows nothing of another tenant's conversation", async () => {

@@ -147,7 +147,7 @@ it("a file that says to be a CSV, and is none, is not imported", async () => {
   await putAs(id, "a", { body: "id\n1\n", type: CSV });
   const [broken] = [Buffer.from('id\n"1').toString("base64")];
   const file = await changed(await exportOf(id), "data", (line) => ({ ...line, base64: broken }));
-  await problemIn(await importFile(file), "bad_csv");
+  await problemIn(await importFile(file), "bad_value");
 });
 
 it("the query says how a CSV is read", async () => {
@@ -164,12 +164,12 @@ it("the query says how a CSV is read", async () => {
 it("a broken CSV is refused with its line, and saves nothing", async () => {
   const id = newId();
   const refused = await putAs(id, "a", { body: 'x,y\n1,"2\n', type: CSV });
-  expect((await problemIn(refused, "bad_csv")).detail).toBe(
+  expect((await problemIn(refused, "bad_value")).detail).toBe(
     "Line 2 has a quote that is not closed.",
   );
   await problemIn(await get(id, "a"), "variable_not_found");
   const semicolons = await putAs(id, "a", { body: "x;y\n1,5;2\n", type: CSV });
-  expect((await problemIn(semicolons, "bad_csv")).detail).toBe(
+  expect((await problemIn(semicolons, "bad_value")).detail).toBe(
     "Line 2 has 2 cells, and the first line has 1. If a comma does not separate them, set ?delimiter=auto.",
   );
   const latin = await putAs(id, "a", { body: "x", type: "text/csv; charset=latin1" });

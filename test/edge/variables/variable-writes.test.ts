@@ -285,7 +285,7 @@ describe("POST interpolate", () => {
     expect(answer).toMatchObject({
       text: 'Hi Ada, [1,{"a":"b"}] `b` https://a.example/1 {{nobody}} {{v.nope}}',
       unresolved: [
-        { reference: "{{nobody}}", code: "variable_unknown" },
+        { reference: "{{nobody}}", code: "variable_not_found" },
         { reference: "{{v.nope}}", code: "path_not_found" },
       ],
     });

@@ -188,7 +188,7 @@ describe("the list", () => {
     expect(await namesIn(id, "?names=c,none,a")).toEqual(["a", "c"]);
     expect(await namesIn(id, "?names=a,b&last=1")).toEqual(["b"]);
     expect(await namesIn(id, "?names=")).toEqual([]);
-    const many = Array.from({ length: limits.maxVariablePageSize + 1 }, (_, n) => `n${n}`).join();
+    const many = Array.from({ length: limits.maxItems + 1 }, (_, n) => `n${n}`).join();
     expect((await call("GET", `/conversations/${id}/variables?names=${many}`)).status).toBe(422);
   });
 

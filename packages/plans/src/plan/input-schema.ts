@@ -55,11 +55,11 @@ const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
 export const KEYWORDS: ReadonlySet<string> = new Set(checks.keys());
 
 /**
- * Returns the first `maxInputIssues` issues of a value. The schema must be valid. Throws `limit_exceeded` if
- * checking takes more than `maxInputChecks` steps.
+ * Returns the first `maxShownItems` issues of a value. The schema must be valid. Throws `limit_exceeded` if
+ * checking takes more than `maxSchemaChecks` steps.
  */
 export function issuesIn(schema: Json, value: Json): readonly Issue[] {
-  const run = new Checking(limits.maxInputIssues, {
+  const run = new Checking(limits.maxShownItems, {
     work: 0,
     written: new Map(),
     options: new Map(),
@@ -110,10 +110,10 @@ class Checking {
 
   spend(steps: number): void {
     this.#shared.work += steps;
-    const maximum = limits.maxInputChecks;
+    const maximum = limits.maxSchemaChecks;
     if (this.#shared.work <= maximum) return;
     const advice = "Give a smaller input, or simplify the schema.";
-    throw limitExceeded("maxInputChecks", { maximum, actual: this.#shared.work, advice });
+    throw limitExceeded("maxSchemaChecks", { maximum, actual: this.#shared.work, advice });
   }
 
   /** A key that is the same for equal values, whatever the order of their keys. */

@@ -25,7 +25,7 @@ export function schemaFindings(
   open: ReadonlySet<string>,
 ): readonly Issue[] {
   try {
-    return new SchemaCheck(schema, open).check(schema, value, "").slice(0, limits.maxInputIssues);
+    return new SchemaCheck(schema, open).check(schema, value, "").slice(0, limits.maxShownItems);
   } catch (error) {
     if (codeOf(error) !== "limit_exceeded" && !(error instanceof RangeError)) throw error;
     return [];
