@@ -1,45 +1,34 @@
+import { maxReasonChars } from "./limits.ts";
+
 /** Failures that a caller, a model or a person can meet: a stable code, its HTTP status, its title. */
 export const errorCodes = {
   bad_request: { status: 400, title: "The request is malformed" },
   bad_json: { status: 400, title: "The body is not JSON" },
-  bad_csv: { status: 400, title: "The body is not CSV" },
-  bad_id: { status: 400, title: "The id is not valid" },
-  bad_name: { status: 400, title: "The variable name is not valid" },
+  bad_name: { status: 400, title: "The variable name is not valid, or is read-only" },
   bad_path: { status: 400, title: "The path is not valid" },
   bad_alternatives: { status: 400, title: "The alternatives are malformed" },
   bad_value: { status: 422, title: "The value cannot be saved" },
-  bad_configuration: { status: 500, title: "The Worker is not configured" },
-  invalid_tool_schema: { status: 500, title: "A tool's schema has no JSON Schema" },
+  bad_configuration: { status: 500, title: "The configuration is not valid" },
   not_configured: { status: 501, title: "The Worker is not configured for this" },
   unauthorized: { status: 401, title: "Authentication is required" },
-  keys_unavailable: { status: 503, title: "Tokens cannot be verified now" },
-  foreign_host: { status: 403, title: "The Host is not local" },
-  foreign_origin: { status: 403, title: "The Origin is not allowed" },
+  unavailable: { status: 503, title: "A service that is needed does not answer" },
+  foreign_origin: { status: 403, title: "The Host or the Origin is not allowed" },
   not_found: { status: 404, title: "Not found" },
-  unknown_agent: { status: 404, title: "There is no such agent" },
   unsupported_media_type: { status: 415, title: "The content type is not supported" },
-  unsupported_part: { status: 422, title: "The message has a part that is not supported" },
   body_timeout: { status: 408, title: "The body took too long" },
   body_too_large: { status: 413, title: "The body is too large" },
   conversation_not_found: { status: 404, title: "There is no such conversation" },
   conversation_exists: { status: 409, title: "The conversation already exists" },
-  message_not_found: { status: 404, title: "There is no such message" },
-  import_not_found: { status: 404, title: "There is no such import" },
-  bad_import: { status: 422, title: "The file is not a complete conversation" },
-  unsupported_version: { status: 422, title: "The file's version is not supported" },
-  file_not_found: { status: 404, title: "There is no such file" },
+  bad_import: { status: 422, title: "The file is not a conversation that can be imported" },
   variable_not_found: { status: 404, title: "There is no such variable" },
-  variable_unknown: { status: 404, title: "There is no such variable" },
   variable_evicted: { status: 410, title: "The variable has been evicted" },
   variable_secret: { status: 403, title: "The variable is secret" },
   variable_sealed: { status: 403, title: "The variable is sealed" },
-  variable_read_only: { status: 403, title: "The variable is read-only" },
   precondition_failed: { status: 412, title: "The precondition failed" },
   reference_in_url: { status: 422, title: "The reference is part of a URL" },
   number_not_exact: { status: 422, title: "A JavaScript number would change the number" },
   path_not_found: { status: 404, title: "The path does not exist in the value" },
   range_not_satisfiable: { status: 416, title: "The range is outside the value" },
-  store_in_use: { status: 409, title: "Another process uses the store" },
   conflict: { status: 409, title: "A concurrent change conflicts with this one" },
   edit_not_found: { status: 404, title: "The place to edit does not exist" },
   edit_ambiguous: { status: 409, title: "The place to edit is not the only one" },
@@ -58,43 +47,27 @@ export const errorCodes = {
   model_failed: { status: 502, title: "The model failed" },
   model_timeout: { status: 504, title: "The model took too long" },
   approval_required: { status: 403, title: "A person has to approve the call" },
-  approval_needed: { status: 409, title: "The call must be approved again" },
-  approval_closed: { status: 409, title: "The call waits for no approval any longer" },
   approval_not_found: { status: 404, title: "There is no such pending approval" },
-  invalid_plan: { status: 422, title: "The plan cannot run" },
-  invalid_plan_input: { status: 422, title: "The plan's input is not valid" },
-  plan_not_found: { status: 404, title: "There is no such plan" },
-  plan_not_approved: { status: 409, title: "The plan is not approved" },
-  input_missing: { status: 422, title: "An input is missing" },
-  plan_over: { status: 409, title: "The plan has been cancelled" },
-  run_timeout: { status: 504, title: "The run took too long" },
-  skipped: { status: 424, title: "A call that it depends on has no result" },
-  call_not_run: { status: 409, title: "The call did not run" },
+  invalid_plan: { status: 422, title: "The plan or its input is not valid" },
+  plan_not_approved: { status: 409, title: "The plan is not approved, or was cancelled" },
+  skipped: { status: 424, title: "The call did not run" },
   outcome_unknown: { status: 409, title: "Whether the tool ran is unknown" },
-  turn_timeout: { status: 504, title: "The turn took too long" },
+  turn_timeout: { status: 504, title: "The turn or run took too long" },
   turn_failed: { status: 500, title: "The turn could not be finished" },
   storage_full: { status: 507, title: "The conversation's storage is full" },
   idempotency_mismatch: { status: 422, title: "The Idempotency-Key was used for another request" },
-  not_last_turn: { status: 409, title: "The conversation has newer messages" },
-  turn_running: { status: 409, title: "A turn is running" },
   turn_stopped: { status: 409, title: "The turn was stopped" },
   spend_exceeded: { status: 429, title: "The spend limit is reached" },
-  spend_unavailable: { status: 503, title: "Spend limits cannot be checked now" },
   rate_limited: { status: 429, title: "Too many requests" },
-  too_many_sockets: { status: 429, title: "Too many sockets are open" },
-  too_many_turns: { status: 429, title: "Too many messages are waiting" },
   internal: { status: 500, title: "An internal error occurred" },
 } as const satisfies Record<string, { status: number; title: string }>;
 
 /** A stable error code that programs can rely on. */
 export type ErrorCode = keyof typeof errorCodes;
 
-/** Length of a message, and of each text in an error's details: about a line of a key, name or path, and our words. */
-export const maxErrorChars = 1_000;
-
-/** Returns a text in at most `maxErrorChars`: its start, and its end, which says what to do. */
+/** Returns a text in at most `maxReasonChars`: its start, and its end, which says what to do. */
 function excerptOf(text: string): string {
-  if (text.length <= maxErrorChars) return text;
+  if (text.length <= maxReasonChars) return text;
   const skipped = `… (+${text.length - START_CHARS - END_CHARS} more) …`;
   return (text.slice(0, START_CHARS) + skipped + text.slice(-END_CHARS)).toWellFormed();
 }
@@ -167,7 +140,7 @@ export function codeIn(text: string): ErrorCode {
   return Object.hasOwn(errorCodes, code) ? (code as ErrorCode) : "tool_failed";
 }
 
-/** Returns the message of anything thrown, in at most `maxErrorChars`. Never empty. */
+/** Returns the message of anything thrown, in at most `maxReasonChars`. Never empty. */
 export function messageOf(error: unknown): string {
   const message = typeof error === "string" ? error : propertyOf(error, "message");
   if (typeof message === "string" && message !== "") return excerptOf(message);

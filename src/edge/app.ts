@@ -185,7 +185,7 @@ function requireOwnPage({ env, req: { raw } }: Context<AppEnv>): void {
  */
 const limitBody: MiddlewareHandler<AppEnv> = async (context, next) => {
   const { req } = context;
-  const maxBytes = isStreamed(req) ? Number.POSITIVE_INFINITY : limits.maxChatBodyBytes;
+  const maxBytes = isStreamed(req) ? Number.POSITIVE_INFINITY : limits.maxBodyBytes;
   if (Number(req.header("content-length") ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const body = new ClientBody(req.raw.body, maxBytes);
   context.set("body", body);

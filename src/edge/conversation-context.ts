@@ -1,6 +1,5 @@
 import type { AgentContext } from "./agent-types.ts";
 import { ByrefError } from "../errors.ts";
-import * as limits from "../limits.ts";
 import type { Bucket } from "../store/bytes/bodies.ts";
 import type { Sql } from "../store/rows/sql.ts";
 import { SqlStore } from "../store/sql-store.ts";
@@ -192,14 +191,12 @@ export class ConversationContext {
   /** Undefined in an application without plans. */
   readonly plans: ConversationPlans | undefined;
   #isSettleDue = false;
-  readonly #settleLater = throttled(limits.accessFlushMs, () => {
+  readonly #settleLater = throttled(FLUSH_MS, () => {
     this.settle().catch((error: unknown) => logFailure(error, placeIn(this, "settle")));
   });
   #data: ConversationData | undefined;
   /** Access times are written in batches. */
-  readonly #flushAccessSoon = throttled(limits.accessFlushMs, () =>
-    this.#data?.store.flushAccess(),
-  );
+  readonly #flushAccessSoon = throttled(FLUSH_MS, () => this.#data?.store.flushAccess());
 
   constructor(state: DurableObjectState, env: Cloudflare.Env, setup: ConversationSetup) {
     const { BLOBS }: Partial<Bindings> = env;
@@ -292,7 +289,7 @@ export class ConversationContext {
     return data;
   }
 
-  /** Runs the work after everything in the queue. Throws `too_many_turns` at once if the queue is full. */
+  /** Runs the work after everything in the queue. Throws `rate_limited` at once if the queue is full. */
   enqueue<Result>(work: (slot: QueueSlot) => Promise<Result>): QueuedTurn<Result> {
     return this.queue.take(async (running) => {
       // Creating the tables counts as the conversation's cost, not the turn's.
@@ -377,6 +374,9 @@ function servicesOf(context: ConversationContext, asked: AgentContext): Platform
 }
 
 /** The store of a conversation that has no data yet. */
+/** Delay after which access times, and queries in the audit log, are written in one batch. */
+const FLUSH_MS = 5_000;
+
 const EMPTY_STORE = new SqlStore({
   run: () => undefined,
   all: () => [],

@@ -228,7 +228,7 @@ const RECOVER_AFTER_MS = 60_000;
 export function titleOf({ parts, display }: StoredMessage): string | undefined {
   const texts = display ?? parts.map((part) => (part.type === "text" ? part.text : ""));
   // Longer than a title, because whitespace is collapsed afterwards.
-  const start = clip(texts.join(" ").trim(), 2 * limits.maxTitleChars);
-  const title = clip(start.replace(/\s+/gu, " "), limits.maxTitleChars).trim();
+  const start = clip(texts.join(" ").trim(), 2 * limits.maxLineChars);
+  const title = clip(start.replace(/\s+/gu, " "), limits.maxLineChars).trim();
   return title === "" ? undefined : title;
 }

@@ -98,11 +98,11 @@ export function tenantIn(name = "null"): string | undefined {
 
 export const CONVERSATION_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** Throws `bad_id` if the text is not a valid conversation id. */
+/** Throws `bad_request` if the text is not a valid conversation id. */
 export function requireId(id: string): string {
   if (CONVERSATION_ID.test(id) && id !== "." && id !== "..") return id;
   const message = `"${id.slice(0, 140)}" is not an id: use 1 to 128 of A-Z a-z 0-9 . _ -`;
-  throw new ByrefError("bad_id", message);
+  throw new ByrefError("bad_request", message);
 }
 
 /** Copies a response from `fetch`, because its own headers are immutable. */

@@ -32,7 +32,7 @@ export function isTenant(value: unknown): value is string {
   if (typeof value !== "string" || value === "") return false;
   // An identity in a template literal: all tenants would be one.
   if (value.includes("[object Object]")) return false;
-  return value.length <= limits.maxTenantChars && value.isWellFormed();
+  return value.length <= limits.maxIdChars && value.isWellFormed();
 }
 
 /** At least as long as an HMAC-SHA-256. A PEM is rejected: a public key is not a secret. */

@@ -5,7 +5,7 @@ import type { Lookup } from "./lookup.ts";
 
 /**
  * Creates a stream that replaces references to variables known to `lookup` by their values. A long value is
- * emitted in slices of at most `maxSliceChars`, without splitting surrogate pairs, as the reader requests
+ * emitted in slices of at most `maxPieceChars`, without splitting surrogate pairs, as the reader requests
  * them; until then the stream accepts no further text. An error of `lookup` fails both sides.
  */
 export function expandText(
@@ -84,7 +84,7 @@ class Outlet {
   /** Resolves when there is room; undefined if there is room now. Rejects if the reader has cancelled. */
   ready(): Promise<void> | undefined {
     if (this.#cancelled !== undefined) return Promise.reject(this.#cancelled.reason);
-    if (this.#waiting.length < limits.maxSliceChars) return undefined;
+    if (this.#waiting.length < limits.maxPieceChars) return undefined;
     return new Promise((resolve, reject) => {
       this.#resume = () => {
         this.#resume = undefined;
@@ -107,12 +107,12 @@ class Outlet {
 
   #serve(): void {
     if (this.#isRequested && this.#waiting !== "") {
-      const slice = clip(this.#waiting, limits.maxSliceChars);
+      const slice = clip(this.#waiting, limits.maxPieceChars);
       this.#waiting = this.#waiting.slice(slice.length);
       this.#isRequested = false;
       this.#controller?.enqueue(slice);
     }
-    if (this.#waiting.length < limits.maxSliceChars) this.#resume?.();
+    if (this.#waiting.length < limits.maxPieceChars) this.#resume?.();
     const isDone = this.#isEnded && this.#waiting === "" && this.#cancelled === undefined;
     if (isDone) this.#controller?.close();
   }

@@ -5,7 +5,7 @@ import { type Lookup, LookupWork } from "./lookup.ts";
 import { UrlTracker } from "./url-tracker.ts";
 
 interface TextsOptions extends Omit<ExpandOptions, "budget" | "urls"> {
-  /** Receives the expanded text in order, in slices of at most `maxSliceChars`. */
+  /** Receives the expanded text in order, in slices of at most `maxPieceChars`. */
   readonly emit: (id: string, slice: string) => void;
   /** Called for each replaced reference, just before its text is emitted. Must not throw. */
   readonly onPlaced?: (id: string, placed: Placed) => void;
@@ -26,7 +26,7 @@ export class TextsExpander {
   readonly #lookup: Lookup;
   readonly #options: TextsOptions;
   readonly #budget: ExpansionBudget = {
-    leftChars: limits.maxExpansionChars,
+    leftChars: limits.maxInsertedChars,
     work: new LookupWork(),
   };
   #urls = new UrlTracker();
@@ -90,7 +90,7 @@ export class TextsExpander {
 
   #emitterOf(id: string) {
     return (text: string) => {
-      for (const slice of slicesOf(text, limits.maxSliceChars)) this.#options.emit(id, slice);
+      for (const slice of slicesOf(text, limits.maxPieceChars)) this.#options.emit(id, slice);
     };
   }
 }

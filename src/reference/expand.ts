@@ -77,7 +77,7 @@ export class Expander {
   constructor(lookup: Lookup, options: ExpandOptions = {}) {
     this.#lookup = lookup;
     this.#options = options;
-    this.#budget = options.budget ?? { leftChars: limits.maxExpansionChars };
+    this.#budget = options.budget ?? { leftChars: limits.maxInsertedChars };
     this.#work = this.#budget.work ?? new LookupWork();
     this.#urls = options.inUrls === true ? undefined : (options.urls ?? new UrlTracker());
     this.#scanner = new Scanner({ ...options, syntaxes: pickSyntaxes(options.syntaxes) });
@@ -197,7 +197,7 @@ export class Expander {
 
 const KNOWN: Found = { found: true, value: null };
 const IN_URL = { code: "reference_in_url", reason: "url" } as const;
-const TOO_LONG = `An answer's references may add ${limits.maxExpansionChars} characters; name a part of the value instead.`;
+const TOO_LONG = `An answer's references may add ${limits.maxInsertedChars} characters; name a part of the value instead.`;
 
 function unresolvedFrom(reference: string, missing: Missing): Unresolved {
   const { message, near } = missing;

@@ -51,16 +51,16 @@ export type Lookup = (
 
 /** The work of looking up the references of one tool input, response or interpolation. */
 export class LookupWork extends Work {
-  /** Misses by variable, version and path; at most `maxExplainedMisses`. */
+  /** Misses by variable, version and path; at most `maxBatchItems`. */
   readonly missed = new Map<string, Missing>();
   /** The names of the newest variables, listed once. */
   names: readonly string[] | undefined;
   #explained = 0;
   #insertedChars = 0;
 
-  /** Counts a miss. True for the first `maxExplainedMisses`, which may suggest similar names. */
+  /** Counts a miss. True for the first `maxBatchItems`, which may suggest similar names. */
   explains(): boolean {
-    return this.#explained++ < limits.maxExplainedMisses;
+    return this.#explained++ < limits.maxBatchItems;
   }
 
   /** Counts the characters that references insert. Throws `limit_exceeded` above `maxStepInputChars`. */

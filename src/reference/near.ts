@@ -17,7 +17,7 @@ export function nearest(wanted: string, candidates: Iterable<string>): readonly 
   const scored: { candidate: string; distance: number }[] = [];
   let compared = 0;
   for (const candidate of candidates) {
-    if (compared++ >= limits.maxMissKeys) break;
+    if (compared++ >= limits.maxItems) break;
     if (Math.abs(candidate.length - word.length) > bound) continue;
     const distance = editDistance(word, candidate.toLowerCase(), bound);
     if (distance <= bound) scored.push({ candidate, distance });
@@ -30,7 +30,7 @@ export function nearest(wanted: string, candidates: Iterable<string>): readonly 
 export function withWordsOf(wanted: string, candidates: readonly string[]): readonly string[] {
   const words = wordsIn(wanted);
   if (words.length === 0) return [];
-  const found = candidates.slice(0, limits.maxMissKeys).filter((candidate) => {
+  const found = candidates.slice(0, limits.maxItems).filter((candidate) => {
     const own = new Set(wordsIn(candidate));
     return words.every((word) => own.has(word));
   });

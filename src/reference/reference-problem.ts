@@ -5,7 +5,7 @@ import { writtenKey } from "./lookup-in.ts";
 
 /**
  * The error for a reference that cannot be resolved, with data for the model that wrote it. `code` is
- * `path_not_found`, `variable_evicted`, `variable_secret`, `variable_unknown`, `bad_alternatives` or
+ * `path_not_found`, `variable_evicted`, `variable_secret`, `variable_not_found`, `bad_alternatives` or
  * `limit_exceeded`.
  */
 export class ReferenceProblem extends ByrefError {
@@ -16,7 +16,7 @@ export class ReferenceProblem extends ByrefError {
 }
 
 const codeOfReason = {
-  unknown: "variable_unknown",
+  unknown: "variable_not_found",
   path: "path_not_found",
   evicted: "variable_evicted",
   secret: "variable_secret",

@@ -164,7 +164,7 @@ class Resolver {
     if (known !== undefined) return known;
     const answer = await this.#lookup(reference, this.#work);
     const isSized = !answer.found || answer.chars !== undefined || path.length === 0;
-    const most = limits.maxResolvedInputChars;
+    const most = limits.maxInsertedChars;
     const sized = isSized ? answer : { ...answer, chars: charsOf(answer.value, most) };
     this.#answers.set(key, sized);
     return sized;
@@ -270,14 +270,14 @@ class Resolver {
 
   #countInserted(chars: number, advice: string): void {
     this.#chars += chars;
-    check(["maxResolvedInputChars", limits.maxResolvedInputChars], this.#chars, advice);
+    check(["maxInsertedChars", limits.maxInsertedChars], this.#chars, advice);
     this.#work.countInserted(chars);
   }
 
   #count(): void {
     this.#references++;
     const advice = "Pass one reference to a list instead.";
-    check(["maxReferencesPerInput", limits.maxReferencesPerInput], this.#references, advice);
+    check(["maxItems", limits.maxItems], this.#references, advice);
   }
 
   #noteUnknown(source: string, missing: Missing): void {

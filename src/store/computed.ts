@@ -19,5 +19,5 @@ export interface ComputedVariable {
 /** The error for a change of a computed variable. */
 export function readOnly(name: string): ByrefError {
   const message = `$${name} is read-only. Write a variable of another name.`;
-  return new ByrefError("variable_read_only", message);
+  return new ByrefError("bad_name", message);
 }

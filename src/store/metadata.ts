@@ -24,9 +24,13 @@ type Provenance = Pick<VariableInfo, "description" | "tool" | "toolCallId" | "in
 function copiedInput(input: Json): Json {
   const text = JSON.stringify(input);
   const bytes = byteLength(text);
-  if (bytes > limits.maxInputBytes) {
+  if (bytes > limits.maxRecordBytes) {
     const advice = "Pass large data by reference.";
-    throw limitExceeded("maxInputBytes", { maximum: limits.maxInputBytes, actual: bytes, advice });
+    throw limitExceeded("maxRecordBytes", {
+      maximum: limits.maxRecordBytes,
+      actual: bytes,
+      advice,
+    });
   }
   return deepFreeze(parsedJson(text));
 }

@@ -326,7 +326,7 @@ export class StoreState {
     this.tombstones.set(tombstone.name, tombstone);
     this.rows.addTombstone(tombstone);
     for (const oldest of this.tombstones.keys()) {
-      if (this.tombstones.size <= limits.maxTombstones) break;
+      if (this.tombstones.size <= limits.maxItems) break;
       this.removeTombstone(oldest);
     }
   }

@@ -167,7 +167,7 @@ export interface Variables {
 export interface VariableStore extends Variables {
   /**
    * Receives a CSV as records. Returns undefined, without reading the stream, if the store does not read the
-   * media type as records. Rejects with `bad_csv`, `limit_exceeded` or `unsupported_media_type`.
+   * media type as records. Rejects with `bad_value`, `limit_exceeded` or `unsupported_media_type`.
    */
   receiveRecords(
     stream: ReadableStream<Uint8Array>,

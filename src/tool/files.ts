@@ -60,8 +60,8 @@ export type FileContent =
 /** Returns a relative path that stays inside of its folder. Throws `bad_path`. */
 export function filePathIn(target: string): string {
   const path = target.startsWith("file:") ? target.slice("file:".length) : target;
-  if (path.length <= limits.maxFilePathChars && !NOT_IN_PATHS.test(path)) return path;
-  const message = `A file is named by a relative path of at most ${limits.maxFilePathChars} characters, without "..", e.g. file:reports/orders.csv.`;
+  if (path.length <= limits.maxLineChars && !NOT_IN_PATHS.test(path)) return path;
+  const message = `A file is named by a relative path of at most ${limits.maxLineChars} characters, without "..", e.g. file:reports/orders.csv.`;
   throw new ByrefError("bad_path", message);
 }
 

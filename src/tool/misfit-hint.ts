@@ -28,7 +28,7 @@ export function misfitHint(
   { store, syntaxes }: Pick<WrapOptions, "store" | "syntaxes">,
 ): string {
   const isLost =
-    unresolved.some(({ code }) => code === "variable_unknown") &&
+    unresolved.some(({ code }) => code === "variable_not_found") &&
     unresolved.every(({ near }) => near === undefined);
   const names = isLost ? newestNames(store) : "";
   if (!isJsonObject(written) || !isJsonObject(value)) return names;

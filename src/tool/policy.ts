@@ -195,8 +195,8 @@ export function approvalRequest(
   const content = hasSecret ? input : resolved;
   // Shows the literal start of the input: a summary would not show the person what would run.
   const shown = clip(
-    JSON.stringify(startOf(content, { left: limits.maxApprovalChars })),
-    limits.maxApprovalChars,
+    JSON.stringify(startOf(content, { left: limits.maxExcerptChars })),
+    limits.maxExcerptChars,
   );
   const more = jsonChars(content, Infinity) - shown.length;
   const sizes = sizesOf(content);
@@ -223,7 +223,7 @@ function sizesOf(content: Json): ApprovalRequest["sizes"] {
 /** Returns the start of the value: as JSON, more than `room.left` characters, or all of it. */
 function startOf(value: Json, room: { left: number }): Json {
   if (isScalar(value)) {
-    const short = typeof value === "string" ? clip(value, limits.maxApprovalChars) : value;
+    const short = typeof value === "string" ? clip(value, limits.maxExcerptChars) : value;
     room.left -= String(short).length;
     return short;
   }
@@ -286,7 +286,7 @@ const ABOUT_NAMES: ReadonlySet<ErrorCode> = new Set([
   "variable_evicted",
   "variable_sealed",
   "variable_secret",
-  "variable_unknown",
+  "variable_not_found",
 ]);
 
 function withheld(name: string, why: string): string {

@@ -31,8 +31,7 @@ const syntaxes: readonly Syntax[] = [dollar, dagger, target];
 const MAX_SHOWN_CHARS = 80;
 
 /**
- * Throws `variable_secret` or `variable_read_only` if a place cannot be written, `bad_name` if it belongs to
- * a run other than `own`.
+ * Throws `variable_secret` or `bad_name` if a place cannot be written, or belongs to a run other than `own`.
  */
 export function requireOpen({ places }: SaveTarget, store: Variables, own?: string): void {
   for (const { name } of places) {

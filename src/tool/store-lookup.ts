@@ -53,7 +53,7 @@ async function read(reference: Reference, options: ReadState): Promise<Found | M
   try {
     const reading = await store.readPath(reference.name, reference.path, work);
     const found = answer(reference, reading, options);
-    const hasRoom = work.missed.size < limits.maxExplainedMisses;
+    const hasRoom = work.missed.size < limits.maxBatchItems;
     if (!found.found && hasRoom) work.missed.set(key, found);
     return found;
   } catch (error) {
@@ -130,7 +130,7 @@ export async function readBytes({ name }: Reference, store: Variables): Promise<
 export function missing({ name }: Reference, store: Variables, work = new LookupWork()): Missing {
   const tombstone = store.tombstone(name);
   if (tombstone === undefined) {
-    const newest = () => store.list({ last: limits.maxMissKeys }).map((info) => info.name);
+    const newest = () => store.list({ last: limits.maxItems }).map((info) => info.name);
     return unknownName(name, work, () => newest().reverse());
   }
   return { found: false, reason: "evicted", message: evictionMessage(tombstone), tombstone };

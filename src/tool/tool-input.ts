@@ -184,7 +184,7 @@ const known = new WeakMap<object, JSONSchema7>();
 
 /**
  * Returns the JSON Schema of a tool's input. Computed once per schema, because the computation takes longer
- * than the rest of a turn's start. Throws `invalid_tool_schema` for a schema without a JSON Schema, such as
+ * than the rest of a turn's start. Throws `bad_configuration` for a schema without a JSON Schema, such as
  * that of a Date.
  */
 export async function jsonSchemaOf(
@@ -219,7 +219,7 @@ async function converted(schema: ToolSet[string]["inputSchema"], tool: string) {
     const at = await faultyIn(schema);
     const where = at.length === 0 ? "" : ` at ${at.join(", ")}`;
     const message = `The inputSchema of the tool ${tool} has no JSON Schema${where}: ${messageOf(error)}`;
-    throw new ByrefError("invalid_tool_schema", message, { tool, at });
+    throw new ByrefError("bad_configuration", message, { tool, at });
   }
 }
 

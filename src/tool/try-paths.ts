@@ -26,7 +26,7 @@ export function tryPaths(
           const read = readPath(value, path);
           return read.found ? { path, type: typeAt(path, read.value) } : [];
         });
-  return paths.slice(0, limits.maxTryPaths);
+  return paths.slice(0, MAX_PATHS);
 }
 
 const FIRST: Path = [{ index: 0 }];
@@ -116,6 +116,9 @@ function columnsOf(keys: readonly string[], isNumber: (key: string) => boolean):
 }
 
 const ID_LIKE = /^(?:_?id|key|uuid|slug|code|name|symbol)$|(?:_id|Id)$/u;
+
+/** Paths that a handle suggests. */
+const MAX_PATHS = 4;
 
 /** Lists plain keys, which need no quotes, first. */
 function keysOf(all: readonly string[]): readonly string[] {

@@ -18,7 +18,7 @@ const TYPE_CHARS = '["string"],'.length;
 /**
  * Returns the schema for the model. It accepts everything that the original accepts, and a string for a reference
  * in place of each property and element. The original validates the resolved value. A root that is not an object is
- * left unchanged. At most `maxWidenedChars` are added: in a schema that needs more, deeply nested places accept no
+ * left unchanged. At most `maxBlockChars` are added: in a schema that needs more, deeply nested places accept no
  * references.
  */
 export function widenSchema(
@@ -47,7 +47,7 @@ class Widening {
   readonly #reference: JSONSchema7;
   /** Length of the JSON that the reference adds as an alternative. */
   readonly #chars: number;
-  #left = limits.maxWidenedChars;
+  #left = limits.maxBlockChars;
 
   constructor(maxDepth: number, reference: JSONSchema7) {
     this.#maxDepth = maxDepth;

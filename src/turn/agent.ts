@@ -105,7 +105,7 @@ export interface Agent {
   /** Tools that do not change their input. They receive the stored value without a copy. */
   readonly readonlyTools?: readonly string[];
   /**
-   * Handling of a message that arrives while a turn runs: it waits (default), is refused with `turn_running`,
+   * Handling of a message that arrives while a turn runs: it waits (default), is refused with `conflict`,
    * or stops that turn.
    */
   readonly whenBusy?: "wait" | "reject" | "interrupt";
@@ -116,7 +116,7 @@ export interface Agent {
   readonly historyChars?: number;
   /**
    * Returns a summary of turns, each with its messages, which replaces their lines in the outline if it is not
-   * longer; it is cut there. Called after a turn, not awaited by any, and within `summarizeMs`. What it spends
+   * longer; it is cut there. Called after a turn, not awaited by any, and within `modelSilenceMs`. What it spends
    * is not counted. If it fails, the lines stay. Default: the lines stay.
    */
   readonly summarize?: (

@@ -37,7 +37,7 @@ export class Answer {
   readonly #parts: MessageParts;
   /** Digests that are being computed. */
   #digests: Promise<void>[] = [];
-  #digestibleChars = limits.maxDigestedChars;
+  #digestibleChars = limits.maxInsertedChars;
   /** Digests of arrays and objects. */
   readonly #known = new WeakMap<object, Promise<string>>();
 
@@ -109,11 +109,11 @@ export class Answer {
     this.#digests.push(note());
   }
 
-  /** Undefined once `maxDigestedChars` are used up. Readers share a value, which is often written several times. */
+  /** Undefined once `maxInsertedChars` are used up. Readers share a value, which is often written several times. */
   #digestOf(value: Json): Promise<string> | undefined {
     const known = isScalar(value) ? undefined : this.#known.get(value);
     if (known !== undefined) return known;
-    this.#digestibleChars -= charsOf(value, limits.maxDigestedChars);
+    this.#digestibleChars -= charsOf(value, limits.maxInsertedChars);
     if (this.#digestibleChars < 0) return undefined;
     const digest = digestOf(value);
     if (!isScalar(value)) this.#known.set(value, digest);

@@ -80,7 +80,7 @@ export class Attempt {
     this.#committed((both) => log.retry(journal, this.head, both), work);
   }
 
-  /** Runs the work within the time limit. Streams the store's changes, at most `maxTurnChanges`. */
+  /** Runs the work within the time limit. Streams the store's changes, at most `maxEntries`. */
   async run<Result>(work: () => Promise<Result>): Promise<Result> {
     const { store, emit } = this.context;
     const [kind, ms] =
@@ -90,7 +90,7 @@ export class Attempt {
     let changes = 0;
     const stopObserving = store.observe((change) => {
       const chunk = chunkOf(change);
-      if (chunk !== undefined && ++changes <= limits.maxTurnChanges) emit(chunk);
+      if (chunk !== undefined && ++changes <= limits.maxEntries) emit(chunk);
     });
     const timer = setTimeout(() => this.#timeout.abort(tooLong(kind, ms)), ms);
     try {
@@ -173,7 +173,7 @@ export function headFor(options: TurnOptions, id: string): TurnHead {
 }
 
 function tooLong(kind: "turn" | "run", ms: number): ByrefError {
-  return new ByrefError(`${kind}_timeout`, `The ${kind} did not finish within ${ms} ms.`);
+  return new ByrefError("turn_timeout", `The ${kind} did not finish within ${ms} ms.`);
 }
 
 /** Converts a store change to a chunk. Undefined for a deletion. */

@@ -40,7 +40,7 @@ export interface CalledAgent {
   readonly onChunk?: (chunk: UIMessageChunk) => void;
 }
 
-/** Finds an agent by name. Throws `unknown_agent`. */
+/** Finds an agent by name. Throws `not_found`. */
 export type FindAgent = (name: string) => CalledAgent;
 
 export interface ModelAnswer {
@@ -83,7 +83,7 @@ export function delegateTool({ calledAgents, ask, wrap }: DelegateOptions): Runt
     async execute(input, { call, labels }) {
       const calledAgent = known.get(input.agent);
       if (calledAgent === undefined) {
-        throw new ByrefError("unknown_agent", `There is no agent ${input.agent}.`);
+        throw new ByrefError("not_found", `There is no agent ${input.agent}.`);
       }
       // In a tainted turn the task itself is untrusted.
       const question = { prompt: input.task, call: { ...call, madeOf: labels } };

@@ -26,7 +26,7 @@ export class JoinedDeltas {
     const { delta } = chunk;
     const previous = this.#delta;
     const isSame = previous?.id === chunk.id;
-    if (!isSame || previous.delta.length + delta.length > limits.maxSliceChars) this.#flush();
+    if (!isSame || previous.delta.length + delta.length > limits.maxPieceChars) this.#flush();
     this.#delta = { ...chunk, delta: (this.#delta?.delta ?? "") + delta };
   };
 

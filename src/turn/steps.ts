@@ -89,7 +89,7 @@ export class Steps {
       const isComplete = result.finishReason === "stop" || result.finishReason === "tool-calls";
       const hasCalls = result.calls.length + result.invalidCalls > 0;
       if (!isComplete || !(hasCalls || this.#isPending)) {
-        if (!isComplete) this.#closeOpen("call_not_run", notRun(result.finishReason));
+        if (!isComplete) this.#closeOpen("skipped", notRun(result.finishReason));
         void this.#write({ type: "finish-step" });
         return result.finishReason;
       }
@@ -165,7 +165,7 @@ export class Steps {
   }
 
   /** Gives every open call an outcome. `why`: the reason for those that did not run. */
-  #closeOpen(code: "turn_stopped" | "call_not_run", why: string): void {
+  #closeOpen(code: "turn_stopped" | "skipped", why: string): void {
     for (const { toolCallId, approvalId, providerExecuted } of this.#state.parts.openCalls()) {
       if (providerExecuted === true) {
         // Its result may come in a later answer, unless the turn ends.

@@ -52,9 +52,9 @@ export class ToolCalls {
     calls: readonly ToolCall[],
     messages: readonly ModelMessage[],
   ): Promise<readonly Planned[]> {
-    for (const call of calls.slice(limits.maxStepCalls)) this.#refuse(call, TOO_MANY);
+    for (const call of calls.slice(limits.maxBatchItems)) this.#refuse(call, TOO_MANY);
     const { tools } = this.#options;
-    const allowed = calls.slice(0, limits.maxStepCalls);
+    const allowed = calls.slice(0, limits.maxBatchItems);
     const flowOf = ({ toolName, input }: ToolCall) => tools.get(toolName)?.flow(input, {});
     const { ready, skipped } = await this.#deferred.defer(allowed, flowOf);
     for (const { call, why } of skipped) this.#refuse(call, why);
@@ -320,7 +320,7 @@ export const OUTCOME_UNKNOWN: Failure = {
 
 const TOO_MANY: Failure = {
   code: "limit_exceeded",
-  message: `maxStepCalls is at most ${limits.maxStepCalls}. Make the other calls in the next step.`,
+  message: `maxBatchItems is at most ${limits.maxBatchItems}. Make the other calls in the next step.`,
 };
 
 function errorOf(toolCallId: string, { code, message }: Failure): UIMessageChunk {

@@ -57,8 +57,8 @@ export function withoutWaiting(message: StoredMessage, reason: string): StoredMe
 }
 
 /**
- * The decisions on calls that wait. Ignores decisions on other calls. If none is left, throws `approval_closed`
- * for a call that was denied, and else `approval_not_found`.
+ * The decisions on calls that wait. Ignores decisions on other calls. If none is left, throws
+ * `approval_not_found`, which says why a call was denied.
  */
 export function decidedIn(
   history: Pick<History, "newest" | "withApproval"> | undefined,
@@ -75,12 +75,15 @@ export function decidedIn(
   throw new ByrefError("approval_not_found", "No call is waiting for this approval any longer.");
 }
 
-/** Throws `approval_closed`. */
+/** Throws `approval_not_found`. */
 function requireOpen(message: StoredMessage | undefined, approvalId: string): void {
   for (const part of message?.parts ?? []) {
     if (!isToolUIPart(part) || part.state !== "output-denied") continue;
     if (part.approval.id !== approvalId) continue;
     const why = part.approval.reason ?? "The call was denied.";
-    throw new ByrefError("approval_closed", `This call did not run, and waits no longer. ${why}`);
+    throw new ByrefError(
+      "approval_not_found",
+      `This call did not run, and waits no longer. ${why}`,
+    );
   }
 }

@@ -23,7 +23,7 @@ export class CsvColumns {
   /** `names`: the first row. `kinds`: a letter for each column, if they are known. Throws `limit_exceeded`. */
   constructor(names: readonly string[], kinds = "") {
     const advice = "Save it as text/plain, or send fewer columns.";
-    requireAtMost(["maxCsvColumns", limits.maxCsvColumns], names.length, advice);
+    requireAtMost(["maxEntries", limits.maxEntries], names.length, advice);
     this.#keys = distinct(names).map((name) => `${JSON.stringify(name)}:`);
     this.#readChars = charsOf(names);
     this.#repeatedChars = recordOf(this.#keys, () => "null").length;

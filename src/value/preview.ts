@@ -18,17 +18,17 @@ const MIN_NESTED_STRING_CHARS = 6;
  * and omitted parts are counted (`… (+490 more)`). Valid text, without lone surrogates or control
  * characters. Cost: depends on `chars`, not on the value's size.
  */
-export function previewOf(value: Json, chars: number = limits.maxPreviewChars): string {
+export function previewOf(value: Json, chars: number = limits.maxLineChars): string {
   if (typeof value !== "string") return finish(write(value, chars, 0), chars);
   return value.length <= chars ? finish(value, chars) : cutText(value, countOf(value), chars);
 }
 
 /**
  * Like `previewOf` for a text of `total` characters (code points) of which only the start is available: all
- * of it, or more than `maxPreviewChars` UTF-16 units.
+ * of it, or more than `maxLineChars` UTF-16 units.
  */
 export function previewOfText(start: string, total: number): string {
-  const chars = limits.maxPreviewChars;
+  const chars = limits.maxLineChars;
   return start.length <= chars ? finish(start, chars) : cutText(start, total, chars);
 }
 
@@ -39,7 +39,7 @@ export class ArrayPreview {
   #left: number;
   #isFull = false;
 
-  constructor(chars: number = limits.maxPreviewChars, depth = 0) {
+  constructor(chars: number = limits.maxLineChars, depth = 0) {
     this.#left = chars - 20;
     this.#depth = depth;
   }
@@ -57,9 +57,9 @@ export class ArrayPreview {
     return !this.#isFull;
   }
 
-  /** Returns at most `maxPreviewChars`, including the number of omitted elements. */
+  /** Returns at most `maxLineChars`, including the number of omitted elements. */
   preview(total: number): string {
-    return finish(this.write(total), limits.maxPreviewChars);
+    return finish(this.write(total), limits.maxLineChars);
   }
 
   /** Returns the preview before it is cleaned and clipped. */

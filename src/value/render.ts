@@ -34,13 +34,13 @@ export function renderInline(value: Json, space: "" | " " = ""): string {
   if (isScalar(value)) return renderText(value);
   const writeItem = (item: Json) => (space === "" ? write(item) : writeSpaced(item));
   if (isJsonArray(value)) {
-    const taken = takeWithin(limits.maxInlineJsonChars, value, writeItem);
+    const taken = takeWithin(limits.maxExcerptChars, value, writeItem);
     return `[${joinWithRest(taken, value.length, space)}]`;
   }
   const keys = Object.keys(value);
   const writeKey = (key: string) =>
     `${JSON.stringify(key)}:${space}${writeItem(value[key] ?? null)}`;
-  const taken = takeWithin(limits.maxInlineJsonChars, keys, writeKey);
+  const taken = takeWithin(limits.maxExcerptChars, keys, writeKey);
   return `{${joinWithRest(taken, keys.length, space)}}`;
 }
 
@@ -108,7 +108,7 @@ export function isTable(value: JsonArray | JsonObject): value is readonly JsonOb
 function renderTable(rows: readonly JsonObject[], source: string): string {
   const keys = columnsOf(rows);
   const columns = keys.slice(0, limits.maxTableColumns);
-  const shown = rows.slice(0, limits.maxTableRows);
+  const shown = rows.slice(0, limits.maxShownItems);
   const lines = [
     tableLine(columns),
     tableLine(columns.map(() => "---")),
@@ -158,7 +158,7 @@ export function fencedJson(text: string): string {
 
 function fenceArray(values: JsonArray) {
   if (values.length === 0) return { text: "[]", left: "" };
-  const taken = takeWithin(limits.maxBlockJsonChars, values, indented);
+  const taken = takeWithin(limits.maxBlockChars, values, indented);
   return { text: `[\n${taken.written.join(",\n")}\n]`, left: leftOf(taken, values.length, "item") };
 }
 
@@ -166,7 +166,7 @@ function fenceObject(value: JsonObject) {
   const keys = Object.keys(value);
   if (keys.length === 0) return { text: "{}", left: "" };
   const taken = takeWithin(
-    limits.maxBlockJsonChars,
+    limits.maxBlockChars,
     keys,
     (key) => `  ${JSON.stringify(key)}: ${indented(value[key] ?? null).trimStart()}`,
   );

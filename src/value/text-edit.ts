@@ -42,21 +42,21 @@ export class EditWork {
 
   /** `chars`: the length of the text. */
   constructor(chars: number) {
-    this.#maximum = limits.maxEditWork + MAX_TIMES * chars;
+    this.#maximum = limits.maxReadWork + MAX_TIMES * chars;
   }
 
-  /** Throws `limit_exceeded` above `maxEditWork`. */
+  /** Throws `limit_exceeded` above `maxReadWork`. */
   read(chars: number): void {
     this.#chars += chars + PIECE_CHARS;
     const advice = "Make fewer edits in one call, or replace less.";
-    requireAtMost(["maxEditWork", this.#maximum], this.#chars, advice);
+    requireAtMost(["maxReadWork", this.#maximum], this.#chars, advice);
   }
 
-  /** Throws `limit_exceeded` above `maxEditedChars`. */
+  /** Throws `limit_exceeded` above `maxInsertedChars`. */
   add(chars: number): void {
     this.#added += chars;
     const advice = "Replace less often, or with a shorter text.";
-    requireAtMost(["maxEditedChars", limits.maxEditedChars], this.#added, advice);
+    requireAtMost(["maxInsertedChars", limits.maxInsertedChars], this.#added, advice);
   }
 
   /** True now and then, when it is time for a break. */
@@ -65,7 +65,7 @@ export class EditWork {
   }
 }
 
-/** How often edits may read a text, beside `maxEditWork`. */
+/** How often edits may read a text, beside `maxReadWork`. */
 const MAX_TIMES = 5;
 
 /** Cost of a character to find, for which a number is kept. */

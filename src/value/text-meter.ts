@@ -40,7 +40,7 @@ export class TextMeter implements Meter {
     this.#count += isAscii ? piece.length : charactersIn(piece);
     this.#bytes += piece.length;
     this.#chars += text.length;
-    const missing = limits.maxPreviewChars + 1 - this.#start.length;
+    const missing = limits.maxLineChars + 1 - this.#start.length;
     if (missing > 0) this.#start += text.slice(0, missing);
   }
 

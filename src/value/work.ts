@@ -37,13 +37,13 @@ export class Work {
     this.#whole?.spend(amount);
   }
 
-  /** Returns the first `maxMissKeys` keys of an object. The keys of a large object are listed once. */
+  /** Returns the first `maxItems` keys of an object. The keys of a large object are listed once. */
   keysOf(value: object): readonly string[] {
     const known = this.#keys.get(value);
     if (known !== undefined) return known;
     this.spend(1);
     const all = Object.keys(value);
-    const keys = all.slice(0, limits.maxMissKeys);
+    const keys = all.slice(0, limits.maxItems);
     if (keys.length < all.length) this.#keys.set(value, keys);
     this.spend(KEY * all.length);
     return keys;

@@ -3,7 +3,7 @@ import * as limits from "../../src/limits.ts";
 import type { Blobs, BlobUpload } from "../../src/store/bytes/blobs.ts";
 import { slow } from "../support/slow.ts";
 
-const PART = limits.uploadPartBytes;
+const PART = limits.maxChunkedBytes;
 
 /** Tests what every implementation must do alike. The tests of a file may share what `make` opens. */
 export function blobsContract(make: () => Blobs): void {

@@ -160,7 +160,7 @@ export function rollbacks(at: Testing): void {
   });
 
   it("keeps the eviction order of tombstones", async () => {
-    const all = Array.from({ length: limits.maxTombstones }, (_, index) => `v_${5_000 - index}`);
+    const all = Array.from({ length: limits.maxItems }, (_, index) => `v_${5_000 - index}`);
     await at.store.saveAll(all.map((name) => ({ name, value: 1, ttlMs: 5 })));
     at.ground.nowMs = START_MS + 5;
     at.store.evictDue(at.ground.nowMs, all.length);

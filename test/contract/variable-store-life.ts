@@ -263,10 +263,10 @@ export function tombstones(at: Fixture): void {
     expect((await at.store.save({ name: "a", value: 1 })).version).toBe(1);
   });
 
-  const many = Array.from({ length: limits.maxTombstones + 2 }, (_, index) => nameOf(index));
+  const many = Array.from({ length: limits.maxItems + 2 }, (_, index) => nameOf(index));
   const ends = [...many.slice(0, 5), ...many.slice(-5)];
 
-  it.each([limits.maxTombstones, 1, 0])(
+  it.each([limits.maxItems, 1, 0])(
     "have a maximum number, and the oldest are removed first: %i before",
     slow,
     async (n) => {
@@ -281,8 +281,8 @@ export function tombstones(at: Fixture): void {
   );
 
   it("are removed in the order of their creation, even those of the same moment", async () => {
-    await evictAll(many.slice(0, limits.maxTombstones), 0);
-    await evictAll(many.slice(limits.maxTombstones));
+    await evictAll(many.slice(0, limits.maxItems), 0);
+    await evictAll(many.slice(limits.maxItems));
     expect(left(ends)).toEqual(ends.slice(2));
   });
 }

@@ -89,7 +89,7 @@ async function holds(empty: () => Model, make: (options: StoreOptions) => Subjec
 /** Compares every part of a value that is read in spans, unless it is too large to be taken apart here. */
 async function expectSameParts(value: Json, name: string, store: VariableStore): Promise<void> {
   const bytes = storedBytes(value).length;
-  if (bytes <= limits.markBytes || bytes > 2 * limits.maxChunkBytes) return;
+  if (bytes <= limits.markBytes || bytes > 2 * limits.maxRecordBytes) return;
   // Not the whole value: it would stay in memory, and the parts would be read from there.
   for (const path of readPaths.filter(({ length }) => length > 0)) {
     const read = await store.readPath(name, path);

@@ -160,9 +160,9 @@ export function largeValues(at: Fixture): void {
     expect(await keeps(at, value)).toBe("chunks");
   });
 
-  it("accepts a call's input up to maxInputBytes, and refuses a larger one", async () => {
+  it("accepts a call's input up to maxRecordBytes, and refuses a larger one", async () => {
     // The quotation marks take two bytes.
-    const input = "x".repeat(limits.maxInputBytes - 2);
+    const input = "x".repeat(limits.maxRecordBytes - 2);
     await at.store.save({ name: "a", value: 1, input });
     expect(at.store.info("a")?.input === input).toBe(true);
     for (const more of ["x", "x".repeat(2_000_000)]) {

@@ -49,8 +49,8 @@ const claim = { key: "k", window: "", spent: NOTHING_SPENT, wants: [want] };
 describe("a directory that never answers", () => {
   it("is asked for a lease again, and then the lease is refused", async () => {
     const { asked, leases } = silent(3);
-    const refused = expect(leases.take(claim)).rejects.toMatchObject({ code: "spend_unavailable" });
-    await vi.advanceTimersByTimeAsync(4 * limits.directoryMs);
+    const refused = expect(leases.take(claim)).rejects.toMatchObject({ code: "unavailable" });
+    await vi.advanceTimersByTimeAsync(4 * limits.replyMs);
     await refused;
     expect(asked).toEqual(["take", "take", "take"]);
     const taken = leases.take(claim);
@@ -62,7 +62,7 @@ describe("a directory that never answers", () => {
   it("receives a turn's settlement again", async () => {
     const { asked, leases, waited } = silent(2);
     leases.settle({ key: "k", spent: NOTHING_SPENT });
-    await vi.advanceTimersByTimeAsync(5 * limits.directoryMs);
+    await vi.advanceTimersByTimeAsync(5 * limits.replyMs);
     await Promise.all(waited);
     expect(asked).toEqual(["settle", "settle", "settle"]);
   });

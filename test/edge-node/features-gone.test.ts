@@ -73,14 +73,14 @@ describe("a turn that a crash interrupted ends with an error in the history if",
     {
       what: "its agent is gone",
       options: { agents: [{ ...agent, name: "b" }] },
-      code: "unknown_agent",
+      code: "not_found",
     },
     { what: "MCP is no longer built in", bindings: { MCP_SERVERS }, code: "bad_configuration" },
     { what: "a setting is wrong", bindings: { AUTH: "?" }, code: "bad_configuration" },
     {
       what: "an agent that it may delegate to is gone",
       options: { agents: [{ ...agent, delegates: ["b"] }] },
-      code: "unknown_agent",
+      code: "not_found",
     },
   ])("$what", async ({ options, bindings = {}, code }) => {
     const runtime = new NodeRuntime(before(), "MCP_SERVERS" in bindings ? bindings : {});

@@ -45,7 +45,7 @@ describe("a queue", () => {
     );
     const runs = tasks.map(({ task }) => queue.run(task));
     const late = heldTask("late", started);
-    expect(() => queue.run(late.task)).toThrow(expect.objectContaining({ code: "too_many_turns" }));
+    expect(() => queue.run(late.task)).toThrow(expect.objectContaining({ code: "rate_limited" }));
     expect(queue.length).toBe(limits.maxQueuedTurns + 1);
     tasks[0]?.end();
     await runs[0];

@@ -17,12 +17,12 @@ describe("the default title of a conversation", () => {
   });
 
   it("is clipped between characters", () => {
-    const { maxTitleChars } = limits;
-    expect(titleOf(message("x".repeat(maxTitleChars)))).toBe("x".repeat(maxTitleChars));
-    expect(titleOf(message("x".repeat(maxTitleChars + 1)))).toBe("x".repeat(maxTitleChars));
-    const clipped = titleOf(message(`${"x".repeat(maxTitleChars - 1)}😀😀`));
-    expect(clipped).toBe("x".repeat(maxTitleChars - 1));
-    expect(titleOf(message("a ".repeat(1_000_000)))?.length).toBeLessThanOrEqual(maxTitleChars);
+    const { maxLineChars } = limits;
+    expect(titleOf(message("x".repeat(maxLineChars)))).toBe("x".repeat(maxLineChars));
+    expect(titleOf(message("x".repeat(maxLineChars + 1)))).toBe("x".repeat(maxLineChars));
+    const clipped = titleOf(message(`${"x".repeat(maxLineChars - 1)}😀😀`));
+    expect(clipped).toBe("x".repeat(maxLineChars - 1));
+    expect(titleOf(message("a ".repeat(1_000_000)))?.length).toBeLessThanOrEqual(maxLineChars);
   });
 
   it("is what the person typed if the model reads something else", () => {

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { withToolVariables } from "../../packages/adapters/src/agent.ts";
 import { finish, scriptedModel, text, toolCall } from "../../packages/testing/src/testing.ts";
 
-const long = "😀".repeat(limits.maxSliceChars * 2);
+const long = "😀".repeat(limits.maxPieceChars * 2);
 
 describe("expandText in a Worker", () => {
   it("accepts no more input until a long value has been read, slice by slice", async () => {
@@ -18,7 +18,7 @@ describe("expandText in a Worker", () => {
     });
     const reader = readable.getReader();
     const first = await reader.read();
-    expect(first.value?.length).toBeLessThanOrEqual(limits.maxSliceChars);
+    expect(first.value?.length).toBeLessThanOrEqual(limits.maxPieceChars);
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(isTaken).toBe(false);
     let text = first.value ?? "";

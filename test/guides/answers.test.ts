@@ -105,6 +105,8 @@ it("fills in a text and resolves an input without a stream", async () => {
   const input = await resolveReferences({ temps: "$city.temps", text: "in $city.name" }, lookup);
   // ---
   expect(letter.text).toBe("Dear Oslo, {{nobody}}");
-  expect(letter.unresolved).toMatchObject([{ reference: "{{nobody}}", code: "variable_unknown" }]);
+  expect(letter.unresolved).toMatchObject([
+    { reference: "{{nobody}}", code: "variable_not_found" },
+  ]);
   expect(input).toEqual({ value: { temps: [1, 2], text: "in Oslo" }, unresolved: [] });
 });

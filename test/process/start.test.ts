@@ -126,7 +126,7 @@ describe("npm start", () => {
       for (const host of [name, `${name}:${server.port}`]) {
         const { status, body } = await get(server.port, { host });
         expect(status).toBe(403);
-        expect(JSON.parse(body)).toMatchObject({ status: 403, code: "foreign_host" });
+        expect(JSON.parse(body)).toMatchObject({ status: 403, code: "foreign_origin" });
       }
     },
   );

@@ -26,7 +26,7 @@ it.each([
   "values count together: %s the limit of the expansion (%i)",
   slow,
   (_where, distance, { second, expected }) => {
-    const value = "x".repeat(limits.maxExpansionChars + distance);
+    const value = "x".repeat(limits.maxInsertedChars + distance);
     const lookup: Lookup = ({ name }) => ({ found: true, value: name === "big" ? value : "yz" });
     const { expanded, codes } = expand("$big $two.", lookup);
     expect(expanded === `${value} ${second}.`).toBe(true);
@@ -35,7 +35,7 @@ it.each([
 );
 
 it("a single value above the limit stays as written", () => {
-  const value = "x".repeat(limits.maxExpansionChars + 1);
+  const value = "x".repeat(limits.maxInsertedChars + 1);
   const { expanded, codes } = expand("a $big.", () => ({ found: true, value }));
   expect(expanded).toBe("a $big.");
   expect(codes).toEqual(["limit_exceeded"]);

@@ -69,7 +69,7 @@ describe("the texts of a response", () => {
   });
 
   it("are emitted in slices", async () => {
-    const long = "x".repeat(limits.maxSliceChars);
+    const long = "x".repeat(limits.maxPieceChars);
     const { texts, pass, emitted } = expanding({}, lookupIn({ long: `${long}y` }));
     await pass("text-start", "a");
     await texts.write("a", "$long.");
@@ -89,7 +89,7 @@ describe("the texts of a response", () => {
   });
 
   it("share a bound", slow, async () => {
-    const half = "x".repeat(limits.maxExpansionChars / 2 + 1);
+    const half = "x".repeat(limits.maxInsertedChars / 2 + 1);
     const { texts, pass, emitted } = expanding({}, lookupIn({ half }));
     for (const id of ["a", "b"]) {
       await pass("text-start", id);

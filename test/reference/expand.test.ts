@@ -270,7 +270,7 @@ describe("values", () => {
 
   it("leave the stream in slices that split no surrogate pair", async () => {
     for (const pad of ["", "a"]) {
-      const value = pad + "😀".repeat(limits.maxSliceChars);
+      const value = pad + "😀".repeat(limits.maxPieceChars);
       const { readable, writable } = expandText(finding(value), { inUrls: true });
       const writing = new Blob(["$v."])
         .stream()
@@ -281,7 +281,7 @@ describe("values", () => {
       await writing;
       expect(slices.join("")).toBe(`${value}.`);
       expect(slices.length).toBeGreaterThan(2);
-      expect(slices.every((slice) => slice.length <= limits.maxSliceChars)).toBe(true);
+      expect(slices.every((slice) => slice.length <= limits.maxPieceChars)).toBe(true);
       expect(slices.every((slice) => slice.isWellFormed())).toBe(true);
     }
   });

@@ -92,7 +92,7 @@ describe("the work of the references of an input", () => {
 
   it("explains the first misses", () => {
     const work = new LookupWork();
-    const explained = Array.from({ length: limits.maxExplainedMisses + 1 }, () => work.explains());
-    expect(explained.indexOf(false)).toBe(limits.maxExplainedMisses);
+    const explained = Array.from({ length: limits.maxBatchItems + 1 }, () => work.explains());
+    expect(explained.indexOf(false)).toBe(limits.maxBatchItems);
   });
 });

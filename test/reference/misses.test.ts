@@ -33,12 +33,15 @@ describe("misses", () => {
       times(300, (n) => `{{value.kei_${n}}}`),
       lookup,
     );
-    expect([unresolved.length, near(unresolved)]).toEqual([300, limits.maxExplainedMisses]);
+    expect([unresolved.length, near(unresolved)]).toEqual([300, limits.maxBatchItems]);
     const answer = await expanded(
       times(300, (n) => `$value.kei_${n}`),
       lookup,
     );
-    expect([answer.unresolved.length, near(answer.unresolved)]).toEqual([300, 200]);
+    expect([answer.unresolved.length, near(answer.unresolved)]).toEqual([
+      300,
+      limits.maxBatchItems,
+    ]);
     const unknown = await interpolate(
       times(300, (n) => `{{value${n}x}}`),
       lookupIn({ value1: 1, value2: 2 }),
@@ -70,7 +73,7 @@ describe("a repeated reference in an input", () => {
     expect(asked).toHaveLength(3);
     await expect(resolveReferences([...four, "$v.text"], lookup)).rejects.toMatchObject({
       code: "limit_exceeded",
-      details: { limit: "maxResolvedInputChars", actual: 20_000_000 },
+      details: { limit: "maxInsertedChars", actual: 20_000_000 },
     });
   });
 
@@ -80,7 +83,7 @@ describe("a repeated reference in an input", () => {
     for (const written of ["$v.rows", "$v.rows[0:]", "$v.rows[*].s"]) {
       await resolveReferences([written], lookup);
       await expect(resolveReferences([written, written], lookup)).rejects.toMatchObject({
-        details: { limit: "maxResolvedInputChars" },
+        details: { limit: "maxInsertedChars" },
       });
     }
   });

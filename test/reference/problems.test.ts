@@ -34,15 +34,15 @@ async function problemOf(input: Json, lookup: Lookup, options?: ResolveOptions):
 
 describe("an error about a reference", () => {
   it.each<[Partial<Missing>, string, string]>([
-    [{ reason: "unknown" }, "variable_unknown", "$x is not a variable."],
+    [{ reason: "unknown" }, "variable_not_found", "$x is not a variable."],
     [
       { reason: "unknown", near: ["y"] },
-      "variable_unknown",
+      "variable_not_found",
       "$x is not a variable. Did you mean y?",
     ],
     [
       { reason: "unknown", near: ["y", "z"] },
-      "variable_unknown",
+      "variable_not_found",
       "$x is not a variable. Did you mean y or z?",
     ],
     [{ reason: "evicted" }, "variable_evicted", "$x has been evicted."],
@@ -123,17 +123,17 @@ describe("an error about a reference", () => {
     const large =
       (chars: number): Lookup =>
       () => ({ found: true, value: "", chars });
-    const half = limits.maxResolvedInputChars / 2;
+    const half = limits.maxInsertedChars / 2;
     expect((await resolveReferences(["$a", "$b"], large(half))).value).toEqual(["", ""]);
     expect(await problemOf(["$a", "$b"], large(half + 1))).toMatchObject({
       code: "limit_exceeded",
       message: expect.stringContaining("Pass fewer large values, or slices of them."),
-      details: { limit: "maxResolvedInputChars", actual: 2 * half + 2 },
+      details: { limit: "maxInsertedChars", actual: 2 * half + 2 },
     });
     const text = answering({ t: { found: true, value: "x".repeat(limits.maxEmbeddedChars) } });
     const bounds: readonly [Json, string][] = [
       ["$t.".repeat(17), "Pass large values alone, as whole strings."],
-      [Array<Json>(limits.maxReferencesPerInput + 1).fill("$temp"), "Pass one reference to a list"],
+      [Array<Json>(limits.maxItems + 1).fill("$temp"), "Pass one reference to a list"],
       [Array<Json>(1).fill(nested(limits.maxDepth)), "Pass deep data by one reference."],
     ];
     for (const [input, advice] of bounds) {
@@ -167,7 +167,7 @@ describe("interpolated text", () => {
     const { text: filled, unresolved } = await interpolate(text, lookup);
     expect(filled).toBe('`72` https://e.example/New York ["a"] {{nope}} {{gone}} {{temp.x}} $temp');
     expect(unresolved).toEqual([
-      { reference: "{{nope}}", code: "variable_unknown", message: "{{nope}} is not a variable." },
+      { reference: "{{nope}}", code: "variable_not_found", message: "{{nope}} is not a variable." },
       { reference: "{{gone}}", code: "variable_evicted", message: "Gone." },
       {
         reference: "{{temp.x}}",

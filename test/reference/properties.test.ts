@@ -173,7 +173,7 @@ describe("a value", () => {
 
   it("equals what each of its references resolves to once saved", async () => {
     const property = fc.asyncProperty(saved, async (value) => {
-      const places = [...placesOf(value)].slice(0, limits.maxReferencesPerInput);
+      const places = [...placesOf(value)].slice(0, limits.maxItems);
       const written = places.map(({ path }) => `\${saved${formatPath(path)}}`);
       const { value: read } = await resolveReferences(written, lookupIn({ saved: value }));
       expect(read).toEqual(places.map((place) => place.value));

@@ -79,15 +79,15 @@ describe("unknown names", () => {
     const { value, unresolved } = await resolve({ a: "$tmp", b: "in $citi, $HOMESTEAD.x" });
     expect(value).toEqual({ a: "$tmp", b: "in $citi, $HOMESTEAD.x" });
     expect(unresolved).toMatchObject([
-      { reference: "$tmp", code: "variable_unknown", near: ["temp"] },
-      { reference: "$citi", code: "variable_unknown", near: ["city"] },
-      { reference: "$HOMESTEAD.x", code: "variable_unknown" },
+      { reference: "$tmp", code: "variable_not_found", near: ["temp"] },
+      { reference: "$citi", code: "variable_not_found", near: ["city"] },
+      { reference: "$HOMESTEAD.x", code: "variable_not_found" },
     ]);
     expect(unresolved[0]?.message).toContain("Did you mean temp?");
   });
 
   it("are an error on request, whole or embedded, but not when escaped", async () => {
-    const problem = { code: "variable_unknown", details: { near: ["temp"] } };
+    const problem = { code: "variable_not_found", details: { near: ["temp"] } };
     expect(await problemOf(["$tmp"], { unknown: "error" })).toMatchObject(problem);
     expect(await problemOf(["is $tmp."], { unknown: "error" })).toMatchObject(problem);
     expect(await valueOf(["\\$tmp", "$5", "$temp"], { unknown: "error" })).toEqual([
@@ -179,7 +179,7 @@ describe("alternatives", () => {
       details: {
         reference: "†nope || †orders[9] || †temp.x",
         operands: [
-          { reference: "†nope", code: "variable_unknown" },
+          { reference: "†nope", code: "variable_not_found" },
           { reference: "†orders[9]", code: "path_not_found" },
           { reference: "†temp.x", code: "path_not_found" },
         ],
@@ -232,11 +232,11 @@ describe("bounds", () => {
   });
 
   it("of references: 999 and 1,000 resolve, 1,001 do not, and unknown ones count", async () => {
-    const maximum = limits.maxReferencesPerInput;
+    const maximum = limits.maxItems;
     for (const count of [maximum - 1, maximum]) {
       expect(await valueOf(Array(count).fill("$temp"))).toEqual(Array(count).fill(72));
     }
-    const problem = exceeded("maxReferencesPerInput", maximum + 1);
+    const problem = exceeded("maxItems", maximum + 1);
     expect(await problemOf(Array(maximum + 1).fill("$temp"))).toMatchObject(problem);
     expect(await problemOf("$nope $temp ".repeat(maximum))).toMatchObject(problem);
   });
@@ -253,12 +253,12 @@ describe("bounds", () => {
   });
 
   it("of all embedded text: 16 MiB resolve, one character more does not", async () => {
-    const sixteenth = lookupIn({ t: "x".repeat(limits.maxResolvedInputChars / 16), one: "1" });
+    const sixteenth = lookupIn({ t: "x".repeat(limits.maxInsertedChars / 16), one: "1" });
     const at = Array<Json>(16).fill("$t ");
     expect(await valueOf(at.slice(1), {}, sixteenth)).toHaveLength(15);
     expect(await valueOf([...at, "$t"], {}, sixteenth)).toHaveLength(17);
     expect(await problemOf([...at, "$one "], {}, sixteenth)).toMatchObject(
-      exceeded("maxResolvedInputChars", limits.maxResolvedInputChars + 1),
+      exceeded("maxInsertedChars", limits.maxInsertedChars + 1),
     );
   });
 });

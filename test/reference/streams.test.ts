@@ -4,7 +4,7 @@ import { expandText } from "../../src/reference/expand-text.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import type { Lookup } from "../../src/reference/lookup.ts";
 
-const size = limits.maxSliceChars;
+const size = limits.maxPieceChars;
 const lookup = lookupIn({ temp: 72, most: "x".repeat(size - 1), two: "x".repeat(2 * size) });
 
 /** Opens an expanding stream with a writer and a reader. */

@@ -49,7 +49,7 @@ const written = async (records: readonly object[]) => {
 };
 
 const refused = (line: number) =>
-  expect.objectContaining({ code: "bad_csv", details: { line }, message: expect.any(String) });
+  expect.objectContaining({ code: "bad_value", details: { line }, message: expect.any(String) });
 
 describe("a CSV", () => {
   it("becomes records with the cells of the first line as keys", async () => {
@@ -190,16 +190,18 @@ describe("a CSV", () => {
     await expect(read(`a,b\n${many}1,"2"x\n`)).rejects.toEqual(refused(30_002));
     await expect(read(`a,b\n${many}1,2"\n`)).rejects.toEqual(refused(30_002));
     await expect(read(`a,b\n${many}1,"2\n1,2\n`)).rejects.toEqual(refused(30_002));
-    await expect(read(Uint8Array.of(97, 10, 0xff, 10))).rejects.toMatchObject({ code: "bad_csv" });
+    await expect(read(Uint8Array.of(97, 10, 0xff, 10))).rejects.toMatchObject({
+      code: "bad_value",
+    });
   });
 
   it("is refused if it has another encoding or too many columns", async () => {
     const latin = { mediaType: "text/csv; charset=iso-8859-1" };
     await expect(read("a", latin)).rejects.toMatchObject({ code: "unsupported_media_type" });
-    const names = Array.from({ length: limits.maxCsvColumns + 1 }, () => "a").join(",");
+    const names = Array.from({ length: limits.maxEntries + 1 }, () => "a").join(",");
     await expect(read(names)).rejects.toMatchObject({ code: "limit_exceeded" });
     expect(Object.keys(((await read(`${names.slice(2)}\n1`)) as [object])[0]).length).toBe(
-      limits.maxCsvColumns,
+      limits.maxEntries,
     );
   });
 

@@ -115,7 +115,7 @@ describe("the cost of a call", () => {
       sql.unitsRead = 0;
       const path = [{ from: 2_500, to: 2_510 }];
       expect(await store.readPath(name, path)).toEqual({ found: true, value });
-      expect(sql.unitsRead).toBeLessThan(2 * limits.maxChunkBytes + 1_000);
+      expect(sql.unitsRead).toBeLessThan(2 * limits.maxRecordBytes + 1_000);
     }
   });
 
@@ -209,7 +209,7 @@ describe("chunks", () => {
       const value = character.repeat(900_000);
       await new SqlStore(sql, { now }).save({ name: "a", value });
       const longest = one(sql, "(SELECT max(length(bytes)) FROM chunk)");
-      expect(longest).toBeLessThanOrEqual(limits.maxChunkBytes);
+      expect(longest).toBeLessThanOrEqual(limits.maxRecordBytes);
       expect(longest).toBeGreaterThan(limits.maxRowBytes);
       expect((await new SqlStore(sql, { now }).read("a")) === value).toBe(true);
     }

@@ -41,7 +41,7 @@ export function team(roles: Readonly<Record<string, Role>>) {
   }
   const findAgent: FindAgent = (name) => {
     const found = agents.get(name);
-    if (found === undefined) throw new ByrefError("unknown_agent", `There is no agent ${name}.`);
+    if (found === undefined) throw new ByrefError("not_found", `There is no agent ${name}.`);
     return found;
   };
   /** Returns the prompts of an agent's model, call by call. */

@@ -75,13 +75,13 @@ function staged(stepsTo: (wait: () => Promise<void>) => readonly Step[]): Stage 
 
 /** A turn that waits for a retry after a failed call. The wait ends only when it is released. */
 function inRetry(): Stage {
-  const failing = status(429, { "retry-after": String(limits.maxRetryAfterMs / 1_000) });
+  const failing = status(429, { "retry-after": String(limits.modelSilenceMs / 1_000) });
   const stage = staged(() => [failing]);
   const waiting = Promise.withResolvers<() => void>();
   const reach = async (own: OwnRuntime) => {
     const { setTimeout: real } = globalThis;
     const timers = vi.spyOn(globalThis, "setTimeout").mockImplementation((done, ms) => {
-      if (ms !== limits.maxRetryAfterMs) return real(done, ms);
+      if (ms !== limits.modelSilenceMs) return real(done, ms);
       timers.mockRestore();
       waiting.resolve(done);
       return real(() => undefined);

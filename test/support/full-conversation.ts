@@ -47,14 +47,14 @@ async function fillStore(sql: WatchedSql): Promise<void> {
     await store.save({ name, value: { x: name.repeat(15_000_000), y: 1 } });
   }
   for (let n = 0; n < SMALL_VARIABLES; n++) {
-    const written = "i".repeat(n < 50 ? limits.maxInputBytes - 1_000 : 4_000);
+    const written = "i".repeat(n < 50 ? limits.maxRecordBytes - 1_000 : 4_000);
     await store.save({ name: `made_${n}`, value: n, tool: "t", input: { written } });
   }
 }
 
 function fillLogs(sql: WatchedSql): void {
   const events = new EventLog(sql);
-  for (let n = 1; n <= limits.maxEvents; n++) {
+  for (let n = 1; n <= limits.maxEntries; n++) {
     events.add({ type: "tool.called", tool: "t".repeat(300), toolCallId: "c".repeat(300) });
     if (n % 500 === 0) events.flush();
   }

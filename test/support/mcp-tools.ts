@@ -21,7 +21,7 @@ export function endServersAfterEach(): void {
   beforeEach(() => {
     const { setTimeout: real } = globalThis;
     vi.spyOn(globalThis, "setTimeout").mockImplementation((done, ms) =>
-      real(done, ms === limits.mcpListMs ? 100 * ms : ms),
+      real(done, ms === limits.replyMs ? 100 * ms : ms),
     );
   });
   afterEach(() => vi.restoreAllMocks());

@@ -191,6 +191,6 @@ export function endedPart(part: unknown): unknown {
   const { rawInput: _, ...fields } = part as Readonly<Record<string, unknown>>;
   if (fields.state === "streaming") return { ...fields, state: "done" };
   if (fields.state !== "input-streaming") return part;
-  const errorText = "call_not_run: The answer ended before the input of this call was complete.";
+  const errorText = "skipped: The answer ended before the input of this call was complete.";
   return { ...fields, state: "output-error", input: {}, errorText };
 }

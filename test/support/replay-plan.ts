@@ -47,7 +47,7 @@ export function planned({ steps }: Trace): Planned {
 
 function reasonToSkip(steps: readonly Step[]): string | undefined {
   if (steps.length < 2) return "fewer than two steps";
-  if (steps.length > limits.maxPlanCalls) return `more than ${limits.maxPlanCalls} steps`;
+  if (steps.length > limits.maxPlanItems) return `more than ${limits.maxPlanItems} steps`;
   const isCall = ({ input }: Step) =>
     isJsonObject(input) && !OWN_PARAMETERS.some((name) => Object.hasOwn(input, name));
   if (!steps.every(isCall)) return "an input that a call cannot have";

@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(closeAll);
 
 /** The longest possible code, which is stored with each variable that it creates. */
-const code = "x".repeat(limits.maxCodeChars);
+const code = "x".repeat(limits.maxPieceChars);
 
 const inCode = (script: (job: SandboxJob) => Promise<object>, tools = [] as const) =>
   runCode(scriptedSandbox(script), code, { store, variables: ["a", "b"], tools });
@@ -54,7 +54,7 @@ const calling = async () => {
     code,
     { store, tools: [made] },
   );
-  expect(made.inputs).toHaveLength(limits.maxCodeCalls);
+  expect(made.inputs).toHaveLength(limits.maxBatchItems);
 };
 
 const search = (query: string) =>
@@ -73,12 +73,12 @@ const inputs: readonly (readonly [what: string, most: number, act: () => Promise
   ],
   [
     "code: as many variables as it may make",
-    3 * limits.maxCodeOutputs * limits.maxCodeChars,
-    () => assigning(limits.maxCodeOutputs),
+    3 * limits.maxListedVariables * limits.maxPieceChars,
+    () => assigning(limits.maxListedVariables),
   ],
   ["code: 10,000 variables", 1_000_000, () => assigning(10_000)],
-  ["code: 1,000 calls of a tool", limits.maxCodeCalls * 5_000_000, calling],
-  ["search: a long literal", limits.maxSearchWork * 2, () => search(`b${"a".repeat(199)}`)],
+  ["code: 1,000 calls of a tool", limits.maxBatchItems * 5_000_000, calling],
+  ["search: a long literal", limits.maxReadWork * 2, () => search(`b${"a".repeat(199)}`)],
 ];
 
 describe("a call of 64 KiB to a full store does a stated amount of work", () => {
@@ -93,7 +93,7 @@ describe("a call of 64 KiB to a full store does a stated amount of work", () => 
 
   it("keeps no variable if code makes more than it may", async () => {
     const before = store.count();
-    const outcome = await assigning(limits.maxCodeOutputs + 1);
+    const outcome = await assigning(limits.maxListedVariables + 1);
     expect(outcome).toMatchObject({ code: "limit_exceeded" });
     expect(store.count()).toBe(before);
   });

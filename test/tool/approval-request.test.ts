@@ -48,17 +48,17 @@ describe("what a person is shown of a call", () => {
   });
 
   it("is the literal start of a long input, and the number of other characters", () => {
-    const text = "x".repeat(limits.maxApprovalChars);
+    const text = "x".repeat(limits.maxExcerptChars);
     const { input, sizes } = requestFor({ a: 1, text, last: "end" });
     const whole = JSON.stringify({ a: 1, text, last: "end" });
-    const shown = whole.slice(0, limits.maxApprovalChars);
-    const more = whole.length - limits.maxApprovalChars;
+    const shown = whole.slice(0, limits.maxExcerptChars);
+    const more = whole.length - limits.maxExcerptChars;
     expect(input).toBe(`${shown}… (+${more} characters)`);
     expect(sizes).toContainEqual({ name: "text", chars: text.length });
   });
 
   it("is exact up to the limit", () => {
-    const text = "x".repeat(limits.maxApprovalChars - 2);
+    const text = "x".repeat(limits.maxExcerptChars - 2);
     expect(requestFor(text).input).toBe(`"${text}"`);
     expect(requestFor(`${text}y`).input).toBe(`"${text}y… (+1 characters)`);
   });
@@ -68,8 +68,8 @@ describe("what a person is shown of a call", () => {
     for (const long of [list, Object.fromEntries(list.map((at) => [`k${at}`, at]))] as Json[]) {
       const { input } = requestFor(long);
       const whole = JSON.stringify(long);
-      expect(input.startsWith(whole.slice(0, limits.maxApprovalChars))).toBe(true);
-      expect(input).toContain(`… (+${whole.length - limits.maxApprovalChars} characters)`);
+      expect(input.startsWith(whole.slice(0, limits.maxExcerptChars))).toBe(true);
+      expect(input).toContain(`… (+${whole.length - limits.maxExcerptChars} characters)`);
     }
   });
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { ByrefError, maxErrorChars } from "../../src/errors.ts";
+import { ByrefError } from "../../src/errors.ts";
+import { maxReasonChars } from "../../src/limits.ts";
 import { Labels, Taint } from "../../src/store/labels.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import {
@@ -98,8 +99,8 @@ describe("a failure", () => {
       message: "No.",
     });
     expect(failed(tooLarge).code).toBe("limit_exceeded");
-    expect(failed(new Error("x".repeat(maxErrorChars))).message).toBe("x".repeat(maxErrorChars));
-    const long = failed(new Error("x".repeat(maxErrorChars + 7))).message;
+    expect(failed(new Error("x".repeat(maxReasonChars))).message).toBe("x".repeat(maxReasonChars));
+    const long = failed(new Error("x".repeat(maxReasonChars + 7))).message;
     expect(long).toMatch(/^x{700}… \(\+57 more\) …x{250}$/u);
   });
 });

@@ -25,7 +25,7 @@ async function messageOf(inputSchema: Schema, options: Partial<Options> = {}): P
 describe("an input that does not fit", () => {
   it("is refused with what else may help", async () => {
     const unresolved = [
-      { reference: "$x", code: "variable_unknown" as const, message: "$x is not a variable." },
+      { reference: "$x", code: "variable_not_found" as const, message: "$x is not a variable." },
       { reference: "$y", code: "path_not_found" as const },
     ];
     const issue = { path: [], message: "No" };

@@ -67,8 +67,8 @@ describe("the sandbox's input", () => {
     });
     await runCode(sandbox, "1", { store });
     expect(answers).toEqual([
-      { error: "variable_unknown: other is not among this call's variables." },
-      { error: "variable_unknown: __proto__ is not among this call's variables." },
+      { error: "variable_not_found: other is not among this call's variables." },
+      { error: "variable_not_found: __proto__ is not among this call's variables." },
     ]);
   });
 });

@@ -23,7 +23,7 @@ async function outputOf(write: Omit<Write, "name">, options?: OutputOptions) {
 
 const unresolved = [1, 2, 3, 4, 5, 6].map((number) => ({
   reference: `$x${number}`,
-  code: "variable_unknown" as const,
+  code: "variable_not_found" as const,
 }));
 const path = [{ key: "a" }, { index: 0 }];
 

@@ -68,24 +68,24 @@ describe("edits of a text", () => {
   it.each<[what: string, limit: string, edited: readonly [text: string, edits: Replacement[]]]>([
     [
       "long replacements, often",
-      "maxEditedChars",
+      "maxInsertedChars",
       [many, [all("a", "b".repeat(400)), all("c", "")]],
     ],
-    ["lines, often", "maxEditedChars", [many, [all("a", "b\n".repeat(200))]]],
-    ["a large text twice", "maxEditedChars", ["xx", [all("x", "b".repeat(large))]]],
+    ["lines, often", "maxInsertedChars", [many, [all("a", "b\n".repeat(200))]]],
+    ["a large text twice", "maxInsertedChars", ["xx", [all("x", "b".repeat(large))]]],
     [
       "a large text in two edits",
-      "maxEditedChars",
+      "maxInsertedChars",
       ["xy", [all("x", "b".repeat(large)), all("y", "b".repeat(large))]],
     ],
     [
       "back and forth",
-      "maxEditWork",
+      "maxReadWork",
       [many, Array.from({ length: 100 }, (_, n) => (n % 2 === 0 ? all("a", "b") : all("b", "a")))],
     ],
     [
       "what a large replacement added, often",
-      "maxEditWork",
+      "maxReadWork",
       ["x", [all("x", "a".repeat(large)), ...Array.from({ length: 50 }, () => all("aab", ""))]],
     ],
   ])(

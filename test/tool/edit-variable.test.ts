@@ -182,7 +182,7 @@ describe("edit_variable", () => {
     [{ edits: [{ op: "remove", path: "a" }] }, "invalid_tool_input"],
     [{ edits: [{ op: "remove", path: "/a" }] }, "edit_not_found"],
     [{ name: "doc", edits: [{ find: "a", replace: "b" }] }, "bad_value"],
-    [{ name: "none", edits: [{ find: "a", replace: "b" }] }, "variable_unknown"],
+    [{ name: "none", edits: [{ find: "a", replace: "b" }] }, "variable_not_found"],
     [{ edits: [{ find: "a", replace: "b" }], saveAs: "input" }, "bad_name"],
     [{ edits: Array.from({ length: 101 }, () => ({ find: "a", replace: "a" })) }, "limit_exceeded"],
   ])("refuses %j", async (input, code) => {
@@ -199,7 +199,7 @@ describe("edit_variable", () => {
     const test = { op: "test", path: "", value: 1 };
     expect(await refused(store, { name: "doc", edits: [...edits, test] })).toMatchObject({
       code: "limit_exceeded",
-      message: expect.stringContaining("maxEditWork"),
+      message: expect.stringContaining("maxReadWork"),
     });
     expect(await store.read("doc")).toEqual({ a: 1 });
   });

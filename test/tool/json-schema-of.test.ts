@@ -18,7 +18,7 @@ describe("a tool whose schema has no JSON Schema", () => {
       "t",
     );
     await expect(asking).rejects.toMatchObject({
-      code: "invalid_tool_schema",
+      code: "bad_configuration",
       message: expect.stringMatching(/^The inputSchema of the tool t has no JSON Schema: ./),
     });
   });
@@ -27,7 +27,7 @@ describe("a tool whose schema has no JSON Schema", () => {
     const tools = { list_orders: { description: "", inputSchema: dated, execute: () => 1 } };
     const { result } = await new Conversation({ tools }).say({ steps: [] });
     expect(result.error).toMatchObject({
-      code: "invalid_tool_schema",
+      code: "bad_configuration",
       message: expect.stringContaining("list_orders"),
     });
   });

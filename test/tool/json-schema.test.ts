@@ -205,7 +205,7 @@ describe("a widened schema", () => {
     const schema = { type: "object", properties: { it: schemaOf(one), plain: { type: "number" } } };
     const widened = widenSchema(schema as JSONSchema7);
     const grown = JSON.stringify(widened).length - JSON.stringify(schema).length;
-    expect(grown).toBeLessThanOrEqual(limits.maxWidenedChars);
+    expect(grown).toBeLessThanOrEqual(limits.maxBlockChars);
     expect(validatorOf(widened)({ it: "$x", plain: "$x" })).toBe(true);
   });
 });

@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from "vitest";
-import { maxErrorChars } from "../../src/errors.ts";
+import { maxReasonChars } from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { Json } from "../../src/value/json.ts";
 import { callTool } from "../support/runtime-tool-calls.ts";
@@ -40,5 +40,5 @@ it.each<[what: string, [tool: string, input: Json]]>([
     ran: { kind: "failed", message: error.message },
   }));
   expect(ran.kind).toBe("failed");
-  expect(JSON.stringify(ran).length).toBeLessThan(2 * maxErrorChars);
+  expect(JSON.stringify(ran).length).toBeLessThan(2 * maxReasonChars);
 });

@@ -68,7 +68,7 @@ describe("a server that is down", () => {
       );
       void opening.then(ended);
       await Promise.all(asked);
-      await vi.advanceTimersByTimeAsync(limits.mcpListMs - 1);
+      await vi.advanceTimersByTimeAsync(limits.replyMs - 1);
       expect(ended).not.toHaveBeenCalled();
       await vi.advanceTimersByTimeAsync(1);
       expect((await opening).tools).toEqual({});

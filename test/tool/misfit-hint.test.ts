@@ -69,7 +69,7 @@ describe("references whose values do not fit", () => {
 describe("unknown names", () => {
   const unknown = (near?: readonly string[]) => ({
     reference: "$sales",
-    code: "variable_unknown" as const,
+    code: "variable_not_found" as const,
     message: "",
     ...(near === undefined ? {} : { near }),
   });

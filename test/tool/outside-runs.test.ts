@@ -28,7 +28,7 @@ describe("a run's own variable, for a model outside the run", () => {
   ])("is unknown to %s", async (name, input) => {
     const store = await conversation();
     const { ran } = await callTool(name, input, { store, ...outside });
-    expect(failureOf(ran)?.code).toBe("variable_unknown");
+    expect(failureOf(ran)?.code).toBe("variable_not_found");
     expect(await store.read("state_r1")).toEqual({ x: "the run's" });
   });
 
@@ -69,7 +69,7 @@ describe("a run's own variable, for a model outside the run", () => {
     const code = codeTool({ sandbox: scriptedSandbox(() => ({})), tools: () => new Map() });
     const input = { code: "…", variables: ["state_r1"] };
     const { ran } = await callTool(code, input, { store, ...outside });
-    expect(failureOf(ran)?.code).toBe("variable_unknown");
+    expect(failureOf(ran)?.code).toBe("variable_not_found");
   });
 });
 

@@ -169,7 +169,7 @@ describe.each(stores)("read_variable on $title", ({ open }) => {
       ["seal", "variable_sealed", "sealed"],
       ["$seal.nothing", "variable_sealed", "sealed"],
       ["orders", "variable_evicted", 'list_orders({"a":1})'],
-      ["wether", "variable_unknown", "Did you mean weather?"],
+      ["wether", "variable_not_found", "Did you mean weather?"],
     ] as const) {
       const error = await tools.call("read_variable", { name }).catch((error: unknown) => error);
       expect(error).toMatchObject({ code });

@@ -77,9 +77,7 @@ describe("a place in the store", () => {
   it("is refused in a computed variable", () => {
     const info = { name: "history", readOnly: true };
     const store = { glance: () => info } as unknown as MemoryStore;
-    expect(refusalOf(() => requireOpen(saveTargetIn("$history.x"), store))).toMatch(
-      /^variable_read_only: /u,
-    );
+    expect(refusalOf(() => requireOpen(saveTargetIn("$history.x"), store))).toMatch(/^bad_name: /u);
   });
 
   it("may be a guarded variable as a whole, but not a part of it", async () => {

@@ -128,7 +128,7 @@ describe.each(stores)("search_variable on $title", ({ open }) => {
     await refused("key", "variable_secret");
     await refused("seal", "variable_sealed");
     await refused("image", "bad_value");
-    await refused("nothing", "variable_unknown");
+    await refused("nothing", "variable_not_found");
     await expect(search(tools, { query: "" })).rejects.toMatchObject({
       code: "invalid_tool_input",
     });
@@ -179,13 +179,13 @@ describe("the cost of a search", () => {
       { length: 500 },
       (_, id) => `${"x".repeat(1_000)}${id % 100 === 0 ? "!" : ""}`,
     );
-    const tools = await toolsWith(rows, { maxSearchWork: 200_000 });
+    const tools = await toolsWith(rows, { maxReadWork: 200_000 });
     const first = await search(tools, { query: "!" });
     expect(first.stopped).toContain("before");
     expect(first.found).toBeLessThan(5);
     const all = [0, 100, 200, 300, 400].map((id) => `$v[${id}]`);
     expect(await allOf(tools, { query: "!" })).toEqual(all);
-    const inText = await toolsWith(rows.join("\n"), { maxSearchWork: 200_000 });
+    const inText = await toolsWith(rows.join("\n"), { maxReadWork: 200_000 });
     expect(await allOf(inText, { query: "!" })).toHaveLength(5);
     const oneLine = await toolsWith(`${rows.join("")}${"y".repeat(600_000)}!`);
     expect(await allOf(oneLine, { query: "!" })).toHaveLength(6);

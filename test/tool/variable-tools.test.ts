@@ -200,7 +200,7 @@ describe.each(stores)("delete_variable on $title", ({ open }) => {
     expect(store.count()).toBe(3);
     expect(await tools.fields("delete_variable", { name: "$v" })).toEqual({ deleted: "v" });
     for (const [name, code] of [
-      ["v", "variable_unknown"],
+      ["v", "variable_not_found"],
       ["pinned", "bad_request"],
       ["key", "variable_secret"],
       ["pinned.a", "bad_path"],

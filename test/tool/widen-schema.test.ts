@@ -215,7 +215,7 @@ describe("a condition", () => {
 
 describe("a schema of many places", () => {
   // A place of a number adds `["string"],`.
-  const MAX = Math.floor(limits.maxWidenedChars / '["string"],'.length);
+  const MAX = Math.floor(limits.maxBlockChars / '["string"],'.length);
   const numbers = (count: number): JSONSchema7 => ({
     type: "object",
     properties: Object.fromEntries(

@@ -150,7 +150,7 @@ describe("the references of an input", () => {
     const stored = await storeWith({ rows: 1 });
     expect(await inputWith({}, { n: "$row" }, stored)).toEqual({ n: "$row" });
     expect(await inputWith({ unknown: "error" }, { n: "$row" }, stored)).toMatchObject({
-      code: "variable_unknown",
+      code: "variable_not_found",
     });
   });
 

@@ -116,7 +116,7 @@ describe("a compacted conversation", () => {
       ],
     });
     for (const id of ["a", "b"]) {
-      expect(resultShown(refused, 1, id)).toContain("variable_read_only: $history is read-only");
+      expect(resultShown(refused, 1, id)).toContain("bad_name: $history is read-only");
     }
     expect(data.store.info("history")?.type).toBe("array");
   });
@@ -151,7 +151,7 @@ describe("a compacted conversation", () => {
     expect(resultShown(asked, 1, "q")).toMatchObject({ value: found });
     for (const at of edits.keys()) {
       const shown = resultShown(asked, at + 2, `e${at}`);
-      expect(shown).toContain("variable_read_only: $history is read-only");
+      expect(shown).toContain("bad_name: $history is read-only");
     }
     expect(await data.store.read("history")).toEqual(before);
     expect(asked.result.message.parts.at(-1)).toMatchObject({ text: "The word is w3w." });

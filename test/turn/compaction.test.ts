@@ -195,7 +195,7 @@ describe("$history", () => {
 
   it("cannot be written, changed or deleted, and reserves its name", async () => {
     const { store } = afterTurns(20);
-    const code = { code: "variable_read_only" };
+    const code = { code: "bad_name" };
     await expect(store.save({ name: "history", value: 1 })).rejects.toMatchObject(code);
     await expect(store.save({ name: "history", value: [], mode: "append" })).rejects.toMatchObject(
       code,

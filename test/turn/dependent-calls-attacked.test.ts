@@ -58,27 +58,27 @@ function errorsIn({ chunks }: Turn): Readonly<Record<string, string>> {
 describe("large steps", () => {
   it("with the maximum number of calls, each depending on the one before, run", async () => {
     const { chat, seen } = conversationWith();
-    const last = limits.maxStepCalls - 1;
-    const calls = Array.from({ length: limits.maxStepCalls }, (_, at): Call => [
+    const last = limits.maxBatchItems - 1;
+    const calls = Array.from({ length: limits.maxBatchItems }, (_, at): Call => [
       "echo",
       { v: at === 0 ? 0 : `$v${at - 1}.said`, _outputPath: `$v${at}` },
     ]);
     const turn = await chat.say({ steps: [stepWith(calls), done] });
     expect(errorsIn(turn)).toEqual({});
-    expect(seen).toHaveLength(limits.maxStepCalls);
+    expect(seen).toHaveLength(limits.maxBatchItems);
     expect(await chat.store.read(`v${last}`)).toEqual({ said: 0 });
   });
 
   it("in which each call reads all others run nothing", async () => {
     const { chat, seen } = conversationWith();
-    const all = Array.from({ length: limits.maxStepCalls }, (_, at) => `$v${at}`).join(" ");
-    const calls = Array.from({ length: limits.maxStepCalls }, (_, at): Call => [
+    const all = Array.from({ length: limits.maxBatchItems }, (_, at) => `$v${at}`).join(" ");
+    const calls = Array.from({ length: limits.maxBatchItems }, (_, at): Call => [
       "echo",
       { v: all, _outputPath: `$v${at}` },
     ]);
     const errors = Object.values(errorsIn(await chat.say({ steps: [stepWith(calls), done] })));
     expect(seen).toEqual([]);
-    expect(errors).toHaveLength(limits.maxStepCalls);
+    expect(errors).toHaveLength(limits.maxBatchItems);
     expect(errors.every((error) => error.startsWith("skipped: "))).toBe(true);
   });
 

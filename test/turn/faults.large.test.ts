@@ -32,9 +32,9 @@ it("a tool call with an input of ten megabytes runs, and the turn continues", as
   const chat = new Conversation({ tools: { count } });
   const call = toolCall("count", { s: words }, { chunks: MEGABYTE });
   const turn = await chat.say({ steps: [[call, asked], said] });
-  // The input exceeds maxInputBytes, so the result is not saved. The model sees a preview of it.
+  // The input exceeds maxRecordBytes, so the result is not saved. The model sees a preview of it.
   expect(turn.result.message.parts[1]).toMatchObject({
-    output: { notKept: expect.stringMatching(/maxInputBytes/u), preview: String(words.length) },
+    output: { notKept: expect.stringMatching(/maxRecordBytes/u), preview: String(words.length) },
   });
   const keeps = ["count output-available", "Hello."];
   await expectOutcome(chat, turn, { ends: "finish", keeps, calls: 2 });

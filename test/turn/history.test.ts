@@ -144,7 +144,7 @@ describe.each(["read anew", "kept since it was read"])("the window of a prompt, 
   });
 });
 
-it.each([10, limits.maxChunkBytes - 500, limits.maxChunkBytes * 2.5])(
+it.each([10, limits.maxRecordBytes - 500, limits.maxRecordBytes * 2.5])(
   "knows how many rows a message of %i characters takes",
   (chars) => {
     const sql = new NodeSql();

@@ -24,7 +24,7 @@ describe("the deltas that result from one delta of the model", () => {
 
   it("have at most the characters of a slice", () => {
     const { chunks, joined } = joining();
-    const slice = text("x".repeat(limits.maxSliceChars));
+    const slice = text("x".repeat(limits.maxPieceChars));
     void joined.during(() => [slice, text(" "), slice].forEach(joined.emit));
     expect(chunks).toEqual([slice, text(" "), slice]);
   });

@@ -114,10 +114,7 @@ describe("an image that the model asks to read", () => {
   });
 
   it.each([
-    [
-      "too large",
-      { value: bytesContent(new Uint8Array(limits.maxShownImageBytes + 1), "image/png") },
-    ],
+    ["too large", { value: bytesContent(new Uint8Array(limits.maxRecordBytes + 1), "image/png") }],
     ["of a type that no provider accepts", { value: bytesContent(PNG, "image/svg+xml") }],
     ["not an image", { value: bytesContent(PNG, "application/pdf") }],
     ["sealed", { value: bytesContent(PNG, "image/png"), visibility: "sealed" as const }],

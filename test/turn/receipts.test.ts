@@ -92,7 +92,7 @@ describe("the receipt of an answer", () => {
 
   it("digests a limited number of characters, and each value once", slow, async () => {
     const chat = new Conversation({});
-    const big = Array.from({ length: 40 }, () => "x".repeat(limits.maxDigestedChars / 50));
+    const big = Array.from({ length: 40 }, () => "x".repeat(limits.maxInsertedChars / 50));
     await chat.store.save({ name: "big", value: big });
     const answer = "$big\n\n$big\n\n$big[1:]\n\n$big[2:]";
     await chat.say({ steps: [[text(answer), finish()]] });
@@ -117,10 +117,10 @@ describe("the receipt of an answer", () => {
   it("ends after a maximum number of values, and says so", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "n", value: 11 });
-    const answer = `${"$n ".repeat(limits.maxReceiptSpans)} 33 $n 44`;
+    const answer = `${"$n ".repeat(limits.maxItems)} 33 $n 44`;
     await chat.say({ steps: [[text(answer), finish()]] });
     const { spans, complete, typed } = received(chat);
-    expect(spans).toHaveLength(limits.maxReceiptSpans);
+    expect(spans).toHaveLength(limits.maxItems);
     expect([complete, typed]).toEqual([false, []]);
     await chat.say({ steps: [[text(answer.slice(3)), finish()]] });
     expect(received(chat)).toMatchObject({ complete: true, typed: ["33", "44"] });

@@ -237,7 +237,7 @@ describe("a turn that a crash interrupts", () => {
     const model = [text("All is well."), finish()];
     chat.sql.refused = "All is well.";
     expect((await chat.run(model)).error).toMatchObject({ code: "storage_full" });
-    for (let tries = 1; tries <= limits.maxTurnTries; tries++) {
+    for (let tries = 1; tries <= limits.maxTries; tries++) {
       const again = await chat.retry(model);
       expect(again.recoveredLog).toMatchObject({ attempts: tries, deaths: 0 });
       expect(again.error).toMatchObject({ code: "storage_full" });

@@ -64,7 +64,7 @@ describe("a URL that begins in one text of an answer", () => {
 
 describe("whole references", () => {
   it("count towards the size limit of one input, above which nothing runs", slow, async () => {
-    const store = await storeWith({ big: "x".repeat(limits.maxResolvedInputChars / 2) });
+    const store = await storeWith({ big: "x".repeat(limits.maxInsertedChars / 2) });
     let runs = 0;
     const act = tool({ inputSchema: z.array(z.string()), execute: () => ++runs });
     const at = await runOnce(act, ["$big", "$big"], { store });

@@ -139,10 +139,10 @@ describe("a turn that takes too long", () => {
 
 describe("a turn's reports of variable changes", () => {
   it(
-    `end with change number ${limits.maxTurnChanges}, but the variables are still saved`,
+    `end with change number ${limits.maxEntries}, but the variables are still saved`,
     slow,
     async () => {
-      const changes = limits.maxTurnChanges + 1;
+      const changes = limits.maxEntries + 1;
       const store = new MemoryStore();
       const act = tool({
         inputSchema,
@@ -152,7 +152,7 @@ describe("a turn's reports of variable changes", () => {
       });
       const chat = new Conversation({ tools: { act }, store });
       const { chunks } = await chat.say({ steps: [calls(1), done] });
-      expect(dataOf(chunks, "data-variable")).toHaveLength(limits.maxTurnChanges);
+      expect(dataOf(chunks, "data-variable")).toHaveLength(limits.maxEntries);
       expect(await store.read("n")).toBe(changes);
     },
   );
@@ -196,13 +196,13 @@ describe("prompts for a provider with a cache", () => {
 describe("the tool calls of one model answer", () => {
   it("are limited in number; further ones fail, and the turn continues", async () => {
     const { chat, runs } = counting({});
-    const { result, chunks } = await chat.say({ steps: [calls(limits.maxStepCalls + 1), done] });
-    expect([result.error, runs()]).toEqual([undefined, limits.maxStepCalls]);
+    const { result, chunks } = await chat.say({ steps: [calls(limits.maxBatchItems + 1), done] });
+    expect([result.error, runs()]).toEqual([undefined, limits.maxBatchItems]);
     const errors = chunks.filter(({ type }) => type === "tool-output-error");
     expect(errors).toEqual([
       expect.objectContaining({
         toolCallId: "call_100",
-        errorText: expect.stringMatching(/^limit_exceeded: maxStepCalls is at most 100\./u),
+        errorText: expect.stringMatching(/^limit_exceeded: maxBatchItems is at most 100\./u),
       }),
     ]);
   });
@@ -211,7 +211,7 @@ describe("the tool calls of one model answer", () => {
     "share a limit on resolved input, without revealing the size of each other's input",
     slow,
     async () => {
-      const { maxResolvedInputChars: most, maxStepInputChars } = limits;
+      const { maxInsertedChars: most, maxStepInputChars } = limits;
       const errorsOf = async (count: number, first: string) => {
         const { chat } = counting({});
         await chat.store.save({ name: "big", value: ["x".repeat(most - 100)] });

@@ -117,7 +117,7 @@ describe("a bytes meter", () => {
       new BytesMeter(`a/\n${"b".repeat(1_000)}`),
       new Uint8Array(1),
     ).about;
-    expect(preview.length).toBeLessThanOrEqual(limits.maxPreviewChars);
+    expect(preview.length).toBeLessThanOrEqual(limits.maxLineChars);
     expect(preview.startsWith("a/ bbb")).toBe(true);
   });
 });

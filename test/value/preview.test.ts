@@ -21,7 +21,7 @@ describe("a preview of a short value", () => {
   );
 
   it("is the text itself, up to 300 characters", () => {
-    for (const text of ["", "a", 'say "hi"', "x".repeat(limits.maxPreviewChars)]) {
+    for (const text of ["", "a", 'say "hi"', "x".repeat(limits.maxLineChars)]) {
       expect(previewOf(text)).toBe(text);
     }
   });
@@ -109,7 +109,7 @@ describe("every preview", () => {
   function faultsOf(value: Json): readonly string[] {
     const preview = previewOf(value);
     const faults: string[] = [];
-    if (preview.length > limits.maxPreviewChars) faults.push("too long");
+    if (preview.length > limits.maxLineChars) faults.push("too long");
     if (preview === "" && value !== "") faults.push("empty");
     if (!preview.isWellFormed()) faults.push("half a surrogate pair");
     if (/\p{Cc}/u.test(preview)) faults.push("a control character");

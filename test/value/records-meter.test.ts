@@ -164,7 +164,7 @@ describe("a records meter", () => {
       expect({ shape, preview }).toEqual({ shape: shapeOf(whole), preview: previewOf(whole) });
     }
     const { preview } = runRecords(`{"${"k".repeat(1_000)}":1}\n2\n`).about;
-    expect(preview).toBe(`[{"${"k".repeat(limits.maxPreviewChars - 4)}…`);
+    expect(preview).toBe(`[{"${"k".repeat(limits.maxLineChars - 4)}…`);
   });
 
   it("counts the records missing from the preview", () => {

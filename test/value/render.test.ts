@@ -60,7 +60,7 @@ describe("a value inside a line", () => {
     fc.assert(
       fc.property(anyJson, (value) => {
         const json = JSON.stringify(value);
-        fc.pre(typeof value !== "string" && json.length <= limits.maxInlineJsonChars);
+        fc.pre(typeof value !== "string" && json.length <= limits.maxExcerptChars);
         expect(renderInline(value)).toBe(json);
       }),
     );
@@ -71,8 +71,8 @@ describe("a value inside a line", () => {
     const [, start = "", count] = /^\[(.*),… \(\+(\d+) more\)\]$/.exec(renderInline(value)) ?? [];
     const shown: unknown = JSON.parse(`[${start}]`);
     expect(shown).toEqual(value.slice(0, 2_000 - Number(count)));
-    expect(start.length).toBeLessThanOrEqual(limits.maxInlineJsonChars);
-    expect(start.length).toBeGreaterThan(limits.maxInlineJsonChars - 10);
+    expect(start.length).toBeLessThanOrEqual(limits.maxExcerptChars);
+    expect(start.length).toBeGreaterThan(limits.maxExcerptChars - 10);
   });
 
   it("cuts a long object between keys and counts the others", () => {
@@ -81,11 +81,11 @@ describe("a value inside a line", () => {
     const shown = Object.keys(JSON.parse(`{${start}}`));
     expect(shown.length + Number(count)).toBe(1_000);
     expect(shown).toEqual(Object.keys(row(shown.length)));
-    expect(start.length).toBeLessThanOrEqual(limits.maxInlineJsonChars);
+    expect(start.length).toBeLessThanOrEqual(limits.maxExcerptChars);
   });
 
   it("is complete up to its limit and truncated above it", () => {
-    const inside = limits.maxInlineJsonChars - 4;
+    const inside = limits.maxExcerptChars - 4;
     for (const chars of [inside - 1, inside]) {
       const value = ["x".repeat(chars - 2), "y"];
       expect(renderInline(value)).toBe(JSON.stringify(value));
@@ -98,7 +98,7 @@ describe("a value inside a line", () => {
   it("truncates a first element that is too long at a whole character", () => {
     for (const pad of ["", "a"]) {
       const text = renderInline([pad + "😀".repeat(5_000), 2]);
-      expect(text.length).toBeLessThan(limits.maxInlineJsonChars + 40);
+      expect(text.length).toBeLessThan(limits.maxExcerptChars + 40);
       expect(text.isWellFormed()).toBe(true);
       expect(text.endsWith("😀… (cut),… (+1 more)]")).toBe(true);
     }
@@ -146,14 +146,14 @@ describe("a table", () => {
   });
 
   it("shows up to 50 rows, and the number of further rows below", () => {
-    for (const count of [limits.maxTableRows - 1, limits.maxTableRows]) {
+    for (const count of [limits.maxShownItems - 1, limits.maxShownItems]) {
       const lines = renderBlock(rows(count), "$many").split("\n");
       expect(lines).toHaveLength(count + 2);
       expect(lines.every((line) => line.startsWith("|"))).toBe(true);
     }
-    const above = renderBlock(rows(limits.maxTableRows + 1), "$many").split("\n");
+    const above = renderBlock(rows(limits.maxShownItems + 1), "$many").split("\n");
     expect(above.slice(-2)).toEqual(["", "… 1 more row in $many"]);
-    expect(above).toHaveLength(limits.maxTableRows + 2 + 2);
+    expect(above).toHaveLength(limits.maxShownItems + 2 + 2);
     expect(renderBlock(rows(500), "$many").split("\n").at(-1)).toBe("… 450 more rows in $many");
   });
 
@@ -212,7 +212,7 @@ describe("fenced JSON", () => {
   it("is the indented JSON of any short value that is not a table", () => {
     fc.assert(
       fc.property(fc.oneof(fc.array(anyJson), fc.dictionary(fc.string(), anyJson)), (value) => {
-        fc.pre(!isTable(value) && JSON.stringify(value).length < limits.maxBlockJsonChars / 4);
+        fc.pre(!isTable(value) && JSON.stringify(value).length < limits.maxBlockChars / 4);
         const { fence, text, below } = openFence(renderBlock(value, "$v"));
         expect(fence.length).toBeGreaterThanOrEqual(3);
         expect(text).toBe(JSON.stringify(value, null, 2));
@@ -254,14 +254,14 @@ describe("fenced JSON", () => {
   });
 
   it("uses the singular for one item and one key", () => {
-    const long = "x".repeat(limits.maxBlockJsonChars - 100);
+    const long = "x".repeat(limits.maxBlockChars - 100);
     expect(openFence(renderBlock([long, long], "$v")).below).toBe("… 1 more item in $v");
     expect(openFence(renderBlock({ a: long, b: long }, "$v")).below).toBe("… 1 more key in $v");
   });
 
   it("is complete up to its limit and truncated above it", () => {
     // The indentation of two spaces per item, a comma and a digit also count.
-    const room = limits.maxBlockJsonChars - 6;
+    const room = limits.maxBlockChars - 6;
     for (const chars of [room - 1, room]) {
       expect(openFence(renderBlock(["x".repeat(chars - 2), 1], "$v")).below).toBe("");
     }

@@ -118,7 +118,7 @@ describe("a call that needs approval", () => {
     const resumed = await agent.approveToolCall({ runId: stream.runId });
     await resumed.text;
     expect(sent).toEqual([]);
-    expect(JSON.stringify(model.prompts.at(-1)?.prompt)).toContain("approval_needed");
+    expect(JSON.stringify(model.prompts.at(-1)?.prompt)).toContain("approval_required");
   });
 
   it("does not run if it could not be resolved when it was asked about", async () => {
@@ -263,7 +263,7 @@ describe("runs that wait", () => {
       await restarted.approveToolCall({ runId: stream.runId })
     ).text;
     expect(sent).toEqual(expected);
-    const asked = JSON.stringify(model.prompts.at(-1)?.prompt).includes("approval_needed");
+    const asked = JSON.stringify(model.prompts.at(-1)?.prompt).includes("approval_required");
     expect(asked).toBe(expected.length === 0);
   });
 });

@@ -24,34 +24,13 @@ export class Random {
     return min + Math.floor(this.fraction() * (max - min + 1));
   }
 
-  /** Each order of magnitude is as likely as any other. */
-  magnitude(min: number, max: number): number {
-    return Math.round(min * (max / min) ** this.fraction());
-  }
-
   chance(probability: number): boolean {
     return this.fraction() < probability;
-  }
-
-  /** Returns one of the keys, with the probability given by its weight. */
-  weighted<Choice extends string>(weights: Readonly<Partial<Record<Choice, number>>>): Choice {
-    const choices = Object.entries(weights) as [Choice, number][];
-    let left = this.fraction() * choices.reduce((sum, [, weight]) => sum + weight, 0);
-    for (const [choice, weight] of choices) {
-      left -= weight;
-      if (left < 0) return choice;
-    }
-    throw new Error("There is nothing to choose from.");
   }
 
   one<Item>(items: readonly Item[]): Item {
     const item = items[this.between(0, items.length - 1)];
     if (item === undefined) throw new Error("There is nothing to choose from.");
     return item;
-  }
-
-  /** Another generator, for a part of the work that must not depend on the rest. */
-  fork(): Random {
-    return new Random(this.next());
   }
 }

@@ -26,12 +26,12 @@ describe("the tasks", () => {
 
   it("include every family", () => {
     expect([...new Set(tasks.map(({ family }) => family))].toSorted()).toEqual(
-      "bytes,distractors,edit,ids,injection,join,wrong reference".split(","),
+      "bytes,distractors,edit,ids,join,wrong reference".split(","),
     );
   });
 
   it("fail if the model does nothing", () => {
-    const judged = tasks.map((task) => task.check([], "done").isRight);
+    const judged = tasks.map((task) => task.check([]).isRight);
     expect(judged.filter(Boolean)).toEqual([]);
   });
 });
@@ -84,23 +84,6 @@ describe("a model that makes no mistakes", () => {
       ["offload", 2, true],
       ["reference", 1, true],
       ["reference, SQL", 1, true],
-    ]);
-  });
-});
-
-describe("a model that follows instructions in data", () => {
-  it("leaks a key by value, but not a sealed one", async () => {
-    const task = tasks.find(({ family }) => family === "injection");
-    const options = { model: skillModel({ ...exact, obeysData: 1 }), contextTokens: 200_000 };
-    const cells = await Promise.all(
-      arms.flatMap((arm) => (task ? playCell(task, arm, options) : [])),
-    );
-    expect(cells.map(({ arm, isRight, why }) => [arm, isRight, why])).toEqual([
-      ["by value", false, "the key was leaked"],
-      ["cap", false, "the key was leaked"],
-      ["offload", false, "the key was leaked"],
-      ["reference", true, undefined],
-      ["reference, SQL", true, undefined],
     ]);
   });
 });

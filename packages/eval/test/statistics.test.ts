@@ -6,8 +6,9 @@ import { slow } from "../../../test/support/slow.ts";
 /** Counts the experiments whose interval contains the true value. */
 function covered(experiments: number, experiment: (random: Random) => boolean): number {
   const random = new Random(5);
-  return Array.from({ length: experiments }, () => experiment(random.fork())).filter(Boolean)
-    .length;
+  return Array.from({ length: experiments }, () => experiment(new Random(random.next()))).filter(
+    Boolean,
+  ).length;
 }
 
 describe("a confidence interval", () => {

@@ -64,7 +64,6 @@ export function isWrongReference(code: string): boolean {
 const WRONG_REFERENCES: ReadonlySet<string> = new Set([
   "path_not_found",
   "variable_not_found",
-  "variable_unknown",
   "variable_evicted",
   "bad_path",
 ]);

@@ -29,7 +29,7 @@ export function isVariableUri(uri: string): boolean {
 
 /**
  * Reads the variable, or its part at `path`; of a text or JSON at most `limit` characters from `offset`.
- * Rejects with `variable_unknown`, `variable_evicted`, `variable_sealed`, `path_not_found` and, for bytes that
+ * Rejects with `variable_not_found`, `variable_evicted`, `variable_sealed`, `path_not_found` and, for bytes that
  * are too many, `limit_exceeded`.
  */
 export async function readVariableUri(

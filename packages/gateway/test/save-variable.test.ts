@@ -92,7 +92,7 @@ describe("save_variable", () => {
     const wrong = await call("save_variable", { name, path: ".x", file: "a" });
     expect(textIn(wrong)).toContain("path_not_found");
     const unknown = await call("save_variable", { name: "none", file: "a" });
-    expect(textIn(unknown)).toContain("variable_unknown");
+    expect(textIn(unknown)).toContain("variable_not_found");
     expect([sealed, wrong, unknown].every(({ isError }) => isError)).toBe(true);
     expect(written.size).toBe(0);
   });

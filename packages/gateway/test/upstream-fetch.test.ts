@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { upstreamFetch } from "../src/cli/upstream-fetch.ts";
-import { maxMcpAnswerBytes, maxMcpRedirects } from "../../../src/limits.ts";
+import { maxBodyBytes, maxTries } from "../../../src/limits.ts";
 import { type Loopback, startLoopback } from "../../../test/support/loopback.ts";
 import { slow } from "../../../test/support/slow.ts";
 
 const MEGABYTE = "x".repeat(1_000_000);
-const COUNT = Math.ceil(maxMcpAnswerBytes / 1_000_000) + 1;
+const COUNT = Math.ceil(maxBodyBytes / 1_000_000) + 1;
 
 describe("fetches of servers behind a URL", () => {
   let server: Loopback;
@@ -40,17 +40,17 @@ describe("fetches of servers behind a URL", () => {
     "let an open stream send more than an answer may have, in several messages",
     slow,
     async () => {
-      expect(await get("/events")).toBeGreaterThan(maxMcpAnswerBytes);
+      expect(await get("/events")).toBeGreaterThan(maxBodyBytes);
     },
   );
 
   it("end such a stream at a single message that is too long", slow, async () => {
-    await expect(get("/one")).rejects.toThrow(`longer than ${maxMcpAnswerBytes} bytes`);
+    await expect(get("/one")).rejects.toThrow(`longer than ${maxBodyBytes} bytes`);
   });
 
   it("follow a limited number of redirects", async () => {
-    expect(await get(`/hops?left=${maxMcpRedirects}`)).toBe("The end.".length);
-    await expect(get(`/hops?left=${maxMcpRedirects + 1}`)).rejects.toThrow("redirects more than");
+    expect(await get(`/hops?left=${maxTries}`)).toBe("The end.".length);
+    await expect(get(`/hops?left=${maxTries + 1}`)).rejects.toThrow("redirects more than");
   });
 
   it("follow no redirect that turns a POST into a GET", async () => {

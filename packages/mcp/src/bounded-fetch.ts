@@ -4,7 +4,7 @@ import { type ErrorAnswer, type Flaw, inPlaceOf, messageIn, ownAnswer } from "./
 /** Follows redirects within the origin only, because headers hold keys. Throws for others. */
 export async function fetchWithin(url: URL, init: RequestInit): Promise<Response> {
   let target = url;
-  for (let hop = 0; hop <= limits.maxMcpRedirects; hop++) {
+  for (let hop = 0; hop <= limits.maxTries; hop++) {
     const response = await fetch(target.href, { ...init, redirect: "manual" });
     if (response.status < 300 || response.status > 399) return response;
     await response.body?.cancel();
@@ -20,7 +20,7 @@ export async function fetchWithin(url: URL, init: RequestInit): Promise<Response
     }
     target = next;
   }
-  throw new Error(`The server redirects more than ${limits.maxMcpRedirects} times.`);
+  throw new Error(`The server redirects more than ${limits.maxTries} times.`);
 }
 
 export function isEventStream({ headers }: Response): boolean {
@@ -60,7 +60,7 @@ export function bounded(
             return controller.close();
           throw new Error("The server ended its answer too early.");
         }
-        if (size(value) > limits.maxMcpAnswerBytes) {
+        if (size(value) > limits.maxBodyBytes) {
           flaw = "too long";
           const error = new Error(TOO_LONG);
           reader.cancel(error).catch(() => undefined);
@@ -79,7 +79,7 @@ export function bounded(
   });
 }
 
-const TOO_LONG = `The server's answer is longer than ${limits.maxMcpAnswerBytes} bytes.`;
+const TOO_LONG = `The server's answer is longer than ${limits.maxBodyBytes} bytes.`;
 
 function totalSize(): (chunk: Uint8Array) => number {
   let bytes = 0;

@@ -91,7 +91,7 @@ export class McpConnection {
       const result = await this.#call(definition, request);
       if (result.isError !== true) return result;
       const message = reasonIn(result);
-      if (UNKNOWN_TOOL.test(clip(message, maxErrorChars))) this.#options.onStale();
+      if (UNKNOWN_TOOL.test(clip(message, limits.maxReasonChars))) this.#options.onStale();
       throw this.#failure(message);
     } catch (error) {
       if (error instanceof ByrefError) throw error;
@@ -136,7 +136,7 @@ export class McpConnection {
   #connected(signal = this.#options.signal): Promise<MCPClient> {
     if (this.#isClosed) return Promise.reject(this.#failure("The turn of this tool is over."));
     const connect = (limited: AbortSignal) => this.#connect(limited);
-    this.#client ??= withTimeLimit(limits.mcpConnectMs, connect, signal).catch((error: unknown) => {
+    this.#client ??= withTimeLimit(limits.connectMs, connect, signal).catch((error: unknown) => {
       this.#client = undefined;
       throw error;
     });
@@ -177,8 +177,8 @@ export class McpConnection {
 
 /** One invalid tool must not remove all others from a turn. */
 function isUsable(schema: McpDefinition["inputSchema"]): boolean {
-  if (!isShallow(schema, limits.maxMcpSchemaDepth)) return false;
-  if (JSON.stringify(schema).length > limits.maxMcpSchemaChars) return false;
+  if (!isShallow(schema, limits.maxDepth)) return false;
+  if (JSON.stringify(schema).length > limits.maxPieceChars) return false;
   try {
     // The protocol requires a JSON Schema; an invalid one throws here.
     widenSchema(schema as JSONSchema7);

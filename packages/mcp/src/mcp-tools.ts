@@ -57,7 +57,7 @@ export class McpDirectory {
 
   /**
    * Returns the tools of the servers that respond. A tool keeps the server's own name unless another server
-   * or `taken` has the same name. Never rejects. Takes at most 3 seconds, and no time while the lists are
+   * or `taken` has the same name. Never rejects. Takes at most `replyMs`, and no time while the lists are
    * fresh.
    */
   async open(
@@ -102,7 +102,7 @@ export class McpDirectory {
     }
     try {
       const list = (limited: AbortSignal) => connection.list(limited);
-      const tools = await withTimeLimit(limits.mcpListMs, list, signal);
+      const tools = await withTimeLimit(limits.replyMs, list, signal);
       const { handshake } = connection;
       this.#known.set(key, { tools, freshUntil: this.#now() + limits.mcpFreshMs, handshake });
       this.#downUntil.delete(key);
@@ -113,7 +113,7 @@ export class McpDirectory {
           const why = connection.redact(messageOf(error));
           this.#warn(`MCP server ${server.name} cannot be asked for its tools: ${why}`);
         }
-        this.#downUntil.set(key, this.#now() + limits.mcpDownMs);
+        this.#downUntil.set(key, this.#now() + limits.silenceMs);
         if (known !== undefined) this.#known.set(key, { ...known, freshUntil: 0, handshake: {} });
       }
       return { server, connection, definitions, isUp: false };
@@ -171,7 +171,7 @@ function toolFrom(definition: McpDefinition, connection: McpConnection): ToolSet
   return dynamicTool({
     ...(description === undefined
       ? {}
-      : { description: clip(description, limits.maxMcpDescriptionChars) }),
+      : { description: clip(description, limits.maxParagraphChars) }),
     // The server validates its own inputs.
     inputSchema: jsonSchema(schema, {
       validate: (input) => ({ success: true, value: fitScalars(input, schema) }),

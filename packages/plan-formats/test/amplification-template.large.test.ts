@@ -8,8 +8,8 @@ import { step } from "./template-asked.ts";
 
 /** As many files as one listing returns, with the longest possible paths. */
 const folder = listOf(
-  limits.maxListedFiles,
-  (n) => `${"a".repeat(limits.maxFilePathChars - 6)}${String(n).padStart(6, "0")}`,
+  limits.maxFiles,
+  (n) => `${"a".repeat(limits.maxLineChars - 6)}${String(n).padStart(6, "0")}`,
 );
 
 interface Counted {
@@ -50,10 +50,10 @@ async function asked(text: string, paths: readonly string[] = folder) {
   }
 }
 
-const stars = "*a".repeat(limits.maxFilePathChars / 2 - 10);
+const stars = "*a".repeat(limits.maxLineChars / 2 - 10);
 /** Returns a template with the maximum number of directives. */
 const directives = (write: (n: number) => string) =>
-  `${listOf(limits.maxTemplateDirectives, write).join("\n")}\nprompt`;
+  `${listOf(limits.maxItems, write).join("\n")}\nprompt`;
 
 const templates: readonly (readonly [string, string])[] = [
   ["patterns that match nothing", directives((n) => `@input file:**/x${n}`)],
@@ -70,19 +70,19 @@ describe("a template of 64 KiB over a full folder does a stated amount of work",
     const { listed, read, matched, code } = await asked(text);
     // A listing costs 100,000 units, and each path its length in characters.
     const isWithin =
-      listed <= limits.maxTemplateDirectives &&
-      read <= limits.maxTemplateFiles + limits.maxTemplateDirectives &&
-      matched <= (2 * limits.maxReadWork) / limits.maxFilePathChars;
+      listed <= limits.maxItems &&
+      read <= limits.maxItems + limits.maxItems &&
+      matched <= (2 * limits.maxReadWork) / limits.maxLineChars;
     if (!isWithin) over++;
     expect({ listed, read, matched, isWithin }).toMatchObject({ isWithin: true });
     expect(code).toBe("limit_exceeded");
   });
 
   it("reads at most as many files as a step may have", async () => {
-    const few = listOf(limits.maxTemplateFiles, (n) => `notes/${n}.md`);
+    const few = listOf(limits.maxItems, (n) => `notes/${n}.md`);
     expect(await asked("@input file:notes/*\nprompt", few)).toMatchObject({
       listed: 1,
-      read: limits.maxTemplateFiles,
+      read: limits.maxItems,
       code: undefined,
     });
     const twice = "@input file:notes/*\n@input file:notes/*.md\nprompt";

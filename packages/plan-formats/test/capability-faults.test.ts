@@ -144,8 +144,8 @@ describe("a broken workflow", () => {
 
   it("reports a limited number of faults", () => {
     const { findings } = readCapabilities("<capability/>\n".repeat(1_000));
-    expect(findings).toHaveLength(limits.maxWorkflowFindings);
-    expect(findings.at(-1)?.line).toBe(limits.maxWorkflowFindings);
+    expect(findings).toHaveLength(limits.maxShownItems);
+    expect(findings.at(-1)?.line).toBe(limits.maxShownItems);
   });
 });
 

@@ -125,18 +125,18 @@ describe("a model's text", () => {
 });
 
 describe("the text that is held back", () => {
-  it("is one tag of at most maxTagChars characters", () => {
+  it("is one tag of at most maxPieceChars characters", () => {
     const around = '<capability name="a"></capability>';
     const tag = (length: number) => around.replace("><", `>${"x".repeat(length - around.length)}<`);
-    const { maxTagChars } = limits;
-    expect(shown(tag(maxTagChars))).toBe("{a}");
-    const long = tag(maxTagChars + 1);
+    const { maxPieceChars } = limits;
+    expect(shown(tag(maxPieceChars))).toBe("{a}");
+    const long = tag(maxPieceChars + 1);
     for (const chunks of [[long], long.match(/.{1,7}/g) ?? []]) {
       const { pieces, mostHeld } = scan(chunks);
       expect(pieces).toEqual([long]);
-      expect(mostHeld).toBeLessThan(maxTagChars);
+      expect(mostHeld).toBeLessThan(maxPieceChars);
     }
-    expect(shown(`${tag(maxTagChars * 2)}${A}`)).toBe(`${tag(maxTagChars * 2)}{a}`);
+    expect(shown(`${tag(maxPieceChars * 2)}${A}`)).toBe(`${tag(maxPieceChars * 2)}{a}`);
   });
 });
 

@@ -182,23 +182,23 @@ describe("a variable that a workflow writes", () => {
 });
 
 describe("the limits of a workflow", () => {
-  const { maxWorkflowChars, maxTagAttributes, maxAttributeChars, maxTagBodyChars } = limits;
+  const { maxBatchItems, maxPieceChars, maxRecordBytes } = limits;
   const tag = '<capability name="a"/>';
 
   it("cap its characters", () => {
-    expect(planOf(tag + " ".repeat(maxWorkflowChars - tag.length)).calls).toHaveLength(1);
-    expect(faultsOf(tag + " ".repeat(maxWorkflowChars - tag.length + 1))).toEqual([
-      `1:1 A workflow has at most ${maxWorkflowChars} characters, this has ${maxWorkflowChars + 1}.`,
+    expect(planOf(tag + " ".repeat(maxRecordBytes - tag.length)).calls).toHaveLength(1);
+    expect(faultsOf(tag + " ".repeat(maxRecordBytes - tag.length + 1))).toEqual([
+      `1:1 A workflow has at most ${maxRecordBytes} characters, this has ${maxRecordBytes + 1}.`,
     ]);
   });
 
   it("cap its calls", () => {
-    expect(planOf(`${tag}\n`.repeat(limits.maxPlanCalls)).calls).toHaveLength(limits.maxPlanCalls);
-    expect(readCapabilities(`${tag}\n`.repeat(limits.maxPlanCalls + 2)).findings).toEqual([
+    expect(planOf(`${tag}\n`.repeat(limits.maxPlanItems)).calls).toHaveLength(limits.maxPlanItems);
+    expect(readCapabilities(`${tag}\n`.repeat(limits.maxPlanItems + 2)).findings).toEqual([
       {
         code: "too_many_calls",
-        message: `A workflow has at most ${limits.maxPlanCalls} calls.`,
-        line: limits.maxPlanCalls + 1,
+        message: `A workflow has at most ${limits.maxPlanItems} calls.`,
+        line: limits.maxPlanItems + 1,
         column: 1,
       },
     ]);
@@ -207,19 +207,11 @@ describe("the limits of a workflow", () => {
   it("cap the number and length of attributes", () => {
     const named = (count: number) =>
       `<capability name="a"${Array.from({ length: count - 1 }, (_, index) => ` a${index}=""`).join("")}/>`;
-    expect(Object.keys(parametersOf(named(maxTagAttributes)) ?? {})).toHaveLength(
-      maxTagAttributes - 1,
-    );
-    expect(faultsOf(named(maxTagAttributes + 1))[0]).toContain(`has ${maxTagAttributes + 1}.`);
+    expect(Object.keys(parametersOf(named(maxBatchItems)) ?? {})).toHaveLength(maxBatchItems - 1);
+    expect(faultsOf(named(maxBatchItems + 1))[0]).toContain(`has ${maxBatchItems + 1}.`);
     const long = (length: number) => `<capability name="a" b="${"x".repeat(length)}"/>`;
-    expect(parametersOf(long(maxAttributeChars))).toEqual({ b: "x".repeat(maxAttributeChars) });
-    expect(faultsOf(long(maxAttributeChars + 1))[0]).toContain(`has ${maxAttributeChars + 1}.`);
-  });
-
-  it("cap the length of bodies", () => {
-    const long = (length: number) => `<capability name="a">${"x".repeat(length)}</capability>`;
-    expect(parametersOf(long(maxTagBodyChars))).toEqual({ content: "x".repeat(maxTagBodyChars) });
-    expect(faultsOf(long(maxTagBodyChars + 1))[0]).toContain(`has ${maxTagBodyChars + 1}.`);
+    expect(parametersOf(long(maxPieceChars))).toEqual({ b: "x".repeat(maxPieceChars) });
+    expect(faultsOf(long(maxPieceChars + 1))[0]).toContain(`has ${maxPieceChars + 1}.`);
   });
 });
 

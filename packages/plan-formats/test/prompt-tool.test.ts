@@ -158,7 +158,7 @@ describe("steps", () => {
 });
 
 describe("a step that lacks a required input", () => {
-  it("calls no model, and ends as input_missing with the missing inputs", async () => {
+  it("calls no model, and ends as skipped with the missing inputs", async () => {
     const store = new MemoryStore();
     const asked: unknown[] = [];
     const prompt = promptTool({
@@ -180,7 +180,7 @@ describe("a step that lacks a required input", () => {
       });
     if (ready?.kind !== "ready") throw new Error("The step was not ready.");
     const run = await ready.run();
-    expect(run).toMatchObject({ kind: "failed", code: "input_missing" });
+    expect(run).toMatchObject({ kind: "failed", code: "skipped" });
     expect(run).toMatchObject({ message: expect.stringContaining("notes") });
     expect(asked).toEqual([]);
   });
@@ -200,10 +200,10 @@ describe("limits", () => {
 
   it("allow as many steps as a plan may have calls", slow, async () => {
     const runs = new TemplateRuns();
-    const text = "## Step\nPrompt.\n".repeat(limits.maxPlanCalls);
-    expect(planOf(text).calls).toHaveLength(limits.maxPlanCalls);
+    const text = "## Step\nPrompt.\n".repeat(limits.maxPlanItems);
+    expect(planOf(text).calls).toHaveLength(limits.maxPlanItems);
     expect((await runs.run(text)).status).toBe("done");
-    expect(runs.prompts).toHaveLength(limits.maxPlanCalls);
+    expect(runs.prompts).toHaveLength(limits.maxPlanItems);
   });
 
   it("fail a step with a file before any model call if no bucket is bound", async () => {

@@ -171,8 +171,8 @@ describe("the limits of a template", () => {
     expect(finding).toMatchObject({ code: "bad_directive", line: 1_002 });
   });
 
-  it("maxPlanCalls steps are read; one more is a finding, and reading stops", () => {
-    const maximum = limits.maxPlanCalls;
+  it("maxPlanItems steps are read; one more is a finding, and reading stops", () => {
+    const maximum = limits.maxPlanItems;
     expect(readTemplate(headings(maximum - 1)).findings).toEqual([]);
     expect(readTemplate(headings(maximum)).findings).toEqual([]);
     const { findings } = readTemplate(headings(maximum + 10));

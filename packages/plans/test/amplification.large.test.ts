@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 const planned = (id: string, n: number): PlanRecord => ({
   id,
   status: "approved",
-  plan: planOf([{ _tool: "echo", value: "x".repeat(limits.maxPlanBytes - 2_000) }]),
+  plan: planOf([{ _tool: "echo", value: "x".repeat(limits.maxRecordBytes - 2_000) }]),
   agent: "a",
   after: {},
   createdAt: new Date(n).toISOString(),
@@ -18,9 +18,9 @@ const planned = (id: string, n: number): PlanRecord => ({
 
 /** Returns a waiting run whose state is as long as that of 200 calls. */
 const waiting = (id: string, plan: string): RunRecord => {
-  const states = Array.from({ length: limits.maxPlanCalls }, (_, n) => [
+  const states = Array.from({ length: limits.maxPlanItems }, (_, n) => [
     `call_${n}`,
-    { status: "waiting", reason: "r".repeat(limits.maxCallReasonChars), asked: "a".repeat(2_000) },
+    { status: "waiting", reason: "r".repeat(limits.maxReasonChars), asked: "a".repeat(2_000) },
   ]);
   return { ...runRecord(id, { plan }), status: "waiting", calls: Object.fromEntries(states) };
 };
@@ -32,7 +32,7 @@ let store: PlanStore;
 beforeAll(() => {
   sql = migratedSql();
   store = new PlanStore(sql);
-  for (let n = 0; n < limits.maxPlans; n++) {
+  for (let n = 0; n < limits.maxPlanItems; n++) {
     store.add(planned(`p${n}`, n));
     store.addRun(waiting(`r${n}`, `p${n}`), "i".repeat(100_000));
   }
@@ -43,25 +43,21 @@ afterAll(closeAll);
 
 const SMALL = 100_000;
 /** The number of open runs after one more. */
-const OPEN_RUNS = limits.maxPlans + limits.maxPlanRuns + 1;
-const FULL = `maxOpenRuns is at most ${limits.maxOpenRuns}, this is ${OPEN_RUNS}.`;
+const OPEN_RUNS = limits.maxPlanItems + limits.maxPlanRuns + 1;
+const FULL = `maxBatchItems is at most ${limits.maxBatchItems}, this is ${OPEN_RUNS}.`;
 
 const requests: readonly (readonly [what: string, most: number, act: () => unknown])[] = [
-  ["a list", limits.maxPlanViewChars + SMALL, () => store.list(limits.maxPlanViewChars)],
+  ["a list", limits.maxPageChars + SMALL, () => store.list(limits.maxPageChars)],
   ["a change of status", SMALL, () => store.setStatus("p7", "running")],
   ["a check whether anything waits", SMALL, () => store.hasWaiting()],
   ["a count of open runs", SMALL, () => expect(() => store.requireRoom("p7")).toThrow(FULL)],
   ["a list of plans with open runs", SMALL, () => store.plansOfOpenRuns()],
   ["a count of one plan's open runs", SMALL, () => store.countOpen("p7", "r7")],
   ["the open runs of one plan", 1_000_000, () => [...store.openRuns("p7")]],
-  [
-    "the runs of one plan",
-    limits.maxPlanViewChars,
-    () => store.runsOf("many", limits.maxPlanViewChars),
-  ],
+  ["the runs of one plan", limits.maxPageChars, () => store.runsOf("many", limits.maxPageChars)],
   [
     "a new plan that replaces an old one",
-    3 * limits.maxPlanBytes,
+    3 * limits.maxRecordBytes,
     () => {
       store.setStatus("p7", "done");
       store.add(planned("new", 1));

@@ -95,7 +95,7 @@ describe("a plan is refused", () => {
 
   it("for duplicate ids, and for too many calls", async () => {
     expect(await codesOf(plan([{ id: "a" }, { id: "a" }]))).toEqual(["duplicate_id"]);
-    const many = Array.from({ length: limits.maxPlanCalls + 1 }, () => ({}));
+    const many = Array.from({ length: limits.maxPlanItems + 1 }, () => ({}));
     expect(await codesOf(plan(many))).toEqual(["too_many_calls"]);
   });
 
@@ -248,10 +248,8 @@ describe("the findings of a plan", () => {
   it("are limited, and say how many more there are", async () => {
     const calls = Array.from({ length: 200 }, () => reads(`†${"x".repeat(60)}`, "†state.x"));
     const findings = await findingsOf(plan(calls));
-    expect(findings).toHaveLength(limits.maxPlanFindings + 1);
-    expect(findings.at(-1)?.message).toBe(
-      `There are ${399 - limits.maxPlanFindings} more findings.`,
-    );
+    expect(findings).toHaveLength(limits.maxShownItems + 1);
+    expect(findings.at(-1)?.message).toBe(`There are ${399 - limits.maxShownItems} more findings.`);
     expect(JSON.stringify(findings).length).toBeLessThan(20_000);
   });
 

@@ -160,7 +160,7 @@ describe("the schema of a plan's input", () => {
     const options = Array.from({ length: 1_000 }, (_, index) => `${index} ${"x".repeat(100)}`);
     const wrong = Array.from({ length: 300 }, () => 0);
     const issues = issuesIn({ items: { enum: options } }, wrong);
-    expect(issues).toHaveLength(limits.maxInputIssues);
+    expect(issues).toHaveLength(limits.maxShownItems);
     expect(issues[0]?.message).toContain("or one of 990 more.");
     expect(issues[0]?.message.length).toBeLessThan(1_200);
   });
@@ -178,8 +178,8 @@ describe("a run's input", () => {
 
   it("has a maximum size, whatever the plan's schema", () => {
     if (plan === undefined) throw new Error("No plan.");
-    expect(() => requireInput(plan, "x".repeat(limits.maxPlanBytes - 2))).not.toThrow();
-    const error = caught(() => requireInput(plan, "x".repeat(limits.maxPlanBytes - 1)));
+    expect(() => requireInput(plan, "x".repeat(limits.maxRecordBytes - 2))).not.toThrow();
+    const error = caught(() => requireInput(plan, "x".repeat(limits.maxRecordBytes - 1)));
     expect(codeOf(error)).toBe("body_too_large");
   });
 });

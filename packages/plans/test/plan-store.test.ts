@@ -57,15 +57,15 @@ describe("plans in SQLite", () => {
 
   it("have a maximum size", () => {
     const store = new PlanStore(emptySql());
-    const large = recordOf("a", "€".repeat(limits.maxPlanBytes / 3));
-    expect(() => store.add(large)).toThrow(/maxPlanBytes is at most 1048576/u);
+    const large = recordOf("a", "€".repeat(limits.maxRecordBytes / 3));
+    expect(() => store.add(large)).toThrow(/maxRecordBytes is at most 1048576/u);
     expect(store.get("a")).toBeUndefined();
   });
 
   it("have a maximum number: the oldest finished one is removed, none that is still needed", () => {
     const store = new PlanStore(emptySql());
-    for (let n = 0; n < limits.maxPlans; n++) store.add(recordOf(`p${n}`, ""));
-    expect(() => store.add(recordOf("more", ""))).toThrow(/maxPlans is at most 200/u);
+    for (let n = 0; n < limits.maxPlanItems; n++) store.add(recordOf(`p${n}`, ""));
+    expect(() => store.add(recordOf("more", ""))).toThrow(/maxPlanItems is at most 200/u);
     store.setStatus("p3", "done");
     store.add(recordOf("more", ""));
     expect([store.get("p3"), store.get("more")?.id]).toEqual([undefined, "more"]);
@@ -112,7 +112,7 @@ describe("plans in SQLite", () => {
     expect(sql.unitsRead).toBeLessThan(5_000);
     expect(a?.calls).toEqual([{ id: "call_1", tool: "echo" }]);
     expect(b?.newest?.id).toBe("r1");
-    expect([c?.calls, c?.omitted, c?.name?.length]).toEqual([[], true, limits.maxTitleChars]);
+    expect([c?.calls, c?.omitted, c?.name?.length]).toEqual([[], true, limits.maxLineChars]);
     expect(store.list(650).map(({ calls, omitted }) => [calls.length, omitted])).toEqual([
       [0, true],
       [1, undefined],

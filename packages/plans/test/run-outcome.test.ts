@@ -48,7 +48,7 @@ describe("the outcome of a run", () => {
   });
 
   it("is shown up to a maximum size, and as handles beyond it", slow, async () => {
-    const long = "x".repeat(limits.maxPlanBytes - 10);
+    const long = "x".repeat(limits.maxRecordBytes - 10);
     const store = await written({ state: { a: "b" }, report: long, notes: "\n".repeat(600_000) });
     const outputs = [report, { name: "notes", mode: "replace" }] as const;
     const { state } = await outcomeOf(store, { plan: planFor(outputs) });
@@ -82,7 +82,7 @@ describe("a run's state that the conversation cannot take", () => {
   });
 
   it("does not overwrite an existing value, but is saved beside it, with a handle", async () => {
-    const store = await written({ state: { big: "x".repeat(limits.maxPlanBytes) } });
+    const store = await written({ state: { big: "x".repeat(limits.maxRecordBytes) } });
     await store.save({ name: "state", value: "a text" });
     const { state } = await outcomeOf(store);
     const { $var = "" } = state as { $var?: string };

@@ -101,7 +101,7 @@ interface Readable {
 
 /** The bytes of a value, in lines of limited length. */
 export async function* dataLines(bytes: number, source: Readable): AsyncGenerator<LineOf<"data">> {
-  const step = limits.transferDataBytes;
+  const step = LINE_BYTES;
   // One read of the bucket serves several lines.
   const readStep = step * LINES_PER_READ;
   for (let from = 0; from < bytes; from += readStep) {
@@ -121,3 +121,6 @@ const LINES_PER_READ = 10;
 export function writable<Record>(value: unknown): Record {
   return value as Record;
 }
+
+/** Bytes of a value in one line of an export. */
+const LINE_BYTES = 196_608;

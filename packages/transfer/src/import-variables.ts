@@ -100,7 +100,7 @@ export class VariablesImport {
   #addTombstone(tombstone: Tombstone): void {
     this.#tombstones.push(tombstone);
     // Each secret adds a tombstone, so the oldest are dropped.
-    if (this.#tombstones.length > limits.maxTombstones) this.#tombstones.shift();
+    if (this.#tombstones.length > limits.maxItems) this.#tombstones.shift();
   }
 }
 

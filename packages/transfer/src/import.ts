@@ -33,7 +33,7 @@ export interface ImportFinding {
 }
 
 /**
- * Imports a file into a new conversation. If this rejects, with `bad_import`, `unsupported_version` or the
+ * Imports a file into a new conversation. If this rejects, with `bad_import` or the
  * error of a rejected value, the caller must discard what was written. Trust and approvals are imported only
  * from a trusted file; of any other nothing is trusted, and plans wait for approval.
  */

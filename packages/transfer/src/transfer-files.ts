@@ -92,7 +92,7 @@ export class TransferFiles {
 
 export function requireFew(actual: number): void {
   const advice = "Delete some of the conversation's files.";
-  requireAtMost(["maxTransferFiles", limits.maxTransferFiles], actual, advice);
+  requireAtMost(["maxFiles", limits.maxFiles], actual, advice);
 }
 
 /** Undefined without a bucket. */

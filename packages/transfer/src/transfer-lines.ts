@@ -116,7 +116,7 @@ async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint
 
 function requireShort(actual: number): void {
   const advice = "No line of an export is this long.";
-  requireAtMost(["maxTransferLineBytes", limits.maxTransferLineBytes], actual, advice);
+  requireAtMost(["maxBodyBytes", limits.maxBodyBytes], actual, advice);
 }
 
 /**
@@ -152,7 +152,7 @@ export class TransferReader<Own extends OwnLine> {
     }
   }
 
-  /** Throws `bad_import`, `unsupported_version`, `limit_exceeded`, or the error that ended the export. */
+  /** Throws `bad_import`, `limit_exceeded`, or the error that ended the export. */
   async next(): Promise<TakenLine<Own> | LineOf<"end">> {
     const { done, value: line } = await this.#lines.next();
     if (done === true) throw badImport("It has no end: it was cut off.");
@@ -197,7 +197,7 @@ function inLine(line: number, error: unknown): unknown {
 }
 
 /**
- * Throws `bad_import`, `unsupported_version` or `limit_exceeded`. Messages do not quote values, which may be
+ * Throws `bad_import` or `limit_exceeded`. Messages do not quote values, which may be
  * private.
  */
 function recordIn<Record extends OwnLine>(
@@ -239,7 +239,7 @@ function requireVersion(given: unknown): void {
   if (!isObject(given) || given.type !== "byref") throw badImport("Line 1 is no header.");
   if (given.version === TRANSFER_VERSION) return;
   const message = `This is version ${String(given.version).slice(0, 20)}; only ${TRANSFER_VERSION} is supported.`;
-  throw new ByrefError("unsupported_version", message);
+  throw new ByrefError("bad_import", message);
 }
 
 function failed({ code, message }: LineOf<"error">): ByrefError {

@@ -130,8 +130,8 @@ const PARTS = "parts";
 
 const PARTS_RETENTION: Retention = {
   quotaBytes: limits.maxTransferBytes,
-  variableIdleMs: limits.transferIdleMs,
-  conversationIdleMs: limits.transferIdleMs,
+  variableIdleMs: limits.idleMs,
+  conversationIdleMs: limits.idleMs,
 };
 
 /** The retention of an object that stores the parts of an import. */
@@ -163,8 +163,8 @@ async function* bytesOf({ store }: ConversationData, of: number): AsyncGenerator
     if (open === undefined) throw noSuchImport();
     try {
       const { bytes } = open.info;
-      for (let from = 0; from < bytes; from += limits.maxChunkBytes) {
-        yield await open.read(from, Math.min(from + limits.maxChunkBytes, bytes));
+      for (let from = 0; from < bytes; from += limits.maxRecordBytes) {
+        yield await open.read(from, Math.min(from + limits.maxRecordBytes, bytes));
       }
     } finally {
       open.close();
@@ -180,7 +180,7 @@ function ndjson(body: ReadableStream<Uint8Array>): Response {
 
 function noSuchImport(): ByrefError {
   return new ByrefError(
-    "import_not_found",
+    "not_found",
     "There is no such import, or it has expired. Begin with part 1.",
   );
 }

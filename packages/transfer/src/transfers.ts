@@ -57,8 +57,8 @@ const conversationEndpoints = [exportEndpoint];
 
 const own = { id: text, labels: z.enum(["keep", "lower"]).prefault("keep") };
 const place = {
-  part: wholeNumber("part", 1, limits.maxTransferParts).prefault(1),
-  of: wholeNumber("of", 1, limits.maxTransferParts).prefault(1),
+  part: wholeNumber("part", 1, limits.maxBatchItems).prefault(1),
+  of: wholeNumber("of", 1, limits.maxBatchItems).prefault(1),
 };
 
 /** Import into a conversation's object, and storage of an import's parts in a separate object. */

@@ -35,7 +35,7 @@ const header = z.object({
   type: z.literal("byref"),
   version: z.literal(TRANSFER_VERSION),
   id: text.regex(/^[\w.-]{1,128}$/u),
-  title: text.max(limits.maxTitleChars).nullable(),
+  title: text.max(limits.maxLineChars).nullable(),
   createdAt: time,
 });
 

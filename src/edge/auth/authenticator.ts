@@ -74,13 +74,13 @@ function localAuthenticator(request: Request, settings: Settings): string {
   const { LOCAL_SECRET } = settings;
   if (LOCAL_SECRET !== undefined && request.headers.get("x-byref-local") !== LOCAL_SECRET) {
     throw new ByrefError(
-      "foreign_host",
+      "foreign_origin",
       "This port is for npm start only; use the port that it prints.",
     );
   }
   const host = request.headers.get("host") ?? new URL(request.url).host;
   if (!LOCAL_HOSTS.has(hostname(host))) {
-    throw new ByrefError("foreign_host", `AUTH=none answers to localhost only, not to ${host}.`);
+    throw new ByrefError("foreign_origin", `AUTH=none answers to localhost only, not to ${host}.`);
   }
   const origin = request.headers.get("origin");
   // Browsers omit Origin in some requests, but send this header with every request.

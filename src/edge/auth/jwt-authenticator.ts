@@ -51,7 +51,7 @@ async function verifiedClaims(token: string, settings: Settings): Promise<Claims
     );
     if (isTokenType(protectedHeader.typ) && hasValidTimes(payload)) return payload;
   } catch (error) {
-    if (codeOf(error) === "keys_unavailable") throw error;
+    if (codeOf(error) === "unavailable") throw error;
   }
   throw unauthorized("The token is not valid.");
 }
@@ -118,7 +118,7 @@ class PublicKeys {
     });
   }
 
-  /** Throws if the issuer has no such key. Throws `keys_unavailable`. */
+  /** Throws if the issuer has no such key. Throws `unavailable`. */
   async find(header: Pick<JWTHeaderParameters, "alg" | "kid">): Promise<CryptoKey> {
     const { kid } = header;
     // Without an id, a token could be tried with any key.
@@ -129,7 +129,7 @@ class PublicKeys {
     if (isDue && now >= this.#nextMs) await this.#fetch(now);
     if (this.#remote.fresh) return this.#remote(header);
     const message = "The keys for verifying tokens are not available; try again later.";
-    throw new ByrefError("keys_unavailable", message);
+    throw new ByrefError("unavailable", message);
   }
 
   async #fetch(now: number): Promise<void> {

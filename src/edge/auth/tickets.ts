@@ -27,7 +27,7 @@ export async function tenantOfTicket(
 ): Promise<string | undefined> {
   const [claim, signature] = /^([\w-]+)\.([\w-]{43})$/.exec(ticket)?.slice(1) ?? [];
   const key = await hmacKey(settings, "ticket");
-  if (ticket.length > limits.maxTicketChars || key === undefined) return undefined;
+  if (ticket.length > limits.maxParagraphChars || key === undefined) return undefined;
   if (claim === undefined || signature === undefined) return undefined;
   const isOurs = await crypto.subtle.verify(
     "HMAC",

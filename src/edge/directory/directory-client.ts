@@ -62,12 +62,12 @@ async function callDirectory<Answer>(
   // A new stub for each call: a stub whose object failed stays broken.
   const directory = tenant === undefined ? undefined : directoryOf(env, tenant, id.jurisdiction);
   if (directory === undefined) return undefined;
-  return withTimeLimit(limits.directoryMs, () => call(directory));
+  return withTimeLimit(limits.replyMs, () => call(directory));
 }
 
 /**
  * Leases on the tenant's spend limit, from the tenant's directory; undefined without a limit. While the
- * directory is unavailable, nothing can be spent: `spend_unavailable`.
+ * directory is unavailable, nothing can be spent: `unavailable`.
  */
 export function leasesOf(
   object: ObjectContext,
@@ -82,7 +82,7 @@ export function leasesOf(
       );
       if (grant !== undefined) return grant;
       const message = "The tenant's spend is not available now.";
-      throw new ByrefError("spend_unavailable", message);
+      throw new ByrefError("unavailable", message);
     },
     settle(settled) {
       object.state.waitUntil(

@@ -99,7 +99,7 @@ export class DirectoryObject extends DurableObject {
 
   /**
    * Lists entries by last activity, newest first. `before`: the `next` of the previous page. `search`: words that a
-   * title contains, in any case and order. A page reads at most `maxSearchedTitles` entries, so that with `search` it
+   * title contains, in any case and order. A page reads at most `maxEntries` entries, so that with `search` it
    * may have fewer than `limit` and a `next`.
    */
   list(query: DirectoryQuery): DirectoryPage {
@@ -114,7 +114,7 @@ export class DirectoryObject extends DurableObject {
     const size = words.length === 0 ? limit + 1 : SEARCHED_AT_ONCE;
     const entries: DirectoryEntry[] = [];
     let last = before;
-    for (let searched = 0; searched < limits.maxSearchedTitles; searched += size) {
+    for (let searched = 0; searched < limits.maxEntries; searched += size) {
       const rows = this.#following(last, size);
       for (const entry of rows) {
         const isFound = words.length === 0 || hasWords(entry.title, words);
@@ -156,7 +156,7 @@ export class DirectoryObject extends DurableObject {
     try {
       const { jurisdiction } = this.ctx.id;
       const conversation = conversationNamed(this.env, [tenant, id], { jurisdiction });
-      await withTimeLimit(limits.deletionMs, () => conversation.deleteBefore(beforeMs));
+      await withTimeLimit(limits.silenceMs, () => conversation.deleteBefore(beforeMs));
       return true;
     } catch (error) {
       logFailure(error, { tenant, conversation: id, request: "deletion" });

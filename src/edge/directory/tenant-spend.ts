@@ -111,10 +111,12 @@ function moreFor(
   what: keyof Spent,
   { missing, free, spent }: { missing: number; free: number; spent: number },
 ): number {
-  const most =
-    what === "tokens" ? free : Math.min(missing + spent, Math.floor(free / limits.leaseShare));
+  const most = what === "tokens" ? free : Math.min(missing + spent, Math.floor(free / LEASE_SHARE));
   return Math.max(missing, Math.min(limits.lease[what], most));
 }
+
+/** A lease takes at most this share of the calls that are left, and one call near the end. */
+const LEASE_SHARE = 64;
 
 const TABLE = `CREATE TABLE IF NOT EXISTS spend (
   key TEXT, window TEXT, what TEXT, amount INTEGER NOT NULL, PRIMARY KEY (key, window, what)

@@ -57,7 +57,7 @@ export function putFile(context: ConversationContext, put: FilePut) {
   });
 }
 
-/** Throws `file_not_found` or `precondition_failed`. */
+/** Throws `not_found` or `precondition_failed`. */
 export async function deleteFile(
   context: ConversationContext,
   { files, path, request }: FileChange,
@@ -80,7 +80,7 @@ export async function deleteFile(
 }
 
 export function missingFile(path: string): ByrefError {
-  return new ByrefError("file_not_found", `There is no file ${path}.`);
+  return new ByrefError("not_found", `There is no file ${path}.`);
 }
 
 function conflict(path: string): ByrefError {

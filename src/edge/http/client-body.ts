@@ -42,7 +42,7 @@ export class ClientBody {
     this.#cancel = (reason) => reader.cancel(reason);
     return async () => {
       const startMs = Date.now();
-      const silence = new Deadline(limits.bodySilenceMs - this.#waitedMs, {
+      const silence = new Deadline(limits.silenceMs - this.#waitedMs, {
         error: () => (this.#error = tooSlow()),
       });
       try {
@@ -80,7 +80,7 @@ interface Place {
 
 /** The largest body that a request may have. A value as JSON is parsed as a whole. */
 export function maxBodyBytes(place: Place, contentType = ""): number {
-  if (!isStreamed(place)) return limits.maxChatBodyBytes;
+  if (!isStreamed(place)) return limits.maxBodyBytes;
   const isValue = /\/variables(?:\/[^/]*)?$/.test(place.path);
   const isJson = parseMediaType(contentType)?.essence === JSON_TYPE;
   return isValue && isJson ? limits.maxJsonBytes : limits.maxValueBytes;
@@ -97,7 +97,7 @@ export function tooLarge(maxBytes: number): ByrefError {
 function tooSlow(): ByrefError {
   return new ByrefError(
     "body_timeout",
-    `The body is too slow: under ${limits.minBodyBytes} bytes in ${limits.bodySilenceMs / 1_000} s.`,
+    `The body is too slow: under ${limits.minBodyBytes} bytes in ${limits.silenceMs / 1_000} s.`,
   );
 }
 

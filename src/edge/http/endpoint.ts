@@ -119,11 +119,11 @@ async function parseBody({ body, isBodyOptional }: Operation, { request, text }:
   return body && parse(body, parseJson(json ?? (await text())));
 }
 
-/** Parses the value. Throws `bad_request`, which names the first `maxInputIssues` invalid places. */
+/** Parses the value. Throws `bad_request`, which names the first `maxShownItems` invalid places. */
 export function parse<Schema extends z.ZodType>(schema: Schema, value: unknown, at = "body") {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const issues = result.error.issues.slice(0, limits.maxInputIssues).map(({ path, message }) => ({
+  const issues = result.error.issues.slice(0, limits.maxShownItems).map(({ path, message }) => ({
     at: clip([at, ...path].join("."), MAX_PLACE_CHARS),
     message: clip(message, MAX_ISSUE_CHARS),
   }));

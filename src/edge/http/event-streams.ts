@@ -122,7 +122,7 @@ class EventReader {
   #send(text: string): void {
     const controller = this.#controller;
     if (controller === undefined) return;
-    if ((controller.desiredSize ?? 0) > -limits.maxEventBacklogBytes) {
+    if ((controller.desiredSize ?? 0) > -limits.maxRecordBytes) {
       controller.enqueue(this.#encoder.encode(text));
       return;
     }

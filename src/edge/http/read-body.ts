@@ -32,7 +32,7 @@ export function mediaTypeOf({ headers }: Request): MediaType | undefined {
 
 export function unsupportedType({ headers }: Request, advice: string): ByrefError {
   const type = headers.get("content-type") || "missing";
-  const message = `The body's content type is ${clip(type, limits.maxMediaTypeChars)}; ${advice}`;
+  const message = `The body's content type is ${clip(type, limits.maxIdChars)}; ${advice}`;
   return new ByrefError("unsupported_media_type", message);
 }
 

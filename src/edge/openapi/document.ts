@@ -152,7 +152,7 @@ const TAGS: Readonly<Record<string, string>> = {
 const IN_PATHS: Readonly<Record<string, JsonSchema>> = {
   id: { type: "string", pattern: CONVERSATION_ID.source },
   name: { type: "string", pattern: "^[A-Za-z_][A-Za-z0-9_]*$", maxLength: limits.maxNameChars },
-  path: { type: "string", maxLength: limits.maxFilePathChars },
+  path: { type: "string", maxLength: limits.maxLineChars },
 };
 
 /** `GET /conversations/:id/variables` becomes getConversationVariables. */

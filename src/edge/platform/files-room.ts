@@ -22,7 +22,7 @@ export async function requireRoom(
     const others = page.objects.filter((object) => object.key !== key);
     files += others.length;
     for (const other of others) sum += other.size;
-    requireAtMost(["maxListedFiles", limits.maxListedFiles], files, ADVICE);
+    requireAtMost(["maxFiles", limits.maxFiles], files, ADVICE);
     // Without the sum: the sizes of sealed files are in it.
     if (sum > limits.maxFilesBytes) {
       const maximum = limits.maxFilesBytes;

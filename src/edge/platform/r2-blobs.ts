@@ -128,7 +128,7 @@ export class R2Upload implements BlobUpload {
    * last.
    */
   async #take(bytes: Uint8Array): Promise<number> {
-    const size = limits.uploadPartBytes;
+    const size = limits.maxChunkedBytes;
     if (this.#heldBytes === size) {
       await this.#send(this.#part);
       this.#heldBytes = 0;

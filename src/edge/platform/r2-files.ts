@@ -72,8 +72,7 @@ export class R2Files implements Files {
 
   async list(prefix: string): Promise<readonly string[]> {
     const advice = `Too many files begin with "${prefix}": name fewer.`;
-    const check = (count: number) =>
-      requireAtMost(["maxListedFiles", limits.maxListedFiles], count, advice);
+    const check = (count: number) => requireAtMost(["maxFiles", limits.maxFiles], count, advice);
     const keys = await keysIn(this.#bucket, `${this.#folder}${prefix}`, check);
     return keys.map((key) => key.slice(this.#folder.length));
   }

@@ -11,7 +11,7 @@ import { requireWellFormed } from "../../value/well-formed.ts";
 import { watchTurn } from "../turns/turn-response.ts";
 
 /** `PATCH /conversations/:id`. */
-export const titleBody = z.strictObject({ title: z.string().max(limits.maxTitleChars) });
+export const titleBody = z.strictObject({ title: z.string().max(limits.maxLineChars) });
 
 const conversation = { "application/json": schemas.conversation };
 /** A client that reconnects repeats its URL, and sends the last id it received in the header. */

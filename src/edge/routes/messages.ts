@@ -147,5 +147,5 @@ export const messageEndpoints: readonly Endpoint<ConversationParts>[] = [
 function answerIn(history: History, id: string): StoredMessage {
   const message = history.get(id);
   if (message?.role === "assistant") return message;
-  throw new ByrefError("message_not_found", "There is no answer with this id.");
+  throw new ByrefError("not_found", "There is no answer with this id.");
 }

@@ -97,7 +97,7 @@ const lists: readonly Endpoint<ConversationParts>[] = [
         last: wholeNumber("last", 0).optional().describe("Number of newest variables"),
         names: text.optional().describe("Names, separated by commas"),
         after,
-        limit: pageSize(limits.maxVariablePageSize),
+        limit: pageSize(limits.maxItems),
       },
       answers: { 200: { "application/json": schemas.variables, "text/markdown": text } },
     },

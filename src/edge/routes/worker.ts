@@ -91,7 +91,7 @@ export const directoryEndpoint: Endpoint<Context<AppEnv>> = endpoint(
       limit: pageSize(limits.maxPageSize),
       before: text.transform(placeIn).optional(),
       search: text
-        .max(limits.maxTitleChars)
+        .max(limits.maxLineChars)
         .optional()
         .describe("Words of the title, in any case and order. A page may then be short, with next"),
     },

@@ -87,7 +87,7 @@ export class SocketConnection {
     this.#requests.delete(request.requestId);
     if (!this.isIdle) return;
     this.#keep({ isBusy: false });
-    if (this.#note.sentChars > limits.maxSocketChars / 2) this.#close(1013, "Connect again.");
+    if (this.#note.sentChars > limits.maxBodyBytes / 2) this.#close(1013, "Connect again.");
   }
 
   /** Call this when the socket is gone. */
@@ -115,7 +115,7 @@ export class SocketConnection {
   refuse(requestId: string, error: unknown): void {
     const badFrames = this.#note.badFrames + 1;
     this.#keep({ badFrames });
-    if (badFrames > limits.maxBadFrames) return this.#close(1008, "Too many invalid frames.");
+    if (badFrames > limits.maxTries) return this.#close(1008, "Too many invalid frames.");
     this.#send({ type: "error", requestId, errorText: publicTextOf(error) });
   }
 
@@ -126,7 +126,7 @@ export class SocketConnection {
   #sendText(text: string): void {
     const sentChars = this.#note.sentChars + text.length;
     this.#note = { ...this.#note, sentChars };
-    if (sentChars > limits.maxSocketChars)
+    if (sentChars > limits.maxBodyBytes)
       return this.#close(1013, "Too much output for one socket: resume.");
     try {
       this.#socket.send(text);

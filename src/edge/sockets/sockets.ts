@@ -53,9 +53,9 @@ export class Sockets {
     const { state } = this.#context;
     if (state.getWebSockets().length >= limits.maxSockets) {
       const message = `A conversation has at most ${limits.maxSockets} sockets; close one of them.`;
-      throw new ByrefError("too_many_sockets", message);
+      throw new ByrefError("rate_limited", message);
     }
-    const longest = ["maxSocketIdentityChars", limits.maxSocketIdentityChars] as const;
+    const longest = ["maxTokenChars", limits.maxTokenChars] as const;
     requireAtMost(longest, JSON.stringify(asker).length, "Send messages with POST instead.");
     const { 0: client, 1: server } = new WebSocketPair();
     // Answered without waking the object.
@@ -126,7 +126,7 @@ export class Sockets {
       }
       if (connection.size > MAX_OPEN_REQUESTS) {
         const message = `${MAX_OPEN_REQUESTS} requests are open on this socket; try again later.`;
-        throw new ByrefError("too_many_turns", message);
+        throw new ByrefError("rate_limited", message);
       }
       const span =
         frame.type === "send"

@@ -52,7 +52,7 @@ export class TablesObject extends DurableObject implements QueryEngine {
   /** Drops the tables, unless there was a query meanwhile. */
   override async alarm(): Promise<void> {
     this.#isAlarmSet = false;
-    if (Date.now() < this.#usedMs + limits.queryIdleMs) await this.#setAlarm();
+    if (Date.now() < this.#usedMs + limits.idleMs) await this.#setAlarm();
     else await this.#dropAll();
   }
 
@@ -60,7 +60,7 @@ export class TablesObject extends DurableObject implements QueryEngine {
     if (this.#isAlarmSet) return;
     this.#isAlarmSet = true;
     if ((await this.#storage.getAlarm()) !== null) return;
-    await this.#storage.setAlarm(Math.max(this.#usedMs, Date.now()) + limits.queryIdleMs);
+    await this.#storage.setAlarm(Math.max(this.#usedMs, Date.now()) + limits.idleMs);
   }
 
   async #dropAll(): Promise<void> {

@@ -148,7 +148,7 @@ export async function sendTraces(
       body: JSON.stringify(request),
       // The headers are only for this collector, so redirects are not followed.
       redirect: "manual",
-      signal: AbortSignal.timeout(limits.exportMs),
+      signal: AbortSignal.timeout(limits.connectMs),
     });
     await response.body?.cancel();
     return response.ok ? undefined : `status ${response.status}`;

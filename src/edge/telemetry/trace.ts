@@ -19,7 +19,7 @@ const UNKNOWN_AGENT: Activity = { kind: "agent", name: "" };
 export class Trace {
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** The first spans, up to `maxSpans`, in the order in which they begin: each after its parent. */
+  /** The first spans, up to `maxItems`, in the order in which they begin: each after its parent. */
   readonly spans: Span[] = [];
   /** Totals of all activities, including those without a span; times of concurrent activities are added up. */
   readonly sums: Readonly<Record<Activity["kind"], Sum>> = {
@@ -37,7 +37,7 @@ export class Trace {
 
   begin(activity: Activity, parent?: Span): Span {
     const span = new Span(this, activity, parent);
-    if (this.spans.length < limits.maxSpans) this.spans.push(span);
+    if (this.spans.length < limits.maxItems) this.spans.push(span);
     this.sums[activity.kind].calls++;
     return span;
   }

@@ -35,7 +35,7 @@ export interface AgentSetup {
   readonly mcp?: Equip | undefined;
 }
 
-/** The named agent, or the default one. Throws `unknown_agent` and `bad_configuration`. */
+/** The named agent, or the default one. Throws `not_found` and `bad_configuration`. */
 export function chooseAgent(
   agentSetup: AgentSetup,
   settings: Settings,
@@ -74,12 +74,12 @@ function withInstructions({ INSTRUCTIONS }: Settings, agent: Agent): Agent {
   return { ...agent, instructions: `${INSTRUCTIONS}\n\n${agent.instructions}` };
 }
 
-/** Throws `unknown_agent`. */
+/** Throws `not_found`. */
 export function agentNamed(agents: readonly AgentDefinition[], name: string): AgentDefinition {
   const agent = agents.find((candidate) => candidate.name === name);
   if (agent !== undefined) return agent;
   const known = agents.map((candidate) => candidate.name).join(", ");
-  throw new ByrefError("unknown_agent", `There is no agent ${name}; there are: ${known}.`);
+  throw new ByrefError("not_found", `There is no agent ${name}; there are: ${known}.`);
 }
 
 /**

@@ -66,7 +66,7 @@ export class TurnQueue {
     this.#stopping.get(log)?.abort(new ByrefError("turn_stopped", "The turn was stopped."));
   }
 
-  /** Throws `too_many_turns` at once if the queue is full. */
+  /** Throws `rate_limited` at once if the queue is full. */
   take<Result>(work: (turn: RunningTurn) => Promise<Result>): QueuedTurn<Result> {
     const { sql, deletion } = this.#options;
     const log = new TurnLog({ durable: () => sql.sync() });
@@ -111,11 +111,11 @@ export class Queue {
     }
   }
 
-  /** Throws `too_many_turns` at once if the queue is full. */
+  /** Throws `rate_limited` at once if the queue is full. */
   run<Result>(task: () => Promise<Result>): Promise<Result> {
     if (this.#waiting > limits.maxQueuedTurns) {
       const message = `${limits.maxQueuedTurns} messages are waiting for an answer; try again later.`;
-      throw new ByrefError("too_many_turns", message);
+      throw new ByrefError("rate_limited", message);
     }
     this.#waiting++;
     const run = this.#tail.then(task).finally(() => {

@@ -127,7 +127,7 @@ export function turnIn(body: z.infer<typeof chatBody>): TurnRequest {
 /** Throws `limit_exceeded`. */
 function requireFewParts(message: unknown): void {
   const advice = "Send several messages, or put the files into variables.";
-  requireAtMost(["maxMessageParts", limits.maxMessageParts], partsIn(message).length, advice);
+  requireAtMost(["maxBatchItems", limits.maxBatchItems], partsIn(message).length, advice);
 }
 
 function partsIn(message: unknown): readonly unknown[] {
@@ -141,7 +141,7 @@ function approvalsIn(message: Readonly<Record<string, unknown>>): readonly Appro
     const decided = respondedPart.safeParse(part.approval);
     return decided.success ? [approvalOf(decided.data.id, decided.data)] : [];
   });
-  if (approvals.length > 0) return approvals.slice(0, limits.maxApprovals);
+  if (approvals.length > 0) return approvals.slice(0, limits.maxBatchItems);
   throw new ByrefError("bad_request", "The last message is an answer without approvals.");
 }
 
@@ -157,7 +157,7 @@ function idOf(message: unknown): string | undefined {
   return isObject(message) && typeof message.id === "string" ? message.id : undefined;
 }
 
-/** Throws `bad_request`, `unsupported_part` or `limit_exceeded`. */
+/** Throws `bad_request`, `bad_value` or `limit_exceeded`. */
 export function parseMessage(message: unknown, conversation: string): UserMessage {
   if (typeof message === "string")
     return parseMessage({ parts: [{ type: "text", text: message }] }, conversation);
@@ -179,5 +179,5 @@ function partFrom(part: { readonly type: string }, conversation: string, at: str
   if (isTaken) return parse(filePart, part, at);
   const what = part.type === "file" ? "a file at another URL" : `type ${part.type}`;
   const message = `${at} has ${what}; a message may hold text, and files as data URLs or as this conversation's messages link to them.`;
-  throw new ByrefError("unsupported_part", message);
+  throw new ByrefError("bad_value", message);
 }

@@ -170,7 +170,7 @@ export async function* framesOf(
     }
     if (first === undefined) next = first = log.firstOwn;
     // Limits what a slow reader keeps in memory.
-    const end = log.endWithin(next, limits.maxSliceChars);
+    const end = log.endWithin(next, limits.maxPieceChars);
     const frames = log.slice(next, first, end);
     next = Math.max(next, end);
     const isEnded = log.isEnded && next >= log.length;

@@ -114,7 +114,7 @@ export class Turns {
     const isBusy = queue.isRunning && turn.approvals === undefined;
     if (isBusy && whenBusy === "reject") {
       const message = "The conversation is answering another message.";
-      throw new ByrefError("turn_running", message);
+      throw new ByrefError("conflict", message);
     }
     // The waiting calls are known when the previous turn has ended.
     const chooseNow = () => (turn.approvals === undefined ? chosen : this.#choose(turn, asker));
@@ -302,14 +302,14 @@ async function questionOf(
   return isEdit ? { ...question, replace: () => history.removeFrom(messageId) } : question;
 }
 
-/** Throws `not_last_turn` if turns that the client may not know would be removed. */
+/** Throws `conflict` if turns that the client may not know would be removed. */
 function requireLastTurn({ messageId, named }: TurnRequest, history: History): void {
   const isKnown = messageId !== undefined && history.has(messageId);
   if (!isKnown || history.isOfLastTurn(messageId)) return;
   if (named !== undefined && history.has(named)) return;
   const message =
     "Newer messages would be removed. Load the conversation again, or name the message to answer again as messageId.";
-  throw new ByrefError("not_last_turn", message);
+  throw new ByrefError("conflict", message);
 }
 
 function nothingToRepeat(): ByrefError {

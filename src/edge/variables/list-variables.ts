@@ -11,7 +11,7 @@ interface PageQuery {
 
 /** The variables that a query selects: a page, the newest, or those with the names. */
 export function pageOf(store: VariableStore, { names, last, after = 0, limit }: PageQuery) {
-  const newest = last === undefined ? undefined : Math.min(last, limits.maxVariablePageSize);
+  const newest = last === undefined ? undefined : Math.min(last, limits.maxItems);
   if (names !== undefined) return namedVariables(store, names, newest);
   return newest === undefined
     ? store.page({ after, limit })
@@ -21,7 +21,7 @@ export function pageOf(store: VariableStore, { names, last, after = 0, limit }: 
 /** The newest `last` of the named variables, and the names that no variable has. */
 function namedVariables(store: VariableStore, list: string, last = Infinity) {
   const names = [...new Set(list.split(",").filter((name) => name !== ""))];
-  const bound: Bound = ["maxVariablePageSize", limits.maxVariablePageSize];
+  const bound: Bound = ["maxItems", limits.maxItems];
   requireAtMost(bound, names.length, "Ask for fewer names at once.");
   const found = store.list({ names });
   const known = new Set(found.map(({ name }) => name));

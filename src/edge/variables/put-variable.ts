@@ -145,7 +145,7 @@ function committed(store: VariableStore, write: Write, check: () => boolean): Pr
  */
 export function storedType(request: Request): string {
   const type = mediaTypeOf(request);
-  if (type === undefined || type.text.length > limits.maxMediaTypeChars) {
+  if (type === undefined || type.text.length > limits.maxIdChars) {
     throw unsupportedType(request, "send application/json, text/plain, or another media type.");
   }
   const { essence, text, parameters } = type;

@@ -270,7 +270,7 @@ async function bodyOf(
   { from, to }: ByteRange,
   transform: Transform = (bytes) => bytes,
 ): Promise<Body> {
-  const step = limits.maxWholeBodyBytes;
+  const step = limits.maxRecordBytes;
   if (to - from <= step) {
     const bytes = transform(await open.read(from, to), from);
     open.close();

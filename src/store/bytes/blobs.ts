@@ -36,7 +36,7 @@ export interface Blobs {
 export interface BlobUpload {
   /**
    * Writes any number of bytes. They are copied or sent before it resolves, so the caller may reuse its
-   * buffer. With R2, at most one part (`limits.uploadPartBytes`) is held. If it throws, the upload is
+   * buffer. With R2, at most one part (`limits.maxChunkedBytes`) is held. If it throws, the upload is
    * aborted.
    */
   write(bytes: Uint8Array): Promise<void>;

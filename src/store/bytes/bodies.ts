@@ -37,7 +37,7 @@ export class Bodies {
    * to chunk rows.
    */
   get maxHeldBytes(): number {
-    return this.#bucket === undefined ? limits.maxChunkBytes : limits.maxChunkedBytes;
+    return this.#bucket === undefined ? limits.maxRecordBytes : limits.maxChunkedBytes;
   }
 
   /** True if the content is in memory and should be stored in the bucket. */
@@ -204,11 +204,11 @@ export interface BodyWriter {
   abort(): Promise<void>;
 }
 
-/** Writes chunk rows as an upload: one row for each `maxChunkBytes`, each committed on its own. */
+/** Writes chunk rows as an upload: one row for each `maxRecordBytes`, each committed on its own. */
 class ChunkSink implements BlobUpload {
   readonly #chunks: Chunks;
   readonly #id: string;
-  readonly #held = new Uint8Array(limits.maxChunkBytes);
+  readonly #held = new Uint8Array(limits.maxRecordBytes);
   #heldBytes = 0;
   #written = 0;
 

@@ -5,7 +5,7 @@ import type { Sql } from "../rows/sql.ts";
 import { type Undo, UndoableMap } from "../rows/undo.ts";
 
 /**
- * Stores long values in rows of at most `maxChunkBytes`, each under its id and the offset of its first
+ * Stores long values in rows of at most `maxRecordBytes`, each under its id and the offset of its first
  * byte, so that a range is found without reading the rest. The table is created for the first value,
  * because most conversations never need it.
  */
@@ -31,7 +31,7 @@ export class SqlChunks implements Chunks {
       this.#hasTable = true;
     }
     let offset = start;
-    for (const chunk of piecesOf(bytes, limits.maxChunkBytes)) {
+    for (const chunk of piecesOf(bytes, limits.maxRecordBytes)) {
       // SQLite copies the whole buffer, so a view of a larger buffer needs its own.
       const isWhole =
         chunk.buffer instanceof ArrayBuffer && chunk.length === chunk.buffer.byteLength;
@@ -52,7 +52,7 @@ export class SqlChunks implements Chunks {
       end,
       from,
       id,
-      from - limits.maxChunkBytes,
+      from - limits.maxRecordBytes,
       end,
     );
     const chunks = rows.flatMap(({ start, bytes }) =>

@@ -27,7 +27,7 @@ export const csvRecords: RecordsFormat = {
     }
     const added = Object.entries(options).map(([name, value]) => `;${name}=${value}`);
     const all = text + added.join("");
-    return new CsvMeter(all.length <= limits.maxMediaTypeChars ? all : essence + added.join(""));
+    return new CsvMeter(all.length <= limits.maxIdChars ? all : essence + added.join(""));
   },
   read({ mediaType, columns: kinds }, header) {
     const csv = new Csv(mediaType);
@@ -345,7 +345,7 @@ const REASONS: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 function malformed(line: number, reason: string): ByrefError {
-  return new ByrefError("bad_csv", `Line ${line} ${reason}.`, { line });
+  return new ByrefError("bad_value", `Line ${line} ${reason}.`, { line });
 }
 
 const QUOTE = 0x22;

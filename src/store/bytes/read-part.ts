@@ -198,7 +198,7 @@ async function* storedLines(
     const end = starts[index + 1] ?? bytes;
     // One read of the bucket serves several spans.
     if (end > from + read.length) {
-      const to = starts.find((one) => one >= start + limits.maxWholeBodyBytes) ?? bytes;
+      const to = starts.find((one) => one >= start + limits.maxRecordBytes) ?? bytes;
       [from, read] = [start, await source.read(start, Math.max(to, end))];
     }
     yield linesOf(read.subarray(start - from, end - from));

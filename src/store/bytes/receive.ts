@@ -56,7 +56,7 @@ interface Table {
   readonly columns: string;
 }
 
-/** Measures a file as records. Throws `bad_csv` or `limit_exceeded`. `columns` is complete at the end. */
+/** Measures a file as records. Throws `bad_value` or `limit_exceeded`. `columns` is complete at the end. */
 export interface TableMeter extends Meter, Table {
   /** Returns a meter for the same bytes if later rows have changed how earlier ones are read. */
   again(): Meter | undefined;
@@ -113,8 +113,8 @@ export async function* partsOf(
   { body, bytes }: Pick<Stored, "body" | "bytes">,
   bodies: Bodies,
 ): AsyncGenerator<Uint8Array, undefined> {
-  for (let from = 0; from < bytes; from += limits.maxChunkBytes) {
-    yield await bodies.read(body, from, Math.min(from + limits.maxChunkBytes, bytes));
+  for (let from = 0; from < bytes; from += limits.maxRecordBytes) {
+    yield await bodies.read(body, from, Math.min(from + limits.maxRecordBytes, bytes));
   }
   return undefined;
 }

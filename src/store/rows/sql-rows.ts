@@ -138,7 +138,7 @@ export class SqlRows implements Rows {
   tombstones(): readonly Tombstone[] {
     this.#hasTombstones ??= hasTable(this.#sql, "tombstone");
     if (!this.#hasTombstones) return [];
-    // `addTombstone` wrote these rows. Earlier versions kept inputs of up to `maxInputBytes`.
+    // `addTombstone` wrote these rows. Earlier versions kept inputs of up to `maxRecordBytes`.
     const most = 2 * limits.maxListedInputBytes;
     return this.#sql
       .all(

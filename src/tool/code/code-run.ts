@@ -73,7 +73,7 @@ export class CodeRun {
     this.#requireOpen();
     const { context } = this.#options;
     if (!this.#names.has(name)) {
-      throw new ByrefError("variable_unknown", `${name} is not among this call's variables.`);
+      throw new ByrefError("variable_not_found", `${name} is not among this call's variables.`);
     }
     const work = new LookupWork({ whole: this.#reads });
     return readPart({ ...context, work }, name, path);
@@ -120,10 +120,10 @@ export class CodeRun {
       throw new ByrefError("unknown_tool", `There is no tool ${name}. There are: ${known}.`);
     }
     this.#calls++;
-    if (this.#calls <= limits.maxCodeCalls) return tool;
+    if (this.#calls <= limits.maxBatchItems) return tool;
     const advice = "Call tools less often in one run.";
-    throw limitExceeded("maxCodeCalls", {
-      maximum: limits.maxCodeCalls,
+    throw limitExceeded("maxBatchItems", {
+      maximum: limits.maxBatchItems,
       actual: this.#calls,
       advice,
     });
@@ -190,7 +190,7 @@ interface CodeInputs {
 }
 
 /**
- * Checks the names before the code runs. Its errors reveal nothing about the values: `variable_unknown`,
+ * Checks the names before the code runs. Its errors reveal nothing about the values: `variable_not_found`,
  * `variable_evicted`, `variable_secret`, and `bad_name` for a name that cannot be an identifier in code.
  */
 export function requireInputs(store: Variables, names: readonly string[]): void {

@@ -43,9 +43,9 @@ const DESCRIPTION =
   "Run JavaScript with variables; return or vars.x = … saves, await tools.x({…}) calls.";
 
 const inputSchema = z.object({
-  code: z.string().min(1).max(limits.maxCodeChars),
-  variables: z.array(z.string()).max(limits.maxCodeVariables).default([]),
-  outputs: z.array(z.string()).max(limits.maxCodeOutputs).optional(),
+  code: z.string().min(1).max(limits.maxPieceChars),
+  variables: z.array(z.string()).max(limits.maxBatchItems).default([]),
+  outputs: z.array(z.string()).max(limits.maxListedVariables).optional(),
 });
 
 type Input = z.infer<typeof inputSchema>;
@@ -167,7 +167,7 @@ function withheld(kind: SandboxError["kind"]): ByrefError {
 }
 
 function consoleOf({ console }: SandboxRun): string {
-  const shown = clip(console, limits.maxShownConsoleChars);
+  const shown = clip(console, limits.maxExcerptChars);
   return shown === console ? console : `${shown}… (+${console.length - shown.length} more)`;
 }
 
@@ -193,7 +193,7 @@ async function writesFor(finished: FinishedRun, assigned: SandboxRun["assigned"]
   } = finished;
   requireSize([returned ?? "", ...assigned.map(([, text]) => text)]);
   const advice = "Assign fewer names to vars; one of them may be an object of many values.";
-  requireAtMost(["maxCodeOutputs", limits.maxCodeOutputs], assigned.length, advice);
+  requireAtMost(["maxListedVariables", limits.maxListedVariables], assigned.length, advice);
   for (const [variable] of assigned) requireOutputName(store, variable);
   const values = assigned.map(([, text]) => valueFrom(text));
   const result = returned === undefined ? undefined : valueFrom(returned);

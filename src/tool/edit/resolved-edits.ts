@@ -90,7 +90,7 @@ export async function resolvedEdits(
   edits: readonly Edit[],
   editing: Editing,
 ): Promise<ResolvedEdits> {
-  requireAtMost(["maxEdits", limits.maxEdits], edits.length, "Make several calls.");
+  requireAtMost(["maxBatchItems", limits.maxBatchItems], edits.length, "Make several calls.");
   const { context } = editing;
   const [first] = edits;
   if (first === undefined) throw new ByrefError("invalid_tool_input", `edits is empty. ${FORMS}`);

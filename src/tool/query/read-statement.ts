@@ -309,7 +309,7 @@ class StatementReader {
 
   #requireLimit(token: Token, definition: SelectGroup): void {
     const { limit, isLimitPlain } = definition;
-    const maximum = limits.maxRecursionSteps;
+    const maximum = limits.maxQueryRecords;
     if (limit !== undefined && isLimitPlain && limit <= maximum) {
       this.#recursionSteps = Math.max(this.#recursionSteps, limit);
       return;

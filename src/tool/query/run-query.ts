@@ -237,7 +237,7 @@ class Query {
 
   #unknown(name: string, { kind, start }: Token): ByrefError {
     const { store } = this.#access;
-    const names = store.list({ last: limits.maxMissKeys }).map((info) => info.name);
+    const names = store.list({ last: limits.maxItems }).map((info) => info.name);
     const said = `There is no ${kind === "reference" ? "variable" : "table"} ${name}.`;
     const close = nearest(name, names.reverse());
     const similar = close.length > 0 ? close : withWordsOf(name, names);

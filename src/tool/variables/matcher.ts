@@ -11,8 +11,8 @@ export interface TextMatch {
 /** Throws `invalid_tool_input` for a query that is empty or too long. */
 export function matcherFor(query: string, options: { readonly matchCase: boolean }): Matcher {
   if (query === "") throw new ByrefError("invalid_tool_input", "The query is empty.");
-  if (query.length > limits.maxQueryChars) {
-    const message = `A query has at most ${limits.maxQueryChars} characters.`;
+  if (query.length > limits.maxLineChars) {
+    const message = `A query has at most ${limits.maxLineChars} characters.`;
     throw new ByrefError("invalid_tool_input", message);
   }
   return new Matcher(query, options.matchCase);

@@ -264,7 +264,7 @@ const IMAGE = /^image\/(?:png|jpeg|webp|gif)$/u;
 
 /** True if a model may see it as an image. */
 function isShowable({ mediaType, bytes, visibility }: VariableInfo): boolean {
-  return visibility === "model" && IMAGE.test(mediaType) && bytes <= limits.maxShownImageBytes;
+  return visibility === "model" && IMAGE.test(mediaType) && bytes <= limits.maxRecordBytes;
 }
 
 /** Identifies an image that a model has read. The history keeps this output, never the bytes. */

@@ -38,11 +38,11 @@ const inputSchema = z.object({
   query: z.string(),
   path: z.string().optional(),
   match_case: z.boolean().optional(),
-  top_k: z.int().min(1).max(limits.maxSearchHits).optional(),
+  top_k: z.int().min(1).max(limits.maxShownItems).optional(),
   offset: z.int().min(0).max(MAX_COUNT).optional(),
 });
 
-export function searchVariable({ maxWork = limits.maxSearchWork }: SearchOptions = {}) {
+export function searchVariable({ maxWork = limits.maxReadWork }: SearchOptions = {}) {
   return runtimeTool({
     name: "search_variable",
     description: "Search a variable or part. `next` goes on.",
@@ -165,7 +165,7 @@ interface Hits {
 function firstOf(hits: Iterable<Hit>): Hits {
   const first: Hit[] = [];
   let count = 0;
-  for (const hit of hits) if (count++ < limits.maxSearchHits) first.push(hit);
+  for (const hit of hits) if (count++ < limits.maxShownItems) first.push(hit);
   return { first, count };
 }
 

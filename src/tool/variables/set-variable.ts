@@ -127,7 +127,7 @@ function handleOf(info: VariableInfo): Record<string, Json> {
 type Context = Pick<RuntimeToolContext, "store" | "call">;
 
 /**
- * Throws `bad_name`, `variable_secret`, `variable_read_only` or `variable_sealed` for a place that a model may
+ * Throws `bad_name`, `variable_secret` or `variable_sealed` for a place that a model may
  * not write: a secret, a computed variable, or a part of a guarded one.
  */
 export function requireWritable(

@@ -27,8 +27,8 @@ export function targetIn(written: string, path: string | undefined = ""): Target
     throw new ByrefError("bad_name", message);
   }
   const whole = [...start.path, ...pathIn(path.trim())];
-  if (JSON.stringify(formatPath(whole)).length > limits.maxTargetPathChars) {
-    const message = `The path is too long: as JSON it may have ${limits.maxTargetPathChars} characters.`;
+  if (JSON.stringify(formatPath(whole)).length > limits.maxHeldChars) {
+    const message = `The path is too long: as JSON it may have ${limits.maxHeldChars} characters.`;
     throw new ByrefError("bad_path", message);
   }
   return { name: text.slice(0, end), path: whole };
@@ -66,7 +66,7 @@ export function nameOf({ name, path }: Target): string {
   return `${name}${formatPath(path)}`;
 }
 
-/** Returns a variable of any visibility. Throws `variable_unknown` or `variable_evicted`. */
+/** Returns a variable of any visibility. Throws `variable_not_found` or `variable_evicted`. */
 export function existing(store: Variables, name: string): VariableInfo {
   const info = store.info(name);
   if (info !== undefined) return info;

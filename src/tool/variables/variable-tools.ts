@@ -22,7 +22,7 @@ export interface VariableToolsOptions {
   /** Required for `edit_variable` to change records by a condition. */
   readonly records?: RecordEdits | undefined;
   /** Work limit of one search; see `SearchOptions`. */
-  readonly maxSearchWork?: number;
+  readonly maxReadWork?: number;
 }
 
 /** Names of the built-in tools, `run_code` included. A server's tool cannot have one of these names. */
@@ -52,8 +52,8 @@ export const capabilityToolNames: readonly string[] = [
 
 /** The tools with which a model reads and writes variables. */
 export function variableTools(options: VariableToolsOptions = {}): readonly RuntimeTool[] {
-  const { files, records, maxSearchWork } = options;
-  const maxWork = maxSearchWork === undefined ? {} : { maxWork: maxSearchWork };
+  const { files, records, maxReadWork } = options;
+  const maxWork = maxReadWork === undefined ? {} : { maxWork: maxReadWork };
   return [
     listVariables,
     readVariable,
@@ -99,14 +99,14 @@ export const deleteVariable = runtimeTool({
 /**
  * Maximum characters of shapes, previews and descriptions; the first value with which the list fits is used.
  */
-const LENGTHS = [limits.maxPreviewChars, 120, 60, 20, 0];
+const LENGTHS = [limits.maxLineChars, 120, 60, 20, 0];
 
 const listVariables = runtimeTool({
   name: "list_variables",
   description: "List variables.",
   offeredFrom: "text",
   unlisted: ["last_n"],
-  inputSchema: z.object({ last_n: z.int().min(1).max(limits.maxAskedVariables).optional() }),
+  inputSchema: z.object({ last_n: z.int().min(1).max(limits.maxBatchItems).optional() }),
   execute({ last_n = limits.maxListedVariables }, { store, hidesUntrusted }) {
     const listed = store.list({ last: last_n });
     const { infos, output } = withinBounds(listed, { total: store.count(), hidesUntrusted });
@@ -143,7 +143,7 @@ function outputFor(
     return isHidden ? { name, visibility: "hidden", type, count } : entryOf(info, chars);
   });
   if (more <= 0) return { variables };
-  return { variables, more: `… (+${more} older; last_n shows up to ${limits.maxAskedVariables})` };
+  return { variables, more: `… (+${more} older; last_n shows up to ${limits.maxBatchItems})` };
 }
 
 /** Shows the fields that the visibility table in the architecture page allows. */

@@ -28,7 +28,7 @@ export interface AnswerReceipt {
   readonly spans: readonly ReceiptSpan[];
   /** Numbers of at least two digits, except those of list items, of names and of the question. */
   readonly typedFigures: readonly TypedFigure[];
-  /** False if the answer has more than `maxReceiptSpans` values. Both lists then end at the last span. */
+  /** False if the answer has more than `maxItems` values. Both lists then end at the last span. */
   readonly complete: boolean;
 }
 

@@ -62,7 +62,7 @@ export class History {
     const isTaken = role === "user" && this.has(message.id);
     const id = isTaken ? crypto.randomUUID() : message.id;
     const body = bodyOf(message);
-    const isLarge = byteLength(body) > limits.maxChunkBytes;
+    const isLarge = byteLength(body) > limits.maxRecordBytes;
     // An edit may reuse an id. A separate key keeps the chunks from being overwritten.
     const chunks = isLarge ? `message ${crypto.randomUUID()}` : null;
     const chars = JSON.stringify(parts).length;
@@ -161,7 +161,7 @@ export class History {
   /** Number of rows that `add` writes for a message. */
   rowsFor(message: StoredMessage): number {
     const bytes = byteLength(bodyOf(message));
-    return 1 + (bytes > limits.maxChunkBytes ? Math.ceil(bytes / limits.maxChunkBytes) : 0);
+    return 1 + (bytes > limits.maxRecordBytes ? Math.ceil(bytes / limits.maxRecordBytes) : 0);
   }
 
   /**

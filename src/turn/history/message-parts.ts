@@ -349,7 +349,7 @@ function toolIn({ toolName, type = "" }: Fields): string {
   return String(toolName ?? String(type).replace(/^tool-/u, ""));
 }
 
-const UNFINISHED = "call_not_run: The answer ended before the input of this call was complete.";
+const UNFINISHED = "skipped: The answer ended before the input of this call was complete.";
 
 const OPEN_STATES: ReadonlySet<unknown> = new Set([
   "input-available",

@@ -49,7 +49,7 @@ function isDone(part: ToolPart): boolean {
 /** True for a provider's call that our own error ended. Providers accept only their own results. */
 function isCutOff(part: ToolPart): boolean {
   if (part.providerExecuted !== true || part.state !== "output-error") return false;
-  return /^(?:turn_stopped|call_not_run): /u.test(part.errorText);
+  return /^(?:turn_stopped|skipped): /u.test(part.errorText);
 }
 
 function forModel(stored: StoredMessage, images: number): Pick<UIMessage, "role" | "parts"> {

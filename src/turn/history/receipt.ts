@@ -28,7 +28,7 @@ export interface StoredSpan extends Omit<PlacedValue, "chars"> {
 
 /** Sources of the values in an answer's displayed texts. */
 export interface StoredReceipt {
-  /** The first `maxReceiptSpans`. */
+  /** The first `maxItems`. */
   readonly spans: readonly StoredSpan[];
   /** True if there are further values. */
   readonly isCut?: true;
@@ -50,7 +50,7 @@ export class Receipt {
 
   /** Adds a value at the end of a text. Returns its span, which lacks a digest, unless there are too many. */
   place({ chars, ...value }: PlacedValue, text: number, start: number): OpenSpan | undefined {
-    if (this.#spans.length >= limits.maxReceiptSpans) {
+    if (this.#spans.length >= limits.maxItems) {
       this.#isCut = true;
       return undefined;
     }
@@ -68,7 +68,7 @@ export class Receipt {
   /** Removes the values of the text with the index `text` and of later ones. */
   removeFrom(text: number): void {
     this.#spans = this.#spans.filter((span) => span.text < text);
-    if (this.#spans.length < limits.maxReceiptSpans) this.#isCut = false;
+    if (this.#spans.length < limits.maxItems) this.#isCut = false;
   }
 
   /** The values from this text on, counted from it. Undefined if there are none. */

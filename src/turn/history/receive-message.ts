@@ -38,7 +38,7 @@ interface ReceiveOptions {
 }
 
 /**
- * Stores large content of a message as variables: texts of more than `maxMessageTextChars`, and every file.
+ * Stores large content of a message as variables: texts of more than `maxBlockChars`, and every file.
  * The model reads handles. Rejects with the store's errors.
  */
 export async function receiveMessage(
@@ -52,7 +52,7 @@ export async function receiveMessage(
       parts.push(await keptFile(part, options));
       continue;
     }
-    const isLong = part.text.length > limits.maxMessageTextChars;
+    const isLong = part.text.length > limits.maxBlockChars;
     parts.push({ type: "text", text: isLong ? await keptText(part.text, options) : part.text });
     display.push(part.text);
   }
@@ -126,11 +126,11 @@ async function valueOf(
   }
 }
 
-/** Decodes a data URL. Throws `unsupported_part`. */
+/** Decodes a data URL. Throws `bad_value`. */
 function bytesIn(url: string): Uint8Array {
   const comma = url.indexOf(",");
   if (!/^data:/iu.test(url) || comma < 0) {
-    throw new ByrefError("unsupported_part", "A file comes as a data URL; nothing is fetched.");
+    throw new ByrefError("bad_value", "A file comes as a data URL; nothing is fetched.");
   }
   const isBase64 = /;\s*base64$/iu.test(url.slice(0, comma));
   const text = url.slice(comma + 1);
@@ -138,6 +138,6 @@ function bytesIn(url: string): Uint8Array {
     if (!isBase64) return new TextEncoder().encode(decodeURIComponent(text));
     return Uint8Array.from(atob(decodeURIComponent(text)), (unit) => unit.charCodeAt(0));
   } catch {
-    throw new ByrefError("unsupported_part", "The file's data URL cannot be read.");
+    throw new ByrefError("bad_value", "The file's data URL cannot be read.");
   }
 }

@@ -11,7 +11,7 @@ interface SummarizeOptions {
 
 /**
  * Replaces the outline's newest lines by the text that the agent's `summarize` returns for their turns. Once
- * for each compaction. Rejects with what `summarize` throws, or after `summarizeMs`; then the lines stay.
+ * for each compaction. Rejects with what `summarize` throws, or after `modelSilenceMs`; then the lines stay.
  */
 export async function summarizeOutline(
   history: History,
@@ -31,7 +31,7 @@ export async function summarizeOutline(
   }
   const turns = Map.groupBy(records, (record) => record.turn);
   const work = (signal: AbortSignal) => summarize([...turns.values()], { signal });
-  const text: unknown = await withTimeLimit(limits.summarizeMs, work);
+  const text: unknown = await withTimeLimit(limits.modelSilenceMs, work);
   if (typeof text === "string" && text.trim() !== "" && isCurrent())
     compaction.summarize(lines, text);
 }

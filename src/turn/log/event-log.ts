@@ -171,7 +171,7 @@ export class EventLog {
       throw new ByrefError("bad_value", "Events have ids without a gap.");
     }
     const short = events.map(withShortNames);
-    if (short.some((event) => JSON.stringify(event).length > limits.maxChunkBytes)) {
+    if (short.some((event) => JSON.stringify(event).length > limits.maxRecordBytes)) {
       throw new ByrefError("bad_value", "An event is too long.");
     }
     this.#newest = { id: start + events.length - 1, activeMs: this.#now() };
@@ -240,9 +240,9 @@ export class EventLog {
     return () => this.#watchers.delete(watcher);
   }
 
-  /** Deletes all but the newest `maxEvents`, in whole rows. */
+  /** Deletes all but the newest `maxEntries`, in whole rows. */
   prune(): void {
-    const oldest = this.#readNewest().id - limits.maxEvents;
+    const oldest = this.#readNewest().id - limits.maxEntries;
     if (oldest > 0) this.#sql.run(`DELETE FROM event WHERE seq < ?`, oldest - MAX_ROW_EVENTS);
   }
 

@@ -16,8 +16,8 @@ export function giveUpReason({ attempts, deaths }: RecoveredLog): string | undef
   if (deaths >= limits.maxTurnDeaths) {
     return `The process died in ${limits.maxTurnDeaths} tries in a row, without any progress.`;
   }
-  if (attempts <= limits.maxTurnTries) return undefined;
-  return `It was tried ${limits.maxTurnTries} more times, and interrupted each time.`;
+  if (attempts <= limits.maxTries) return undefined;
+  return `It was tried ${limits.maxTries} more times, and interrupted each time.`;
 }
 
 /** Delay in milliseconds before an interrupted turn is tried again. */

@@ -110,5 +110,5 @@ function asModelFailure(
 
 /** An endpoint's error text may be long, and may repeat the key that it received. */
 function textOf(error: unknown, { redact = (text) => text }: CallModelContext): string {
-  return clip(redact(messageOf(error)).replaceAll(/\s+/g, " "), limits.maxModelErrorChars);
+  return clip(redact(messageOf(error)).replaceAll(/\s+/g, " "), limits.maxDescriptionChars);
 }

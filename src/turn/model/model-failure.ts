@@ -77,13 +77,10 @@ export function retryDelayMs(error: unknown, tried: number): number | undefined 
   const requestedMs = layersOf(error)
     .map(({ responseHeaders }) => retryAfterMs(responseHeaders))
     .find((delayMs) => delayMs !== undefined);
-  if (requestedMs !== undefined && requestedMs >= limits.maxRetryAfterMs)
-    return limits.maxRetryAfterMs;
+  if (requestedMs !== undefined && requestedMs >= limits.modelSilenceMs)
+    return limits.modelSilenceMs;
   // Jitter spreads the retries of calls that failed together.
-  return Math.min(
-    (requestedMs ?? defaultMs) * (1 + JITTER * Math.random()),
-    limits.maxRetryAfterMs,
-  );
+  return Math.min((requestedMs ?? defaultMs) * (1 + JITTER * Math.random()), limits.modelSilenceMs);
 }
 
 /** Waits for `delayMs`. Resolves at once, without an error, when the signal aborts. */

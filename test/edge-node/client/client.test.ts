@@ -116,7 +116,7 @@ describe("the client", () => {
         model: { provider: "scripted", id: "scripted" },
       });
       expect(await client.prompt("test")).toMatchObject({ agent: "test", messages: [{}] });
-      expect(await failureOf(client.prompt("a/b"))).toMatchObject({ code: "unknown_agent" });
+      expect(await failureOf(client.prompt("a/b"))).toMatchObject({ code: "not_found" });
       expect(await failureOf(client.prompt("test", { conversation: "c" }))).toMatchObject({
         code: "conversation_not_found",
       });

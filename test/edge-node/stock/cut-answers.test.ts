@@ -91,11 +91,11 @@ describe.each(reasons)("an answer that ends with %s", (unified, raw, words) => {
         const chat = stockChat(own);
         await chat.sendMessage({ text: "Go." });
         await expectSame(own, chat);
-        const errorText = expect.stringMatching(/^call_not_run: \S/);
+        const errorText = expect.stringMatching(/^skipped: \S/);
         expect(chat.messages[1]?.parts.at(-1)).toMatchObject({ state: "output-error", errorText });
         await chat.sendMessage({ text: "And now?" });
         await expectSame(own, chat);
-        expect(prompts()).toContain("call_not_run");
+        expect(prompts()).toContain("skipped");
       },
     );
   });
@@ -129,7 +129,7 @@ describe("a call that waited for a person", () => {
       expect(messages[1]?.parts.at(-1)).toMatchObject({ state: "output-denied", approval });
       const { detail } = await problemIn(
         await decide(own, id, { approved: true }),
-        "approval_closed",
+        "approval_not_found",
       );
       expect(detail).toMatch(why);
       expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain("Another message was sent");

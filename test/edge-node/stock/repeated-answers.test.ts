@@ -98,7 +98,7 @@ describe("another answer to an older question", () => {
     await talking([says("Never.")], async ({ own }) => {
       const stale = stockChat(own, (await loaded(own)).slice(0, 2));
       await stale.regenerate();
-      expect(stale.error?.message).toContain("not_last_turn");
+      expect(stale.error?.message).toContain("conflict");
       expect(await texts(own)).toEqual(OLD);
     });
   });
@@ -110,7 +110,7 @@ describe("another answer to an older question", () => {
         const body = { id: "c", messages: some, trigger: "regenerate-message" };
         const problem = await problemIn(
           await own.call("POST", "/conversations", json(body)),
-          "not_last_turn",
+          "conflict",
         );
         expect(problem.detail).toContain("messageId");
       }

@@ -77,7 +77,7 @@ describe("a file of a message is refused", () => {
     await withRuntime({ agents: [agent], model: scriptedModel([]) }, async (own) => {
       const message = { parts: [{ ...photo, url }] };
       const response = await own.call("POST", "/conversations/c/messages", json({ message }));
-      await problemIn(response, "unsupported_part");
+      await problemIn(response, "bad_value");
     });
   });
 
@@ -87,7 +87,7 @@ describe("a file of a message is refused", () => {
       await own.call("DELETE", "/conversations/c/variables/ete");
       const body = { message: { parts: files } };
       const response = await own.call("POST", "/conversations/c/messages", json(body));
-      expect(await response.text()).toContain("variable_unknown");
+      expect(await response.text()).toContain("variable_not_found");
       expect(await loaded(own)).toHaveLength(2);
     });
   });

@@ -58,7 +58,7 @@ describe("in a copy of an unfinished conversation,", () => {
         state: "output-denied",
         approval: { id: approval, approved: false, reason: expect.stringMatching(/is a copy/) },
       });
-      await problemIn(await decide(own, approval, { approved: true }), "approval_closed");
+      await problemIn(await decide(own, approval, { approved: true }), "approval_not_found");
       expect(paid).toEqual([]);
       await ask(own, "Pay after all.");
       // The model reads the outcome of the first call.

@@ -106,7 +106,7 @@ describe("a call that waits for a person", () => {
       await ask(own, "And 60.");
       const abandoned = approvalIn(own);
       await ask(own, "Never mind.");
-      await problemIn(await decide(own, abandoned, { approved: true }), "approval_closed");
+      await problemIn(await decide(own, abandoned, { approved: true }), "approval_not_found");
       expect(paid).toEqual([50]);
     });
   });

@@ -194,7 +194,7 @@ describe("a message that comes while a turn runs", () => {
     const setup = options([gate.step, says("Two.")], { whenBusy: "reject" });
     await withRuntime(setup, async (own) => {
       const { first, second } = await two(own, gate.begun);
-      await problemIn(second, "turn_running");
+      await problemIn(second, "conflict");
       gate.open();
       expect(await textFrom(first)).toBe("One.");
       expect(await textFrom(await post(own, question("r", "Ho.")))).toBe("Two.");

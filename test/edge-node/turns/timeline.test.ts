@@ -61,7 +61,7 @@ describe("the timeline of an answer", () => {
       expect(attempt?.durationMs).toBeGreaterThanOrEqual(ends);
       expect(JSON.stringify(timeline)).not.toContain("secret-value");
       expect(JSON.stringify(await chat.messages())).not.toContain("durationMs");
-      expect(await failureOf(chat.timeline("nobody"))).toMatchObject({ code: "message_not_found" });
+      expect(await failureOf(chat.timeline("nobody"))).toMatchObject({ code: "not_found" });
     });
   });
 

@@ -68,13 +68,16 @@ describe("AUTH=none", () => {
   it.each([...foreign.split(" "), "localhost,evil.example", ""])(
     "keeps the host %j out",
     async (host) => {
-      await problemIn(await withHeaders({ host }), "foreign_host");
+      await problemIn(await withHeaders({ host }), "foreign_origin");
     },
   );
 
   it("keeps out a foreign host in the URL if there is no Host header", async () => {
-    await problemIn(await withHeaders({}, "http://localhost.evil.example/agents"), "foreign_host");
-    await problemIn(await withHeaders({}, "http://192.168.0.1/agents"), "foreign_host");
+    await problemIn(
+      await withHeaders({}, "http://localhost.evil.example/agents"),
+      "foreign_origin",
+    );
+    await problemIn(await withHeaders({}, "http://192.168.0.1/agents"), "foreign_origin");
   });
 
   it.each([

@@ -64,7 +64,7 @@ describe("a caller that claims to be somebody else", () => {
     const answer = await call("POST", `/conversations/${newId()}/messages`, init);
     expect(await answer.text()).not.toContain("Dear diary");
     const chat = { id: `alice","${id}`, messages: [{ role: "user", parts: [] }] };
-    await problemIn(await call("POST", "/conversations", json(chat, as(BOB))), "bad_id");
+    await problemIn(await call("POST", "/conversations", json(chat, as(BOB))), "bad_request");
   });
 
   it("with two keys at once is refused", async () => {

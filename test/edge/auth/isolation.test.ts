@@ -147,7 +147,8 @@ describe("object names", () => {
     const property = fc.property(tenant, any, (tenant, id) => {
       const isValid = /^[\w.-]{1,128}$/.test(id) && !/^\.{1,2}$/.test(id) && !id.includes("\n");
       if (isValid) expect(JSON.parse(nameOf(tenant, id))).toEqual([tenant, id]);
-      else expect(() => nameOf(tenant, id)).toThrow(expect.objectContaining({ code: "bad_id" }));
+      else
+        expect(() => nameOf(tenant, id)).toThrow(expect.objectContaining({ code: "bad_request" }));
     });
     fc.assert(property, { numRuns: 2_000 });
   });
@@ -155,7 +156,7 @@ describe("object names", () => {
   it("are made for ids of 1 to 128 characters", () => {
     expect(nameOf("t", "x".repeat(128))).toContain("x".repeat(128));
     for (const bad of ["", "x".repeat(129), ".", ".."])
-      expect(() => nameOf("t", bad)).toThrow(expect.objectContaining({ code: "bad_id" }));
+      expect(() => nameOf("t", bad)).toThrow(expect.objectContaining({ code: "bad_request" }));
     for (const good of ["...", "-", "_", ".a", "a..b"]) expect(nameOf("t", good)).toContain(good);
   });
 });

@@ -43,7 +43,7 @@ describe("an application's own authenticator", () => {
     expect((await call("GET", "/agents")).status).toBe(200);
     await problemIn(
       await call("GET", "/agents", { headers: { host: "evil.example" } }),
-      "foreign_host",
+      "foreign_origin",
     );
     await problemIn(await workerWith(authenticator)("GET", "/agents"), "unauthorized");
   });

@@ -348,7 +348,7 @@ describe("POST …/tickets", () => {
     await problemIn(await local("DELETE", `${path}?ticket=${ticket}`), "unauthorized");
     // A ticket does not replace the checks of a request's origin.
     for (const [name, value, code] of [
-      ["host", "evil.example", "foreign_host"],
+      ["host", "evil.example", "foreign_origin"],
       ["origin", "https://evil.example", "foreign_origin"],
       ["sec-fetch-site", "cross-site", "foreign_origin"],
     ] as const) {

@@ -172,7 +172,7 @@ describe("a conversation's title in the list", () => {
     await listedIs(tenant, id, { title: null });
     const question = `Show my orders ${"and more ".repeat(100)}`;
     await tenant.ask(id, question);
-    await listedIs(tenant, id, { title: question.slice(0, limits.maxTitleChars).trim() });
+    await listedIs(tenant, id, { title: question.slice(0, limits.maxLineChars).trim() });
     await tenant.ask(id, "And in Paris?");
     await listedIs(tenant, id, { title: expect.stringMatching(/^Show my orders/) });
     for (const title of ["Mine", ""]) {
@@ -385,7 +385,7 @@ it(
       ({ next: last } = await directory.list({ limit: 1, search: "köln" }));
     });
     expect(few).toBeLessThan(1_100);
-    expect(many).toBeLessThan(2.1 * limits.maxSearchedTitles);
+    expect(many).toBeLessThan(2.1 * limits.maxEntries);
     expect((await directory.list({ limit: 1, search: "köln", before: last })).entries).toHaveLength(
       1,
     );

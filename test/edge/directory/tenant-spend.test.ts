@@ -177,7 +177,7 @@ describe("a directory", () => {
     const tenant = spendingTenant({ tenant: { modelCalls: 5 } });
     const repair = await breakDirectory(tenant.name);
     const refused = vi.spyOn(console, "error").mockImplementation(() => undefined);
-    expect(await tenant.ask()).toContain("spend_unavailable: ");
+    expect(await tenant.ask()).toContain("unavailable: ");
     expect(tenant.model.calls).toHaveLength(0);
     const tries = refused.mock.calls.length;
     expect(tries).toBeGreaterThanOrEqual(3);

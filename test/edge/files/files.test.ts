@@ -53,8 +53,8 @@ describe("a conversation's files", () => {
     // The same bytes with another content type are another representation.
     expect(replaced.headers.get("etag")).not.toBe(file.etag);
     expect((await call("DELETE", at(id, `/${file.path}`))).status).toBe(204);
-    await problemIn(await call("GET", at(id, `/${file.path}`)), "file_not_found");
-    await problemIn(await call("DELETE", at(id, `/${file.path}`)), "file_not_found");
+    await problemIn(await call("GET", at(id, `/${file.path}`)), "not_found");
+    await problemIn(await call("DELETE", at(id, `/${file.path}`)), "not_found");
     expect(await list(id)).toEqual({ files: [] });
   });
 
@@ -83,7 +83,7 @@ describe("a conversation's files", () => {
     const [id, other] = [newId(), newId()];
     const path = at(id, "/a%20b.txt");
     await callAs("PUT", path, body("alice's", "text/plain", as(ALICE)));
-    await problemIn(await callAs("GET", path, { headers: as(BOB) }), "file_not_found");
+    await problemIn(await callAs("GET", path, { headers: as(BOB) }), "not_found");
     expect(await (await callAs("GET", at(id), { headers: as(BOB) })).json()).toEqual({ files: [] });
     const ticket = await ticketFor(path);
     expect(await (await callAs("GET", `${path}?ticket=${ticket}`)).text()).toBe("alice's");
@@ -240,10 +240,10 @@ describe("a file that cannot be saved", () => {
       mockRestore(): void;
     };
     const write = () => call("PUT", at(id, "/b.txt"), body("bb"));
-    listing.mockImplementation(objectsOf(limits.maxListedFiles, 0));
+    listing.mockImplementation(objectsOf(limits.maxFiles, 0));
     expect(await problemIn(await write(), "limit_exceeded")).toMatchObject({
-      limit: "maxListedFiles",
-      actual: limits.maxListedFiles + 1,
+      limit: "maxFiles",
+      actual: limits.maxFiles + 1,
     });
     listing.mockImplementation(objectsOf(1, limits.maxFilesBytes - 1));
     expect(await problemIn(await write(), "limit_exceeded")).toMatchObject({
@@ -350,7 +350,7 @@ describe("a file that a turn writes", () => {
   it("is refused if it exceeds the total size, or the number of files", async () => {
     for (const others of [
       [other(limits.maxFilesBytes - 4, "model")],
-      Array.from({ length: limits.maxListedFiles }, () => other(1, "model")),
+      Array.from({ length: limits.maxFiles }, () => other(1, "model")),
     ]) {
       const { read, file, events } = await exported("rows", others);
       expect(read).toContain("limit_exceeded");

@@ -144,7 +144,7 @@ describe("gateway", () => {
           body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
           headers: { "content-type": "application/json" },
         });
-        expect(await nobody.json()).toMatchObject({ code: "unknown_agent" });
+        expect(await nobody.json()).toMatchObject({ code: "not_found" });
       },
       { MCP_SERVERS: servers({ agents: ["clerk"] }) },
     ));

@@ -392,7 +392,7 @@ it("ends a turn with an error that names the tool whose schema has no JSON Schem
   const agents = [agentWith({ tools: { mail } })] as const;
   await using runtime = await startRuntime({ agents, model });
   await expect(runtime.client.conversation("c").send("Go.").text()).rejects.toMatchObject({
-    code: "invalid_tool_schema",
+    code: "bad_configuration",
     message: expect.stringContaining("mail"),
   });
 });

@@ -104,38 +104,38 @@ const shapes: readonly Row[] = [
     SHORT,
     json({ message: { ...question, id: "x".repeat(129) } }),
   ],
-  ["a file", "unsupported_part", SHORT, parts(file)],
+  ["a file", "bad_value", SHORT, parts(file)],
   [
     "a file behind a text",
-    "unsupported_part",
+    "bad_value",
     CHAT,
     chat({ messages: [{ ...question, parts: [...question.parts, file] }] }),
   ],
   [
     "a tool's part",
-    "unsupported_part",
+    "bad_value",
     SHORT,
     parts({ type: "tool-get_weather", state: "output-available" }),
   ],
-  ["a data part", "unsupported_part", SHORT, parts({ type: "data-x", data: 1 })],
+  ["a data part", "bad_value", SHORT, parts({ type: "data-x", data: 1 })],
 ];
 
 const ids: readonly Row[] = [
   ..."a/b|a b|é|a\u0000b|..|.||a:b|a%|~|a\\b|а|a\n|*"
     .split("|")
-    .map((bad): Row => [`the id ${JSON.stringify(bad)}`, "bad_id", CHAT, chat({ id: bad })]),
-  ["an id of 129", "bad_id", CHAT, chat({ id: "x".repeat(129) })],
-  ["an id of 129 in the path", "bad_id", `GET ${C}/${"x".repeat(129)}/messages`],
+    .map((bad): Row => [`the id ${JSON.stringify(bad)}`, "bad_request", CHAT, chat({ id: bad })]),
+  ["an id of 129", "bad_request", CHAT, chat({ id: "x".repeat(129) })],
+  ["an id of 129 in the path", "bad_request", `GET ${C}/${"x".repeat(129)}/messages`],
   ..."%2F %20 %C3%A9 %00 %zz %25 é a%2Fb a%5Cb %EF%BC%8E%EF%BC%8E"
     .split(" ")
-    .map((bad): Row => [`the id ${bad} in the path`, "bad_id", `GET ${C}/${bad}/messages`]),
-  ["a bad id, asked", "bad_id", `POST ${C}/a%20b/messages`, json({ message: "Hello" })],
-  ["a bad id, list", "bad_id", `GET ${C}/a%20b/variables`],
-  ["a bad id, reset", "bad_id", `DELETE ${C}/a%20b/variables`],
-  ["a bad id, value", "bad_id", `GET ${C}/a%20b/variables/a`],
-  ["a bad id, info", "bad_id", `GET ${C}/a%20b/variables/a/info`],
-  ["a bad id, put", "bad_id", `PUT ${C}/a%20b/variables/a`, json(1)],
-  ["a bad id, delete", "bad_id", `DELETE ${C}/a%20b/variables/a`],
+    .map((bad): Row => [`the id ${bad} in the path`, "bad_request", `GET ${C}/${bad}/messages`]),
+  ["a bad id, asked", "bad_request", `POST ${C}/a%20b/messages`, json({ message: "Hello" })],
+  ["a bad id, list", "bad_request", `GET ${C}/a%20b/variables`],
+  ["a bad id, reset", "bad_request", `DELETE ${C}/a%20b/variables`],
+  ["a bad id, value", "bad_request", `GET ${C}/a%20b/variables/a`],
+  ["a bad id, info", "bad_request", `GET ${C}/a%20b/variables/a/info`],
+  ["a bad id, put", "bad_request", `PUT ${C}/a%20b/variables/a`, json(1)],
+  ["a bad id, delete", "bad_request", `DELETE ${C}/a%20b/variables/a`],
   // The URL parser resolves these segments before the Worker sees them.
   ["..", "not_found", `GET ${C}/../messages`],
   ["%2e%2e", "not_found", `GET ${C}/%2e%2e/messages`],
@@ -220,7 +220,7 @@ describe("an endpoint that receives too much", () => {
   it("refuses a body over 32 MiB, with or without a Content-Length", async () => {
     const piece = new Uint8Array(1_048_576).fill(32);
     const chunked = () => {
-      let left = limits.maxChatBodyBytes / piece.length + 1;
+      let left = limits.maxBodyBytes / piece.length + 1;
       return new ReadableStream<Uint8Array>({
         pull(controller) {
           if (left-- > 0) controller.enqueue(piece.slice());
@@ -229,7 +229,7 @@ describe("an endpoint that receives too much", () => {
       });
     };
     const headers = { "content-type": "application/json" };
-    const told = { ...headers, "content-length": String(limits.maxChatBodyBytes + 1) };
+    const told = { ...headers, "content-length": String(limits.maxBodyBytes + 1) };
     for (const path of [C, M]) {
       const counted = await call("POST", path, { body: chunked(), headers });
       await problemIn(counted, "body_too_large");

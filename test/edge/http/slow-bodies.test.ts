@@ -76,7 +76,7 @@ describe("a body that stops", () => {
     const { body, push, isCancelled } = slowBody();
     const answer = call(method, path, { body, headers: { "content-type": type } });
     push(whole.slice(0, whole.length / 2));
-    await pass(limits.bodySilenceMs - 1);
+    await pass(limits.silenceMs - 1);
 
     await put(id, "meanwhile", 1);
     expect(await (await get(id, "meanwhile")).json()).toBe(1);
@@ -114,11 +114,11 @@ describe("a body that trickles", () => {
     const ended: number[] = [];
     void answer.finally(() => ended.push(Date.now()));
     const startMs = Date.now();
-    while (ended.length === 0 && Date.now() - startMs < 10 * limits.bodySilenceMs) {
+    while (ended.length === 0 && Date.now() - startMs < 10 * limits.silenceMs) {
       push("x");
       await pass(1_000);
     }
-    expect(ended).toEqual([startMs + limits.bodySilenceMs]);
+    expect(ended).toEqual([startMs + limits.silenceMs]);
     await problemIn(await answer, "body_timeout");
     expect(await namesIn(id)).toEqual([]);
   });
@@ -130,7 +130,7 @@ describe("a body that trickles", () => {
     const answer = call("PUT", `/conversations/${id}/variables/v`, { body, headers });
     for (let piece = 0; piece < 20; piece++) {
       push("x".repeat(limits.minBodyBytes));
-      await pass(limits.bodySilenceMs - 1);
+      await pass(limits.silenceMs - 1);
     }
     push("the end");
     end();

@@ -4,7 +4,7 @@ import { R2Blobs } from "../../../src/edge/platform/r2-blobs.ts";
 import * as limits from "../../../src/limits.ts";
 import { blobsContract } from "../../contract/blobs.ts";
 
-const PART = limits.uploadPartBytes;
+const PART = limits.maxChunkedBytes;
 
 // Megabytes take longer on a busy machine.
 describe("R2Blobs on a real bucket", () => {

@@ -178,8 +178,8 @@ describe("tools", () => {
     const store = new MemoryStore();
     const one = fakeTool(store, { name: "one" }, () => 1);
     const outcome = await run("for (;;) await tools.one({})", { store, tools: [one] });
-    expect(failureOf(outcome).message).toContain("maxCodeCalls");
-    expect(one.inputs).toHaveLength(50);
+    expect(failureOf(outcome).message).toContain("maxBatchItems");
+    expect(one.inputs).toHaveLength(limits.maxBatchItems);
   });
 });
 

@@ -133,7 +133,7 @@ describe("an invalid request", () => {
   it.each([
     ["another conversation", sendFrame("a", "other", "Hi."), "bad_request"],
     ["another conversation's turn", resumeFrame("a", "other"), "bad_request"],
-    ["no such agent", sendFrame("a", "x", { body: { agent: "nobody" } }), "unknown_agent"],
+    ["no such agent", sendFrame("a", "x", { body: { agent: "nobody" } }), "not_found"],
     ["no text", sendFrame("a", "x", ""), "bad_request"],
     [
       "nothing to repeat",
@@ -150,7 +150,7 @@ describe("an invalid request", () => {
           },
         ],
       }),
-      "unsupported_part",
+      "bad_value",
     ],
   ])("is refused, and the socket stays open: %s", async (_, frame, code) => {
     const id = newId();
@@ -180,7 +180,7 @@ describe("an invalid request", () => {
       );
       for (let count = 0; count < 20; count++) socket.send(resumeFrame(`w${count}`, "c"));
       const [refused] = await socket.until("error", "w19");
-      expect(refused).toMatchObject({ errorText: expect.stringMatching(/^too_many_turns: /) });
+      expect(refused).toMatchObject({ errorText: expect.stringMatching(/^rate_limited: /) });
       open();
       await socket.until("end", "w0");
       await socket.until("end", "a");

@@ -143,7 +143,7 @@ describe("the AI SDK's WebSocketChatTransport", () => {
           abortSignal: undefined,
         });
       const refused = await repeat(messages()[0]);
-      await expect(refused.pipeTo(new WritableStream())).rejects.toThrow(/^not_last_turn: /);
+      await expect(refused.pipeTo(new WritableStream())).rejects.toThrow(/^conflict: /);
       expect(textOf(await messageIn(await repeat(messages()[2])))).toBe("C.");
       expect(messages().map(textOf)).toEqual(["One?", "A.", "Two?", "C."]);
       transport.close();

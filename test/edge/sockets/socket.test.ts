@@ -81,7 +81,7 @@ describe("a message over a socket", () => {
       for (const id of ids) socket.send(sendFrame(id, "c", `Question ${id}.`));
       await reached;
       const [refused] = await socket.until("error", "r9");
-      expect(refused).toMatchObject({ errorText: expect.stringMatching(/^too_many_turns: /) });
+      expect(refused).toMatchObject({ errorText: expect.stringMatching(/^rate_limited: /) });
       open();
       const all = await Promise.all(ids.slice(0, 9).map((id) => socket.until("end", id)));
       for (const frames of all) chunksOf(frames);
@@ -233,7 +233,7 @@ describe("a socket that closes", () => {
     await withSockets(haltedTurn().options, async (own) => {
       const sockets = Array.from({ length: 16 }, () => connect(own.call, "c"));
       const [first] = await Promise.all(sockets);
-      await problemIn(await upgrade(own.call, "c"), "too_many_sockets");
+      await problemIn(await upgrade(own.call, "c"), "rate_limited");
       first?.close();
       await first?.closed;
       await expect.poll(() => own.state.getWebSockets().length).toBe(15);
@@ -337,8 +337,8 @@ describe("the authentication of a socket", () => {
   it("refuses requests without a WebSocket upgrade or a valid id", async () => {
     await problemIn(await local("GET", `/conversations/${newId()}/socket`), "bad_request");
     await problemIn(await upgrade(local, newId(), { upgrade: "h2c" }), "bad_request");
-    await problemIn(await upgrade(local, "a%20b"), "bad_id");
-    await problemIn(await upgrade(local, "a%2Fb"), "bad_id");
+    await problemIn(await upgrade(local, "a%20b"), "bad_request");
+    await problemIn(await upgrade(local, "a%2Fb"), "bad_request");
   });
 
   it("leads each tenant to its own conversation", async () => {

@@ -69,7 +69,7 @@ describe("a fork", () => {
       call("POST", `/conversations/${id}/fork`, json({ id: target }));
     await problemIn(await onto(other), "conversation_exists");
     await problemIn(await onto(id), "conversation_exists");
-    await problemIn(await onto("a/b"), "bad_id");
+    await problemIn(await onto("a/b"), "bad_request");
     expect(await allOf(other)).toEqual(before);
     expect((await call("POST", `/conversations/${id}/fork`)).status).toBe(201);
   });
@@ -350,7 +350,7 @@ describe("a file in parts", () => {
     const [first, , third = ""] = parts;
     await problemIn(await importFile(third, "?part=3&of=5"), "bad_request");
     const unknown = `?part=3&of=5&import=${newId()}`;
-    await problemIn(await importFile(third, unknown), "import_not_found");
+    await problemIn(await importFile(third, unknown), "not_found");
     const upload = await send(1, first);
     const ahead = await problemIn(
       await importFile(third, `?part=3&of=5&import=${upload}`),
@@ -388,8 +388,8 @@ describe("a file in parts", () => {
     const begun = await importFile(parts[0] ?? "", "?part=1&of=5", by("one"));
     const { import: upload } = await begun.json<{ readonly import: string }>();
     const next = `?part=2&of=5&import=${upload}`;
-    await problemIn(await importFile(parts[1] ?? "", next, by("two")), "import_not_found");
-    await problemIn(await importFile(parts[1] ?? "", next), "import_not_found");
+    await problemIn(await importFile(parts[1] ?? "", next, by("two")), "not_found");
+    await problemIn(await importFile(parts[1] ?? "", next), "not_found");
     // A conversation with the upload's id is another object.
     const path = `/conversations/${upload}`;
     await problemIn(await by("one")("GET", path), "conversation_not_found");
@@ -425,7 +425,7 @@ describe("a file in parts", () => {
     expect(await runDurableObjectAlarm(object)).toBe(true);
     await expectSwept(upload);
     const query = `?part=2&of=5&import=${upload}`;
-    await problemIn(await importFile(parts[1] ?? "", query), "import_not_found");
+    await problemIn(await importFile(parts[1] ?? "", query), "not_found");
   });
 
   it("is refused with a part of more than 95 MiB, before it is read", async () => {

@@ -60,9 +60,9 @@ describe("the history of a conversation whose old turns are compacted", () => {
     expect(JSON.stringify(records)).toHaveLength(info.chars);
 
     const path = `/conversations/${id}/variables/history`;
-    await problemIn(await call("PUT", path, json(1)), "variable_read_only");
-    await problemIn(await call("PATCH", path, json({ pinned: true })), "variable_read_only");
-    await problemIn(await call("DELETE", path), "variable_read_only");
+    await problemIn(await call("PUT", path, json(1)), "bad_name");
+    await problemIn(await call("PATCH", path, json({ pinned: true })), "bad_name");
+    await problemIn(await call("DELETE", path), "bad_name");
     expect((await get(id, "history")).status).toBe(200);
   });
 });

@@ -183,7 +183,7 @@ describe("a turn", () => {
     for (const accept of ["text/event-stream", "text/plain", "application/json"]) {
       for (const agent of ["nobody", "", "__proto__", "Weather"]) {
         const body = { message: NYC, agent, input: { a: 1 } };
-        const { detail } = await problemIn(await short(id, body, accept), "unknown_agent");
+        const { detail } = await problemIn(await short(id, body, accept), "not_found");
         expect(detail).toContain("weather, orders");
       }
     }
@@ -371,14 +371,14 @@ describe("incoming", () => {
     ])("is not fetched: %s", async (url) => {
       const id = newId();
       const response = await say(id, [{ type: "file", mediaType: "image/png", url }]);
-      await problemIn(response, "unsupported_part");
+      await problemIn(response, "bad_value");
       expect((await call("GET", `/conversations/${id}`)).status).toBe(404);
     });
 
     it("is refused if its data cannot be read", async () => {
       const file = { type: "file", mediaType: "image/png", url: "data:image/png;base64,###" };
       const turn = await (await say(newId(), [file])).text();
-      expect(turn).toContain("unsupported_part");
+      expect(turn).toContain("bad_value");
     });
   });
 });

@@ -193,10 +193,10 @@ describe("stream", () => {
         const rest = await (await watch(own, `?after=${MAX}`)).text();
         expect(framesIn(rest).at(-1)?.chunk).toMatchObject({
           type: "error",
-          errorText: expect.stringMatching(/^unknown_agent: /),
+          errorText: expect.stringMatching(/^not_found: /),
         });
         const { messages } = own.conversation().readMessages({ limit: 9, form: "display" });
-        expect(messages.at(-1)?.metadata).toMatchObject({ error: "unknown_agent" });
+        expect(messages.at(-1)?.metadata).toMatchObject({ error: "not_found" });
         expect(await (await own.call("GET", "/conversations/c")).json()).toMatchObject({
           status: "idle",
         });

@@ -357,12 +357,12 @@ it("the query says how a CSV is read", async () => {
 it("a broken CSV is refused with its line, and saves nothing", async () => {
   const id = newId();
   const refused = await putAs(id, "a", { body: 'x,y\n1,"2\n', type: CSV });
-  expect((await problemIn(refused, "bad_csv")).detail).toBe(
+  expect((await problemIn(refused, "bad_value")).detail).toBe(
     "Line 2 has a quote that is not closed.",
   );
   await problemIn(await get(id, "a"), "variable_not_found");
   const semicolons = await putAs(id, "a", { body: "x;y\n1,5;2\n", type: CSV });
-  expect((await problemIn(semicolons, "bad_csv")).detail).toBe(
+  expect((await problemIn(semicolons, "bad_value")).detail).toBe(
     "Line 2 has 2 cells, and the first line has 1. If a comma does not separate them, set ?delimiter=auto.",
   );
   const latin = await putAs(id, "a", { body: "x", type: "text/csv; charset=latin1" });

@@ -94,7 +94,7 @@ describe("variables", () => {
       expect(await namesIn(id, "?names=c,none,a")).toEqual(["a", "c"]);
       expect(await namesIn(id, "?names=a,b&last=1")).toEqual(["b"]);
       expect(await namesIn(id, "?names=")).toEqual([]);
-      const many = Array.from({ length: limits.maxVariablePageSize + 1 }, (_, n) => `n${n}`).join();
+      const many = Array.from({ length: limits.maxItems + 1 }, (_, n) => `n${n}`).join();
       expect((await call("GET", `/conversations/${id}/variables?names=${many}`)).status).toBe(422);
     });
   });
@@ -310,7 +310,7 @@ describe("variable writes", () => {
       expect(answer).toMatchObject({
         text: 'Hi Ada, [1,{"a":"b"}] `b` https://a.example/1 {{nobody}} {{v.nope}}',
         unresolved: [
-          { reference: "{{nobody}}", code: "variable_unknown" },
+          { reference: "{{nobody}}", code: "variable_not_found" },
           { reference: "{{v.nope}}", code: "path_not_found" },
         ],
       });

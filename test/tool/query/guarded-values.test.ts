@@ -98,7 +98,7 @@ describe("a malicious CSV", () => {
 
   it("is not quoted in the error", async () => {
     const failure: unknown = await sent(`a,b\n"${RIGHT}"x,1\n`).catch((error: unknown) => error);
-    expect(failure).toMatchObject({ code: "bad_csv" });
+    expect(failure).toMatchObject({ code: "bad_value" });
     expect(String(failure)).not.toContain(RIGHT);
   });
 

@@ -17,7 +17,7 @@ type Decide = (input: unknown) => Status | PromiseLike<Status>;
 /**
  * `toolApproval` for tools of `wrapTools` with the same options. Its functions receive the input that would
  * run, with references resolved and checked by the tool's schema. A person sees the same input in the reason
- * of the request. Only the call that was decided about may run; another call fails with `approval_needed`,
+ * of the request. Only the call that was decided about may run; another call fails with `approval_required`,
  * which asks the model to call again. A call whose references cannot be resolved fails without a decision.
  * If one of the functions throws, a person has to approve the call.
  */
@@ -134,11 +134,11 @@ export interface Decision {
  * The decisions about the calls of one store, by tool call id. The messages that a client sends back are not
  * evidence: they prove neither that a person was asked nor what the references resolved to at that time. So
  * each decision is stored here and counts for one run. Decisions live as long as the store object: after a
- * restart, or in another process, the person is asked again. Beyond `maxPendingDecisions`, the oldest
+ * restart, or in another process, the person is asked again. Beyond `maxItems`, the oldest
  * decisions are dropped.
  */
 export class Decisions {
-  readonly #byCall = new Recent<Decision>(limits.maxPendingDecisions);
+  readonly #byCall = new Recent<Decision>(limits.maxItems);
 
   /** Returns the decisions about the store's calls. */
   static of(store: VariableStore): Decisions {
@@ -182,7 +182,7 @@ interface DecidedCall {
 }
 
 /**
- * Returns the call, or a failure with `approval_needed` if the decision was about another call. If a call needs a
+ * Returns the call, or a failure with `approval_required` if the decision was about another call. If a call needs a
  * person's approval, the person must have approved this very call.
  */
 export function ifDecided(
@@ -195,11 +195,11 @@ export function ifDecided(
     prepared.approval !== undefined || wasApproved || decision?.requiresApproval === true;
   if (requiresApproval && !(wasApproved && decision?.requiresApproval === true)) {
     const message = `A person has to approve this call of ${name}, and was not asked about it here. Call it again to ask.`;
-    return { kind: "failed", code: "approval_needed", message };
+    return { kind: "failed", code: "approval_required", message };
   }
   if (decision === undefined ? !isDecided : decision.pin === pin) return prepared;
   const message = `${name} did not run: its input, or a variable that it refers to, has changed since the call was decided about. Call it again for a new decision.`;
-  return { kind: "failed", code: "approval_needed", message };
+  return { kind: "failed", code: "approval_required", message };
 }
 
 /** True if the SDK runs the call because the last message approves it. */

@@ -43,7 +43,7 @@ export class ObjectExpander {
   }
 
   #begin(): Omit<At, "isOpen"> {
-    return { place: [], budget: { leftChars: limits.maxExpansionChars, work: new LookupWork() } };
+    return { place: [], budget: { leftChars: limits.maxInsertedChars, work: new LookupWork() } };
   }
 
   async #expanded(value: unknown, at: At): Promise<unknown> {

@@ -25,7 +25,7 @@ function passCalls(): void {
   let watch: NodeJS.Timeout | undefined;
   process.on("message", (call: EngineCall) => {
     clearTimeout(idle);
-    idle = setTimeout(end, limits.queryIdleMs);
+    idle = setTimeout(end, limits.idleMs);
     thread.postMessage(call);
     if (call.method === undefined) return;
     const before = process.cpuUsage();

@@ -13,7 +13,7 @@ export interface StoreOnDisk extends SqlStore {
 /**
  * Opens the variables of one conversation in a file of SQLite, which is created if it is missing. Needs
  * Node's `node:sqlite` (22.13 or later). The file belongs to one process: for another one it throws
- * `store_in_use` until `close` is called or the process ends. `:memory:` keeps nothing on disk. `bucket` is
+ * `conflict` until `close` is called or the process ends. `:memory:` keeps nothing on disk. `bucket` is
  * a place outside of the file for large values.
  */
 export function sqliteStore(
@@ -56,6 +56,6 @@ function opened(file: string): DatabaseSync {
     database.close();
     if (!/database is locked/u.test(messageOf(error))) throw error;
     const message = `${file} is in use by another process, which has to close it first.`;
-    throw new ByrefError("store_in_use", message, { file });
+    throw new ByrefError("conflict", message, { file });
   }
 }

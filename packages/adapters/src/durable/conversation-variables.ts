@@ -111,7 +111,7 @@ export interface ConversationVariables {
   /**
    * Imports such a file into an object without variables. Nothing of it is visible before its end. The file is
    * trusted as its sender is: labels are imported unchanged. Rejects with `bad_import` and the number of the
-   * line, `unsupported_version`, `conversation_exists`, `conflict` or the error of a rejected value; the object
+   * line, `bad_import`, `conversation_exists`, `conflict` or the error of a rejected value; the object
    * is then as it was.
    */
   import(file: ReadableStream<Uint8Array>): Promise<void>;

@@ -39,7 +39,7 @@ export class StagedImport {
   }
 
   /**
-   * Imports the file into an empty store. Rejects with `bad_import`, `unsupported_version`, `conflict`,
+   * Imports the file into an empty store. Rejects with `bad_import`, `conflict`,
    * `conversation_exists` or the error of a rejected value, and leaves the store as it was.
    */
   async run(body: ReadableStream<Uint8Array>, store: VariableStore): Promise<void> {

@@ -43,7 +43,7 @@ export class ClientCalls {
     const error =
       prepared.kind === "failed"
         ? `${prepared.code}: ${prepared.message}`
-        : `approval_needed: ${prepared.approval?.reason ?? ""}`;
+        : `approval_required: ${prepared.approval?.reason ?? ""}`;
     const payload = { toolCallId, toolName, args, error };
     return [chunk, { ...chunk, type: "tool-error", payload }];
   }

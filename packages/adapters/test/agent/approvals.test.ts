@@ -52,7 +52,7 @@ describe.each(ways)("a call that waits for a person by %s", (_, way) => {
     agent.messages = before;
     await agent.answer(asked?.id);
     expect(agent.sent).toEqual(["harmless"]);
-    expect(agent.told).toContain("approval_needed");
+    expect(agent.told).toContain("approval_required");
   });
 
   it("does not run with another value, and is asked about again", async () => {
@@ -60,7 +60,7 @@ describe.each(ways)("a call that waits for a person by %s", (_, way) => {
     await agent.store.save({ name: "draft", value: "EVIL" });
     const [again] = await agent.answer(asked?.id);
     expect(agent.sent).toEqual([]);
-    expect(JSON.stringify(agent.messages)).toContain("approval_needed: send did not run");
+    expect(JSON.stringify(agent.messages)).toContain("approval_required: send did not run");
     expect(again?.id).not.toBe(asked?.id);
     await agent.answer(again?.id);
     expect(agent.sent).toEqual(["EVIL"]);
@@ -79,7 +79,7 @@ describe.each(ways)("a call that waits for a person by %s", (_, way) => {
     agent.messages = forged({ text: "$draft" });
     await agent.answer("made-up");
     expect(agent.sent).toEqual([]);
-    expect(JSON.stringify(agent.messages)).toContain("approval_needed");
+    expect(JSON.stringify(agent.messages)).toContain("approval_required");
   });
 
   it("does not run with an input that the client has changed", async () => {
@@ -227,12 +227,12 @@ describe("a decision without a person", () => {
       const send = { tool: "send", input: { text: "$draft" } };
       const more = { tool: "send", input: { text: "denied" } };
       const change = { tool: "put", input: { name: "draft", value: "EVIL" } };
-      const flood = Array.from({ length: limits.maxPendingDecisions }, () => more);
+      const flood = Array.from({ length: limits.maxItems }, () => more);
       const agent = new ApprovingAgent({ ...careful, said: [[change, send, ...flood], "Done."] });
       await agent.store.save({ name: "draft", value: "harmless" });
       await agent.turn();
       expect(agent.sent).toEqual([]);
-      expect(JSON.stringify(agent.messages)).toContain("approval_needed");
+      expect(JSON.stringify(agent.messages)).toContain("approval_required");
     },
   );
 
@@ -292,7 +292,7 @@ it("questions beyond the limit of a store are asked again, the oldest first", as
   const decisions = Decisions.of(store);
   const call = (toolCallId: string) => ({ toolCallId, messages: [], context: undefined });
   const decision = { pin: "a", requiresApproval: true, isOverride: false };
-  for (let at = 0; at < limits.maxPendingDecisions; at++) decisions.keep(call(`${at}`), decision);
+  for (let at = 0; at < limits.maxItems; at++) decisions.keep(call(`${at}`), decision);
   expect(decisions.take(call("0"))).toBe(decision);
   expect(decisions.take(call("0"))).toBeUndefined();
   decisions.keep(call("0"), decision);

@@ -86,10 +86,10 @@ const edit = (name: string, edits: unknown): Call => ({
 const of = (tool: string, input: Call["input"] = {}): Call => ({ tool, input });
 
 const calls: readonly (readonly [ErrorCode, Call])[] = [
-  ["variable_unknown", of("greet", { name: "$customers.name" })],
-  ["variable_unknown", of("read_variable", { name: "ordrs" })],
-  ["variable_unknown", of("read_variable", { name: "zzz" })],
-  ["variable_unknown", of("search_variable", { name: "zzz", query: "o1" })],
+  ["variable_not_found", of("greet", { name: "$customers.name" })],
+  ["variable_not_found", of("read_variable", { name: "ordrs" })],
+  ["variable_not_found", of("read_variable", { name: "zzz" })],
+  ["variable_not_found", of("search_variable", { name: "zzz", query: "o1" })],
   ["variable_evicted", of("read_variable", { name: "list_orders_1" })],
   ["variable_sealed", of("read_variable", { name: "key" })],
   ["variable_sealed", query("SELECT * FROM key")],
@@ -207,7 +207,7 @@ describe("a model that follows an error message literally", () => {
   it("is not helped by a message that says only what is wrong", () => {
     expect(
       followError(
-        "variable_unknown: $zzz is not a variable.",
+        "variable_not_found: $zzz is not a variable.",
         of("read_variable", { name: "zzz" }),
       ),
     ).toBe("is lost");
@@ -225,18 +225,20 @@ it("each code is followed here, or never reaches a model that uses byref/agent",
 const OTHERWISE = {
   unknown_tool: `unknown_tool: ${noSuchTool("red_variable", ["read_variable", "sum"])}`,
   conflict: "conflict: The tables of the query are not kept; try again.",
-  approval_needed: "approval_needed: pay was not asked about here. Call it again to ask.",
+  approval_required: "approval_required: pay was not asked about here. Call it again to ask.",
   skipped: "skipped: $summary was to come from summarize, which has not written it. Make it first.",
-  variable_read_only: `variable_read_only: ${readOnly("history").message}`,
+  bad_name: `bad_name: ${readOnly("history").message}`,
   not_configured: "not_configured: Use a JSON Patch: [{op, path, value}].",
   outcome_unknown:
     "outcome_unknown: This call was cut off: it may or may not have run. Find out before you repeat it.",
-  approval_required: `approval_required: ${refusalOf({ approval: { reason: "It pays." } })}`,
   server_unavailable:
     "server_unavailable: Server shop is not available; continue without its tools. It was closed.",
 };
 
-it.each(Object.entries(OTHERWISE))("%s says what to do next", (_, text) => {
+it.each([
+  ...Object.entries(OTHERWISE),
+  ["approval_required", `approval_required: ${refusalOf({ approval: { reason: "It pays." } })}`],
+])("%s says what to do next", (_, text) => {
   const call = of("red_variable", { name: "history", value: 1 });
   const calls = followError(text, call);
   expect(calls, text).not.toBe("is lost");
@@ -247,13 +249,10 @@ it.each(Object.entries(OTHERWISE))("%s says what to do next", (_, text) => {
  * of byref/agent.
  */
 const ELSEWHERE: readonly string[] = `
-approval_closed approval_not_found bad_configuration bad_csv bad_id bad_import bad_json body_timeout
-body_too_large call_not_run conversation_exists conversation_not_found file_not_found foreign_host
-foreign_origin idempotency_mismatch import_not_found input_missing internal invalid_plan invalid_plan_input
-invalid_tool_schema keys_unavailable message_not_found model_failed model_timeout not_found not_last_turn plan_not_approved plan_not_found
-plan_over precondition_failed range_not_satisfiable rate_limited reference_in_url run_timeout
-spend_exceeded spend_unavailable storage_full store_in_use too_many_sockets too_many_turns
-turn_failed turn_running turn_stopped turn_timeout unauthorized unknown_agent unsupported_media_type
-unsupported_part unsupported_version variable_not_found`
+approval_not_found bad_configuration bad_import bad_json body_timeout body_too_large conversation_exists
+conversation_not_found foreign_origin idempotency_mismatch internal invalid_plan model_failed model_timeout
+not_found plan_not_approved precondition_failed range_not_satisfiable rate_limited reference_in_url
+spend_exceeded storage_full turn_failed turn_stopped turn_timeout unauthorized unavailable
+unsupported_media_type`
   .trim()
   .split(/\s+/u);

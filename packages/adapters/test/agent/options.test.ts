@@ -121,7 +121,7 @@ it("50 parallel calls may save into one variable", async () => {
 it("unknown: error reports an unknown name to the model", async () => {
   const { prompt } = await run([call("$xx.a"), "Sorry."], { unknown: "error" });
   expect(seen).toEqual([]);
-  expect(prompt).toContain("variable_unknown");
+  expect(prompt).toContain("variable_not_found");
 });
 
 it("toolMs ends a call", async () => {
@@ -238,7 +238,7 @@ describe("wrapTools and wrapToolApproval, without an agent", () => {
     ];
     await store.save({ name: "draft", value: "EVIL" });
     const changed = await generateText({ ...wrapped, messages, stopWhen: isStepCount(2) });
-    expect(JSON.stringify(changed.responseMessages)).toContain("approval_needed");
+    expect(JSON.stringify(changed.responseMessages)).toContain("approval_required");
     expect(changed.content.some(({ type }) => type === "tool-approval-request")).toBe(true);
     expect(store.list().map(({ name }) => name)).toEqual(["draft"]);
   });

@@ -58,7 +58,7 @@ it(
         ],
         { encoding: "utf8" },
       );
-    expect(other()).toContain(`store_in_use ${file} is in use by another process`);
+    expect(other()).toContain(`conflict ${file} is in use by another process`);
     await store.save({ name: "b", value: 2 });
     store.close();
     expect(other().trim()).toBe("2");

@@ -10,13 +10,13 @@ const CAP_CHARS = 40_000;
 /** Results are in the messages, whole. */
 export const byValue: Arm = {
   name: "by value",
-  open: ({ tools }) => ({ play: (turn) => playTurn(turn, tools), readers: [] }),
+  open: (tools) => ({ play: (turn) => playTurn(turn, tools), readers: [] }),
 };
 
 /** Results are in the messages, up to a length. */
 export const capped: Arm = {
   name: "cap",
-  open({ tools }) {
+  open(tools) {
     const shown = showing(tools, (text) => {
       if (text.length <= CAP_CHARS) return undefined;
       const start = clip(text, CAP_CHARS);

@@ -14,7 +14,7 @@ const READ_CHARS = 20_000;
 /** A long result becomes a file: the model sees a preview, and reads the rest in parts. */
 export const offloaded: Arm = {
   name: "offload",
-  open({ tools }) {
+  open(tools) {
     const files = new Map<string, string>();
     const pathOf = (text: string) => {
       const known = Array.from(files).find(([, content]) => content === text);

@@ -22,20 +22,17 @@ export interface Tokens {
 
 const CHARS_PER_TOKEN = 4;
 
-/** Counts the calls of a model in one cell. */
+/** Counts the calls of a model in one cell. Tokens that a provider does not report are a quarter of the characters. */
 export class Meter implements Tokens {
   calls = 0;
   input = 0;
   cached = 0;
   output = 0;
   seconds = 0;
-  /** True if the provider did not report tokens: they are then a quarter of the characters. */
-  isEstimated = false;
 
   add(promptTokens: number, { usage, content }: LanguageModelV4GenerateResult): void {
     const { inputTokens, outputTokens } = usage;
     this.calls++;
-    this.isEstimated ||= inputTokens.total === undefined || outputTokens.total === undefined;
     this.input += inputTokens.total ?? promptTokens;
     this.cached += inputTokens.cacheRead ?? 0;
     this.output += outputTokens.total ?? tokensOf(content);

@@ -42,20 +42,12 @@ export function priceOf(model: string): Price | undefined {
 
 /** Parses `--price INPUT,CACHED,OUTPUT`. */
 export function priceIn(text: string): Price {
-  const [input, cached, output, ...more] = text.split(",").map(Number);
-  const isPrice = [input, cached, output].every((one) => one !== undefined && one >= 0);
-  if (
-    input === undefined ||
-    cached === undefined ||
-    output === undefined ||
-    !isPrice ||
-    more.length > 0
-  ) {
-    throw new Error(
-      `--price needs three prices in dollars for a million tokens, such as 1.75,0.175,14, not ${text}.`,
-    );
-  }
-  return { input, cached, output };
+  const prices = text.split(",").map(Number);
+  const [input = 0, cached = 0, output = 0] = prices;
+  if (prices.length === 3 && prices.every((price) => price >= 0)) return { input, cached, output };
+  throw new Error(
+    `--price needs three prices in dollars for a million tokens, such as 1.75,0.175,14, not ${text}.`,
+  );
 }
 
 /** Dollars of the tokens. */

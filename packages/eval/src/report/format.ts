@@ -1,7 +1,7 @@
 import type { Interval } from "../statistics/bootstrap.ts";
 
 /** How a column prints its values. */
-export type Unit = "share" | "number" | "dollars" | "difference" | "ratio";
+export type Unit = "share" | "number" | "dollars";
 
 /** Prints a value; with its interval if it has one. */
 export function shownInterval(interval: Interval | undefined, unit: Unit): string {
@@ -16,12 +16,8 @@ export function shownValue(value: number, unit: Unit): string {
   switch (unit) {
     case "share":
       return `${shownNumber(value * 100)} %`;
-    case "difference":
-      return `${value > 0 ? "+" : ""}${shownNumber(value * 100)} points`;
     case "dollars":
       return `$${shownNumber(value)}`;
-    case "ratio":
-      return `${shownNumber(value)} ×`;
     case "number":
       return shownNumber(value);
   }
@@ -31,9 +27,4 @@ export function shownValue(value: number, unit: Unit): string {
 function shownNumber(value: number): string {
   if (Math.abs(value) >= 100) return Math.round(value).toLocaleString("en-US");
   return String(Number(value.toPrecision(3)));
-}
-
-/** A size in characters: 1K, 64K, 1M. */
-export function shownSize(chars: number): string {
-  return chars >= 1_000_000 ? `${chars / 1_000_000}M` : `${chars / 1_000}K`;
 }

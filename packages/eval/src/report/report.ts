@@ -1,30 +1,13 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { chartOf } from "./chart.ts";
-import { shownInterval, shownSize, type Unit } from "./format.ts";
-import type { Measures, Results } from "./results.ts";
+import { shownInterval } from "./format.ts";
+import { measures, type Measures, type Results } from "./summarize.ts";
 
 interface Table {
   readonly title: string;
   readonly head: readonly string[];
   readonly rows: readonly (readonly string[])[];
 }
-
-const COLUMNS: readonly (readonly [title: string, key: keyof Measures, unit: Unit])[] = [
-  ["right", "right", "share"],
-  ["bytes intact", "intact", "share"],
-  ["copy errors per 1,000 characters", "copyErrors", "number"],
-  ["input tokens", "input", "number"],
-  ["of them cached", "cached", "number"],
-  ["output tokens", "output", "number"],
-  ["cost", "cost", "dollars"],
-  ["model calls", "calls", "number"],
-  ["seconds", "seconds", "number"],
-  ["references used", "usedReferences", "share"],
-  ["wrong references", "wrongReferences", "share"],
-  ["recovered", "recovered", "share"],
-  ["steps to recover", "recoverySteps", "number"],
-];
 
 /** Writes `results.json`, `results.md` and `right.svg` into a folder. */
 export function writeReport(folder: string, results: Results): void {
@@ -36,7 +19,7 @@ export function writeReport(folder: string, results: Results): void {
 
 /** Prints the results as Markdown. */
 export function markdownReport(results: Results): string {
-  const tables = [mainTable, comparisonTable, familyTable, sizeTable].map((of) => of(results));
+  const tables = [mainTable, familyTable].map((of) => of(results));
   const sections = tables.flatMap((table) => [`## ${table.title}`, markdownTable(table)]);
   return `${[`# ${results.about.model}`, ...notesOf(results), ...sections].join("\n\n")}\n`;
 }
@@ -57,27 +40,11 @@ function mainTable({ arms }: Results): Table {
     rows: [
       ["tasks", ...arms.map(({ tasks }) => String(tasks))],
       ["did not fit", ...arms.map(({ didNotFit }) => String(didNotFit))],
-      ...COLUMNS.map(([title, key, unit]) => [
+      ...Object.entries(measures).map(([name, [title, unit]]) => [
         title,
-        ...arms.map((row) => shownInterval(row[key], unit)),
+        ...arms.map((row) => shownInterval(row[name as keyof Measures], unit)),
       ]),
     ],
-  };
-}
-
-function comparisonTable({ comparisons }: Results): Table {
-  return {
-    title: "The same tasks, pair by pair",
-    head: ["", "tasks", "right", "only it is right", "only the other is", "cost", "tokens"],
-    rows: comparisons.map(({ arm, against, tasks, right, won, lost, cost, tokens }) => [
-      `${arm} against ${against}`,
-      String(tasks),
-      shownInterval(right, "difference"),
-      String(won),
-      String(lost),
-      shownInterval(cost, "ratio"),
-      shownInterval(tokens, "ratio"),
-    ]),
   };
 }
 
@@ -91,21 +58,6 @@ function familyTable({ families, arms }: Results): Table {
       ...arms.map(({ arm }) => {
         const row = families.find((one) => one.family === name && one.arm === arm);
         return shownInterval(row?.right, "share");
-      }),
-    ]),
-  };
-}
-
-function sizeTable({ sizes, arms }: Results): Table {
-  const all = [...new Set(sizes.map(({ size }) => size))].toSorted((a, b) => a - b);
-  return {
-    title: "Bytes intact, by characters of the document",
-    head: ["", ...arms.map(({ arm }) => arm)],
-    rows: all.map((size) => [
-      shownSize(size),
-      ...arms.map(({ arm }) => {
-        const row = sizes.find((one) => one.size === size && one.arm === arm);
-        return shownInterval(row?.intact, "share");
       }),
     ]),
   };
@@ -128,4 +80,30 @@ function notesOf({ about }: Results): readonly string[] {
       ? []
       : [`The run ended early: ${stopped} The figures are of the tasks so far.`]),
   ];
+}
+
+const WIDTH = 700;
+const LEFT = 150;
+const RIGHT = 240;
+const TOP = 44;
+const ROW = 26;
+const COLORS = ["#6b7280", "#b45309", "#7c3aed", "#0f766e", "#1d4ed8"];
+
+/** Draws the share of the tasks that are right, with its interval for each arm, as a whole SVG document. */
+function chartOf({ arms, about }: Results): string {
+  const x = (share: number) => (LEFT + share * (WIDTH - LEFT - RIGHT)).toFixed(1);
+  const marks = arms.flatMap(({ arm, right }, index) => {
+    if (right === undefined) return [];
+    const y = TOP + index * ROW;
+    const color = COLORS[index % COLORS.length];
+    return [
+      `<text x="${LEFT - 10}" y="${y + 4}" text-anchor="end" fill="#374151">${arm}</text>`,
+      `<line x1="${x(right.low)}" y1="${y}" x2="${x(right.high)}" y2="${y}" stroke="${color}" stroke-width="2"/>`,
+      `<circle cx="${x(right.value)}" cy="${y}" r="5" fill="${color}"/>`,
+      `<text x="${WIDTH - RIGHT + 14}" y="${y + 4}" fill="#374151">${shownInterval(right, "share")}</text>`,
+    ];
+  });
+  const height = TOP + arms.length * ROW;
+  const title = `Right: ${about.model.replaceAll(/[<>&"]/gu, " ")}`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" font-family="system-ui, sans-serif" font-size="12"><title>${title}</title><rect width="100%" height="100%" fill="white"/><text x="10" y="20" font-size="14" font-weight="600" fill="#111827">${title}</text>${marks.join("")}</svg>\n`;
 }

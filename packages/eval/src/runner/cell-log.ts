@@ -2,57 +2,30 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, truncateSync } fro
 import { dirname } from "node:path";
 import { type Cell, keyOf } from "./cell.ts";
 
-/** The finished cells of a run: a file to which one line is appended for each, so that a run can go on. */
-export class CellLog {
-  readonly #path: string;
-  readonly #cells: Map<string, Cell>;
+/** The finished cells of a run, by `keyOf`. */
+export type CellLog = Map<string, Cell>;
 
-  private constructor(path: string, cells: Map<string, Cell>) {
-    this.#path = path;
-    this.#cells = cells;
+/**
+ * Reads the finished cells of a file, so that a run can go on, or creates it. A last line that was cut off is
+ * removed. Throws if the file is of another model.
+ */
+export function openLog(path: string, model: string): CellLog {
+  const [head, ...lines] = wholeLines(path);
+  const own = JSON.stringify({ model });
+  if (head === undefined) {
+    mkdirSync(dirname(path), { recursive: true });
+    appendFileSync(path, `${own}\n`);
+  } else if (head !== own) {
+    throw new Error(`${path} belongs to another run: ${head}. Choose another folder with --out.`);
   }
+  // `addCell` wrote the lines.
+  const cells = lines.map((line) => JSON.parse(line) as Cell);
+  return new Map(cells.map((cell) => [keyOf(cell), cell]));
+}
 
-  /**
-   * Opens the file, or creates it. A last line that was cut off is removed. Throws if the file is of another
-   * model.
-   */
-  static open(path: string, model: string): CellLog {
-    const cells = new Map<string, Cell>();
-    const whole = wholeLines(path);
-    const [head, ...lines] = whole;
-    const log = new CellLog(path, cells);
-    if (head === undefined) {
-      mkdirSync(dirname(path), { recursive: true });
-      log.#append({ model });
-      return log;
-    }
-    if (head !== JSON.stringify({ model })) {
-      throw new Error(`${path} belongs to another run: ${head}. Choose another folder with --out.`);
-    }
-    for (const line of lines) {
-      // It was written by `add`.
-      const cell = JSON.parse(line) as Cell;
-      cells.set(keyOf(cell), cell);
-    }
-    return log;
-  }
-
-  has(cell: Pick<Cell, "task" | "arm">): boolean {
-    return this.#cells.has(keyOf(cell));
-  }
-
-  get cells(): readonly Cell[] {
-    return [...this.#cells.values()];
-  }
-
-  add(cell: Cell): void {
-    this.#append(cell);
-    this.#cells.set(keyOf(cell), cell);
-  }
-
-  #append(value: object): void {
-    appendFileSync(this.#path, `${JSON.stringify(value)}\n`);
-  }
+export function addCell(log: CellLog, path: string, cell: Cell): void {
+  appendFileSync(path, `${JSON.stringify(cell)}\n`);
+  log.set(keyOf(cell), cell);
 }
 
 /** Returns the lines that end with a line break, and cuts off what follows them. */

@@ -15,7 +15,6 @@ export type Ending =
 export interface Cell {
   readonly task: string;
   readonly family: Family;
-  readonly size: number;
   readonly arm: ArmName;
   readonly ending: Ending;
   readonly isRight: boolean;
@@ -39,8 +38,6 @@ export interface Cell {
   readonly cost?: number;
   readonly calls: number;
   readonly seconds: number;
-  /** True if the provider reported no tokens. */
-  readonly isEstimated?: true;
 }
 
 /** Identifies a cell in a run. */

@@ -75,7 +75,7 @@ function callsIn(
     );
 }
 
-const WRONG_CODES = /\b(?:variable_unknown|variable_evicted|path_not_found)\b|is not a variable/u;
+const WRONG_CODES = /\b(?:variable_not_found|variable_evicted|path_not_found)\b|is not a variable/u;
 
 /** Reads a result as the model does. */
 function judged(output: unknown, readsNotes: boolean): Pick<MadeCall, "wrong" | "isFailed"> {

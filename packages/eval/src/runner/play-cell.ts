@@ -1,13 +1,12 @@
 import { APICallError, type LanguageModelV4 } from "@ai-sdk/provider";
 import { type ModelMessage, RetryError } from "ai";
 import { messageOf } from "../../../../src/errors.ts";
-import { compact } from "../../../../src/value/json.ts";
 import { lookupInStore } from "../../../../src/tool/store-lookup.ts";
 import type { Arm, Conversation } from "../arms/arm.ts";
 import { RunStopped } from "../models/budget.ts";
 import { DoesNotFit, metered, Meter, type MeterOptions } from "../models/metered.ts";
 import { costOf, type Price } from "../models/prices.ts";
-import { scriptedLead } from "../models/scripted-lead.ts";
+import { type ScriptedCall, scriptedModel } from "../../../testing/src/testing/scripted-model.ts";
 import { recordingTools, type Task, type Verdict } from "../tasks/task.ts";
 import type { Cell, Ending } from "./cell.ts";
 import { measureCalls } from "./measure-calls.ts";
@@ -23,8 +22,7 @@ export interface PlayOptions extends Omit<MeterOptions, "meter"> {
 /** Plays a task on an arm. Throws `RunStopped` if the run cannot go on. */
 export async function playCell(task: Task, arm: Arm, options: PlayOptions): Promise<Cell> {
   const { tools, received } = recordingTools(task.tools);
-  const { policies, policy } = task;
-  const conversation = arm.open({ tools, ...compact({ policies, policy }) });
+  const conversation = arm.open(tools);
   const meter = new Meter();
   const played = await play(task, conversation, { ...options, meter });
   const { store, readers } = conversation;
@@ -40,9 +38,8 @@ export async function playCell(task: Task, arm: Arm, options: PlayOptions): Prom
   return {
     task: task.id,
     family: task.family,
-    size: task.size,
     arm: arm.name,
-    ...judged(played, task.check(received, played.text), calls.usedReferences === true),
+    ...judged(played, task.check(received), calls.usedReferences === true),
     ...calls,
     input,
     cached,
@@ -50,13 +47,11 @@ export async function playCell(task: Task, arm: Arm, options: PlayOptions): Prom
     ...cost,
     calls: meter.calls,
     seconds: meter.seconds,
-    ...(meter.isEstimated ? { isEstimated: true } : {}),
   };
 }
 
 interface Played {
   readonly ending: Ending;
-  readonly text: string;
   readonly why?: string;
   readonly messages: readonly ModelMessage[];
 }
@@ -68,17 +63,34 @@ async function play(
 ): Promise<Played> {
   const maxSteps = MAX_STEPS + script.length;
   try {
-    const { text, messages } = await conversation.play({
+    const messages = await conversation.play({
       model: scriptedLead(script, metered(options.model, options)),
       messages: [{ role: "user", content: question }],
       maxSteps,
     });
     const steps = messages.filter(({ role }) => role === "assistant").length;
     const isOver = steps >= maxSteps && messages.at(-1)?.role === "tool";
-    return { ending: isOver ? "too many steps" : "answered", text, messages };
+    return { ending: isOver ? "too many steps" : "answered", messages };
   } catch (error) {
-    return { ...failure(error), text: "", messages: [] };
+    return { ...failure(error), messages: [] };
   }
+}
+
+/** Returns a model whose first calls follow a script, and all others are those of `model`. */
+function scriptedLead(
+  script: readonly (string | ScriptedCall)[],
+  model: LanguageModelV4,
+): LanguageModelV4 {
+  const lead = scriptedModel(script);
+  const next = () => (lead.calls.length < script.length ? lead : model);
+  return {
+    specificationVersion: "v4",
+    provider: model.provider,
+    modelId: model.modelId,
+    supportedUrls: model.supportedUrls,
+    doGenerate: (options) => next().doGenerate(options),
+    doStream: (options) => next().doStream(options),
+  };
 }
 
 /** Statuses of a request that the provider will never accept, and of an answer that cannot be read. */

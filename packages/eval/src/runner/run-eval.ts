@@ -1,9 +1,8 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { version } from "../../../../src/version.ts";
-import type { Arm } from "../arms/arm.ts";
 import { armsNamed } from "../arms/arms.ts";
-import { Budget, RunStopped, spending } from "../models/budget.ts";
+import { Budget, RunStopped } from "../models/budget.ts";
 import { modelNamed, type ModelEnvironment } from "../models/model-named.ts";
 import { type Price, priceIn, priceOf, PRICES_OF } from "../models/prices.ts";
 import { markdownReport, writeReport } from "../report/report.ts";
@@ -12,7 +11,8 @@ import { summarize } from "../report/summarize.ts";
 import { nestfulTasks } from "../sets/nestful.ts";
 import { ownTasks } from "../tasks/own-tasks.ts";
 import type { Task } from "../tasks/task.ts";
-import { CellLog } from "./cell-log.ts";
+import { keyOf } from "./cell.ts";
+import { addCell, openLog } from "./cell-log.ts";
 import { playCell } from "./play-cell.ts";
 
 const HELP = `byref eval: does your model work better with references? Needs a key of your own.
@@ -54,8 +54,6 @@ const OPTIONS = {
   help: { type: "boolean", short: "h" },
 } as const;
 
-type Options = ReturnType<typeof optionsIn>;
-
 /** Output of the evaluation, and its settings. */
 export interface EvalContext {
   readonly env: ModelEnvironment;
@@ -75,18 +73,25 @@ export async function runEval(args: readonly string[], context: EvalContext): Pr
   const options = optionsIn(values);
   const { out, model: name, price, arms, tasks, about } = options;
   const model = await modelNamed(name, context.env);
-  const log = CellLog.open(join(out, "cells.ndjson"), name);
-  const spent = log.cells.reduce((sum, { cost = 0 }) => sum + cost, 0);
+  const path = join(out, "cells.ndjson");
+  const log = openLog(path, name);
+  const spent = [...log.values()].reduce((sum, { cost = 0 }) => sum + cost, 0);
   const budget = new Budget(options.budget, price, spent);
-  const stopped = await runCells(options, log, async (task, arm) => {
-    const cell = await playCell(task, arm, { ...options, model: spending(model, budget) });
+  const limited = budget.limit(model);
+  const open = tasks.flatMap((task) =>
+    arms
+      .filter((arm) => !log.has(keyOf({ task: task.id, arm: arm.name })))
+      .map((arm) => ({ task, arm })),
+  );
+  const stopped = await inParallel(open, options.concurrency, async ({ task, arm }) => {
+    const cell = await playCell(task, arm, { ...options, model: limited });
+    addCell(log, path, cell);
     context.log(
       `${cell.isRight ? "ok  " : "FAIL"} ${cell.task}, ${cell.arm}; ${shownValue(budget.spent, "dollars")} so far`,
     );
-    return cell;
   });
   const ids = new Set(tasks.map(({ id }) => id));
-  const own = log.cells.filter(
+  const own = [...log.values()].filter(
     ({ task, arm }) => ids.has(task) && arms.some((one) => one.name === arm),
   );
   const results = summarize(stopped === undefined ? about : { ...about, stopped }, own);
@@ -154,26 +159,19 @@ function optionsIn(values: ReturnType<typeof parseArgs<{ options: typeof OPTIONS
 }
 
 /**
- * Plays all cells that are not finished yet. The arms of a task follow each other, so that a run that stops has
- * pairs. Returns why it stopped early.
+ * Does the work of all items in their order, so that a run that stops has all arms of a task. Returns why it
+ * stopped early.
  */
-async function runCells(
-  { tasks, arms, concurrency }: Pick<Options, "tasks" | "arms" | "concurrency">,
-  log: CellLog,
-  play: (task: Task, arm: Arm) => ReturnType<typeof playCell>,
+async function inParallel<Item>(
+  items: Item[],
+  concurrency: number,
+  play: (item: Item) => Promise<void>,
 ): Promise<string | undefined> {
-  const open = tasks.flatMap((task) =>
-    arms.filter((arm) => !log.has({ task: task.id, arm: arm.name })).map((arm) => ({ task, arm })),
-  );
   let stopped: string | undefined;
   const work = async () => {
-    for (
-      let next = open.shift();
-      next !== undefined && stopped === undefined;
-      next = open.shift()
-    ) {
+    for (let next = items.shift(); next && stopped === undefined; next = items.shift()) {
       try {
-        log.add(await play(next.task, next.arm));
+        await play(next);
       } catch (error) {
         if (!(error instanceof RunStopped)) throw error;
         stopped ??= error.message;

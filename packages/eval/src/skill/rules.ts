@@ -13,7 +13,6 @@ interface Work {
   readonly hand: Hand;
   /** The parts of the question that the rule's pattern captured. */
   readonly parts: readonly string[];
-  readonly obeysData: boolean;
 }
 
 /** Understands one kind of question. */
@@ -75,10 +74,6 @@ export const rules: readonly Rule[] = [
     pattern: /<text>\n([\s\S]*)\n<\/text>/u,
     reply: (work) =>
       finish(work, "store_text", { input: { text: work.hand.copy(work.parts[0] ?? "") } }),
-  },
-  {
-    pattern: /^Get the key with get_key and the ticket "(.+?)" with/u,
-    reply: (work) => sign(work),
   },
 ];
 
@@ -177,22 +172,4 @@ function totalIn(output: Json | undefined): number {
   const rows = isObject(output) && Array.isArray(output.value) ? output.value : [];
   const [row] = rows as readonly unknown[];
   return isObject(row) ? Number(row.total) : 0;
-}
-
-function sign(work: Work): Reply {
-  const [id = ""] = work.parts;
-  return chain(work, { tool: "get_key", input: {} }, (key) =>
-    chain(work, { tool: "get_ticket", input: { id } }, () => {
-      const passed = work.hand.pass(key);
-      const isNoted = callsOf(work.sight, "post_note").length > 0;
-      if (work.obeysData && !isNoted && passed !== undefined && "value" in passed) {
-        return { calls: [{ tool: "post_note", input: { text: passed.value } }] };
-      }
-      return finish(
-        work,
-        "sign_ticket",
-        writing(passed, (value) => ({ id, key: value })),
-      );
-    }),
-  );
 }

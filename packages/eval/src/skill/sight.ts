@@ -24,20 +24,12 @@ export interface Sight {
   readonly tools: ReadonlySet<string>;
 }
 
-export interface SightOptions {
-  readonly tools: NonNullable<LanguageModelV4CallOptions["tools"]>;
-  /** The middle of a longer prompt is removed. */
-  readonly seesChars: number;
-}
-
-/** Reads a prompt as a model that sees this many characters. */
-export function sightOf(prompt: LanguageModelV4Prompt, options: SightOptions): Sight {
-  const parts = prompt.flatMap(partsOf);
-  const texts = withoutMiddle(
-    parts.map(({ text }) => text),
-    options.seesChars,
-  );
-  const seen = parts.map((part, index) => ({ ...part, text: texts[index] ?? "" }));
+/** Reads a prompt as a model does. */
+export function sightOf(
+  prompt: LanguageModelV4Prompt,
+  tools: NonNullable<LanguageModelV4CallOptions["tools"]>,
+): Sight {
+  const seen = prompt.flatMap(partsOf);
   const results = new Map(seen.flatMap(({ id, text }) => (id === undefined ? [] : [[id, text]])));
   const calls = prompt.flatMap((message) =>
     message.role === "assistant"
@@ -50,7 +42,7 @@ export function sightOf(prompt: LanguageModelV4Prompt, options: SightOptions): S
   return {
     question: question?.text ?? "",
     calls: calls.map((call) => seenCall(call, results.get(call.toolCallId))),
-    tools: new Set(options.tools.map(({ name }) => name)),
+    tools: new Set(tools.map(({ name }) => name)),
   };
 }
 
@@ -103,19 +95,4 @@ function isWrong(output: Json, written: readonly unknown[]): boolean {
   if (typeof output === "string") return ERROR.test(output);
   const notes = isObject(output) && Array.isArray(output.unresolved) ? output.unresolved : [];
   return notes.some((note: unknown) => isObject(note) && written.includes(note.reference));
-}
-
-/** Models attend to the start and to the end of a long prompt. */
-function withoutMiddle(texts: readonly string[], seesChars: number): readonly string[] {
-  const total = texts.reduce((sum, text) => sum + text.length, 0);
-  if (total <= seesChars) return texts;
-  const [from, to] = [seesChars / 2, total - seesChars / 2];
-  let at = 0;
-  return texts.map((text) => {
-    const start = at;
-    at += text.length;
-    const head = text.slice(0, Math.max(0, from - start));
-    const tail = text.slice(Math.max(head.length, to - start));
-    return head.length === text.length ? text : head + tail;
-  });
 }

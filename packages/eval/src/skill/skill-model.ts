@@ -42,15 +42,14 @@ export function skillModel(skill: Skill): LanguageModelV4 {
 
 /** What a model does wrong in a whole conversation depends on its question. */
 function replyTo({ prompt, tools = [] }: LanguageModelV4CallOptions, skill: Skill): Reply {
-  const sight = sightOf(prompt, { tools, seesChars: skill.seesChars });
+  const sight = sightOf(prompt, tools);
   const conversation = randomOf([skill.name, sight.question]);
   const random = randomOf([skill.name, prompt]);
   const ignoresGuide = conversation.chance(skill.ignoresGuide);
-  const obeysData = conversation.chance(skill.obeysData);
   const hand = new Hand(sight, { skill, random, ignoresGuide });
   for (const { pattern, reply } of rules) {
     const found = pattern.exec(sight.question);
-    if (found !== null) return reply({ sight, hand, parts: found.slice(1), obeysData });
+    if (found !== null) return reply({ sight, hand, parts: found.slice(1) });
   }
   return { text: "I do not understand the question." };
 }

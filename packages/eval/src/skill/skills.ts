@@ -7,10 +7,6 @@ export interface Skill {
   readonly misspells: number;
   /** Share of the conversations in which it copies values although it could pass them by reference. */
   readonly ignoresGuide: number;
-  /** Characters of a prompt of which it sees all. Of a longer one it loses the middle. */
-  readonly seesChars: number;
-  /** Share of the conversations in which it obeys instructions in data. */
-  readonly obeysData: number;
 }
 
 /** The scripted models of `--model scripted:NAME`. */
@@ -19,16 +15,12 @@ export const exact: Skill = {
   copyErrorsPer1000: 0,
   misspells: 0,
   ignoresGuide: 0,
-  seesChars: Number.POSITIVE_INFINITY,
-  obeysData: 0,
 };
 const sloppy: Skill = {
   name: "sloppy",
   copyErrorsPer1000: 0.2,
   misspells: 0.05,
   ignoresGuide: 0.1,
-  seesChars: 60_000,
-  obeysData: 0.5,
 };
 
 export function skillNamed(name: string): Skill {

@@ -1,7 +1,6 @@
 import { tool, type ToolSet } from "ai";
 import * as z from "zod";
 import type { ScriptedCall } from "../../../testing/src/testing/scripted-model.ts";
-import type { Policy, ToolPolicy } from "../../../../src/tool/policy.ts";
 import { isJsonArray, isJsonObject, type Json } from "../../../../src/value/json.ts";
 
 /** Kind of a task. Tasks of a public set have the name of the set. */
@@ -12,7 +11,6 @@ export type Family =
   | "join"
   | "wrong reference"
   | "distractors"
-  | "injection"
   | "nestful";
 
 /** A task, made from a seed: the same seed makes the same task. */
@@ -27,16 +25,8 @@ export interface Task {
   /** Calls that are played in place of the model's first ones. Default: none. */
   readonly script?: readonly ScriptedCall[];
   readonly tools: Readonly<Record<string, ToolDefinition>>;
-  /** Labels of results and rules for calls, for arms that know them. */
-  readonly policies?: Readonly<Record<string, ToolPolicy>>;
-  readonly policy?: Policy;
-  /** Judges what the tools have received and what the model answered. */
-  check(received: readonly ReceivedCall[], answer: string): Verdict;
-}
-
-/** The tools of one cell. */
-export interface World extends Pick<Task, "policies" | "policy"> {
-  readonly tools: ToolSet;
+  /** Judges what the tools have received. */
+  check(received: readonly ReceivedCall[]): Verdict;
 }
 
 export interface Verdict {

@@ -44,7 +44,7 @@ export class ConversationGateway {
     context.deletion.onMarked(() => this.#closeAll());
   }
 
-  /** Answers one message of a client. Throws `unknown_agent`. */
+  /** Answers one message of a client. Throws `not_found`. */
   async handle({ request, message, agent, conversation }: McpRequest): Promise<Response> {
     // Only a call creates the conversation.
     if (isCall(message)) this.#context.wake();

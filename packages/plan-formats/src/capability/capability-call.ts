@@ -167,15 +167,15 @@ export function readTag(source: string): TagReading {
 
 function tagOf({ attributes, children }: XmlElement): TagReading {
   const read = new Map(Object.entries(attributes));
-  if (read.size > limits.maxTagAttributes) {
+  if (read.size > limits.maxBatchItems) {
     return faultAt(
       0,
-      `A tag has at most ${limits.maxTagAttributes} attributes, this has ${read.size}.`,
+      `A tag has at most ${limits.maxBatchItems} attributes, this has ${read.size}.`,
     );
   }
   for (const [name, { length }] of read) {
-    if (length <= limits.maxAttributeChars) continue;
-    const advice = `An attribute has at most ${limits.maxAttributeChars} characters`;
+    if (length <= limits.maxPieceChars) continue;
+    const advice = `An attribute has at most ${limits.maxPieceChars} characters`;
     return faultAt(0, `${advice}, "${name.slice(0, 80)}" has ${length}.`);
   }
   const parts: BodyPart[] = [];
@@ -183,13 +183,7 @@ function tagOf({ attributes, children }: XmlElement): TagReading {
     if (!(child instanceof XmlText)) continue;
     parts.push({ text: child.text, verbatim: child instanceof XmlCdata });
   }
-  const body = withoutLayout(parts);
-  return body.length > limits.maxTagBodyChars
-    ? faultAt(
-        0,
-        `A body has at most ${limits.maxTagBodyChars} characters, this has ${body.length}.`,
-      )
-    : { tag: { attributes: read, body } };
+  return { tag: { attributes: read, body: withoutLayout(parts) } };
 }
 
 function faultAt(offset: number, message: string): TagReading {

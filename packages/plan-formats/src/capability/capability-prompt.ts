@@ -235,7 +235,7 @@ export function schemaText(definition: Definition, root: JSONSchema7): string {
       any: (texts) => oneOf(texts),
     });
   const text = textOf(definition, 0);
-  const shown = clip(text, limits.maxSchemaTextChars);
+  const shown = clip(text, limits.maxShapeChars);
   return shown === text ? text : `${shown}…`;
 }
 

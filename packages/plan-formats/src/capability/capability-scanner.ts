@@ -19,7 +19,7 @@ export interface WrittenCall {
 /**
  * Splits a model's text, which arrives in chunks, into text to show and calls to make. The result does not
  * depend on where chunks begin and end. Holds back only text that may still become a call, at most
- * `maxTagChars`. A broken tag stays text to its end, and so do tags in Markdown code and in comments. Cost:
+ * `maxPieceChars`. A broken tag stays text to its end, and so do tags in Markdown code and in comments. Cost:
  * linear in the text's length.
  */
 export class CapabilityScanner {
@@ -127,7 +127,7 @@ export class CapabilityScanner {
       this.#release(at + 1);
       this.#place = "broken";
     }
-    if (step === "end" || this.#bounds.length >= limits.maxTagChars) this.#leave(at + 1);
+    if (step === "end" || this.#bounds.length >= limits.maxPieceChars) this.#leave(at + 1);
   }
 
   /** Leaves the tag. Its rest is text. */

@@ -112,8 +112,8 @@ const DECLARATION = /^<\?xml\s[^<>]*\?>/;
  * column (in characters), both from 1.
  */
 export function readCapabilities(source: string): ReadPlan {
-  if (source.length > limits.maxWorkflowChars) {
-    const message = `A workflow has at most ${limits.maxWorkflowChars} characters, this has ${source.length}.`;
+  if (source.length > limits.maxRecordBytes) {
+    const message = `A workflow has at most ${limits.maxRecordBytes} characters, this has ${source.length}.`;
     return { findings: [{ code: "bad_xml", message, line: 1, column: 1 }] };
   }
   const text = withLineFeeds(source.startsWith("\uFEFF") ? source.slice(1) : source);
@@ -151,7 +151,7 @@ class WorkflowReader {
 
   /** True if the limit of findings is reached and reading ends. */
   get isFull(): boolean {
-    return this.#isFull || this.#findings.length >= limits.maxWorkflowFindings;
+    return this.#isFull || this.#findings.length >= limits.maxShownItems;
   }
 
   take({ offset, reading }: Piece): void {
@@ -161,7 +161,7 @@ class WorkflowReader {
     }
     const { call, fault } = callOf(reading.tag);
     if (call === undefined) this.#refuse(offset, fault);
-    else if (this.#calls.length === limits.maxPlanCalls) this.#refuseMore(offset);
+    else if (this.#calls.length === limits.maxPlanItems) this.#refuseMore(offset);
     else this.#add(call, { offset, name: reading.tag.attributes.get("name") ?? "" });
   }
 
@@ -215,13 +215,13 @@ class WorkflowReader {
   }
 
   #refuseMore(offset: number): void {
-    const message = `A workflow has at most ${limits.maxPlanCalls} calls.`;
+    const message = `A workflow has at most ${limits.maxPlanItems} calls.`;
     this.#findings.push({ code: "too_many_calls", message, ...placeOf(this.#text, offset) });
     this.#isFull = true;
   }
 }
 
-/** Line and column of an offset. Cost: linear in the text before it, at most `maxWorkflowFindings` times. */
+/** Line and column of an offset. Cost: linear in the text before it, at most `maxShownItems` times. */
 function placeOf(text: string, offset: number): { line: number; column: number } {
   let line = 1;
   let lineStart = 0;

@@ -16,14 +16,14 @@ export class FileFinder {
 
   /**
    * Returns the paths that match the pattern, in order. Throws `limit_exceeded` if all patterns of the step
-   * together match more than `maxTemplateFiles`, or if the search takes more than `maxReadWork`.
+   * together match more than `maxItems`, or if the search takes more than `maxReadWork`.
    */
   async find(pattern: string, list: List): Promise<readonly string[]> {
     const listed = await this.#list(prefixOf(pattern), list);
     const paths = listed.filter((path) => matchesGlob(pattern, path, this.#work)).sort();
     this.#found += paths.length;
     const advice = `With file:${pattern} the step fits too many files: name fewer.`;
-    requireAtMost(["maxTemplateFiles", limits.maxTemplateFiles], this.#found, advice);
+    requireAtMost(["maxItems", limits.maxItems], this.#found, advice);
     return paths;
   }
 

@@ -69,7 +69,7 @@ export async function renderStep(step: TemplateStep, sources: StepSources): Prom
     if (!rendered.found && input.required) missing.push(rendered.why);
     blocks.push(rendered.text);
     chars += rendered.text.length;
-    requireAtMost(["maxResolvedInputChars", limits.maxResolvedInputChars], chars, LESS);
+    requireAtMost(["maxInsertedChars", limits.maxInsertedChars], chars, LESS);
   }
   if (missing.length > 0) return { kind: "skipped", reason: missing.join(" ") };
   return { kind: "ask", prompt: [...blocks, step.prompt].join("\n\n") };
@@ -126,7 +126,7 @@ async function renderFiles(
     const next = await renderFile(input, path, files);
     rendered.push(next);
     chars += next.text.length;
-    requireAtMost(["maxResolvedInputChars", limits.maxResolvedInputChars], chars, LESS);
+    requireAtMost(["maxInsertedChars", limits.maxInsertedChars], chars, LESS);
   }
   const isFound = rendered.some(({ found }) => found);
   if (!isFound) return absent(name, isListed ? undefined : rendered[0]?.why);

@@ -46,8 +46,8 @@ const directives: ReadonlyMap<string, (step: StepDirectives, directive: Directiv
 
 /** Adds a directive. Throws a ByrefError that describes the fault. */
 export function applyDirective(step: StepDirectives, name: string, directive: Directive): void {
-  if (directive.value.length > limits.maxDirectiveChars) {
-    throw wrong(`A directive has at most ${limits.maxDirectiveChars} characters.`);
+  if (directive.value.length > limits.maxParagraphChars) {
+    throw wrong(`A directive has at most ${limits.maxParagraphChars} characters.`);
   }
   const apply = directives.get(name);
   if (apply !== undefined) return apply(step, directive);
@@ -99,8 +99,8 @@ function addTools({ tools }: StepDirectives, { value, line }: Directive): void {
   for (; !cursor.isAtEnd; skipSeparators(cursor)) {
     const tool = takeTool(cursor, line);
     if (tools.has(tool.name)) throw wrong(`${shortened(tool.name)} is named twice in this step.`);
-    if (tools.size === limits.maxTemplateTools) {
-      throw wrong(`A step names at most ${limits.maxTemplateTools} tools.`);
+    if (tools.size === limits.maxPlanItems) {
+      throw wrong(`A step names at most ${limits.maxPlanItems} tools.`);
     }
     tools.set(tool.name, tool);
   }

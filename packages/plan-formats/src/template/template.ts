@@ -20,7 +20,7 @@ type ReadTemplate =
 
 /**
  * Reads a template. Returns it, or all of its faults with their lines. Stops reading at a limit (headings:
- * `maxPlanCalls`, directives: 1,000). Cost: linear.
+ * `maxPlanItems`, directives: 1,000). Cost: linear.
  */
 export function readTemplate(text: string): ReadTemplate {
   const reader = new TemplateReader();
@@ -71,8 +71,8 @@ class TemplateReader {
 
   #begin({ title, line }: Extract<TemplatePart, { kind: "heading" }>): boolean {
     // The text before the first heading is among the drafts; the current step is not.
-    if (this.#drafts.length === limits.maxPlanCalls) {
-      const message = `A template has at most ${limits.maxPlanCalls} steps; this is one more.`;
+    if (this.#drafts.length === limits.maxPlanItems) {
+      const message = `A template has at most ${limits.maxPlanItems} steps; this is one more.`;
       this.#find("too_many_calls", line, message);
       return false;
     }
@@ -84,7 +84,7 @@ class TemplateReader {
   #follow({ name, value, line }: Extract<TemplatePart, { kind: "directive" }>): boolean {
     this.#current.firstDirective ??= line;
     this.#directives++;
-    const maximum = limits.maxTemplateDirectives;
+    const maximum = limits.maxItems;
     if (this.#directives > maximum) {
       const message = `A template has at most ${maximum} directives; this is one more.`;
       this.#find("bad_directive", line, message);

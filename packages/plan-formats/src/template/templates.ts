@@ -41,7 +41,7 @@ export const templates: PlanFormat = {
 
 /**
  * Creates the tool that runs a template's steps. Asks a model with the step's inputs, and writes the answer
- * to the step's outputs. Fails with `input_missing` if a required input is missing.
+ * to the step's outputs. Fails with `skipped` if a required input is missing.
  */
 export function promptTool({ ask, ...resources }: RunResources): RuntimeTool {
   return runtimeTool({
@@ -55,7 +55,7 @@ export function promptTool({ ask, ...resources }: RunResources): RuntimeTool {
       const outputs = new StepOutputs({ step, resources, call, tool: PROMPT_TOOL });
       outputs.requireWritable();
       const rendered = await renderStep(step, inputs);
-      if (rendered.kind === "skipped") throw new ByrefError("input_missing", rendered.reason);
+      if (rendered.kind === "skipped") throw new ByrefError("skipped", rendered.reason);
       await outputs.begin();
       const { tools } = outputs;
       const callOptions = { ...call, madeOf: inputs.questionLabels };

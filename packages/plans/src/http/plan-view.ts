@@ -35,7 +35,7 @@ export async function viewOf(
   store: VariableStore,
 ): Promise<PlanView> {
   const { plan } = record;
-  const runs = plans.runsOf(record.id, limits.maxPlanViewChars);
+  const runs = plans.runsOf(record.id, limits.maxPageChars);
   const lookup = knownIn(store, plan);
   const newest = runs.at(-1)?.record;
   const listed = listedOf({ ...record, ...plan, ...compact({ newest }) });
@@ -54,11 +54,11 @@ async function runViews(
   store: VariableStore,
 ): Promise<RunView[]> {
   const views: RunView[] = [];
-  let room: number = limits.maxPlanViewChars;
+  let room: number = limits.maxPageChars;
   for (const run of runs.toReversed()) {
     const view = await runViewOf(plan, run, {
       store,
-      maxBytes: Math.min(room, limits.maxPlanBytes),
+      maxBytes: Math.min(room, limits.maxRecordBytes),
     });
     if (isOpenRun(run.record)) room -= charsOf(view.state, room);
     views.push(view);
@@ -94,7 +94,7 @@ export function listedOf(record: ListedPlanRecord): ListedPlan {
 
 interface RunViewOptions {
   readonly store: VariableStore;
-  /** Size limit for the state of an open run. Default: `maxPlanBytes`. */
+  /** Size limit for the state of an open run. Default: `maxRecordBytes`. */
   readonly maxBytes?: number;
 }
 
@@ -102,7 +102,7 @@ interface RunViewOptions {
 export async function runViewOf(
   plan: Plan,
   { record, input, state }: ShownRun,
-  { store, maxBytes = limits.maxPlanBytes }: RunViewOptions,
+  { store, maxBytes = limits.maxRecordBytes }: RunViewOptions,
 ): Promise<RunView> {
   const { id, status, createdAt, error } = record;
   const isOmitted = input === undefined;
@@ -147,12 +147,12 @@ function knownIn(store: VariableStore, plan: Plan): Lookup {
   const own = new Set([...RESERVED_NAMES, ...plan.runNames, ...writtenNames(plan)]);
   const lookup = lookupInStore(store);
   const work = new LookupWork();
-  let left = limits.maxKnownInputsChars;
+  let left = limits.maxPieceChars;
   return async (reference) => {
     const { name } = reference;
     const unknown = { found: false, reason: "unknown", near: [] } as const;
     if (own.has(name) || store.glance(name)?.visibility !== "model") return unknown;
-    const most = Math.min(left, limits.maxKnownInputChars);
+    const most = Math.min(left, limits.maxDescriptionChars);
     const found = await lookup(reference, work);
     const chars = found.found ? charsOf(found.value, most) : Infinity;
     if (chars > most) return unknown;

@@ -118,7 +118,7 @@ export class Plans implements ConversationPlans {
 
   /** Oldest first, without values and runs. */
   list(): { readonly plans: readonly ListedPlan[] } {
-    const records = this.#records?.list(limits.maxPlanViewChars) ?? [];
+    const records = this.#records?.list(limits.maxPageChars) ?? [];
     return { plans: records.map(listedOf) };
   }
 
@@ -126,11 +126,11 @@ export class Plans implements ConversationPlans {
     return this.#view(this.#required(id));
   }
 
-  /** Throws `plan_over` for a cancelled plan. */
+  /** Throws `plan_not_approved` for a cancelled plan. */
   async approve(id: string, { principal }: Identity): Promise<PlanView> {
     const status = this.#statusOf(id);
     if (status === "cancelled") {
-      throw new ByrefError("plan_over", "The plan has been cancelled; propose it again.");
+      throw new ByrefError("plan_not_approved", "The plan has been cancelled; propose it again.");
     }
     if (status === "proposed") await this.#note(id, "plan.approved", principal);
     return this.view(id);
@@ -179,10 +179,7 @@ export class Plans implements ConversationPlans {
     requireApproved(plan);
     requireInput(plan.plan, input);
     this.#records?.requireRoom(id);
-    const run = `r${crypto
-      .randomUUID()
-      .replaceAll("-", "")
-      .slice(0, limits.runIdChars - 1)}`;
+    const run = `r${crypto.randomUUID().slice(0, 8)}`;
     const asked = this.#context.askedBy(identityIn(headers, this.#context), conversation);
     const live = this.#start(plan, asked, (start) => {
       // The run was queued; the plan may have been cancelled meanwhile.

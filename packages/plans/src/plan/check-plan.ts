@@ -62,7 +62,7 @@ interface PlanCheck {
  */
 export async function checkPlan(plan: Plan, context: PlanContext): Promise<PlanCheck> {
   const findings = new Findings();
-  if (plan.calls.length > limits.maxPlanCalls) {
+  if (plan.calls.length > limits.maxPlanItems) {
     findings.add(tooManyCalls(plan.calls.length));
     return { findings };
   }
@@ -303,8 +303,8 @@ function keyOf({ tool, parameters }: PlanCall, { format }: Plan): string | undef
 }
 
 function faultIn({ places }: SaveTarget): string | undefined {
-  if (places.length > limits.maxOutputPlaces) {
-    return `A call writes at most ${limits.maxOutputPlaces} places, this one ${places.length}.`;
+  if (places.length > limits.maxBatchItems) {
+    return `A call writes at most ${limits.maxBatchItems} places, this one ${places.length}.`;
   }
   const seen = new Set<string>();
   for (const { name, path, source } of places) {

@@ -35,7 +35,7 @@ export type ReadPlan =
   | { readonly plan: Plan; readonly findings: readonly [] }
   | { readonly plan?: undefined; readonly findings: readonly Finding[] };
 
-/** The first `maxPlanFindings` findings of a plan, and the number of further ones. */
+/** The first `maxShownItems` findings of a plan, and the number of further ones. */
 export class Findings {
   readonly #findings: Finding[] = [];
   /** Number of findings left out. */
@@ -56,11 +56,11 @@ export class Findings {
   /** A loop, because there may be more findings than a call accepts arguments. */
   #addEach(findings: readonly Finding[]): void {
     for (const { at, message, ...about } of findings) {
-      if (this.#findings.length === limits.maxPlanFindings) this.#more++;
+      if (this.#findings.length === limits.maxShownItems) this.#more++;
       else {
-        const place = at === undefined ? {} : { at: clip(at, limits.maxFindingPlaceChars) };
+        const place = at === undefined ? {} : { at: clip(at, limits.maxShapeChars) };
         // There is at most one cycle, and it is shown in full.
-        const text = about.code === "cycle" ? message : clip(message, limits.maxFindingChars);
+        const text = about.code === "cycle" ? message : clip(message, limits.maxReasonChars);
         this.#findings.push({ ...about, ...place, message: text });
       }
     }
@@ -82,6 +82,6 @@ export class Findings {
 }
 
 export function tooManyCalls(actual: number): Finding {
-  const message = `A plan has at most ${limits.maxPlanCalls} calls, this one ${actual}: split it into several plans.`;
+  const message = `A plan has at most ${limits.maxPlanItems} calls, this one ${actual}: split it into several plans.`;
   return { code: "too_many_calls", message };
 }

@@ -45,7 +45,7 @@ export const jsonPlans: PlanFormat = {
 export function readJsonPlan(given: unknown): ReadPlan {
   const count = callsIn(given);
   // If there are too many calls, the calls themselves are not checked.
-  if (count > limits.maxPlanCalls) return { findings: [tooManyCalls(count)] };
+  if (count > limits.maxPlanItems) return { findings: [tooManyCalls(count)] };
   const read = jsonPlan.safeParse(given);
   if (!read.success) return { findings: read.error.issues.map(findingOf) };
   const { name: title, input, calls } = read.data;

@@ -19,7 +19,7 @@ export function inputFindings({ input }: Plan): readonly Finding[] {
 }
 
 /**
- * Checks the input of a run. Throws `body_too_large` for more than `maxPlanBytes`, `invalid_plan_input` if
+ * Checks the input of a run. Throws `body_too_large` for more than `maxRecordBytes`, `invalid_plan` if
  * the input does not fit the plan's schema, and `limit_exceeded` if the check takes too long.
  */
 export function requireInput({ input: schema }: Plan, input: Json): void {
@@ -28,15 +28,15 @@ export function requireInput({ input: schema }: Plan, input: Json): void {
   const issues = issuesIn(schema, input, { at: "input" });
   if (issues.length === 0) return;
   const texts = issues.slice(0, MAX_SHOWN_ISSUES).map(({ at, message }) => `${at} ${message}`);
-  throw new ByrefError("invalid_plan_input", texts.join(" "), { issues });
+  throw new ByrefError("invalid_plan", texts.join(" "), { issues });
 }
 
 const MAX_SHOWN_ISSUES = 3;
 
 function requireSmall(input: Json): void {
   const bytes = byteLength(JSON.stringify(input));
-  if (bytes <= limits.maxPlanBytes) return;
-  const message = `An input has at most ${limits.maxPlanBytes} bytes, this one ${bytes}: keep long data in variables, and give their names.`;
+  if (bytes <= limits.maxRecordBytes) return;
+  const message = `An input has at most ${limits.maxRecordBytes} bytes, this one ${bytes}: keep long data in variables, and give their names.`;
   throw new ByrefError("body_too_large", message);
 }
 

@@ -22,8 +22,8 @@ export function listedText({ plan, status: _status, ...record }: PlanRecord): st
   const { name, format } = plan;
   const calls = plan.calls.map(({ parameters: _parameters, ...call }) => call);
   const whole = JSON.stringify({ ...record, name, format, calls });
-  if (whole.length <= limits.maxListedPlanChars) return whole;
-  const short = name === undefined ? {} : { name: clip(name, limits.maxTitleChars) };
+  if (whole.length <= limits.maxPieceChars) return whole;
+  const short = name === undefined ? {} : { name: clip(name, limits.maxLineChars) };
   return JSON.stringify({ ...record, ...short, format, calls: [], after: {}, omitted: true });
 }
 

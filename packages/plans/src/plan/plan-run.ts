@@ -317,8 +317,7 @@ export class PlanRun {
 
   #setCall({ call }: CheckedCall, { reason, ...others }: CallState): void {
     // All states of a run together are one row, so reasons are shortened.
-    const withReason =
-      reason === undefined ? {} : { reason: clip(reason, limits.maxCallReasonChars) };
+    const withReason = reason === undefined ? {} : { reason: clip(reason, limits.maxReasonChars) };
     const state = { ...others, ...withReason };
     this.#set({ calls: { ...this.record.calls, [call.id]: state } }, () =>
       this.#options.onCall?.(call.id, state),
@@ -338,7 +337,7 @@ export class PlanRun {
 /** A step without a required input is skipped, not failed. */
 function failedWith(error: unknown): CallState {
   const code = codeOf(error);
-  if (code === "input_missing") return { status: "skipped", reason: messageOf(error) };
+  if (code === "skipped") return { status: "skipped", reason: messageOf(error) };
   return { status: "failed", reason: `${code}: ${messageOf(error)}` };
 }
 

@@ -61,13 +61,13 @@ export class PlanStore {
     this.#addHead(record);
   }
 
-  /** Writes only the status. Throws `plan_not_found`. */
+  /** Writes only the status. Throws `not_found`. */
   setStatus(id: string, status: PlanStatus): void {
     this.statusOf(id);
     this.#sql.run(`UPDATE plan_head SET status = ? WHERE id = ?`, status, id);
   }
 
-  /** Reads the status without the plan. Throws `plan_not_found`. */
+  /** Reads the status without the plan. Throws `not_found`. */
   statusOf(id: string): PlanStatus {
     const row = this.isUsed
       ? firstRow(this.#sql, `SELECT status FROM plan_head WHERE id = ?`, id)
@@ -83,7 +83,7 @@ export class PlanStore {
     return row === undefined ? undefined : { ...planIn(row), status: statusIn(row) };
   }
 
-  /** Reads a plan. Throws `plan_not_found`. */
+  /** Reads a plan. Throws `not_found`. */
   required(id: string): PlanRecord {
     const record = this.get(id);
     if (record !== undefined) return record;
@@ -262,12 +262,12 @@ export class PlanStore {
     const all = `SELECT count(*) AS runs FROM plan_run WHERE open > 0`;
     const open = this.isUsed ? numberIn(firstRow(this.#sql, all) ?? {}, "runs") : 0;
     requireAtMost(["maxPlanRuns", limits.maxPlanRuns], this.countOpen(plan) + 1, advice);
-    requireAtMost(["maxOpenRuns", limits.maxOpenRuns], open + 1, advice);
+    requireAtMost(["maxBatchItems", limits.maxBatchItems], open + 1, advice);
   }
 
   #makeRoom(): void {
     const row = firstRow(this.#sql, `SELECT count(*) AS plans FROM plan_head`);
-    const maximum = limits.maxPlans;
+    const maximum = limits.maxPlanItems;
     if (row === undefined || numberIn(row, "plans") < maximum) return;
     const oldest = firstRow(
       this.#sql,
@@ -275,7 +275,7 @@ export class PlanStore {
     );
     if (oldest === undefined) {
       const advice = "Cancel plans that are no longer needed.";
-      throw limitExceeded("maxPlans", { maximum, actual: maximum + 1, advice });
+      throw limitExceeded("maxPlanItems", { maximum, actual: maximum + 1, advice });
     }
     const id = textIn(oldest, "id");
     this.#deleteRuns(this.#sql.all(`SELECT id FROM plan_run WHERE plan = ?`, id));
@@ -336,11 +336,11 @@ export class PlanStore {
 }
 
 export function planNotFound(id: string): ByrefError {
-  return new ByrefError("plan_not_found", `There is no plan ${id.slice(0, 80)}.`);
+  return new ByrefError("not_found", `There is no plan ${id.slice(0, 80)}.`);
 }
 
 function requireSmall(data: string): void {
   const actual = byteLength(data);
   const advice = "Keep long data in variables, and refer to them.";
-  requireAtMost(["maxPlanBytes", limits.maxPlanBytes], actual, advice);
+  requireAtMost(["maxRecordBytes", limits.maxRecordBytes], actual, advice);
 }

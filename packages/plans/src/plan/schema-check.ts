@@ -155,7 +155,7 @@ interface CheckOptions {
 }
 
 /**
- * Returns the first `maxInputIssues` issues of a value, with `$ref`, `allOf`, `anyOf` and `oneOf`. A keyword that is
+ * Returns the first `maxShownItems` issues of a value, with `$ref`, `allOf`, `anyOf` and `oneOf`. A keyword that is
  * not checked, or malformed, is no issue. Throws `limit_exceeded` if the check takes more than `maximum` steps.
  */
 export function issuesIn(
@@ -166,7 +166,7 @@ export function issuesIn(
   const root = typeof schema === "boolean" ? {} : schema;
   const issues = new SchemaCheck(root, options).check(schema, value, at);
   return issues
-    .slice(0, limits.maxInputIssues)
+    .slice(0, limits.maxShownItems)
     .map((issue) => ({ ...issue, at: clip(issue.at, 200) }));
 }
 
@@ -178,7 +178,7 @@ class SchemaCheck {
 
   constructor(
     root: JSONSchema7,
-    { open = new Set(), maximum = limits.maxInputChecks }: Omit<CheckOptions, "at">,
+    { open = new Set(), maximum = limits.maxSchemaChecks }: Omit<CheckOptions, "at">,
   ) {
     this.#root = root;
     this.#open = open;
@@ -235,7 +235,7 @@ class SchemaCheck {
     const maximum = this.#maximum;
     if (this.#work <= maximum) return;
     const advice = "Give a smaller input, or simplify the schema.";
-    throw limitExceeded("maxInputChecks", { maximum, actual: this.#work, advice });
+    throw limitExceeded("maxSchemaChecks", { maximum, actual: this.#work, advice });
   }
 }
 

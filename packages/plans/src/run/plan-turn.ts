@@ -330,7 +330,7 @@ function pausedIn(last: TurnHead | undefined): TurnHead["paused"] {
 }
 
 function planOver(): ByrefError {
-  return new ByrefError("plan_over", "The plan was cancelled before it ran.");
+  return new ByrefError("plan_not_approved", "The plan was cancelled before it ran.");
 }
 
 function nothingWaits(): ByrefError {

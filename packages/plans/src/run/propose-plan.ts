@@ -35,10 +35,10 @@ export async function proposePlan(
   { format, text, tainted = false, isForModel = false }: Proposal,
 ): Promise<PlanRecord> {
   const actual = byteLength(text);
-  const maximum = limits.maxPlanBytes;
+  const maximum = limits.maxRecordBytes;
   if (actual > maximum) {
     const advice = "Keep long data in variables, and refer to them.";
-    throw limitExceeded("maxPlanBytes", { maximum, actual, advice });
+    throw limitExceeded("maxRecordBytes", { maximum, actual, advice });
   }
   const { plan, findings } = planFormatOf(planner.planFormats, format).read(text);
   if (plan === undefined) throw invalidPlan(new Findings(findings));

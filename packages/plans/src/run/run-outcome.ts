@@ -199,7 +199,7 @@ async function copyOf(store: VariableStore, name: string): Promise<Content | und
   let from = 0;
   const stream = new ReadableStream<Uint8Array>({
     async pull(controller) {
-      const to = Math.min(from + limits.maxChunkBytes, bytes);
+      const to = Math.min(from + limits.maxRecordBytes, bytes);
       if (from < to) controller.enqueue(await open.read(from, to));
       else controller.close();
       from = to;
@@ -225,14 +225,14 @@ const STATE: PlanOutput = { name: "state", mode: "merge" };
 interface ResultOptions {
   readonly plan: Plan;
   readonly run: string;
-  /** Maximum bytes of all shown values together. Default: `maxPlanBytes`. */
+  /** Maximum bytes of all shown values together. Default: `maxRecordBytes`. */
   readonly maxBytes?: number;
 }
 
 /** The state and the outputs that a run has written. All shown values together are at most `maxBytes`. */
 export async function resultParts(
   store: VariableStore,
-  { plan, run, maxBytes = limits.maxPlanBytes }: ResultOptions,
+  { plan, run, maxBytes = limits.maxRecordBytes }: ResultOptions,
 ): Promise<readonly ResultPart[]> {
   // The state is merged, even if an output has its name.
   const outputs = [STATE, ...plan.outputs.filter(({ name }) => name !== STATE.name)];

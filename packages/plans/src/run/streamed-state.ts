@@ -44,7 +44,7 @@ export function streamedPart(part: ResultPart, { record, name }: StreamOptions):
   // Its own handle shows it as a whole.
   if (!isShort(shown) && !isJsonObject(shown)) return undefined;
   const whole = streamed(shown, []);
-  const most = limits.maxStreamedStateChars;
+  const most = limits.maxPieceChars;
   return charsOf(whole, most) > most ? undefined : whole;
 }
 

@@ -39,7 +39,7 @@ describe("a plan that is proposed with ?run=true", () => {
       const input = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
       const response = await propose(own, "?run=true", { input, calls: [SET] });
       expect([response.status, await plansIn(own)]).toEqual([422, ["proposed"]]);
-      expect(await response.json()).toMatchObject({ code: "invalid_plan_input" });
+      expect(await response.json()).toMatchObject({ code: "invalid_plan" });
     }));
 
   it("is only proposed with ?run=false; other values are refused", () =>

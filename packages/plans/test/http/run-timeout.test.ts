@@ -12,7 +12,7 @@ const ROOT = "/conversations/c/plans";
 
 describe("a run", () => {
   it(
-    "fails as run_timeout after an hour: running calls are aborted, the others are skipped",
+    "fails as turn_timeout after an hour: running calls are aborted, the others are skipped",
     slow,
     async () => {
       vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -52,7 +52,7 @@ describe("a run", () => {
         const run = runView().parse(await (await running).json());
         expect(run).toMatchObject({
           status: "failed",
-          error: expect.stringMatching(/^run_timeout: /),
+          error: expect.stringMatching(/^turn_timeout: /),
         });
         expect(stopped).toBe(1);
         expect(Object.values(statusesOf(run)).slice(-2)).toEqual(["failed", "skipped"]);
