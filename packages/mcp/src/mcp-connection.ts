@@ -10,7 +10,7 @@ import { textOfResult } from "./result-value.ts";
 import * as limits from "../../../src/limits.ts";
 import { withTimeLimit } from "../../../src/value/deadline.ts";
 import type { JSONSchema7 } from "ai";
-import { ByrefError, maxErrorChars, messageOf } from "../../../src/errors.ts";
+import { ByrefError, messageOf } from "../../../src/errors.ts";
 import { clip } from "../../../src/value/characters.ts";
 import { version } from "../../../src/version.ts";
 import { mcpFetch } from "./mcp-fetch.ts";

@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
+import * as limits from "../../../src/limits.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import type { VariableStore } from "../../../src/store/variable-store.ts";
 import { parsedJson, plainJson } from "../../../src/value/json.ts";
