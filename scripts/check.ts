@@ -21,13 +21,13 @@ const bundles = [
 
 /** Lines of TypeScript by folder. A change that exceeds one deletes first; what falls below it lowers it. */
 const MAX_LINES = {
-  src: 47_300,
-  "packages/*/src": 26_050,
-  page: 12_650,
-  bench: 2_900,
-  scripts: 4_400,
-  test: 103_100,
-  "packages/*/test": 19_700,
+  src: 43_150,
+  "packages/*/src": 28_850,
+  page: 12_550,
+  bench: 2_860,
+  scripts: 2_680,
+  test: 83_700,
+  "packages/*/test": 17_850,
 };
 
 const checks = [
