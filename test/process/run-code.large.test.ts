@@ -60,7 +60,7 @@ describe("run_code on a local Worker", () => {
       return said.slice(0, 2);`;
     endpoint.play([runs(code), { kind: "text", text: "Done." }]);
     expect(await ask("Try it")).toEqual({ status: 200, text: "Done." });
-    expect(await kept.get("run_code_2")).toEqual(["refused", "refused"]);
+    expect(await kept.get("run_code_1")).toEqual(["refused", "refused"]);
     expect(requests).toBe(0);
     await listener.down();
   });
