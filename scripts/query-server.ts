@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { nodeQueryEngine } from "../packages/adapters/src/agent/node-query-engine.ts";
 import { messageOf } from "../src/errors.ts";
-import type { QueryEngine } from "../src/tool/query/query-engine.ts";
+import type { QueryEngine } from "../packages/query/src/query-engine.ts";
 
 /** Databases that are open at once. The one that was used least recently is dropped; its tables are loaded again. */
 const MAX_OPEN = 100;

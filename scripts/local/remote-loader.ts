@@ -1,4 +1,4 @@
-import type { NamedText, SandboxJob } from "../../src/tool/code/sandbox.ts";
+import type { NamedText, SandboxJob } from "../../packages/code/src/sandbox.ts";
 
 /** The object that `loader-sandbox.ts` passes to a run. */
 interface Host {

@@ -8,7 +8,7 @@ import { conversationEndpoints, titleBody } from "./routes/conversations.ts";
 import { approvalEndpoint, messageEndpoints } from "./routes/messages.ts";
 import type { FileEndpoints } from "./routes/files.ts";
 import { objectPromptEndpoint, promptEndpoint } from "./routes/prompt.ts";
-import type { QuerySupport } from "./routes/queries.ts";
+import type { QuerySupport } from "../../packages/query/src/object/queries.ts";
 import type { Transfers } from "./routes/transfer.ts";
 import { changesBody, interpolateBody, variableEndpoints } from "./routes/variables.ts";
 import {

@@ -1,6 +1,6 @@
 import type { AgentContext, AgentDefinition } from "./agent-types.ts";
 import type { LanguageModel } from "ai";
-import type { MakeCodeTool } from "../tool/code/code-tool.ts";
+import type { MakeCodeTool } from "../../packages/code/src/code-tool.ts";
 import type { RecordsFormat } from "../store/bytes/receive.ts";
 import type { SpendLimits } from "../turn/spend/spend.ts";
 import type { Equip } from "./turns/chosen-agent.ts";
@@ -15,7 +15,7 @@ import type { PageOptions } from "./page-options.ts";
 import { requireNumbers, type Settings, settingsOf } from "./settings.ts";
 import type { GatewaySupport, PlanSupport } from "./conversation-parts.ts";
 import type { FileEndpoints } from "./routes/files.ts";
-import type { QuerySupport } from "./routes/queries.ts";
+import type { QuerySupport } from "../../packages/query/src/object/queries.ts";
 import type { Transfers } from "./routes/transfer.ts";
 
 /**

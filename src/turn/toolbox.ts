@@ -1,9 +1,9 @@
 import type { LanguageModel, ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
-import type { MakeCodeTool } from "../tool/code/code-tool.ts";
+import type { MakeCodeTool } from "../../packages/code/src/code-tool.ts";
 import { isFrom, type PromptStage, promptStages, type RuntimeTool } from "../tool/runtime-tool.ts";
 import type { Files } from "../tool/files.ts";
-import type { QueryTools } from "../tool/query/query-tools.ts";
+import type { QueryTools } from "../../packages/query/src/query-tools.ts";
 import { variableTools } from "../tool/variables/variable-tools.ts";
 import { wrapRuntimeTools } from "../tool/wrap-runtime-tool.ts";
 import { compact } from "../value/json.ts";

@@ -17,7 +17,7 @@ import type { VariableApp } from "../../packages/gateway/src/show-variable.ts";
 import type { ToolFilter } from "../../packages/gateway/src/tool-filter.ts";
 import type { ListKeeper } from "../../packages/gateway/src/tool-lists.ts";
 import { nodeQueryDatabases } from "../../packages/adapters/src/agent/node-query-engine.ts";
-import type { QueryDatabases } from "../../src/tool/query/query-databases.ts";
+import type { QueryDatabases } from "../../packages/query/src/query-databases.ts";
 import type { ServerRules } from "../../src/tool/mcp/tool-rules.ts";
 import type { Taint } from "../../src/store/labels.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";

@@ -2,7 +2,7 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import * as limits from "../../src/limits.ts";
-import { codeTool, type MakeCodeTool } from "../../src/tool/code/code-tool.ts";
+import { codeTool, type MakeCodeTool } from "../../packages/code/src/code-tool.ts";
 import type { Spent, TenantLimits } from "../../src/turn/spend/spend.ts";
 import { asker, delegating, saying } from "../support/called-agents.ts";
 import { Crashing, hang } from "../support/crashing.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { call, json, newId, put } from "../../support/edge.ts";
-import { hostileStatements, hostileTables, REFUSALS } from "../../tool/query/hostile-statements.ts";
+import { hostileStatements, hostileTables, REFUSALS } from "../../../packages/query/test/hostile-statements.ts";
 
 const id = newId();
 

@@ -8,7 +8,7 @@ import { slow } from "../../support/slow.ts";
 import { runAlarm } from "../../support/storage.ts";
 import { call, get, json, newId, objectOf, problemIn, put } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import type { Authority } from "../../../src/tool/query/query-databases.ts";
+import type { Authority } from "../../../packages/query/src/query-databases.ts";
 
 const ORDERS = [
   { id: 1, customer: "ann", total: 10, paid: true, lines: [{ sku: "a", qty: 2 }] },

@@ -2,7 +2,7 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { csvRecords, planSupport, queries, type RuntimeOptions } from "../../../src/byref.ts";
-import { codeTool } from "../../../src/tool/code/code-tool.ts";
+import { codeTool } from "../../../packages/code/src/code-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { scriptedModel, type Step } from "../../../packages/testing/src/testing.ts";
 import { type Call, json } from "../../support/edge.ts";

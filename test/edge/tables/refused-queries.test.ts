@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { call, json, newId } from "../../support/edge.ts";
-import { refusedStatements } from "../../tool/query/refused-statements.ts";
+import { refusedStatements } from "../../../packages/query/test/refused-statements.ts";
 
 const ROWS = 100_000;
 const id = newId();

@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
-import type { QueryEngine } from "../../../src/tool/query/query-engine.ts";
+import type { QueryEngine } from "../../../packages/query/src/query-engine.ts";
 import { newId } from "../../support/edge.ts";
-import { answerTo, leakIn, walled } from "../../tool/query/wall.ts";
-import { wallStatements } from "../../tool/query/wall-statements.ts";
+import { answerTo, leakIn, walled } from "../../../packages/query/test/wall.ts";
+import { wallStatements } from "../../../packages/query/test/wall-statements.ts";
 
 it.each([[undefined], [["p1"]], [["p1", "u1"]]])(
   "statements of a model show nothing sealed or secret in objects of their own, if the reader finds %j",

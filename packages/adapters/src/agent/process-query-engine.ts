@@ -1,6 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import * as limits from "../../../../src/limits.ts";
-import type { EngineAnswer, QueryEngine } from "../../../../src/tool/query/query-engine.ts";
+import type { EngineAnswer, QueryEngine } from "../../../query/src/query-engine.ts";
 import type { EngineCall } from "./query-process.ts";
 
 /** The answer to a query that was ended. */
