@@ -48,8 +48,24 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     imports: [...RUNTIME, "src/edge", "packages/plans/src"],
     not: ["node:", "cloudflare:test"],
   },
+  "packages/query/src/object/": {
+    imports: [...RUNTIME, "src/edge", "packages/query/src"],
+    not: ["node:", "cloudflare:test"],
+  },
+  "packages/query/src/": { imports: [...CORE, "src/turn/toolbox.ts"], not: PLATFORM },
+  "packages/code/src/loader-sandbox.ts": {
+    imports: [...CORE, "src/turn/toolbox.ts", "src/edge/app-env.ts", "packages/code/src"],
+    not: ["hono", "node:", "cloudflare:test"],
+  },
+  "packages/code/src/": { imports: [...CORE, "src/turn/toolbox.ts"], not: PLATFORM },
   "packages/gateway/src/cli/": {
-    imports: [...CORE, "packages/gateway/src", "packages/adapters/src/agent", "packages/eval/src"],
+    imports: [
+      ...CORE,
+      "packages/gateway/src",
+      "packages/adapters/src/agent",
+      "packages/eval/src",
+      "packages/query/src",
+    ],
     not: ["cloudflare:"],
   },
   "packages/gateway/src/conversation/": {
@@ -63,10 +79,18 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   "packages/gateway/src/": { imports: CORE, not: PLATFORM },
   "packages/adapters/src/durable": {
-    imports: [...CORE, "src/edge/platform", "packages/adapters/src"],
+    imports: [...CORE, "src/edge/platform", "packages/adapters/src", "packages/query/src"],
     not: ["hono", "node:", "cloudflare:test"],
   },
-  "packages/adapters/src/": { imports: RUNTIME, not: PLATFORM, anyTypes: true },
+  "packages/adapters/src/agent/query-process.ts": {
+    imports: [...RUNTIME, "packages/adapters/src", "packages/query/src"],
+    not: ["hono", "cloudflare:"],
+  },
+  "packages/adapters/src/": {
+    imports: [...RUNTIME, "packages/query/src"],
+    not: PLATFORM,
+    anyTypes: true,
+  },
   "packages/client/src/": {
     imports: ["packages/client/src"],
     not: [...PLATFORM, "ai", "@ai-sdk/", "zod"],

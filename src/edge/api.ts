@@ -1,6 +1,12 @@
 import { routePath } from "hono/route";
 import { Hono } from "hono/tiny";
-import type { Api, ConversationParts, GatewaySupport, PlanSupport } from "./conversation-parts.ts";
+import type {
+  Api,
+  ConversationParts,
+  GatewaySupport,
+  PlanSupport,
+  QuerySupport,
+} from "./conversation-parts.ts";
 import { placeIn } from "./log-failure.ts";
 import { problem } from "./http/problem.ts";
 import * as schemas from "./openapi/schemas.ts";
@@ -8,7 +14,6 @@ import { conversationEndpoints, titleBody } from "./routes/conversations.ts";
 import { approvalEndpoint, messageEndpoints } from "./routes/messages.ts";
 import type { FileEndpoints } from "./routes/files.ts";
 import { objectPromptEndpoint, promptEndpoint } from "./routes/prompt.ts";
-import type { QuerySupport } from "../../packages/query/src/object/queries.ts";
 import type { Transfers } from "./routes/transfer.ts";
 import { changesBody, interpolateBody, variableEndpoints } from "./routes/variables.ts";
 import {

@@ -3,7 +3,7 @@ import type { AppEnv } from "./app-env.ts";
 import type { ConversationStatus } from "./conversation-of.ts";
 import type { Description, Endpoint } from "./http/endpoint.ts";
 import { waitingCalls } from "../turn/waiting-calls.ts";
-import type { ConversationContext, GatewayParts, PlanParts } from "./conversation-context.ts";
+import type { ConversationContext, GatewayParts, PlanParts, QueryParts } from "./conversation-context.ts";
 import type { Sockets } from "./sockets/sockets.ts";
 import type { Turns } from "./turns/turns.ts";
 
@@ -38,6 +38,11 @@ export interface Api {
 
 /** Plan support, as an application passes it to `createRuntime`. */
 export interface PlanSupport extends PlanParts {
+  readonly api: Api;
+}
+
+/** SQL over variables: the tool `query_variables`, and its endpoint. Needs the binding `TABLES`. */
+export interface QuerySupport extends QueryParts {
   readonly api: Api;
 }
 

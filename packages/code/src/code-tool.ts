@@ -21,18 +21,9 @@ import { digestOf } from "../../../src/tool/tool-input.ts";
 import { notKept, outputJson, type ToolOutput, toolOutput } from "../../../src/tool/tool-output.ts";
 import type { WrappedTool } from "../../../src/tool/wrapped-tool.ts";
 
-export interface CodeToolOptions {
+export interface CodeToolOptions extends CodeOptions {
   readonly sandbox: Sandbox;
-  /** Returns the tools that code may call; called once per run. */
-  readonly tools: () => ReadonlyMap<string, WrappedTool>;
-  /** Awaited before each tool call. If it throws, the call fails. */
-  readonly onCall?: (() => void | Promise<void>) | undefined;
-  /** Time limit of one run in milliseconds, tool calls included. Default: the limit of any tool. */
-  readonly timeMs?: number;
 }
-
-/** Creates the tool; defined only where a sandbox is available. */
-export type MakeCodeTool = (options: Omit<CodeToolOptions, "sandbox">) => RuntimeTool;
 
 const NAME = "run_code";
 

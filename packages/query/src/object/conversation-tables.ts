@@ -1,7 +1,7 @@
 import { AUTHORITIES, type Authority, QueryDatabases } from "../query-databases.ts";
 import type { QueryEngine } from "../query-engine.ts";
 import type { RanQuery } from "../query-tool.ts";
-import { type QueryTools, queryTools } from "../query-tools.ts";
+import { queryTools } from "../query-tools.ts";
 import type { WrapOptions } from "../../../../src/tool/wrapped-tool.ts";
 import type { Bindings } from "../../../../src/edge/app-env.ts";
 import type { ConversationContext, ConversationQueries } from "../../../../src/edge/conversation-context.ts";

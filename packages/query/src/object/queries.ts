@@ -8,6 +8,7 @@ import { Labels } from "../../../../src/store/labels.ts";
 import type { VariableInfo } from "../../../../src/store/variable.ts";
 import { markdown } from "../../../../src/tool/files.ts";
 import type { QueryDatabases } from "../query-databases.ts";
+import type { RanQuery } from "../query-tool.ts";
 import { type QueryAccess, type QueryResult, runQuery } from "../run-query.ts";
 import { ScopedStore } from "../../../../src/tool/scoped-store.ts";
 import { digestOf } from "../../../../src/tool/tool-input.ts";
@@ -15,8 +16,8 @@ import { anyValueAt } from "../../../../src/tool/variables/sequence.ts";
 import { targetIn, usable } from "../../../../src/tool/variables/variable-target.ts";
 import { csvText } from "../../../../src/value/csv-text.ts";
 import { type Json, parsedJson } from "../../../../src/value/json.ts";
-import type { Api, ConversationParts } from "../../../../src/edge/conversation-parts.ts";
-import type { ConversationContext, QueryParts } from "../../../../src/edge/conversation-context.ts";
+import type { ConversationParts, QuerySupport } from "../../../../src/edge/conversation-parts.ts";
+import type { ConversationContext } from "../../../../src/edge/conversation-context.ts";
 import { type Endpoint, endpoint } from "../../../../src/edge/http/endpoint.ts";
 import { text } from "../../../../src/edge/http/parameters.ts";
 import { preferred } from "../../../../src/edge/http/request-headers.ts";
@@ -53,11 +54,11 @@ const query: Endpoint<ConversationParts> = endpoint(
     },
   },
   async ({ body: { sql, saveAs }, params: { id }, request }, { context }) => {
-    const databases = requireDatabases(context);
+    const tables = tablesOf(context);
     const store = new ScopedStore(context.store);
     const labels = new Labels(store);
-    const result = await runQuery(sql, accessOf(store, databases, labels));
-    context.queries?.log({ variables: result.variables, digest: await digestOf(sql) });
+    const result = await runQuery(sql, accessOf(store, tables.databases, labels));
+    tables.log({ variables: result.variables, digest: await digestOf(sql) });
     if (saveAs !== undefined) {
       const { records: text, notes } = result;
       return saved(context, { id, name: saveAs, labels, notes, value: parsedJson(text) });
@@ -92,8 +93,11 @@ function accessOf(store: ScopedStore, databases: QueryDatabases, labels: Labels)
 }
 
 /** Throws `not_configured`. */
-function requireDatabases({ queries }: ConversationContext): QueryDatabases {
-  if (queries?.databases !== undefined) return queries.databases;
+function tablesOf({ queries }: ConversationContext) {
+  const tables = queries instanceof ConversationTables ? queries : undefined;
+  const databases = tables?.databases;
+  if (databases !== undefined)
+    return { databases, log: (query: RanQuery) => tables?.log(query) };
   throw new ByrefError("not_configured", NOT_CONFIGURED);
 }
 
@@ -158,11 +162,6 @@ function served({ records: text, columns, notes }: QueryResult, accept: string |
   const value = parsedJson(text) as readonly Json[];
   if (type === CSV) return new Response(csvText(value, columns), { headers });
   return new Response(type === MARKDOWN ? markdown(value) : written(value, type), { headers });
-}
-
-/** SQL over variables: the tool `query_variables`, and its endpoint. Needs the binding `TABLES`. */
-export interface QuerySupport extends QueryParts {
-  readonly api: Api;
 }
 
 /** Pass it to `createRuntime`, and export `Tables` as a class bound as `TABLES`. */
