@@ -3,7 +3,12 @@ import type { AppEnv } from "./app-env.ts";
 import type { ConversationStatus } from "./conversation-of.ts";
 import type { Description, Endpoint } from "./http/endpoint.ts";
 import { waitingCalls } from "../turn/waiting-calls.ts";
-import type { ConversationContext, GatewayParts, PlanParts, QueryParts } from "./conversation-context.ts";
+import type {
+  ConversationContext,
+  GatewayParts,
+  PlanParts,
+  QueryParts,
+} from "./conversation-context.ts";
 import type { Sockets } from "./sockets/sockets.ts";
 import type { Turns } from "./turns/turns.ts";
 

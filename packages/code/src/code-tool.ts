@@ -1,5 +1,11 @@
 import * as z from "zod";
-import { ByrefError, codeOf, limitExceeded, messageOf, requireAtMost } from "../../../src/errors.ts";
+import {
+  ByrefError,
+  codeOf,
+  limitExceeded,
+  messageOf,
+  requireAtMost,
+} from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
 import { Content } from "../../../src/store/bytes/content.ts";
 import { requireName } from "../../../src/store/names.ts";
@@ -19,7 +25,7 @@ import { change, type Prepare, savingAll } from "../../../src/tool/prepared-save
 import type { Sandbox, SandboxError, SandboxRun } from "./sandbox.ts";
 import { digestOf } from "../../../src/tool/tool-input.ts";
 import { notKept, outputJson, type ToolOutput, toolOutput } from "../../../src/tool/tool-output.ts";
-import type { WrappedTool } from "../../../src/tool/wrapped-tool.ts";
+import type { CodeOptions } from "../../../src/turn/toolbox.ts";
 
 export interface CodeToolOptions extends CodeOptions {
   readonly sandbox: Sandbox;

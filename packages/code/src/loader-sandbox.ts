@@ -2,7 +2,8 @@ import { compact, isObject } from "../../../src/value/json.ts";
 import * as limits from "../../../src/limits.ts";
 import { RpcTarget } from "cloudflare:workers";
 import { messageOf } from "../../../src/errors.ts";
-import { codeTool, type MakeCodeTool } from "./code-tool.ts";
+import { codeTool } from "./code-tool.ts";
+import type { MakeCodeTool } from "../../../src/turn/toolbox.ts";
 import type { Bindings } from "../../../src/edge/app-env.ts";
 import type {
   NamedText,

@@ -10,7 +10,12 @@ import {
 } from "../../../src/value/json.ts";
 import { byteLength } from "../../../src/value/utf8.ts";
 import { mayHaveHalf, requireWellFormed } from "../../../src/value/well-formed.ts";
-import { childrenOf, partAt, type ReadTarget, type Sequence } from "../../../src/tool/variables/sequence.ts";
+import {
+  childrenOf,
+  partAt,
+  type ReadTarget,
+  type Sequence,
+} from "../../../src/tool/variables/sequence.ts";
 import { referenceTo, type Target } from "../../../src/tool/variables/variable-target.ts";
 import { CellCounter } from "./column-cells.ts";
 import type { QueryEngine, TableShape } from "./query-engine.ts";

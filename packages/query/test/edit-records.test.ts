@@ -244,11 +244,6 @@ describe("an edit of records by a condition", () => {
 
 describe("the conditions of one edit", slow, () => {
   const rows = Array.from({ length: 2_000 }, (_, id) => ({ id, group: id % 7 }));
-  /** Returns an edit that visits the product of two tables, about four million rows. */
-  const product = (index: number): Where => ({
-    where: `id = ${index} AND (SELECT count(*) FROM orders a, orders b WHERE a.id < b.id) > 0`,
-    set: { seen: index },
-  });
   const many = (count: number, edit: (index: number) => Where) =>
     Array.from({ length: count }, (_, index) => edit(index));
 

@@ -1,16 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import * as limits from "../../../../src/limits.ts";
-import type { EngineAnswer, QueryEngine } from "../../../query/src/query-engine.ts";
-import type { EngineCall } from "./query-process.ts";
-
-/** The answer to a query that was ended. */
-export const TOO_LONG: EngineAnswer = { kind: "expensive", scans: [] };
-
-/** `isLast`: the process ends, because the call took too long. */
-export type EngineReply = { readonly isLast?: boolean } & (
-  | { readonly output: unknown }
-  | { readonly error: string }
-);
+import type { QueryEngine } from "../../../query/src/query-engine.ts";
+import { type EngineCall, type EngineReply, TOO_LONG } from "./engine-call.ts";
 
 /**
  * A process that runs queries one at a time, and ends itself when one takes more than `cpuMs` of CPU: SQLite cannot be

@@ -20,11 +20,7 @@ import { Taint } from "../../../../src/store/labels.ts";
 import { migrate } from "../../../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../../../src/store/sql-store.ts";
 import type { VariableStore } from "../../../../src/store/variable-store.ts";
-import {
-  AUTHORITIES,
-  type Authority,
-  QueryDatabases,
-} from "../../../query/src/query-databases.ts";
+import { AUTHORITIES, type Authority, QueryDatabases } from "../../../query/src/query-databases.ts";
 import type { QueryEngine } from "../../../query/src/query-engine.ts";
 import type { WrapOptions } from "../../../../src/tool/wrapped-tool.ts";
 import { compact, type Json } from "../../../../src/value/json.ts";

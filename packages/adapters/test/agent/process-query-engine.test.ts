@@ -28,7 +28,7 @@ const HOURS =
 
 it("ends a query that would run for hours, while others go on, and runs the next one", async () => {
   const store = await withRows();
-  const running = new QueryProcess(file, 1_000);
+  const running = new QueryProcess(file, 5_000);
   const databases = new QueryDatabases(() => running.engine());
   const query = (sql: string) =>
     runQuery(sql, {

@@ -4,7 +4,10 @@ import type { RanQuery } from "../query-tool.ts";
 import { queryTools } from "../query-tools.ts";
 import type { WrapOptions } from "../../../../src/tool/wrapped-tool.ts";
 import type { Bindings } from "../../../../src/edge/app-env.ts";
-import type { ConversationContext, ConversationQueries } from "../../../../src/edge/conversation-context.ts";
+import type {
+  ConversationContext,
+  ConversationQueries,
+} from "../../../../src/edge/conversation-context.ts";
 import type { ConversationData } from "../../../../src/edge/conversation-data.ts";
 import { logFailure, placeIn } from "../../../../src/edge/log-failure.ts";
 import { objectIn } from "../../../../src/edge/placement.ts";

@@ -96,8 +96,7 @@ function accessOf(store: ScopedStore, databases: QueryDatabases, labels: Labels)
 function tablesOf({ queries }: ConversationContext) {
   const tables = queries instanceof ConversationTables ? queries : undefined;
   const databases = tables?.databases;
-  if (databases !== undefined)
-    return { databases, log: (query: RanQuery) => tables?.log(query) };
+  if (databases !== undefined) return { databases, log: (query: RanQuery) => tables?.log(query) };
   throw new ByrefError("not_configured", NOT_CONFIGURED);
 }
 
