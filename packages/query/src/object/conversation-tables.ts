@@ -2,6 +2,7 @@ import { AUTHORITIES, type Authority, QueryDatabases } from "../query-databases.
 import type { QueryEngine } from "../query-engine.ts";
 import type { RanQuery } from "../query-tool.ts";
 import { queryTools } from "../query-tools.ts";
+import type { QueryTools } from "../../../../src/turn/toolbox.ts";
 import type { WrapOptions } from "../../../../src/tool/wrapped-tool.ts";
 import type { Bindings } from "../../../../src/edge/app-env.ts";
 import type {
