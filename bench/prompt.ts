@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { asSchema } from "ai";
 import { MemoryStore } from "../src/store/memory-store.ts";
-import { codeTool } from "../src/tool/code/code-tool.ts";
+import { codeTool } from "../packages/code/src/code-tool.ts";
 import { wrapRuntimeTool } from "../src/tool/wrap-runtime-tool.ts";
 import { requireExact } from "./ask.ts";
 import type { Load } from "./load.ts";

@@ -4,7 +4,7 @@ import { createApp } from "../src/edge/app.ts";
 import type { JsonSchema, OpenApi, OpenApiOperation } from "../src/edge/openapi/document.ts";
 import { fileEndpoints } from "../src/edge/routes/files.ts";
 import { planSupport } from "../packages/plans/src/http/plan-support.ts";
-import { queries } from "../src/edge/routes/queries.ts";
+import { queries } from "../packages/query/src/object/queries.ts";
 import { transfers } from "../packages/transfer/src/transfers.ts";
 
 /** Puts every call of the HTTP interface into `docs/index.html`, from the OpenAPI document. */

@@ -9,14 +9,14 @@ export type {
 } from "./edge/page-options.ts";
 export { jwtAuthenticator } from "./edge/auth/jwt-authenticator.ts";
 export { mcpTools } from "../packages/mcp/src/mcp-servers.ts";
-export { runCode } from "./edge/platform/loader-sandbox.ts";
+export { runCode } from "../packages/code/src/loader-sandbox.ts";
 export { modelFromSettings, type ModelProvider } from "./edge/models/model.ts";
 export { readSettings, type Settings } from "./edge/settings.ts";
 export { fileEndpoints } from "./edge/routes/files.ts";
-export { queries, type QuerySupport } from "./edge/routes/queries.ts";
-export { TablesObject as Tables } from "./edge/tables/tables.ts";
+export { queries } from "../packages/query/src/object/queries.ts";
+export { TablesObject as Tables } from "../packages/query/src/object/tables.ts";
 export { mcpGateway } from "../packages/gateway/src/conversation/routes.ts";
-export type { GatewaySupport, PlanSupport } from "./edge/conversation-parts.ts";
+export type { GatewaySupport, PlanSupport, QuerySupport } from "./edge/conversation-parts.ts";
 export { transfers } from "../packages/transfer/src/transfers.ts";
 export { planSupport } from "../packages/plans/src/http/plan-support.ts";
 export { csvRecords } from "./store/bytes/csv-records.ts";

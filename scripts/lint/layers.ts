@@ -58,8 +58,18 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     imports: [...RUNTIME, "src/edge"],
     not: ["node:", "cloudflare:test"],
   },
+  "packages/query/src/object/": {
+    imports: [...RUNTIME, "src/edge", "packages/query/src"],
+    not: ["node:", "cloudflare:test"],
+  },
+  "packages/query/src/": { imports: [...CORE, "src/turn/toolbox.ts"], not: PLATFORM },
+  "packages/code/src/loader-sandbox.ts": {
+    imports: [...CORE, "src/turn/toolbox.ts", "src/edge/app-env.ts", "packages/code/src"],
+    not: ["hono", "node:", "cloudflare:test"],
+  },
+  "packages/code/src/": { imports: [...CORE, "src/turn/toolbox.ts"], not: PLATFORM },
   "packages/gateway/src/cli/": {
-    imports: [...GATEWAY, "packages/adapters/src/agent", "packages/eval/src"],
+    imports: [...GATEWAY, "packages/adapters/src/agent", "packages/eval/src", "packages/query/src"],
     not: ["cloudflare:"],
   },
   "packages/gateway/src/conversation/": {
@@ -73,14 +83,24 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   "packages/gateway/src/": { imports: GATEWAY, not: PLATFORM },
   "packages/adapters/src/durable": {
-    imports: [...CORE, "src/edge/platform", "packages/adapters/src", "packages/transfer/src"],
+    imports: [
+      ...CORE,
+      "src/edge/platform",
+      "packages/adapters/src",
+      "packages/transfer/src",
+      "packages/query/src",
+    ],
     not: ["hono", "node:", "cloudflare:test"],
   },
   "packages/adapters/src/agent/query-process.ts": {
-    imports: [...RUNTIME, "packages/adapters/src"],
+    imports: [...RUNTIME, "packages/adapters/src", "packages/query/src"],
     not: ["hono", "cloudflare:"],
   },
-  "packages/adapters/src/": { imports: RUNTIME, not: PLATFORM, anyTypes: true },
+  "packages/adapters/src/": {
+    imports: [...RUNTIME, "packages/query/src"],
+    not: PLATFORM,
+    anyTypes: true,
+  },
   "packages/client/src/": {
     imports: ["packages/client/src"],
     not: [...PLATFORM, "ai", "@ai-sdk/", "zod"],

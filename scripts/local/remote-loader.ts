@@ -1,4 +1,4 @@
-import type { SandboxJob } from "../../src/tool/code/sandbox.ts";
+import type { SandboxJob } from "../../packages/code/src/sandbox.ts";
 
 /** The object that `loader-sandbox.ts` passes to a run. */
 interface Host {

@@ -6,7 +6,7 @@ import type {
   QueryEngine,
   TableChunk,
   TableShape,
-} from "../../src/tool/query/query-engine.ts";
+} from "../../packages/query/src/query-engine.ts";
 import { remoteLoader } from "./remote-loader.ts";
 
 interface LocalBindings {

@@ -5,6 +5,7 @@ import type {
   ConversationParts,
   GatewaySupport,
   PlanSupport,
+  QuerySupport,
   Transfers,
 } from "./conversation-parts.ts";
 import { placeIn } from "./log-failure.ts";
@@ -14,7 +15,6 @@ import { conversationEndpoints, titleBody } from "./routes/conversations.ts";
 import { approvalEndpoint, messageEndpoints } from "./routes/messages.ts";
 import type { FileEndpoints } from "./routes/files.ts";
 import { objectPromptEndpoint, promptEndpoint } from "./routes/prompt.ts";
-import type { QuerySupport } from "./routes/queries.ts";
 import { changesBody, interpolateBody, variableEndpoints } from "./routes/variables.ts";
 import {
   directoryEndpoint,

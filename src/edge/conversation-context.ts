@@ -4,10 +4,6 @@ import type { Bucket } from "../store/bytes/bodies.ts";
 import type { Sql } from "../store/rows/sql.ts";
 import { SqlStore } from "../store/sql-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
-import type { MakeCodeTool } from "../tool/code/code-tool.ts";
-import type { QueryDatabases } from "../tool/query/query-databases.ts";
-import type { RanQuery } from "../tool/query/query-tool.ts";
-import type { QueryTools } from "../tool/query/query-tools.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
 import type { WrapOptions } from "../tool/wrapped-tool.ts";
 import type { Json } from "../value/json.ts";
@@ -17,7 +13,7 @@ import type { EventPage } from "../turn/log/event-log.ts";
 import type { TurnHead } from "../turn/log/journal.ts";
 import { type Cost, costSince, type SpendLimits } from "../turn/spend/spend.ts";
 import type { QuotaService } from "../turn/spend/lease.ts";
-import type { PlatformServices } from "../turn/toolbox.ts";
+import type { MakeCodeTool, PlatformServices, QueryTools } from "../turn/toolbox.ts";
 import type { Bindings } from "./app-env.ts";
 import { ConversationData, type Retention } from "./conversation-data.ts";
 import { ofTenant } from "./auth/forwarded-identity.ts";
@@ -67,11 +63,7 @@ export interface QueryParts {
 /** A conversation's queries. */
 export interface ConversationQueries {
   /** Undefined if there is no place for tables. */
-  readonly databases: QueryDatabases | undefined;
-  /** Undefined without databases. */
   toolsFor(wrap: WrapOptions): QueryTools | undefined;
-  /** Adds a query to the audit log. */
-  log(query: RanQuery): void;
   /** Deletes the copies of values that are deleted, sealed or untrusted from then on. */
   watch(data: ConversationData): void;
   /** Resolves when they are deleted. */

@@ -7,6 +7,7 @@ import type {
   ConversationContext,
   GatewayParts,
   PlanParts,
+  QueryParts,
   TransferParts,
 } from "./conversation-context.ts";
 import type { Sockets } from "./sockets/sockets.ts";
@@ -43,6 +44,11 @@ export interface Api {
 
 /** Plan support, as an application passes it to `createRuntime`. */
 export interface PlanSupport extends PlanParts {
+  readonly api: Api;
+}
+
+/** SQL over variables: the tool `query_variables`, and its endpoint. Needs the binding `TABLES`. */
+export interface QuerySupport extends QueryParts {
   readonly api: Api;
 }
 

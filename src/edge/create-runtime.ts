@@ -1,8 +1,8 @@
 import type { AgentContext, AgentDefinition } from "./agent-types.ts";
 import type { LanguageModel } from "ai";
-import type { MakeCodeTool } from "../tool/code/code-tool.ts";
 import type { RecordsFormat } from "../store/bytes/receive.ts";
 import type { SpendLimits } from "../turn/spend/spend.ts";
+import type { MakeCodeTool } from "../turn/toolbox.ts";
 import type { Equip } from "./turns/chosen-agent.ts";
 import type { RetentionOption } from "./conversation-context.ts";
 import { createApp } from "./app.ts";
@@ -13,9 +13,8 @@ import { requireDirectory } from "./directory/directory-client.ts";
 import { type Authenticator, authenticatorBySettings } from "./auth/authenticator.ts";
 import type { PageOptions } from "./page-options.ts";
 import { requireNumbers, type Settings, settingsOf } from "./settings.ts";
-import type { GatewaySupport, PlanSupport, Transfers } from "./conversation-parts.ts";
+import type { GatewaySupport, PlanSupport, QuerySupport, Transfers } from "./conversation-parts.ts";
 import type { FileEndpoints } from "./routes/files.ts";
-import type { QuerySupport } from "./routes/queries.ts";
 
 /**
  * Options of an application. All but agents and model are optional; features that are not passed are not

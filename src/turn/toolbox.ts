@@ -1,9 +1,8 @@
 import type { LanguageModel, ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
-import type { MakeCodeTool } from "../tool/code/code-tool.ts";
+import type { RecordEdits } from "../tool/edit/resolved-edits.ts";
 import { isFrom, type PromptStage, promptStages, type RuntimeTool } from "../tool/runtime-tool.ts";
 import type { Files } from "../tool/files.ts";
-import type { QueryTools } from "../tool/query/query-tools.ts";
 import { variableTools } from "../tool/variables/variable-tools.ts";
 import { wrapRuntimeTools } from "../tool/wrap-runtime-tool.ts";
 import { compact } from "../value/json.ts";
@@ -12,6 +11,27 @@ import type { Effects, WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts"
 import { type Agent, type CapabilityTags, isOffered, tagsOf } from "./agent.ts";
 import { type AskAgent, DELEGATE, delegateTool, type FindAgent } from "./delegate-tool.ts";
 import { resolvedModel } from "./model/prepare-model-call.ts";
+
+/** What `run_code` receives of a turn. */
+export interface CodeOptions {
+  /** Returns the tools that code may call; called once per run. */
+  readonly tools: () => ReadonlyMap<string, WrappedTool>;
+  /** Awaited before each tool call. If it throws, the call fails. */
+  readonly onCall?: (() => void | Promise<void>) | undefined;
+  /** Time limit of one run in milliseconds, tool calls included. Default: the limit of any tool. */
+  readonly timeMs?: number;
+}
+
+/** Creates `run_code`. */
+export type MakeCodeTool = (options: CodeOptions) => RuntimeTool;
+
+/** The tools' access to queries. */
+export interface QueryTools {
+  /** `query_variables`. */
+  readonly query: RuntimeTool;
+  /** Edits of records for `edit_variable`. */
+  readonly records: RecordEdits;
+}
 
 /** The platform's services for the runtime's own tools. */
 export interface PlatformServices {

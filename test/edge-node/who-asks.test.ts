@@ -14,7 +14,7 @@ import {
   text,
   toolCall,
 } from "../../packages/testing/src/testing.ts";
-import { codeTool } from "../../src/tool/code/code-tool.ts";
+import { codeTool } from "../../packages/code/src/code-tool.ts";
 import { evaluatingSandbox } from "../support/evaluating-sandbox.ts";
 import { startMcpServer } from "../support/mcp-server.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";

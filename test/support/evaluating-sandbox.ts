@@ -1,5 +1,5 @@
 import { runInThisContext } from "node:vm";
-import type { Sandbox, SandboxJob } from "../../src/tool/code/sandbox.ts";
+import type { Sandbox, SandboxJob } from "../../packages/code/src/sandbox.ts";
 
 /** A sandbox for tests in plain Node. Evaluates code in this process, without isolation. */
 export const evaluatingSandbox: Sandbox = {

@@ -17,7 +17,8 @@ import type { VariableApp } from "../../packages/gateway/src/show-variable.ts";
 import type { ToolFilter } from "../../packages/gateway/src/tool-filter.ts";
 import type { ListKeeper } from "../../packages/gateway/src/tool-lists.ts";
 import { nodeQueryDatabases } from "../../packages/adapters/src/agent/node-query-engine.ts";
-import type { QueryDatabases } from "../../src/tool/query/query-databases.ts";
+import { queryTools } from "../../packages/query/src/query-tools.ts";
+import type { QueryDatabases } from "../../packages/query/src/query-databases.ts";
 import type { ServerRules } from "../../src/tool/tool-rules.ts";
 import type { Taint } from "../../src/store/labels.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
@@ -65,12 +66,13 @@ const NOTHING_KEPT: ListKeeper = {
 /** A gateway in this process, in front of real servers, with a real client. */
 export async function startGateway(behind: readonly BehindServer[], options: Options = {}) {
   const { store = new MemoryStore(), lists = NOTHING_KEPT, files, app, taint, onAsked } = options;
+  const { databases = nodeQueryDatabases(store) } = options;
   const log: string[] = [];
   const statistics = new MemoryStatistics();
   const gateway = new Gateway({
     store,
     statistics,
-    databases: options.databases ?? nodeQueryDatabases(store),
+    queries: (wrap) => queryTools({ databases, wrap }),
     log: (line) => log.push(line),
     lists,
     ...(files && { files }),

@@ -1,6 +1,6 @@
 import { nodeQueryDatabases } from "../../packages/adapters/src/agent/node-query-engine.ts";
 import * as limits from "../../src/limits.ts";
-import { queryTools } from "../../src/tool/query/query-tools.ts";
+import { queryTools } from "../../packages/query/src/query-tools.ts";
 import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import { dataIn, optionsFor } from "./compacted.ts";
 import { factsOf, mixedTurn } from "./long-talk.ts";

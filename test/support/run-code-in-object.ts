@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { loaderSandbox } from "../../src/edge/platform/loader-sandbox.ts";
-import type { Sandbox } from "../../src/tool/code/sandbox.ts";
+import { loaderSandbox } from "../../packages/code/src/loader-sandbox.ts";
+import type { Sandbox } from "../../packages/code/src/sandbox.ts";
 import { type CodeCall, type CodeOutcome, runCode } from "./run-code.ts";
 
 /** Runs the work inside an object, as a turn does. */

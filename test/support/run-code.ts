@@ -1,9 +1,9 @@
 import { codeOf, messageOf } from "../../src/errors.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore, Write } from "../../src/store/variable-store.ts";
-import { codeTool, type CodeToolOptions } from "../../src/tool/code/code-tool.ts";
+import { codeTool, type CodeToolOptions } from "../../packages/code/src/code-tool.ts";
 import type { RuntimeResult } from "../../src/tool/runtime-tool.ts";
-import type { Sandbox } from "../../src/tool/code/sandbox.ts";
+import type { Sandbox } from "../../packages/code/src/sandbox.ts";
 import type { CallOptions, WrappedTool } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 import type { ApprovalRequest } from "../../src/tool/policy.ts";

@@ -1,4 +1,4 @@
-import type { Sandbox, SandboxJob, SandboxRun } from "../../src/tool/code/sandbox.ts";
+import type { Sandbox, SandboxJob, SandboxRun } from "../../packages/code/src/sandbox.ts";
 
 interface ScriptedSandbox extends Sandbox {
   /** Received jobs, oldest first. */

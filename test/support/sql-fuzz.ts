@@ -1,5 +1,5 @@
-import type { QueryEngine } from "../../src/tool/query/query-engine.ts";
-import { answerTo, leakIn, walled } from "../tool/query/wall.ts";
+import type { QueryEngine } from "../../packages/query/src/query-engine.ts";
+import { answerTo, leakIn, walled } from "../../packages/query/test/wall.ts";
 import { randomFrom } from "./reference-grammar.ts";
 
 /** A statement that shows a model what it must not, and the seed that makes it again. */

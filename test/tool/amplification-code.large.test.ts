@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
-import type { SandboxJob } from "../../src/tool/code/sandbox.ts";
+import type { SandboxJob } from "../../packages/code/src/sandbox.ts";
 import { searchVariable } from "../../src/tool/variables/search-variable.ts";
 import { closeAll, migratedSql, type WatchedSql } from "../store/watched-sql.ts";
 import { workOf } from "../support/count-work.ts";

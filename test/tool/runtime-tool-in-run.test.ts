@@ -2,7 +2,7 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { codeTool } from "../../src/tool/code/code-tool.ts";
+import { codeTool } from "../../packages/code/src/code-tool.ts";
 import type { PolicyCall } from "../../src/tool/policy.ts";
 import { runtimeTool } from "../../src/tool/runtime-tool.ts";
 import { wrapRuntimeTool } from "../../src/tool/wrap-runtime-tool.ts";

@@ -2,7 +2,7 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { nodeQueryDatabases } from "../../packages/adapters/src/agent/node-query-engine.ts";
-import { queryTools } from "../../src/tool/query/query-tools.ts";
+import { queryTools } from "../../packages/query/src/query-tools.ts";
 import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import type { PlatformServices } from "../../src/turn/toolbox.ts";
 import { dataIn } from "../support/compacted.ts";

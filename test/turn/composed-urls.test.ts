@@ -3,7 +3,7 @@ import { tool } from "ai";
 import { marked } from "marked";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { codeTool } from "../../src/tool/code/code-tool.ts";
+import { codeTool } from "../../packages/code/src/code-tool.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import type { Json } from "../../src/value/json.ts";
 import { evaluatingSandbox } from "../support/evaluating-sandbox.ts";

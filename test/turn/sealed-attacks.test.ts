@@ -6,8 +6,8 @@ import { nodeQueryDatabases } from "../../packages/adapters/src/agent/node-query
 import { finish, scriptedModel, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { capabilityTags } from "../../packages/plan-formats/src/capability/capability-model.ts";
 import { requireTrusted } from "../../src/tool/policy.ts";
-import { codeTool } from "../../src/tool/code/code-tool.ts";
-import { queryTools } from "../../src/tool/query/query-tools.ts";
+import { codeTool } from "../../packages/code/src/code-tool.ts";
+import { queryTools } from "../../packages/query/src/query-tools.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import type { Json } from "../../src/value/json.ts";
 import { callable } from "../support/called-agents.ts";

@@ -4,8 +4,6 @@ import { Taint } from "../../../src/store/labels.ts";
 import type { VariableStore } from "../../../src/store/variable-store.ts";
 import type { ApprovalRequest } from "../../../src/tool/policy.ts";
 import { diffsOfEdited } from "../../../src/tool/edit/edited-diffs.ts";
-import type { QueryDatabases } from "../../../src/tool/query/query-databases.ts";
-import { queryTool, type RanQuery } from "../../../src/tool/query/query-tool.ts";
 import { variableTools } from "../../../src/tool/variables/variable-tools.ts";
 import type { Ready, WrapOptions } from "../../../src/tool/wrapped-tool.ts";
 import { withTimeLimit } from "../../../src/value/deadline.ts";
@@ -40,10 +38,8 @@ export interface GatewayOptions {
   /** Keeps the results. */
   readonly store: VariableStore;
   readonly open: OpenTransport;
-  /** For `query_variables`; without them, there is no such tool. */
-  readonly databases?: QueryDatabases;
-  /** Called for each query that has run. */
-  readonly onQuery?: (query: RanQuery) => void;
+  /** Creates `query_variables`; without it, there is no such tool. */
+  readonly queries?: (wrap: WrapOptions) => { readonly query: OwnTool } | undefined;
   /** Offers tools of this process before those of the servers. */
   readonly local?: LocalTools;
   /** Writes files for `save_variable`; without it, there is no such tool. */
@@ -152,7 +148,7 @@ export class Gateway {
 
   /** True if `query_variables` is offered. */
   get canQuery(): boolean {
-    return this.#options.databases !== undefined;
+    return this.#queryTool !== undefined;
   }
 
   get app(): VariableApp | undefined {
@@ -322,11 +318,16 @@ export class Gateway {
     });
   }
 
+  get #queryTool(): OwnTool | undefined {
+    return this.#options.queries?.(this.#wrap)?.query;
+  }
+
   get #ownTools(): readonly OwnTool[] {
-    const { app, databases, files, onQuery } = this.#options;
+    const { app, files } = this.#options;
+    const query = this.#queryTool;
     return [
       ...ownVariableTools(),
-      ...(databases === undefined ? [] : [queryTool({ databases, wrap: this.#wrap, onQuery })]),
+      ...(query === undefined ? [] : [query]),
       ...(files === undefined ? [] : [saveVariable(files)]),
       ...(app === undefined ? [] : [showVariable()]),
     ];

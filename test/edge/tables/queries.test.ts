@@ -5,14 +5,14 @@ import { queries, csvRecords, planSupport, type RuntimeOptions } from "../../../
 import { scriptedModel, type Step } from "../../../packages/testing/src/testing.ts";
 import { call, get, json, newId, objectOf, problemIn, put, type Call } from "../../support/edge.ts";
 import { withRuntime, type OwnRuntime } from "../../support/own-runtime.ts";
-import type { Authority } from "../../../src/tool/query/query-databases.ts";
+import type { Authority } from "../../../packages/query/src/query-databases.ts";
 import { tool } from "ai";
 import * as z from "zod";
 import type { Json } from "../../../src/value/json.ts";
-import { refusedStatements } from "../../tool/query/refused-statements.ts";
-import type { QueryEngine } from "../../../src/tool/query/query-engine.ts";
-import { answerTo, leakIn, walled } from "../../tool/query/wall.ts";
-import { wallStatements } from "../../tool/query/wall-statements.ts";
+import { refusedStatements } from "../../../packages/query/test/refused-statements.ts";
+import type { QueryEngine } from "../../../packages/query/src/query-engine.ts";
+import { answerTo, leakIn, walled } from "../../../packages/query/test/wall.ts";
+import { wallStatements } from "../../../packages/query/test/wall-statements.ts";
 
 describe("queries", () => {
   const ORDERS = [

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
-import type { QueryEngine } from "../../../src/tool/query/query-engine.ts";
-import { describeQueryEngine } from "../../contract/query-engine.ts";
-import { describeTextColumns } from "../../contract/text-columns.ts";
+import type { QueryEngine } from "../../../packages/query/src/query-engine.ts";
+import { describeQueryEngine } from "../../../packages/query/test/contract.ts";
+import { describeTextColumns } from "../../../packages/query/test/text-columns.ts";
 import { newId } from "../../support/edge.ts";
 
 function tables(): QueryEngine {

@@ -1,4 +1,4 @@
-import type { EngineAnswer, QueryEngine } from "../../../../src/tool/query/query-engine.ts";
+import type { EngineAnswer, QueryEngine } from "../../../query/src/query-engine.ts";
 
 /** A call of an engine, by its number. Without a method: the engine is no longer used. */
 export interface EngineCall {

@@ -1,9 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { VariableStore } from "../../../../src/store/variable-store.ts";
-import { QueryDatabases } from "../../../../src/tool/query/query-databases.ts";
-import type { QueryDatabase } from "../../../../src/tool/query/query-database.ts";
-import type { QueryEngine } from "../../../../src/tool/query/query-engine.ts";
-import { SqlQueryEngine } from "../../../../src/tool/query/sql-query-engine.ts";
+import { QueryDatabases } from "../../../query/src/query-databases.ts";
+import type { QueryDatabase } from "../../../query/src/query-database.ts";
+import type { QueryEngine } from "../../../query/src/query-engine.ts";
+import { SqlQueryEngine } from "../../../query/src/sql-query-engine.ts";
 import { nodeSqlite } from "./node-sql.ts";
 import { QueryProcess } from "./process-query-engine.ts";
 

@@ -1,6 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import * as limits from "../../../../src/limits.ts";
-import type { QueryEngine } from "../../../../src/tool/query/query-engine.ts";
+import type { QueryEngine } from "../../../query/src/query-engine.ts";
 import { type EngineCall, type EngineReply, TOO_LONG } from "./engine-call.ts";
 
 /**

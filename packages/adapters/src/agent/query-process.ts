@@ -5,7 +5,7 @@
 import { fileURLToPath } from "node:url";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
 import * as limits from "../../../../src/limits.ts";
-import type { QueryEngine } from "../../../../src/tool/query/query-engine.ts";
+import type { QueryEngine } from "../../../query/src/query-engine.ts";
 import { inProcessEngine } from "./node-query-engine.ts";
 import { type EngineCall, type EngineReply, TOO_LONG } from "./engine-call.ts";
 

@@ -6,8 +6,9 @@ import { runtimeToolSchema, wrapRuntimeTool } from "../../../../src/tool/wrap-ru
 import type { AnyTool, WrapOptions, WrappedTool } from "../../../../src/tool/wrapped-tool.ts";
 import { type Json, plainJson } from "../../../../src/value/json.ts";
 import type { VariableStore } from "../../../../src/store/variable-store.ts";
-import type { QueryDatabases } from "../../../../src/tool/query/query-databases.ts";
-import { type QueryTools, queryTools } from "../../../../src/tool/query/query-tools.ts";
+import type { QueryDatabases } from "../../../query/src/query-databases.ts";
+import { queryTools } from "../../../query/src/query-tools.ts";
+import type { QueryTools } from "../../../../src/turn/toolbox.ts";
 import { nodeQueryDatabases } from "./node-query-engine.ts";
 import { hasNodeSqlite } from "./node-sql.ts";
 import { OwnTool } from "./own-tool.ts";

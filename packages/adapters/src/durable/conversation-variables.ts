@@ -14,18 +14,14 @@ import { type VariableToolName, variableTools } from "../agent/variable-tools.ts
 import { type WithVariables, wrapTools } from "../agent/wrap-tools.ts";
 import { DurableSql } from "../../../../src/edge/platform/durable-sql.ts";
 import { R2Blobs } from "../../../../src/edge/platform/r2-blobs.ts";
-import { remoteEngine } from "../../../../src/edge/platform/remote-engine.ts";
+import { remoteEngine } from "../../../query/src/object/remote-engine.ts";
 import { codeOf, messageOf } from "../../../../src/errors.ts";
 import { Taint } from "../../../../src/store/labels.ts";
 import { migrate } from "../../../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../../../src/store/sql-store.ts";
 import type { VariableStore } from "../../../../src/store/variable-store.ts";
-import {
-  AUTHORITIES,
-  type Authority,
-  QueryDatabases,
-} from "../../../../src/tool/query/query-databases.ts";
-import type { QueryEngine } from "../../../../src/tool/query/query-engine.ts";
+import { AUTHORITIES, type Authority, QueryDatabases } from "../../../query/src/query-databases.ts";
+import type { QueryEngine } from "../../../query/src/query-engine.ts";
 import type { WrapOptions } from "../../../../src/tool/wrapped-tool.ts";
 import { compact, type Json } from "../../../../src/value/json.ts";
 import { CHANGED, exportStore } from "../../../transfer/src/export-variables.ts";

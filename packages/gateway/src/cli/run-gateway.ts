@@ -8,6 +8,7 @@ import {
   type Server,
 } from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
+import { queryTools } from "../../../query/src/query-tools.ts";
 import { nodeQueryDatabases } from "../../../adapters/src/agent/node-query-engine.ts";
 import type { ServerConfiguration } from "../configuration.ts";
 import { Gateway } from "../gateway.ts";
@@ -49,6 +50,7 @@ export async function runGateway({
   const folder = stateFolder(place);
   const store = sharedStore(join(folder, "variables.sqlite"));
   const state = new StateFile(folder, log);
+  const databases = nodeQueryDatabases(store);
   const gateway = new Gateway({
     servers,
     store,
@@ -61,7 +63,7 @@ export async function runGateway({
     ...(allowWrite.length > 0 && {
       files: new AllowedFolders(allowWrite, [dirname(folder), dataFolder()]),
     }),
-    databases: nodeQueryDatabases(store),
+    queries: (wrap) => queryTools({ databases, wrap }),
     ...(existsSync(APP_FILE) && { app: new VariableApp(() => readFileSync(APP_FILE, "utf8")) }),
   });
   const serving = { key: signingKey(folder), waiting: new WaitingCalls() };

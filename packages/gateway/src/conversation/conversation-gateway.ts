@@ -91,7 +91,6 @@ export class ConversationGateway {
     asked: AgentContext,
   ): OpenGateway {
     const context = this.#context;
-    const databases = context.queries?.databases;
     const gateway = new StoppableGateway(context, {
       servers: serversFor(context.settings, agent),
       store,
@@ -101,7 +100,7 @@ export class ConversationGateway {
       statistics: this.#state,
       lists: toolLists,
       log,
-      ...(databases && { databases, onQuery: (query) => context.queries?.log(query) }),
+      queries: (wrap) => context.queries?.toolsFor(wrap),
       ...(agent && { local: toolsOf(agent, asked) }),
     });
     const serving = { key: signingKey(context), waiting: this.#waiting };

@@ -1,0 +1,329 @@
+import { ByrefError, codeOf, limitExceeded, messageOf, publicTextOf } from "../../../src/errors.ts";
+import * as limits from "../../../src/limits.ts";
+import { dollar } from "../../../src/reference/dollar.ts";
+import { LookupWork } from "../../../src/reference/lookup.ts";
+import { type Reference, wholeView } from "../../../src/reference/reference.ts";
+import { problemFrom } from "../../../src/reference/reference-problem.ts";
+import type { Variables } from "../../../src/store/variable-store.ts";
+import type { Glance } from "../../../src/store/variable.ts";
+import { isObject, type Json, parsedJson } from "../../../src/value/json.ts";
+import type { Labels } from "../../../src/store/labels.ts";
+import type { RuntimeToolContext } from "../../../src/tool/runtime-tool.ts";
+import type { NamedText, Sandbox, SandboxAnswer, SandboxRun } from "./sandbox.ts";
+import { usable } from "../../../src/tool/variables/variable-target.ts";
+import { lookupInStore } from "../../../src/tool/store-lookup.ts";
+import { workOfRun } from "../../../src/value/work.ts";
+import { UrlSources } from "../../../src/tool/composed.ts";
+import type { CallOptions, WrappedTool } from "../../../src/tool/wrapped-tool.ts";
+
+export interface CodeRunOptions {
+  readonly sandbox: Sandbox;
+  readonly tools: ReadonlyMap<string, WrappedTool>;
+  /** Called before each tool call. */
+  readonly onCall: (() => void | Promise<void>) | undefined;
+  readonly context: RuntimeToolContext;
+  readonly timeMs: number;
+}
+
+/** One run of code: its access to tools and to parts of large values, until the run ends. */
+export class CodeRun {
+  readonly #options: CodeRunOptions;
+  readonly #names: ReadonlySet<string>;
+  /** The values that the code received. Beyond `maxCodeCrossingChars`, further values are not recorded. */
+  readonly sources = new UrlSources();
+  readonly #reads = workOfRun();
+  #receivedChars = 0;
+  #calls = 0;
+  #isOver = false;
+
+  constructor(options: CodeRunOptions, names: readonly string[]) {
+    this.#options = options;
+    this.#names = new Set(names);
+  }
+
+  /** Never rejects: a failure of the sandbox is returned as an error. */
+  async run(code: string, inputs: CodeInputs): Promise<SandboxRun> {
+    const { sandbox, context, timeMs } = this.#options;
+    for (const [, text] of inputs.values) this.sources.add(() => parsedJson(text));
+    try {
+      return await sandbox.run({
+        code,
+        ...inputs,
+        timeMs,
+        signal: context.call.signal,
+        call: (tool, input) => answerFrom(() => this.#recorded(this.#call(tool, input))),
+        read: (name, path) => answerFrom(() => this.#recorded(this.#read(name, path))),
+      });
+    } catch (error) {
+      return { assigned: [], console: "", error: { kind: "thrown", message: messageOf(error) } };
+    } finally {
+      this.#isOver = true;
+    }
+  }
+
+  async #recorded(pending: Promise<string>): Promise<string> {
+    const text = await pending;
+    this.#receivedChars += text.length;
+    if (this.#receivedChars <= limits.maxCodeCrossingChars)
+      this.sources.add(() => parsedJson(text));
+    return text;
+  }
+
+  async #read(name: string, path: string): Promise<string> {
+    this.#requireOpen();
+    const { context } = this.#options;
+    if (!this.#names.has(name)) {
+      throw new ByrefError("variable_not_found", `${name} is not among this call's variables.`);
+    }
+    const work = new LookupWork({ whole: this.#reads });
+    return readPart({ ...context, work }, name, path);
+  }
+
+  async #call(name: string, inputText: string): Promise<string> {
+    const { context } = this.#options;
+    const tool = this.#toolNamed(name);
+    const input = inputFrom(name, inputText);
+    if (await this.sources.hasUnknownUrl(input)) context.labels.compose();
+    // Code that runs again may make other calls, so an idempotency key of its calls would mean nothing. The
+    // place of the whole result is not a place for the result of one call.
+    const { idempotencyKey: _key, saveTo: _place, keepAs: _keep, ...call } = context.call;
+    const toolCallId = `${call.toolCallId}/${this.#calls}`;
+    const options: CallOptions = { ...call, toolCallId, madeOf: context.labels };
+    const prepared = await tool.prepare(input, options);
+    if (prepared.kind === "failed") throw new ByrefError(prepared.code, prepared.message);
+    if (prepared.approval !== undefined) {
+      const why = `${name} needs a person's approval (${prepared.approval.reason})`;
+      throw new ByrefError("tool_failed", `${why}: call it directly, not from code.`);
+    }
+    this.#requireOpen();
+    this.#requireUnguarded(name);
+    await this.#options.onCall?.();
+    this.#requireOpen();
+    const run = await prepared.run();
+    if (run.kind === "failed") throw new ByrefError(run.code, run.message);
+    this.#requireOpen();
+    const { info } = await run.save();
+    if (info === undefined) {
+      throw new ByrefError("limit_exceeded", `The result of ${name} was too large to be kept.`);
+    }
+    return this.#resultOf(name, info.name);
+  }
+
+  #toolNamed(name: string): WrappedTool {
+    const { tools } = this.#options;
+    this.#requireOpen();
+    this.#requireUnguarded(name);
+    if (name === "run_code") throw new ByrefError("unknown_tool", "Code cannot run code.");
+    const tool = tools.get(name);
+    if (tool === undefined) {
+      const known = [...tools.keys()].filter((other) => other !== "run_code").join(", ");
+      throw new ByrefError("unknown_tool", `There is no tool ${name}. There are: ${known}.`);
+    }
+    this.#calls++;
+    if (this.#calls <= limits.maxBatchItems) return tool;
+    const advice = "Call tools less often in one run.";
+    throw limitExceeded("maxBatchItems", {
+      maximum: limits.maxBatchItems,
+      actual: this.#calls,
+      advice,
+    });
+  }
+
+  async #resultOf(tool: string, name: string): Promise<string> {
+    const { store, labels } = this.#options.context;
+    if (store.glance(name)?.visibility === "secret") {
+      throw new ByrefError(
+        "variable_secret",
+        `The result of ${tool} is secret: it is kept as ${name}.`,
+      );
+    }
+    labels.add(name);
+    const text = JSON.stringify((await store.read(name)) ?? null);
+    if (text.length <= limits.maxCodeCrossingChars) return text;
+    const sizes = { maximum: limits.maxCodeCrossingChars, actual: text.length };
+    throw limitExceeded("maxCodeCrossingChars", {
+      ...sizes,
+      advice: `It is kept as ${name}.`,
+    });
+  }
+
+  #requireOpen(): void {
+    if (this.#isOver) throw new ByrefError("tool_failed", "The run is over.");
+    if (this.#options.context.call.signal.aborted) {
+      throw new ByrefError("tool_failed", "The run was stopped.");
+    }
+  }
+
+  /**
+   * Refuses tool calls if the code received guarded values: it could write them as the name of a variable, which
+   * the model sees.
+   */
+  #requireUnguarded(name: string): void {
+    if (!this.#options.context.labels.isGuarded) return;
+    const why = "the code was given sealed values";
+    throw new ByrefError("tool_failed", `${name} cannot be called: ${why}.`);
+  }
+}
+
+function inputFrom(name: string, text: string): Json {
+  try {
+    const input = parseResult(text);
+    if (isObject(input)) return input;
+  } catch (error) {
+    if (codeOf(error) !== "internal") throw error;
+  }
+  throw new ByrefError("invalid_tool_input", `${name} takes one object.`);
+}
+
+async function answerFrom(work: () => Promise<string>): Promise<SandboxAnswer> {
+  try {
+    return { text: await work() };
+  } catch (error) {
+    return { error: publicTextOf(error) };
+  }
+}
+
+/** The requested variables, by name. */
+interface CodeInputs {
+  readonly values: readonly NamedText[];
+  readonly large: readonly NamedText[];
+}
+
+/**
+ * Checks the names before the code runs. Its errors reveal nothing about the values: `variable_not_found`,
+ * `variable_evicted`, `variable_secret`, and `bad_name` for a name that cannot be an identifier in code.
+ */
+export function requireInputs(store: Variables, names: readonly string[]): void {
+  for (const name of names) {
+    requireCodeName(name);
+    usable(store, name);
+  }
+}
+
+/** Reads the named variables for the sandbox. Throws the errors of reading them, and `limit_exceeded`. */
+export async function readInputs(
+  { store, labels }: Pick<RuntimeToolContext, "store" | "labels">,
+  names: readonly string[],
+): Promise<CodeInputs> {
+  const values: NamedText[] = [];
+  const large: NamedText[] = [];
+  let chars = 0;
+  for (const name of names) {
+    const glance = store.glance(name);
+    const isLarge = glance !== undefined && glance.bytes > limits.maxWholeCodeBytes;
+    if (isLarge) {
+      large.push([name, aboutLarge(store, { name, glance })]);
+      continue;
+    }
+    const text = await readText(store, { name, path: [] }, { labels });
+    chars += text.length;
+    requireRoom(chars, "Name fewer variables, or the large ones in another call.");
+    values.push([name, text]);
+  }
+  return { values, large };
+}
+
+interface Reader extends Pick<RuntimeToolContext, "store" | "labels"> {
+  /** Limits the work of this read; all reads of a run share a total. */
+  readonly work: LookupWork;
+}
+
+/**
+ * Reads a part of a value as JSON text. The path has the syntax that follows a name in a reference. Throws
+ * the errors of a reference.
+ */
+async function readPart(
+  { store, labels, work }: Reader,
+  name: string,
+  path: string,
+): Promise<string> {
+  const source = `$${name}${path}`;
+  const match = dollar.match(wholeView(source, 0));
+  const isWhole = match.kind === "whole" && match.end === source.length;
+  if (!isWhole || match.reference.name !== name) {
+    throw new ByrefError("bad_path", "A path is written as after a name: [0].total, [10:20].");
+  }
+  const text = await readText(store, match.reference, { labels, work });
+  work.spend(text.length);
+  requireRoom(text.length, "Read smaller parts of it.");
+  return text;
+}
+
+/** Adds the labels of the version that is read. */
+async function readText(
+  store: Variables,
+  reference: Reference,
+  { labels, work }: { readonly labels: Labels; readonly work?: LookupWork },
+): Promise<string> {
+  const lookup = lookupInStore(store, { onUsed: (name) => labels.add(name) });
+  const found = await lookup(reference, work);
+  if (!found.found) throw problemFrom(`$${reference.name}`, found);
+  return JSON.stringify(found.value);
+}
+
+function aboutLarge(
+  store: Variables,
+  { name, glance }: { readonly name: string; readonly glance: Glance },
+): string {
+  if (glance.visibility === "secret") {
+    throw problemFrom(`$${name}`, { found: false, reason: "secret" });
+  }
+  if (glance.type === "bytes") {
+    throw new ByrefError("bad_value", `$${name} is bytes; code is given JSON and text only.`);
+  }
+  const { type, bytes, count = 0 } = { ...store.info(name), ...glance };
+  const about: Json = { type, count, bytes };
+  return JSON.stringify(about);
+}
+
+function requireRoom(actual: number, advice: string): void {
+  if (actual <= limits.maxCodeCrossingChars) return;
+  throw limitExceeded("maxCodeCrossingChars", {
+    maximum: limits.maxCodeCrossingChars,
+    actual,
+    advice,
+  });
+}
+
+/** Reserved words, and names that the sandbox defines. */
+const RESERVED_NAMES = new Set(
+  (
+    "arguments async await break case catch class const continue debugger default delete do else " +
+    "enum eval export extends false finally for function if implements import in instanceof " +
+    "interface let new null package private protected public return static super switch this " +
+    "throw true try typeof undefined var void while with yield tools vars console"
+  ).split(" "),
+);
+
+function requireCodeName(name: string): void {
+  if (!RESERVED_NAMES.has(name)) return;
+  throw new ByrefError(
+    "bad_name",
+    `"${name}" means something else in code; copy it to another name.`,
+  );
+}
+
+/**
+ * Parses JSON from the sandbox. Arrays and objects are counted before the parse, because JSON text can
+ * describe more of them than memory can hold.
+ */
+export function parseResult(text: string): Json {
+  let containers = 0;
+  let isInString = false;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code === QUOTE) isInString = !isInString;
+    else if (code === BACKSLASH) index++;
+    else if (!isInString && (code === BRACKET || code === BRACE)) containers++;
+  }
+  if (containers > limits.maxContainers) {
+    const sizes = { maximum: limits.maxContainers, actual: containers };
+    throw limitExceeded("maxContainers", { ...sizes, advice: "Return flatter data, or text." });
+  }
+  return parsedJson(text);
+}
+
+const QUOTE = 34;
+const BACKSLASH = 92;
+const BRACKET = 91;
+const BRACE = 123;

@@ -1,0 +1,292 @@
+import * as z from "zod";
+import {
+  ByrefError,
+  codeOf,
+  limitExceeded,
+  messageOf,
+  requireAtMost,
+} from "../../../src/errors.ts";
+import * as limits from "../../../src/limits.ts";
+import { Content } from "../../../src/store/bytes/content.ts";
+import { requireName } from "../../../src/store/names.ts";
+import type { Variables, Write } from "../../../src/store/variable-store.ts";
+import { clip } from "../../../src/value/characters.ts";
+import { compact, type Json } from "../../../src/value/json.ts";
+import { toJson } from "../../../src/value/to-json.ts";
+import { CodeRun, parseResult, readInputs, requireInputs } from "./code-run.ts";
+import type { UrlSources } from "../../../src/tool/composed.ts";
+import {
+  type RuntimeResult,
+  type RuntimeTool,
+  runtimeTool,
+  type RuntimeToolContext,
+} from "../../../src/tool/runtime-tool.ts";
+import { change, type Prepare, savingAll } from "../../../src/tool/prepared-save.ts";
+import type { Sandbox, SandboxError, SandboxRun } from "./sandbox.ts";
+import { digestOf } from "../../../src/tool/tool-input.ts";
+import { notKept, outputJson, type ToolOutput, toolOutput } from "../../../src/tool/tool-output.ts";
+import type { CodeOptions } from "../../../src/turn/toolbox.ts";
+
+export interface CodeToolOptions extends CodeOptions {
+  readonly sandbox: Sandbox;
+}
+
+const NAME = "run_code";
+
+/** Time for reading variables and saving results, in addition to the time of the run. */
+const SAVING_MS = 5_000;
+
+const DESCRIPTION =
+  "Run JavaScript with variables; return or vars.x = … saves, await tools.x({…}) calls.";
+
+const inputSchema = z.object({
+  code: z.string().min(1).max(limits.maxPieceChars),
+  variables: z.array(z.string()).max(limits.maxBatchItems).default([]),
+  outputs: z.array(z.string()).max(limits.maxListedVariables).optional(),
+});
+
+type Input = z.infer<typeof inputSchema>;
+
+/** `run_code`: runs the model's JavaScript on variables in a sandbox. */
+export function codeTool(options: CodeToolOptions): RuntimeTool {
+  const { sandbox, tools, onCall, timeMs = limits.toolMs } = options;
+  return runtimeTool({
+    name: NAME,
+    description: DESCRIPTION,
+    inputSchema,
+    offeredFrom: "start",
+    unlisted: ["outputs"],
+    writes: ["outputs"],
+    // The sandbox's time limit ends first: its error says what the code printed.
+    timeMs: timeMs + SAVING_MS,
+    async execute(input, context) {
+      const names = [...new Set(input.variables.map(withoutDollar))];
+      for (const name of names) context.labels.add(name);
+      for (const name of input.outputs ?? []) requireOutputName(context.store, name);
+      requireInputs(context.store, names);
+      const run = new CodeRun({ sandbox, tools: tools(), onCall, context, timeMs }, names);
+      const result = await outcomeOf(run, input.code, { context, names });
+      if (context.call.signal.aborted) throw new ByrefError("tool_failed", `${NAME} was stopped.`);
+      const shown = { input, result, context, hidesUntrusted: context.hidesUntrusted };
+      return isWithheld(shown) ? withheldResult(shown) : openResult(shown);
+    },
+  });
+}
+
+interface CodeOutcome extends SandboxRun {
+  /** The values that the code received. */
+  readonly sources: UrlSources;
+}
+
+async function outcomeOf(
+  run: CodeRun,
+  code: string,
+  { context, names }: { readonly context: RuntimeToolContext; readonly names: readonly string[] },
+): Promise<CodeOutcome> {
+  const inputs = await readInputs(context, names);
+  return { ...(await run.run(code, inputs)), sources: run.sources };
+}
+
+/** Models sometimes write a name as a reference. */
+function withoutDollar(name: string): string {
+  return name.startsWith("$") ? name.slice(1) : name;
+}
+
+interface FinishedRun {
+  readonly input: Input;
+  readonly result: CodeOutcome;
+  readonly context: RuntimeToolContext;
+  readonly hidesUntrusted: boolean;
+}
+
+/** True if console, errors and names may reveal guarded or hidden values. They are then withheld. */
+function isWithheld({ context, hidesUntrusted }: FinishedRun): boolean {
+  const { labels } = context;
+  return labels.isGuarded || (hidesUntrusted && !labels.ofResult(NAME).trusted);
+}
+
+async function openResult(finished: FinishedRun): Promise<RuntimeResult> {
+  const { result, context } = finished;
+  const { call } = context;
+  const untrusted = !context.labels.ofResult(NAME).trusted;
+  const consoleText = consoleOf(result);
+  try {
+    if (result.error !== undefined) throw errorFrom(result.error, consoleText, partsHint(finished));
+    const writes = await writesFor(finished, result.assigned);
+    const console = consoleText === "" ? {} : { console: consoleText };
+    return { ...resultOf(finished, writes, console), untrusted };
+  } catch (error) {
+    const isResult = call.scope === undefined && call.saveTo === undefined;
+    // An output is marked as untrusted, but an error is not, and its text may come from an untrusted value.
+    if (!untrusted || !isResult) throw error;
+    return { output: { error: `${codeOf(error)}: ${messageOf(error)}` }, untrusted };
+  }
+}
+
+/** How code uses the large variables of the run. The description, which is in every prompt, leaves it out. */
+function partsHint({ input, context: { store } }: FinishedRun): string {
+  const large = input.variables
+    .map(withoutDollar)
+    .filter((name) => (store.glance(name)?.bytes ?? 0) > limits.maxWholeCodeBytes);
+  if (large.length === 0) return "";
+  const mebibytes = limits.maxWholeCodeBytes / 2 ** 20;
+  return `\nOver ${mebibytes} MiB, a variable is {type, count, bytes, read(path), slice(from, to)}, as ${large.join(", ")}: await ${large[0]}.slice(0, 1000).`;
+}
+
+/** Returns a result in which the model sees no text or name that the code chose. */
+async function withheldResult(finished: FinishedRun): Promise<RuntimeResult> {
+  const { input, result } = finished;
+  if (result.error !== undefined) throw withheld(result.error.kind);
+  const declared = new Set(input.outputs);
+  const assigned = result.assigned.filter(([name]) => declared.has(name));
+  const writes = await writesFor(finished, assigned).catch(() => {
+    throw withheld("thrown");
+  });
+  return resultOf(finished, writes, {});
+}
+
+/** Saves the returned value only at the call's own place, if the call has one. */
+function resultOf(
+  { context: { store, call }, hidesUntrusted }: FinishedRun,
+  { returned, vars }: Writes,
+  console: Shown["console"],
+): RuntimeResult {
+  const shown = { hidesUntrusted, console };
+  const isNamed = call.saveTo === undefined && returned !== undefined;
+  const writes = isNamed ? { returned, vars } : { vars };
+  const output = saving(store, writes, shown);
+  return returned === undefined ? { output, isNothing: true } : { output, value: returned.value };
+}
+
+function withheld(kind: SandboxError["kind"]): ByrefError {
+  const message = `${NAME} failed; details are withheld, because its input is sealed.`;
+  return new ByrefError(kind === "timeout" ? "tool_timeout" : "tool_failed", message);
+}
+
+function consoleOf({ console }: SandboxRun): string {
+  const shown = clip(console, limits.maxExcerptChars);
+  return shown === console ? console : `${shown}… (+${console.length - shown.length} more)`;
+}
+
+function errorFrom(
+  { kind, message, line }: SandboxError,
+  consoleText: string,
+  hint = "",
+): ByrefError {
+  const where = line === undefined ? "" : `Line ${line}: `;
+  const what = `${where}${clip(message, limits.maxShownResultChars)}${hint}`;
+  return new ByrefError(
+    kind === "timeout" ? "tool_timeout" : "tool_failed",
+    consoleText === "" ? what : `${what}\nconsole:\n${consoleText}`,
+    line === undefined ? {} : { line },
+  );
+}
+
+/** Prepares the writes. Throws if a value cannot be saved. */
+async function writesFor(finished: FinishedRun, assigned: SandboxRun["assigned"]): Promise<Writes> {
+  const {
+    result: { returned, sources },
+    context: { store, labels },
+  } = finished;
+  requireSize([returned ?? "", ...assigned.map(([, text]) => text)]);
+  const advice = "Assign fewer names to vars; one of them may be an object of many values.";
+  requireAtMost(["maxListedVariables", limits.maxListedVariables], assigned.length, advice);
+  for (const [variable] of assigned) requireOutputName(store, variable);
+  const values = assigned.map(([, text]) => valueFrom(text));
+  const result = returned === undefined ? undefined : valueFrom(returned);
+  const made = [...values, ...(result === undefined ? [] : [result])].map(({ value }) => value);
+  if (await sources.hasUnknownUrl(made)) labels.compose();
+  const { common, name } = await aboutWrites(finished);
+  const vars = assigned.map(([variable], index) => ({
+    ...common,
+    value: null,
+    ...values[index],
+    name: variable,
+  }));
+  return result === undefined ? { vars } : { returned: { ...common, ...result, name }, vars };
+}
+
+/** Returns the fields that all variables of a run share, and the name of the returned value. */
+async function aboutWrites({ input, context: { labels, call } }: FinishedRun) {
+  const written = compact(input);
+  const { toolCallId } = call;
+  return {
+    common: { tool: NAME, toolCallId, input: written, ...labels.ofResult(NAME) },
+    name: { base: NAME, numbered: true, inputDigest: await digestOf(written) },
+  };
+}
+
+interface JsonWrite extends Write {
+  readonly value: Json;
+}
+
+interface Writes {
+  readonly returned?: JsonWrite;
+  readonly vars: readonly (JsonWrite & { readonly name: string })[];
+}
+
+/** Parses a value from the sandbox and checks its depth and size. Throws `bad_value` if it is not JSON. */
+function valueFrom(text: string): { readonly value: Json } {
+  try {
+    return { value: toJson(parseResult(text)).value };
+  } catch (error) {
+    if (codeOf(error) !== "internal") throw error;
+    throw new ByrefError("bad_value", "The result is not JSON.");
+  }
+}
+
+function requireSize(texts: readonly string[]): void {
+  const actual = texts.reduce((sum, text) => sum + text.length, 0);
+  if (actual <= limits.maxJsonBytes) return;
+  const advice = "Return less, or assign parts of it in several runs.";
+  throw limitExceeded("maxJsonBytes", { maximum: limits.maxJsonBytes, actual, advice });
+}
+
+function requireOutputName(store: Variables, name: string): void {
+  requireName(name);
+  if (name === "input") throw new ByrefError("bad_name", "input cannot be written.");
+  if (store.glance(name)?.visibility !== "secret") return;
+  throw new ByrefError("variable_secret", `${name} is secret: it cannot be written.`);
+}
+
+/** Saves all of the writes or none of them. */
+function saving(store: Variables, writes: Writes, shown: Shown): Prepare<Json> {
+  const { returned, vars } = writes;
+  const all = returned === undefined ? vars : [returned, ...vars];
+  if (all.length === 0) {
+    const note = "The code returned nothing and assigned nothing to vars.";
+    return async () => change(() => ({ note, ...shown.console }));
+  }
+  const outputOf = (outputs: readonly ToolOutput[]): Json => {
+    const list = outputs.map(outputJson);
+    const first = returned === undefined ? undefined : list.shift();
+    const others = list.length === 0 ? undefined : list;
+    return compact({ returned: first, vars: others, ...shown.console });
+  };
+  return savingAll<Json>(store, all, {
+    // A variable may have become secret since the run began.
+    check: () => {
+      for (const { name } of vars) requireOutputName(store, name);
+    },
+    onSaved: (infos, saved) =>
+      outputOf(infos.map((info, index) => toolOutput(info, jsonOf(saved[index]), shown))),
+    onRefused: (error, refused) => {
+      if (codeOf(error) !== "limit_exceeded") throw error;
+      const reasonFor = ({ visibility }: Write) =>
+        visibility === "model" ? messageOf(error) : "there is no room for it.";
+      const result = () =>
+        outputOf(refused.map((write) => notKept(write, reasonFor(write), shown.hidesUntrusted)));
+      return { result };
+    },
+  });
+}
+
+/** All values from code are JSON, never `Content`. */
+function jsonOf(write: Write | undefined): Json | undefined {
+  return write?.value instanceof Content ? undefined : write?.value;
+}
+
+interface Shown {
+  readonly hidesUntrusted: boolean;
+  readonly console: { readonly console?: string };
+}

@@ -1,0 +1,306 @@
+import { compact, isObject } from "../../../src/value/json.ts";
+import * as limits from "../../../src/limits.ts";
+import { RpcTarget } from "cloudflare:workers";
+import { messageOf } from "../../../src/errors.ts";
+import { codeTool } from "./code-tool.ts";
+import type { MakeCodeTool } from "../../../src/turn/toolbox.ts";
+import type { Bindings } from "../../../src/edge/app-env.ts";
+import type {
+  NamedText,
+  Sandbox,
+  SandboxAnswer,
+  SandboxError,
+  SandboxJob,
+  SandboxRun,
+} from "./sandbox.ts";
+import { Deadline } from "../../../src/value/deadline.ts";
+
+/** Fixed, so that the sandbox does not change with the Worker around it. */
+const COMPATIBILITY_DATE = "2026-10-01";
+
+/**
+ * `run_code` in dynamic Workers, where a Worker Loader is bound as `LOADER`. Applications pass it to
+ * `createRuntime` to let their models run code.
+ */
+export function runCode(env: object): MakeCodeTool | undefined {
+  const { LOADER: loader }: Partial<Bindings> = env;
+  if (loader === undefined) return undefined;
+  const sandbox = loaderSandbox(loader);
+  return (options) => codeTool({ sandbox, ...options });
+}
+
+/** A sandbox in a Worker Loader: a new isolate for each run, without network and bindings. */
+export function loaderSandbox(loader: WorkerLoader): Sandbox {
+  return { run: (job) => runIn(loader, job) };
+}
+
+async function runIn(loader: WorkerLoader, job: SandboxJob): Promise<SandboxRun> {
+  const host = new Host(job);
+  const { timeMs, signal } = job;
+  const deadline = new Deadline(timeMs, { signal, error: () => new Error("The time is over.") });
+  try {
+    const entrypoint = load(loader, job);
+    const running = entrypoint.run(host, { values: job.values, large: job.large });
+    try {
+      const answer: unknown = await deadline.race(running);
+      return runFrom(answer);
+    } finally {
+      // Cancels a run that is no longer awaited.
+      running[Symbol.dispose]?.();
+    }
+  } catch (error) {
+    return failed(deadline.signal.aborted ? timeout(job) : broken(error));
+  } finally {
+    deadline.end();
+    host.end();
+  }
+}
+
+interface Entrypoint {
+  run(
+    host: Host,
+    job: Pick<SandboxJob, "values" | "large">,
+  ): Promise<unknown> & Partial<Disposable>;
+}
+
+function load(loader: WorkerLoader, { code, values, large }: SandboxJob): Entrypoint {
+  const names = [...values, ...large].map(([name]) => name);
+  const worker = loader.load({
+    compatibilityDate: COMPATIBILITY_DATE,
+    compatibilityFlags: ["no_nodejs_compat", "no_nodejs_compat_v2"],
+    limits: { cpuMs: limits.codeCpuMs },
+    mainModule: "main.js",
+    modules: { "main.js": HARNESS, [CODE_FILE]: codeModule(code, names) },
+    env: {},
+    globalOutbound: null,
+  });
+  // The harness exports it; its answer is validated before use.
+  return worker.getEntrypoint() as unknown as Entrypoint;
+}
+
+/** The part of a run that the isolate can reach; it rejects all calls once the run is over. */
+class Host extends RpcTarget {
+  readonly #job: SandboxJob;
+  #isOver = false;
+
+  constructor(job: SandboxJob) {
+    super();
+    this.#job = job;
+  }
+
+  async call(tool: unknown, input: unknown): Promise<SandboxAnswer> {
+    if (this.#isOver || typeof tool !== "string" || typeof input !== "string") return REFUSED;
+    return this.#job.call(tool, input);
+  }
+
+  async read(name: unknown, path: unknown): Promise<SandboxAnswer> {
+    if (this.#isOver || typeof name !== "string" || typeof path !== "string") return REFUSED;
+    return this.#job.read(name, path);
+  }
+
+  end(): void {
+    this.#isOver = true;
+  }
+}
+
+const REFUSED: SandboxAnswer = { error: "The run is over." };
+
+function failed(error: SandboxError): SandboxRun {
+  return { assigned: [], console: "", error };
+}
+
+function timeout({ timeMs }: SandboxJob): SandboxError {
+  return { kind: "timeout", message: `The code did not finish within ${timeMs} ms.` };
+}
+
+/** The error of code that is not JavaScript, hangs, exceeds a limit, or ends its own isolate. */
+function broken(error: unknown): SandboxError {
+  const message = messageOf(error);
+  if (message.includes("had hung")) {
+    return { kind: "thrown", message: "The code waits for something that never happens." };
+  }
+  const [, thrown] = /Uncaught (.+)/.exec(message) ?? [];
+  const line = lineIn(Number(/code\.js:(\d+)/.exec(message)?.[1]));
+  return { kind: "thrown", message: thrown ?? message, ...line };
+}
+
+/** Validates the isolate's answer, which the code may have forged. */
+function runFrom(answer: unknown): SandboxRun {
+  if (!isObject(answer)) return failed(UNREADABLE);
+  const { returned, assigned, console, error } = answer;
+  const isWhole =
+    (returned === undefined || typeof returned === "string") &&
+    Array.isArray(assigned) &&
+    assigned.every(isNamedText) &&
+    typeof console === "string";
+  if (!isWhole) return failed(UNREADABLE);
+  if (error !== undefined) return { ...failed(errorFrom(error)), console };
+  return { ...compact({ returned }), assigned, console };
+}
+
+const UNREADABLE: SandboxError = { kind: "thrown", message: "The run ended without an answer." };
+
+function isNamedText(pair: unknown): pair is NamedText {
+  return Array.isArray(pair) && typeof pair[0] === "string" && typeof pair[1] === "string";
+}
+
+function errorFrom(error: unknown): SandboxError {
+  if (!isObject(error) || typeof error.message !== "string") return UNREADABLE;
+  return { kind: "thrown", message: error.message, ...lineIn(error.line) };
+}
+
+/** The line number in the model's own code. */
+function lineIn(line: unknown): { readonly line?: number } {
+  const own = typeof line === "number" ? line - LINES_BEFORE_CODE : 0;
+  return Number.isInteger(own) && own > 0 ? { line: own } : {};
+}
+
+/** The file with the model's code in the dynamic Worker; errors name lines in it. */
+const CODE_FILE = "code.js";
+/** Lines before the model's code. */
+const LINES_BEFORE_CODE = 1;
+
+/** The model's code as a module. A separate block lets it redeclare the names that it receives. */
+function codeModule(code: string, names: readonly string[]): string {
+  const parameters = ["tools", "vars", "console", ...names].join(", ");
+  return `export default async function (${parameters}) {{\n${code}\n}}\n`;
+}
+
+/**
+ * The main module of the dynamic Worker. It is a convenience, not a safety boundary: the code runs in the
+ * same isolate and can undo all of it. Safety comes from the isolate, which has no network and no bindings.
+ */
+const HARNESS = `
+import { WorkerEntrypoint } from "cloudflare:workers";
+
+const MAX_CONSOLE_CHARS = 20000;
+
+Reflect.deleteProperty(globalThis, "caches");
+
+function jsonOf(value) {
+  const open = [];
+  const text = JSON.stringify(value, function (key, inner) {
+    const raw = this[key];
+    if (raw === null || typeof raw !== "object") {
+      return typeof inner === "bigint" ? JSON.rawJSON(inner.toString()) : inner;
+    }
+    while (open.length > 0 && open.at(-1) !== this) open.pop();
+    if (open.includes(raw)) throw new TypeError("The value contains itself: it cannot be kept.");
+    if (ArrayBuffer.isView(raw) || raw instanceof ArrayBuffer) {
+      throw new TypeError("Bytes cannot be kept: return JSON, such as an array or Base64 text.");
+    }
+    if (raw instanceof Promise) throw new TypeError("A promise cannot be kept: await it.");
+    if (inner === raw) inner = plain(raw);
+    if (inner !== null && typeof inner === "object") open.push(inner);
+    return inner;
+  });
+  if (text === undefined && value !== undefined) {
+    throw new TypeError("A " + typeof value + " cannot be kept: return JSON.");
+  }
+  return text;
+}
+
+function plain(value) {
+  if (value instanceof Map) return Object.fromEntries(value);
+  if (value instanceof Set) return [...value];
+  if (value instanceof Error) return { name: String(value.name), message: String(value.message) };
+  return value;
+}
+
+function written(value) {
+  if (value === null || typeof value !== "object") return String(value);
+  try {
+    if (value instanceof Error) return String(value);
+    return jsonOf(value) ?? "undefined";
+  } catch {
+    return "[" + typeof value + "]";
+  }
+}
+
+function capture() {
+  const lines = [];
+  let left = MAX_CONSOLE_CHARS;
+  const write = (...values) => {
+    if (left <= 0) return;
+    const line = values.map(written).join(" ").slice(0, left);
+    left -= line.length + 1;
+    lines.push(line);
+  };
+  const methods = ["log", "info", "warn", "error", "debug", "trace", "dir", "table"];
+  const own = Object.fromEntries(methods.map((name) => [name, write]));
+  const silent = () => undefined;
+  const console = new Proxy(own, { get: (_, name) => own[name] ?? silent });
+  return { console, text: () => lines.join("\\n") };
+}
+
+function failure(thrown) {
+  try {
+    const isError = thrown instanceof Error;
+    const said = isError ? String(thrown) : "Thrown: " + written(thrown);
+    const stack = isError && typeof thrown.stack === "string" ? thrown.stack : "";
+    const line = /\\bcode\\.js:(\\d+)/.exec(stack)?.[1];
+    return { message: said.slice(0, 10000), ...(line === undefined ? {} : { line: Number(line) }) };
+  } catch {
+    return { message: "Thrown: something that cannot be read" };
+  }
+}
+
+async function settled(answer) {
+  const { text, error } = await answer;
+  if (error !== undefined) throw new Error(error);
+  return parsed(text);
+}
+
+// As exact-number.ts does, with BigInts for whole numbers and texts for others.
+function parsed(text) {
+  if (!/\\d[\\d.]{15}|e[-+]?\\d{3}/i.test(text)) return JSON.parse(text);
+  return JSON.parse(text, (key, value, { source }) =>
+    typeof value === "number" && !isPrinted(value, source) ? exact(source) : value,
+  );
+}
+
+function isPrinted(value, source) {
+  const digits = digitsIn(source);
+  const precision = Math.min(Math.max(digits.length, 1), 17);
+  return Number.isFinite(value) && digitsIn(value.toPrecision(precision)) === digits;
+}
+
+function digitsIn(number) {
+  return number.split(/e/i, 1)[0].replace(/\\D/g, "").replace(/^0+|0+$/g, "");
+}
+
+function exact(source) {
+  return /^-?\\d+$/.test(source) ? BigInt(source) : source;
+}
+
+function largeValue(host, name, about) {
+  const read = (path = "") => settled(host.read(name, String(path)));
+  const slice = (from, to) => read("[" + (from ?? "") + ":" + (to ?? "") + "]");
+  return Object.freeze({ ...about, read, slice });
+}
+
+export default class extends WorkerEntrypoint {
+  async run(host, job) {
+    const { console, text } = capture();
+    globalThis.console = console;
+    const vars = Object.create(null);
+    const call = (name) => async (input = {}) => settled(host.call(name, jsonOf(input) ?? "{}"));
+    const tools = new Proxy(Object.create(null), {
+      get: (_, name) => (typeof name === "string" && name !== "then" ? call(name) : undefined),
+    });
+    const values = job.values.map(([, value]) => parsed(value));
+    const large = job.large.map(([name, about]) => largeValue(host, name, JSON.parse(about)));
+    try {
+      const { default: body } = await import("./code.js");
+      const returned = jsonOf(await body(tools, vars, console, ...values, ...large));
+      const assigned = Object.entries(vars).flatMap(([name, value]) => {
+        const json = jsonOf(value);
+        return json === undefined ? [] : [[name, json]];
+      });
+      return { ...(returned === undefined ? {} : { returned }), assigned, console: text() };
+    } catch (thrown) {
+      return { assigned: [], console: text(), error: failure(thrown) };
+    }
+  }
+}
+`;

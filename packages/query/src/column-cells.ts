@@ -1,0 +1,220 @@
+import { isScalar, type Json } from "../../../src/value/json.ts";
+
+/**
+ * What is in the cells of a column. `number`: numbers and booleans; `truth`: texts TRUE and FALSE, which SQL has as
+ * 1 and 0; `mixed`: texts and numbers; `nested`: also arrays or objects, or nothing.
+ */
+export interface ColumnCells {
+  readonly type: "number" | "truth" | "text" | "mixed" | "nested";
+  /** Cells that are numbers, and texts that are: as SQLite reads one, or with separators and symbols. */
+  readonly numbers: number;
+  readonly formatted: number;
+  readonly empty: number;
+  /** All cells but nulls. */
+  readonly count: number;
+  /** The characters of formatted numbers that are no digits. */
+  readonly marks: string;
+  readonly hasDecimalComma: boolean;
+  /** The first few texts that are no numbers. */
+  readonly words: readonly string[];
+  /** The first text that SQLite does not read as a number; in other columns, the first text. */
+  readonly example?: Cell | undefined;
+  readonly emptyRow?: number | undefined;
+}
+
+interface Cell {
+  readonly row: number;
+  readonly text: string;
+}
+
+const MAX_WORDS = 4;
+/** A longer text is no number. */
+const MAX_CHARS = 40;
+const PLAIN = /^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?\s*$/i;
+const FORMATTED =
+  /^[-+]?\s?\p{Sc}?\s?[-+]?(?:\d{1,3}(?:([,.' \u2019\u00a0\u202f])\d{3})(?:\1\d{3})*(?:[.,]\d+)?|\d+(?:[.,]\d+)?)\s?(?:\p{Sc}|%)?$/u;
+const DECIMAL_COMMA = /,(?:\d{1,2}|\d{4,})\D*$|\.\d{3},\d/;
+const TRUTH = /^(?:true|false)$/i;
+
+/** Counts the cells of a column while its rows are read. */
+export class CellCounter {
+  #count = 0;
+  #values = 0;
+  #nested = 0;
+  #plain = 0;
+  #formatted = 0;
+  #empty = 0;
+  #truths = 0;
+  #hasDecimalComma = false;
+  readonly #marks = new Set<string>();
+  readonly #words = new Set<string>();
+  #example: Cell | undefined;
+  #first: Cell | undefined;
+  #emptyRow: number | undefined;
+
+  add(value: Json, row: number): void {
+    if (value === null) return;
+    this.#count++;
+    if (typeof value === "string") this.#addText(value, row);
+    else if (isScalar(value)) this.#values++;
+    else this.#nested++;
+  }
+
+  #addText(text: string, row: number): void {
+    if (text === "") {
+      this.#empty++;
+      this.#emptyRow ??= row;
+      return;
+    }
+    const isShort = text.length <= MAX_CHARS;
+    if (isShort && PLAIN.test(text)) {
+      this.#plain++;
+      this.#first ??= { row, text };
+      return;
+    }
+    this.#example ??= { row, text: text.slice(0, MAX_CHARS) };
+    if (isShort && FORMATTED.test(text.trim())) {
+      this.#formatted++;
+      this.#hasDecimalComma ||= DECIMAL_COMMA.test(text);
+      for (const mark of text.match(/[^\d.+-]/g) ?? []) this.#marks.add(mark);
+      return;
+    }
+    if (TRUTH.test(text)) this.#truths++;
+    if (this.#words.size < MAX_WORDS)
+      this.#words.add(isShort ? text : text.slice(0, MAX_CHARS + 1));
+  }
+
+  cells(): ColumnCells {
+    const [count, empty] = [this.#count, this.#empty];
+    return {
+      type: this.#type,
+      numbers: this.#values + this.#plain,
+      formatted: this.#formatted,
+      empty,
+      count,
+      marks: [...this.#marks].join(""),
+      hasDecimalComma: this.#hasDecimalComma,
+      words: [...this.#words],
+      example: this.#example ?? this.#first,
+      emptyRow: this.#emptyRow,
+    };
+  }
+
+  get #type(): ColumnCells["type"] {
+    if (this.#nested > 0 || this.#count === 0) return "nested";
+    if (this.#values === this.#count) return "number";
+    if (this.#truths > 0 && this.#truths + this.#empty === this.#count) return "truth";
+    return this.#values > 0 ? "mixed" : "text";
+  }
+}
+
+/** Returns the value of a column's cell, as its type has it. */
+export function typedCell(cell: string, { type }: ColumnCells): string {
+  if (type === "number") return `CAST(${cell} AS NUMERIC)`;
+  return type === "text" || type === "truth" ? `CAST(${cell} AS TEXT)` : cell;
+}
+
+/** Returns the truth of a cell that is TRUE or FALSE. */
+export function truthOf(cell: string): string {
+  return `CASE lower(${cell}) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END`;
+}
+
+/** True if most texts are numbers, so that their order as texts is a surprise. */
+export function isMostlyNumbers({ numbers, formatted, empty, count }: ColumnCells): boolean {
+  return 2 * (numbers + formatted) >= count - empty && numbers + formatted > 0;
+}
+
+/**
+ * Returns a cell as the number that a person reads in it; NULL for one without. Texts in `named` stay: a statement
+ * that has them knows of them.
+ */
+export function numberIn(cell: string, cells: ColumnCells, named: readonly string[] = []): string {
+  const text = cleaned(cell, cells);
+  const values = cells.type === "mixed" ? `WHEN typeof(${cell}) <> 'text' THEN ${cell} ` : "";
+  return `CASE ${values}${stays(cell, named)}WHEN CAST(${text} AS NUMERIC) = ${text} THEN CAST(${text} AS NUMERIC) END`;
+}
+
+/** Returns a cell, NULL for an empty text. */
+export function nullIfEmpty(cell: string, named: readonly string[]): string {
+  return named.includes("") ? cell : `CASE ${cell} WHEN '' THEN NULL ELSE ${cell} END`;
+}
+
+function stays(cell: string, named: readonly string[]): string {
+  return named.length === 0
+    ? ""
+    : `WHEN ${cell} IN (${named.map(quoted).join(", ")}) THEN ${cell} `;
+}
+
+/** Removes what keeps SQLite from reading formatted numbers. */
+function cleaned(cell: string, { marks, hasDecimalComma }: ColumnCells): string {
+  let text = cell;
+  for (const mark of marks) if (mark !== ",") text = `REPLACE(${text}, ${quoted(mark)}, '')`;
+  if (hasDecimalComma) return `REPLACE(REPLACE(${text}, '.', ''), ',', '.')`;
+  return marks.includes(",") ? `REPLACE(${text}, ',', '')` : text;
+}
+
+/** Expressions for the numbers of a column, the shortest first. The last one is right for any. */
+export function cleaningOf(name: string, cells: ColumnCells): readonly string[] {
+  const column = `"${name.replaceAll('"', '""')}"`;
+  const { words, empty } = cells;
+  let text = column;
+  if (words.length < MAX_WORDS) {
+    for (const word of empty > 0 ? ["", ...words] : words)
+      text = `NULLIF(${text}, ${quoted(word)})`;
+  }
+  return [`CAST(${cleaned(text, cells)} AS REAL)`, numberIn(column, cells)];
+}
+
+/** Says that a result depends on texts that were not read as numbers. `cleaning`: an expression that reads them so. */
+export function numberNote(name: string, cells: ColumnCells, cleaning: string): string {
+  const { type, numbers, formatted, count, empty, example } = cells;
+  const all = count - numbers;
+  const shown =
+    example === undefined
+      ? ""
+      : `, such as ${JSON.stringify(example.text)} in row ${example.row + 1} (index ${example.row})`;
+  const is = all === 1 ? "is no number" : "are no numbers";
+  const has =
+    all === 0
+      ? `numbers as texts${shown}`
+      : `${type}: ${all} of ${count} cells ${is} for SQL${shown}`;
+  const nothing = numbers + formatted === 0 && all > empty;
+  const advice = nothing
+    ? "It has no numbers: compare it with a text in quotes."
+    : `With numbers the result is another: write ${cleaning}.`;
+  return `${JSON.stringify(name)} is ${has}. ${advice}`;
+}
+
+/** Says that a result depends on empty texts that are not NULL. */
+export function emptyNote(name: string, { empty, emptyRow = 0 }: ColumnCells): string {
+  const column = `"${name.replaceAll('"', '""')}"`;
+  const cells = empty === 1 ? "1 empty text" : `${empty} empty texts`;
+  return `${JSON.stringify(name)} has ${cells}, the first in row ${emptyRow + 1} (index ${emptyRow}), which are not NULL: write NULLIF(${column}, '').`;
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
+/** True if one result shows a text where the other one shows the number in it, or NULL for a text without. */
+export function isSameResult(as: readonly string[], bs: readonly string[]): boolean {
+  return (
+    as.length === bs.length &&
+    as.every((a, at) => {
+      const b = bs[at] ?? "";
+      if (a === b) return true;
+      const [left, right] = [a, b].map((record) => Object.values(JSON.parse(record) as object));
+      return left?.every((one, column) => isSameCell(one, right?.[column])) === true;
+    })
+  );
+}
+
+function isSameCell(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== "string") return false;
+  const digits = a.replaceAll(/[^\d.,eE+-]/g, "");
+  const numbers = [digits.replaceAll(",", ""), digits.replaceAll(".", "").replace(",", ".")];
+  const isNumber = digits !== "" && (PLAIN.test(a) || FORMATTED.test(a.trim()));
+  if (b === null) return !isNumber;
+  return typeof b === "number" && isNumber && numbers.some((one) => Number(one) === b);
+}

@@ -1,0 +1,170 @@
+import * as z from "zod";
+import { ByrefError } from "../../../../src/errors.ts";
+import * as limits from "../../../../src/limits.ts";
+import { pickSyntaxes } from "../../../../src/reference/syntaxes.ts";
+import { wholeReference } from "../../../../src/reference/reference.ts";
+import { RECORDS_TYPE } from "../../../../src/store/bytes/content.ts";
+import { Labels } from "../../../../src/store/labels.ts";
+import type { VariableInfo } from "../../../../src/store/variable.ts";
+import { markdown } from "../../../../src/tool/files.ts";
+import type { QueryDatabases } from "../query-databases.ts";
+import type { RanQuery } from "../query-tool.ts";
+import { type QueryAccess, type QueryResult, runQuery } from "../run-query.ts";
+import { ScopedStore } from "../../../../src/tool/scoped-store.ts";
+import { digestOf } from "../../../../src/tool/tool-input.ts";
+import { anyValueAt } from "../../../../src/tool/variables/sequence.ts";
+import { targetIn, usable } from "../../../../src/tool/variables/variable-target.ts";
+import { csvText } from "../../../../src/value/csv-text.ts";
+import { type Json, parsedJson } from "../../../../src/value/json.ts";
+import type { ConversationParts, QuerySupport } from "../../../../src/edge/conversation-parts.ts";
+import type { ConversationContext } from "../../../../src/edge/conversation-context.ts";
+import { type Endpoint, endpoint } from "../../../../src/edge/http/endpoint.ts";
+import { text } from "../../../../src/edge/http/parameters.ts";
+import { preferred } from "../../../../src/edge/http/request-headers.ts";
+import * as schemas from "../../../../src/edge/openapi/schemas.ts";
+import { ConversationTables } from "./conversation-tables.ts";
+import { etagOf } from "../../../../src/edge/variables/etags.ts";
+import { written } from "../../../../src/edge/variables/serve-value.ts";
+
+/** `POST …/query`. */
+const queryBody = z.strictObject({
+  sql: z.string().max(limits.maxStatementChars),
+  saveAs: z.string().optional().describe("Saves the records; answers the variable's metadata"),
+});
+
+const CSV = "text/csv";
+const MARKDOWN = "text/markdown";
+const OFFERS = ["application/json", RECORDS_TYPE, CSV, MARKDOWN] as const;
+
+const records = z.array(z.looseObject({}));
+
+const query: Endpoint<ConversationParts> = endpoint(
+  "POST /conversations/:id/query",
+  {
+    summary: "Runs one SQL SELECT over variables, which are its tables",
+    body: queryBody,
+    answers: {
+      200: {
+        "application/json": records,
+        [RECORDS_TYPE]: text.describe("One record per line"),
+        [CSV]: text,
+        [MARKDOWN]: text.describe("A table"),
+      },
+      201: { "application/json": schemas.variable },
+    },
+  },
+  async ({ body: { sql, saveAs }, params: { id }, request }, { context }) => {
+    const tables = tablesOf(context);
+    const store = new ScopedStore(context.store);
+    const labels = new Labels(store);
+    const result = await runQuery(sql, accessOf(store, tables.databases, labels));
+    tables.log({ variables: result.variables, digest: await digestOf(sql) });
+    if (saveAs !== undefined) {
+      const { records: text, notes } = result;
+      return saved(context, { id, name: saveAs, labels, notes, value: parsedJson(text) });
+    }
+    context.settleSoon();
+    return served(result, request.headers.get("accept"));
+  },
+);
+
+/** A person may query sealed variables, and not secret ones. */
+function accessOf(store: ScopedStore, databases: QueryDatabases, labels: Labels): QueryAccess {
+  const syntaxes = pickSyntaxes();
+  const use = (name: string) => {
+    const info = usable(store, name);
+    labels.add(name);
+    return info;
+  };
+  return {
+    store,
+    databases,
+    most: "person",
+    syntaxes,
+    read: anyValueAt,
+    table: ({ name }) => use(name),
+    parameter: async (source) => {
+      const reference = wholeReference(source, syntaxes)?.reference;
+      if (reference === undefined || store.glance(reference.name) === undefined) return undefined;
+      use(reference.name);
+      return anyValueAt(store, reference);
+    },
+  };
+}
+
+/** Throws `not_configured`. */
+function tablesOf({ queries }: ConversationContext) {
+  const tables = queries instanceof ConversationTables ? queries : undefined;
+  const databases = tables?.databases;
+  if (databases !== undefined) return { databases, log: (query: RanQuery) => tables?.log(query) };
+  throw new ByrefError("not_configured", NOT_CONFIGURED);
+}
+
+const NOT_CONFIGURED = `Queries need the binding TABLES. Export the class Tables, and add it to wrangler.toml, with a new migration tag:
+[[durable_objects.bindings]]
+name = "TABLES"
+class_name = "Tables"
+[[migrations]]
+tag = "v3"
+new_sqlite_classes = ["Tables"]`;
+
+interface Saving {
+  readonly id: string;
+  readonly name: string;
+  readonly labels: Labels;
+  readonly value: Json;
+  readonly notes: readonly string[];
+}
+
+/** Saves the records, as guarded as the variables that they come from. */
+async function saved(context: ConversationContext, saving: Saving): Promise<Response> {
+  const { id, labels, value, notes } = saving;
+  const { name, path } = targetIn(saving.name);
+  if (path.length > 0)
+    throw new ByrefError("bad_path", "saveAs is a variable's name, without a path.");
+  if (name === "input") throw new ByrefError("bad_name", "input cannot be written.");
+  const write = {
+    name,
+    value,
+    keepsVersion: true,
+    // A note has a cell.
+    ...(notes.length === 0 || labels.isGuarded ? {} : { description: notes.join(" ") }),
+    ...labels.ofResult("query", { source: "caller" }),
+  };
+  const isNew = context.store.glance(name) === undefined;
+  const info: VariableInfo = await new ScopedStore(context.store).save(write);
+  await context.settle();
+  const headers = {
+    etag: etagOf(info),
+    location: `/conversations/${id}/variables/${name}`,
+    ...headerOf(notes),
+  };
+  return Response.json(info, { status: isNew ? 201 : 200, headers });
+}
+
+/** The notes as a JSON array, in ASCII. */
+function headerOf(notes: readonly string[]): Readonly<Record<string, string>> {
+  if (notes.length === 0) return {};
+  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return { "x-byref-notes": JSON.stringify(notes).replaceAll(/[^ -~]/g, escaped) };
+}
+
+function served({ records: text, columns, notes }: QueryResult, accept: string | null): Response {
+  const type = preferred(accept, OFFERS);
+  const headers = {
+    "content-type": type.startsWith("text/") ? `${type}; charset=utf-8` : type,
+    vary: "accept",
+    ...headerOf(notes),
+  };
+  if (type === "application/json") return new Response(text, { headers });
+  // A query returns an array of objects.
+  const value = parsedJson(text) as readonly Json[];
+  if (type === CSV) return new Response(csvText(value, columns), { headers });
+  return new Response(type === MARKDOWN ? markdown(value) : written(value, type), { headers });
+}
+
+/** Pass it to `createRuntime`, and export `Tables` as a class bound as `TABLES`. */
+export const queries: QuerySupport = {
+  open: (context) => new ConversationTables(context),
+  api: { conversation: [query], components: { QueryBody: queryBody } },
+};

@@ -1,0 +1,32 @@
+import { messageOf } from "../../../../src/errors.ts";
+import * as limits from "../../../../src/limits.ts";
+import type { EngineAnswer, QueryEngine } from "../query-engine.ts";
+import { withTimeLimit } from "../../../../src/value/deadline.ts";
+
+/**
+ * Runs queries in another object (`tables/tables.ts`). `connect` returns a stub of it, a new one for each call: a stub
+ * whose object failed stays broken. `onBegin` is called before a table is loaded.
+ */
+export function remoteEngine(connect: () => QueryEngine, onBegin?: () => void): QueryEngine {
+  const call = <Result>(use: (tables: QueryEngine) => Promise<Result>) =>
+    withTimeLimit(limits.toolMs, () => use(connect()));
+  return {
+    run: (query) => call((tables) => tables.run(query)).catch(endedByLimit),
+    begin: (key) => {
+      onBegin?.();
+      return call((tables) => tables.begin(key));
+    },
+    add: (table, chunk) => call((tables) => tables.add(table, chunk)),
+    complete: (table, shape) => call((tables) => tables.complete(table, shape)),
+    keep: (keys) => call((tables) => tables.keep(keys)),
+  };
+}
+
+/** What the platform says of an object that it has reset, and what `withTimeLimit` says. */
+const ENDED = /exceeded (?:its )?(?:CPU|memory)|no answer within/i;
+
+/** Turns the end of an object by a limit of the platform into an answer. Rethrows any other error. */
+function endedByLimit(error: unknown): EngineAnswer {
+  if (ENDED.test(messageOf(error))) return { kind: "expensive", scans: [] };
+  throw error;
+}

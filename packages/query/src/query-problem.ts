@@ -1,0 +1,67 @@
+import { ByrefError } from "../../../src/errors.ts";
+import { compact } from "../../../src/value/json.ts";
+
+/** Columns by table, as a query can name them. */
+export type TableColumns = Readonly<Record<string, readonly string[]>>;
+
+interface ProblemPlace {
+  /** The statement. */
+  readonly sql: string;
+  /** Position of the problem in the statement, in UTF-16 units. Default: unknown. */
+  readonly at?: number | undefined;
+  /** The tables of the statement that exist. */
+  readonly tables?: TableColumns | undefined;
+  /** Similar names that exist. */
+  readonly near?: readonly string[] | undefined;
+}
+
+const MAX_LINE_CHARS = 100;
+const MAX_LISTED_COLUMNS = 40;
+const MAX_LISTED_TABLES = 10;
+
+/**
+ * Creates `bad_query`. Its details are `message`, `position` and `caret` (the line with the place marked),
+ * `tables` with their columns, and `near`; its message has the same in words, because models receive only that.
+ */
+export function queryProblem(said: string, { sql, at, tables = {}, near = [] }: ProblemPlace) {
+  const shown = Object.fromEntries(
+    Object.entries(tables)
+      .slice(0, MAX_LISTED_TABLES)
+      .map(([name, columns]) => [name, columns.slice(0, MAX_LISTED_COLUMNS)]),
+  );
+  const caret = at === undefined ? undefined : caretAt(sql, at);
+  const suggestion = near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`;
+  const listed = Object.entries(shown).map(([name, columns]) => `${name}(${columns.join(", ")})`);
+  const parts = [
+    `${said}${suggestion}`,
+    ...(caret === undefined ? [] : [caret]),
+    ...(listed.length === 0 ? [] : [`Tables: ${listed.join("; ")}`]),
+  ];
+  const details = {
+    message: said,
+    ...compact({ position: at, caret }),
+    tables: shown,
+    ...(near.length === 0 ? {} : { near }),
+  };
+  return new ByrefError("bad_query", parts.join("\n"), details);
+}
+
+/** Creates the error for a statement that does more than read. */
+export function notAllowed(said: string, { sql, at }: ProblemPlace): ByrefError {
+  const caret = at === undefined ? undefined : caretAt(sql, at);
+  const message = `${said} A query is one SELECT, WITH … SELECT or VALUES statement.`;
+  const text = caret === undefined ? message : `${message}\n${caret}`;
+  return new ByrefError("query_not_allowed", text, {
+    message,
+    ...compact({ position: at, caret }),
+  });
+}
+
+/** Returns the line of a place, shortened around it, and a caret below the place. */
+function caretAt(sql: string, at: number): string {
+  const from = Math.max(sql.lastIndexOf("\n", at - 1) + 1, at - MAX_LINE_CHARS / 2);
+  const ending = sql.indexOf("\n", at);
+  const to = Math.min(ending < 0 ? sql.length : ending, from + MAX_LINE_CHARS);
+  const line = sql.slice(from, to).replaceAll(/[\t\r]/g, " ");
+  return `${line}\n${" ".repeat(at - from)}^`;
+}

@@ -1,0 +1,112 @@
+import * as z from "zod";
+import { ByrefError } from "../../../src/errors.ts";
+import { pickSyntaxes } from "../../../src/reference/syntaxes.ts";
+import type { Syntax } from "../../../src/reference/reference.ts";
+import type { Write } from "../../../src/store/variable-store.ts";
+import { compact, type Json, parsedJson } from "../../../src/value/json.ts";
+import { UrlSources } from "../../../src/tool/composed.ts";
+import { type RuntimeTool, runtimeTool } from "../../../src/tool/runtime-tool.ts";
+import { savingAt, writesAt } from "../../../src/tool/save-result.ts";
+import { chosenPlaces, type SaveTarget } from "../../../src/tool/save-target.ts";
+import { targetFor } from "../../../src/tool/scoped-store.ts";
+import { digestOf } from "../../../src/tool/tool-input.ts";
+import { keptInput } from "../../../src/tool/variables/set-variable.ts";
+import { referenceTo, targetIn } from "../../../src/tool/variables/variable-target.ts";
+import type { CallOptions, WrapOptions } from "../../../src/tool/wrapped-tool.ts";
+import { modelAccess } from "./model-access.ts";
+import type { QueryDatabases } from "./query-databases.ts";
+import { readStatement } from "./read-statement.ts";
+import { runQuery } from "./run-query.ts";
+
+const NAME = "query_variables";
+
+const DESCRIPTION = `A SQLite SELECT on variables: records (their keys), arrays (value), objects (key, value), texts (line, text). FROM $a[*].b: a part; elsewhere $a.b is a value. Nested: JSON text.`;
+
+const inputSchema = z.object({ sql: z.string(), saveAs: z.string().optional() });
+
+export interface QueryToolOptions {
+  readonly databases: QueryDatabases;
+  readonly wrap: WrapOptions;
+  /** Called with each query that has run. */
+  readonly onQuery?: ((query: RanQuery) => void) | undefined;
+}
+
+/** A query, as an audit log may have it: without its text. */
+export interface RanQuery {
+  readonly variables: readonly string[];
+  /** A digest of the statement. */
+  readonly digest: string;
+}
+
+/**
+ * `query_variables`: runs SQL over variables and saves the records. Refuses guarded variables, because what a
+ * statement of the model's choice counts, orders or fails on would reveal them.
+ */
+export function queryTool({ databases, wrap, onQuery }: QueryToolOptions): RuntimeTool {
+  return runtimeTool({
+    name: NAME,
+    description: DESCRIPTION,
+    inputSchema,
+    // A statement that took the process down would do so again.
+    effects: "once",
+    writes: ["saveAs"],
+    reads: ({ sql }, syntaxes) => tablesIn(sql, syntaxes),
+    async execute(input, context) {
+      const { call, labels } = context;
+      const places = call.saveTo ?? placesIn(input.saveAs, call, wrap);
+      // In code, values are parts of the statement: nothing in it is a reference.
+      const syntaxes = call.madeOf === undefined ? pickSyntaxes(wrap.syntaxes) : [];
+      const sources = new UrlSources();
+      const access = modelAccess(context, { databases, syntaxes, sources });
+      const { records, variables, notes } = await runQuery(input.sql, access);
+      if (call.signal.aborted) throw new ByrefError("tool_failed", `${NAME} was stopped.`);
+      onQuery?.({ variables, digest: await digestOf(input.sql) });
+      const value = parsedJson(records);
+      if (await sources.hasUnknownUrl(value)) labels.compose();
+      const write: Write = {
+        value,
+        name: { base: "query", numbered: true, inputDigest: await digestOf(compact(input)) },
+        tool: NAME,
+        toolCallId: call.toolCallId,
+        // A result that is saved under its own name again replaces itself.
+        keepsVersion: input.saveAs !== undefined,
+        ...(notes.length === 0 ? {} : { description: notes.join(" ") }),
+        // A call from code contains values. One that replaces its own source cannot be repeated.
+        ...(call.madeOf === undefined && !variables.includes(input.saveAs ?? "")
+          ? keptInput(input)
+          : {}),
+        ...labels.ofResult(NAME, wrap.policies?.[NAME]),
+      };
+      const chosen = places === undefined ? [] : chosenPlaces(places);
+      const saving = {
+        writes: writesAt(chosen, write),
+        places: chosen,
+        unresolved: [],
+        notes,
+        call,
+      };
+      return { output: null, save: savingAt(saving, wrap) };
+    },
+  });
+}
+
+/** Accepts a name as models write it. */
+function placesIn(
+  written: string | undefined,
+  { scope }: CallOptions,
+  { store }: WrapOptions,
+): SaveTarget | undefined {
+  return written === undefined
+    ? undefined
+    : targetFor(referenceTo(targetIn(written)), store, scope);
+}
+
+/** Returns the tables that a statement reads. None if it cannot be read; the call then fails. */
+export function tablesIn(sql: Json | undefined, syntaxes: readonly Syntax[]): readonly string[] {
+  if (typeof sql !== "string") return [];
+  try {
+    return readStatement(sql, syntaxes).tables.map(({ name }) => name);
+  } catch {
+    return [];
+  }
+}

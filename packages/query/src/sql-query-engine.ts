@@ -1,0 +1,407 @@
+import { limitExceeded } from "../../../src/errors.ts";
+import * as limits from "../../../src/limits.ts";
+import { cellUses, type Instruction, markCell } from "./cell-uses.ts";
+import {
+  cleaningOf,
+  type ColumnCells,
+  emptyNote,
+  isMostlyNumbers,
+  isSameResult,
+  nullIfEmpty,
+  numberIn,
+  numberNote,
+  truthOf,
+  typedCell,
+} from "./column-cells.ts";
+import type { QueryDatabase } from "./query-database.ts";
+import { offsetOf, sqliteMessage } from "./sqlite-message.ts";
+import { PlanBound, type PlanLine } from "./plan-bound.ts";
+import { identifier } from "./rewrite-statement.ts";
+import { LoadedTables, type LoadedTable } from "./loaded-tables.ts";
+import type {
+  EngineAnswer,
+  EngineQuery,
+  QueryEngine,
+  TableChunk,
+  TableShape,
+} from "./query-engine.ts";
+
+/** Runs queries in SQLite. */
+export class SqlQueryEngine implements QueryEngine {
+  readonly #database: QueryDatabase;
+  readonly #tables: LoadedTables;
+
+  constructor(database: QueryDatabase) {
+    this.#database = database;
+    this.#tables = new LoadedTables(database);
+  }
+
+  async begin(key: string): Promise<number> {
+    return this.#tables.begin(key);
+  }
+
+  async add(table: number, chunk: TableChunk): Promise<void> {
+    this.#tables.add(table, chunk);
+  }
+
+  async complete(table: number, shape: TableShape): Promise<void> {
+    this.#tables.complete(table, shape);
+  }
+
+  async keep(keys: readonly string[]): Promise<void> {
+    this.#tables.keep(new Set(keys));
+  }
+
+  async run(query: EngineQuery): Promise<EngineAnswer> {
+    this.#tables.keep(new Set([...query.tables.map(({ key }) => key), ...query.kept]));
+    const found = query.tables.map(({ key }) => this.#tables.find(key));
+    const missing = query.tables.filter((_, at) => found[at] === undefined);
+    if (missing.length > 0) return { kind: "missing", keys: missing.map(({ key }) => key) };
+    const tables = query.tables.flatMap(({ name }, at) => {
+      const table = found[at];
+      return table === undefined ? [] : [[name, this.#tables.used(table)] as const];
+    });
+    const running = { query, tables: new Map(tables) };
+    const answer = new Run(this.#database, this.#tables, running).answer();
+    if (answer.kind !== "expensive") return answer;
+    // SQLite has indexes for what it computes from chunks, and none of these tables.
+    const chunks = tables.map(([name, table]) => [name, { ...table, isReal: false }] as const);
+    return new Run(this.#database, this.#tables, { query, tables: new Map(chunks) }).answer();
+  }
+}
+
+interface Running {
+  readonly query: EngineQuery;
+  /** Tables by their names in the statement. */
+  readonly tables: ReadonlyMap<string, LoadedTable>;
+  /** Columns whose cells are read in another way. */
+  readonly readings?: readonly Reading[] | undefined;
+}
+
+/** A column of a statement's table, and what to read in place of its cells. */
+interface Reading {
+  readonly table: string;
+  readonly at: number;
+  readonly cellOf: (cell: string) => string;
+}
+
+/** A column that a statement may take for what it is not. */
+interface Suspect extends Reading {
+  readonly name: string;
+  readonly cells: ColumnCells;
+  /** True if it is about numbers, false if about empty texts. */
+  readonly isNumber: boolean;
+}
+
+/** Columns that are tried one by one to find on which of them a result depends. */
+const MAX_SUSPECTS = 8;
+/** Each element of an array takes at least this many characters. */
+const CHARS_OF_ELEMENT = 2;
+
+/** One query. */
+class Run {
+  readonly #database: QueryDatabase;
+  readonly #loaded: LoadedTables;
+  readonly #running: Running;
+  readonly #views: string;
+
+  constructor(database: QueryDatabase, loaded: LoadedTables, running: Running) {
+    this.#database = database;
+    this.#loaded = loaded;
+    this.#running = running;
+    const { readings = [], query } = running;
+    this.#views = this.#viewsWith((table, at) => {
+      const { cellOf } = readings.find((one) => one.table === table && one.at === at) ?? {};
+      return cellOf ?? this.#truthOf(table, at);
+    }, query.facts.isJoin);
+  }
+
+  /** The definitions of the tables, with what to read in place of the cells of their columns. */
+  #viewsWith(
+    cellOf: (table: string, at: number) => (cell: string) => string,
+    isRepeated: boolean,
+  ): string {
+    const { tables, query } = this.#running;
+    const columns = query.usesAllColumns ? undefined : query.names;
+    const positions = new Map(query.tables.map(({ name, position }) => [name, position]));
+    const views = Array.from(tables, ([name, table]) =>
+      this.#loaded.viewOf(table, {
+        columns,
+        isRepeated,
+        name,
+        position: positions.get(name),
+        cellOf: (cell, at) => cellOf(name, at)(cell),
+      }),
+    );
+    return views.length === 0 ? "" : `WITH ${views.join(",\n")}\n`;
+  }
+
+  /** TRUE and FALSE are 1 and 0, unless the statement has them as texts. */
+  #truthOf(table: string, at: number): (cell: string) => string {
+    const { query, tables } = this.#running;
+    const isTruth = tables.get(table)?.cells?.[at]?.type === "truth";
+    const isNamed = query.texts.some((text) => /^(?:true|false)$/i.test(text));
+    return isTruth && !isNamed ? truthOf : (cell) => cell;
+  }
+
+  answer(): EngineAnswer {
+    try {
+      if (this.#running.query.usesAllColumns && this.#omitted !== undefined) return this.#omitted;
+      const refusal = this.#refusal();
+      if (refusal !== undefined) return refusal;
+      const read = this.#database.undone(() => this.#read());
+      if ("kind" in read) return read;
+      const { columns, records } = read;
+      return {
+        kind: "done",
+        records: `[${records.join(",")}]`,
+        count: records.length,
+        columns,
+        notes: this.#notes(records),
+      };
+    } catch (error) {
+      const { message, byte } = sqliteMessage(error);
+      if (message.startsWith("no such column") && this.#omitted !== undefined) return this.#omitted;
+      const explained =
+        byte === undefined ? undefined : offsetOf(`EXPLAIN QUERY PLAN ${this.#whole}`, byte);
+      const before = "EXPLAIN QUERY PLAN ".length + this.#opening.length;
+      const at = explained === undefined ? undefined : explained - before;
+      const columns = Array.from(this.#running.tables.values(), (table) => table.columns);
+      return { kind: "failed", message, columns, ...(at === undefined || at < 0 ? {} : { at }) };
+    }
+  }
+
+  /** The answer to a statement that may use columns that are not loaded. */
+  get #omitted(): EngineAnswer | undefined {
+    const tables = [...this.#running.tables.values()];
+    const table = tables.findIndex(({ omitted }) => omitted !== undefined);
+    const { columns = [], omitted } = tables[table] ?? {};
+    if (omitted === undefined) return undefined;
+    const { count, first } = omitted;
+    return { kind: "omitted", table, columns: columns.length + count, first };
+  }
+
+  /** Runs the statement again with numbers in place of texts. Says on which columns its result depends. */
+  #notes(records: readonly string[]): readonly string[] {
+    const suspects = this.#suspects;
+    const depends = (readings: readonly Reading[]) => {
+      const other = new Run(this.#database, this.#loaded, {
+        ...this.#running,
+        readings: [...readings, ...(this.#running.readings ?? [])],
+      });
+      if (other.#refusal() !== undefined) return false;
+      const read = this.#database.undone(() => other.#read());
+      return "records" in read && !isSameResult(records, read.records);
+    };
+    try {
+      if (suspects.length === 0 || !depends(suspects)) return [];
+      const one = suspects.slice(0, MAX_SUSPECTS);
+      const found = one.length === 1 ? one : one.filter((suspect) => depends([suspect]));
+      return (found.length === 0 ? one : found).map((suspect) => this.#noteOf(suspect));
+    } catch {
+      // A statement that fails with numbers depends on the texts.
+      return [];
+    }
+  }
+
+  #noteOf({ table, name, cells, isNumber }: Suspect): string {
+    if (!isNumber) return emptyNote(name, cells);
+    const loaded = this.#running.tables.get(table);
+    const works = (expression: string) => {
+      if (loaded === undefined) return false;
+      const view = this.#loaded.viewOf(loaded, {
+        name: "t",
+        columns: [name.toLowerCase()],
+        isRepeated: false,
+      });
+      const number = numberIn(identifier(name), cells);
+      const { rows } = this.#database.query(
+        `WITH ${view} SELECT 1 FROM t WHERE ${expression} IS NOT ${number} LIMIT 1`,
+      );
+      return [...rows].length === 0;
+    };
+    const cleanings = cleaningOf(name, cells);
+    return numberNote(name, cells, cleanings.find(works) ?? cleanings.at(-1) ?? "");
+  }
+
+  /** Columns of texts that the statement takes for numbers, or tests for NULL. */
+  get #suspects(): readonly Suspect[] {
+    const { names, texts } = this.#running.query;
+    // An empty text is what REPLACE puts in place of others.
+    const named = texts.filter((text) => text !== "" || !names.includes("replace"));
+    return this.#textColumns.flatMap(({ uses, ...column }) => {
+      const { cells } = column;
+      const isNumber = uses.has("numbers") || (uses.has("order") && isMostlyNumbers(cells));
+      if (!isNumber && !(uses.has("nulls") && cells.empty > 0)) return [];
+      const cellOf = (cell: string) =>
+        isNumber ? numberIn(cell, cells, named) : nullIfEmpty(cell, named);
+      return { ...column, isNumber, cellOf };
+    });
+  }
+
+  /** The columns with texts that the statement uses, and how. */
+  get #textColumns() {
+    const { tables, query } = this.#running;
+    const columns = Array.from(tables, ([table, { columns: names, cells: all = [] }]) =>
+      names.flatMap((name, at) => {
+        const cells = all[at];
+        const isUsed = query.usesAllColumns || query.names.includes(name.toLowerCase());
+        const isText = cells?.type === "text" || cells?.type === "mixed";
+        return isUsed && isText ? [{ table, at, name, cells }] : [];
+      }),
+    ).flat();
+    if (columns.length === 0) return [];
+    const marks = new Map(columns.map((one) => [`${one.table} ${one.at}`, one.cells]));
+    const views = this.#viewsWith((table, at) => {
+      const mark = `${table} ${at}`;
+      const cells = marks.get(mark);
+      if (cells === undefined) return this.#truthOf(table, at);
+      return (cell) => typedCell(markCell(cell, mark), cells);
+    }, false);
+    const explained = `EXPLAIN ${views}SELECT * FROM (\n${query.sql}\n)`;
+    const isCleanable = (mark: string) => marks.get(mark)?.hasDecimalComma === false;
+    const uses = cellUses(this.#program(explained), isCleanable);
+    const kinds = ["numbers", "order", "nulls"] as const;
+    return columns.map((column) => {
+      const mark = `${column.table} ${column.at}`;
+      return { ...column, uses: new Set(kinds.filter((kind) => uses[kind].has(mark))) };
+    });
+  }
+
+  /** Returns nothing for a statement that exceeds a limit only with its marks. */
+  #program(explained: string): readonly Instruction[] {
+    try {
+      return this.#rows<Instruction>(explained);
+    } catch {
+      return [];
+    }
+  }
+
+  get #opening(): string {
+    return `${this.#views}SELECT * FROM (\n`;
+  }
+
+  get #whole(): string {
+    return `${this.#opening}${this.#running.query.sql}\n)`;
+  }
+
+  /** Refuses a statement whose nested scans visit too many rows. */
+  #refusal(): EngineAnswer | undefined {
+    const { query, tables } = this.#running;
+    const { facts } = query;
+    const lines = this.#rows<PlanLine>(`EXPLAIN QUERY PLAN ${this.#whole}`);
+    const shapes = [...tables.values()];
+    const averages = shapes.map(({ chars, rows }) => chars / Math.max(rows, 1));
+    const largest = shapes.map(({ chars, largestRow = chars }) => largestRow);
+    const { visits, scans } = new PlanBound(lines, {
+      facts,
+      rowsOf: (name) => tables.get(name)?.rows,
+      elements: Math.max(2, facts.parameterChars, ...averages) / CHARS_OF_ELEMENT,
+      mostElements: Math.max(2, facts.parameterChars, ...largest) / CHARS_OF_ELEMENT,
+    });
+    if (visits <= limits.maxQueryVisits) return undefined;
+    return { kind: "expensive", estimate: Math.round(visits), scans };
+  }
+
+  #rows<Row>(statement: string): readonly Row[] {
+    const { columns, rows } = this.#database.query(statement, ...this.#running.query.parameters);
+    return Array.from(
+      rows,
+      // SQLite documents the columns of its explanations.
+      (row) => Object.fromEntries(columns.map((column, at) => [column, plain(row[at])])) as Row,
+    );
+  }
+
+  /** `exact`: the statement's own names of columns whose whole numbers are read as their digits. */
+  #read(own: readonly string[] = [], exact = new Set<number>()): Read {
+    const { parameters, sql } = this.#running.query;
+    const digits = own.map((name, at) => (exact.has(at) ? digitsOf(name) : identifier(name)));
+    const whole =
+      exact.size === 0
+        ? this.#whole
+        : `${this.#views}SELECT ${digits.join(", ")} FROM (\n${sql}\n)`;
+    const { columns: read, rows } = this.#database.query(whole, ...parameters);
+    const given = exact.size === 0 ? read : own;
+    const columns = distinctColumns(given);
+    const rounded = new Set<number>();
+    const keys = columns.map((column) => `${JSON.stringify(column)}:`);
+    const records: string[] = [];
+    let chars = 2;
+    for (const row of rows) {
+      if (records.length === limits.maxQueryRecords) return tooMany(records.length + 1);
+      for (const [at, value] of row.entries()) if (isRounded(value)) rounded.add(at);
+      const cells = keys.map(
+        (key, at) => key + jsonOf(row[at], exact.has(at) ? undefined : columns[at]),
+      );
+      const record = `{${cells.join(",")}}`;
+      chars += record.length + 1;
+      if (chars > limits.maxJsonBytes) {
+        return {
+          kind: "large",
+          limit: "maxJsonBytes",
+          maximum: limits.maxJsonBytes,
+          actual: chars,
+        };
+      }
+      records.push(record);
+    }
+    return rounded.size > 0 && exact.size === 0 ? this.#read(given, rounded) : { columns, records };
+  }
+}
+
+/** Records as JSON, or why there are none. */
+type Read =
+  | { readonly columns: readonly string[]; readonly records: readonly string[] }
+  | Extract<EngineAnswer, { kind: "large" }>;
+
+/** Some databases return whole numbers as bigints. */
+function plain(value: unknown): unknown {
+  return typeof value === "bigint" ? Number(value) : value;
+}
+
+function tooMany(actual: number): Extract<EngineAnswer, { kind: "large" }> {
+  return { kind: "large", limit: "maxQueryRecords", maximum: limits.maxQueryRecords, actual };
+}
+
+/** SQLite makes names distinct with a colon and a number. */
+function distinctColumns(columns: readonly string[]): readonly string[] {
+  const counts = new Map<string, number>();
+  return columns.map((column) => {
+    const [, base = column] = /^([^]*):\d+$/.exec(column) ?? [];
+    const count = counts.get(base) ?? 0;
+    const isRepeated = count > 0 && base !== column;
+    const own = isRepeated ? base : column;
+    counts.set(own, (counts.get(own) ?? 0) + 1);
+    return isRepeated ? `${base}_${count + 1}` : column;
+  });
+}
+
+/** True for a number that Durable Objects, which return every number as a double, may have rounded. */
+function isRounded(value: unknown): boolean {
+  return typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value);
+}
+
+/** A whole number as bytes of its digits: nothing else in a result is bytes. */
+function digitsOf(column: string): string {
+  const name = identifier(column);
+  return `CASE typeof(${name}) WHEN 'integer' THEN CAST(CAST(${name} AS TEXT) AS BLOB) ELSE ${name} END`;
+}
+
+/** `column`: the name of one that must not be bytes; undefined for one with digits. */
+function jsonOf(value: unknown, column: string | undefined): string {
+  if (value === null || value === undefined) return "null";
+  if (typeof value === "string") return JSON.stringify(value);
+  if (typeof value === "bigint") return String(value);
+  if (column === undefined && (value instanceof Uint8Array || value instanceof ArrayBuffer))
+    return new TextDecoder().decode(value);
+  // Infinity has no JSON.
+  if (typeof value === "number") return Number.isFinite(value) ? String(value) : "null";
+  throw new Error(`${column} is bytes; write hex(…) or json(…) around it`);
+}
+
+/** Throws `limit_exceeded` for an answer that is too large. */
+export function requireSmall(answer: EngineAnswer): void {
+  if (answer.kind !== "large") return;
+  const { limit, maximum, actual } = answer;
+  throw limitExceeded(limit, { maximum, actual, advice: "Aggregate, or add a LIMIT." });
+}

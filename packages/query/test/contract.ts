@@ -1,0 +1,276 @@
+import { describe, expect, it } from "vitest";
+import { codeOf } from "../../../src/errors.ts";
+import { wholeReference } from "../../../src/reference/reference.ts";
+import { pickSyntaxes } from "../../../src/reference/syntaxes.ts";
+import { MemoryStore } from "../../../src/store/memory-store.ts";
+import { QueryDatabases } from "../src/query-databases.ts";
+import type { EngineQuery, QueryEngine } from "../src/query-engine.ts";
+import { runQuery } from "../src/run-query.ts";
+import { anyValueAt } from "../../../src/tool/variables/sequence.ts";
+import { readable } from "../../../src/tool/variables/variable-target.ts";
+import type { Json } from "../../../src/value/json.ts";
+
+const VALUES: Readonly<Record<string, Json>> = {
+  orders: [
+    { id: 1, who: "ann", total: 10, paid: true, at: "2026-01-05", lines: [{ sku: "a", qty: 2 }] },
+    { id: 2, who: "Bob", total: 5.5, paid: false, at: "2026-02-05T10:00:00Z", lines: [] },
+    {
+      id: 3,
+      who: "é😀",
+      total: null,
+      at: "x",
+      lines: [{ sku: "b", qty: 1e21 }],
+      extra: { a: [1] },
+    },
+  ],
+  words: ["b", "a", 3, null],
+  settings: { limit: 7, name: "it's", big: 9_007_199_254_740_991, low: -0.1 },
+  page: "one\r\ntwo\n\nthree",
+  number: 42,
+  empty: [],
+  big: Array.from({ length: 60 }, (_, id) => ({ id, k: id % 3 })),
+};
+
+const many = (count: number, text: string) => Array.from({ length: count }, () => text);
+
+const ANSWERS: readonly (readonly [sql: string, records: Json])[] = [
+  ["SELECT 1 AS n, 2 AS n, 'a' AS `b c`", [{ n: 1, n_2: 2, "b c": "a" }]],
+  [
+    "VALUES (1, 'a'), (2, NULL)",
+    [1, 2].map((n) => ({ column1: n, column2: n === 1 ? "a" : null })),
+  ],
+  ["SELECT who, total, paid FROM orders WHERE total > 6", [{ who: "ann", total: 10, paid: 1 }]],
+  ["SELECT typeof(total) AS t FROM orders", ["integer", "real", "null"].map((t) => ({ t }))],
+  ["SELECT 7 / 2 AS a, 7 / 2.0 AS b, 7 % 4 AS c", [{ a: 3, b: 3.5, c: 3 }]],
+  ["SELECT 9223372036854775807 AS n, 1e999 AS i", [{ n: 2 ** 63, i: null }]],
+  ["SELECT sum(total) AS n, count(extra) AS e FROM orders", [{ n: 15.5, e: 1 }]],
+  [
+    'SELECT "index" AS i, who FROM orders ORDER BY who COLLATE NOCASE LIMIT 2',
+    [
+      { i: 0, who: "ann" },
+      { i: 1, who: "Bob" },
+    ],
+  ],
+  [
+    "SELECT upper(who) AS u, length(who) AS n, hex(who) AS h FROM orders WHERE id = 3",
+    [{ u: "é😀", n: 2, h: "C3A9F09F9880" }],
+  ],
+  [
+    "SELECT extra ->> '$.a[0]' AS a, lines AS l FROM orders WHERE id = 3",
+    [{ a: 1, l: '[{"sku":"b","qty":1e+21}]' }],
+  ],
+  [
+    "SELECT sku, qty FROM $orders[*].lines",
+    [
+      { sku: "a", qty: 2 },
+      { sku: "b", qty: 1e21 },
+    ],
+  ],
+  [
+    'SELECT value, "index" FROM words WHERE value IS NOT NULL',
+    [
+      { value: "b", index: 0 },
+      { value: "a", index: 1 },
+      { value: 3, index: 2 },
+    ],
+  ],
+  [
+    "SELECT key, value, typeof(value) AS t FROM settings",
+    [
+      { key: "limit", value: 7, t: "integer" },
+      { key: "name", value: "it's", t: "text" },
+      { key: "big", value: 9_007_199_254_740_991, t: "integer" },
+      { key: "low", value: -0.1, t: "real" },
+    ],
+  ],
+  [
+    "SELECT line, text FROM page WHERE text <> ''",
+    [
+      { line: 1, text: "one" },
+      { line: 2, text: "two" },
+      { line: 4, text: "three" },
+    ],
+  ],
+  ["SELECT value FROM number", [{ value: 42 }]],
+  ["SELECT count(*) AS n FROM empty", [{ n: 0 }]],
+  [
+    "SELECT id FROM orders WHERE who = $orders[0].who OR id IN ($words) OR total < $settings.limit",
+    [{ id: 1 }, { id: 2 }, { id: 3 }],
+  ],
+  [
+    "SELECT strftime('%m', at) AS m, date(at) AS d FROM orders WHERE id < 3",
+    [
+      { m: "01", d: "2026-01-05" },
+      { m: "02", d: "2026-02-05" },
+    ],
+  ],
+  [
+    "SELECT k, group_concat(id, '-') AS g FROM big WHERE id < 6 GROUP BY k HAVING k > 0",
+    [
+      { k: 1, g: "1-4" },
+      { k: 2, g: "2-5" },
+    ],
+  ],
+  [
+    "SELECT id, sum(id) OVER (ORDER BY id ROWS 1 PRECEDING) AS s FROM big LIMIT 2 OFFSET 2",
+    [
+      { id: 2, s: 3 },
+      { id: 3, s: 5 },
+    ],
+  ],
+  [
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 4) SELECT sum(x) AS n FROM c",
+    [{ n: 10 }],
+  ],
+  [
+    "SELECT count(*) AS n FROM big a JOIN big b USING (k) LEFT JOIN orders o ON o.id = a.id",
+    [{ n: 1_200 }],
+  ],
+  [
+    "SELECT json_group_array(who) AS a, json_object('n', 1) AS o FROM orders WHERE id < 3",
+    [{ a: '["ann","Bob"]', o: '{"n":1}' }],
+  ],
+  ["SELECT printf('%05.1f|%s', total, who) AS p FROM orders WHERE id = 1", [{ p: "010.0|ann" }]],
+  [`SELECT coalesce(${many(126, "NULL").join(", ")}, 1) AS a`, [{ a: 1 }]],
+  [many(5, "SELECT 1 AS a").join(" UNION "), [{ a: 1 }]],
+  ["SELECT * FROM big NATURAL JOIN (SELECT 5 AS id)", [{ id: 5, k: 2 }]],
+];
+
+const REFUSALS: readonly (readonly [code: string, sql: string, message: string])[] = [
+  ["bad_query", "SELECT totl FROM orders", "no such column: totl. Did you mean total?"],
+  ["bad_query", "SELECT 'é', * FORM orders", 'near "FORM": syntax error.'],
+  ["bad_query", "SELECT nope(1)", "no such function: nope."],
+  [
+    "bad_query",
+    "SELECT sum(total) FROM orders WHERE sum(total) > 1",
+    "misuse of aggregate: sum().",
+  ],
+  [
+    "bad_query",
+    "SELECT 1 UNION SELECT 1, 2",
+    "SELECTs to the left and right of UNION do not have the same number of result columns.",
+  ],
+  ["bad_query", "SELECT abs('a', 2)", "wrong number of arguments to function abs()."],
+  ["bad_query", "SELECT id FROM orders, big", "ambiguous column name: id."],
+  ["bad_query", "SELECT json('{')", "malformed JSON."],
+  ["bad_query", "SELECT x'00' AS b", "b is bytes; write hex(…) or json(…) around it."],
+  ["bad_query", "SELECT 'a' REGEXP 'b'", "no such function: REGEXP."],
+  [
+    "bad_query",
+    `SELECT ${many(101, "1").join(" + ")}`,
+    "Expression tree is too large (maximum depth 100).",
+  ],
+  ["bad_query", `SELECT ${many(101, "1").join(", ")}`, "too many columns in result set."],
+  ["bad_query", `SELECT 'a' LIKE '${"%a".repeat(26)}'`, "LIKE or GLOB pattern too complex."],
+  [
+    "bad_query",
+    `SELECT coalesce(${many(128, "1").join(", ")})`,
+    "too many arguments on function coalesce.",
+  ],
+  ["bad_query", many(6, "SELECT 1").join(" UNION ALL "), "too many terms in compound SELECT."],
+  ["bad_query", `SELECT 1 IN (${many(101, "$page").join(", ")})`, "too many SQL variables"],
+  ["query_not_allowed", "DELETE FROM orders", "This begins with DELETE."],
+  ["query_not_allowed", "SELECT 1; SELECT 2", "There is more than one statement."],
+  [
+    "query_too_expensive",
+    "SELECT count(*) FROM big a, big b, big c, big d, big e",
+    "The statement would visit about",
+  ],
+  [
+    "limit_exceeded",
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 100000) SELECT a.x FROM c a, (SELECT 1 UNION SELECT 2)",
+    "maxQueryRecords is at most 100000",
+  ],
+];
+
+/** Tests what every query engine must do, with the same results and errors. `make` returns a new engine. */
+export function describeQueryEngine(name: string, make: () => QueryEngine): void {
+  describe(`${name}, as an engine of queries`, () => {
+    const made = async () => {
+      const store = new MemoryStore();
+      for (const [key, value] of Object.entries(VALUES)) await store.save({ name: key, value });
+      const engine = make();
+      const syntaxes = pickSyntaxes();
+      const given = { databases: new QueryDatabases(() => engine), most: "visible" } as const;
+      const records = async (sql: string): Promise<unknown> => {
+        const table = ({ name: key }: { readonly name: string }) => readable(store, key);
+        const parameter = async (source: string) => {
+          const reference = wholeReference(source, syntaxes)?.reference;
+          return reference && anyValueAt(store, reference);
+        };
+        const access = { ...given, store, syntaxes, read: anyValueAt, table, parameter };
+        return JSON.parse((await runQuery(sql, access)).records);
+      };
+      return { store, engine, records };
+    };
+
+    it("answers like SQLite, from chunks and from real tables", async () => {
+      const { records } = await made();
+      for (const _ of [1, 2, 3]) {
+        for (const [sql, expected] of ANSWERS)
+          expect.soft(await records(sql), sql).toEqual(expected);
+      }
+    });
+
+    it("refuses with the same codes and messages", async () => {
+      const { records } = await made();
+      for (const [code, sql, message] of REFUSALS) {
+        const said = await records(sql).then(
+          () => "answered",
+          (error: Error) => `${codeOf(error)}: ${error.message}`,
+        );
+        expect
+          .soft(said.slice(0, code.length + 2 + message.length), sql)
+          .toBe(`${code}: ${message}`);
+      }
+    });
+
+    it("requests missing tables, and forgets dropped ones", async () => {
+      const { store, engine, records } = await made();
+      const sql = "SELECT count(*) AS n FROM words, big";
+      const expected = [{ n: 240 }];
+      expect(await records(sql)).toEqual(expected);
+      await engine.keep([]);
+      expect(await records(sql)).toEqual(expected);
+      await store.save({ name: "words", value: ["a"] });
+      expect(await records(sql)).toEqual([{ n: 60 }]);
+    });
+
+    it("has only complete tables, under their own keys", async () => {
+      const engine = make();
+      const table = { key: "t 1", name: "$1" };
+      const query: EngineQuery = {
+        sql: "SELECT a FROM `$1`",
+        tables: [table],
+        kept: ["tt 1"],
+        parameters: [],
+        names: ["a"],
+        texts: [],
+        usesAllColumns: false,
+        facts: {
+          aliases: [],
+          recursionSteps: 1,
+          parameterChars: 0,
+          isJoin: false,
+        },
+      };
+      const missing = { kind: "missing", keys: ["t 1"] };
+      expect(await engine.run(query)).toEqual(missing);
+      const number = await engine.begin("t 1");
+      const other = await engine.begin("tt 1");
+      expect(other).not.toBe(number);
+      await engine.add(number, { first: 0, json: "[[1],[2]]" });
+      await engine.add(other, { first: 0, json: "[[9]]" });
+      await engine.add(number, { first: 2, json: "[[3]]" });
+      expect(await engine.run(query)).toEqual(missing);
+      const shape = { columns: ["a"], rows: 3, chars: 16, showsIndex: false };
+      await engine.complete(number, shape);
+      await engine.complete(other, { ...shape, rows: 1 });
+      expect(await engine.run(query)).toMatchObject({ records: '[{"a":1},{"a":2},{"a":3}]' });
+      await engine.keep(["tt 1"]);
+      expect(await engine.run(query)).toEqual(missing);
+      const kept = { ...query, tables: [{ key: "tt 1", name: "$1" }] };
+      expect(await engine.run(kept)).toMatchObject({ records: '[{"a":9}]', count: 1 });
+    });
+  });
+}

@@ -1,0 +1,269 @@
+import { describe, expect, it } from "vitest";
+import { nodeQueryDatabases } from "../../adapters/src/agent/node-query-engine.ts";
+import { bytesContent } from "../../../src/store/bytes/content.ts";
+import { Labels, Taint } from "../../../src/store/labels.ts";
+import { MemoryStore } from "../../../src/store/memory-store.ts";
+import { queryTool, type RanQuery } from "../src/query-tool.ts";
+import { saveTargetIn } from "../../../src/tool/save-target.ts";
+import { wrapRuntimeTool } from "../../../src/tool/wrap-runtime-tool.ts";
+import type { CallOptions, WrapOptions } from "../../../src/tool/wrapped-tool.ts";
+import type { Json } from "../../../src/value/json.ts";
+import { call, failureOf, run } from "../../../test/support/wrapped.ts";
+
+const orders = [
+  { id: 1, customer: "ann", total: 10 },
+  { id: 2, customer: "bob", total: 5 },
+  { id: 3, customer: "ann", total: 7 },
+];
+
+interface Calling extends Partial<WrapOptions> {
+  readonly saveAs?: string;
+  readonly call?: Partial<CallOptions>;
+  readonly onQuery?: (query: RanQuery) => void;
+}
+
+class Conversation {
+  readonly store = new MemoryStore();
+  readonly #databases = nodeQueryDatabases(this.store);
+
+  static async with(values: Readonly<Record<string, Json>>): Promise<Conversation> {
+    const made = new Conversation();
+    for (const [name, value] of Object.entries(values)) await made.store.save({ name, value });
+    return made;
+  }
+
+  async wrapped({ onQuery, ...more }: Calling = {}) {
+    const wrap: WrapOptions = { store: this.store, ...more };
+    return wrapRuntimeTool(queryTool({ databases: this.#databases, wrap, onQuery }), wrap);
+  }
+
+  async query(sql: string, { saveAs, call: more, ...options }: Calling = {}) {
+    const input = saveAs === undefined ? { sql } : { sql, saveAs };
+    return run(await this.wrapped(options), input, { ...call, ...more });
+  }
+
+  async saved(sql: string, options: Calling = {}) {
+    const ran = await this.query(sql, options);
+    if (ran.kind !== "done") throw new Error(`${ran.code}: ${ran.message}`);
+    return ran.save();
+  }
+
+  async failure(sql: string, options: Calling = {}) {
+    return failureOf(await this.query(sql, options));
+  }
+}
+
+describe("query_variables", () => {
+  it("saves the records, and shows them like any result", async () => {
+    const conversation = await Conversation.with({ orders });
+    const sql = "SELECT customer, sum(total) AS total FROM orders GROUP BY customer";
+    const { output, info } = await conversation.saved(sql);
+    const value = [
+      { customer: "ann", total: 17 },
+      { customer: "bob", total: 5 },
+    ];
+    expect(output).toEqual({ $var: "query_1", value });
+    expect(info).toMatchObject({ tool: "query_variables", input: { sql }, type: "array" });
+    expect(await conversation.store.read("query_1")).toEqual(value);
+    expect((await conversation.saved(sql)).info).toMatchObject({ name: "query_1", version: 2 });
+    expect((await conversation.saved("SELECT 1 AS n")).info?.name).toBe("query_2");
+  });
+
+  it("shows the model where a result depends on texts that were not read as numbers", async () => {
+    const conversation = await Conversation.with({ crm: [{ score: "7" }, { score: "N/A" }] });
+    const { output, info } = await conversation.saved("SELECT avg(score) AS a FROM crm");
+    const note = expect.stringContaining(`"N/A" in row 2 (index 1)`);
+    expect(output).toMatchObject({ value: [{ a: 3.5 }], notes: [note] });
+    expect(info?.description).toEqual(note);
+  });
+
+  it("saves under a name that the model chooses, even over a table that it reads", async () => {
+    const conversation = await Conversation.with({ orders });
+    await conversation.saved("SELECT id FROM orders WHERE id > 1", { saveAs: "orders" });
+    expect(await conversation.store.read("orders")).toEqual([{ id: 2 }, { id: 3 }]);
+    await conversation.saved("SELECT 1 AS n", { saveAs: "$report.rows" });
+    expect(await conversation.store.read("report")).toEqual({ rows: [{ n: 1 }] });
+    expect(await conversation.failure("SELECT 1", { saveAs: "input" })).toMatchObject({
+      code: "bad_name",
+    });
+  });
+
+  it("keeps the previous version of a variable that it replaces by name, but not of its own results", async () => {
+    const conversation = await Conversation.with({ orders });
+    const sql = "SELECT id FROM orders WHERE id > 1";
+    for (const _ of [1, 2]) await conversation.saved(sql);
+    expect(conversation.store.earlier("query_1", 1)).toBeUndefined();
+    await conversation.saved(sql, { saveAs: "orders" });
+    expect(conversation.store.earlier("orders", 1)?.info).toMatchObject({ version: 1, count: 3 });
+  });
+
+  it("saves in the place of a plan's call", async () => {
+    const conversation = await Conversation.with({ orders });
+    const saveTo = saveTargetIn("$counted");
+    await conversation.saved("SELECT count(*) AS n FROM orders", { call: { saveTo } });
+    expect(await conversation.store.read("counted")).toEqual([{ n: 3 }]);
+  });
+
+  it("reports the variables that it reads before it runs, so that other calls run first", async () => {
+    const conversation = await Conversation.with({ orders, customers: [{ name: "ann" }] });
+    const sql = `WITH big AS (SELECT * FROM orders WHERE total > $least)
+      SELECT * FROM big JOIN customers c ON c.name = big.customer WHERE 'FROM nowhere' <> ''`;
+    const flow = (await conversation.wrapped()).flow({ sql, saveAs: "found" }, {});
+    expect(new Set(flow.reads.map(({ name }) => name))).toEqual(
+      new Set(["orders", "customers", "least"]),
+    );
+    expect(flow.writes).toEqual([{ name: "found", path: [] }]);
+  });
+
+  it("reads references in the caller's syntax", async () => {
+    const conversation = await Conversation.with({ orders });
+    const sql = "SELECT count(*) AS n FROM †orders WHERE total > †orders[1].total";
+    const { output } = await conversation.saved(sql, { syntaxes: ["dagger"] });
+    expect(output).toMatchObject({ value: [{ n: 2 }] });
+  });
+
+  it("reads tables, but no references, in a statement from code", async () => {
+    const conversation = await Conversation.with({ orders });
+    const from = { call: { madeOf: new Labels(conversation.store) } };
+    const { output } = await conversation.saved("SELECT count(*) AS n FROM orders", from);
+    expect(output).toMatchObject({ value: [{ n: 3 }] });
+    const sql = "SELECT count(*) AS n FROM orders WHERE total > $orders[0].total";
+    expect(await conversation.failure(sql, from)).toMatchObject({ code: "bad_query" });
+  });
+
+  it("reports a query by its variables and a digest", async () => {
+    const conversation = await Conversation.with({ orders });
+    const queries: RanQuery[] = [];
+    const onQuery = (query: RanQuery) => queries.push(query);
+    await conversation.saved("SELECT 'hidden' FROM orders", { onQuery });
+    expect(queries).toEqual([{ variables: ["orders"], digest: expect.any(String) }]);
+    expect(JSON.stringify(queries)).not.toContain("hidden");
+  });
+
+  it("reports that bytes are not a table", async () => {
+    const conversation = new Conversation();
+    const value = bytesContent(new Uint8Array([1, 2]), "image/png");
+    await conversation.store.save({ name: "picture", value });
+    const failure = await conversation.failure("SELECT * FROM picture");
+    expect(failure).toMatchObject({ code: "not_queryable" });
+  });
+
+  it("describes an error in a message that a model can act on", async () => {
+    const conversation = await Conversation.with({ orders });
+    expect(await conversation.failure("SELECT totl FROM orders")).toEqual({
+      kind: "failed",
+      code: "bad_query",
+      message: `no such column: totl. Did you mean total?
+SELECT totl FROM orders
+       ^
+Tables: orders(id, customer, total, index)`,
+    });
+    const { message } = (await conversation.failure("SELECT * FROM order_s")) ?? {};
+    expect(message).toContain("There is no table order_s. Did you mean orders?");
+  });
+
+  it("suggests tables whose names contain the words of an unknown one", async () => {
+    const conversation = await Conversation.with({
+      read_text_file_data_orders_json: orders,
+      write_file_out_page_html: orders,
+      list_customers: orders,
+    });
+    for (const name of ["orders", "read_orders_json", "Orders"]) {
+      const { message } = (await conversation.failure(`SELECT * FROM ${name}`)) ?? {};
+      expect(message).toContain(
+        `There is no table ${name}. Did you mean read_text_file_data_orders_json?`,
+      );
+    }
+    const { message } = (await conversation.failure("SELECT * FROM bookings")) ?? {};
+    expect(message).toContain(
+      "There is no table bookings. The newest variables are list_customers, write_file_out_page_html",
+    );
+  });
+});
+
+describe("what query_variables may read", () => {
+  it.each(["sealed", "secret"] as const)("is no %s variable, in any place", async (visibility) => {
+    const conversation = await Conversation.with({ orders });
+    await conversation.store.save({ name: "hidden", value: [{ a: 1 }], visibility });
+    for (const sql of [
+      "SELECT count(*) FROM hidden",
+      "SELECT 1 FROM orders, hidden",
+      "SELECT 1 WHERE 1 IN hidden",
+      "SELECT count(*) FROM $hidden[*].a",
+      "WITH a AS (SELECT * FROM 'hidden') SELECT 1",
+      'SELECT (SELECT count(*) FROM "hidden")',
+    ]) {
+      expect(await conversation.failure(sql)).toMatchObject({ code: `variable_${visibility}` });
+    }
+    expect(
+      await conversation.failure("SELECT count(*) FROM orders WHERE id = $hidden[0].a"),
+    ).toMatchObject({ code: visibility === "secret" ? "variable_secret" : "variable_sealed" });
+  });
+
+  it("excludes the engine's internal tables", async () => {
+    const conversation = await Conversation.with({ orders, chunk: [{ json: 1 }] });
+    await conversation.saved("SELECT * FROM orders");
+    await conversation.saved("SELECT * FROM orders");
+    for (const table of [
+      "sqlite_master",
+      "sqlite_schema",
+      "real_1",
+      "`real_1`",
+      "'real_1'",
+      "main.chunk",
+    ]) {
+      expect(await conversation.failure(`SELECT * FROM ${table}`)).toMatchObject({
+        code: "bad_query",
+      });
+    }
+    const { output } = await conversation.saved("SELECT * FROM chunk");
+    expect(output).toMatchObject({ value: [{ json: 1 }] });
+  });
+
+  it("joins the labels of all tables", async () => {
+    const conversation = await Conversation.with({ orders });
+    const mail = { name: "mail", value: [{ id: 1 }], trusted: false, sources: ["mcp:mail"] };
+    await conversation.store.save(mail);
+    const taint = new Taint();
+    const sql = "SELECT customer FROM orders JOIN mail USING (id)";
+    const { info, output } = await conversation.saved(sql, { taint });
+    expect(info).toMatchObject({
+      trusted: false,
+      sources: ["tool:query_variables", "caller", "mcp:mail"],
+    });
+    expect(output).toMatchObject({ untrusted: true });
+    expect(taint.isTainted).toBe(true);
+  });
+
+  it("taints the turn if an error shows an untrusted variable's columns", async () => {
+    const conversation = new Conversation();
+    await conversation.store.save({ name: "mail", value: [{ subject: 1 }], trusted: false });
+    const taint = new Taint();
+    await conversation.failure("SELECT subjct FROM mail", { taint });
+    expect(taint.isTainted).toBe(true);
+    const hidden = await conversation.failure("SELECT subjct FROM mail", { untrusted: "hide" });
+    expect(hidden?.message).not.toContain("subject");
+  });
+
+  it("quotes no cell of untrusted records to an agent that hides them", async () => {
+    const conversation = new Conversation();
+    const value = [{ n: "5" }, { n: "obey me" }, { n: "70" }];
+    await conversation.store.save({ name: "mail", value, trusted: false, sources: ["mcp:mail"] });
+    const sql = "SELECT count(*) AS n FROM mail WHERE n > 40";
+    const open = await conversation.saved(sql);
+    expect(JSON.stringify(open.output)).toContain("obey me");
+    const hidden = await conversation.saved(sql, { untrusted: "hide" });
+    expect(JSON.stringify(hidden.output)).not.toContain("obey me");
+  });
+
+  it("marks a URL that the statement composes from values", async () => {
+    const conversation = await Conversation.with({
+      orders,
+      links: [{ url: "https://a.example/1" }],
+    });
+    const sql = "SELECT 'https://evil.example/?q=' || customer AS url FROM orders";
+    expect((await conversation.saved(sql)).info?.flags).toEqual(["composed"]);
+    const known = await conversation.saved("SELECT url FROM links");
+    expect(known.info?.flags).toBeUndefined();
+  });
+});

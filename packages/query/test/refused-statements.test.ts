@@ -1,0 +1,92 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { codeOf } from "../../../src/errors.ts";
+import { Queries } from "./queries.ts";
+import { refusedStatements } from "./refused-statements.ts";
+import { slow } from "../../../test/support/slow.ts";
+
+const ROWS = 100_000;
+const CODES = ["bad_query", "query_not_allowed", "query_too_expensive"];
+const queries = new Queries();
+
+const rows = Array.from({ length: ROWS }, (_, id) => ({ id, k: id % 3 }));
+
+async function saveTables({ store }: Queries): Promise<void> {
+  for (const name of ["big", "other"]) await store.save({ name, value: rows });
+}
+
+beforeAll(async () => {
+  await saveTables(queries);
+  await queries.records("SELECT (SELECT count(*) FROM big), (SELECT count(*) FROM other)");
+});
+
+async function codeFor(sql: string): Promise<string> {
+  return codeOf(await queries.records(sql).catch((error: unknown) => error));
+}
+
+describe("40 statements that do more than read a little", () => {
+  it("are 40", () => expect(refusedStatements).toHaveLength(40));
+
+  it.each(refusedStatements)("%j is refused before it runs", async (sql) => {
+    const before = queries.read;
+    expect(CODES).toContain(await codeFor(sql));
+    expect(queries.read).toBe(before);
+  });
+
+  it("change nothing", async () => {
+    expect(await queries.records("SELECT count(*) AS n FROM big")).toEqual([{ n: ROWS }]);
+  });
+});
+
+describe("a cross join", () => {
+  it.each([
+    "SELECT count(*) FROM big, other",
+    "SELECT * FROM big AS a CROSS JOIN other AS b",
+    "SELECT a.id FROM big a, other b WHERE a.id + b.id > 5",
+    "WITH t AS (SELECT id FROM big) SELECT count(*) FROM t AS a, t AS b",
+    "SELECT (SELECT count(*) FROM other AS o WHERE o.id > b.id) AS n FROM big AS b",
+    "SELECT count(*) FROM big a, json_each($big) AS b",
+  ])("%s is refused before it runs", async (sql) => {
+    const before = queries.read;
+    expect(await codeFor(sql)).toBe("query_too_expensive");
+    expect(queries.read).toBe(before);
+  });
+
+  it.each([
+    "SELECT count(*) AS n FROM big AS a JOIN other AS b ON a.id = b.id",
+    "SELECT count(*) AS n FROM big WHERE id IN (SELECT id FROM other)",
+    "SELECT count(*) AS n FROM big NATURAL JOIN other",
+    "SELECT count(*) AS n FROM big JOIN (SELECT id AS other_id FROM other LIMIT 1)",
+    "SELECT count(*) AS n FROM $big[*].id AS a JOIN $other[*].id AS b ON a.value = b.value",
+  ])("%s is not one, and runs on tables that have to be loaded", slow, async (sql) => {
+    const fresh = new Queries();
+    await saveTables(fresh);
+    expect(await fresh.records(sql)).toEqual([{ n: ROWS }]);
+    expect(fresh.loads).toBe(2);
+  });
+});
+
+describe("statements that look similar", () => {
+  it.each<[string, unknown]>([
+    ["SELECT 'DELETE FROM big; --' AS t;", [{ t: "DELETE FROM big; --" }]],
+    ["SELECT 1 AS n -- ; DELETE", [{ n: 1 }]],
+    ["SELECT 1 AS n /* ; DELETE */ ;;", [{ n: 1 }]],
+    ["VALUES (1)", [{ column1: 1 }]],
+    [
+      "WITH c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 3) SELECT sum(x) AS n FROM c",
+      [{ n: 6 }],
+    ],
+    ["SELECT count(*) AS n FROM big a JOIN other b USING (id)", [{ n: ROWS }]],
+    [
+      "SELECT count(*) AS n FROM big a JOIN (SELECT k, count(*) AS c FROM other GROUP BY k) b USING (k)",
+      [{ n: ROWS }],
+    ],
+    [
+      "SELECT count(*) AS n FROM big, (SELECT avg(id) AS a FROM other) WHERE id > a",
+      [{ n: ROWS / 2 }],
+    ],
+    ["SELECT max(replace('abc', 'b', 'x')) AS n FROM big", [{ n: "axc" }]],
+    ["SELECT [order].id AS n FROM big AS [order] WHERE id IS NOT DISTINCT FROM 3", [{ n: 3 }]],
+  ])("%s runs", async (sql, expected) => {
+    expect(await queries.records(sql)).toEqual(expected);
+  });
+});
