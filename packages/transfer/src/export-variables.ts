@@ -1,5 +1,4 @@
 import { ByrefError } from "../../../src/errors.ts";
-import * as limits from "../../../src/limits.ts";
 import { formatOf } from "../../../src/store/bytes/content.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import type { VariableStore } from "../../../src/store/variable-store.ts";
