@@ -100,8 +100,6 @@ async function runJob({ name, command }: Job): Promise<readonly string[] | undef
   };
   for await (const line of createInterface({ input: child.stdout })) {
     appendFileSync(log, `${line}\n`);
-    const [, path] = /^ FAIL {2}(?:\|[^|]+\| )?([\w./-]+)/.exec(line) ?? [];
-    if (path !== undefined) failed.add(path);
     const [, project, file, counts = ""] =
       /^ \S \|([^|]+)\| (\S+) \((.*)\) *\d+ms/.exec(line) ?? [];
     if (project === undefined || file === undefined) continue;
@@ -122,10 +120,12 @@ async function runJob({ name, command }: Job): Promise<readonly string[] | undef
   const [status] = (await closed) as [number | null];
   say(`${name} ended after ${Math.round((Date.now() - beganMs) / 1_000)} s`);
   if (status === 0) return undefined;
+  const text = readFileSync(log, "utf8");
+  for (const [, path = ""] of text.matchAll(/^ FAIL {2}(?:\|[^|]+\| )?([\w./-]+)/gm))
+    failed.add(path);
   // A hook, or an error outside of the tests.
   if (total.failed === before) total.failed++;
   failures.push(...failed, ...(failed.size === 0 ? [name] : []));
-  const text = readFileSync(log, "utf8");
   const start = text.search(/^⎯+ Failed/m);
   console.log(start === -1 ? text.slice(-10_000) : text.slice(start, start + 20_000));
   return [...failed];
