@@ -78,8 +78,13 @@ interface Folder {
   tests: number;
 }
 
-/** Runs a job. What it prints goes to a file, whose end is shown if the job fails. Returns the files that failed. */
-async function runJob({ name, command }: Job): Promise<readonly string[] | undefined> {
+interface Failed {
+  readonly files: readonly string[];
+  readonly tests: number;
+}
+
+/** Runs a job. What it prints goes to a file, whose end is shown if the job fails. Returns what failed. */
+async function runJob({ name, command }: Job): Promise<Failed | undefined> {
   const log = join(logs, `${name}.log`);
   rmSync(log, { force: true });
   const env = { ...process.env, NO_COLOR: "1" };
@@ -91,7 +96,7 @@ async function runJob({ name, command }: Job): Promise<readonly string[] | undef
   const closed = once(child, "close");
   child.stderr.on("data", (chunk: Buffer) => appendFileSync(log, chunk));
   const beganMs = Date.now();
-  const before = total.failed;
+  let failedTests = 0;
   const failed = new Set<string>();
   let folder: Folder | undefined;
   const endFolder = () => {
@@ -100,8 +105,6 @@ async function runJob({ name, command }: Job): Promise<readonly string[] | undef
   };
   for await (const line of createInterface({ input: child.stdout })) {
     appendFileSync(log, `${line}\n`);
-    const [, path] = /^ FAIL {2}(?:\|[^|]+\| )?([\w./-]+)/.exec(line) ?? [];
-    if (path !== undefined) failed.add(path);
     const [, project, file, counts = ""] =
       /^ \S \|([^|]+)\| (\S+) \((.*)\) *\d+ms/.exec(line) ?? [];
     if (project === undefined || file === undefined) continue;
@@ -109,7 +112,7 @@ async function runJob({ name, command }: Job): Promise<readonly string[] | undef
     const passed = count("test") - count("failed") - count("skipped");
     total.files++;
     total.passed += passed;
-    total.failed += count("failed");
+    failedTests += count("failed");
     total.skipped += count("skipped");
     if (folder?.name !== `${project} ${dirname(file)}`) {
       endFolder();
@@ -122,13 +125,15 @@ async function runJob({ name, command }: Job): Promise<readonly string[] | undef
   const [status] = (await closed) as [number | null];
   say(`${name} ended after ${Math.round((Date.now() - beganMs) / 1_000)} s`);
   if (status === 0) return undefined;
-  // A hook, or an error outside of the tests.
-  if (total.failed === before) total.failed++;
-  failures.push(...failed, ...(failed.size === 0 ? [name] : []));
   const text = readFileSync(log, "utf8");
+  for (const [, path = ""] of text.matchAll(/^ FAIL {2}(?:\|[^|]+\| )?([\w./-]+)/gm))
+    failed.add(path);
+  // A hook, or an error outside of the tests.
+  total.failed += Math.max(failedTests, 1);
+  failures.push(...failed, ...(failed.size === 0 ? [name] : []));
   const start = text.search(/^⎯+ Failed/m);
   console.log(start === -1 ? text.slice(-10_000) : text.slice(start, start + 20_000));
-  return [...failed];
+  return { files: [...failed], tests: Math.max(failedTests, 1) };
 }
 
 /**
@@ -136,14 +141,14 @@ async function runJob({ name, command }: Job): Promise<readonly string[] | undef
  * with other jobs can be too slow for a browser, but a fault that comes and goes has to be seen too.
  */
 async function isGreen(job: Job, isRepeated: boolean): Promise<boolean> {
-  const { failed } = total;
-  const files = await runJob(job);
-  if (files === undefined) return true;
+  const failed = await runJob(job);
+  if (failed === undefined) return true;
+  const { files, tests } = failed;
   if (!isRepeated || job.only === undefined) return false;
   if (files.length === 0 || files.length > MAX_REPEATED) return false;
   if ((await runJob(job.only(files))) !== undefined) return false;
-  total.failed = failed;
-  repeated.push(...failures.splice(-files.length));
+  total.failed -= tests;
+  for (const file of files) repeated.push(...failures.splice(failures.indexOf(file), 1));
   return true;
 }
 

@@ -144,23 +144,23 @@ describe("an answer", () => {
       if (body?.messages !== undefined) sent.push(body.messages.length);
     });
     await ask(page, "First");
-    await page.getByText("One.").waitFor();
+    await page.getByText("One.", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Edit" }).click();
     await page.getByLabel("Your message").fill("Second");
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
-    await page.getByText("Two.").waitFor();
+    await page.getByText("Two.", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Answer again" }).click();
-    await page.getByText("Three.").waitFor();
+    await page.getByText("Three.", { exact: true }).waitFor();
     const articles = () => page.getByRole("article").allInnerTexts();
     const shown = [expect.stringContaining("Second"), expect.stringContaining("Three.")];
     expect(await articles()).toEqual(shown);
     await ask(page, "Third");
-    await page.getByText("Four.").waitFor();
+    await page.getByText("Four.", { exact: true }).waitFor();
     // Each request contains the newest message only, because the server stores the others.
     expect(sent).toEqual([1, 1, 1, 1]);
     await page.reload();
-    await page.getByText("Four.").waitFor();
+    await page.getByText("Four.", { exact: true }).waitFor();
     expect(await articles()).toEqual([
       ...shown,
       expect.stringContaining("Third"),

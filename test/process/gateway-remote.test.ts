@@ -54,10 +54,12 @@ async function echo(message: string): Promise<string> {
   return textIn(await client.callTool({ name: "echo", arguments: { message } }));
 }
 
-it("a restarted HTTP server is used at once, with a new session", async () => {
+it("a restarted HTTP server is used again, with a new session", async () => {
   expect(await echo("before")).toBe("Echo: before");
   await killed();
   server = await started();
+  // For a second after the connection has ended, calls are refused.
+  await vi.waitUntil(async () => (await echo("up")) === "Echo: up");
   expect(await Promise.all([echo("one"), echo("two")])).toEqual(["Echo: one", "Echo: two"]);
 });
 

@@ -54,7 +54,9 @@ describe("npm start", () => {
     return processesMarked({ BYREF_STATE_LOCK: `${dev}:${ino}` });
   }
 
-  const wranglers = () => family().filter((pid) => commandOf(pid).includes("wrangler.js dev"));
+  /** The shell that watches over wrangler has its command line, too. */
+  const wranglers = () =>
+    family().filter((pid) => /^(?!\/bin\/sh ).*wrangler\.js dev/.test(commandOf(pid)));
 
   it(
     "leaves one server, whichever processes are killed with it",
