@@ -14,7 +14,7 @@ export const maxReferencesPerInput = 1_000;
 export const maxEmbeddedChars = 1_048_576;
 /** Text that the references of one tool input may insert, counted at each occurrence, with or without a path. */
 export const maxResolvedInputChars = 16_777_216;
-/** Text that all tool calls of one model response may insert. They are prepared together and get equal shares. */
+/** Text that all tool calls of one model response may insert together. */
 export const maxStepInputChars = 67_108_864;
 /** Tool calls of one model response. Further calls fail; the model can repeat them in its next response. */
 export const maxStepCalls = 100;
