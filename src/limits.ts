@@ -157,7 +157,7 @@ export const maxCodeCrossingChars = 12_582_912;
  * counted at each occurrence; text that receipts digest.
  */
 export const maxInsertedChars = 16_777_216;
-/** Text that all tool calls of one model response may insert. They are prepared together and get equal shares. */
+/** Text that all tool calls of one model response may insert. */
 export const maxStepInputChars = 67_108_864;
 /**
  * Work of reading, in characters and visited parts: references of a response or of the calls of a step, a search,

@@ -29,8 +29,11 @@ export function nodeQueryDatabases(store: VariableStore): QueryDatabases {
   return databases;
 }
 
-/** The file of the process: in the sources, beside this module in the package, or above its chunks. */
-const FILES = ["./query-process.ts", "./query-process.js", "../query-process.js"];
+/**
+ * The file of the process: beside this module in the package, above its chunks, or in the sources. In that order,
+ * because Node does not run TypeScript below `node_modules`.
+ */
+const FILES = ["./query-process.js", "../query-process.js", "./query-process.ts"];
 
 let shared: QueryProcess | undefined;
 
