@@ -7,10 +7,12 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
+import { callEngine } from "../packages/adapters/src/agent/engine-call.ts";
 import { nodeQueryEngine } from "../packages/adapters/src/agent/node-query-engine.ts";
 import { messageOf } from "../src/errors.ts";
 import * as limits from "../src/limits.ts";
 import type { QueryEngine } from "../packages/query/src/query-engine.ts";
+import { Recent } from "../src/value/recent.ts";
 import { builtOnce } from "./built.ts";
 import { type Mark, spawnTied } from "./tied-process.ts";
 
@@ -45,13 +47,13 @@ export async function startSideServer(mark: Mark): Promise<SideServer> {
   // Each run ends with this process.
   process.setMaxListeners(0);
   const secret = randomBytes(32).toString("hex");
-  const engineOf = openEngines();
+  const engines = new Recent<QueryEngine>(MAX_OPEN);
   const server = createServer((request, response) => {
     const [, given, what, name = "", method = ""] = (request.url ?? "").split("/");
     if (given !== secret) response.writeHead(404).end();
     else if (what === "code") startRun({ folder, secret, mark }, response);
     else if (what === "queries" && isMethod(method))
-      void answerQuery(engineOf(name), method, { request, response });
+      void answerQuery(engines.use(name, nodeQueryEngine), method, { request, response });
     else response.writeHead(404).end();
   });
   server.listen(0, "127.0.0.1");
@@ -86,18 +88,6 @@ function startRun({ folder, secret, mark }: RunOptions, response: ServerResponse
   });
 }
 
-function openEngines(): (name: string) => QueryEngine {
-  const open = new Map<string, QueryEngine>();
-  return (name) => {
-    const engine = open.get(name) ?? nodeQueryEngine();
-    open.delete(name);
-    open.set(name, engine);
-    const [oldest = name] = open.keys();
-    if (open.size > MAX_OPEN) open.delete(oldest);
-    return engine;
-  };
-}
-
 function isMethod(name: string): name is keyof QueryEngine {
   return ["run", "begin", "add", "complete", "keep"].includes(name);
 }
@@ -115,8 +105,7 @@ async function answerQuery(
   try {
     // Written by `local/worker.ts`.
     const input = JSON.parse(await text(request)) as readonly unknown[];
-    const run = engine[method] as (...all: readonly unknown[]) => Promise<unknown>;
-    response.end(JSON.stringify({ output: await run.apply(engine, [...input]) }));
+    response.end(JSON.stringify({ output: await callEngine(engine, method, input) }));
   } catch (error) {
     response.writeHead(500).end(messageOf(error));
   }

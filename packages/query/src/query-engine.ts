@@ -112,6 +112,9 @@ export type EngineAnswer =
       readonly actual: number;
     };
 
+/** The answer to a query that was ended, because it ran too long. */
+export const TOO_LONG: EngineAnswer = { kind: "expensive", scans: [] };
+
 /** A table that a plan reads, with the number of rows that one reading visits. */
 export interface Scan {
   readonly table: string;

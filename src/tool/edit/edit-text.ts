@@ -16,9 +16,8 @@ export class EditedText {
   readonly #chars: number;
   readonly #replacements: readonly Replacement[];
   readonly #diff = new LineDiff(limits.maxDiffLines);
-  /** The text before and after; of a longer one the start. */
-  #before = "";
-  #after = "";
+  /** The text before and after; undefined once it is too long to be searched for URLs. */
+  #forUrls: { before: string; after: string } | undefined = { before: "", after: "" };
 
   /** `chars`: the length of the text. */
   constructor(read: ReadText, chars: number, replacements: readonly Replacement[]) {
@@ -40,15 +39,15 @@ export class EditedText {
       if (segment.kind !== "removed") made += segment.text;
     });
     for await (const text of this.#read()) {
-      if (this.#isSearched) this.#before += text;
+      this.#keep("before", text);
       through.write(text);
-      if (this.#isSearched) this.#after += made;
+      this.#keep("after", made);
       yield made;
       made = "";
       if (work.isBreakDue()) await nextTask();
     }
     through.end();
-    if (this.#isSearched) this.#after += made;
+    this.#keep("after", made);
     yield made;
     for (const [index, edit] of edits.entries()) {
       const { all = false } = this.#replacements[index] ?? {};
@@ -66,11 +65,14 @@ export class EditedText {
   /** True if the text has a URL that was put together, or is too long to know. Call it after the text was read. */
   async isComposed(): Promise<boolean> {
     const added = this.#replacements.map(({ replace }) => replace);
-    return !this.#isSearched || isComposed(this.#after, [this.#before, ...added]);
+    const texts = this.#forUrls;
+    return texts === undefined || isComposed(texts.after, [texts.before, ...added]);
   }
 
-  get #isSearched(): boolean {
-    return Math.max(this.#before.length, this.#after.length) <= MAX_SEARCHED_CHARS;
+  #keep(part: "before" | "after", text: string): void {
+    if (this.#forUrls === undefined) return;
+    this.#forUrls[part] += text;
+    if (this.#forUrls[part].length > MAX_SEARCHED_CHARS) this.#forUrls = undefined;
   }
 
   /** The text that an edit has searched. */

@@ -1,7 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import * as limits from "../../../../src/limits.ts";
-import type { QueryEngine } from "../../../query/src/query-engine.ts";
-import { type EngineCall, type EngineReply, TOO_LONG } from "./engine-call.ts";
+import { type QueryEngine, TOO_LONG } from "../../../query/src/query-engine.ts";
+import type { EngineCall, EngineReply } from "./engine-call.ts";
 
 /**
  * A process that runs queries one at a time, and ends itself when one takes more than `cpuMs` of CPU: SQLite cannot be
@@ -79,11 +79,8 @@ export class QueryProcess {
     // Not imported, because bundlers for other platforms do not know the module.
     const { fork } = process.getBuiltinModule("node:child_process");
     const execArgv = ["--disable-warning=ExperimentalWarning"];
-    const child = fork(this.#file, [String(this.#cpuMs)], {
-      serialization: "advanced",
-      env: {},
-      execArgv,
-    });
+    const options = { serialization: "advanced" as const, env: {}, execArgv };
+    const child = fork(this.#file, [String(this.#cpuMs)], options);
     for (const event of ["exit", "disconnect"]) child.once(event, () => this.#forget(child));
     return child;
   }

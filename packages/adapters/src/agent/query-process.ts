@@ -5,9 +5,9 @@
 import { fileURLToPath } from "node:url";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
 import * as limits from "../../../../src/limits.ts";
-import type { QueryEngine } from "../../../query/src/query-engine.ts";
+import { type QueryEngine, TOO_LONG } from "../../../query/src/query-engine.ts";
 import { inProcessEngine } from "./node-query-engine.ts";
-import { type EngineCall, type EngineReply, TOO_LONG } from "./engine-call.ts";
+import { callEngine, type EngineCall, type EngineReply } from "./engine-call.ts";
 
 /* oxlint-disable unicorn/require-post-message-target-origin -- a thread has no origin. */
 
@@ -61,8 +61,7 @@ function runCalls(): void {
     }
     const engine = engines.get(number) ?? inProcessEngine();
     engines.set(number, engine);
-    const run = engine[method] as (...all: readonly unknown[]) => Promise<unknown>;
-    run.apply(engine, [...input]).then(
+    callEngine(engine, method, input).then(
       (output) => parentPort?.postMessage({ output } satisfies EngineReply),
       (error: unknown) => parentPort?.postMessage({ error: String(error) } satisfies EngineReply),
     );

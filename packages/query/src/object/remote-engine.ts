@@ -1,6 +1,6 @@
 import { messageOf } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
-import type { EngineAnswer, QueryEngine } from "../query-engine.ts";
+import { type EngineAnswer, type QueryEngine, TOO_LONG } from "../query-engine.ts";
 import { withTimeLimit } from "../../../../src/value/deadline.ts";
 
 /**
@@ -27,6 +27,6 @@ const ENDED = /exceeded (?:its )?(?:CPU|memory)|no answer within/i;
 
 /** Turns the end of an object by a limit of the platform into an answer. Rethrows any other error. */
 function endedByLimit(error: unknown): EngineAnswer {
-  if (ENDED.test(messageOf(error))) return { kind: "expensive", scans: [] };
+  if (ENDED.test(messageOf(error))) return TOO_LONG;
   throw error;
 }
