@@ -118,10 +118,10 @@ describe("an invalid frame", () => {
     socket.send(resumeFrame("a", id));
     await socket.until("no-active", "a");
     await evict(id);
-    for (let count = 0; count < 3; count++) socket.send("x");
+    for (let count = 0; count < 5; count++) socket.send("x");
     socket.send(resumeFrame("b", id));
     await socket.until("no-active", "b");
-    expect(socket.frames.filter(({ type }) => type === "error")).toHaveLength(8);
+    expect(socket.frames.filter(({ type }) => type === "error")).toHaveLength(10);
     socket.send("x");
     socket.send(sendFrame("c", id, "What is the weather in NYC?"));
     expect(await socket.closed).toMatchObject({ code: 1008 });
