@@ -13,7 +13,7 @@ it("byref eval measures a scripted model without a key, and draws the table and 
     const args = [program, "eval", "--model", "scripted:sloppy", "--quick"];
     const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd, encoding: "utf8" });
     expect(status, stderr).toBe(0);
-    expect(stderr).toContain("of 180 cells");
+    expect(stderr).toContain("of 165 cells");
     expect(stdout).toContain("|  | by value | cap | offload | reference | reference, SQL |");
     expect(stdout).toContain("says nothing about any real model");
     const guide = readFileSync(join(root, "docs/guides/evaluation.md"), "utf8");
