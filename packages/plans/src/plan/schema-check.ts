@@ -252,10 +252,13 @@ function costOf(schema: Definition, value: Json): number {
 /** Joins the messages of the first alternatives: "must be integer, and is string; must be null, and is string". */
 function firstOf(results: readonly (readonly Issue[])[]): string {
   const messages = results.slice(0, MAX_ALTERNATIVES).map(([issue]) => issue?.message ?? "");
-  return messages.map((message) => message.replace(/\.$/u, "")).join("; ");
+  const joined = messages.map((message) => message.replace(/\.$/u, "")).join("; ");
+  // Alternatives of alternatives multiply.
+  return clip(joined, MAX_ALTERNATIVES_CHARS);
 }
 
 const MAX_ALTERNATIVES = 3;
+const MAX_ALTERNATIVES_CHARS = 1_000;
 
 function joined(at: string, key: string): string {
   return at === "" || key === "" ? at + key : `${at}.${key}`;
