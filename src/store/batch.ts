@@ -98,7 +98,7 @@ export class Batch {
         }
         const info = writer.put(write, content, kept);
         kept.add(info.name);
-        seqs.set(draft, state.catalog.get(info.name)?.seq);
+        seqs.set(draft, state.index.get(info.name)?.seq);
         return info;
       });
     });

@@ -3,15 +3,14 @@ import type { Bodies } from "./bytes/bodies.ts";
 import { openStored } from "./bytes/read-part.ts";
 import type { RecordsFormat } from "./bytes/receive.ts";
 import type { ComputedVariable } from "./computed.ts";
-import { Catalog } from "./rows/catalog.ts";
 import { EarlierVersions } from "./earlier-versions.ts";
 import type { Entry, Rows } from "./rows/rows.ts";
 import { dueMsOf, type Holds } from "./eviction.ts";
 import { splitNumber } from "./names.ts";
 import { tombstoneOf, toIso } from "./metadata.ts";
 import { UsedNumbers } from "./choose-name.ts";
-import { Undo, UndoableMap } from "./rows/undo.ts";
 import { ValueCache } from "./value-cache.ts";
+import { VariableIndex } from "./variable-index.ts";
 import type { OpenValue, Change, EvictionReason, Tombstone, VariableInfo } from "./variable.ts";
 
 /** Variables whose metadata is kept: more than a prompt lists. */
@@ -31,7 +30,7 @@ export interface StateOptions {
 }
 
 /**
- * The state of a store in memory: the catalog, the tombstones, the used numbers and the newest values. It
+ * The state of a store in memory: the index, the tombstones, the used numbers and the newest values. It
  * is read when it is first needed, and discarded when a transaction is rolled back.
  */
 export class StoreState {
@@ -41,17 +40,10 @@ export class StoreState {
   readonly versions: EarlierVersions;
   readonly cache = new ValueCache(limits.maxJsonBytes);
   readonly now: () => number;
+  readonly index: VariableIndex;
   readonly #options: StateOptions;
-  readonly #undo = new Undo();
-  /** Entries that were read since they were written. A rollback does not undo reads. */
-  readonly #accessed = new UndoableMap<string, Entry>(this.#undo);
-  /** Names, by seq, of writes that were found to be expired. They stay expired when the clock is set back. */
-  readonly #due = new Map<number, string>();
-  /** The latest time at which one of them was found. */
-  #foundDueMs = 0;
-  /** The newest seq of all writes, including rolled back ones. */
-  #newestSeq = 0;
-  #catalog: Catalog | undefined;
+  /** Seqs of writes that were found to be expired. They stay expired when the clock is set back. */
+  readonly #due = new Set<number>();
   /** Metadata that was listed lately, by name. Each model call requests the same list. */
   readonly #listed = new Map<string, { readonly seq: number; readonly info: VariableInfo }>();
   #tombstones: Map<string, Tombstone> | undefined;
@@ -66,16 +58,7 @@ export class StoreState {
     this.csv = options.csv;
     this.versions = new EarlierVersions(options.rows, this, options.keepVersions);
     this.now = options.now;
-  }
-
-  get catalog(): Catalog {
-    this.#catalog ??= new Catalog({
-      rows: this.rows,
-      idleMs: this.#options.idleMs,
-      accessed: this.#accessed,
-      newestSeq: this.#newestSeq,
-    });
-    return this.#catalog;
+    this.index = new VariableIndex(options.rows);
   }
 
   /** Oldest first. */
@@ -88,7 +71,7 @@ export class StoreState {
 
   get numbers(): UsedNumbers {
     this.#numbers ??= new UsedNumbers(this.rows.numbers(), (base) =>
-      this.catalog.highestNumber(base),
+      this.index.highestNumber(base),
     );
     return this.#numbers;
   }
@@ -101,7 +84,7 @@ export class StoreState {
 
   /** Returns the variable, unless it has expired. */
   alive(name: string): Entry | undefined {
-    const entry = this.catalog.get(name);
+    const entry = this.index.get(name);
     return entry === undefined || this.isExpired(entry, this.now()) ? undefined : entry;
   }
 
@@ -113,56 +96,24 @@ export class StoreState {
   /** Like `isDue`, for a result that becomes visible: the entry then stays expired, even if the clock is set back. */
   isExpired(entry: Entry, nowMs: number): boolean {
     const isDue = this.isDue(entry, nowMs);
-    if (isDue) {
-      this.#due.set(entry.seq, entry.name);
-      this.#foundDueMs = Math.max(this.#foundDueMs, nowMs);
-    }
+    if (isDue) this.#due.add(entry.seq);
     return isDue;
   }
 
   /** Returns all expired entries, oldest first, without marking them as found. */
   due(nowMs: number): readonly Entry[] {
-    const found = nowMs < this.#foundDueMs ? this.catalog.named(this.#due.values()) : [];
-    const due = [...this.catalog.dueBy(nowMs), ...found];
-    return [...new Map(due.map((entry) => [entry.name, entry])).values()]
-      .filter((entry) => this.isDue(entry, nowMs))
-      .sort((one, other) => one.seq - other.seq);
+    return this.index.values().filter((entry) => this.isDue(entry, nowMs));
   }
 
-  /** Returns at least the newest `count` entries that have not expired, oldest first; fewer if these are all. */
-  newest(count: number): readonly Entry[] {
-    for (let limit = count; ; limit *= 2) {
-      const entries = this.catalog.newest(limit);
-      const unexpired = this.unexpired(entries);
-      if (unexpired.length >= count || entries.length < limit) return unexpired;
-    }
+  /** Returns when the next entry is due; Infinity if none is. */
+  nextDueMs(): number {
+    return this.index.values().reduce((next, entry) => Math.min(next, this.dueMs(entry)), Infinity);
   }
 
-  /** Returns the first `count` unexpired entries with a greater seq; fewer if these are all. */
-  following(seq: number, count: number): readonly Entry[] {
+  /** Returns the entries that have not expired, oldest first. */
+  unexpired(): readonly Entry[] {
     const nowMs = this.now();
-    const unexpired: Entry[] = [];
-    for (let after = seq; ;) {
-      const entries = this.catalog.following(after, count);
-      for (const entry of entries) {
-        if (!this.isExpired(entry, nowMs)) unexpired.push(entry);
-        if (unexpired.length === count) return unexpired;
-        after = entry.seq;
-      }
-      if (entries.length < count) return unexpired;
-    }
-  }
-
-  /** The number of entries that have not expired. */
-  count(): number {
-    const nowMs = this.now();
-    const expired = this.due(nowMs).filter((entry) => this.isExpired(entry, nowMs));
-    return this.catalog.size - expired.length;
-  }
-
-  unexpired(entries: readonly Entry[]): readonly Entry[] {
-    const nowMs = this.now();
-    return entries.filter((entry) => !this.isExpired(entry, nowMs));
+    return this.index.values().filter((entry) => !this.isExpired(entry, nowMs));
   }
 
   /** Returns when the entry expires; Infinity if it is pinned or held. */
@@ -205,20 +156,20 @@ export class StoreState {
 
   /** Changes metadata only. Call it in a transaction. */
   change(info: VariableInfo): void {
-    this.catalog.change(info);
+    this.index.change(info);
     this.#listed.delete(info.name);
     this.queueChange({ kind: "updated", info });
   }
 
   info(name: string): VariableInfo | undefined {
-    const entry = this.catalog.get(name);
+    const entry = this.index.get(name);
     const info = entry === undefined ? undefined : this.rows.info(name);
     return entry && info && withAccess(info, entry);
   }
 
   /** Like `info`, without a long input, because many variables may be evicted at once. */
   shortInfo(name: string): VariableInfo | undefined {
-    const entry = this.catalog.get(name);
+    const entry = this.index.get(name);
     return entry === undefined
       ? undefined
       : this.rows.listed([name]).map((info) => withAccess(info, entry))[0];
@@ -238,14 +189,14 @@ export class StoreState {
     const changes: Change[] = [];
     this.#changes = changes;
     try {
-      return this.#undo.during(() =>
-        this.rows.transaction(() => {
-          const result = work();
-          // Last, so that observers receive no changes that are rolled back.
-          for (const change of changes) this.#options.onChange(change);
-          return result;
-        }),
-      );
+      const result = this.rows.transaction<Result>((() => {
+        const done = work();
+        // Last, so that observers receive no changes that are rolled back.
+        for (const change of changes) this.#options.onChange(change);
+        return done;
+      }) as typeof work);
+      this.index.commit();
+      return result;
     } catch (error) {
       this.forget();
       throw error;
@@ -258,8 +209,7 @@ export class StoreState {
   forget(): void {
     this.cache.clear();
     this.#listed.clear();
-    this.#newestSeq = this.#catalog?.newestSeq ?? this.#newestSeq;
-    this.#catalog = undefined;
+    this.index.forget();
     this.#tombstones = undefined;
     this.#numbers = undefined;
     this.rows.forget();
@@ -286,7 +236,7 @@ export class StoreState {
     const stored = this.rows.stored(name);
     if (stored !== undefined) this.bodies.release(stored.body);
     this.versions.dropAll(name);
-    this.catalog.remove(name);
+    this.index.remove(name);
     this.cache.delete(name);
     this.numbers.note(name);
   }

@@ -23,8 +23,8 @@ export class StoreTransfer implements Transfer {
   }
 
   names(): readonly string[] {
-    const { catalog } = this.#state;
-    return catalog.values().flatMap(({ name }) => this.#state.alive(name)?.name ?? []);
+    const { index } = this.#state;
+    return index.values().flatMap(({ name }) => this.#state.alive(name)?.name ?? []);
   }
 
   nameRecords(): NameRecords {

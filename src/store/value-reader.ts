@@ -33,7 +33,7 @@ export class ValueReader {
     this.#state.cache.makeRoom(size);
     const value = await this.#holding({ stored, work }, (source) => readWhole(entry.name, source));
     // A new version may have been written meanwhile.
-    const isCurrent = this.#state.catalog.get(entry.name)?.seq === entry.seq;
+    const isCurrent = this.#state.index.get(entry.name)?.seq === entry.seq;
     if (isCurrent) this.#state.cache.set(entry.name, value, size);
     return value;
   }

@@ -161,14 +161,15 @@ export class Variables implements VariableStore {
   }
 
   tombstone(name: string): Tombstone | undefined {
-    const entry = this.#state.catalog.get(name);
+    const entry = this.#state.index.get(name);
     if (entry === undefined) return this.#state.tombstones.get(name);
     return this.#state.alive(name) === undefined ? this.#state.tombstoneOf(entry) : undefined;
   }
 
   list({ last = Infinity, names }: ListOptions = {}): readonly VariableInfo[] {
     const count = wholeCount(last);
-    const entries = names === undefined ? this.#state.newest(count) : this.#named(names);
+    const named = names && new Set(names);
+    const entries = this.#state.unexpired().filter(({ name }) => named?.has(name) !== false);
     const listed = entries.slice(Math.max(entries.length - count, 0));
     const { info } = this.#state.computed() ?? {};
     const isFirst = info && listed.length < count && names?.includes(info.name) !== false;
@@ -179,7 +180,7 @@ export class Variables implements VariableStore {
     const { info } = (after === 0 ? this.#state.computed() : undefined) ?? {};
     const first = info === undefined ? [] : [info];
     const count = Math.max(wholeCount(limit) - first.length, 0);
-    const entries = this.#state.following(after, count + 1);
+    const entries = this.#state.unexpired().filter(({ seq }) => seq > after);
     const shown = entries.slice(0, count);
     // A page of the computed variable alone ends before the first entry.
     const last = shown.at(-1)?.seq ?? (info && (entries[0]?.seq ?? 1) - 1);
@@ -188,16 +189,16 @@ export class Variables implements VariableStore {
   }
 
   count(): number {
-    return this.#state.count() + (this.#state.computed() === undefined ? 0 : 1);
+    return this.#state.unexpired().length + (this.#state.computed() === undefined ? 0 : 1);
   }
 
   bytes(): number {
-    return this.#state.catalog.bytes + this.#state.versions.bytes;
+    return this.#state.index.bytes + this.#state.versions.bytes;
   }
 
   couldBegin(prefix: string): boolean {
     const computed = this.#state.computed()?.info.name.startsWith(prefix);
-    if (computed === true || this.#state.catalog.couldBegin(prefix)) return true;
+    if (computed === true || this.#state.index.couldBegin(prefix)) return true;
     for (const name of this.#state.tombstones.keys()) if (name.startsWith(prefix)) return true;
     return false;
   }
@@ -224,7 +225,7 @@ export class Variables implements VariableStore {
 
   reset(keepLast: number): readonly string[] {
     const removable = this.#state
-      .newest(Infinity)
+      .unexpired()
       .filter(({ pinned, run }) => !pinned && run === undefined);
     const count = Math.max(removable.length - wholeCount(keepLast), 0);
     const names = removable.slice(0, count).map(({ name }) => name);
@@ -233,17 +234,17 @@ export class Variables implements VariableStore {
   }
 
   endRun(run: string): readonly Tombstone[] {
-    const ended = this.#state.catalog.ofRuns().filter((entry) => entry.run === run);
+    const ended = this.#state.index.ofRuns().filter((entry) => entry.run === run);
     if (ended.length === 0) return [];
     return this.#state.atomically(() => this.#state.evict(ended, () => "run_ended"));
   }
 
   runs(): readonly string[] {
-    return [...new Set(this.#state.catalog.ofRuns().flatMap(({ run }) => run ?? []))];
+    return [...new Set(this.#state.index.ofRuns().flatMap(({ run }) => run ?? []))];
   }
 
   ofRun(run: string): readonly string[] {
-    return this.#state.catalog.ofRuns().flatMap((entry) => (entry.run === run ? entry.name : []));
+    return this.#state.index.ofRuns().flatMap((entry) => (entry.run === run ? entry.name : []));
   }
 
   evictDue(nowMs: number, limit: number): readonly Tombstone[] {
@@ -255,12 +256,12 @@ export class Variables implements VariableStore {
   }
 
   nextDueMs(): number | undefined {
-    const next = this.#state.catalog.nextDueMs(this.holds.all());
+    const next = this.#state.nextDueMs();
     return next === Infinity ? undefined : next;
   }
 
   lastAccessMs(): number | undefined {
-    const { size, lastAccessMs } = this.#state.catalog;
+    const { size, lastAccessMs } = this.#state.index;
     return size === 0 ? undefined : lastAccessMs;
   }
 
@@ -269,9 +270,9 @@ export class Variables implements VariableStore {
   }
 
   flushAccess(): void {
-    const { catalog } = this.#state;
-    const unwritten = catalog.accessed().filter((entry) => this.#isUnwritten(entry));
-    if (unwritten.length > 0) this.#state.atomically(() => catalog.touch(unwritten));
+    const { index } = this.#state;
+    const unwritten = index.read().filter((entry) => this.#isUnwritten(entry));
+    if (unwritten.length > 0) this.#state.atomically(() => index.touch(unwritten));
   }
 
   hasGarbage(): boolean {
@@ -291,12 +292,6 @@ export class Variables implements VariableStore {
     this.#state.forget();
   }
 
-  /** Returns the entries that have not expired, oldest first. */
-  #named(names: readonly string[]): readonly Entry[] {
-    const entries = this.#state.catalog.named(new Set(names));
-    return this.#state.unexpired(entries).toSorted((one, other) => one.seq - other.seq);
-  }
-
   #batch(writes: readonly Write[]): Batch {
     return new Batch(writes, {
       state: this.#state,
@@ -308,7 +303,7 @@ export class Variables implements VariableStore {
 
   /** Records an access in memory. The row is updated only when its time is older by a small part of the idle time. */
   #access(entry: Entry): void {
-    const accessed = this.#state.catalog.access(entry, this.#state.now());
+    const accessed = this.#state.index.access(entry, this.#state.now());
     if (this.#isUnwritten(accessed) && !this.#isUnwritten(entry)) this.#onAccess();
   }
 

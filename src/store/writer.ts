@@ -26,17 +26,17 @@ export class Writer {
 
   /** Writes a variable. Above the quota it evicts others, but none of `kept`. Call it in a transaction. */
   put(given: Write, content: Content, kept: ReadonlySet<string>): VariableInfo {
-    const { catalog, numbers, rows, cache } = this.#state;
+    const { index, numbers, rows, cache } = this.#state;
     const nowMs = this.#state.now();
     const write = this.#completed(given, nowMs);
     const name = chooseName(write, this.#taken);
     if (this.#state.computed(name) !== undefined) throw readOnly(name);
     const needed = { bytes: content.about.bytes, keeps: this.#keepsVersion(name, write) };
     const keeps = this.#makeRoom(name, needed, kept);
-    const before = catalog.get(name) === undefined ? undefined : rows.stored(name);
+    const before = index.get(name) === undefined ? undefined : rows.stored(name);
     if (before !== undefined) this.#replace(name, before, { keeps });
     const row = this.#rowOf(name, write, { content, nowMs });
-    catalog.put(row);
+    index.put(row);
     this.#state.removeTombstone(name);
     numbers.note(name);
     cache.delete(name);
@@ -51,8 +51,8 @@ export class Writer {
    * undefined if there is none. Call it in a transaction.
    */
   undo(name: string): VariableInfo | undefined {
-    const { catalog, versions, rows, cache } = this.#state;
-    const current = catalog.get(name);
+    const { index, versions, rows, cache } = this.#state;
+    const current = index.get(name);
     const info = this.#state.info(name);
     const stored = rows.stored(name);
     const earlier = versions.undoable(name);
@@ -77,7 +77,7 @@ export class Writer {
       chars,
       visibility,
       ...flagged(flags),
-      seq: catalog.nextSeq(nowMs),
+      seq: index.nextSeq(nowMs),
       version: current.version + 1,
       accessedAtMs: nowMs,
       writtenAccessMs: nowMs,
@@ -100,7 +100,7 @@ export class Writer {
       },
       stored: earlier.stored,
     };
-    catalog.put(row);
+    index.put(row);
     cache.delete(name);
     this.#state.queueChange({ kind: "saved", info: row.info });
     return row.info;
@@ -108,9 +108,9 @@ export class Writer {
 
   /** Restores a variable from another store. Evicts nothing and calls no observers. Call it in a transaction. */
   restore({ info, run, inputDigest }: VariableRecord, content: Content): VariableInfo {
-    const { catalog, numbers } = this.#state;
+    const { index, numbers } = this.#state;
     const { name, version, visibility, flags, pinned, tool } = info;
-    if (catalog.get(name) !== undefined) {
+    if (index.get(name) !== undefined) {
       throw new ByrefError("conflict", `The variable ${name} already exists.`);
     }
     this.#requireRoom(content.about.bytes);
@@ -118,7 +118,7 @@ export class Writer {
     const stored = this.#stored(content);
     const entry: Entry = {
       name,
-      seq: catalog.nextSeq(nowMs),
+      seq: index.nextSeq(nowMs),
       version,
       ...sizesOf(content),
       createdAtMs: Date.parse(info.createdAt),
@@ -140,17 +140,17 @@ export class Writer {
       scope: run === undefined ? "conversation" : "run",
       location: isStored(stored.body) ? stored.body.location : "row",
     };
-    catalog.put({ entry, info: restored, stored });
+    index.put({ entry, info: restored, stored });
     numbers.note(name);
     return restored;
   }
 
   /** Restores an earlier version from another store, if there is room. Call it in a transaction. */
   restoreVersion({ info, undone }: VersionRecord, content: Content): void {
-    const { catalog, versions } = this.#state;
+    const { index, versions } = this.#state;
     const { bytes } = content.about;
-    const hasRoom = catalog.bytes + versions.bytes + bytes <= this.#quotaBytes;
-    if (!hasRoom || catalog.get(info.name) === undefined) return;
+    const hasRoom = index.bytes + versions.bytes + bytes <= this.#quotaBytes;
+    if (!hasRoom || index.get(info.name) === undefined) return;
     const stored = this.#stored(content);
     const location = isStored(stored.body) ? stored.body.location : "row";
     const restored: VariableInfo = {
@@ -165,7 +165,7 @@ export class Writer {
 
   #requireRoom(bytes: number): void {
     const maximum = this.#quotaBytes;
-    const actual = this.#state.catalog.bytes + this.#state.versions.bytes + bytes;
+    const actual = this.#state.index.bytes + this.#state.versions.bytes + bytes;
     if (actual <= maximum) return;
     const advice = "Raise the quota, or take fewer variables.";
     throw limitExceeded("maxConversationBytes", { maximum, actual, advice });
@@ -214,12 +214,12 @@ export class Writer {
     write: Write,
     about: Content["about"] & { readonly nowMs: number },
   ): Entry {
-    const { catalog, tombstones } = this.#state;
-    const previous = catalog.get(name);
+    const { index, tombstones } = this.#state;
+    const previous = index.get(name);
     const { nowMs } = about;
     return {
       name,
-      seq: catalog.nextSeq(nowMs),
+      seq: index.nextSeq(nowMs),
       version: 1 + (previous?.version ?? tombstones.get(name)?.version ?? 0),
       type: about.type,
       bytes: about.bytes,
@@ -267,15 +267,15 @@ export class Writer {
    * it evicts anything. Returns true if the value that is replaced can be kept, too.
    */
   #makeRoom(name: string, { bytes, keeps }: Needed, kept: ReadonlySet<string>): boolean {
-    const { catalog, versions } = this.#state;
+    const { index, versions } = this.#state;
     const maximum = this.#quotaBytes;
-    const before = catalog.get(name)?.bytes ?? 0;
-    const actual = catalog.bytes - before + bytes;
+    const before = index.get(name)?.bytes ?? 0;
+    const actual = index.bytes - before + bytes;
     versions.makeRoom(actual + (keeps ? before : 0) + versions.bytes - maximum);
     if (actual <= maximum) return keeps && actual + before + versions.bytes <= maximum;
     const nowMs = this.#state.now();
     const isDue = (entry: Entry) => this.#state.isDue(entry, nowMs);
-    const others = catalog
+    const others = index
       .values()
       .filter(
         (entry) => entry.name !== name && !kept.has(entry.name) && this.#state.isEvictable(entry),
@@ -291,21 +291,21 @@ export class Writer {
 
   /** The names of variables and of evicted variables. */
   get #taken(): TakenNames {
-    const { catalog, tombstones, numbers } = this.#state;
+    const { index, tombstones, numbers } = this.#state;
     return {
       has: (name) =>
-        catalog.get(name) !== undefined ||
+        index.get(name) !== undefined ||
         tombstones.has(name) ||
         this.#state.computed(name) !== undefined,
       ofCall: (base, { tool, inputDigest }) => {
         const evicted = [...tombstones.values()].filter(
           (tombstone) => tombstone.tool === tool && tombstone.inputDigest === inputDigest,
         );
-        return [...catalog.ofCall(base, { tool, inputDigest }), ...evicted].map(({ name }) => name);
+        return [...index.ofCall({ tool, inputDigest }), ...evicted].map(({ name }) => name);
       },
       highestNumber: (base, ending) => {
         if (ending === "") return numbers.highest(base);
-        const names = [...catalog.ofRuns().map(({ name }) => name), ...tombstones.keys()];
+        const names = [...index.ofRuns().map(({ name }) => name), ...tombstones.keys()];
         return highestNumberIn(names, base, ending);
       },
     };

@@ -5,7 +5,6 @@ import type { Stored } from "../bytes/content.ts";
 import type { Entry, Row, Rows } from "./rows.ts";
 import { MemoryChunks } from "../bytes/chunks.ts";
 import { MemoryGarbage } from "../bytes/garbage.ts";
-import { changedEntry, MapLookups, touchedEntries } from "./map-lookups.ts";
 import { Undo, UndoableMap } from "./undo.ts";
 import { MemoryVersions } from "./versions.ts";
 import type { Tombstone, VariableInfo } from "../variable.ts";
@@ -16,12 +15,16 @@ export class MemoryRows implements Rows {
   readonly chunks = new MemoryChunks(this.#undo);
   readonly garbage = new MemoryGarbage(this.#undo);
   readonly versions = new MemoryVersions(this.#undo);
-  readonly #entries = new UndoableMap<string, Entry>(this.#undo);
-  readonly find = new MapLookups(() => this.#entries);
-  readonly #rows = new UndoableMap<string, Omit<Row, "entry">>(this.#undo);
+  readonly #rows = new UndoableMap<string, Row>(this.#undo);
   readonly #tombstones = new UndoableMap<string, OrderedTombstone>(this.#undo);
   #lastOrder = 0;
   #numbers: Readonly<Record<string, number>> = {};
+
+  entries(): readonly Entry[] {
+    return Array.from(this.#rows.values(), ({ entry }) => entry).sort(
+      (one, other) => one.seq - other.seq,
+    );
+  }
 
   info(name: string): VariableInfo | undefined {
     return this.#rows.get(name)?.info;
@@ -45,25 +48,28 @@ export class MemoryRows implements Rows {
   put({ entry, info, stored: given }: Row): void {
     const { body } = given;
     const stored = body instanceof Uint8Array ? { ...given, body: copyOf(body) } : given;
-    this.#rows.set(entry.name, { info, stored });
-    this.#entries.set(entry.name, entry);
+    this.#rows.set(entry.name, { entry, info, stored });
   }
 
   change(info: VariableInfo): void {
     const row = this.#rows.get(info.name);
-    const entry = this.#entries.get(info.name);
-    if (row === undefined || entry === undefined) return;
-    this.#rows.set(info.name, { ...row, info });
-    this.#entries.set(info.name, changedEntry(entry, info));
+    if (row === undefined) return;
+    const { pinned, expiresAt } = info;
+    const expiresAtMs = expiresAt === undefined ? undefined : Date.parse(expiresAt);
+    this.#rows.set(info.name, { ...row, info, entry: { ...row.entry, pinned, expiresAtMs } });
   }
 
   remove(name: string): void {
     this.#rows.delete(name);
-    this.#entries.delete(name);
   }
 
   touch(times: ReadonlyMap<string, number>): void {
-    for (const entry of touchedEntries(this.#entries, times)) this.#entries.set(entry.name, entry);
+    for (const [name, accessedAtMs] of times) {
+      const row = this.#rows.get(name);
+      if (row === undefined) continue;
+      const entry = { ...row.entry, accessedAtMs, writtenAccessMs: accessedAtMs };
+      this.#rows.set(name, { ...row, entry });
+    }
   }
 
   tombstones(): readonly Tombstone[] {

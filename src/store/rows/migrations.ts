@@ -37,6 +37,8 @@ const VARIABLE_TABLE_2 = `CREATE TABLE variable_2 (
 const steps: ReadonlyMap<number, (sql: Sql, nowMs: number) => void> = new Map([
   [2, toVersion2],
   [3, (sql) => sql.run(TURN_TABLE)],
+  // Version 0.2.0 made it for conversations of many variables.
+  [6, (sql) => sql.run(`DROP INDEX IF EXISTS variable_scan`)],
 ]);
 
 function toVersion2(sql: Sql, nowMs: number): void {

@@ -45,8 +45,8 @@ export interface Rows {
   readonly chunks: Chunks;
   readonly garbage: Garbage;
   readonly versions: Versions;
-  /** Finds variables without reading values. Sees every change at once. */
-  readonly find: Lookups;
+  /** Returns the entries of all variables, oldest first, with the access times of their rows. Reads no values. */
+  entries(): readonly Entry[];
   info(name: string): VariableInfo | undefined;
   /**
    * Returns the metadata of the variables that exist, in any order, without inputs of more than
@@ -99,35 +99,4 @@ export interface Entry {
 export interface Call {
   readonly tool: string;
   readonly inputDigest: string;
-}
-
-/** Sums over all entries; zeros if there are none. */
-export interface Totals {
-  count: number;
-  bytes: number;
-  /** The number of entries with a run. */
-  ofRuns: number;
-  lastAccessMs: number;
-  newestSeq: number;
-}
-
-/** Finds entries, with the access times of their rows. */
-export interface Lookups {
-  entry(name: string): Entry | undefined;
-  /** Returns the newest entries, oldest first. */
-  newest(limit: number): readonly Entry[];
-  /** Returns the first entries with a greater seq, oldest first. */
-  following(seq: number, limit: number): readonly Entry[];
-  /** Returns the entries that are due at `nowMs` with this idle time, oldest first. */
-  dueBy(nowMs: number, idleMs: number): readonly Entry[];
-  /** Returns when the next entry is due that is not one of `except`; Infinity if none is. */
-  nextDueMs(idleMs: number, except: ReadonlySet<string>): number;
-  /** Returns the entries of runs, oldest first. */
-  ofRuns(): readonly Entry[];
-  /** Returns all entries with this prefix that the call created, and possibly others of the call. */
-  ofCall(prefix: string, call: Call): readonly Entry[];
-  totals(): Totals;
-  /** Returns the highest number of the names that consist of the base, an underscore and a number; -1 if none. */
-  highestNumber(base: string): number;
-  couldBegin(prefix: string): boolean;
 }

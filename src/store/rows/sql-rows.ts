@@ -1,14 +1,21 @@
 import * as limits from "../../limits.ts";
 import { SqlChunks } from "../bytes/chunks.ts";
-import { changedEntry, MapLookups, touchedEntries } from "./map-lookups.ts";
 import type { Stored } from "../bytes/content.ts";
-import type { Entry, Lookups, Row, Rows } from "./rows.ts";
+import type { Entry, Row, Rows } from "./rows.ts";
 import { SqlGarbage } from "../bytes/garbage.ts";
-import { firstRow, hasTable, numberIn, type Sql, type SqlValue, textIn } from "./sql.ts";
+import {
+  firstRow,
+  hasTable,
+  numberIn,
+  type Sql,
+  type SqlRow,
+  type SqlValue,
+  textIn,
+} from "./sql.ts";
 import { bodyColumns, storedFrom } from "./stored-columns.ts";
 import { SqlVersions } from "./versions.ts";
-import { SqlLookups } from "./sql-lookups.ts";
-import { columnsOf, infoColumns, infoFrom } from "./variable-columns.ts";
+import { columnsOf, ENTRY_COLUMNS, infoColumns, infoFrom } from "./variable-columns.ts";
+import { visibilityIn } from "../labels.ts";
 import type { Tombstone, VariableInfo } from "../variable.ts";
 
 const INFO_COLUMNS = [...infoColumns.map(({ column }) => column), "run"].join(", ");
@@ -22,15 +29,10 @@ const LISTED_COLUMNS = [
   ),
 ].join(", ");
 const NUMBERS_KEY = "numbers";
-/** More than a prompt names. */
-const MAX_CACHED = 50;
-/** Writes between two checks of whether the table has become large. */
-const WRITES_PER_CHECK = 1_024;
-/** Rows from which fast scans are worth the row that an index adds to each write. */
-const MANY_ROWS = 1_000;
-/** Has every column that `SqlLookups` scans by, so that a scan reads no values. */
-const SCAN_INDEX = `CREATE INDEX IF NOT EXISTS variable_scan
-  ON variable (seq, bytes, run, accessed_at, expires_at, pinned)`;
+const ENTRIES = `SELECT json_group_array(json_array(${ENTRY_COLUMNS.join(", ")})) AS entries,
+  count(*) AS count, max(name) AS last`;
+/** Entries of one statement: about 200 bytes each, and at most 2 MB in SQLite's output. */
+const MAX_SELECTED = 1_000;
 /** Names in one binding, which is limited to `maxSqlValueBytes`. */
 const MAX_NAMES = 10_000;
 
@@ -40,13 +42,8 @@ export class SqlRows implements Rows {
   readonly garbage: SqlGarbage;
   readonly versions: SqlVersions;
   readonly #sql: Sql;
-  readonly #lookups: SqlLookups;
-  /** Answers instead if the newest entries are all. */
-  readonly #few = new MapLookups(() => this.#cached);
   /** True while the database is new and empty. Then nothing needs to be read. */
   #isNew: boolean;
-  /** The newest entries, which each prompt names. If these are all, lookups need no statement. */
-  #newest: Map<string, Entry> | undefined;
   #hasTombstones: boolean | undefined;
 
   constructor(sql: Sql, isNew = false) {
@@ -55,11 +52,24 @@ export class SqlRows implements Rows {
     this.chunks = new SqlChunks(sql);
     this.garbage = new SqlGarbage(sql);
     this.versions = new SqlVersions(sql, isNew);
-    this.#lookups = new SqlLookups(sql, () => this.#cached);
   }
 
-  get find(): Lookups {
-    return this.#cached.size < MAX_CACHED ? this.#few : this.#lookups;
+  entries(): readonly Entry[] {
+    const entries: Entry[] = [];
+    for (let after: string | undefined = this.#isNew ? undefined : ""; after !== undefined;) {
+      // As one JSON text, because each row that SQLite returns costs more than its content.
+      const row: SqlRow | undefined = firstRow(
+        this.#sql,
+        `${ENTRIES} FROM (SELECT ${ENTRY_COLUMNS.join(", ")} FROM variable
+           WHERE name > ? ORDER BY name LIMIT ${MAX_SELECTED})`,
+        after,
+      );
+      // A conversation that was never written to has no tables.
+      if (row === undefined) break;
+      entries.push(...(JSON.parse(textIn(row, "entries")) as EntryValues[]).map(entryOf));
+      after = numberIn(row, "count") < MAX_SELECTED ? undefined : textIn(row, "last");
+    }
+    return entries.sort((one, other) => one.seq - other.seq);
   }
 
   info(name: string): VariableInfo | undefined {
@@ -106,8 +116,6 @@ export class SqlRows implements Rows {
        VALUES (${names.map(() => "?").join(", ")})`,
       ...Object.values(columns),
     );
-    if (entry.seq % WRITES_PER_CHECK === 0) this.#indexIfLarge();
-    this.#cache(entry);
   }
 
   change(info: VariableInfo): void {
@@ -117,22 +125,16 @@ export class SqlRows implements Rows {
       ...Object.values(columns),
       info.name,
     );
-    const entry = this.#newest?.get(info.name);
-    if (entry !== undefined) this.#newest?.set(info.name, changedEntry(entry, info));
   }
 
   remove(name: string): void {
     this.#sql.run(`DELETE FROM variable WHERE name = ?`, name);
-    this.#uncache(name);
   }
 
   touch(times: ReadonlyMap<string, number>): void {
     for (const [name, timeMs] of times) {
       this.#sql.run(`UPDATE variable SET accessed_at = ? WHERE name = ?`, timeMs, name);
     }
-    const newest = this.#newest;
-    if (newest === undefined) return;
-    for (const entry of touchedEntries(newest, times)) newest.set(entry.name, entry);
   }
 
   tombstones(): readonly Tombstone[] {
@@ -188,39 +190,49 @@ export class SqlRows implements Rows {
 
   forget(): void {
     this.#isNew = false;
-    this.#newest = undefined;
     this.#hasTombstones = undefined;
     this.chunks.forget();
     this.garbage.forget();
     this.versions.forget();
   }
+}
 
-  #indexIfLarge(): void {
-    const row = firstRow(this.#sql, `SELECT count(*) AS count FROM variable`);
-    if (numberIn(row ?? {}, "count") >= MANY_ROWS) this.#sql.run(SCAN_INDEX);
-  }
+/** The values that `put` wrote, in the order of `ENTRY_COLUMNS`. */
+type EntryValues = readonly [
+  name: string,
+  seq: number,
+  version: number,
+  type: VariableInfo["type"],
+  bytes: number,
+  chars: number,
+  createdAtMs: number,
+  accessedAtMs: number,
+  expiresAtMs: number | null,
+  pinned: number,
+  visibility: string,
+  run: string | null,
+  tool: string | null,
+  inputDigest: string | null,
+];
 
-  /** Oldest first. */
-  get #cached(): Map<string, Entry> {
-    const newest = () => (this.#isNew ? [] : this.#lookups.select(MAX_CACHED));
-    this.#newest ??= new Map(newest().map((entry) => [entry.name, entry]));
-    return this.#newest;
-  }
-
-  #cache(entry: Entry): void {
-    const newest = this.#newest;
-    if (newest === undefined) return;
-    newest.delete(entry.name);
-    newest.set(entry.name, entry);
-    const [oldest] = newest.keys();
-    if (newest.size > MAX_CACHED && oldest !== undefined) newest.delete(oldest);
-  }
-
-  #uncache(name: string): void {
-    const isAll = this.#newest !== undefined && this.#newest.size < MAX_CACHED;
-    // Otherwise another one is now among the newest.
-    if (this.#newest?.delete(name) !== true || isAll) return;
-    this.#newest = undefined;
-    this.#isNew = false;
-  }
+function entryOf(values: EntryValues): Entry {
+  const [name, seq, version, type, bytes, chars, createdAtMs, accessedAtMs, ...more] = values;
+  const [expiresAtMs, pinned, visibility, run, tool, inputDigest] = more;
+  return {
+    name,
+    seq,
+    version,
+    type,
+    bytes,
+    chars,
+    createdAtMs,
+    accessedAtMs,
+    writtenAccessMs: accessedAtMs,
+    expiresAtMs: expiresAtMs ?? undefined,
+    pinned: pinned === 1,
+    ...visibilityIn(visibility),
+    run: run ?? undefined,
+    tool: tool ?? undefined,
+    inputDigest: inputDigest ?? undefined,
+  };
 }

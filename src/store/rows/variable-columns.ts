@@ -2,7 +2,6 @@ import { deepFreeze, parsedJson } from "../../value/json.ts";
 import { visibilityIn, visibilityText } from "../labels.ts";
 import { toIso } from "../metadata.ts";
 import { type Field, type FieldType, variableFields, type VariableInfo } from "../variable.ts";
-import { ENTRY_COLUMNS } from "./sql-lookups.ts";
 import { optionalTextIn, type SqlRow, type SqlValue, textIn } from "./sql.ts";
 
 interface Column extends Field {
@@ -18,11 +17,17 @@ export const infoColumns: readonly Column[] = Object.entries<Field>(variableFiel
   },
 );
 
+/** The columns of an `Entry`, in the order in which `SqlRows` reads them. */
+export const ENTRY_COLUMNS = (
+  "name seq version type bytes chars created_at accessed_at expires_at pinned visibility run tool " +
+  "input_digest"
+).split(" ");
+
 /** Columns of `variable` that are not metadata fields, except `marks` and `value`. */
 const OWN_COLUMNS = { seq: "INTEGER NOT NULL", run: "TEXT", input_digest: "TEXT", body_id: "TEXT" };
 
 /**
- * The current table. Columns that scans of all variables read (`sql-lookups.ts`) come first, the value
+ * The current table. Columns that the index of all variables reads come first, the value
  * last: SQLite does not read beyond the requested columns.
  */
 export function variableTable(): string {

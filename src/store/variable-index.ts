@@ -1,0 +1,171 @@
+import { highestNumberIn } from "./names.ts";
+import type { Call, Entry, Row, Rows } from "./rows/rows.ts";
+import type { VariableInfo } from "./variable.ts";
+
+/** Keeps the seqs of one millisecond below those of the next. A seq has at most 15 digits. */
+const SEQS_PER_MS = 100;
+
+/**
+ * What is needed to find, order and evict the variables of a conversation, in memory. It is loaded from the rows when
+ * it is first used, and again after a rollback. Changes are written to the rows at once; times of reads are not,
+ * until `touch`.
+ */
+export class VariableIndex {
+  readonly #rows: Rows;
+  /** By name, oldest first. */
+  #loaded: Map<string, Entry> | undefined;
+  #bytes = 0;
+  #lastAccessMs = 0;
+  /** The newest seq of all writes, including rolled back ones. */
+  #newestSeq = 0;
+  /** Times of reads that the rows do not have, by seq. A rollback does not undo reads. */
+  readonly #reads = new Map<number, number>();
+  /** Seqs that the current transaction replaced or touched. */
+  #settled: number[] = [];
+
+  constructor(rows: Rows) {
+    this.#rows = rows;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** The size of all values together. */
+  get bytes(): number {
+    this.#load();
+    return this.#bytes;
+  }
+
+  /** Time of the last read or write of any variable. Does not decrease when that variable is deleted. */
+  get lastAccessMs(): number {
+    this.#load();
+    return this.#lastAccessMs;
+  }
+
+  /** Returns a seq greater than every other. It follows the clock, so that this holds after deletes and restarts too. */
+  nextSeq(nowMs: number): number {
+    this.#load();
+    this.#newestSeq = Math.max(this.#newestSeq + 1, Math.trunc(nowMs) * SEQS_PER_MS);
+    return this.#newestSeq;
+  }
+
+  get(name: string): Entry | undefined {
+    return this.#entries.get(name);
+  }
+
+  /** Returns all entries, oldest first. */
+  values(): readonly Entry[] {
+    return [...this.#entries.values()];
+  }
+
+  /** Returns the entries of runs, oldest first. */
+  ofRuns(): readonly Entry[] {
+    return this.values().filter(({ run }) => run !== undefined);
+  }
+
+  /** Returns the entries that the call created, oldest first. */
+  ofCall(call: Call): readonly Entry[] {
+    return this.values().filter(
+      ({ tool, inputDigest }) => tool === call.tool && inputDigest === call.inputDigest,
+    );
+  }
+
+  couldBegin(prefix: string): boolean {
+    for (const name of this.#entries.keys()) if (name.startsWith(prefix)) return true;
+    return false;
+  }
+
+  /** Returns the highest number of the names that consist of the base, an underscore and a number; -1 if none. */
+  highestNumber(base: string): number {
+    return highestNumberIn(this.#entries.keys(), base);
+  }
+
+  /** Returns the entries with an access time that the rows do not have. */
+  read(): readonly Entry[] {
+    return this.values().filter((entry) => entry.accessedAtMs !== entry.writtenAccessMs);
+  }
+
+  /** Inserts a variable, or replaces one and makes it the newest. */
+  put(row: Row): void {
+    this.#drop(row.entry.name);
+    this.#add(row.entry);
+    this.#rows.put(row);
+  }
+
+  remove(name: string): void {
+    this.#drop(name);
+    this.#rows.remove(name);
+  }
+
+  /** Changes metadata only. */
+  change(info: VariableInfo): void {
+    const entry = this.get(info.name);
+    if (entry === undefined) return;
+    const { pinned, expiresAt } = info;
+    const expiresAtMs = expiresAt === undefined ? undefined : Date.parse(expiresAt);
+    this.#entries.set(info.name, { ...entry, pinned, expiresAtMs });
+    this.#rows.change(info);
+  }
+
+  /** Records an access in memory and returns the changed entry. */
+  access(entry: Entry, nowMs: number): Entry {
+    const after = { ...entry, accessedAtMs: nowMs };
+    this.#entries.set(entry.name, after);
+    this.#reads.set(entry.seq, nowMs);
+    this.#lastAccessMs = Math.max(this.#lastAccessMs, nowMs);
+    return after;
+  }
+
+  /** Writes access times to the rows. */
+  touch(entries: readonly Entry[]): void {
+    this.#rows.touch(new Map(entries.map(({ name, accessedAtMs }) => [name, accessedAtMs])));
+    for (const entry of entries) {
+      this.#entries.set(entry.name, { ...entry, writtenAccessMs: entry.accessedAtMs });
+      this.#settled.push(entry.seq);
+    }
+  }
+
+  /** Call it after a commit. */
+  commit(): void {
+    for (const seq of this.#settled) this.#reads.delete(seq);
+    this.#settled = [];
+  }
+
+  /** Call it after a rollback. */
+  forget(): void {
+    this.#loaded = undefined;
+    this.#settled = [];
+  }
+
+  get #entries(): Map<string, Entry> {
+    return this.#loaded ?? this.#load();
+  }
+
+  #load(): Map<string, Entry> {
+    if (this.#loaded !== undefined) return this.#loaded;
+    this.#loaded = new Map();
+    this.#bytes = 0;
+    this.#lastAccessMs = 0;
+    for (const entry of this.#rows.entries()) {
+      const accessedAtMs = this.#reads.get(entry.seq) ?? entry.accessedAtMs;
+      this.#add({ ...entry, accessedAtMs });
+    }
+    return this.#loaded;
+  }
+
+  #add(entry: Entry): void {
+    this.#entries.set(entry.name, entry);
+    this.#bytes += entry.bytes;
+    this.#newestSeq = Math.max(this.#newestSeq, entry.seq);
+    this.#lastAccessMs = Math.max(this.#lastAccessMs, entry.accessedAtMs);
+  }
+
+  #drop(name: string): void {
+    const entry = this.get(name);
+    if (entry === undefined) return;
+    this.#entries.delete(name);
+    this.#bytes -= entry.bytes;
+    this.#settled.push(entry.seq);
+  }
+}
