@@ -2,13 +2,12 @@ import type {
   JSONObject,
   JSONValue,
   LanguageModelV4Prompt,
-  LanguageModelV4ToolCallPart,
   LanguageModelV4ToolResultOutput,
 } from "@ai-sdk/provider";
-import { KEPT_AS } from "../../../../src/turn/history/shown-variables.ts";
-import type { Json } from "../../../../src/value/json.ts";
-import { shapeOf } from "../../../../src/value/shape.ts";
 import { VARIABLES_TAG } from "../../../../src/turn/history/prompt.ts";
+import { KEPT_AS } from "../../../../src/turn/history/shown-variables.ts";
+import { type Json, jsonIn } from "../../../../src/value/json.ts";
+import { shapeOf } from "../../../../src/value/shape.ts";
 
 /** The outcome of a tool call in the prompt. */
 export type Outcome = {
@@ -55,25 +54,33 @@ export type Conversation = {
 
 type Message = LanguageModelV4Prompt[number];
 
-const maxQuotedChars = 300;
+const MAX_QUOTED_CHARS = 300;
+/** Begins the text in a file's place. */
+const FILE = "A file was given, ";
+/** A line of the list of variables: `$orders: array (3) {id: number}[] // description`. */
+const LISTED =
+  /^[^\w\s]*(?<name>[A-Za-z_]\w*)\S*: (?<type>\w+)(?: \((?<count>\d+)\))?(?: (?<shape>.*))?$/u;
 
 /** Reads everything that the demo model uses from the prompt, because the model has no state between calls. */
 export function readConversation(prompt: LanguageModelV4Prompt): Conversation {
   const list = listIn(prompt);
-  const questionIndex = prompt.findLastIndex(
-    (message) => message.role === "user" && message !== list,
-  );
-  const outputs = outputsByCall(prompt);
-  const outcomesIn = (messages: LanguageModelV4Prompt) =>
+  const at = prompt.findLastIndex((message) => message.role === "user" && message !== list);
+  const outputs = new Map(resultsIn(prompt).map((part) => [part.toolCallId, part.output]));
+  const outcomesIn = (messages: LanguageModelV4Prompt): readonly Outcome[] =>
     callsIn(messages).map(({ toolName, input, toolCallId }) => {
       return { toolName, input, result: resultOf(outputs.get(toolCallId)) };
     });
+  const texts = textsIn(prompt[at]).filter((text) => fileIn(text) === undefined);
   return {
-    question: questionIn(prompt[questionIndex]),
-    variables: variablesIn(prompt),
-    thisTurn: outcomesIn(prompt.slice(questionIndex + 1)),
-    earlier: outcomesIn(prompt.slice(0, Math.max(questionIndex, 0))).toReversed(),
-    nextCallNumber: 1 + callsIn(prompt).reduce(highestNumber, 0),
+    question: texts.join("\n"),
+    variables: variablesIn(prompt, list),
+    thisTurn: outcomesIn(prompt.slice(at + 1)),
+    earlier: outcomesIn(prompt.slice(0, Math.max(at, 0))).toReversed(),
+    // A shortened history may start with call_7: counting the calls would produce its id again.
+    nextCallNumber: callsIn(prompt).reduce((next, { toolCallId }, index) => {
+      const own = Number(/^call_(\d{1,15})$/u.exec(toolCallId)?.[1] ?? 0);
+      return Math.max(next, index + 2, own + 1);
+    }, 1),
   };
 }
 
@@ -85,108 +92,68 @@ function listIn(prompt: LanguageModelV4Prompt): Message | undefined {
   return textsIn(last)[0]?.startsWith(VARIABLES_TAG) === true ? last : undefined;
 }
 
-/** Returns the user's text, without the handles of files. */
-function questionIn(message: Message | undefined): string {
-  const texts = message === undefined ? [] : textsIn(message);
-  return texts.filter((text) => fileIn(text) === undefined).join("\n");
-}
-
-function textsIn(message: Message): readonly string[] {
-  if (message.role !== "user") return [];
+function textsIn(message: Message | undefined): readonly string[] {
+  if (message?.role !== "user") return [];
   return message.content.flatMap((part) => (part.type === "text" ? [part.text] : []));
 }
 
-function variablesIn(prompt: LanguageModelV4Prompt): ReadonlyMap<string, Variable> {
+function callsIn(messages: LanguageModelV4Prompt) {
+  return messages.flatMap(({ role, content }) =>
+    role === "assistant" ? content.filter((part) => part.type === "tool-call") : [],
+  );
+}
+
+function resultsIn(messages: LanguageModelV4Prompt) {
+  return messages.flatMap(({ role, content }) =>
+    role === "tool" || role === "assistant"
+      ? [...content].filter((part) => part.type === "tool-result")
+      : [],
+  );
+}
+
+function variablesIn(
+  prompt: LanguageModelV4Prompt,
+  list: Message | undefined,
+): ReadonlyMap<string, Variable> {
   const all = new Map<string, Variable>();
-  const list = listIn(prompt);
   const inputs = new Map(callsIn(prompt).map(({ toolCallId, input }) => [toolCallId, input]));
   for (const message of prompt) {
-    if (message.role === "user") {
-      for (const text of textsIn(message)) {
-        if (message === list) readList(text, all);
-        const file = fileIn(text);
-        if (file !== undefined) all.set(file.name, file);
-      }
+    for (const text of message === list ? [] : textsIn(message)) {
+      const file = fileIn(text);
+      if (file !== undefined) all.set(file.name, file);
     }
-    if (message.role !== "tool" && message.role !== "assistant") continue;
-    for (const part of message.content) {
-      if (part.type !== "tool-result") continue;
-      const result = resultOf(part.output);
+    for (const { output, toolCallId } of resultsIn([message])) {
+      const result = resultOf(output);
       if (result.kind !== "variable") continue;
       // A shorter form of a handle that the prompt has already.
-      const known = all.get(result.name);
       const isRepeated = result.shape === "" && result.value === undefined;
-      const shown = isRepeated && known !== undefined ? known : result;
-      all.set(result.name, { ...shown, input: inputs.get(part.toolCallId) });
+      const shown = (isRepeated ? all.get(result.name) : undefined) ?? result;
+      all.set(result.name, { ...shown, input: inputs.get(toolCallId) });
     }
+  }
+  for (const line of textsIn(list).join("\n").split("\n")) {
+    const { name, type = "", count, shape = "" } = LISTED.exec(line)?.groups ?? {};
+    if (name === undefined) continue;
+    const [own = ""] = shape.split(" // ");
+    const size = count === undefined ? undefined : Number(count);
+    if (type === "removed") all.delete(name);
+    else all.set(name, { kind: "variable", name, type, count: size, shape: own, value: undefined });
   }
   return all;
 }
 
 function fileIn(text: string): Variable | undefined {
   const at = text.startsWith(FILE) ? text.indexOf(KEPT_AS) : -1;
-  if (at < 0 || !text.endsWith("}")) return undefined;
-  try {
-    return variableIn(JSON.parse(text.slice(at + KEPT_AS.length)) as JSONValue);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Reads the list of variables: `$orders: array (3) {id: number}[] // description`. */
-function readList(text: string, all: Map<string, Variable>): void {
-  for (const line of text.split("\n")) {
-    const { name, type, count, shape = "" } = LISTED.exec(line)?.groups ?? {};
-    if (name === undefined || type === undefined) continue;
-    if (type === "removed") all.delete(name);
-    else {
-      const [own = ""] = shape.split(" // ");
-      const size = count === undefined ? undefined : Number(count);
-      all.set(name, { kind: "variable", name, type, count: size, shape: own, value: undefined });
-    }
-  }
-}
-
-/** Begins the text in a file's place. */
-const FILE = "A file was given, ";
-const LISTED =
-  /^[^\w\s]*(?<name>[A-Za-z_]\w*)\S*: (?<type>\w+)(?: \((?<count>\d+)\))?(?: (?<shape>.*))?$/u;
-
-function callsIn(messages: LanguageModelV4Prompt): readonly LanguageModelV4ToolCallPart[] {
-  return messages.flatMap((message) =>
-    message.role === "assistant" ? message.content.filter((part) => part.type === "tool-call") : [],
-  );
-}
-
-function outputsByCall(
-  prompt: LanguageModelV4Prompt,
-): ReadonlyMap<string, LanguageModelV4ToolResultOutput> {
-  const outputs = new Map<string, LanguageModelV4ToolResultOutput>();
-  for (const message of prompt) {
-    if (message.role !== "tool" && message.role !== "assistant") continue;
-    for (const part of message.content) {
-      if (part.type === "tool-result") outputs.set(part.toolCallId, part.output);
-    }
-  }
-  return outputs;
-}
-
-// A shortened history may start with call_7: counting the calls would produce its id again.
-function highestNumber(highest: number, call: LanguageModelV4ToolCallPart, index: number): number {
-  const suffix = call.toolCallId.startsWith("call_") ? Number(call.toolCallId.slice(5)) : 0;
-  return Math.max(highest, index + 1, Number.isSafeInteger(suffix) ? suffix : 0);
+  return at < 0 ? undefined : variableIn(jsonIn(text.slice(at + KEPT_AS.length)) as JSONValue);
 }
 
 function resultOf(output: LanguageModelV4ToolResultOutput | undefined): Variable | Failure {
   if (output === undefined) return failure("it has not answered yet");
   switch (output.type) {
-    case "json":
-      return (
-        variableIn(output.value) ?? {
-          ...failure(unsavedMessage(output.value)),
-          value: output.value,
-        }
-      );
+    case "json": {
+      const { value } = output;
+      return variableIn(value) ?? { ...failure(unsavedMessage(value)), value };
+    }
     case "error-json":
       return failure(messageIn(output.value));
     case "execution-denied":
@@ -198,22 +165,18 @@ function resultOf(output: LanguageModelV4ToolResultOutput | undefined): Variable
   }
 }
 
-function variableIn(shown: JSONValue): Variable | undefined {
+function variableIn(shown: JSONValue | undefined): Variable | undefined {
   if (!isObject(shown) || typeof shown["$var"] !== "string") return undefined;
-  const { value, count, shape, type } = shown;
+  const { $var: name, value, count, shape, type } = shown;
+  const own = value === undefined ? "" : shapeOf(value as Json);
   return {
     kind: "variable",
-    name: shown["$var"],
+    name,
     value,
     count: typeof count === "number" ? count : Array.isArray(value) ? value.length : undefined,
-    shape: shapeIn(shape, value),
+    shape: typeof shape === "string" ? shape : own,
     type: Array.isArray(value) ? "array" : typeof type === "string" ? type : typeof value,
   };
-}
-
-function shapeIn(shape: JSONValue | undefined, value: JSONValue | undefined): string {
-  if (typeof shape === "string") return shape;
-  return value === undefined ? "" : shapeOf(value as Json);
 }
 
 function failure(message: string): Failure {
@@ -228,16 +191,14 @@ function unsavedMessage(value: JSONValue): string {
 
 function messageIn(error: JSONValue): string {
   if (typeof error === "string") return error;
-  if (isObject(error)) {
-    if (typeof error["message"] === "string") return error["message"];
-    if (error["error"] != null) return messageIn(error["error"]);
-  }
-  return excerpt(error);
+  const { message, error: inner } = isObject(error) ? error : {};
+  if (typeof message === "string") return message;
+  return inner == null ? excerpt(error) : messageIn(inner);
 }
 
 function excerpt(value: JSONValue): string {
   const text = JSON.stringify(value);
-  return text.length > maxQuotedChars ? `${text.slice(0, maxQuotedChars)}…` : text;
+  return text.length > MAX_QUOTED_CHARS ? `${text.slice(0, MAX_QUOTED_CHARS)}…` : text;
 }
 
 /** The outcome of this call, if it was made since the question. */
@@ -246,9 +207,7 @@ export function outcomeOfCall(
   outcomes: readonly Outcome[],
 ): Outcome | undefined {
   const wanted = JSON.stringify(input);
-  return outcomes.find(
-    (outcome) => outcome.toolName === toolName && JSON.stringify(outcome.input) === wanted,
-  );
+  return outcomes.find((one) => one.toolName === toolName && JSON.stringify(one.input) === wanted);
 }
 
 export function isObject(value: unknown): value is JSONObject {

@@ -28,7 +28,6 @@ const READING: ReadonlySet<string> = new Set(
 const PLAIN: ReadonlySet<string> = new Set(
   "row record table csv json file data my our the all in it there of by for".split(" "),
 );
-const MAX_CUTS = 30;
 
 /** The words of a name or a text, in lower case and without plurals: `openOrders_2` is open, order. */
 export function wordsOf(text: string): readonly string[] {
@@ -79,21 +78,11 @@ export function hasAll(words: ReadonlySet<string>, wanted: readonly string[]): b
 
 /** The table in a variable. Undefined for what is no list of records. */
 export function tableOf({ name, type, count, shape }: Variable): Table | undefined {
-  const read = type === "array" && name !== "history" ? columnsIn(shape) : undefined;
+  if (type !== "array" || name === "history") return undefined;
+  // A list of variables cuts long shapes, which then cannot be read.
+  const cut = shape.startsWith("{") ? { columns: [], isOpen: true } : undefined;
+  const read = columnsOf(parseShape(shape)) ?? cut;
   return read && { name, ...read, count, words: subjectOf(name) };
-}
-
-function columnsIn(shape: string): Pick<Table, "columns" | "isOpen"> | undefined {
-  const whole = columnsOf(parseShape(shape));
-  if (whole !== undefined || !shape.startsWith("{")) return whole;
-  // A list of variables cuts long shapes: the columns before the cut are known.
-  let end = shape.lastIndexOf(", ");
-  for (let tries = 0; end > 0 && tries < MAX_CUTS; tries++) {
-    const read = columnsOf(parseShape(`${shape.slice(0, end)}, …}[]`));
-    if (read !== undefined) return read;
-    end = shape.lastIndexOf(", ", end - 1);
-  }
-  return { columns: [], isOpen: true };
 }
 
 function columnsOf([list, ...others]: Shape): Pick<Table, "columns" | "isOpen"> | undefined {
