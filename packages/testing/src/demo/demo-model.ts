@@ -5,8 +5,7 @@ import { charsOfMessage, charsOfTools } from "../../../../src/turn/spend/savings
 import { generated } from "../testing/generated.ts";
 import { type Part, streamOf, text, toolCall } from "../testing/stream-parts.ts";
 import { nextStep, refusal } from "./next-step.ts";
-import { readConversation } from "./read-conversation.ts";
-import type { DemoScript } from "./step.ts";
+import { type DemoScript, readConversation } from "./read-conversation.ts";
 
 export interface DemoModelOptions {
   /** Delay before each word of text and each piece of a tool's input. Default: 0, no delay. */

@@ -1,6 +1,7 @@
 import type {
   JSONObject,
   JSONValue,
+  LanguageModelV4CallOptions,
   LanguageModelV4Prompt,
   LanguageModelV4ToolResultOutput,
 } from "@ai-sdk/provider";
@@ -51,6 +52,35 @@ export type Conversation = {
   /** Greater than the number in any `call_<number>` of the prompt, and greater than the count of calls. */
   readonly nextCallNumber: number;
 };
+
+export interface DemoCall {
+  readonly toolName: string;
+  readonly input: JSONObject;
+}
+
+/** The next step of the demo model. */
+export type DemoStep =
+  | { readonly kind: "calls"; readonly calls: readonly DemoCall[] }
+  | { readonly kind: "text"; readonly text: string }
+  /** Says why it does nothing, and what it can do. */
+  | { readonly kind: "refusal"; readonly why: string };
+
+export type DemoTools = NonNullable<LanguageModelV4CallOptions["tools"]>;
+
+/** Input of a step of the demo model. */
+export interface DemoPrompt {
+  readonly conversation: Conversation;
+  /** The tools that are offered. */
+  readonly tools: DemoTools;
+}
+
+/** Phrases of an application, for a demonstration that rules about names and schemas do not cover. */
+export interface DemoScript {
+  /** Questions to try, by the name of the tool. */
+  readonly examples?: Readonly<Record<string, string>>;
+  /** Returns the next step. Undefined for a question that is not in the script. */
+  step(prompt: DemoPrompt): DemoStep | undefined;
+}
 
 type Message = LanguageModelV4Prompt[number];
 
@@ -148,21 +178,18 @@ function fileIn(text: string): Variable | undefined {
 }
 
 function resultOf(output: LanguageModelV4ToolResultOutput | undefined): Variable | Failure {
-  if (output === undefined) return failure("it has not answered yet");
-  switch (output.type) {
-    case "json": {
-      const { value } = output;
-      return variableIn(value) ?? { ...failure(unsavedMessage(value)), value };
-    }
-    case "error-json":
-      return failure(messageIn(output.value));
-    case "execution-denied":
-      return failure(output.reason ?? "the call was denied");
-    case "content":
-      return failure("its result was not kept as a variable");
-    default:
-      return failure(output.value);
+  if (output?.type === "json") {
+    const { value } = output;
+    const { error, message } = isObject(value) ? value : {};
+    const isProblem = error != null || message != null;
+    return (
+      variableIn(value) ?? { ...failure(isProblem ? messageIn(value) : unsaved(value)), value }
+    );
   }
+  if (output === undefined) return failure("it has not answered yet");
+  if (output.type === "content") return failure(NOT_KEPT);
+  if (output.type === "execution-denied") return failure(output.reason ?? "the call was denied");
+  return failure(messageIn(output.value));
 }
 
 function variableIn(shown: JSONValue | undefined): Variable | undefined {
@@ -183,10 +210,11 @@ function failure(message: string): Failure {
   return { kind: "failure", message };
 }
 
+const NOT_KEPT = "its result was not kept as a variable";
+
 // A value without a name cannot be referenced, and a good model copies no values.
-function unsavedMessage(value: JSONValue): string {
-  const isProblem = isObject(value) && (value["error"] != null || value["message"] != null);
-  return isProblem ? messageIn(value) : `its result was not kept as a variable: ${excerpt(value)}`;
+function unsaved(value: JSONValue): string {
+  return `${NOT_KEPT}: ${excerpt(value)}`;
 }
 
 function messageIn(error: JSONValue): string {
@@ -212,4 +240,17 @@ export function outcomeOfCall(
 
 export function isObject(value: unknown): value is JSONObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function say(text: string): DemoStep {
+  return { kind: "text", text };
+}
+
+export function refuse(why: string): DemoStep {
+  return { kind: "refusal", why };
+}
+
+/** A text without references and links: what it quotes is data. */
+export function inert(text: string): string {
+  return text.replaceAll(/[$†`]|\{\{|\[\^|\]\(/gu, " ");
 }
