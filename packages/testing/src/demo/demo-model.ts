@@ -3,7 +3,7 @@ import { delay } from "@ai-sdk/provider-utils";
 import type { ModelProvider } from "../../../../src/edge/models/model.ts";
 import { charsOfMessage, charsOfTools } from "../../../../src/turn/spend/savings.ts";
 import { generated } from "../testing/generated.ts";
-import { type Part, streamOf, text, toolCall } from "../testing/stream-parts.ts";
+import { finish, type Part, streamOf, text, toolCall } from "../testing/stream-parts.ts";
 import { nextStep, refusal } from "./next-step.ts";
 import { type DemoScript, readConversation } from "./read-conversation.ts";
 
@@ -55,7 +55,7 @@ function* speak(options: LanguageModelV4CallOptions, scripts: readonly DemoScrip
   if (step.kind !== "calls") {
     const said = step.kind === "text" ? step.text : refusal(step.why, seen, scripts);
     yield* text(said, { chunks: Array.from(said.matchAll(/\S+\s*/gu), ([word]) => word) });
-    yield finish("stop", options, said.length);
+    yield* finish("stop", tokensOf(options, said.length));
     return;
   }
   let spoken = 0;
@@ -64,22 +64,16 @@ function* speak(options: LanguageModelV4CallOptions, scripts: readonly DemoScrip
     yield* toolCall(toolName, input, { id, chunks: CHARS_PER_INPUT_DELTA });
     spoken += toolName.length + JSON.stringify(input).length;
   }
-  yield finish("tool-calls", options, spoken);
+  yield* finish("tool-calls", tokensOf(options, spoken));
 }
 
 /** Estimates four characters per token, rounded up, because a demo has no tokenizer. */
-function finish(
-  unified: "stop" | "tool-calls",
-  { prompt, tools }: LanguageModelV4CallOptions,
-  outputChars: number,
-): Part {
+function tokensOf({ prompt, tools }: LanguageModelV4CallOptions, outputChars: number) {
   const chars = prompt.reduce((sum, one) => sum + charsOfMessage(one), charsOfTools(tools));
-  const [input, output] = [chars, outputChars].map((count) => Math.ceil(count / CHARS_PER_TOKEN));
-  const usage = {
-    inputTokens: { total: input, noCache: input, cacheRead: 0, cacheWrite: 0 },
-    outputTokens: { total: output, text: output, reasoning: 0 },
+  return {
+    input: Math.ceil(chars / CHARS_PER_TOKEN),
+    output: Math.ceil(outputChars / CHARS_PER_TOKEN),
   };
-  return { type: "finish", finishReason: { unified, raw: unified }, usage };
 }
 
 async function* withDelays(

@@ -16,11 +16,9 @@ import {
 } from "./read-conversation.ts";
 
 const QUERY = "query_variables";
-
 const MAX_CHARS = 500;
 /** More are a sign that a call is not recognised as made. */
 const MAX_OUTCOMES = 20;
-const MAX_SUGGESTIONS = 3;
 /** A text with such a word is no order to change something. */
 const CONDITIONAL = /\b(?:not|never|if|unless|except|without|or)\b|n['’]t\b/iu;
 /** What a person says before the order. */
@@ -39,9 +37,9 @@ export function nextStep(prompt: DemoPrompt, scripts: readonly DemoScript[]): De
   if (/^(?:select|with)\s/iu.test(text) && prompt.tools.some(({ name }) => name === QUERY)) {
     return query(text, prompt, (result) => say(`Here is the result:\n\n${result}`));
   }
-  const shown = variables.get(/^show (?:me )?\$?(\w+)$/iu.exec(text)?.[1] ?? "");
-  if (shown?.type === "array") return say(`The first ten of ${shown.name}:\n\n$${shown.name}[:10]`);
-  if (shown !== undefined) return say(`This is ${shown.name}:\n\n$${shown.name}`);
+  const { name, type } = variables.get(/^show (?:me )?\$?(\w+)$/iu.exec(text)?.[1] ?? "") ?? {};
+  if (type === "array") return say(`The first ten of ${name}:\n\n$${name}[:10]`);
+  if (name !== undefined) return say(`This is ${name}:\n\n$${name}`);
   return askTable(text, prompt) ?? callTool(text, prompt) ?? refuse("");
 }
 
@@ -57,7 +55,7 @@ export function refusal(why: string, prompt: DemoPrompt, scripts: readonly DemoS
     ...tools.map((tool) => [...wordsOf(tool.name), ...requiredBy(tool).map(blank)].join(" ")),
     ...(table === undefined ? [] : [`SELECT * FROM ${table} LIMIT 5`]),
   ];
-  const listed = [...new Set(suggestions)].slice(0, MAX_SUGGESTIONS);
+  const listed = [...new Set(suggestions)].slice(0, 3);
   const advice =
     listed.length === 0
       ? "No tool is offered, so there is nothing to try."
@@ -72,13 +70,10 @@ export function refusal(why: string, prompt: DemoPrompt, scripts: readonly DemoS
 /** Calls the tool whose name shares most words with the text, or says its result. */
 function callTool(text: string, prompt: DemoPrompt): DemoStep | undefined {
   const calls = prompt.tools.flatMap((tool) =>
-    tool.type === "function" && !runtimeToolNames.includes(tool.name)
-      ? (callOf(tool, text, prompt) ?? [])
-      : [],
+    tool.type === "function" ? (callOf(tool, text, prompt) ?? []) : [],
   );
-  const filled = ({ input }: { readonly input: JSONObject }) => Object.keys(input).length;
   const [call] = calls.toSorted(
-    (a, b) => b.shared - a.shared || a.missing.length - b.missing.length || filled(b) - filled(a),
+    (a, b) => b.shared - a.shared || a.missing.length - b.missing.length || b.filled - a.filled,
   );
   if (call === undefined) return undefined;
   const { tool, input, missing } = call;
@@ -97,11 +92,13 @@ function callOf(tool: LanguageModelV4FunctionTool, text: string, prompt: DemoPro
   const shared = subjectOf(tool.name).filter((word) => words.includes(word)).length;
   // A tool that may change something runs if the text begins with its verb.
   const isOrder = words[0] === first && !CONDITIONAL.test(text);
-  if (shared === 0 || !(isReading(tool.name) || isOrder)) return undefined;
+  const isOurs = runtimeToolNames.includes(tool.name);
+  if (isOurs || shared === 0 || !(isReading(tool.name) || isOrder)) return undefined;
   const required = requiredBy(tool);
   const values = required.map((name) => [name, valueOf(name, tool, { text, prompt })] as const);
   const input = compact(Object.fromEntries(values)) as JSONObject;
-  return { tool, input, missing: required.filter((name) => !(name in input)), shared };
+  const missing = required.filter((name) => !(name in input));
+  return { tool, input, missing, shared, filled: required.length - missing.length };
 }
 
 function valueOf(
@@ -116,14 +113,12 @@ function valueOf(
   if (type === "array") {
     const made = prompt.conversation.thisTurn.map(({ result }) => "name" in result && result.name);
     const table = tablesIn(prompt).findLast(
-      (one) => !made.includes(one.name) && hasAll(new Set(one.words), wordsOf(name)),
+      (one) => !made.includes(one.name) && hasAll(one.words, wordsOf(name)),
     );
     return table && `$${table.name}`;
   }
-  if (type === "number" || type === "integer") {
-    const number = /(?<![\w.-])\d+(?:\.\d+)?(?![\w-])/u.exec(text)?.[0];
-    return number === undefined ? undefined : Number(number);
-  }
+  const number = /(?<![\w.-])\d+(?:\.\d+)?(?![\w-])/u.exec(text)?.[0];
+  if (type === "number" || type === "integer") return number && Number(number);
   if (type !== "string") return undefined;
   const own = wordsAfter(wordsOf(name).join("[ _]"), text);
   if (own !== undefined) return own;
@@ -190,7 +185,7 @@ function askTable(question: string, prompt: DemoPrompt): DemoStep | undefined {
       });
     }
     if (table !== undefined) return answer(table, groups, prompt);
-    const words = new Set(wordsOf(named));
+    const words = wordsOf(named);
     const list = prompt.tools.find((tool) => {
       const subject = subjectOf(tool.name);
       const isNamed = subject.length > 0 && hasAll(words, subject);
@@ -297,7 +292,6 @@ interface Table {
   readonly columns: readonly { readonly name: string; readonly type: string }[];
   /** True if there may be columns that the prompt does not show. */
   readonly isOpen: boolean;
-  /** Records. Undefined if the prompt does not say it. */
   readonly count: number | undefined;
   /** The words by which a question means it: `list_orders_1` is "order". */
   readonly words: readonly string[];
@@ -349,13 +343,13 @@ function tableNamed(text: string, prompt: DemoPrompt): Table | undefined {
   const exact = prompt.conversation.variables.get(text.replace(/^.*\$/u, ""));
   if (exact !== undefined) return tableOf(exact);
   const tables = tablesIn(prompt);
-  const words = new Set(subjectOf(text));
-  if (words.size === 0) return tables.length === 1 ? tables[0] : undefined;
+  const words = subjectOf(text);
+  if (words.length === 0) return tables.length === 1 ? tables[0] : undefined;
   return tables.findLast((table) => table.words.length > 0 && hasAll(words, table.words));
 }
 
-function hasAll(words: ReadonlySet<string>, wanted: readonly string[]): boolean {
-  return wanted.every((word) => words.has(word));
+function hasAll(words: readonly string[], wanted: readonly string[]): boolean {
+  return wanted.every((word) => words.includes(word));
 }
 
 /** The table in a variable. Undefined for what is no list of records. */

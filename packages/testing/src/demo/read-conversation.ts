@@ -25,7 +25,7 @@ export type Variable = {
   readonly value: JSONValue | undefined;
   /** `array`, `object` and so on. Empty if the prompt does not say it. */
   readonly type: string;
-  /** Elements of an array, keys of an object. Undefined if the prompt does not include a count. */
+  /** Elements of an array, keys of an object. */
   readonly count: number | undefined;
   /** The type in one line, e.g. `{id: string}[]`, which may be cut. Empty if the prompt does not have it. */
   readonly shape: string;
@@ -53,10 +53,7 @@ export type Conversation = {
   readonly nextCallNumber: number;
 };
 
-export interface DemoCall {
-  readonly toolName: string;
-  readonly input: JSONObject;
-}
+export type DemoCall = { readonly toolName: string; readonly input: JSONObject };
 
 /** The next step of the demo model. */
 export type DemoStep =
@@ -127,24 +124,16 @@ function textsIn(message: Message | undefined): readonly string[] {
   return message.content.flatMap((part) => (part.type === "text" ? [part.text] : []));
 }
 
-function callsIn(messages: LanguageModelV4Prompt) {
-  return messages.flatMap(({ role, content }) =>
-    role === "assistant" ? content.filter((part) => part.type === "tool-call") : [],
+const partsIn = (messages: LanguageModelV4Prompt) =>
+  messages.flatMap(({ role, content }) =>
+    role === "system" || role === "user" ? [] : [...content],
   );
-}
+const callsIn = (messages: LanguageModelV4Prompt) =>
+  partsIn(messages).filter((part) => part.type === "tool-call");
+const resultsIn = (messages: LanguageModelV4Prompt) =>
+  partsIn(messages).filter((part) => part.type === "tool-result");
 
-function resultsIn(messages: LanguageModelV4Prompt) {
-  return messages.flatMap(({ role, content }) =>
-    role === "tool" || role === "assistant"
-      ? [...content].filter((part) => part.type === "tool-result")
-      : [],
-  );
-}
-
-function variablesIn(
-  prompt: LanguageModelV4Prompt,
-  list: Message | undefined,
-): ReadonlyMap<string, Variable> {
+function variablesIn(prompt: LanguageModelV4Prompt, list: Message | undefined) {
   const all = new Map<string, Variable>();
   const inputs = new Map(callsIn(prompt).map(({ toolCallId, input }) => [toolCallId, input]));
   for (const message of prompt) {
@@ -162,12 +151,12 @@ function variablesIn(
     }
   }
   for (const line of textsIn(list).join("\n").split("\n")) {
-    const { name, type = "", count, shape = "" } = LISTED.exec(line)?.groups ?? {};
+    const { name, type = "", count, shape: typed = "" } = LISTED.exec(line)?.groups ?? {};
     if (name === undefined) continue;
-    const [own = ""] = shape.split(" // ");
-    const size = count === undefined ? undefined : Number(count);
+    const [shape = ""] = typed.split(" // ");
+    const known = { kind: "variable", name, type, shape, value: undefined } as const;
     if (type === "removed") all.delete(name);
-    else all.set(name, { kind: "variable", name, type, count: size, shape: own, value: undefined });
+    else all.set(name, { ...known, count: count === undefined ? undefined : Number(count) });
   }
   return all;
 }
@@ -206,16 +195,9 @@ function variableIn(shown: JSONValue | undefined): Variable | undefined {
   };
 }
 
-function failure(message: string): Failure {
-  return { kind: "failure", message };
-}
+const failure = (message: string): Failure => ({ kind: "failure", message });
 
 const NOT_KEPT = "its result was not kept as a variable";
-
-// A value without a name cannot be referenced, and a good model copies no values.
-function unsaved(value: JSONValue): string {
-  return `${NOT_KEPT}: ${excerpt(value)}`;
-}
 
 function messageIn(error: JSONValue): string {
   if (typeof error === "string") return error;
@@ -230,10 +212,7 @@ function excerpt(value: JSONValue): string {
 }
 
 /** The outcome of this call, if it was made since the question. */
-export function outcomeOfCall(
-  { toolName, input }: { readonly toolName: string; readonly input: JSONObject },
-  outcomes: readonly Outcome[],
-): Outcome | undefined {
+export function outcomeOfCall({ toolName, input }: DemoCall, outcomes: readonly Outcome[]) {
   const wanted = JSON.stringify(input);
   return outcomes.find((one) => one.toolName === toolName && JSON.stringify(one.input) === wanted);
 }
