@@ -145,7 +145,7 @@ export default defineConfig({
           sequence: { groupOrder: 7 },
         },
       },
-      // Each template of `create-byref` is installed from the registry.
+      // Templates of `create-byref` and examples are installed from the registry.
       {
         test: {
           name: "templates",

@@ -57,14 +57,13 @@ export class Times {
   }
 }
 
-/** Checks the answer. The caller compares the value of a reference. */
+/** Checks the answer. */
 export function checked(
   chunks: readonly UIMessageChunk[],
   load: Load,
 ): Pick<Answer, "text" | "isExact"> {
   const text = textIn(chunks);
-  const isRight = load.say === undefined ? text === answerTo(load) : text !== "";
-  return { text, isExact: chunks.at(-1)?.type === "finish" && isRight };
+  return { text, isExact: chunks.at(-1)?.type === "finish" && text === answerTo(load) };
 }
 
 /** Throws if the answer is not exact: a side that sends less would appear faster. */

@@ -7,21 +7,18 @@ export interface Load {
   readonly word?: string;
   /** Number of tool calls before the answer. Default: none. */
   readonly calls?: number;
-  /** Default: `look_up`. */
+  /** The tool that is called. Without one, the agent has no tools. */
   readonly tool?: string;
   /** True for one call in each step. Default: all calls in one step. */
   readonly isSerial?: boolean;
-  /** A reference that the model writes in one delta, instead of words. */
-  readonly say?: string;
 }
 
 export function questionFor(load: Load): string {
-  const { deltas, gapMs, word, calls = 0, tool, isSerial = false, say } = load;
+  const { deltas, gapMs, word, calls = 0, tool, isSerial = false } = load;
   const more = [
     ...(word === undefined ? [] : [`word=${word}`]),
     ...(tool === undefined ? [] : [`tool=${tool}`]),
     ...(isSerial ? ["serial=1"] : []),
-    ...(say === undefined ? [] : [`say=${say}`]),
   ];
   return [`deltas=${deltas} gap=${gapMs} calls=${calls}`, ...more].join(" ");
 }
@@ -35,7 +32,7 @@ export function loadIn(text: string): Load {
       return [field.slice(0, equals), field.slice(equals + 1)];
     }),
   );
-  const [word, tool, say] = ["word", "tool", "say"].map((field) => fields.get(field));
+  const [word, tool] = ["word", "tool"].map((field) => fields.get(field));
   return {
     deltas: Number(fields.get("deltas") ?? 1),
     gapMs: Number(fields.get("gap") ?? 0),
@@ -43,16 +40,13 @@ export function loadIn(text: string): Load {
     isSerial: fields.has("serial"),
     ...(word === undefined ? {} : { word }),
     ...(tool === undefined ? {} : { tool }),
-    ...(say === undefined ? {} : { say }),
   };
 }
 
-export function deltaOf({ word, say }: Load, index: number): string {
-  if (say !== undefined) return say;
+export function deltaOf({ word }: Load, index: number): string {
   return word === undefined ? "word " : `${word}.${index} `;
 }
 
-/** The answer of a load that requests words. */
 export function answerTo(load: Load): string {
   return Array.from({ length: load.deltas }, (_, index) => deltaOf(load, index)).join("");
 }

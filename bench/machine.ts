@@ -5,7 +5,7 @@ import type { Results } from "./results.ts";
 
 const root = join(import.meta.dirname, "..");
 const OURS = ["ai", "workerd", "wrangler"];
-const THEIRS = ["agents", "@cloudflare/ai-chat", "@cloudflare/think", "gpt-tokenizer"];
+const THEIRS = ["agents", "@cloudflare/ai-chat", "@cloudflare/think"];
 
 /** Versions of all packages that affect the figures. */
 export function describeVersions(withPeers: boolean): Results["versions"] {

@@ -2,8 +2,8 @@
  * `npm run bench`: the benches that need no other packages, with few samples, in under three minutes. `npm
  * run bench:peers`: all benches with the peers, which it installs; it takes two hours on an idle machine.
  * Both write `bench/results.local.json`, which git ignores. Only the second publishes: it copies the results
- * to `bench/results.json`, draws the charts and writes the tables of all documents that publish figures. `npm
- * run bench -- loop queries` runs the named benches with all of their samples, and only prints. `--quick` takes
+ * to `bench/results.json` and writes the tables of all documents that publish figures. `npm run bench -- loop
+ * queries` runs the named benches with all of their samples, and only prints. `--quick` takes
  * few samples, and never publishes.
  */
 import { execFileSync, spawnSync } from "node:child_process";
@@ -15,14 +15,16 @@ import { readResults, writeResults } from "./results.ts";
 import { LOCAL_RESULTS, PUBLISHED_RESULTS, selectionOf } from "./selection.ts";
 
 const folder = import.meta.dirname;
-const peers = join(folder, "peers");
 const localPath = join(folder, LOCAL_RESULTS);
 const publishedPath = join(folder, PUBLISHED_RESULTS);
 
 const { benches, options, isBesidePeers, isRecorded, isPublished } = selection();
 
 // Installs exactly the locked versions, and runs none of their install scripts.
-if (isBesidePeers) run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], peers);
+if (isBesidePeers) {
+  const install = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"];
+  execFileSync("npm", install, { cwd: join(folder, "peers"), stdio: "inherit" });
+}
 if (isRecorded) {
   const machine = describeMachine();
   writeResults(localPath, {
@@ -72,10 +74,5 @@ function finish(): void {
     return;
   }
   copyFileSync(localPath, publishedPath);
-  run(process.execPath, [join(peers, "draw.ts"), publishedPath, join(folder, "charts")], folder);
   writeTables(whole, join(folder, ".."));
-}
-
-function run(program: string, parameters: readonly string[], cwd: string): void {
-  execFileSync(program, parameters, { cwd, stdio: "inherit" });
 }

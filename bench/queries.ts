@@ -3,9 +3,8 @@
  * queries`. All times are measured in the client.
  */
 import { bundleWorker, startWorkerd } from "./plain-workerd.ts";
-import { plainRow, report, type Row } from "./results.ts";
+import { ratioRows, report, type Row } from "./results.ts";
 import { isQuick } from "./sides.ts";
-import { median } from "./statistics.ts";
 
 const ROUNDS = isQuick ? 3 : 9;
 const STATEMENT =
@@ -52,56 +51,33 @@ async function put(name: string, lines: string): Promise<void> {
   await timed(() => fetch(at, { method: "PUT", body: lines, headers }));
 }
 
-/** Rows for one number of records: the first query and later ones, compared with a real table. */
-async function compared(count: number, goal: number): Promise<readonly Row[]> {
+/** Compares queries of so many records, whose table has been made, with a real table. */
+async function compared(count: number, goal: number): Promise<Row> {
   const lines = linesOf(count);
-  const samples = {
-    first: [] as number[],
-    realFirst: [] as number[],
-    again: [] as number[],
-    real: [] as number[],
-  };
+  const again: number[] = [];
+  const real: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     const name = `${count}-${round}`;
     await put(name, lines);
-    // Wakes the object of the tables, so that both sides find it awake.
-    await timed(() => query(name, "SELECT 1 AS n"));
-    samples.first.push(await timed(() => query(name, STATEMENT.replace("TABLE", "rows"))));
-    const real = () => post(`/real/${name}`, STATEMENT.replace("TABLE", "real"));
-    const made = await timed(() => fetch(`${base}/real/${name}`, { method: "PUT", body: lines }));
-    samples.realFirst.push(made + (await timed(real)));
-    await timed(() => query(name, STATEMENT.replace("TABLE", "rows")));
-    for (let again = 0; again < 5; again++) {
-      samples.again.push(await timed(() => query(name, STATEMENT.replace("TABLE", "rows"))));
-      samples.real.push(await timed(real));
+    await timed(() => fetch(`${base}/real/${name}`, { method: "PUT", body: lines }));
+    const ask = () => timed(() => query(name, STATEMENT.replace("TABLE", "rows")));
+    const askReal = () => timed(() => post(`/real/${name}`, STATEMENT.replace("TABLE", "real")));
+    await ask();
+    await askReal();
+    for (let times = 0; times < 5; times++) {
+      again.push(await ask());
+      real.push(await askReal());
     }
   }
-  const [first, realFirst, again, real] = Object.values(samples).map(median) as [
-    number,
-    number,
-    number,
-    number,
-  ];
-  console.log(
-    `${count} records: ${first.toFixed(1)} ms, again ${again.toFixed(1)} ms; real ${realFirst.toFixed(1)} ms, again ${real.toFixed(1)} ms`,
-  );
-  const shown = count.toLocaleString("en-US");
-  return [
-    plainRow({
-      name: `query of ${shown} records, first: against a real table`,
-      value: first / realFirst,
-      unit: "times",
-    }),
-    plainRow(
-      {
-        name: `query of ${shown} records, again: against a real table`,
-        value: again / real,
-        unit: "times",
-      },
-      goal,
-    ),
-  ];
+  const [row] = ratioRows({
+    name: `query of ${count.toLocaleString("en-US")} records, again`,
+    samples: { ours: again, "a real table": real },
+    unit: "ms",
+    against: { "a real table": goal },
+  });
+  if (row === undefined) throw new Error("There are no samples.");
+  return row;
 }
 
-report({ rows: [...(await compared(5_000, 2)), ...(await compared(200_000, 8))] });
+report({ rows: [await compared(5_000, 2), await compared(200_000, 8)] });
 server.stop();

@@ -35,6 +35,4 @@ function orderOf(index: number): Order {
 /** A tool's large result, made before it is measured. */
 export const REPORT = reportOf(200_000);
 /** A tool's small result. */
-export const KIBIBYTE = "0123456789abcdef".repeat(64);
-/** The result of the small tool in the rows' budget. */
 export const SMALL = { said: "It is as it was." };

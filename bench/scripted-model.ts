@@ -37,7 +37,7 @@ function pace({ gapMs }: Load): (delta: number) => Promise<void> | undefined {
 }
 
 /** The input that a provider counts: text unchanged, other parts and tools as JSON. */
-export function sentIn({ prompt, tools = [] }: LanguageModelV4CallOptions): Prompt {
+function sentIn({ prompt, tools = [] }: LanguageModelV4CallOptions): Prompt {
   const messages = prompt.map(({ content }) => {
     if (typeof content === "string") return content;
     return content
@@ -65,7 +65,7 @@ function askedIn(prompt: LanguageModelV4Prompt): { load: Load; results: number }
 }
 
 function callsOf(
-  { tool: toolName = "look_up", word = "" }: Load,
+  { tool: toolName = "", word = "" }: Load,
   { first, count }: { readonly first: number; readonly count: number },
 ): ReadableStream<LanguageModelV4StreamPart> {
   return new ReadableStream({
@@ -86,7 +86,7 @@ function callsOf(
 }
 
 function partsOf(load: Load): ReadableStream<LanguageModelV4StreamPart> {
-  const deltas = load.say === undefined ? load.deltas : 1;
+  const { deltas } = load;
   const paced = pace(load);
   let sent = -1;
   return new ReadableStream({

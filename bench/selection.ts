@@ -27,7 +27,7 @@ export interface Selection {
   readonly isBesidePeers: boolean;
   /** False if benches are named: then they only print. */
   readonly isRecorded: boolean;
-  /** True if the run replaces the tracked figures, the charts and the tables. */
+  /** True if the run replaces the tracked figures and the tables. */
   readonly isPublished: boolean;
 }
 

@@ -11,15 +11,12 @@ export interface Talk {
 export type Begin = (url: string, name: string) => Talk;
 
 export const talkToOurs: Begin = (url, name) => ({
-  ask: (load) => ask(`${url}/conversations/${name}/messages`, load, { agent: agentFor(load) }),
+  ask: (load) => {
+    const agent = load.tool === undefined ? "bench" : "shop";
+    return ask(`${url}/conversations/${name}/messages`, load, { agent });
+  },
   close: () => undefined,
 });
-
-/** The agent of `worker.ts` that supports the load. */
-export function agentFor({ calls = 0, tool, say }: Load): string {
-  if (tool !== undefined || say !== undefined) return "shop";
-  return calls > 0 ? "looker" : "bench";
-}
 
 /** Talks to an object that answers a POST. */
 export function talkOver(kind: string): Begin {

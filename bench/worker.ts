@@ -1,9 +1,6 @@
-import { tool } from "ai";
-import * as z from "zod";
 import { createRuntime } from "../src/byref.ts";
 import type { Bare, Kept } from "./bare-objects.ts";
 import { answerMeter, metered, type MeterEnv } from "./meter.ts";
-import { KIBIBYTE } from "./report.ts";
 import { scriptedModel } from "./scripted-model.ts";
 import { INSTRUCTIONS, shop } from "./shop.ts";
 
@@ -24,19 +21,6 @@ const runtime = createRuntime({
   retention: { quotaBytes: 2 * 2 ** 30 },
   agents: [
     { name: "bench", description: "Says words.", instructions: INSTRUCTIONS, tools: {} },
-    {
-      name: "looker",
-      description: "Looks things up, then says words.",
-      instructions: INSTRUCTIONS,
-      tools: {
-        look_up: tool({
-          description: "Says a kilobyte about a thing.",
-          inputSchema: z.object({ about: z.string() }),
-          execute: (input) => ({ about: input.about, said: KIBIBYTE }),
-        }),
-      },
-      effects: { look_up: "none" },
-    },
     shop,
   ],
 });

@@ -1,16 +1,17 @@
 import {
+  type ClientRequest,
   createServer,
   type IncomingHttpHeaders,
-  type IncomingMessage,
+  IncomingMessage,
   request,
   type Server,
+  ServerResponse,
 } from "node:http";
 import { Socket } from "node:net";
-import type { Duplex } from "node:stream";
 import { maxBodyBytes, tooLarge } from "../src/edge/http/client-body.ts";
 import { errorCodes } from "../src/errors.ts";
 
-export interface FrontOptions {
+interface FrontOptions {
   readonly port: number;
   readonly ip: string;
   /** Wrangler's port on the loopback address. */
@@ -45,69 +46,83 @@ const RESERVED = "Paths below /cdn-cgi belong to wrangler, and are not served.";
 export async function startFront(options: FrontOptions): Promise<Server> {
   const settings = { shouldUpgradeCallback: isWebSocket, requireHostHeader: false };
   const server = createServer(settings, (incoming, outgoing) => {
-    const answer = (refusal: Refusal) => {
-      incoming.unpipe().resume();
-      if (!outgoing.headersSent)
-        outgoing.writeHead(refusal.status, headersOf(refusal)).end(bodyOf(refusal));
-    };
-    const refusal = refusalOf(incoming);
-    if (refusal !== undefined) return answer(refusal);
-    const inner = request(forwarded(incoming, options));
-    inner.on("response", (response) => {
-      outgoing.writeHead(response.statusCode ?? 502, withoutConnection(response.headers));
-      outgoing.flushHeaders();
-      response.pipe(outgoing).on("error", () => inner.destroy());
-      response.on("error", () => outgoing.destroy());
-      // The client reads a response once it has sent the rest of its body.
+    const inner = forward(incoming, outgoing, options);
+    // The client reads a response once it has sent the rest of its body.
+    inner?.on("response", (response) => {
       response.on("end", () => incoming.unpipe(inner).resume());
     });
-    inner.on("error", () => answer(NO_ANSWER));
-    outgoing.on("close", () => inner.destroy());
     let left = maxBytesOf(incoming);
     incoming.on("data", (chunk: Buffer) => {
       left -= chunk.length;
-      if (left < 0 && !outgoing.headersSent) answer(tooLargeFor(incoming));
-      if (left < 0) inner.destroy();
+      if (left >= 0 || inner === undefined) return;
+      answer(outgoing, tooLargeFor(incoming));
+      inner.destroy();
     });
-    incoming.pipe(inner);
+    if (inner !== undefined) incoming.pipe(inner);
   });
-  server.on("upgrade", (incoming: IncomingMessage, outer: Duplex, head: Buffer) => {
-    const refusal = refusalOf(incoming);
-    if (refusal !== undefined) return refuseSocket(outer, refusal);
-    const inner = request(forwarded(incoming, options));
-    inner.on("upgrade", (response, socket, innerHead) => {
-      outer.write(headOf(response, response.rawHeaders));
+  server.on("upgrade", (incoming: IncomingMessage, outer: Socket, head: Buffer) => {
+    const outgoing = responseOn(outer, incoming);
+    const inner = forward(incoming, outgoing, options)?.end();
+    inner?.on("upgrade", (response, socket, innerHead) => {
+      outgoing.writeHead(101, response.rawHeaders).flushHeaders();
+      outgoing.detachSocket(outer);
       outer.write(innerHead);
       socket.write(head);
       socket.pipe(outer).pipe(socket);
       socket.on("error", () => outer.destroy()).on("close", () => outer.destroy());
       outer.on("close", () => socket.destroy());
     });
-    inner.on("response", (response) => {
-      const type = response.headers["content-type"] ?? "text/plain";
-      outer.write(headOf(response, ["content-type", type, "connection", "close"]));
-      response.pipe(outer);
-    });
-    inner.on("error", () => refuseSocket(outer, NO_ANSWER));
-    outer.on("error", () => inner.destroy()).on("close", () => inner.destroy());
-    inner.end();
   });
-  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     const refusal = badRequest(`The request is not valid HTTP: ${error.message}.`);
+    const status = error.code === "HPE_HEADER_OVERFLOW" ? 431 : refusal.status;
     // During a response, the client would read this as a part of it.
-    if (!socket.writable || ("bytesWritten" in socket && socket.bytesWritten !== 0))
-      socket.destroy();
-    else
-      refuseSocket(
-        socket,
-        error.code === "HPE_HEADER_OVERFLOW" ? { ...refusal, status: 431 } : refusal,
-      );
+    if (!socket.writable || socket.bytesWritten !== 0) socket.destroy();
+    else answer(responseOn(socket), { ...refusal, status });
   });
   await new Promise<void>((done, fail) => {
     server.once("error", fail);
     server.listen(options.port, options.ip, () => done());
   });
   return server;
+}
+
+/** Passes a request on, and its response back. Undefined if it is refused. */
+function forward(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  options: FrontOptions,
+): ClientRequest | undefined {
+  const refusal = refusalOf(incoming);
+  if (refusal !== undefined) return void answer(outgoing, refusal);
+  const inner = request(forwarded(incoming, options));
+  inner.on("response", (response) => {
+    outgoing.writeHead(response.statusCode ?? 502, withoutConnection(response.headers));
+    outgoing.flushHeaders();
+    response.pipe(outgoing).on("error", () => inner.destroy());
+    response.on("error", () => outgoing.destroy());
+  });
+  inner.on("error", () => answer(outgoing, NO_ANSWER));
+  outgoing.on("close", () => inner.destroy());
+  return inner;
+}
+
+function answer(outgoing: ServerResponse, { status, code, title, detail }: Refusal): void {
+  outgoing.req.unpipe().resume();
+  if (outgoing.headersSent) return;
+  const body = JSON.stringify({ type: `urn:byref:${code}`, title, status, detail, code });
+  const length = Buffer.byteLength(body);
+  const headers = { "content-type": "application/problem+json", "content-length": length };
+  outgoing.writeHead(status, headers).end(body);
+}
+
+/** A response on a connection that Node no longer handles, which it closes. */
+function responseOn(socket: Socket, incoming = new IncomingMessage(socket)): ServerResponse {
+  const outgoing = new ServerResponse(incoming);
+  outgoing.shouldKeepAlive = false;
+  outgoing.assignSocket(socket);
+  socket.on("error", () => socket.destroy());
+  return outgoing.on("finish", () => socket.end());
 }
 
 /** Rejects requests that wrangler would interpret differently from the client, and paths that wrangler reserves. */
@@ -180,29 +195,4 @@ function withoutConnection(headers: IncomingHttpHeaders): IncomingHttpHeaders {
 
 function without(headers: IncomingHttpHeaders, dropped: RegExp): IncomingHttpHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !dropped.test(name)));
-}
-
-function headersOf(refusal: Refusal) {
-  const length = String(Buffer.byteLength(bodyOf(refusal)));
-  return { "content-type": "application/problem+json", "content-length": length };
-}
-
-function bodyOf({ status, code, title, detail }: Refusal): string {
-  return JSON.stringify({ type: `urn:byref:${code}`, title, status, detail, code });
-}
-
-/** Sends a refusal on a connection that Node no longer handles. */
-function refuseSocket(outer: Duplex, refusal: Refusal): void {
-  if (!outer.writable) return;
-  const line = { statusCode: refusal.status, statusMessage: refusal.title };
-  const pairs = [...Object.entries(headersOf(refusal)).flat(), "connection", "close"];
-  outer.on("error", () => outer.destroy());
-  outer.end(headOf(line, pairs) + bodyOf(refusal));
-}
-
-type StatusLine = Pick<IncomingMessage, "statusCode" | "statusMessage">;
-
-function headOf({ statusCode, statusMessage }: StatusLine, pairs: readonly string[]): string {
-  const lines = pairs.flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${pairs[at + 1]}`] : []));
-  return [`HTTP/1.1 ${statusCode} ${statusMessage}`, ...lines, "", ""].join("\r\n");
 }

@@ -1,16 +1,7 @@
 /** Builds the page: `npm run build:web`. */
 import { spawnSync } from "node:child_process";
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { dirname, join } from "node:path";
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { namesIn, pageFolder as built } from "../packages/gateway/src/bundle/page-files.ts";
 import { builtOnce, hashOf, SOURCES } from "./built.ts";
@@ -48,29 +39,13 @@ function buildWith(config: string, folder: string): void {
   if (status !== 0) throw new Error(`The page could not be built.\n${stdout}${stderr}`);
 }
 
-/**
- * Replaces a folder with a copy of another. For a moment there may be none, but never files of two versions. Several
- * processes may do this at once.
- */
+/** Copies a build over another. A server that reads it meanwhile finds what the old or the new `index.html` names. */
 function replaceFolder(path: string, source: string): void {
-  mkdirSync(dirname(path), { recursive: true });
-  const made = mkdtempSync(`${path}.new-`);
-  cpSync(source, join(made, "new"), { recursive: true });
-  for (let attempt = 0; existsSync(join(made, "new")); attempt++) {
-    tryRename(path, join(made, `old-${attempt}`));
-    tryRename(join(made, "new"), path);
-  }
-  rmSync(made, { recursive: true, force: true });
-}
-
-/** Another process may have renamed either of them. */
-function tryRename(from: string, to: string): void {
-  try {
-    renameSync(from, to);
-  } catch (error) {
-    const { code = "" } = error as NodeJS.ErrnoException;
-    if (!["ENOENT", "ENOTEMPTY", "EEXIST"].includes(code)) throw error;
-  }
+  const assets = join(source, "assets");
+  if (existsSync(assets)) cpSync(assets, join(path, "assets"), { recursive: true });
+  cpSync(source, path, { recursive: true });
+  const names = new Set(namesIn(source));
+  for (const name of namesIn(path)) if (!names.has(name)) rmSync(join(path, name), { force: true });
 }
 
 /** True if the page has been built, of these sources or of older ones. */

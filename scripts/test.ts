@@ -5,30 +5,27 @@
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { appendFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, relative } from "node:path";
-import { createInterface } from "node:readline";
+import { join, relative } from "node:path";
 
 interface Job {
   readonly name: string;
-  readonly command: readonly string[];
-  /** Runs some of its files. */
-  readonly only?: (files: readonly string[]) => Job;
+  /** Arguments of Vitest. */
+  readonly options: readonly string[];
 }
 
 const root = join(import.meta.dirname, "..");
-const logs = join(root, "node_modules/.cache/byref-tests");
-const VITEST = ["node_modules/vitest/vitest.mjs", "run", "--silent=passed-only"];
+const VITEST = [
+  "node_modules/vitest/vitest.mjs",
+  "run",
+  "--silent=passed-only",
+  "--reporter=default",
+];
 const ONE_WORKER = "--maxWorkers=1";
 
 function vitest(name: string, ...options: readonly string[]): Job {
-  const kept = options.filter((option) => /^--(?!shard)/.test(option));
-  return {
-    name,
-    command: [...VITEST, "--reporter=default", ...options],
-    only: (files) => vitest(`${name}-again`, ...kept, ...files),
-  };
+  return { name, options };
 }
 
 /** Lanes run beside each other: one for each core. The page of the smoke test is built by the other lane meanwhile. */
@@ -48,9 +45,9 @@ function rest(): readonly Iterable<Job>[] {
     vitest("large-workerd", ONE_WORKER, "--project=large-workerd"),
     vitest("large-1", ONE_WORKER, "--project=large", "--shard=1/2"),
     // These two install packages into folders of their own.
-    { name: "examples", command: ["scripts/test-examples.ts"] },
+    vitest("examples", ONE_WORKER, "--project=templates", "examples"),
     vitest("large-2", ONE_WORKER, "--project=large", "--shard=2/2"),
-    vitest("templates", ONE_WORKER, "--project=templates"),
+    vitest("templates", ONE_WORKER, "--project=templates", "create-byref"),
   ].values();
   return [jobs, jobs, jobs];
 }
@@ -71,69 +68,38 @@ const startMs = Date.now();
 const total = { files: 0, passed: 0, failed: 0, skipped: 0 };
 const failures: string[] = [];
 const repeated: string[] = [];
+/** For reports and temporary files. Its name is short because it holds sockets, whose paths have at most 107 bytes. */
+const folder = mkdtempSync(join(tmpdir(), "t-"));
 
-interface Folder {
-  readonly name: string;
-  files: number;
-  tests: number;
+/** What Vitest's JSON reporter writes. */
+interface Report {
+  readonly numPassedTests: number;
+  readonly numFailedTests: number;
+  readonly numPendingTests: number;
+  readonly testResults: readonly { readonly name: string; readonly status: string }[];
 }
 
-interface Failed {
-  readonly files: readonly string[];
-  readonly tests: number;
-}
-
-/** Runs a job. What it prints goes to a file, whose end is shown if the job fails. Returns what failed. */
-async function runJob({ name, command }: Job): Promise<Failed | undefined> {
-  const log = join(logs, `${name}.log`);
-  rmSync(log, { force: true });
-  const env = { ...process.env, NO_COLOR: "1" };
-  const child = spawn(process.execPath, command, {
-    cwd: root,
-    env,
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const closed = once(child, "close");
-  child.stderr.on("data", (chunk: Buffer) => appendFileSync(log, chunk));
+/** Runs a job. Returns the files and the number of tests that failed. */
+async function runJob({ name, options }: Job) {
+  const path = join(folder, `${name}.json`);
+  const command = [...VITEST, "--reporter=json", `--outputFile=${path}`, ...options];
+  const env = { ...process.env, NO_COLOR: "1", TMPDIR: folder };
   const beganMs = Date.now();
-  let failedTests = 0;
-  const failed = new Set<string>();
-  let folder: Folder | undefined;
-  const endFolder = () => {
-    if (folder !== undefined)
-      say(`${folder.name.padEnd(44)} ${folder.files} files, ${folder.tests} tests`);
-  };
-  for await (const line of createInterface({ input: child.stdout })) {
-    appendFileSync(log, `${line}\n`);
-    const [, project, file, counts = ""] =
-      /^ \S \|([^|]+)\| (\S+) \((.*)\) *\d+ms/.exec(line) ?? [];
-    if (project === undefined || file === undefined) continue;
-    const count = (what: string) => Number(new RegExp(`(\\d+) ${what}`).exec(counts)?.[1] ?? 0);
-    const passed = count("test") - count("failed") - count("skipped");
-    total.files++;
-    total.passed += passed;
-    failedTests += count("failed");
-    total.skipped += count("skipped");
-    if (folder?.name !== `${project} ${dirname(file)}`) {
-      endFolder();
-      folder = { name: `${project} ${dirname(file)}`, files: 0, tests: 0 };
-    }
-    folder.files++;
-    folder.tests += passed;
-  }
-  endFolder();
-  const [status] = (await closed) as [number | null];
-  say(`${name} ended after ${Math.round((Date.now() - beganMs) / 1_000)} s`);
+  const child = spawn(process.execPath, command, { cwd: root, env, stdio: "inherit" });
+  const [status] = (await once(child, "close")) as [number | null];
+  console.log(`${name} ended after ${Math.round((Date.now() - beganMs) / 1_000)} s`);
+  const report = existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Report) : undefined;
+  total.files += report?.testResults.length ?? 0;
+  total.passed += report?.numPassedTests ?? 0;
+  total.skipped += report?.numPendingTests ?? 0;
   if (status === 0) return undefined;
-  const text = readFileSync(log, "utf8");
-  for (const [, path = ""] of text.matchAll(/^ FAIL {2}(?:\|[^|]+\| )?([\w./-]+)/gm))
-    failed.add(path);
+  const results = report?.testResults.filter((file) => file.status === "failed") ?? [];
+  const files = results.map((file) => relative(root, file.name));
   // A hook, or an error outside of the tests.
-  total.failed += Math.max(failedTests, 1);
-  failures.push(...failed, ...(failed.size === 0 ? [name] : []));
-  const start = text.search(/^⎯+ Failed/m);
-  console.log(start === -1 ? text.slice(-10_000) : text.slice(start, start + 20_000));
-  return { files: [...failed], tests: Math.max(failedTests, 1) };
+  const tests = Math.max(report?.numFailedTests ?? 0, 1);
+  total.failed += tests;
+  failures.push(...files, ...(files.length === 0 ? [name] : []));
+  return { files, tests };
 }
 
 /**
@@ -144,9 +110,9 @@ async function isGreen(job: Job, isRepeated: boolean): Promise<boolean> {
   const failed = await runJob(job);
   if (failed === undefined) return true;
   const { files, tests } = failed;
-  if (!isRepeated || job.only === undefined) return false;
-  if (files.length === 0 || files.length > MAX_REPEATED) return false;
-  if ((await runJob(job.only(files))) !== undefined) return false;
+  if (!isRepeated || files.length === 0 || files.length > MAX_REPEATED) return false;
+  const kept = job.options.filter((option) => /^--(?!shard)/.test(option));
+  if ((await runJob(vitest(`${job.name}-again`, ...kept, ...files))) !== undefined) return false;
   total.failed -= tests;
   for (const file of files) repeated.push(...failures.splice(failures.indexOf(file), 1));
   return true;
@@ -162,33 +128,19 @@ async function runAll(lanes: readonly Iterable<Job>[], isRepeated = false): Prom
   return passes;
 }
 
-function say(text: string): void {
-  console.log(`${String(Math.round((Date.now() - startMs) / 1_000)).padStart(5)} s  ${text}`);
-}
-
 async function main([first, ...others]: readonly string[]): Promise<boolean> {
   if (first !== undefined && first !== "--all") {
     const projects = SELECTED.map((name) => `--project=${name}`);
-    const { status } = spawnSync("vitest", ["run", ...projects, first, ...others], {
-      stdio: "inherit",
-    });
-    return status === 0;
+    return (
+      spawnSync("vitest", ["run", ...projects, first, ...others], { stdio: "inherit" }).status === 0
+    );
   }
-  mkdirSync(logs, { recursive: true });
-  const what = first === "--all" ? "all tests" : "the quick tests";
-  console.log(
-    `Runs ${what}, several jobs at a time. What programs print is in ${relative(root, logs)}.`,
-  );
-  // Its name is short because it holds sockets, whose paths have at most 107 bytes.
-  const temporary = mkdtempSync(join(tmpdir(), "t-"));
-  process.env["TMPDIR"] = temporary;
   let passes = others.includes("--rest") || (await runAll(QUICK));
   if (first === "--all") {
     process.env["SAMPLES"] ??= "all";
     passes &&= await runAll(rest(), true);
   }
-  rmSync(temporary, { recursive: true, force: true });
-  say(`${total.files} files`);
+  console.log(`\n${total.files} files in ${Math.round((Date.now() - startMs) / 1_000)} s`);
   if (repeated.length > 0)
     console.log(`\nFailed, and passed when run again:\n  ${repeated.join("\n  ")}`);
   if (failures.length > 0) console.error(`\nFailed:\n  ${failures.join("\n  ")}`);
@@ -198,3 +150,4 @@ async function main([first, ...others]: readonly string[]): Promise<boolean> {
 }
 
 if (!(await main(process.argv.slice(2)))) process.exitCode = 1;
+rmSync(folder, { recursive: true, force: true });

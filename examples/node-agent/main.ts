@@ -26,7 +26,7 @@ const agent = withToolVariables(
   { store },
 );
 
-const prompt = process.argv[2] ?? "How many orders are from Germany?";
+const prompt = process.argv[2] ?? "How many orders are from DE?";
 const { steps, text } = await agent.generate({ prompt });
 const calls = steps.flatMap(({ toolCalls }) => toolCalls);
 for (const { toolName, input } of calls) console.log(toolName, JSON.stringify(input));

@@ -37,7 +37,6 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
     { because: "it needs a key" },
   "npm run eval -- --model openai-compatible:NAME --set nestful=../nestful/data_v2 --only-sets --budget 5":
     { because: "it needs a key and the set" },
-  "npm run demo": { by: "test/process/documented-demo.large.test.ts" },
   "claude mcp add files -- npx -y byref mcp -- npx -y @modelcontextprotocol/server-filesystem .": {
     because: "it needs Claude Code",
   },

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { shownInterval } from "./format.ts";
-import { measures, type Measures, type Results } from "./summarize.ts";
+import type { Interval } from "../statistics/bootstrap.ts";
+import { measures, type Measures, type Results, type Unit } from "./summarize.ts";
 
 interface Table {
   readonly title: string;
@@ -106,4 +106,30 @@ function chartOf({ arms, about }: Results): string {
   const height = TOP + arms.length * ROW;
   const title = `Right: ${about.model.replaceAll(/[<>&"]/gu, " ")}`;
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" font-family="system-ui, sans-serif" font-size="12"><title>${title}</title><rect width="100%" height="100%" fill="white"/><text x="10" y="20" font-size="14" font-weight="600" fill="#111827">${title}</text>${marks.join("")}</svg>\n`;
+}
+
+/** Prints a value; with its interval if it has one. */
+function shownInterval(interval: Interval | undefined, unit: Unit): string {
+  if (interval === undefined) return "–";
+  const { value, low, high } = interval;
+  const own = shownValue(value, unit);
+  if (low === high) return own;
+  return `${own} (${shownValue(low, unit)} to ${shownValue(high, unit)})`;
+}
+
+export function shownValue(value: number, unit: Unit): string {
+  switch (unit) {
+    case "share":
+      return `${shownNumber(value * 100)} %`;
+    case "dollars":
+      return `$${shownNumber(value)}`;
+    case "number":
+      return shownNumber(value);
+  }
+}
+
+/** Three significant digits; numbers from a hundred on are whole. */
+function shownNumber(value: number): string {
+  if (Math.abs(value) >= 100) return Math.round(value).toLocaleString("en-US");
+  return String(Number(value.toPrecision(3)));
 }

@@ -4,7 +4,9 @@ import type { Price } from "../models/prices.ts";
 import { type Cell, keyOf } from "../runner/cell.ts";
 import { type Fraction, type Interval, meanOf, ratioOf, shareOf } from "../statistics/bootstrap.ts";
 import type { Family } from "../tasks/task.ts";
-import type { Unit } from "./format.ts";
+
+/** How a column prints its values. */
+export type Unit = "share" | "number" | "dollars";
 
 /** The content of `results.json`. */
 export interface Results {

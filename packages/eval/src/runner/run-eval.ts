@@ -1,18 +1,17 @@
-import { join } from "node:path";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, truncateSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { version } from "../../../../src/version.ts";
 import { armsNamed } from "../arms/arms.ts";
 import { Budget, RunStopped } from "../models/budget.ts";
 import { modelNamed, type ModelEnvironment } from "../models/model-named.ts";
 import { type Price, priceIn, priceOf, PRICES_OF } from "../models/prices.ts";
-import { markdownReport, writeReport } from "../report/report.ts";
-import { shownValue } from "../report/format.ts";
+import { markdownReport, shownValue, writeReport } from "../report/report.ts";
 import { summarize } from "../report/summarize.ts";
 import { nestfulTasks } from "../sets/nestful.ts";
 import { ownTasks } from "../tasks/own-tasks.ts";
 import type { Task } from "../tasks/task.ts";
-import { keyOf } from "./cell.ts";
-import { addCell, openLog } from "./cell-log.ts";
+import { type Cell, keyOf } from "./cell.ts";
 import { playCell } from "./play-cell.ts";
 
 const HELP = `byref eval: does your model work better with references? Needs a key of your own.
@@ -85,7 +84,8 @@ export async function runEval(args: readonly string[], context: EvalContext): Pr
   );
   const stopped = await inParallel(open, options.concurrency, async ({ task, arm }) => {
     const cell = await playCell(task, arm, { ...options, model: limited });
-    addCell(log, path, cell);
+    appendFileSync(path, `${JSON.stringify(cell)}\n`);
+    log.set(keyOf(cell), cell);
     context.log(
       `${cell.isRight ? "ok  " : "FAIL"} ${cell.task}, ${cell.arm}; ${shownValue(budget.spent, "dollars")} so far`,
     );
@@ -156,6 +156,34 @@ function optionsIn(values: ReturnType<typeof parseArgs<{ options: typeof OPTIONS
     out: values.out ?? join("eval-results", model.replaceAll(/[^\w.-]+/gu, "-")),
     about,
   };
+}
+
+/**
+ * Reads the finished cells of a file, by `keyOf`, so that a run can go on, or creates it. A last line that was cut off is
+ * removed. Throws if the file is of another model.
+ */
+function openLog(path: string, model: string): Map<string, Cell> {
+  const [head, ...lines] = wholeLines(path);
+  const own = JSON.stringify({ model });
+  if (head === undefined) {
+    mkdirSync(dirname(path), { recursive: true });
+    appendFileSync(path, `${own}\n`);
+  } else if (head !== own) {
+    throw new Error(`${path} belongs to another run: ${head}. Choose another folder with --out.`);
+  }
+  // `runEval` wrote the lines.
+  const cells = lines.map((line) => JSON.parse(line) as Cell);
+  return new Map(cells.map((cell) => [keyOf(cell), cell]));
+}
+
+/** Returns the lines that end with a line break, and cuts off what follows them. */
+function wholeLines(path: string): readonly string[] {
+  if (!existsSync(path)) return [];
+  const bytes = readFileSync(path);
+  const end = bytes.lastIndexOf("\n") + 1;
+  if (end < bytes.length) truncateSync(path, end);
+  const text = bytes.subarray(0, end).toString("utf8");
+  return text === "" ? [] : text.slice(0, -1).split("\n");
 }
 
 /**

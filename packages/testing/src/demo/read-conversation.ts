@@ -1,14 +1,14 @@
 import type {
   JSONObject,
   JSONValue,
+  LanguageModelV4CallOptions,
   LanguageModelV4Prompt,
-  LanguageModelV4ToolCallPart,
   LanguageModelV4ToolResultOutput,
 } from "@ai-sdk/provider";
-import { KEPT_AS } from "../../../../src/turn/history/shown-variables.ts";
-import type { Json } from "../../../../src/value/json.ts";
-import { shapeOf } from "../../../../src/value/shape.ts";
 import { VARIABLES_TAG } from "../../../../src/turn/history/prompt.ts";
+import { KEPT_AS } from "../../../../src/turn/history/shown-variables.ts";
+import { type Json, jsonIn } from "../../../../src/value/json.ts";
+import { shapeOf } from "../../../../src/value/shape.ts";
 
 /** The outcome of a tool call in the prompt. */
 export type Outcome = {
@@ -25,7 +25,7 @@ export type Variable = {
   readonly value: JSONValue | undefined;
   /** `array`, `object` and so on. Empty if the prompt does not say it. */
   readonly type: string;
-  /** Elements of an array, keys of an object. Undefined if the prompt does not include a count. */
+  /** Elements of an array, keys of an object. */
   readonly count: number | undefined;
   /** The type in one line, e.g. `{id: string}[]`, which may be cut. Empty if the prompt does not have it. */
   readonly shape: string;
@@ -53,27 +53,61 @@ export type Conversation = {
   readonly nextCallNumber: number;
 };
 
+export type DemoCall = { readonly toolName: string; readonly input: JSONObject };
+
+/** The next step of the demo model. */
+export type DemoStep =
+  | { readonly kind: "calls"; readonly calls: readonly DemoCall[] }
+  | { readonly kind: "text"; readonly text: string }
+  /** Says why it does nothing, and what it can do. */
+  | { readonly kind: "refusal"; readonly why: string };
+
+export type DemoTools = NonNullable<LanguageModelV4CallOptions["tools"]>;
+
+/** Input of a step of the demo model. */
+export interface DemoPrompt {
+  readonly conversation: Conversation;
+  /** The tools that are offered. */
+  readonly tools: DemoTools;
+}
+
+/** Phrases of an application, for a demonstration that rules about names and schemas do not cover. */
+export interface DemoScript {
+  /** Questions to try, by the name of the tool. */
+  readonly examples?: Readonly<Record<string, string>>;
+  /** Returns the next step. Undefined for a question that is not in the script. */
+  step(prompt: DemoPrompt): DemoStep | undefined;
+}
+
 type Message = LanguageModelV4Prompt[number];
 
-const maxQuotedChars = 300;
+const MAX_QUOTED_CHARS = 300;
+/** Begins the text in a file's place. */
+const FILE = "A file was given, ";
+/** A line of the list of variables: `$orders: array (3) {id: number}[] // description`. */
+const LISTED =
+  /^[^\w\s]*(?<name>[A-Za-z_]\w*)\S*: (?<type>\w+)(?: \((?<count>\d+)\))?(?: (?<shape>.*))?$/u;
 
 /** Reads everything that the demo model uses from the prompt, because the model has no state between calls. */
 export function readConversation(prompt: LanguageModelV4Prompt): Conversation {
   const list = listIn(prompt);
-  const questionIndex = prompt.findLastIndex(
-    (message) => message.role === "user" && message !== list,
-  );
-  const outputs = outputsByCall(prompt);
-  const outcomesIn = (messages: LanguageModelV4Prompt) =>
+  const at = prompt.findLastIndex((message) => message.role === "user" && message !== list);
+  const outputs = new Map(resultsIn(prompt).map((part) => [part.toolCallId, part.output]));
+  const outcomesIn = (messages: LanguageModelV4Prompt): readonly Outcome[] =>
     callsIn(messages).map(({ toolName, input, toolCallId }) => {
       return { toolName, input, result: resultOf(outputs.get(toolCallId)) };
     });
+  const texts = textsIn(prompt[at]).filter((text) => fileIn(text) === undefined);
   return {
-    question: questionIn(prompt[questionIndex]),
-    variables: variablesIn(prompt),
-    thisTurn: outcomesIn(prompt.slice(questionIndex + 1)),
-    earlier: outcomesIn(prompt.slice(0, Math.max(questionIndex, 0))).toReversed(),
-    nextCallNumber: 1 + callsIn(prompt).reduce(highestNumber, 0),
+    question: texts.join("\n"),
+    variables: variablesIn(prompt, list),
+    thisTurn: outcomesIn(prompt.slice(at + 1)),
+    earlier: outcomesIn(prompt.slice(0, Math.max(at, 0))).toReversed(),
+    // A shortened history may start with call_7: counting the calls would produce its id again.
+    nextCallNumber: callsIn(prompt).reduce((next, { toolCallId }, index) => {
+      const own = Number(/^call_(\d{1,15})$/u.exec(toolCallId)?.[1] ?? 0);
+      return Math.max(next, index + 2, own + 1);
+    }, 1),
   };
 }
 
@@ -85,172 +119,117 @@ function listIn(prompt: LanguageModelV4Prompt): Message | undefined {
   return textsIn(last)[0]?.startsWith(VARIABLES_TAG) === true ? last : undefined;
 }
 
-/** Returns the user's text, without the handles of files. */
-function questionIn(message: Message | undefined): string {
-  const texts = message === undefined ? [] : textsIn(message);
-  return texts.filter((text) => fileIn(text) === undefined).join("\n");
-}
-
-function textsIn(message: Message): readonly string[] {
-  if (message.role !== "user") return [];
+function textsIn(message: Message | undefined): readonly string[] {
+  if (message?.role !== "user") return [];
   return message.content.flatMap((part) => (part.type === "text" ? [part.text] : []));
 }
 
-function variablesIn(prompt: LanguageModelV4Prompt): ReadonlyMap<string, Variable> {
+const partsIn = (messages: LanguageModelV4Prompt) =>
+  messages.flatMap(({ role, content }) =>
+    role === "system" || role === "user" ? [] : [...content],
+  );
+const callsIn = (messages: LanguageModelV4Prompt) =>
+  partsIn(messages).filter((part) => part.type === "tool-call");
+const resultsIn = (messages: LanguageModelV4Prompt) =>
+  partsIn(messages).filter((part) => part.type === "tool-result");
+
+function variablesIn(prompt: LanguageModelV4Prompt, list: Message | undefined) {
   const all = new Map<string, Variable>();
-  const list = listIn(prompt);
   const inputs = new Map(callsIn(prompt).map(({ toolCallId, input }) => [toolCallId, input]));
   for (const message of prompt) {
-    if (message.role === "user") {
-      for (const text of textsIn(message)) {
-        if (message === list) readList(text, all);
-        const file = fileIn(text);
-        if (file !== undefined) all.set(file.name, file);
-      }
+    for (const text of message === list ? [] : textsIn(message)) {
+      const file = fileIn(text);
+      if (file !== undefined) all.set(file.name, file);
     }
-    if (message.role !== "tool" && message.role !== "assistant") continue;
-    for (const part of message.content) {
-      if (part.type !== "tool-result") continue;
-      const result = resultOf(part.output);
+    for (const { output, toolCallId } of resultsIn([message])) {
+      const result = resultOf(output);
       if (result.kind !== "variable") continue;
       // A shorter form of a handle that the prompt has already.
-      const known = all.get(result.name);
       const isRepeated = result.shape === "" && result.value === undefined;
-      const shown = isRepeated && known !== undefined ? known : result;
-      all.set(result.name, { ...shown, input: inputs.get(part.toolCallId) });
+      const shown = (isRepeated ? all.get(result.name) : undefined) ?? result;
+      all.set(result.name, { ...shown, input: inputs.get(toolCallId) });
     }
+  }
+  for (const line of textsIn(list).join("\n").split("\n")) {
+    const { name, type = "", count, shape: typed = "" } = LISTED.exec(line)?.groups ?? {};
+    if (name === undefined) continue;
+    const [shape = ""] = typed.split(" // ");
+    const known = { kind: "variable", name, type, shape, value: undefined } as const;
+    if (type === "removed") all.delete(name);
+    else all.set(name, { ...known, count: count === undefined ? undefined : Number(count) });
   }
   return all;
 }
 
 function fileIn(text: string): Variable | undefined {
   const at = text.startsWith(FILE) ? text.indexOf(KEPT_AS) : -1;
-  if (at < 0 || !text.endsWith("}")) return undefined;
-  try {
-    return variableIn(JSON.parse(text.slice(at + KEPT_AS.length)) as JSONValue);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Reads the list of variables: `$orders: array (3) {id: number}[] // description`. */
-function readList(text: string, all: Map<string, Variable>): void {
-  for (const line of text.split("\n")) {
-    const { name, type, count, shape = "" } = LISTED.exec(line)?.groups ?? {};
-    if (name === undefined || type === undefined) continue;
-    if (type === "removed") all.delete(name);
-    else {
-      const [own = ""] = shape.split(" // ");
-      const size = count === undefined ? undefined : Number(count);
-      all.set(name, { kind: "variable", name, type, count: size, shape: own, value: undefined });
-    }
-  }
-}
-
-/** Begins the text in a file's place. */
-const FILE = "A file was given, ";
-const LISTED =
-  /^[^\w\s]*(?<name>[A-Za-z_]\w*)\S*: (?<type>\w+)(?: \((?<count>\d+)\))?(?: (?<shape>.*))?$/u;
-
-function callsIn(messages: LanguageModelV4Prompt): readonly LanguageModelV4ToolCallPart[] {
-  return messages.flatMap((message) =>
-    message.role === "assistant" ? message.content.filter((part) => part.type === "tool-call") : [],
-  );
-}
-
-function outputsByCall(
-  prompt: LanguageModelV4Prompt,
-): ReadonlyMap<string, LanguageModelV4ToolResultOutput> {
-  const outputs = new Map<string, LanguageModelV4ToolResultOutput>();
-  for (const message of prompt) {
-    if (message.role !== "tool" && message.role !== "assistant") continue;
-    for (const part of message.content) {
-      if (part.type === "tool-result") outputs.set(part.toolCallId, part.output);
-    }
-  }
-  return outputs;
-}
-
-// A shortened history may start with call_7: counting the calls would produce its id again.
-function highestNumber(highest: number, call: LanguageModelV4ToolCallPart, index: number): number {
-  const suffix = call.toolCallId.startsWith("call_") ? Number(call.toolCallId.slice(5)) : 0;
-  return Math.max(highest, index + 1, Number.isSafeInteger(suffix) ? suffix : 0);
+  return at < 0 ? undefined : variableIn(jsonIn(text.slice(at + KEPT_AS.length)) as JSONValue);
 }
 
 function resultOf(output: LanguageModelV4ToolResultOutput | undefined): Variable | Failure {
-  if (output === undefined) return failure("it has not answered yet");
-  switch (output.type) {
-    case "json":
-      return (
-        variableIn(output.value) ?? {
-          ...failure(unsavedMessage(output.value)),
-          value: output.value,
-        }
-      );
-    case "error-json":
-      return failure(messageIn(output.value));
-    case "execution-denied":
-      return failure(output.reason ?? "the call was denied");
-    case "content":
-      return failure("its result was not kept as a variable");
-    default:
-      return failure(output.value);
+  if (output?.type === "json") {
+    const { value } = output;
+    const { error, message } = isObject(value) ? value : {};
+    const isProblem = error != null || message != null;
+    return (
+      variableIn(value) ?? { ...failure(isProblem ? messageIn(value) : unsaved(value)), value }
+    );
   }
+  if (output === undefined) return failure("it has not answered yet");
+  if (output.type === "content") return failure(NOT_KEPT);
+  if (output.type === "execution-denied") return failure(output.reason ?? "the call was denied");
+  return failure(messageIn(output.value));
 }
 
-function variableIn(shown: JSONValue): Variable | undefined {
+function variableIn(shown: JSONValue | undefined): Variable | undefined {
   if (!isObject(shown) || typeof shown["$var"] !== "string") return undefined;
-  const { value, count, shape, type } = shown;
+  const { $var: name, value, count, shape, type } = shown;
+  const own = value === undefined ? "" : shapeOf(value as Json);
   return {
     kind: "variable",
-    name: shown["$var"],
+    name,
     value,
     count: typeof count === "number" ? count : Array.isArray(value) ? value.length : undefined,
-    shape: shapeIn(shape, value),
+    shape: typeof shape === "string" ? shape : own,
     type: Array.isArray(value) ? "array" : typeof type === "string" ? type : typeof value,
   };
 }
 
-function shapeIn(shape: JSONValue | undefined, value: JSONValue | undefined): string {
-  if (typeof shape === "string") return shape;
-  return value === undefined ? "" : shapeOf(value as Json);
-}
+const failure = (message: string): Failure => ({ kind: "failure", message });
 
-function failure(message: string): Failure {
-  return { kind: "failure", message };
-}
-
-// A value without a name cannot be referenced, and a good model copies no values.
-function unsavedMessage(value: JSONValue): string {
-  const isProblem = isObject(value) && (value["error"] != null || value["message"] != null);
-  return isProblem ? messageIn(value) : `its result was not kept as a variable: ${excerpt(value)}`;
-}
+const NOT_KEPT = "its result was not kept as a variable";
 
 function messageIn(error: JSONValue): string {
   if (typeof error === "string") return error;
-  if (isObject(error)) {
-    if (typeof error["message"] === "string") return error["message"];
-    if (error["error"] != null) return messageIn(error["error"]);
-  }
-  return excerpt(error);
+  const { message, error: inner } = isObject(error) ? error : {};
+  if (typeof message === "string") return message;
+  return inner == null ? excerpt(error) : messageIn(inner);
 }
 
 function excerpt(value: JSONValue): string {
   const text = JSON.stringify(value);
-  return text.length > maxQuotedChars ? `${text.slice(0, maxQuotedChars)}…` : text;
+  return text.length > MAX_QUOTED_CHARS ? `${text.slice(0, MAX_QUOTED_CHARS)}…` : text;
 }
 
 /** The outcome of this call, if it was made since the question. */
-export function outcomeOfCall(
-  { toolName, input }: { readonly toolName: string; readonly input: JSONObject },
-  outcomes: readonly Outcome[],
-): Outcome | undefined {
+export function outcomeOfCall({ toolName, input }: DemoCall, outcomes: readonly Outcome[]) {
   const wanted = JSON.stringify(input);
-  return outcomes.find(
-    (outcome) => outcome.toolName === toolName && JSON.stringify(outcome.input) === wanted,
-  );
+  return outcomes.find((one) => one.toolName === toolName && JSON.stringify(one.input) === wanted);
 }
 
 export function isObject(value: unknown): value is JSONObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function say(text: string): DemoStep {
+  return { kind: "text", text };
+}
+
+export function refuse(why: string): DemoStep {
+  return { kind: "refusal", why };
+}
+
+/** A text without references and links: what it quotes is data. */
+export function inert(text: string): string {
+  return text.replaceAll(/[$†`]|\{\{|\[\^|\]\(/gu, " ");
 }

@@ -29,15 +29,15 @@ describe("the demo model answers", () => {
     ["How many rows are in my CSV?", sql('SELECT count(*) AS "rows" FROM "sales_csv"')],
     ["Hello! How many sales are there?", sql('SELECT count(*) AS "rows" FROM "sales_csv"')],
     [
-      "How many sales are from Germany?",
+      "How many sales are from DE?",
       sql(
-        `SELECT count(*) FILTER (WHERE "city" COLLATE NOCASE IN ('Germany')) AS "city", count(*) FILTER (WHERE "home_city" COLLATE NOCASE IN ('Germany')) AS "home_city", count(*) FILTER (WHERE "country" COLLATE NOCASE IN ('Germany', 'DE')) AS "country" FROM "sales_csv"`,
+        `SELECT count(*) FILTER (WHERE "city" = 'DE' COLLATE NOCASE) AS "city", count(*) FILTER (WHERE "home_city" = 'DE' COLLATE NOCASE) AS "home_city", count(*) FILTER (WHERE "country" = 'DE' COLLATE NOCASE) AS "country" FROM "sales_csv"`,
       ),
     ],
     [
       "How many sales have country no?",
       sql(
-        `SELECT count(*) FILTER (WHERE "country" COLLATE NOCASE IN ('no', 'Norway')) AS "country" FROM "sales_csv"`,
+        `SELECT count(*) FILTER (WHERE "country" = 'no' COLLATE NOCASE) AS "country" FROM "sales_csv"`,
       ),
     ],
     [
@@ -104,9 +104,9 @@ describe("an answer about a table", () => {
   it.each([
     ["How many sales?", { rows: 300 }, "sales_csv has $query_1[0].rows records."],
     [
-      "How many sales are from Germany?",
+      "How many sales are from DE?",
       { city: 0, home_city: 0, country: 4 },
-      "$query_1[0].country of 300 records of sales_csv have country Germany or DE.",
+      "$query_1[0].country of 300 records of sales_csv have country DE.",
     ],
     [
       "How many sales have city Oslo?",
@@ -145,17 +145,13 @@ describe("an answer about a table", () => {
     expect(await firstStep("average width of plants", { ...asked, called })).toContain("avg(");
   });
 
-  it("says why a query failed, and how to enable queries", async () => {
+  it("says why a query failed", async () => {
     const failed = { error: { message: "The table is $gone" } };
     const input = { sql: 'SELECT count(*) AS "rows" FROM "sales_csv"' };
     const called = [["query_variables", input, failed]] as const;
     expect(await firstStep("How many sales?", { ...ofSales, called })).toBe(
       "I could not use query_variables: The table is  gone",
     );
-    const output = { $var: "list_tickets_1", type: "array", count: 500, shape: "{id: string}[]" };
-    const listed = [["list_tickets", {}, output]] as const;
-    const said = await firstStep("How many tickets are open?", { tools: [list], called: listed });
-    expect(said).toContain("I did not count: query_variables is not offered");
   });
 });
 
