@@ -1,5 +1,6 @@
 import { QueryClientContext } from "@tanstack/react-query";
 import { Component, type ContextType, type ReactNode } from "react";
+import { Button } from "./controls.tsx";
 import "./view-boundary.css";
 
 interface ViewBoundaryProps {
@@ -36,10 +37,7 @@ export class ViewBoundary extends Component<ViewBoundaryProps, ViewBoundaryState
     if (!this.state.hasFailed) return this.props.children;
     return (
       <p className="view-failed" role="alert">
-        This view failed.{" "}
-        <button type="button" className="button" onClick={this.#reload}>
-          Reload it
-        </button>
+        This view failed. <Button onClick={this.#reload}>Reload it</Button>
       </p>
     );
   }

@@ -1,19 +1,19 @@
 import { describe, expect, it } from "vitest";
 import type { ReceiptSpan } from "../../packages/client/src/client.ts";
-import { piecesOf } from "../src/references/pieces-of.ts";
-import { segmentsOf } from "../src/references/segments-of.ts";
+import { piecesOf, segmentsOf } from "../src/chat/answer-text.tsx";
 
 describe("the references in what the model wrote", () => {
   it("are separated from the text around them", async () => {
-    const { literals, references } = await piecesOf("In $city.name, for $5: `$city`");
-    expect(literals).toEqual(["In ", ", for $5: `$city`"]);
-    expect(references).toEqual([{ source: "$city.name", name: "city", path: ".name" }]);
+    expect(await piecesOf("In $city.name, for $5: `$city`")).toEqual({
+      literals: ["In ", ", for $5: `$city`"],
+      sources: ["$city.name"],
+    });
   });
 
   it("are not recognized in a text that contains the marker character", async () => {
     expect(await piecesOf("In \uE002 $city")).toEqual({
       literals: ["In \uE002 $city"],
-      references: [],
+      sources: [],
     });
   });
 });

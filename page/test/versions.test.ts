@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ConversationEvent } from "../../src/turn/log/event-log.ts";
-import { callOf, versionAt } from "../src/references/versions.ts";
+import { versionAt } from "../src/chat/tool-card.tsx";
 
 const variable = {
   name: "rows",
@@ -28,16 +28,16 @@ const events = (
 
 describe("the version of a variable", () => {
   it.each([
-    [callOf("t1", "c1"), 1],
-    [callOf("t1", "c2"), 2],
+    [{ turn: "t1", toolCallId: "c1" }, 1],
+    [{ turn: "t1", toolCallId: "c2" }, 2],
     // Models may reuse call ids in later turns.
-    [callOf("t2", "c1"), 3],
+    [{ turn: "t2", toolCallId: "c1" }, 3],
   ])("at a moment is the last one written before it (%#)", (moment, version) => {
     expect(versionAt(events, "rows", moment)).toBe(version);
   });
 
   it("is unknown without an event for it", () => {
-    expect(versionAt(events, "other", callOf("t1", "c1"))).toBeUndefined();
-    expect(versionAt(events.slice(2), "rows", callOf("t1", "c1"))).toBeUndefined();
+    expect(versionAt(events, "other", { turn: "t1", toolCallId: "c1" })).toBeUndefined();
+    expect(versionAt(events.slice(2), "rows", { turn: "t1", toolCallId: "c1" })).toBeUndefined();
   });
 });

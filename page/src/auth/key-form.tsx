@@ -1,4 +1,5 @@
 import { useId, useState } from "react";
+import { Button } from "../controls.tsx";
 import "./key-form.css";
 
 interface KeyFormProps {
@@ -12,7 +13,6 @@ interface KeyFormProps {
 /** Asks for the key of the server, or shows which setting it lacks. */
 export function KeyForm({ isWrong, reason, enter }: KeyFormProps) {
   const [key, setKey] = useState("");
-  const field = useId();
   const note = useId();
   // No key exists yet: the server's settings have to change first.
   if (reason.startsWith("AUTH")) {
@@ -41,9 +41,9 @@ export function KeyForm({ isWrong, reason, enter }: KeyFormProps) {
           This server requires a key. It is sent only to this server and forgotten when you close
           the tab.
         </p>
-        <label htmlFor={field}>Key</label>
+        <label htmlFor="key">Key</label>
         <input
-          id={field}
+          id="key"
           className="field"
           type="password"
           autoComplete="current-password"
@@ -57,9 +57,9 @@ export function KeyForm({ isWrong, reason, enter }: KeyFormProps) {
             This key is not valid.
           </p>
         )}
-        <button type="submit" className="button button-main" disabled={key.trim() === ""}>
+        <Button isMain type="submit" disabled={key.trim() === ""}>
           Sign in
-        </button>
+        </Button>
       </form>
     </main>
   );

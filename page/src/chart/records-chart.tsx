@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useState } from "react";
-import { Segments } from "../segments.tsx";
+import { Segments } from "../controls.tsx";
 import type { Row } from "../variables/records.ts";
 import type { Records } from "../variables/use-records.ts";
 import { figure } from "../words.ts";
-import { BarChart, LineChart } from "./chart.tsx";
+import { Chart } from "./chart.tsx";
 import {
   type ChartChoice,
   comparable,
@@ -74,12 +74,7 @@ function ChosenChart({ rows, records, name }: ChosenChartProps) {
       {groups.map((series) => {
         const names = series.map((one) => one.name).join(", ");
         const label = `${names} of $${name} by ${x ?? "row"}`;
-        const shared = { label, labels, series, ...(height === undefined ? {} : { height }) };
-        return form === "bar" ? (
-          <BarChart key={names} {...shared} />
-        ) : (
-          <LineChart key={names} {...shared} {...(times === undefined ? {} : { times })} />
-        );
+        return <Chart key={names} {...{ form, label, labels, times, series, height }} />;
       })}
     </div>
   );

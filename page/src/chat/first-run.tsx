@@ -3,6 +3,7 @@ import type {
   MeasuredTokens,
   PageOptions,
 } from "../../../src/edge/page-options.ts";
+import { Button } from "../controls.tsx";
 import { figure } from "../words.ts";
 import "./first-run.css";
 
@@ -36,28 +37,20 @@ export function FirstRun({ presented, ask }: FirstRunProps) {
         )}
       </div>
       <div className="first-run-examples">
-        {examples.map((example) => (
-          <Example key={example.title} example={example} ask={ask} />
-        ))}
+        {examples.map((example) => {
+          const { title, question, about } = example;
+          return (
+            <Button key={title} className="first-run-card" onClick={() => ask(example)}>
+              <span className="first-run-name">{title}</span>
+              <span className="first-run-text">
+                <span className="first-run-question">{question}</span>
+                {about !== undefined && <span className="first-run-about">{about}</span>}
+              </span>
+            </Button>
+          );
+        })}
       </div>
     </div>
-  );
-}
-
-interface ExampleProps extends Pick<FirstRunProps, "ask"> {
-  readonly example: ExampleQuestion;
-}
-
-function Example({ example, ask }: ExampleProps) {
-  const { title, question, about } = example;
-  return (
-    <button type="button" className="first-run-card" onClick={() => ask(example)}>
-      <span className="first-run-name">{title}</span>
-      <span className="first-run-text">
-        <span className="first-run-question">{question}</span>
-        {about !== undefined && <span className="first-run-about">{about}</span>}
-      </span>
-    </button>
   );
 }
 

@@ -1,11 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import type { PromptDescription } from "../../../src/turn/describe-prompt.ts";
-import type { Session } from "../session.ts";
-import { figure, messageOf } from "../words.ts";
+import { useConversation } from "../conversation-context.ts";
+import { figure, problemWords } from "../words.ts";
 
 interface SentPromptProps {
-  readonly session: Session;
   readonly agent: string;
   /** True if the server knows the conversation. */
   readonly exists: boolean;
@@ -22,25 +20,22 @@ export function SentPrompt(props: SentPromptProps) {
   );
 }
 
-function Loaded({ session, agent, exists }: SentPromptProps) {
-  const conversation = exists ? session.conversation : undefined;
+function Loaded({ agent, exists }: SentPromptProps) {
+  const { session } = useConversation();
+  const conversation = exists ? session.conversation.id : undefined;
   const { data, error } = useQuery({
     queryKey: ["prompt", conversation, agent],
     queryFn: () => session.client.prompt(agent, { conversation }),
   });
   if (data === undefined) {
-    return <p className="meter-note">{error === null ? "Loading…" : messageOf(error)}</p>;
+    return <p className="meter-note">{error === null ? "Loading…" : problemWords(error)}</p>;
   }
-  return <Parts prompt={data} />;
-}
-
-function Parts({ prompt }: { readonly prompt: PromptDescription }) {
-  const { instructions, tools, toolChars, guide, tail, messages, sentChars, laterChars } = prompt;
+  const { instructions, tools, toolChars, guide, tail, messages, sentChars, laterChars } = data;
   const messageChars = messages.reduce((sum, { chars }) => sum + chars, 0);
   return (
     <>
       <table className="meter-parts">
-        <caption>Characters in the next call of {prompt.agent}</caption>
+        <caption>Characters in the next call of {agent}</caption>
         <tbody>
           <Row name="Instructions" chars={instructions.chars} />
           <Row name="Tools" chars={toolChars} />

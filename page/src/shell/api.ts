@@ -1,60 +1,94 @@
 import type { Entry } from "../session.ts";
+import { type FileKind, uploadOf } from "../variables/upload.ts";
 
-/** A conversation in the index. */
-export interface Listed {
-  readonly id: string;
-  readonly title: string | null;
-  readonly status: "idle" | "running" | "waiting";
-  readonly createdAt: string;
-  readonly updatedAt: string;
-}
-
-export interface ListedPage {
-  readonly conversations: readonly Listed[];
-  readonly next?: string;
-}
-
-const PAGE = 30;
 /** Size of an import's parts, below the server's limit. */
 const PART_BYTES = 90 * 1024 * 1024;
 
-const JSON_HEADERS = { "content-type": "application/json" };
-
-/** Calls that the typed client does not have. Trusts the server to answer as documented. */
-export function apiOf({ fetch }: Entry) {
-  const at = (id: string) => `/conversations/${encodeURIComponent(id)}`;
-  const json = async <Body>(path: string, init?: RequestInit) =>
-    (await (await fetch(path, init)).json()) as Body;
-  return {
-    list: (before?: string) =>
-      json<ListedPage>(
-        `/conversations?${new URLSearchParams({ limit: String(PAGE), ...(before && { before }) })}`,
-      ),
-    about: (id: string) => json<Listed>(at(id)),
-    rename: (id: string, title: string) =>
-      json<unknown>(at(id), {
-        method: "PATCH",
-        headers: JSON_HEADERS,
-        body: JSON.stringify({ title }),
-      }),
-    fork: (id: string) => json<{ readonly id: string }>(`${at(id)}/fork`, { method: "POST" }),
-    /** Uploads a file in parts. Resolves with the new conversation's id. */
-    import: async (file: Blob): Promise<string> => {
-      const of = Math.max(1, Math.ceil(file.size / PART_BYTES));
-      let upload: string | undefined;
-      for (let part = 1; part <= of; part++) {
-        const body = file.slice((part - 1) * PART_BYTES, part * PART_BYTES);
-        const query = { part: String(part), of: String(of), ...(upload && { import: upload }) };
-        const answer = await json<{ readonly id?: string; readonly import?: string }>(
-          `/conversations/import?${new URLSearchParams(query)}`,
-          { method: "POST", headers: { "content-type": "application/x-ndjson" }, body },
-        );
-        if (answer.id !== undefined) return answer.id;
-        upload = answer.import;
-      }
-      throw new Error("The import did not end.");
-    },
-  };
+function at(id: string): string {
+  return `/conversations/${encodeURIComponent(id)}`;
 }
 
-export type Api = ReturnType<typeof apiOf>;
+/** Calls that the typed client does not have. Trusts the server to answer as documented. */
+export async function rename({ ask }: Entry, id: string, title: string): Promise<void> {
+  await ask("PATCH", at(id), { json: { title } });
+}
+
+/** Resolves with the copy's id. */
+export async function fork({ ask }: Entry, id: string): Promise<string> {
+  return (await ask<{ readonly id: string }>("POST", `${at(id)}/fork`)).id;
+}
+
+/** Uploads an export in parts. Resolves with the new conversation's id. */
+async function importExport({ ask }: Entry, file: Blob): Promise<string> {
+  const of = Math.max(1, Math.ceil(file.size / PART_BYTES));
+  let upload: string | undefined;
+  for (let part = 1; part <= of; part++) {
+    const body = file.slice((part - 1) * PART_BYTES, part * PART_BYTES);
+    const answer = await ask<{ readonly id?: string; readonly import?: string }>(
+      "POST",
+      "/conversations/import",
+      {
+        query: { part, of, import: upload },
+        headers: { "content-type": "application/x-ndjson" },
+        body,
+      },
+    );
+    if (answer.id !== undefined) return answer.id;
+    upload = answer.import;
+  }
+  throw new Error("The import did not end.");
+}
+
+/**
+ * Imports an export as a conversation, or CSV and JSON as a variable of a new one. Returns its id. Throws an error
+ * with a message for the user for any other file.
+ */
+export async function importFile(entry: Entry, file: File, id: string): Promise<string> {
+  const kind = await contentKind(file);
+  if (kind === "export") return importExport(entry, file);
+  if (kind === undefined) {
+    throw new Error(
+      `Could not import ${file.name}: it is not a conversation export. To add data, use Add file.`,
+    );
+  }
+  const { name, body, ...type } = await uploadOf(file, kind);
+  await entry.client.conversation(id).variables.put(name, body, type);
+  return id;
+}
+
+const HEAD_BYTES = 65_536;
+
+/** Detects the kind of a file from its content: an export of a conversation, or data for a variable. */
+async function contentKind(file: Blob): Promise<"export" | FileKind | undefined> {
+  const head = await file.slice(0, HEAD_BYTES).text();
+  // A line that is cut off at the end of the head is ignored.
+  const lines = head.replace(/^\uFEFF/, "").split(/\r?\n/);
+  if (file.size > HEAD_BYTES) lines.pop();
+  const [first, second, ...rest] = lines.filter((line) => line.trim() !== "");
+  const record = jsonIn(first);
+  if (typeof record === "object" && record !== null) {
+    if ("type" in record && record.type === "byref") return "export";
+    return jsonIn(second) === undefined ? "json" : "records";
+  }
+  if (/^\s*[[{]/.test(head)) return "json";
+  return isTable([first, second, ...rest.slice(0, 3)]) ? "csv" : undefined;
+}
+
+function jsonIn(line = ""): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+/** True if the same delimiter occurs equally often in each line. Quoted cells may contain it. */
+function isTable([first, ...others]: readonly (string | undefined)[]): boolean {
+  const count = (line = "", delimiter: string) =>
+    line.replaceAll(/"(?:[^"]|"")*"/g, "").split(delimiter).length;
+  return [",", ";", "\t", "|"].some(
+    (delimiter) =>
+      count(first, delimiter) > 1 &&
+      others.every((line) => count(line, delimiter) === count(first, delimiter)),
+  );
+}

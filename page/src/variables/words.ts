@@ -8,11 +8,8 @@ const COUNTED: Readonly<Record<string, string>> = {
 };
 
 /** Describes the size: `5,000 elements`. Bytes have their media type, uncountable values their type. */
-export function countWords({
-  type,
-  count,
-  mediaType,
-}: Pick<VariableInfo, "type" | "count" | "mediaType">): string {
+export function countWords(info: Pick<VariableInfo, "type" | "count" | "mediaType">): string {
+  const { type, count, mediaType } = info;
   if (type === "bytes") return mediaType;
   const one = COUNTED[type];
   return one === undefined ? type : plural(count, one);
@@ -35,18 +32,11 @@ export function ageWords(time: string, now: number): string {
   return age < 10 * SECOND ? "now" : durationWords(age);
 }
 
-/** Remaining lifetime of a variable. */
-export interface Life {
-  /** Remaining share, from 1 to 0. */
-  readonly left: number;
-  readonly words: string;
-}
-
-/** Returns undefined for a variable that does not expire. */
+/** Returns the remaining lifetime: its share, from 1 to 0. Undefined for a variable that does not expire. */
 export function lifeOf(
   { expiresAt, updatedAt, pinned }: Pick<VariableInfo, "expiresAt" | "updatedAt" | "pinned">,
   now: number,
-): Life | undefined {
+) {
   if (expiresAt === undefined || pinned) return undefined;
   const end = Date.parse(expiresAt);
   const whole = end - Date.parse(updatedAt);
@@ -63,31 +53,19 @@ const VISIBILITIES: Readonly<Record<string, string>> = {
   secret: "Only tools that list it can read it",
 };
 
-export interface Label {
-  readonly name: string;
-  readonly meaning: string;
-  readonly isWarning: boolean;
+/** Returns the labels of a variable: its visibility, trust and scope. */
+export function labelsOf(info: Pick<VariableInfo, "visibility" | "trusted" | "scope">) {
+  const { visibility, trusted, scope } = info;
+  const meaning = VISIBILITIES[visibility];
+  const all = [
+    { isOn: meaning !== undefined, name: visibility, meaning, isWarning: false },
+    { isOn: !trusted, name: "untrusted", meaning: UNTRUSTED, isWarning: true },
+    { isOn: scope === "run", name: "run", meaning: "Removed when its run ends", isWarning: false },
+  ];
+  return all.filter(({ isOn }) => isOn);
 }
 
-/** Returns the labels of a variable: its visibility, trust and scope */
-export function labelsOf({
-  visibility,
-  trusted,
-  scope,
-}: Pick<VariableInfo, "visibility" | "trusted" | "scope">): readonly Label[] {
-  const meaning = VISIBILITIES[visibility];
-  return [
-    ...(meaning === undefined ? [] : [{ name: visibility, meaning, isWarning: false }]),
-    ...(trusted
-      ? []
-      : [
-          { name: "untrusted", meaning: "Contains data from an untrusted source", isWarning: true },
-        ]),
-    ...(scope === "run"
-      ? [{ name: "run", meaning: "Removed when its run ends", isWarning: false }]
-      : []),
-  ];
-}
+const UNTRUSTED = "Contains data from an untrusted source";
 
 /**
  * Parses a duration into seconds: `90`, `15 min`, `2 h`. Returns null for an empty text, which means no
@@ -108,3 +86,31 @@ const SECONDS: Readonly<Record<string, number>> = {
   h: HOUR,
   d: DAY,
 };
+
+const ENDINGS: Readonly<Record<string, string>> = {
+  "application/json": "json",
+  // The server returns it as an array.
+  "application/x-ndjson": "json",
+  "text/plain": "txt",
+  "text/tab-separated-values": "tsv",
+  "image/jpeg": "jpg",
+  "image/svg+xml": "svg",
+  "application/octet-stream": "bin",
+};
+
+/** Returns the file name of a download. */
+export function fileName({ name, mediaType }: Pick<VariableInfo, "name" | "mediaType">): string {
+  const type = bareType(mediaType);
+  const last = /([a-z0-9]+)$/.exec(type)?.[1] ?? "bin";
+  return `${name}.${Object.hasOwn(ENDINGS, type) ? ENDINGS[type] : last}`;
+}
+
+/** True for images that the server allows a page to show. */
+export function isShownImage(mediaType: string): boolean {
+  return /^image\/(?:png|jpeg|webp|gif)$/.test(bareType(mediaType));
+}
+
+/** Removes the parameters of a media type. */
+function bareType(mediaType: string): string {
+  return mediaType.split(";")[0]?.trim().toLowerCase() ?? "";
+}
