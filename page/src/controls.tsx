@@ -91,6 +91,26 @@ export function Fact({ name, children }: { readonly name: string; readonly child
   );
 }
 
+export type Bar = readonly [word: string, className: string, count: number, said: ReactNode];
+
+/** Bars on one scale, with their words. */
+export function Bars({ bars }: { readonly bars: readonly Bar[] }) {
+  const most = Math.max(1, ...bars.map(([, , count]) => count));
+  return (
+    <dl className="bars">
+      {bars.map(([word, className, count, said]) => (
+        <div key={word}>
+          <dt>{word}</dt>
+          <dd>{said}</dd>
+          <dd className="bars-track" aria-hidden="true">
+            <span className={className} style={{ width: `${(count / most) * 100}%` }} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
 /** Text in its own lines, which keys can scroll. */
 export function Code({ label, ...props }: ComponentProps<"pre"> & { readonly label: string }) {
   return <pre className="tool-json" role="group" tabIndex={0} aria-label={label} {...props} />;
@@ -232,7 +252,7 @@ export function download(href: string, name: string): void {
 
 type Targets = Readonly<Record<string, HTMLElement | null | undefined>>;
 
-/** Moves the focus through the visible items of a list with Up, Down, Home and End. */
+/** Moves the focus through the visible items of a list with Up and Down, around its ends, Home and End. */
 export function moveFocus(event: KeyboardEvent, selector: string, others: Targets = {}): void {
   const all = [...event.currentTarget.querySelectorAll<HTMLElement>(selector)];
   const items = all.filter(({ offsetParent }) => offsetParent !== null);
@@ -243,7 +263,10 @@ export function moveFocus(event: KeyboardEvent, selector: string, others: Target
     inRow,
     items.findIndex((item) => item === activeElement),
   );
-  const lists: Targets = { ArrowDown: items[at + 1], ArrowUp: items[at - 1] };
+  const lists: Targets = {
+    ArrowDown: items[(at + 1) % items.length],
+    ArrowUp: items.at(Math.max(0, at) - 1),
+  };
   const target = { ...lists, Home: items[0], End: items.at(-1), ...others }[event.key];
   if (target === undefined || target === null) return;
   event.preventDefault();

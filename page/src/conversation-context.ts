@@ -11,11 +11,11 @@ export interface View {
   readonly tab: Tab;
   readonly side: SideTab;
   /** Name of the open variable. */
-  readonly variable: string | undefined;
+  readonly variable?: string | undefined;
   /** Id of the open plan. */
-  readonly plan: string | undefined;
+  readonly plan?: string | undefined;
   /** Id of the answer whose waterfall is shown. */
-  readonly turn: string | undefined;
+  readonly turn?: string | undefined;
 }
 
 /** State shared by all views of a conversation. */

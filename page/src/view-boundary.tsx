@@ -1,11 +1,7 @@
 import { QueryClientContext } from "@tanstack/react-query";
-import { Component, type ContextType, type ReactNode } from "react";
+import { Component, type ContextType, type PropsWithChildren, type ReactNode } from "react";
 import { Button } from "./controls.tsx";
 import "./view-boundary.css";
-
-interface ViewBoundaryProps {
-  readonly children: ReactNode;
-}
 
 interface ViewBoundaryState {
   readonly hasFailed: boolean;
@@ -17,7 +13,7 @@ interface ViewBoundaryState {
  * page stays usable. Errors in event handlers do not reach it. The button renders the view again; after a
  * second failure it reloads the page, which also fetches code that a deployment has replaced.
  */
-export class ViewBoundary extends Component<ViewBoundaryProps, ViewBoundaryState> {
+export class ViewBoundary extends Component<PropsWithChildren, ViewBoundaryState> {
   static override contextType = QueryClientContext;
   declare context: ContextType<typeof QueryClientContext>;
   override state: ViewBoundaryState = { hasFailed: false, wasReloaded: false };

@@ -77,16 +77,12 @@ const said: Readonly<Record<string, string>> = {
   rate_limited: "Too many requests. Try again later.",
 };
 
-/** An error in words, with its stable code if it has one. */
-export interface Trouble {
-  readonly title: string;
-  readonly detail: string;
-  readonly code: string | undefined;
-}
-
-export function troubleOf(error: unknown): Trouble {
+/** Describes an error, with its stable code if it has one. */
+export function troubleOf(error: unknown) {
   const { code, message } = codedOf(error);
-  return { title: titleFor(code), detail: message, code };
+  // Browsers word a missing network differently, and none for people.
+  const detail = code === "unreachable" ? "Check your connection, then try again." : message;
+  return { title: titleFor(code), detail, code };
 }
 
 export function titleFor(code: string | undefined): string {

@@ -47,34 +47,28 @@ describe("follow-up questions", () => {
   });
 });
 
-const known = (value: readonly Json[]) => ({
-  type: "array" as const,
-  count: value.length,
-  shape: shapeOf([...value]),
-  visibility: "model" as const,
+const known = (json: string) => {
+  const value = JSON.parse(json) as readonly Json[];
+  const shape = shapeOf([...value]);
+  return { type: "array", count: value.length, shape, visibility: "model" } as const;
+};
+
+it.each([
+  '[{"month": "May", "total": 1}, {"month": "June", "total": 2}]',
+  '[{"total": null}, {"total": 2, "at": {"x": 1}}, {}]',
+])("records with numbers can be drawn: %s", (json) => {
+  expect(isDrawable(known(json))).toBe(true);
+  expect(isDrawable({ ...known(json), visibility: "secret" })).toBe(false);
 });
 
-it.each<readonly [readonly Json[]]>([
-  [
-    [
-      { month: "May", total: 1 },
-      { month: "June", total: 2 },
-    ],
-  ],
-  [[{ total: null }, { total: 2, at: { x: 1 } }, {}]],
-])("records with numbers can be drawn: %j", (value) => {
-  expect(isDrawable(known(value))).toBe(true);
-  expect(isDrawable({ ...known(value), visibility: "secret" })).toBe(false);
-});
-
-it.each<readonly [readonly Json[]]>([
-  [[{ total: 1 }]],
-  [[1, 2, 3]],
-  [[{ name: "a" }, { name: "b" }]],
-  [[{ at: { x: 1 } }, { at: { x: 2 } }]],
-  [[{ all: [1] }, { all: [2] }]],
-  [[{ all: [{ a: { b: 1 } }] }, { all: [{ a: { b: 1 } }] }]],
-  [[{ a: 1 }, [{ a: 1 }]]],
-])("values without a numeric column cannot be drawn: %j", (value) => {
-  expect(isDrawable(known(value))).toBe(false);
+it.each([
+  '[{"total": 1}]',
+  "[1, 2, 3]",
+  '[{"name": "a"}, {"name": "b"}]',
+  '[{"at": {"x": 1}}, {"at": {"x": 2}}]',
+  '[{"all": [1]}, {"all": [2]}]',
+  '[{"all": [{"a": {"b": 1}}]}, {"all": [{"a": {"b": 1}}]}]',
+  '[{"a": 1}, [{"a": 1}]]',
+])("values without a numeric column cannot be drawn: %s", (json) => {
+  expect(isDrawable(known(json))).toBe(false);
 });

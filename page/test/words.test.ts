@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ageWords, durationWords, labelsOf, lifeOf, secondsIn } from "../src/variables/words.ts";
-import { numberWords } from "../src/words.ts";
+import { numberWords, troubleOf } from "../src/words.ts";
 
 const START = "2026-01-01T00:00:00.000Z";
 const now = Date.parse(START);
@@ -47,6 +47,14 @@ describe("labels", () => {
       ["untrusted", true],
       ["run", false],
     ]);
+  });
+});
+
+describe("a lost connection", () => {
+  it("is described without the browser's own error", () => {
+    const trouble = troubleOf(new TypeError("Failed to fetch"));
+    expect(trouble).toMatchObject({ code: "unreachable", title: "The server cannot be reached." });
+    expect(trouble.detail).not.toMatch(/TypeError|fetch/);
   });
 });
 

@@ -1,4 +1,4 @@
-import { useId, useState } from "react";
+import { useState } from "react";
 import { Button } from "../controls.tsx";
 import "./key-form.css";
 
@@ -13,7 +13,6 @@ interface KeyFormProps {
 /** Asks for the key of the server, or shows which setting it lacks. */
 export function KeyForm({ isWrong, reason, enter }: KeyFormProps) {
   const [key, setKey] = useState("");
-  const note = useId();
   // No key exists yet: the server's settings have to change first.
   if (reason.startsWith("AUTH")) {
     return (
@@ -49,11 +48,11 @@ export function KeyForm({ isWrong, reason, enter }: KeyFormProps) {
           autoComplete="current-password"
           value={key}
           aria-invalid={isWrong}
-          aria-describedby={isWrong ? note : undefined}
+          aria-describedby={isWrong ? "key-wrong" : undefined}
           onChange={({ target }) => setKey(target.value)}
         />
         {isWrong && (
-          <p id={note} className="key-wrong" role="alert">
+          <p id="key-wrong" className="key-wrong" role="alert">
             This key is not valid.
           </p>
         )}

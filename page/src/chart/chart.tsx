@@ -90,7 +90,7 @@ export function Chart(props: ChartProps) {
   };
   return (
     <figure className="chart">
-      <Legend {...{ series, labels, at }} />
+      <Legend {...props} at={at} />
       <div
         className="chart-plot"
         ref={element}
@@ -138,12 +138,8 @@ export function Chart(props: ChartProps) {
   );
 }
 
-interface LegendProps extends Pick<ChartProps, "labels" | "series"> {
-  readonly at: number | undefined;
-}
-
 /** The names of the series, with their values at the pointer. */
-function Legend({ labels, series, at }: LegendProps) {
+function Legend({ labels, series, at }: ChartProps & { readonly at: number | undefined }) {
   return (
     <figcaption className="chart-legend" aria-live="polite">
       {series.map(({ name, values }, index) => {

@@ -1,3 +1,4 @@
+import { permute, sort } from "d3-array";
 import { useEffect, useMemo, useState } from "react";
 import { Segments } from "../controls.tsx";
 import type { Row } from "../variables/records.ts";
@@ -58,7 +59,12 @@ function ChosenChart({ rows, records, name }: ChosenChartProps) {
   const drawn = useMemo(() => {
     const { times } = placesOf(rows, x);
     // A line follows time, whatever the order of the rows.
-    const order = times === undefined ? rows : inTime(rows, times);
+    const order = times
+      ? permute(
+          rows,
+          sort(rows.keys(), (at) => times[at]),
+        )
+      : rows;
     return { ...placesOf(order, x), groups: comparable(seriesOf(order, y)) };
   }, [rows, x, y]);
   const { labels, times, groups } = drawn;
@@ -82,11 +88,6 @@ function ChosenChart({ rows, records, name }: ChosenChartProps) {
 
 /** Height of a chart among several, in pixels. */
 const LOW = 190;
-
-function inTime(rows: readonly Row[], times: readonly number[]): readonly Row[] {
-  const timed = rows.map((row, index) => ({ row, time: times[index] ?? 0 }));
-  return timed.sort((a, b) => a.time - b.time).map(({ row }) => row);
-}
 
 interface ChoicesProps {
   readonly choice: ChartChoice;

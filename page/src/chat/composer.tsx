@@ -7,7 +7,7 @@ import {
   useState,
 } from "react";
 import type { ExampleQuestion } from "../../../src/edge/page-options.ts";
-import { FileButton, IconButton } from "../controls.tsx";
+import { Button, FileButton, IconButton } from "../controls.tsx";
 import { Menu } from "../shell/menu.tsx";
 import { UploadList, useUploads } from "../variables/uploads.tsx";
 import "../variables/variables.css";
@@ -181,9 +181,9 @@ function QueuedMessages({ queued, remove, sendNow, canSend }: QueuedMessagesProp
           <span className="queued-word">Queued</span>
           <span className="queued-text">{message.text}</span>
           {canSend && (
-            <button type="button" className="link-button" onClick={() => sendNow(message)}>
+            <Button className="link-button" onClick={() => sendNow(message)}>
               Send now
-            </button>
+            </Button>
           )}
           <IconButton
             className="icon-button queued-remove"

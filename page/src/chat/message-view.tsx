@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { UIMessage } from "ai";
 import { memo, type ReactNode, useState } from "react";
 import type { TurnMetadata } from "../../../src/turn/turn.ts";
-import { CopyButton, IconButton, SubmitButtons } from "../controls.tsx";
+import { Button, CopyButton, IconButton, SubmitButtons } from "../controls.tsx";
 import { useConversation } from "../conversation-context.ts";
 import type { IconName } from "../icon.tsx";
 import { NOTHING_SAVED, savingsInWords } from "../meter/turn-costs.ts";
@@ -151,16 +151,10 @@ interface SwitchProps {
 
 function Switch({ word, isOn, set }: SwitchProps) {
   return (
-    <button
-      type="button"
-      role="switch"
-      className="message-switch"
-      aria-checked={isOn}
-      onClick={() => set(!isOn)}
-    >
+    <Button role="switch" className="message-switch" aria-checked={isOn} onClick={() => set(!isOn)}>
       <span className="message-knob" aria-hidden="true" />
       {word}
-    </button>
+    </Button>
   );
 }
 
@@ -197,9 +191,9 @@ function SavingsChip({ message }: { readonly message: UIMessage }): ReactNode {
   if (words.endsWith(NOTHING_SAVED) && !message.parts.some(isToolPart)) return null;
   const show = () => open({ tab: "meter" });
   return (
-    <button type="button" className="savings-chip" title="Open the meter" onClick={show}>
+    <Button className="savings-chip" title="Open the meter" onClick={show}>
       {words}
-    </button>
+    </Button>
   );
 }
 

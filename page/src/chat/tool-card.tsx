@@ -37,8 +37,7 @@ export function ToolCard({ part, turn, isLive, decide }: ToolCardProps) {
   const about = { className: `tool-card tool-${kind}`, "data-call": part.toolCallId };
   return (
     <section {...about} aria-label={labelOf(part)}>
-      <button
-        type="button"
+      <Button
         className="tool-head"
         aria-expanded={isOpen}
         aria-controls={body}
@@ -58,7 +57,7 @@ export function ToolCard({ part, turn, isLive, decide }: ToolCardProps) {
         </span>
         <span className={kind === "done" ? "unseen" : "tool-word"}>{word}</span>
         <Icon name="chevron" size={16} />
-      </button>
+      </Button>
       {name === PROPOSE_PLAN && <PlanLink part={part} />}
       {part.state === "approval-requested" && <ApprovalForm part={part} decide={decide} />}
       {isOpen && (
@@ -172,35 +171,32 @@ function ToolInput({ input, sources }: ToolInputProps) {
       {parameters.map(([name, value]) => {
         const text = JSON.stringify(value, null, 2);
         const isIn = ({ source }: Source) => text.includes(JSON.stringify(source).slice(1, -1));
-        return <Parameter key={name} name={name} text={text} sources={sources.filter(isIn)} />;
+        const own = sources.filter(isIn);
+        return (
+          <div key={name} className="tool-parameter">
+            {name !== "" && <code className="tool-key">{name}</code>}
+            <div className="tool-columns">
+              <Code label={`${name}, as the model wrote it`}>
+                <Highlighted text={text} sources={own} />
+              </Code>
+              {own.length === 0 ? (
+                <pre className="tool-json tool-same">the same</pre>
+              ) : (
+                <ReceivedValue name={name} text={text} sources={own} />
+              )}
+            </div>
+          </div>
+        );
       })}
     </div>
   );
 }
 
-interface ParameterProps extends HighlightedProps {
+interface ReceivedValueProps extends HighlightedProps {
   readonly name: string;
 }
 
-function Parameter({ name, text, sources }: ParameterProps) {
-  return (
-    <div className="tool-parameter">
-      {name !== "" && <code className="tool-key">{name}</code>}
-      <div className="tool-columns">
-        <Code label={`${name}, as the model wrote it`}>
-          <Highlighted text={text} sources={sources} />
-        </Code>
-        {sources.length === 0 ? (
-          <pre className="tool-json tool-same">the same</pre>
-        ) : (
-          <ReceivedValue name={name} text={text} sources={sources} />
-        )}
-      </div>
-    </div>
-  );
-}
-
-function ReceivedValue({ name, text, sources }: ParameterProps) {
+function ReceivedValue({ name, text, sources }: ReceivedValueProps) {
   const { session, variables } = useConversation();
   const versions = sources.map((source) => variables.get(source.name)?.version ?? 0);
   const { data: value, error } = useQuery({
@@ -279,13 +275,12 @@ function ToolResult({ part }: { readonly part: ToolPart }): ReactNode {
       <h2 className="tool-title">The model was shown</h2>
       {result !== undefined && (
         <p className="tool-handle">
-          <button
-            type="button"
+          <Button
             className="tool-open"
             onClick={() => open({ tab: "variables", variable: result.name })}
           >
             ${result.name}
-          </button>
+          </Button>
           <span>
             {result.size === undefined
               ? "shown in full (small result)"

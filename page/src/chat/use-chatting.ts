@@ -2,6 +2,7 @@ import { useChat, type UseChatHelpers } from "@ai-sdk/react";
 import { lastAssistantMessageIsCompleteWithApprovalResponses, type UIMessage } from "ai";
 import { useCallback, useMemo, useRef, useState } from "react";
 import { ClientError, type MessagePage } from "../../../packages/client/src/client.ts";
+import { useAttempt } from "../hooks.ts";
 import type { Session } from "../session.ts";
 import { isLost } from "../words.ts";
 import type { Decide } from "./approval-form.tsx";
@@ -138,14 +139,13 @@ function useStockChat({ session, loaded, agent, onChange, onBegin }: ChattingOpt
 
 /** Errors outside the stream are shown like errors in it. */
 function useAttempts({ error, clearError }: Chat) {
-  const [trouble, setTrouble] = useState<unknown>();
+  const [trouble, attempt] = useAttempt();
   const run = useCallback(
     (work: () => PromiseLike<unknown> | void) => {
-      setTrouble(undefined);
       clearError();
-      Promise.resolve(work()).catch(setTrouble);
+      void attempt(async () => work());
     },
-    [clearError],
+    [attempt, clearError],
   );
   return { trouble: trouble ?? error, run };
 }

@@ -1,5 +1,6 @@
 import type { UIMessage } from "ai";
 import { type ReactNode, useId } from "react";
+import { Button } from "../controls.tsx";
 import type { Events } from "../../../packages/client/src/react.ts";
 import type { ConversationEvent } from "../../../src/turn/log/event-log.ts";
 import { textsOf } from "../chat/tool-part.ts";
@@ -104,13 +105,12 @@ function Said({ event }: { readonly event: ConversationEvent }) {
   const { name, version, bytes } = variable;
   return (
     <>
-      <button
-        type="button"
+      <Button
         className="link-button events-name"
         onClick={() => open({ tab: "variables", variable: name })}
       >
         ${name}
-      </button>{" "}
+      </Button>{" "}
       {word}{" "}
       <span className="events-more">
         {reason === undefined

@@ -114,12 +114,11 @@ class Printer {
         {this.blocks(item.tokens)}
       </li>
     ));
-    if (!token.ordered) return <ul key={key}>{items}</ul>;
-    const start = token.start === "" ? 1 : token.start;
+    const Tag = (token.ordered ? "ol" : "ul") as "ol";
     return (
-      <ol key={key} start={start}>
+      <Tag key={key} start={token.start || undefined}>
         {items}
-      </ol>
+      </Tag>
     );
   }
 

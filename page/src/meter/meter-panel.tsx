@@ -1,6 +1,6 @@
 import type { UIMessage } from "ai";
 import { type ReactNode, useMemo } from "react";
-import { Fact } from "../controls.tsx";
+import { type Bar, Bars, Fact } from "../controls.tsx";
 import { figure, plural } from "../words.ts";
 import {
   type Cost,
@@ -59,7 +59,7 @@ function Whole({ totals }: { readonly totals: Cost }) {
     <>
       {hasShare && <p className="meter-share">{percent(tokens.sent / tokens.inline)}</p>}
       <p className="meter-lead">{leadOf(totals, hasShare)}</p>
-      <Bars cost={totals} />
+      <Bars bars={barsOf(totals)} />
       <dl className="meter-facts">
         <Fact name="References written">{figure(authoredChars)} characters</Fact>
         <Fact name="Characters they replaced">{figure(resolvedChars)} characters</Fact>
@@ -75,36 +75,20 @@ function leadOf({ wouldNotFit }: Cost, hasShare: boolean): string {
   return `Without references, ${plural(wouldNotFit, "model call")} ${WOULD_NOT_FIT}.`;
 }
 
-/** Two bars on one scale. A prompt larger than the context window fills it. */
-function Bars({ cost }: { readonly cost: Cost }) {
-  const { tokens, promptChars, inlinePromptChars, wouldNotFit } = cost;
-  const most = Math.max(1, tokens.sent, tokens.inline);
-  const bars = [
-    ["Sent", "meter-sent", tokens.sent, promptChars],
-    ["Without references", "meter-by-value", tokens.inline, inlinePromptChars],
-  ] as const;
-  return (
-    <dl className="meter-bars">
-      {bars.map(([word, kind, count, chars]) => (
-        <div key={word} className="meter-bar">
-          <dt>{word}</dt>
-          <dd className="meter-chars">
-            {wouldNotFit > 0 && kind === "meter-by-value" ? (
-              WOULD_NOT_FIT
-            ) : (
-              <>
-                {kind === "meter-sent" && tokens.isReported ? "" : "≈ "}
-                {figure(count)} tokens <span>{figure(chars)} characters</span>
-              </>
-            )}
-          </dd>
-          <dd className="meter-track" aria-hidden="true">
-            <span className={kind} style={{ width: `${(count / most) * 100}%` }} />
-          </dd>
-        </div>
-      ))}
-    </dl>
+/** The prompt, and the one without references. One that is larger than the context window fills its bar. */
+function barsOf({ tokens, promptChars, inlinePromptChars, wouldNotFit }: Cost): readonly Bar[] {
+  const words = (count: number, chars: number, isEstimate: boolean) => (
+    <>
+      {isEstimate && "≈ "}
+      {figure(count)} tokens <span>{figure(chars)} characters</span>
+    </>
   );
+  const { sent, inline, isReported } = tokens;
+  const whole = wouldNotFit > 0 ? WOULD_NOT_FIT : words(inline, inlinePromptChars, true);
+  return [
+    ["Sent", "meter-sent", sent, words(sent, promptChars, !isReported)],
+    ["Without references", "meter-by-value", inline, whole],
+  ];
 }
 
 function Turn({ turn }: { readonly turn: TurnCost }) {
@@ -112,7 +96,7 @@ function Turn({ turn }: { readonly turn: TurnCost }) {
   return (
     <li className="meter-turn">
       <p className="meter-question">{question}</p>
-      <Bars cost={turn} />
+      <Bars bars={barsOf(turn)} />
       {wouldNotFit === 0 && !savesPrompt(turn) && <p className="meter-note">{NOTHING_SAVED}.</p>}
       <p className="meter-small">
         {rowsWritten !== undefined && <span>{figure(rowsWritten)} rows written</span>}

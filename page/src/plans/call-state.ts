@@ -11,7 +11,7 @@ export type Mark =
   /** Needs an approval. */
   | "asks";
 
-const WORDS: Readonly<Record<Mark, string>> = {
+export const MARK_WORDS: Readonly<Record<Mark, string>> = {
   waiting: "waiting",
   running: "running",
   done: "done",
@@ -22,10 +22,6 @@ const WORDS: Readonly<Record<Mark, string>> = {
   cancelled: "cancelled",
   asks: "needs your approval",
 };
-
-export function markWords(mark: Mark): string {
-  return WORDS[mark];
-}
 
 export function markOfCall({ status, gate }: Pick<CallState, "status" | "gate">): Mark {
   return status === "waiting" && gate !== undefined ? "asks" : status;

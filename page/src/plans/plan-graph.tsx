@@ -2,7 +2,7 @@ import { type EdgeLabel, Graph, type GraphLabel, layout, type NodeLabel } from "
 import { useMemo } from "react";
 import { useWidth } from "../hooks.ts";
 import { shortened } from "../words.ts";
-import { markOfCall, markWords, type PlannedCall } from "./call-state.ts";
+import { MARK_WORDS, markOfCall, type PlannedCall } from "./call-state.ts";
 import { MarkSign } from "./mark.tsx";
 import "./plan-graph.css";
 
@@ -167,7 +167,7 @@ function CallNode({ call, width, isSelected, onSelect }: CallNodeProps) {
       role="button"
       tabIndex={0}
       aria-pressed={isSelected}
-      aria-label={`${_tool} ${markWords(mark)}, ${_id}${behind}`}
+      aria-label={`${_tool} ${MARK_WORDS[mark]}, ${_id}${behind}`}
       onClick={onSelect}
       onKeyDown={(event) => {
         if (event.key !== "Enter" && event.key !== " ") return;
@@ -183,7 +183,7 @@ function CallNode({ call, width, isSelected, onSelect }: CallNodeProps) {
           <div className="plans-call">
             <MarkSign mark={mark} />
             <span>
-              {markWords(mark)}, {_id}
+              {MARK_WORDS[mark]}, {_id}
             </span>
           </div>
         </div>

@@ -368,8 +368,7 @@ function RunList({ runs, shown, onShow }: RunListProps) {
       <ul>
         {runs.toReversed().map(({ id, status, createdAt, input, state, error, omitted }) => (
           <li key={id}>
-            <button
-              type="button"
+            <Button
               className="plans-run"
               aria-expanded={id === shown}
               onClick={() => onShow(id === shown ? undefined : id)}
@@ -377,7 +376,7 @@ function RunList({ runs, shown, onShow }: RunListProps) {
               <MarkLabel mark={status === "waiting" ? "asks" : status} />
               <span className="plans-quiet">{id}</span>
               <time dateTime={createdAt}>{ageWords(createdAt, now)}</time>
-            </button>
+            </Button>
             {id === shown && (
               <div className="plans-run-details">
                 <Problem error={error} />

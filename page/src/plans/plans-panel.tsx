@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { Button } from "../controls.tsx";
 import { usePlans } from "../../../packages/client/src/react.ts";
 import { useConversation } from "../conversation-context.ts";
 import { useNow } from "../hooks.ts";
@@ -55,8 +56,7 @@ function PlanList({ focused, onOpen }: PlanListProps) {
     <ul className="plans-list">
       {plans?.toReversed().map((plan) => (
         <li key={plan.id}>
-          <button
-            type="button"
+          <Button
             className="plans-open"
             autoFocus={plan.id === focused}
             onClick={() => onOpen(plan.id)}
@@ -73,7 +73,7 @@ function PlanList({ focused, onOpen }: PlanListProps) {
             <span className="plans-chevron">
               <Icon name="open" size={16} />
             </span>
-          </button>
+          </Button>
         </li>
       ))}
     </ul>

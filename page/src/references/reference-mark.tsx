@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 import type { ReceiptSpan } from "../../../packages/client/src/client.ts";
-import { Fact } from "../controls.tsx";
+import { Button, Fact } from "../controls.tsx";
 import { useConversation } from "../conversation-context.ts";
 import { momentInWords, plural } from "../words.ts";
 import "./reference-mark.css";
@@ -123,8 +123,7 @@ function ReceiptLinks({ span: { variable, call }, mark, close }: ReceiptLinksPro
   const { variables, open } = useConversation();
   const card = cardOf(call, mark);
   const link = (words: string, act: () => void) => (
-    <button
-      type="button"
+    <Button
       className="reference-open"
       onClick={() => {
         close();
@@ -132,7 +131,7 @@ function ReceiptLinks({ span: { variable, call }, mark, close }: ReceiptLinksPro
       }}
     >
       {words}
-    </button>
+    </Button>
   );
   return (
     <span className="reference-links">

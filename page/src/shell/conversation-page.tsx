@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { onlineManager, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import { type Events, useEvents, useVariables } from "../../../packages/client/src/react.ts";
 import type { AgentsDescription, ExampleQuestion } from "../../../src/edge/page-options.ts";
@@ -236,13 +236,7 @@ function useNewPlans(
 }
 
 function useView() {
-  const [view, setView] = useState<View>({
-    tab: "talk",
-    side: "variables",
-    variable: undefined,
-    plan: undefined,
-    turn: undefined,
-  });
+  const [view, setView] = useState<View>({ tab: "talk", side: "variables" });
   const open = useCallback((next: Partial<View>) => {
     const side = next.tab === undefined || next.tab === "talk" ? {} : { side: next.tab };
     setView((last) => ({ ...last, ...next, ...side }));
@@ -285,7 +279,7 @@ const SHOWN_AFTER_MS = 1_000;
 
 /** Notes that the page may be out of date because the browser is offline or the server unreachable. */
 function ConnectionNote({ events, isLive }: Events) {
-  const isOffline = useSyncExternalStore(subscribe, () => !navigator.onLine);
+  const isOnline = useSyncExternalStore(onlineManager.subscribe, () => onlineManager.isOnline());
   // A new conversation has no events yet.
   const isLost = events.length > 0 && !isLive;
   const [isShown, setShown] = useState(false);
@@ -295,19 +289,10 @@ function ConnectionNote({ events, isLive }: Events) {
     const timer = setTimeout(() => setShown(true), SHOWN_AFTER_MS);
     return () => clearTimeout(timer);
   }, [isLost]);
-  const name = isOffline ? "You are offline." : "The connection to the server is lost.";
+  const name = isOnline ? "The connection to the server is lost." : "You are offline.";
   return (
     <p className="connection-note" role="status">
-      {(isOffline || isShown) && `${name} What has changed is shown when it is back.`}
+      {(!isOnline || isShown) && `${name} What has changed is shown when it is back.`}
     </p>
   );
-}
-
-function subscribe(listener: () => void): () => void {
-  window.addEventListener("online", listener);
-  window.addEventListener("offline", listener);
-  return () => {
-    window.removeEventListener("online", listener);
-    window.removeEventListener("offline", listener);
-  };
 }

@@ -2,7 +2,7 @@ import { useInfiniteQuery, useQueries } from "@tanstack/react-query";
 import { type KeyboardEvent, useState } from "react";
 import type { ListedConversation } from "../../../packages/client/src/client.ts";
 import { WaitingCount } from "../chat/waiting.tsx";
-import { IconButton, moveFocus } from "../controls.tsx";
+import { Button, IconButton, moveFocus } from "../controls.tsx";
 import { useStored } from "../hooks.ts";
 import { Icon } from "../icon.tsx";
 import { unchanging } from "../queries.ts";
@@ -60,9 +60,9 @@ export function Conversations({ entry, onNew, onImport, ...others }: Conversatio
       {error !== null && (
         <p className="conversations-note">
           Could not load the list.{" "}
-          <button type="button" className="link-button" onClick={() => void refetch()}>
+          <Button className="link-button" onClick={() => void refetch()}>
             Try again
-          </button>
+          </Button>
         </p>
       )}
       <p className="conversations-note" role="status">
@@ -70,13 +70,9 @@ export function Conversations({ entry, onNew, onImport, ...others }: Conversatio
       </p>
       <Items {...others} {...{ shown, pins }} />
       {hasNextPage && (
-        <button
-          type="button"
-          className="button conversations-more"
-          onClick={() => void fetchNextPage()}
-        >
+        <Button className="button conversations-more" onClick={() => void fetchNextPage()}>
           Show more
-        </button>
+        </Button>
       )}
       <label
         className="conversations-import"

@@ -30,7 +30,7 @@ export function Header(props: HeaderProps) {
         aria-controls="conversations"
         onClick={toggleList}
       />
-      <Title title={props.title} rename={props.rename} />
+      <Title key={props.title} title={props.title} rename={props.rename} />
       {agents.length > 0 && (
         <label className="header-agent">
           <span className="unseen">Agent</span>
@@ -60,9 +60,6 @@ export function Header(props: HeaderProps) {
 /** The title. Becomes a field when clicked. */
 function Title({ title, rename }: Pick<HeaderProps, "title" | "rename">) {
   const [isEdited, setEdited] = useState(false);
-  useEffect(() => {
-    setEdited(false);
-  }, [title]);
   const shown = title ?? "New conversation";
   if (isEdited && rename !== undefined) {
     const done = (next?: string) => {

@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
-import { IconButton, moveFocus } from "../controls.tsx";
+import { Button, IconButton, moveFocus } from "../controls.tsx";
 import { Icon, type IconName } from "../icon.tsx";
 import "./menu.css";
 
@@ -74,9 +74,8 @@ export function Menu({ label, icon = "dots", place = "below", tabIndex, choices 
       {isOpen && (
         <div className={`menu-list menu-${place}`} role="menu" aria-label={label}>
           {choices.map((choice) => (
-            <button
+            <Button
               key={choice.word}
-              type="button"
               role="menuitem"
               className={classesOf(choice)}
               disabled={choice.isOff}
@@ -87,7 +86,7 @@ export function Menu({ label, icon = "dots", place = "below", tabIndex, choices 
             >
               <Icon name={choice.icon} size={16} />
               {choice.word}
-            </button>
+            </Button>
           ))}
         </div>
       )}

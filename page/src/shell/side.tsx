@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { Button } from "../controls.tsx";
 import { type Waiting, WaitingCount } from "../chat/waiting.tsx";
 import type { SideTab, Tab, View } from "../conversation-context.ts";
 import { Icon } from "../icon.tsx";
@@ -44,10 +45,9 @@ export function Side({ tab, open, count, waiting, children }: SideProps) {
         }}
       >
         {sideTabs.map(([id, word]) => (
-          <button
+          <Button
             key={id}
             id={`tab-${id}`}
-            type="button"
             role="tab"
             aria-selected={id === tab}
             aria-controls="side-panel"
@@ -57,7 +57,7 @@ export function Side({ tab, open, count, waiting, children }: SideProps) {
           >
             {word} {id === "variables" && count > 0 && <span className="side-count">{count}</span>}
             {id === "plans" && <WaitingCount count={waiting.plans.length} />}
-          </button>
+          </Button>
         ))}
       </div>
       <div
@@ -81,9 +81,8 @@ export function BottomTabs({ tab, open, count, waiting }: TabsProps & { readonly
   return (
     <nav className="bottom-tabs" aria-label="Views">
       {tabs.map(([id, word]) => (
-        <button
+        <Button
           key={id}
-          type="button"
           className="bottom-tab"
           aria-current={id === tab ? "page" : undefined}
           onClick={() => open({ tab: id })}
@@ -96,7 +95,7 @@ export function BottomTabs({ tab, open, count, waiting }: TabsProps & { readonly
             {word}
             <WaitingCount count={id === "talk" || id === "plans" ? needed[id] : 0} />
           </span>
-        </button>
+        </Button>
       ))}
     </nav>
   );

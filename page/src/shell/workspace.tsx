@@ -8,10 +8,10 @@ import { useAttempt, useMedia, useStored } from "../hooks.ts";
 import { reloading, unchanging } from "../queries.ts";
 import type { Entry, Session } from "../session.ts";
 import { ViewBoundary } from "../view-boundary.tsx";
-import { fork, importFile, rename } from "./api.ts";
 import { ConversationPage } from "./conversation-page.tsx";
 import { Conversations } from "./conversations.tsx";
 import { Header } from "./header.tsx";
+import { importFile } from "./import-file.ts";
 import type { Choice } from "./menu.tsx";
 import { ShortcutsDialog, SkipLink, useShortcuts } from "./shortcuts.tsx";
 import { begin, hear, isUnheardOf, newId, useRoute } from "./use-route.ts";
@@ -39,15 +39,16 @@ export function Workspace({ entry, leave }: WorkspaceProps) {
     closeDrawer();
   };
   const run = (work: () => Promise<unknown>) => void attempt(work);
-  const remove = async (id: string) => {
+  const remove = async (one: string) => {
     setDeleted(undefined);
-    await entry.client.conversation(id).delete();
+    await entry.client.conversation(one).delete();
     change();
+    if (one === id) open(newId());
   };
   const copy = async (from: string) => {
-    const copied = await fork(entry, from);
+    const copied = await entry.ask<{ readonly id: string }>("POST", `${pathOf(from)}/fork`);
     change();
-    open(copied);
+    open(copied.id);
   };
   const save = async (id: string) => download(await entry.link(id, "/export"), `${id}.ndjson`);
   const choicesOf = (one: string): readonly Choice[] => [
@@ -56,7 +57,7 @@ export function Workspace({ entry, leave }: WorkspaceProps) {
     { icon: "trash", word: "Delete", isDangerous: true, act: () => setDeleted(one) },
   ];
   const onRename = (one: string, title: string) =>
-    run(() => rename(entry, one, title).then(change));
+    run(() => entry.ask("PATCH", pathOf(one), { json: { title } }).then(change));
   const onImport = (file: File) =>
     run(async () => {
       const imported = await importFile(entry, file, newId());
@@ -99,16 +100,15 @@ export function Workspace({ entry, leave }: WorkspaceProps) {
           text="Its messages, variables, plans and files are deleted. This cannot be undone."
           word="Delete"
           onNo={() => setDeleted(undefined)}
-          onYes={() =>
-            run(async () => {
-              await remove(deleted);
-              if (deleted === id) open(newId());
-            })
-          }
+          onYes={() => run(() => remove(deleted))}
         />
       )}
     </div>
   );
+}
+
+function pathOf(id: string): string {
+  return `/conversations/${encodeURIComponent(id)}`;
 }
 
 interface CurrentProps extends WorkspaceProps {

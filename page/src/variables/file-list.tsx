@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { download } from "../controls.tsx";
+import { Button, download } from "../controls.tsx";
 import { useConversation } from "../conversation-context.ts";
 import { useAttempt, useNow } from "../hooks.ts";
 import { Icon } from "../icon.tsx";
@@ -34,8 +34,7 @@ export function FileList() {
       <ul className="variables-list">
         {data.files.map(({ path, bytes, mediaType, modified, visibility }) => (
           <li key={path} className="variables-item">
-            <button
-              type="button"
+            <Button
               className="variables-open"
               // The server does not serve secret values.
               disabled={visibility === "secret"}
@@ -55,7 +54,7 @@ export function FileList() {
                 {visibility !== "model" && <span className="variables-label">{visibility}</span>}
                 {visibility !== "secret" && <Icon name="download" size={14} />}
               </span>
-            </button>
+            </Button>
           </li>
         ))}
       </ul>

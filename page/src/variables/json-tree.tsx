@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { formatPath, type Path, type Segment } from "../../../src/references.ts";
 import type { Json } from "../../../src/value/json.ts";
-import { CopyButton } from "../controls.tsx";
+import { Button, CopyButton } from "../controls.tsx";
 import { Icon } from "../icon.tsx";
 import { figure, plural, shortened } from "../words.ts";
 import "./json-tree.css";
@@ -44,9 +44,9 @@ function Children({ value, path, root }: ChildrenProps) {
         ))}
       </ul>
       {count > shown && (
-        <button type="button" className="variables-more" onClick={() => setShown(shown + SHOWN)}>
+        <Button className="variables-more" onClick={() => setShown(shown + SHOWN)}>
           Show {figure(Math.min(SHOWN, count - shown))} more ({figure(shown)} of {figure(count)})
-        </button>
+        </Button>
       )}
     </>
   );
@@ -64,8 +64,7 @@ function Branch({ label, value, path, root }: ChildrenProps & { readonly label: 
             <Scalar value={value} />
           </span>
         ) : (
-          <button
-            type="button"
+          <Button
             className="variables-fold"
             aria-expanded={isOpen}
             onClick={() => setOpen(!isOpen)}
@@ -73,7 +72,7 @@ function Branch({ label, value, path, root }: ChildrenProps & { readonly label: 
             <Icon name="open" size={16} />
             {key}
             <span className="variables-summary">{summaryOf(value)}</span>
-          </button>
+          </Button>
         )}
         {root !== undefined && <CopyButton text={`${root}${formatPath(path)}`} />}
       </div>
@@ -82,18 +81,12 @@ function Branch({ label, value, path, root }: ChildrenProps & { readonly label: 
   );
 }
 
-interface Child {
-  readonly segment: Segment;
-  readonly label: string;
-  readonly value: Json;
-}
-
 /** Returns the first children of an array or object, and their number. */
 export function childrenOf(value: Json, most: number) {
   if (isLeaf(value)) return { entries: [], count: 0 };
   const all = Object.entries(value as Readonly<Record<string, Json>>);
-  const entries = all.slice(0, most).map(([label, child]): Child => {
-    const segment = Array.isArray(value) ? { index: Number(label) } : { key: label };
+  const entries = all.slice(0, most).map(([label, child]) => {
+    const segment: Segment = Array.isArray(value) ? { index: Number(label) } : { key: label };
     return { segment, label, value: child };
   });
   return { entries, count: all.length };
@@ -123,14 +116,9 @@ function Scalar({ value }: { readonly value: string | number | boolean | null })
         <span className={isWhole ? "variables-whole" : undefined}>
           {isWhole ? value : `${JSON.stringify(value.slice(0, MAX_TEXT_CHARS)).slice(0, -1)}…`}
         </span>{" "}
-        <button
-          type="button"
-          className="link-button"
-          aria-expanded={isWhole}
-          onClick={() => setWhole(!isWhole)}
-        >
+        <Button className="link-button" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
           {isWhole ? "less" : `all ${figure(value.length)} characters`}
-        </button>
+        </Button>
       </span>
     );
   }

@@ -1,7 +1,9 @@
 import { type ReactNode, type SyntheticEvent, useState } from "react";
+import { Button } from "../controls.tsx";
 import { useConversation } from "../conversation-context.ts";
 import { useAttempt } from "../hooks.ts";
 import { figure, problemWords } from "../words.ts";
+import { Problem } from "./problem.tsx";
 import { heldRecords, RecordForms } from "./record-forms.tsx";
 import type { Records } from "./use-records.ts";
 import "./query-box.css";
@@ -56,9 +58,9 @@ export function QueryBox({ name, children }: QueryBoxProps) {
           Run query
         </button>
         {result !== undefined && (
-          <button type="button" className="variables-tool" onClick={clear}>
+          <Button className="variables-tool" onClick={clear}>
             Clear
-          </button>
+          </Button>
         )}
       </form>
       {problem !== undefined && (
@@ -105,11 +107,7 @@ function SaveResult({ sql, count }: { readonly sql: string; readonly count: numb
         Save {figure(count)} rows as a variable
       </button>
       <span role="status">{saved === undefined ? null : `Saved as $${saved}`}</span>
-      {problem !== undefined && (
-        <span className="variables-problem" role="alert">
-          {problemWords(problem)}
-        </span>
-      )}
+      <Problem error={problem} />
     </form>
   );
 }

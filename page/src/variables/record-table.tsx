@@ -8,7 +8,7 @@ import {
   useRef,
   useState,
 } from "react";
-import { Dialog, IconButton } from "../controls.tsx";
+import { Button, Dialog, IconButton } from "../controls.tsx";
 import { Icon } from "../icon.tsx";
 import { bytesInWords, figure } from "../words.ts";
 import {
@@ -118,18 +118,18 @@ function TableTools({ records, found, filter, onFilter, onWide }: TableToolsProp
         {found === undefined ? `${of} rows` : `${figure(found)} of ${of} rows`}
       </span>
       {onWide !== undefined && (
-        <button type="button" className="variables-tool" onClick={onWide}>
+        <Button className="variables-tool" onClick={onWide}>
           <Icon name="wide" size={16} />
           Open wide
-        </button>
+        </Button>
       )}
       {isOfPart && (
         <p className="variables-hint">
           Sorts and filters the {figure(rows.length)} loaded rows of {figure(count)}.{" "}
           {mayBeWhole ? (
-            <button type="button" className="link-button" onClick={() => need(0, count)}>
+            <Button className="link-button" onClick={() => need(0, count)}>
               Load all, {bytesInWords(bytes)}
-            </button>
+            </Button>
           ) : (
             "The table is too large to load whole."
           )}
@@ -201,7 +201,26 @@ function Rows(props: RowsProps) {
           <div role="presentation" style={{ transform: `translateY(${stretch.top}px)` }}>
             {places.map((place) => {
               const row = shown === undefined ? at(place) : shown[place];
-              return <RecordRow key={place} {...{ place, row, columns }} />;
+              return (
+                <div key={place} className="variables-record" role="row" aria-rowindex={place + 2}>
+                  <span className="variables-index" role="rowheader">
+                    {row?.index ?? place}
+                  </span>
+                  {columns.map(({ name: column, isNumeric }) => {
+                    const text = row === undefined ? "…" : textOf(cellOf(row, column), column);
+                    return (
+                      <span
+                        key={column}
+                        role="cell"
+                        className={isNumeric ? "variables-number" : undefined}
+                        title={text.length > MAX_COLUMN_CHARS ? text : undefined}
+                      >
+                        {text.slice(0, MAX_CELL_CHARS)}
+                      </span>
+                    );
+                  })}
+                </div>
+              );
             })}
           </div>
         </div>
@@ -279,6 +298,7 @@ function widthOf(inHeader: HTMLElement): number {
 
 const MIN_COLUMN_CHARS = 4;
 const MAX_COLUMN_CHARS = 36;
+const MAX_CELL_CHARS = 200;
 
 /** Returns the widths of columns: chosen by the user, or from the loaded rows. They stay the same while scrolling. */
 function layoutOf(columns: readonly Column[], count: number, chosen: Widths): CSSProperties {
@@ -291,35 +311,4 @@ function layoutOf(columns: readonly Column[], count: number, chosen: Widths): CS
   });
   const layout = [`calc(${String(count).length}ch + 28px)`, ...widths].join(" ");
   return { "--variables-columns": layout } as CSSProperties;
-}
-
-interface RecordRowProps {
-  readonly place: number;
-  readonly row: Row | undefined;
-  readonly columns: readonly Column[];
-}
-
-const MAX_CELL_CHARS = 200;
-
-function RecordRow({ place, row, columns }: RecordRowProps) {
-  return (
-    <div className="variables-record" role="row" aria-rowindex={place + 2}>
-      <span className="variables-index" role="rowheader">
-        {row?.index ?? place}
-      </span>
-      {columns.map(({ name, isNumeric }) => {
-        const text = row === undefined ? "…" : textOf(cellOf(row, name), name);
-        return (
-          <span
-            key={name}
-            role="cell"
-            className={isNumeric ? "variables-number" : undefined}
-            title={text.length > MAX_COLUMN_CHARS ? text : undefined}
-          >
-            {text.slice(0, MAX_CELL_CHARS)}
-          </span>
-        );
-      })}
-    </div>
-  );
 }

@@ -2,7 +2,7 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { useVariable } from "../../../packages/client/src/react.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
-import { Code } from "../controls.tsx";
+import { Button, Code } from "../controls.tsx";
 import { useConversation } from "../conversation-context.ts";
 import { unchanging } from "../queries.ts";
 import { bytesInWords, figure } from "../words.ts";
@@ -77,9 +77,9 @@ function TextView({ info }: ValueViewProps) {
       </Code>
       <Problem error={error} />
       {next > 0 && shown > 0 && (
-        <button type="button" className="variables-more" onClick={() => void fetchNextPage()}>
+        <Button className="variables-more" onClick={() => void fetchNextPage()}>
           Show {figure(next)} more characters ({figure(shown)} of {figure(count)})
-        </button>
+        </Button>
       )}
     </div>
   );

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef, useState } from "react";
 import type { VariableInfo } from "../../../src/store/variable.ts";
-import { IconButton, moveFocus } from "../controls.tsx";
+import { Button, IconButton, moveFocus } from "../controls.tsx";
 import { useNow } from "../hooks.ts";
 import { bytesInWords } from "../words.ts";
 import { ageWords, countWords, labelsOf, lifeOf } from "./words.ts";
@@ -27,8 +27,7 @@ export function VariableList({ variables, focused, onSelect, onPin }: VariableLi
         const isLeaving = leaving.some((one) => one.info === info);
         return (
           <li key={name} className={`variables-item${isLeaving ? " variables-leaving" : ""}`}>
-            <button
-              type="button"
+            <Button
               className="variables-open"
               autoFocus={name === focused}
               disabled={isLeaving}
@@ -48,7 +47,7 @@ export function VariableList({ variables, focused, onSelect, onPin }: VariableLi
                 <Labels info={info} />
               </span>
               <LifeBar info={info} now={now} />
-            </button>
+            </Button>
             <IconButton
               className="variables-action variables-pin"
               icon="pin"

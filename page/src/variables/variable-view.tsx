@@ -2,7 +2,15 @@ import { type FormEvent, type ReactNode, useState } from "react";
 import { useVariableInfo } from "../../../packages/client/src/react.ts";
 import { limits } from "../../../src/references.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
-import { Confirm, CopyButton, download, Fact, IconButton, SubmitButtons } from "../controls.tsx";
+import {
+  Button,
+  Confirm,
+  CopyButton,
+  download,
+  Fact,
+  IconButton,
+  SubmitButtons,
+} from "../controls.tsx";
 import { useConversation } from "../conversation-context.ts";
 import { useAttempt, useNow } from "../hooks.ts";
 import { Icon, type IconName } from "../icon.tsx";
@@ -203,10 +211,10 @@ interface ActionProps {
 
 function Action({ icon, isOn, onClick, children }: ActionProps) {
   return (
-    <button type="button" className="variables-tool" aria-pressed={isOn} onClick={onClick}>
+    <Button className="variables-tool" aria-pressed={isOn} onClick={onClick}>
       <Icon name={icon} size={16} />
       {children}
-    </button>
+    </Button>
   );
 }
 

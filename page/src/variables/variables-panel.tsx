@@ -114,9 +114,9 @@ function Overview({ exists, uploads, chosen, onSelect }: OverviewProps) {
       )}
       <VariableList {...{ variables, onSelect }} focused={chosen} onPin={pin} />
       {listed.hasMore && (
-        <button type="button" className="variables-more" onClick={() => setLast(last * 4)}>
+        <Button className="variables-more" onClick={() => setLast(last * 4)}>
           Show older ones
-        </button>
+        </Button>
       )}
       <FileList />
     </>

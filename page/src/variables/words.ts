@@ -15,21 +15,24 @@ export function countWords(info: Pick<VariableInfo, "type" | "count" | "mediaTyp
   return one === undefined ? type : plural(count, one);
 }
 
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
+/** Seconds, by unit. */
+const UNITS = [
+  ["d", 86_400],
+  ["h", 3_600],
+  ["min", 60],
+  ["s", 1],
+] as const;
 
 /** Formats a duration in the largest unit that fits: `3 min`. At least one second. */
 export function durationWords(ms: number): string {
-  if (ms < MINUTE) return `${Math.max(1, Math.floor(ms / SECOND))} s`;
-  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min`;
-  return ms < DAY ? `${Math.floor(ms / HOUR)} h` : `${Math.floor(ms / DAY)} d`;
+  const seconds = Math.max(1, Math.floor(ms / 1_000));
+  const [unit, length] = UNITS.find((one) => one[1] <= seconds) ?? UNITS[3];
+  return `${Math.floor(seconds / length)} ${unit}`;
 }
 
 export function ageWords(time: string, now: number): string {
-  const age = now - Date.parse(time);
-  return age < 10 * SECOND ? "now" : durationWords(age);
+  const ms = now - Date.parse(time);
+  return ms < 10_000 ? "now" : durationWords(ms);
 }
 
 /** Returns the remaining lifetime: its share, from 1 to 0. Undefined for a variable that does not expire. */
@@ -75,17 +78,10 @@ export function secondsIn(text: string): number | null | undefined {
   const written = text.trim().toLowerCase();
   if (written === "") return null;
   const [, amount = "", unit = "s"] = /^(\d+(?:\.\d+)?)\s*(s|min|m|h|d)?$/.exec(written) ?? [];
-  const seconds = Math.round((Number(amount) * (SECONDS[unit] ?? 0)) / SECOND);
+  const [, length] = UNITS.find(([name]) => name.startsWith(unit)) ?? UNITS[3];
+  const seconds = Math.round(Number(amount) * length);
   return amount !== "" && seconds >= 1 ? seconds : undefined;
 }
-
-const SECONDS: Readonly<Record<string, number>> = {
-  s: SECOND,
-  m: MINUTE,
-  min: MINUTE,
-  h: HOUR,
-  d: DAY,
-};
 
 const ENDINGS: Readonly<Record<string, string>> = {
   "application/json": "json",

@@ -4,20 +4,6 @@ import { type FileKind, uploadOf } from "../variables/upload.ts";
 /** Size of an import's parts, below the server's limit. */
 const PART_BYTES = 90 * 1024 * 1024;
 
-function at(id: string): string {
-  return `/conversations/${encodeURIComponent(id)}`;
-}
-
-/** Calls that the typed client does not have. Trusts the server to answer as documented. */
-export async function rename({ ask }: Entry, id: string, title: string): Promise<void> {
-  await ask("PATCH", at(id), { json: { title } });
-}
-
-/** Resolves with the copy's id. */
-export async function fork({ ask }: Entry, id: string): Promise<string> {
-  return (await ask<{ readonly id: string }>("POST", `${at(id)}/fork`)).id;
-}
-
 /** Uploads an export in parts. Resolves with the new conversation's id. */
 async function importExport({ ask }: Entry, file: Blob): Promise<string> {
   const of = Math.max(1, Math.ceil(file.size / PART_BYTES));
