@@ -32,11 +32,14 @@ describe("the graph of a plan", () => {
     }
   });
 
-  it("narrows the calls of a wide layer", () => {
+  it("keeps the written order in a layer, and narrows a wide one", () => {
     const wide = flow({ a: [], b: [], c: [] });
     expect(layoutOf(wide, 2_000).nodeWidth).toBe(172);
     expect(layoutOf(wide, 400).width).toBeLessThanOrEqual(400);
     expect(layoutOf(wide, 100).nodeWidth).toBe(112);
+    const [, ...within] = layoutOf(flow({ z: [], c: ["z"], b: ["z"], a: ["z"] }), 2_000).nodes;
+    const across = within.map(({ x }) => x);
+    expect(across).toEqual(across.toSorted((one, other) => one - other));
   });
 });
 

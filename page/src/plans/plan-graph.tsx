@@ -102,7 +102,8 @@ export function layoutOf(
   const graph = new Graph<GraphLabel, NodeLabel, EdgeLabel>();
   graph.setGraph({ ...(within === undefined ? RIGHT : DOWN), marginx: EDGE, marginy: EDGE });
   for (const { id } of nodes) graph.setNode(id, { width: nodeWidth, height: NODE_HEIGHT });
-  for (const { id, after } of nodes) {
+  // Of two equally good orders of a node's successors, dagre takes the reverse of the given one.
+  for (const { id, after } of nodes.toReversed()) {
     for (const from of after) if (graph.hasNode(from)) graph.setEdge(from, id, {});
   }
   if (nodes.length > 0) layout(graph);
@@ -119,7 +120,9 @@ export function layoutOf(
   };
   const edges = graph.edges().map(({ v: from, w: to }) => {
     // An edge leaves the middle of a node's end and enters the middle of another's start.
-    const between = graph.edge(from, to).points?.slice(1, -1) ?? [];
+    const { points = [] } = graph.edge(from, to);
+    // Of the points between, every second one is in a layer; the others are between two.
+    const between = points.slice(1, -1).filter((_, index) => index % 2 === 1);
     const end = pointOf(to, { x: -reach.x, y: -reach.y });
     return { from, to, path: curve([pointOf(from, reach), ...between, end], isRight) };
   });
