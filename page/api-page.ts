@@ -69,50 +69,40 @@ interface Call {
 
 function callOf({ method, path, operation }: Call): string {
   const { summary, parameters, requestBody, responses } = operation;
+  const inputs = parameters.filter(({ in: where }) => where !== "path");
+  const bodies = Object.entries(requestBody?.content ?? {});
+  const answers = Object.entries(responses).filter(([status]) => status !== "default");
   const rows = [
-    ...parameters
-      .filter(({ in: where }) => where !== "path")
-      .map(({ name, in: where, schema }) =>
-        row(where === "query" ? `?${name}` : name, typed(schema)),
-      ),
-    ...Object.entries(requestBody?.content ?? {}).map(([type, { schema }]) =>
-      row("body", `${escaped(type)} ${typed(schema)}`),
+    ...inputs.map(({ name, in: where, schema }) =>
+      row(where === "query" ? `?${name}` : name, typed(schema)),
     ),
-    ...Object.entries(responses)
-      .filter(([status]) => status !== "default")
-      .flatMap(([status, { description, content }]) =>
-        content === undefined
-          ? [row(status, escaped(description))]
-          : Object.entries(content).map(([type, { schema }]) =>
-              row(status, `${escaped(type)} ${typed(schema)}`),
-            ),
-      ),
+    ...bodies.map(([type, { schema }]) => row("body", `${escaped(type)} ${typed(schema)}`)),
+    ...answers.flatMap(([status, { description, content }]) =>
+      content === undefined
+        ? row(status, escaped(description))
+        : Object.entries(content).map(([type, { schema }]) =>
+            row(status, `${escaped(type)} ${typed(schema)}`),
+          ),
+    ),
   ];
+  const accepts = answers.flatMap(([, { content = {} }]) => Object.keys(content));
+  const call = `${method.toUpperCase()} ${path}`;
+  const tried: TriedCall = {
+    method: method.toUpperCase(),
+    path,
+    query: inputs.filter((one) => one.in === "query").map(({ name }) => name),
+    types: typesOf(bodies.map(([type]) => type)),
+    accepts: [...new Set(accepts)].filter((type) => type !== "*/*"),
+    body: CALLS.find(([known]) => known === call)?.[1] ?? "",
+  };
+  // `main.tsx` puts the form of the call in it.
+  const form = `<details class="docs-try" data-call="${escaped(JSON.stringify(tried))}"><summary>Try ${escaped(call)}</summary></details>`;
   return `<article>
 <h3><span class="docs-method">${method.toUpperCase()}</span> ${escaped(path)}</h3>
 <p>${escaped(summary)}</p>
 <dl>${rows.join("")}</dl>
-${formOf({ method, path, operation })}
+${UNTRIED.has(call) ? "" : form}
 </article>`;
-}
-
-/** The element in which `main.ts` puts the form of the call. */
-function formOf({ method, path, operation }: Call): string {
-  const { parameters, requestBody, responses } = operation;
-  const call = `${method.toUpperCase()} ${path}`;
-  if (UNTRIED.has(call)) return "";
-  const query = parameters.filter((one) => one.in === "query").map(({ name }) => name);
-  const answers = Object.entries(responses).filter(([status]) => status !== "default");
-  const accepts = answers.flatMap(([, { content = {} }]) => Object.keys(content));
-  const tried: TriedCall = {
-    method: method.toUpperCase(),
-    path,
-    query,
-    types: typesOf(Object.keys(requestBody?.content ?? {})),
-    accepts: [...new Set(accepts)].filter((type) => type !== "*/*"),
-    body: CALLS.find(([known]) => known === call)?.[1] ?? "",
-  };
-  return `<details class="docs-try" data-call="${escaped(JSON.stringify(tried))}"><summary>Try ${escaped(call)}</summary></details>`;
 }
 
 /** Media types to choose from. If a call accepts any type, returns two that a text field can contain. */

@@ -52,14 +52,7 @@ export const CALLS: readonly (readonly [call: string, body?: string])[] = [
 ];
 
 /** Sections in the order in which people need them. */
-export const TAGS: readonly string[] = [
-  "turns",
-  "variables",
-  "files",
-  "conversations",
-  "plans",
-  "worker",
-];
+export const TAGS = ["turns", "variables", "files", "conversations", "plans", "worker"];
 
 /** Calls that a text field cannot make: a socket, and a file in parts. */
 export const UNTRIED: ReadonlySet<string> = new Set([

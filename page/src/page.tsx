@@ -1,12 +1,11 @@
 import { QueryClientProvider, useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { ClientError } from "../../packages/client/src/client.ts";
+import type { PageOptions } from "../../src/edge/page-options.ts";
 import { KeyForm } from "./auth/key-form.tsx";
 import { newQueries } from "./queries.ts";
 import { type Entry, enter, storedKey, storeKey } from "./session.ts";
-import { applyColors } from "./shell/apply-colors.ts";
-import { agentsQuery } from "./shell/use-agents.ts";
-import { Workspace } from "./shell/workspace.tsx";
+import { agentsQuery, Workspace } from "./shell/workspace.tsx";
 
 /** Asks for a key where the server requires one, then shows the workspace. */
 export function Page() {
@@ -43,4 +42,27 @@ export function Page() {
       <Workspace entry={entry} leave={key === undefined ? undefined : leave} />
     </QueryClientProvider>
   );
+}
+
+/** Custom properties of `theme.css`. */
+const PROPERTIES = {
+  accent: "--accent",
+  accentText: "--accent-text",
+  background: "--bg",
+  surface: "--surface",
+  text: "--text",
+} as const;
+
+/** Sets the application's colours, and derives matching ones. */
+function applyColors(colors: PageOptions["colors"] = {}): void {
+  const { style } = document.documentElement;
+  for (const name of Object.keys(PROPERTIES) as (keyof typeof PROPERTIES)[]) {
+    const color = colors[name];
+    if (color === undefined) continue;
+    const text = typeof color === "string" ? color : `light-dark(${color.light}, ${color.dark})`;
+    style.setProperty(PROPERTIES[name], text);
+  }
+  if (colors.accent !== undefined) {
+    style.setProperty("--accent-soft", "color-mix(in oklab, var(--accent) 14%, var(--surface))");
+  }
 }

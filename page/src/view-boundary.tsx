@@ -1,10 +1,7 @@
 import { QueryClientContext } from "@tanstack/react-query";
-import { Component, type ContextType, type ReactNode } from "react";
+import { Component, type ContextType, type PropsWithChildren, type ReactNode } from "react";
+import { Button } from "./controls.tsx";
 import "./view-boundary.css";
-
-interface ViewBoundaryProps {
-  readonly children: ReactNode;
-}
 
 interface ViewBoundaryState {
   readonly hasFailed: boolean;
@@ -16,7 +13,7 @@ interface ViewBoundaryState {
  * page stays usable. Errors in event handlers do not reach it. The button renders the view again; after a
  * second failure it reloads the page, which also fetches code that a deployment has replaced.
  */
-export class ViewBoundary extends Component<ViewBoundaryProps, ViewBoundaryState> {
+export class ViewBoundary extends Component<PropsWithChildren, ViewBoundaryState> {
   static override contextType = QueryClientContext;
   declare context: ContextType<typeof QueryClientContext>;
   override state: ViewBoundaryState = { hasFailed: false, wasReloaded: false };
@@ -36,10 +33,7 @@ export class ViewBoundary extends Component<ViewBoundaryProps, ViewBoundaryState
     if (!this.state.hasFailed) return this.props.children;
     return (
       <p className="view-failed" role="alert">
-        This view failed.{" "}
-        <button type="button" className="button" onClick={this.#reload}>
-          Reload it
-        </button>
+        This view failed. <Button onClick={this.#reload}>Reload it</Button>
       </p>
     );
   }

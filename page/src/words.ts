@@ -1,5 +1,16 @@
 import { ClientError } from "../../packages/client/src/client.ts";
-import { LOCALE } from "./numbers.ts";
+
+/** The browser's language. Some name it with a suffix that is no language tag: `en-US@posix`. */
+export const LOCALE = localeIn(navigator.language);
+
+/** Falls back to English for an invalid language tag. */
+function localeIn(language: string): string {
+  try {
+    return Intl.getCanonicalLocales(language.split(/[@.]/)[0])[0] ?? "en";
+  } catch {
+    return "en";
+  }
+}
 
 const figures = new Intl.NumberFormat(LOCALE);
 const times = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hour12: false });
@@ -14,6 +25,22 @@ export function figure(value: number): string {
   return figures.format(value);
 }
 
+/** Significant digits of a double. */
+const DIGITS = { maximumSignificantDigits: 15 };
+const grouped = new Intl.NumberFormat(LOCALE, DIGITS);
+const plain = new Intl.NumberFormat(LOCALE, { ...DIGITS, useGrouping: false });
+
+/** Names of columns whose numbers are names or years, not amounts. */
+const NAMES = /^(?:id|year|zip|postcode|code|port)$|[_ ](?:id|year|zip|code|no)$|[a-z](?:Id|Year)$/;
+
+/** Formats a number of a column, the same way in tables and charts. */
+export function numberWords(value: number, column: string): string {
+  const size = Math.abs(value);
+  // Very large and very small numbers keep their exponent.
+  if (size >= 1e15 || (size > 0 && size < 1e-6)) return String(value);
+  return (NAMES.test(column) ? plain : grouped).format(value);
+}
+
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${figure(count)} ${count === 1 ? one : many}`;
 }
@@ -24,10 +51,15 @@ export function bytesInWords(bytes: number): string {
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${unit}`;
 }
 
+/** Cuts a text that is longer than `most` characters. */
+export function shortened(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most)}…` : text;
+}
+
 /** Formats a time: today's as a time, earlier ones as a date. */
-export function whenInWords(iso: string, now = new Date()): string {
+export function whenInWords(iso: string): string {
   const date = new Date(iso);
-  return date.toDateString() === now.toDateString() ? times.format(date) : days.format(date);
+  return date.toDateString() === new Date().toDateString() ? times.format(date) : days.format(date);
 }
 
 /** Formats date and time, to the second. */
@@ -45,16 +77,12 @@ const said: Readonly<Record<string, string>> = {
   rate_limited: "Too many requests. Try again later.",
 };
 
-/** An error in words, with its stable code if it has one. */
-export interface Trouble {
-  readonly title: string;
-  readonly detail: string;
-  readonly code: string | undefined;
-}
-
-export function troubleOf(error: unknown): Trouble {
+/** Describes an error, with its stable code if it has one. */
+export function troubleOf(error: unknown) {
   const { code, message } = codedOf(error);
-  return { title: titleFor(code), detail: message, code };
+  // Browsers word a missing network differently, and none for people.
+  const detail = code === "unreachable" ? "Check your connection, then try again." : message;
+  return { title: titleFor(code), detail, code };
 }
 
 export function titleFor(code: string | undefined): string {
@@ -63,12 +91,16 @@ export function titleFor(code: string | undefined): string {
 
 /** True if the connection failed before the end of the answer. The server knows the outcome. */
 export function isLost(error: unknown): boolean {
-  const { code } = codedOf(error);
-  return code === "unreachable" || code === "unavailable" || code === "turn_gone";
+  return ["unreachable", "unavailable", "turn_gone"].includes(codedOf(error).code ?? "");
 }
 
-export function messageOf(error: unknown): string {
-  return codedOf(error).message;
+/** Describes an error in a sentence. */
+export function problemWords(error: unknown): string {
+  return isLost(error) ? troubleOf(error).title : codedOf(error).message;
+}
+
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof ClientError ? error.code : undefined;
 }
 
 function codedOf(error: unknown): { readonly code: string | undefined; readonly message: string } {

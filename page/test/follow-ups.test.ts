@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { followUps } from "../src/chat/follow-ups.ts";
+import { shapeOf } from "../../src/value/shape.ts";
+import type { Json } from "../../src/value/json.ts";
+import { followUps, isDrawable } from "../src/chat/follow-ups.ts";
 
 const orders = {
   name: "list_orders_1",
@@ -43,4 +45,30 @@ describe("follow-up questions", () => {
       ]),
     ).toEqual([]);
   });
+});
+
+const known = (json: string) => {
+  const value = JSON.parse(json) as readonly Json[];
+  const shape = shapeOf([...value]);
+  return { type: "array", count: value.length, shape, visibility: "model" } as const;
+};
+
+it.each([
+  '[{"month": "May", "total": 1}, {"month": "June", "total": 2}]',
+  '[{"total": null}, {"total": 2, "at": {"x": 1}}, {}]',
+])("records with numbers can be drawn: %s", (json) => {
+  expect(isDrawable(known(json))).toBe(true);
+  expect(isDrawable({ ...known(json), visibility: "secret" })).toBe(false);
+});
+
+it.each([
+  '[{"total": 1}]',
+  "[1, 2, 3]",
+  '[{"name": "a"}, {"name": "b"}]',
+  '[{"at": {"x": 1}}, {"at": {"x": 2}}]',
+  '[{"all": [1]}, {"all": [2]}]',
+  '[{"all": [{"a": {"b": 1}}]}, {"all": [{"a": {"b": 1}}]}]',
+  '[{"a": 1}, [{"a": 1}]]',
+])("values without a numeric column cannot be drawn: %s", (json) => {
+  expect(isDrawable(known(json))).toBe(false);
 });

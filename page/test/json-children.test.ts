@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { formatPath } from "../../src/references.ts";
-import { childrenOf, summaryOf } from "../src/variables/json-children.ts";
-import { fileName, isShownImage } from "../src/variables/value-path.ts";
+import { childrenOf, summaryOf } from "../src/variables/json-tree.tsx";
+import { fileName, isShownImage } from "../src/variables/words.ts";
 
 describe("the children of a value", () => {
   it("are limited, and have the same paths as references", () => {

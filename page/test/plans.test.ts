@@ -1,61 +1,45 @@
 import { describe, expect, it } from "vitest";
 import type { PlanView, RunView } from "../../packages/plans/src/http/plan-view.ts";
-import { callsIn, gatesOf, markOfCall, markOfPlan, runsNow } from "../src/plans/call-state.ts";
-import { type FlowNode, layoutOf } from "../src/plans/graph-layout.ts";
-import { inputFields, inputTemplate } from "../src/plans/plan-input.ts";
+import {
+  callsIn,
+  gatesOf,
+  inputFields,
+  inputTemplate,
+  markOfCall,
+  markOfPlan,
+  runsNow,
+} from "../src/plans/call-state.ts";
+import { layoutOf } from "../src/plans/plan-graph.tsx";
 
-const shape = { nodeWidth: 100, nodeHeight: 40, gap: 50, space: 10 };
-const right = { ...shape, direction: "right" } as const;
-const flow = (edges: Readonly<Record<string, readonly string[]>>): readonly FlowNode[] =>
+const flow = (edges: Readonly<Record<string, readonly string[]>>) =>
   Object.entries(edges).map(([id, after]) => ({ id, after }));
-const placed = (nodes: readonly FlowNode[], options: Parameters<typeof layoutOf>[1] = right) => {
-  const layout = layoutOf(nodes, options);
-  return { ...layout, at: new Map(layout.nodes.map((node) => [node.id, node])) };
-};
 
 describe("the graph of a plan", () => {
-  it("places each call after the calls that it depends on", () => {
-    const { at, width, height } = placed(flow({ c: ["a", "b"], a: [], b: ["a"] }));
-    expect(["a", "b", "c"].map((id) => at.get(id)?.x)).toEqual([0, 150, 300]);
-    expect(width).toBe(400);
-    // The edge that passes the layer of b needs its own place.
-    expect(height).toBeGreaterThan(40);
-  });
-
-  it("places the inputs of a call on both sides of it", () => {
-    const { at, height } = placed(flow({ a: [], b: [], c: ["a", "b"] }));
-    expect([at.get("a")?.y, at.get("b")?.y]).toEqual([0, 50]);
-    expect(at.get("c")?.y).toBe(25);
-    expect(height).toBe(90);
-  });
-
-  it("keeps related calls side by side, with few crossings", () => {
-    const nodes = flow({ a: [], b: [], c: [], x: ["c"], y: ["b"], z: ["a"] });
-    const { at } = placed(nodes);
-    for (const [from, to] of ["az", "by", "cx"]) {
-      expect(at.get(from ?? "")?.y).toBe(at.get(to ?? "")?.y);
+  it("places each call after the calls that it depends on, in both directions", () => {
+    const nodes = flow({ c: ["a", "b", "unknown"], a: [], b: ["a"] });
+    for (const [within, along] of [
+      [undefined, "x"],
+      [300, "y"],
+    ] as const) {
+      const { nodes: places, edges } = layoutOf(nodes, within);
+      const at = new Map(places.map((place) => [place.id, place[along]]));
+      expect(["a", "b", "c"].toSorted((m, n) => (at.get(m) ?? 0) - (at.get(n) ?? 0))).toEqual([
+        "a",
+        "b",
+        "c",
+      ]);
+      expect(edges).toHaveLength(3);
     }
   });
 
-  it("never overlaps two calls, however they are connected", () => {
-    let seed = 7;
-    const random = () => (seed = (seed * 16_807) % 2_147_483_647) / 2_147_483_647;
-    const nodes = Array.from({ length: 60 }, (_, index) => ({
-      id: `n${index}`,
-      after: Array.from({ length: Math.min(index, 2) }, () => `n${Math.floor(random() * index)}`),
-    }));
-    const { nodes: places, edges, width, height } = placed(nodes);
-    expect(edges.length).toBe(nodes.reduce((sum, { after }) => sum + new Set(after).size, 0));
-    for (const one of places) {
-      expect(one.x).toBeGreaterThanOrEqual(0);
-      expect(one.y).toBeGreaterThanOrEqual(-1e-6);
-      expect(one.x + 100).toBeLessThanOrEqual(width);
-      expect(one.y + 40).toBeLessThanOrEqual(height + 1e-6);
-      for (const other of places) {
-        const isApart = one.x !== other.x || Math.abs(one.y - other.y) >= 40 + 10 - 1e-6;
-        expect(one === other || isApart).toBe(true);
-      }
-    }
+  it("keeps the written order in a layer, and narrows a wide one", () => {
+    const wide = flow({ a: [], b: [], c: [] });
+    expect(layoutOf(wide, 2_000).nodeWidth).toBe(172);
+    expect(layoutOf(wide, 400).width).toBeLessThanOrEqual(400);
+    expect(layoutOf(wide, 100).nodeWidth).toBe(112);
+    const [, ...within] = layoutOf(flow({ z: [], c: ["z"], b: ["z"], a: ["z"] }), 2_000).nodes;
+    const across = within.map(({ x }) => x);
+    expect(across).toEqual(across.toSorted((one, other) => one - other));
   });
 });
 

@@ -18,15 +18,10 @@ const id = query.get("id") ?? "";
 const client = createClient("");
 const transport = byrefTransport("", { agent: "weather" });
 
-interface Shown {
-  readonly value: string;
-  readonly version: number | undefined;
-}
-
 declare global {
   interface Window {
     /** Each pair of a value and a version that was rendered. */
-    drawn: Shown[];
+    drawn: { readonly value: string; readonly version: number | undefined }[];
   }
 }
 

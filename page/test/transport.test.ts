@@ -52,7 +52,6 @@ function transportTo(answers: readonly Answer[]) {
     agent: () => undefined,
     onSend: () => undefined,
     onAcknowledged: () => firsts.push("acknowledged"),
-    onFirstPart: (id) => firsts.push(id),
     onJoined: async () => {
       joined.push(`after ${asked.length}`);
     },
@@ -108,7 +107,7 @@ describe("the page's transport", () => {
       ...[3, 3, 3, 4].map((last) => `GET ${PATH} after ${last}`),
     ]);
     expect(lost).toEqual([true, false, true, false]);
-    expect(firsts).toEqual(["acknowledged", "answer"]);
+    expect(firsts).toEqual(["acknowledged"]);
     expect(joined).toEqual([]);
   });
 

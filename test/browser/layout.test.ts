@@ -228,3 +228,28 @@ describe("the theme", () => {
     await system.getByRole("button", { name: "Use the light theme" }).waitFor();
   });
 });
+
+/** True if the last character of an element's text is left of the first one. */
+const endsLeft = (selector: string) => `(() => {
+  const text = document.createTreeWalker(document.querySelector("${selector}"), 4).nextNode();
+  const leftOf = (at) => {
+    const range = document.createRange();
+    range.setStart(text, at);
+    range.setEnd(text, at + 1);
+    return range.getBoundingClientRect().left;
+  };
+  return leftOf(text.length - 1) < leftOf(0);
+})()`;
+
+describe("text that is read from right to left", () => {
+  it("keeps its order in questions and answers, beside text in English", async (test) => {
+    const page = await test.open(test.scripted.url);
+    const arabic = "مرحبا بالعالم!";
+    test.scripted.answer(arabic, { kind: "text", text: arabic });
+    await ask(page, arabic);
+    await page.locator(".message-answer p").waitFor();
+    expect(await page.evaluate(endsLeft(".message-question"))).toBe(true);
+    expect(await page.evaluate(endsLeft(".message-answer p"))).toBe(true);
+    expect(await page.evaluate(endsLeft(".model-note, .conversations-brand"))).toBe(false);
+  });
+});

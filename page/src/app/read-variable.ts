@@ -32,28 +32,18 @@ export function shownBy(input: Readonly<Record<string, unknown>> = {}): Shown | 
 /** Reads the value in parts. Returns the beginning of a value that is too large. */
 export async function readVariable(read: ReadResource, shown: Shown): Promise<ReadValue> {
   const whole = await readText(read, shown);
-  if ("base64" in whole) return { kind: "bytes", ...whole };
+  if (whole.base64 !== undefined) return { kind: "bytes", ...whole };
   const { text, isJson, isPart } = whole;
   if (!isJson) return { kind: "text", text, isPart };
-  if (!isPart) return { kind: "json", value: parsed(text), isPart };
+  if (!isPart) return { kind: "json", value: JSON.parse(text) as Json, isPart };
   const { name, path = "" } = shown;
   const first = await readText(read, { name, path: `${path}[0:${MAX_ELEMENTS}]` });
-  if ("base64" in first || first.isPart) throw new Error(`$${name} is too large to be shown.`);
-  return { kind: "json", value: parsed(first.text), isPart };
+  if (first.base64 !== undefined || first.isPart)
+    throw new Error(`$${name} is too large to be shown.`);
+  return { kind: "json", value: JSON.parse(first.text) as Json, isPart };
 }
 
-interface ReadText {
-  readonly text: string;
-  readonly isJson: boolean;
-  readonly isPart: boolean;
-}
-
-interface ReadBytes {
-  readonly mediaType: string;
-  readonly base64: string;
-}
-
-async function readText(read: ReadResource, { name, path }: Shown): Promise<ReadText | ReadBytes> {
+async function readText(read: ReadResource, { name, path }: Shown) {
   let text = "";
   for (;;) {
     const query = new URLSearchParams({
@@ -71,9 +61,4 @@ async function readText(read: ReadResource, { name, path }: Shown): Promise<Read
     if (content.text.length < PART_CHARS) return { text, isJson, isPart: false };
     if (text.length >= MAX_CHARS) return { text, isJson, isPart: true };
   }
-}
-
-/** Parses JSON that the server has serialized. */
-function parsed(text: string): Json {
-  return JSON.parse(text) as Json;
 }

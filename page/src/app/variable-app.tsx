@@ -5,6 +5,8 @@ import {
   useHostStyles,
 } from "@modelcontextprotocol/ext-apps/react";
 import { useEffect, useState } from "react";
+import { useAttempt } from "../hooks.ts";
+import { problemWords } from "../words.ts";
 import { readVariable, type ReadValue, type Shown, shownBy } from "./read-variable.ts";
 import { ShownValue } from "./shown-value.tsx";
 
@@ -27,19 +29,12 @@ export function VariableApp() {
 
 function ReadVariable({ app, shown }: { readonly app: App; readonly shown: Shown }) {
   const [value, setValue] = useState<ReadValue>();
-  const [problem, setProblem] = useState<string>();
+  const [problem, attempt] = useAttempt();
   useEffect(() => {
-    let isCurrent = true;
-    readVariable((uri) => app.readServerResource({ uri }), shown).then(
-      (read) => isCurrent && setValue(read),
-      (failure: unknown) =>
-        isCurrent && setProblem(failure instanceof Error ? failure.message : String(failure)),
-    );
-    return () => {
-      isCurrent = false;
-    };
-  }, [app, shown]);
-  if (problem !== undefined) return <Note text={problem} />;
+    const read = (uri: string) => app.readServerResource({ uri });
+    void attempt(async () => setValue(await readVariable(read, shown)));
+  }, [app, shown, attempt]);
+  if (problem !== undefined) return <Note text={problemWords(problem)} />;
   if (value === undefined) return <Note text={`Reading $${shown.name}…`} />;
   return (
     <main className="app">

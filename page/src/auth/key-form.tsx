@@ -1,4 +1,5 @@
-import { useId, useState } from "react";
+import { useState } from "react";
+import { Button } from "../controls.tsx";
 import "./key-form.css";
 
 interface KeyFormProps {
@@ -12,8 +13,6 @@ interface KeyFormProps {
 /** Asks for the key of the server, or shows which setting it lacks. */
 export function KeyForm({ isWrong, reason, enter }: KeyFormProps) {
   const [key, setKey] = useState("");
-  const field = useId();
-  const note = useId();
   // No key exists yet: the server's settings have to change first.
   if (reason.startsWith("AUTH")) {
     return (
@@ -41,25 +40,25 @@ export function KeyForm({ isWrong, reason, enter }: KeyFormProps) {
           This server requires a key. It is sent only to this server and forgotten when you close
           the tab.
         </p>
-        <label htmlFor={field}>Key</label>
+        <label htmlFor="key">Key</label>
         <input
-          id={field}
+          id="key"
           className="field"
           type="password"
           autoComplete="current-password"
           value={key}
           aria-invalid={isWrong}
-          aria-describedby={isWrong ? note : undefined}
+          aria-describedby={isWrong ? "key-wrong" : undefined}
           onChange={({ target }) => setKey(target.value)}
         />
         {isWrong && (
-          <p id={note} className="key-wrong" role="alert">
+          <p id="key-wrong" className="key-wrong" role="alert">
             This key is not valid.
           </p>
         )}
-        <button type="submit" className="button button-main" disabled={key.trim() === ""}>
+        <Button isMain type="submit" disabled={key.trim() === ""}>
           Sign in
-        </button>
+        </Button>
       </form>
     </main>
   );

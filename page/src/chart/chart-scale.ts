@@ -1,7 +1,7 @@
-import { LOCALE } from "../numbers.ts";
-import { nice, ticks } from "d3-array";
+import { extent, greatest, least, nice, ticks } from "d3-array";
 import { utcTicks } from "d3-time";
-import type { Series } from "./chart-series.ts";
+import { LOCALE, shortened } from "../words.ts";
+import { isKnown, type Series } from "./chart-series.ts";
 
 /** A mark on an axis. */
 export interface Tick {
@@ -19,15 +19,7 @@ export function valueScale(
   series: readonly Series[],
   { height, fromZero }: { readonly height: number; readonly fromZero: boolean },
 ): Scale {
-  let [low, high] = [Infinity, -Infinity];
-  for (const { values } of series) {
-    for (const value of values) {
-      if (value === null) continue;
-      low = Math.min(low, value);
-      high = Math.max(high, value);
-    }
-  }
-  if (low > high) [low, high] = [0, 1];
+  let [low = 0, high = 1] = extent(series.flatMap(({ values }) => values.filter(isKnown)));
   // A line starts at zero too, unless that would flatten it.
   if (fromZero || (low > 0 && low < (high - low) * 2)) low = Math.min(low, 0);
   if (fromZero) high = Math.max(high, 0);
@@ -53,34 +45,24 @@ const CHAR_WIDTH = 6.6;
 export function bandScale(labels: readonly string[], width: number): Scale & { band: number } {
   const band = width / Math.max(1, labels.length);
   const place = (index: number) => (index + 0.5) * band;
-  const longest = labels.reduce((most, label) => Math.max(most, shortLabel(label).length), 1);
+  const short = labels.map((label) => shortened(label, MAX_LABEL_CHARS));
+  const longest = short.reduce((most, label) => Math.max(most, label.length), 1);
   const every = Math.max(1, Math.ceil(((longest + 2) * CHAR_WIDTH) / band));
-  const marks = labels.flatMap((label, index) =>
-    index % every === 0 ? [{ at: place(index), label: shortLabel(label) }] : [],
-  );
-  return { place, ticks: marks, band };
+  const marks = short.map((label, index) => ({ at: place(index), label }));
+  return { place, ticks: marks.filter((_, index) => index % every === 0), band };
 }
 
-const MAX_LABEL_CHARS = 14;
-
-function shortLabel(label: string): string {
-  return label.length <= MAX_LABEL_CHARS ? label : `${label.slice(0, MAX_LABEL_CHARS - 1)}…`;
-}
+const MAX_LABEL_CHARS = 13;
 
 /** Scale of times along x, in UTC. Distances are proportional to time. */
 export function timeScale(times: readonly number[], width: number): Scale {
-  const from = times.reduce((least, time) => Math.min(least, time), Infinity);
-  const to = times.reduce((most, time) => Math.max(most, time), -Infinity);
+  const [from = 0, to = 0] = extent(times);
   const span = Math.max(1, to - from);
   const place = (index: number) => (((times[index] ?? from) - from) / span) * width;
   const count = Math.max(2, Math.floor(width / PIXELS_A_TIME));
   const marks = utcTicks(new Date(from), new Date(to), count);
-  return {
-    place,
-    ticks: marks.map((time) => {
-      return { at: ((time.getTime() - from) / span) * width, label: timeLabel(time) };
-    }),
-  };
+  const at = (time: Date) => ((time.getTime() - from) / span) * width;
+  return { place, ticks: marks.map((time) => ({ at: at(time), label: timeLabel(time) })) };
 }
 
 const PIXELS_A_TIME = 76;
@@ -104,29 +86,13 @@ export function drawnIndices(
   values: readonly (number | null)[],
   place: (index: number) => number,
 ): readonly number[] {
-  const kept = new Set<number>();
-  let column: { x: number; min: number; max: number; last: number } | undefined;
-  const close = () => {
-    if (column === undefined) return;
-    for (const index of [column.min, column.max, column.last]) kept.add(index);
-  };
-  for (const [index, value] of values.entries()) {
-    if (value === null) {
-      close();
-      column = undefined;
-      kept.add(index);
-      continue;
-    }
-    const x = Math.floor(place(index));
-    if (column === undefined || column.x !== x) {
-      close();
-      kept.add(index);
-      column = { x, min: index, max: index, last: index };
-    }
-    if (value < (values[column.min] ?? value)) column.min = index;
-    if (value > (values[column.max] ?? value)) column.max = index;
-    column.last = index;
-  }
-  close();
-  return [...kept].sort((a, b) => a - b);
+  // Missing values, which interrupt the line, are columns of their own.
+  const columns = Map.groupBy(values.keys(), (index) =>
+    values[index] === null ? -1 - index : Math.floor(place(index)),
+  );
+  const kept = [...columns.values()].flatMap((column) => {
+    const valueOf = (index: number) => values[index] ?? 0;
+    return [column[0], least(column, valueOf), greatest(column, valueOf), column.at(-1)];
+  });
+  return [...new Set(kept)].filter((index) => index !== undefined).sort((a, b) => a - b);
 }

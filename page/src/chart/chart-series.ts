@@ -1,11 +1,16 @@
+import { extent, mean } from "d3-array";
 import type { Json } from "../../../src/value/json.ts";
-import { numberWords } from "../numbers.ts";
 import { cellOf, type Column, type Row } from "../variables/records.ts";
+import { numberWords } from "../words.ts";
 
 /** A line, or the bars of one colour. Holds a value for each place along x, null if it has none. */
 export interface Series {
   readonly name: string;
   readonly values: readonly (number | null)[];
+}
+
+export function isKnown(value: number | null): value is number {
+  return value !== null;
 }
 
 export interface ChartChoice {
@@ -107,27 +112,14 @@ function numberIn(cell: Json | undefined): number | null {
   return typeof cell === "number" && Number.isFinite(cell) ? cell : null;
 }
 
-export interface Summary {
-  readonly name: string;
-  readonly count: number;
-  readonly min: number;
-  readonly max: number;
-  readonly mean: number;
-}
-
 /** Describes the series in words, for screen readers. Leaves out series without values. */
-export function summariesOf(series: readonly Series[]): readonly Summary[] {
+export function summariesOf(series: readonly Series[]): readonly string[] {
   return series.flatMap(({ name, values }) => {
-    const known = values.filter((value) => value !== null);
-    if (known.length === 0) return [];
-    const sum = known.reduce((total, value) => total + value, 0);
-    const min = known.reduce((least, value) => Math.min(least, value), Infinity);
-    const max = known.reduce((most, value) => Math.max(most, value), -Infinity);
-    return [{ name, count: known.length, min, max, mean: sum / known.length }];
+    const known = values.filter(isKnown);
+    const [min, max] = extent(known);
+    if (min === undefined) return [];
+    const average = Number((mean(known) ?? 0).toPrecision(6));
+    const [least, most, middle] = [min, max, average].map((value) => numberWords(value, name));
+    return `${name}: ${known.length} values from ${least} to ${most}, ${middle} on average`;
   });
-}
-
-export function summaryWords({ name, min, max, mean, count }: Summary): string {
-  const said = [min, max, Number(mean.toPrecision(6))].map((value) => numberWords(value, name));
-  return `${name}: ${count} values from ${said[0]} to ${said[1]}, ${said[2]} on average`;
 }

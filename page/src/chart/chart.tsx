@@ -1,4 +1,7 @@
-import { type KeyboardEvent, type PointerEvent, type ReactNode, useState } from "react";
+import { bisector, range } from "d3-array";
+import { type KeyboardEvent, type PointerEvent, useState } from "react";
+import { useWidth } from "../hooks.ts";
+import { numberWords } from "../words.ts";
 import {
   bandScale,
   drawnIndices,
@@ -7,112 +10,77 @@ import {
   timeScale,
   valueScale,
 } from "./chart-scale.ts";
-import { type Series, summariesOf, summaryWords } from "./chart-series.ts";
-import { numberWords } from "../numbers.ts";
-import { useWidth } from "./use-width.ts";
+import { type Series, summariesOf } from "./chart-series.ts";
 import "./chart.css";
 
-export interface ChartProps {
+interface ChartProps {
+  /** Bars from zero, where several series stand side by side; or a line for each series. */
+  readonly form: "bar" | "line";
   /** Text alternative for screen readers. */
   readonly label: string;
   /** One for each place along x. */
   readonly labels: readonly string[];
+  /** Times of the places in milliseconds, ascending. Distances of lines are then proportional to time. */
+  readonly times: readonly number[] | undefined;
   /** At most four. */
   readonly series: readonly Series[];
   /** In pixels. Default: 260. */
-  readonly height?: number;
-}
-
-export interface LineChartProps extends ChartProps {
-  /** Times of the places in milliseconds, ascending. Distances are proportional to time. */
-  readonly times?: readonly number[];
+  readonly height: number | undefined;
 }
 
 const MARGIN = { top: 10, right: 10, bottom: 26 };
 const CHAR_WIDTH = 7;
 const GAP = 0.24;
-const DEFAULT_HEIGHT = 260;
 
-/** Bars from zero. Several series stand side by side. */
-export function BarChart(props: ChartProps) {
-  const { labels, series } = props;
-  const draw = ({ values, width }: Drawn) => {
-    const scale = bandScale(labels, width);
-    const bar = (scale.band * (1 - GAP)) / Math.max(1, series.length);
-    const zero = values.place(0);
-    const marks = series.map(({ name, values: all }, at) => {
-      const path = all.map((value, index) => {
-        if (value === null) return "";
-        const left = scale.place(index) + (at - series.length / 2) * bar;
-        return `M${round(left)} ${round(zero)}V${round(values.place(value))}h${round(Math.max(bar - 1, 0.5))}V${round(zero)}z`;
-      });
-      return <path key={name} className={`chart-bars chart-series-${at}`} d={path.join("")} />;
-    });
-    return { scale, marks };
-  };
-  return <Chart {...props} fromZero draw={draw} />;
+/** Bars of one series among `count`. */
+function barPath(
+  all: Series["values"],
+  along: Scale & { readonly band: number },
+  values: Scale,
+  { at, count }: { readonly at: number; readonly count: number },
+): string {
+  const bar = (along.band * (1 - GAP)) / count;
+  const zero = round(values.place(0));
+  const path = all.map((value, index) => {
+    if (value === null) return "";
+    const left = round(along.place(index) + (at - count / 2) * bar);
+    return `M${left} ${zero}V${round(values.place(value))}h${round(Math.max(bar - 1, 0.5))}V${zero}z`;
+  });
+  return path.join("");
 }
 
-/** A line for each series, interrupted at missing values. */
-export function LineChart(props: LineChartProps) {
-  const { labels, series, times } = props;
-  const draw = ({ values, width }: Drawn) => {
-    const scale = times === undefined ? bandScale(labels, width) : timeScale(times, width);
-    const marks = series.map(({ name, values: all }, at) => (
-      <path
-        key={name}
-        className={`chart-line chart-series-${at}`}
-        d={linePath(all, scale, values)}
-      />
-    ));
-    return { scale, marks };
-  };
-  return <Chart {...props} fromZero={false} draw={draw} />;
-}
-
+/** A line that is interrupted at missing values. */
 function linePath(all: Series["values"], along: Scale, values: Scale): string {
   let isDown = false;
-  return drawnIndices(all, along.place)
-    .map((index) => {
-      const value = all[index];
-      if (value === null || value === undefined) {
-        isDown = false;
-        return "";
-      }
-      const move = isDown ? "L" : "M";
-      isDown = true;
-      return `${move}${round(along.place(index))} ${round(values.place(value))}`;
-    })
-    .join("");
+  const path = drawnIndices(all, along.place).map((index) => {
+    const value = all[index] ?? null;
+    const move = isDown ? "L" : "M";
+    isDown = value !== null;
+    return value === null
+      ? ""
+      : `${move}${round(along.place(index))} ${round(values.place(value))}`;
+  });
+  return path.join("");
 }
 
 function round(pixels: number): number {
   return Math.round(pixels * 10) / 10;
 }
 
-interface Drawn {
-  readonly values: Scale;
-  readonly width: number;
-}
-
-interface FrameProps extends ChartProps {
-  readonly fromZero: boolean;
-  readonly draw: (drawn: Drawn) => { readonly scale: Scale; readonly marks: ReactNode };
-}
-
-function Chart(props: FrameProps) {
-  const { label, labels, series, height = DEFAULT_HEIGHT, fromZero, draw } = props;
+export function Chart(props: ChartProps) {
+  const { form, label, labels, times, series, height = 260 } = props;
   const [element, fullWidth] = useWidth();
   const [pointed, setPointed] = useState<number>();
   const plotHeight = height - MARGIN.top - MARGIN.bottom;
-  const values = valueScale(series, { height: plotHeight, fromZero });
+  const values = valueScale(series, { height: plotHeight, fromZero: form === "bar" });
   const left = Math.max(...values.ticks.map(({ label }) => label.length), 1) * CHAR_WIDTH + 10;
   const width = Math.max(0, fullWidth - left - MARGIN.right);
-  const { scale, marks } = draw({ values, width });
+  const bands = bandScale(labels, width);
+  const scale = form === "bar" || times === undefined ? bands : timeScale(times, width);
   const at = pointed !== undefined && pointed < labels.length ? pointed : undefined;
   const point = ({ clientX, currentTarget }: PointerEvent) => {
     const x = clientX - currentTarget.getBoundingClientRect().left - left;
-    setPointed(nearest(scale, labels.length, x));
+    if (labels.length > 0) setPointed(bisector(scale.place).center(range(labels.length), x));
   };
   const step = (event: KeyboardEvent) => {
     const next = stepTo(event.key, at, labels.length);
@@ -122,7 +90,7 @@ function Chart(props: FrameProps) {
   };
   return (
     <figure className="chart">
-      <Legend {...{ series, labels, at }} />
+      <Legend {...props} at={at} />
       <div
         className="chart-plot"
         ref={element}
@@ -134,11 +102,11 @@ function Chart(props: FrameProps) {
         onKeyDown={step}
         onBlur={() => setPointed(undefined)}
       >
-        {fullWidth === 0 ? null : (
+        {fullWidth > 0 && (
           <svg width={fullWidth} height={height} aria-hidden="true">
             <g transform={`translate(${left} ${MARGIN.top})`}>
               <Axes values={values.ticks} along={scale.ticks} width={width} height={plotHeight} />
-              {at === undefined ? null : (
+              {at !== undefined && (
                 <line
                   className="chart-pointer"
                   x1={scale.place(at)}
@@ -146,26 +114,32 @@ function Chart(props: FrameProps) {
                   y2={plotHeight}
                 />
               )}
-              {marks}
+              {series.map(({ name, values: all }, at) => (
+                <path
+                  key={name}
+                  className={`chart-${form === "bar" ? "bars" : "line"} chart-series-${at}`}
+                  d={
+                    form === "bar"
+                      ? barPath(all, bands, values, { at, count: series.length })
+                      : linePath(all, scale, values)
+                  }
+                />
+              ))}
             </g>
           </svg>
         )}
       </div>
       <ul className="unseen">
         {summariesOf(series).map((summary) => (
-          <li key={summary.name}>{summaryWords(summary)}</li>
+          <li key={summary}>{summary}</li>
         ))}
       </ul>
     </figure>
   );
 }
 
-interface LegendProps extends Pick<ChartProps, "labels" | "series"> {
-  readonly at: number | undefined;
-}
-
 /** The names of the series, with their values at the pointer. */
-function Legend({ labels, series, at }: LegendProps) {
+function Legend({ labels, series, at }: ChartProps & { readonly at: number | undefined }) {
   return (
     <figcaption className="chart-legend" aria-live="polite">
       {series.map(({ name, values }, index) => {
@@ -216,18 +190,6 @@ function Axes({ values, along, width, height }: AxesProps) {
       ))}
     </>
   );
-}
-
-/** Returns the place nearest to x. Places ascend. */
-function nearest({ place }: Scale, count: number, x: number): number | undefined {
-  let [low, high] = [0, count - 1];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (place(middle) < x) low = middle + 1;
-    else high = middle;
-  }
-  const isBefore = low > 0 && x - place(low - 1) < place(low) - x;
-  return count === 0 ? undefined : low - Number(isBefore);
 }
 
 function stepTo(key: string, at: number | undefined, count: number): number | undefined {

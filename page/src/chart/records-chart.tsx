@@ -1,9 +1,10 @@
+import { permute, sort } from "d3-array";
 import { useEffect, useMemo, useState } from "react";
-import { Segments } from "../segments.tsx";
+import { Segments } from "../controls.tsx";
 import type { Row } from "../variables/records.ts";
 import type { Records } from "../variables/use-records.ts";
 import { figure } from "../words.ts";
-import { BarChart, LineChart } from "./chart.tsx";
+import { Chart } from "./chart.tsx";
 import {
   type ChartChoice,
   comparable,
@@ -58,7 +59,12 @@ function ChosenChart({ rows, records, name }: ChosenChartProps) {
   const drawn = useMemo(() => {
     const { times } = placesOf(rows, x);
     // A line follows time, whatever the order of the rows.
-    const order = times === undefined ? rows : inTime(rows, times);
+    const order = times
+      ? permute(
+          rows,
+          sort(rows.keys(), (at) => times[at]),
+        )
+      : rows;
     return { ...placesOf(order, x), groups: comparable(seriesOf(order, y)) };
   }, [rows, x, y]);
   const { labels, times, groups } = drawn;
@@ -74,12 +80,7 @@ function ChosenChart({ rows, records, name }: ChosenChartProps) {
       {groups.map((series) => {
         const names = series.map((one) => one.name).join(", ");
         const label = `${names} of $${name} by ${x ?? "row"}`;
-        const shared = { label, labels, series, ...(height === undefined ? {} : { height }) };
-        return form === "bar" ? (
-          <BarChart key={names} {...shared} />
-        ) : (
-          <LineChart key={names} {...shared} {...(times === undefined ? {} : { times })} />
-        );
+        return <Chart key={names} {...{ form, label, labels, times, series, height }} />;
       })}
     </div>
   );
@@ -87,11 +88,6 @@ function ChosenChart({ rows, records, name }: ChosenChartProps) {
 
 /** Height of a chart among several, in pixels. */
 const LOW = 190;
-
-function inTime(rows: readonly Row[], times: readonly number[]): readonly Row[] {
-  const timed = rows.map((row, index) => ({ row, time: times[index] ?? 0 }));
-  return timed.sort((a, b) => a.time - b.time).map(({ row }) => row);
-}
 
 interface ChoicesProps {
   readonly choice: ChartChoice;

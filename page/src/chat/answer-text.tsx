@@ -1,9 +1,14 @@
-import { type ReactNode, useEffect, useMemo, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useMemo, useState } from "react";
 import type {
   AnswerReceipt,
   ReceiptSpan,
   TypedFigure,
 } from "../../../packages/client/src/client.ts";
+import { createExpander } from "../../../src/references.ts";
+import type { VariableInfo } from "../../../src/store/variable.ts";
+import { Segments } from "../controls.tsx";
+import { useConversation } from "../conversation-context.ts";
 import {
   Markdown,
   type RenderMarked,
@@ -11,10 +16,12 @@ import {
   marksIn,
   withoutMarks,
 } from "../markdown/markdown.tsx";
-import { piecesOf } from "../references/pieces-of.ts";
+import { unchanging } from "../queries.ts";
 import { ReferenceMark } from "../references/reference-mark.tsx";
-import { segmentsOf } from "../references/segments-of.ts";
-import { BlockValue } from "./block-value.tsx";
+import { Problem } from "../variables/problem.tsx";
+import { ChartOfRecords } from "../variables/record-forms.tsx";
+import { useRecords } from "../variables/use-records.ts";
+import { isDrawable } from "./follow-ups.ts";
 
 interface AnswerTextProps {
   readonly text: string;
@@ -22,28 +29,23 @@ interface AnswerTextProps {
   readonly part: number;
   /** The sources of its values, if known. */
   readonly receipt: AnswerReceipt | undefined;
-  /** The text as the model wrote it, if known. */
+  /** The text as the model wrote it, if it is to be shown. */
   readonly written: string | undefined;
-  readonly showsWritten: boolean;
   /** Marks the figures that the model typed. */
   readonly marksTyped: boolean;
 }
 
 /** An answer's text with its values marked, or as the model wrote it. */
-export function AnswerText(props: AnswerTextProps) {
-  const { part, receipt, showsWritten, marksTyped, written } = props;
+export function AnswerText({ part, receipt, marksTyped, written, ...own }: AnswerTextProps) {
   // Only this page makes marks: neither the model's words nor a value contains them.
-  const text = withoutMarks(props.text);
-  const spans = useMemo(
-    () => placesIn(receipt?.spans, part, props.text),
-    [receipt, part, props.text],
-  );
+  const text = withoutMarks(own.text);
+  const spans = useMemo(() => placesIn(receipt?.spans, part, own.text), [receipt, part, own.text]);
   const typed = useMemo(
-    () => (marksTyped ? placesIn(receipt?.typedFigures, part, props.text) : []),
-    [receipt, part, props.text, marksTyped],
+    () => (marksTyped ? placesIn(receipt?.typedFigures, part, own.text) : []),
+    [receipt, part, own.text, marksTyped],
   );
   const segments = useMemo(() => segmentsOf(text, spans), [text, spans]);
-  if (showsWritten && written !== undefined) return <WrittenText text={withoutMarks(written)} />;
+  if (written !== undefined) return <WrittenText text={withoutMarks(written)} />;
   if (spans.length + typed.length === 0) return <Markdown text={text} />;
   return segments.map((segment, key) =>
     segment.kind === "block" ? (
@@ -67,30 +69,62 @@ function placesIn<Place extends TypedFigure | ReceiptSpan>(
   const own = places.filter((place) => place.part === part && place.end > place.start);
   const marks = marksIn(text);
   if (marks.length === 0) return own;
-  let before = 0;
-  // The places are in order.
-  const moved = (at: number) => {
-    while ((marks[before] ?? Infinity) < at) before++;
-    return at - before;
-  };
+  const moved = (at: number) => at - marks.filter((mark) => mark < at).length;
   return own.map((place) => ({ ...place, start: moved(place.start), end: moved(place.end) }));
+}
+
+interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A part of an answer: text with inline spans, or a value as a block. */
+type Segment =
+  | ({ readonly kind: "text" } & Range)
+  | { readonly kind: "block"; readonly span: ReceiptSpan };
+
+/** Splits an answer at values that are Markdown blocks: tables, lists, headings … */
+export function segmentsOf(shown: string, spans: readonly ReceiptSpan[]): readonly Segment[] {
+  const segments: Segment[] = [];
+  let at = 0;
+  for (const span of spans.filter((one) => isBlock(shown, one))) {
+    if (span.start > at) segments.push({ kind: "text", start: at, end: span.start });
+    segments.push({ kind: "block", span });
+    at = span.end;
+  }
+  if (at < shown.length) segments.push({ kind: "text", start: at, end: shown.length });
+  return segments;
+}
+
+function isBlock(shown: string, { start, end }: Range): boolean {
+  const text = shown.slice(start, end);
+  const isAlone =
+    (start === 0 || shown[start - 1] === "\n" || text.startsWith("\n")) &&
+    (end === shown.length || shown[end] === "\n" || text.endsWith("\n"));
+  const begins = /^\s*(?:#{1,6} |[>|]|```|~~~|[*+-] |\d+[.)] )/;
+  return isAlone && (text.trim().includes("\n") || begins.test(text));
 }
 
 interface MarkedTextProps {
   readonly text: string;
-  readonly range: { readonly start: number; readonly end: number };
+  readonly range: Range;
   readonly spans: readonly ReceiptSpan[];
   readonly typed: readonly TypedFigure[];
 }
 
-function MarkedText({ text, range, spans, typed }: MarkedTextProps) {
-  const { start, end } = range;
+function MarkedText({ text, range: { start, end }, spans, typed }: MarkedTextProps) {
   const { source, render } = useMemo(() => {
-    const inside = [...spans, ...typed]
+    const places = [...spans, ...typed]
       .filter((place) => place.start >= start && place.end <= end)
       .toSorted((a, b) => a.start - b.start);
-    const render: RenderMarked = (index, shown, isLinked) => markOf(inside[index], shown, isLinked);
-    return { source: withMarks(text, { start, end }, inside), render };
+    let source = "";
+    let at = start;
+    for (const [index, place] of places.entries()) {
+      source += text.slice(at, place.start) + marked(index, text.slice(place.start, place.end));
+      at = place.end;
+    }
+    const render: RenderMarked = (index, shown, isLinked) => markOf(places[index], shown, isLinked);
+    return { source: source + text.slice(at, end), render };
   }, [text, start, end, spans, typed]);
   return <Markdown text={source} renderMarked={render} />;
 }
@@ -101,51 +135,88 @@ function markOf(
   isLinked: boolean,
 ): ReactNode {
   if (place === undefined) return shown;
-  if (!("reference" in place)) {
-    return (
-      <mark className="typed-figure" title="Typed by the model">
-        {shown}
-      </mark>
-    );
+  if ("reference" in place) {
+    return isLinked ? shown : <ReferenceMark span={place}>{shown}</ReferenceMark>;
   }
-  return isLinked ? shown : <ReferenceMark span={place}>{shown}</ReferenceMark>;
+  return (
+    <mark className="typed-figure" title="Typed by the model">
+      {shown}
+    </mark>
+  );
 }
 
-function withMarks(
-  text: string,
-  range: { readonly start: number; readonly end: number },
-  places: readonly { readonly start: number; readonly end: number }[],
-): string {
-  let source = "";
-  let at = range.start;
-  for (const [index, { start, end }] of places.entries()) {
-    source += text.slice(at, start) + marked(index, text.slice(start, end));
-    at = end;
-  }
-  return source + text.slice(at, range.end);
+/** Separates the literal pieces of a text. */
+const HOLE = "\uE002";
+
+/** Splits a text at its references, as the engine reads it: in code and URLs they stay text. */
+export async function piecesOf(text: string) {
+  const sources: string[] = [];
+  const onResolved = (source: string) => sources.push(source);
+  const expander = createExpander(() => ({ found: true, value: HOLE }), { onResolved });
+  const literals = ((await expander.push(text)) + (await expander.end())).split(HOLE);
+  // The engine looks up escaped references too, but they stay text.
+  const isKnown = !text.includes(HOLE) && literals.length === sources.length + 1;
+  return isKnown ? { literals, sources } : { literals: [text], sources: [] };
 }
 
 /** Plain text with highlighted references. */
 function WrittenText({ text }: { readonly text: string }) {
-  const [pieces, setPieces] = useState<Awaited<ReturnType<typeof piecesOf>>>();
-  useEffect(() => {
-    let isCurrent = true;
-    piecesOf(text)
-      .then((found) => isCurrent && setPieces(found))
-      .catch((error: unknown) => console.warn(error));
-    return () => {
-      isCurrent = false;
-    };
-  }, [text]);
-  if (pieces === undefined) return <div className="answer-written">{text}</div>;
+  const query = { queryKey: ["pieces", text], queryFn: () => piecesOf(text), ...unchanging };
+  const { literals, sources } = useQuery(query).data ?? { literals: [text], sources: [] };
   return (
     <div className="answer-written">
-      {pieces.literals.map((literal, key) => (
+      {literals.map((literal, key) => (
         <span key={key}>
           {literal}
-          <span className="answer-reference">{pieces.references[key]?.source}</span>
+          <span className="answer-reference">{sources[key]}</span>
         </span>
       ))}
     </div>
   );
+}
+
+const FORMS = ["Table", "Chart"] as const;
+
+interface BlockValueProps {
+  readonly span: ReceiptSpan;
+  /** The value as rendered in the answer. */
+  readonly children: ReactNode;
+}
+
+/** A value in a block of its own. Offers a chart if it can be drawn. */
+function BlockValue({ span: { variable: name, path, version }, children }: BlockValueProps) {
+  const { variables } = useConversation();
+  const [form, setForm] = useState<(typeof FORMS)[number]>("Table");
+  const info = variables.get(name);
+  if (info === undefined || path !== "" || !isDrawable(info)) return children;
+  const hasChanged = version !== undefined && version !== info.version;
+  return (
+    <>
+      <Segments
+        className="reference-forms"
+        label={`$${name} shown as`}
+        values={FORMS}
+        value={form}
+        onChoose={setForm}
+      />
+      {form === "Table" ? (
+        children
+      ) : (
+        <div className="reference-chart">
+          {hasChanged && (
+            <p className="reference-note">
+              It has changed since. The chart shows its current value.
+            </p>
+          )}
+          <ValueChart key={info.version} info={info} />
+        </div>
+      )}
+    </>
+  );
+}
+
+function ValueChart({ info }: { readonly info: VariableInfo }) {
+  const records = useRecords(info);
+  if (records.error !== undefined) return <Problem error={records.error} />;
+  return <ChartOfRecords records={records} name={info.name} />;
 }

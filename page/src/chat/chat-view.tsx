@@ -1,24 +1,26 @@
-import { type RefObject, useCallback, useLayoutEffect, useMemo, useRef } from "react";
 import type { UIMessage } from "ai";
+import { type RefObject, useCallback, useLayoutEffect, useMemo, useRef } from "react";
 import type { AgentsDescription, ExampleQuestion } from "../../../src/edge/page-options.ts";
-import type { Chatting } from "./use-chatting.ts";
-import { ApprovalBanner } from "./approval-banner.tsx";
+import { Button } from "../controls.tsx";
+import { useConversation } from "../conversation-context.ts";
+import { ViewBoundary } from "../view-boundary.tsx";
 import { Composer } from "./composer.tsx";
 import { FirstRun } from "./first-run.tsx";
-import { ModelNote } from "./model-note.tsx";
+import { followUps } from "./follow-ups.ts";
 import { type MessageActions, MessageView } from "./message-view.tsx";
-import { Suggestions } from "./suggestions.tsx";
-import { isToolPart } from "./tool-part.ts";
+import { askingIn, isToolPart } from "./tool-part.ts";
 import { TroubleNote } from "./trouble-note.tsx";
-import { ViewBoundary } from "../view-boundary.tsx";
-import type { Waiting } from "./use-waiting.ts";
-import type { WrittenTexts } from "./use-written.ts";
+import type { Chatting } from "./use-chatting.ts";
+import { ApprovalBanner, type Waiting } from "./waiting.tsx";
 import "./chat-view.css";
+import "./model-note.css";
+import "./suggestions.css";
 
 interface ChatViewProps {
   readonly chatting: Chatting;
   readonly waiting: Waiting;
-  readonly written: WrittenTexts;
+  /** The texts of each answer as the model wrote them, by the message's id. */
+  readonly written: Readonly<Record<string, readonly string[]>>;
   readonly described: AgentsDescription;
   readonly agent: string | undefined;
   readonly onExample: (example: ExampleQuestion) => void;
@@ -29,44 +31,47 @@ interface ChatViewProps {
 export function ChatView(props: ChatViewProps) {
   const { chatting, written, described, onExample } = props;
   const { messages, isBusy, trouble, earlier, isReconnecting } = chatting;
-  const actions = useActions(chatting);
+  const { decide, edit, regenerate } = chatting;
+  const actions: MessageActions = useMemo(
+    () => ({ decide, edit, regenerate }),
+    [decide, edit, regenerate],
+  );
   const scroller = useStickyScroll(messages, trouble ?? (isReconnecting || written));
   const last = messages.at(-1);
-  const isDone =
-    !isBusy && trouble === undefined && last?.role === "assistant" && !isForPerson(last);
+  const isQuiet = !isBusy && trouble === undefined;
   const isThinking = isBusy && last !== undefined && isAwaited(last);
   return (
     <div className="chat">
       <div className="chat-scroll" ref={scroller} tabIndex={-1}>
         <div className="chat-column" role="log" aria-label="Messages" aria-busy={isBusy}>
           {earlier !== undefined && (
-            <button type="button" className="button chat-earlier" onClick={earlier}>
+            <Button className="button chat-earlier" onClick={earlier}>
               Show earlier messages
-            </button>
+            </Button>
           )}
-          {messages.length === 0 && !isBusy && trouble === undefined && (
+          {last === undefined && isQuiet && (
             <FirstRun presented={described.page ?? {}} ask={onExample} />
           )}
           {messages.map((message) => (
             <ViewBoundary key={message.id}>
               <MessageView
-                message={message}
-                written={written.get(message.id)}
+                {...{ message, isBusy, actions }}
+                written={written[message.id]}
                 isLive={isBusy && message === last}
                 isTroubled={trouble !== undefined && message === last}
-                isBusy={isBusy}
-                actions={actions}
               />
             </ViewBoundary>
           ))}
-          {isDone && <Suggestions ask={chatting.send} />}
+          {isQuiet && last?.role === "assistant" && !isForPerson(last) && (
+            <Suggestions ask={chatting.send} />
+          )}
           {(isThinking || isReconnecting) && (
             <p className="chat-waiting">
               <span className="chat-pulse" aria-hidden="true" />
               {isReconnecting ? "Connection lost. Reconnecting…" : "Thinking"}
             </p>
           )}
-          {trouble !== undefined && <TroubleNote trouble={trouble} retry={chatting.retry} />}
+          <TroubleNote trouble={trouble} retry={chatting.retry} />
         </div>
       </div>
       <Foot {...props} />
@@ -77,17 +82,38 @@ export function ChatView(props: ChatViewProps) {
 /** The composer and what belongs to it. */
 function Foot({ chatting, waiting, described, agent, onExample, field }: ChatViewProps) {
   const { messages, isBusy, trouble, send, stop } = chatting;
-  const examples = messages.length === 0 ? undefined : described.page?.examples;
+  const { model, page } = described;
+  const examples = (messages.length === 0 ? undefined : page?.examples) ?? [];
   const last = messages.at(-1);
   const isHeld = trouble !== undefined || (last !== undefined && isForPerson(last));
   return (
     <div className="chat-foot">
       <ApprovalBanner waiting={waiting} />
       <Composer
-        {...{ agent, examples: examples ?? [], onExample, isBusy, isHeld, field, send, stop }}
-        model={described.model?.id}
+        {...{ agent, examples, onExample, isBusy, isHeld, field, send, stop }}
+        model={model?.id}
       />
-      <ModelNote model={described.model} />
+      {model?.provider === "byref" && model.id === "demo" && (
+        <p className="model-note">
+          The demo model answers: rules, not a language model. <code>MODEL</code> names a real one.
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** Offers questions about the variables that exist now. */
+function Suggestions({ ask }: { readonly ask: (question: string) => void }) {
+  const { variables } = useConversation();
+  const questions = useMemo(() => followUps(variables.values()), [variables]);
+  if (questions.length === 0) return null;
+  return (
+    <div className="suggestions" role="group" aria-label="Follow-up questions">
+      {questions.map((question) => (
+        <Button key={question} className="suggestions-one" onClick={() => ask(question)}>
+          {question}
+        </Button>
+      ))}
     </div>
   );
 }
@@ -102,13 +128,9 @@ function isAwaited({ role, parts }: UIMessage): boolean {
 }
 
 /** True for an answer that a person has stopped or has to approve. */
-function isForPerson({ metadata, parts }: UIMessage): boolean {
-  const isStopped = (metadata as { readonly stopped?: boolean } | undefined)?.stopped === true;
-  return isStopped || parts.some((part) => isToolPart(part) && part.state === "approval-requested");
-}
-
-function useActions({ decide, edit, regenerate }: Chatting): MessageActions {
-  return useMemo(() => ({ decide, edit, regenerate }), [decide, edit, regenerate]);
+function isForPerson(message: UIMessage): boolean {
+  const metadata = message.metadata as { readonly stopped?: boolean } | undefined;
+  return metadata?.stopped === true || askingIn(message).length > 0;
 }
 
 const STICKS_WITHIN_PX = 120;

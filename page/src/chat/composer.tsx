@@ -1,14 +1,18 @@
-import { type ClipboardEvent, type DragEvent, type RefObject, useRef, useState } from "react";
+import {
+  type ClipboardEvent,
+  type DragEvent,
+  type RefObject,
+  useEffect,
+  useRef,
+  useState,
+} from "react";
 import type { ExampleQuestion } from "../../../src/edge/page-options.ts";
-import { useConversation } from "../conversation-context.ts";
-import { Icon } from "../icon.tsx";
+import { Button, FileButton, IconButton } from "../controls.tsx";
 import { Menu } from "../shell/menu.tsx";
-import { UploadList } from "../variables/upload-list.tsx";
-import { useUploads } from "../variables/use-uploads.ts";
-import { QueuedMessages } from "./queued-messages.tsx";
-import { useQueue } from "./use-queue.ts";
+import { UploadList, useUploads } from "../variables/uploads.tsx";
 import "../variables/variables.css";
 import "./composer.css";
+import "./queued-messages.css";
 
 interface ComposerProps {
   /** The agent that answers; undefined while the agents load. */
@@ -18,7 +22,7 @@ interface ComposerProps {
   readonly examples: readonly ExampleQuestion[];
   readonly onExample: (example: ExampleQuestion) => void;
   readonly isBusy: boolean;
-  /** True if queued messages have to be sent by the user. */
+  /** True after a stop, after a failure and while an approval is open. The user then decides what is sent. */
   readonly isHeld: boolean;
   readonly field: RefObject<HTMLTextAreaElement | null>;
   readonly send: (text: string) => void;
@@ -30,24 +34,33 @@ export function Composer(props: ComposerProps) {
   const { agent, isBusy, isHeld, field, send } = props;
   const [draft, setDraft] = useState("");
   const queue = useQueue({ isBusy, isHeld, send });
-  const files = useFiles((name) => setDraft((text) => withReference(text, name)));
+  const uploads = useUploads((name) => setDraft((text) => withReference(text, name)));
   const isEmpty = draft.trim() === "";
   const submit = () => {
     if (isEmpty) return;
     (isBusy ? queue.add : send)(draft.trim());
     setDraft("");
   };
+  const take = (event: ClipboardEvent | DragEvent, { files }: DataTransfer) => {
+    if (files.length === 0) return;
+    event.preventDefault();
+    uploads.add([...files]);
+  };
   return (
     <>
       <QueuedMessages {...queue} canSend={isHeld && !isBusy} />
-      <UploadList {...files.uploads} />
+      <UploadList {...uploads} />
       <form
         className="composer"
         onSubmit={(event) => {
           event.preventDefault();
           submit();
         }}
-        {...files.handlers}
+        onPaste={(event) => take(event, event.clipboardData)}
+        onDrop={(event) => take(event, event.dataTransfer)}
+        onDragOver={(event) => {
+          if (event.dataTransfer.types.includes("Files")) event.preventDefault();
+        }}
       >
         <textarea
           ref={field}
@@ -58,14 +71,12 @@ export function Composer(props: ComposerProps) {
           value={draft}
           onChange={({ target }) => setDraft(target.value)}
           onKeyDown={(event) => {
-            const isSent =
-              event.key === "Enter" && !event.shiftKey && !event.nativeEvent.isComposing;
-            if (!isSent) return;
+            if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
             event.preventDefault();
             submit();
           }}
         />
-        <Tools {...props} isEmpty={isEmpty} addFiles={files.uploads.add} />
+        <Tools {...props} isEmpty={isEmpty} addFiles={uploads.add} />
       </form>
     </>
   );
@@ -80,7 +91,18 @@ function Tools(props: ToolsProps) {
   const { model, examples, onExample, isBusy, isEmpty, stop, addFiles } = props;
   return (
     <div className="composer-tools">
-      <FileButton onFiles={addFiles} />
+      <FileButton
+        label="Files to attach"
+        onFiles={addFiles}
+        button={(open) => (
+          <IconButton
+            icon="plus"
+            label="Attach a file"
+            title="Attach a file: it becomes a variable"
+            onClick={open}
+          />
+        )}
+      />
       {examples.length > 0 && (
         <Menu
           label="Example questions"
@@ -97,73 +119,81 @@ function Tools(props: ToolsProps) {
       <span className="composer-model" title="The model that answers">
         {model}
       </span>
-      {isBusy && (
-        <button type="button" className="composer-button" aria-label="Stop" onClick={stop}>
-          <Icon name="stop" />
-        </button>
-      )}
+      {isBusy && <IconButton className="composer-button" icon="stop" label="Stop" onClick={stop} />}
       {(!isBusy || !isEmpty) && (
-        <button
+        <IconButton
           type="submit"
           className="composer-button"
-          aria-label={isBusy ? "Queue" : "Send"}
+          icon="arrow"
+          label={isBusy ? "Queue" : "Send"}
           title={isBusy ? "Sent when the answer ends" : undefined}
           disabled={isEmpty}
-        >
-          <Icon name="arrow" />
-        </button>
+        />
       )}
     </div>
   );
 }
 
-function FileButton({ onFiles }: { readonly onFiles: (files: Iterable<File>) => void }) {
-  const input = useRef<HTMLInputElement>(null);
-  return (
-    <>
-      <button
-        type="button"
-        className="icon-button"
-        aria-label="Attach a file"
-        title="Attach a file: it becomes a variable"
-        onClick={() => input.current?.click()}
-      >
-        <Icon name="plus" />
-      </button>
-      <input
-        ref={input}
-        type="file"
-        multiple
-        hidden
-        aria-label="Files to attach"
-        onChange={({ target }) => {
-          onFiles([...(target.files ?? [])]);
-          target.value = "";
-        }}
-      />
-    </>
-  );
-}
-
-/** Saves files that are chosen, dropped or pasted. `onSaved` receives the name of each variable. */
-function useFiles(onSaved: (name: string) => void) {
-  const { session } = useConversation();
-  const uploads = useUploads(session, onSaved);
-  const take = (event: ClipboardEvent | DragEvent, data: DataTransfer) => {
-    if (data.files.length === 0) return;
-    event.preventDefault();
-    uploads.add([...data.files]);
-  };
-  const handlers = {
-    onPaste: (event: ClipboardEvent) => take(event, event.clipboardData),
-    onDragOver: (event: DragEvent) => {
-      if (event.dataTransfer.types.includes("Files")) event.preventDefault();
-    },
-    onDrop: (event: DragEvent) => take(event, event.dataTransfer),
-  };
-  return { uploads, handlers };
-}
-
 function withReference(text: string, name: string): string {
   return `${text}${text === "" || /\s$/.test(text) ? "" : " "}$${name} `;
+}
+
+interface QueuedMessage {
+  readonly id: number;
+  readonly text: string;
+}
+
+/** Queues messages sent during an answer, and sends them one by one when it ends. */
+function useQueue({ isBusy, isHeld, send }: Pick<ComposerProps, "isBusy" | "isHeld" | "send">) {
+  const [queued, setQueued] = useState<readonly QueuedMessage[]>([]);
+  const lastId = useRef(0);
+  // True between sending a message and the start of its answer.
+  const isStarting = useRef(false);
+  const remove = ({ id }: QueuedMessage) => setQueued((all) => all.filter((one) => one.id !== id));
+  const sendNow = (message: QueuedMessage) => {
+    remove(message);
+    send(message.text);
+  };
+  const [next] = queued;
+  useEffect(() => {
+    if (isBusy) isStarting.current = false;
+    if (isBusy || isHeld || isStarting.current || next === undefined) return;
+    isStarting.current = true;
+    sendNow(next);
+  }, [isBusy, isHeld, next, send]);
+  const add = (text: string) => {
+    const id = ++lastId.current;
+    setQueued((all) => [...all, { id, text }]);
+  };
+  return { queued, add, remove, sendNow };
+}
+
+interface QueuedMessagesProps extends ReturnType<typeof useQueue> {
+  readonly canSend: boolean;
+}
+
+/** Messages to send when the answer ends. */
+function QueuedMessages({ queued, remove, sendNow, canSend }: QueuedMessagesProps) {
+  return (
+    <ul className="queued" aria-label="Queued messages" aria-live="polite">
+      {queued.map((message) => (
+        <li key={message.id} className="queued-one">
+          <span className="queued-word">Queued</span>
+          <span className="queued-text">{message.text}</span>
+          {canSend && (
+            <Button className="link-button" onClick={() => sendNow(message)}>
+              Send now
+            </Button>
+          )}
+          <IconButton
+            className="icon-button queued-remove"
+            icon="close"
+            label={`Remove “${message.text.slice(0, 40)}” from the queue`}
+            size={14}
+            onClick={() => remove(message)}
+          />
+        </li>
+      ))}
+    </ul>
+  );
 }

@@ -3,6 +3,7 @@ import type {
   MeasuredTokens,
   PageOptions,
 } from "../../../src/edge/page-options.ts";
+import { type Bar, Bars, Button } from "../controls.tsx";
 import { figure } from "../words.ts";
 import "./first-run.css";
 
@@ -32,61 +33,33 @@ export function FirstRun({ presented, ask }: FirstRunProps) {
           </p>
         </div>
         {measured?.measured !== undefined && (
-          <MeasuredBars title={measured.title} measured={measured.measured} />
+          <figure className="first-run-figure">
+            <figcaption>{measured.title}, tokens</figcaption>
+            <Bars bars={barsOf(measured.measured)} />
+          </figure>
         )}
       </div>
       <div className="first-run-examples">
-        {examples.map((example) => (
-          <Example key={example.title} example={example} ask={ask} />
-        ))}
+        {examples.map((example) => {
+          const { title, question, about } = example;
+          return (
+            <Button key={title} className="first-run-card" onClick={() => ask(example)}>
+              <span className="first-run-name">{title}</span>
+              <span className="first-run-text">
+                <span className="first-run-question">{question}</span>
+                {about !== undefined && <span className="first-run-about">{about}</span>}
+              </span>
+            </Button>
+          );
+        })}
       </div>
     </div>
   );
 }
 
-interface ExampleProps extends Pick<FirstRunProps, "ask"> {
-  readonly example: ExampleQuestion;
-}
-
-function Example({ example, ask }: ExampleProps) {
-  const { title, question, about } = example;
-  return (
-    <button type="button" className="first-run-card" onClick={() => ask(example)}>
-      <span className="first-run-name">{title}</span>
-      <span className="first-run-text">
-        <span className="first-run-question">{question}</span>
-        {about !== undefined && <span className="first-run-about">{about}</span>}
-      </span>
-    </button>
-  );
-}
-
-interface MeasuredBarsProps {
-  readonly title: string;
-  readonly measured: MeasuredTokens;
-}
-
-/** Two bars on one scale. */
-function MeasuredBars({ title, measured: { sent, withoutReferences } }: MeasuredBarsProps) {
-  const bars = [
-    { word: "Sent to the model", tokens: sent, kind: "first-run-sent" },
-    { word: "Without references", tokens: withoutReferences, kind: "first-run-whole" },
+function barsOf({ sent, withoutReferences }: MeasuredTokens): readonly Bar[] {
+  return [
+    ["Sent to the model", "first-run-sent", sent, figure(sent)],
+    ["Without references", "first-run-whole", withoutReferences, figure(withoutReferences)],
   ];
-  const most = Math.max(1, sent, withoutReferences);
-  return (
-    <figure className="first-run-figure">
-      <figcaption>{title}, tokens</figcaption>
-      <dl>
-        {bars.map(({ word, tokens, kind }) => (
-          <div key={word}>
-            <dt>{word}</dt>
-            <dd>{figure(tokens)}</dd>
-            <dd className="first-run-track" aria-hidden="true">
-              <span className={kind} style={{ width: `${(tokens / most) * 100}%` }} />
-            </dd>
-          </div>
-        ))}
-      </dl>
-    </figure>
-  );
 }

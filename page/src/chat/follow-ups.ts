@@ -1,10 +1,8 @@
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { parseShape, type Shape, type ShapeKey } from "../../../src/value/parse-shape.ts";
 
-type Known = Pick<
-  VariableInfo,
-  "name" | "type" | "count" | "shape" | "trusted" | "visibility" | "updatedAt"
->;
+type Described = Pick<VariableInfo, "name" | "type" | "count" | "shape" | "visibility">;
+type Known = Described & Pick<VariableInfo, "trusted" | "updatedAt">;
 
 const MAX_FOLLOW_UPS = 2;
 
@@ -14,26 +12,21 @@ export function followUps(variables: Iterable<Known>): readonly string[] {
     // A name from an untrusted source must not become part of the user's message.
     .filter(({ trusted, visibility }) => trusted && visibility === "model")
     .toSorted((one, other) => Date.parse(other.updatedAt) - Date.parse(one.updatedAt));
-  const tables = readable.flatMap((info) => questionsAbout(info));
-  const others = readable
-    .filter(({ type }) => type === "object")
-    .map(({ name }) => `Show $${name}`);
-  return [...new Set([...tables, ...others])].slice(0, MAX_FOLLOW_UPS);
+  const objects = readable.filter(({ type }) => type === "object");
+  const others = objects.map(({ name }) => `Show $${name}`);
+  return [...new Set([...readable.flatMap(questionsAbout), ...others])].slice(0, MAX_FOLLOW_UPS);
 }
 
 /** Suggests questions about an array of records with a numeric field. */
-function questionsAbout({ name, type, count, shape }: Known): readonly string[] {
-  if (type !== "array" || count < 2) return [];
-  const fields = fieldsIn(parseShape(shape)).filter(({ key }) => PLAIN_KEY.test(key));
-  const figure = best(
-    fields.filter((field) => isOf(field, "number")),
-    FIGURES,
-  );
+function questionsAbout(info: Known): readonly string[] {
+  const fields = fieldsOf(info).filter(({ key }) => PLAIN_KEY.test(key));
+  const figures = fields.filter((field) => isOf(field, "number") && !IDS.test(field.key));
+  const figure = figures.find(({ key }) => FIGURES.test(key)) ?? figures[0];
   if (figure === undefined) return [];
   const group = fields.find((field) => isOf(field, "string") && GROUPS.test(field.key));
   return group === undefined
-    ? [`What is the highest ${figure.key} in $${name}?`]
-    : [`What is the average ${figure.key} by ${group.key} in $${name}?`];
+    ? [`What is the highest ${figure.key} in $${info.name}?`]
+    : [`What is the average ${figure.key} by ${group.key} in $${info.name}?`];
 }
 
 /** Matches keys that read like a word. */
@@ -44,17 +37,25 @@ const GROUPS =
 const FIGURES = /total|amount|price|revenue|cost|value|bytes|size|score/i;
 const IDS = /^(?:id|year|index)$|_id$|Id$/;
 
-function best(fields: readonly ShapeKey[], preferred: RegExp): ShapeKey | undefined {
-  const figures = fields.filter(({ key }) => !IDS.test(key));
-  return figures.find(({ key }) => preferred.test(key)) ?? figures[0];
+/** True if the variable is an array of records with a numeric field. Needs no value. */
+export function isDrawable(info: Omit<Described, "name">): boolean {
+  return info.visibility !== "secret" && fieldsOf(info).some((field) => isOf(field, "number"));
 }
 
-function fieldsIn(shape: Shape): readonly ShapeKey[] {
-  const [kind] = shape;
-  if (typeof kind !== "object" || shape.length > 1) return [];
-  return "keys" in kind ? kind.keys : fieldsIn(kind.elements);
+/** Returns the fields of the records of an array. */
+function fieldsOf({ type, count, shape }: Omit<Described, "name">): readonly ShapeKey[] {
+  if (type !== "array" || count < 2) return [];
+  const [kind] = onlyOf(parseShape(shape));
+  const [record] = onlyOf(typeof kind === "object" && "elements" in kind ? kind.elements : []);
+  return typeof record === "object" && "keys" in record ? record.keys : [];
 }
 
+function onlyOf(shape: Shape): Shape {
+  return shape.length === 1 ? shape : [];
+}
+
+/** True for a field of one type, which may be missing or null. */
 function isOf({ shape }: ShapeKey, type: "string" | "number"): boolean {
-  return shape.length === 1 && shape[0] === type;
+  const kinds = shape.filter((kind) => kind !== "null");
+  return kinds.length === 1 && kinds[0] === type;
 }

@@ -1,17 +1,19 @@
+import { useQuery } from "@tanstack/react-query";
 import type { UIMessage } from "ai";
 import { memo, type ReactNode, useState } from "react";
+import type { TurnMetadata } from "../../../src/turn/turn.ts";
+import { Button, CopyButton, IconButton, SubmitButtons } from "../controls.tsx";
 import { useConversation } from "../conversation-context.ts";
-import { Icon, type IconName } from "../icon.tsx";
-import { useReceipt } from "../references/use-receipt.ts";
-import { titleFor } from "../words.ts";
-import { AnswerSwitches } from "./answer-switches.tsx";
+import type { IconName } from "../icon.tsx";
+import { NOTHING_SAVED, savingsInWords } from "../meter/turn-costs.ts";
+import { unchanging } from "../queries.ts";
+import { plural, titleFor } from "../words.ts";
 import { AnswerText } from "./answer-text.tsx";
 import type { Decide } from "./approval-form.tsx";
-import { SavingsChip } from "./savings-chip.tsx";
 import { ToolCard } from "./tool-card.tsx";
-import { isToolPart } from "./tool-part.ts";
-import { textsOf } from "./use-written.ts";
+import { askingIn, isToolPart, textsOf } from "./tool-part.ts";
 import "./message-view.css";
+import "./savings-chip.css";
 
 export interface MessageActions {
   readonly decide: Decide;
@@ -40,45 +42,28 @@ export const MessageView = memo(function MessageView(props: MessageViewProps) {
 });
 
 function Question({ message, isBusy, actions }: MessageViewProps) {
-  const [isEdited, setEdited] = useState(false);
+  const [draft, setDraft] = useState<string>();
   const text = textsOf(message.parts).join("\n\n");
-  if (isEdited) {
+  const cancel = () => setDraft(undefined);
+  if (draft === undefined) {
     return (
-      <QuestionForm
-        text={text}
-        cancel={() => setEdited(false)}
-        send={(next) => {
-          setEdited(false);
-          actions.edit(message, next);
-        }}
-      />
+      <article className="message message-user" aria-label="You">
+        <p className="message-question">{text}</p>
+        <div className="message-actions">
+          <Action icon="edit" word="Edit" isOff={isBusy} act={() => setDraft(text)} />
+          <CopyButton className="message-action" text={text} label="Copy" />
+        </div>
+      </article>
     );
   }
-  return (
-    <article className="message message-user" aria-label="You">
-      <p className="message-question">{text}</p>
-      <div className="message-actions">
-        <Action icon="edit" word="Edit" isOff={isBusy} act={() => setEdited(true)} />
-        <CopyAction text={text} />
-      </div>
-    </article>
-  );
-}
-
-interface QuestionFormProps {
-  readonly text: string;
-  readonly send: (text: string) => void;
-  readonly cancel: () => void;
-}
-
-function QuestionForm({ text, send, cancel }: QuestionFormProps) {
-  const [draft, setDraft] = useState(text);
   return (
     <form
       className="message message-edit"
       onSubmit={(event) => {
         event.preventDefault();
-        if (draft.trim() !== "") send(draft.trim());
+        if (draft.trim() === "") return;
+        cancel();
+        actions.edit(message, draft.trim());
       }}
       onKeyDown={({ key }) => key === "Escape" && cancel()}
     >
@@ -87,19 +72,11 @@ function QuestionForm({ text, send, cancel }: QuestionFormProps) {
         aria-label="Your message"
         value={draft}
         rows={3}
-        // Edit moves the focus into the field.
-        ref={(field) => field?.focus()}
+        autoFocus
         onChange={({ target }) => setDraft(target.value)}
       />
       <p className="message-note">Sending it removes the messages after it.</p>
-      <div className="message-buttons">
-        <button type="submit" className="button button-main">
-          Send
-        </button>
-        <button type="button" className="button" onClick={cancel}>
-          Cancel
-        </button>
-      </div>
+      <SubmitButtons word="Send" onCancel={cancel} />
     </form>
   );
 }
@@ -111,15 +88,18 @@ function Answer(props: MessageViewProps) {
   const { message, written, isLive, actions } = props;
   const [showsWritten, setShowsWritten] = useState(false);
   const [marksTyped, setMarksTyped] = useState(false);
+  const { conversation } = useConversation().session;
   const texts = textsOf(message.parts);
   const hasReferences = written?.some((text, index) => text !== texts[index]) === true;
-  const receipt = useReceipt(message.id, {
-    isWanted: !isLive && (hasReferences || marksTyped),
-    length: texts.join("").length,
+  // The answer is shown without its receipt until that is loaded.
+  const { data: receipt } = useQuery({
+    // Offsets are valid for one text only, which grows after an approval.
+    queryKey: ["conversation", conversation.id, "receipt", message.id, texts.join("").length],
+    queryFn: () => conversation.receipt(message.id),
+    enabled: !isLive && (hasReferences || marksTyped),
+    ...unchanging,
   });
-  const isWaiting = message.parts.some(
-    (part) => isToolPart(part) && part.state === "approval-requested",
-  );
+  const typed = marksTyped ? receipt?.typedFigures.length : undefined;
   let at = 0;
   return (
     <article className="message message-answer" aria-label="Answer">
@@ -132,37 +112,49 @@ function Answer(props: MessageViewProps) {
         }
         if (part.type === "reasoning") return <Reasoning key={key} text={part.text} />;
         if (part.type !== "text") return null;
-        const own = isLive ? undefined : written?.[at];
+        const own = showsWritten && !isLive ? written?.[at] : undefined;
         at++;
         return (
           <AnswerText
             key={key}
+            {...{ receipt, marksTyped }}
             text={part.text}
             part={key}
-            receipt={receipt}
             written={own}
-            showsWritten={showsWritten}
-            marksTyped={marksTyped}
           />
         );
       })}
       {!isLive && <End {...props} />}
-      {!isLive && !isWaiting && (
+      {!isLive && askingIn(message).length === 0 && (
         <AnswerActions {...props} text={texts.join("\n\n")}>
-          {(hasReferences || texts.some((text) => TWO_DIGITS.test(text))) && (
-            <AnswerSwitches
-              hasReferences={hasReferences}
-              hasFigures={texts.some((text) => /\d/.test(text))}
-              showsWritten={showsWritten}
-              setShowsWritten={setShowsWritten}
-              marksTyped={marksTyped}
-              setMarksTyped={setMarksTyped}
-              typed={receipt?.typedFigures.length}
-            />
+          {hasReferences && (
+            <Switch word="Show references" isOn={showsWritten} set={setShowsWritten} />
           )}
+          {texts.some((text) => (hasReferences ? /\d/ : TWO_DIGITS).test(text)) && (
+            <Switch word="Mark typed figures" isOn={marksTyped} set={setMarksTyped} />
+          )}
+          <span className="message-typed" role="status">
+            {typed !== undefined &&
+              `The model typed ${typed ? plural(typed, "figure") : "no figure"}.`}
+          </span>
         </AnswerActions>
       )}
     </article>
+  );
+}
+
+interface SwitchProps {
+  readonly word: string;
+  readonly isOn: boolean;
+  readonly set: (on: boolean) => void;
+}
+
+function Switch({ word, isOn, set }: SwitchProps) {
+  return (
+    <Button role="switch" className="message-switch" aria-checked={isOn} onClick={() => set(!isOn)}>
+      <span className="message-knob" aria-hidden="true" />
+      {word}
+    </Button>
   );
 }
 
@@ -173,36 +165,44 @@ interface AnswerActionsProps extends MessageViewProps {
 
 function AnswerActions(props: AnswerActionsProps) {
   const { message, isBusy, isTroubled, actions, text, children } = props;
+  const { open } = useConversation();
   // The error note offers the same actions.
   if (isTroubled && text === "") return null;
+  const look = () => open({ tab: "events", turn: message.id });
+  const again = () => actions.regenerate(message.id);
   return (
     <div className="message-actions">
-      {text !== "" && <CopyAction text={text} />}
-      <Action
-        icon="retry"
-        word="Answer again"
-        isOff={isBusy}
-        act={() => actions.regenerate(message.id)}
-      />
-      <LookInside message={message.id} />
+      {text !== "" && <CopyButton className="message-action" text={text} label="Copy" />}
+      <Action icon="retry" word="Answer again" isOff={isBusy} act={again} />
+      <Action icon="meter" word="Look inside" act={look} />
       {children}
       <SavingsChip message={message} />
     </div>
   );
 }
 
-function LookInside({ message }: { readonly message: string }) {
-  const { openTurn } = useConversation();
-  return <Action icon="meter" word="Look inside" act={() => openTurn(message)} />;
+/** Shows the tokens saved in this turn, and opens the meter. */
+function SavingsChip({ message }: { readonly message: UIMessage }): ReactNode {
+  const { open } = useConversation();
+  const { savings, usage } = { ...(message.metadata as Partial<TurnMetadata> | undefined) };
+  if (savings === undefined) return null;
+  const words = savingsInWords(savings, usage?.inputTokens);
+  // Without tool results there was nothing to save.
+  if (words.endsWith(NOTHING_SAVED) && !message.parts.some(isToolPart)) return null;
+  const show = () => open({ tab: "meter" });
+  return (
+    <Button className="savings-chip" title="Open the meter" onClick={show}>
+      {words}
+    </Button>
+  );
 }
 
 /** Shows how the answer ended, unless it is complete. */
 function End({ message, isTroubled }: MessageViewProps): ReactNode {
   const { error, stopped, outlined } = { ...(message.metadata as Ended | undefined) };
   if (stopped === true) return <p className="message-note">Stopped</p>;
-  if (error === undefined && outlined !== undefined)
-    return <p className="message-note">{outlined}</p>;
-  if (error === undefined || isTroubled) return null;
+  if (error === undefined) return outlined && <p className="message-note">{outlined}</p>;
+  if (isTroubled) return null;
   return (
     <p className="message-note">
       {titleFor(error)} <code>{error}</code>
@@ -229,26 +229,6 @@ function Reasoning({ text }: { readonly text: string }): ReactNode {
   );
 }
 
-const COPIED_MS = 1_500;
-
-function CopyAction({ text }: { readonly text: string }) {
-  const [isCopied, setCopied] = useState(false);
-  const copy = async () => {
-    await navigator.clipboard.writeText(text);
-    setCopied(true);
-    setTimeout(() => setCopied(false), COPIED_MS);
-  };
-  return (
-    <Action
-      icon={isCopied ? "check" : "copy"}
-      word={isCopied ? "Copied" : "Copy"}
-      act={() => {
-        copy().catch((error: unknown) => console.warn(error));
-      }}
-    />
-  );
-}
-
 interface ActionProps {
   readonly icon: IconName;
   readonly word: string;
@@ -256,17 +236,7 @@ interface ActionProps {
   readonly act: () => void;
 }
 
-function Action({ icon, word, isOff = false, act }: ActionProps) {
-  return (
-    <button
-      type="button"
-      className="message-action"
-      aria-label={word}
-      title={word}
-      disabled={isOff}
-      onClick={act}
-    >
-      <Icon name={icon} size={16} />
-    </button>
-  );
+function Action({ icon, word, isOff, act }: ActionProps) {
+  const rest = { label: word, title: word, size: 16, disabled: isOff, onClick: act };
+  return <IconButton className="message-action" icon={icon} {...rest} />;
 }

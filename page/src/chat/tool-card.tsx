@@ -1,18 +1,18 @@
-import type { ToolPart } from "./tool-part.ts";
 import { useQuery } from "@tanstack/react-query";
 import { getToolName } from "ai";
 import { type ReactNode, useId, useState } from "react";
 import type { Json } from "../../../src/references.ts";
+import type { ConversationEvent } from "../../../src/turn/log/event-log.ts";
+import { Button, Code } from "../controls.tsx";
 import { useConversation } from "../conversation-context.ts";
-import { referencesIn, type Source } from "../references/received.ts";
-import { callOf, versionAt } from "../references/versions.ts";
 import { Icon } from "../icon.tsx";
+import { planName } from "../plans/call-state.ts";
 import { unchanging } from "../queries.ts";
+import { received, type Source, sourcesIn } from "../references/received.ts";
 import { handleIn } from "../variables/handle.ts";
+import { figure, plural, problemWords } from "../words.ts";
 import { ApprovalForm, type Decide } from "./approval-form.tsx";
-import { Highlighted } from "./highlighted.tsx";
-import { PlanLine, PlanLink, PROPOSE_PLAN } from "./proposed-plan.tsx";
-import { ToolInput } from "./tool-input.tsx";
+import type { ToolPart } from "./tool-part.ts";
 import "./tool-card.css";
 
 interface ToolCardProps {
@@ -23,19 +23,21 @@ interface ToolCardProps {
   readonly decide: Decide;
 }
 
+/** The tool whose calls are plans. */
+const PROPOSE_PLAN = "propose_plan";
+
 /** A tool call in one line. Expands to the input as written and as received, and the output. */
 export function ToolCard({ part, turn, isLive, decide }: ToolCardProps) {
   const [isOpen, setOpen] = useState(false);
   const body = useId();
   const sources = useSources(part);
   const name = getToolName(part);
-  const state = stateOf(part, isLive);
+  const [kind, word] = stateOf(part, isLive);
   const result = resultOf(part);
-  const about = { className: `tool-card tool-${state.kind}`, "data-call": part.toolCallId };
+  const about = { className: `tool-card tool-${kind}`, "data-call": part.toolCallId };
   return (
     <section {...about} aria-label={labelOf(part)}>
-      <button
-        type="button"
+      <Button
         className="tool-head"
         aria-expanded={isOpen}
         aria-controls={body}
@@ -48,34 +50,20 @@ export function ToolCard({ part, turn, isLive, decide }: ToolCardProps) {
             <PlanLine input={part.input} />
           ) : (
             <span className="tool-input-line">
-              (
-              <Highlighted
-                text={lineOf(part.input)}
-                sources={sources.map(({ source }) => source)}
-              />
-              )
+              (<Highlighted text={lineOf(part.input)} sources={sources} />)
             </span>
           )}
           {result !== undefined && <span className="tool-result-name"> → ${result.name}</span>}
         </span>
-        <span className={state.kind === "done" ? "unseen" : "tool-word"}>{state.word}</span>
+        <span className={kind === "done" ? "unseen" : "tool-word"}>{word}</span>
         <Icon name="chevron" size={16} />
-      </button>
+      </Button>
       {name === PROPOSE_PLAN && <PlanLink part={part} />}
       {part.state === "approval-requested" && <ApprovalForm part={part} decide={decide} />}
       {isOpen && (
         <div id={body} className="tool-body">
-          <ToolInput
-            input={part.input as Json | undefined}
-            turn={turn}
-            part={part}
-            sources={sources}
-          />
-          <Changed
-            turn={turn}
-            toolCallId={part.toolCallId}
-            names={sources.map(({ name }) => name)}
-          />
+          <ToolInput input={part.input as Json | undefined} sources={sources} />
+          <Changed turn={turn} toolCallId={part.toolCallId} sources={sources} />
           <ToolResult part={part} />
         </div>
       )}
@@ -94,31 +82,156 @@ function labelOf(part: ToolPart): string {
   return input === "" ? name : `${name} with ${input}`;
 }
 
+const NO_SOURCES: readonly Source[] = [];
+
 function useSources({ input, state }: ToolPart): readonly Source[] {
   const isWhole = state !== "input-streaming" && input !== undefined;
   const text = isWhole ? JSON.stringify(input) : undefined;
   const { data = NO_SOURCES } = useQuery({
     queryKey: ["references", text],
-    queryFn: () => referencesIn(JSON.parse(text ?? "null") as Json),
+    queryFn: () => sourcesIn(text ?? ""),
     enabled: text !== undefined,
     ...unchanging,
   });
   return data;
 }
 
-const NO_SOURCES: readonly Source[] = [];
+interface HighlightedProps {
+  readonly text: string;
+  readonly sources: readonly Source[];
+}
+
+/** Text with highlighted references. */
+function Highlighted({ text, sources }: HighlightedProps) {
+  const names = [...new Set(sources.map(({ source }) => source))];
+  if (names.length === 0) return text;
+  const longestFirst = names.toSorted((one, other) => other.length - one.length);
+  const escaped = longestFirst.map((name) =>
+    name.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`),
+  );
+  // Every second piece is a match.
+  return text.split(new RegExp(`(${escaped.join("|")})`)).map((piece, index) =>
+    index % 2 === 0 ? (
+      piece
+    ) : (
+      <span key={index} className="tool-reference">
+        {piece}
+      </span>
+    ),
+  );
+}
+
+/** Describes a plan in words. The details of the call show its JSON. */
+function PlanLine({ input }: { readonly input: unknown }) {
+  // The part that has streamed so far can have any shape.
+  const { name, calls } = { ...(input as { name?: unknown; calls?: unknown } | null) };
+  const known = (Array.isArray(calls) ? calls : []).map((call: { _tool?: unknown } | null) => {
+    return { _tool: typeof call?._tool === "string" ? call._tool : "…" };
+  });
+  const written = { calls: known, ...(typeof name === "string" ? { name } : {}) };
+  return (
+    <>
+      <span className="tool-plan-name">{planName(written)}</span>
+      <span className="tool-plan-calls">{plural(known.length, "call")}</span>
+    </>
+  );
+}
+
+/** Links to the plan once it is stored. */
+function PlanLink({ part }: { readonly part: ToolPart }) {
+  const { open } = useConversation();
+  const output = part.state === "output-available" ? part.output : undefined;
+  const { plan } = { ...(output as { readonly plan?: unknown } | null | undefined) };
+  if (typeof plan !== "string") return null;
+  return (
+    <p className="tool-plan">
+      <Button onClick={() => open({ tab: "plans", plan })}>
+        <Icon name="plans" size={16} /> Open the plan
+      </Button>
+    </p>
+  );
+}
+
+interface ToolInputProps {
+  readonly input: Json | undefined;
+  readonly sources: readonly Source[];
+}
+
+/** Lists each parameter as the model wrote it and as the tool received it. */
+function ToolInput({ input, sources }: ToolInputProps) {
+  const isObject = typeof input === "object" && input !== null && !Array.isArray(input);
+  const parameters = isObject ? Object.entries(input) : [["", input ?? null] as const];
+  if (parameters.length === 0) return <p className="tool-note">Called without parameters.</p>;
+  return (
+    <div className="tool-inputs">
+      <div className="tool-columns" aria-hidden="true">
+        <span className="tool-title">The model wrote</span>
+        <span className="tool-title">The tool received</span>
+      </div>
+      {parameters.map(([name, value]) => {
+        const text = JSON.stringify(value, null, 2);
+        const isIn = ({ source }: Source) => text.includes(JSON.stringify(source).slice(1, -1));
+        const own = sources.filter(isIn);
+        return (
+          <div key={name} className="tool-parameter">
+            {name !== "" && <code className="tool-key">{name}</code>}
+            <div className="tool-columns">
+              <Code label={`${name}, as the model wrote it`}>
+                <Highlighted text={text} sources={own} />
+              </Code>
+              {own.length === 0 ? (
+                <pre className="tool-json tool-same">the same</pre>
+              ) : (
+                <ReceivedValue name={name} text={text} sources={own} />
+              )}
+            </div>
+          </div>
+        );
+      })}
+    </div>
+  );
+}
+
+interface ReceivedValueProps extends HighlightedProps {
+  readonly name: string;
+}
+
+function ReceivedValue({ name, text, sources }: ReceivedValueProps) {
+  const { session, variables } = useConversation();
+  const versions = sources.map((source) => variables.get(source.name)?.version ?? 0);
+  const { data: value, error } = useQuery({
+    queryKey: ["conversation", session.conversation.id, "received", text, versions],
+    queryFn: () => received(session, variables, JSON.parse(text) as Json),
+    ...unchanging,
+  });
+  if (error !== null) return <p className="tool-note">{problemWords(error)}</p>;
+  if (value === undefined) return <pre className="tool-json tool-same">…</pre>;
+  return (
+    <div>
+      <Code label={`${name}, as the tool received it`}>{value.text}</Code>
+      {value.moreChars > 0 && (
+        <p className="tool-note">and {figure(value.moreChars)} characters more</p>
+      )}
+      {value.problems.map((said) => (
+        <p key={said} className="tool-note">
+          {said}
+        </p>
+      ))}
+    </div>
+  );
+}
 
 interface ChangedProps {
   readonly turn: string;
   readonly toolCallId: string;
-  readonly names: readonly string[];
+  readonly sources: readonly Source[];
 }
 
 /** Lists the variables that have changed since the tool received them. */
-function Changed({ turn, toolCallId, names }: ChangedProps) {
+function Changed({ turn, toolCallId, sources }: ChangedProps) {
   const { events, variables } = useConversation();
-  const changed = [...new Set(names)].filter((name) => {
-    const then = versionAt(events, name, callOf(turn, toolCallId));
+  const changed = [...new Set(sources.map(({ name }) => name))].filter((name) => {
+    const then = versionAt(events, name, { turn, toolCallId });
     const now = variables.get(name)?.version;
     return then !== undefined && now !== undefined && then !== now;
   });
@@ -132,29 +245,50 @@ function Changed({ turn, toolCallId, names }: ChangedProps) {
   );
 }
 
+/** Returns a variable's version at the time of a call, or undefined if the events do not contain it. */
+export function versionAt(
+  events: readonly ConversationEvent[],
+  name: string,
+  { turn, toolCallId }: Pick<ChangedProps, "turn" | "toolCallId">,
+): number | undefined {
+  const end = events.findLastIndex(
+    (event) =>
+      event.type === "tool.called" && event.turn === turn && event.toolCallId === toolCallId,
+  );
+  const isWrite = ({ type, variable }: ConversationEvent) =>
+    variable?.name === name && (type === "variable.saved" || type === "variable.updated");
+  return events.slice(0, Math.max(0, end)).findLast(isWrite)?.variable?.version;
+}
+
 function ToolResult({ part }: { readonly part: ToolPart }): ReactNode {
-  const { openVariable } = useConversation();
+  const { open } = useConversation();
   if (part.state === "output-error") return <Said title="Error">{part.errorText}</Said>;
   if (part.state === "output-denied") {
     return <Said title="Denied">{part.approval.reason ?? "A person denied this call."}</Said>;
   }
   if (part.state !== "output-available") return null;
   const result = resultOf(part);
-  const value = shownValue(part.output);
+  const output = part.output as { readonly value?: unknown } | null | undefined;
+  const value = typeof output === "object" && output !== null && "value" in output;
   return (
     <div className="tool-part">
       <h2 className="tool-title">The model was shown</h2>
       {result !== undefined && (
         <p className="tool-handle">
-          <button type="button" className="tool-open" onClick={() => openVariable(result.name)}>
+          <Button
+            className="tool-open"
+            onClick={() => open({ tab: "variables", variable: result.name })}
+          >
             ${result.name}
-          </button>
-          <span>{result.about}</span>
+          </Button>
+          <span>
+            {result.size === undefined
+              ? "shown in full (small result)"
+              : `${result.size}: a handle, not the value`}
+          </span>
         </p>
       )}
-      <pre className="tool-json" role="group" tabIndex={0} aria-label="Result">
-        {value}
-      </pre>
+      <Code label="Result">{JSON.stringify(value ? output.value : output, null, 2)}</Code>
     </div>
   );
 }
@@ -168,24 +302,21 @@ function Said({ title, children }: { readonly title: string; readonly children: 
   );
 }
 
-interface State {
-  readonly kind: "running" | "waiting" | "done" | "failed";
-  readonly word: string;
-}
+type Kind = "running" | "waiting" | "done" | "failed";
 
-function stateOf({ state }: ToolPart, isLive: boolean): State {
+function stateOf({ state }: ToolPart, isLive: boolean): readonly [Kind, word: string] {
   switch (state) {
     case "approval-requested":
-      return { kind: "waiting", word: "needs your approval" };
+      return ["waiting", "needs your approval"];
     case "output-available":
-      return { kind: "done", word: "done" };
+      return ["done", "done"];
     case "output-error":
-      return { kind: "failed", word: "failed" };
+      return ["failed", "failed"];
     case "output-denied":
-      return { kind: "failed", word: "denied" };
+      return ["failed", "denied"];
     default:
-      if (!isLive) return { kind: "failed", word: "did not run" };
-      return { kind: "running", word: state === "input-streaming" ? "being written" : "running" };
+      if (!isLive) return ["failed", "did not run"];
+      return ["running", state === "input-streaming" ? "being written" : "running"];
   }
 }
 
@@ -197,19 +328,6 @@ function lineOf(input: unknown): string {
     .join(", ");
 }
 
-function resultOf(part: ToolPart): { readonly name: string; readonly about: string } | undefined {
-  const handle = handleIn(part.state === "output-available" ? part.output : undefined);
-  if (handle === undefined) return undefined;
-  const { name, size } = handle;
-  const isSmall = size === undefined;
-  return {
-    name,
-    about: isSmall ? "shown in full (small result)" : `${size}: a handle, not the value`,
-  };
-}
-
-function shownValue(output: unknown): string {
-  const value =
-    typeof output === "object" && output !== null && "value" in output ? output.value : output;
-  return JSON.stringify(value, null, 2);
+function resultOf(part: ToolPart) {
+  return handleIn(part.state === "output-available" ? part.output : undefined);
 }

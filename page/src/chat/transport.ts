@@ -2,16 +2,12 @@ import type { ChatTransport, UIMessage, UIMessageChunk } from "ai";
 import { byrefTransport } from "../../../packages/client/src/react.ts";
 import type { Session } from "../session.ts";
 
-/** Milliseconds until the first part of each answer. */
-export type FirstParts = ReadonlyMap<string, number>;
-
 export interface TransportOptions {
   readonly session: Pick<Session, "options">;
   /** Called when a message or a decision is sent. */
   readonly onSend: () => void;
   /** Called when a message is sent. */
   readonly agent: () => string | undefined;
-  readonly onFirstPart: (messageId: string, waitedMs: number) => void;
   /** Called with the first frame of an answer, before it is shown. The server has stored the question. */
   readonly onAcknowledged: () => void;
   /** Called when a running turn is joined, before its stream is read. The page may not have its question yet. */
@@ -25,7 +21,7 @@ const PAUSES_MS = [500, 1_000, 2_000, 4_000, 8_000, 8_000];
 
 /** The transport of `byref/react`, with callbacks about its progress. */
 export function transportFor(options: TransportOptions): ChatTransport<UIMessage> {
-  const { session, agent, onSend, onFirstPart, onAcknowledged, onJoined, onLost } = options;
+  const { session, agent, onSend, onAcknowledged, onJoined, onLost } = options;
   let hasBegun = false;
   const transport = byrefTransport("", {
     ...session.options,
@@ -43,7 +39,6 @@ export function transportFor(options: TransportOptions): ChatTransport<UIMessage
     async sendMessages(asked) {
       onSend();
       hasBegun = false;
-      const sentMs = performance.now();
       const { promise, resolve } = Promise.withResolvers<void>();
       answered = promise;
       const sending = transport.sendMessages(asked);
@@ -51,53 +46,21 @@ export function transportFor(options: TransportOptions): ChatTransport<UIMessage
       const stream = await sending;
       hasBegun = true;
       onAcknowledged();
-      const onFirst = (id: string) => onFirstPart(id, performance.now() - sentMs);
-      return watched(stream, { onFirst, onEnd: resolve });
+      const { readable, writable } = new TransformStream<UIMessageChunk, UIMessageChunk>();
+      // Also resolves when the stream has failed or been cancelled.
+      void stream.pipeTo(writable).then(resolve, () => resolve());
+      return readable;
     },
     async reconnectToStream(asked) {
       hasBegun = true;
       const stream = await transport.reconnectToStream(asked);
-      if (stream === null) {
-        // Without a stream the chat is ready for messages. It is not while it waits for an answer.
-        await answered;
-        return null;
+      if (stream !== null) {
+        await onJoined();
+        return stream;
       }
-      await onJoined();
-      return stream;
+      // Without a stream the chat is ready for messages. It is not while it waits for an answer.
+      await answered;
+      return null;
     },
   };
-}
-
-const SEEN: ReadonlySet<UIMessageChunk["type"]> = new Set([
-  "text-delta",
-  "tool-input-start",
-  "tool-input-available",
-  "reasoning-delta",
-]);
-
-interface Watcher {
-  /** Called with the message's id at the first visible part. */
-  readonly onFirst: (messageId: string) => void;
-  /** Called when the stream has ended, failed or been cancelled. */
-  readonly onEnd: () => void;
-}
-
-function watched(stream: ReadableStream<UIMessageChunk>, { onFirst, onEnd }: Watcher) {
-  let id = "";
-  let first: typeof onFirst | undefined = onFirst;
-  const watch = new TransformStream<UIMessageChunk, UIMessageChunk>({
-    transform(chunk, controller) {
-      if (chunk.type === "start") id = chunk.messageId ?? id;
-      if (SEEN.has(chunk.type)) {
-        first?.(id);
-        first = undefined;
-      }
-      controller.enqueue(chunk);
-    },
-  });
-  void stream
-    .pipeTo(watch.writable)
-    .catch(() => undefined)
-    .finally(onEnd);
-  return watch.readable;
 }

@@ -1,3 +1,4 @@
+import { Button, IconButton } from "../controls.tsx";
 import { Icon } from "../icon.tsx";
 import { troubleOf } from "../words.ts";
 import "./trouble-note.css";
@@ -8,8 +9,9 @@ interface TroubleNoteProps {
   readonly dismiss?: () => void;
 }
 
-/** Shows an error, with what can be done about it. */
+/** Shows an error, with what can be done about it. Renders nothing without one. */
 export function TroubleNote({ trouble, retry, dismiss }: TroubleNoteProps) {
+  if (trouble == null) return null;
   const { title, detail, code } = troubleOf(trouble);
   return (
     <div className="trouble" role="alert">
@@ -20,16 +22,8 @@ export function TroubleNote({ trouble, retry, dismiss }: TroubleNoteProps) {
           {detail} {code !== undefined && <code>{code}</code>}
         </p>
       </div>
-      {retry !== undefined && (
-        <button type="button" className="button" onClick={retry}>
-          Try again
-        </button>
-      )}
-      {dismiss !== undefined && (
-        <button type="button" className="icon-button" aria-label="Close" onClick={dismiss}>
-          <Icon name="close" />
-        </button>
-      )}
+      {retry !== undefined && <Button onClick={retry}>Try again</Button>}
+      {dismiss !== undefined && <IconButton icon="close" label="Close" onClick={dismiss} />}
     </div>
   );
 }

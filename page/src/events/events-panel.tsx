@@ -1,7 +1,13 @@
-import type { ReactNode } from "react";
-import type { ConversationEvent } from "../../../src/turn/log/event-log.ts";
-import { bytesInWords } from "../words.ts";
+import type { UIMessage } from "ai";
+import { type ReactNode, useId } from "react";
+import { Button } from "../controls.tsx";
 import type { Events } from "../../../packages/client/src/react.ts";
+import type { ConversationEvent } from "../../../src/turn/log/event-log.ts";
+import { textsOf } from "../chat/tool-part.ts";
+import type { Chatting } from "../chat/use-chatting.ts";
+import { useConversation } from "../conversation-context.ts";
+import { bytesInWords, shortened } from "../words.ts";
+import { Waterfall } from "./waterfall.tsx";
 import "./events-panel.css";
 
 const MAX_SHOWN = 400;
@@ -50,21 +56,17 @@ const reasons: Readonly<Record<string, string>> = {
   left_out: "not copied",
 };
 
-interface EventsPanelProps {
-  /** The waterfall of one turn. */
-  readonly inside: ReactNode;
+interface EventsPanelProps extends TurnInsideProps {
   readonly events: Events;
-  readonly openVariable: (name: string) => void;
 }
 
-/** The events, newest first. */
-export function EventsPanel({ events: all, inside, openVariable }: EventsPanelProps) {
+/** The waterfall of a turn, and the events, newest first. */
+export function EventsPanel({ events: all, ...inside }: EventsPanelProps) {
   const { events, isCut, isLive } = all;
   const shown = events.slice(-MAX_SHOWN).toReversed();
-  const isMore = isCut || events.length > shown.length;
   return (
     <section className="events" aria-label="Events">
-      {inside}
+      <TurnInside {...inside} />
       <p className="events-state">
         <span className={isLive ? "events-lamp events-live" : "events-lamp"} aria-hidden="true" />
         {isLive ? "Live" : "No events yet"}
@@ -75,50 +77,94 @@ export function EventsPanel({ events: all, inside, openVariable }: EventsPanelPr
             <time dateTime={event.at}>{times.format(new Date(event.at))}</time>
             <span className="events-mark" aria-hidden="true" />
             <span className="events-said">
-              <Said event={event} openVariable={openVariable} />
+              <Said event={event} />
             </span>
           </li>
         ))}
       </ol>
-      {isMore && <p className="events-state">Older events are not shown.</p>}
+      {(isCut || events.length > shown.length) && (
+        <p className="events-state">Older events are not shown.</p>
+      )}
     </section>
   );
 }
 
-interface SaidProps {
-  readonly event: ConversationEvent;
-  readonly openVariable: (name: string) => void;
-}
-
-function Said({ event, openVariable }: SaidProps) {
+function Said({ event }: { readonly event: ConversationEvent }) {
   const { type, variable, file, tool, code, reason } = event;
+  const { open } = useConversation();
   const source = tool ?? file?.path;
   const word = words[type] ?? type;
-  if (variable !== undefined) {
-    const { name, version, bytes } = variable;
+  if (variable === undefined) {
     return (
       <>
-        <button
-          type="button"
-          className="link-button events-name"
-          onClick={() => openVariable(name)}
-        >
-          ${name}
-        </button>{" "}
-        {word}{" "}
-        <span className="events-more">
-          {reason === undefined
-            ? `v${version}, ${bytesInWords(bytes)}`
-            : `(${reasons[reason] ?? reason})`}
-        </span>
+        {source !== undefined && <code className="events-name">{source}</code>} {word}{" "}
+        {code !== undefined && <span className="events-more events-bad">{code}</span>}
       </>
     );
   }
+  const { name, version, bytes } = variable;
   return (
     <>
-      {source !== undefined && <code className="events-name">{source}</code>} {word}
-      {code !== undefined && " "}
-      {code !== undefined && <span className="events-more events-bad">{code}</span>}
+      <Button
+        className="link-button events-name"
+        onClick={() => open({ tab: "variables", variable: name })}
+      >
+        ${name}
+      </Button>{" "}
+      {word}{" "}
+      <span className="events-more">
+        {reason === undefined
+          ? `v${version}, ${bytesInWords(bytes)}`
+          : `(${reasons[reason] ?? reason})`}
+      </span>
     </>
   );
+}
+
+interface TurnInsideProps {
+  readonly chatting: Pick<Chatting, "isBusy" | "messages">;
+  /** Id of the selected answer. Default: the newest one. */
+  readonly turn: string | undefined;
+  /** The prompt of the next model call. */
+  readonly prompt: ReactNode;
+}
+
+const MAX_QUESTION_CHARS = 60;
+
+/** Shows the waterfall of a turn, and the prompt of the next model call. */
+function TurnInside({ chatting: { isBusy, messages }, turn, prompt }: TurnInsideProps): ReactNode {
+  const { open } = useConversation();
+  const choice = useId();
+  // A running turn has no stored times yet.
+  const whole = isBusy ? messages.slice(0, -1) : messages;
+  const turns = whole.flatMap(({ id, role }, index) =>
+    role === "assistant" ? [{ id, question: questionOf(whole[index - 1]) }] : [],
+  );
+  const shown = turns.find(({ id }) => id === turn) ?? turns.at(-1);
+  if (shown === undefined) return null;
+  return (
+    <section aria-label="Inside a turn">
+      <p className="turn-choice">
+        <label htmlFor={choice}>Turn</label>
+        <select
+          id={choice}
+          className="field"
+          value={shown.id}
+          onChange={({ target }) => open({ turn: target.value })}
+        >
+          {turns.map(({ id, question }, index) => (
+            <option key={id} value={id}>
+              {index + 1}. {question}
+            </option>
+          ))}
+        </select>
+      </p>
+      <Waterfall key={shown.id} turn={shown.id} />
+      {prompt}
+    </section>
+  );
+}
+
+function questionOf(message: UIMessage | undefined): string {
+  return shortened(textsOf(message?.parts ?? []).join(" "), MAX_QUESTION_CHARS);
 }

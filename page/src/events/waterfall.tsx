@@ -1,25 +1,19 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { TimedActivity, TimedAttempt } from "../../../packages/client/src/client.ts";
-import type { Session } from "../session.ts";
-import { figure, messageOf, plural } from "../words.ts";
+import { useConversation } from "../conversation-context.ts";
+import { figure, plural, problemWords } from "../words.ts";
 import "./waterfall.css";
 
-interface WaterfallProps {
-  readonly session: Session;
-  /** Id of the answer. */
-  readonly turn: string;
-}
-
-/** Waterfall of a turn: durations of model calls, tool calls and called agents. */
-export function Waterfall({ session, turn }: WaterfallProps): ReactNode {
-  const { client, conversation } = session;
+/** Waterfall of a turn, by the id of its answer: durations of model calls, tool calls and called agents. */
+export function Waterfall({ turn }: { readonly turn: string }): ReactNode {
+  const { conversation } = useConversation().session;
   const { data, error } = useQuery({
-    queryKey: ["conversation", conversation, "timeline", turn],
-    queryFn: () => client.conversation(conversation).timeline(turn),
+    queryKey: ["conversation", conversation.id, "timeline", turn],
+    queryFn: () => conversation.timeline(turn),
   });
   if (data === undefined) {
-    return error === null ? null : <p className="events-state">{messageOf(error)}</p>;
+    return error === null ? null : <p className="events-state">{problemWords(error)}</p>;
   }
   if (data.attempts.length === 0) {
     return <p className="events-state">The times of this turn are not stored.</p>;
@@ -29,12 +23,7 @@ export function Waterfall({ session, turn }: WaterfallProps): ReactNode {
   ));
 }
 
-interface AttemptProps {
-  readonly attempt: TimedAttempt;
-  readonly isFirst: boolean;
-}
-
-function Attempt({ attempt, isFirst }: AttemptProps) {
+function Attempt({ attempt, isFirst }: { attempt: TimedAttempt; isFirst: boolean }) {
   const { agent, model, provider, durationMs, activities, left = 0 } = attempt;
   return (
     <section className="waterfall" aria-label={isFirst ? "Waterfall" : "Waterfall after approval"}>
@@ -69,12 +58,7 @@ function Attempt({ attempt, isFirst }: AttemptProps) {
   );
 }
 
-interface RowProps {
-  readonly activity: TimedActivity;
-  readonly wholeMs: number;
-}
-
-function Row({ activity, wholeMs }: RowProps) {
+function Row({ activity, wholeMs }: { activity: TimedActivity; wholeMs: number }) {
   const { kind, name, depth, startMs, durationMs, firstOutputMs, error } = activity;
   const share = (ms: number) => `${Math.min(100, (ms / wholeMs) * 100)}%`;
   const state = error === undefined ? "" : " waterfall-failed";
@@ -103,12 +87,10 @@ function Row({ activity, wholeMs }: RowProps) {
 
 function moreOf({ inputTokens, outputTokens, firstOutputMs, error }: TimedActivity): string {
   const tokens =
-    inputTokens === undefined
-      ? []
-      : [`${figure(inputTokens)} tokens in, ${figure(outputTokens ?? 0)} out`];
-  const first =
-    firstOutputMs === undefined ? [] : [`first token after ${milliseconds(firstOutputMs)}`];
-  return [...tokens, ...first, ...(error === undefined ? [] : [error])].join(" · ");
+    inputTokens !== undefined &&
+    `${figure(inputTokens)} tokens in, ${figure(outputTokens ?? 0)} out`;
+  const first = firstOutputMs !== undefined && `first token after ${milliseconds(firstOutputMs)}`;
+  return [tokens, first, error].filter(Boolean).join(" · ");
 }
 
 function milliseconds(ms: number): string {

@@ -1,4 +1,4 @@
-import { Lexer, type Token, type Tokens } from "marked";
+import { Lexer, type MarkedToken, type Token, type Tokens } from "marked";
 import { memo, type ReactNode } from "react";
 import "./markdown.css";
 
@@ -45,7 +45,7 @@ export const Markdown = memo(function Markdown({ text, renderMarked }: MarkdownP
   const printer = new Printer(renderMarked);
   const printed = printer.blocks(tokens);
   return (
-    <div className="markdown">
+    <div className="markdown" dir="auto">
       {printer.isWhole ? printed : new Printer(undefined).blocks(tokens)}
     </div>
   );
@@ -114,12 +114,11 @@ class Printer {
         {this.blocks(item.tokens)}
       </li>
     ));
-    if (!token.ordered) return <ul key={key}>{items}</ul>;
-    const start = token.start === "" ? 1 : token.start;
+    const Tag = (token.ordered ? "ol" : "ul") as "ol";
     return (
-      <ol key={key} start={start}>
+      <Tag key={key} start={token.start || undefined}>
         {items}
-      </ol>
+      </Tag>
     );
   }
 
@@ -162,11 +161,11 @@ class Printer {
   #span(token: MarkedToken, key: number): ReactNode {
     switch (token.type) {
       case "strong":
-        return <strong key={key}>{this.#inline(token.tokens)}</strong>;
       case "em":
-        return <em key={key}>{this.#inline(token.tokens)}</em>;
-      case "del":
-        return <del key={key}>{this.#inline(token.tokens)}</del>;
+      case "del": {
+        const Tag = token.type;
+        return <Tag key={key}>{this.#inline(token.tokens)}</Tag>;
+      }
       case "codespan":
         return <code key={key}>{this.#text(token.text)}</code>;
       case "br":
@@ -224,24 +223,6 @@ class Printer {
     return this.#renderMarked(this.#open, piece, this.#linked > 0);
   }
 }
-
-type MarkedToken =
-  | Tokens.Heading
-  | Tokens.Paragraph
-  | Tokens.Text
-  | Tokens.Code
-  | Tokens.Blockquote
-  | Tokens.List
-  | Tokens.Table
-  | Tokens.Hr
-  | Tokens.HTML
-  | Tokens.Strong
-  | Tokens.Em
-  | Tokens.Del
-  | Tokens.Codespan
-  | Tokens.Br
-  | Tokens.Link
-  | Tokens.Image;
 
 const NUMBER = /^[-+]?[\d.,\s]*\d[\d.,\s]*%?$/;
 

@@ -1,20 +1,28 @@
 import type { UIMessage } from "ai";
 import { type ReactNode, useMemo } from "react";
+import { type Bar, Bars, Fact } from "../controls.tsx";
 import { figure, plural } from "../words.ts";
-import { NOTHING_SAVED, savesPrompt, WOULD_NOT_FIT } from "./savings-words.ts";
-import { type TurnCost, type Totals, totalsOf, turnCosts } from "./turn-costs.ts";
+import {
+  type Cost,
+  expandedWords,
+  NOTHING_SAVED,
+  savesPrompt,
+  totalsOf,
+  type TurnCost,
+  turnCosts,
+  WOULD_NOT_FIT,
+} from "./turn-costs.ts";
 import "./meter-panel.css";
 
 interface MeterPanelProps {
   /** The prompt of the next model call. */
   readonly prompt: ReactNode;
   readonly messages: readonly UIMessage[];
-  readonly firstParts: ReadonlyMap<string, number>;
 }
 
 /** Tokens saved by references, as counted by the server: in total and by turn. */
-export function MeterPanel({ messages, firstParts, prompt }: MeterPanelProps) {
-  const turns = useMemo(() => turnCosts(messages, firstParts), [messages, firstParts]);
+export function MeterPanel({ messages, prompt }: MeterPanelProps) {
+  const turns = useMemo(() => turnCosts(messages), [messages]);
   if (turns.length === 0) {
     return (
       <section className="meter" aria-label="Meter">
@@ -26,10 +34,9 @@ export function MeterPanel({ messages, firstParts, prompt }: MeterPanelProps) {
       </section>
     );
   }
-  const totals = totalsOf(turns);
   return (
     <section className="meter" aria-label="Meter">
-      <Whole totals={totals} />
+      <Whole totals={totalsOf(turns)} />
       {prompt}
       <h2 className="meter-title">Turn by turn</h2>
       <ol className="meter-turns">
@@ -45,93 +52,57 @@ export function MeterPanel({ messages, firstParts, prompt }: MeterPanelProps) {
   );
 }
 
-function Whole({ totals }: { readonly totals: Totals }) {
+function Whole({ totals }: { readonly totals: Cost }) {
   const { tokens, authoredChars, resolvedChars, rowsWritten, wouldNotFit } = totals;
   const hasShare = savesPrompt(totals) && wouldNotFit === 0;
   return (
     <>
       {hasShare && <p className="meter-share">{percent(tokens.sent / tokens.inline)}</p>}
       <p className="meter-lead">{leadOf(totals, hasShare)}</p>
-      <Bars cost={totals} />
+      <Bars bars={barsOf(totals)} />
       <dl className="meter-facts">
-        <Fact name="References written" value={`${figure(authoredChars)} characters`} />
-        <Fact name="Characters they replaced" value={`${figure(resolvedChars)} characters`} />
-        <Fact name="Rows written" value={figure(rowsWritten)} />
+        <Fact name="References written">{figure(authoredChars)} characters</Fact>
+        <Fact name="Characters they replaced">{figure(resolvedChars)} characters</Fact>
+        <Fact name="Rows written">{figure(rowsWritten ?? 0)}</Fact>
       </dl>
     </>
   );
 }
 
-function leadOf({ wouldNotFit }: Totals, hasShare: boolean): string {
+function leadOf({ wouldNotFit }: Cost, hasShare: boolean): string {
   if (hasShare) return "of the prompt tokens that would have been sent without references";
   if (wouldNotFit === 0) return `${NOTHING_SAVED}.`;
   return `Without references, ${plural(wouldNotFit, "model call")} ${WOULD_NOT_FIT}.`;
 }
 
-type PromptCost = Pick<TurnCost, "tokens" | "promptChars" | "inlinePromptChars" | "wouldNotFit">;
-
-/** Two bars on one scale. A prompt larger than the context window fills it. */
-function Bars({ cost }: { readonly cost: PromptCost }) {
-  const { tokens, promptChars, inlinePromptChars, wouldNotFit } = cost;
-  const most = Math.max(1, tokens.sent, tokens.inline);
-  const sent = { count: tokens.sent, chars: promptChars, isEstimate: !tokens.isReported };
-  const inline = { count: tokens.inline, chars: inlinePromptChars, isEstimate: true };
-  const bars = [
-    { word: "Sent", ...sent, kind: "meter-sent" },
-    { word: "Without references", ...inline, kind: "meter-by-value" },
-  ];
-  return (
-    <dl className="meter-bars">
-      {bars.map(({ word, count, chars, isEstimate, kind }) => (
-        <div key={word} className="meter-bar">
-          <dt>{word}</dt>
-          <dd className="meter-chars">
-            {wouldNotFit > 0 && kind === "meter-by-value" ? (
-              WOULD_NOT_FIT
-            ) : (
-              <>
-                {isEstimate && "≈ "}
-                {figure(count)} tokens <span>{figure(chars)} characters</span>
-              </>
-            )}
-          </dd>
-          <dd className="meter-track" aria-hidden="true">
-            <span className={kind} style={{ width: `${(count / most) * 100}%` }} />
-          </dd>
-        </div>
-      ))}
-    </dl>
+/** The prompt, and the one without references. One that is larger than the context window fills its bar. */
+function barsOf({ tokens, promptChars, inlinePromptChars, wouldNotFit }: Cost): readonly Bar[] {
+  const words = (count: number, chars: number, isEstimate: boolean) => (
+    <>
+      {isEstimate && "≈ "}
+      {figure(count)} tokens <span>{figure(chars)} characters</span>
+    </>
   );
+  const { sent, inline, isReported } = tokens;
+  const whole = wouldNotFit > 0 ? WOULD_NOT_FIT : words(inline, inlinePromptChars, true);
+  return [
+    ["Sent", "meter-sent", sent, words(sent, promptChars, !isReported)],
+    ["Without references", "meter-by-value", inline, whole],
+  ];
 }
 
 function Turn({ turn }: { readonly turn: TurnCost }) {
-  const { question, wouldNotFit, rowsWritten, firstPartMs } = turn;
-  const isSaved = wouldNotFit > 0 || savesPrompt(turn);
+  const { question, wouldNotFit, rowsWritten, resolvedChars } = turn;
   return (
     <li className="meter-turn">
       <p className="meter-question">{question}</p>
-      <Bars cost={turn} />
-      {!isSaved && <p className="meter-note">{NOTHING_SAVED}.</p>}
+      <Bars bars={barsOf(turn)} />
+      {wouldNotFit === 0 && !savesPrompt(turn) && <p className="meter-note">{NOTHING_SAVED}.</p>}
       <p className="meter-small">
         {rowsWritten !== undefined && <span>{figure(rowsWritten)} rows written</span>}
-        {turn.resolvedChars > 0 && (
-          <span>
-            Model wrote {figure(turn.authoredChars)} characters; they expanded to{" "}
-            {figure(turn.resolvedChars)}
-          </span>
-        )}
-        {firstPartMs !== undefined && <span>first token after {Math.round(firstPartMs)} ms</span>}
+        {resolvedChars > 0 && <span>{expandedWords(turn)}</span>}
       </p>
     </li>
-  );
-}
-
-function Fact({ name, value }: { readonly name: string; readonly value: string }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </div>
   );
 }
 

@@ -1,11 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import type { PromptDescription } from "../../../src/turn/describe-prompt.ts";
-import type { Session } from "../session.ts";
-import { figure, messageOf } from "../words.ts";
+import { useConversation } from "../conversation-context.ts";
+import { figure, problemWords } from "../words.ts";
 
 interface SentPromptProps {
-  readonly session: Session;
   readonly agent: string;
   /** True if the server knows the conversation. */
   readonly exists: boolean;
@@ -22,63 +20,48 @@ export function SentPrompt(props: SentPromptProps) {
   );
 }
 
-function Loaded({ session, agent, exists }: SentPromptProps) {
-  const conversation = exists ? session.conversation : undefined;
+function Loaded({ agent, exists }: SentPromptProps) {
+  const { session } = useConversation();
+  const conversation = exists ? session.conversation.id : undefined;
   const { data, error } = useQuery({
     queryKey: ["prompt", conversation, agent],
     queryFn: () => session.client.prompt(agent, { conversation }),
   });
   if (data === undefined) {
-    return <p className="meter-note">{error === null ? "Loading…" : messageOf(error)}</p>;
+    return <p className="meter-note">{error === null ? "Loading…" : problemWords(error)}</p>;
   }
-  return <Parts prompt={data} />;
-}
-
-function Parts({ prompt }: { readonly prompt: PromptDescription }) {
-  const { instructions, tools, toolChars, guide, tail, messages, sentChars, laterChars } = prompt;
-  const messageChars = messages.reduce((sum, { chars }) => sum + chars, 0);
+  const { instructions, tools, toolChars, guide, tail, messages, sentChars, laterChars } = data;
+  const later = (name: string, isSent: boolean) => (isSent ? name : `${name}, later`);
+  const rows: readonly (readonly [name: string, chars: number, isPart?: boolean])[] = [
+    ["Instructions", instructions.chars],
+    ["Tools", toolChars],
+    ...tools.map(({ name, chars, sent }) => [later(name, sent), chars, true] as const),
+    ["Messages", messages.reduce((sum, { chars }) => sum + chars, 0)],
+    ...(guide ? [[later("Guide to references", guide.sent), guide.chars, true] as const] : []),
+    ["Total", sentChars],
+    ["Sent later, when needed", laterChars],
+  ];
   return (
     <>
       <table className="meter-parts">
-        <caption>Characters in the next call of {prompt.agent}</caption>
+        <caption>Characters in the next call of {agent}</caption>
         <tbody>
-          <Row name="Instructions" chars={instructions.chars} />
-          <Row name="Tools" chars={toolChars} />
-          {tools.map(({ name, chars, sent }) => (
-            <Row key={name} name={name} chars={chars} isLater={!sent} isPart />
+          {rows.map(([name, chars, isPart = false]) => (
+            <tr key={name} className={isPart ? "meter-part" : undefined}>
+              <th scope="row">{name}</th>
+              <td>{figure(chars)}</td>
+            </tr>
           ))}
-          <Row name="Messages" chars={messageChars} />
-          {guide !== undefined && (
-            <Row name="Guide to references" chars={guide.chars} isLater={!guide.sent} isPart />
-          )}
-          <Row name="Total" chars={sentChars} />
-          <Row name="Sent later, when needed" chars={laterChars} />
         </tbody>
       </table>
       <pre className="meter-text" aria-label="Instructions">
         {instructions.text}
       </pre>
-      {tail !== undefined && (
+      {tail && (
         <pre className="meter-text" aria-label="Last message">
           {tail.text}
         </pre>
       )}
     </>
-  );
-}
-
-interface RowProps {
-  readonly name: string;
-  readonly chars: number;
-  readonly isLater?: boolean;
-  readonly isPart?: boolean;
-}
-
-function Row({ name, chars, isLater = false, isPart = false }: RowProps) {
-  return (
-    <tr className={isPart ? "meter-part" : undefined}>
-      <th scope="row">{isLater ? `${name}, later` : name}</th>
-      <td>{figure(chars)}</td>
-    </tr>
   );
 }

@@ -1,20 +1,17 @@
 import type { UIMessage } from "ai";
+import type { Savings } from "../../../src/turn/spend/savings.ts";
 import type { TurnMetadata } from "../../../src/turn/turn.ts";
+import { figure } from "../words.ts";
 
-/** Cost of a turn, with and without references. */
-export interface TurnCost {
-  readonly id: string;
-  readonly question: string;
-  readonly promptChars: number;
-  readonly inlinePromptChars: number;
-  readonly authoredChars: number;
-  readonly resolvedChars: number;
-  /** Number of model calls whose prompt would not have fitted into the context window by value. */
-  readonly wouldNotFit: number;
+/** Cost of a turn, or of several, with and without references. */
+export interface Cost extends Required<Savings> {
   readonly tokens: PromptTokens;
   readonly rowsWritten: number | undefined;
-  /** Milliseconds until the first visible part. Undefined for turns from before the page was opened. */
-  readonly firstPartMs: number | undefined;
+}
+
+export interface TurnCost extends Cost {
+  readonly id: string;
+  readonly question: string;
 }
 
 /** The size of prompts in tokens. */
@@ -27,39 +24,21 @@ export interface PromptTokens {
 }
 
 /** Returns the costs of all answers that report them, oldest first. */
-export function turnCosts(
-  messages: readonly UIMessage[],
-  firstParts: ReadonlyMap<string, number>,
-): readonly TurnCost[] {
+export function turnCosts(messages: readonly UIMessage[]): readonly TurnCost[] {
   return messages.flatMap(({ id, role, metadata }, index) => {
     // Written by the server. An answer that was stopped early may lack fields.
     const { savings, cost, usage } = { ...(metadata as Partial<TurnMetadata> | undefined) };
     if (role !== "assistant" || savings === undefined) return [];
-    return [
-      {
-        id,
-        question: questionOf(messages[index - 1]),
-        ...savings,
-        wouldNotFit: savings.wouldNotFit ?? 0,
-        tokens: tokensOf(savings, usage?.inputTokens),
-        rowsWritten: cost?.rowsWritten,
-        firstPartMs: firstParts.get(id),
-      },
-    ];
+    const { wouldNotFit = 0 } = savings;
+    const tokens = tokensOf(savings, usage?.inputTokens);
+    const question = questionOf(messages[index - 1]);
+    return [{ id, question, ...savings, wouldNotFit, tokens, rowsWritten: cost?.rowsWritten }];
   });
 }
 
-export type Totals = Pick<TurnCost, "tokens" | "wouldNotFit"> & {
-  readonly promptChars: number;
-  readonly inlinePromptChars: number;
-  readonly authoredChars: number;
-  readonly resolvedChars: number;
-  readonly rowsWritten: number;
-};
-
-export function totalsOf(turns: readonly TurnCost[]): Totals {
-  const sum = (pick: (turn: TurnCost) => number) =>
-    turns.reduce((total, turn) => total + pick(turn), 0);
+export function totalsOf(turns: readonly TurnCost[]): Cost {
+  const sum = (pick: (turn: TurnCost) => number | undefined) =>
+    turns.reduce((total, turn) => total + (pick(turn) ?? 0), 0);
   return {
     promptChars: sum((turn) => turn.promptChars),
     inlinePromptChars: sum((turn) => turn.inlinePromptChars),
@@ -71,16 +50,18 @@ export function totalsOf(turns: readonly TurnCost[]): Totals {
       isReported: turns.every(({ tokens }) => tokens.isReported),
       inline: sum(({ tokens }) => tokens.inline),
     },
-    rowsWritten: sum((turn) => turn.rowsWritten ?? 0),
+    rowsWritten: sum((turn) => turn.rowsWritten),
   };
 }
 
 /** An estimate where the provider reports nothing: tokenizers differ. */
 const CHARS_PER_TOKEN = 4;
 
+type Sizes = Pick<Savings, "promptChars" | "inlinePromptChars">;
+
 /** Estimates the tokens of values at the rate of the sent prompt. */
 export function tokensOf(
-  { promptChars, inlinePromptChars }: Pick<TurnCost, "promptChars" | "inlinePromptChars">,
+  { promptChars, inlinePromptChars }: Sizes,
   reported: number | undefined,
 ): PromptTokens {
   const sent = reported ?? promptChars / CHARS_PER_TOKEN;
@@ -95,4 +76,31 @@ export function tokensOf(
 function questionOf(message: UIMessage | undefined): string {
   const part = message?.parts.find(({ type }) => type === "text");
   return part?.type === "text" ? part.text : "";
+}
+
+/** References have saved something if the prompt is below this share of the one without references. */
+const SAVES_BELOW = 0.9;
+
+export const NOTHING_SAVED = "Nothing to save here: results were small";
+export const WOULD_NOT_FIT = "would not have fitted into the context window";
+
+/** True if prompts were noticeably shorter than they would have been without references. */
+export function savesPrompt({ promptChars, inlinePromptChars }: Sizes): boolean {
+  return promptChars < inlinePromptChars * SAVES_BELOW;
+}
+
+/** Describes the savings of a turn in one line. `reported`: the input tokens, if the provider reports them. */
+export function savingsInWords(savings: Savings, reported: number | undefined): string {
+  const { authoredChars, resolvedChars, wouldNotFit = 0 } = savings;
+  const tokens = tokensOf(savings, reported);
+  const sent = `${tokens.isReported ? "" : "≈ "}${figure(tokens.sent)} tokens sent`;
+  if (wouldNotFit > 0) return `${sent} (without references it ${WOULD_NOT_FIT})`;
+  if (savesPrompt(savings)) return `${sent} (≈ ${figure(tokens.inline)} without references)`;
+  if (resolvedChars <= authoredChars) return `${sent}. ${NOTHING_SAVED}`;
+  return expandedWords(savings);
+}
+
+export function expandedWords({ authoredChars, resolvedChars }: Savings): string {
+  const written = `Model wrote ${figure(authoredChars)} characters`;
+  return `${written}; they expanded to ${figure(resolvedChars)}`;
 }

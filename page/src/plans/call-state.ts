@@ -1,4 +1,5 @@
 import type { PlanView, RunView } from "../../../packages/plans/src/http/plan-view.ts";
+import type { Json } from "../../../src/value/json.ts";
 
 export type CallState = RunView["calls"][number];
 /** A plan's call with its state in the shown run. */
@@ -10,7 +11,7 @@ export type Mark =
   /** Needs an approval. */
   | "asks";
 
-const WORDS: Readonly<Record<Mark, string>> = {
+export const MARK_WORDS: Readonly<Record<Mark, string>> = {
   waiting: "waiting",
   running: "running",
   done: "done",
@@ -22,29 +23,23 @@ const WORDS: Readonly<Record<Mark, string>> = {
   asks: "needs your approval",
 };
 
-export function markWords(mark: Mark): string {
-  return WORDS[mark];
-}
-
 export function markOfCall({ status, gate }: Pick<CallState, "status" | "gate">): Mark {
   return status === "waiting" && gate !== undefined ? "asks" : status;
 }
 
 /** Returns the mark of a plan: that of its run, if one waits for an approval. */
-export function markOfPlan({
-  status,
-  calls,
-}: Pick<PlanView, "status"> & {
+export function markOfPlan(plan: {
+  readonly status: PlanView["status"];
   readonly calls: readonly Pick<CallState, "status" | "gate">[];
 }): Mark {
+  const { status, calls } = plan;
   if (status !== "running") return status;
   return calls.some((call) => markOfCall(call) === "asks") ? "asks" : status;
 }
 
-export function planName({
-  name,
-  calls,
-}: Pick<PlanView, "name"> & { readonly calls: readonly Pick<CallState, "_tool">[] }): string {
+type Named = Pick<PlanView, "name"> & { readonly calls: readonly Pick<CallState, "_tool">[] };
+
+export function planName({ name, calls }: Named): string {
   if (name !== undefined) return name;
   const tools = [...new Set(calls.map(({ _tool }) => _tool))];
   if (tools.length === 1 && calls.length > 1) return `${tools[0]}, ${calls.length} times`;
@@ -61,21 +56,18 @@ export interface Gate {
 /** Returns the open gates of all runs, without duplicates. */
 export function gatesOf(runs: readonly RunView[]): readonly Gate[] {
   const open = runs.filter(({ status }) => status === "running" || status === "waiting");
-  return open.flatMap(({ id, calls }) => {
-    const gates = new Map<string, CallState[]>();
-    for (const call of calls) {
-      if (call.gate === undefined || call.status !== "waiting") continue;
-      gates.set(call.gate, [...(gates.get(call.gate) ?? []), call]);
-    }
-    return [...gates].map(([name, waiting]) => ({ name, run: id, calls: waiting }));
+  return open.flatMap(({ id: run, calls }) => {
+    const waiting = calls.filter(({ gate, status }) => gate !== undefined && status === "waiting");
+    const gates = Map.groupBy(waiting, ({ gate = "" }) => gate);
+    return [...gates].map(([name, calls]) => ({ name, run, calls }));
   });
 }
 
+/** States of calls from a run's stream, by id. */
+export type Told = ReadonlyMap<string, CallState>;
+
 /** Merges the stream's state into the run in progress. Only one run is active at a time. */
-export function runsNow(
-  runs: readonly RunView[],
-  told: ReadonlyMap<string, CallState> | undefined,
-): readonly RunView[] {
+export function runsNow(runs: readonly RunView[], told: Told | undefined): readonly RunView[] {
   if (told === undefined) return runs;
   return runs.map((run) => {
     if (run.status !== "running") return run;
@@ -87,26 +79,29 @@ export function runsNow(
 export function callsIn(
   plan: PlanView,
   run: RunView | undefined,
-  told: ReadonlyMap<string, CallState> | undefined,
+  told: Told | undefined,
 ): readonly PlannedCall[] {
-  return plan.calls.map((call, index) => {
-    const { _id, _tool, _outputPath, input } = call;
-    const after = comesAfter(plan, index);
+  return plan.calls.map(({ _id, _tool, _outputPath, input, after: data }, index) => {
+    const state = told ? told.get(_id) : run?.calls.find((other) => other._id === _id);
+    // Calls of JSON plans depend on data. Other formats run in written order.
+    const before = plan.calls.slice(Math.max(0, index - 1), index).map((call) => call._id);
+    const after = plan.format === "json" ? data : before;
     const path = _outputPath === undefined ? {} : { _outputPath };
-    const state = told?.get(_id) ?? run?.calls.find((other) => other._id === _id);
-    const fresh = { _id, _tool, status: "waiting" as const };
-    return {
-      ...fresh,
-      ...(told === undefined ? state : (told.get(_id) ?? fresh)),
-      ...path,
-      after,
-      input,
-    };
+    return { _id, _tool, status: "waiting" as const, ...state, ...path, after, input };
   });
 }
 
-/** Calls of JSON plans depend on data. Other formats run in written order. */
-function comesAfter({ format, calls }: PlanView, index: number): string[] {
-  if (format === "json") return calls[index]?.after ?? [];
-  return calls.slice(Math.max(0, index - 1), index).map(({ _id }) => _id);
+const READ = /(?:†|\$|variable:|\{\{\s*)input\.([A-Za-z_]\w*)/g;
+
+/** Returns the fields of the run's input that the calls read. */
+export function inputFields(calls: readonly { readonly input: Json }[]): readonly string[] {
+  const read = JSON.stringify(calls.map(({ input }) => input)).matchAll(READ);
+  return [...new Set(Array.from(read, ([, field = ""]) => field))];
+}
+
+/** Returns a template of a run's input: the last run's input, or empty texts. */
+export function inputTemplate(fields: readonly string[], last: Json | undefined): string {
+  const isUseful = typeof last === "object" && last !== null && Object.keys(last).length > 0;
+  const blank = Object.fromEntries(fields.map((field) => [field, ""]));
+  return JSON.stringify(isUseful ? last : blank, undefined, 2);
 }

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { type Mark, markWords } from "./call-state.ts";
+import { type Mark, MARK_WORDS } from "./call-state.ts";
 
 const DRAWN: Readonly<Record<Mark, ReactNode>> = {
   waiting: <circle cx="7" cy="7" r="5.25" />,
@@ -43,7 +43,7 @@ export function MarkLabel({ mark }: { readonly mark: Mark }) {
   return (
     <span className={`plans-mark plans-${mark}`}>
       <MarkSign mark={mark} />
-      {markWords(mark)}
+      {MARK_WORDS[mark]}
     </span>
   );
 }

@@ -1,7 +1,8 @@
+import { type EdgeLabel, Graph, type GraphLabel, layout, type NodeLabel } from "@dagrejs/dagre";
 import { useMemo } from "react";
-import { useWidth } from "../chart/use-width.ts";
-import { markOfCall, markWords, type PlannedCall } from "./call-state.ts";
-import { type FlowNode, layoutOf } from "./graph-layout.ts";
+import { useWidth } from "../hooks.ts";
+import { shortened } from "../words.ts";
+import { MARK_WORDS, markOfCall, type PlannedCall } from "./call-state.ts";
 import { MarkSign } from "./mark.tsx";
 import "./plan-graph.css";
 
@@ -14,6 +15,7 @@ interface PlanGraphProps {
 const NODE_HEIGHT = 52;
 const MAX_NODE_WIDTH = 172;
 const MIN_NODE_WIDTH = 112;
+const WIDTH_STEP = 12;
 const EDGE = 12;
 /** Below this width in pixels, the graph runs from top to bottom. */
 const WIDE = 560;
@@ -21,96 +23,132 @@ const ARROW = "plans-arrow";
 
 /** Graph of a plan's calls and their dependencies. */
 export function PlanGraph({ calls, selected, onSelect }: PlanGraphProps) {
-  const [element, width] = useWidth();
-  const isWide = width >= WIDE;
+  const [element, fullWidth] = useWidth();
+  const isWide = fullWidth >= WIDE;
   const flow = JSON.stringify(calls.map(({ _id, after }) => ({ id: _id, after })));
-  const { layout, nodeWidth } = useMemo(() => {
-    const nodes = JSON.parse(flow) as { id: string; after: string[] }[];
-    return isWide ? fromLeft(nodes) : fromTop(nodes, width);
-  }, [flow, isWide, isWide ? 0 : width]);
+  const { nodes, edges, width, height, nodeWidth } = useMemo(() => {
+    const nodes = JSON.parse(flow) as readonly FlowNode[];
+    return layoutOf(nodes, isWide ? undefined : fullWidth);
+  }, [flow, isWide, isWide ? 0 : fullWidth]);
   const states = new Map(calls.map((call) => [call._id, call]));
   return (
     <div className="plans-graph" ref={element}>
-      {width === 0 ? null : (
+      {fullWidth > 0 && (
         <svg
-          width={layout.width + 2 * EDGE}
-          height={layout.height + 2 * EDGE}
+          width={width}
+          height={height}
           role="group"
           aria-label="Steps of the plan, in the order in which they run"
         >
-          <ArrowHead />
-          <g transform={`translate(${EDGE} ${EDGE})`}>
-            {layout.edges.map(({ from, to, path }) => (
-              <path
-                key={`${from} ${to}`}
-                className={`plans-edge${selected === from || selected === to ? " plans-edge-near" : ""}`}
-                d={path}
-                markerEnd={`url(#${ARROW})`}
-              />
-            ))}
-            {layout.nodes.map(({ id, x, y }) => {
-              const call = states.get(id);
-              if (call === undefined) return null;
-              const isSelected = selected === id;
-              return (
-                <g key={id} transform={`translate(${x} ${y})`}>
-                  <CallNode
-                    call={call}
-                    width={nodeWidth}
-                    isSelected={isSelected}
-                    onSelect={() => onSelect(isSelected ? undefined : id)}
-                  />
-                </g>
-              );
-            })}
-          </g>
+          <defs>
+            <marker
+              id={ARROW}
+              viewBox="0 0 6 8"
+              refX="6"
+              refY="4"
+              markerWidth="7"
+              markerHeight="8"
+              orient="auto"
+            >
+              <path className="plans-head-of-edge" d="M0 .5 5.5 4 0 7.5z" />
+            </marker>
+          </defs>
+          {edges.map(({ from, to, path }) => (
+            <path
+              key={`${from} ${to}`}
+              className={`plans-edge${selected === from || selected === to ? " plans-edge-near" : ""}`}
+              d={path}
+              markerEnd={`url(#${ARROW})`}
+            />
+          ))}
+          {nodes.map(({ id, x, y }) => {
+            const call = states.get(id);
+            if (call === undefined) return null;
+            const isSelected = selected === id;
+            return (
+              <g key={id} transform={`translate(${x} ${y})`}>
+                <CallNode
+                  {...{ call, isSelected }}
+                  width={nodeWidth}
+                  onSelect={() => onSelect(isSelected ? undefined : id)}
+                />
+              </g>
+            );
+          })}
         </svg>
       )}
     </div>
   );
 }
 
-function ArrowHead() {
-  return (
-    <defs>
-      <marker
-        id={ARROW}
-        viewBox="0 0 6 8"
-        refX="6"
-        refY="4"
-        markerWidth="7"
-        markerHeight="8"
-        orient="auto"
-      >
-        <path className="plans-head-of-edge" d="M0 .5 5.5 4 0 7.5z" />
-      </marker>
-    </defs>
-  );
+interface FlowNode {
+  readonly id: string;
+  /** Ids of its predecessors. */
+  readonly after: readonly string[];
 }
 
-function fromLeft(nodes: readonly FlowNode[]) {
-  const nodeWidth = MAX_NODE_WIDTH;
-  const shape = {
-    direction: "right",
-    nodeWidth,
-    nodeHeight: NODE_HEIGHT,
-    gap: 56,
-    space: 18,
-  } as const;
-  return { layout: layoutOf(nodes, shape), nodeWidth };
-}
+const RIGHT = { rankdir: "LR", ranksep: 56, nodesep: 18, edgesep: 18 } as const;
+const DOWN = { rankdir: "TB", ranksep: 36, nodesep: 12, edgesep: 12 } as const;
 
-/** Lays out from top to bottom. Narrows the nodes so that the widest layer fits, if possible. */
-function fromTop(nodes: readonly FlowNode[], width: number) {
-  const shape = { direction: "down", nodeHeight: NODE_HEIGHT, gap: 36, space: 12 } as const;
-  for (let nodeWidth = MAX_NODE_WIDTH; ; nodeWidth -= WIDTH_STEP) {
-    const layout = layoutOf(nodes, { ...shape, nodeWidth });
-    const isFitting = layout.width + 2 * EDGE <= width;
-    if (isFitting || nodeWidth <= MIN_NODE_WIDTH) return { layout, nodeWidth };
+/**
+ * Places the nodes from left to right; or within a width from top to bottom, where they are narrowed so that the
+ * widest layer fits, if possible.
+ */
+export function layoutOf(
+  nodes: readonly FlowNode[],
+  within: number | undefined,
+  nodeWidth: number = MAX_NODE_WIDTH,
+) {
+  const graph = new Graph<GraphLabel, NodeLabel, EdgeLabel>();
+  graph.setGraph({ ...(within === undefined ? RIGHT : DOWN), marginx: EDGE, marginy: EDGE });
+  for (const { id } of nodes) graph.setNode(id, { width: nodeWidth, height: NODE_HEIGHT });
+  // Of two equally good orders of a node's successors, dagre takes the reverse of the given one.
+  for (const { id, after } of nodes.toReversed()) {
+    for (const from of after) if (graph.hasNode(from)) graph.setEdge(from, id, {});
   }
+  if (nodes.length > 0) layout(graph);
+  const { width = 0, height = 0 } = graph.graph();
+  if (within !== undefined && width > within && nodeWidth > MIN_NODE_WIDTH) {
+    return layoutOf(nodes, within, nodeWidth - WIDTH_STEP);
+  }
+  const isRight = within === undefined;
+  const reach = isRight ? { x: nodeWidth / 2, y: 0 } : { x: 0, y: NODE_HEIGHT / 2 };
+  /** A point of a node, relative to its centre. */
+  const pointOf = (id: string, { x, y }: Point): Point => {
+    const { x: centreX = 0, y: centreY = 0 } = graph.node(id);
+    return { x: centreX + x, y: centreY + y };
+  };
+  const edges = graph.edges().map(({ v: from, w: to }) => {
+    // An edge leaves the middle of a node's end and enters the middle of another's start.
+    const { points = [] } = graph.edge(from, to);
+    // Of the points between, every second one is in a layer; the others are between two.
+    const between = points.slice(1, -1).filter((_, index) => index % 2 === 1);
+    const end = pointOf(to, { x: -reach.x, y: -reach.y });
+    return { from, to, path: curve([pointOf(from, reach), ...between, end], isRight) };
+  });
+  const corner = { x: -nodeWidth / 2, y: -NODE_HEIGHT / 2 };
+  const places = nodes.map(({ id }) => ({ id, ...pointOf(id, corner) }));
+  return { nodes: places, edges, width, height, nodeWidth };
 }
 
-const WIDTH_STEP = 12;
+interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+function curve([first, ...rest]: readonly Point[], isRight: boolean): string {
+  let { x, y } = first ?? { x: 0, y: 0 };
+  let path = `M${x} ${y}`;
+  for (const next of rest) {
+    const [middleX, middleY] = [(x + next.x) / 2, (y + next.y) / 2];
+    const bend = isRight
+      ? `${middleX} ${y} ${middleX} ${next.y}`
+      : `${x} ${middleY} ${next.x} ${middleY}`;
+    path += `C${bend} ${next.x} ${next.y}`;
+    ({ x, y } = next);
+  }
+  return path;
+}
 
 interface CallNodeProps {
   readonly call: PlannedCall;
@@ -119,17 +157,20 @@ interface CallNodeProps {
   readonly onSelect: () => void;
 }
 
+const MAX_OUTPUT_CHARS = 200;
+
 function CallNode({ call, width, isSelected, onSelect }: CallNodeProps) {
-  const { _id, _tool, after } = call;
+  const { _id, _tool, after, output } = call;
   const mark = markOfCall(call);
   const behind = after.length === 0 ? "" : `, depends on ${after.join(", ")}`;
+  const words = typeof output === "string" ? output : JSON.stringify(output);
   return (
     <g
       className={`plans-node plans-${mark}`}
       role="button"
       tabIndex={0}
       aria-pressed={isSelected}
-      aria-label={`${_tool} ${markWords(mark)}, ${_id}${behind}`}
+      aria-label={`${_tool} ${MARK_WORDS[mark]}, ${_id}${behind}`}
       onClick={onSelect}
       onKeyDown={(event) => {
         if (event.key !== "Enter" && event.key !== " ") return;
@@ -137,7 +178,7 @@ function CallNode({ call, width, isSelected, onSelect }: CallNodeProps) {
         onSelect();
       }}
     >
-      {call.output === undefined ? null : <title>{outputWords(call.output)}</title>}
+      {words !== undefined && <title>{shortened(words, MAX_OUTPUT_CHARS)}</title>}
       <rect width={width} height={NODE_HEIGHT} rx="9" />
       <foreignObject width={width} height={NODE_HEIGHT}>
         <div className="plans-card">
@@ -145,19 +186,11 @@ function CallNode({ call, width, isSelected, onSelect }: CallNodeProps) {
           <div className="plans-call">
             <MarkSign mark={mark} />
             <span>
-              {markWords(mark)}, {_id}
+              {MARK_WORDS[mark]}, {_id}
             </span>
           </div>
         </div>
       </foreignObject>
     </g>
   );
-}
-
-const MAX_OUTPUT_CHARS = 200;
-
-/** Formats an output in one line: a text as it is, other values as JSON. */
-function outputWords(output: PlannedCall["output"]): string {
-  const words = typeof output === "string" ? output : (JSON.stringify(output) ?? "");
-  return words.length > MAX_OUTPUT_CHARS ? `${words.slice(0, MAX_OUTPUT_CHARS)}…` : words;
 }

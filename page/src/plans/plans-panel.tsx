@@ -1,9 +1,10 @@
 import { useState } from "react";
+import { Button } from "../controls.tsx";
 import { usePlans } from "../../../packages/client/src/react.ts";
-import type { Session } from "../session.ts";
+import { useConversation } from "../conversation-context.ts";
+import { useNow } from "../hooks.ts";
 import { Icon } from "../icon.tsx";
 import { Problem } from "../variables/problem.tsx";
-import { useNow } from "../variables/use-now.ts";
 import { plural } from "../words.ts";
 import { ageWords } from "../variables/words.ts";
 import { markOfPlan, planName } from "./call-state.ts";
@@ -14,52 +15,40 @@ import "../variables/variable-list.css";
 import "../variables/variables.css";
 import "./plans.css";
 
-export interface PlansPanelProps {
-  readonly session: Session;
+interface PlansPanelProps {
   /** Id of the open plan. */
   readonly selected: string | undefined;
   readonly onSelect: (id: string | undefined) => void;
 }
 
 /** The plans of a conversation: the list, or one of them. */
-export function PlansPanel(props: PlansPanelProps) {
-  // A new key discards the state of the previous conversation.
-  return <Panel key={props.session.conversation} {...props} />;
-}
-
-function Panel({ session, selected, onSelect }: PlansPanelProps) {
+export function PlansPanel({ selected, onSelect }: PlansPanelProps) {
   const [last, setLast] = useState<string>();
+  const close = () => {
+    setLast(selected);
+    onSelect(undefined);
+  };
   return (
     <section className="plans-panel" aria-label="Plans">
       {selected === undefined ? (
-        <PlanList session={session} focused={last} onOpen={onSelect} />
+        <PlanList focused={last} onOpen={onSelect} />
       ) : (
-        <PlanView
-          key={selected}
-          id={selected}
-          session={session}
-          onClose={() => {
-            setLast(selected);
-            onSelect(undefined);
-          }}
-        />
+        <PlanView key={selected} id={selected} onClose={close} />
       )}
     </section>
   );
 }
 
-interface PlanListProps extends Pick<PlansPanelProps, "session"> {
+interface PlanListProps {
   /** Id of the plan that receives focus when the list appears. */
   readonly focused: string | undefined;
   readonly onOpen: (plan: string) => void;
 }
 
-function PlanList({ session, focused, onOpen }: PlanListProps) {
-  const { plans, error } = usePlans(session.client.conversation(session.conversation));
+function PlanList({ focused, onOpen }: PlanListProps) {
+  const { plans, error } = usePlans(useConversation().session.conversation);
   const now = useNow(10_000);
-  if (error !== undefined) {
-    return <Problem error={error} />;
-  }
+  if (error !== undefined) return <Problem error={error} />;
   if (plans?.length === 0) {
     return <p className="variables-empty">No plans yet. Ask for one: "Make a plan …"</p>;
   }
@@ -67,8 +56,7 @@ function PlanList({ session, focused, onOpen }: PlanListProps) {
     <ul className="plans-list">
       {plans?.toReversed().map((plan) => (
         <li key={plan.id}>
-          <button
-            type="button"
+          <Button
             className="plans-open"
             autoFocus={plan.id === focused}
             onClick={() => onOpen(plan.id)}
@@ -85,7 +73,7 @@ function PlanList({ session, focused, onOpen }: PlanListProps) {
             <span className="plans-chevron">
               <Icon name="open" size={16} />
             </span>
-          </button>
+          </Button>
         </li>
       ))}
     </ul>

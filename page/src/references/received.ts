@@ -1,21 +1,17 @@
-import { formatPath, type Json, type Lookup, resolveReferences } from "../../../src/references.ts";
+import {
+  formatPath,
+  type Json,
+  type Lookup,
+  referencesIn,
+  resolveReferences,
+} from "../../../src/references.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
-import { messageOf } from "../words.ts";
 import type { Session } from "../session.ts";
+import { problemWords } from "../words.ts";
 
 const MAX_READ_CHARS = 20_000;
 const MAX_SHOWN_CHARS = 700;
 const FIRST_ELEMENTS = 3;
-
-/** The value that replaced a reference, if it is still stored. */
-export interface Received {
-  /** Indented JSON, possibly clipped. */
-  readonly text: string;
-  /** Number of clipped characters. */
-  readonly moreChars: number;
-  /** Reasons why parts are missing. */
-  readonly problems: readonly string[];
-}
 
 /** A reference as it is written, and the name of its variable. */
 export interface Source {
@@ -23,29 +19,22 @@ export interface Source {
   readonly name: string;
 }
 
-/** Returns the references in a tool's input. */
-export async function referencesIn(input: Json): Promise<readonly Source[]> {
-  const names: string[] = [];
-  const sources: string[] = [];
-  const lookup: Lookup = ({ name }) => {
-    names.push(name);
-    return { found: true, value: "" };
-  };
-  const onResolved = (source: string) => sources.push(source);
-  await resolveReferences(input, lookup, { onResolved }).catch(ignoreBadOnes);
-  return sources.map((source, index) => ({ source, name: names[index] ?? "" }));
+/** Returns the references in a tool's input, which is JSON. Text that cannot be read as references has none. */
+export async function sourcesIn(input: string): Promise<readonly Source[]> {
+  const texts: string[] = [];
+  JSON.parse(input, (_, value: unknown) => typeof value === "string" && texts.push(value));
+  const lookup: Lookup = () => ({ found: true, value: "" });
+  const found = texts.map((text) => referencesIn(text, lookup));
+  return (await Promise.all(found.map((one) => one.catch(() => [])))).flat();
 }
 
-function ignoreBadOnes(): void {
-  // Text that cannot be read as references is shown as written.
-}
-
-/** Resolves the references in a part of a tool's input to their current values. */
+/** Resolves the references in a part of a tool's input to their current values, as indented and clipped JSON. */
 export async function received(
-  { client, conversation }: Session,
+  { conversation }: Session,
   variables: ReadonlyMap<string, VariableInfo>,
   input: Json,
-): Promise<Received> {
+) {
+  /** Reasons why parts are missing. */
   const problems: string[] = [];
   let moreChars = 0;
   const lookup: Lookup = async ({ name, path }) => {
@@ -57,7 +46,7 @@ export async function received(
       const isLong = info?.type === "array" && info.bytes > MAX_READ_CHARS && at === "";
       const whole = at === "" ? {} : { path: at };
       const part = isLong ? { limit: FIRST_ELEMENTS } : whole;
-      const response = await client.conversation(conversation).variables.open(name, part);
+      const response = await conversation.variables.open(name, part);
       const isText = response.headers.get("content-type")?.startsWith("text/plain") === true;
       const { text, isWhole } = await beginningOf(response);
       if (isLong) moreChars += info.chars - text.length;
@@ -65,7 +54,7 @@ export async function received(
       moreChars += Math.max(0, (at === "" ? (info?.chars ?? 0) : 0) - text.length);
       return { found: true, value: `${text}…` };
     } catch (error) {
-      problems.push(messageOf(error));
+      problems.push(problemWords(error));
       return { found: false, reason: "unknown" };
     }
   };
@@ -79,13 +68,12 @@ export async function received(
 /** Returns the beginning of a body, because a value can have megabytes. */
 async function beginningOf({ body }: Response) {
   let text = "";
-  if (body === null) return { text, isWhole: true };
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
   while (text.length <= MAX_READ_CHARS) {
-    const { done, value } = await reader.read();
+    const { done, value = "" } = (await reader?.read()) ?? { done: true };
     if (done) return { text, isWhole: true };
     text += value;
   }
-  await reader.cancel();
+  await reader?.cancel();
   return { text: text.slice(0, MAX_READ_CHARS), isWhole: false };
 }

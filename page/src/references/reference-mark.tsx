@@ -1,6 +1,8 @@
 import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 import type { ReceiptSpan } from "../../../packages/client/src/client.ts";
-import { ReceiptFacts } from "./receipt-facts.tsx";
+import { Button, Fact } from "../controls.tsx";
+import { useConversation } from "../conversation-context.ts";
+import { momentInWords, plural } from "../words.ts";
 import "./reference-mark.css";
 
 const OPENS_AFTER_MS = 140;
@@ -14,122 +16,141 @@ interface ReferenceMarkProps {
 
 /** A value in an answer. Shows its source on hover, focus and click. */
 export function ReferenceMark({ span, isBlock = false, children }: ReferenceMarkProps) {
-  const { isOpen, place, own, ...handlers } = useCard();
+  const { isOpen, own, set, ...handlers } = useCard(isBlock);
   const card = useId();
-  const press = (
-    // A button element would not wrap with its line.
-    <span
-      role="button"
-      tabIndex={0}
-      className={isBlock ? "reference-tag" : "reference-inline"}
-      aria-expanded={isOpen}
-      aria-controls={isOpen ? card : undefined}
-      aria-label={isBlock ? `From ${span.reference}` : undefined}
-      title={isOpen ? undefined : `From ${span.reference}`}
-      onClick={handlers.show}
-      onFocus={handlers.show}
-    >
-      {isBlock ? span.reference : children}
-    </span>
-  );
   const Wrapper = (isBlock ? "div" : "span") as "div";
   return (
-    <Wrapper
-      ref={own}
-      className={isBlock ? "reference reference-block" : "reference"}
-      onPointerEnter={isBlock ? undefined : handlers.enter}
-      onPointerLeave={handlers.leave}
-      onBlur={handlers.blur}
-      onKeyDown={handlers.key}
-    >
-      {press}
+    <Wrapper ref={own} className={`reference${isBlock ? " reference-block" : ""}`} {...handlers}>
+      <span
+        // A button element would not wrap with its line.
+        role="button"
+        tabIndex={0}
+        className={isBlock ? "reference-tag" : "reference-inline"}
+        aria-expanded={isOpen}
+        aria-controls={isOpen ? card : undefined}
+        aria-label={isBlock ? `From ${span.reference}` : undefined}
+        title={isOpen ? undefined : `From ${span.reference}`}
+        onClick={() => set(true)}
+        onFocus={() => set(true)}
+      >
+        {isBlock ? span.reference : children}
+      </span>
       {isBlock && children}
       {isOpen && (
-        <span id={card} className="reference-card" style={place} role="group" aria-label="Variable">
-          <ReceiptFacts span={span} mark={own} close={handlers.hide} />
+        <span id={card} className="reference-card" role="group" aria-label="Variable">
+          <ReceiptFacts span={span} />
+          <ReceiptLinks span={span} mark={own.current} close={() => set(false)} />
         </span>
       )}
     </Wrapper>
   );
 }
 
-/** Opens on hover, focus and click. Stays open while the pointer or focus is in it. */
-function useCard() {
+/** Opens on hover, focus and click. Stays open while the pointer or focus is in it. The style sheet places it. */
+function useCard(isBlock: boolean) {
   const own = useRef<HTMLDivElement>(null);
   const timer = useRef(0);
-  const [place, setPlace] = useState<{ left: number; top?: number; bottom?: number }>();
-  const later = (work: () => void, milliseconds: number) => {
+  const [isOpen, setOpen] = useState(false);
+  const set = (open: boolean, afterMs?: number) => {
     clearTimeout(timer.current);
-    timer.current = window.setTimeout(work, milliseconds);
-  };
-  const show = () => {
-    clearTimeout(timer.current);
-    setPlace(placeFor(own.current));
-  };
-  const hide = () => {
-    clearTimeout(timer.current);
-    setPlace(undefined);
+    if (afterMs === undefined) setOpen(open);
+    else timer.current = window.setTimeout(() => setOpen(open), afterMs);
   };
   useEffect(() => {
     return () => clearTimeout(timer.current);
   }, []);
-  const isOpen = place !== undefined;
-  useEffect(() => {
-    if (!isOpen) return undefined;
-    // The card follows its mark, and closes when the mark is out of view.
-    const move = () => setPlace(isInSight(own.current) ? placeFor(own.current) : undefined);
-    window.addEventListener("scroll", move, { capture: true, passive: true });
-    window.addEventListener("resize", move);
-    return () => {
-      window.removeEventListener("scroll", move, { capture: true });
-      window.removeEventListener("resize", move);
-    };
-  }, [isOpen]);
+  const holds = (node: EventTarget | null) => own.current?.contains(node as Node | null) === true;
   return {
     own,
-    place,
     isOpen,
-    show,
-    hide,
-    enter: () => later(show, OPENS_AFTER_MS),
-    leave: () => {
-      if (own.current?.contains(document.activeElement) !== true) later(hide, CLOSES_AFTER_MS);
+    set,
+    onPointerEnter: () => {
+      if (!isBlock) set(true, OPENS_AFTER_MS);
     },
-    blur: ({ relatedTarget }: React.FocusEvent) => {
-      if (!(relatedTarget instanceof Node && own.current?.contains(relatedTarget))) hide();
+    onPointerLeave: () => {
+      if (!holds(document.activeElement)) set(false, CLOSES_AFTER_MS);
     },
-    key: (event: React.KeyboardEvent) => {
+    onBlur: ({ relatedTarget }: React.FocusEvent) => {
+      if (!holds(relatedTarget)) set(false);
+    },
+    onKeyDown: (event: React.KeyboardEvent) => {
       const isMark = event.target === own.current?.firstElementChild;
       if (isMark && (event.key === "Enter" || event.key === " ")) {
         event.preventDefault();
-        show();
+        set(true);
       }
       if (event.key !== "Escape" || !isOpen) return;
       event.stopPropagation();
-      hide();
+      set(false);
     },
   };
 }
 
-const CARD_WIDTH = 280;
-const CARD_HEIGHT = 220;
-
-function boxOf(mark: HTMLElement | null): DOMRect | undefined {
-  return mark?.firstElementChild?.getClientRects()[0];
+/** Lists the source of a value in an answer: variable, path, version, tool call and time. */
+function ReceiptFacts({ span }: { readonly span: ReceiptSpan }) {
+  const { reference, variable, path, version, tool, at } = span;
+  const info = useConversation().variables.get(variable);
+  const newer = info === undefined || version === undefined ? 0 : info.version - version;
+  const note = (words: string) => <span className="reference-note">{words}</span>;
+  return (
+    <>
+      <code className="reference-source">{reference}</code>
+      <dl className="reference-facts">
+        <Fact name="Variable">${variable}</Fact>
+        <Fact name="Path">{path === "" ? undefined : <code>{path}</code>}</Fact>
+        <Fact name="Version">{version}</Fact>
+        <Fact name="Source">{tool === undefined ? "added by you or the app" : `tool ${tool}`}</Fact>
+        <Fact name="Saved">
+          {at === undefined ? undefined : <time dateTime={at}>{momentInWords(at)}</time>}
+        </Fact>
+      </dl>
+      {info?.trusted === false && (
+        <span className="reference-note reference-warning">not trusted</span>
+      )}
+      {newer > 0 && note(`It has changed since: ${plural(newer, "newer version")}.`)}
+      {info === undefined && note("The variable is not there any more.")}
+    </>
+  );
 }
 
-function isInSight(mark: HTMLElement | null): boolean {
-  const { top = 0, bottom = 0 } = boxOf(mark) ?? {};
-  return bottom > 0 && top < window.innerHeight;
+interface ReceiptLinksProps {
+  readonly span: ReceiptSpan;
+  readonly mark: HTMLElement | null;
+  readonly close: () => void;
 }
 
-/** Returns a place below the mark's first line, or above it if there is no room. */
-function placeFor(mark: HTMLElement | null) {
-  const box = boxOf(mark);
-  if (box === undefined) return undefined;
-  const left = Math.max(8, Math.min(box.left, window.innerWidth - CARD_WIDTH - 8));
-  const isAbove = box.bottom + CARD_HEIGHT > window.innerHeight;
-  return isAbove
-    ? { left, bottom: window.innerHeight - box.top + 4 }
-    : { left, top: box.bottom + 4 };
+function ReceiptLinks({ span: { variable, call }, mark, close }: ReceiptLinksProps) {
+  const { variables, open } = useConversation();
+  const card = cardOf(call, mark);
+  const link = (words: string, act: () => void) => (
+    <Button
+      className="reference-open"
+      onClick={() => {
+        close();
+        act();
+      }}
+    >
+      {words}
+    </Button>
+  );
+  return (
+    <span className="reference-links">
+      {variables.has(variable) &&
+        link(`Open $${variable}`, () => open({ tab: "variables", variable }))}
+      {card !== undefined &&
+        link("Show the tool call", () => {
+          card.scrollIntoView({ block: "center" });
+          card.querySelector("button")?.focus();
+        })}
+    </span>
+  );
+}
+
+/** Returns the last card of a call before the mark. Call ids can repeat in later turns. */
+function cardOf(call: string | undefined, mark: HTMLElement | null): HTMLElement | undefined {
+  if (call === undefined || mark === null) return undefined;
+  const cards = document.querySelectorAll<HTMLElement>(`[data-call="${CSS.escape(call)}"]`);
+  const isBefore = (card: HTMLElement) =>
+    (card.compareDocumentPosition(mark) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0;
+  return [...cards].findLast(isBefore);
 }

@@ -1,39 +1,53 @@
-import { useState } from "react";
-import { WaitingCount } from "../chat/waiting-count.tsx";
+import { useInfiniteQuery, useQueries } from "@tanstack/react-query";
+import { type KeyboardEvent, useState } from "react";
+import type { ListedConversation } from "../../../packages/client/src/client.ts";
+import { WaitingCount } from "../chat/waiting.tsx";
+import { Button, IconButton, moveFocus } from "../controls.tsx";
+import { useStored } from "../hooks.ts";
 import { Icon } from "../icon.tsx";
-import type { Api, Listed } from "./api.ts";
-import { type ItemActions, ConversationItems } from "./conversation-items.tsx";
-import { usePins } from "./use-pins.ts";
-import type { ConversationsList } from "./use-list.ts";
+import { unchanging } from "../queries.ts";
+import type { Entry } from "../session.ts";
+import { whenInWords } from "../words.ts";
+import { type Choice, Menu } from "./menu.tsx";
+import { RenameForm } from "./rename-form.tsx";
+import { addressOf } from "./use-route.ts";
 import "./conversations.css";
 
-interface ConversationsProps extends Pick<ItemActions, "choicesOf" | "onRename" | "onLeave"> {
-  readonly api: Api;
-  readonly list: ConversationsList;
+interface ConversationsProps {
+  readonly entry: Entry;
+  /** Id of the open conversation. */
   readonly current: string;
+  readonly choicesOf: (id: string) => readonly Choice[];
+  readonly onRename: (id: string, title: string) => void;
+  /** Called when a conversation is opened. */
+  readonly onLeave: () => void;
   readonly onNew: () => void;
   readonly onImport: (file: File) => void;
 }
 
+const PAGE = 30;
+
 /** The conversations of the key's tenant: pinned ones first, the rest newest first. */
-export function Conversations(props: ConversationsProps) {
-  const { api, list, current, onNew, onImport, ...actions } = props;
+export function Conversations({ entry, onNew, onImport, ...others }: ConversationsProps) {
   const [search, setSearch] = useState("");
-  const pins = usePins(api, list.conversations, list.isLoaded);
-  const pinned = pins.among(list.conversations);
-  const rest = list.conversations.filter(({ id }) => !pins.has(id));
-  const shown = found([...pinned, ...rest], search);
-  const isEmpty = list.isLoaded && shown.length === 0;
+  // Loads again after changes, and when the page becomes visible.
+  const { data, error, hasNextPage, fetchNextPage, refetch } = useInfiniteQuery({
+    queryKey: ["conversations"],
+    queryFn: ({ pageParam: before }) => entry.client.conversations({ limit: PAGE, before }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next,
+  });
+  const listed = data?.pages.flatMap(({ conversations }) => conversations);
+  const pins = usePins(entry, listed);
+  const rest = listed?.filter(({ id }) => !pins.has(id)) ?? [];
+  const shown = found([...pins.pinned, ...rest], search);
+  const isEmpty = listed !== undefined && shown.length === 0;
   return (
     <div className="conversations">
       <div className="conversations-head">
         <span className="conversations-brand">Byref</span>
-        <WaitingCount
-          count={list.conversations.filter(({ status }) => status === "waiting").length}
-        />
-        <button type="button" className="icon-button" aria-label="New conversation" onClick={onNew}>
-          <Icon name="plus" />
-        </button>
+        <WaitingCount count={listed?.filter(({ status }) => status === "waiting").length ?? 0} />
+        <IconButton icon="plus" label="New conversation" onClick={onNew} />
       </div>
       <input
         type="search"
@@ -43,29 +57,44 @@ export function Conversations(props: ConversationsProps) {
         value={search}
         onChange={({ target }) => setSearch(target.value)}
       />
-      {list.trouble !== undefined && (
+      {error !== null && (
         <p className="conversations-note">
           Could not load the list.{" "}
-          <button type="button" className="link-button" onClick={list.refresh}>
+          <Button className="link-button" onClick={() => void refetch()}>
             Try again
-          </button>
+          </Button>
         </p>
       )}
       <p className="conversations-note" role="status">
-        {isEmpty ? emptyWords(search, list.more !== undefined) : ""}
+        {isEmpty ? emptyWords(search, hasNextPage) : ""}
       </p>
-      <ConversationItems shown={shown} current={current} pins={pins} {...actions} />
-      {list.more !== undefined && (
-        <button type="button" className="button conversations-more" onClick={list.more}>
+      <Items {...others} {...{ shown, pins }} />
+      {hasNextPage && (
+        <Button className="button conversations-more" onClick={() => void fetchNextPage()}>
           Show more
-        </button>
+        </Button>
       )}
-      <ImportField onImport={onImport} />
+      <label
+        className="conversations-import"
+        title="An exported conversation, or CSV or JSON as a variable of a new one"
+      >
+        <Icon name="upload" size={16} /> Import
+        <input
+          className="unseen"
+          type="file"
+          accept=".ndjson,.jsonl,.json,.csv,.tsv,application/x-ndjson,application/json,text/csv,text/plain"
+          onChange={({ target }) => {
+            const file = target.files?.[0];
+            if (file !== undefined) onImport(file);
+            target.value = "";
+          }}
+        />
+      </label>
     </div>
   );
 }
 
-function found(listed: readonly Listed[], search: string): readonly Listed[] {
+function found(listed: readonly ListedConversation[], search: string) {
   const words = search.toLowerCase().split(/\s+/);
   return listed.filter(({ title }) => {
     const text = (title ?? "Untitled").toLowerCase();
@@ -78,23 +107,148 @@ function emptyWords(search: string, hasMore: boolean): string {
   return hasMore ? "Not among those that are loaded." : "No conversation has this title.";
 }
 
-function ImportField({ onImport }: Pick<ConversationsProps, "onImport">) {
+const MAX_PINS = 50;
+
+/** Pinned conversations, stored in this browser, because the server does not store pins. */
+function usePins({ client }: Entry, listed: readonly ListedConversation[] | undefined) {
+  const [ids, store] = useStored("byref-pins", idsIn);
+  const known = new Map(listed?.map((one) => [one.id, one]));
+  // Those that are not in the loaded part of the list.
+  const missing = listed === undefined ? [] : ids.filter((id) => !known.has(id));
+  const others = useQueries({
+    queries: missing.map((id) => ({
+      queryKey: ["pinned", id],
+      // One that was deleted, or is of another key, is not found.
+      queryFn: (): Promise<ListedConversation | null> =>
+        client
+          .conversation(id)
+          .about()
+          .catch(() => null),
+      ...unchanging,
+    })),
+  });
+  for (const { data } of others) if (data != null) known.set(data.id, data);
+  const pinned = ids.flatMap((id) => known.get(id) ?? []);
+  return {
+    has: (id: string) => ids.includes(id),
+    toggle: (id: string) => {
+      const rest = ids.filter((one) => one !== id);
+      store(rest.length < ids.length ? rest : [id, ...ids].slice(0, MAX_PINS));
+    },
+    /** Newest first. */
+    pinned: pinned.toSorted((a, b) => Date.parse(b.updatedAt) - Date.parse(a.updatedAt)),
+  };
+}
+
+function idsIn(stored: unknown): readonly string[] {
+  if (!Array.isArray(stored)) return [];
+  return stored.filter((id) => typeof id === "string" && /^[A-Za-z0-9._-]{1,128}$/.test(id));
+}
+
+interface ItemsProps extends Pick<
+  ConversationsProps,
+  "current" | "choicesOf" | "onRename" | "onLeave"
+> {
+  readonly pins: ReturnType<typeof usePins>;
+  readonly shown: readonly ListedConversation[];
+}
+
+/** The list of conversations, a single Tab stop. Up and Down move through it, Right opens the options. */
+function Items({ shown, ...actions }: ItemsProps) {
+  const [focused, setFocused] = useState<string>();
+  const [renamed, setRenamed] = useState<string>();
+  const first = shown[0]?.id;
+  const stop = [focused, actions.current, first].find((id) => shown.some((one) => one.id === id));
   return (
-    <label
-      className="conversations-import"
-      title="An exported conversation, or CSV or JSON as a variable of a new one"
-    >
-      <Icon name="upload" size={16} /> Import
-      <input
-        className="unseen"
-        type="file"
-        accept=".ndjson,.jsonl,.json,.csv,.tsv,application/x-ndjson,application/json,text/csv,text/plain"
-        onChange={({ target }) => {
-          const file = target.files?.[0];
-          if (file !== undefined) onImport(file);
-          target.value = "";
-        }}
-      />
-    </label>
+    <ul className="conversations-list" onKeyDown={moveThrough}>
+      {shown.map((listed) => {
+        const { id, title } = listed;
+        if (id !== renamed) {
+          return (
+            <Item
+              key={id}
+              {...{ listed, actions }}
+              tabIndex={id === stop ? 0 : -1}
+              onFocus={() => setFocused(id)}
+              startRename={() => setRenamed(id)}
+            />
+          );
+        }
+        const done = (next?: string) => {
+          setRenamed(undefined);
+          if (next !== undefined) actions.onRename(id, next);
+        };
+        return (
+          <li key={id}>
+            <RenameForm
+              className="conversations-rename"
+              label="New title"
+              title={title ?? ""}
+              onDone={done}
+            />
+          </li>
+        );
+      })}
+    </ul>
   );
+}
+
+const WORDS = { idle: "", running: "answering", waiting: "needs your approval" } as const;
+
+interface ItemProps {
+  readonly listed: ListedConversation;
+  readonly actions: Omit<ItemsProps, "shown">;
+  readonly tabIndex: number;
+  readonly onFocus: () => void;
+  readonly startRename: () => void;
+}
+
+function Item({ listed, actions, tabIndex, onFocus, startRename }: ItemProps) {
+  const { id, title, status, updatedAt } = listed;
+  const { pins, current, choicesOf, onLeave } = actions;
+  const isPinned = pins.has(id);
+  const choices: readonly Choice[] = [
+    { icon: "edit", word: "Rename", act: startRename },
+    { icon: "pin", word: isPinned ? "Unpin" : "Pin", act: () => pins.toggle(id) },
+    ...choicesOf(id),
+  ];
+  return (
+    <li className="conversations-row">
+      <a
+        className="conversations-item"
+        href={addressOf(id)}
+        tabIndex={tabIndex}
+        aria-current={id === current ? "page" : undefined}
+        onFocus={onFocus}
+        onClick={onLeave}
+      >
+        {isPinned && (
+          <span className="conversations-pin" title="Pinned in this browser">
+            <Icon name="pin" size={13} />
+            <span className="unseen">Pinned: </span>
+          </span>
+        )}
+        <span className="conversations-title">{title ?? "Untitled"}</span>
+        <span className="conversations-when">
+          {status !== "idle" && <span className={`conversations-dot conversations-${status}`} />}
+          <span className={status === "waiting" ? "conversations-needs" : "unseen"}>
+            {WORDS[status]}
+          </span>
+          <time dateTime={updatedAt}>{whenInWords(updatedAt)}</time>
+        </span>
+      </a>
+      <Menu label="Conversation options" tabIndex={-1} choices={choices} />
+    </li>
+  );
+}
+
+function moveThrough(event: KeyboardEvent<HTMLUListElement>): void {
+  const from = event.target;
+  // An open menu handles the arrow keys itself.
+  if (!(from instanceof HTMLElement) || from.closest("[role=menu]") !== null) return;
+  const row = from.closest("li");
+  moveFocus(event, ".conversations-item", {
+    ArrowRight: row?.querySelector<HTMLElement>(".menu button"),
+    ArrowLeft: row?.querySelector<HTMLElement>(".conversations-item"),
+  });
 }

@@ -1,46 +1,36 @@
 import { useEffect, useState } from "react";
+import type { AgentsDescription } from "../../../src/edge/page-options.ts";
+import { IconButton } from "../controls.tsx";
+import { useMedia } from "../hooks.ts";
 import { Icon } from "../icon.tsx";
 import { type Choice, Menu } from "./menu.tsx";
-import type { Theme } from "./use-theme.ts";
+import { RenameForm } from "./rename-form.tsx";
 import "./header.css";
-
-export interface AgentChoice {
-  readonly name: string;
-  readonly description: string;
-}
 
 interface HeaderProps {
   readonly title: string | null | undefined;
   readonly rename: ((title: string) => void) | undefined;
-  readonly agents: readonly AgentChoice[];
+  readonly agents: AgentsDescription["agents"];
   readonly agent: string | undefined;
   readonly setAgent: (name: string) => void;
-  readonly theme: Theme;
-  readonly setTheme: (theme: Theme) => void;
   readonly choices: readonly Choice[];
   readonly isListOpen: boolean;
   readonly toggleList: () => void;
 }
 
 export function Header(props: HeaderProps) {
-  const { agents, agent, setAgent, theme, setTheme } = props;
-  const other = theme === "dark" ? "light" : "dark";
-  const icon = theme === "dark" ? "sun" : "moon";
-  const change = () => setTheme(other);
-  const themed: Choice = { icon, word: `Use the ${other} theme`, isForPhones: true, act: change };
+  const { agents, agent, setAgent, choices, isListOpen, toggleList } = props;
+  const themed = useTheme();
   return (
     <header className="header">
-      <button
-        type="button"
-        className="icon-button"
-        aria-label="Conversations"
-        aria-expanded={props.isListOpen}
+      <IconButton
+        icon="list"
+        label="Conversations"
+        aria-expanded={isListOpen}
         aria-controls="conversations"
-        onClick={props.toggleList}
-      >
-        <Icon name="list" />
-      </button>
-      <Title title={props.title} rename={props.rename} />
+        onClick={toggleList}
+      />
+      <Title key={props.title} title={props.title} rename={props.rename} />
       {agents.length > 0 && (
         <label className="header-agent">
           <span className="unseen">Agent</span>
@@ -56,62 +46,59 @@ export function Header(props: HeaderProps) {
           <Icon name="chevron" size={14} />
         </label>
       )}
-      <button
-        type="button"
+      <IconButton
         className="icon-button header-theme"
-        aria-label={themed.word}
-        onClick={change}
-      >
-        <Icon name={icon} />
-      </button>
-      <Menu label="More" choices={[themed, ...props.choices]} />
+        icon={themed.icon}
+        label={themed.word}
+        onClick={themed.act}
+      />
+      <Menu label="More" choices={[themed, ...choices]} />
     </header>
   );
 }
 
-/** The title. Becomes a field when clicked: Enter saves, Escape cancels. */
+/** The title. Becomes a field when clicked. */
 function Title({ title, rename }: Pick<HeaderProps, "title" | "rename">) {
-  const [draft, setDraft] = useState<string>();
-  useEffect(() => {
-    setDraft(undefined);
-  }, [title]);
+  const [isEdited, setEdited] = useState(false);
   const shown = title ?? "New conversation";
-  if (draft === undefined || rename === undefined) {
-    return (
-      <h1 className="header-title">
-        {rename === undefined ? (
-          shown
-        ) : (
-          <button type="button" title="Rename" onClick={() => setDraft(shown)}>
-            {shown}
-          </button>
-        )}
-      </h1>
-    );
+  if (isEdited && rename !== undefined) {
+    const done = (next?: string) => {
+      setEdited(false);
+      if (next !== undefined) rename(next);
+    };
+    return <RenameForm className="header-title" label="Title" title={shown} onDone={done} />;
   }
-  const keep = () => {
-    setDraft(undefined);
-    if (draft.trim() !== "" && draft !== title) rename(draft.trim());
-  };
   return (
-    <form
-      className="header-title"
-      onSubmit={(event) => {
-        event.preventDefault();
-        keep();
-      }}
-    >
-      <input
-        aria-label="Title"
-        value={draft}
-        maxLength={200}
-        // Clicking the title moves the focus into the field.
-        ref={(field) => field?.focus()}
-        onFocus={({ target }) => target.select()}
-        onChange={({ target }) => setDraft(target.value)}
-        onBlur={keep}
-        onKeyDown={({ key }) => key === "Escape" && setDraft(undefined)}
-      />
-    </form>
+    <h1 className="header-title">
+      {rename === undefined ? (
+        shown
+      ) : (
+        <button type="button" title="Rename" onClick={() => setEdited(true)}>
+          {shown}
+        </button>
+      )}
+    </h1>
   );
+}
+
+const KEY = "byref-theme";
+
+/** Applies the theme that the user has chosen, or else the system's. Returns the choice of the other one. */
+function useTheme(): Choice {
+  const system = useMedia("(prefers-color-scheme: dark)") ? "dark" : "light";
+  const [chosen, setChosen] = useState(() => localStorage.getItem(KEY));
+  const theme = chosen === "light" || chosen === "dark" ? chosen : undefined;
+  const isDark = (theme ?? system) === "dark";
+  const other = isDark ? "light" : "dark";
+  useEffect(() => {
+    if (theme === undefined) return;
+    document.documentElement.dataset["theme"] = theme;
+    localStorage.setItem(KEY, theme);
+  }, [theme]);
+  return {
+    icon: isDark ? "sun" : "moon",
+    word: `Use the ${other} theme`,
+    isForPhones: true,
+    act: () => setChosen(other),
+  };
 }

@@ -1,4 +1,5 @@
-import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import { Button, IconButton, moveFocus } from "../controls.tsx";
 import { Icon, type IconName } from "../icon.tsx";
 import "./menu.css";
 
@@ -27,40 +28,65 @@ interface MenuProps {
 export function Menu({ label, icon = "dots", place = "below", tabIndex, choices }: MenuProps) {
   const own = useRef<HTMLDivElement>(null);
   const opener = useRef<HTMLButtonElement>(null);
-  const { isOpen, setOpen, onKeyDown, onBlur } = useMenu(own, opener);
+  const [isOpen, setOpen] = useState(false);
+  const close = () => {
+    setOpen(false);
+    opener.current?.focus();
+  };
+  const itemsIn = () => own.current?.querySelectorAll<HTMLElement>(".menu-item:enabled") ?? [];
+  // Moves the focus before the menu is painted or another key is pressed.
+  useLayoutEffect(() => {
+    if (isOpen) [...itemsIn()].find(({ offsetParent }) => offsetParent !== null)?.focus();
+  }, [isOpen]);
+  useEffect(() => {
+    if (!isOpen) return undefined;
+    const away = ({ target }: PointerEvent) => {
+      if (!(target instanceof Node && own.current?.contains(target))) setOpen(false);
+    };
+    document.addEventListener("pointerdown", away);
+    return () => document.removeEventListener("pointerdown", away);
+  }, [isOpen]);
   return (
-    <div ref={own} className="menu" onKeyDown={onKeyDown} onBlur={onBlur}>
-      <button
+    <div
+      ref={own}
+      className="menu"
+      onKeyDown={(event) => {
+        if (!isOpen) return;
+        moveFocus(event, ".menu-item:enabled");
+        if (event.key !== "Escape") return;
+        event.stopPropagation();
+        close();
+      }}
+      onBlur={({ relatedTarget: to }) => {
+        if (to !== null && own.current?.contains(to) === false) setOpen(false);
+      }}
+    >
+      <IconButton
         ref={opener}
-        type="button"
-        className="icon-button"
-        aria-label={label}
-        aria-haspopup="menu"
-        tabIndex={tabIndex}
-        aria-expanded={isOpen}
+        icon={icon}
+        label={label}
         title={label}
+        tabIndex={tabIndex}
+        aria-haspopup="menu"
+        aria-expanded={isOpen}
         onClick={() => setOpen((open) => !open)}
-      >
-        <Icon name={icon} />
-      </button>
+      />
       {isOpen && (
         <div className={`menu-list menu-${place}`} role="menu" aria-label={label}>
           {choices.map((choice) => (
-            <button
+            <Button
               key={choice.word}
-              type="button"
               role="menuitem"
               className={classesOf(choice)}
               disabled={choice.isOff}
               onClick={() => {
-                setOpen(false);
-                opener.current?.focus();
+                close();
                 choice.act();
               }}
             >
               <Icon name={choice.icon} size={16} />
               {choice.word}
-            </button>
+            </Button>
           ))}
         </div>
       )}
@@ -70,48 +96,4 @@ export function Menu({ label, icon = "dots", place = "below", tabIndex, choices 
 
 function classesOf({ isDangerous = false, isForPhones = false }: Choice): string {
   return `menu-item${isDangerous ? " menu-danger" : ""}${isForPhones ? " menu-phone" : ""}`;
-}
-
-function useMenu(own: RefObject<HTMLElement | null>, opener: RefObject<HTMLElement | null>) {
-  const [isOpen, setOpen] = useState(false);
-  // Moves the focus before the menu is painted or another key is pressed.
-  useLayoutEffect(() => {
-    if (isOpen) itemsIn(own.current)[0]?.focus();
-  }, [isOpen, own]);
-  useEffect(() => {
-    if (!isOpen) return undefined;
-    const away = ({ target }: PointerEvent) => {
-      if (!(target instanceof Node && own.current?.contains(target))) setOpen(false);
-    };
-    document.addEventListener("pointerdown", away);
-    return () => document.removeEventListener("pointerdown", away);
-  }, [isOpen, own]);
-  const onKeyDown = (event: React.KeyboardEvent) => {
-    if (!isOpen) return;
-    if (event.key === "Escape") {
-      event.stopPropagation();
-      setOpen(false);
-      opener.current?.focus();
-    }
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step === undefined) return;
-    event.preventDefault();
-    moveFocus(own.current, step);
-  };
-  const onBlur = ({ relatedTarget }: React.FocusEvent) => {
-    const isInside = relatedTarget === null || own.current?.contains(relatedTarget) === true;
-    if (!isInside) setOpen(false);
-  };
-  return { isOpen, setOpen, onKeyDown, onBlur };
-}
-
-function itemsIn(element: HTMLElement | null): readonly HTMLButtonElement[] {
-  const items = element?.querySelectorAll<HTMLButtonElement>(".menu-item:enabled") ?? [];
-  return [...items].filter(({ offsetParent }) => offsetParent !== null);
-}
-
-function moveFocus(element: HTMLElement | null, step: number): void {
-  const items = itemsIn(element);
-  const at = items.findIndex((item) => item === document.activeElement);
-  items[(at + step + items.length) % items.length]?.focus();
 }

@@ -1,38 +1,36 @@
 import type { ReactNode } from "react";
-import type { Waiting } from "../chat/use-waiting.ts";
-import { WaitingCount } from "../chat/waiting-count.tsx";
-import { Icon, type IconName } from "../icon.tsx";
+import { Button } from "../controls.tsx";
+import { type Waiting, WaitingCount } from "../chat/waiting.tsx";
+import type { SideTab, Tab, View } from "../conversation-context.ts";
+import { Icon } from "../icon.tsx";
 import "./side.css";
 
-export type Tab = "talk" | SideTab;
-export type SideTab = "variables" | "plans" | "events" | "meter";
-
-const sideTabs: readonly {
-  readonly id: SideTab;
-  readonly word: string;
-  readonly icon: IconName;
-}[] = [
-  { id: "variables", word: "Variables", icon: "variables" },
-  { id: "plans", word: "Plans", icon: "plans" },
-  { id: "events", word: "Events", icon: "events" },
-  { id: "meter", word: "Meter", icon: "meter" },
+/** Each has an icon of its name. */
+const sideTabs: readonly (readonly [SideTab, word: string])[] = [
+  ["variables", "Variables"],
+  ["plans", "Plans"],
+  ["events", "Events"],
+  ["meter", "Meter"],
 ];
 
-interface SideProps {
-  readonly tab: SideTab;
-  readonly setTab: (tab: SideTab) => void;
+interface TabsProps {
+  readonly open: (view: Partial<View>) => void;
   /** Number of variables. */
   readonly count: number;
   readonly waiting: Waiting;
+}
+
+interface SideProps extends TabsProps {
+  readonly tab: SideTab;
   readonly children: ReactNode;
 }
 
 /** The side panel of a conversation, with one tab open at a time. */
-export function Side({ tab, setTab, count, waiting, children }: SideProps) {
+export function Side({ tab, open, count, waiting, children }: SideProps) {
   const move = (step: number) => {
-    const at = sideTabs.findIndex(({ id }) => id === tab);
-    const next = sideTabs[(at + step + sideTabs.length) % sideTabs.length]?.id ?? tab;
-    setTab(next);
+    const at = sideTabs.findIndex(([id]) => id === tab);
+    const [next = tab] = sideTabs[(at + step + sideTabs.length) % sideTabs.length] ?? [];
+    open({ tab: next });
     document.querySelector<HTMLElement>(`#tab-${next}`)?.focus();
   };
   return (
@@ -46,21 +44,20 @@ export function Side({ tab, setTab, count, waiting, children }: SideProps) {
           if (key === "ArrowLeft") move(-1);
         }}
       >
-        {sideTabs.map(({ id, word }) => (
-          <button
+        {sideTabs.map(([id, word]) => (
+          <Button
             key={id}
             id={`tab-${id}`}
-            type="button"
             role="tab"
             aria-selected={id === tab}
             aria-controls="side-panel"
             tabIndex={id === tab ? 0 : -1}
             className="side-tab"
-            onClick={() => setTab(id)}
+            onClick={() => open({ tab: id })}
           >
             {word} {id === "variables" && count > 0 && <span className="side-count">{count}</span>}
             {id === "plans" && <WaitingCount count={waiting.plans.length} />}
-          </button>
+          </Button>
         ))}
       </div>
       <div
@@ -77,37 +74,28 @@ export function Side({ tab, setTab, count, waiting, children }: SideProps) {
   );
 }
 
-interface BottomTabsProps {
-  readonly tab: Tab;
-  readonly setTab: (tab: Tab) => void;
-  readonly count: number;
-  readonly waiting: Waiting;
-}
-
 /** Tabs for a phone, where only one view fits at a time. */
-export function BottomTabs({ tab, setTab, count, waiting }: BottomTabsProps) {
-  const needed = (id: Tab) =>
-    id === "talk" ? waiting.calls : id === "plans" ? waiting.plans.length : 0;
-  const tabs = [{ id: "talk", word: "Conversation", icon: "talk" } as const, ...sideTabs];
+export function BottomTabs({ tab, open, count, waiting }: TabsProps & { readonly tab: Tab }) {
+  const needed = { talk: waiting.calls, plans: waiting.plans.length };
+  const tabs = [["talk", "Conversation"] as const, ...sideTabs];
   return (
     <nav className="bottom-tabs" aria-label="Views">
-      {tabs.map(({ id, word, icon }) => (
-        <button
+      {tabs.map(([id, word]) => (
+        <Button
           key={id}
-          type="button"
           className="bottom-tab"
           aria-current={id === tab ? "page" : undefined}
-          onClick={() => setTab(id)}
+          onClick={() => open({ tab: id })}
         >
           <span className="bottom-icon">
-            <Icon name={icon} />
+            <Icon name={id} />
             {id === "variables" && count > 0 && <span className="bottom-count">{count}</span>}
           </span>
           <span>
             {word}
-            <WaitingCount count={needed(id)} />
+            <WaitingCount count={id === "talk" || id === "plans" ? needed[id] : 0} />
           </span>
-        </button>
+        </Button>
       ))}
     </nav>
   );

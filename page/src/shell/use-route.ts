@@ -19,8 +19,8 @@ export function useRoute(): readonly [id: string, go: (id: string) => void] {
 
 /** Creates the id of a new conversation. */
 export function newId(): string {
-  // `randomUUID` exists only on pages with TLS and on localhost.
-  const id = "randomUUID" in crypto ? crypto.randomUUID() : randomId();
+  // `randomUUID` is missing on pages without TLS.
+  const id = crypto.getRandomValues(new Uint32Array(4)).join("-");
   unheardOf.add(id);
   return id;
 }
@@ -48,9 +48,4 @@ export function begin(id: string): void {
 function idIn(hash: string): string | undefined {
   const [, id] = /^#\/c\/([A-Za-z0-9._-]{1,128})$/.exec(hash) ?? [];
   return id;
-}
-
-function randomId(): string {
-  const parts = (crypto as Crypto).getRandomValues(new Uint32Array(4));
-  return Array.from(parts, (part) => part.toString(16).padStart(8, "0")).join("-");
 }

@@ -1,24 +1,20 @@
-import { useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useState } from "react";
+import type { AgentsDescription } from "../../../src/edge/page-options.ts";
 import { TroubleNote } from "../chat/trouble-note.tsx";
-import { reloading } from "../queries.ts";
-import type { Entry } from "../session.ts";
-import { apiOf } from "./api.ts";
-import { Confirm } from "./confirm.tsx";
+import { aboutOf, type Loaded, loadMessages } from "../chat/use-chatting.ts";
+import { Confirm, download } from "../controls.tsx";
+import { useAttempt, useMedia, useStored } from "../hooks.ts";
+import { reloading, unchanging } from "../queries.ts";
+import type { Entry, Session } from "../session.ts";
+import { ViewBoundary } from "../view-boundary.tsx";
 import { ConversationPage } from "./conversation-page.tsx";
 import { Conversations } from "./conversations.tsx";
 import { Header } from "./header.tsx";
+import { importFile } from "./import-file.ts";
 import type { Choice } from "./menu.tsx";
-import { ShortcutsDialog } from "./shortcuts-dialog.tsx";
-import { SkipLink } from "./skip-link.tsx";
-import { useAgents } from "./use-agents.ts";
-import { useChoices } from "./use-choices.ts";
-import { useList } from "./use-list.ts";
-import { type Opened, useOpened } from "./use-opened.ts";
-import { begin, newId, useRoute } from "./use-route.ts";
-import { useShortcuts } from "./use-shortcuts.ts";
-import { useTheme } from "./use-theme.ts";
-import { ViewBoundary } from "../view-boundary.tsx";
+import { ShortcutsDialog, SkipLink, useShortcuts } from "./shortcuts.tsx";
+import { begin, hear, isUnheardOf, newId, useRoute } from "./use-route.ts";
 import "./workspace.css";
 
 /** From this width on, the list of conversations is beside the open conversation. */
@@ -31,21 +27,45 @@ interface WorkspaceProps {
 }
 
 export function Workspace({ entry, leave }: WorkspaceProps) {
-  const api = useMemo(() => apiOf(entry), [entry]);
   const [id, go] = useRoute();
   const queries = useQueryClient();
   const change = useMemo(() => reloading(queries), [queries]);
-  const list = useList(api);
-  const opened = useOpened(entry, id);
-  const { trouble, forget, run } = useTrouble();
+  const [trouble, attempt, forget] = useAttempt();
   const { isOpen, isDrawer, toggle, closeDrawer } = useDrawer();
+  const [deleted, setDeleted] = useState<string>();
+  const [isHelpOpen, setHelpOpen] = useShortcuts();
   const open = (next: string) => {
     go(next);
     closeDrawer();
   };
-  const choices = useChoices({ entry, api, current: id, run, open, change });
-  const shortcuts = useShortcuts();
-  const whole = { entry, id, ...choices, leave, change, showShortcuts: shortcuts.open };
+  const run = (work: () => Promise<unknown>) => void attempt(work);
+  const remove = async (one: string) => {
+    setDeleted(undefined);
+    await entry.client.conversation(one).delete();
+    change();
+    if (one === id) open(newId());
+  };
+  const copy = async (from: string) => {
+    const copied = await entry.ask<{ readonly id: string }>("POST", `${pathOf(from)}/fork`);
+    change();
+    open(copied.id);
+  };
+  const save = async (id: string) => download(await entry.link(id, "/export"), `${id}.ndjson`);
+  const choicesOf = (one: string): readonly Choice[] => [
+    { icon: "fork", word: "Fork", act: () => run(() => copy(one)) },
+    { icon: "download", word: "Export", act: () => run(() => save(one)) },
+    { icon: "trash", word: "Delete", isDangerous: true, act: () => setDeleted(one) },
+  ];
+  const onRename = (one: string, title: string) =>
+    run(() => entry.ask("PATCH", pathOf(one), { json: { title } }).then(change));
+  const onImport = (file: File) =>
+    run(async () => {
+      const imported = await importFile(entry, file, newId());
+      hear(imported);
+      change();
+      open(imported);
+    });
+  const help = () => setHelpOpen(true);
   return (
     <div className="workspace">
       <SkipLink />
@@ -58,90 +78,87 @@ export function Workspace({ entry, leave }: WorkspaceProps) {
       >
         <ViewBoundary>
           <Conversations
-            list={list}
+            {...{ entry, choicesOf, onRename, onImport }}
             current={id}
-            api={api}
-            choicesOf={choices.choicesOf}
-            onRename={choices.rename}
             onNew={() => open(newId())}
-            onImport={choices.importInto}
             onLeave={closeDrawer}
           />
         </ViewBoundary>
       </nav>
       <div className="workspace-conversation" inert={isDrawer}>
-        {trouble !== undefined && <TroubleNote trouble={trouble} dismiss={forget} />}
-        <Current opened={opened} whole={whole} isListOpen={isOpen} toggleList={toggle} />
+        <TroubleNote trouble={trouble} dismiss={forget} />
+        <Current
+          {...{ entry, leave, id, change, choicesOf, onRename, help }}
+          isListOpen={isOpen}
+          toggleList={toggle}
+        />
       </div>
-      {shortcuts.isOpen && <ShortcutsDialog onClose={shortcuts.close} />}
-      {choices.question !== undefined && <Confirm {...choices.question} onNo={choices.close} />}
+      {isHelpOpen && <ShortcutsDialog onClose={() => setHelpOpen(false)} />}
+      {deleted !== undefined && (
+        <Confirm
+          title="Delete this conversation?"
+          text="Its messages, variables, plans and files are deleted. This cannot be undone."
+          word="Delete"
+          onNo={() => setDeleted(undefined)}
+          onYes={() => run(() => remove(deleted))}
+        />
+      )}
     </div>
   );
 }
 
-interface CurrentProps {
-  readonly opened: Opened;
-  readonly whole: Pick<WorkspaceProps, "entry" | "leave"> &
-    Pick<ReturnType<typeof useChoices>, "choicesOf" | "rename"> & {
-      readonly id: string;
-      readonly change: () => void;
-      readonly showShortcuts: () => void;
-    };
+function pathOf(id: string): string {
+  return `/conversations/${encodeURIComponent(id)}`;
+}
+
+interface CurrentProps extends WorkspaceProps {
+  readonly id: string;
+  readonly choicesOf: (id: string) => readonly Choice[];
+  readonly onRename: (id: string, title: string) => void;
+  /** Called when the conversation changes. */
+  readonly change: () => void;
+  /** Shows the keyboard shortcuts. */
+  readonly help: () => void;
   readonly isListOpen: boolean;
   readonly toggleList: () => void;
 }
 
 /** The open conversation, below its header. */
-function Current({ opened, whole, isListOpen, toggleList }: CurrentProps) {
-  const { entry, id, choicesOf, leave, change } = whole;
-  const own = choicesOf(id).map((choice) => ({ ...choice, isOff: !opened.exists }));
-  const isLast = ({ isDangerous = false }: Choice) => isDangerous;
+function Current(props: CurrentProps) {
+  const { entry, id, choicesOf, leave, change, onRename, help, isListOpen, toggleList } = props;
+  const { session, loaded, title, exists, trouble, retry } = useOpened(entry, id);
+  const own = choicesOf(id).map((choice) => ({ ...choice, isOff: !exists }));
   const choices: readonly Choice[] = [
-    ...own.filter((choice) => !isLast(choice)),
-    { icon: "keyboard", word: "Keyboard shortcuts", act: whole.showShortcuts },
-    ...own.filter(isLast),
+    ...own.slice(0, -1),
+    { icon: "keyboard", word: "Keyboard shortcuts", act: help },
+    ...own.slice(-1),
     ...(leave === undefined ? [] : [{ icon: "close", word: "Sign out", act: leave } as const]),
   ];
-  const { described, agents, agent, setAgent } = useAgents(entry, id);
+  const { described, agent, setAgent } = useAgents(entry, id);
   const name = described.page?.title ?? "Byref";
-  const [theme, setTheme] = useTheme();
-  const rename = (title: string) => whole.rename(id, title);
   const onBegin = useCallback(() => {
     begin(id);
     change();
   }, [id, change]);
   const [waiting, setWaiting] = useState(0);
   useEffect(() => {
-    const title = opened.title == null ? name : `${opened.title} · ${name}`;
-    document.title = waiting === 0 ? title : `(${waiting}) ${title}`;
-  }, [opened.title, name, waiting]);
-  const chosen = { agents, agent, setAgent };
+    const words = title == null ? name : `${title} · ${name}`;
+    document.title = waiting === 0 ? words : `(${waiting}) ${words}`;
+  }, [title, name, waiting]);
   return (
     <>
       <Header
-        {...chosen}
-        title={opened.title}
-        rename={opened.exists ? rename : undefined}
-        theme={theme}
-        setTheme={setTheme}
-        choices={choices}
-        isListOpen={isListOpen}
-        toggleList={toggleList}
+        {...{ title, agent, setAgent, choices, isListOpen, toggleList }}
+        agents={described.agents}
+        rename={exists ? (next) => onRename(id, next) : undefined}
       />
-      {opened.trouble !== undefined && (
-        <TroubleNote trouble={opened.trouble} retry={opened.retry} />
-      )}
-      {opened.loaded !== undefined && (
+      <TroubleNote trouble={trouble} retry={retry} />
+      {loaded !== undefined && (
         <ViewBoundary key={id}>
           <ConversationPage
-            {...chosen}
-            described={described}
-            session={opened.session}
-            loaded={opened.loaded}
-            exists={opened.exists}
+            {...{ described, agent, setAgent, session, loaded, exists, onBegin }}
             onChange={change}
             onWaiting={setWaiting}
-            onBegin={onBegin}
           />
         </ViewBoundary>
       )}
@@ -149,14 +166,76 @@ function Current({ opened, whole, isListOpen, toggleList }: CurrentProps) {
   );
 }
 
-function useTrouble() {
-  const [trouble, setTrouble] = useState<unknown>();
-  const forget = () => setTrouble(undefined);
-  const run = useCallback((work: () => Promise<unknown>) => {
-    setTrouble(undefined);
-    work().catch(setTrouble);
-  }, []);
-  return { trouble, forget, run };
+/** Loads the conversation that the URL names. */
+function useOpened(entry: Entry, id: string) {
+  const session = useMemo(
+    () => ({ ...entry, conversation: entry.client.conversation(id) }),
+    [entry, id],
+  );
+  const opened = useQuery({
+    queryKey: ["conversation", id, "opened"],
+    queryFn: () => load(session),
+    ...unchanging,
+    // Not cached, because the conversation may have other messages when it is opened again.
+    gcTime: 0,
+  });
+  const { data: about } = useQuery({
+    queryKey: ["conversation", id, "about"],
+    queryFn: async () => (isUnheardOf(id) ? null : ((await aboutOf(session)) ?? null)),
+  });
+  return {
+    session,
+    /** Undefined until the conversation is loaded. */
+    loaded: opened.data,
+    title: about?.title,
+    exists: about != null,
+    trouble: opened.error,
+    retry: () => void opened.refetch(),
+  };
+}
+
+async function load(session: Session): Promise<Loaded> {
+  const { id } = session.conversation;
+  const isThere = !isUnheardOf(id) && (await aboutOf(session)) !== undefined;
+  return { ...(isThere ? await loadMessages(session) : { messages: [] }), exists: isThere };
+}
+
+/** Maximum number of conversations whose chosen agent is stored. */
+const MAX_REMEMBERED = 100;
+
+type Remembered = readonly (readonly [conversation: string, agent: string])[];
+
+/** Used until the agents are loaded: the server then chooses the agent. */
+const UNKNOWN: AgentsDescription = { agents: [] };
+
+/** Query options for the server's description of its agents. */
+export function agentsQuery({ client, options }: Entry) {
+  const queryKey = ["agents", options.auth];
+  return { queryKey, queryFn: () => client.agents(), ...unchanging };
+}
+
+/** Returns the agents and the one for this conversation: the agent chosen in it, or else in the last conversation. */
+function useAgents(entry: Entry, conversation: string) {
+  const { data: described = UNKNOWN } = useQuery(agentsQuery(entry));
+  const [remembered, store] = useStored<Remembered>("byref-agents", pairsIn);
+  const { agents, page } = described;
+  const own = remembered.find(([id]) => id === conversation)?.[1];
+  const known = [own, remembered[0]?.[1], page?.agent, agents[0]?.name];
+  const agent = known.find((name) => agents.some((one) => one.name === name));
+  const setAgent = (name: string) => {
+    const others = remembered.filter(([id]) => id !== conversation);
+    store([[conversation, name] as const, ...others].slice(0, MAX_REMEMBERED));
+  };
+  return { described, agent, setAgent };
+}
+
+/** Ignores entries with another shape. */
+function pairsIn(stored: unknown): Remembered {
+  return Array.isArray(stored) ? stored.filter(isPair) : [];
+}
+
+function isPair(one: unknown): one is Remembered[number] {
+  return Array.isArray(one) && typeof one[0] === "string" && typeof one[1] === "string";
 }
 
 /**
@@ -186,16 +265,4 @@ function useDrawer() {
     };
   }, [isDrawer, closeDrawer]);
   return { isOpen, isDrawer, toggle: () => setOpen(!isOpen), closeDrawer };
-}
-
-function useMedia(query: string): boolean {
-  const [isTrue, setTrue] = useState(() => matchMedia(query).matches);
-  useEffect(() => {
-    const list = matchMedia(query);
-    const follow = () => setTrue(list.matches);
-    follow();
-    list.addEventListener("change", follow);
-    return () => list.removeEventListener("change", follow);
-  }, [query]);
-  return isTrue;
 }

@@ -1,102 +1,63 @@
 import { useQuery } from "@tanstack/react-query";
-import type { FilePage, FileSummary } from "../../../src/edge/files/file-page.ts";
+import { Button, download } from "../controls.tsx";
+import { useConversation } from "../conversation-context.ts";
+import { useAttempt, useNow } from "../hooks.ts";
 import { Icon } from "../icon.tsx";
-import type { Session } from "../session.ts";
-import { bytesInWords, figure } from "../words.ts";
+import { bytesInWords, plural } from "../words.ts";
 import { Problem } from "./problem.tsx";
-import { useAttempt } from "./use-attempt.ts";
-import { useNow } from "./use-now.ts";
 import { ageWords } from "./words.ts";
 
-interface FileListProps {
-  readonly session: Session;
-}
-
 /** Lists the conversation's files, for download. Renders nothing without files. */
-export function FileList({ session }: FileListProps) {
+export function FileList() {
+  const { link, conversation } = useConversation().session;
   const { data } = useQuery({
-    queryKey: ["conversation", session.conversation, "files"],
-    queryFn: () => filesOf(session),
+    queryKey: ["conversation", conversation.id, "files"],
+    queryFn: () => conversation.files.list(),
   });
   const [problem, attempt] = useAttempt();
   const now = useNow(10_000);
   if (data === undefined || data.files.length === 0) return null;
-  const { files, next } = data;
+  const save = async (path: string) => {
+    const segments = path.split("/");
+    const at = `/files/${segments.map(encodeURIComponent).join("/")}`;
+    download(await link(conversation.id, at), segments.at(-1) ?? path);
+  };
   return (
     <section aria-label="Files">
       <header className="variables-head">
         <p className="variables-sum">
-          {next === undefined ? "" : "The first "}
-          {figure(files.length)} {files.length === 1 ? "file" : "files"}
+          {data.next === undefined ? "" : "The first "}
+          {plural(data.files.length, "file")}
         </p>
       </header>
       <Problem error={problem} />
       <ul className="variables-list">
-        {files.map((file) => (
-          <FileRow
-            key={file.path}
-            file={file}
-            now={now}
-            onDownload={() => void attempt(() => download(session, file))}
-          />
+        {data.files.map(({ path, bytes, mediaType, modified, visibility }) => (
+          <li key={path} className="variables-item">
+            <Button
+              className="variables-open"
+              // The server does not serve secret values.
+              disabled={visibility === "secret"}
+              onClick={() => void attempt(() => save(path))}
+            >
+              <span className="variables-line">
+                <bdi className="variables-name" title={path}>
+                  {path}
+                </bdi>
+                <time className="variables-age" dateTime={modified}>
+                  {ageWords(modified, now)}
+                </time>
+              </span>
+              <span className="variables-facts">
+                <span>{mediaType}</span>
+                <span>{bytesInWords(bytes)}</span>
+                {visibility !== "model" && <span className="variables-label">{visibility}</span>}
+                {visibility !== "secret" && <Icon name="download" size={14} />}
+              </span>
+            </Button>
+          </li>
         ))}
       </ul>
     </section>
   );
-}
-
-interface FileRowProps {
-  readonly file: FileSummary;
-  readonly now: number;
-  readonly onDownload: () => void;
-}
-
-function FileRow({ file, now, onDownload }: FileRowProps) {
-  const { path, bytes, mediaType, modified, visibility } = file;
-  return (
-    <li className="variables-item">
-      <button
-        type="button"
-        className="variables-open"
-        // The server does not serve secret values.
-        disabled={visibility === "secret"}
-        onClick={onDownload}
-      >
-        <span className="variables-line">
-          <bdi className="variables-name" title={path}>
-            {path}
-          </bdi>
-          <time className="variables-age" dateTime={modified}>
-            {ageWords(modified, now)}
-          </time>
-        </span>
-        <span className="variables-facts">
-          <span>{mediaType}</span>
-          <span>{bytesInWords(bytes)}</span>
-          {visibility === "model" ? null : <span className="variables-label">{visibility}</span>}
-          {visibility === "secret" ? null : <Icon name="download" size={14} />}
-        </span>
-      </button>
-    </li>
-  );
-}
-
-function pathOf({ conversation }: Session): string {
-  return `/conversations/${encodeURIComponent(conversation)}/files`;
-}
-
-/** Loads the first page of files. */
-async function filesOf(session: Session): Promise<FilePage> {
-  // The server's documented response.
-  return (await (await session.fetch(pathOf(session))).json()) as FilePage;
-}
-
-async function download(session: Session, { path }: FileSummary): Promise<void> {
-  const segments = path.split("/");
-  const link = document.createElement("a");
-  link.href = await session.link(
-    `${pathOf(session)}/${segments.map(encodeURIComponent).join("/")}`,
-  );
-  link.download = segments.at(-1) ?? path;
-  link.click();
 }

@@ -1,30 +1,28 @@
 import { useState } from "react";
-import { formatPath, type Path } from "../../../src/references.ts";
+import { formatPath, type Path, type Segment } from "../../../src/references.ts";
 import type { Json } from "../../../src/value/json.ts";
-import { CopyButton } from "./copy-button.tsx";
+import { Button, CopyButton } from "../controls.tsx";
 import { Icon } from "../icon.tsx";
-import { childrenOf, summaryOf } from "./json-children.ts";
-import { figure } from "../words.ts";
+import { figure, plural, shortened } from "../words.ts";
 import "./json-tree.css";
 
 interface JsonTreeProps {
   readonly value: Json;
   /** Start of the references to copy: `$orders`. Default: nothing can be copied. */
-  readonly root?: string;
+  readonly root?: string | undefined;
 }
 
 /** A value as a tree. Renders open branches only. */
 export function JsonTree({ value, root }: JsonTreeProps) {
-  const isLeaf = typeof value !== "object" || value === null;
   return (
     <div className="variables-tree">
-      {isLeaf ? (
-        <Scalar value={value} />
-      ) : (
-        <Children value={value} path={[]} {...(root === undefined ? {} : { root })} />
-      )}
+      {isLeaf(value) ? <Scalar value={value} /> : <Children {...{ value, root }} path={[]} />}
     </div>
   );
+}
+
+function isLeaf(value: Json): value is string | number | boolean | null {
+  return typeof value !== "object" || value === null;
 }
 
 /** Children rendered at a time. */
@@ -34,65 +32,77 @@ interface ChildrenProps extends JsonTreeProps {
   readonly path: Path;
 }
 
-function Children({ value, path, ...rest }: ChildrenProps) {
+function Children({ value, path, root }: ChildrenProps) {
   const [shown, setShown] = useState(SHOWN);
-  const children = childrenOf(value, shown);
-  if (children.count === 0) return <p className="variables-nothing">empty</p>;
+  const { entries, count } = childrenOf(value, shown);
+  if (count === 0) return <p className="variables-nothing">empty</p>;
   return (
     <>
       <ul>
-        {children.entries.map(({ segment, label, value: child }) => (
-          <Branch key={label} label={label} value={child} path={[...path, segment]} {...rest} />
+        {entries.map(({ segment, label, value: child }) => (
+          <Branch key={label} {...{ label, root }} value={child} path={[...path, segment]} />
         ))}
       </ul>
-      {children.count > shown ? (
-        <button
-          type="button"
-          className="variables-more"
-          onClick={() => setShown((last) => last + SHOWN)}
-        >
-          Show {figure(Math.min(SHOWN, children.count - shown))} more ({figure(shown)} of{" "}
-          {figure(children.count)})
-        </button>
-      ) : null}
+      {count > shown && (
+        <Button className="variables-more" onClick={() => setShown(shown + SHOWN)}>
+          Show {figure(Math.min(SHOWN, count - shown))} more ({figure(shown)} of {figure(count)})
+        </Button>
+      )}
     </>
   );
 }
 
-interface BranchProps extends ChildrenProps {
-  readonly label: string;
-}
-
-function Branch({ label, value, path, root }: BranchProps) {
+function Branch({ label, value, path, root }: ChildrenProps & { readonly label: string }) {
   const [isOpen, setOpen] = useState(false);
-  const isLeaf = typeof value !== "object" || value === null;
+  const key = <span className="variables-key">{label}</span>;
   return (
     <li>
       <div className="variables-branch">
-        {isLeaf ? (
+        {isLeaf(value) ? (
           <span className="variables-leaf">
-            <span className="variables-key">{label}</span>
+            {key}
             <Scalar value={value} />
           </span>
         ) : (
-          <button
-            type="button"
+          <Button
             className="variables-fold"
             aria-expanded={isOpen}
             onClick={() => setOpen(!isOpen)}
           >
             <Icon name="open" size={16} />
-            <span className="variables-key">{label}</span>
+            {key}
             <span className="variables-summary">{summaryOf(value)}</span>
-          </button>
+          </Button>
         )}
-        {root === undefined ? null : <CopyButton text={`${root}${formatPath(path)}`} />}
+        {root !== undefined && <CopyButton text={`${root}${formatPath(path)}`} />}
       </div>
-      {isOpen && !isLeaf ? (
-        <Children value={value} path={path} {...(root === undefined ? {} : { root })} />
-      ) : null}
+      {isOpen && !isLeaf(value) && <Children {...{ value, path, root }} />}
     </li>
   );
+}
+
+/** Returns the first children of an array or object, and their number. */
+export function childrenOf(value: Json, most: number) {
+  if (isLeaf(value)) return { entries: [], count: 0 };
+  const all = Object.entries(value as Readonly<Record<string, Json>>);
+  const entries = all.slice(0, most).map(([label, child]) => {
+    const segment: Segment = Array.isArray(value) ? { index: Number(label) } : { key: label };
+    return { segment, label, value: child };
+  });
+  return { entries, count: all.length };
+}
+
+const MAX_SUMMARY_CHARS = 60;
+
+/** Describes a closed branch: its size and its beginning. */
+export function summaryOf(value: Json): string {
+  if (Array.isArray(value)) return plural(value.length, "element");
+  const { entries, count } = childrenOf(value, 4);
+  const parts = entries.map(({ label, value: child }) =>
+    isLeaf(child) ? `${label}: ${JSON.stringify(child)}` : label,
+  );
+  const text = shortened(parts.join(", "), MAX_SUMMARY_CHARS);
+  return count > entries.length && !text.endsWith("…") ? `${text}…` : text || "no keys";
 }
 
 /** Longer texts are clipped. */
@@ -106,14 +116,9 @@ function Scalar({ value }: { readonly value: string | number | boolean | null })
         <span className={isWhole ? "variables-whole" : undefined}>
           {isWhole ? value : `${JSON.stringify(value.slice(0, MAX_TEXT_CHARS)).slice(0, -1)}…`}
         </span>{" "}
-        <button
-          type="button"
-          className="link-button"
-          aria-expanded={isWhole}
-          onClick={() => setWhole(!isWhole)}
-        >
+        <Button className="link-button" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
           {isWhole ? "less" : `all ${figure(value.length)} characters`}
-        </button>
+        </Button>
       </span>
     );
   }

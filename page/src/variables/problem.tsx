@@ -1,4 +1,4 @@
-import { problemWords } from "./problem-words.ts";
+import { problemWords } from "../words.ts";
 
 /** Shows an error, and announces it to screen readers. Renders nothing without one. */
 export function Problem({ error }: { readonly error: unknown }) {

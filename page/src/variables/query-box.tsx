@@ -1,18 +1,14 @@
-import { lazy, type ReactNode, Suspense, type SyntheticEvent, useState } from "react";
-import { Segments } from "../segments.tsx";
-import type { Session } from "../session.ts";
-import { problemWords } from "./problem-words.ts";
-import { RecordTable } from "./record-table.tsx";
-import { heldRecords } from "./held-records.ts";
-import { useAttempt } from "./use-attempt.ts";
+import { type ReactNode, type SyntheticEvent, useState } from "react";
+import { Button } from "../controls.tsx";
+import { useConversation } from "../conversation-context.ts";
+import { useAttempt } from "../hooks.ts";
+import { figure, problemWords } from "../words.ts";
+import { Problem } from "./problem.tsx";
+import { heldRecords, RecordForms } from "./record-forms.tsx";
 import type { Records } from "./use-records.ts";
-import { figure } from "../words.ts";
 import "./query-box.css";
 
-const RecordsChart = lazy(() => import("../chart/records-chart.tsx"));
-
 interface QueryBoxProps {
-  readonly session: Session;
   /** Name of the variable in the initial query. */
   readonly name: string;
   /** Shown while there is no result. */
@@ -25,15 +21,15 @@ interface Result {
 }
 
 /** A field for SQL above a table. The result replaces the table, and can be saved as a variable. */
-export function QueryBox({ session, name, children }: QueryBoxProps) {
+export function QueryBox({ name, children }: QueryBoxProps) {
+  const { conversation } = useConversation().session;
   const [sql, setSql] = useState("");
   const [result, setResult] = useState<Result>();
   const [problem, attempt] = useAttempt();
-  const conversation = session.client.conversation(session.conversation);
   const run = (event: SyntheticEvent) => {
     event.preventDefault();
     if (sql.trim() === "") return setResult(undefined);
-    return attempt(async () =>
+    return void attempt(async () =>
       setResult({ sql, records: heldRecords(await conversation.query(sql)) }),
     );
   };
@@ -43,7 +39,7 @@ export function QueryBox({ session, name, children }: QueryBoxProps) {
   };
   return (
     <>
-      <form className="variables-query" onSubmit={(event) => void run(event)}>
+      <form className="variables-query" onSubmit={run}>
         <textarea
           className="variables-sql"
           aria-label="SQL query"
@@ -61,75 +57,57 @@ export function QueryBox({ session, name, children }: QueryBoxProps) {
         <button type="submit" className="variables-tool">
           Run query
         </button>
-        {result === undefined ? null : (
-          <button type="button" className="variables-tool" onClick={clear}>
+        {result !== undefined && (
+          <Button className="variables-tool" onClick={clear}>
             Clear
-          </button>
+          </Button>
         )}
       </form>
-      {problem === undefined ? null : (
+      {problem !== undefined && (
         <pre className="variables-problem variables-query-problem" role="alert">
           {problemWords(problem)}
         </pre>
       )}
-      {result === undefined ? children : <ResultView session={session} result={result} />}
+      {result === undefined ? children : <ResultView {...result} />}
     </>
   );
 }
 
-const FORMS = ["Table", "Chart"] as const;
-
-function ResultView({ session, result }: { readonly session: Session; readonly result: Result }) {
-  const [form, setForm] = useState<(typeof FORMS)[number]>("Table");
-  const { records } = result;
+function ResultView({ sql, records }: Result) {
   if (records.count === 0) return <p className="variables-empty">No rows.</p>;
-  const hasNumbers = records.columns.some(({ isNumeric }) => isNumeric) && records.count > 1;
   return (
     <>
-      {hasNumbers ? (
-        <Segments label="Result shown as" values={FORMS} value={form} onChoose={setForm} />
-      ) : null}
-      {form === "Chart" && hasNumbers ? (
-        <Suspense fallback={<p className="variables-wait">Loading…</p>}>
-          <RecordsChart records={records} name="result" />
-        </Suspense>
-      ) : (
-        <RecordTable records={records} name="result" />
-      )}
-      <SaveResult key={result.sql} session={session} result={result} />
+      <RecordForms label="Result shown as" records={records} name="result" />
+      <SaveResult key={sql} sql={sql} count={records.count} />
     </>
   );
 }
 
-function SaveResult({ session, result }: { readonly session: Session; readonly result: Result }) {
+function SaveResult({ sql, count }: { readonly sql: string; readonly count: number }) {
+  const { conversation } = useConversation().session;
   const [name, setName] = useState("result");
   const [saved, setSaved] = useState<string>();
   const [problem, attempt] = useAttempt();
   const save = (event: SyntheticEvent) => {
     event.preventDefault();
-    return attempt(async () => {
+    void attempt(async () => {
       // The server runs the query again, so that the variable gets the labels of its sources.
-      const conversation = session.client.conversation(session.conversation);
-      await conversation.query(result.sql, { saveAs: name });
+      await conversation.query(sql, { saveAs: name });
       setSaved(name);
     });
   };
   return (
-    <form className="variables-query" onSubmit={(event) => void save(event)}>
+    <form className="variables-query" onSubmit={save}>
       <input
         aria-label="Name of the new variable"
         value={name}
         onChange={({ target }) => setName(target.value)}
       />
       <button type="submit" className="variables-tool">
-        Save {figure(result.records.count)} rows as a variable
+        Save {figure(count)} rows as a variable
       </button>
       <span role="status">{saved === undefined ? null : `Saved as $${saved}`}</span>
-      {problem === undefined ? null : (
-        <span className="variables-problem" role="alert">
-          {problemWords(problem)}
-        </span>
-      )}
+      <Problem error={problem} />
     </form>
   );
 }

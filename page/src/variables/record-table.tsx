@@ -1,5 +1,16 @@
-import { type CSSProperties, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
-import { RecordHeader } from "./record-header.tsx";
+import {
+  type CSSProperties,
+  type KeyboardEvent,
+  type PointerEvent,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
+import { Button, Dialog, IconButton } from "../controls.tsx";
+import { Icon } from "../icon.tsx";
+import { bytesInWords, figure } from "../words.ts";
 import {
   cellOf,
   type Column,
@@ -10,11 +21,9 @@ import {
   stretchAt,
   textOf,
 } from "./records.ts";
-import { type ColumnWidths, useColumnWidths } from "./use-column-widths.ts";
-import { WideTable } from "./wide-table.tsx";
-import { TableTools } from "./table-tools.tsx";
 import type { Records } from "./use-records.ts";
 import "./record-table.css";
+import "./wide-table.css";
 
 interface RecordTableProps {
   readonly records: Records;
@@ -31,8 +40,8 @@ export function RecordTable({ records, name }: RecordTableProps) {
   const [sorting, setSorting] = useState<Sorting>();
   const [filter, setFilter] = useState("");
   const [isWide, setWide] = useState(false);
-  const resizing = useColumnWidths();
-  const { count, rows, isWhole, mayBeWhole, need } = records;
+  const [widths, setWidths] = useState<Widths>(new Map());
+  const { count, rows, mayBeWhole, need } = records;
   const isChanged = sorting !== undefined || filter.trim() !== "";
   useEffect(() => {
     if (isChanged && mayBeWhole && count <= MAX_FETCHED) need(0, count);
@@ -45,27 +54,32 @@ export function RecordTable({ records, name }: RecordTableProps) {
   const content = (
     <>
       <TableTools
-        records={records}
+        {...{ records, filter }}
         found={chosen?.length}
-        filter={filter}
         onFilter={setFilter}
         onWide={isWide ? undefined : () => setWide(true)}
-        onAll={isWhole || !mayBeWhole ? undefined : () => need(0, count)}
       />
       <Rows
-        {...{ records, name, sorting }}
+        {...{ records, name, sorting, widths, setWidths }}
         shown={chosen}
         order={`${sorting?.column}/${sorting?.isDescending}/${filter}`}
         onSort={(column) => setSorting((last) => nextSorting(last, column))}
-        resizing={resizing}
       />
     </>
   );
   if (!isWide) return content;
   return (
-    <WideTable name={name} onClose={() => setWide(false)}>
-      {content}
-    </WideTable>
+    <Dialog label={`$${name}, wide`} className="wide-table" onClose={() => setWide(false)}>
+      {(close) => (
+        <>
+          <header className="wide-table-head">
+            <h2>${name}</h2>
+            <IconButton icon="close" label="Close the wide table" onClick={close} />
+          </header>
+          {content}
+        </>
+      )}
+    </Dialog>
   );
 }
 
@@ -75,6 +89,59 @@ function nextSorting(last: Sorting | undefined, column: string): Sorting | undef
   return last.isDescending ? undefined : { column, isDescending: true };
 }
 
+interface TableToolsProps {
+  readonly records: Records;
+  /** Number of rows after filtering or sorting. Default: all rows. */
+  readonly found: number | undefined;
+  readonly filter: string;
+  readonly onFilter: (text: string) => void;
+  /** Opens the table over the page; undefined if it is open. */
+  readonly onWide: (() => void) | undefined;
+}
+
+/** The filter, and the number of rows found. */
+function TableTools({ records, found, filter, onFilter, onWide }: TableToolsProps) {
+  const { count, rows, bytes, isWhole, mayBeWhole, need } = records;
+  const isOfPart = found !== undefined && !isWhole;
+  const of = figure(isOfPart ? rows.length : count);
+  return (
+    <div className="variables-tools">
+      <input
+        type="search"
+        className="variables-filter"
+        aria-label="Filter rows"
+        placeholder="Filter rows"
+        value={filter}
+        onChange={({ target }) => onFilter(target.value)}
+      />
+      <span className="variables-found" role="status">
+        {found === undefined ? `${of} rows` : `${figure(found)} of ${of} rows`}
+      </span>
+      {onWide !== undefined && (
+        <Button className="variables-tool" onClick={onWide}>
+          <Icon name="wide" size={16} />
+          Open wide
+        </Button>
+      )}
+      {isOfPart && (
+        <p className="variables-hint">
+          Sorts and filters the {figure(rows.length)} loaded rows of {figure(count)}.{" "}
+          {mayBeWhole ? (
+            <Button className="link-button" onClick={() => need(0, count)}>
+              Load all, {bytesInWords(bytes)}
+            </Button>
+          ) : (
+            "The table is too large to load whole."
+          )}
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** Widths chosen by the user, in pixels, by column. */
+type Widths = ReadonlyMap<string, number>;
+
 interface RowsProps extends RecordTableProps {
   /** Default: all rows, in their own order. */
   readonly shown: readonly Row[] | undefined;
@@ -82,10 +149,12 @@ interface RowsProps extends RecordTableProps {
   readonly order: string;
   readonly sorting: Sorting | undefined;
   readonly onSort: (column: string) => void;
-  readonly resizing: ColumnWidths;
+  readonly widths: Widths;
+  readonly setWidths: (widths: Widths) => void;
 }
 
-function Rows({ records, name, shown, order, sorting, onSort, resizing }: RowsProps) {
+function Rows(props: RowsProps) {
+  const { records, name, shown, order, widths } = props;
   const { columns, at, need } = records;
   const frame = useRef<HTMLDivElement>(null);
   const [position, setPosition] = useState({ scrollTop: 0, windowHeight: 480 });
@@ -111,10 +180,7 @@ function Rows({ records, name, shown, order, sorting, onSort, resizing }: RowsPr
       element.removeEventListener("scroll", look);
     };
   }, []);
-  const drawn = Array.from({ length: Math.max(0, to - from) }, (_, offset) => {
-    const place = from + offset;
-    return { place, row: shown === undefined ? at(place) : shown[place] };
-  });
+  const places = Array.from({ length: Math.max(0, to - from) }, (_, offset) => from + offset);
   return (
     <div
       className="variables-frame"
@@ -128,14 +194,34 @@ function Rows({ records, name, shown, order, sorting, onSort, resizing }: RowsPr
         role="table"
         aria-label={`$${name}`}
         aria-rowcount={count + 1}
-        style={layoutOf(columns, records.count, resizing.widths)}
+        style={layoutOf(columns, records.count, widths)}
       >
-        <RecordHeader {...{ columns, sorting, onSort, resizing }} />
+        <RecordHeader {...props} />
         <div className="variables-rows" role="rowgroup" style={{ height: stretch.height }}>
           <div role="presentation" style={{ transform: `translateY(${stretch.top}px)` }}>
-            {drawn.map(({ place, row }) => (
-              <RecordRow key={place} place={place} row={row} columns={columns} />
-            ))}
+            {places.map((place) => {
+              const row = shown === undefined ? at(place) : shown[place];
+              return (
+                <div key={place} className="variables-record" role="row" aria-rowindex={place + 2}>
+                  <span className="variables-index" role="rowheader">
+                    {row?.index ?? place}
+                  </span>
+                  {columns.map(({ name: column, isNumeric }) => {
+                    const text = row === undefined ? "…" : textOf(cellOf(row, column), column);
+                    return (
+                      <span
+                        key={column}
+                        role="cell"
+                        className={isNumeric ? "variables-number" : undefined}
+                        title={text.length > MAX_COLUMN_CHARS ? text : undefined}
+                      >
+                        {text.slice(0, MAX_CELL_CHARS)}
+                      </span>
+                    );
+                  })}
+                </div>
+              );
+            })}
           </div>
         </div>
       </div>
@@ -143,57 +229,86 @@ function Rows({ records, name, shown, order, sorting, onSort, resizing }: RowsPr
   );
 }
 
-const MIN_COLUMN_CHARS = 4;
-const MAX_COLUMN_CHARS = 36;
+const MIN_PX = 48;
+const STEP_PX = 24;
 
 /**
- * Returns the widths of columns: chosen by the user, or from the loaded rows. They stay the same while
- * scrolling.
+ * Column headers. A click sorts. Dragging the right edge, or Alt with an arrow key, changes the width; a double click
+ * resets it.
  */
-function layoutOf(
-  columns: readonly Column[],
-  count: number,
-  chosen: ColumnWidths["widths"],
-): CSSProperties {
-  const widths = columns.map(({ name, width }, at) => {
-    const px = chosen.get(name);
-    if (px !== undefined) return `${px}px`;
-    const chars = Math.min(MAX_COLUMN_CHARS, Math.max(MIN_COLUMN_CHARS, width + 1));
-    const most = at === columns.length - 1 ? "1fr" : `calc(${chars}ch + 24px)`;
-    return `minmax(calc(${chars}ch + 24px), ${most})`;
-  });
-  const layout = [`calc(${String(count).length}ch + 28px)`, ...widths].join(" ");
-  return { "--variables-columns": layout } as CSSProperties;
-}
-
-interface RecordRowProps {
-  readonly place: number;
-  readonly row: Row | undefined;
-  readonly columns: readonly Column[];
-}
-
-function RecordRow({ place, row, columns }: RecordRowProps) {
+function RecordHeader({ records, sorting, onSort, widths, setWidths }: RowsProps) {
+  const set = (column: string, width: number) =>
+    setWidths(new Map(widths).set(column, Math.max(MIN_PX, Math.round(width))));
+  const drag = (column: string, event: PointerEvent<HTMLElement>) => {
+    const { currentTarget: grip, clientX, pointerId } = event;
+    const before = widthOf(grip);
+    event.preventDefault();
+    grip.setPointerCapture(pointerId);
+    const move = (moved: globalThis.PointerEvent) => set(column, before + moved.clientX - clientX);
+    grip.addEventListener("pointermove", move);
+    const stop = () => grip.removeEventListener("pointermove", move);
+    grip.addEventListener("lostpointercapture", stop, { once: true });
+  };
+  const press = (column: string, event: KeyboardEvent<HTMLElement>) => {
+    const step = { ArrowRight: STEP_PX, ArrowLeft: -STEP_PX }[event.key];
+    if (!event.altKey || step === undefined) return;
+    event.preventDefault();
+    set(column, widthOf(event.currentTarget) + step);
+  };
+  const order = sorting?.isDescending === true ? "descending" : "ascending";
   return (
-    <div className="variables-record" role="row" aria-rowindex={place + 2}>
-      <span className="variables-index" role="rowheader">
-        {row?.index ?? place}
-      </span>
-      {columns.map(({ name, isNumeric }) => {
-        const cell = row === undefined ? undefined : cellOf(row, name);
-        const text = row === undefined ? "…" : textOf(cell, name);
-        return (
+    <div className="variables-header" role="rowgroup">
+      <div className="variables-record" role="row" aria-rowindex={1}>
+        <span className="variables-index" role="columnheader">
+          <span className="unseen">Index</span>
+        </span>
+        {records.columns.map(({ name, isNumeric }) => (
           <span
             key={name}
-            role="cell"
+            role="columnheader"
+            aria-sort={sorting?.column === name ? order : "none"}
             className={isNumeric ? "variables-number" : undefined}
-            title={text.length > MAX_COLUMN_CHARS ? text : undefined}
           >
-            {text.slice(0, MAX_CELL_CHARS)}
+            <button
+              type="button"
+              title={`Sort by ${name}`}
+              onClick={() => onSort(name)}
+              onKeyDown={(event) => press(name, event)}
+            >
+              {name}
+              {sorting?.column === name && <Icon name={order} size={16} />}
+            </button>
+            <span
+              className="variables-grip"
+              aria-hidden="true"
+              title="Drag to change the width; Alt with an arrow does the same"
+              onPointerDown={(event) => drag(name, event)}
+              onDoubleClick={() => setWidths(new Map([...widths].filter(([one]) => one !== name)))}
+            />
           </span>
-        );
-      })}
+        ))}
+      </div>
     </div>
   );
 }
 
+function widthOf(inHeader: HTMLElement): number {
+  return inHeader.closest("[role=columnheader]")?.getBoundingClientRect().width ?? MIN_PX;
+}
+
+const MIN_COLUMN_CHARS = 4;
+const MAX_COLUMN_CHARS = 36;
 const MAX_CELL_CHARS = 200;
+
+/** Returns the widths of columns: chosen by the user, or from the loaded rows. They stay the same while scrolling. */
+function layoutOf(columns: readonly Column[], count: number, chosen: Widths): CSSProperties {
+  const widths = columns.map(({ name, width }, at) => {
+    const px = chosen.get(name);
+    if (px !== undefined) return `${px}px`;
+    const chars = Math.min(MAX_COLUMN_CHARS, Math.max(MIN_COLUMN_CHARS, width + 1));
+    const least = `calc(${chars}ch + 24px)`;
+    return `minmax(${least}, ${at === columns.length - 1 ? "1fr" : least})`;
+  });
+  const layout = [`calc(${String(count).length}ch + 28px)`, ...widths].join(" ");
+  return { "--variables-columns": layout } as CSSProperties;
+}

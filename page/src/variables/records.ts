@@ -1,5 +1,5 @@
 import type { Json } from "../../../src/value/json.ts";
-import { numberWords } from "../numbers.ts";
+import { numberWords } from "../words.ts";
 
 /** A row of a table: a record, or any other element. */
 export type Row = { readonly index: number; readonly value: Json };
@@ -42,12 +42,9 @@ export function columnsOf(rows: readonly Row[]): readonly Column[] {
   }
   return [...names].map((name) => {
     const cells = looked.map((row) => cellOf(row, name)).filter(isFilled);
-    const longest = cells.reduce<number>(
-      (most, cell) => Math.max(most, textOf(cell, name).length),
-      0,
-    );
     const isNumeric = cells.length > 0 && cells.every((cell) => typeof cell === "number");
-    return { name, isNumeric, width: Math.max(name.length, longest) };
+    const chars = cells.map((cell) => textOf(cell, name).length);
+    return { name, isNumeric, width: Math.max(name.length, ...chars) };
   });
 }
 
@@ -98,25 +95,18 @@ export function filtered(rows: readonly Row[], text: string): readonly Row[] {
   });
 }
 
-/** The visible part of a long list. */
-export interface Stretch {
-  readonly from: number;
-  readonly to: number;
-  /** Offset of the first row, in pixels. */
-  readonly top: number;
-  /** Height of the whole list, in pixels. */
-  readonly height: number;
-}
-
 /** Browsers limit elements to some 17 million pixels. */
 const MAX_HEIGHT = 8_000_000;
 const BEYOND = 8;
 
-/** Returns the rows visible at a scroll position. */
+/**
+ * Returns the rows visible at a scroll position, the offset of the first one and the height of the whole list, in
+ * pixels.
+ */
 export function stretchAt(
   scrollTop: number,
   list: { readonly count: number; readonly rowHeight: number; readonly windowHeight: number },
-): Stretch {
+) {
   const { count, rowHeight, windowHeight } = list;
   const full = count * rowHeight;
   const height = Math.min(full, MAX_HEIGHT);

@@ -8,30 +8,18 @@ export interface Upload {
 
 export type FileKind = "csv" | "json" | "records" | "text" | "bytes";
 
-const KINDS: Readonly<Record<string, FileKind>> = {
-  csv: "csv",
-  tsv: "csv",
-  json: "json",
-  geojson: "json",
-  ndjson: "records",
-  jsonl: "records",
-  txt: "text",
-  md: "text",
-  log: "text",
-};
-
-const TYPES: readonly (readonly [pattern: RegExp, kind: FileKind])[] = [
-  [/^text\/(csv|tab-separated-values)/, "csv"],
-  [/^application\/(x-ndjson|jsonl)/, "records"],
-  [/^application\/(json|.*\+json)/, "json"],
-  [/^text\//, "text"],
+const KINDS: readonly (readonly [kind: FileKind, endings: RegExp, types: RegExp])[] = [
+  ["csv", /^[ct]sv$/, /^text\/(csv|tab-separated-values)/],
+  ["records", /^(ndjson|jsonl)$/, /^application\/(x-ndjson|jsonl)/],
+  ["json", /^(geo)?json$/, /^application\/(json|.*\+json)/],
+  ["text", /^(txt|md|log)$/, /^text\//],
 ];
 
 /** Returns the kind of a file by its extension, or else by its media type. */
 export function kindOfFile({ name, type }: Pick<File, "name" | "type">): FileKind {
   const ending = /\.([^.]+)$/.exec(name)?.[1]?.toLowerCase() ?? "";
-  if (Object.hasOwn(KINDS, ending)) return KINDS[ending] ?? "bytes";
-  return TYPES.find(([pattern]) => pattern.test(type))?.[1] ?? "bytes";
+  const byEnding = KINDS.find(([, endings]) => endings.test(ending));
+  return (byEnding ?? KINDS.find(([, , types]) => types.test(type)))?.[0] ?? "bytes";
 }
 
 const MAX_NAME_CHARS = 64;

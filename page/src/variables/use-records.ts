@@ -2,10 +2,10 @@ import { useQueries, useQueryClient, type UseQueryResult } from "@tanstack/react
 import { useCallback, useMemo, useState } from "react";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import type { Json } from "../../../src/value/json.ts";
+import { useConversation } from "../conversation-context.ts";
 import { unchanging } from "../queries.ts";
 import type { Session } from "../session.ts";
 import { type Column, columnsOf, type Row } from "./records.ts";
-import { versionKey } from "./value-path.ts";
 
 /** An array that is loaded in parts, as it is viewed. */
 export interface Records {
@@ -40,47 +40,50 @@ interface Run {
   readonly last: number;
 }
 
-export function useRecords(session: Session, info: VariableInfo): Records {
+/** Start of the query keys of this version. */
+export function versionKey({ id }: Session["conversation"], info: VariableInfo) {
+  return ["conversation", id, "value", info.name, `${info.version}/${info.updatedAt}`];
+}
+
+export function useRecords(info: VariableInfo): Records {
   const { name, count, bytes } = info;
-  const pageRows = Math.max(
-    1,
-    Math.min(MAX_PAGE_ROWS, Math.floor((PAGE_BYTES * count) / Math.max(1, bytes))),
-  );
+  const fitting = Math.floor((PAGE_BYTES * count) / Math.max(1, bytes));
+  const pageRows = Math.max(1, Math.min(MAX_PAGE_ROWS, fitting));
   const [runs, setRuns] = useState<readonly Run[]>([]);
   const queries = useQueryClient();
-  const { variables } = session.client.conversation(session.conversation);
+  const { conversation } = useConversation().session;
   const { loaded, error } = useQueries({
     queries: runs.map(({ first, last }) => ({
-      queryKey: [...versionKey(session, info), "rows", first, last],
-      queryFn: async () => {
-        const part = { offset: first * pageRows, limit: (last - first + 1) * pageRows };
-        return pagesOf(await variables.get<readonly Json[]>(name, part), first, pageRows);
+      queryKey: [...versionKey(conversation, info), "rows", first, last],
+      queryFn: async (): Promise<readonly Row[]> => {
+        const offset = first * pageRows;
+        const part = { offset, limit: (last - first + 1) * pageRows };
+        const values = await conversation.variables.get<readonly Json[]>(name, part);
+        return values.map((value, at) => ({ index: offset + at, value }));
       },
       ...unchanging,
     })),
     combine: combined,
   });
-  const pages = useMemo(() => new Map(loaded), [loaded]);
+  const rows = useMemo(() => loaded.toSorted((a, b) => a.index - b.index), [loaded]);
+  const byIndex = useMemo(() => new Map(rows.map((row) => [row.index, row])), [rows]);
+  // Those of the first page, which are the same while scrolling.
+  const columns = useMemo(() => columnsOf(rows.slice(0, pageRows)), [rows, pageRows]);
   const need = useCallback(
     (from: number, to: number) => {
       // Failed requests are repeated.
-      void queries.refetchQueries({ queryKey: versionKey(session, info), stale: true });
+      void queries.refetchQueries({ queryKey: versionKey(conversation, info), stale: true });
       const last = Math.ceil(Math.min(to, count) / pageRows) - 1;
       setRuns((known) => [...known, ...missingRuns(known, Math.floor(from / pageRows), last)]);
     },
-    [queries, session, info, count, pageRows],
+    [queries, conversation, info, count, pageRows],
   );
-  const rows = useMemo(
-    () => [...pages].sort(([a], [b]) => a - b).flatMap(([, page]) => page),
-    [pages],
-  );
-  const columns = useMemo(() => columnsOf(pages.get(0) ?? rows), [pages, rows]);
   return {
     count,
     bytes,
     columns,
     rows,
-    at: (index) => pages.get(Math.floor(index / pageRows))?.[index % pageRows],
+    at: (index) => byIndex.get(index),
     isWhole: rows.length >= count,
     mayBeWhole: bytes <= MAX_WHOLE_BYTES && count <= MAX_WHOLE_ROWS,
     ...(error === undefined ? {} : { error }),
@@ -88,23 +91,11 @@ export function useRecords(session: Session, info: VariableInfo): Records {
   };
 }
 
-/** Number and rows of a page. */
-type Page = readonly [number, readonly Row[]];
-
-function combined(results: readonly UseQueryResult<readonly Page[]>[]) {
+function combined(results: readonly UseQueryResult<readonly Row[]>[]) {
   return {
     loaded: results.flatMap(({ data = [] }) => data),
     error: results.find(({ error }) => error !== null)?.error,
   };
-}
-
-function pagesOf(values: readonly Json[], first: number, pageRows: number): readonly Page[] {
-  return Array.from({ length: Math.ceil(values.length / pageRows) }, (_, nth) => {
-    const page = first + nth;
-    const part = values.slice(nth * pageRows, (nth + 1) * pageRows);
-    const rows = part.map((value, at) => ({ index: page * pageRows + at, value }));
-    return [page, rows] as const;
-  });
 }
 
 /** Maximum pages per request. */

@@ -1,13 +1,12 @@
-import type { KeyboardEvent } from "react";
+import { useLayoutEffect, useRef, useState } from "react";
 import type { VariableInfo } from "../../../src/store/variable.ts";
-import { Icon } from "../icon.tsx";
-import { useNow } from "./use-now.ts";
-import { useLeaving } from "./use-leaving.ts";
+import { Button, IconButton, moveFocus } from "../controls.tsx";
+import { useNow } from "../hooks.ts";
 import { bytesInWords } from "../words.ts";
 import { ageWords, countWords, labelsOf, lifeOf } from "./words.ts";
 import "./variable-list.css";
 
-export interface VariableListProps {
+interface VariableListProps {
   readonly variables: readonly VariableInfo[];
   /** Name of the variable that receives focus when the list appears. */
   readonly focused: string | undefined;
@@ -18,71 +17,70 @@ export interface VariableListProps {
 export function VariableList({ variables, focused, onSelect, onPin }: VariableListProps) {
   const isAnyEnding = variables.some(({ expiresAt, pinned }) => expiresAt !== undefined && !pinned);
   const now = useNow(isAnyEnding ? 1_000 : 10_000);
-  const shown = useLeaving(variables);
+  const leaving = useLeaving(variables);
+  const shown = [...variables];
+  for (const { info, at } of leaving) shown.splice(at, 0, info);
   return (
-    <ul className="variables-list" onKeyDown={moveFocus}>
-      {shown.map(({ info, isLeaving }) => (
-        <VariableRow
-          key={info.name}
-          info={info}
-          now={now}
-          isLeaving={isLeaving}
-          isFocused={info.name === focused}
-          onSelect={onSelect}
-          onPin={onPin}
-        />
-      ))}
+    <ul className="variables-list" onKeyDown={(event) => moveFocus(event, ".variables-open")}>
+      {shown.map((info) => {
+        const { name, pinned, bytes, tool, version, updatedAt } = info;
+        const isLeaving = leaving.some((one) => one.info === info);
+        return (
+          <li key={name} className={`variables-item${isLeaving ? " variables-leaving" : ""}`}>
+            <Button
+              className="variables-open"
+              autoFocus={name === focused}
+              disabled={isLeaving}
+              onClick={() => onSelect(name)}
+            >
+              <span className="variables-line">
+                <VariableName name={name} />
+                <time className="variables-age" dateTime={updatedAt}>
+                  {ageWords(updatedAt, now)}
+                </time>
+              </span>
+              <span className="variables-facts">
+                <span>{countWords(info)}</span>
+                <span>{bytesInWords(bytes)}</span>
+                {tool !== undefined && <span>{tool}</span>}
+                {version > 1 && <span>version {version}</span>}
+                <Labels info={info} />
+              </span>
+              <LifeBar info={info} now={now} />
+            </Button>
+            <IconButton
+              className="variables-action variables-pin"
+              icon="pin"
+              label={`Pin $${name}`}
+              size={16}
+              aria-pressed={pinned}
+              title={pinned ? "Unpin: it may be removed" : "Pin: it is not removed"}
+              disabled={isLeaving}
+              onClick={() => onPin(info)}
+            />
+          </li>
+        );
+      })}
     </ul>
   );
 }
 
-interface VariableRowProps extends Pick<VariableListProps, "onSelect" | "onPin"> {
-  readonly info: VariableInfo;
-  readonly now: number;
-  readonly isLeaving: boolean;
-  readonly isFocused: boolean;
-}
+const LEAVING_MS = 400;
 
-function VariableRow(props: VariableRowProps) {
-  const { info, now, isLeaving, isFocused, onSelect, onPin } = props;
-  const { name, pinned, bytes, tool, version, updatedAt } = info;
-  return (
-    <li className={`variables-item${isLeaving ? " variables-leaving" : ""}`}>
-      <button
-        type="button"
-        className="variables-open"
-        autoFocus={isFocused}
-        disabled={isLeaving}
-        onClick={() => onSelect(name)}
-      >
-        <span className="variables-line">
-          <VariableName name={name} />
-          <time className="variables-age" dateTime={updatedAt}>
-            {ageWords(updatedAt, now)}
-          </time>
-        </span>
-        <span className="variables-facts">
-          <span>{countWords(info)}</span>
-          <span>{bytesInWords(bytes)}</span>
-          {tool === undefined ? null : <span>{tool}</span>}
-          {version > 1 ? <span>version {version}</span> : null}
-          <Labels info={info} />
-        </span>
-        <LifeBar info={info} now={now} />
-      </button>
-      <button
-        type="button"
-        className="variables-action variables-pin"
-        aria-pressed={pinned}
-        aria-label={`Pin $${name}`}
-        title={pinned ? "Unpin: it may be removed" : "Pin: it is not removed"}
-        disabled={isLeaving}
-        onClick={() => onPin(info)}
-      >
-        <Icon name="pin" size={16} />
-      </button>
-    </li>
-  );
+/** Returns the variables that were removed a moment ago, with their places, so that they fade out. */
+function useLeaving(variables: readonly VariableInfo[]) {
+  const [leaving, setLeaving] = useState<readonly { info: VariableInfo; at: number }[]>([]);
+  const previous = useRef(variables);
+  const isGone = ({ name }: VariableInfo) => variables.every((one) => one.name !== name);
+  useLayoutEffect(() => {
+    setLeaving(
+      previous.current.map((info, at) => ({ info, at })).filter(({ info }) => isGone(info)),
+    );
+    previous.current = variables;
+    const timer = setTimeout(() => setLeaving([]), LEAVING_MS);
+    return () => clearTimeout(timer);
+  }, [variables]);
+  return leaving.filter(({ info }) => isGone(info));
 }
 
 export function VariableName({ name }: { readonly name: string }) {
@@ -106,13 +104,10 @@ export function Labels({ info }: { readonly info: VariableInfo }) {
   ));
 }
 
-interface LifeBarProps {
-  readonly info: VariableInfo;
-  readonly now: number;
-}
+const NEARLY_OVER = 0.2;
 
 /** Shows the remaining lifetime. */
-export function LifeBar({ info, now }: LifeBarProps) {
+export function LifeBar({ info, now }: { readonly info: VariableInfo; readonly now: number }) {
   const life = lifeOf(info, now);
   if (life === undefined) return null;
   return (
@@ -124,22 +119,4 @@ export function LifeBar({ info, now }: LifeBarProps) {
       <span className="unseen">, {life.words}</span>
     </span>
   );
-}
-
-const NEARLY_OVER = 0.2;
-
-/** Moves the focus with Up, Down, Home and End. */
-function moveFocus(event: KeyboardEvent<HTMLUListElement>): void {
-  const rows = [...event.currentTarget.querySelectorAll<HTMLElement>(".variables-open")];
-  const at = rows.findIndex((row) => row.parentElement?.contains(document.activeElement));
-  const places: Readonly<Record<string, number>> = {
-    ArrowDown: at + 1,
-    ArrowUp: at - 1,
-    Home: 0,
-    End: rows.length - 1,
-  };
-  const row = rows[places[event.key] ?? -1];
-  if (row === undefined) return;
-  event.preventDefault();
-  row.focus();
 }

@@ -1,0 +1,65 @@
+import { type RefCallback, useCallback, useEffect, useState, useSyncExternalStore } from "react";
+
+/** Returns the current time, updated every `everyMs` milliseconds. */
+export function useNow(everyMs: number): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs]);
+  return now;
+}
+
+/** Runs actions. Returns the error of the last one, and a function that forgets it. */
+export function useAttempt() {
+  const [problem, setProblem] = useState<unknown>();
+  const attempt = useCallback(async (work: () => Promise<unknown>) => {
+    setProblem(undefined);
+    await work().catch(setProblem);
+  }, []);
+  const forget = () => setProblem(undefined);
+  return [problem, attempt, forget] as const;
+}
+
+/** True while the media query matches. */
+export function useMedia(query: string): boolean {
+  const subscribe = useCallback(
+    (listener: () => void) => {
+      const list = matchMedia(query);
+      list.addEventListener("change", listener);
+      return () => list.removeEventListener("change", listener);
+    },
+    [query],
+  );
+  return useSyncExternalStore(subscribe, () => matchMedia(query).matches);
+}
+
+/** Reads what this browser has stored; the server does not store it. Returns `parse(undefined)` if it is not JSON. */
+export function useStored<Value>(key: string, parse: (stored: unknown) => Value) {
+  const [value, setValue] = useState(() => {
+    try {
+      return parse(JSON.parse(localStorage.getItem(key) ?? "null"));
+    } catch {
+      return parse(undefined);
+    }
+  });
+  const store = (next: Value) => {
+    localStorage.setItem(key, JSON.stringify(next));
+    setValue(next);
+  };
+  return [value, store] as const;
+}
+
+/** Returns an element's current width in pixels, 0 before it is mounted. */
+export function useWidth(): readonly [RefCallback<HTMLElement>, number] {
+  const [width, setWidth] = useState(0);
+  const watch = useCallback((element: HTMLElement | null) => {
+    if (element === null) return undefined;
+    const observer = new ResizeObserver(([entry]) => {
+      if (entry !== undefined) setWidth(Math.floor(entry.contentRect.width));
+    });
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  return [watch, width];
+}
