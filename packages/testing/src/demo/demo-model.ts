@@ -3,7 +3,7 @@ import type {
   LanguageModelV4CallOptions,
   LanguageModelV4Prompt,
 } from "@ai-sdk/provider";
-import type { ModelProvider } from "../../../../src/edge/models/model.ts";
+import type { ModelProvider } from "../../../../src/internal-edge.ts";
 import { generated } from "../testing/generated.ts";
 import { type Part, streamOf, text, toolCall } from "../testing/stream-parts.ts";
 import { nextStep, refusal } from "./next-step.ts";

@@ -5,10 +5,8 @@ import type {
   LanguageModelV4ToolCallPart,
   LanguageModelV4ToolResultOutput,
 } from "@ai-sdk/provider";
-import { KEPT_AS } from "../../../../src/turn/history/shown-variables.ts";
-import type { Json } from "../../../../src/value/json.ts";
-import { shapeOf } from "../../../../src/value/shape.ts";
-import { VARIABLES_TAG } from "../../../../src/turn/history/prompt.ts";
+import { KEPT_AS, shapeOf, VARIABLES_TAG } from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 
 /** The outcome of a tool call in the prompt. */
 export type Outcome = {

@@ -1,4 +1,4 @@
-import { parseShape, type Shape } from "../../../../src/value/parse-shape.ts";
+import { parseShape, type Shape } from "../../../../src/internal.ts";
 import type { Variable } from "./read-conversation.ts";
 import type { DemoPrompt } from "./step.ts";
 
