@@ -88,8 +88,8 @@ function entryNames(): readonly string[] {
  * them.
  */
 function partsOf(entries: readonly string[]): Readonly<Record<string, string>> {
-  const text = readFileSync("src/byref.ts", "utf8");
-  const exported = text.matchAll(/^export (?!type\b)[^;]*? from "([^"]+)\.ts";/gm);
+  const text = ["byref", "runtime"].map((name) => readFileSync(`src/${name}.ts`, "utf8")).join("");
+  const exported = text.matchAll(/^export (?!type\b|\*)[^;]*? from "([^"]+)\.ts";/gm);
   const paths = Array.from(exported, ([, path = ""]) => join("src", path));
   const parts = paths.filter((path) => !entries.includes(basename(path)));
   return Object.fromEntries(parts.map((path) => [`parts/${path}`, `${path}.ts`]));

@@ -1,6 +1,7 @@
 /**
  * Lint rule for layers: what each folder imports. Files directly in `src`, such as `errors.ts`, are for all, but
- * for the entry points `byref.ts` and `index.ts`, which are for none. Imports of types count, unless a layer says otherwise.
+ * for the entry points `byref.ts` and `index.ts`, which are for none. Packages take what the folders of `src` have from
+ * `internal.ts` and `runtime.ts`, and, where they run in Workers only, from `internal-edge.ts`. Imports of types count, unless a layer says otherwise.
  */
 import { dirname, join, relative } from "node:path";
 
@@ -10,14 +11,16 @@ const ROOT = join(import.meta.dirname, "../..");
 const PLATFORM = ["hono", "cloudflare:", "node:"];
 const CORE = ["src/value", "src/reference", "src/store", "src/tool"];
 const RUNTIME = [...CORE, "src/turn"];
-const GATEWAY = [...CORE, "packages/gateway/src", "packages/mcp/src"];
+const ON_WORKERS = ["node:", "cloudflare:test"];
+const EDGE = "src/internal-edge.ts";
+const GATEWAY = ["packages/gateway/src", "packages/mcp/src"];
 
 interface Layer {
   /** Folders and files that it imports, beside itself. */
   readonly imports: readonly string[];
   /** Starts of the names of packages that it does not import. */
   readonly not: readonly string[];
-  /** True if types may come from anywhere. */
+  /** True if types may come from anywhere; those of `src`, for packages, only from its surface. */
   readonly anyTypes?: boolean;
 }
 
@@ -29,94 +32,62 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   "src/tool/": { imports: CORE, not: PLATFORM },
   "src/turn/": { imports: RUNTIME, not: PLATFORM },
   "src/edge/": { imports: RUNTIME, not: ["node:", "cloudflare:test"] },
-  "packages/plan-formats/src/": {
-    imports: [
-      ...CORE,
-      "src/turn/agent.ts",
-      "src/turn/delegate-tool.ts",
-      "src/turn/plan.ts",
-      "src/turn/sub-turn.ts",
-      "packages/plans/src/plan",
-    ],
-    not: PLATFORM,
-  },
-  "packages/plans/src/plan/": {
-    imports: [...CORE, "src/turn/plan.ts", "src/turn/sub-turn.ts"],
-    not: PLATFORM,
-  },
-  "packages/plans/src/run/": { imports: [...RUNTIME, "packages/plans/src/plan"], not: PLATFORM },
-  "packages/plans/src/": {
-    imports: [...RUNTIME, "src/edge", "packages/plans/src", "packages/transfer/src"],
-    not: ["node:", "cloudflare:test"],
-  },
-  "packages/mcp/src/mcp-servers": {
-    imports: [...RUNTIME, "src/edge", "packages/mcp"],
-    not: ["node:"],
-  },
-  "packages/mcp/src/": { imports: CORE, not: PLATFORM },
-  "packages/transfer/src/": {
-    imports: [...RUNTIME, "src/edge"],
-    not: ["node:", "cloudflare:test"],
-  },
-  "packages/query/src/object/": {
-    imports: [...RUNTIME, "src/edge", "packages/query/src"],
-    not: ["node:", "cloudflare:test"],
-  },
-  "packages/query/src/": { imports: [...CORE, "src/turn/toolbox.ts"], not: PLATFORM },
+  "packages/plan-formats/src/": { imports: ["packages/plans/src/plan"], not: PLATFORM },
+  "packages/plans/src/plan/": { imports: [], not: PLATFORM },
+  "packages/plans/src/run/": { imports: ["packages/plans/src/plan"], not: PLATFORM },
+  "packages/plans/src/": { imports: [EDGE, "packages/transfer/src"], not: ON_WORKERS },
+  "packages/mcp/src/mcp-servers": { imports: [EDGE, "packages/mcp/src"], not: ["node:"] },
+  "packages/mcp/src/": { imports: [], not: PLATFORM },
+  "packages/transfer/src/": { imports: [EDGE], not: ON_WORKERS },
+  "packages/query/src/object/": { imports: [EDGE, "packages/query/src"], not: ON_WORKERS },
+  "packages/query/src/": { imports: [], not: PLATFORM },
   "packages/code/src/loader-sandbox.ts": {
-    imports: [...CORE, "src/turn/toolbox.ts", "src/edge/app-env.ts", "packages/code/src"],
-    not: ["hono", "node:", "cloudflare:test"],
+    imports: [EDGE, "packages/code/src"],
+    not: ["hono", ...ON_WORKERS],
   },
-  "packages/code/src/": { imports: [...CORE, "src/turn/toolbox.ts"], not: PLATFORM },
+  "packages/code/src/": { imports: [], not: PLATFORM },
   "packages/gateway/src/cli/": {
     imports: [...GATEWAY, "packages/adapters/src/agent", "packages/eval/src", "packages/query/src"],
     not: ["cloudflare:"],
   },
-  "packages/gateway/src/conversation/": {
-    imports: [...GATEWAY, "src/turn", "src/edge"],
-    not: ["node:"],
-  },
-  "packages/gateway/src/bundle/": { imports: ["src/edge/settings.ts"], not: ["cloudflare:"] },
+  "packages/gateway/src/conversation/": { imports: [EDGE, ...GATEWAY], not: ["node:"] },
+  "packages/gateway/src/bundle/": { imports: [EDGE], not: ["cloudflare:"] },
   "packages/gateway/src/page.ts": {
     imports: ["packages/gateway/src/bundle"],
     not: ["cloudflare:"],
   },
   "packages/gateway/src/": { imports: GATEWAY, not: PLATFORM },
   "packages/adapters/src/durable": {
-    imports: [
-      ...CORE,
-      "src/edge/platform",
-      "packages/adapters/src",
-      "packages/transfer/src",
-      "packages/query/src",
-    ],
-    not: ["hono", "node:", "cloudflare:test"],
+    imports: [EDGE, "packages/adapters/src", "packages/transfer/src", "packages/query/src"],
+    not: ["hono", ...ON_WORKERS],
   },
   "packages/adapters/src/agent/query-process.ts": {
-    imports: [...RUNTIME, "packages/adapters/src", "packages/query/src"],
+    imports: ["packages/adapters/src", "packages/query/src"],
     not: ["hono", "cloudflare:"],
   },
-  "packages/adapters/src/": {
-    imports: [...RUNTIME, "packages/query/src"],
-    not: PLATFORM,
-    anyTypes: true,
-  },
+  "packages/adapters/src/": { imports: ["packages/query/src"], not: PLATFORM, anyTypes: true },
   "packages/client/src/": {
-    imports: ["packages/client/src"],
+    imports: [],
     not: [...PLATFORM, "ai", "@ai-sdk/", "zod"],
     anyTypes: true,
   },
   "packages/testing/src/demo": {
-    imports: [...CORE, "src/turn", "packages/testing/src"],
+    imports: [EDGE, "packages/testing/src"],
     not: PLATFORM,
     anyTypes: true,
   },
   "packages/testing/src/": {
-    imports: [...RUNTIME, "src/edge", "src/byref.ts", "packages/client/src"],
+    // The object's class and who makes it, which only workerd can load.
+    imports: [
+      EDGE,
+      "packages/client/src",
+      "src/edge/conversation.ts",
+      "src/edge/create-runtime.ts",
+    ],
     not: ["hono", "node:", "vitest"],
   },
   "packages/eval/src/": {
-    imports: [...RUNTIME, "src/edge/models", "packages/adapters/src", "packages/testing/src"],
+    imports: [EDGE, "packages/adapters/src", "packages/testing/src"],
     not: ["hono", "cloudflare:"],
   },
   "page/src/": {
@@ -127,7 +98,10 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   "examples/agents/": { imports: [], not: [...PLATFORM, "byref"] },
 };
 
-const ENTRY_POINTS = new Set(["src/byref.ts", "src/index.ts"]);
+/** Each is for those that name it. */
+const ENTRY_POINTS = new Set(["byref", "index", "internal-edge"].map((name) => `src/${name}.ts`));
+/** For packages only, which import nothing else from the folders of `src`. */
+const SURFACE = new Set(["src/internal.ts", "src/runtime.ts"]);
 
 interface Specifier {
   readonly importKind?: string;
@@ -156,9 +130,12 @@ export default {
         if (own === undefined || layer === undefined) return {};
         const check = (node: ImportNode) => {
           const from = node.source?.value;
-          if (from === undefined || (layer.anyTypes === true && isOfTypes(node))) return;
+          if (from === undefined) return;
+          const target = join(dirname(path), from);
+          const isOfPackage = path.startsWith("packages/") && target.startsWith("src/");
+          if (layer.anyTypes === true && !isOfPackage && isOfTypes(node)) return;
           const isFine = from.startsWith(".")
-            ? isAllowed(join(dirname(path), from), own, layer)
+            ? isAllowed(target, own, layer)
             : !layer.not.some((name) => from === name || from.startsWith(withEnd(name)));
           if (!isFine) context.report({ node, message: `${own} does not import ${from}.` });
         };
@@ -174,6 +151,7 @@ export default {
 };
 
 function isAllowed(target: string, own: string, { imports }: Layer): boolean {
+  if (SURFACE.has(target)) return own.startsWith("packages/");
   if (/^src\/[^/]+$/.test(target) && !ENTRY_POINTS.has(target)) return true;
   if (target.startsWith(own)) return true;
   return imports.some(

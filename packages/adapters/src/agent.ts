@@ -9,7 +9,6 @@ export {
 } from "./agent/with-tool-variables.ts";
 export { wrapToolApproval } from "./agent/approvals.ts";
 export { type VariableOutput, type WithVariables, wrapTools } from "./agent/wrap-tools.ts";
-export { createExpander, type PushExpander } from "../../../src/reference/create-expander.ts";
 export { sqliteStore, type StoreOnDisk } from "./agent/sqlite-store.ts";
 export { summaryOf, type SummaryOptions } from "./agent/summary-of.ts";
 export {
@@ -18,19 +17,27 @@ export {
   type VariableToolsOptions,
 } from "./agent/variable-tools.ts";
 export * as limits from "../../../src/limits.ts";
-export { MemoryStore } from "../../../src/store/memory-store.ts";
-export type { VariableStore } from "../../../src/store/variable-store.ts";
-export type { VariableInfo } from "../../../src/store/variable.ts";
+export { createExpander, type PushExpander } from "../../../src/references.ts";
 export {
   allOf,
+  type Consumed,
   type Decision,
+  type Handle,
+  type Naming,
   type Policy,
   type PolicyCall,
   requireTrusted,
+  type ShownValue,
   type ToolPolicy,
-} from "../../../src/tool/policy.ts";
-export { lookupInStore } from "../../../src/tool/store-lookup.ts";
-export { type Consumed, Taint } from "../../../src/store/labels.ts";
-export type { InstructionStyle } from "../../../src/turn/history/guide.ts";
-export type { GuardedHandle, Handle, NotKept, ShownValue } from "../../../src/tool/tool-output.ts";
-export type { Naming, WrapOptions } from "../../../src/tool/wrapped-tool.ts";
+  type VariableInfo,
+} from "../../../src/runtime.ts";
+export {
+  type GuardedHandle,
+  type InstructionStyle,
+  lookupInStore,
+  MemoryStore,
+  type NotKept,
+  Taint,
+  type VariableStore,
+  type WrapOptions,
+} from "../../../src/internal.ts";

@@ -14,9 +14,11 @@ export type {
 export type {
   AnswerReceipt,
   ReceiptSpan,
+  TimedActivity,
+  TimedAttempt,
+  Timeline,
   TypedFigure,
-} from "../../../src/turn/history/answer-receipt.ts";
-export type { TimedActivity, TimedAttempt, Timeline } from "../../../src/turn/history/timeline.ts";
+} from "../../../src/internal.ts";
 export {
   type Client,
   type ConversationPage,

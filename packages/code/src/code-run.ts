@@ -1,20 +1,24 @@
 import { ByrefError, codeOf, limitExceeded, messageOf, publicTextOf } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
-import { dollar } from "../../../src/reference/dollar.ts";
-import { LookupWork } from "../../../src/reference/lookup.ts";
-import { type Reference, wholeView } from "../../../src/reference/reference.ts";
-import { problemFrom } from "../../../src/reference/reference-problem.ts";
-import type { Variables } from "../../../src/store/variable-store.ts";
-import type { Glance } from "../../../src/store/variable.ts";
-import { isObject, type Json, parsedJson } from "../../../src/value/json.ts";
-import type { Labels } from "../../../src/store/labels.ts";
-import type { RuntimeToolContext } from "../../../src/tool/runtime-tool.ts";
 import type { NamedText, Sandbox, SandboxAnswer, SandboxRun } from "./sandbox.ts";
-import { usable } from "../../../src/tool/variables/variable-target.ts";
-import { lookupInStore } from "../../../src/tool/store-lookup.ts";
-import { workOfRun } from "../../../src/value/work.ts";
-import { UrlSources } from "../../../src/tool/composed.ts";
-import type { CallOptions, WrappedTool } from "../../../src/tool/wrapped-tool.ts";
+import {
+  type CallOptions,
+  dollar,
+  type Glance,
+  json,
+  type Labels,
+  lookupInStore,
+  LookupWork,
+  problemFrom,
+  type RuntimeToolContext,
+  targets,
+  UrlSources,
+  type Variables,
+  wholeView,
+  workOfRun,
+  type WrappedTool,
+} from "../../../src/internal.ts";
+import type { Json, Reference } from "../../../src/references.ts";
 
 export interface CodeRunOptions {
   readonly sandbox: Sandbox;
@@ -44,7 +48,7 @@ export class CodeRun {
   /** Never rejects: a failure of the sandbox is returned as an error. */
   async run(code: string, inputs: CodeInputs): Promise<SandboxRun> {
     const { sandbox, context, timeMs } = this.#options;
-    for (const [, text] of inputs.values) this.sources.add(() => parsedJson(text));
+    for (const [, text] of inputs.values) this.sources.add(() => json.parsedJson(text));
     try {
       return await sandbox.run({
         code,
@@ -65,7 +69,7 @@ export class CodeRun {
     const text = await pending;
     this.#receivedChars += text.length;
     if (this.#receivedChars <= limits.maxCodeCrossingChars)
-      this.sources.add(() => parsedJson(text));
+      this.sources.add(() => json.parsedJson(text));
     return text;
   }
 
@@ -168,7 +172,7 @@ export class CodeRun {
 function inputFrom(name: string, text: string): Json {
   try {
     const input = parseResult(text);
-    if (isObject(input)) return input;
+    if (json.isObject(input)) return input;
   } catch (error) {
     if (codeOf(error) !== "internal") throw error;
   }
@@ -196,7 +200,7 @@ interface CodeInputs {
 export function requireInputs(store: Variables, names: readonly string[]): void {
   for (const name of names) {
     requireCodeName(name);
-    usable(store, name);
+    targets.usable(store, name);
   }
 }
 
@@ -320,7 +324,7 @@ export function parseResult(text: string): Json {
     const sizes = { maximum: limits.maxContainers, actual: containers };
     throw limitExceeded("maxContainers", { ...sizes, advice: "Return flatter data, or text." });
   }
-  return parsedJson(text);
+  return json.parsedJson(text);
 }
 
 const QUOTE = 34;

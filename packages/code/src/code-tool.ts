@@ -7,25 +7,30 @@ import {
   requireAtMost,
 } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
-import { Content } from "../../../src/store/bytes/content.ts";
-import { requireName } from "../../../src/store/names.ts";
-import type { Variables, Write } from "../../../src/store/variable-store.ts";
-import { clip } from "../../../src/value/characters.ts";
-import { compact, type Json } from "../../../src/value/json.ts";
-import { toJson } from "../../../src/value/to-json.ts";
 import { CodeRun, parseResult, readInputs, requireInputs } from "./code-run.ts";
-import type { UrlSources } from "../../../src/tool/composed.ts";
+import type { Sandbox, SandboxError, SandboxRun } from "./sandbox.ts";
+import type { Json } from "../../../src/references.ts";
 import {
+  change,
+  characters,
+  type CodeOptions,
+  Content,
+  json,
+  type Prepare,
+  requireName,
   type RuntimeResult,
   type RuntimeTool,
   runtimeTool,
   type RuntimeToolContext,
-} from "../../../src/tool/runtime-tool.ts";
-import { change, type Prepare, savingAll } from "../../../src/tool/prepared-save.ts";
-import type { Sandbox, SandboxError, SandboxRun } from "./sandbox.ts";
-import { digestOf } from "../../../src/tool/tool-input.ts";
-import { notKept, outputJson, type ToolOutput, toolOutput } from "../../../src/tool/tool-output.ts";
-import type { CodeOptions } from "../../../src/turn/toolbox.ts";
+  savingAll,
+  toJson,
+  toolInputs,
+  toolOutputs,
+  type UrlSources,
+  type Variables,
+  type Write,
+} from "../../../src/internal.ts";
+import type { ToolOutput } from "../../../src/runtime.ts";
 
 export interface CodeToolOptions extends CodeOptions {
   readonly sandbox: Sandbox;
@@ -164,7 +169,7 @@ function withheld(kind: SandboxError["kind"]): ByrefError {
 }
 
 function consoleOf({ console }: SandboxRun): string {
-  const shown = clip(console, limits.maxExcerptChars);
+  const shown = characters.clip(console, limits.maxExcerptChars);
   return shown === console ? console : `${shown}… (+${console.length - shown.length} more)`;
 }
 
@@ -174,7 +179,7 @@ function errorFrom(
   hint = "",
 ): ByrefError {
   const where = line === undefined ? "" : `Line ${line}: `;
-  const what = `${where}${clip(message, limits.maxShownResultChars)}${hint}`;
+  const what = `${where}${characters.clip(message, limits.maxShownResultChars)}${hint}`;
   return new ByrefError(
     kind === "timeout" ? "tool_timeout" : "tool_failed",
     consoleText === "" ? what : `${what}\nconsole:\n${consoleText}`,
@@ -208,11 +213,11 @@ async function writesFor(finished: FinishedRun, assigned: SandboxRun["assigned"]
 
 /** Returns the fields that all variables of a run share, and the name of the returned value. */
 async function aboutWrites({ input, context: { labels, call } }: FinishedRun) {
-  const written = compact(input);
+  const written = json.compact(input);
   const { toolCallId } = call;
   return {
     common: { tool: NAME, toolCallId, input: written, ...labels.ofResult(NAME) },
-    name: { base: NAME, numbered: true, inputDigest: await digestOf(written) },
+    name: { base: NAME, numbered: true, inputDigest: await toolInputs.digestOf(written) },
   };
 }
 
@@ -258,10 +263,10 @@ function saving(store: Variables, writes: Writes, shown: Shown): Prepare<Json> {
     return async () => change(() => ({ note, ...shown.console }));
   }
   const outputOf = (outputs: readonly ToolOutput[]): Json => {
-    const list = outputs.map(outputJson);
+    const list = outputs.map(toolOutputs.outputJson);
     const first = returned === undefined ? undefined : list.shift();
     const others = list.length === 0 ? undefined : list;
-    return compact({ returned: first, vars: others, ...shown.console });
+    return json.compact({ returned: first, vars: others, ...shown.console });
   };
   return savingAll<Json>(store, all, {
     // A variable may have become secret since the run began.
@@ -269,13 +274,19 @@ function saving(store: Variables, writes: Writes, shown: Shown): Prepare<Json> {
       for (const { name } of vars) requireOutputName(store, name);
     },
     onSaved: (infos, saved) =>
-      outputOf(infos.map((info, index) => toolOutput(info, jsonOf(saved[index]), shown))),
+      outputOf(
+        infos.map((info, index) => toolOutputs.toolOutput(info, jsonOf(saved[index]), shown)),
+      ),
     onRefused: (error, refused) => {
       if (codeOf(error) !== "limit_exceeded") throw error;
       const reasonFor = ({ visibility }: Write) =>
         visibility === "model" ? messageOf(error) : "there is no room for it.";
       const result = () =>
-        outputOf(refused.map((write) => notKept(write, reasonFor(write), shown.hidesUntrusted)));
+        outputOf(
+          refused.map((write) =>
+            toolOutputs.notKept(write, reasonFor(write), shown.hidesUntrusted),
+          ),
+        );
       return { result };
     },
   });

@@ -1,10 +1,7 @@
-import { compact, isObject } from "../../../src/value/json.ts";
 import * as limits from "../../../src/limits.ts";
 import { RpcTarget } from "cloudflare:workers";
 import { messageOf } from "../../../src/errors.ts";
 import { codeTool } from "./code-tool.ts";
-import type { MakeCodeTool } from "../../../src/turn/toolbox.ts";
-import type { Bindings } from "../../../src/edge/app-env.ts";
 import type {
   NamedText,
   Sandbox,
@@ -13,7 +10,8 @@ import type {
   SandboxJob,
   SandboxRun,
 } from "./sandbox.ts";
-import { Deadline } from "../../../src/value/deadline.ts";
+import type { Bindings } from "../../../src/internal-edge.ts";
+import { Deadline, json, type MakeCodeTool } from "../../../src/internal.ts";
 
 /** Fixed, so that the sandbox does not change with the Worker around it. */
 const COMPATIBILITY_DATE = "2026-10-01";
@@ -126,7 +124,7 @@ function broken(error: unknown): SandboxError {
 
 /** Validates the isolate's answer, which the code may have forged. */
 function runFrom(answer: unknown): SandboxRun {
-  if (!isObject(answer)) return failed(UNREADABLE);
+  if (!json.isObject(answer)) return failed(UNREADABLE);
   const { returned, assigned, console, error } = answer;
   const isWhole =
     (returned === undefined || typeof returned === "string") &&
@@ -135,7 +133,7 @@ function runFrom(answer: unknown): SandboxRun {
     typeof console === "string";
   if (!isWhole) return failed(UNREADABLE);
   if (error !== undefined) return { ...failed(errorFrom(error)), console };
-  return { ...compact({ returned }), assigned, console };
+  return { ...json.compact({ returned }), assigned, console };
 }
 
 const UNREADABLE: SandboxError = { kind: "thrown", message: "The run ended without an answer." };
@@ -145,7 +143,7 @@ function isNamedText(pair: unknown): pair is NamedText {
 }
 
 function errorFrom(error: unknown): SandboxError {
-  if (!isObject(error) || typeof error.message !== "string") return UNREADABLE;
+  if (!json.isObject(error) || typeof error.message !== "string") return UNREADABLE;
   return { kind: "thrown", message: error.message, ...lineIn(error.line) };
 }
 

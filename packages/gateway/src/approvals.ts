@@ -1,7 +1,5 @@
 import { inputResponse, type ServerContext } from "@modelcontextprotocol/server";
-import type { VariableDiff } from "../../../src/tool/policy.ts";
-import { toBase64 } from "../../../src/value/base64.ts";
-import { visibleText } from "../../../src/value/characters.ts";
+import { characters, toBase64, type VariableDiff } from "../../../src/internal.ts";
 import type { ApprovalNeeded, GatewayCall } from "./gateway.ts";
 import type { WaitingCalls } from "./running-call.ts";
 
@@ -57,7 +55,7 @@ export function approvedBy(
 export function questionAbout(tool: string, { approval }: ApprovalNeeded): string {
   const { reason, input, diffs = [] } = approval;
   // Diffs come first, because the input is clipped and can fill what a client shows.
-  const parts = [visibleText(`Run ${tool}? ${reason}`), ...diffs.map(diffText), input];
+  const parts = [characters.visibleText(`Run ${tool}? ${reason}`), ...diffs.map(diffText), input];
   return parts.join("\n\n");
 }
 

@@ -1,11 +1,9 @@
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/server";
 import { maxShownResultChars } from "../../../src/limits.ts";
 import * as limits from "./gateway-limits.ts";
-import type { VariableInfo } from "../../../src/store/variable.ts";
-import type { ModelOutput } from "../../../src/tool/runtime-tool.ts";
-import { outputJson, type ToolOutput } from "../../../src/tool/tool-output.ts";
-import { clip } from "../../../src/value/characters.ts";
-import { isObject, type Json } from "../../../src/value/json.ts";
+import type { ToolOutput, VariableInfo } from "../../../src/runtime.ts";
+import { characters, json, type ModelOutput, toolOutputs } from "../../../src/internal.ts";
+import type { Json } from "../../../src/references.ts";
 import { isOwn } from "./offered-resources.ts";
 
 /** The key of a result's `_meta` with the variable that has its value: `{name, version}`. */
@@ -163,7 +161,7 @@ function charsOf(part: ContentBlock): number {
 }
 
 function handleText(output: ToolOutput): string {
-  const text = JSON.stringify(outputJson(output));
+  const text = JSON.stringify(toolOutputs.outputJson(output));
   if (!("$var" in output) || "value" in output) return text;
   return `${text}\nKept as $${output.$var}: write "$${output.$var}" or "$${output.$var}.path" as an argument of any tool, and it is replaced by the value.`;
 }
@@ -207,17 +205,17 @@ interface Media {
 
 /** Returns a picture, a sound or a binary resource; undefined for other contents. A server may send any. */
 function mediaIn(part: unknown): Media | undefined {
-  if (!isObject(part)) return undefined;
+  if (!json.isObject(part)) return undefined;
   const { type, data, mimeType, resource } = part;
   if ((type === "image" || type === "audio") && typeof data === "string")
     return { key: "data", data, mimeType: typeOf(mimeType) };
-  if (type !== "resource" || !isObject(resource) || typeof resource.blob !== "string")
+  if (type !== "resource" || !json.isObject(resource) || typeof resource.blob !== "string")
     return undefined;
   return { key: "resource.blob", data: resource.blob, mimeType: typeOf(resource.mimeType) };
 }
 
 function typeOf(mimeType: unknown): string {
-  return typeof mimeType === "string" ? clip(mimeType, 100) : "unknown type";
+  return typeof mimeType === "string" ? characters.clip(mimeType, 100) : "unknown type";
 }
 
 function isSmallImage(part: ContentBlock): boolean {

@@ -1,11 +1,15 @@
 import type { CallToolResult, ProtocolError } from "@modelcontextprotocol/server";
 import { maxShownResultChars } from "../../../src/limits.ts";
-import { joinedRules } from "../../../src/tool/tool-rules.ts";
-import type { ModelOutput } from "../../../src/tool/runtime-tool.ts";
-import type { ToolOutput } from "../../../src/tool/tool-output.ts";
-import type { Ready, Saved } from "../../../src/tool/wrapped-tool.ts";
-import { isObject, type Json } from "../../../src/value/json.ts";
-import { byteLength } from "../../../src/value/utf8.ts";
+import {
+  byteLength,
+  joinedRules,
+  json,
+  type ModelOutput,
+  type Ready,
+  type Saved,
+} from "../../../src/internal.ts";
+import type { ToolOutput } from "../../../src/runtime.ts";
+import type { Json } from "../../../src/references.ts";
 import {
   answerOf,
   clientResult,
@@ -104,6 +108,6 @@ function addMoreBytes(sum: number, value: unknown): number {
   if (typeof value === "string") return sum + byteLength(value) - value.length;
   if (value instanceof Uint8Array) return sum;
   if (Array.isArray(value)) return value.reduce<number>(addMoreBytes, sum);
-  if (!isObject(value)) return sum;
+  if (!json.isObject(value)) return sum;
   return Object.entries(value).flat().reduce<number>(addMoreBytes, sum);
 }

@@ -3,8 +3,7 @@ import type {
   InputResponse,
   LoggingMessageNotificationParams,
 } from "@modelcontextprotocol/client";
-import { strictestVisibility } from "../../../src/store/labels.ts";
-import type { Visibility } from "../../../src/store/variable.ts";
+import { strictestVisibility, type Visibility } from "../../../src/internal.ts";
 import { type ClientOfCall, QUESTIONS } from "./client-of-gateway.ts";
 
 /**

@@ -5,7 +5,7 @@ import {
   type Server,
   type Transport,
 } from "@modelcontextprotocol/server";
-import { isObject } from "../../../src/value/json.ts";
+import { json } from "../../../src/internal.ts";
 import type { Gateway } from "./gateway.ts";
 
 /** The first request of a client, in both eras of the protocol. */
@@ -51,8 +51,8 @@ function instructed(
 }
 
 function declaredIn(params: unknown): ClientCapabilities {
-  const { capabilities, _meta: meta } = isObject(params) ? params : {};
+  const { capabilities, _meta: meta } = json.isObject(params) ? params : {};
   const declared =
-    capabilities ?? (isObject(meta) ? meta[CLIENT_CAPABILITIES_META_KEY] : undefined);
-  return isObject(declared) ? declared : {};
+    capabilities ?? (json.isObject(meta) ? meta[CLIENT_CAPABILITIES_META_KEY] : undefined);
+  return json.isObject(declared) ? declared : {};
 }

@@ -9,7 +9,7 @@ import type {
 } from "@modelcontextprotocol/server";
 
 import { RELATED_TASK_META_KEY } from "@modelcontextprotocol/server";
-import type { Visibility } from "../../../src/store/variable.ts";
+import type { Visibility } from "../../../src/internal.ts";
 import * as limits from "./gateway-limits.ts";
 
 /** The client of one call, for the server that runs it. */

@@ -1,4 +1,4 @@
-import { toHex } from "../../../src/value/hex.ts";
+import { toHex } from "../../../src/internal.ts";
 
 /** What stands for another text: `${…}`. */
 export const PLACEHOLDER = /\$\{([^}]+)\}/gu;

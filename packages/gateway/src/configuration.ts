@@ -1,8 +1,7 @@
 import { parse, type ParseError, printParseErrorCode } from "jsonc-parser";
 import * as z from "zod";
 import { ByrefError } from "../../../src/errors.ts";
-import { type RuledServer, toolRules } from "../../../src/tool/tool-rules.ts";
-import { compact, isObject } from "../../../src/value/json.ts";
+import { json, type RuledServer, toolRules } from "../../../src/internal.ts";
 import { filterOf, problemOfFilters, type ToolFilter } from "./tool-filter.ts";
 import { clientVariable, PLACEHOLDER } from "./client-variables.ts";
 
@@ -74,14 +73,14 @@ export function readConfiguration(
   project?: string,
 ): readonly ServerConfiguration[] {
   const errors: ParseError[] = [];
-  const json = withoutMark(text);
-  const read: unknown = parse(json, errors, { allowTrailingComma: true });
+  const source = withoutMark(text);
+  const read: unknown = parse(source, errors, { allowTrailingComma: true });
   const [error] = errors;
-  if (error !== undefined) throw bad(syntaxMessage(json, error));
+  if (error !== undefined) throw bad(syntaxMessage(source, error));
   const all = project === undefined ? read : at(at(read, "projects"), project);
   const servers = at(all, "mcpServers") ?? at(all, "servers");
   if (servers === undefined) throw bad('It has neither "mcpServers" nor "servers".');
-  if (!isObject(servers)) throw bad("Its servers are not an object of servers by name.");
+  if (!json.isObject(servers)) throw bad("Its servers are not an object of servers by name.");
   return Object.entries(servers).flatMap(([name, value]) => serverIn(name, value, environment));
 }
 
@@ -128,7 +127,7 @@ function isGateway(words: readonly string[]): boolean {
 }
 
 function at(value: unknown, key: string): unknown {
-  return isObject(value) ? value[key] : undefined;
+  return json.isObject(value) ? value[key] : undefined;
 }
 
 function serverIn(
@@ -141,7 +140,7 @@ function serverIn(
   const { data = {} } = serverSchema.safeParse(value);
   const server = serverFrom(name, data, environment);
   const filter = filterOf(value);
-  return [{ ...server, ...compact({ filter, problem: problem ?? server.problem }) }];
+  return [{ ...server, ...json.compact({ filter, problem: problem ?? server.problem }) }];
 }
 
 /** True for an entry that a person has turned off, in the words of several clients. */
@@ -177,9 +176,14 @@ function serverFrom(
           command: located(command),
           args: args.map(located),
           env: filledAll(env),
-          ...compact({ cwd: cwd === undefined ? undefined : located(cwd) }),
+          ...json.compact({ cwd: cwd === undefined ? undefined : located(cwd) }),
         };
-  return { name, address, rules, ...compact({ secrets, problem: problemOf(address, missing) }) };
+  return {
+    name,
+    address,
+    rules,
+    ...json.compact({ secrets, problem: problemOf(address, missing) }),
+  };
 }
 
 type Entry = z.infer<typeof serverSchema>;

@@ -1,6 +1,6 @@
 import { type Client, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
 import type { Transport } from "@modelcontextprotocol/client";
-import { withTimeLimit } from "../../../src/value/deadline.ts";
+import { withTimeLimit } from "../../../src/internal.ts";
 import { isUnreachable, reasonOf } from "./connection-loss.ts";
 import * as limits from "./gateway-limits.ts";
 

@@ -7,7 +7,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { messageOf } from "../../../src/errors.ts";
 import { flawIn } from "../../mcp/src/own-answer.ts";
-import { isObject } from "../../../src/value/json.ts";
+import { json } from "../../../src/internal.ts";
 
 /** True if a server refused a request because it does not know the session any more. It has not run. */
 export function isLostSession(error: unknown): boolean {
@@ -35,7 +35,7 @@ export function mayHaveRun(error: unknown): boolean {
   if (error instanceof SdkHttpError) return error.status >= 500;
   if (error instanceof SdkError) return WITHOUT_ANSWER.has(error.code);
   if (!isUnreachable(error)) return isCutOff(error);
-  const code = isObject(error.cause) ? error.cause.code : undefined;
+  const code = json.isObject(error.cause) ? error.cause.code : undefined;
   return !NOT_SENT.has(code);
 }
 
@@ -54,7 +54,7 @@ export function isGivenUp(error: Error): boolean {
 /** Says as a sentence why a server did not answer. `waitedMs`: the time in all, if not that of the last request. */
 export function reasonOf(error: unknown, waitedMs?: number): string {
   if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) {
-    const ms = waitedMs ?? (isObject(error.data) ? error.data.timeout : undefined);
+    const ms = waitedMs ?? (json.isObject(error.data) ? error.data.timeout : undefined);
     const time = typeof ms === "number" ? ` within ${Math.round(ms / 1_000)} s` : " in time";
     return `It gave no answer${time}.`;
   }

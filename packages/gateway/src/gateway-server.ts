@@ -23,7 +23,8 @@ import {
   type Transport,
 } from "@modelcontextprotocol/server";
 import { codeOf, messageOf } from "../../../src/errors.ts";
-import { isObject, type Json } from "../../../src/value/json.ts";
+import { json } from "../../../src/internal.ts";
+import type { Json } from "../../../src/references.ts";
 import { version } from "../../../src/version.ts";
 import {
   APPROVAL,
@@ -217,7 +218,7 @@ function roundOf({ context, declared, era }: Answering): Round {
 function declaredBy(server: Server, context: ServerContext): ClientCapabilities {
   const declared =
     envelopeOf(context)?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
-  return isObject(declared) ? declared : {};
+  return json.isObject(declared) ? declared : {};
 }
 
 /** The library types the envelope as an object without keys. */

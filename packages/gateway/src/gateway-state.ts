@@ -2,8 +2,7 @@ import type { CallJournal } from "./call-journal.ts";
 import * as limits from "./gateway-limits.ts";
 import { type Counts, NO_COUNTS, type Statistics } from "./statistics.ts";
 import { messageOf } from "../../../src/errors.ts";
-import { Taint } from "../../../src/store/labels.ts";
-import { firstRow, hasTable, numberIn, type Sql, textIn } from "../../../src/store/rows/sql.ts";
+import { type Sql, sqlRows, Taint } from "../../../src/internal.ts";
 
 /** The process or object that runs a call. */
 interface CallOwner {
@@ -48,10 +47,10 @@ export class GatewayState implements CallJournal, Statistics {
   }
 
   read(): Counts {
-    if (!hasTable(this.#sql, "gateway_count")) return NO_COUNTS;
+    if (!sqlRows.hasTable(this.#sql, "gateway_count")) return NO_COUNTS;
     const rows = this.#sql.all(`SELECT name, count FROM gateway_count`);
     const counts = new Map(
-      rows.map((row) => [textIn(row, "name"), numberIn(row, "count")] as const),
+      rows.map((row) => [sqlRows.textIn(row, "name"), sqlRows.numberIn(row, "count")] as const),
     );
     const known = Object.entries(NO_COUNTS).map(([name, none]) => [name, counts.get(name) ?? none]);
     return { ...NO_COUNTS, ...Object.fromEntries(known) };
@@ -81,15 +80,17 @@ export class GatewayState implements CallJournal, Statistics {
 
   takeCutOff(call: string): number | undefined {
     const sql = this.#sql;
-    if (!hasTable(sql, "gateway_call")) return undefined;
+    if (!sqlRows.hasTable(sql, "gateway_call")) return undefined;
     const dead = sql
       .all(`SELECT id, instance FROM gateway_call WHERE call = ?`, call)
-      .filter((row) => !this.#options.owner.isAlive(textIn(row, "instance")));
+      .filter((row) => !this.#options.owner.isAlive(sqlRows.textIn(row, "instance")));
     // Another process may have taken it meanwhile.
     const taken = dead.flatMap((row) =>
-      sql.all(`DELETE FROM gateway_call WHERE id = ? RETURNING at`, textIn(row, "id")),
+      sql.all(`DELETE FROM gateway_call WHERE id = ? RETURNING at`, sqlRows.textIn(row, "id")),
     );
-    return taken.length === 0 ? undefined : Math.max(...taken.map((row) => numberIn(row, "at")));
+    return taken.length === 0
+      ? undefined
+      : Math.max(...taken.map((row) => sqlRows.numberIn(row, "at")));
   }
 
   /** Calls that have not ended by now count as cut off: their answers may not reach the client any more. */
@@ -115,9 +116,10 @@ class SqlTaint extends Taint {
   }
 
   override get isTainted(): boolean {
-    if (super.isTainted || !hasTable(this.#sql, "meta")) return super.isTainted;
+    if (super.isTainted || !sqlRows.hasTable(this.#sql, "meta")) return super.isTainted;
     return (
-      firstRow(this.#sql, `SELECT 1 AS found FROM meta WHERE key = '${TAINTED}'`) !== undefined
+      sqlRows.firstRow(this.#sql, `SELECT 1 AS found FROM meta WHERE key = '${TAINTED}'`) !==
+      undefined
     );
   }
 

@@ -1,13 +1,16 @@
 import { type CallToolResult, ProtocolError, type Tool } from "@modelcontextprotocol/server";
 import { ByrefError, codeOf, messageOf } from "../../../src/errors.ts";
-import { Taint } from "../../../src/store/labels.ts";
-import type { VariableStore } from "../../../src/store/variable-store.ts";
-import type { ApprovalRequest } from "../../../src/tool/policy.ts";
-import { diffsOfEdited } from "../../../src/tool/edit/edited-diffs.ts";
-import { variableTools } from "../../../src/tool/variables/variable-tools.ts";
-import type { Ready, WrapOptions } from "../../../src/tool/wrapped-tool.ts";
-import { withTimeLimit } from "../../../src/value/deadline.ts";
-import type { Json } from "../../../src/value/json.ts";
+import {
+  type ApprovalRequest,
+  diffsOfEdited,
+  type Ready,
+  Taint,
+  type VariableStore,
+  variableTools,
+  withTimeLimit,
+  type WrapOptions,
+} from "../../../src/internal.ts";
+import type { Json } from "../../../src/references.ts";
 import { isLongFailure } from "./call-result.ts";
 import { type CallFailure, CallResults } from "./call-results.ts";
 import { type ClientOfCall, ClientOfGateway, guardedClient } from "./client-of-gateway.ts";

@@ -1,4 +1,4 @@
-import { clip } from "../../../src/value/characters.ts";
+import { characters } from "../../../src/internal.ts";
 import * as limits from "./gateway-limits.ts";
 
 /** Instructions about the gateway for the client's model. At most 1,500 characters. */
@@ -59,10 +59,10 @@ function entryOf({ name, text }: ServerInstructions, part = text): string {
 /** Returns the beginning of the text whose entry has at most so many characters. Ends with a word, if it has any. */
 function partWithin(server: ServerInstructions, chars: number): string {
   if (entryOf(server).length <= chars) return server.text;
-  let part = clip(server.text, Math.max(chars, 0));
+  let part = characters.clip(server.text, Math.max(chars, 0));
   for (let over = 1; over > 0 && part !== "";) {
     over = entryOf(server, part).length - chars;
-    part = clip(part, Math.max(part.length - Math.max(over, 0), 0));
+    part = characters.clip(part, Math.max(part.length - Math.max(over, 0), 0));
   }
   const whole = part.replace(/\s+\S*$/u, "");
   return whole.length < MIN_CHARS ? "" : whole;

@@ -1,5 +1,5 @@
 import { messageOf } from "../../../src/errors.ts";
-import { withTimeLimit } from "../../../src/value/deadline.ts";
+import { withTimeLimit } from "../../../src/internal.ts";
 import * as limits from "./gateway-limits.ts";
 import type { Upstream } from "./upstream.ts";
 

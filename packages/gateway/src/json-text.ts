@@ -2,20 +2,17 @@ import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { JSONSchema7 } from "ai";
 import { codeOf } from "../../../src/errors.ts";
 
-import type { ResolveOptions } from "../../../src/reference/resolve.ts";
-import { Content, jsonContent } from "../../../src/store/bytes/content.ts";
-import type { VariableStore } from "../../../src/store/variable-store.ts";
-import { takesTextOnly } from "../../../src/tool/json-schema.ts";
 import { valueOfResult } from "../../mcp/src/result-value.ts";
+import type { Json, ResolveOptions } from "../../../src/references.ts";
 import {
-  canonicalJson,
-  isObject,
-  type Json,
-  jsonIn,
-  withDoubles,
-} from "../../../src/value/json.ts";
-import { toJson } from "../../../src/value/to-json.ts";
-import { decodeUtf8 } from "../../../src/value/utf8.ts";
+  Content,
+  decodeUtf8,
+  json,
+  jsonContent,
+  jsonSchemas,
+  toJson,
+  type VariableStore,
+} from "../../../src/internal.ts";
 
 /**
  * Returns the value of a result to save. JSON that the server sent as one text keeps that text, so that it can be
@@ -52,12 +49,12 @@ export function savedFailure(failure: CallToolResult): unknown {
 
 /** Servers repeat structured content as a text: serialized, or the part of it that is the text. */
 function withText(value: Json, text: string): Json | Content {
-  const parts = isObject(value) ? Object.entries(value) : [];
+  const parts = json.isObject(value) ? Object.entries(value) : [];
   const part = parts.find(([key, inner]) => inner === text && key !== "");
   if (part !== undefined) return withTextKey(jsonContent(value), part[0]);
-  const parsed = jsonIn(text);
+  const parsed = json.jsonIn(text);
   // A connection over HTTP has read the structured content with doubles for all numbers.
-  const rounded = (one: Json) => canonicalJson(withDoubles(one));
+  const rounded = (one: Json) => json.canonicalJson(json.withDoubles(one));
   if (parsed === undefined || rounded(parsed) !== rounded(value)) return value;
   return withTextKey(jsonContent(parsed, text), "");
 }
@@ -75,7 +72,7 @@ export function textsFor(
   store: VariableStore,
 ): NonNullable<ResolveOptions["textFor"]> {
   return async ({ name, path }, value, place) => {
-    const isText = path.length === 0 && takesTextOnly(schema, place, value);
+    const isText = path.length === 0 && jsonSchemas.takesTextOnly(schema, place, value);
     return isText ? textOf(name, value, store) : undefined;
   };
 }
@@ -91,7 +88,8 @@ export async function textOf(
   try {
     const { textKey, bytes } = stored.info;
     if (textKey === "") return decodeUtf8(await stored.read(0, bytes));
-    const text: unknown = textKey !== undefined && isObject(value) ? value[textKey] : undefined;
+    const text: unknown =
+      textKey !== undefined && json.isObject(value) ? value[textKey] : undefined;
     return typeof text === "string" ? text : undefined;
   } finally {
     stored.close();

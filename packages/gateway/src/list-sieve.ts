@@ -4,9 +4,8 @@ import {
   specTypeSchemas,
   type Transport,
 } from "@modelcontextprotocol/client";
-import { clip } from "../../../src/value/characters.ts";
 import * as limits from "./gateway-limits.ts";
-import { isObject } from "../../../src/value/json.ts";
+import { characters, json } from "../../../src/internal.ts";
 
 /** An item of a server's list that is not offered. */
 export interface LeftOut {
@@ -48,7 +47,7 @@ export class ListSieve {
 
   /** Adds an item, which stays until the list is requested again. */
   leaveOut({ kind, name: written, why }: LeftOut): void {
-    const name = clip(written, limits.maxGatewayNameChars);
+    const name = characters.clip(written, limits.maxGatewayNameChars);
     const item = { kind, name, why };
     this.#leftOut.set(`${kind} ${name}`, item);
     this.#onLeftOut(item);
@@ -98,11 +97,13 @@ export class ListSieve {
 
 /** Results are handles, whose form no schema of a server describes. */
 function withoutOutput(item: unknown): unknown {
-  return isObject(item) && "outputSchema" in item ? { ...item, outputSchema: undefined } : item;
+  return json.isObject(item) && "outputSchema" in item
+    ? { ...item, outputSchema: undefined }
+    : item;
 }
 
 function nameOf(item: unknown, index: number): string {
-  const { name, uri, uriTemplate } = isObject(item) ? item : {};
+  const { name, uri, uriTemplate } = json.isObject(item) ? item : {};
   const found = [name, uri, uriTemplate].find((one) => typeof one === "string" && one !== "");
   return typeof found === "string" ? found : `number ${index + 1}`;
 }

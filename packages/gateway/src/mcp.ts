@@ -4,7 +4,7 @@ export {
   type ServerAddress,
   type ServerConfiguration,
 } from "./configuration.ts";
-export type { ServerRules, ToolRules } from "../../../src/tool/tool-rules.ts";
+export type { ServerRules, ToolRules } from "../../../src/internal.ts";
 export {
   type ApprovalNeeded,
   type CallAnswer,

@@ -1,5 +1,5 @@
 import type { Resource, ResourceTemplateType } from "@modelcontextprotocol/server";
-import { fitsName } from "../../../src/tool/policy.ts";
+import { fitsName } from "../../../src/internal.ts";
 import { type AllServers, itemsOf } from "./items-of-servers.ts";
 import type { Upstream } from "./upstream.ts";
 

@@ -2,12 +2,15 @@ import { asSchema, dynamicTool, jsonSchema } from "@ai-sdk/provider-utils";
 import type { JSONSchema7 } from "ai";
 import type { Tool } from "@modelcontextprotocol/server";
 import { messageOf } from "../../../src/errors.ts";
-import { wrapRuntimeTool } from "../../../src/tool/wrap-runtime-tool.ts";
-import { wrapTool } from "../../../src/tool/wrap-tool.ts";
-import type { WrapOptions, WrappedTool } from "../../../src/tool/wrapped-tool.ts";
 import { fitScalars } from "../../mcp/src/fit-scalars.ts";
-import { policyOf } from "../../../src/tool/tool-rules.ts";
-import { isObject } from "../../../src/value/json.ts";
+import {
+  json,
+  policyOf,
+  type WrapOptions,
+  type WrappedTool,
+  wrapRuntimeTool,
+  wrapTool,
+} from "../../../src/internal.ts";
 import { textsFor } from "./json-text.ts";
 import type { OwnTool } from "./show-variable.ts";
 import type { LastingNames } from "./unique-names.ts";
@@ -98,7 +101,7 @@ async function serversTool(
     inputSchema: jsonSchema(schema, {
       validate: (input) => ({ success: true, value: fitScalars(input, schema) }),
     }),
-    execute: (input, { toolCallId }) => call(from, isObject(input) ? input : {}, toolCallId),
+    execute: (input, { toolCallId }) => call(from, json.isObject(input) ? input : {}, toolCallId),
   });
   const wrapped = await wrapTool(name, runnable, {
     ...wrap,

@@ -1,18 +1,19 @@
 import * as z from "zod";
 import { ByrefError } from "../../../src/errors.ts";
-import type { OpenValue, VariableInfo } from "../../../src/store/variable.ts";
-import type { Variables } from "../../../src/store/variable-store.ts";
-import { fileContent, formatFor } from "../../../src/tool/files.ts";
-import { type RuntimeTool, runtimeTool } from "../../../src/tool/runtime-tool.ts";
-import { valueAt } from "../../../src/tool/variables/sequence.ts";
 import {
-  inspect,
-  readable,
+  fileContent,
+  formatFor,
+  type OpenValue,
+  requireWellFormed,
+  type RuntimeTool,
+  runtimeTool,
+  sequences,
   type Target,
-  targetIn,
-} from "../../../src/tool/variables/variable-target.ts";
-import type { Json } from "../../../src/value/json.ts";
-import { requireWellFormed } from "../../../src/value/well-formed.ts";
+  targets,
+  type Variables,
+} from "../../../src/internal.ts";
+import type { VariableInfo } from "../../../src/runtime.ts";
+import type { Json } from "../../../src/references.ts";
 import { textOf } from "./json-text.ts";
 
 /** Writes files of the person's computer. */
@@ -41,8 +42,8 @@ export function saveVariable(files: FileSaver): RuntimeTool {
     effects: "idempotent",
     inputSchema: z.object({ name: z.string(), file: z.string(), path: z.string().optional() }),
     async execute({ name, file, path }, { store }) {
-      const target = targetIn(name, path);
-      const info = readable(store, target.name);
+      const target = targets.targetIn(name, path);
+      const info = targets.readable(store, target.name);
       const stored = target.path.length === 0 ? store.open(info.name) : undefined;
       try {
         const isAsStored = stored !== undefined && isStoredAsWritten(info, file);
@@ -74,7 +75,7 @@ async function* textPieces(
 ): AsyncGenerator<Uint8Array> {
   if (info.type === "bytes")
     throw new ByrefError("bad_path", `$${info.name} is bytes: it has no path.`);
-  const value = await inspect(info, target, () => valueAt(store, target));
+  const value = await targets.inspect(info, target, () => sequences.valueAt(store, target));
   const text = await textToSave(store, { value, target, file });
   requireWellFormed(text, "A file");
   yield new TextEncoder().encode(text);

@@ -1,9 +1,6 @@
 import type { ClientCapabilities, ReadResourceResult, Tool } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { type RuntimeTool, runtimeTool } from "../../../src/tool/runtime-tool.ts";
-import { valueAt } from "../../../src/tool/variables/sequence.ts";
-import { inspect, readable, targetIn } from "../../../src/tool/variables/variable-target.ts";
-import { isObject } from "../../../src/value/json.ts";
+import { json, type RuntimeTool, runtimeTool, sequences, targets } from "../../../src/internal.ts";
 
 /** The names of MCP Apps (SEP-1865). */
 const EXTENSION = "io.modelcontextprotocol/ui";
@@ -33,9 +30,10 @@ export function showVariable(): OwnTool {
       "Show the person a variable as table, chart, tree, text or image. You get no value.",
     inputSchema: z.object({ name: z.string(), path: z.string().optional() }),
     async execute({ name, path }, { store }) {
-      const target = targetIn(name, path);
-      const info = readable(store, target.name);
-      if (target.path.length > 0) await inspect(info, target, () => valueAt(store, target));
+      const target = targets.targetIn(name, path);
+      const info = targets.readable(store, target.name);
+      if (target.path.length > 0)
+        await targets.inspect(info, target, () => sequences.valueAt(store, target));
       return { output: { shown: target.name } };
     },
   });
@@ -46,7 +44,7 @@ export function showVariable(): OwnTool {
 /** True for a client that shows views. */
 export function showsApps({ extensions }: ClientCapabilities): boolean {
   const declared = extensions?.[EXTENSION];
-  if (!isObject(declared)) return false;
+  if (!json.isObject(declared)) return false;
   const { mimeTypes } = declared;
   return Array.isArray(mimeTypes) && mimeTypes.includes(APP_TYPE);
 }

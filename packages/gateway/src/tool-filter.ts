@@ -1,4 +1,4 @@
-import { isObject } from "../../../src/value/json.ts";
+import { json } from "../../../src/internal.ts";
 
 /** Which tools of a server are offered, as a client's entry says. */
 export interface ToolFilter {
@@ -14,7 +14,7 @@ const ONLY = ["includeTools", "tools"];
 
 /** Returns the filters of an entry, by their keys. */
 export function filtersIn(entry: unknown): Readonly<Record<string, unknown>> {
-  const { ...all } = isObject(entry) ? entry : {};
+  const { ...all } = json.isObject(entry) ? entry : {};
   const keys = [...WITHOUT, ...ONLY].filter((key) => (all[key] ?? undefined) !== undefined);
   return Object.fromEntries(keys.map((key) => [key, all[key]]));
 }

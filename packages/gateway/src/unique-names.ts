@@ -1,4 +1,4 @@
-import { shortHash } from "../../../src/value/short-hash.ts";
+import { shortHash } from "../../../src/internal.ts";
 import * as limits from "./gateway-limits.ts";
 
 /** A name as a server gives it. */

@@ -23,7 +23,7 @@ import { redact } from "../../mcp/src/secrets.ts";
 import { CallingClients } from "./calling-clients.ts";
 import { SENT } from "./call-journal.ts";
 import { callAsTask, isTask } from "./task-call.ts";
-import { clip } from "../../../src/value/characters.ts";
+import { characters } from "../../../src/internal.ts";
 import { version } from "../../../src/version.ts";
 import {
   type ClientOfCall,
@@ -251,7 +251,7 @@ export class Upstream {
 
   #logRepeated(name: string): void {
     this.#logOnce(
-      `it lists ${clip(name, limits.maxGatewayNameChars)} more than once; the first is offered.`,
+      `it lists ${characters.clip(name, limits.maxGatewayNameChars)} more than once; the first is offered.`,
     );
   }
 

@@ -1,12 +1,14 @@
 import type { ReadResourceResult, Resource } from "@modelcontextprotocol/server";
 import { type Bound, requireAtMost } from "../../../src/errors.ts";
 import * as limits from "./gateway-limits.ts";
-import type { VariableStore } from "../../../src/store/variable-store.ts";
-import { guardedView } from "../../../src/tool/tool-output.ts";
-import { valueAt } from "../../../src/tool/variables/sequence.ts";
-import { readable, targetIn } from "../../../src/tool/variables/variable-target.ts";
-import { sliceCodePoints } from "../../../src/value/characters.ts";
-import { toBase64 } from "../../../src/value/base64.ts";
+import {
+  characters,
+  sequences,
+  targets,
+  toBase64,
+  toolOutputs,
+  type VariableStore,
+} from "../../../src/internal.ts";
 import type { Gateway } from "./gateway.ts";
 import { uriOf, VARIABLES } from "./call-result.ts";
 
@@ -17,7 +19,8 @@ export const VARIABLE_TEMPLATE = `${VARIABLES}{name}{?path,offset,limit}`;
 export function variableResources(store: VariableStore): readonly Resource[] {
   return store.list().map((info) => {
     const { name, mediaType, bytes, shape } = info;
-    const details = guardedView(info) === undefined ? { size: bytes, description: shape } : {};
+    const details =
+      toolOutputs.guardedView(info) === undefined ? { size: bytes, description: shape } : {};
     return { uri: uriOf(name), name, mimeType: mediaType, ...details };
   });
 }
@@ -38,15 +41,15 @@ export async function readVariableUri(
 ): Promise<ReadResourceResult> {
   const { pathname, searchParams } = new URL(uri);
   const written = decodeURIComponent(pathname.split("/").at(-1) ?? "");
-  const { name, path } = targetIn(written, searchParams.get("path") ?? undefined);
-  const info = readable(store, name);
+  const { name, path } = targets.targetIn(written, searchParams.get("path") ?? undefined);
+  const info = targets.readable(store, name);
   // A model may read it.
   if (!info.trusted) taint.add();
   if (info.type === "bytes") {
     const { mediaType: mimeType } = info;
     return { contents: [{ uri, mimeType, blob: await bytesOf(name, store) }] };
   }
-  const value = await valueAt(store, { name, path });
+  const value = await sequences.valueAt(store, { name, path });
   const isText = typeof value === "string";
   const text = isText ? value : JSON.stringify(value);
   const offset = countIn(searchParams.get("offset"), 0);
@@ -54,7 +57,11 @@ export async function readVariableUri(
   const mimeType = isText ? "text/plain" : "application/json";
   return {
     contents: [
-      { uri, mimeType, text: sliceCodePoints(text, { from: offset, to: offset + limit }) },
+      {
+        uri,
+        mimeType,
+        text: characters.sliceCodePoints(text, { from: offset, to: offset + limit }),
+      },
     ],
   };
 }

@@ -1,12 +1,11 @@
 import type { JSONSchema7 } from "ai";
-import { exactNumber, isExactNumber } from "../../../src/value/exact-number.ts";
-import { isObject } from "../../../src/value/json.ts";
 import {
   type Definition,
-  schemaAt,
-  typesIn,
+  exactNumbers,
+  json,
+  jsonSchemas,
   type TypeName,
-} from "../../../src/tool/json-schema.ts";
+} from "../../../src/internal.ts";
 
 /**
  * Returns the input with its scalars in the one type that the schema allows in their places: 42 where it takes texts
@@ -37,7 +36,7 @@ class Fitting {
         this.fit(inner, this.#schemaAt(Math.min(index, 100), at)),
       );
     }
-    if (!isObject(value)) return fitScalar(value, this.#onlyAt(at));
+    if (!json.isObject(value)) return fitScalar(value, this.#onlyAt(at));
     const entries: readonly Entry[] = Object.entries(value);
     const fitted = fitAll(entries, (entry): Entry => {
       const [key, inner] = entry;
@@ -50,13 +49,13 @@ class Fitting {
   #schemaAt(key: string | number, at: Definition): Definition {
     const known = this.#below.get(at) ?? new Map<string | number, Definition>();
     this.#below.set(at, known);
-    const found = known.get(key) ?? schemaAt(key, at, this.#root);
+    const found = known.get(key) ?? jsonSchemas.schemaAt(key, at, this.#root);
     known.set(key, found);
     return found;
   }
 
   #onlyAt(at: Definition): Only | undefined {
-    if (!this.#only.has(at)) this.#only.set(at, onlyIn(typesIn(at, this.#root)));
+    if (!this.#only.has(at)) this.#only.set(at, onlyIn(jsonSchemas.typesIn(at, this.#root)));
     return this.#only.get(at);
   }
 }
@@ -88,13 +87,13 @@ function fitScalar(value: unknown, only: Only | undefined): unknown {
 }
 
 function textOf(value: unknown): unknown {
-  if (isExactNumber(value)) return value.rawJSON;
+  if (exactNumbers.isExactNumber(value)) return value.rawJSON;
   return typeof value === "number" || typeof value === "boolean" ? String(value) : value;
 }
 
 function numberOf(text: string, type: "number" | "integer"): unknown {
   if (!(type === "integer" ? INTEGER : DECIMAL).test(text)) return text;
-  const number = exactNumber(text);
+  const number = exactNumbers.exactNumber(text);
   return JSON.stringify(number) === text ? number : text;
 }
 

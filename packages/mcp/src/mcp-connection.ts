@@ -8,15 +8,12 @@ import {
 } from "@ai-sdk/mcp";
 import { textOfResult } from "./result-value.ts";
 import * as limits from "../../../src/limits.ts";
-import { withTimeLimit } from "../../../src/value/deadline.ts";
 import type { JSONSchema7 } from "ai";
 import { ByrefError, messageOf } from "../../../src/errors.ts";
-import { clip } from "../../../src/value/characters.ts";
 import { version } from "../../../src/version.ts";
 import { mcpFetch } from "./mcp-fetch.ts";
 import { redact, secretsIn } from "./secrets.ts";
-import { widenSchema } from "../../../src/tool/widen-schema.ts";
-import type { McpServer } from "../../../src/tool/tool-rules.ts";
+import { characters, type McpServer, widenSchema, withTimeLimit } from "../../../src/internal.ts";
 
 const MAX_PAGES = 20;
 /** From this MCP version on there are no sessions and no handshake to reuse. */
@@ -91,7 +88,8 @@ export class McpConnection {
       const result = await this.#call(definition, request);
       if (result.isError !== true) return result;
       const message = reasonIn(result);
-      if (UNKNOWN_TOOL.test(clip(message, limits.maxReasonChars))) this.#options.onStale();
+      if (UNKNOWN_TOOL.test(characters.clip(message, limits.maxReasonChars)))
+        this.#options.onStale();
       throw this.#failure(message);
     } catch (error) {
       if (error instanceof ByrefError) throw error;

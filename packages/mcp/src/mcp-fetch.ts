@@ -1,4 +1,4 @@
-import { withTimeLimit } from "../../../src/value/deadline.ts";
+import { withTimeLimit } from "../../../src/internal.ts";
 import { bounded, EventReader, fetchWithin, idOf, isEventStream } from "./bounded-fetch.ts";
 
 /** Time limit for ending a session. */

@@ -1,13 +1,13 @@
-import {
-  capabilityToolNames,
-  runtimeToolNames,
-} from "../../../src/tool/variables/variable-tools.ts";
 import { McpDirectory } from "./mcp-tools.ts";
-import type { ToolPolicy } from "../../../src/tool/policy.ts";
-import { compact } from "../../../src/value/json.ts";
-import type { Agent } from "../../../src/turn/agent.ts";
-import { withOwnTools } from "../../../src/turn/delegate-tool.ts";
-import type { Equip } from "../../../src/edge/turns/chosen-agent.ts";
+import {
+  type Agent,
+  capabilityToolNames,
+  json,
+  runtimeToolNames,
+  withOwnTools,
+} from "../../../src/internal.ts";
+import type { Equip } from "../../../src/internal-edge.ts";
+import type { ToolPolicy } from "../../../src/runtime.ts";
 
 /** Caches the servers' tool lists for the lifetime of the isolate; it keeps no connections. */
 const directory = new McpDirectory();
@@ -52,7 +52,7 @@ function joined(policy: ToolPolicy, { policies = {} }: Agent, name: string): Too
   const approval = ([true, "untrusted"] as const).find((one) => approvals.has(one));
   return {
     ...merged,
-    ...compact({ approval }),
+    ...json.compact({ approval }),
     ...(named.some(({ sealed }) => sealed === true) ? { sealed: true } : {}),
   };
 }

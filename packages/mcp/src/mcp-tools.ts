@@ -1,16 +1,19 @@
-import { isObject } from "../../../src/value/json.ts";
 import * as limits from "../../../src/limits.ts";
-import { withTimeLimit } from "../../../src/value/deadline.ts";
 import { dynamicTool, jsonSchema } from "@ai-sdk/provider-utils";
 import type { JSONSchema7, ToolSet } from "ai";
 import { messageOf } from "../../../src/errors.ts";
-import { clip } from "../../../src/value/characters.ts";
 import { McpConnection, type McpDefinition, type McpHandshake } from "./mcp-connection.ts";
 import { fitScalars } from "./fit-scalars.ts";
 import { valueOfResult } from "./result-value.ts";
-import type { Effects } from "../../../src/tool/wrapped-tool.ts";
-import type { ToolPolicy } from "../../../src/tool/policy.ts";
-import { type McpServer, policyOf, type RuledServer } from "../../../src/tool/tool-rules.ts";
+import {
+  characters,
+  json,
+  type McpServer,
+  policyOf,
+  type RuledServer,
+  withTimeLimit,
+} from "../../../src/internal.ts";
+import type { Effects, ToolPolicy } from "../../../src/runtime.ts";
 
 /** Maximum length of a tool's name at the model providers. */
 const MAX_NAME_CHARS = 64;
@@ -171,13 +174,15 @@ function toolFrom(definition: McpDefinition, connection: McpConnection): ToolSet
   return dynamicTool({
     ...(description === undefined
       ? {}
-      : { description: clip(description, limits.maxParagraphChars) }),
+      : { description: characters.clip(description, limits.maxParagraphChars) }),
     // The server validates its own inputs.
     inputSchema: jsonSchema(schema, {
       validate: (input) => ({ success: true, value: fitScalars(input, schema) }),
     }),
     execute: async (input, { abortSignal }) =>
-      valueOfResult(await connection.call(definition, isObject(input) ? input : {}, abortSignal)),
+      valueOfResult(
+        await connection.call(definition, json.isObject(input) ? input : {}, abortSignal),
+      ),
   });
 }
 

@@ -1,5 +1,4 @@
-import { hasExactNumber, mapExactNumbers, parseExactly } from "../../../src/value/exact-number.ts";
-import { isObject } from "../../../src/value/json.ts";
+import { exactNumbers, json } from "../../../src/internal.ts";
 
 /** What is wrong with the answer of a server. */
 export type Flaw = "cut off" | "too long" | "malformed";
@@ -19,13 +18,15 @@ export function ownAnswer(id: string | number, flaw: Flaw, message: string): Err
 
 /** Returns the flaw that the data of an error names; undefined for an error that a server gave. */
 export function flawIn(data: unknown): unknown {
-  return isObject(data) ? data[FLAW] : undefined;
+  return json.isObject(data) ? data[FLAW] : undefined;
 }
 
 /** Parses a message, with the digits of numbers in values; undefined if it is no JSON. */
 export function messageIn(text: string): unknown {
   try {
-    return hasExactNumber(text) ? withDigits(parseExactly(text)) : JSON.parse(text);
+    return exactNumbers.hasExactNumber(text)
+      ? withDigits(exactNumbers.parseExactly(text))
+      : JSON.parse(text);
   } catch {
     return undefined;
   }
@@ -33,16 +34,19 @@ export function messageIn(text: string): unknown {
 
 /** In the rest of a message, such as schemas, the library needs doubles. */
 function withDigits(exact: unknown): unknown {
-  const message = mapExactNumbers(exact, ({ rawJSON }) => Number(rawJSON));
-  if (!isObject(message) || !isObject(exact)) return message;
+  const message = exactNumbers.mapExactNumbers(exact, ({ rawJSON }) => Number(rawJSON));
+  if (!json.isObject(message) || !json.isObject(exact)) return message;
   const { result, params } = message;
-  const structuredContent = isObject(exact.result) ? exact.result.structuredContent : undefined;
-  const given = isObject(exact.params) ? exact.params.arguments : undefined;
+  const structuredContent = json.isObject(exact.result)
+    ? exact.result.structuredContent
+    : undefined;
+  const given = json.isObject(exact.params) ? exact.params.arguments : undefined;
   return {
     ...message,
     ...(structuredContent !== undefined &&
-      isObject(result) && { result: { ...result, structuredContent } }),
-    ...(given !== undefined && isObject(params) && { params: { ...params, arguments: given } }),
+      json.isObject(result) && { result: { ...result, structuredContent } }),
+    ...(given !== undefined &&
+      json.isObject(params) && { params: { ...params, arguments: given } }),
   };
 }
 
@@ -51,7 +55,7 @@ function withDigits(exact: unknown): unknown {
  * id of the only request that it can answer.
  */
 export function inPlaceOf(message: unknown, asked?: number): ErrorAnswer | undefined {
-  if (!isObject(message) || "method" in message) return undefined;
+  if (!json.isObject(message) || "method" in message) return undefined;
   const id = asked ?? message.id;
   if (typeof id !== "string" && typeof id !== "number") return undefined;
   const isOther = asked !== undefined && message.id !== asked;
@@ -64,18 +68,18 @@ export function inPlaceOf(message: unknown, asked?: number): ErrorAnswer | undef
 }
 
 function isError(error: unknown): error is ErrorAnswer["error"] {
-  return isObject(error) && Number.isInteger(error.code) && typeof error.message === "string";
+  return json.isObject(error) && Number.isInteger(error.code) && typeof error.message === "string";
 }
 
 function problemOf(message: Readonly<Record<string, unknown>>): string | undefined {
   const { jsonrpc, id: _id, result, error, ...others } = message;
   if (jsonrpc !== "2.0") return `its "jsonrpc" is ${kindOf(jsonrpc)}, not "2.0"`;
   if ("error" in message) {
-    if (!isObject(error)) return `its "error" is ${kindOf(error)}`;
+    if (!json.isObject(error)) return `its "error" is ${kindOf(error)}`;
     if (!Number.isInteger(error.code)) return `the "code" of its error is ${kindOf(error.code)}`;
     if (typeof error.message !== "string")
       return `the "message" of its error is ${kindOf(error.message)}`;
-  } else if (!isObject(result)) return `its "result" is ${kindOf(result)}`;
+  } else if (!json.isObject(result)) return `its "result" is ${kindOf(result)}`;
   const isBoth = "error" in message && "result" in message;
   if (isBoth) return 'it has a "result" and an "error"';
   return Object.keys(others).length === 0 ? undefined : "it has keys that no answer has";

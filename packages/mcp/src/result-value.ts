@@ -1,7 +1,10 @@
-import { fromBase64 } from "../../../src/value/base64.ts";
-import { type Content, jsonContent } from "../../../src/store/bytes/content.ts";
-import { isObject, jsonIn } from "../../../src/value/json.ts";
-import type { BytesResult } from "../../../src/tool/run-tool.ts";
+import {
+  type BytesResult,
+  type Content,
+  fromBase64,
+  json,
+  jsonContent,
+} from "../../../src/internal.ts";
 
 /** The fields of an MCP server's result that are read here. */
 export interface ServerResult {
@@ -21,14 +24,14 @@ export function valueOfResult(result: ServerResult): unknown {
   if (!Array.isArray(result.content)) return result.toolResult ?? null;
   const [only, ...others]: readonly unknown[] = result.content;
   if (only === undefined) return null;
-  if (others.length > 0 || !isObject(only)) return result.content;
+  if (others.length > 0 || !json.isObject(only)) return result.content;
   if (only.type === "text" && typeof only.text === "string") return valueOfText(only.text);
   return bytesIn(only) ?? result.content;
 }
 
 /** JSON keeps its text. What breaks a limit for JSON is a text. */
 function valueOfText(text: string): Content | string {
-  const parsed = jsonIn(text);
+  const parsed = json.jsonIn(text);
   if (parsed === undefined) return text;
   if (typeof parsed === "string") return parsed;
   try {
@@ -42,7 +45,7 @@ function valueOfText(text: string): Content | string {
 export function textOfResult({ content }: ServerResult): string {
   const contents: readonly unknown[] = Array.isArray(content) ? content : [];
   return contents
-    .flatMap((part) => (isObject(part) && typeof part.text === "string" ? [part.text] : []))
+    .flatMap((part) => (json.isObject(part) && typeof part.text === "string" ? [part.text] : []))
     .join("\n");
 }
 
@@ -50,7 +53,7 @@ function bytesIn(content: Readonly<Record<string, unknown>>): BytesResult | unde
   const { type, data, mimeType, resource } = content;
   const isMedia = type === "image" || type === "audio";
   if (isMedia && typeof data === "string") return bytesFrom(data, mimeType);
-  const isResource = type === "resource" && isObject(resource);
+  const isResource = type === "resource" && json.isObject(resource);
   if (!isResource || typeof resource.blob !== "string") return undefined;
   return bytesFrom(resource.blob, resource.mimeType);
 }

@@ -1,4 +1,5 @@
-import { isScalar, type Json } from "../../../src/value/json.ts";
+import { json } from "../../../src/internal.ts";
+import type { Json } from "../../../src/references.ts";
 
 /**
  * What is in the cells of a column. `number`: numbers and booleans; `truth`: texts TRUE and FALSE, which SQL has as
@@ -56,7 +57,7 @@ export class CellCounter {
     if (value === null) return;
     this.#count++;
     if (typeof value === "string") this.#addText(value, row);
-    else if (isScalar(value)) this.#values++;
+    else if (json.isScalar(value)) this.#values++;
     else this.#nested++;
   }
 

@@ -1,16 +1,15 @@
 import { ByrefError, requireAtMost } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
-import { clip } from "../../../src/value/characters.ts";
 import {
-  isJsonArray,
-  isJsonObject,
-  isScalar,
-  type Json,
+  characters,
+  charsOf,
+  json,
   type JsonArray,
   type JsonObject,
-} from "../../../src/value/json.ts";
-import { charsOf } from "../../../src/value/json-text.ts";
-import { referenceTo, type Target } from "../../../src/tool/variables/variable-target.ts";
+  type Target,
+  targets,
+} from "../../../src/internal.ts";
+import type { Json } from "../../../src/references.ts";
 
 /**
  * Returns the positions of the records for which a condition is true, without duplicates. `changed`: what the
@@ -31,19 +30,19 @@ export async function changedRecords(
   before: Json,
   changes: readonly RecordChange[],
 ): Promise<JsonArray> {
-  if (isScalar(before) || !isJsonArray(before)) throw noRecords(target);
+  if (json.isScalar(before) || !json.isJsonArray(before)) throw noRecords(target);
   let records: JsonArray = before;
   for (const { where, find, set } of changes) {
     const found = await find(records === before ? undefined : records);
     if (found.length === 0) {
-      const message = `No record of ${referenceTo(target)} has ${clip(where, 200)}. Read it with read_variable.`;
+      const message = `No record of ${targets.referenceTo(target)} has ${characters.clip(where, 200)}. Read it with read_variable.`;
       throw new ByrefError("edit_not_found", message);
     }
     requireSize(records, found.length, set);
     const changed = [...records];
     for (const at of found) {
       const record = changed[at];
-      if (record === undefined || isScalar(record) || !isJsonObject(record))
+      if (record === undefined || json.isScalar(record) || !json.isJsonObject(record))
         throw noRecords(target);
       changed[at] = Object.freeze({ ...record, ...set });
     }
@@ -59,6 +58,6 @@ function requireSize(records: JsonArray, count: number, set: JsonObject): void {
 }
 
 function noRecords(target: Target): ByrefError {
-  const message = `{where, set} changes arrays of objects; ${referenceTo(target)} has other values. Change it with a JSON Patch: [{op, path, value}].`;
+  const message = `{where, set} changes arrays of objects; ${targets.referenceTo(target)} has other values. Change it with a JSON Patch: [{op, path, value}].`;
   return new ByrefError("bad_value", message);
 }

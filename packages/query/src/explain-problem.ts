@@ -1,5 +1,5 @@
 import type { ByrefError } from "../../../src/errors.ts";
-import { nearest } from "../../../src/reference/near.ts";
+import { nearest } from "../../../src/internal.ts";
 import { queryProblem, type TableColumns } from "./query-problem.ts";
 import type { Statement } from "./statement.ts";
 

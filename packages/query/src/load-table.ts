@@ -1,22 +1,19 @@
 import { ByrefError, limitExceeded } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
-import type { Variables } from "../../../src/store/variable-store.ts";
 import {
-  isJsonArray,
-  isJsonObject,
-  isScalar,
-  type Json,
+  byteLength,
+  json,
   type JsonObject,
-} from "../../../src/value/json.ts";
-import { byteLength } from "../../../src/value/utf8.ts";
-import { mayHaveHalf, requireWellFormed } from "../../../src/value/well-formed.ts";
-import {
-  childrenOf,
-  partAt,
+  mayHaveHalf,
   type ReadTarget,
+  requireWellFormed,
   type Sequence,
-} from "../../../src/tool/variables/sequence.ts";
-import { referenceTo, type Target } from "../../../src/tool/variables/variable-target.ts";
+  sequences,
+  type Target,
+  targets,
+  type Variables,
+} from "../../../src/internal.ts";
+import type { Json } from "../../../src/references.ts";
 import { CellCounter } from "./column-cells.ts";
 import type { QueryEngine, TableShape } from "./query-engine.ts";
 
@@ -38,7 +35,7 @@ export interface TableSource {
  */
 export async function loadTable(engine: QueryEngine, source: TableSource): Promise<void> {
   const { store, target, read } = source;
-  const part = await partAt(store, target, read);
+  const part = await sequences.partAt(store, target, read);
   const writer = (options?: WriterOptions) => new TableWriter(engine, source, options);
   if (!("sequence" in part)) return loadValue(writer, part.value);
   const { sequence } = part;
@@ -58,7 +55,7 @@ async function loadValue(
   writer: (options: WriterOptions) => TableWriter,
   value: Json,
 ): Promise<void> {
-  const isObject = !isScalar(value);
+  const isObject = !json.isScalar(value);
   const columns = isObject ? ["key", "value"] : ["value"];
   const rows = isObject
     ? Object.entries(value).map(([name, inner]) => ({ key: name, value: inner }))
@@ -69,19 +66,21 @@ async function loadValue(
 type Values = AsyncIterable<Json> | Iterable<Json>;
 
 async function* elementsOf(sequence: Sequence): AsyncGenerator<Json> {
-  for await (const { value } of childrenOf({ sequence })) yield value;
+  for await (const { value } of sequences.childrenOf({ sequence })) yield value;
 }
 
 async function allOf(sequence: Sequence): Promise<readonly Json[]> {
   const all = await sequence.slice(0, sequence.count);
-  return !isScalar(all) && isJsonArray(all) ? all : [];
+  return !json.isScalar(all) && json.isJsonArray(all) ? all : [];
 }
 
 /** The elements of all arrays that a path with `depth` times `[*]` finds, and in arrays that end it. */
 function flattened(values: readonly Json[], depth: number): readonly Json[] {
-  const isOfArrays = values.every((value) => !isScalar(value) && isJsonArray(value));
+  const isOfArrays = values.every((value) => !json.isScalar(value) && json.isJsonArray(value));
   if (!isOfArrays) return values;
-  const inner = values.flatMap((value) => (!isScalar(value) && isJsonArray(value) ? value : []));
+  const inner = values.flatMap((value) =>
+    !json.isScalar(value) && json.isJsonArray(value) ? value : [],
+  );
   return depth === 0 ? inner : flattened(inner, depth - 1);
 }
 
@@ -142,7 +141,7 @@ class TableWriter {
   async load(records: Values): Promise<boolean> {
     let table: number | undefined;
     for await (const record of records) {
-      if (isScalar(record) || !isJsonObject(record)) return false;
+      if (json.isScalar(record) || !json.isJsonObject(record)) return false;
       const row = this.#rowOf(record);
       if (mayHaveHalf(row)) this.#refuseHalf(record);
       const bytes = byteLength(row) + 1;
@@ -206,11 +205,11 @@ class TableWriter {
   }
 
   async #flush(table: number): Promise<void> {
-    const json = `[${this.#waiting.join(",")}]`;
+    const rows = `[${this.#waiting.join(",")}]`;
     requireCurrent(this.#source);
-    await this.#engine.add(table, { first: this.#rows, json });
+    await this.#engine.add(table, { first: this.#rows, json: rows });
     this.#rows += this.#waiting.length;
-    this.#chars += json.length;
+    this.#chars += rows.length;
     this.#waiting = [];
     this.#waitingBytes = 0;
   }
@@ -229,7 +228,7 @@ function cellOf(value: Json): Json {
 /** What was read may be another value by now, or one that this database must not have. */
 function requireCurrent({ target, isCurrent }: TableSource): void {
   if (isCurrent()) return;
-  const message = `${referenceTo(target)} has changed while the query read it. Try again.`;
+  const message = `${targets.referenceTo(target)} has changed while the query read it. Try again.`;
   throw new ByrefError("conflict", message);
 }
 

@@ -1,9 +1,11 @@
 import { ByrefError } from "../../../src/errors.ts";
-import type { Syntax } from "../../../src/reference/reference.ts";
-import type { UrlSources } from "../../../src/tool/composed.ts";
-import type { RuntimeToolContext } from "../../../src/tool/runtime-tool.ts";
-import { valueAt } from "../../../src/tool/variables/sequence.ts";
-import { readable, referenceTo } from "../../../src/tool/variables/variable-target.ts";
+import type { Syntax } from "../../../src/references.ts";
+import {
+  type RuntimeToolContext,
+  sequences,
+  targets,
+  type UrlSources,
+} from "../../../src/internal.ts";
 import type { QueryDatabases } from "./query-databases.ts";
 import type { QueryAccess } from "./run-query.ts";
 
@@ -26,15 +28,15 @@ export function modelAccess(
     databases,
     most: "visible",
     syntaxes,
-    read: valueAt,
+    read: sequences.valueAt,
     table: (target) => {
-      const info = readable(store, target.name);
+      const info = targets.readable(store, target.name);
       labels.add(info.name);
-      const source = referenceTo(target);
+      const source = targets.referenceTo(target);
       if (!used.has(source)) {
         used.add(source);
         // A value that is too large to be read has no known URLs.
-        sources?.add(() => valueAt(store, target).catch(() => null));
+        sources?.add(() => sequences.valueAt(store, target).catch(() => null));
       }
       return info;
     },

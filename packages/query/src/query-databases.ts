@@ -1,6 +1,5 @@
 import { ByrefError } from "../../../src/errors.ts";
-import type { ValueLabels } from "../../../src/store/labels.ts";
-import type { VariableStore } from "../../../src/store/variable-store.ts";
+import type { ValueLabels, VariableStore } from "../../../src/internal.ts";
 import { loadTable, type TableSource } from "./load-table.ts";
 import type { EngineAnswer, EngineQuery, QueryEngine } from "./query-engine.ts";
 import { readStatement } from "./read-statement.ts";

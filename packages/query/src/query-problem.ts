@@ -1,5 +1,5 @@
 import { ByrefError } from "../../../src/errors.ts";
-import { compact } from "../../../src/value/json.ts";
+import { json } from "../../../src/internal.ts";
 
 /** Columns by table, as a query can name them. */
 export type TableColumns = Readonly<Record<string, readonly string[]>>;
@@ -39,7 +39,7 @@ export function queryProblem(said: string, { sql, at, tables = {}, near = [] }: 
   ];
   const details = {
     message: said,
-    ...compact({ position: at, caret }),
+    ...json.compact({ position: at, caret }),
     tables: shown,
     ...(near.length === 0 ? {} : { near }),
   };
@@ -53,7 +53,7 @@ export function notAllowed(said: string, { sql, at }: ProblemPlace): ByrefError 
   const text = caret === undefined ? message : `${message}\n${caret}`;
   return new ByrefError("query_not_allowed", text, {
     message,
-    ...compact({ position: at, caret }),
+    ...json.compact({ position: at, caret }),
   });
 }
 

@@ -1,18 +1,24 @@
 import * as z from "zod";
 import { ByrefError } from "../../../src/errors.ts";
-import { pickSyntaxes } from "../../../src/reference/syntaxes.ts";
-import type { Syntax } from "../../../src/reference/reference.ts";
-import type { Write } from "../../../src/store/variable-store.ts";
-import { compact, type Json, parsedJson } from "../../../src/value/json.ts";
-import { UrlSources } from "../../../src/tool/composed.ts";
-import { type RuntimeTool, runtimeTool } from "../../../src/tool/runtime-tool.ts";
-import { savingAt, writesAt } from "../../../src/tool/save-result.ts";
-import { chosenPlaces, type SaveTarget } from "../../../src/tool/save-target.ts";
-import { targetFor } from "../../../src/tool/scoped-store.ts";
-import { digestOf } from "../../../src/tool/tool-input.ts";
-import { keptInput } from "../../../src/tool/variables/set-variable.ts";
-import { referenceTo, targetIn } from "../../../src/tool/variables/variable-target.ts";
-import type { CallOptions, WrapOptions } from "../../../src/tool/wrapped-tool.ts";
+import {
+  type CallOptions,
+  chosenPlaces,
+  json,
+  keptInput,
+  pickSyntaxes,
+  type RuntimeTool,
+  runtimeTool,
+  type SaveTarget,
+  savingAt,
+  targetFor,
+  targets,
+  toolInputs,
+  UrlSources,
+  type WrapOptions,
+  type Write,
+  writesAt,
+} from "../../../src/internal.ts";
+import type { Json, Syntax } from "../../../src/references.ts";
 import { modelAccess } from "./model-access.ts";
 import type { QueryDatabases } from "./query-databases.ts";
 import { readStatement } from "./read-statement.ts";
@@ -60,12 +66,16 @@ export function queryTool({ databases, wrap, onQuery }: QueryToolOptions): Runti
       const access = modelAccess(context, { databases, syntaxes, sources });
       const { records, variables, notes } = await runQuery(input.sql, access);
       if (call.signal.aborted) throw new ByrefError("tool_failed", `${NAME} was stopped.`);
-      onQuery?.({ variables, digest: await digestOf(input.sql) });
-      const value = parsedJson(records);
+      onQuery?.({ variables, digest: await toolInputs.digestOf(input.sql) });
+      const value = json.parsedJson(records);
       if (await sources.hasUnknownUrl(value)) labels.compose();
       const write: Write = {
         value,
-        name: { base: "query", numbered: true, inputDigest: await digestOf(compact(input)) },
+        name: {
+          base: "query",
+          numbered: true,
+          inputDigest: await toolInputs.digestOf(json.compact(input)),
+        },
         tool: NAME,
         toolCallId: call.toolCallId,
         // A result that is saved under its own name again replaces itself.
@@ -98,7 +108,7 @@ function placesIn(
 ): SaveTarget | undefined {
   return written === undefined
     ? undefined
-    : targetFor(referenceTo(targetIn(written)), store, scope);
+    : targetFor(targets.referenceTo(targets.targetIn(written)), store, scope);
 }
 
 /** Returns the tables that a statement reads. None if it cannot be read; the call then fails. */

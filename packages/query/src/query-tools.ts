@@ -1,4 +1,4 @@
-import type { QueryTools } from "../../../src/turn/toolbox.ts";
+import type { QueryTools } from "../../../src/internal.ts";
 import { type QueryToolOptions, queryTool } from "./query-tool.ts";
 import { recordEdits } from "./record-edits.ts";
 

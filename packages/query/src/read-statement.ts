@@ -1,6 +1,6 @@
 import * as limits from "../../../src/limits.ts";
 import { requireAtMost } from "../../../src/errors.ts";
-import type { Syntax } from "../../../src/reference/reference.ts";
+import type { Syntax } from "../../../src/references.ts";
 import { notAllowed, queryProblem } from "./query-problem.ts";
 import { requireAllowed } from "./allowed-functions.ts";
 import { aliasAt, isComparison, ownAliasOf } from "./table-names.ts";

@@ -1,20 +1,21 @@
 import { ByrefError, codeOf, limitExceeded } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
-import { pickSyntaxes } from "../../../src/reference/syntaxes.ts";
-import { type Json, type JsonArray, parsedJson } from "../../../src/value/json.ts";
-import { type Path, readPath } from "../../../src/value/path.ts";
-import { Work } from "../../../src/value/work.ts";
+import { changedRecords, type FindRecords, type RecordChange } from "./edited-records.ts";
 import {
   type Edit,
   incomplete,
+  json,
+  type JsonArray,
+  pickSyntaxes,
+  type ReadTarget,
   type RecordEdits,
   type ResolvedChanges,
-} from "../../../src/tool/edit/resolved-edits.ts";
-import type { RuntimeToolContext } from "../../../src/tool/runtime-tool.ts";
-import { changedRecords, type FindRecords, type RecordChange } from "./edited-records.ts";
-import type { ReadTarget } from "../../../src/tool/variables/sequence.ts";
-import type { Target } from "../../../src/tool/variables/variable-target.ts";
-import { digestOf } from "../../../src/tool/tool-input.ts";
+  type RuntimeToolContext,
+  type Target,
+  toolInputs,
+  Work,
+} from "../../../src/internal.ts";
+import { type Json, type Path, readPath } from "../../../src/references.ts";
 import { queryProblem } from "./query-problem.ts";
 import { modelAccess } from "./model-access.ts";
 import { type QueryToolOptions, tablesIn } from "./query-tool.ts";
@@ -65,7 +66,7 @@ async function searchFor(where: string, editing: Editing): Promise<FindRecords> 
   const syntaxes = context.call.madeOf === undefined ? pickSyntaxes(wrap.syntaxes) : [];
   const access = { ...modelAccess(context, { databases, syntaxes }), first: target };
   const query = await prepareQuery(statementFor(where, target), access);
-  const digest = await digestOf(where);
+  const digest = await toolInputs.digestOf(where);
   return async (changed) => {
     let isNeeded = true;
     const replacing = changed && {
@@ -120,7 +121,7 @@ function partOf(value: JsonArray, path: Path) {
 function positionsIn({ records }: QueryResult): readonly number[] {
   const positions = new Set<number>();
   // The statement has one column.
-  for (const { at } of parsedJson(records) as readonly { readonly at: unknown }[]) {
+  for (const { at } of json.parsedJson(records) as readonly { readonly at: unknown }[]) {
     if (typeof at !== "number" || !Number.isInteger(at) || at < 0) {
       throw new ByrefError("bad_query", "where is a condition, as after WHERE.");
     }

@@ -1,15 +1,19 @@
 import { ByrefError, limitExceeded } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
-import { nearest, withWordsOf } from "../../../src/reference/near.ts";
-import type { Syntax } from "../../../src/reference/reference.ts";
-import type { Variables } from "../../../src/store/variable-store.ts";
-import type { VariableInfo } from "../../../src/store/variable.ts";
-import { compact, isJsonArray, isScalar, type Json } from "../../../src/value/json.ts";
-import { formatPath, type Path } from "../../../src/value/path.ts";
-import { mayHaveHalf, requireWellFormed } from "../../../src/value/well-formed.ts";
-import type { ReadTarget } from "../../../src/tool/variables/sequence.ts";
-import { newestVisible } from "../../../src/tool/store-lookup.ts";
-import { existing, type Target } from "../../../src/tool/variables/variable-target.ts";
+import { formatPath, type Json, type Path, type Syntax } from "../../../src/references.ts";
+import {
+  json,
+  mayHaveHalf,
+  nearest,
+  newestVisible,
+  type ReadTarget,
+  requireWellFormed,
+  type Target,
+  targets,
+  type Variables,
+  withWordsOf,
+} from "../../../src/internal.ts";
+import type { VariableInfo } from "../../../src/runtime.ts";
 import { explainedProblem } from "./explain-problem.ts";
 import { INDEX } from "./loaded-tables.ts";
 import {
@@ -136,7 +140,7 @@ class Query {
         return {
           key,
           name,
-          ...compact({ position: at === 0 ? position : undefined }),
+          ...json.compact({ position: at === 0 ? position : undefined }),
         };
       }),
       parameters,
@@ -161,7 +165,7 @@ class Query {
     const { aliases, recursionSteps, isJoin } = this.#statement;
     const factsOf = (target: AliasTarget): AliasFacts =>
       target instanceof SelectGroup
-        ? compact({ maxRows: target.maxRows, isGrouped: target.isGrouped })
+        ? json.compact({ maxRows: target.maxRows, isGrouped: target.isGrouped })
         : { table: this.#aliasOf(target) };
     return {
       aliases: Array.from(aliases, ([name, all]) => [name, all.map(factsOf)] as const),
@@ -250,7 +254,7 @@ class Query {
   #nameOf(name: string): string | undefined {
     const { store } = this.#access;
     if (store.glance(name) !== undefined) return name;
-    if (store.tombstone(name) !== undefined) existing(store, name);
+    if (store.tombstone(name) !== undefined) targets.existing(store, name);
     const same = store.list().filter((info) => info.name.toLowerCase() === name.toLowerCase());
     return same.length === 1 ? same[0]?.name : undefined;
   }
@@ -263,7 +267,8 @@ class Query {
       const value = await this.#access.parameter(token.value);
       if (value === undefined) {
         const name = token.reference?.name ?? token.value;
-        if (this.#access.store.tombstone(name) !== undefined) existing(this.#access.store, name);
+        if (this.#access.store.tombstone(name) !== undefined)
+          targets.existing(this.#access.store, name);
         throw this.#unknown(name, token);
       }
       const { text, bound } = literalOf(value, use.isList);
@@ -343,7 +348,7 @@ function withIndex(columns: readonly string[]): readonly string[] {
  * Returns the SQL of a value. Durable Objects bind every number as a fraction, so numbers are written.
  */
 function literalOf(value: Json, isList: boolean): { text: string; bound?: string } {
-  if (isList && !isScalar(value) && isJsonArray(value)) {
+  if (isList && !json.isScalar(value) && json.isJsonArray(value)) {
     return { text: "(SELECT value FROM json_each(?))", bound: JSON.stringify(value) };
   }
   const literal = scalarOf(value);

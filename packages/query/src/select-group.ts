@@ -1,4 +1,4 @@
-import type { Path } from "../../../src/value/path.ts";
+import type { Path } from "../../../src/references.ts";
 import { isSign, type Token } from "./sql-tokens.ts";
 
 /** A place of a statement that names a variable as a table. */

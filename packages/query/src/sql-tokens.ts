@@ -1,4 +1,5 @@
-import { type Reference, type Syntax, wholeView } from "../../../src/reference/reference.ts";
+import type { Reference, Syntax } from "../../../src/references.ts";
+import { wholeView } from "../../../src/internal.ts";
 import { notAllowed, queryProblem } from "./query-problem.ts";
 
 /**

@@ -1,9 +1,6 @@
 import { ByrefError } from "../../../src/errors.ts";
-import { formatOf } from "../../../src/store/bytes/content.ts";
-import type { VariableInfo } from "../../../src/store/variable.ts";
-import type { VariableStore } from "../../../src/store/variable-store.ts";
-import { toBase64 } from "../../../src/value/base64.ts";
-import { compact } from "../../../src/value/json.ts";
+import { formatOf, json, toBase64, type VariableStore } from "../../../src/internal.ts";
+import type { VariableInfo } from "../../../src/runtime.ts";
 import type { StoreLine } from "./import-variables.ts";
 import { transferLines } from "./transfer-lines.ts";
 import { type LineOf, TRANSFER_VERSION } from "./variable-records.ts";
@@ -65,7 +62,7 @@ async function* linesOf(
     yield {
       type: "variable",
       info: writable<LineOf<"variable">["info"]>(info),
-      ...compact({ isTable: isTable(info), run, inputDigest }),
+      ...json.compact({ isTable: isTable(info), run, inputDigest }),
     };
     if (info.visibility !== "secret") yield* dataLines(info.bytes, opened);
   } finally {
@@ -82,7 +79,7 @@ async function* versionLines(
   try {
     for (const { info, undone, read } of all) {
       const written = writable<LineOf<"version">["info"]>(info);
-      yield { type: "version", info: written, ...compact({ isTable: isTable(info), undone }) };
+      yield { type: "version", info: written, ...json.compact({ isTable: isTable(info), undone }) };
       yield* dataLines(info.bytes, { read });
     }
   } finally {

@@ -3,9 +3,12 @@ import * as limits from "../../../src/limits.ts";
 import { dataLines, variableLines, writable } from "./export-variables.ts";
 import { type Sealing, transferLines } from "./transfer-lines.ts";
 import { TRANSFER_VERSION } from "./variable-records.ts";
-import type { ConversationPlans, PlanLine } from "../../../src/edge/conversation-context.ts";
-import type { ConversationData } from "../../../src/edge/conversation-data.ts";
-import { wasDeleted } from "../../../src/edge/deletion.ts";
+import {
+  type ConversationData,
+  type ConversationPlans,
+  type PlanLine,
+  wasDeleted,
+} from "../../../src/internal-edge.ts";
 import type { TransferFiles } from "./transfer-files.ts";
 import type { TransferOf, TransferRecord } from "./transfer-format.ts";
 

@@ -1,13 +1,13 @@
 import * as limits from "../../../src/limits.ts";
-import type { Content } from "../../../src/store/bytes/content.ts";
-import { tombstoneOf } from "../../../src/store/metadata.ts";
-import type {
-  VariableRecord,
-  VariableStore,
-  VersionRecord,
-} from "../../../src/store/variable-store.ts";
-import type { Tombstone } from "../../../src/store/variable.ts";
-import { fromBase64 } from "../../../src/value/base64.ts";
+import {
+  type Content,
+  fromBase64,
+  type Tombstone,
+  tombstoneOf,
+  type VariableRecord,
+  type VariableStore,
+  type VersionRecord,
+} from "../../../src/internal.ts";
 import { badImport, type TakenLine } from "./transfer-lines.ts";
 import type { LineOf } from "./variable-records.ts";
 

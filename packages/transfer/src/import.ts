@@ -2,14 +2,15 @@ import { limitExceeded } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
 import { VariablesImport } from "./import-variables.ts";
 import { badImport, type TakenLine, TransferReader } from "./transfer-lines.ts";
-import type { StoredMessage } from "../../../src/turn/history/stored-message.ts";
-import { variableUrl } from "../../../src/turn/history/variable-url.ts";
-import type { ConversationEvent } from "../../../src/turn/log/event-log.ts";
-import type { TurnHead } from "../../../src/turn/log/journal.ts";
-import { spentBefore } from "../../../src/turn/spend/spend.ts";
-import { withoutWaiting } from "../../../src/turn/waiting-calls.ts";
-import type { ConversationPlans } from "../../../src/edge/conversation-context.ts";
-import type { ConversationData } from "../../../src/edge/conversation-data.ts";
+import type { ConversationData, ConversationPlans } from "../../../src/internal-edge.ts";
+import {
+  type ConversationEvent,
+  spentBefore,
+  type StoredMessage,
+  type TurnHead,
+  variableUrl,
+  withoutWaiting,
+} from "../../../src/internal.ts";
 import { requireFew, type TransferFiles } from "./transfer-files.ts";
 import { type OwnRecord, type TransferOf, transferRecord } from "./transfer-format.ts";
 

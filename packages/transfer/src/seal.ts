@@ -1,6 +1,5 @@
-import { hmacKey } from "../../../src/edge/auth/tickets.ts";
-import type { Settings } from "../../../src/edge/settings.ts";
-import { toHex } from "../../../src/value/hex.ts";
+import { hmacKey, type Settings } from "../../../src/internal-edge.ts";
+import { toHex } from "../../../src/internal.ts";
 
 /**
  * A file's seal: a signature of its digest and its tenant, with a key of this server's settings. A file with

@@ -1,9 +1,7 @@
 import { ByrefError, requireAtMost } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
-import { type FileInfo, filePathIn } from "../../../src/tool/files.ts";
-import { visibilityText } from "../../../src/store/labels.ts";
-import type { Bindings } from "../../../src/edge/app-env.ts";
-import { R2Files } from "../../../src/edge/platform/r2-files.ts";
+import { type Bindings, R2Files } from "../../../src/internal-edge.ts";
+import { type FileInfo, filePathIn, visibilityText } from "../../../src/internal.ts";
 import type { TransferOf } from "./transfer-format.ts";
 
 type FileRecord = TransferOf<"file">;

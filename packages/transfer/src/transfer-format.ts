@@ -1,7 +1,5 @@
 import * as z from "zod";
-import { promptStages } from "../../../src/tool/runtime-tool.ts";
-import { variableShape } from "../../../src/tool/variable-shape.ts";
-import { anyJson } from "../../../src/tool/tool-input.ts";
+import { promptStages, toolInputs, variableShape } from "../../../src/internal.ts";
 import {
   fields,
   type FrameLine,
@@ -111,7 +109,7 @@ const plan = z.looseObject({
       z.object({
         id: text,
         tool: text,
-        parameters: z.record(text, anyJson),
+        parameters: z.record(text, toolInputs.anyJson),
         outputPath: text.optional(),
       }),
     ),
@@ -206,7 +204,12 @@ export const transferRecord = z.discriminatedUnion("type", [
     addition: z.object({ call: text, from: count }).optional(),
   }),
   z.object({ type: z.literal("plan"), plan }),
-  z.object({ type: z.literal("run"), record: run, input: anyJson, state: anyJson.optional() }),
+  z.object({
+    type: z.literal("run"),
+    record: run,
+    input: toolInputs.anyJson,
+    state: toolInputs.anyJson.optional(),
+  }),
   z.object({ type: z.literal("turn"), head: turn }),
   z.object({ type: z.literal("events"), events: z.array(event) }),
 ]);

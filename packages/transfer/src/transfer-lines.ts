@@ -7,11 +7,15 @@ import {
 } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
 import type * as z from "zod";
-import { joinBytes, streamOf } from "../../../src/value/bytes.ts";
-import { toHex } from "../../../src/value/hex.ts";
-import { ByteBuffer } from "../../../src/value/byte-buffer.ts";
-import { isObject, type Json, parsedJson } from "../../../src/value/json.ts";
-import { requireJson } from "../../../src/value/require-json.ts";
+import {
+  ByteBuffer,
+  joinBytes,
+  json,
+  requireJson,
+  streamOf,
+  toHex,
+} from "../../../src/internal.ts";
+import type { Json } from "../../../src/references.ts";
 import { type FrameLine, type LineOf, TRANSFER_VERSION } from "./variable-records.ts";
 
 const LINE_BREAK = 10;
@@ -229,14 +233,16 @@ const LEVELS_AROUND = 10;
 
 function parsedLine(line: Uint8Array, number: number): Json {
   try {
-    return parsedJson(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(line));
+    return json.parsedJson(
+      new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(line),
+    );
   } catch {
     throw badImport(`Line ${number} is not JSON.`);
   }
 }
 
 function requireVersion(given: unknown): void {
-  if (!isObject(given) || given.type !== "byref") throw badImport("Line 1 is no header.");
+  if (!json.isObject(given) || given.type !== "byref") throw badImport("Line 1 is no header.");
   if (given.version === TRANSFER_VERSION) return;
   const message = `This is version ${String(given.version).slice(0, 20)}; only ${TRANSFER_VERSION} is supported.`;
   throw new ByrefError("bad_import", message);

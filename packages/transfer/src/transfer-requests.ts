@@ -1,13 +1,14 @@
-import { streamOf } from "../../../src/value/bytes.ts";
 import { ByrefError } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
-import { hasSchema, migrate } from "../../../src/store/rows/migrations.ts";
-import { firstRow, hasTable, type Sql, textIn } from "../../../src/store/rows/sql.ts";
-import { tenantIn } from "../../../src/edge/conversation-of.ts";
 import { badImport, TransferReader } from "./transfer-lines.ts";
-import type { ConversationContext } from "../../../src/edge/conversation-context.ts";
-import type { ConversationData, Retention } from "../../../src/edge/conversation-data.ts";
-import { putValue } from "../../../src/edge/variables/put-variable.ts";
+import {
+  type ConversationContext,
+  type ConversationData,
+  conversations,
+  putValue,
+  type Retention,
+} from "../../../src/internal-edge.ts";
+import { hasSchema, migrate, type Sql, sqlRows, streamOf } from "../../../src/internal.ts";
 import { exportOf } from "./export.ts";
 import { importInto } from "./import.ts";
 import { type TransferFiles, transferFilesOf } from "./transfer-files.ts";
@@ -17,7 +18,7 @@ import { type TransferOf, transferRecord } from "./transfer-format.ts";
 /** Exports the conversation. Throws `conversation_not_found`. */
 export function exportTo(context: ConversationContext, id: string): Response {
   context.requireExisting();
-  const tenant = tenantIn(context.state.id.name);
+  const tenant = conversations.tenantIn(context.state.id.name);
   const sealing = async (sha256: string) =>
     tenant === undefined ? undefined : sealOf(context.settings, tenant, sha256);
   const { plans } = context;
@@ -82,7 +83,7 @@ export async function partsFile(context: ConversationContext): Promise<Response>
   if (header.type !== "byref") throw badImport("Line 1 is no header.");
   const file = ndjson(streamOf(bytesOf(data, of)));
   file.headers.set("x-byref-id", header.id);
-  const tenant = tenantIn(context.state.id.name);
+  const tenant = conversations.tenantIn(context.state.id.name);
   const end = endIn(await tailOf(data, of));
   if (tenant !== undefined && end !== undefined) {
     const isOurs = await isSeal(context.settings, tenant, end);
@@ -141,9 +142,9 @@ export function retentionIn(sql: Sql): Retention | undefined {
 
 /** The number of parts of the file stored here; undefined for a conversation. */
 function partsIn(sql: Sql): number | undefined {
-  if (!hasTable(sql, "meta")) return undefined;
-  const row = firstRow(sql, `SELECT value FROM meta WHERE key = '${PARTS}'`);
-  return row === undefined ? undefined : Number(textIn(row, "value"));
+  if (!sqlRows.hasTable(sql, "meta")) return undefined;
+  const row = sqlRows.firstRow(sql, `SELECT value FROM meta WHERE key = '${PARTS}'`);
+  return row === undefined ? undefined : Number(sqlRows.textIn(row, "value"));
 }
 
 function markParts(sql: Sql, of: number): void {

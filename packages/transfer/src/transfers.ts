@@ -2,40 +2,40 @@ import type { Context } from "hono";
 import * as z from "zod";
 import { ByrefError } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
-import type { AppEnv } from "../../../src/edge/app-env.ts";
 import {
-  conversationOf,
-  importOf,
-  mutableResponse,
+  type AppEnv,
+  type ConversationParts,
+  conversations,
+  type Endpoint,
+  endpoint,
+  locationQuery,
+  logFailure,
+  parameters,
+  parse,
   type RemoteConversation,
-  requireId,
-} from "../../../src/edge/conversation-of.ts";
-import type { ConversationParts, Transfers } from "../../../src/edge/conversation-parts.ts";
-import { type Endpoint, endpoint, parse } from "../../../src/edge/http/endpoint.ts";
-import { logFailure } from "../../../src/edge/log-failure.ts";
-import { text, wholeNumber } from "../../../src/edge/http/parameters.ts";
-import { parseJson, requireJsonType } from "../../../src/edge/http/read-body.ts";
-import { withEnd } from "../../../src/edge/http/client-body.ts";
-import { locationQuery } from "../../../src/edge/placement.ts";
+  requestBodies,
+  type Transfers,
+  withEnd,
+} from "../../../src/internal-edge.ts";
 import { exportTo, importFrom, partsFile, retentionIn, storePart } from "./transfer-requests.ts";
 
 /** `POST …/fork`. */
 const forkBody = z.strictObject({ id: z.string().optional() });
 const made = z.strictObject({
-  id: text,
+  id: parameters.text,
   findings: z
-    .array(z.strictObject({ code: text, message: text }))
+    .array(z.strictObject({ code: parameters.text, message: parameters.text }))
     .optional()
     .describe("What the copy does not have as the file says"),
 });
 const keepLabels = z.enum(["keep"]).optional();
 const partTaken = z.strictObject({
-  import: text.describe("Pass it with the following parts"),
+  import: parameters.text.describe("Pass it with the following parts"),
   part: z.int().min(1),
   of: z.int().min(1),
 });
 
-const file = { "application/x-ndjson": text };
+const file = { "application/x-ndjson": parameters.text };
 
 /** Number of tries if the conversation changes while it is copied. */
 const MAX_TRIES = 3;
@@ -55,10 +55,10 @@ const exportEndpoint: Endpoint<ConversationParts> = endpoint(
 /** Export, handled by the conversation. */
 const conversationEndpoints = [exportEndpoint];
 
-const own = { id: text, labels: z.enum(["keep", "lower"]).prefault("keep") };
+const own = { id: parameters.text, labels: z.enum(["keep", "lower"]).prefault("keep") };
 const place = {
-  part: wholeNumber("part", 1, limits.maxBatchItems).prefault(1),
-  of: wholeNumber("of", 1, limits.maxBatchItems).prefault(1),
+  part: parameters.wholeNumber("part", 1, limits.maxBatchItems).prefault(1),
+  of: parameters.wholeNumber("of", 1, limits.maxBatchItems).prefault(1),
 };
 
 /** Import into a conversation's object, and storage of an import's parts in a separate object. */
@@ -91,15 +91,15 @@ const workerEndpoints: readonly Endpoint<Context<AppEnv>>[] = [
       isBodyOptional: true,
       answers: { 201: { "application/json": made } },
     },
-    async ({ params, request, text }, context) => {
-      const { id = crypto.randomUUID() } = parse(forkBody, await forkOf(request, text));
-      const target = conversationOf(context, id);
+    async ({ params, request, text: body }, context) => {
+      const { id = crypto.randomUUID() } = parse(forkBody, await forkOf(request, body));
+      const target = conversations.conversationOf(context, id);
       for (let tries = 1; ; tries++) {
-        const exported = await exportFrom(conversationOf(context), params.id);
-        if (!exported.ok) return mutableResponse(exported);
+        const exported = await exportFrom(conversations.conversationOf(context), params.id);
+        if (!exported.ok) return conversations.mutableResponse(exported);
         const imported = await importInto(target, { id, labels: "keep" }, exported);
         if (tries === MAX_TRIES || !(await isRefused(imported, "conflict"))) {
-          return mutableResponse(imported);
+          return conversations.mutableResponse(imported);
         }
       }
     },
@@ -110,7 +110,7 @@ const workerEndpoints: readonly Endpoint<Context<AppEnv>>[] = [
       summary: "Imports a conversation from a file, in one or more parts",
       query: {
         ...place,
-        import: text.optional().describe("The import returned for part 1"),
+        import: parameters.text.optional().describe("The import returned for part 1"),
         labels: keepLabels.describe("Trusts the file: its labels and approvals are kept"),
         location: locationQuery,
       },
@@ -120,15 +120,15 @@ const workerEndpoints: readonly Endpoint<Context<AppEnv>>[] = [
     async ({ query: { part, of, import: known, labels }, request }, context) => {
       requirePart({ part, of, known });
       requireSmallPart(request);
-      const upload = requireId(known ?? crypto.randomUUID());
-      const parts = importOf(context, upload);
+      const upload = conversations.requireId(known ?? crypto.randomUUID());
+      const parts = conversations.importOf(context, upload);
       const { header, body } = withEnd(context.var.body.pieces());
       const stored = await parts.fetch(`http://conversation/transfer/parts?part=${part}&of=${of}`, {
         method: "PUT",
         headers: [header, ["content-type", "application/octet-stream"]],
         body,
       });
-      if (!stored.ok) return mutableResponse(stored);
+      if (!stored.ok) return conversations.mutableResponse(stored);
       await stored.arrayBuffer();
       if (part < of) return Response.json({ import: upload, part, of }, { status: 202 });
       try {
@@ -141,10 +141,10 @@ const workerEndpoints: readonly Endpoint<Context<AppEnv>>[] = [
 ];
 
 /** A request without a content type has no body. */
-async function forkOf(request: Request, text: () => Promise<string>): Promise<unknown> {
+async function forkOf(request: Request, body: () => Promise<string>): Promise<unknown> {
   if (request.headers.get("content-type") === null) return {};
-  requireJsonType(request);
-  return parseJson(await text());
+  requestBodies.requireJsonType(request);
+  return requestBodies.parseJson(await body());
 }
 
 interface PartPlace {
@@ -182,14 +182,16 @@ async function importParts(
   let imported: Response | undefined;
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
     const file = await parts.fetch("http://conversation/transfer/parts");
-    if (!file.ok) return mutableResponse(file);
+    if (!file.ok) return conversations.mutableResponse(file);
     const own = file.headers.get("x-byref-id") ?? "";
     const id = tries === 1 ? own : crypto.randomUUID();
     const labels = file.headers.has("x-byref-sealed") ? "keep" : (given ?? "lower");
-    imported = await importInto(conversationOf(context, id), { id, labels }, file);
+    imported = await importInto(conversations.conversationOf(context, id), { id, labels }, file);
     if (!(await isRefused(imported, "conversation_exists"))) break;
   }
-  return imported === undefined ? new Response(null, { status: 500 }) : mutableResponse(imported);
+  return imported === undefined
+    ? new Response(null, { status: 500 })
+    : conversations.mutableResponse(imported);
 }
 
 function exportFrom(conversation: RemoteConversation, id: string): Promise<Response> {

@@ -1,8 +1,6 @@
 import * as z from "zod";
 import * as limits from "../../../src/limits.ts";
-import type { MovedInfo } from "../../../src/store/variable.ts";
-import { anyJson } from "../../../src/tool/tool-input.ts";
-import { variableShape } from "../../../src/tool/variable-shape.ts";
+import { type MovedInfo, toolInputs, variableShape } from "../../../src/internal.ts";
 
 /**
  * Variables as a file: NDJSON, one record a line. The first is the header; the last has the count and digest of
@@ -39,7 +37,7 @@ const header = z.object({
   createdAt: time,
 });
 
-const call = { name, tool: text.optional(), input: anyJson.optional() };
+const call = { name, tool: text.optional(), input: toolInputs.anyJson.optional() };
 
 const order = z.int().min(1);
 const boolean = z.boolean();
@@ -47,7 +45,7 @@ export const variableSchemas = {
   name,
   text,
   names: labels.sources,
-  json: anyJson,
+  json: toolInputs.anyJson,
   count,
   order,
   boolean,

@@ -1,9 +1,12 @@
 import type { ToolLoopAgentSettings, ToolSet } from "ai";
 import * as limits from "../../../../src/limits.ts";
-import { compact } from "../../../../src/value/json.ts";
-import { Recent } from "../../../../src/value/recent.ts";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
-import type { Prepared, WrapOptions } from "../../../../src/tool/wrapped-tool.ts";
+import {
+  json,
+  type Prepared,
+  Recent,
+  type VariableStore,
+  type WrapOptions,
+} from "../../../../src/internal.ts";
 import { type Call, OwnTool, type PinnedCall } from "./own-tool.ts";
 
 type ToolApproval = NonNullable<ToolLoopAgentSettings<never, ToolSet>["toolApproval"]>;
@@ -100,7 +103,7 @@ export async function statusOf(
       : `${status?.reason ?? approval.reason}\nInput: ${approval.input}`;
   const decision =
     requiresApproval || isOverride
-      ? { pin, requiresApproval, isOverride, ...compact({ reason }) }
+      ? { pin, requiresApproval, isOverride, ...json.compact({ reason }) }
       : undefined;
   Decisions.of(own.options.store).keep(call, decision);
   return reason === undefined ? status : { type: "user-approval", reason };

@@ -1,5 +1,5 @@
 import { NoSuchToolError, type ToolCallRepairFunction, type ToolSet } from "ai";
-import { noSuchTool } from "../../../../src/tool/no-such-tool.ts";
+import { noSuchTool } from "../../../../src/internal.ts";
 
 /**
  * Returns a `repairToolCall` that repairs as the given one does. The error of a call of an unknown tool

@@ -1,5 +1,4 @@
-import { Taint } from "../../../../src/store/labels.ts";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
+import { Taint, type VariableStore } from "../../../../src/internal.ts";
 
 /** Maximum of evictions per call. The next call evicts the rest. */
 const MAX_EVICTIONS = 1_000;

@@ -1,11 +1,12 @@
 import type { AssistantModelMessage, ModelMessage, TextStreamPart, ToolSet } from "ai";
-import type { ExpandOptions } from "../../../../src/reference/expand.ts";
-import type { Lookup } from "../../../../src/reference/lookup.ts";
-import { createExpander } from "../../../../src/reference/create-expander.ts";
-import { TextsExpander } from "../../../../src/reference/expand-texts.ts";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
-import { knownNamesOf, lookupInStore } from "../../../../src/tool/store-lookup.ts";
-import { compact, isObject } from "../../../../src/value/json.ts";
+import { createExpander, type ExpandOptions, type Lookup } from "../../../../src/references.ts";
+import {
+  json,
+  knownNamesOf,
+  lookupInStore,
+  TextsExpander,
+  type VariableStore,
+} from "../../../../src/internal.ts";
 import { Decisions } from "./approvals.ts";
 
 /** How references in texts are parsed; see `ExpandOptions`. */
@@ -107,7 +108,7 @@ export class TextParts<Part extends StreamPart> {
     const onUsed = (name: string) => {
       this.#isSealed = store.glance(name)?.visibility !== "model";
     };
-    this.#texts = new TextsExpander(lookupFor(store, compact({ sealed }), onUsed), {
+    this.#texts = new TextsExpander(lookupFor(store, json.compact({ sealed }), onUsed), {
       ...options,
       ...knownNamesOf(store),
       onResolved: (source, text) => {
@@ -163,7 +164,7 @@ export class TextParts<Part extends StreamPart> {
 
   #withReason(part: Part): Part {
     const { toolCallId = part.toolCall?.toolCallId ?? "" } = part;
-    return { ...part, ...compact({ reason: this.#decisions.reasonFor(toolCallId) }) };
+    return { ...part, ...json.compact({ reason: this.#decisions.reasonFor(toolCallId) }) };
   }
 
   #end(part: Part, id: string): Part {
@@ -182,7 +183,7 @@ export function lookupFor(
   { sealed }: Pick<ExpandingOptions, "sealed">,
   onUsed?: (name: string) => void,
 ): Lookup {
-  const lookup = lookupInStore(store, compact({ onUsed }));
+  const lookup = lookupInStore(store, json.compact({ onUsed }));
   if (sealed !== "keep") return lookup;
   return (reference, work) =>
     store.glance(reference.name)?.visibility === "sealed"
@@ -195,7 +196,7 @@ const KEY = "byref";
 
 /** Adds the text as the model wrote it to the metadata of a text. */
 export function withWritten(metadata: unknown, written: string): object {
-  const own = isObject(metadata) ? metadata : {};
+  const own = json.isObject(metadata) ? metadata : {};
   return { ...own, [KEY]: { written } };
 }
 
@@ -226,7 +227,7 @@ export function withAnswerParts(
 function writtenPart<Part extends { readonly type: string }>(part: Part): Part {
   if (part.type !== "text" || !("providerOptions" in part)) return part;
   const { providerOptions } = part;
-  if (!isObject(providerOptions) || !isObject(providerOptions[KEY])) return part;
+  if (!json.isObject(providerOptions) || !json.isObject(providerOptions[KEY])) return part;
   const { [KEY]: kept, ...others } = providerOptions;
   const { written } = kept as { readonly written?: unknown };
   return typeof written === "string" ? { ...part, text: written, providerOptions: others } : part;

@@ -1,5 +1,4 @@
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
-import { isObject } from "../../../../src/value/json.ts";
+import { json, type VariableStore } from "../../../../src/internal.ts";
 import { type ExpandingOptions, expandText, withWritten } from "./expand-answer.ts";
 
 /**
@@ -36,11 +35,12 @@ async function withTexts(holder: object, expand: Expand): Promise<object> {
 /** `metadata`: the key of a part's metadata. */
 async function texts(held: unknown, metadata: string, expand: Expand): Promise<unknown> {
   if (typeof held === "string") return expand(held);
-  if (!Array.isArray(held)) return isObject(held) ? withTexts(held, expand) : held;
+  if (!Array.isArray(held)) return json.isObject(held) ? withTexts(held, expand) : held;
   const parts: readonly unknown[] = held;
   return Promise.all(
     parts.map(async (part) => {
-      if (!isObject(part) || part.type !== "text" || typeof part.text !== "string") return part;
+      if (!json.isObject(part) || part.type !== "text" || typeof part.text !== "string")
+        return part;
       const text = await expand(part.text);
       if (text === part.text) return part;
       return { ...part, text, [metadata]: withWritten(part[metadata], part.text) };

@@ -1,17 +1,23 @@
 import { type JSONSchema7, type OutputInterface as Output, parsePartialJson } from "ai";
 import * as limits from "../../../../src/limits.ts";
-import { createExpander } from "../../../../src/reference/create-expander.ts";
-import type { ExpansionBudget } from "../../../../src/reference/expand.ts";
-import { LookupWork } from "../../../../src/reference/lookup.ts";
-import { type Reference, wholeReference } from "../../../../src/reference/reference.ts";
-import type { Place } from "../../../../src/reference/resolve.ts";
-import { pickSyntaxes } from "../../../../src/reference/syntaxes.ts";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
-import { takesTextOnly } from "../../../../src/tool/json-schema.ts";
-import { knownNamesOf } from "../../../../src/tool/store-lookup.ts";
-import { widenSchema } from "../../../../src/tool/widen-schema.ts";
-import { compact, isObject, type Json } from "../../../../src/value/json.ts";
-import { charsOf } from "../../../../src/value/json-text.ts";
+import {
+  createExpander,
+  type ExpansionBudget,
+  type Json,
+  type Reference,
+} from "../../../../src/references.ts";
+import {
+  charsOf,
+  json,
+  jsonSchemas,
+  knownNamesOf,
+  LookupWork,
+  pickSyntaxes,
+  type Place,
+  type VariableStore,
+  wholeReference,
+  widenSchema,
+} from "../../../../src/internal.ts";
 import { type ExpandingOptions, expandText, lookupFor } from "./expand-answer.ts";
 
 /** Replaces the references in structured answers. */
@@ -49,7 +55,7 @@ export class ObjectExpander {
   async #expanded(value: unknown, at: At): Promise<unknown> {
     if (typeof value === "string") return this.#text(value, at);
     const isList = Array.isArray(value);
-    if (!isList && (!isObject(value) || Object.getPrototypeOf(value) !== Object.prototype)) {
+    if (!isList && (!json.isObject(value) || Object.getPrototypeOf(value) !== Object.prototype)) {
       return value;
     }
     const known: (readonly [key: string | number, inner: unknown])[] = [];
@@ -78,7 +84,7 @@ export class ObjectExpander {
   async #value(reference: Reference, { place, budget }: At): Promise<Json | undefined> {
     const found = await this.#lookup(reference, budget.work);
     if (!found.found || typeof found.value === "string") return undefined;
-    if (takesTextOnly(this.#schema, place, found.value)) return undefined;
+    if (jsonSchemas.takesTextOnly(this.#schema, place, found.value)) return undefined;
     const chars = charsOf(found.value, budget.leftChars);
     if (chars > budget.leftChars) return undefined;
     budget.leftChars -= chars;
@@ -106,7 +112,7 @@ export function widenAnswer(
   schema: JSONSchema7,
   { syntaxes }: Pick<ExpandingOptions, "syntaxes">,
 ): JSONSchema7 {
-  const options = compact({ syntaxes });
+  const options = json.compact({ syntaxes });
   const { items, ...others } = schema;
   if (schema.type !== "array" || items === undefined) return widenSchema(schema, options);
   // Only the properties of an object are widened.

@@ -1,7 +1,7 @@
 import { parseJsonEventStream, type ParseResult } from "@ai-sdk/provider-utils";
 import type { UIMessageChunk } from "ai";
 import * as z from "zod";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
+import type { VariableStore } from "../../../../src/internal.ts";
 import { type ExpandingOptions, TextParts } from "./expand-answer.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { OutputInterface as Output, TextStreamPart, ToolSet } from "ai";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
+import type { VariableStore } from "../../../../src/internal.ts";
 import { type ExpandingOptions, expandStream, expandText } from "./expand-answer.ts";
 
 /** How the results of a call are shown to callers. */

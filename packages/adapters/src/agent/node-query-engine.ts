@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
+import type { VariableStore } from "../../../../src/internal.ts";
 import { QueryDatabases } from "../../../query/src/query-databases.ts";
 import type { QueryDatabase } from "../../../query/src/query-database.ts";
 import type { QueryEngine } from "../../../query/src/query-engine.ts";

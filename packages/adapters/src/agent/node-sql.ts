@@ -1,6 +1,6 @@
 import type * as sqlite from "node:sqlite";
 import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
-import { type Sql, sqlError, type SqlRow, type SqlValue } from "../../../../src/store/rows/sql.ts";
+import { type Sql, type SqlRow, sqlRows, type SqlValue } from "../../../../src/internal.ts";
 
 export function hasNodeSqlite(): boolean {
   return found() !== undefined;
@@ -42,7 +42,7 @@ export class NodeSql implements Sql {
     try {
       prepared.run(...bindings.map(toBinding));
     } catch (error) {
-      throw sqlError(error);
+      throw sqlRows.sqlError(error);
     }
   }
 
@@ -104,7 +104,7 @@ export class NodeSql implements Sql {
     try {
       this.#database.exec(statement);
     } catch (error) {
-      throw sqlError(error);
+      throw sqlRows.sqlError(error);
     }
   }
 

@@ -1,14 +1,16 @@
-import { compact, type Json } from "../../../../src/value/json.ts";
 import { asSchema, type JSONSchema7, type ToolExecutionOptions } from "ai";
-import { digestOf, jsonSchemaNow, jsonSchemaOf } from "../../../../src/tool/tool-input.ts";
-import { shownSchema, wrapTool } from "../../../../src/tool/wrap-tool.ts";
-import type {
-  AnyTool,
-  CallOptions,
-  Prepared,
-  WrapOptions,
-  WrappedTool,
-} from "../../../../src/tool/wrapped-tool.ts";
+import {
+  type AnyTool,
+  type CallOptions,
+  json,
+  type Prepared,
+  shownSchema,
+  toolInputs,
+  type WrapOptions,
+  type WrappedTool,
+  wrapTool,
+} from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 
 /** The options that the SDK passes with a tool call. There is no signal when the SDK evaluates an approval. */
 export type Call = ToolExecutionOptions<unknown>;
@@ -56,12 +58,12 @@ export class OwnTool {
    */
   get shownSchema(): JSONSchema7 | PromiseLike<JSONSchema7> {
     if (this.tool.type === "provider") return asSchema(this.tool.inputSchema).jsonSchema;
-    const schema = jsonSchemaNow(this.tool);
+    const schema = toolInputs.jsonSchemaNow(this.tool);
     return schema === undefined ? this.#schemaLater() : this.#shownAs(schema);
   }
 
   async #schemaLater(): Promise<JSONSchema7> {
-    return this.#shownAs(await jsonSchemaOf(this.tool, this.name));
+    return this.#shownAs(await toolInputs.jsonSchemaOf(this.tool, this.name));
   }
 
   #shownAs(schema: JSONSchema7): JSONSchema7 {
@@ -87,10 +89,10 @@ export class OwnTool {
       messages,
       signal: abortSignal ?? new AbortController().signal,
       extras: { context, ...sandbox },
-      ...compact({ needsApproval }),
+      ...json.compact({ needsApproval }),
     });
     if (prepared.kind === "failed") return { prepared, pin: undefined };
-    const pin = JSON.stringify([this.name, await digestOf(written), prepared.pin]);
+    const pin = JSON.stringify([this.name, await toolInputs.digestOf(written), prepared.pin]);
     return { prepared, pin };
   }
 }

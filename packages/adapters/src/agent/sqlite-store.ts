@@ -1,7 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { ByrefError, messageOf } from "../../../../src/errors.ts";
-import { migrate } from "../../../../src/store/rows/migrations.ts";
-import { type SqlStoreOptions, SqlStore } from "../../../../src/store/sql-store.ts";
+import { migrate, SqlStore, type SqlStoreOptions } from "../../../../src/internal.ts";
 import { nodeSqlite, NodeSql } from "./node-sql.ts";
 
 /** A store in a file of SQLite. */

@@ -1,15 +1,19 @@
 import type { Instructions, ModelMessage, PrepareStepFunction, ToolResultPart, ToolSet } from "ai";
-import { Taint } from "../../../../src/store/labels.ts";
-import type { ToolPolicy } from "../../../../src/tool/policy.ts";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
-import type { WrapOptions } from "../../../../src/tool/wrapped-tool.ts";
-import { detailsFor, guideFor, type InstructionStyle } from "../../../../src/turn/history/guide.ts";
-import { withoutRepeats } from "../../../../src/turn/history/shown-variables.ts";
-import { withTail } from "../../../../src/turn/history/prompt.ts";
-import { VariableList } from "../../../../src/turn/history/variable-list.ts";
-import { isObject } from "../../../../src/value/json.ts";
 
-export type { InstructionStyle } from "../../../../src/turn/history/guide.ts";
+import {
+  detailsFor,
+  guideFor,
+  type InstructionStyle,
+  json,
+  Taint,
+  VariableList,
+  type VariableStore,
+  withoutRepeats,
+  withTail,
+  type WrapOptions,
+} from "../../../../src/internal.ts";
+import type { ToolPolicy } from "../../../../src/runtime.ts";
+export type { InstructionStyle } from "../../../../src/internal.ts";
 
 /**
  * Appends the guide to references to the instructions, in the syntax that is on (default: dollars). Adds it
@@ -121,7 +125,7 @@ function isUntrusted(
   { toolName, output }: ToolResultPart,
   { policies = {}, untrusted }: Pick<WrapOptions, "policies" | "untrusted">,
 ): boolean {
-  if (output.type === "json" && isObject(output.value)) {
+  if (output.type === "json" && json.isObject(output.value)) {
     const { untrusted: isMarked, visibility } = output.value;
     if (isMarked === true) return true;
     // A guarded handle shows no value.

@@ -1,8 +1,11 @@
-import { compact } from "../../../../src/value/json.ts";
-import { type Summarized, summaryOf as summaryOfVariables } from "../../../../src/store/summary.ts";
-import type { VariableInfo } from "../../../../src/store/variable.ts";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
-import { guardedView } from "../../../../src/tool/tool-output.ts";
+import {
+  json,
+  type Summarized,
+  summaryOf as summaryOfVariables,
+  toolOutputs,
+  type VariableStore,
+} from "../../../../src/internal.ts";
+import type { VariableInfo } from "../../../../src/runtime.ts";
 
 /** The variables in a summary. Default: all. */
 export interface SummaryOptions {
@@ -27,9 +30,9 @@ export function summaryOf(store: VariableStore, { last, names }: SummaryOptions 
 }
 
 function shownOf(info: VariableInfo): Summarized {
-  const guarded = guardedView(info);
+  const guarded = toolOutputs.guardedView(info);
   if (guarded === undefined) return info;
   const { name, tool, createdAt } = info;
   const { type, count } = guarded;
-  return { name, createdAt, ...compact({ tool, type, count }) };
+  return { name, createdAt, ...json.compact({ tool, type, count }) };
 }

@@ -1,14 +1,20 @@
 import type { JSONSchema7, Tool } from "ai";
-import type { RuntimeTool } from "../../../../src/tool/runtime-tool.ts";
-import { variableTools as runtimeTools } from "../../../../src/tool/variables/variable-tools.ts";
-import { jsonSchemaNow } from "../../../../src/tool/tool-input.ts";
-import { runtimeToolSchema, wrapRuntimeTool } from "../../../../src/tool/wrap-runtime-tool.ts";
-import type { AnyTool, WrapOptions, WrappedTool } from "../../../../src/tool/wrapped-tool.ts";
-import { type Json, plainJson } from "../../../../src/value/json.ts";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
 import type { QueryDatabases } from "../../../query/src/query-databases.ts";
 import { queryTools } from "../../../query/src/query-tools.ts";
-import type { QueryTools } from "../../../../src/turn/toolbox.ts";
+import {
+  type AnyTool,
+  json,
+  type QueryTools,
+  type RuntimeTool,
+  runtimeToolSchema,
+  toolInputs,
+  type VariableStore,
+  variableTools as runtimeTools,
+  type WrapOptions,
+  type WrappedTool,
+  wrapRuntimeTool,
+} from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 import { nodeQueryDatabases } from "./node-query-engine.ts";
 import { hasNodeSqlite } from "./node-sql.ts";
 import { OwnTool } from "./own-tool.ts";
@@ -71,7 +77,7 @@ function toolOf(tool: RuntimeTool, options: WrapOptions): AnyTool {
   const toModelOutput: Tool<Json, Json>["toModelOutput"] = async (given) =>
     (await own.wrapped).shown.toModelOutput?.(given) ?? {
       type: "json",
-      value: plainJson(given.output),
+      value: json.plainJson(given.output),
     };
   return { ...wrapped, toModelOutput } as AnyTool;
 }
@@ -87,7 +93,7 @@ class VariableTool extends OwnTool {
   }
 
   override get shownSchema(): JSONSchema7 | PromiseLike<JSONSchema7> {
-    const schema = jsonSchemaNow(this.tool);
+    const schema = toolInputs.jsonSchemaNow(this.tool);
     return schema === undefined ? super.shownSchema : runtimeToolSchema(schema, this.#runtime);
   }
 

@@ -1,4 +1,3 @@
-import { compact } from "../../../../src/value/json.ts";
 import {
   asSchema,
   type GenerateTextResult,
@@ -9,8 +8,6 @@ import {
   type ToolLoopAgentSettings,
   type ToolSet,
 } from "ai";
-import { MemoryStore } from "../../../../src/store/memory-store.ts";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
 import { evictDue, Taints } from "./call-store.ts";
 import { asWritten } from "./expand-answer.ts";
 import { expandOutput } from "./expand-object.ts";
@@ -20,12 +17,17 @@ import {
   type Showing,
   withShownEvents,
 } from "./expand-result.ts";
-import type { InstructionStyle } from "../../../../src/turn/history/guide.ts";
 import { listingVariables, withGuide } from "./step-prompt.ts";
 import { decides, wrapToolApproval } from "./approvals.ts";
 import { withUnknownTools } from "./call-errors.ts";
 import { type WithVariables, wrapDecidedTools, wrapTools } from "./wrap-tools.ts";
-import type { WrapOptions } from "../../../../src/tool/wrapped-tool.ts";
+import {
+  type InstructionStyle,
+  json,
+  MemoryStore,
+  type VariableStore,
+  type WrapOptions,
+} from "../../../../src/internal.ts";
 
 /** Finds the store of a call's conversation by the call's own `options`. */
 export type StoreForCall<CallOptions> = (call: { readonly options?: CallOptions }) => VariableStore;
@@ -126,7 +128,7 @@ class VariableAgent<
     const { store = this.#ownStore, syntaxes } = this.#options;
     const found = typeof store === "function" ? store(await this.#checked(call)) : store;
     await evictDue(found);
-    return { store: found, expanding: compact({ syntaxes }) };
+    return { store: found, expanding: json.compact({ syntaxes }) };
   }
 
   /** Validates the call's options, because an application may find the store by them. */
@@ -163,13 +165,13 @@ class VariableAgent<
     showing.output = output;
     return {
       ...prepared,
-      ...compact({ output }),
+      ...json.compact({ output }),
       tools: wrapDecidedTools(tools, options, (name) => decides(toolApproval, name)),
       toolApproval: wrapToolApproval(toolApproval, tools, options),
       repairToolCall: withUnknownTools(repairToolCall),
       ...(messages === undefined ? {} : { messages: asWritten(messages) }),
       ...(Array.isArray(prompt) ? { prompt: asWritten(prompt) } : {}),
-      ...compact({ instructions: guided }),
+      ...json.compact({ instructions: guided }),
       prepareStep: listingVariables({ ...options, prepareStep, instructionStyle }),
     };
   }

@@ -1,13 +1,14 @@
 import { jsonSchema, type Tool, type ToolExecuteFunction, type ToolSet } from "ai";
 import { ByrefError, codeOf, publicTextOf } from "../../../../src/errors.ts";
-import type {
-  GuardedHandle,
-  Handle,
-  NotKept,
-  ShownValue,
-} from "../../../../src/tool/tool-output.ts";
-import type { AnyTool, Prepared, WrapOptions } from "../../../../src/tool/wrapped-tool.ts";
-import { isObject } from "../../../../src/value/json.ts";
+import {
+  type AnyTool,
+  type GuardedHandle,
+  json,
+  type NotKept,
+  type Prepared,
+  type WrapOptions,
+} from "../../../../src/internal.ts";
+import type { Handle, ShownValue } from "../../../../src/runtime.ts";
 import { Decisions, ifDecided, isApproved, statusOf } from "./approvals.ts";
 import { type Call, OwnTool } from "./own-tool.ts";
 import { UNTRUSTED_NOTE } from "./step-prompt.ts";
@@ -138,7 +139,7 @@ export function modelOutput({ toModelOutput }: AnyTool): ToModelOutput | undefin
   return async ({ output, ...call }) => {
     const given: unknown = output;
     // The output is from a history that was recorded before the tools were wrapped.
-    if (!isObject(given) || !("$var" in given || "notKept" in given)) {
+    if (!json.isObject(given) || !("$var" in given || "notKept" in given)) {
       return own({ ...call, output: given });
     }
     // A handle is JSON; see `tool-output.ts`.

@@ -12,18 +12,20 @@ import { type InstructionStyle, listingVariables } from "../agent/step-prompt.ts
 import { summaryOf, type SummaryOptions } from "../agent/summary-of.ts";
 import { type VariableToolName, variableTools } from "../agent/variable-tools.ts";
 import { type WithVariables, wrapTools } from "../agent/wrap-tools.ts";
-import { DurableSql } from "../../../../src/edge/platform/durable-sql.ts";
-import { R2Blobs } from "../../../../src/edge/platform/r2-blobs.ts";
 import { remoteEngine } from "../../../query/src/object/remote-engine.ts";
 import { codeOf, messageOf } from "../../../../src/errors.ts";
-import { Taint } from "../../../../src/store/labels.ts";
-import { migrate } from "../../../../src/store/rows/migrations.ts";
-import { SqlStore } from "../../../../src/store/sql-store.ts";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
 import { AUTHORITIES, type Authority, QueryDatabases } from "../../../query/src/query-databases.ts";
 import type { QueryEngine } from "../../../query/src/query-engine.ts";
-import type { WrapOptions } from "../../../../src/tool/wrapped-tool.ts";
-import { compact, type Json } from "../../../../src/value/json.ts";
+import { DurableSql, R2Blobs } from "../../../../src/internal-edge.ts";
+import {
+  json,
+  migrate,
+  SqlStore,
+  Taint,
+  type VariableStore,
+  type WrapOptions,
+} from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 import { CHANGED, exportStore } from "../../../transfer/src/export-variables.ts";
 import { PrefixedSql } from "./prefixed-sql.ts";
 import { ShownTexts } from "./shown-texts.ts";
@@ -182,7 +184,7 @@ class VariablesInObject implements ConversationVariables {
   ): Record<Name, Tool<Json, Json>> {
     return variableTools<Name>({
       ...this.#wrapOptions,
-      ...compact({ databases: this.#parts.databases }),
+      ...json.compact({ databases: this.#parts.databases }),
       ...options,
     });
   }
@@ -260,7 +262,7 @@ class VariablesInObject implements ConversationVariables {
     const { syntaxes } = this.#options;
     const { shown } = this.#parts;
     const onShown = (text: ShownText, key: object) => shown.keep(text, key);
-    return { ...compact({ syntaxes }), onShown };
+    return { ...json.compact({ syntaxes }), onShown };
   }
 
   get #parts() {
@@ -276,7 +278,12 @@ class VariablesInObject implements ConversationVariables {
     const open = (prefix: string) => this.#storeWith(prefix);
     const imports = new StagedImport({ sql: this.#sql, prefix: PREFIX, open });
     const databases = this.#databasesFor(store);
-    return { store, imports, shown: new ShownTexts(this.#sql, PREFIX), ...compact({ databases }) };
+    return {
+      store,
+      imports,
+      shown: new ShownTexts(this.#sql, PREFIX),
+      ...json.compact({ databases }),
+    };
   }
 
   /** The copies in them are deleted with the variables, or when they are idle. */
@@ -302,7 +309,7 @@ class VariablesInObject implements ConversationVariables {
     const isNew = migrate(sql);
     return new SqlStore(sql, {
       isNew,
-      ...compact({ quotaBytes, idleMs }),
+      ...json.compact({ quotaBytes, idleMs }),
       ...(bucket === undefined
         ? {}
         : {
@@ -326,7 +333,7 @@ class VariablesInObject implements ConversationVariables {
 }
 
 function styleOf({ instructionStyle }: ConversationVariablesOptions) {
-  return compact({ instructionStyle });
+  return json.compact({ instructionStyle });
 }
 
 const PREFIX = "byref_";

@@ -1,4 +1,4 @@
-import type { Sql, SqlRow, SqlValue } from "../../../../src/store/rows/sql.ts";
+import type { Sql, SqlRow, SqlValue } from "../../../../src/internal.ts";
 
 /** The tables of `migrations.ts` and of the stores, those of earlier versions included. */
 const TABLES =

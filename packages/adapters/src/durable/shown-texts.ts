@@ -1,6 +1,6 @@
 import type { ModelMessage } from "ai";
 import { type ShownText, withAnswerParts } from "../agent/expand-answer.ts";
-import { hasTable, numberIn, type Sql, textIn } from "../../../../src/store/rows/sql.ts";
+import { type Sql, sqlRows } from "../../../../src/internal.ts";
 
 /**
  * The texts that were shown with values, and as the model wrote them. A framework may store only what was
@@ -59,12 +59,12 @@ export class ShownTexts {
 
   get #all(): Map<number, ShownText> {
     this.#kept ??= new Map(
-      hasTable(this.#sql, this.#table)
+      sqlRows.hasTable(this.#sql, this.#table)
         ? this.#sql
             .all(`SELECT * FROM ${this.#table} ORDER BY id`)
             .map((row) => [
-              numberIn(row, "id"),
-              { written: textIn(row, "written"), shown: textIn(row, "shown") },
+              sqlRows.numberIn(row, "id"),
+              { written: sqlRows.textIn(row, "written"), shown: sqlRows.textIn(row, "shown") },
             ])
         : [],
     );

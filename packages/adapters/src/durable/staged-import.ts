@@ -1,6 +1,5 @@
 import { ByrefError } from "../../../../src/errors.ts";
-import { hasTable, type Sql, textIn } from "../../../../src/store/rows/sql.ts";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
+import { type Sql, sqlRows, type VariableStore } from "../../../../src/internal.ts";
 import { type StoreLine, VariablesImport } from "../../../transfer/src/import-variables.ts";
 import { TransferReader } from "../../../transfer/src/transfer-lines.ts";
 import { variableRecord } from "../../../transfer/src/variable-records.ts";
@@ -29,7 +28,7 @@ export class StagedImport {
   constructor(options: StagedImportOptions) {
     this.#options = options;
     this.#staged = `${options.prefix}import_`;
-    this.#isLeft = hasTable(options.sql, `${this.#staged}meta`);
+    this.#isLeft = sqlRows.hasTable(options.sql, `${this.#staged}meta`);
   }
 
   /** Time at which `clear` is due, in milliseconds since 1970. */
@@ -113,7 +112,7 @@ export class StagedImport {
 
   #tables(prefix: string): readonly string[] {
     const rows = this.#options.sql.all(`SELECT name FROM sqlite_master WHERE type = 'table'`);
-    return rows.map((row) => textIn(row, "name")).filter((name) => name.startsWith(prefix));
+    return rows.map((row) => sqlRows.textIn(row, "name")).filter((name) => name.startsWith(prefix));
   }
 }
 

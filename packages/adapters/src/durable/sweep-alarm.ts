@@ -1,4 +1,4 @@
-import { hasTable, type Sql } from "../../../../src/store/rows/sql.ts";
+import { type Sql, sqlRows } from "../../../../src/internal.ts";
 
 /** Calls `sweep` of the variables at a time. */
 export interface SweepAlarm {
@@ -49,7 +49,7 @@ export class OwnAlarm implements SweepAlarm {
   }
 
   #read(): Alarms {
-    const [row] = hasTable(this.#sql, this.#table)
+    const [row] = sqlRows.hasTable(this.#sql, this.#table)
       ? this.#sql.all(`SELECT set_ms, replaced_ms FROM ${this.#table}`)
       : [];
     const msOf = (key: string) => {

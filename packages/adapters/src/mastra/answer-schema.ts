@@ -3,8 +3,7 @@ import * as z from "zod";
 import { widenAnswer } from "../agent/expand-object.ts";
 import type { ExpandingOptions } from "../agent/expand-answer.ts";
 import { messageOf } from "../../../../src/errors.ts";
-import { issuesOf } from "../../../../src/tool/tool-input.ts";
-import { isObject } from "../../../../src/value/json.ts";
+import { json, toolInputs } from "../../../../src/internal.ts";
 import type { StandardSchema } from "./mastra-agent.ts";
 
 /** A schema of structured answers, for a model that writes references. */
@@ -52,7 +51,9 @@ type Standard = StandardSchema["~standard"];
 
 function standardOf(schema: object): Standard | undefined {
   const own: unknown = "~standard" in schema ? schema["~standard"] : undefined;
-  return isObject(own) && isObject(own.jsonSchema) ? (own as unknown as Standard) : undefined;
+  return json.isObject(own) && json.isObject(own.jsonSchema)
+    ? (own as unknown as Standard)
+    : undefined;
 }
 
 type JSONSchema = Parameters<typeof z.fromJSONSchema>[0];
@@ -63,17 +64,17 @@ async function converted(given: object): Promise<Standard> {
   const own = asSchema(
     isSchema ? (given as FlexibleSchema<unknown>) : z.fromJSONSchema(given as JSONSchema),
   );
-  const json = isSchema ? await own.jsonSchema : given;
+  const plain = isSchema ? await own.jsonSchema : given;
   return {
     version: 1,
     validate: async (value) => {
       const result = (await own.validate?.(value)) ?? { success: true, value };
       if (result.success) return { value: result.value };
-      const issues = issuesOf(result.error);
+      const issues = toolInputs.issuesOf(result.error);
       return {
         issues: issues.length > 0 ? issues : [{ path: [], message: messageOf(result.error) }],
       };
     },
-    jsonSchema: { input: () => json, output: () => json },
+    jsonSchema: { input: () => plain, output: () => plain },
   };
 }

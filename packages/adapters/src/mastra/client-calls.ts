@@ -1,10 +1,9 @@
 import type { ModelMessage } from "ai";
 import { withAnswerParts } from "../agent/expand-answer.ts";
 import type { Call } from "../agent/own-tool.ts";
-import type { Policy } from "../../../../src/tool/policy.ts";
-import { allOf } from "../../../../src/tool/policy.ts";
 import type { Chunk } from "./mastra-agent.ts";
-import { Recent } from "../../../../src/value/recent.ts";
+import { allOf, type Policy } from "../../../../src/runtime.ts";
+import { Recent } from "../../../../src/internal.ts";
 import type { Run } from "./run.ts";
 
 /** A client's tool must not receive guarded values, because the model receives its result unchanged. */

@@ -2,7 +2,7 @@ import type { JSONSchema7 } from "ai";
 import { type ExpandingOptions, expandText, TextParts } from "../agent/expand-answer.ts";
 import { expandMessages } from "../agent/expand-messages.ts";
 import { ObjectExpander } from "../agent/expand-object.ts";
-import { compact, isObject } from "../../../../src/value/json.ts";
+import { json } from "../../../../src/internal.ts";
 import type { ClientCalls } from "./client-calls.ts";
 import type { Chunk, FullOutput, ModelOutput, Scored } from "./mastra-agent.ts";
 import { overlay } from "./overlay.ts";
@@ -136,9 +136,9 @@ export function expandChunks(showing: Showing): TransformStream<Chunk, Chunk> {
 function chunkOf({ chunk, ...part }: Part, latest?: Chunk): Chunk {
   const { type, id, text, providerMetadata } = part;
   if (!type.startsWith("text-") && chunk !== undefined) return chunk;
-  const payload = { ...chunk?.payload, ...compact({ id, text, providerMetadata }) };
+  const payload = { ...chunk?.payload, ...json.compact({ id, text, providerMetadata }) };
   const { runId, from } = latest ?? {};
-  return { ...compact({ runId, from }), ...chunk, type, payload };
+  return { ...json.compact({ runId, from }), ...chunk, type, payload };
 }
 
 function textsOf(): TransformStream<Chunk, string> {
@@ -181,7 +181,7 @@ async function shownChunks(chunk: Chunk, showing: Showing): Promise<readonly Chu
   if (type === "object-result") return [{ ...chunk, type: "object" }, chunk];
   if (type === "finish") {
     const response = await shownResponse(chunk.payload?.response, showing);
-    return [{ ...chunk, payload: { ...chunk.payload, ...compact({ response }) } }];
+    return [{ ...chunk, payload: { ...chunk.payload, ...json.compact({ response }) } }];
   }
   if (type !== "object") return [chunk];
   const part = await new ObjectExpander(run.store, expanding, schema).expandPart(object);
@@ -191,14 +191,14 @@ async function shownChunks(chunk: Chunk, showing: Showing): Promise<readonly Chu
 /** Returns a response whose messages for clients have values. Those for histories stay as they are. */
 async function shownResponse<Response>(response: Response, showing: Showing): Promise<Response> {
   const { run, expanding, isJson } = showing;
-  if (isJson || !isObject(response) || !Array.isArray(response.uiMessages)) return response;
+  if (isJson || !json.isObject(response) || !Array.isArray(response.uiMessages)) return response;
   const uiMessages = await expandMessages(response.uiMessages, run.store, expanding);
   return { ...response, uiMessages };
 }
 
 /** Returns what is known of a waiting call, with the input that would run. */
 function shownPayload<Payload>(payload: Payload, { run }: Showing): Payload {
-  if (!isObject(payload) || !("args" in payload)) return payload;
+  if (!json.isObject(payload) || !("args" in payload)) return payload;
   const args = run.shownOf(String(payload.toolCallId));
   return args === undefined ? payload : { ...payload, args };
 }

@@ -2,8 +2,8 @@ import { jsonSchema, type JSONSchema7 } from "ai";
 import { ifDecided } from "../agent/approvals.ts";
 import { type Call, OwnTool, type PinnedCall } from "../agent/own-tool.ts";
 import { modelOutput, outputOf } from "../agent/wrap-tools.ts";
-import type { AnyTool, Naming, Prepared, WrapOptions } from "../../../../src/tool/wrapped-tool.ts";
-import { compact, isObject } from "../../../../src/value/json.ts";
+import { type AnyTool, json, type Prepared, type WrapOptions } from "../../../../src/internal.ts";
+import type { Naming } from "../../../../src/runtime.ts";
 import { clientPolicy } from "./client-calls.ts";
 import type { Announced, ApprovalContext, CoreTool, ToolOptions } from "./mastra-agent.ts";
 import type { Asked, Run } from "./run.ts";
@@ -43,7 +43,7 @@ export async function wrapCoreTool(
   // An application names results by the tool's id, which may differ from its key in the agent's tools.
   const { naming: given } = options;
   const naming: Naming | undefined = given && ((_, ...call) => given(tool.id ?? name, ...call));
-  const own = ownTool(name, tool, { ...options, ...compact({ policy, naming }) });
+  const own = ownTool(name, tool, { ...options, ...json.compact({ policy, naming }) });
   const shown = { ...tool, parameters: jsonSchema(await own.shownSchema) };
   if (isClients) {
     run.clientTools.set(name, own);
@@ -86,7 +86,7 @@ function ownTool(name: string, tool: CoreTool, options: WrapOptions): OwnTool {
       // A client's tool is prepared here, and runs elsewhere.
       execute: execute === undefined ? () => undefined : executing(name, tool),
       ...(isDecided && { needsApproval }),
-      ...compact({ onInputAvailable }),
+      ...json.compact({ onInputAvailable }),
       ...(toModelOutput && {
         toModelOutput: ({ output }: { output: unknown }) => toModelOutput(output),
       }),
@@ -97,7 +97,7 @@ function ownTool(name: string, tool: CoreTool, options: WrapOptions): OwnTool {
 
 async function validated({ validate }: CoreTool["parameters"], value: unknown) {
   const result = await validate?.(value);
-  if (!isObject(result) || result.success !== false) return { success: true as const, value };
+  if (!json.isObject(result) || result.success !== false) return { success: true as const, value };
   const { error } = result;
   // The pipeline reads a list of issues; see `tool-input.ts`.
   const issues = error instanceof Error ? [{ path: [], message: error.message }] : [];
@@ -133,7 +133,7 @@ function isDenial(error: unknown): boolean {
 
 /** True for Mastra's `ValidationError`, which quotes the refused value. */
 function isRefusal(output: unknown): boolean {
-  return isObject(output) && output.error === true && "validationErrors" in output;
+  return json.isObject(output) && output.error === true && "validationErrors" in output;
 }
 
 function approvalContext({ requestContext, workspace }: ToolOptions = {}): ApprovalContext {
@@ -158,7 +158,7 @@ class MastraTool {
   /** Called by Mastra before each call. A call that cannot run fails without a question. */
   readonly needsApproval = async (input: unknown, approval?: ApprovalContext): Promise<boolean> => {
     const { written } = this.#split(input);
-    const { prepared } = await this.#own.prepare(written, callOf({}, compact({ approval })));
+    const { prepared } = await this.#own.prepare(written, callOf({}, json.compact({ approval })));
     if (prepared.kind === "failed") return false;
     if (prepared.approval !== undefined) return true;
     // A tool's own function comes before the option of the call.
@@ -182,7 +182,7 @@ class MastraTool {
     const outcome: Outcome = {};
     const { written, added } = this.#split(input);
     const suspend = this.#suspending(written, options, outcome);
-    const context = { options: { ...options, ...compact({ suspend }) }, added, outcome };
+    const context = { options: { ...options, ...json.compact({ suspend }) }, added, outcome };
     const call = callOf(options, context);
     const decision = this.#run.takeDecision(call.toolCallId);
     const skipApproval = decision && (async () => false);
@@ -254,7 +254,7 @@ function callOf({ toolCallId, messages, abortSignal }: ToolOptions, context: Con
   return {
     toolCallId: toolCallId ?? "",
     messages: messages ?? [],
-    ...compact({ abortSignal }),
+    ...json.compact({ abortSignal }),
     context,
   } as Call;
 }

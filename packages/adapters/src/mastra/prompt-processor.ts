@@ -1,8 +1,7 @@
 import type { ModelMessage, SystemModelMessage } from "ai";
 import { asWritten } from "../agent/expand-answer.ts";
 import { listingVariables, withGuide } from "../agent/step-prompt.ts";
-import type { InstructionStyle } from "../../../../src/turn/history/guide.ts";
-import type { WrapOptions } from "../../../../src/tool/wrapped-tool.ts";
+import type { InstructionStyle, WrapOptions } from "../../../../src/internal.ts";
 import type { ClientCalls } from "./client-calls.ts";
 import type { Run } from "./run.ts";
 

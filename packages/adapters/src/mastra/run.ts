@@ -1,10 +1,8 @@
 import { Taints } from "../agent/call-store.ts";
 import type { Decision } from "../agent/approvals.ts";
 import type { OwnTool } from "../agent/own-tool.ts";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
-import type { WrapOptions } from "../../../../src/tool/wrapped-tool.ts";
 import type { CallOptions, ToolsFor } from "./mastra-agent.ts";
-import { Recent } from "../../../../src/value/recent.ts";
+import { Recent, type VariableStore, type WrapOptions } from "../../../../src/internal.ts";
 
 /** A call that waits for a person's approval, or that its tool has suspended. */
 export interface Asked {

@@ -1,8 +1,6 @@
 import { expandMessages } from "../agent/expand-messages.ts";
 import { type ExpandingOptions, expandText } from "../agent/expand-answer.ts";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
-import { isObject } from "../../../../src/value/json.ts";
-import { Recent } from "../../../../src/value/recent.ts";
+import { json, Recent, type VariableStore } from "../../../../src/internal.ts";
 import type { Scorer, Scored } from "./mastra-agent.ts";
 import { overlay } from "./overlay.ts";
 import type { Run } from "./run.ts";
@@ -57,7 +55,7 @@ export class Scoring {
     };
     const { input, output } = scored;
     const shown = { ...scored, output: await read(output) };
-    if (!isObject(input)) return shown;
+    if (!json.isObject(input)) return shown;
     const parts = READ.filter((key) => key in input);
     const entries = await Promise.all(parts.map(async (key) => [key, await read(input[key])]));
     return { ...shown, input: { ...input, ...(Object.fromEntries(entries) as object) } };

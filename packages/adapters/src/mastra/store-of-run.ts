@@ -1,9 +1,6 @@
 import { evictDue } from "../agent/call-store.ts";
-import { MemoryStore } from "../../../../src/store/memory-store.ts";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
-import { compact, isObject } from "../../../../src/value/json.ts";
 import type { ToolsFor } from "./mastra-agent.ts";
-import { Recent } from "../../../../src/value/recent.ts";
+import { json, MemoryStore, Recent, type VariableStore } from "../../../../src/internal.ts";
 import type { Run } from "./run.ts";
 
 /** The run that needs a store. The ids of its memory are those that Mastra has checked. */
@@ -45,7 +42,7 @@ export class Stores {
     }
     if (typeof this.#given === "object") return this.#given;
     if (this.#given !== undefined) {
-      return this.#given({ runId: id, ...compact({ threadId, resourceId }) });
+      return this.#given({ runId: id, ...json.compact({ threadId, resourceId }) });
     }
     if (knownStore !== undefined) return knownStore;
     const make = () => new MemoryStore();
@@ -57,5 +54,5 @@ export class Stores {
 
 /** A client may set values of the request context, but no functions. */
 function isStore(value: unknown): value is VariableStore {
-  return isObject(value) && typeof value.evictDue === "function";
+  return json.isObject(value) && typeof value.evictDue === "function";
 }

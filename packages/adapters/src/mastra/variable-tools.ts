@@ -4,8 +4,8 @@ import {
   variableTools as sdkTools,
   type VariableToolsOptions,
 } from "../agent/variable-tools.ts";
-import type { AnyTool } from "../../../../src/tool/wrapped-tool.ts";
-import type { Json } from "../../../../src/value/json.ts";
+import type { AnyTool } from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 
 /** A tool of the AI SDK as Mastra takes it: its description is a text, and it has an id. */
 export interface MastraVariableTool {

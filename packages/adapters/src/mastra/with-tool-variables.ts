@@ -1,7 +1,9 @@
-import type { InstructionStyle } from "../../../../src/turn/history/guide.ts";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
-import type { WrapOptions } from "../../../../src/tool/wrapped-tool.ts";
-import { compact } from "../../../../src/value/json.ts";
+import {
+  type InstructionStyle,
+  json,
+  type VariableStore,
+  type WrapOptions,
+} from "../../../../src/internal.ts";
 import { ClientCalls } from "./client-calls.ts";
 import { VARIABLE_TOOL } from "../agent/wrap-tools.ts";
 import type { ExpandingOptions } from "../agent/expand-answer.ts";
@@ -105,7 +107,7 @@ class VariableAgent {
     this.#options = options;
     this.#runs = new Runs(rest);
     this.#stores = new Stores(store);
-    this.#scoring = new Scoring(compact({ syntaxes: rest.syntaxes }));
+    this.#scoring = new Scoring(json.compact({ syntaxes: rest.syntaxes }));
   }
 
   attach(): void {
@@ -157,7 +159,7 @@ class VariableAgent {
     given: CallOptions = {},
   ): Promise<{ readonly options: CallOptions; readonly showing?: Showing }> {
     const { requestContext } = given;
-    const defaults = await this.#agent.getDefaultOptions(compact({ requestContext }));
+    const defaults = await this.#agent.getDefaultOptions(json.compact({ requestContext }));
     const all: CallOptions = { ...defaults, ...given };
     const { requireToolApproval, structuredOutput, isTaskComplete } = all;
     if (all.untilIdle) return { options: given };
@@ -167,7 +169,7 @@ class VariableAgent {
     // The answer to another agent is read by its model.
     const isForModel = all.backgroundTaskPolicy?.allowDelegationDispatch === false;
     const expanding: ExpandingOptions = {
-      ...compact({ syntaxes }),
+      ...json.compact({ syntaxes }),
       ...(isForModel && { sealed: "keep" }),
     };
     const answers =
@@ -208,7 +210,7 @@ class VariableAgent {
       runId: run.id,
       inputProcessors: [...processors, processor],
       // The tools call the function, with resolved inputs.
-      ...compact({ requireToolApproval: requireToolApproval && true }),
+      ...json.compact({ requireToolApproval: requireToolApproval && true }),
     };
     return { options, showing };
   }

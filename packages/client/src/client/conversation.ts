@@ -1,13 +1,15 @@
 import type { UIMessage } from "ai";
-import type { ConversationInfo } from "../../../../src/edge/conversation-data.ts";
 import type { RunView } from "../../../plans/src/http/plan-view.ts";
-import type { Interpolation } from "../../../../src/reference/resolve.ts";
-import type { VariableInfo } from "../../../../src/store/variable.ts";
-import type { ConversationEvent } from "../../../../src/turn/log/event-log.ts";
-import type { AnswerReceipt } from "../../../../src/turn/history/answer-receipt.ts";
-import type { Timeline } from "../../../../src/turn/history/timeline.ts";
-import type { MessageForm } from "../../../../src/turn/history/stored-message.ts";
-import type { Json, JsonObject } from "../../../../src/value/json.ts";
+import type { Interpolation, Json } from "../../../../src/references.ts";
+import type {
+  AnswerReceipt,
+  ConversationEvent,
+  ConversationInfo,
+  JsonObject,
+  MessageForm,
+  Timeline,
+} from "../../../../src/internal.ts";
+import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { ClientOptions, Connection } from "./connection.ts";
 import { ClientFiles } from "./files.ts";
 import { follow } from "./follow.ts";

@@ -1,7 +1,6 @@
 import { type ClientOptions, connect } from "./connection.ts";
 import { type AboutConversation, ClientConversation } from "./conversation.ts";
-import type { AgentsDescription } from "../../../../src/edge/page-options.ts";
-import type { PromptDescription } from "../../../../src/turn/describe-prompt.ts";
+import type { AgentsDescription, PromptDescription } from "../../../../src/internal.ts";
 
 export interface ConversationQuery {
   /** Default: 200, which is also the maximum. */

@@ -1,5 +1,4 @@
-import type { FilePage, FileSummary } from "../../../../src/edge/files/file-page.ts";
-import type { Visibility } from "../../../../src/store/variable.ts";
+import type { FilePage, FileSummary, Visibility } from "../../../../src/internal.ts";
 import type { Connection } from "./connection.ts";
 import { type Guards, headersOf } from "./variables.ts";
 

@@ -2,7 +2,7 @@ import type * as z from "zod";
 import type { callPart, runPart } from "../../../plans/src/http/plan-schemas.ts";
 import type { PlanView, RunView } from "../../../plans/src/http/plan-view.ts";
 import type { jsonPlan } from "../../../plans/src/plan/json-plan.ts";
-import type { Json } from "../../../../src/value/json.ts";
+import type { Json } from "../../../../src/references.ts";
 import type { Connection } from "./connection.ts";
 import { type Streamed, streamed, type TurnData } from "./streamed.ts";
 

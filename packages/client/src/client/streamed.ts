@@ -1,7 +1,6 @@
 import type { UIMessage, UIMessageChunk } from "ai";
-import type { VariableInfo } from "../../../../src/store/variable.ts";
-import type { Unresolved } from "../../../../src/reference/expand.ts";
-import type { TurnMetadata } from "../../../../src/turn/turn.ts";
+import type { TurnMetadata, VariableInfo } from "../../../../src/runtime.ts";
+import type { Unresolved } from "../../../../src/references.ts";
 import { ClientError, type ClientErrorCode } from "./client-error.ts";
 import type { Connection, Request } from "./connection.ts";
 import { follow } from "./follow.ts";

@@ -1,7 +1,6 @@
-import type { VariableInfo, Visibility } from "../../../../src/store/variable.ts";
-import type { CsvDelimiter } from "../../../../src/store/bytes/receive.ts";
-import type { WriteMode } from "../../../../src/store/variable-store.ts";
-import type { Json } from "../../../../src/value/json.ts";
+import type { VariableInfo } from "../../../../src/runtime.ts";
+import type { CsvDelimiter, Visibility, WriteMode } from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 import { type Connection, withNetworkErrors } from "./connection.ts";
 
 /** Selects variables of a conversation. */

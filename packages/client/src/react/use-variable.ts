@@ -1,6 +1,6 @@
 import { useMemo, useSyncExternalStore } from "react";
 import type { ClientConversation } from "../client/conversation.ts";
-import type { Json } from "../../../../src/value/json.ts";
+import type { Json } from "../../../../src/references.ts";
 import { liveOf } from "./live-conversation.ts";
 import type { VariableState } from "./variable-part.ts";
 

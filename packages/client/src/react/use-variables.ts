@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useSyncExternalStore } from "react";
 import type { ClientConversation } from "../client/conversation.ts";
-import type { VariableInfo } from "../../../../src/store/variable.ts";
+import type { VariableInfo } from "../../../../src/runtime.ts";
 import {
   type Events,
   LAST_VARIABLES,

@@ -1,8 +1,8 @@
 import { ClientError } from "../client/client-error.ts";
 import type { ClientConversation } from "../client/conversation.ts";
 import { valueIn } from "../client/variables.ts";
-import type { VariableInfo } from "../../../../src/store/variable.ts";
-import type { Json } from "../../../../src/value/json.ts";
+import type { VariableInfo } from "../../../../src/runtime.ts";
+import type { Json } from "../../../../src/references.ts";
 import { coalesced, Shared } from "./shared.ts";
 
 /** A variable, or a part of its value, as a component shows it. `value` is always of the version in `info`. */

@@ -1,5 +1,5 @@
 import type { LanguageModel, ModelMessage, ToolSet } from "ai";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
+import type { VariableStore } from "../../../../src/internal.ts";
 
 /** Arms in the order of the tables. The first one is the baseline of comparisons. */
 export const armNames = ["by value", "cap", "offload", "reference", "reference, SQL"] as const;

@@ -1,7 +1,7 @@
 import type { ToolSet } from "ai";
 import { variableTools } from "../../../adapters/src/agent/variable-tools.ts";
 import { withToolVariables } from "../../../adapters/src/agent/with-tool-variables.ts";
-import { MemoryStore } from "../../../../src/store/memory-store.ts";
+import { MemoryStore } from "../../../../src/internal.ts";
 import type { Arm, Conversation } from "./arm.ts";
 import { playTurn } from "./loop.ts";
 

@@ -1,6 +1,6 @@
 import type { ToolSet } from "ai";
-import { clip } from "../../../../src/value/characters.ts";
-import type { Json } from "../../../../src/value/json.ts";
+import { characters } from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 import type { Arm } from "./arm.ts";
 import { playTurn } from "./loop.ts";
 
@@ -19,7 +19,7 @@ export const capped: Arm = {
   open(tools) {
     const shown = showing(tools, (text) => {
       if (text.length <= CAP_CHARS) return undefined;
-      const start = clip(text, CAP_CHARS);
+      const start = characters.clip(text, CAP_CHARS);
       return `${start}\n[cut: ${text.length - start.length} more characters]`;
     });
     return { play: (turn) => playTurn(turn, shown), readers: [] };

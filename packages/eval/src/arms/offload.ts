@@ -1,6 +1,6 @@
 import { tool } from "ai";
 import * as z from "zod";
-import { clip } from "../../../../src/value/characters.ts";
+import { characters } from "../../../../src/internal.ts";
 import type { Arm } from "./arm.ts";
 import { showing } from "./by-value.ts";
 import { playTurn } from "./loop.ts";
@@ -24,7 +24,7 @@ export const offloaded: Arm = {
     };
     const shown = showing(tools, (text) => {
       if (text.length <= OFFLOADED_CHARS) return undefined;
-      const preview = clip(text, PREVIEW_CHARS);
+      const preview = characters.clip(text, PREVIEW_CHARS);
       const note = "The result is long, so it is in this file. Read it with read_file.";
       return JSON.stringify({ file: pathOf(text), characters: text.length, preview, note });
     });

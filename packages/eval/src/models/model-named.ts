@@ -1,6 +1,6 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { codeOf, messageOf } from "../../../../src/errors.ts";
-import type { ModelProvider } from "../../../../src/edge/models/model.ts";
+import type { ModelProvider } from "../../../../src/internal-edge.ts";
 import { skillModel } from "../skill/skill-model.ts";
 import { skillNamed } from "../skill/skills.ts";
 import { around } from "./metered.ts";
@@ -18,18 +18,17 @@ const KINDS: Readonly<Record<string, Kind>> = {
   "openai-compatible": {
     setting: "MODEL_BASE_URL",
     package: "@ai-sdk/openai-compatible",
-    load: async () =>
-      (await import("../../../../src/edge/models/openai-compatible.ts")).openaiCompatibleModels,
+    load: async () => (await import("../../../../src/openai-compatible.ts")).openaiCompatibleModels,
   },
   anthropic: {
     setting: "MODEL_API_KEY",
     package: "@ai-sdk/anthropic",
-    load: async () => (await import("../../../../src/edge/models/anthropic.ts")).anthropicModels,
+    load: async () => (await import("../../../../src/anthropic.ts")).anthropicModels,
   },
   openai: {
     setting: "MODEL_API_KEY",
     package: "@ai-sdk/openai",
-    load: async () => (await import("../../../../src/edge/models/openai.ts")).openaiModels,
+    load: async () => (await import("../../../../src/openai.ts")).openaiModels,
   },
   // Over HTTP, because there is no binding outside of a Worker.
   "workers-ai": {

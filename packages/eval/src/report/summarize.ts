@@ -1,4 +1,4 @@
-import { compact } from "../../../../src/value/json.ts";
+import { json } from "../../../../src/internal.ts";
 import { type ArmName, armNames } from "../arms/arm.ts";
 import type { Price } from "../models/prices.ts";
 import { type Cell, keyOf } from "../runner/cell.ts";
@@ -115,7 +115,7 @@ export function summarize(about: About, finished: readonly Cell[]): Results {
     families: rows.flatMap(({ arm, own }) =>
       [...new Set(own.map(({ family }) => family))].map((family) => {
         const right = measures.right[2](own.filter((cell) => cell.family === family));
-        return { family, arm, ...compact({ right }) };
+        return { family, arm, ...json.compact({ right }) };
       }),
     ),
     cells,
@@ -124,5 +124,5 @@ export function summarize(about: About, finished: readonly Cell[]): Results {
 
 function measuresOf(cells: readonly Cell[]): Measures {
   const all = Object.entries(measures).map(([name, [, , of]]) => [name, of(cells)]);
-  return compact(Object.fromEntries(all) as Record<keyof Measures, Interval | undefined>);
+  return json.compact(Object.fromEntries(all) as Record<keyof Measures, Interval | undefined>);
 }

@@ -1,7 +1,6 @@
 import type { ModelMessage } from "ai";
-import type { Lookup } from "../../../../src/reference/lookup.ts";
-import { referencesIn } from "../../../../src/reference/references-in.ts";
-import { isObject } from "../../../../src/value/json.ts";
+import { type Lookup, referencesIn } from "../../../../src/references.ts";
+import { json } from "../../../../src/internal.ts";
 import type { Cell } from "./cell.ts";
 
 /** A call of the model, with what it read as its result. */
@@ -79,7 +78,7 @@ const WRONG_CODES = /\b(?:variable_not_found|variable_evicted|path_not_found)\b|
 
 /** Reads a result as the model does. */
 function judged(output: unknown, readsNotes: boolean): Pick<MadeCall, "wrong" | "isFailed"> {
-  if (!isObject(output)) return { wrong: 0, isFailed: false };
+  if (!json.isObject(output)) return { wrong: 0, isFailed: false };
   const { type, value } = output;
   if (type === "error-text" || type === "error-json") {
     const text = typeof value === "string" ? value : JSON.stringify(value);
@@ -87,7 +86,9 @@ function judged(output: unknown, readsNotes: boolean): Pick<MadeCall, "wrong" | 
     return { wrong: WRONG_CODES.test(text) ? 1 : 0, isFailed: !text.includes("tool_denied: ") };
   }
   const notes =
-    readsNotes && isObject(value) && Array.isArray(value.unresolved) ? value.unresolved.length : 0;
+    readsNotes && json.isObject(value) && Array.isArray(value.unresolved)
+      ? value.unresolved.length
+      : 0;
   return { wrong: notes, isFailed: notes > 0 };
 }
 

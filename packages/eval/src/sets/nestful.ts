@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
-import { isJsonObject, isObject, type Json, type JsonObject } from "../../../../src/value/json.ts";
+import { json, type JsonObject } from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 import type { Task } from "../tasks/task.ts";
 
 type SetRecord = Readonly<Record<string, unknown>>;
@@ -56,7 +57,7 @@ export function nestfulTasks(folder: string): readonly Task[] {
     .flatMap((name) => readFileSync(join(folder, name), "utf8").split("\n"))
     .filter((line) => line.trim() !== "")
     .map((line): unknown => JSON.parse(line))
-    .filter(isObject)
+    .filter(json.isObject)
     .flatMap((record) => nestfulTask(record) ?? []);
   if (tasks.length === 0)
     throw new Error(`${folder} has no records of nestful that can be played.`);
@@ -90,7 +91,7 @@ function nestfulTask(record: SetRecord): Task | undefined {
     tools: Object.fromEntries(known.map((one) => [one.name, definitionOf(one)])),
     check(received) {
       const output = received.at(-1)?.output;
-      const last = isObject(output) ? Number(output.result) : undefined;
+      const last = json.isObject(output) ? Number(output.result) : undefined;
       if (isSame(last, answer)) return { isRight: true };
       return { isRight: false, why: `${String(last)} in place of ${answer}` };
     },
@@ -128,7 +129,7 @@ function goldResult(calls: readonly z.infer<typeof callSchema>[]): number {
 function resolved(value: Json, results: ReadonlyMap<string, JsonObject>): Json {
   const [, label = "", key = ""] = /^(\$\w+)\.(\w+)\$$/u.exec(String(value)) ?? [];
   const result = results.get(label);
-  return isJsonObject(result ?? null) ? (result?.[key] ?? null) : value;
+  return json.isJsonObject(result ?? null) ? (result?.[key] ?? null) : value;
 }
 
 function isSame(value: number | undefined, gold: number): boolean {

@@ -1,6 +1,5 @@
-import { parsePath } from "../../../../src/reference/grammar.ts";
-import { isJsonArray, isObject, type Json } from "../../../../src/value/json.ts";
-import { readPath } from "../../../../src/value/path.ts";
+import { type Json, parsePath, readPath } from "../../../../src/references.ts";
+import { json } from "../../../../src/internal.ts";
 import type { Random } from "../random.ts";
 import { type SeenCall, type Sight, parsed } from "./sight.ts";
 import type { Skill } from "./skills.ts";
@@ -47,10 +46,10 @@ export class Hand {
   /** The value of a call's result, read in parts if it is not in the prompt. */
   see({ output }: SeenCall): Grasp {
     if (output === undefined) return undefined;
-    if (isObject(output) && typeof output.$var === "string") {
+    if (json.isObject(output) && typeof output.$var === "string") {
       return "value" in output ? { value: output.value as Json } : this.#read(output);
     }
-    if (isObject(output) && typeof output.file === "string") return this.#readFile(output);
+    if (json.isObject(output) && typeof output.file === "string") return this.#readFile(output);
     if (typeof output !== "string") return { value: output };
     return { value: withoutCut(output) };
   }
@@ -88,7 +87,7 @@ export class Hand {
   #read(handle: Readonly<Record<string, unknown>>): Grasp {
     const name = String(handle.$var);
     const pieces = this.#sight.calls.flatMap(({ tool, input, output }) => {
-      const isPiece = tool === "read_variable" && input.name === name && isObject(output);
+      const isPiece = tool === "read_variable" && input.name === name && json.isObject(output);
       return isPiece ? [output as Piece] : [];
     });
     const last = pieces.at(-1);
@@ -119,11 +118,13 @@ function joined(pieces: readonly Piece[]): Json {
   const values = pieces.map(({ value = null }) => value);
   const [first = null] = values;
   if (typeof first === "string") return values.join("");
-  return isJsonArray(first) ? values.flatMap((value) => (isJsonArray(value) ? value : [])) : first;
+  return json.isJsonArray(first)
+    ? values.flatMap((value) => (json.isJsonArray(value) ? value : []))
+    : first;
 }
 
 export function variableIn(output: Json | undefined): string | undefined {
-  return isObject(output) && typeof output.$var === "string" ? output.$var : undefined;
+  return json.isObject(output) && typeof output.$var === "string" ? output.$var : undefined;
 }
 
 /** Returns the readable part of a clipped result: the complete records. */

@@ -1,4 +1,5 @@
-import { isJsonArray, isJsonObject, isObject, type Json } from "../../../../src/value/json.ts";
+import { json } from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 import { type Grasp, type Hand, variableIn } from "./hand.ts";
 import type { SeenCall, Sight } from "./sight.ts";
 
@@ -129,9 +130,9 @@ function edit(work: Work): Reply {
       );
     }
     const seen = work.hand.see(fetched);
-    if (seen === undefined || "call" in seen || !isJsonArray(seen.value)) return store(seen);
+    if (seen === undefined || "call" in seen || !json.isJsonArray(seen.value)) return store(seen);
     const changed = seen.value.map((record) =>
-      isJsonObject(record) && record.id === id ? { ...record, [field]: value } : record,
+      json.isJsonObject(record) && record.id === id ? { ...record, [field]: value } : record,
     );
     return store({ value: work.hand.copy(changed) });
   });
@@ -164,12 +165,12 @@ function total(work: Work): Reply {
 }
 
 function recordsIn(grasp: Grasp): readonly Readonly<Record<string, unknown>>[] {
-  if (grasp === undefined || "call" in grasp || !isJsonArray(grasp.value)) return [];
-  return grasp.value.filter(isJsonObject);
+  if (grasp === undefined || "call" in grasp || !json.isJsonArray(grasp.value)) return [];
+  return grasp.value.filter(json.isJsonObject);
 }
 
 function totalIn(output: Json | undefined): number {
-  const rows = isObject(output) && Array.isArray(output.value) ? output.value : [];
+  const rows = json.isObject(output) && Array.isArray(output.value) ? output.value : [];
   const [row] = rows as readonly unknown[];
-  return isObject(row) ? Number(row.total) : 0;
+  return json.isObject(row) ? Number(row.total) : 0;
 }

@@ -4,7 +4,8 @@ import type {
   LanguageModelV4Prompt,
   LanguageModelV4ToolCallPart,
 } from "@ai-sdk/provider";
-import { isObject, type Json } from "../../../../src/value/json.ts";
+import { json } from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 
 /** A call in the prompt, with its result as the model sees it. */
 export interface SeenCall {
@@ -71,7 +72,7 @@ function seenCall(
   { toolName: tool, input }: LanguageModelV4ToolCallPart,
   text: string | undefined,
 ): SeenCall {
-  const given = isObject(input) ? (input as SeenCall["input"]) : {};
+  const given = json.isObject(input) ? (input as SeenCall["input"]) : {};
   if (text === undefined) return { tool, input: given, isWrong: false };
   const output = parsed(text);
   return { tool, input: given, output, isWrong: isWrong(output, Object.values(given)) };
@@ -93,6 +94,6 @@ const ERROR = /^(?:\w*Error: |[a-z]+(?:_[a-z]+)+: )/u;
 /** A note is about a mistake only if the reference was a whole argument: in other texts it is a text. */
 function isWrong(output: Json, written: readonly unknown[]): boolean {
   if (typeof output === "string") return ERROR.test(output);
-  const notes = isObject(output) && Array.isArray(output.unresolved) ? output.unresolved : [];
-  return notes.some((note: unknown) => isObject(note) && written.includes(note.reference));
+  const notes = json.isObject(output) && Array.isArray(output.unresolved) ? output.unresolved : [];
+  return notes.some((note: unknown) => json.isObject(note) && written.includes(note.reference));
 }

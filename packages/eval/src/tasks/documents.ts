@@ -1,5 +1,5 @@
-import { toBase64 } from "../../../../src/value/base64.ts";
-import type { Json } from "../../../../src/value/json.ts";
+import { toBase64 } from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 import type { Random } from "../random.ts";
 
 /** A kind of data that is passed from one tool to another. */

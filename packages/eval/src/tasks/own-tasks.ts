@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Json } from "../../../../src/value/json.ts";
+import type { Json } from "../../../../src/references.ts";
 import { Random } from "../random.ts";
 import {
   CITIES,

@@ -1,7 +1,8 @@
 import { tool, type ToolSet } from "ai";
 import * as z from "zod";
 import type { ScriptedCall } from "../../../testing/src/testing/scripted-model.ts";
-import { isJsonArray, isJsonObject, type Json } from "../../../../src/value/json.ts";
+import { json } from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 
 /** Kind of a task. Tasks of a public set have the name of the set. */
 export type Family =
@@ -126,8 +127,8 @@ function textOf(value: Json): string {
 }
 
 function sorted(value: Json): Json {
-  if (isJsonArray(value)) return value.map(sorted);
-  if (!isJsonObject(value)) return value;
+  if (json.isJsonArray(value)) return value.map(sorted);
+  if (!json.isJsonObject(value)) return value;
   const keys = Object.keys(value).toSorted();
   return Object.fromEntries(keys.map((key) => [key, sorted(value[key] ?? null)]));
 }

@@ -13,7 +13,7 @@ import {
 import { createRequire } from "node:module";
 import { basename, dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { settingNames } from "../../../../src/edge/settings.ts";
+import { settingNames } from "../../../../src/internal-edge.ts";
 import { messageOf } from "../../../../src/errors.ts";
 import { type PageFile, pageFiles } from "./page-files.ts";
 

@@ -11,7 +11,7 @@ import {
 } from "jsonc-parser";
 import { ByrefError } from "../../../../src/errors.ts";
 import { syntaxMessage, withoutMark } from "../configuration.ts";
-import { isObject } from "../../../../src/value/json.ts";
+import { json } from "../../../../src/internal.ts";
 
 /** Servers of one place in a configuration, by name. */
 export interface ServerGroup {
@@ -69,7 +69,7 @@ export function edited(text: string, path: JSONPath, value: unknown): string {
 export function serversAt(text: string, path: JSONPath): ServerGroup["servers"] {
   const node = nodeIn(text, path);
   const servers: unknown = node && getNodeValue(node);
-  return isObject(servers) ? servers : {};
+  return json.isObject(servers) ? servers : {};
 }
 
 /** Puts the servers of another text into a text as they are written there, with their comments. */
@@ -104,7 +104,7 @@ function groupsIn(root: Node): readonly ServerGroup[] {
 function valueAt(root: Node, path: JSONPath): Readonly<Record<string, unknown>> | undefined {
   const node = findNodeAtLocation(root, path);
   const value: unknown = node && getNodeValue(node);
-  return isObject(value) ? value : undefined;
+  return json.isObject(value) ? value : undefined;
 }
 
 function isMarked(bytes: Buffer): boolean {

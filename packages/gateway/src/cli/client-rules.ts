@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { parse } from "jsonc-parser";
-import { isObject } from "../../../../src/value/json.ts";
+import { json } from "../../../../src/internal.ts";
 import type { ClientFile, ServerGroup } from "./client-file.ts";
 
 /** A server in a client's file, and the name of the gateway's entry there. */
@@ -102,7 +102,7 @@ function settingsFor(file: string, { project }: ServerGroup): readonly string[] 
 function matchersIn(settings: unknown): readonly string[] {
   const groups = Object.values(objectAt(settings, "hooks")).flat();
   return groups.flatMap((group) =>
-    isObject(group) && typeof group.matcher === "string" ? [group.matcher] : [],
+    json.isObject(group) && typeof group.matcher === "string" ? [group.matcher] : [],
   );
 }
 
@@ -125,12 +125,12 @@ function readJson(file: string): unknown {
 }
 
 function objectAt(value: unknown, key: string): Readonly<Record<string, unknown>> {
-  const found: unknown = isObject(value) ? value[key] : undefined;
-  return isObject(found) ? found : {};
+  const found: unknown = json.isObject(value) ? value[key] : undefined;
+  return json.isObject(found) ? found : {};
 }
 
 function textsAt(value: unknown, path: readonly string[]): readonly string[] {
   let found = value;
-  for (const key of path) found = isObject(found) ? found[key] : undefined;
+  for (const key of path) found = json.isObject(found) ? found[key] : undefined;
   return Array.isArray(found) ? found.filter((one) => typeof one === "string") : [];
 }

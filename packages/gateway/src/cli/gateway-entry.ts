@@ -1,7 +1,7 @@
 import { homedir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { clientVariablesIn } from "../client-variables.ts";
-import { compact, isObject } from "../../../../src/value/json.ts";
+import { json } from "../../../../src/internal.ts";
 import type { ServerGroup } from "./client-file.ts";
 import { digestOf } from "./digest.ts";
 
@@ -14,7 +14,7 @@ export function ownEntryIn({ servers }: ServerGroup, copy: string): string | und
 }
 
 function isOwn(entry: unknown, copy: string): boolean {
-  const args: unknown = isObject(entry) ? entry.args : undefined;
+  const args: unknown = json.isObject(entry) ? entry.args : undefined;
   if (!Array.isArray(args)) return false;
   const config: unknown = args[args.indexOf("--config") + 1];
   // Files are moved with their copies, and people write other paths.
@@ -24,8 +24,8 @@ function isOwn(entry: unknown, copy: string): boolean {
 
 /** True if the copy is unchanged since wrapping. Undefined if the entry has no digest. */
 export function isAsWritten(entry: unknown, copyText: string): boolean | undefined {
-  const env: unknown = isObject(entry) ? entry.env : undefined;
-  const digest: unknown = isObject(env) ? env[DIGEST] : undefined;
+  const env: unknown = json.isObject(entry) ? entry.env : undefined;
+  const digest: unknown = json.isObject(env) ? env[DIGEST] : undefined;
   return typeof digest === "string" ? digest === digestOf(copyText) : undefined;
 }
 
@@ -59,12 +59,14 @@ export function entryFor({ path, project }: ServerGroup, options: EntryOptions):
 }
 
 function hasToolLists(servers: Readonly<Record<string, unknown>>): boolean {
-  return Object.values(servers).some((server) => isObject(server) && Array.isArray(server.tools));
+  return Object.values(servers).some(
+    (server) => json.isObject(server) && Array.isArray(server.tools),
+  );
 }
 
 /** Returns the names of the servers that the entry's gateway leaves out. */
 export function exceptionsIn(entry: unknown): readonly string[] {
-  const args: unknown = isObject(entry) ? entry.args : undefined;
+  const args: unknown = json.isObject(entry) ? entry.args : undefined;
   const words: readonly unknown[] = Array.isArray(args) ? args : [];
   return words.filter(
     (word, index): word is string => typeof word === "string" && words[index - 1] === EXCEPT,
@@ -79,7 +81,7 @@ function exceptions(names: readonly string[]): readonly string[] {
 
 /** Returns an entry with what it passes on and leaves out now. What people changed in it stays. */
 export function renewedEntry(entry: unknown, options: EntryOptions): object {
-  const { env, args, ...rest } = isObject(entry) ? entry : {};
+  const { env, args, ...rest } = json.isObject(entry) ? entry : {};
   const words: readonly unknown[] = Array.isArray(args) ? args : [];
   const others = words.filter((word, index) => word !== EXCEPT && words[index - 1] !== EXCEPT);
   const { except, taken } = options;
@@ -87,12 +89,12 @@ export function renewedEntry(entry: unknown, options: EntryOptions): object {
   return {
     ...rest,
     args: [...others, ...exceptions([...new Set([...known, ...except])])],
-    env: { ...(isObject(env) ? env : {}), ...environmentOf(options) },
+    env: { ...(json.isObject(env) ? env : {}), ...environmentOf(options) },
   };
 }
 
 function environmentOf({ servers, digest }: EntryOptions): Readonly<Record<string, string>> {
-  return { ...clientVariablesIn(textsIn(servers)), ...compact({ [DIGEST]: digest }) };
+  return { ...clientVariablesIn(textsIn(servers)), ...json.compact({ [DIGEST]: digest }) };
 }
 
 /** Returns all texts in a value, without keys. */

@@ -10,7 +10,7 @@ import {
   validateOriginHeader,
 } from "@modelcontextprotocol/server";
 import * as limits from "../gateway-limits.ts";
-import { withTimeLimit } from "../../../../src/value/deadline.ts";
+import { withTimeLimit } from "../../../../src/internal.ts";
 
 /** Only programs on this machine can connect. */
 const LOOPBACK = "127.0.0.1";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Tool } from "@modelcontextprotocol/server";
 import type { ListKeeper } from "../tool-lists.ts";
-import { isObject, jsonIn } from "../../../../src/value/json.ts";
+import { json } from "../../../../src/internal.ts";
 import { digestOf } from "./digest.ts";
 import { writeAtomically } from "./write-atomically.ts";
 
@@ -34,8 +34,8 @@ function write(file: string, key: string, value: unknown): void {
 /** A file that is missing or damaged has no lists. */
 function readAll(file: string): Readonly<Record<string, unknown>> {
   try {
-    const read = jsonIn(readFileSync(file, "utf8"));
-    return isObject(read) ? read : {};
+    const read = json.jsonIn(readFileSync(file, "utf8"));
+    return json.isObject(read) ? read : {};
   } catch {
     return {};
   }

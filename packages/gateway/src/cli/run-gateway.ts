@@ -28,7 +28,7 @@ import { ProgramTransport, readLongMessages } from "./program-transport.ts";
 import { readLines } from "./read-lines.ts";
 import { sharedStore } from "./shared-store.ts";
 import { StateFile } from "./state-file.ts";
-import { visibleText } from "../../../../src/value/characters.ts";
+import { characters } from "../../../../src/internal.ts";
 import { upstreamFetch } from "./upstream-fetch.ts";
 import { signingKey, stateFolder, type StatePlace } from "./state.ts";
 
@@ -162,7 +162,7 @@ function transportTo(server: ServerConfiguration) {
 /** Standard output is the protocol's. */
 function log(line: string): void {
   // A server's words could begin a line, or control a terminal.
-  process.stderr.write(`byref: ${visibleText(line.replaceAll("\n", " "))}\n`);
+  process.stderr.write(`byref: ${characters.visibleText(line.replaceAll("\n", " "))}\n`);
 }
 
 function logError(error: Error): void {

@@ -2,14 +2,17 @@ import type { DatabaseSync } from "node:sqlite";
 import { nodeSqlite, NodeSql } from "../../../adapters/src/agent/node-sql.ts";
 import { messageOf } from "../../../../src/errors.ts";
 import * as limits from "../gateway-limits.ts";
-import { SqlChunks } from "../../../../src/store/bytes/chunks.ts";
-import type { StoredBody } from "../../../../src/store/bytes/content.ts";
-import { SqlGarbage } from "../../../../src/store/bytes/garbage.ts";
-import { migrate } from "../../../../src/store/rows/migrations.ts";
-import { SqlRows } from "../../../../src/store/rows/sql-rows.ts";
-import type { Sql } from "../../../../src/store/rows/sql.ts";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
-import { type StoreOptions, Variables } from "../../../../src/store/variables.ts";
+import {
+  migrate,
+  type Sql,
+  SqlChunks,
+  SqlGarbage,
+  SqlRows,
+  type StoredBody,
+  type StoreOptions,
+  VariablesOfRows as Variables,
+  type VariableStore,
+} from "../../../../src/internal.ts";
 
 /** Variables in a file of SQLite that several processes use at once. */
 export interface SharedStore extends VariableStore {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { NodeSql } from "../../../adapters/src/agent/node-sql.ts";
-import { isObject } from "../../../../src/value/json.ts";
+import { json } from "../../../../src/internal.ts";
 import { GatewayState } from "../gateway-state.ts";
 import { openShared } from "./shared-store.ts";
 
@@ -47,7 +47,7 @@ function opened(file: string, log: (line: string) => void): NodeSql {
 
 /** SQLITE_CORRUPT and SQLITE_NOTADB. */
 function isDamage(error: unknown): boolean {
-  return isObject(error) && (error.errcode === 11 || error.errcode === 26);
+  return json.isObject(error) && (error.errcode === 11 || error.errcode === 26);
 }
 
 /** The process of a number when it started, because numbers are used again. */

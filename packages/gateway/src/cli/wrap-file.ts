@@ -1,7 +1,8 @@
 import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { ByrefError } from "../../../../src/errors.ts";
 import { unusableBecause } from "../configuration.ts";
-import { canonicalJson, type Json } from "../../../../src/value/json.ts";
+import { json } from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 import {
   bytesOf,
   type ClientFile,
@@ -277,7 +278,7 @@ function mergedText(text: string, original: ClientFile, places: readonly Place[]
 
 function isSame(some: unknown, other: unknown): boolean {
   // Both values are JSON.
-  return canonicalJson((some ?? null) as Json) === canonicalJson((other ?? null) as Json);
+  return json.canonicalJson((some ?? null) as Json) === json.canonicalJson((other ?? null) as Json);
 }
 
 function isCopyChanged(places: readonly Place[], copyText: string): boolean {

@@ -1,6 +1,6 @@
 import { filtersIn } from "../tool-filter.ts";
 import { SECRET_NAME, secretsIn } from "../../../mcp/src/secrets.ts";
-import { isObject } from "../../../../src/value/json.ts";
+import { json } from "../../../../src/internal.ts";
 
 /** Returns what a user should know about a server that the gateway is put in front of, a sentence or two each. */
 export function notesOn(name: string, entry: unknown, copy: string): readonly string[] {
@@ -14,7 +14,7 @@ function notesOnTools(name: string, entry: unknown, copy: string): readonly stri
   const filters = Object.keys(filtersIn(entry)).map(
     (key) => `${name}: its "${key}" applies behind the gateway, too; change it in ${copy}.`,
   );
-  const { ...all } = isObject(entry) ? entry : {};
+  const { ...all } = json.isObject(entry) ? entry : {};
   const approvals = APPROVALS.flatMap((key) => {
     const value = all[key];
     if (value === undefined || value === false || (Array.isArray(value) && value.length === 0))
@@ -31,7 +31,7 @@ function notesOnTools(name: string, entry: unknown, copy: string): readonly stri
 }
 
 function notesOnAddress(name: string, entry: unknown, copy: string): readonly string[] {
-  const { url, type, headers } = isObject(entry) ? entry : {};
+  const { url, type, headers } = json.isObject(entry) ? entry : {};
   if (typeof url !== "string") return [];
   const isSse = type === undefined && /\/sse\/?(?:[?#]|$)/u.test(url);
   return [
@@ -49,7 +49,7 @@ function notesOnAddress(name: string, entry: unknown, copy: string): readonly st
 }
 
 function hasToken(url: string, headers: unknown): boolean {
-  const names = Object.keys(isObject(headers) ? headers : {});
+  const names = Object.keys(json.isObject(headers) ? headers : {});
   return names.some((name) => SECRET_NAME.test(name)) || secretsIn([["", url]]).length > 0;
 }
 

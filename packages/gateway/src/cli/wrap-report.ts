@@ -1,6 +1,5 @@
 import * as limits from "../../../../src/limits.ts";
-import { lineSegments } from "../../../../src/value/compare-lines.ts";
-import { LineDiff } from "../../../../src/value/line-diff.ts";
+import { LineDiff, lineSegments } from "../../../../src/internal.ts";
 import type { Change, WrapReport } from "./wrap-file.ts";
 
 /** Returns the report as lines for a person, for a dry run with a diff of each file. */

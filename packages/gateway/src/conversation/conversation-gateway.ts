@@ -1,5 +1,3 @@
-import type { AgentContext, AgentDefinition } from "../../../../src/edge/agent-types.ts";
-import { logFailure, placeIn } from "../../../../src/edge/log-failure.ts";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { createMcpHandler, type McpHttpHandler } from "@modelcontextprotocol/server";
 import type { ServerConfiguration } from "../configuration.ts";
@@ -10,17 +8,29 @@ import { GatewayState } from "../gateway-state.ts";
 import * as limits from "../gateway-limits.ts";
 import type { LocalTools } from "../offered-tools.ts";
 import { WaitingCalls } from "../running-call.ts";
-import { firstRow, type Sql, textIn } from "../../../../src/store/rows/sql.ts";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
 import { mcpFetch } from "../../../mcp/src/mcp-fetch.ts";
-import { wrapTools } from "../../../../src/tool/wrap-tool.ts";
-import { fromBase64, toBase64 } from "../../../../src/value/base64.ts";
-import type { Json } from "../../../../src/value/json.ts";
-import { resolveAgent, wrapOptionsFor } from "../../../../src/turn/agent.ts";
-import { identityIn } from "../../../../src/edge/auth/forwarded-identity.ts";
-import type { ConversationContext, McpRequest } from "../../../../src/edge/conversation-context.ts";
-import { agentNamed } from "../../../../src/edge/turns/chosen-agent.ts";
-import type { Settings } from "../../../../src/edge/settings.ts";
+import {
+  type AgentContext,
+  type AgentDefinition,
+  agentNamed,
+  type ConversationContext,
+  identityIn,
+  logFailure,
+  type McpRequest,
+  placeIn,
+  type Settings,
+} from "../../../../src/internal-edge.ts";
+import {
+  fromBase64,
+  resolveAgent,
+  type Sql,
+  sqlRows,
+  toBase64,
+  type VariableStore,
+  wrapOptionsFor,
+  wrapTools,
+} from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 import { toolLists } from "./tool-lists.ts";
 
 /** The gateways of one conversation, one for each agent whose tools a client has requested. */
@@ -212,8 +222,8 @@ function signingKey({ data, sql }: ConversationContext): Uint8Array {
 
 function storedKey(sql: Sql, made: Uint8Array): Uint8Array {
   sql.run(`INSERT OR IGNORE INTO meta (key, value) VALUES ('gateway_key', ?)`, toBase64(made));
-  const row = firstRow(sql, `SELECT value FROM meta WHERE key = 'gateway_key'`);
-  return row === undefined ? made : fromBase64(textIn(row, "value"));
+  const row = sqlRows.firstRow(sql, `SELECT value FROM meta WHERE key = 'gateway_key'`);
+  return row === undefined ? made : fromBase64(sqlRows.textIn(row, "value"));
 }
 
 function isCall(message: Json): boolean {

@@ -1,31 +1,38 @@
 import type { Context } from "hono";
 import * as z from "zod";
-import type { AppEnv } from "../../../../src/edge/app-env.ts";
-import type { ConversationParts, GatewaySupport } from "../../../../src/edge/conversation-parts.ts";
 import { ByrefError } from "../../../../src/errors.ts";
 import { ConversationGateway } from "./conversation-gateway.ts";
-import { endpoint, type Endpoint } from "../../../../src/edge/http/endpoint.ts";
-import { text } from "../../../../src/edge/http/parameters.ts";
-import { json } from "../../../../src/edge/openapi/schemas.ts";
-import { settingsOf } from "../../../../src/edge/settings.ts";
+import {
+  type AppEnv,
+  type ConversationParts,
+  endpoint,
+  type Endpoint,
+  type GatewaySupport,
+  parameters,
+  schemas,
+  settingsOf,
+} from "../../../../src/internal-edge.ts";
 
 /** Sent by clients of the protocol; the library reads them. */
-const header = text.optional();
+const header = parameters.text.optional();
 
 const message: Endpoint<ConversationParts> = endpoint(
   "POST /conversations/:id/mcp",
   {
     summary: "The conversation as an MCP server (streamable HTTP, without sessions)",
-    query: { agent: text.optional().describe("Also offers this agent's tools") },
+    query: { agent: parameters.text.optional().describe("Also offers this agent's tools") },
     headers: {
       "mcp-protocol-version": header,
       "mcp-session-id": header,
       "mcp-method": header,
       "mcp-name": header,
     },
-    body: json.describe("A message of JSON-RPC"),
+    body: schemas.json.describe("A message of JSON-RPC"),
     answers: {
-      200: { "application/json": json, "text/event-stream": text.describe("Messages, as events") },
+      200: {
+        "application/json": schemas.json,
+        "text/event-stream": parameters.text.describe("Messages, as events"),
+      },
       202: "A notification was received",
     },
   },

@@ -1,5 +1,5 @@
 import type { ListKeeper } from "../tool-lists.ts";
-import { Recent } from "../../../../src/value/recent.ts";
+import { Recent } from "../../../../src/internal.ts";
 
 const MAX_LISTS = 256;
 const instructions = new Recent<string>(MAX_LISTS);

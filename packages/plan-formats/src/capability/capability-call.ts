@@ -1,9 +1,7 @@
-import { compact, type Json } from "../../../../src/value/json.ts";
-import { isValidName } from "../../../../src/store/names.ts";
 import { RESERVED_NAMES } from "../../../plans/src/plan/run-names.ts";
 import * as limits from "../../../../src/limits.ts";
-import { nearest } from "../../../../src/reference/near.ts";
-import { clip } from "../../../../src/value/characters.ts";
+import { characters, isValidName, json, nearest } from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 import { parseXml, XmlCdata, type XmlElement, XmlError, XmlText } from "@rgrove/parse-xml";
 
 /** A capability tag, read as a tool call. */
@@ -47,7 +45,7 @@ export function callOf({ attributes, body }: CapabilityTag): CallReading {
     call: {
       tool: action === undefined ? `${name}` : `${name}_${action}`,
       parameters: body === "" ? parameters : { ...parameters, content: body },
-      ...compact({ outputVariable: output }),
+      ...json.compact({ outputVariable: output }),
       writes,
       scope: isKept ? "conversation" : "run",
     },
@@ -113,7 +111,7 @@ export function ownAttributes({
   if (unknown !== undefined) {
     const near = nearest(unknown, OWN_ATTRIBUTES)[0] ?? (unknown.startsWith("_o") ? OUTPUT : AFTER);
     return {
-      fault: `There is no attribute ${clip(unknown, MAX_SHOWN_CHARS)}; the nearest is ${near}. Of those that begin with _, a tag has only ${AFTER}.`,
+      fault: `There is no attribute ${characters.clip(unknown, MAX_SHOWN_CHARS)}; the nearest is ${near}. Of those that begin with _, a tag has only ${AFTER}.`,
     };
   }
   if (after === undefined) return { parameters };
@@ -194,9 +192,9 @@ function faultAt(offset: number, message: string): TagReading {
  * Converts a parser offset. The parser's offset counts a character above U+FFFF once; its lines and columns
  * do not.
  */
-function offsetOf(text: string, characters: number): number {
+function offsetOf(text: string, most: number): number {
   let offset = 0;
-  for (let count = 0; count < characters && offset < text.length; count++) {
+  for (let count = 0; count < most && offset < text.length; count++) {
     offset += (text.codePointAt(offset) ?? 0) > 0xffff ? 2 : 1;
   }
   return offset;

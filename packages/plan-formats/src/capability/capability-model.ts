@@ -3,7 +3,8 @@ import { capabilityGuide, taggedPrompt } from "./capability-prompt.ts";
 import { CapabilityScanner, type WrittenCall } from "./capability-scanner.ts";
 import { callIn, type CapabilityTools, capabilityTools } from "./capability-tools.ts";
 import { variableCapability } from "./variable-capability.ts";
-import type { CapabilityOptions, CapabilityTags } from "../../../../src/turn/agent.ts";
+import type { CapabilityOptions } from "../../../../src/internal.ts";
+import type { CapabilityTags } from "../../../../src/runtime.ts";
 
 type Part = LanguageModelV4StreamPart;
 type TextPart<Type extends `text-${string}`> = Extract<Part, { type: Type }>;

@@ -12,14 +12,19 @@ import {
   type CapabilityTools,
   isAttribute,
 } from "./capability-tools.ts";
-import { inTexts, type Syntaxes, writerIn } from "../../../../src/reference/syntaxes.ts";
-import { OUTPUT_PATH } from "../../../../src/tool/save-target.ts";
-import { isObject } from "../../../../src/value/json.ts";
 import type { JSONSchema7 } from "ai";
 import * as limits from "../../../../src/limits.ts";
-import { type Definition, foldSchema } from "../../../../src/tool/json-schema.ts";
-import { joinedTexts } from "../../../../src/tool/joined-texts.ts";
-import { clip } from "../../../../src/value/characters.ts";
+import {
+  characters,
+  type Definition,
+  inTexts,
+  joinedTexts,
+  json,
+  jsonSchemas,
+  OUTPUT_PATH,
+  type Syntaxes,
+  writerIn,
+} from "../../../../src/internal.ts";
 
 type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
 type Assistant = Extract<LanguageModelV4Message, { role: "assistant" }>;
@@ -143,7 +148,7 @@ function tagFor(
   { toolName, input }: LanguageModelV4ToolCallPart,
   tool: CapabilityTool | undefined,
 ): string {
-  const { [OUTPUT_PATH]: place, ...given } = isObject(input) ? input : {};
+  const { [OUTPUT_PATH]: place, ...given } = json.isObject(input) ? input : {};
   const output = /^(?:variable:|\$)(\w+)$/.exec(String(place))?.[1];
   const needsBody = tool?.needsBody ?? !Object.keys(given).every(isAttribute);
   const { content, ...others } = given;
@@ -225,7 +230,7 @@ const MAX_WRITTEN = 100;
 export function schemaText(definition: Definition, root: JSONSchema7): string {
   let left = MAX_WRITTEN;
   const textOf = (one: Definition, depth: number): string =>
-    foldSchema<string>(one, root, {
+    jsonSchemas.foldSchema<string>(one, root, {
       own: (schema) => {
         if (left-- <= 0) return "…";
         if (typeof schema === "boolean" || depth > MAX_DEPTH) return ANY;
@@ -235,7 +240,7 @@ export function schemaText(definition: Definition, root: JSONSchema7): string {
       any: (texts) => oneOf(texts),
     });
   const text = textOf(definition, 0);
-  const shown = clip(text, limits.maxShapeChars);
+  const shown = characters.clip(text, limits.maxShapeChars);
   return shown === text ? text : `${shown}…`;
 }
 

@@ -1,5 +1,5 @@
 import * as limits from "../../../../src/limits.ts";
-import { CodeTracker } from "../../../../src/reference/code-tracker.ts";
+import { CodeTracker } from "../../../../src/internal.ts";
 import { type CapabilityCall, callOf, readTag } from "./capability-call.ts";
 import { endsName, OPENING, TagBounds, withEscapes } from "./tag-bounds.ts";
 

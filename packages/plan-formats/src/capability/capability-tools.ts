@@ -2,21 +2,16 @@ import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { JSONSchema7, ToolSet } from "ai";
 import type { WrittenCall } from "./capability-scanner.ts";
 import { readTag } from "./capability-call.ts";
-import { jsonSchemaOf } from "../../../../src/tool/tool-input.ts";
-import { OUTPUT_PATH } from "../../../../src/tool/save-target.ts";
-import {
-  isJsonObject,
-  jsonIn,
-  type JsonObject,
-  type Json,
-  typeOfJson,
-} from "../../../../src/value/json.ts";
 import {
   type Definition,
-  foldSchema,
+  json,
+  type JsonObject,
+  jsonSchemas,
+  OUTPUT_PATH,
+  toolInputs,
   type TypeName,
-  typesIn,
-} from "../../../../src/tool/json-schema.ts";
+} from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 
 /** A tool in the form that tags call. */
 export interface CapabilityTool {
@@ -53,7 +48,7 @@ export async function capabilityTools(
     if (tool.type !== "function") continue;
     const { name, description = "", inputSchema: shown } = tool;
     const original = Object.hasOwn(plain, name) ? plain[name] : undefined;
-    const schema = original === undefined ? shown : await jsonSchemaOf(original, name);
+    const schema = original === undefined ? shown : await toolInputs.jsonSchemaOf(original, name);
     const parameters = parametersIn(schema);
     const has = (wanted: string) => parameters.some((parameter) => parameter.name === wanted);
     const needsBody = parameters.some((parameter) => !isAttribute(parameter.name));
@@ -107,8 +102,10 @@ function toolFor(
 function withBody(parameters: JsonObject, { body }: CapabilityTool): JsonObject {
   const { content, ...attributes } = parameters;
   if (body === "content" || typeof content !== "string") return parameters;
-  const inside = jsonIn(content);
-  return inside !== undefined && isJsonObject(inside) ? { ...attributes, ...inside } : parameters;
+  const inside = json.jsonIn(content);
+  return inside !== undefined && json.isJsonObject(inside)
+    ? { ...attributes, ...inside }
+    : parameters;
 }
 
 /** A parameter of a tool, as its schema declares it. */
@@ -126,7 +123,7 @@ interface Named {
 
 /** The parameters that a schema declares, including those of its alternatives. */
 export function parametersIn(schema: JSONSchema7): readonly Parameter[] {
-  const { schemas, required } = foldSchema<Named>(schema, schema, {
+  const { schemas, required } = jsonSchemas.foldSchema<Named>(schema, schema, {
     own: (one) => {
       const { properties = {}, required = [] } = typeof one === "boolean" ? {} : one;
       return { schemas: new Map(Object.entries(properties)), required: new Set(required) };
@@ -171,16 +168,16 @@ export function coerceParameters(parameters: JsonObject, schema: JSONSchema7): J
   const coerced = Object.entries(parameters).map(([name, value]): [string, Json] => {
     if (typeof value !== "string") return [name, value];
     const { schema: own = schema.additionalProperties ?? true } = known.get(name) ?? {};
-    const types = typesIn(own, schema);
+    const types = jsonSchemas.typesIn(own, schema);
     return [name, types.has("string") ? value : readAs(value, types)];
   });
   return Object.fromEntries(coerced);
 }
 
 function readAs(text: string, types: ReadonlySet<TypeName>): Json {
-  const value = jsonIn(text);
+  const value = json.jsonIn(text);
   if (value === undefined) return text;
-  const type = typeOfJson(value);
+  const type = json.typeOfJson(value);
   const isInteger = type === "number" && types.has("integer") && Number.isInteger(value);
   return types.has(type) || isInteger ? value : text;
 }

@@ -2,11 +2,9 @@ import type { ToolSet } from "ai";
 import { coerceParameters, parametersIn } from "./capability-tools.ts";
 import { variableCapability } from "./variable-capability.ts";
 import type { PlanFormat } from "../../../plans/src/plan/plan-format.ts";
-import type { Plan, PlanCall } from "../../../../src/turn/plan.ts";
 import type { Finding, ReadPlan } from "../../../plans/src/plan/findings.ts";
-import { jsonSchemaOf } from "../../../../src/tool/tool-input.ts";
 import * as limits from "../../../../src/limits.ts";
-import { codePointCount } from "../../../../src/value/characters.ts";
+import { characters, type Plan, type PlanCall, toolInputs } from "../../../../src/internal.ts";
 import {
   type CapabilityCall,
   callOf,
@@ -50,7 +48,10 @@ async function withTool(named: NamedCall, tools: ToolSet): Promise<PlanCall> {
   if (tool === undefined) return call;
   return {
     ...resolved,
-    parameters: coerceParameters(resolved.parameters, await jsonSchemaOf(tool, resolved.tool)),
+    parameters: coerceParameters(
+      resolved.parameters,
+      await toolInputs.jsonSchemaOf(tool, resolved.tool),
+    ),
   };
 }
 
@@ -86,7 +87,7 @@ async function withAction(
   const action = call.tool.slice(toolName.length + 1);
   const tool = toolNamed(toolName, tools);
   if (tool === undefined || action === "") return undefined;
-  const takesAction = parametersIn(await jsonSchemaOf(tool, toolName)).some(
+  const takesAction = parametersIn(await toolInputs.jsonSchemaOf(tool, toolName)).some(
     ({ name }) => name === "action",
   );
   return takesAction
@@ -229,7 +230,7 @@ function placeOf(text: string, offset: number): { line: number; column: number }
     line++;
     lineStart = at + 1;
   }
-  return { line, column: codePointCount(text.slice(lineStart, offset)) + 1 };
+  return { line, column: characters.codePointCount(text.slice(lineStart, offset)) + 1 };
 }
 
 function* piecesOf(text: string): Generator<Piece> {

@@ -1,30 +1,25 @@
 import * as limits from "../../../../src/limits.ts";
 import * as z from "zod";
 import { ByrefError } from "../../../../src/errors.ts";
-import { problemFrom } from "../../../../src/reference/reference-problem.ts";
-import { interpolate } from "../../../../src/reference/resolve.ts";
-import { change } from "../../../../src/tool/prepared-save.ts";
-import { requireName } from "../../../../src/store/names.ts";
-import type { VariableInfo } from "../../../../src/store/variable.ts";
+import { interpolate, type Json } from "../../../../src/references.ts";
 import {
+  change,
+  deleteVariable,
   fits,
+  keptInput,
+  problemFrom,
+  requireName,
   type RuntimeResult,
   type RuntimeTool,
   runtimeTool,
   type RuntimeToolContext,
+  settingOf,
   startWithin,
-} from "../../../../src/tool/runtime-tool.ts";
-import { deleteVariable } from "../../../../src/tool/variables/variable-tools.ts";
-import { keptInput, settingOf } from "../../../../src/tool/variables/set-variable.ts";
-import { outputJson, partInfo, toolOutput } from "../../../../src/tool/tool-output.ts";
-import {
-  readable,
-  referenceTo,
   type Target,
-  targetIn,
-  usable,
-} from "../../../../src/tool/variables/variable-target.ts";
-import type { Json } from "../../../../src/value/json.ts";
+  targets,
+  toolOutputs,
+} from "../../../../src/internal.ts";
+import type { VariableInfo } from "../../../../src/runtime.ts";
 import { RESERVED_NAMES } from "../../../plans/src/plan/run-names.ts";
 
 /** Leaves room for the other fields of the output. */
@@ -64,11 +59,11 @@ const get = runtimeTool({
     const info = store.info(target.name);
     if (info === undefined) return notFound(key);
     // A copy has the same guard as its value, which may come from values that the model must not see.
-    if (call.saveTo === undefined) readable(store, info.name);
-    else usable(store, info.name);
+    if (call.saveTo === undefined) targets.readable(store, info.name);
+    else targets.usable(store, info.name);
     const answer = await lookup(target);
     if (!answer.found && answer.reason !== "unreadable") return notFound(key);
-    if (!answer.found) throw problemFrom(referenceTo(target), answer);
+    if (!answer.found) throw problemFrom(targets.referenceTo(target), answer);
     const { value } = answer;
     return { output: shownValue(value, target, info), value, untrusted: !info.trusted };
   },
@@ -154,7 +149,7 @@ function writable(key: string): string {
 /** Undefined for a key that cannot be a variable's name, and so does not exist. */
 function targetOf(key: string): Target | undefined {
   try {
-    return targetIn(key);
+    return targets.targetIn(key);
   } catch {
     return undefined;
   }
@@ -176,8 +171,8 @@ function inScope({ store, call: { scope } }: RuntimeToolContext): readonly Varia
 /** The value, or a summary if the value is too large for a prompt. */
 function shownValue(value: Json, { path }: Target, info: VariableInfo): Json {
   if (fits(value)) return value;
-  const about = path.length === 0 ? info : partInfo(info, value);
-  return outputJson(toolOutput(about, value, { path }));
+  const about = path.length === 0 ? info : toolOutputs.partInfo(info, value);
+  return toolOutputs.outputJson(toolOutputs.toolOutput(about, value, { path }));
 }
 
 function shownNames(names: readonly string[]): Json {

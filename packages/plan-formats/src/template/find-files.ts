@@ -1,6 +1,6 @@
 import * as limits from "../../../../src/limits.ts";
 import { requireAtMost } from "../../../../src/errors.ts";
-import { Work } from "../../../../src/value/work.ts";
+import { Work } from "../../../../src/internal.ts";
 
 type List = (prefix: string) => Promise<readonly string[]>;
 

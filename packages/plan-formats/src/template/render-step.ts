@@ -10,12 +10,15 @@ import {
   type Placeholders,
 } from "./template-step.ts";
 import type { TemplateStep } from "./template-step.ts";
-import type { Found, Missing } from "../../../../src/reference/lookup.ts";
-import type { Reference } from "../../../../src/reference/reference.ts";
-import { describe, problemFrom } from "../../../../src/reference/reference-problem.ts";
-import { parsedJson, type Json } from "../../../../src/value/json.ts";
-import { formatPath, readPath } from "../../../../src/value/path.ts";
-import { renderText } from "../../../../src/value/render.ts";
+import {
+  formatPath,
+  type Found,
+  type Json,
+  type Missing,
+  readPath,
+  type Reference,
+} from "../../../../src/references.ts";
+import { describe, json, problemFrom, renderText } from "../../../../src/internal.ts";
 
 /** An existing value that the model must not see. `text` is a note with the known facts. */
 export interface Withheld {
@@ -153,7 +156,7 @@ async function renderFile(
 function contentOf(path: string, content: Json): Json {
   if (typeof content !== "string" || !path.endsWith(".json")) return content;
   try {
-    return parsedJson(content);
+    return json.parsedJson(content);
   } catch {
     throw new ByrefError("bad_value", `file:${path} is not JSON: nothing can be selected in it.`);
   }

@@ -1,14 +1,19 @@
-import { LookupWork } from "../../../../src/reference/lookup.ts";
-import type { Reference } from "../../../../src/reference/reference.ts";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
-import type { VariableInfo } from "../../../../src/store/variable.ts";
-import { joinedLabels, Labels, Taint, type ValueLabels } from "../../../../src/store/labels.ts";
-import type { Files } from "../../../../src/tool/files.ts";
-import type { RuntimeToolContext } from "../../../../src/tool/runtime-tool.ts";
-import { nameFor } from "../../../../src/tool/scoped-store.ts";
-import { lookupInStore } from "../../../../src/tool/store-lookup.ts";
-import { guardedView } from "../../../../src/tool/tool-output.ts";
-import type { RunScope } from "../../../../src/tool/wrapped-tool.ts";
+import type { Reference } from "../../../../src/references.ts";
+import {
+  type Files,
+  joinedLabels,
+  Labels,
+  lookupInStore,
+  LookupWork,
+  nameFor,
+  type RunScope,
+  type RuntimeToolContext,
+  Taint,
+  toolOutputs,
+  type ValueLabels,
+  type VariableStore,
+} from "../../../../src/internal.ts";
+import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { RunResources } from "../../../plans/src/plan/plan-format.ts";
 import type { Shown, StepSources, TemplateFiles, Withheld } from "./render-step.ts";
 
@@ -74,7 +79,7 @@ export class StepInputs implements StepSources {
     const why = info === undefined ? undefined : this.#whyWithheld(info);
     // The store already answers for secrets: it reveals only that the value is secret.
     if (info !== undefined && why !== undefined && why !== "secret") {
-      const { type, count } = why === "hidden" ? info : (guardedView(info) ?? {});
+      const { type, count } = why === "hidden" ? info : (toolOutputs.guardedView(info) ?? {});
       return withheld(why, `variable:${name}${type === undefined ? "" : ` (${type}, ${count})`}`);
     }
     const lookup = lookupInStore(store, { onUsed: (used) => this.#note(used) });

@@ -1,5 +1,4 @@
 import { ByrefError, codeOf } from "../../../../src/errors.ts";
-import type { ModelAnswer } from "../../../../src/turn/delegate-tool.ts";
 import { requireFiles } from "./render-step.ts";
 import { type StepResources, variableFor } from "./step-inputs.ts";
 import {
@@ -12,15 +11,22 @@ import {
 } from "./template-step.ts";
 import type { TemplateStep } from "./template-step.ts";
 import { joinParagraphs, writeFile } from "./write-file.ts";
-import { flagged } from "../../../../src/store/labels.ts";
-import { requireName } from "../../../../src/store/names.ts";
-import type { Write } from "../../../../src/store/variable-store.ts";
-import type { VariableInfo } from "../../../../src/store/variable.ts";
-import { requireOpen, type SaveTarget } from "../../../../src/tool/save-target.ts";
-import { keptWrite, shortOutput, shownResult } from "../../../../src/tool/shown-result.ts";
-import type { CallOptions } from "../../../../src/tool/wrapped-tool.ts";
-import { compact, type Json } from "../../../../src/value/json.ts";
-import { renderText } from "../../../../src/value/render.ts";
+import {
+  type CallOptions,
+  flagged,
+  json,
+  keptWrite,
+  type ModelAnswer,
+  renderText,
+  requireName,
+  requireOpen,
+  type SaveTarget,
+  shortOutput,
+  shownResult,
+  type Write,
+} from "../../../../src/internal.ts";
+import type { VariableInfo } from "../../../../src/runtime.ts";
+import type { Json } from "../../../../src/references.ts";
 
 export interface OutputOptions {
   readonly step: TemplateStep;
@@ -98,7 +104,7 @@ export class StepOutputs {
           ? { visibility }
           : shownResult(kept, value);
     const places = [...files, ...this.#variables.map(formatTarget)];
-    return { written: places, shown, ...compact({ kept: kept?.name }) };
+    return { written: places, shown, ...json.compact({ kept: kept?.name }) };
   }
 
   get #resources(): StepResources {

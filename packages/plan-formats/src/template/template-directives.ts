@@ -13,11 +13,8 @@ import {
   type VariableTarget,
   unknownPlaceholder,
 } from "./template-step.ts";
-import { nearest } from "../../../../src/reference/near.ts";
-import { filePathIn } from "../../../../src/tool/files.ts";
-import type { Path } from "../../../../src/value/path.ts";
-import { matchName, matchPath } from "../../../../src/reference/grammar.ts";
-import type { Reference } from "../../../../src/reference/reference.ts";
+import { filePathIn, nearest } from "../../../../src/internal.ts";
+import { matchName, matchPath, type Path, type Reference } from "../../../../src/references.ts";
 import { isBlank } from "./template-parts.ts";
 
 /** The directives of a step, as read so far. */

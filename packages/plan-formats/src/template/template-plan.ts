@@ -1,11 +1,16 @@
-import { compact, type Json, parsedJson } from "../../../../src/value/json.ts";
 import type { Finding, ReadPlan } from "../../../plans/src/plan/findings.ts";
-import type { Plan, PlanCall, PlanOutput } from "../../../../src/turn/plan.ts";
 import { shortened } from "./template-directives.ts";
 import { type TemplateStep, templateStepSchema } from "./template-step.ts";
 import { readTemplate } from "./template.ts";
-import { nearest } from "../../../../src/reference/near.ts";
-import { toIdentifier } from "../../../../src/store/names.ts";
+import {
+  json,
+  nearest,
+  type Plan,
+  type PlanCall,
+  type PlanOutput,
+  toIdentifier,
+} from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 
 /** The tool that a template's steps call. See `promptTool`. */
 export const PROMPT_TOOL = "prompt";
@@ -19,7 +24,7 @@ export function planFromTemplate(text: string): ReadPlan {
   if (names.findings.length > 0) return { findings: names.findings };
   const { name, steps } = template;
   const plan: Plan = {
-    ...compact({ name }),
+    ...json.compact({ name }),
     format: "template",
     calls: callsFor(steps),
     // References in a prompt are for the model that reads it.
@@ -84,7 +89,7 @@ function callsFor(steps: readonly TemplateStep[]): readonly PlanCall[] {
     const id = idFor(step, { number: index + 1, taken: ids });
     ids.add(id);
     // Removes undefined fields, as JSON does.
-    const parameters = parsedJson(JSON.stringify(withPlace(step, id))) as Record<string, Json>;
+    const parameters = json.parsedJson(JSON.stringify(withPlace(step, id))) as Record<string, Json>;
     return { id, tool: PROMPT_TOOL, parameters };
   });
 }

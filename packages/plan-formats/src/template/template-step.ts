@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { formatPath } from "../../../../src/value/path.ts";
+import { formatPath } from "../../../../src/references.ts";
 
 const segment = z.union([
   z.strictObject({ key: z.string() }),

@@ -1,4 +1,4 @@
-import { compact } from "../../../../src/value/json.ts";
+import { json } from "../../../../src/internal.ts";
 import { codeOf, messageOf } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
 import type { Finding, FindingCode } from "../../../plans/src/plan/findings.ts";
@@ -65,7 +65,7 @@ class TemplateReader {
     }
     if (drafts.length === 0) this.#find("bad_plan", 1, "The template has no prompt.");
     if (this.findings.length > 0) return { findings: this.findings.toSorted(byLine) };
-    const template = { ...compact({ name }), steps: drafts.map(stepFrom) };
+    const template = { ...json.compact({ name }), steps: drafts.map(stepFrom) };
     return { template, findings: [] };
   }
 
@@ -140,12 +140,12 @@ function titleAlone(draft: Draft | undefined): string | undefined {
 function stepFrom(draft: Draft): TemplateStep {
   const { title, line, inputs, outputs, tools, writeMode = "append", header, prompt } = draft;
   return {
-    ...compact({ title }),
+    ...json.compact({ title }),
     line,
     inputs,
     outputs: [...outputs.values()],
     writeMode,
-    ...compact({ header }),
+    ...json.compact({ header }),
     tools: [...tools.values()],
     prompt,
   };

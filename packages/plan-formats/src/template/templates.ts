@@ -1,5 +1,4 @@
 import type { PlanFormat, RunResources } from "../../../plans/src/plan/plan-format.ts";
-import type { ModelAnswer } from "../../../../src/turn/delegate-tool.ts";
 import {
   filesWithoutBucket,
   planFromTemplate,
@@ -13,12 +12,17 @@ import { renderStep } from "./render-step.ts";
 import { StepInputs } from "./step-inputs.ts";
 import { StepOutputs } from "./step-outputs.ts";
 import { type TemplateStep, templateStepSchema } from "./template-step.ts";
-import { joinedLabels } from "../../../../src/store/labels.ts";
-import { change } from "../../../../src/tool/prepared-save.ts";
-import { type RuntimeTool, runtimeTool } from "../../../../src/tool/runtime-tool.ts";
-import type { Effects } from "../../../../src/tool/wrapped-tool.ts";
-import { compact, countOf, type Json } from "../../../../src/value/json.ts";
-import { previewOf } from "../../../../src/value/preview.ts";
+import {
+  change,
+  joinedLabels,
+  json,
+  type ModelAnswer,
+  previewOf,
+  type RuntimeTool,
+  runtimeTool,
+} from "../../../../src/internal.ts";
+import type { Effects } from "../../../../src/runtime.ts";
+import type { Json } from "../../../../src/references.ts";
 
 /** The plan format of templates: prompts in Markdown with directives for inputs and outputs. */
 export const templates: PlanFormat = {
@@ -74,7 +78,7 @@ export function promptTool({ ask, ...resources }: RunResources): RuntimeTool {
           const { written, shown, kept } = await (writing ??= outputs.write(answer));
           const output = { ...shownOf(answer, hidesUntrusted), written };
           const saved = { output, places: written, shown: { answer: shown, written } };
-          return change(() => ({ ...saved, ...compact({ kept }) }));
+          return change(() => ({ ...saved, ...json.compact({ kept }) }));
         },
       };
     },
@@ -94,6 +98,8 @@ function shownOf(
   if (visibility !== "model") return { visibility };
   if (!trusted && hidesUntrusted) return { visibility: "hidden" };
   const isShort = JSON.stringify(value).length <= limits.maxShownResultChars;
-  const shown = isShort ? { answer: value } : { count: countOf(value), preview: previewOf(value) };
+  const shown = isShort
+    ? { answer: value }
+    : { count: json.countOf(value), preview: previewOf(value) };
   return trusted ? shown : { ...shown, untrusted: true };
 }

@@ -1,4 +1,3 @@
-import { retryConflicts } from "../../../../src/store/retry-conflicts.ts";
 import {
   type FileContent,
   fileContent,
@@ -6,10 +5,12 @@ import {
   type FileInfo,
   type Files,
   formatFor,
-} from "../../../../src/tool/files.ts";
-import { joinedLabels, type ValueLabels } from "../../../../src/store/labels.ts";
-import type { Json } from "../../../../src/value/json.ts";
-import { renderText } from "../../../../src/value/render.ts";
+  joinedLabels,
+  renderText,
+  retryConflicts,
+  type ValueLabels,
+} from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 import type { TemplateWriteMode } from "./template-step.ts";
 
 /** A write of a step's answer to a file. */

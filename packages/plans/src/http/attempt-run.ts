@@ -1,11 +1,8 @@
-import { compact, isObject } from "../../../../src/value/json.ts";
 import type { UIMessageChunk } from "ai";
 import { codeIn } from "../../../../src/errors.ts";
 import type { StoredRun } from "../plan/plan-record.ts";
 import type { PlanFormat } from "../plan/plan-format.ts";
 import type { PlanRun } from "../plan/plan-run.ts";
-import type { EventType, NewEvent } from "../../../../src/turn/log/event-log.ts";
-import type { RecoveredLog } from "../../../../src/turn/log/log-lines.ts";
 import {
   type NewRun,
   type PlanTurnOptions,
@@ -14,16 +11,22 @@ import {
   type RunDecision,
   startRun,
 } from "../run/plan-turn.ts";
-import type { ConversationContext } from "../../../../src/edge/conversation-context.ts";
 import { plansOf } from "./plans-of.ts";
-import type { Identity } from "../../../../src/tool/identity.ts";
 import {
   attempt,
+  type ConversationContext,
   decidedEvent,
+  type ObservedTurn,
   recordTools,
   type TurnStart,
-} from "../../../../src/edge/turns/attempt.ts";
-import type { ObservedTurn } from "../../../../src/edge/telemetry/telemetry.ts";
+} from "../../../../src/internal-edge.ts";
+import {
+  type EventType,
+  json,
+  type NewEvent,
+  type RecoveredLog,
+} from "../../../../src/internal.ts";
+import type { Identity } from "../../../../src/runtime.ts";
 
 /** The start of a plan run. */
 export interface RunStart extends TurnStart {
@@ -42,7 +45,7 @@ export function attemptRun(
   const run = newRun.id;
   const onBegin = () => {
     const { principal } = start.asker;
-    const by = compact({ principal });
+    const by = json.compact({ principal });
     start.data.events.add({ type: "run.started", plan: newRun.plan.id, run, ...by });
     context.onTurnBegin();
   };
@@ -103,7 +106,7 @@ function attemptIn(
   };
   // Events of an agent called inside the run belong to the run.
   const add = ({ type, tool = "", toolCallId = "", code }: NewEvent) =>
-    events.add({ type, run, tool, toolCallId, ...compact({ code }) });
+    events.add({ type, run, tool, toolCallId, ...json.compact({ code }) });
   const emitInner = () => recordTools({ add }, run, []);
   return attempt(context, { ...start, turn: run, kind: "run", emit, emitInner, ended }, (options) =>
     work({ ...options, plans, planFormats, onRun }),
@@ -121,7 +124,7 @@ const ENDS = {
 /** Adds an event for each call and outcome among the chunks that the run emits. */
 function recordCalls(run: string, add: (event: NewEvent) => void) {
   return (chunk: UIMessageChunk) => {
-    if (chunk.type !== "data-call" || !isObject(chunk.data)) return;
+    if (chunk.type !== "data-call" || !json.isObject(chunk.data)) return;
     const { call, tool, status, reason = "" } = chunk.data;
     const about = { run, tool: String(tool), toolCallId: `${run}/${String(call)}` };
     if (status === "running") add({ type: "tool.called", ...about });

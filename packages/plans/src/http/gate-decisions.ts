@@ -1,12 +1,10 @@
-import { compact } from "../../../../src/value/json.ts";
 import { ByrefError } from "../../../../src/errors.ts";
 import { openGates } from "../plan/gates.ts";
 import type { PlanStore } from "../plan/plan-store.ts";
 import type { GateDecision, RunRecord } from "../plan/plan-record.ts";
-import type { ApprovalResponse } from "../../../../src/turn/waiting-calls.ts";
-import type { ConversationData } from "../../../../src/edge/conversation-data.ts";
 import { plansOf } from "./plans-of.ts";
-import type { TurnRequest } from "../../../../src/edge/turns/turn-request.ts";
+import { type ApprovalResponse, json } from "../../../../src/internal.ts";
+import type { ConversationData, TurnRequest } from "../../../../src/internal-edge.ts";
 
 /** A person's decisions on the gates of one run. */
 interface DecidedGates {
@@ -80,6 +78,6 @@ export function nothingWaits(): ByrefError {
 }
 
 function decisionOf({ approvalId, approved, reason }: ApprovalResponse) {
-  const decision = { approved, ...compact({ reason }) };
+  const decision = { approved, ...json.compact({ reason }) };
   return [approvalId, decision] as const;
 }

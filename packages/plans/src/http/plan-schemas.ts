@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { later } from "../../../../src/edge/openapi/later.ts";
-import { anyJson as json } from "../../../../src/tool/tool-input.ts";
+import { later, toolInputs } from "../../../../src/internal.ts";
 
 /** Schemas of plans over HTTP. Views use only their types; responses are not validated. */
 
@@ -17,7 +16,7 @@ export const callView = later(() =>
 
 const runCallView = later(() =>
   callView().extend({
-    output: json
+    output: toolInputs.anyJson
       .readonly()
       .optional()
       .describe("Its result: a value of up to 1,000 characters as JSON, else a handle"),
@@ -29,7 +28,9 @@ const plannedCallView = later(() =>
     _outputPath: z.string().optional(),
     _after: z.array(z.string()).optional().describe("Gates that it waits for"),
     after: z.array(z.string()).describe("Ids of the calls that it depends on"),
-    input: json.readonly().describe("Parameters; known references are replaced by values"),
+    input: toolInputs.anyJson
+      .readonly()
+      .describe("Parameters; known references are replaced by values"),
   }),
 );
 
@@ -38,8 +39,8 @@ export const runView = later(() =>
     id: z.string(),
     status: z.enum(["running", "waiting", "done", "failed", "cancelled"]),
     createdAt: z.iso.datetime(),
-    input: json,
-    state: json.readonly().describe("Results, partial while the run is open"),
+    input: toolInputs.anyJson,
+    state: toolInputs.anyJson.readonly().describe("Results, partial while the run is open"),
     calls: z.array(runCallView()),
     error: z.string().optional(),
     omitted: z
@@ -100,8 +101,8 @@ export const runPart = later(() =>
   z.strictObject({
     run: z.string(),
     status: runView().shape.status,
-    state: json.describe("Handles replace long and guarded values"),
-    outputs: z.record(z.string(), json).describe("Results by call id"),
+    state: toolInputs.anyJson.describe("Handles replace long and guarded values"),
+    outputs: z.record(z.string(), toolInputs.anyJson).describe("Results by call id"),
     error: z.string().optional(),
   }),
 );

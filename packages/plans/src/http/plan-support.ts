@@ -1,21 +1,27 @@
 import * as z from "zod";
 import type { PlanFormat } from "../plan/plan-format.ts";
 import { jsonPlan, jsonPlans } from "../plan/json-plan.ts";
-import { anyJson } from "../../../../src/tool/tool-input.ts";
-import { identityIn } from "../../../../src/edge/auth/forwarded-identity.ts";
-import type { ConversationParts, PlanSupport } from "../../../../src/edge/conversation-parts.ts";
-import { type Endpoint, endpoint } from "../../../../src/edge/http/endpoint.ts";
-import { text } from "../../../../src/edge/http/parameters.ts";
-import { mediaTypeOf, unsupportedType } from "../../../../src/edge/http/read-body.ts";
-import { later } from "../../../../src/edge/openapi/later.ts";
-import * as schemas from "../../../../src/edge/openapi/schemas.ts";
 import { planList, planView, runView } from "./plan-schemas.ts";
 import { Plans } from "./plans.ts";
-import { locationQuery } from "../../../../src/edge/placement.ts";
-import { approvalEndpoint } from "../../../../src/edge/routes/messages.ts";
+import {
+  approvalEndpoint,
+  type ConversationParts,
+  type Endpoint,
+  endpoint,
+  identityIn,
+  locationQuery,
+  parameters,
+  type PlanSupport,
+  requestBodies,
+  schemas,
+} from "../../../../src/internal-edge.ts";
+import { later, toolInputs } from "../../../../src/internal.ts";
 
 /** `POST …/plans/:plan/run`. */
-const runBody = z.strictObject({ input: anyJson.optional(), keep: z.boolean().optional() });
+const runBody = z.strictObject({
+  input: toolInputs.anyJson.optional(),
+  keep: z.boolean().optional(),
+});
 
 /** The response to a decision: the run for a plan's gate, otherwise the turn. */
 const decided = later(() => z.union([schemas.turn(), runView()]));
@@ -29,7 +35,11 @@ function planEndpoints(planFormats: readonly PlanFormat[]): readonly Endpoint<Co
       ...approvalEndpoint,
       summary: "Approves or denies a tool call or a plan's gate",
       answers: {
-        200: { "text/event-stream": text, "text/plain": text, "application/json": decided },
+        200: {
+          "text/event-stream": parameters.text,
+          "text/plain": parameters.text,
+          "application/json": decided,
+        },
       },
     },
     proposeEndpoint(planFormats),
@@ -69,7 +79,7 @@ function proposeEndpoint(planFormats: readonly PlanFormat[]): Endpoint<Conversat
     {
       summary: "Proposes a plan; an error lists all findings",
       query: {
-        agent: text.optional(),
+        agent: parameters.text.optional(),
         location: locationQuery,
         run: z
           .enum(["true", "false"])
@@ -78,17 +88,17 @@ function proposeEndpoint(planFormats: readonly PlanFormat[]): Endpoint<Conversat
       },
       content: {
         "application/json": jsonPlan,
-        "application/xml": text.describe("A capability workflow"),
-        "text/markdown": text.describe("A template"),
+        "application/xml": parameters.text.describe("A capability workflow"),
+        "text/markdown": parameters.text.describe("A template"),
       },
       answers: { 201: plan, 200: runAnswers },
     },
-    async ({ params, query: { agent, run }, request, text }, parts) => {
+    async ({ params, query: { agent, run }, request, text: body }, parts) => {
       const { format } = planFormatOf(request, planFormats);
       const plans = plansToChange(parts);
       const { context } = parts;
       const asked = context.askedBy(identityIn(request.headers, context), params.id);
-      const proposed = await plans.propose({ format, text: await text(), agent, asked });
+      const proposed = await plans.propose({ format, text: await body(), agent, asked });
       if (run !== "true") return Response.json(proposed, { status: 201 });
       return plans.approveAndRun(proposed.id, { conversation: params.id }, request.headers);
     },
@@ -96,8 +106,8 @@ function proposeEndpoint(planFormats: readonly PlanFormat[]): Endpoint<Conversat
 }
 
 const runAnswers = {
-  "text/event-stream": text.describe("With data-call and data-run parts"),
-  "text/plain": text.describe("One line for each call"),
+  "text/event-stream": parameters.text.describe("With data-call and data-run parts"),
+  "text/plain": parameters.text.describe("One line for each call"),
   "application/json": runView,
 };
 
@@ -126,11 +136,11 @@ function plansToChange(parts: ConversationParts): Plans {
 
 /** Throws `unsupported_media_type`. */
 function planFormatOf(request: Request, planFormats: readonly PlanFormat[]): PlanFormat {
-  const type = mediaTypeOf(request)?.essence ?? "";
+  const type = requestBodies.mediaTypeOf(request)?.essence ?? "";
   const planFormat = planFormats.find(({ mediaTypes }) => mediaTypes.includes(type));
   if (planFormat !== undefined) return planFormat;
   const known = planFormats.flatMap(({ mediaTypes }) => mediaTypes).join(", ");
-  throw unsupportedType(request, `a plan is ${known}.`);
+  throw requestBodies.unsupportedType(request, `a plan is ${known}.`);
 }
 
 /** Supports JSON plans, and plans in other formats: `capabilityWorkflows`, `templates`. */

@@ -1,4 +1,3 @@
-import { compact, type Json } from "../../../../src/value/json.ts";
 import * as limits from "../../../../src/limits.ts";
 import type { callView, planListed, planView, runView } from "./plan-schemas.ts";
 import {
@@ -10,15 +9,19 @@ import {
   stateIn,
 } from "../plan/plan-record.ts";
 import type { PlanStore } from "../plan/plan-store.ts";
-import type { Plan, PlanCall } from "../../../../src/turn/plan.ts";
 import { RESERVED_NAMES } from "../plan/run-names.ts";
-import { type Lookup, LookupWork } from "../../../../src/reference/lookup.ts";
-import { resolveReferences } from "../../../../src/reference/resolve.ts";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
-import { saveTargetIn } from "../../../../src/tool/save-target.ts";
-import { lookupInStore } from "../../../../src/tool/store-lookup.ts";
 import { resultOf, resultParts } from "../run/run-outcome.ts";
-import { charsOf } from "../../../../src/value/json-text.ts";
+import {
+  charsOf,
+  json,
+  lookupInStore,
+  LookupWork,
+  type Plan,
+  type PlanCall,
+  saveTargetIn,
+  type VariableStore,
+} from "../../../../src/internal.ts";
+import { type Json, type Lookup, resolveReferences } from "../../../../src/references.ts";
 
 import type * as z from "zod";
 
@@ -38,7 +41,7 @@ export async function viewOf(
   const runs = plans.runsOf(record.id, limits.maxPageChars);
   const lookup = knownIn(store, plan);
   const newest = runs.at(-1)?.record;
-  const listed = listedOf({ ...record, ...plan, ...compact({ newest }) });
+  const listed = listedOf({ ...record, ...plan, ...json.compact({ newest }) });
   const calls: PlanView["calls"] = [];
   for (const [index, call] of plan.calls.entries()) {
     const about = listed.calls[index];
@@ -72,7 +75,7 @@ export function listedOf(record: ListedPlanRecord): ListedPlan {
   return {
     id,
     status,
-    ...compact({ name }),
+    ...json.compact({ name }),
     format,
     agent,
     ...(tainted === true ? { tainted } : {}),
@@ -82,7 +85,7 @@ export function listedOf(record: ListedPlanRecord): ListedPlan {
       const before = Object.hasOwn(after, call.id) ? after[call.id] : [];
       return {
         ...callViewOf(call, newest),
-        ...compact({ _outputPath: outputPath }),
+        ...json.compact({ _outputPath: outputPath }),
         ...(gates === undefined ? {} : { _after: [...gates] }),
         after: [...(before ?? [])],
       };
@@ -118,9 +121,9 @@ export async function runViewOf(
       ? []
       : plan.calls.map((call) => {
           const { output } = stateIn(record, call.id);
-          return { ...callViewOf(call, record), ...compact({ output }) };
+          return { ...callViewOf(call, record), ...json.compact({ output }) };
         }),
-    ...compact({ error }),
+    ...json.compact({ error }),
     ...(isOmitted ? { omitted: true } : {}),
   };
 }
@@ -135,7 +138,7 @@ function callViewOf(
     _id: id,
     _tool: tool,
     status,
-    ...compact({ reason, gate, asked }),
+    ...json.compact({ reason, gate, asked }),
   };
 }
 

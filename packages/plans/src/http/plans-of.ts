@@ -1,7 +1,7 @@
-import type { ConversationData } from "../../../../src/edge/conversation-data.ts";
 import { type RunRecord, closedCalls, OUTCOME_UNKNOWN } from "../plan/plan-record.ts";
 import { PlanStore } from "../plan/plan-store.ts";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
+import type { ConversationData } from "../../../../src/internal-edge.ts";
+import type { VariableStore } from "../../../../src/internal.ts";
 import { namesOfRun } from "../plan/run-names.ts";
 
 /** A conversation's plan store. Applications without plans do not bundle it. */

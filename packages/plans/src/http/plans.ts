@@ -1,24 +1,9 @@
-import type { AgentContext } from "../../../../src/edge/agent-types.ts";
 import * as limits from "../../../../src/limits.ts";
-import { identityIn } from "../../../../src/edge/auth/forwarded-identity.ts";
-import type {
-  ConversationContext,
-  ConversationPlans,
-  EndOfImport,
-  PlanLine,
-} from "../../../../src/edge/conversation-context.ts";
-import type { ConversationData } from "../../../../src/edge/conversation-data.ts";
 import { attemptRecovered, attemptResumed, attemptRun, type RunStart } from "./attempt-run.ts";
 import { decidedGates, nothingWaits } from "./gate-decisions.ts";
 import { type ListedPlan, listedOf, type PlanView, runViewOf, viewOf } from "./plan-view.ts";
 import { endRuns, plansOf } from "./plans-of.ts";
 import { cancelWaitingRuns, planLines, takePlanLine, withdrawApprovals } from "./transfer-plans.ts";
-import { logFailure, placeIn } from "../../../../src/edge/log-failure.ts";
-import { chooseAgent, chooseAgentOrFallback } from "../../../../src/edge/turns/chosen-agent.ts";
-import type { QueuedTurn } from "../../../../src/edge/turns/turn-queue.ts";
-import { compact, type Json } from "../../../../src/value/json.ts";
-import type { TurnRequest } from "../../../../src/edge/turns/turn-request.ts";
-import { respond } from "../../../../src/edge/turns/turn-response.ts";
 import { ByrefError } from "../../../../src/errors.ts";
 import { openGates } from "../plan/gates.ts";
 import { requireInput } from "../plan/plan-input.ts";
@@ -31,16 +16,36 @@ import {
 import type { PlanFormat } from "../plan/plan-format.ts";
 import type { PlanRun } from "../plan/plan-run.ts";
 import { planNotFound, type PlanStore } from "../plan/plan-store.ts";
-import type { RuntimeTool } from "../../../../src/tool/runtime-tool.ts";
-import type { Identity } from "../../../../src/tool/identity.ts";
-import type { Agent } from "../../../../src/turn/agent.ts";
-import type { TurnHead } from "../../../../src/turn/log/journal.ts";
-import { recoveryDelayMs } from "../../../../src/turn/log/recovery.ts";
-import { pause } from "../../../../src/turn/model/model-failure.ts";
-import { decidedEvent } from "../../../../src/edge/turns/attempt.ts";
 import { cancelRun } from "../run/plan-turn.ts";
 import { type Proposal, proposePlan, proposePlanTool } from "../run/propose-plan.ts";
-import { unlessAborted } from "../../../../src/value/deadline.ts";
+import {
+  type AgentContext,
+  chooseAgent,
+  chooseAgentOrFallback,
+  type ConversationContext,
+  type ConversationData,
+  type ConversationPlans,
+  decidedEvent,
+  type EndOfImport,
+  identityIn,
+  logFailure,
+  placeIn,
+  type PlanLine,
+  type QueuedTurn,
+  respond,
+  type TurnRequest,
+} from "../../../../src/internal-edge.ts";
+import type { Identity } from "../../../../src/runtime.ts";
+import {
+  type Agent,
+  json,
+  pause,
+  recoveryDelayMs,
+  type RuntimeTool,
+  type TurnHead,
+  unlessAborted,
+} from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 
 /** A proposal from a person. */
 interface ProposalRequest extends Proposal {
@@ -349,7 +354,7 @@ export class Plans implements ConversationPlans {
     principal?: string,
   ): Promise<void> {
     this.#records?.setStatus(id, type === "plan.approved" ? "approved" : "cancelled");
-    this.#context.data?.events.add({ type, plan: id, ...compact({ principal }) });
+    this.#context.data?.events.add({ type, plan: id, ...json.compact({ principal }) });
     await this.#context.settle();
   }
 }

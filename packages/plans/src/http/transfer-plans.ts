@@ -1,8 +1,7 @@
 import type { PlanRecord, StoredRun } from "../plan/plan-record.ts";
 import { badImport } from "../../../transfer/src/transfer-lines.ts";
 import { cancelRun } from "../run/plan-turn.ts";
-import type { PlanLine } from "../../../../src/edge/conversation-context.ts";
-import type { ConversationData } from "../../../../src/edge/conversation-data.ts";
+import type { ConversationData, PlanLine } from "../../../../src/internal-edge.ts";
 import { failRun, plansOf } from "./plans-of.ts";
 
 /** The lines of an export: each plan, then its runs. */

@@ -3,13 +3,17 @@ import type { JSONSchema7, ToolSet } from "ai";
 import { codeOf } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
 import type { Finding } from "./findings.ts";
-import type { PlanCall } from "../../../../src/turn/plan.ts";
-import { type Need, needsIn } from "../../../../src/reference/needs-in.ts";
-import type { SyntaxName } from "../../../../src/reference/syntaxes.ts";
-import { type Definition, schemaAt, typesIn } from "../../../../src/tool/json-schema.ts";
 import { issuesIn } from "./schema-check.ts";
-import { issuesOf, jsonSchemaOf } from "../../../../src/tool/tool-input.ts";
-import { isJsonArray, isJsonObject, type Json } from "../../../../src/value/json.ts";
+import {
+  type Definition,
+  json,
+  jsonSchemas,
+  type Need,
+  needsIn,
+  type PlanCall,
+  toolInputs,
+} from "../../../../src/internal.ts";
+import type { Json, SyntaxName } from "../../../../src/references.ts";
 
 /** Finds parameters that cannot fit the tool's schema, whatever their references resolve to. */
 export async function parameterFindings(
@@ -20,7 +24,8 @@ export async function parameterFindings(
   const open = texts.filter(({ needs }) => needs.length > 0);
   const findings: Pick<Finding, "at" | "message">[] = [];
   for (const one of open) {
-    if (!isFilledText(one) || takesText(await jsonSchemaOf(tool, name), one.path)) continue;
+    if (!isFilledText(one) || takesText(await toolInputs.jsonSchemaOf(tool, name), one.path))
+      continue;
     const message =
       "Text around a reference makes it text, which does not fit here. Write the reference alone.";
     findings.push({ at: one.path.join("."), message });
@@ -29,12 +34,12 @@ export async function parameterFindings(
   const places = new Set(open.map(({ path }) => path.join(".")));
   const { validate } = asSchema(tool.inputSchema);
   if (validate === undefined) {
-    const schema = await jsonSchemaOf(tool, name);
+    const schema = await toolInputs.jsonSchemaOf(tool, name);
     return [...findings, ...issuesOrNone(schema, parameters, places)];
   }
   const result = await validate(parameters);
   if (result.success) return findings;
-  for (const { path, message } of issuesOf(result.error)) {
+  for (const { path, message } of toolInputs.issuesOf(result.error)) {
     const isOpen = path.some((_, depth) => places.has(path.slice(0, depth + 1).join(".")));
     if (!isOpen) findings.push({ at: path.join("."), message });
   }
@@ -54,8 +59,8 @@ function issuesOrNone(schema: JSONSchema7, value: Json, open: ReadonlySet<string
 /** False only if the schema clearly requires another type. */
 function takesText(schema: JSONSchema7, path: ParameterText["path"]): boolean {
   let at: Definition = schema;
-  for (const key of path) at = schemaAt(key, at, schema);
-  return typesIn(at, schema).has("string");
+  for (const key of path) at = jsonSchemas.schemaAt(key, at, schema);
+  return jsonSchemas.typesIn(at, schema).has("string");
 }
 
 /** A string in a call's parameters. */
@@ -82,8 +87,8 @@ export function parameterTexts(
       const at = path.join(".");
       const needs = needsIn(inner, syntaxes).map((need) => ({ ...need, at }));
       texts.push({ path, text: inner, needs });
-    } else if (isJsonArray(inner) || isJsonObject(inner)) {
-      const entries = (isJsonArray(inner) ? [...inner.entries()] : Object.entries(inner)).map(
+    } else if (json.isJsonArray(inner) || json.isJsonObject(inner)) {
+      const entries = (json.isJsonArray(inner) ? [...inner.entries()] : Object.entries(inner)).map(
         ([key, child]) => ({ inner: child, path: [...path, key] }),
       );
       // A stack: the last entry is read first, so entries are reversed.

@@ -1,22 +1,31 @@
-import { compact } from "../../../../src/value/json.ts";
 import * as limits from "../../../../src/limits.ts";
 import type { ToolSet } from "ai";
 import { messageOf } from "../../../../src/errors.ts";
 import { parameterFindings, type ParameterText, parameterTexts } from "./check-parameters.ts";
 import { Findings, tooManyCalls, type Finding, type FindingCode } from "./findings.ts";
-import type { Plan, PlanCall } from "../../../../src/turn/plan.ts";
 import { afterFindings, gatesIn, gateFindings } from "./gates.ts";
 import { cycleAdvice, shown, writeAdvice } from "./plan-advice.ts";
 import { PathIndex, type Writers } from "./path-index.ts";
 import { findCycle } from "./find-cycle.ts";
 import { GATES, STATE } from "./run-names.ts";
-import { type Lookup, LookupWork, type Missing } from "../../../../src/reference/lookup.ts";
-import type { Reference } from "../../../../src/reference/reference.ts";
-import { type Need, needsIn } from "../../../../src/reference/needs-in.ts";
-import { noSuchTool } from "../../../../src/tool/no-such-tool.ts";
-import { type SaveTarget, saveTargetIn } from "../../../../src/tool/save-target.ts";
-import { clip } from "../../../../src/value/characters.ts";
-import { formatPath } from "../../../../src/value/path.ts";
+import {
+  characters,
+  json,
+  LookupWork,
+  type Need,
+  needsIn,
+  noSuchTool,
+  type Plan,
+  type PlanCall,
+  type SaveTarget,
+  saveTargetIn,
+} from "../../../../src/internal.ts";
+import {
+  formatPath,
+  type Lookup,
+  type Missing,
+  type Reference,
+} from "../../../../src/references.ts";
 
 /** The environment that a plan is checked against. */
 export interface PlanContext {
@@ -170,7 +179,7 @@ class Check {
     const needs = texts.flatMap((text) => text.needs);
     const gates = gatesIn(call, this.#plan);
     const target = this.#targets[index];
-    const own = { call, gates, ...compact({ target }) };
+    const own = { call, gates, ...json.compact({ target }) };
     if (this.#plan.order === "written") {
       return { ...own, needs: this.#earlier(needs, index), dependsOn: new Set() };
     }
@@ -286,7 +295,7 @@ function whyNotInState(missing: Missing | undefined): string | undefined {
   const { reason = "unknown", nearest, keys = [] } = missing ?? {};
   if (reason === "unknown" || reason === "evicted") return "the conversation has no state.";
   if (reason !== "path") return undefined;
-  const held = keys.slice(0, MAX_KEYS).map((key) => clip(key, MAX_KEY_CHARS));
+  const held = keys.slice(0, MAX_KEYS).map((key) => characters.clip(key, MAX_KEY_CHARS));
   const more = keys.length - held.length;
   const names = [...held, ...(more > 0 ? [`${more} more`] : [])].join(", ");
   return `the conversation's ${shown(nearest ?? STATE)} holds ${names === "" ? "no such value" : names}.`;

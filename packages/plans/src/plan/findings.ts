@@ -1,6 +1,5 @@
-import type { Plan } from "../../../../src/turn/plan.ts";
 import * as limits from "../../../../src/limits.ts";
-import { clip } from "../../../../src/value/characters.ts";
+import { characters, type Plan } from "../../../../src/internal.ts";
 
 /** A fault that keeps a plan from running. All faults are reported at once. */
 export interface Finding {
@@ -58,9 +57,10 @@ export class Findings {
     for (const { at, message, ...about } of findings) {
       if (this.#findings.length === limits.maxShownItems) this.#more++;
       else {
-        const place = at === undefined ? {} : { at: clip(at, limits.maxShapeChars) };
+        const place = at === undefined ? {} : { at: characters.clip(at, limits.maxShapeChars) };
         // There is at most one cycle, and it is shown in full.
-        const text = about.code === "cycle" ? message : clip(message, limits.maxReasonChars);
+        const text =
+          about.code === "cycle" ? message : characters.clip(message, limits.maxReasonChars);
         this.#findings.push({ ...about, ...place, message: text });
       }
     }

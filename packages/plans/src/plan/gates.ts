@@ -1,11 +1,9 @@
 import type { ParameterText } from "./check-parameters.ts";
 import { type RunRecord, stateIn } from "./plan-record.ts";
-import type { Plan, PlanCall } from "../../../../src/turn/plan.ts";
 import type { Finding } from "./findings.ts";
 import { GATES } from "./run-names.ts";
-import { clip } from "../../../../src/value/characters.ts";
-import { needsIn } from "../../../../src/reference/needs-in.ts";
-import type { SyntaxName } from "../../../../src/reference/syntaxes.ts";
+import { characters, needsIn, type Plan, type PlanCall } from "../../../../src/internal.ts";
+import type { SyntaxName } from "../../../../src/references.ts";
 
 /** The gates that a call reads. They have to be opened before it starts. */
 export function gatesIn(
@@ -40,7 +38,7 @@ export function afterFindings(
 ): readonly Omit<Finding, "call">[] {
   const wrong = gates.find((text) => gateIn(text, syntaxes) === undefined);
   if (wrong === undefined) return [];
-  const message = `"${clip(wrong, MAX_SHOWN_CHARS)}" is not a gate: write †${GATES}.name. A call whose result is read needs no _after.`;
+  const message = `"${characters.clip(wrong, MAX_SHOWN_CHARS)}" is not a gate: write †${GATES}.name. A call whose result is read needs no _after.`;
   return [{ code: "bad_reference", at: "_after", message }];
 }
 

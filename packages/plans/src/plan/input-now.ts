@@ -1,10 +1,11 @@
-import type { PlanCall } from "../../../../src/turn/plan.ts";
 import { GATES } from "./run-names.ts";
-import type { Lookup, LookupWork } from "../../../../src/reference/lookup.ts";
-import { resolveReferences } from "../../../../src/reference/resolve.ts";
-import type { SyntaxName } from "../../../../src/reference/syntaxes.ts";
-import { approvalRequest } from "../../../../src/tool/policy.ts";
-import { digestOf } from "../../../../src/tool/tool-input.ts";
+import {
+  approvalRequest,
+  type LookupWork,
+  type PlanCall,
+  toolInputs,
+} from "../../../../src/internal.ts";
+import { type Lookup, resolveReferences, type SyntaxName } from "../../../../src/references.ts";
 
 interface InputNowOptions {
   readonly syntaxes: readonly SyntaxName[];
@@ -34,5 +35,5 @@ export async function inputNow(
     () => parameters,
   );
   const about = { tool, input: parameters, resolved, references: [] };
-  return { text: approvalRequest(about).input, digest: await digestOf(resolved) };
+  return { text: approvalRequest(about).input, digest: await toolInputs.digestOf(resolved) };
 }

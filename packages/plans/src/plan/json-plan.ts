@@ -1,12 +1,15 @@
-import { compact, isObject, parsedJson } from "../../../../src/value/json.ts";
 import * as z from "zod";
 import { messageOf } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
-import { anyJson, anyJsonObject } from "../../../../src/tool/tool-input.ts";
 import { tooManyCalls, type Finding, type ReadPlan } from "./findings.ts";
-import type { Plan, PlanCall } from "../../../../src/turn/plan.ts";
-import { nearest } from "../../../../src/reference/near.ts";
-import { clip } from "../../../../src/value/characters.ts";
+import {
+  characters,
+  json,
+  nearest,
+  type Plan,
+  type PlanCall,
+  toolInputs,
+} from "../../../../src/internal.ts";
 import type { PlanFormat } from "./plan-format.ts";
 
 const name = z.string().min(1).max(128);
@@ -19,12 +22,12 @@ export const jsonCall = z
     _id: name.optional(),
     _after: z.union([z.string(), z.array(z.string())]).optional(),
   })
-  .catchall(anyJson);
+  .catchall(toolInputs.anyJson);
 
 /** A JSON plan from a model or a program. */
 export const jsonPlan = z.strictObject({
   name: z.string().max(200).optional(),
-  input: anyJsonObject.optional(),
+  input: toolInputs.anyJsonObject.optional(),
   calls: z.array(jsonCall).min(1, "must hold a call"),
 });
 
@@ -34,7 +37,7 @@ export const jsonPlans: PlanFormat = {
   mediaTypes: ["application/json"],
   read(text) {
     try {
-      return readJsonPlan(parsedJson(text));
+      return readJsonPlan(json.parsedJson(text));
     } catch (error) {
       return { findings: [{ code: "bad_plan", message: `This is not JSON: ${messageOf(error)}` }] };
     }
@@ -52,7 +55,7 @@ export function readJsonPlan(given: unknown): ReadPlan {
   const unknown = calls.flatMap(unknownKeys);
   if (unknown.length > 0) return { findings: unknown };
   const plan: Plan = {
-    ...compact({ name: title }),
+    ...json.compact({ name: title }),
     format: "json",
     // JSON Schema is JSON.
     ...(input === undefined ? {} : { input: input as Plan["input"] & object }),
@@ -66,7 +69,7 @@ export function readJsonPlan(given: unknown): ReadPlan {
 }
 
 function callsIn(given: unknown): number {
-  return isObject(given) && Array.isArray(given.calls) ? given.calls.length : 0;
+  return json.isObject(given) && Array.isArray(given.calls) ? given.calls.length : 0;
 }
 
 function callOf(
@@ -83,7 +86,7 @@ function callOf(
     id: id ?? idOf(index),
     tool,
     parameters,
-    ...compact({ outputPath }),
+    ...json.compact({ outputPath }),
     ...(gates === undefined ? {} : { gates: [gates].flat() }),
   };
 }
@@ -101,7 +104,7 @@ function unknownKeys(call: z.infer<typeof jsonCall>, index: number): readonly Fi
     const written = at.toLowerCase();
     const longer = KEYS.find((key) => written.length > 1 && key.toLowerCase().startsWith(written));
     const near = longer ?? nearest(at, KEYS)[0] ?? "_after";
-    const message = `There is no key ${clip(at, MAX_KEY_CHARS)}; the nearest is ${near}. A call has ${KEYS.join(", ")}.`;
+    const message = `There is no key ${characters.clip(at, MAX_KEY_CHARS)}; the nearest is ${near}. A call has ${KEYS.join(", ")}.`;
     return [{ code: "bad_plan", call: call._id ?? idOf(index), at, message }];
   });
 }

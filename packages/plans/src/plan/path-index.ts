@@ -1,5 +1,4 @@
-import type { Reference } from "../../../../src/reference/reference.ts";
-import type { Segment } from "../../../../src/value/path.ts";
+import type { Reference, Segment } from "../../../../src/references.ts";
 
 /** The calls that write to a place, by name and path. */
 interface Node {

@@ -1,8 +1,5 @@
-import { nearest } from "../../../../src/reference/near.ts";
-import type { Need } from "../../../../src/reference/needs-in.ts";
-import type { SaveTarget } from "../../../../src/tool/save-target.ts";
-import { clip } from "../../../../src/value/characters.ts";
-import { formatPath } from "../../../../src/value/path.ts";
+import { characters, nearest, type Need, type SaveTarget } from "../../../../src/internal.ts";
+import { formatPath } from "../../../../src/references.ts";
 import type { Writers } from "./path-index.ts";
 import { STATE } from "./run-names.ts";
 
@@ -10,7 +7,7 @@ const MAX_SOURCE_CHARS = 200;
 
 /** A reference as findings show it. */
 export function shown(source: string): string {
-  return clip(source, MAX_SOURCE_CHARS);
+  return characters.clip(source, MAX_SOURCE_CHARS);
 }
 
 /** Advice for a reference that no call writes: read a similar place, or let a call write this one. */

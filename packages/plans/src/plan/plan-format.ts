@@ -1,11 +1,15 @@
 import type { ToolSet } from "ai";
 import type { Finding, ReadPlan } from "./findings.ts";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
-import type { Files } from "../../../../src/tool/files.ts";
-import type { RuntimeTool } from "../../../../src/tool/runtime-tool.ts";
-import type { Effects } from "../../../../src/tool/wrapped-tool.ts";
-import type { Plan, PlanCall, PlanFormatName } from "../../../../src/turn/plan.ts";
-import type { AskModel } from "../../../../src/turn/sub-turn.ts";
+import type {
+  AskModel,
+  Files,
+  Plan,
+  PlanCall,
+  PlanFormatName,
+  RuntimeTool,
+  VariableStore,
+} from "../../../../src/internal.ts";
+import type { Effects } from "../../../../src/runtime.ts";
 
 /** The resources of a format's own tools in one run. */
 export interface RunResources {

@@ -2,10 +2,8 @@ import * as limits from "../../../../src/limits.ts";
 import { ByrefError } from "../../../../src/errors.ts";
 import { type Issue, issuesIn, KEYWORDS } from "./schema-check.ts";
 import type { Finding } from "./findings.ts";
-import type { Plan } from "../../../../src/turn/plan.ts";
-import { subschemasIn } from "../../../../src/tool/json-schema.ts";
-import { isJsonObject, type Json } from "../../../../src/value/json.ts";
-import { byteLength } from "../../../../src/value/utf8.ts";
+import { byteLength, json, jsonSchemas, type Plan } from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 
 /** Returns the errors in the schema of a plan's input. */
 export function inputFindings({ input }: Plan): readonly Finding[] {
@@ -53,16 +51,17 @@ const ANNOTATIONS = new Set(
  */
 export function schemaFaults(schema: Json, at = "input", depth = 0): readonly Issue[] {
   if (depth > limits.maxDepth) return [{ at, message: WRONG }];
-  if (!isJsonObject(schema)) return typeof schema === "boolean" ? [] : [{ at, message: WRONG }];
+  if (!json.isJsonObject(schema))
+    return typeof schema === "boolean" ? [] : [{ at, message: WRONG }];
   return Object.entries(schema).flatMap(([keyword, argument]) => {
     const place = `${at}.${keyword}`;
     if (ANNOTATIONS.has(keyword)) return [];
     const known = KEYWORDS.get(keyword);
     if (known === undefined) return [{ at: place, message: "is not checked here: leave it out." }];
     if (!known.isArgument(argument)) return [{ at: place, message: WRONG }];
-    return subschemasIn(keyword, argument).flatMap(([keys, part]) =>
-      schemaFaults(part, [place, ...keys].join("."), depth + 1),
-    );
+    return jsonSchemas
+      .subschemasIn(keyword, argument)
+      .flatMap(([keys, part]) => schemaFaults(part, [place, ...keys].join("."), depth + 1));
   });
 }
 

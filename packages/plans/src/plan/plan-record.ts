@@ -1,5 +1,5 @@
-import type { Plan, PlanCall, PlanFormatName } from "../../../../src/turn/plan.ts";
-import type { Json } from "../../../../src/value/json.ts";
+import type { Plan, PlanCall, PlanFormatName } from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 
 export type PlanStatus = "proposed" | "approved" | "running" | "done" | "failed" | "cancelled";
 

@@ -1,4 +1,3 @@
-import { parseExactly } from "../../../../src/value/exact-number.ts";
 import * as limits from "../../../../src/limits.ts";
 import {
   type PlanRecord,
@@ -8,14 +7,13 @@ import {
   type RunRecord,
 } from "./plan-record.ts";
 import {
-  firstRow,
-  optionalTextIn,
+  characters,
+  exactNumbers,
+  json,
   type Sql,
   type SqlRow,
-  textIn,
-} from "../../../../src/store/rows/sql.ts";
-import { clip } from "../../../../src/value/characters.ts";
-import { parsedJson } from "../../../../src/value/json.ts";
+  sqlRows,
+} from "../../../../src/internal.ts";
 
 /** The text of a plan in lists. Leaves out the calls if they are too long for a list. */
 export function listedText({ plan, status: _status, ...record }: PlanRecord): string {
@@ -23,7 +21,7 @@ export function listedText({ plan, status: _status, ...record }: PlanRecord): st
   const calls = plan.calls.map(({ parameters: _parameters, ...call }) => call);
   const whole = JSON.stringify({ ...record, name, format, calls });
   if (whole.length <= limits.maxPieceChars) return whole;
-  const short = name === undefined ? {} : { name: clip(name, limits.maxLineChars) };
+  const short = name === undefined ? {} : { name: characters.clip(name, limits.maxLineChars) };
   return JSON.stringify({ ...record, ...short, format, calls: [], after: {}, omitted: true });
 }
 
@@ -34,26 +32,26 @@ export function openness(record: RunRecord): number {
 
 export function statusIn(row: SqlRow): PlanStatus {
   // `#addHead` and `setStatus` wrote it.
-  return textIn(row, "status") as PlanStatus;
+  return sqlRows.textIn(row, "status") as PlanStatus;
 }
 
 export function planIn(row: SqlRow): PlanRecord {
   // `add` wrote it.
-  return parseExactly(textIn(row, "data")) as PlanRecord;
+  return exactNumbers.parseExactly(sqlRows.textIn(row, "data")) as PlanRecord;
 }
 
 export function recordIn(row: SqlRow): RunRecord {
   // `addRun` and `saveRun` wrote it.
-  return parseExactly(textIn(row, "data")) as RunRecord;
+  return exactNumbers.parseExactly(sqlRows.textIn(row, "data")) as RunRecord;
 }
 
 export function runIn(row: SqlRow): StoredRun {
-  const state = optionalTextIn(row, "state");
+  const state = sqlRows.optionalTextIn(row, "state");
   // `addRun` and `saveState` wrote them.
   return {
     record: recordIn(row),
-    input: parsedJson(textIn(row, "input")),
-    state: state === undefined ? undefined : parsedJson(state),
+    input: json.parsedJson(sqlRows.textIn(row, "input")),
+    state: state === undefined ? undefined : json.parsedJson(state),
   };
 }
 
@@ -61,12 +59,13 @@ export function runIn(row: SqlRow): StoredRun {
 export function shortRecordIn(sql: Sql, id: string): RunRecord {
   const columns = ["status", "createdAt"].map((key) => `json_extract(data, '$.${key}') AS ${key}`);
   const row =
-    firstRow(sql, `SELECT plan, ${columns.join(", ")} FROM plan_run WHERE id = ?`, id) ?? {};
+    sqlRows.firstRow(sql, `SELECT plan, ${columns.join(", ")} FROM plan_run WHERE id = ?`, id) ??
+    {};
   return {
     id,
-    plan: textIn(row, "plan"),
-    status: textIn(row, "status") as RunRecord["status"],
-    createdAt: textIn(row, "createdAt"),
+    plan: sqlRows.textIn(row, "plan"),
+    status: sqlRows.textIn(row, "status") as RunRecord["status"],
+    createdAt: sqlRows.textIn(row, "createdAt"),
     calls: {},
     gates: {},
     keep: false,

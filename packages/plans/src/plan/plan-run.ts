@@ -12,25 +12,26 @@ import {
   stateIn,
   OUTCOME_UNKNOWN,
 } from "./plan-record.ts";
-import type { PlanCall } from "../../../../src/turn/plan.ts";
 import { type InputNow, inputNow } from "./input-now.ts";
 import { type Progress, readinessOf } from "./readiness.ts";
 import { GATES, keptName, nameInRun, scopeOfRun } from "./run-names.ts";
-import { LookupWork } from "../../../../src/reference/lookup.ts";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
-import type { Observer } from "../../../../src/tool/observer.ts";
-import { lookupFor } from "../../../../src/tool/scoped-store.ts";
-import type { SaveTarget } from "../../../../src/tool/save-target.ts";
-import { shortOutput } from "../../../../src/tool/shown-result.ts";
-import type {
-  CallOptions,
-  Effects,
-  Ready,
-  WrappedTool,
-} from "../../../../src/tool/wrapped-tool.ts";
-import { clip } from "../../../../src/value/characters.ts";
-import { compact, type Json } from "../../../../src/value/json.ts";
-import { workOfRun } from "../../../../src/value/work.ts";
+import {
+  type CallOptions,
+  characters,
+  json,
+  lookupFor,
+  LookupWork,
+  type Observer,
+  type PlanCall,
+  type Ready,
+  type SaveTarget,
+  shortOutput,
+  type VariableStore,
+  workOfRun,
+  type WrappedTool,
+} from "../../../../src/internal.ts";
+import type { Effects } from "../../../../src/runtime.ts";
+import type { Json } from "../../../../src/references.ts";
 
 export interface PlanRunOptions {
   readonly checked: CheckedPlan;
@@ -184,7 +185,11 @@ export class PlanRun {
       await this.#options.onStart?.().catch((error: unknown) => this.#unlessStopped(error));
       if (this.#signal.aborted) return;
       const { gate, shown } = stateIn(this.record, call.id);
-      this.#setCall(checked, { status: "running", pin: ready.pin, ...compact({ gate, shown }) });
+      this.#setCall(checked, {
+        status: "running",
+        pin: ready.pin,
+        ...json.compact({ gate, shown }),
+      });
       const run = await ready.run();
       if (run.kind === "failed") throw new ByrefError(run.code, run.message);
       // No event interleaves between the awaited save and the following lines.
@@ -198,7 +203,7 @@ export class PlanRun {
         status: "done",
         places: places ?? [],
         output,
-        ...compact({ kept }),
+        ...json.compact({ kept }),
       });
     } catch (error) {
       this.#setCall(checked, failedWith(error));
@@ -317,7 +322,8 @@ export class PlanRun {
 
   #setCall({ call }: CheckedCall, { reason, ...others }: CallState): void {
     // All states of a run together are one row, so reasons are shortened.
-    const withReason = reason === undefined ? {} : { reason: clip(reason, limits.maxReasonChars) };
+    const withReason =
+      reason === undefined ? {} : { reason: characters.clip(reason, limits.maxReasonChars) };
     const state = { ...others, ...withReason };
     this.#set({ calls: { ...this.record.calls, [call.id]: state } }, () =>
       this.#options.onCall?.(call.id, state),

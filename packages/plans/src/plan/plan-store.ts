@@ -17,17 +17,9 @@ import {
   shortRecordIn,
   statusIn,
 } from "./plan-rows.ts";
-import {
-  firstRow,
-  hasTable,
-  numberIn,
-  type Sql,
-  type SqlRow,
-  textIn,
-} from "../../../../src/store/rows/sql.ts";
-import type { Identity } from "../../../../src/tool/identity.ts";
-import type { Json } from "../../../../src/value/json.ts";
-import { byteLength } from "../../../../src/value/utf8.ts";
+import { byteLength, type Sql, type SqlRow, sqlRows } from "../../../../src/internal.ts";
+import type { Identity } from "../../../../src/runtime.ts";
+import type { Json } from "../../../../src/references.ts";
 
 /** The plans of a conversation and their runs. Creates its tables for the first plan. */
 export class PlanStore {
@@ -42,8 +34,8 @@ export class PlanStore {
 
   /** True if there ever was a plan. Migrates the tables of an earlier version. */
   get isUsed(): boolean {
-    if (hasTable(this.#sql, "plan_head")) return true;
-    if (!hasTable(this.#sql, "plan")) return false;
+    if (sqlRows.hasTable(this.#sql, "plan_head")) return true;
+    if (!sqlRows.hasTable(this.#sql, "plan")) return false;
     this.#sql.transaction(() => this.#addHeads());
     return true;
   }
@@ -70,7 +62,7 @@ export class PlanStore {
   /** Reads the status without the plan. Throws `not_found`. */
   statusOf(id: string): PlanStatus {
     const row = this.isUsed
-      ? firstRow(this.#sql, `SELECT status FROM plan_head WHERE id = ?`, id)
+      ? sqlRows.firstRow(this.#sql, `SELECT status FROM plan_head WHERE id = ?`, id)
       : undefined;
     if (row === undefined) throw planNotFound(id);
     return statusIn(row);
@@ -79,7 +71,7 @@ export class PlanStore {
   get(id: string): PlanRecord | undefined {
     if (!this.isUsed) return undefined;
     const both = `SELECT data, status FROM plan JOIN plan_head USING (id) WHERE id = ?`;
-    const row = firstRow(this.#sql, both, id);
+    const row = sqlRows.firstRow(this.#sql, both, id);
     return row === undefined ? undefined : { ...planIn(row), status: statusIn(row) };
   }
 
@@ -93,7 +85,9 @@ export class PlanStore {
   /** Plan ids, oldest first. */
   ids(): readonly string[] {
     if (!this.isUsed) return [];
-    return this.#sql.all(`SELECT id FROM plan_head ORDER BY seq`).map((row) => textIn(row, "id"));
+    return this.#sql
+      .all(`SELECT id FROM plan_head ORDER BY seq`)
+      .map((row) => sqlRows.textIn(row, "id"));
   }
 
   /** Plans, oldest first. Plans beyond `maxChars`, counted from the newest, come without their calls. */
@@ -107,8 +101,8 @@ export class PlanStore {
     );
     let left = maxChars;
     const listed = rows.map((row): ListedPlanRecord => {
-      left -= numberIn(row, "chars") + numberIn(row, "run_chars");
-      const record = this.#listed(textIn(row, "id"), statusIn(row));
+      left -= sqlRows.numberIn(row, "chars") + sqlRows.numberIn(row, "run_chars");
+      const record = this.#listed(sqlRows.textIn(row, "id"), statusIn(row));
       if (left < 0) return { ...record, calls: [], after: {}, omitted: true };
       const newest = row.run === null ? undefined : this.newestRun(record.id);
       return newest === undefined ? record : { ...record, newest };
@@ -117,9 +111,9 @@ export class PlanStore {
   }
 
   #listed(id: string, status: PlanStatus): ListedPlanRecord {
-    const row = firstRow(this.#sql, `SELECT listed FROM plan_head WHERE id = ?`, id);
+    const row = sqlRows.firstRow(this.#sql, `SELECT listed FROM plan_head WHERE id = ?`, id);
     // `#addHead` wrote it.
-    return { ...(JSON.parse(textIn(row ?? {}, "listed")) as ListedPlanRecord), status };
+    return { ...(JSON.parse(sqlRows.textIn(row ?? {}, "listed")) as ListedPlanRecord), status };
   }
 
   /** Adds a run. At the limit, deletes the plan's oldest finished run. `asker` is not a part of the record. */
@@ -153,10 +147,10 @@ export class PlanStore {
 
   /** Who asked for an open run, if the authenticator said more than the tenant. */
   askerOf(run: string): Identity | undefined {
-    if (!hasTable(this.#sql, "run_asker")) return undefined;
-    const row = firstRow(this.#sql, `SELECT asker FROM run_asker WHERE run = ?`, run);
+    if (!sqlRows.hasTable(this.#sql, "run_asker")) return undefined;
+    const row = sqlRows.firstRow(this.#sql, `SELECT asker FROM run_asker WHERE run = ?`, run);
     // `addRun` wrote it.
-    return row && (JSON.parse(textIn(row, "asker")) as Identity);
+    return row && (JSON.parse(sqlRows.textIn(row, "asker")) as Identity);
   }
 
   saveRun(record: RunRecord): void {
@@ -176,7 +170,11 @@ export class PlanStore {
 
   run(id: string): StoredRun | undefined {
     if (!this.isUsed) return undefined;
-    const row = firstRow(this.#sql, `SELECT input, data, state FROM plan_run WHERE id = ?`, id);
+    const row = sqlRows.firstRow(
+      this.#sql,
+      `SELECT input, data, state FROM plan_run WHERE id = ?`,
+      id,
+    );
     return row === undefined ? undefined : runIn(row);
   }
 
@@ -184,7 +182,7 @@ export class PlanStore {
   newestRun(plan: string): RunRecord | undefined {
     if (!this.isUsed) return undefined;
     const newest = `SELECT data FROM plan_run WHERE plan = ? ORDER BY seq DESC LIMIT 1`;
-    const row = firstRow(this.#sql, newest, plan);
+    const row = sqlRows.firstRow(this.#sql, newest, plan);
     return row === undefined ? undefined : recordIn(row);
   }
 
@@ -201,8 +199,8 @@ export class PlanStore {
     );
     let left = maxChars;
     const shown = rows.map((row): ShownRun => {
-      const id = textIn(row, "id");
-      left -= numberIn(row, "chars");
+      const id = sqlRows.textIn(row, "id");
+      left -= sqlRows.numberIn(row, "chars");
       const whole = left < 0 ? undefined : this.run(id);
       return whole ?? { record: shortRecordIn(this.#sql, id) };
     });
@@ -221,7 +219,7 @@ export class PlanStore {
       ...(plan === undefined ? [] : [plan]),
     );
     for (const row of rows) {
-      const run = this.#record(textIn(row, "id"));
+      const run = this.#record(sqlRows.textIn(row, "id"));
       if (run !== undefined) yield run;
     }
   }
@@ -231,11 +229,11 @@ export class PlanStore {
     if (!this.isUsed) return [];
     return this.#sql
       .all(`SELECT plan FROM plan_run WHERE open > 0 ORDER BY seq`)
-      .map((row) => textIn(row, "plan"));
+      .map((row) => sqlRows.textIn(row, "plan"));
   }
 
   #record(id: string): RunRecord | undefined {
-    const row = firstRow(this.#sql, `SELECT data FROM plan_run WHERE id = ?`, id);
+    const row = sqlRows.firstRow(this.#sql, `SELECT data FROM plan_run WHERE id = ?`, id);
     return row === undefined ? undefined : recordIn(row);
   }
 
@@ -253,23 +251,23 @@ export class PlanStore {
   countOpen(plan: string, but = ""): number {
     if (!this.isUsed) return 0;
     const counted = `SELECT count(*) AS runs FROM plan_run WHERE plan = ? AND id <> ? AND open > 0`;
-    return numberIn(firstRow(this.#sql, counted, plan, but) ?? {}, "runs");
+    return sqlRows.numberIn(sqlRows.firstRow(this.#sql, counted, plan, but) ?? {}, "runs");
   }
 
   /** Throws `limit_exceeded` if the plan, or all plans together, have the maximum of open runs. */
   requireRoom(plan: string): void {
     const advice = "Decide its pending approvals, or cancel it.";
     const all = `SELECT count(*) AS runs FROM plan_run WHERE open > 0`;
-    const open = this.isUsed ? numberIn(firstRow(this.#sql, all) ?? {}, "runs") : 0;
+    const open = this.isUsed ? sqlRows.numberIn(sqlRows.firstRow(this.#sql, all) ?? {}, "runs") : 0;
     requireAtMost(["maxPlanRuns", limits.maxPlanRuns], this.countOpen(plan) + 1, advice);
     requireAtMost(["maxBatchItems", limits.maxBatchItems], open + 1, advice);
   }
 
   #makeRoom(): void {
-    const row = firstRow(this.#sql, `SELECT count(*) AS plans FROM plan_head`);
+    const row = sqlRows.firstRow(this.#sql, `SELECT count(*) AS plans FROM plan_head`);
     const maximum = limits.maxPlanItems;
-    if (row === undefined || numberIn(row, "plans") < maximum) return;
-    const oldest = firstRow(
+    if (row === undefined || sqlRows.numberIn(row, "plans") < maximum) return;
+    const oldest = sqlRows.firstRow(
       this.#sql,
       `SELECT id FROM plan_head WHERE status IN ('done', 'failed', 'cancelled') ORDER BY seq LIMIT 1`,
     );
@@ -277,7 +275,7 @@ export class PlanStore {
       const advice = "Cancel plans that are no longer needed.";
       throw limitExceeded("maxPlanItems", { maximum, actual: maximum + 1, advice });
     }
-    const id = textIn(oldest, "id");
+    const id = sqlRows.textIn(oldest, "id");
     this.#deleteRuns(this.#sql.all(`SELECT id FROM plan_run WHERE plan = ?`, id));
     this.#sql.run(`DELETE FROM plan WHERE id = ?`, id);
     this.#sql.run(`DELETE FROM plan_head WHERE id = ?`, id);
@@ -286,7 +284,7 @@ export class PlanStore {
   /** Loads one at a time, because all together may not fit into memory. */
   #deleteRuns(rows: readonly SqlRow[]): void {
     for (const row of rows) {
-      const id = textIn(row, "id");
+      const id = sqlRows.textIn(row, "id");
       const run = this.#record(id);
       if (run !== undefined) this.#onDeleted(run);
       this.#sql.run(`DELETE FROM plan_run WHERE id = ?`, id);
@@ -317,7 +315,7 @@ export class PlanStore {
     this.#makeTables();
     for (const { id } of this.#sql.all(`SELECT id FROM plan ORDER BY seq`)) {
       // One at a time, because all plans together would not fit into memory.
-      const row = firstRow(this.#sql, `SELECT data FROM plan WHERE id = ?`, String(id));
+      const row = sqlRows.firstRow(this.#sql, `SELECT data FROM plan WHERE id = ?`, String(id));
       if (row !== undefined) this.#addHead(planIn(row));
     }
     this.#sql.run(

@@ -1,4 +1,4 @@
-import { clip } from "../../../../src/value/characters.ts";
+import { characters } from "../../../../src/internal.ts";
 import type { CheckedCall, CheckedNeed } from "./check-plan.ts";
 import type { Writer, Writers } from "./path-index.ts";
 import type { CallState, GateDecision } from "./plan-record.ts";
@@ -51,7 +51,7 @@ function missingIn({ operator, writers, source }: CheckedNeed, progress: Progres
     if (reason !== undefined && reasons.size < MAX_NAMED) reasons.add(reason);
   }
   if (reasons.size === 0) return undefined;
-  return `${clip(source, MAX_SOURCE_CHARS)} is not there: ${[...reasons].join("; ")}.`;
+  return `${characters.clip(source, MAX_SOURCE_CHARS)} is not there: ${[...reasons].join("; ")}.`;
 }
 
 function whyMissing({ whole, parts }: Writers, progress: Progress): string | undefined {

@@ -1,9 +1,11 @@
-import { compact } from "../../../../src/value/json.ts";
 import * as limits from "../../../../src/limits.ts";
-import { automaticBase } from "../../../../src/store/names.ts";
-import type { AutomaticName } from "../../../../src/store/variable-store.ts";
-import type { RunScope } from "../../../../src/tool/wrapped-tool.ts";
-import type { Plan } from "../../../../src/turn/plan.ts";
+import {
+  automaticBase,
+  type AutomaticName,
+  json,
+  type Plan,
+  type RunScope,
+} from "../../../../src/internal.ts";
 
 /** The name of the gates that people open: `†approvals.<name>`. */
 export const GATES = "approvals";
@@ -40,7 +42,7 @@ export function scopeOfRun(run: string, { plan: { runNames, order }, inherits }:
     // No later call can refer to such a result by a written name, so it is visible to the run alone.
     ownsResults: order === "written",
     nameOf: (name) => nameInRun(run, name, runNames),
-    ...compact({ inherits }),
+    ...json.compact({ inherits }),
   } satisfies RunScope;
 }
 

@@ -1,16 +1,14 @@
 import type { JSONSchema7 } from "ai";
 import { limitExceeded } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
-import { type Definition, foldSchema } from "../../../../src/tool/json-schema.ts";
-import { clip, codePointCount } from "../../../../src/value/characters.ts";
 import {
-  canonicalJson,
-  isJsonArray,
-  isJsonObject,
-  type Json,
-  typeOfJson,
-} from "../../../../src/value/json.ts";
-import { charsOf } from "../../../../src/value/json-text.ts";
+  characters,
+  charsOf,
+  type Definition,
+  json,
+  jsonSchemas,
+} from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 
 /** A value that does not fit its schema. `at` is its path, e.g. `input.items.0`. */
 export interface Issue {
@@ -26,8 +24,8 @@ interface Keyword {
 }
 
 const TYPES = new Set<Json>("null boolean integer number string array object".split(" "));
-const isSchema = (argument: Json) => typeof argument === "boolean" || isJsonObject(argument);
-const areSchemas = (argument: Json) => isJsonArray(argument) && argument.length > 0;
+const isSchema = (argument: Json) => typeof argument === "boolean" || json.isJsonObject(argument);
+const areSchemas = (argument: Json) => json.isJsonArray(argument) && argument.length > 0;
 const isNumber = (argument: Json) => typeof argument === "number";
 const isCount = (argument: Json) => Number.isInteger(argument) && Number(argument) >= 0;
 
@@ -39,7 +37,7 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
       isArgument: (argument) => listOf(argument).every((type) => TYPES.has(type)),
       check(value, argument) {
         const types = listOf(argument);
-        const type = typeOfJson(value);
+        const type = json.typeOfJson(value);
         const isInteger = types.includes("integer") && Number.isInteger(value);
         const message = `must be ${types.join(" or ")}, and is ${type}.`;
         return issueUnless(isInteger || types.includes(type), message);
@@ -49,10 +47,10 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   [
     "enum",
     {
-      isArgument: isJsonArray,
+      isArgument: json.isJsonArray,
       check: (value, argument) => {
         const options = listOf(argument);
-        return issueUnless(optionsIn(options).has(canonicalJson(value)), mustBe(options));
+        return issueUnless(optionsIn(options).has(json.canonicalJson(value)), mustBe(options));
       },
     },
   ],
@@ -61,15 +59,16 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
     {
       isArgument: () => true,
       check: (value, option) =>
-        issueUnless(canonicalJson(option) === canonicalJson(value), mustBe([option])),
+        issueUnless(json.canonicalJson(option) === json.canonicalJson(value), mustBe([option])),
     },
   ],
   [
     "required",
     {
-      isArgument: (names) => isJsonArray(names) && names.every((name) => typeof name === "string"),
+      isArgument: (names) =>
+        json.isJsonArray(names) && names.every((name) => typeof name === "string"),
       check: (value, names) =>
-        listOf(isJsonObject(value) ? names : []).flatMap((name) =>
+        listOf(json.isJsonObject(value) ? names : []).flatMap((name) =>
           issueUnless(Object.hasOwn(Object(value), String(name)), "is missing.", String(name)),
         ),
     },
@@ -82,7 +81,7 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   ["maxLength", count("string", "at most", (length, limit) => length <= limit)],
   ["minItems", count("array", "at least", (length, limit) => length >= limit)],
   ["maxItems", count("array", "at most", (length, limit) => length <= limit)],
-  ["properties", { isArgument: isJsonObject }],
+  ["properties", { isArgument: json.isJsonObject }],
   ["additionalProperties", { isArgument: isSchema }],
   ["items", { isArgument: isSchema }],
   ["anyOf", { isArgument: areSchemas }],
@@ -108,9 +107,10 @@ function count(
   return {
     isArgument: isCount,
     check(value, limit) {
-      if (typeOfJson(value) !== type) return [];
+      if (json.typeOfJson(value) !== type) return [];
       // Characters are code points, as in all limits.
-      const length = typeof value === "string" ? codePointCount(value) : listOf(value).length;
+      const length =
+        typeof value === "string" ? characters.codePointCount(value) : listOf(value).length;
       const message = `must have ${words} ${String(limit)}, and has ${length}.`;
       return issueUnless(isMet(length, Number(limit)), message);
     },
@@ -122,14 +122,14 @@ function issueUnless(isMet: boolean, message: string, at = ""): readonly Issue[]
 }
 
 function listOf(argument: Json): readonly Json[] {
-  return isJsonArray(argument) ? argument : [argument];
+  return json.isJsonArray(argument) ? argument : [argument];
 }
 
 /** By the list, which many elements are compared with. */
 const knownOptions = new WeakMap<object, ReadonlySet<string>>();
 
 function optionsIn(options: readonly Json[]): ReadonlySet<string> {
-  const known = knownOptions.get(options) ?? new Set(options.map(canonicalJson));
+  const known = knownOptions.get(options) ?? new Set(options.map(json.canonicalJson));
   knownOptions.set(options, known);
   return known;
 }
@@ -140,7 +140,9 @@ const MAX_OPTION_CHARS = 80;
 function mustBe(options: readonly Json[]): string {
   const shown = options.slice(0, MAX_OPTIONS).map((option) => {
     const written = JSON.stringify(option);
-    return written.length > MAX_OPTION_CHARS ? `${clip(written, MAX_OPTION_CHARS)}…` : written;
+    return written.length > MAX_OPTION_CHARS
+      ? `${characters.clip(written, MAX_OPTION_CHARS)}…`
+      : written;
   });
   const more = options.length - shown.length;
   return `must be ${[...shown, ...(more > 0 ? [`one of ${more} more`] : [])].join(" or ")}.`;
@@ -167,7 +169,7 @@ export function issuesIn(
   const issues = new SchemaCheck(root, options).check(schema, value, at);
   return issues
     .slice(0, limits.maxShownItems)
-    .map((issue) => ({ ...issue, at: clip(issue.at, 200) }));
+    .map((issue) => ({ ...issue, at: characters.clip(issue.at, 200) }));
 }
 
 class SchemaCheck {
@@ -187,7 +189,7 @@ class SchemaCheck {
 
   check(definition: Definition, value: Json, at: string): readonly Issue[] {
     if (this.#open.has(at)) return [];
-    return foldSchema<readonly Issue[]>(definition, this.#root, {
+    return jsonSchemas.foldSchema<readonly Issue[]>(definition, this.#root, {
       own: (schema) => this.#own(schema, value, at),
       all: (results) => results.flat(),
       any: (results) =>
@@ -213,15 +215,16 @@ class SchemaCheck {
   }
 
   #inner(schema: JSONSchema7, value: Json, at: string): readonly Issue[] {
-    if (isJsonArray(value)) {
+    if (json.isJsonArray(value)) {
       const { items } = schema;
       // A tuple's other elements.
-      if (items === undefined || isJsonArray(items as Json) || "prefixItems" in schema) return [];
+      if (items === undefined || json.isJsonArray(items as Json) || "prefixItems" in schema)
+        return [];
       return value.flatMap((item, index) =>
         this.check(items as Definition, item, joined(at, String(index))),
       );
     }
-    if (!isJsonObject(value)) return [];
+    if (!json.isJsonObject(value)) return [];
     const { properties = {}, patternProperties, additionalProperties: others = true } = schema;
     return Object.entries(value).flatMap(([key, inner]) => {
       const own = Object.hasOwn(properties, key) ? properties[key] : undefined;

@@ -5,22 +5,30 @@ import { type Finding, Findings } from "../plan/findings.ts";
 import { dayAt, type PlanFormat } from "../plan/plan-format.ts";
 import type { PlanRecord, RunRecord } from "../plan/plan-record.ts";
 import { RESERVED_NAMES, STATE } from "../plan/run-names.ts";
-import type { Lookup } from "../../../../src/reference/lookup.ts";
-import { needsIn } from "../../../../src/reference/needs-in.ts";
-import { Taint } from "../../../../src/store/labels.ts";
-import type { VariableStore } from "../../../../src/store/variable-store.ts";
-import type { RuntimeTool } from "../../../../src/tool/runtime-tool.ts";
-import { ScopedStore } from "../../../../src/tool/scoped-store.ts";
-import { lookupInStore } from "../../../../src/tool/store-lookup.ts";
-import { wrapRuntimeTools } from "../../../../src/tool/wrap-runtime-tool.ts";
-import type { Effects, WrapOptions, WrappedTool } from "../../../../src/tool/wrapped-tool.ts";
-import { compact } from "../../../../src/value/json.ts";
-import { wrapOptionsFor } from "../../../../src/turn/agent.ts";
-import { withOwnTools } from "../../../../src/turn/delegate-tool.ts";
-import { askAgentFor, askModelOf } from "../../../../src/turn/sub-turn.ts";
-import { Toolbox, type ToolboxOptions } from "../../../../src/turn/toolbox.ts";
-import type { Plan, PlanCall, PlanFormatName } from "../../../../src/turn/plan.ts";
-import type { TurnContext } from "../../../../src/turn/turn-context.ts";
+import type { Lookup } from "../../../../src/references.ts";
+import {
+  askAgentFor,
+  askModelOf,
+  json,
+  lookupInStore,
+  needsIn,
+  type Plan,
+  type PlanCall,
+  type PlanFormatName,
+  type RuntimeTool,
+  ScopedStore,
+  Taint,
+  Toolbox,
+  type ToolboxOptions,
+  type TurnContext,
+  type VariableStore,
+  withOwnTools,
+  type WrapOptions,
+  wrapOptionsFor,
+  type WrappedTool,
+  wrapRuntimeTools,
+} from "../../../../src/internal.ts";
+import type { Effects } from "../../../../src/runtime.ts";
 
 /** The context of a run. */
 interface RunContext extends TurnContext {
@@ -145,8 +153,8 @@ async function toolsToRun(
 ): Promise<PlanTools> {
   const { agent, model, redact, store, account, services = {}, planFormats } = context;
   const equip = () => Promise.resolve(withOwnTools(agent));
-  const resources = compact({
-    ask: askModelOf(context, { ...compact({ agent, model, redact }), equip }),
+  const resources = json.compact({
+    ask: askModelOf(context, { ...json.compact({ agent, model, redact }), equip }),
     store,
     today: dayAt(Date.parse(run.createdAt)),
     files: services.files,

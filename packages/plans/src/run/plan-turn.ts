@@ -15,15 +15,22 @@ import { PlanRun } from "../plan/plan-run.ts";
 import type { PlanFormat } from "../plan/plan-format.ts";
 import type { PlanStore } from "../plan/plan-store.ts";
 import { nameInRun } from "../plan/run-names.ts";
-import { compact, type Json } from "../../../../src/value/json.ts";
-import { Attempt, type AttemptEnd, headFor } from "../../../../src/turn/attempt.ts";
-import type { JournalEntry, TurnHead } from "../../../../src/turn/log/journal.ts";
-import type { RecoveredLog } from "../../../../src/turn/log/log-lines.ts";
-import { giveUpReason } from "../../../../src/turn/log/recovery.ts";
 import { type OpenedPlan, openPlan } from "./open-plan.ts";
 import { commitOutcome } from "./run-outcome.ts";
-import { NOTHING_SPENT } from "../../../../src/turn/spend/spend.ts";
-import type { TurnEnd, TurnOptions } from "../../../../src/turn/turn-context.ts";
+import {
+  Attempt,
+  type AttemptEnd,
+  giveUpReason,
+  headFor,
+  type JournalEntry,
+  json,
+  NOTHING_SPENT,
+  type RecoveredLog,
+  type TurnEnd,
+  type TurnHead,
+  type TurnOptions,
+} from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 
 export interface PlanTurnOptions extends TurnOptions {
   readonly plans: PlanStore;
@@ -252,7 +259,7 @@ class PlanTurn {
     const outputs = Object.entries(calls).flatMap(([call, { output }]) =>
       output === undefined ? [] : [[call, output]],
     );
-    return compact({ run: id, status, state, outputs: Object.fromEntries(outputs), error });
+    return json.compact({ run: id, status, state, outputs: Object.fromEntries(outputs), error });
   }
 
   /** The plan's status after the newest run, unless another run is open. A cancelled plan stays cancelled. */
@@ -319,14 +326,23 @@ function failureIn({ error, calls }: RunRecord): ErrorCode {
 /** Starts a first attempt. It replaces a turn that may wait for a person and can continue afterwards. */
 function attemptAt(options: PlanTurnOptions, id: string): Attempt {
   const paused = pausedIn(options.journal.head());
-  return new Attempt(options, compact({ ...headFor(options, id), kind: "run" as const, paused }));
+  return new Attempt(
+    options,
+    json.compact({ ...headFor(options, id), kind: "run" as const, paused }),
+  );
 }
 
 function pausedIn(last: TurnHead | undefined): TurnHead["paused"] {
   if (last?.needs === undefined) return last?.paused;
   const { id, needs, post, counts, asker } = last;
   // The conversation's total already includes what the turn spent.
-  return compact({ id, needs, post, asker, counts: counts && { ...counts, spent: NOTHING_SPENT } });
+  return json.compact({
+    id,
+    needs,
+    post,
+    asker,
+    counts: counts && { ...counts, spent: NOTHING_SPENT },
+  });
 }
 
 function planOver(): ByrefError {

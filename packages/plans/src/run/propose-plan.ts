@@ -5,11 +5,14 @@ import { Findings } from "../plan/findings.ts";
 import { jsonCall } from "../plan/json-plan.ts";
 import { inputFindings } from "../plan/plan-input.ts";
 import type { PlanRecord } from "../plan/plan-record.ts";
-import { change } from "../../../../src/tool/prepared-save.ts";
-import { runtimeTool } from "../../../../src/tool/runtime-tool.ts";
-import { byteLength } from "../../../../src/value/utf8.ts";
-import type { Agent } from "../../../../src/turn/agent.ts";
-import type { Plan, PlanFormatName } from "../../../../src/turn/plan.ts";
+import {
+  type Agent,
+  byteLength,
+  change,
+  type Plan,
+  type PlanFormatName,
+  runtimeTool,
+} from "../../../../src/internal.ts";
 import {
   planFormatOf,
   invalidPlan,

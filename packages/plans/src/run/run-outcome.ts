@@ -1,15 +1,20 @@
-import { retryConflicts } from "../../../../src/store/retry-conflicts.ts";
 import { codeOf, type ErrorCode, messageOf } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
-import type { Plan, PlanOutput } from "../../../../src/turn/plan.ts";
 import { nameInRun } from "../plan/run-names.ts";
 import { type CallState, isOpenRun, type RunRecord } from "../plan/plan-record.ts";
-import type { Content } from "../../../../src/store/bytes/content.ts";
-import type { PreparedWrite, VariableStore } from "../../../../src/store/variable-store.ts";
-import { flagged } from "../../../../src/store/labels.ts";
-import type { VariableInfo } from "../../../../src/store/variable.ts";
-import { isJsonArray, isJsonObject, type Json } from "../../../../src/value/json.ts";
-import { byteLength } from "../../../../src/value/utf8.ts";
+import {
+  byteLength,
+  type Content,
+  flagged,
+  json,
+  type Plan,
+  type PlanOutput,
+  type PreparedWrite,
+  retryConflicts,
+  type VariableStore,
+} from "../../../../src/internal.ts";
+import type { VariableInfo } from "../../../../src/runtime.ts";
+import type { Json } from "../../../../src/references.ts";
 import { handleOfPart, type ResultPart, streamedPart } from "./streamed-state.ts";
 
 interface OutcomeOptions {
@@ -111,9 +116,9 @@ function withWritten(record: RunRecord, names: ReadonlyMap<string, string>): Run
   };
   const calls = Object.entries(record.calls).map(([id, state]): [string, CallState] => {
     const { output } = state;
-    if (output === undefined || !isJsonObject(output)) return [id, state];
+    if (output === undefined || !json.isJsonObject(output)) return [id, state];
     const { written } = output;
-    if (written === undefined || !isJsonArray(written)) return [id, state];
+    if (written === undefined || !json.isJsonArray(written)) return [id, state];
     return [id, { ...state, output: { ...output, written: written.map(named) } }];
   });
   return { ...record, calls: Object.fromEntries(calls) };
@@ -265,7 +270,7 @@ export function resultOf(
   if (outputs.length === 0) return own;
   const isHandle = state !== undefined && state.shown === undefined;
   const entries = new Map<string, Json>(
-    isJsonObject(own) && !isHandle ? Object.entries(own) : [[STATE.name, own]],
+    json.isJsonObject(own) && !isHandle ? Object.entries(own) : [[STATE.name, own]],
   );
   for (const part of outputs) {
     const { name } = part.output;

@@ -1,13 +1,16 @@
 import * as limits from "../../../../src/limits.ts";
-import type { PlanOutput } from "../../../../src/turn/plan.ts";
 import type { RunRecord } from "../plan/plan-record.ts";
-import { saveTargetIn } from "../../../../src/tool/save-target.ts";
-import { isShort, shownResult } from "../../../../src/tool/shown-result.ts";
-import type { VariableInfo } from "../../../../src/store/variable.ts";
-import { partInfo } from "../../../../src/tool/tool-output.ts";
-import { compact, isJsonObject, isObject, type Json } from "../../../../src/value/json.ts";
-import { charsOf } from "../../../../src/value/json-text.ts";
-import { formatPath, type Path } from "../../../../src/value/path.ts";
+import {
+  charsOf,
+  isShort,
+  json,
+  type PlanOutput,
+  saveTargetIn,
+  shownResult,
+  toolOutputs,
+} from "../../../../src/internal.ts";
+import type { VariableInfo } from "../../../../src/runtime.ts";
+import { formatPath, type Json, type Path } from "../../../../src/references.ts";
 
 /** A variable of a run that belongs to its result. */
 export interface ResultPart {
@@ -37,12 +40,13 @@ export function streamedPart(part: ResultPart, { record, name }: StreamOptions):
     if (isShort(value)) return value;
     const own = kept.get(formatPath(path));
     if (own !== undefined) return own;
-    if (!isJsonObject(value)) return handleOf(partInfo(info, value), { name, path, value });
+    if (!json.isJsonObject(value))
+      return handleOf(toolOutputs.partInfo(info, value), { name, path, value });
     const entries = Object.entries(value);
     return Object.fromEntries(entries.map(([key, at]) => [key, streamed(at, [...path, { key }])]));
   };
   // Its own handle shows it as a whole.
-  if (!isShort(shown) && !isJsonObject(shown)) return undefined;
+  if (!isShort(shown) && !json.isJsonObject(shown)) return undefined;
   const whole = streamed(shown, []);
   const most = limits.maxPieceChars;
   return charsOf(whole, most) > most ? undefined : whole;
@@ -61,9 +65,9 @@ interface Handled {
 
 function handleOf(info: VariableInfo, { name, path, value }: Handled): Json {
   const shown = shownResult(info, value);
-  const { $var: _, ...described } = isObject(shown) && isJsonObject(shown) ? shown : {};
+  const { $var: _, ...described } = json.isObject(shown) && json.isJsonObject(shown) ? shown : {};
   const place = name === undefined || path.length === 0 ? undefined : formatPath(path);
-  return compact({ $var: name, path: place, ...described });
+  return json.compact({ $var: name, path: place, ...described });
 }
 
 /** The handles of kept results, by their paths in the variable. */

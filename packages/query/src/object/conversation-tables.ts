@@ -2,16 +2,16 @@ import { AUTHORITIES, type Authority, QueryDatabases } from "../query-databases.
 import type { QueryEngine } from "../query-engine.ts";
 import type { RanQuery } from "../query-tool.ts";
 import { queryTools } from "../query-tools.ts";
-import type { QueryTools } from "../../../../src/turn/toolbox.ts";
-import type { WrapOptions } from "../../../../src/tool/wrapped-tool.ts";
-import type { Bindings } from "../../../../src/edge/app-env.ts";
-import type {
-  ConversationContext,
-  ConversationQueries,
-} from "../../../../src/edge/conversation-context.ts";
-import type { ConversationData } from "../../../../src/edge/conversation-data.ts";
-import { logFailure, placeIn } from "../../../../src/edge/log-failure.ts";
-import { objectIn } from "../../../../src/edge/placement.ts";
+import {
+  type Bindings,
+  type ConversationContext,
+  type ConversationData,
+  type ConversationQueries,
+  logFailure,
+  objectIn,
+  placeIn,
+} from "../../../../src/internal-edge.ts";
+import type { QueryTools, WrapOptions } from "../../../../src/internal.ts";
 import { remoteEngine } from "./remote-engine.ts";
 
 /** In the table `meta`: the databases that have had tables, and whether copies are to be deleted from them. */

@@ -1,30 +1,37 @@
 import * as z from "zod";
 import { ByrefError } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
-import { pickSyntaxes } from "../../../../src/reference/syntaxes.ts";
-import { wholeReference } from "../../../../src/reference/reference.ts";
-import { RECORDS_TYPE } from "../../../../src/store/bytes/content.ts";
-import { Labels } from "../../../../src/store/labels.ts";
-import type { VariableInfo } from "../../../../src/store/variable.ts";
-import { markdown } from "../../../../src/tool/files.ts";
 import type { QueryDatabases } from "../query-databases.ts";
 import type { RanQuery } from "../query-tool.ts";
 import { type QueryAccess, type QueryResult, runQuery } from "../run-query.ts";
-import { ScopedStore } from "../../../../src/tool/scoped-store.ts";
-import { digestOf } from "../../../../src/tool/tool-input.ts";
-import { anyValueAt } from "../../../../src/tool/variables/sequence.ts";
-import { targetIn, usable } from "../../../../src/tool/variables/variable-target.ts";
-import { csvText } from "../../../../src/value/csv-text.ts";
-import { type Json, parsedJson } from "../../../../src/value/json.ts";
-import type { ConversationParts, QuerySupport } from "../../../../src/edge/conversation-parts.ts";
-import type { ConversationContext } from "../../../../src/edge/conversation-context.ts";
-import { type Endpoint, endpoint } from "../../../../src/edge/http/endpoint.ts";
-import { text } from "../../../../src/edge/http/parameters.ts";
-import { preferred } from "../../../../src/edge/http/request-headers.ts";
-import * as schemas from "../../../../src/edge/openapi/schemas.ts";
 import { ConversationTables } from "./conversation-tables.ts";
-import { etagOf } from "../../../../src/edge/variables/etags.ts";
-import { written } from "../../../../src/edge/variables/serve-value.ts";
+import {
+  type ConversationContext,
+  type ConversationParts,
+  type Endpoint,
+  endpoint,
+  etagOf,
+  parameters,
+  preferred,
+  type QuerySupport,
+  schemas,
+  written,
+} from "../../../../src/internal-edge.ts";
+import {
+  csvText,
+  json,
+  Labels,
+  markdown,
+  pickSyntaxes,
+  RECORDS_TYPE,
+  ScopedStore,
+  sequences,
+  targets,
+  toolInputs,
+  wholeReference,
+} from "../../../../src/internal.ts";
+import type { VariableInfo } from "../../../../src/runtime.ts";
+import type { Json } from "../../../../src/references.ts";
 
 /** `POST …/query`. */
 const queryBody = z.strictObject({
@@ -46,9 +53,9 @@ const query: Endpoint<ConversationParts> = endpoint(
     answers: {
       200: {
         "application/json": records,
-        [RECORDS_TYPE]: text.describe("One record per line"),
-        [CSV]: text,
-        [MARKDOWN]: text.describe("A table"),
+        [RECORDS_TYPE]: parameters.text.describe("One record per line"),
+        [CSV]: parameters.text,
+        [MARKDOWN]: parameters.text.describe("A table"),
       },
       201: { "application/json": schemas.variable },
     },
@@ -58,10 +65,10 @@ const query: Endpoint<ConversationParts> = endpoint(
     const store = new ScopedStore(context.store);
     const labels = new Labels(store);
     const result = await runQuery(sql, accessOf(store, tables.databases, labels));
-    tables.log({ variables: result.variables, digest: await digestOf(sql) });
+    tables.log({ variables: result.variables, digest: await toolInputs.digestOf(sql) });
     if (saveAs !== undefined) {
-      const { records: text, notes } = result;
-      return saved(context, { id, name: saveAs, labels, notes, value: parsedJson(text) });
+      const { records: rows, notes } = result;
+      return saved(context, { id, name: saveAs, labels, notes, value: json.parsedJson(rows) });
     }
     context.settleSoon();
     return served(result, request.headers.get("accept"));
@@ -72,7 +79,7 @@ const query: Endpoint<ConversationParts> = endpoint(
 function accessOf(store: ScopedStore, databases: QueryDatabases, labels: Labels): QueryAccess {
   const syntaxes = pickSyntaxes();
   const use = (name: string) => {
-    const info = usable(store, name);
+    const info = targets.usable(store, name);
     labels.add(name);
     return info;
   };
@@ -81,13 +88,13 @@ function accessOf(store: ScopedStore, databases: QueryDatabases, labels: Labels)
     databases,
     most: "person",
     syntaxes,
-    read: anyValueAt,
+    read: sequences.anyValueAt,
     table: ({ name }) => use(name),
     parameter: async (source) => {
       const reference = wholeReference(source, syntaxes)?.reference;
       if (reference === undefined || store.glance(reference.name) === undefined) return undefined;
       use(reference.name);
-      return anyValueAt(store, reference);
+      return sequences.anyValueAt(store, reference);
     },
   };
 }
@@ -119,7 +126,7 @@ interface Saving {
 /** Saves the records, as guarded as the variables that they come from. */
 async function saved(context: ConversationContext, saving: Saving): Promise<Response> {
   const { id, labels, value, notes } = saving;
-  const { name, path } = targetIn(saving.name);
+  const { name, path } = targets.targetIn(saving.name);
   if (path.length > 0)
     throw new ByrefError("bad_path", "saveAs is a variable's name, without a path.");
   if (name === "input") throw new ByrefError("bad_name", "input cannot be written.");
@@ -149,16 +156,16 @@ function headerOf(notes: readonly string[]): Readonly<Record<string, string>> {
   return { "x-byref-notes": JSON.stringify(notes).replaceAll(/[^ -~]/g, escaped) };
 }
 
-function served({ records: text, columns, notes }: QueryResult, accept: string | null): Response {
+function served({ records: rows, columns, notes }: QueryResult, accept: string | null): Response {
   const type = preferred(accept, OFFERS);
   const headers = {
     "content-type": type.startsWith("text/") ? `${type}; charset=utf-8` : type,
     vary: "accept",
     ...headerOf(notes),
   };
-  if (type === "application/json") return new Response(text, { headers });
+  if (type === "application/json") return new Response(rows, { headers });
   // A query returns an array of objects.
-  const value = parsedJson(text) as readonly Json[];
+  const value = json.parsedJson(rows) as readonly Json[];
   if (type === CSV) return new Response(csvText(value, columns), { headers });
   return new Response(type === MARKDOWN ? markdown(value) : written(value, type), { headers });
 }

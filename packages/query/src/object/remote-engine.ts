@@ -1,7 +1,7 @@
 import { messageOf } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
 import { type EngineAnswer, type QueryEngine, TOO_LONG } from "../query-engine.ts";
-import { withTimeLimit } from "../../../../src/value/deadline.ts";
+import { withTimeLimit } from "../../../../src/internal.ts";
 
 /**
  * Runs queries in another object (`tables/tables.ts`). `connect` returns a stub of it, a new one for each call: a stub

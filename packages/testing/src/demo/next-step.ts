@@ -1,7 +1,5 @@
 import type { JSONObject, JSONValue, LanguageModelV4FunctionTool } from "@ai-sdk/provider";
-import { runtimeToolNames } from "../../../../src/tool/variables/variable-tools.ts";
-import { compact } from "../../../../src/value/json.ts";
-import { parseShape, type Shape } from "../../../../src/value/parse-shape.ts";
+import { json, parseShape, runtimeToolNames, type Shape } from "../../../../src/internal.ts";
 import {
   type DemoPrompt,
   type DemoScript,
@@ -96,7 +94,7 @@ function callOf(tool: LanguageModelV4FunctionTool, text: string, prompt: DemoPro
   if (isOurs || shared === 0 || !(isReading(tool.name) || isOrder)) return undefined;
   const required = requiredBy(tool);
   const values = required.map((name) => [name, valueOf(name, tool, { text, prompt })] as const);
-  const input = compact(Object.fromEntries(values)) as JSONObject;
+  const input = json.compact(Object.fromEntries(values)) as JSONObject;
   const missing = required.filter((name) => !(name in input));
   return { tool, input, missing, shared, filled: required.length - missing.length };
 }

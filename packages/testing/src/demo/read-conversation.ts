@@ -5,10 +5,8 @@ import type {
   LanguageModelV4Prompt,
   LanguageModelV4ToolResultOutput,
 } from "@ai-sdk/provider";
-import { VARIABLES_TAG } from "../../../../src/turn/history/prompt.ts";
-import { KEPT_AS } from "../../../../src/turn/history/shown-variables.ts";
-import { type Json, jsonIn } from "../../../../src/value/json.ts";
-import { shapeOf } from "../../../../src/value/shape.ts";
+import { json, KEPT_AS, shapeOf, VARIABLES_TAG } from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
 
 /** The outcome of a tool call in the prompt. */
 export type Outcome = {
@@ -163,7 +161,7 @@ function variablesIn(prompt: LanguageModelV4Prompt, list: Message | undefined) {
 
 function fileIn(text: string): Variable | undefined {
   const at = text.startsWith(FILE) ? text.indexOf(KEPT_AS) : -1;
-  return at < 0 ? undefined : variableIn(jsonIn(text.slice(at + KEPT_AS.length)) as JSONValue);
+  return at < 0 ? undefined : variableIn(json.jsonIn(text.slice(at + KEPT_AS.length)) as JSONValue);
 }
 
 function resultOf(output: LanguageModelV4ToolResultOutput | undefined): Variable | Failure {

@@ -1,5 +1,5 @@
 import type { LanguageModelV4Content, LanguageModelV4GenerateResult } from "@ai-sdk/provider";
-import { compact } from "../../../../src/value/json.ts";
+import { json } from "../../../../src/internal.ts";
 import type { Part } from "./stream-parts.ts";
 
 type Content = LanguageModelV4Content;
@@ -21,7 +21,7 @@ export async function generated(
         const block: Writable<Block> = {
           type,
           text: "",
-          ...compact({ providerMetadata: part.providerMetadata }),
+          ...json.compact({ providerMetadata: part.providerMetadata }),
         };
         blocks.set(part.id, block);
         content.push(block);

@@ -1,0 +1,53 @@
+/** What packages that run in Workers, in or beside a conversation's object, take from `edge`. See `internal.ts`. */
+
+export * as conversations from "./edge/conversation-of.ts";
+export * as requestBodies from "./edge/http/read-body.ts";
+export * as parameters from "./edge/http/parameters.ts";
+export * as schemas from "./edge/openapi/schemas.ts";
+export type { AgentContext, AgentDefinition } from "./edge/agent-types.ts";
+export type { AppEnv, Bindings } from "./edge/app-env.ts";
+export { identityIn } from "./edge/auth/forwarded-identity.ts";
+export { hmacKey } from "./edge/auth/tickets.ts";
+export type {
+  ConversationContext,
+  ConversationPlans,
+  ConversationQueries,
+  EndOfImport,
+  McpRequest,
+  PlanLine,
+} from "./edge/conversation-context.ts";
+export type { ConversationData, Retention } from "./edge/conversation-data.ts";
+export type { RemoteConversation } from "./edge/conversation-of.ts";
+export type {
+  ConversationParts,
+  GatewaySupport,
+  PlanSupport,
+  QuerySupport,
+  Transfers,
+} from "./edge/conversation-parts.ts";
+export { wasDeleted } from "./edge/deletion.ts";
+export { withEnd } from "./edge/http/client-body.ts";
+export { endpoint, parse, type Endpoint } from "./edge/http/endpoint.ts";
+export { preferred } from "./edge/http/request-headers.ts";
+export { logFailure, placeIn } from "./edge/log-failure.ts";
+export type { ModelProvider } from "./edge/models/model.ts";
+export { locationQuery, objectIn } from "./edge/placement.ts";
+export { DurableSql } from "./edge/platform/durable-sql.ts";
+export { R2Blobs } from "./edge/platform/r2-blobs.ts";
+export { R2Files } from "./edge/platform/r2-files.ts";
+export { approvalEndpoint } from "./edge/routes/messages.ts";
+export { settingNames, settingsOf, type Settings } from "./edge/settings.ts";
+export type { ObservedTurn } from "./edge/telemetry/telemetry.ts";
+export { attempt, decidedEvent, recordTools, type TurnStart } from "./edge/turns/attempt.ts";
+export {
+  agentNamed,
+  chooseAgent,
+  chooseAgentOrFallback,
+  type Equip,
+} from "./edge/turns/chosen-agent.ts";
+export type { QueuedTurn } from "./edge/turns/turn-queue.ts";
+export type { TurnRequest } from "./edge/turns/turn-request.ts";
+export { respond } from "./edge/turns/turn-response.ts";
+export { etagOf } from "./edge/variables/etags.ts";
+export { putValue } from "./edge/variables/put-variable.ts";
+export { written } from "./edge/variables/serve-value.ts";
