@@ -257,7 +257,7 @@ function firstOf(results: readonly (readonly Issue[])[]): string {
   const messages = results.slice(0, MAX_ALTERNATIVES).map(([issue]) => issue?.message ?? "");
   const joined = messages.map((message) => message.replace(/\.$/u, "")).join("; ");
   // Alternatives of alternatives multiply.
-  return clip(joined, MAX_ALTERNATIVES_CHARS);
+  return characters.clip(joined, MAX_ALTERNATIVES_CHARS);
 }
 
 const MAX_ALTERNATIVES = 3;
