@@ -31,7 +31,7 @@ function gzipKiB(config: string): number {
   }
 }
 
-const ours = gzipKiB("scripts/bundle/wrangler.toml");
+const ours = gzipKiB("bench/bundle/wrangler.toml");
 const sides = Object.fromEntries(
   ["ai-chat", "think"]
     .filter(() => withPeers)

@@ -21,7 +21,7 @@ writeFileSync(path, 'export default { fetch: () => new Response("ok") };\n');
 const peers = withPeers ? (["ai-chat", "think"] as const) : [];
 const bundles: Readonly<Record<string, Bundle>> = {
   empty: { path, classes: {} },
-  ours: bundleWorker("../scripts/bundle/wrangler.toml", { CONVERSATIONS: "Conversation" }),
+  ours: bundleWorker("bundle/wrangler.toml", { CONVERSATIONS: "Conversation" }),
   ...Object.fromEntries(
     peers.map((peer) => [peer, bundleWorker(`peers/bundle/${peer}.toml`, { Chat: "Chat" })]),
   ),

@@ -13,7 +13,7 @@ import { ensurePage, pageKiB } from "./page.ts";
 const bundles = [
   {
     name: "createRuntime, model passed in",
-    config: "scripts/bundle/wrangler.toml",
+    config: "bench/bundle/wrangler.toml",
     maxKiB: 220,
   },
   { name: "deployable Worker", config: "wrangler.toml", maxKiB: 480 },

@@ -70,10 +70,8 @@ function* speak(options: LanguageModelV4CallOptions, scripts: readonly DemoScrip
 /** Estimates four characters per token, rounded up, because a demo has no tokenizer. */
 function tokensOf({ prompt, tools }: LanguageModelV4CallOptions, outputChars: number) {
   const chars = prompt.reduce((sum, one) => sum + charsOfMessage(one), charsOfTools(tools));
-  return {
-    input: Math.ceil(chars / CHARS_PER_TOKEN),
-    output: Math.ceil(outputChars / CHARS_PER_TOKEN),
-  };
+  const [input = 0, output = 0] = [chars, outputChars].map((n) => Math.ceil(n / CHARS_PER_TOKEN));
+  return { input, output };
 }
 
 async function* withDelays(
@@ -84,7 +82,8 @@ async function* withDelays(
   for (const part of parts) {
     const isWord = part.type === "text-delta" || part.type === "tool-input-delta";
     // The abort's own reason is thrown below.
-    if (isWord && wordDelayMs > 0) await delay(wordDelayMs, { abortSignal }).catch(() => undefined);
+    if (isWord && wordDelayMs > 0)
+      await delay(wordDelayMs, abortSignal && { abortSignal }).catch(() => undefined);
     abortSignal?.throwIfAborted();
     yield part;
   }

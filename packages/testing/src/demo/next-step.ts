@@ -109,9 +109,10 @@ function valueOf(
   const types = Array.from(schema.matchAll(/"type":"(\w+)"/gu), ([, type = ""]) => type);
   const type = types.find((one) => one !== "string") ?? "string";
   if (type === "array") {
-    const made = prompt.conversation.thisTurn.map(({ result }) => "name" in result && result.name);
+    const { thisTurn } = prompt.conversation;
+    const made = new Set(thisTurn.map(({ result }) => "name" in result && result.name));
     const table = tablesIn(prompt).findLast(
-      (one) => !made.includes(one.name) && hasAll(one.words, wordsOf(name)),
+      (one) => !made.has(one.name) && hasAll(one.words, wordsOf(name)),
     );
     return table && `$${table.name}`;
   }

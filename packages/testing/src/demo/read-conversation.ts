@@ -169,9 +169,9 @@ function resultOf(output: LanguageModelV4ToolResultOutput | undefined): Variable
     const { value } = output;
     const { error, message } = isObject(value) ? value : {};
     const isProblem = error != null || message != null;
-    return (
-      variableIn(value) ?? { ...failure(isProblem ? messageIn(value) : unsaved(value)), value }
-    );
+    // A value without a name cannot be referenced, and a good model copies no values.
+    const said = isProblem ? messageIn(value) : `${NOT_KEPT}: ${excerpt(value)}`;
+    return variableIn(value) ?? { ...failure(said), value };
   }
   if (output === undefined) return failure("it has not answered yet");
   if (output.type === "content") return failure(NOT_KEPT);

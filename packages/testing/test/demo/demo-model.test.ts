@@ -152,6 +152,10 @@ describe("an answer about a table", () => {
     expect(await firstStep("How many sales?", { ...ofSales, called })).toBe(
       "I could not use query_variables: The table is  gone",
     );
+    const unnamed = [["query_variables", input, { rows: 3 }]] as const;
+    expect(await firstStep("How many sales?", { ...ofSales, called: unnamed })).toBe(
+      'I could not use query_variables: its result was not kept as a variable: {"rows":3}',
+    );
   });
 });
 
