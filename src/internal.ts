@@ -8,15 +8,14 @@
 export * as json from "./value/json.ts";
 export * as characters from "./value/characters.ts";
 export * as exactNumbers from "./value/exact-number.ts";
-export { fromBase64, toBase64 } from "./value/base64.ts";
+export * as encoding from "./value/encoding.ts";
 export { ByteBuffer } from "./value/byte-buffer.ts";
 export { joinBytes, streamOf } from "./value/bytes.ts";
 export { lineSegments } from "./value/compare-lines.ts";
 export { csvText } from "./value/csv-text.ts";
 export { Deadline, unlessAborted, withTimeLimit } from "./value/deadline.ts";
-export { toHex } from "./value/hex.ts";
 export { charsOf } from "./value/json-text.ts";
-export type { JsonArray, JsonObject } from "./value/json.ts";
+export type { JsonObject } from "./value/json.ts";
 export { LineDiff } from "./value/line-diff.ts";
 export { parseShape, type Shape } from "./value/parse-shape.ts";
 export { previewOf } from "./value/preview.ts";
@@ -26,7 +25,6 @@ export { requireJson } from "./value/require-json.ts";
 export { shapeOf } from "./value/shape.ts";
 export { shortHash } from "./value/short-hash.ts";
 export { toJson } from "./value/to-json.ts";
-export { byteLength, decodeUtf8 } from "./value/utf8.ts";
 export { mayHaveHalf, requireWellFormed } from "./value/well-formed.ts";
 export { Work, workOfRun } from "./value/work.ts";
 
@@ -44,6 +42,7 @@ export { inTexts, pickSyntaxes, type Syntaxes, writerIn } from "./reference/synt
 
 // The store: variables, their labels and bytes, and the SQL that they are stored in.
 export * as sqlRows from "./store/rows/sql.ts";
+export * as variableNames from "./store/names.ts";
 export { SqlChunks } from "./store/bytes/chunks.ts";
 export {
   Content,
@@ -65,11 +64,10 @@ export {
 } from "./store/labels.ts";
 export { MemoryStore } from "./store/memory-store.ts";
 export { tombstoneOf } from "./store/metadata.ts";
-export { automaticBase, isValidName, requireName, toIdentifier } from "./store/names.ts";
 export { retryConflicts } from "./store/retry-conflicts.ts";
 export { hasSchema, migrate } from "./store/rows/migrations.ts";
 export { SqlRows } from "./store/rows/sql-rows.ts";
-export type { Sql, SqlRow, SqlValue } from "./store/rows/sql.ts";
+export type { Sql } from "./store/rows/sql.ts";
 export { SqlStore, type SqlStoreOptions } from "./store/sql-store.ts";
 export { summaryOf, type Summarized } from "./store/summary.ts";
 export type {
@@ -91,6 +89,11 @@ export * as toolInputs from "./tool/tool-input.ts";
 export * as toolOutputs from "./tool/tool-output.ts";
 export * as targets from "./tool/variables/variable-target.ts";
 export * as sequences from "./tool/variables/sequence.ts";
+export * as toolFiles from "./tool/files.ts";
+export * as scopes from "./tool/scoped-store.ts";
+export * as saveTargets from "./tool/save-target.ts";
+export * as shownResults from "./tool/shown-result.ts";
+export * as ownTools from "./tool/variables/variable-tools.ts";
 export { UrlSources } from "./tool/composed.ts";
 export { diffsOfEdited } from "./tool/edit/edited-diffs.ts";
 export {
@@ -99,18 +102,8 @@ export {
   type RecordEdits,
   type ResolvedChanges,
 } from "./tool/edit/resolved-edits.ts";
-export {
-  fileContent,
-  filePathIn,
-  formatFor,
-  markdown,
-  type FileContent,
-  type FileFormat,
-  type FileInfo,
-  type Files,
-} from "./tool/files.ts";
+export type { FileInfo, Files } from "./tool/files.ts";
 export { joinedTexts } from "./tool/joined-texts.ts";
-export type { Definition, TypeName } from "./tool/json-schema.ts";
 export { noSuchTool } from "./tool/no-such-tool.ts";
 export type { Observer } from "./tool/observer.ts";
 export {
@@ -132,37 +125,13 @@ export {
   type RuntimeToolContext,
 } from "./tool/runtime-tool.ts";
 export { savingAt, writesAt } from "./tool/save-result.ts";
-export {
-  OUTPUT_PATH,
-  chosenPlaces,
-  requireOpen,
-  saveTargetIn,
-  type SaveTarget,
-} from "./tool/save-target.ts";
-export { ScopedStore, lookupFor, nameFor, targetFor } from "./tool/scoped-store.ts";
-export { isShort, keptWrite, shortOutput, shownResult } from "./tool/shown-result.ts";
+export type { SaveTarget } from "./tool/save-target.ts";
 export { knownNamesOf, lookupInStore, newestVisible } from "./tool/store-lookup.ts";
 export type { GuardedHandle, NotKept } from "./tool/tool-output.ts";
-export {
-  idlePatterns,
-  joinedRules,
-  policyOf,
-  toolRules,
-  type McpServer,
-  type RuledServer,
-  type ServerRules,
-  type ToolRules,
-} from "./tool/tool-rules.ts";
+export { toolRules, type McpServer, type ToolRules } from "./tool/tool-rules.ts";
 export { variableShape } from "./tool/variable-shape.ts";
-export type { ReadTarget, Sequence } from "./tool/variables/sequence.ts";
 export { keptInput, settingOf } from "./tool/variables/set-variable.ts";
 export type { Target } from "./tool/variables/variable-target.ts";
-export {
-  capabilityToolNames,
-  deleteVariable,
-  runtimeToolNames,
-  variableTools,
-} from "./tool/variables/variable-tools.ts";
 export { widenSchema } from "./tool/widen-schema.ts";
 export { runtimeToolSchema, wrapRuntimeTool, wrapRuntimeTools } from "./tool/wrap-runtime-tool.ts";
 export { shownSchema, wrapTool, wrapTools } from "./tool/wrap-tool.ts";

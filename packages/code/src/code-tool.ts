@@ -17,7 +17,6 @@ import {
   Content,
   json,
   type Prepare,
-  requireName,
   type RuntimeResult,
   type RuntimeTool,
   runtimeTool,
@@ -27,6 +26,7 @@ import {
   toolInputs,
   toolOutputs,
   type UrlSources,
+  variableNames,
   type Variables,
   type Write,
 } from "../../../src/internal.ts";
@@ -248,7 +248,7 @@ function requireSize(texts: readonly string[]): void {
 }
 
 function requireOutputName(store: Variables, name: string): void {
-  requireName(name);
+  variableNames.requireName(name);
   if (name === "input") throw new ByrefError("bad_name", "input cannot be written.");
   if (store.glance(name)?.visibility !== "secret") return;
   throw new ByrefError("variable_secret", `${name} is secret: it cannot be written.`);

@@ -3,10 +3,10 @@ import { ByrefError, codeOf, messageOf } from "../../../src/errors.ts";
 import {
   type ApprovalRequest,
   diffsOfEdited,
+  ownTools,
   type Ready,
   Taint,
   type VariableStore,
-  variableTools,
   withTimeLimit,
   type WrapOptions,
 } from "../../../src/internal.ts";
@@ -378,7 +378,7 @@ interface Running {
 
 /** Clients' models have no guide to parameters that are not listed. */
 function ownVariableTools(): readonly OwnTool[] {
-  const own = variableTools().filter(({ name }) => OWN_TOOLS.has(name));
+  const own = ownTools.variableTools().filter(({ name }) => OWN_TOOLS.has(name));
   return own.map((tool) => ({ ...tool, unlisted: [] }));
 }
 

@@ -6,7 +6,7 @@ import { valueOfResult } from "../../mcp/src/result-value.ts";
 import type { Json, ResolveOptions } from "../../../src/references.ts";
 import {
   Content,
-  decodeUtf8,
+  encoding,
   json,
   jsonContent,
   jsonSchemas,
@@ -87,7 +87,7 @@ export async function textOf(
   if (stored === undefined) return undefined;
   try {
     const { textKey, bytes } = stored.info;
-    if (textKey === "") return decodeUtf8(await stored.read(0, bytes));
+    if (textKey === "") return encoding.decodeUtf8(await stored.read(0, bytes));
     const text: unknown =
       textKey !== undefined && json.isObject(value) ? value[textKey] : undefined;
     return typeof text === "string" ? text : undefined;

@@ -5,12 +5,12 @@ import { messageOf } from "../../../src/errors.ts";
 import { fitScalars } from "../../mcp/src/fit-scalars.ts";
 import {
   json,
-  policyOf,
   type WrapOptions,
   type WrappedTool,
   wrapRuntimeTool,
   wrapTool,
 } from "../../../src/internal.ts";
+import { policyOf } from "../../mcp/src/server-rules.ts";
 import { textsFor } from "./json-text.ts";
 import type { OwnTool } from "./show-variable.ts";
 import type { LastingNames } from "./unique-names.ts";

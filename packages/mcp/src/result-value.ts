@@ -1,7 +1,7 @@
 import {
   type BytesResult,
   type Content,
-  fromBase64,
+  encoding,
   json,
   jsonContent,
 } from "../../../src/internal.ts";
@@ -60,5 +60,5 @@ function bytesIn(content: Readonly<Record<string, unknown>>): BytesResult | unde
 
 function bytesFrom(base64: string, type: unknown): BytesResult {
   const mediaType = typeof type === "string" ? type : "application/octet-stream";
-  return { bytes: fromBase64(base64), mediaType };
+  return { bytes: encoding.fromBase64(base64), mediaType };
 }

@@ -2,15 +2,15 @@ import * as z from "zod";
 import { ByrefError } from "../../../src/errors.ts";
 import {
   type CallOptions,
-  chosenPlaces,
   json,
   keptInput,
   pickSyntaxes,
   type RuntimeTool,
   runtimeTool,
   type SaveTarget,
+  saveTargets,
   savingAt,
-  targetFor,
+  scopes,
   targets,
   toolInputs,
   UrlSources,
@@ -87,7 +87,7 @@ export function queryTool({ databases, wrap, onQuery }: QueryToolOptions): Runti
           : {}),
         ...labels.ofResult(NAME, wrap.policies?.[NAME]),
       };
-      const chosen = places === undefined ? [] : chosenPlaces(places);
+      const chosen = places === undefined ? [] : saveTargets.chosenPlaces(places);
       const saving = {
         writes: writesAt(chosen, write),
         places: chosen,
@@ -108,7 +108,7 @@ function placesIn(
 ): SaveTarget | undefined {
   return written === undefined
     ? undefined
-    : targetFor(targets.referenceTo(targets.targetIn(written)), store, scope);
+    : scopes.targetFor(targets.referenceTo(targets.targetIn(written)), store, scope);
 }
 
 /** Returns the tables that a statement reads. None if it cannot be read; the call then fails. */

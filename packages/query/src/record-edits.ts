@@ -5,12 +5,11 @@ import {
   type Edit,
   incomplete,
   json,
-  type JsonArray,
   pickSyntaxes,
-  type ReadTarget,
   type RecordEdits,
   type ResolvedChanges,
   type RuntimeToolContext,
+  type sequences,
   type Target,
   toolInputs,
   Work,
@@ -107,13 +106,13 @@ function aliasOf({ name, path }: Target): string {
   return last === undefined || !/^\w+$/.test(last.key) ? name : last.key;
 }
 
-function replacingBy(target: Target, value: JsonArray) {
-  const read: ReadTarget = async (_store, { path }) =>
+function replacingBy(target: Target, value: json.JsonArray) {
+  const read: sequences.ReadTarget = async (_store, { path }) =>
     partOf(value, path.slice(target.path.length));
   return { key: `${target.name} ${crypto.randomUUID()}`, read };
 }
 
-function partOf(value: JsonArray, path: Path) {
+function partOf(value: json.JsonArray, path: Path) {
   const reading = readPath(value, path, new Work());
   return reading.found ? reading.value : null;
 }

@@ -4,12 +4,12 @@ import { queryTools } from "../../../query/src/query-tools.ts";
 import {
   type AnyTool,
   json,
+  ownTools,
   type QueryTools,
   type RuntimeTool,
   runtimeToolSchema,
   toolInputs,
   type VariableStore,
-  variableTools as runtimeTools,
   type WrapOptions,
   type WrappedTool,
   wrapRuntimeTool,
@@ -50,7 +50,7 @@ export function variableTools<Name extends VariableToolName = VariableToolName>(
   const isChosen = ({ name }: RuntimeTool) =>
     only === undefined || only.some((one) => one === name);
   const { query, records } = queriesFor(wrap, databases) ?? {};
-  const own = runtimeTools({ records });
+  const own = ownTools.variableTools({ records });
   const tools = (query === undefined ? own : [...own, query]).filter(isChosen);
   const entries = tools.map((tool) => [tool.name, toolOf(tool, wrap)]);
   // There is a tool of each name, apart from `query_variables` without databases.

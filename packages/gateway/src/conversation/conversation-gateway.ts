@@ -21,11 +21,10 @@ import {
   type Settings,
 } from "../../../../src/internal-edge.ts";
 import {
-  fromBase64,
+  encoding,
   resolveAgent,
   type Sql,
   sqlRows,
-  toBase64,
   type VariableStore,
   wrapOptionsFor,
   wrapTools,
@@ -221,9 +220,12 @@ function signingKey({ data, sql }: ConversationContext): Uint8Array {
 }
 
 function storedKey(sql: Sql, made: Uint8Array): Uint8Array {
-  sql.run(`INSERT OR IGNORE INTO meta (key, value) VALUES ('gateway_key', ?)`, toBase64(made));
+  sql.run(
+    `INSERT OR IGNORE INTO meta (key, value) VALUES ('gateway_key', ?)`,
+    encoding.toBase64(made),
+  );
   const row = sqlRows.firstRow(sql, `SELECT value FROM meta WHERE key = 'gateway_key'`);
-  return row === undefined ? made : fromBase64(sqlRows.textIn(row, "value"));
+  return row === undefined ? made : encoding.fromBase64(sqlRows.textIn(row, "value"));
 }
 
 function isCall(message: Json): boolean {

@@ -5,9 +5,9 @@ import {
   Labels,
   lookupInStore,
   LookupWork,
-  nameFor,
   type RunScope,
   type RuntimeToolContext,
+  scopes,
   Taint,
   toolOutputs,
   type ValueLabels,
@@ -129,10 +129,10 @@ export function variableFor(
   store: VariableStore,
   scope?: RunScope,
 ): string | undefined {
-  const own = nameFor(name, store, scope);
+  const own = scopes.nameFor(name, store, scope);
   if (own === undefined) return undefined;
   const isWritten = store.glance(own) !== undefined || store.tombstone(own) !== undefined;
-  return isWritten ? own : nameFor(name, store);
+  return isWritten ? own : scopes.nameFor(name, store);
 }
 
 function withheld(why: "sealed" | "secret" | "hidden", what: string): Withheld {

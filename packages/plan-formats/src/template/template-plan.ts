@@ -8,7 +8,7 @@ import {
   type Plan,
   type PlanCall,
   type PlanOutput,
-  toIdentifier,
+  variableNames,
 } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 
@@ -107,7 +107,9 @@ function idFor(
   { title = "" }: TemplateStep,
   { number, taken }: { readonly number: number; readonly taken: ReadonlySet<string> },
 ): string {
-  const slug = toIdentifier(title.slice(0, 4 * MAX_ID_CHARS).toLowerCase()).slice(0, MAX_ID_CHARS);
+  const slug = variableNames
+    .toIdentifier(title.slice(0, 4 * MAX_ID_CHARS).toLowerCase())
+    .slice(0, MAX_ID_CHARS);
   // Ids are object keys, some of which have a meaning.
   const isPlain = /^[a-z]/.test(slug) && !(slug in Object.prototype);
   const base = isPlain ? slug : `step_${number}`;

@@ -18,7 +18,7 @@ import {
   LookupWork,
   type Plan,
   type PlanCall,
-  saveTargetIn,
+  saveTargets,
   type VariableStore,
 } from "../../../../src/internal.ts";
 import { type Json, type Lookup, resolveReferences } from "../../../../src/references.ts";
@@ -166,7 +166,9 @@ function knownIn(store: VariableStore, plan: Plan): Lookup {
 
 function writtenNames({ calls }: Plan): readonly string[] {
   return calls.flatMap(({ outputPath }) =>
-    outputPath === undefined ? [] : saveTargetIn(outputPath).places.map(({ name }) => name),
+    outputPath === undefined
+      ? []
+      : saveTargets.saveTargetIn(outputPath).places.map(({ name }) => name),
   );
 }
 

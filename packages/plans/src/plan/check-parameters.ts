@@ -5,7 +5,6 @@ import * as limits from "../../../../src/limits.ts";
 import type { Finding } from "./findings.ts";
 import { issuesIn } from "./schema-check.ts";
 import {
-  type Definition,
   json,
   jsonSchemas,
   type Need,
@@ -58,7 +57,7 @@ function issuesOrNone(schema: JSONSchema7, value: Json, open: ReadonlySet<string
 
 /** False only if the schema clearly requires another type. */
 function takesText(schema: JSONSchema7, path: ParameterText["path"]): boolean {
-  let at: Definition = schema;
+  let at: jsonSchemas.Definition = schema;
   for (const key of path) at = jsonSchemas.schemaAt(key, at, schema);
   return jsonSchemas.typesIn(at, schema).has("string");
 }

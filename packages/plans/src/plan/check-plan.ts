@@ -18,7 +18,7 @@ import {
   type Plan,
   type PlanCall,
   type SaveTarget,
-  saveTargetIn,
+  saveTargets,
 } from "../../../../src/internal.ts";
 import {
   formatPath,
@@ -129,7 +129,7 @@ class Check {
     if (call.outputPath === undefined) return [];
     try {
       const prefix = this.#plan.format === "json" ? "†" : "variable:";
-      const target = saveTargetIn(call.outputPath, prefix);
+      const target = saveTargets.saveTargetIn(call.outputPath, prefix);
       const problem = faultIn(target);
       if (problem !== undefined) return [{ code: "bad_output_path", message: problem }];
       this.#targets[index] = target;

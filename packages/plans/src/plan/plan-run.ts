@@ -19,13 +19,13 @@ import {
   type CallOptions,
   characters,
   json,
-  lookupFor,
   LookupWork,
   type Observer,
   type PlanCall,
   type Ready,
   type SaveTarget,
-  shortOutput,
+  scopes,
+  shownResults,
   type VariableStore,
   workOfRun,
   type WrappedTool,
@@ -198,7 +198,7 @@ export class PlanRun {
       if (!isKept && checked.target !== undefined) throw tooLarge(call.tool);
       if (info !== undefined) store.holds.hold(this.record.id, info.name);
       // Outputs consist of JSON.
-      const output = saved.shown ?? shortOutput(saved.output as Json);
+      const output = saved.shown ?? shownResults.shortOutput(saved.output as Json);
       this.#setCall(checked, {
         status: "done",
         places: places ?? [],
@@ -279,7 +279,7 @@ export class PlanRun {
 
   #inputNow({ call }: CheckedCall): Promise<InputNow> {
     const { checked, store } = this.#options;
-    const lookup = lookupFor(scopeOfRun(this.record.id, checked), store, {});
+    const lookup = scopes.lookupFor(scopeOfRun(this.record.id, checked), store, {});
     const work = new LookupWork({ whole: this.#reads });
     return inputNow(call, { syntaxes: checked.plan.syntaxes, lookup, work });
   }

@@ -1,10 +1,10 @@
 import * as limits from "../../../../src/limits.ts";
 import {
-  automaticBase,
   type AutomaticName,
   json,
   type Plan,
   type RunScope,
+  variableNames,
 } from "../../../../src/internal.ts";
 
 /** The name of the gates that people open: `†approvals.<name>`. */
@@ -56,6 +56,6 @@ export function namesOfRun(run: string, runNames: readonly string[]): readonly s
  * one. A repetition of the call in the same run has the same name.
  */
 export function keptName(run: string, { name = "plan" }: Pick<Plan, "name">, call: string) {
-  const base = automaticBase(`${name}_${call}`);
+  const base = variableNames.automaticBase(`${name}_${call}`);
   return { base, numbered: false, inputDigest: `${run}/${call}` } satisfies AutomaticName;
 }

@@ -21,12 +21,12 @@ import {
   csvText,
   json,
   Labels,
-  markdown,
   pickSyntaxes,
   RECORDS_TYPE,
-  ScopedStore,
+  scopes,
   sequences,
   targets,
+  toolFiles,
   toolInputs,
   wholeReference,
 } from "../../../../src/internal.ts";
@@ -62,7 +62,7 @@ const query: Endpoint<ConversationParts> = endpoint(
   },
   async ({ body: { sql, saveAs }, params: { id }, request }, { context }) => {
     const tables = tablesOf(context);
-    const store = new ScopedStore(context.store);
+    const store = new scopes.ScopedStore(context.store);
     const labels = new Labels(store);
     const result = await runQuery(sql, accessOf(store, tables.databases, labels));
     tables.log({ variables: result.variables, digest: await toolInputs.digestOf(sql) });
@@ -76,7 +76,11 @@ const query: Endpoint<ConversationParts> = endpoint(
 );
 
 /** A person may query sealed variables, and not secret ones. */
-function accessOf(store: ScopedStore, databases: QueryDatabases, labels: Labels): QueryAccess {
+function accessOf(
+  store: scopes.ScopedStore,
+  databases: QueryDatabases,
+  labels: Labels,
+): QueryAccess {
   const syntaxes = pickSyntaxes();
   const use = (name: string) => {
     const info = targets.usable(store, name);
@@ -139,7 +143,7 @@ async function saved(context: ConversationContext, saving: Saving): Promise<Resp
     ...labels.ofResult("query", { source: "caller" }),
   };
   const isNew = context.store.glance(name) === undefined;
-  const info: VariableInfo = await new ScopedStore(context.store).save(write);
+  const info: VariableInfo = await new scopes.ScopedStore(context.store).save(write);
   await context.settle();
   const headers = {
     etag: etagOf(info),
@@ -167,7 +171,9 @@ function served({ records: rows, columns, notes }: QueryResult, accept: string |
   // A query returns an array of objects.
   const value = json.parsedJson(rows) as readonly Json[];
   if (type === CSV) return new Response(csvText(value, columns), { headers });
-  return new Response(type === MARKDOWN ? markdown(value) : written(value, type), { headers });
+  return new Response(type === MARKDOWN ? toolFiles.markdown(value) : written(value, type), {
+    headers,
+  });
 }
 
 /** Pass it to `createRuntime`, and export `Tables` as a class bound as `TABLES`. */

@@ -1,5 +1,5 @@
 import type { JSONObject, JSONValue, LanguageModelV4FunctionTool } from "@ai-sdk/provider";
-import { runtimeToolNames } from "../../../../src/internal.ts";
+import { ownTools } from "../../../../src/internal.ts";
 import { askTable, QUERY, query } from "./ask-table.ts";
 import { type Outcome, outcomeOfCall } from "./read-conversation.ts";
 import { type DemoPrompt, type DemoScript, type DemoStep, inert, refuse, say } from "./step.ts";
@@ -48,7 +48,7 @@ export function refusal(why: string, prompt: DemoPrompt, scripts: readonly DemoS
     {},
     ...scripts.map((script) => script.examples ?? {}),
   );
-  const tools = prompt.tools.filter(({ name }) => !runtimeToolNames.includes(name));
+  const tools = prompt.tools.filter(({ name }) => !ownTools.runtimeToolNames.includes(name));
   const table = tablesIn(prompt).findLast(({ words }) => words.length > 0)?.name;
   const suggestions = [
     ...(table === undefined ? [] : [`How many rows are in ${table}?`]),
@@ -79,7 +79,7 @@ function requiredBy(tool: DemoPrompt["tools"][number]): readonly string[] {
 /** Calls the tool whose name shares most words with the text, or says its result. */
 function callTool(text: string, prompt: DemoPrompt): DemoStep | undefined {
   const calls = prompt.tools.flatMap((tool) =>
-    tool.type === "function" && !runtimeToolNames.includes(tool.name)
+    tool.type === "function" && !ownTools.runtimeToolNames.includes(tool.name)
       ? (callOf(tool, text, prompt) ?? [])
       : [],
   );
