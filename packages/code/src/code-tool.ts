@@ -12,20 +12,22 @@ import type { Sandbox, SandboxError, SandboxRun } from "./sandbox.ts";
 import type { Json } from "../../../src/references.ts";
 import {
   change,
-  characters,
   type CodeOptions,
-  Content,
-  json,
   type Prepare,
   type RuntimeResult,
   type RuntimeTool,
   runtimeTool,
   type RuntimeToolContext,
   savingAll,
-  toJson,
   toolInputs,
   toolOutputs,
   type UrlSources,
+} from "../../../src/internal-tool.ts";
+import {
+  characters,
+  Content,
+  json,
+  toJson,
   variableNames,
   type Variables,
   type Write,

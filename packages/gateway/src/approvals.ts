@@ -1,5 +1,6 @@
 import { inputResponse, type ServerContext } from "@modelcontextprotocol/server";
-import { characters, encoding, type VariableDiff } from "../../../src/internal.ts";
+import { characters, encoding } from "../../../src/internal.ts";
+import type { VariableDiff } from "../../../src/internal-tool.ts";
 import type { ApprovalNeeded, GatewayCall } from "./gateway.ts";
 import type { WaitingCalls } from "./running-call.ts";
 

@@ -1,7 +1,8 @@
 import type { CallToolResult, ProtocolError } from "@modelcontextprotocol/server";
 import { maxShownResultChars } from "../../../src/limits.ts";
 import { joinedRules } from "../../mcp/src/server-rules.ts";
-import { encoding, json, type ModelOutput, type Ready, type Saved } from "../../../src/internal.ts";
+import { encoding, json } from "../../../src/internal.ts";
+import type { ModelOutput, Ready, Saved } from "../../../src/internal-tool.ts";
 import type { ToolOutput } from "../../../src/runtime.ts";
 import type { Json } from "../../../src/references.ts";
 import {

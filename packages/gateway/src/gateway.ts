@@ -5,11 +5,9 @@ import {
   diffsOfEdited,
   ownTools,
   type Ready,
-  Taint,
-  type VariableStore,
-  withTimeLimit,
   type WrapOptions,
-} from "../../../src/internal.ts";
+} from "../../../src/internal-tool.ts";
+import { Taint, type VariableStore, withTimeLimit } from "../../../src/internal.ts";
 import type { Json } from "../../../src/references.ts";
 import { isLongFailure } from "./call-result.ts";
 import { type CallFailure, CallResults } from "./call-results.ts";

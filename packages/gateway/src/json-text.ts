@@ -9,10 +9,10 @@ import {
   encoding,
   json,
   jsonContent,
-  jsonSchemas,
   toJson,
   type VariableStore,
 } from "../../../src/internal.ts";
+import { jsonSchemas } from "../../../src/internal-tool.ts";
 
 /**
  * Returns the value of a result to save. JSON that the server sent as one text keeps that text, so that it can be

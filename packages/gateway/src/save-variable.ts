@@ -3,14 +3,12 @@ import { ByrefError } from "../../../src/errors.ts";
 import {
   type OpenValue,
   requireWellFormed,
-  type RuntimeTool,
-  runtimeTool,
   sequences,
   type Target,
   targets,
-  toolFiles,
   type Variables,
 } from "../../../src/internal.ts";
+import { type RuntimeTool, runtimeTool, toolFiles } from "../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../src/runtime.ts";
 import type { Json } from "../../../src/references.ts";
 import { textOf } from "./json-text.ts";

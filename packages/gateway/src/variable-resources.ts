@@ -6,9 +6,9 @@ import {
   encoding,
   sequences,
   targets,
-  toolOutputs,
   type VariableStore,
 } from "../../../src/internal.ts";
+import { toolOutputs } from "../../../src/internal-tool.ts";
 import type { Gateway } from "./gateway.ts";
 import { uriOf, VARIABLES } from "./call-result.ts";
 

@@ -1,5 +1,6 @@
 import { McpDirectory } from "./mcp-tools.ts";
-import { type Agent, json, ownTools, withOwnTools } from "../../../src/internal.ts";
+import { type Agent, ownTools, withOwnTools } from "../../../src/internal-tool.ts";
+import { json } from "../../../src/internal.ts";
 import type { Equip } from "../../../src/internal-edge.ts";
 import type { ToolPolicy } from "../../../src/runtime.ts";
 

@@ -1,10 +1,5 @@
-import {
-  type BytesResult,
-  type Content,
-  encoding,
-  json,
-  jsonContent,
-} from "../../../src/internal.ts";
+import type { BytesResult } from "../../../src/internal-tool.ts";
+import { type Content, encoding, json, jsonContent } from "../../../src/internal.ts";
 
 /** The fields of an MCP server's result that are read here. */
 export interface ServerResult {

@@ -1,4 +1,5 @@
-import { fitsName, json, type ToolRules } from "../../../src/internal.ts";
+import { fitsName, type ToolRules } from "../../../src/internal-tool.ts";
+import { json } from "../../../src/internal.ts";
 import type { ToolPolicy } from "../../../src/runtime.ts";
 
 export interface ServerRules extends ToolRules {

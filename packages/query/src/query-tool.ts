@@ -2,22 +2,19 @@ import * as z from "zod";
 import { ByrefError } from "../../../src/errors.ts";
 import {
   type CallOptions,
-  json,
   keptInput,
-  pickSyntaxes,
   type RuntimeTool,
   runtimeTool,
   type SaveTarget,
   saveTargets,
   savingAt,
   scopes,
-  targets,
   toolInputs,
   UrlSources,
   type WrapOptions,
-  type Write,
   writesAt,
-} from "../../../src/internal.ts";
+} from "../../../src/internal-tool.ts";
+import { json, pickSyntaxes, targets, type Write } from "../../../src/internal.ts";
 import type { Json, Syntax } from "../../../src/references.ts";
 import { modelAccess } from "./model-access.ts";
 import type { QueryDatabases } from "./query-databases.ts";

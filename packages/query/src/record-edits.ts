@@ -4,16 +4,12 @@ import { changedRecords, type FindRecords, type RecordChange } from "./edited-re
 import {
   type Edit,
   incomplete,
-  json,
-  pickSyntaxes,
   type RecordEdits,
   type ResolvedChanges,
   type RuntimeToolContext,
-  type sequences,
-  type Target,
   toolInputs,
-  Work,
-} from "../../../src/internal.ts";
+} from "../../../src/internal-tool.ts";
+import { json, pickSyntaxes, type sequences, type Target, Work } from "../../../src/internal.ts";
 import { type Json, type Path, readPath } from "../../../src/references.ts";
 import { queryProblem } from "./query-problem.ts";
 import { modelAccess } from "./model-access.ts";

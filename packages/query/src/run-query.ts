@@ -5,7 +5,6 @@ import {
   json,
   mayHaveHalf,
   nearest,
-  newestVisible,
   requireWellFormed,
   type sequences,
   type Target,
@@ -13,6 +12,7 @@ import {
   type Variables,
   withWordsOf,
 } from "../../../src/internal.ts";
+import { newestVisible } from "../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../src/runtime.ts";
 import { explainedProblem } from "./explain-problem.ts";
 import { INDEX } from "./loaded-tables.ts";

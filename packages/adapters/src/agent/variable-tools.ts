@@ -3,17 +3,16 @@ import type { QueryDatabases } from "../../../query/src/query-databases.ts";
 import { queryTools } from "../../../query/src/query-tools.ts";
 import {
   type AnyTool,
-  json,
   ownTools,
   type QueryTools,
   type RuntimeTool,
   runtimeToolSchema,
   toolInputs,
-  type VariableStore,
   type WrapOptions,
   type WrappedTool,
   wrapRuntimeTool,
-} from "../../../../src/internal.ts";
+} from "../../../../src/internal-tool.ts";
+import { json, type VariableStore } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 import { nodeQueryDatabases } from "./node-query-engine.ts";
 import { hasNodeSqlite } from "./node-sql.ts";

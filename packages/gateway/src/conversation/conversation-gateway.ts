@@ -20,15 +20,8 @@ import {
   placeIn,
   type Settings,
 } from "../../../../src/internal-edge.ts";
-import {
-  encoding,
-  resolveAgent,
-  type Sql,
-  sqlRows,
-  type VariableStore,
-  wrapOptionsFor,
-  wrapTools,
-} from "../../../../src/internal.ts";
+import { encoding, type Sql, sqlRows, type VariableStore } from "../../../../src/internal.ts";
+import { resolveAgent, wrapOptionsFor, wrapTools } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 import { toolLists } from "./tool-lists.ts";
 

@@ -14,16 +14,8 @@ import {
 } from "./capability-tools.ts";
 import type { JSONSchema7 } from "ai";
 import * as limits from "../../../../src/limits.ts";
-import {
-  characters,
-  inTexts,
-  joinedTexts,
-  json,
-  jsonSchemas,
-  saveTargets,
-  type Syntaxes,
-  writerIn,
-} from "../../../../src/internal.ts";
+import { characters, inTexts, json, type Syntaxes, writerIn } from "../../../../src/internal.ts";
+import { joinedTexts, jsonSchemas, saveTargets } from "../../../../src/internal-tool.ts";
 
 type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
 type Assistant = Extract<LanguageModelV4Message, { role: "assistant" }>;

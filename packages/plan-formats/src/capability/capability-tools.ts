@@ -2,13 +2,8 @@ import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { JSONSchema7, ToolSet } from "ai";
 import type { WrittenCall } from "./capability-scanner.ts";
 import { readTag } from "./capability-call.ts";
-import {
-  json,
-  type JsonObject,
-  jsonSchemas,
-  saveTargets,
-  toolInputs,
-} from "../../../../src/internal.ts";
+import { json, type JsonObject } from "../../../../src/internal.ts";
+import { jsonSchemas, saveTargets, toolInputs } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 
 /** A tool in the form that tags call. */

@@ -7,18 +7,15 @@ import {
   fits,
   keptInput,
   ownTools,
-  problemFrom,
   type RuntimeResult,
   type RuntimeTool,
   runtimeTool,
   type RuntimeToolContext,
   settingOf,
   startWithin,
-  type Target,
-  targets,
   toolOutputs,
-  variableNames,
-} from "../../../../src/internal.ts";
+} from "../../../../src/internal-tool.ts";
+import { problemFrom, type Target, targets, variableNames } from "../../../../src/internal.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import { RESERVED_NAMES } from "../../../plans/src/plan/run-names.ts";
 

@@ -1,15 +1,17 @@
 import type { Reference } from "../../../../src/references.ts";
 import {
   type Files,
-  joinedLabels,
-  Labels,
   lookupInStore,
-  LookupWork,
   type RunScope,
   type RuntimeToolContext,
   scopes,
-  Taint,
   toolOutputs,
+} from "../../../../src/internal-tool.ts";
+import {
+  joinedLabels,
+  Labels,
+  LookupWork,
+  Taint,
   type ValueLabels,
   type VariableStore,
 } from "../../../../src/internal.ts";

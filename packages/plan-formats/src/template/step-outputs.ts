@@ -13,16 +13,12 @@ import type { TemplateStep } from "./template-step.ts";
 import { joinParagraphs, writeFile } from "./write-file.ts";
 import {
   type CallOptions,
-  flagged,
-  json,
   type ModelAnswer,
-  renderText,
   type SaveTarget,
   saveTargets,
   shownResults,
-  variableNames,
-  type Write,
-} from "../../../../src/internal.ts";
+} from "../../../../src/internal-tool.ts";
+import { flagged, json, renderText, variableNames, type Write } from "../../../../src/internal.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { Json } from "../../../../src/references.ts";
 

@@ -13,7 +13,8 @@ import {
   type VariableTarget,
   unknownPlaceholder,
 } from "./template-step.ts";
-import { nearest, toolFiles } from "../../../../src/internal.ts";
+import { nearest } from "../../../../src/internal.ts";
+import { toolFiles } from "../../../../src/internal-tool.ts";
 import { matchName, matchPath, type Path, type Reference } from "../../../../src/references.ts";
 import { isBlank } from "./template-parts.ts";
 

@@ -2,14 +2,8 @@ import type { Finding, ReadPlan } from "../../../plans/src/plan/findings.ts";
 import { shortened } from "./template-directives.ts";
 import { type TemplateStep, templateStepSchema } from "./template-step.ts";
 import { readTemplate } from "./template.ts";
-import {
-  json,
-  nearest,
-  type Plan,
-  type PlanCall,
-  type PlanOutput,
-  variableNames,
-} from "../../../../src/internal.ts";
+import { json, nearest, variableNames } from "../../../../src/internal.ts";
+import type { Plan, PlanCall, PlanOutput } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 
 /** The tool that a template's steps call. See `promptTool`. */

@@ -1,10 +1,8 @@
+import { type FileInfo, type Files, toolFiles } from "../../../../src/internal-tool.ts";
 import {
-  type FileInfo,
-  type Files,
   joinedLabels,
   renderText,
   retryConflicts,
-  toolFiles,
   type ValueLabels,
 } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";

@@ -4,14 +4,8 @@ import { codeOf } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
 import type { Finding } from "./findings.ts";
 import { issuesIn } from "./schema-check.ts";
-import {
-  json,
-  jsonSchemas,
-  type Need,
-  needsIn,
-  type PlanCall,
-  toolInputs,
-} from "../../../../src/internal.ts";
+import { json, type Need, needsIn } from "../../../../src/internal.ts";
+import { jsonSchemas, type PlanCall, toolInputs } from "../../../../src/internal-tool.ts";
 import type { Json, SyntaxName } from "../../../../src/references.ts";
 
 /** Finds parameters that cannot fit the tool's schema, whatever their references resolve to. */

@@ -8,18 +8,14 @@ import { cycleAdvice, shown, writeAdvice } from "./plan-advice.ts";
 import { PathIndex, type Writers } from "./path-index.ts";
 import { findCycle } from "./find-cycle.ts";
 import { GATES, STATE } from "./run-names.ts";
+import { characters, json, LookupWork, type Need, needsIn } from "../../../../src/internal.ts";
 import {
-  characters,
-  json,
-  LookupWork,
-  type Need,
-  needsIn,
   noSuchTool,
   type Plan,
   type PlanCall,
   type SaveTarget,
   saveTargets,
-} from "../../../../src/internal.ts";
+} from "../../../../src/internal-tool.ts";
 import {
   formatPath,
   type Lookup,

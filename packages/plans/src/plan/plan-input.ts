@@ -2,7 +2,8 @@ import * as limits from "../../../../src/limits.ts";
 import { ByrefError } from "../../../../src/errors.ts";
 import { type Issue, issuesIn, KEYWORDS } from "./schema-check.ts";
 import type { Finding } from "./findings.ts";
-import { encoding, json, jsonSchemas, type Plan } from "../../../../src/internal.ts";
+import { encoding, json } from "../../../../src/internal.ts";
+import { jsonSchemas, type Plan } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 
 /** Returns the errors in the schema of a plan's input. */

@@ -17,18 +17,20 @@ import { type Progress, readinessOf } from "./readiness.ts";
 import { GATES, keptName, nameInRun, scopeOfRun } from "./run-names.ts";
 import {
   type CallOptions,
-  characters,
-  json,
-  LookupWork,
   type Observer,
   type PlanCall,
   type Ready,
   type SaveTarget,
   scopes,
   shownResults,
+  type WrappedTool,
+} from "../../../../src/internal-tool.ts";
+import {
+  characters,
+  json,
+  LookupWork,
   type VariableStore,
   workOfRun,
-  type WrappedTool,
 } from "../../../../src/internal.ts";
 import type { Effects } from "../../../../src/runtime.ts";
 import type { Json } from "../../../../src/references.ts";

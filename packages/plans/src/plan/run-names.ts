@@ -1,11 +1,6 @@
 import * as limits from "../../../../src/limits.ts";
-import {
-  type AutomaticName,
-  json,
-  type Plan,
-  type RunScope,
-  variableNames,
-} from "../../../../src/internal.ts";
+import { type AutomaticName, json, variableNames } from "../../../../src/internal.ts";
+import type { Plan, RunScope } from "../../../../src/internal-tool.ts";
 
 /** The name of the gates that people open: `†approvals.<name>`. */
 export const GATES = "approvals";

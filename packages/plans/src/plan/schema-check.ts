@@ -1,7 +1,8 @@
 import type { JSONSchema7 } from "ai";
 import { limitExceeded } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
-import { characters, charsOf, json, jsonSchemas } from "../../../../src/internal.ts";
+import { characters, charsOf, json } from "../../../../src/internal.ts";
+import { jsonSchemas } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 
 /** A value that does not fit its schema. `at` is its path, e.g. `input.items.0`. */

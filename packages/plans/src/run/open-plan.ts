@@ -9,25 +9,22 @@ import type { Lookup } from "../../../../src/references.ts";
 import {
   askAgentFor,
   askModelOf,
-  json,
   lookupInStore,
-  needsIn,
   type Plan,
   type PlanCall,
   type PlanFormatName,
   type RuntimeTool,
   scopes,
-  Taint,
   Toolbox,
   type ToolboxOptions,
   type TurnContext,
-  type VariableStore,
   withOwnTools,
   type WrapOptions,
   wrapOptionsFor,
   type WrappedTool,
   wrapRuntimeTools,
-} from "../../../../src/internal.ts";
+} from "../../../../src/internal-tool.ts";
+import { json, needsIn, Taint, type VariableStore } from "../../../../src/internal.ts";
 import type { Effects } from "../../../../src/runtime.ts";
 
 /** The context of a run. */

@@ -8,11 +8,11 @@ import type { PlanRecord } from "../plan/plan-record.ts";
 import {
   type Agent,
   change,
-  encoding,
   type Plan,
   type PlanFormatName,
   runtimeTool,
-} from "../../../../src/internal.ts";
+} from "../../../../src/internal-tool.ts";
+import { encoding } from "../../../../src/internal.ts";
 import {
   planFormatOf,
   invalidPlan,

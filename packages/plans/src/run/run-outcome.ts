@@ -7,12 +7,11 @@ import {
   encoding,
   flagged,
   json,
-  type Plan,
-  type PlanOutput,
   type PreparedWrite,
   retryConflicts,
   type VariableStore,
 } from "../../../../src/internal.ts";
+import type { Plan, PlanOutput } from "../../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { Json } from "../../../../src/references.ts";
 import { handleOfPart, type ResultPart, streamedPart } from "./streamed-state.ts";

@@ -1,13 +1,12 @@
 import * as limits from "../../../../src/limits.ts";
 import type { RunRecord } from "../plan/plan-record.ts";
+import { charsOf, json } from "../../../../src/internal.ts";
 import {
-  charsOf,
-  json,
   type PlanOutput,
   saveTargets,
   shownResults,
   toolOutputs,
-} from "../../../../src/internal.ts";
+} from "../../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import { formatPath, type Json, type Path } from "../../../../src/references.ts";
 

@@ -23,13 +23,11 @@ import {
   Labels,
   pickSyntaxes,
   RECORDS_TYPE,
-  scopes,
   sequences,
   targets,
-  toolFiles,
-  toolInputs,
   wholeReference,
 } from "../../../../src/internal.ts";
+import { scopes, toolFiles, toolInputs } from "../../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { Json } from "../../../../src/references.ts";
 

@@ -1,5 +1,5 @@
 import type { JSONObject, JSONValue, LanguageModelV4FunctionTool } from "@ai-sdk/provider";
-import { ownTools } from "../../../../src/internal.ts";
+import { ownTools } from "../../../../src/internal-tool.ts";
 import { askTable, QUERY, query } from "./ask-table.ts";
 import { type Outcome, outcomeOfCall } from "./read-conversation.ts";
 import { type DemoPrompt, type DemoScript, type DemoStep, inert, refuse, say } from "./step.ts";
