@@ -17,7 +17,6 @@ export type {
   PlanLine,
 } from "./edge/conversation-context.ts";
 export type { ConversationData, Retention } from "./edge/conversation-data.ts";
-export type { RemoteConversation } from "./edge/conversation-of.ts";
 export type {
   ConversationParts,
   GatewaySupport,

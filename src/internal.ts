@@ -1,23 +1,20 @@
 /**
- * What the packages take from the folders of `src`, beside the public names in `runtime.ts` and `references.ts`. It
- * runs, and has types, outside of Workers; `internal-edge.ts` has the rest. Not for applications: a name may change
- * with any commit.
+ * What the packages take from the folders of `src`, beside the public names in `runtime.ts` and `references.ts`. Not for
+ * applications: a name may change with any commit. This file needs no package of npm; `internal-tool.ts` needs `ai` and
+ * `zod`, `internal-edge.ts` needs Workers.
  */
 
-// Values: JSON and its texts, numbers with all digits, bytes, previews, time limits.
+// Values: JSON, texts, numbers with all digits, bytes, previews, time limits.
 export * as json from "./value/json.ts";
 export * as characters from "./value/characters.ts";
 export * as exactNumbers from "./value/exact-number.ts";
-export { fromBase64, toBase64 } from "./value/base64.ts";
+export * as encoding from "./value/encoding.ts";
 export { ByteBuffer } from "./value/byte-buffer.ts";
 export { joinBytes, streamOf } from "./value/bytes.ts";
-export { lineSegments } from "./value/compare-lines.ts";
 export { csvText } from "./value/csv-text.ts";
 export { Deadline, unlessAborted, withTimeLimit } from "./value/deadline.ts";
-export { toHex } from "./value/hex.ts";
 export { charsOf } from "./value/json-text.ts";
-export type { JsonArray, JsonObject } from "./value/json.ts";
-export { LineDiff } from "./value/line-diff.ts";
+export type { JsonObject } from "./value/json.ts";
 export { parseShape, type Shape } from "./value/parse-shape.ts";
 export { previewOf } from "./value/preview.ts";
 export { Recent } from "./value/recent.ts";
@@ -26,7 +23,6 @@ export { requireJson } from "./value/require-json.ts";
 export { shapeOf } from "./value/shape.ts";
 export { shortHash } from "./value/short-hash.ts";
 export { toJson } from "./value/to-json.ts";
-export { byteLength, decodeUtf8 } from "./value/utf8.ts";
 export { mayHaveHalf, requireWellFormed } from "./value/well-formed.ts";
 export { Work, workOfRun } from "./value/work.ts";
 
@@ -44,6 +40,7 @@ export { inTexts, pickSyntaxes, type Syntaxes, writerIn } from "./reference/synt
 
 // The store: variables, their labels and bytes, and the SQL that they are stored in.
 export * as sqlRows from "./store/rows/sql.ts";
+export * as variableNames from "./store/names.ts";
 export { SqlChunks } from "./store/bytes/chunks.ts";
 export {
   Content,
@@ -65,11 +62,10 @@ export {
 } from "./store/labels.ts";
 export { MemoryStore } from "./store/memory-store.ts";
 export { tombstoneOf } from "./store/metadata.ts";
-export { automaticBase, isValidName, requireName, toIdentifier } from "./store/names.ts";
 export { retryConflicts } from "./store/retry-conflicts.ts";
 export { hasSchema, migrate } from "./store/rows/migrations.ts";
 export { SqlRows } from "./store/rows/sql-rows.ts";
-export type { Sql, SqlRow, SqlValue } from "./store/rows/sql.ts";
+export type { Sql } from "./store/rows/sql.ts";
 export { SqlStore, type SqlStoreOptions } from "./store/sql-store.ts";
 export { summaryOf, type Summarized } from "./store/summary.ts";
 export type {
@@ -85,129 +81,10 @@ export type {
 export type { Glance, MovedInfo, OpenValue, Tombstone, Visibility } from "./store/variable.ts";
 export { Variables as VariablesOfRows, type StoreOptions } from "./store/variables.ts";
 
-// Tool calls: wrapping a tool, resolving its input, saving its result, and the runtime's own tools.
-export * as jsonSchemas from "./tool/json-schema.ts";
-export * as toolInputs from "./tool/tool-input.ts";
-export * as toolOutputs from "./tool/tool-output.ts";
+// Parts of variables that a reference names.
 export * as targets from "./tool/variables/variable-target.ts";
 export * as sequences from "./tool/variables/sequence.ts";
-export { UrlSources } from "./tool/composed.ts";
-export { diffsOfEdited } from "./tool/edit/edited-diffs.ts";
-export {
-  incomplete,
-  type Edit,
-  type RecordEdits,
-  type ResolvedChanges,
-} from "./tool/edit/resolved-edits.ts";
-export {
-  fileContent,
-  filePathIn,
-  formatFor,
-  markdown,
-  type FileContent,
-  type FileFormat,
-  type FileInfo,
-  type Files,
-} from "./tool/files.ts";
-export { joinedTexts } from "./tool/joined-texts.ts";
-export type { Definition, TypeName } from "./tool/json-schema.ts";
-export { noSuchTool } from "./tool/no-such-tool.ts";
-export type { Observer } from "./tool/observer.ts";
-export {
-  approvalRequest,
-  fitsName,
-  type ApprovalRequest,
-  type VariableDiff,
-} from "./tool/policy.ts";
-export { change, savingAll, type Prepare } from "./tool/prepared-save.ts";
-export type { BytesResult } from "./tool/run-tool.ts";
-export {
-  fits,
-  promptStages,
-  runtimeTool,
-  startWithin,
-  type ModelOutput,
-  type RuntimeResult,
-  type RuntimeTool,
-  type RuntimeToolContext,
-} from "./tool/runtime-tool.ts";
-export { savingAt, writesAt } from "./tool/save-result.ts";
-export {
-  OUTPUT_PATH,
-  chosenPlaces,
-  requireOpen,
-  saveTargetIn,
-  type SaveTarget,
-} from "./tool/save-target.ts";
-export { ScopedStore, lookupFor, nameFor, targetFor } from "./tool/scoped-store.ts";
-export { isShort, keptWrite, shortOutput, shownResult } from "./tool/shown-result.ts";
-export { knownNamesOf, lookupInStore, newestVisible } from "./tool/store-lookup.ts";
-export type { GuardedHandle, NotKept } from "./tool/tool-output.ts";
-export {
-  idlePatterns,
-  joinedRules,
-  policyOf,
-  toolRules,
-  type McpServer,
-  type RuledServer,
-  type ServerRules,
-  type ToolRules,
-} from "./tool/tool-rules.ts";
-export { variableShape } from "./tool/variable-shape.ts";
-export type { ReadTarget, Sequence } from "./tool/variables/sequence.ts";
-export { keptInput, settingOf } from "./tool/variables/set-variable.ts";
 export type { Target } from "./tool/variables/variable-target.ts";
-export {
-  capabilityToolNames,
-  deleteVariable,
-  runtimeToolNames,
-  variableTools,
-} from "./tool/variables/variable-tools.ts";
-export { widenSchema } from "./tool/widen-schema.ts";
-export { runtimeToolSchema, wrapRuntimeTool, wrapRuntimeTools } from "./tool/wrap-runtime-tool.ts";
-export { shownSchema, wrapTool, wrapTools } from "./tool/wrap-tool.ts";
-export type {
-  AnyTool,
-  CallOptions,
-  Prepared,
-  Ready,
-  RunScope,
-  Saved,
-  WrapOptions,
-  WrappedTool,
-} from "./tool/wrapped-tool.ts";
-
-// Turns: agents, prompts, the durable log, and what a plan's run has in common with a turn.
-export { resolveAgent, type Agent, type CapabilityOptions, wrapOptionsFor } from "./turn/agent.ts";
-export { Attempt, headFor, type AttemptEnd } from "./turn/attempt.ts";
-export { type ModelAnswer, withOwnTools } from "./turn/delegate-tool.ts";
-export type { PromptDescription } from "./turn/describe-prompt.ts";
-export type { AnswerReceipt, ReceiptSpan, TypedFigure } from "./turn/history/answer-receipt.ts";
-export { detailsFor, guideFor, type InstructionStyle } from "./turn/history/guide.ts";
-export { VARIABLES_TAG, withTail } from "./turn/history/prompt.ts";
-export { KEPT_AS, withoutRepeats } from "./turn/history/shown-variables.ts";
-export type { MessageForm, StoredMessage } from "./turn/history/stored-message.ts";
-export type { TimedActivity, TimedAttempt, Timeline } from "./turn/history/timeline.ts";
-export { VariableList } from "./turn/history/variable-list.ts";
-export { variableUrl } from "./turn/history/variable-url.ts";
-export type { ConversationEvent, EventType, NewEvent } from "./turn/log/event-log.ts";
-export type { JournalEntry, TurnHead } from "./turn/log/journal.ts";
-export type { RecoveredLog } from "./turn/log/log-lines.ts";
-export { giveUpReason, recoveryDelayMs } from "./turn/log/recovery.ts";
-export { pause } from "./turn/model/model-failure.ts";
-export type { Plan, PlanCall, PlanFormatName, PlanOutput } from "./turn/plan.ts";
-export { charsOfMessage, charsOfTools } from "./turn/spend/savings.ts";
-export { NOTHING_SPENT, spentBefore } from "./turn/spend/spend.ts";
-export { askAgentFor, askModelOf, type AskModel } from "./turn/sub-turn.ts";
-export {
-  Toolbox,
-  type CodeOptions,
-  type MakeCodeTool,
-  type QueryTools,
-  type ToolboxOptions,
-} from "./turn/toolbox.ts";
-export type { TurnContext, TurnEnd, TurnOptions } from "./turn/turn-context.ts";
-export { type ApprovalResponse, withoutWaiting } from "./turn/waiting-calls.ts";
 
 // Types of the HTTP interface, for clients.
 export type { ConversationInfo } from "./edge/conversation-data.ts";

@@ -2,7 +2,7 @@ import { compact, deepFreeze, type Json, parsedJson } from "../value/json.ts";
 import { limitExceeded } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { clip } from "../value/characters.ts";
-import { byteLength } from "../value/utf8.ts";
+import { byteLength } from "../value/encoding.ts";
 import { dueAt } from "./eviction.ts";
 import type { Changes } from "./variable-store.ts";
 import type { EvictionReason, Tombstone, VariableInfo } from "./variable.ts";

@@ -16,7 +16,7 @@ import { ByrefError, messageOf } from "../errors.ts";
 import type { Unresolved } from "../reference/expand.ts";
 import { clip } from "../value/characters.ts";
 import { charsOf } from "../value/json-text.ts";
-import { toHex } from "../value/hex.ts";
+import { toHex } from "../value/encoding.ts";
 import { requireJson } from "../value/require-json.ts";
 
 const MAX_ISSUES = 10;

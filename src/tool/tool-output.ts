@@ -16,7 +16,7 @@ import { formatPath, type Path } from "../value/path.ts";
 import { previewOf } from "../value/preview.ts";
 import { shapeOf } from "../value/shape.ts";
 import { isShortJson } from "../value/strict-json.ts";
-import { byteLength } from "../value/utf8.ts";
+import { byteLength } from "../value/encoding.ts";
 import { tryPaths } from "./try-paths.ts";
 
 /**

@@ -1,6 +1,4 @@
 import * as z from "zod";
-import { compact } from "../value/json.ts";
-import { fitsName, type ToolPolicy } from "./policy.ts";
 
 /** How one server's tools are treated. All are optional. */
 export const toolRules = z.strictObject({
@@ -31,45 +29,4 @@ export interface McpServer {
    * patterns match, later ones take precedence.
    */
   readonly tools?: Readonly<Record<string, ToolRules>> | undefined;
-}
-
-export interface ServerRules extends ToolRules {
-  /** Rules by patterns of tool names, in which `*` matches any characters; later ones take precedence. */
-  readonly tools?: Readonly<Record<string, ToolRules>> | undefined;
-}
-
-export interface RuledServer {
-  readonly name: string;
-  readonly rules: ServerRules;
-}
-
-/** Returns the rules for a tool by its own name: those of its server and of fitting patterns, joined. */
-export function joinedRules({ rules }: RuledServer, tool: string): ToolRules {
-  const { tools = {}, ...ofServer } = rules;
-  const fitting = Object.entries(tools).map(([pattern, own]) =>
-    fitsName(pattern, tool) ? own : {},
-  );
-  return Object.assign({}, ofServer, ...fitting);
-}
-
-/** Returns the patterns of rules that fit none of the tools. */
-export function idlePatterns(
-  { rules }: RuledServer,
-  tools: readonly { readonly name: string }[],
-): readonly string[] {
-  const patterns = Object.keys(rules.tools ?? {});
-  return patterns.filter((pattern) => !tools.some(({ name }) => fitsName(pattern, name)));
-}
-
-/** Returns the policy for a server's tool. */
-export function policyOf(server: RuledServer, tool: string): ToolPolicy {
-  const { sealed, trusted = false, approval, inlineChars } = joinedRules(server, tool);
-  return {
-    trusted,
-    source: `mcp:${server.name}`,
-    // The input goes on as JSON text.
-    numbers: "raw",
-    aliases: [tool, `${server.name}/${tool}`],
-    ...compact({ sealed, approval, inlineChars }),
-  };
 }

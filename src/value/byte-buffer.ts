@@ -1,5 +1,5 @@
 import { ByrefError } from "../errors.ts";
-import { decodeUtf8, invalidByteIn } from "./utf8.ts";
+import { decodeUtf8, invalidByteIn } from "./encoding.ts";
 
 const BLOCK_BYTES = 65_536;
 

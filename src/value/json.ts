@@ -1,4 +1,4 @@
-import { toBase64 } from "./base64.ts";
+import { toBase64 } from "./encoding.ts";
 import { codePointCount } from "./characters.ts";
 import { type ExactNumber, isExactNumber, mapExactNumbers, parseExactly } from "./exact-number.ts";
 

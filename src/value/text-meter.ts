@@ -4,7 +4,7 @@ import { piecesOf } from "./bytes.ts";
 import { MarkList } from "./marks.ts";
 import { type Meter, type Metered, PIECE_BYTES } from "./meter.ts";
 import { previewOfText } from "./preview.ts";
-import { invalidByteIn, isContinuation } from "./utf8.ts";
+import { invalidByteIn, isContinuation } from "./encoding.ts";
 
 /** Passes text through unchanged, including a byte order mark. Throws `bad_value` for text that is not UTF-8. */
 export class TextMeter implements Meter {

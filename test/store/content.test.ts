@@ -10,7 +10,7 @@ import {
   TEXT_TYPE,
 } from "../../src/store/bytes/content.ts";
 import type { Json } from "../../src/value/json.ts";
-import { byteLength, decodeUtf8 } from "../../src/value/utf8.ts";
+import { byteLength, decodeUtf8 } from "../../src/value/encoding.ts";
 import { slow } from "../support/slow.ts";
 
 /** Arbitrary UTF-16 units, half of them surrogates, so that most surrogates are unpaired. */

@@ -19,7 +19,7 @@ import type { ListKeeper } from "../../packages/gateway/src/tool-lists.ts";
 import { nodeQueryDatabases } from "../../packages/adapters/src/agent/node-query-engine.ts";
 import { queryTools } from "../../packages/query/src/query-tools.ts";
 import type { QueryDatabases } from "../../packages/query/src/query-databases.ts";
-import type { ServerRules } from "../../src/tool/tool-rules.ts";
+import type { ServerRules } from "../../packages/mcp/src/server-rules.ts";
 import type { Taint } from "../../src/store/labels.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 

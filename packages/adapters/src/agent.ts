@@ -35,9 +35,7 @@ export {
   type GuardedHandle,
   type InstructionStyle,
   lookupInStore,
-  MemoryStore,
   type NotKept,
-  Taint,
-  type VariableStore,
   type WrapOptions,
-} from "../../../src/internal.ts";
+} from "../../../src/internal-tool.ts";
+export { MemoryStore, Taint, type VariableStore } from "../../../src/internal.ts";

@@ -18,11 +18,10 @@ export {
   type ToolPolicy,
   type VariableInfo,
 } from "../../../src/runtime.ts";
-export {
-  type GuardedHandle,
-  type InstructionStyle,
-  MemoryStore,
-  type NotKept,
-  type VariableStore,
-  type WrapOptions,
-} from "../../../src/internal.ts";
+export type {
+  GuardedHandle,
+  InstructionStyle,
+  NotKept,
+  WrapOptions,
+} from "../../../src/internal-tool.ts";
+export { MemoryStore, type VariableStore } from "../../../src/internal.ts";

@@ -18,7 +18,7 @@ export type {
   TimedAttempt,
   Timeline,
   TypedFigure,
-} from "../../../src/internal.ts";
+} from "../../../src/internal-tool.ts";
 export {
   type Client,
   type ConversationPage,

@@ -3,20 +3,22 @@ import * as limits from "../../../src/limits.ts";
 import type { NamedText, Sandbox, SandboxAnswer, SandboxRun } from "./sandbox.ts";
 import {
   type CallOptions,
+  lookupInStore,
+  type RuntimeToolContext,
+  UrlSources,
+  type WrappedTool,
+} from "../../../src/internal-tool.ts";
+import {
   dollar,
   type Glance,
   json,
   type Labels,
-  lookupInStore,
   LookupWork,
   problemFrom,
-  type RuntimeToolContext,
   targets,
-  UrlSources,
   type Variables,
   wholeView,
   workOfRun,
-  type WrappedTool,
 } from "../../../src/internal.ts";
 import type { Json, Reference } from "../../../src/references.ts";
 

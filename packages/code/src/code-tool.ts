@@ -12,21 +12,23 @@ import type { Sandbox, SandboxError, SandboxRun } from "./sandbox.ts";
 import type { Json } from "../../../src/references.ts";
 import {
   change,
-  characters,
   type CodeOptions,
-  Content,
-  json,
   type Prepare,
-  requireName,
   type RuntimeResult,
   type RuntimeTool,
   runtimeTool,
   type RuntimeToolContext,
   savingAll,
-  toJson,
   toolInputs,
   toolOutputs,
   type UrlSources,
+} from "../../../src/internal-tool.ts";
+import {
+  characters,
+  Content,
+  json,
+  toJson,
+  variableNames,
   type Variables,
   type Write,
 } from "../../../src/internal.ts";
@@ -248,7 +250,7 @@ function requireSize(texts: readonly string[]): void {
 }
 
 function requireOutputName(store: Variables, name: string): void {
-  requireName(name);
+  variableNames.requireName(name);
   if (name === "input") throw new ByrefError("bad_name", "input cannot be written.");
   if (store.glance(name)?.visibility !== "secret") return;
   throw new ByrefError("variable_secret", `${name} is secret: it cannot be written.`);

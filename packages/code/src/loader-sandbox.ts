@@ -11,7 +11,8 @@ import type {
   SandboxRun,
 } from "./sandbox.ts";
 import type { Bindings } from "../../../src/internal-edge.ts";
-import { Deadline, json, type MakeCodeTool } from "../../../src/internal.ts";
+import { Deadline, json } from "../../../src/internal.ts";
+import type { MakeCodeTool } from "../../../src/internal-tool.ts";
 
 /** Fixed, so that the sandbox does not change with the Worker around it. */
 const COMPATIBILITY_DATE = "2026-10-01";

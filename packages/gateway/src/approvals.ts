@@ -1,5 +1,6 @@
 import { inputResponse, type ServerContext } from "@modelcontextprotocol/server";
-import { characters, toBase64, type VariableDiff } from "../../../src/internal.ts";
+import { characters, encoding } from "../../../src/internal.ts";
+import type { VariableDiff } from "../../../src/internal-tool.ts";
 import type { ApprovalNeeded, GatewayCall } from "./gateway.ts";
 import type { WaitingCalls } from "./running-call.ts";
 
@@ -93,5 +94,5 @@ async function keyedDigest(parts: readonly string[], key: Uint8Array): Promise<s
     imported,
     new TextEncoder().encode(JSON.stringify(parts)),
   );
-  return toBase64(new Uint8Array(signature));
+  return encoding.toBase64(new Uint8Array(signature));
 }

@@ -2,7 +2,8 @@ import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/server"
 import { maxShownResultChars } from "../../../src/limits.ts";
 import * as limits from "./gateway-limits.ts";
 import type { ToolOutput, VariableInfo } from "../../../src/runtime.ts";
-import { characters, json, type ModelOutput, toolOutputs } from "../../../src/internal.ts";
+import { characters, json } from "../../../src/internal.ts";
+import { type ModelOutput, toolOutputs } from "../../../src/internal-tool.ts";
 import type { Json } from "../../../src/references.ts";
 import { isOwn } from "./offered-resources.ts";
 

@@ -1,13 +1,8 @@
 import type { CallToolResult, ProtocolError } from "@modelcontextprotocol/server";
 import { maxShownResultChars } from "../../../src/limits.ts";
-import {
-  byteLength,
-  joinedRules,
-  json,
-  type ModelOutput,
-  type Ready,
-  type Saved,
-} from "../../../src/internal.ts";
+import { joinedRules } from "../../mcp/src/server-rules.ts";
+import { encoding, json } from "../../../src/internal.ts";
+import type { ModelOutput, Ready, Saved } from "../../../src/internal-tool.ts";
 import type { ToolOutput } from "../../../src/runtime.ts";
 import type { Json } from "../../../src/references.ts";
 import {
@@ -105,7 +100,7 @@ export class CallResults {
 
 /** Adds the bytes of a value as JSON in UTF-8 that it has more than characters. */
 function addMoreBytes(sum: number, value: unknown): number {
-  if (typeof value === "string") return sum + byteLength(value) - value.length;
+  if (typeof value === "string") return sum + encoding.byteLength(value) - value.length;
   if (value instanceof Uint8Array) return sum;
   if (Array.isArray(value)) return value.reduce<number>(addMoreBytes, sum);
   if (!json.isObject(value)) return sum;

@@ -1,4 +1,4 @@
-import { toHex } from "../../../src/internal.ts";
+import { encoding } from "../../../src/internal.ts";
 
 /** What stands for another text: `${…}`. */
 export const PLACEHOLDER = /\$\{([^}]+)\}/gu;
@@ -33,5 +33,5 @@ function passedAs(name: string): string {
   if (name.startsWith("env:")) return name.slice("env:".length);
   const isPlain = /^[a-z]+(?:[A-Z][a-z]+)*(?::[a-z][a-z0-9_]*)?$/u.test(name);
   const letters = name.replaceAll(/[^a-z0-9]+/giu, "_").toUpperCase();
-  return `BYREF_${letters}${isPlain ? "" : `_${toHex(new TextEncoder().encode(name))}`}`;
+  return `BYREF_${letters}${isPlain ? "" : `_${encoding.toHex(new TextEncoder().encode(name))}`}`;
 }

@@ -1,7 +1,9 @@
 import { parse, type ParseError, printParseErrorCode } from "jsonc-parser";
 import * as z from "zod";
 import { ByrefError } from "../../../src/errors.ts";
-import { json, type RuledServer, toolRules } from "../../../src/internal.ts";
+import { json } from "../../../src/internal.ts";
+import { toolRules } from "../../../src/internal-tool.ts";
+import type { RuledServer } from "../../mcp/src/server-rules.ts";
 import { filterOf, problemOfFilters, type ToolFilter } from "./tool-filter.ts";
 import { clientVariable, PLACEHOLDER } from "./client-variables.ts";
 

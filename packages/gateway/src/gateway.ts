@@ -3,13 +3,11 @@ import { ByrefError, codeOf, messageOf } from "../../../src/errors.ts";
 import {
   type ApprovalRequest,
   diffsOfEdited,
+  ownTools,
   type Ready,
-  Taint,
-  type VariableStore,
-  variableTools,
-  withTimeLimit,
   type WrapOptions,
-} from "../../../src/internal.ts";
+} from "../../../src/internal-tool.ts";
+import { Taint, type VariableStore, withTimeLimit } from "../../../src/internal.ts";
 import type { Json } from "../../../src/references.ts";
 import { isLongFailure } from "./call-result.ts";
 import { type CallFailure, CallResults } from "./call-results.ts";
@@ -378,7 +376,7 @@ interface Running {
 
 /** Clients' models have no guide to parameters that are not listed. */
 function ownVariableTools(): readonly OwnTool[] {
-  const own = variableTools().filter(({ name }) => OWN_TOOLS.has(name));
+  const own = ownTools.variableTools().filter(({ name }) => OWN_TOOLS.has(name));
   return own.map((tool) => ({ ...tool, unlisted: [] }));
 }
 

@@ -6,13 +6,13 @@ import { valueOfResult } from "../../mcp/src/result-value.ts";
 import type { Json, ResolveOptions } from "../../../src/references.ts";
 import {
   Content,
-  decodeUtf8,
+  encoding,
   json,
   jsonContent,
-  jsonSchemas,
   toJson,
   type VariableStore,
 } from "../../../src/internal.ts";
+import { jsonSchemas } from "../../../src/internal-tool.ts";
 
 /**
  * Returns the value of a result to save. JSON that the server sent as one text keeps that text, so that it can be
@@ -87,7 +87,7 @@ export async function textOf(
   if (stored === undefined) return undefined;
   try {
     const { textKey, bytes } = stored.info;
-    if (textKey === "") return decodeUtf8(await stored.read(0, bytes));
+    if (textKey === "") return encoding.decodeUtf8(await stored.read(0, bytes));
     const text: unknown =
       textKey !== undefined && json.isObject(value) ? value[textKey] : undefined;
     return typeof text === "string" ? text : undefined;

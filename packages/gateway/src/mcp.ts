@@ -4,7 +4,8 @@ export {
   type ServerAddress,
   type ServerConfiguration,
 } from "./configuration.ts";
-export type { ServerRules, ToolRules } from "../../../src/internal.ts";
+export type { ToolRules } from "../../../src/internal-tool.ts";
+export type { ServerRules } from "../../mcp/src/server-rules.ts";
 export {
   type ApprovalNeeded,
   type CallAnswer,

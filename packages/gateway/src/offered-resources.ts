@@ -1,5 +1,5 @@
 import type { Resource, ResourceTemplateType } from "@modelcontextprotocol/server";
-import { fitsName } from "../../../src/internal.ts";
+import { fitsName } from "../../../src/internal-tool.ts";
 import { type AllServers, itemsOf } from "./items-of-servers.ts";
 import type { Upstream } from "./upstream.ts";
 

@@ -3,14 +3,14 @@ import type { JSONSchema7 } from "ai";
 import type { Tool } from "@modelcontextprotocol/server";
 import { messageOf } from "../../../src/errors.ts";
 import { fitScalars } from "../../mcp/src/fit-scalars.ts";
+import { json } from "../../../src/internal.ts";
 import {
-  json,
-  policyOf,
   type WrapOptions,
   type WrappedTool,
   wrapRuntimeTool,
   wrapTool,
-} from "../../../src/internal.ts";
+} from "../../../src/internal-tool.ts";
+import { policyOf } from "../../mcp/src/server-rules.ts";
 import { textsFor } from "./json-text.ts";
 import type { OwnTool } from "./show-variable.ts";
 import type { LastingNames } from "./unique-names.ts";

@@ -1,17 +1,14 @@
 import * as z from "zod";
 import { ByrefError } from "../../../src/errors.ts";
 import {
-  fileContent,
-  formatFor,
   type OpenValue,
   requireWellFormed,
-  type RuntimeTool,
-  runtimeTool,
   sequences,
   type Target,
   targets,
   type Variables,
 } from "../../../src/internal.ts";
+import { type RuntimeTool, runtimeTool, toolFiles } from "../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../src/runtime.ts";
 import type { Json } from "../../../src/references.ts";
 import { textOf } from "./json-text.ts";
@@ -60,7 +57,7 @@ export function saveVariable(files: FileSaver): RuntimeTool {
 function isStoredAsWritten({ type, mediaType, textKey }: VariableInfo, file: string): boolean {
   if (type === "bytes") return true;
   if (type === "string") return mediaType === "text/plain";
-  return textKey === "" && formatFor(file, null) === "json";
+  return textKey === "" && toolFiles.formatFor(file, null) === "json";
 }
 
 async function* piecesOf({ info, read }: OpenValue): AsyncGenerator<Uint8Array> {
@@ -87,11 +84,11 @@ async function textToSave(
   { value, target, file }: { value: Json; target: Target; file: string },
 ): Promise<string> {
   if (typeof value === "string") return value;
-  const format = formatFor(file, value);
+  const format = toolFiles.formatFor(file, value);
   const isWhole = target.path.length === 0;
   const received =
     isWhole && format !== "csv" ? await textOf(target.name, value, store) : undefined;
   if (received !== undefined) return received;
-  const content = fileContent(value, format);
+  const content = toolFiles.fileContent(value, format);
   return "text" in content ? content.text : "";
 }

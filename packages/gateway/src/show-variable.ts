@@ -1,6 +1,7 @@
 import type { ClientCapabilities, ReadResourceResult, Tool } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { json, type RuntimeTool, runtimeTool, sequences, targets } from "../../../src/internal.ts";
+import { json, sequences, targets } from "../../../src/internal.ts";
+import { type RuntimeTool, runtimeTool } from "../../../src/internal-tool.ts";
 
 /** The names of MCP Apps (SEP-1865). */
 const EXTENSION = "io.modelcontextprotocol/ui";

@@ -1,7 +1,8 @@
 import type { Tool } from "@modelcontextprotocol/server";
 import { messageOf } from "../../../src/errors.ts";
 import * as limits from "./gateway-limits.ts";
-import { idlePatterns, type RuledServer, withTimeLimit } from "../../../src/internal.ts";
+import { withTimeLimit } from "../../../src/internal.ts";
+import { idlePatterns, type RuledServer } from "../../mcp/src/server-rules.ts";
 import type { ToolList, Upstream } from "./upstream.ts";
 
 /** Keeps the list of each server for the next start, by the server's name and address. */

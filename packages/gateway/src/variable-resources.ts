@@ -3,12 +3,12 @@ import { type Bound, requireAtMost } from "../../../src/errors.ts";
 import * as limits from "./gateway-limits.ts";
 import {
   characters,
+  encoding,
   sequences,
   targets,
-  toBase64,
-  toolOutputs,
   type VariableStore,
 } from "../../../src/internal.ts";
+import { toolOutputs } from "../../../src/internal-tool.ts";
 import type { Gateway } from "./gateway.ts";
 import { uriOf, VARIABLES } from "./call-result.ts";
 
@@ -72,7 +72,7 @@ async function bytesOf(name: string, store: VariableStore): Promise<string> {
   try {
     const { bytes } = opened.info;
     requireAtMost(LIMIT, bytes, "Pass the reference to a tool.");
-    return toBase64(await opened.read(0, bytes));
+    return encoding.toBase64(await opened.read(0, bytes));
   } finally {
     opened.close();
   }

@@ -1,11 +1,6 @@
 import type { JSONSchema7 } from "ai";
-import {
-  type Definition,
-  exactNumbers,
-  json,
-  jsonSchemas,
-  type TypeName,
-} from "../../../src/internal.ts";
+import { exactNumbers, json } from "../../../src/internal.ts";
+import { jsonSchemas } from "../../../src/internal-tool.ts";
 
 /**
  * Returns the input with its scalars in the one type that the schema allows in their places: 42 where it takes texts
@@ -21,14 +16,14 @@ type Only = "string" | "number" | "integer" | "boolean";
 /** Looks up each place of the schema once, although lists have many elements. */
 class Fitting {
   readonly #root: JSONSchema7;
-  readonly #below = new Map<Definition, Map<string | number, Definition>>();
-  readonly #only = new Map<Definition, Only | undefined>();
+  readonly #below = new Map<jsonSchemas.Definition, Map<string | number, jsonSchemas.Definition>>();
+  readonly #only = new Map<jsonSchemas.Definition, Only | undefined>();
 
   constructor(root: JSONSchema7) {
     this.#root = root;
   }
 
-  fit(value: unknown, at: Definition): unknown {
+  fit(value: unknown, at: jsonSchemas.Definition): unknown {
     if (at === true || value === null) return value;
     if (Array.isArray(value)) {
       // Elements after the first hundred have the same schema, also of a tuple.
@@ -46,15 +41,15 @@ class Fitting {
     return fitted === entries ? value : Object.fromEntries(fitted);
   }
 
-  #schemaAt(key: string | number, at: Definition): Definition {
-    const known = this.#below.get(at) ?? new Map<string | number, Definition>();
+  #schemaAt(key: string | number, at: jsonSchemas.Definition): jsonSchemas.Definition {
+    const known = this.#below.get(at) ?? new Map<string | number, jsonSchemas.Definition>();
     this.#below.set(at, known);
     const found = known.get(key) ?? jsonSchemas.schemaAt(key, at, this.#root);
     known.set(key, found);
     return found;
   }
 
-  #onlyAt(at: Definition): Only | undefined {
+  #onlyAt(at: jsonSchemas.Definition): Only | undefined {
     if (!this.#only.has(at)) this.#only.set(at, onlyIn(jsonSchemas.typesIn(at, this.#root)));
     return this.#only.get(at);
   }
@@ -71,7 +66,7 @@ function fitAll<Item>(
 }
 
 /** The one type of scalars in a schema's types. Null is no other form of a scalar, and numbers include integers. */
-function onlyIn(types: ReadonlySet<TypeName>): Only | undefined {
+function onlyIn(types: ReadonlySet<jsonSchemas.TypeName>): Only | undefined {
   const [only, ...others] = [...types].filter((type) => type !== "null");
   if (others.length === 0 && only !== "array" && only !== "object") return only;
   const isNumber = others.length === 1 && types.has("number") && types.has("integer");

@@ -13,7 +13,8 @@ import { ByrefError, messageOf } from "../../../src/errors.ts";
 import { version } from "../../../src/version.ts";
 import { mcpFetch } from "./mcp-fetch.ts";
 import { redact, secretsIn } from "./secrets.ts";
-import { characters, type McpServer, widenSchema, withTimeLimit } from "../../../src/internal.ts";
+import { characters, withTimeLimit } from "../../../src/internal.ts";
+import { type McpServer, widenSchema } from "../../../src/internal-tool.ts";
 
 const MAX_PAGES = 20;
 /** From this MCP version on there are no sessions and no handshake to reuse. */

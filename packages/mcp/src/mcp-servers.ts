@@ -1,11 +1,6 @@
 import { McpDirectory } from "./mcp-tools.ts";
-import {
-  type Agent,
-  capabilityToolNames,
-  json,
-  runtimeToolNames,
-  withOwnTools,
-} from "../../../src/internal.ts";
+import { type Agent, ownTools, withOwnTools } from "../../../src/internal-tool.ts";
+import { json } from "../../../src/internal.ts";
 import type { Equip } from "../../../src/internal-edge.ts";
 import type { ToolPolicy } from "../../../src/runtime.ts";
 
@@ -20,7 +15,11 @@ export const mcpTools: Equip = async (agent, { MCP_SERVERS = [] }, signal) => {
   const given = MCP_SERVERS.filter(({ agents }) => agents?.includes(agent.name) ?? true);
   const servers = [...given, ...(agent.mcpServers ?? [])];
   if (servers.length === 0) return withOwnTools(agent);
-  const taken = [...Object.keys(agent.tools), ...runtimeToolNames, ...capabilityToolNames];
+  const taken = [
+    ...Object.keys(agent.tools),
+    ...ownTools.runtimeToolNames,
+    ...ownTools.capabilityToolNames,
+  ];
   const mcp = await directory.open(servers, { taken, signal });
   const policies = Object.fromEntries(
     Object.entries(mcp.policies).map(([name, policy]) => [name, joined(policy, agent, name)]),

@@ -5,14 +5,9 @@ import { messageOf } from "../../../src/errors.ts";
 import { McpConnection, type McpDefinition, type McpHandshake } from "./mcp-connection.ts";
 import { fitScalars } from "./fit-scalars.ts";
 import { valueOfResult } from "./result-value.ts";
-import {
-  characters,
-  json,
-  type McpServer,
-  policyOf,
-  type RuledServer,
-  withTimeLimit,
-} from "../../../src/internal.ts";
+import { policyOf, type RuledServer } from "./server-rules.ts";
+import { characters, json, withTimeLimit } from "../../../src/internal.ts";
+import type { McpServer } from "../../../src/internal-tool.ts";
 import type { Effects, ToolPolicy } from "../../../src/runtime.ts";
 
 /** Maximum length of a tool's name at the model providers. */

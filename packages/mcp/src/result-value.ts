@@ -1,10 +1,5 @@
-import {
-  type BytesResult,
-  type Content,
-  fromBase64,
-  json,
-  jsonContent,
-} from "../../../src/internal.ts";
+import type { BytesResult } from "../../../src/internal-tool.ts";
+import { type Content, encoding, json, jsonContent } from "../../../src/internal.ts";
 
 /** The fields of an MCP server's result that are read here. */
 export interface ServerResult {
@@ -60,5 +55,5 @@ function bytesIn(content: Readonly<Record<string, unknown>>): BytesResult | unde
 
 function bytesFrom(base64: string, type: unknown): BytesResult {
   const mediaType = typeof type === "string" ? type : "application/octet-stream";
-  return { bytes: fromBase64(base64), mediaType };
+  return { bytes: encoding.fromBase64(base64), mediaType };
 }

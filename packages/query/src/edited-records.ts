@@ -4,7 +4,6 @@ import {
   characters,
   charsOf,
   json,
-  type JsonArray,
   type JsonObject,
   type Target,
   targets,
@@ -15,7 +14,7 @@ import type { Json } from "../../../src/references.ts";
  * Returns the positions of the records for which a condition is true, without duplicates. `changed`: what the
  * stored records have become; they keep their number. Throws the errors of queries.
  */
-export type FindRecords = (changed?: JsonArray) => Promise<readonly number[]>;
+export type FindRecords = (changed?: json.JsonArray) => Promise<readonly number[]>;
 
 /** An edit of records: the columns to set in those for which a condition is true. */
 export interface RecordChange {
@@ -29,9 +28,9 @@ export async function changedRecords(
   target: Target,
   before: Json,
   changes: readonly RecordChange[],
-): Promise<JsonArray> {
+): Promise<json.JsonArray> {
   if (json.isScalar(before) || !json.isJsonArray(before)) throw noRecords(target);
-  let records: JsonArray = before;
+  let records: json.JsonArray = before;
   for (const { where, find, set } of changes) {
     const found = await find(records === before ? undefined : records);
     if (found.length === 0) {
@@ -51,7 +50,7 @@ export async function changedRecords(
   return records;
 }
 
-function requireSize(records: JsonArray, count: number, set: JsonObject): void {
+function requireSize(records: json.JsonArray, count: number, set: JsonObject): void {
   const maximum = limits.maxJsonBytes;
   const actual = charsOf(records, maximum) + count * charsOf(set, maximum);
   requireAtMost(["maxJsonBytes", maximum], actual, "Set shorter values, or in fewer records.");

@@ -1,13 +1,11 @@
 import { ByrefError, limitExceeded } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
 import {
-  byteLength,
+  encoding,
   json,
   type JsonObject,
   mayHaveHalf,
-  type ReadTarget,
   requireWellFormed,
-  type Sequence,
   sequences,
   type Target,
   targets,
@@ -20,7 +18,7 @@ import type { QueryEngine, TableShape } from "./query-engine.ts";
 export interface TableSource {
   readonly store: Variables;
   readonly target: Target;
-  readonly read: ReadTarget;
+  readonly read: sequences.ReadTarget;
   /** Identifies the value in the engine. */
   readonly key: string;
   /** True as long as the variable has this value, and its labels allow it in the engine's database. */
@@ -65,11 +63,11 @@ async function loadValue(
 
 type Values = AsyncIterable<Json> | Iterable<Json>;
 
-async function* elementsOf(sequence: Sequence): AsyncGenerator<Json> {
+async function* elementsOf(sequence: sequences.Sequence): AsyncGenerator<Json> {
   for await (const { value } of sequences.childrenOf({ sequence })) yield value;
 }
 
-async function allOf(sequence: Sequence): Promise<readonly Json[]> {
+async function allOf(sequence: sequences.Sequence): Promise<readonly Json[]> {
   const all = await sequence.slice(0, sequence.count);
   return !json.isScalar(all) && json.isJsonArray(all) ? all : [];
 }
@@ -91,7 +89,7 @@ async function* asValues(values: Values): AsyncGenerator<Json> {
 /** Characters of a text that are read at once. */
 const TEXT_CHARS = 262_144;
 
-async function* linesOf(text: Sequence): AsyncGenerator<Json> {
+async function* linesOf(text: sequences.Sequence): AsyncGenerator<Json> {
   let line = 0;
   let rest = "";
   for (let from = 0; from < text.count; from += TEXT_CHARS) {
@@ -144,7 +142,7 @@ class TableWriter {
       if (json.isScalar(record) || !json.isJsonObject(record)) return false;
       const row = this.#rowOf(record);
       if (mayHaveHalf(row)) this.#refuseHalf(record);
-      const bytes = byteLength(row) + 1;
+      const bytes = encoding.byteLength(row) + 1;
       requireRow(bytes);
       this.#largestRow = Math.max(this.#largestRow, bytes);
       if (this.#waitingBytes + bytes > limits.maxQueryChunkBytes) {

@@ -1,11 +1,7 @@
 import { ByrefError } from "../../../src/errors.ts";
 import type { Syntax } from "../../../src/references.ts";
-import {
-  type RuntimeToolContext,
-  sequences,
-  targets,
-  type UrlSources,
-} from "../../../src/internal.ts";
+import type { RuntimeToolContext, UrlSources } from "../../../src/internal-tool.ts";
+import { sequences, targets } from "../../../src/internal.ts";
 import type { QueryDatabases } from "./query-databases.ts";
 import type { QueryAccess } from "./run-query.ts";
 

@@ -2,22 +2,19 @@ import * as z from "zod";
 import { ByrefError } from "../../../src/errors.ts";
 import {
   type CallOptions,
-  chosenPlaces,
-  json,
   keptInput,
-  pickSyntaxes,
   type RuntimeTool,
   runtimeTool,
   type SaveTarget,
+  saveTargets,
   savingAt,
-  targetFor,
-  targets,
+  scopes,
   toolInputs,
   UrlSources,
   type WrapOptions,
-  type Write,
   writesAt,
-} from "../../../src/internal.ts";
+} from "../../../src/internal-tool.ts";
+import { json, pickSyntaxes, targets, type Write } from "../../../src/internal.ts";
 import type { Json, Syntax } from "../../../src/references.ts";
 import { modelAccess } from "./model-access.ts";
 import type { QueryDatabases } from "./query-databases.ts";
@@ -87,7 +84,7 @@ export function queryTool({ databases, wrap, onQuery }: QueryToolOptions): Runti
           : {}),
         ...labels.ofResult(NAME, wrap.policies?.[NAME]),
       };
-      const chosen = places === undefined ? [] : chosenPlaces(places);
+      const chosen = places === undefined ? [] : saveTargets.chosenPlaces(places);
       const saving = {
         writes: writesAt(chosen, write),
         places: chosen,
@@ -108,7 +105,7 @@ function placesIn(
 ): SaveTarget | undefined {
   return written === undefined
     ? undefined
-    : targetFor(targets.referenceTo(targets.targetIn(written)), store, scope);
+    : scopes.targetFor(targets.referenceTo(targets.targetIn(written)), store, scope);
 }
 
 /** Returns the tables that a statement reads. None if it cannot be read; the call then fails. */

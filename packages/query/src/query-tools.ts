@@ -1,4 +1,4 @@
-import type { QueryTools } from "../../../src/internal.ts";
+import type { QueryTools } from "../../../src/internal-tool.ts";
 import { type QueryToolOptions, queryTool } from "./query-tool.ts";
 import { recordEdits } from "./record-edits.ts";
 

@@ -4,17 +4,12 @@ import { changedRecords, type FindRecords, type RecordChange } from "./edited-re
 import {
   type Edit,
   incomplete,
-  json,
-  type JsonArray,
-  pickSyntaxes,
-  type ReadTarget,
   type RecordEdits,
   type ResolvedChanges,
   type RuntimeToolContext,
-  type Target,
   toolInputs,
-  Work,
-} from "../../../src/internal.ts";
+} from "../../../src/internal-tool.ts";
+import { json, pickSyntaxes, type sequences, type Target, Work } from "../../../src/internal.ts";
 import { type Json, type Path, readPath } from "../../../src/references.ts";
 import { queryProblem } from "./query-problem.ts";
 import { modelAccess } from "./model-access.ts";
@@ -107,13 +102,13 @@ function aliasOf({ name, path }: Target): string {
   return last === undefined || !/^\w+$/.test(last.key) ? name : last.key;
 }
 
-function replacingBy(target: Target, value: JsonArray) {
-  const read: ReadTarget = async (_store, { path }) =>
+function replacingBy(target: Target, value: json.JsonArray) {
+  const read: sequences.ReadTarget = async (_store, { path }) =>
     partOf(value, path.slice(target.path.length));
   return { key: `${target.name} ${crypto.randomUUID()}`, read };
 }
 
-function partOf(value: JsonArray, path: Path) {
+function partOf(value: json.JsonArray, path: Path) {
   const reading = readPath(value, path, new Work());
   return reading.found ? reading.value : null;
 }

@@ -5,14 +5,14 @@ import {
   json,
   mayHaveHalf,
   nearest,
-  newestVisible,
-  type ReadTarget,
   requireWellFormed,
+  type sequences,
   type Target,
   targets,
   type Variables,
   withWordsOf,
 } from "../../../src/internal.ts";
+import { newestVisible } from "../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../src/runtime.ts";
 import { explainedProblem } from "./explain-problem.ts";
 import { INDEX } from "./loaded-tables.ts";
@@ -43,7 +43,7 @@ export interface QueryAccess {
    * the variable's labels.
    */
   readonly table: (target: Target) => VariableInfo;
-  readonly read: ReadTarget;
+  readonly read: sequences.ReadTarget;
   /** Returns the value of a reference, by its source; undefined for an unknown name. */
   readonly parameter: (source: string) => Promise<Json | undefined>;
   /** The content of the statement's first table, whatever its name. It has a column `POSITION`. */
@@ -62,7 +62,7 @@ export interface RunOptions {
 interface Replacing {
   /** Identifies the value in the engine. */
   readonly key: string;
-  readonly read: ReadTarget;
+  readonly read: sequences.ReadTarget;
   /** False as soon as its table may be deleted. */
   isNeeded(): boolean;
 }
@@ -112,7 +112,7 @@ interface Table extends Target {
   readonly key: string;
   /** Its name in the engine's statement. */
   readonly alias: string;
-  readonly read: ReadTarget;
+  readonly read: sequences.ReadTarget;
 }
 
 class Query {

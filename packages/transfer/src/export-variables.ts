@@ -1,5 +1,5 @@
 import { ByrefError } from "../../../src/errors.ts";
-import { formatOf, json, toBase64, type VariableStore } from "../../../src/internal.ts";
+import { encoding, formatOf, json, type VariableStore } from "../../../src/internal.ts";
 import type { VariableInfo } from "../../../src/runtime.ts";
 import type { StoreLine } from "./import-variables.ts";
 import { transferLines } from "./transfer-lines.ts";
@@ -103,7 +103,7 @@ export async function* dataLines(bytes: number, source: Readable): AsyncGenerato
   for (let from = 0; from < bytes; from += readStep) {
     const read = await source.read(from, Math.min(from + readStep, bytes));
     for (let at = 0; at < read.length; at += step) {
-      yield { type: "data", base64: toBase64(read.subarray(at, at + step)) };
+      yield { type: "data", base64: encoding.toBase64(read.subarray(at, at + step)) };
     }
   }
 }

@@ -1,7 +1,7 @@
 import * as limits from "../../../src/limits.ts";
 import {
   type Content,
-  fromBase64,
+  encoding,
   type Tombstone,
   tombstoneOf,
   type VariableRecord,
@@ -107,7 +107,7 @@ export class VariablesImport {
 function dataIn(record: { readonly type: string } | LineOf<"data">): Uint8Array {
   if (!("base64" in record)) throw badImport("A value is incomplete.");
   try {
-    return fromBase64(record.base64);
+    return encoding.fromBase64(record.base64);
   } catch {
     throw badImport("A value is not in base64.");
   }

@@ -10,7 +10,7 @@ import {
   type TurnHead,
   variableUrl,
   withoutWaiting,
-} from "../../../src/internal.ts";
+} from "../../../src/internal-tool.ts";
 import { requireFew, type TransferFiles } from "./transfer-files.ts";
 import { type OwnRecord, type TransferOf, transferRecord } from "./transfer-format.ts";
 

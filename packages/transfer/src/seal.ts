@@ -1,5 +1,5 @@
 import { hmacKey, type Settings } from "../../../src/internal-edge.ts";
-import { toHex } from "../../../src/internal.ts";
+import { encoding } from "../../../src/internal.ts";
 
 /**
  * A file's seal: a signature of its digest and its tenant, with a key of this server's settings. A file with
@@ -13,7 +13,9 @@ export async function sealOf(
 ): Promise<string | undefined> {
   const key = await hmacKey(settings, "export");
   if (key === undefined) return undefined;
-  return toHex(new Uint8Array(await crypto.subtle.sign("HMAC", key, signed(tenant, sha256))));
+  return encoding.toHex(
+    new Uint8Array(await crypto.subtle.sign("HMAC", key, signed(tenant, sha256))),
+  );
 }
 
 /** True if a server with these settings sealed the digest for the tenant. */

@@ -1,7 +1,8 @@
 import { ByrefError, requireAtMost } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
 import { type Bindings, R2Files } from "../../../src/internal-edge.ts";
-import { type FileInfo, filePathIn, visibilityText } from "../../../src/internal.ts";
+import { type FileInfo, toolFiles } from "../../../src/internal-tool.ts";
+import { visibilityText } from "../../../src/internal.ts";
 import type { TransferOf } from "./transfer-format.ts";
 
 type FileRecord = TransferOf<"file">;
@@ -84,7 +85,7 @@ export class TransferFiles {
   }
 
   #keyOf(path: string): string {
-    return `${this.#folder}${filePathIn(path)}`;
+    return `${this.#folder}${toolFiles.filePathIn(path)}`;
   }
 }
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { promptStages, toolInputs, variableShape } from "../../../src/internal.ts";
+import { promptStages, toolInputs, variableShape } from "../../../src/internal-tool.ts";
 import {
   fields,
   type FrameLine,

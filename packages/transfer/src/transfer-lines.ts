@@ -9,11 +9,11 @@ import * as limits from "../../../src/limits.ts";
 import type * as z from "zod";
 import {
   ByteBuffer,
+  encoding,
   joinBytes,
   json,
   requireJson,
   streamOf,
-  toHex,
 } from "../../../src/internal.ts";
 import type { Json } from "../../../src/references.ts";
 import { type FrameLine, type LineOf, TRANSFER_VERSION } from "./variable-records.ts";
@@ -34,7 +34,7 @@ class Sha256Stream {
   /** In hexadecimal. */
   async end(): Promise<string> {
     await this.#writer.close();
-    return toHex(new Uint8Array(await this.#stream.digest));
+    return encoding.toHex(new Uint8Array(await this.#stream.digest));
   }
 }
 

@@ -12,7 +12,6 @@ import {
   logFailure,
   parameters,
   parse,
-  type RemoteConversation,
   requestBodies,
   type Transfers,
   withEnd,
@@ -176,7 +175,7 @@ function requireSmallPart({ headers }: Request): void {
 /** Imports under the file's own id if that is free, otherwise under a new one. */
 async function importParts(
   context: Context<AppEnv>,
-  parts: RemoteConversation,
+  parts: conversations.RemoteConversation,
   given: "keep" | undefined,
 ): Promise<Response> {
   let imported: Response | undefined;
@@ -194,12 +193,12 @@ async function importParts(
     : conversations.mutableResponse(imported);
 }
 
-function exportFrom(conversation: RemoteConversation, id: string): Promise<Response> {
+function exportFrom(conversation: conversations.RemoteConversation, id: string): Promise<Response> {
   return conversation.fetch(`http://conversation/conversations/${id}/export`);
 }
 
 function importInto(
-  conversation: RemoteConversation,
+  conversation: conversations.RemoteConversation,
   imported: { readonly id: string; readonly labels: "keep" | "lower" },
   { body }: Response,
 ): Promise<Response> {
@@ -211,7 +210,7 @@ function importInto(
 }
 
 /** Does not throw. Remaining parts are deleted when their object is idle. */
-async function deleteParts(parts: RemoteConversation, id: string): Promise<void> {
+async function deleteParts(parts: conversations.RemoteConversation, id: string): Promise<void> {
   try {
     const init = { method: "DELETE" };
     const deleted = await parts.fetch(`http://conversation/conversations/${id}`, init);

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import * as limits from "../../../src/limits.ts";
-import { type MovedInfo, toolInputs, variableShape } from "../../../src/internal.ts";
+import type { MovedInfo } from "../../../src/internal.ts";
+import { toolInputs, variableShape } from "../../../src/internal-tool.ts";
 
 /**
  * Variables as a file: NDJSON, one record a line. The first is the header; the last has the count and digest of

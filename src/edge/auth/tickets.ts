@@ -1,6 +1,6 @@
 import * as limits from "../../limits.ts";
 import { ByrefError } from "../../errors.ts";
-import { toBase64 } from "../../value/base64.ts";
+import { toBase64 } from "../../value/encoding.ts";
 import type { Settings } from "../settings.ts";
 
 /**

@@ -7,7 +7,7 @@ import { type Json, parsedJson } from "../../value/json.ts";
 import { type MediaType, parseMediaType } from "../../value/media-type.ts";
 import type { AppEnv } from "../app-env.ts";
 import { ByteBuffer } from "../../value/byte-buffer.ts";
-import { byteLength } from "../../value/utf8.ts";
+import { byteLength } from "../../value/encoding.ts";
 
 /** Reads a body as text. Throws `limit_exceeded` if it is longer than a message may be. */
 export async function readText(

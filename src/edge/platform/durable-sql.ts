@@ -1,6 +1,6 @@
 import { limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { byteLength } from "../../value/utf8.ts";
+import { byteLength } from "../../value/encoding.ts";
 import type { Cost } from "../../turn/spend/spend.ts";
 import { type Sql, sqlError, type SqlRow, type SqlValue } from "../../store/rows/sql.ts";
 

@@ -14,7 +14,7 @@ import {
   turnRecord,
   type TurnSubject,
 } from "./trace.ts";
-import { toHex } from "../../value/hex.ts";
+import { toHex } from "../../value/encoding.ts";
 
 /** The observed turn, and the trace of its request. */
 export interface ObservedTurn extends Omit<TurnSubject, "tenant" | "traceId"> {

@@ -14,7 +14,7 @@ import * as limits from "../../limits.ts";
 import { joinBytes } from "../../value/bytes.ts";
 import { isHighSurrogate } from "../../value/characters.ts";
 import { isObject } from "../../value/json.ts";
-import { byteLength } from "../../value/utf8.ts";
+import { byteLength } from "../../value/encoding.ts";
 
 /** Compression would delay the text. */
 const PLAIN_TEXT_HEADERS = {

@@ -1,6 +1,6 @@
 import * as limits from "../../limits.ts";
 import { joinBytes, piecesOf, copyOf } from "../../value/bytes.ts";
-import { decodeUtf8 } from "../../value/utf8.ts";
+import { decodeUtf8 } from "../../value/encoding.ts";
 import type { Sql } from "../rows/sql.ts";
 import { type Undo, UndoableMap } from "../rows/undo.ts";
 

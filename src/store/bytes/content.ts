@@ -17,7 +17,7 @@ import { jsonChars } from "../../value/json-text.ts";
 import { previewOf } from "../../value/preview.ts";
 import { requireJson } from "../../value/require-json.ts";
 import { shapeOf } from "../../value/shape.ts";
-import { byteLength, decodeUtf8 } from "../../value/utf8.ts";
+import { byteLength, decodeUtf8 } from "../../value/encoding.ts";
 import type { VariableInfo } from "../variable.ts";
 
 export const JSON_TYPE = "application/json";

@@ -8,7 +8,7 @@ import { MarkList } from "../../value/marks.ts";
 import { parseMediaType } from "../../value/media-type.ts";
 import { type Metered, PIECE_BYTES } from "../../value/meter.ts";
 import { RecordsMeter } from "../../value/records-meter.ts";
-import { byteLength } from "../../value/utf8.ts";
+import { byteLength } from "../../value/encoding.ts";
 import type { CsvDelimiter, RecordsFormat, TableMeter } from "./receive.ts";
 
 /**

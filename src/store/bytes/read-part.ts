@@ -3,7 +3,7 @@ import * as limits from "../../limits.ts";
 import { parseElements, parseLines, parseRecords, recordLines } from "../../value/encode-json.ts";
 import { deepFreeze, type Json, parsedBody } from "../../value/json.ts";
 import { spanOf } from "../../value/marks.ts";
-import { byteLength, decodeUtf8 } from "../../value/utf8.ts";
+import { byteLength, decodeUtf8 } from "../../value/encoding.ts";
 import { sliceCodePoints } from "../../value/characters.ts";
 import {
   below,

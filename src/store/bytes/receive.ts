@@ -7,7 +7,7 @@ import { BytesMeter, type Meter, PIECE_BYTES } from "../../value/meter.ts";
 import { RecordsMeter } from "../../value/records-meter.ts";
 import { TextMeter } from "../../value/text-meter.ts";
 import { type Json, type JsonArray, parsedBody } from "../../value/json.ts";
-import { decodeUtf8 } from "../../value/utf8.ts";
+import { decodeUtf8 } from "../../value/encoding.ts";
 import type { Bodies, BodyWriter } from "./bodies.ts";
 import {
   arrayContent,

@@ -1,6 +1,6 @@
 import { copyOf } from "../../value/bytes.ts";
 import * as limits from "../../limits.ts";
-import { byteLength } from "../../value/utf8.ts";
+import { byteLength } from "../../value/encoding.ts";
 import type { Stored } from "../bytes/content.ts";
 import type { Entry, Row, Rows } from "./rows.ts";
 import { MemoryChunks } from "../bytes/chunks.ts";

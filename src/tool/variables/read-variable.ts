@@ -18,7 +18,7 @@ import {
   startWithin,
 } from "../runtime-tool.ts";
 import { detectMediaType } from "@ai-sdk/provider-utils";
-import { toBase64 } from "../../value/base64.ts";
+import { toBase64 } from "../../value/encoding.ts";
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import { clip } from "../../value/characters.ts";

@@ -2,7 +2,7 @@ import { isToolUIPart } from "ai";
 import * as limits from "../../limits.ts";
 import { firstRow, type Sql, textIn } from "../../store/rows/sql.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
-import { byteLength } from "../../value/utf8.ts";
+import { byteLength } from "../../value/encoding.ts";
 import { shortHash } from "../../value/short-hash.ts";
 import type { Agent } from "../agent.ts";
 import type { StoredMessage } from "./stored-message.ts";

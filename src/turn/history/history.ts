@@ -1,7 +1,7 @@
 import { parseExactly } from "../../value/exact-number.ts";
 import * as limits from "../../limits.ts";
 import { readText, SqlChunks, writeText } from "../../store/bytes/chunks.ts";
-import { byteLength } from "../../value/utf8.ts";
+import { byteLength } from "../../value/encoding.ts";
 import {
   firstRow,
   numberIn,

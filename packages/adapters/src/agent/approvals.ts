@@ -1,12 +1,7 @@
 import type { ToolLoopAgentSettings, ToolSet } from "ai";
 import * as limits from "../../../../src/limits.ts";
-import {
-  json,
-  type Prepared,
-  Recent,
-  type VariableStore,
-  type WrapOptions,
-} from "../../../../src/internal.ts";
+import { json, Recent, type VariableStore } from "../../../../src/internal.ts";
+import type { Prepared, WrapOptions } from "../../../../src/internal-tool.ts";
 import { type Call, OwnTool, type PinnedCall } from "./own-tool.ts";
 
 type ToolApproval = NonNullable<ToolLoopAgentSettings<never, ToolSet>["toolApproval"]>;

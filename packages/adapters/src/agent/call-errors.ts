@@ -1,5 +1,5 @@
 import { NoSuchToolError, type ToolCallRepairFunction, type ToolSet } from "ai";
-import { noSuchTool } from "../../../../src/internal.ts";
+import { noSuchTool } from "../../../../src/internal-tool.ts";
 
 /**
  * Returns a `repairToolCall` that repairs as the given one does. The error of a call of an unknown tool

@@ -1,12 +1,7 @@
 import type { AssistantModelMessage, ModelMessage, TextStreamPart, ToolSet } from "ai";
 import { createExpander, type ExpandOptions, type Lookup } from "../../../../src/references.ts";
-import {
-  json,
-  knownNamesOf,
-  lookupInStore,
-  TextsExpander,
-  type VariableStore,
-} from "../../../../src/internal.ts";
+import { json, TextsExpander, type VariableStore } from "../../../../src/internal.ts";
+import { knownNamesOf, lookupInStore } from "../../../../src/internal-tool.ts";
 import { Decisions } from "./approvals.ts";
 
 /** How references in texts are parsed; see `ExpandOptions`. */

@@ -9,15 +9,13 @@ import {
 import {
   charsOf,
   json,
-  jsonSchemas,
-  knownNamesOf,
   LookupWork,
   pickSyntaxes,
   type Place,
   type VariableStore,
   wholeReference,
-  widenSchema,
 } from "../../../../src/internal.ts";
+import { jsonSchemas, knownNamesOf, widenSchema } from "../../../../src/internal-tool.ts";
 import { type ExpandingOptions, expandText, lookupFor } from "./expand-answer.ts";
 
 /** Replaces the references in structured answers. */

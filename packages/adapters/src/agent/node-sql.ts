@@ -1,6 +1,6 @@
 import type * as sqlite from "node:sqlite";
 import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
-import { type Sql, type SqlRow, sqlRows, type SqlValue } from "../../../../src/internal.ts";
+import { type Sql, sqlRows } from "../../../../src/internal.ts";
 
 export function hasNodeSqlite(): boolean {
   return found() !== undefined;
@@ -37,7 +37,7 @@ export class NodeSql implements Sql {
     this.#onBegin = onBegin;
   }
 
-  run(statement: string, ...bindings: readonly SqlValue[]): void {
+  run(statement: string, ...bindings: readonly sqlRows.SqlValue[]): void {
     const prepared = this.#prepare(statement);
     try {
       prepared.run(...bindings.map(toBinding));
@@ -46,7 +46,7 @@ export class NodeSql implements Sql {
     }
   }
 
-  all(statement: string, ...bindings: readonly SqlValue[]): readonly SqlRow[] {
+  all(statement: string, ...bindings: readonly sqlRows.SqlValue[]): readonly sqlRows.SqlRow[] {
     const rows = this.#prepare(statement).all(...bindings.map(toBinding));
     return rows.map((row) => {
       const values = Object.entries(row).map(([column, value]) => [column, fromColumn(value)]);
@@ -117,11 +117,11 @@ export class NodeSql implements Sql {
   }
 }
 
-function toBinding(value: SqlValue) {
+function toBinding(value: sqlRows.SqlValue) {
   return value instanceof ArrayBuffer ? new Uint8Array(value) : value;
 }
 
-function fromColumn(value: SQLOutputValue): SqlValue {
+function fromColumn(value: SQLOutputValue): sqlRows.SqlValue {
   if (typeof value === "bigint") throw new RangeError("An integer is too large for a number.");
   return value instanceof Uint8Array ? new Uint8Array(value).buffer : value;
 }

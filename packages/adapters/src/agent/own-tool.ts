@@ -2,14 +2,14 @@ import { asSchema, type JSONSchema7, type ToolExecutionOptions } from "ai";
 import {
   type AnyTool,
   type CallOptions,
-  json,
   type Prepared,
   shownSchema,
   toolInputs,
   type WrapOptions,
   type WrappedTool,
   wrapTool,
-} from "../../../../src/internal.ts";
+} from "../../../../src/internal-tool.ts";
+import { json } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 
 /** The options that the SDK passes with a tool call. There is no signal when the SDK evaluates an approval. */

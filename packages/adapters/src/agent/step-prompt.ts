@@ -4,16 +4,14 @@ import {
   detailsFor,
   guideFor,
   type InstructionStyle,
-  json,
-  Taint,
   VariableList,
-  type VariableStore,
   withoutRepeats,
   withTail,
   type WrapOptions,
-} from "../../../../src/internal.ts";
+} from "../../../../src/internal-tool.ts";
+import { json, Taint, type VariableStore } from "../../../../src/internal.ts";
 import type { ToolPolicy } from "../../../../src/runtime.ts";
-export type { InstructionStyle } from "../../../../src/internal.ts";
+export type { InstructionStyle } from "../../../../src/internal-tool.ts";
 
 /**
  * Appends the guide to references to the instructions, in the syntax that is on (default: dollars). Adds it

@@ -2,9 +2,9 @@ import {
   json,
   type Summarized,
   summaryOf as summaryOfVariables,
-  toolOutputs,
   type VariableStore,
 } from "../../../../src/internal.ts";
+import { toolOutputs } from "../../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 
 /** The variables in a summary. Default: all. */

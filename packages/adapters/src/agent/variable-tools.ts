@@ -3,17 +3,16 @@ import type { QueryDatabases } from "../../../query/src/query-databases.ts";
 import { queryTools } from "../../../query/src/query-tools.ts";
 import {
   type AnyTool,
-  json,
+  ownTools,
   type QueryTools,
   type RuntimeTool,
   runtimeToolSchema,
   toolInputs,
-  type VariableStore,
-  variableTools as runtimeTools,
   type WrapOptions,
   type WrappedTool,
   wrapRuntimeTool,
-} from "../../../../src/internal.ts";
+} from "../../../../src/internal-tool.ts";
+import { json, type VariableStore } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 import { nodeQueryDatabases } from "./node-query-engine.ts";
 import { hasNodeSqlite } from "./node-sql.ts";
@@ -50,7 +49,7 @@ export function variableTools<Name extends VariableToolName = VariableToolName>(
   const isChosen = ({ name }: RuntimeTool) =>
     only === undefined || only.some((one) => one === name);
   const { query, records } = queriesFor(wrap, databases) ?? {};
-  const own = runtimeTools({ records });
+  const own = ownTools.variableTools({ records });
   const tools = (query === undefined ? own : [...own, query]).filter(isChosen);
   const entries = tools.map((tool) => [tool.name, toolOf(tool, wrap)]);
   // There is a tool of each name, apart from `query_variables` without databases.

@@ -21,13 +21,8 @@ import { listingVariables, withGuide } from "./step-prompt.ts";
 import { decides, wrapToolApproval } from "./approvals.ts";
 import { withUnknownTools } from "./call-errors.ts";
 import { type WithVariables, wrapDecidedTools, wrapTools } from "./wrap-tools.ts";
-import {
-  type InstructionStyle,
-  json,
-  MemoryStore,
-  type VariableStore,
-  type WrapOptions,
-} from "../../../../src/internal.ts";
+import type { InstructionStyle, WrapOptions } from "../../../../src/internal-tool.ts";
+import { json, MemoryStore, type VariableStore } from "../../../../src/internal.ts";
 
 /** Finds the store of a call's conversation by the call's own `options`. */
 export type StoreForCall<CallOptions> = (call: { readonly options?: CallOptions }) => VariableStore;

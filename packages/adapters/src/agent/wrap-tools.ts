@@ -1,13 +1,13 @@
 import { jsonSchema, type Tool, type ToolExecuteFunction, type ToolSet } from "ai";
 import { ByrefError, codeOf, publicTextOf } from "../../../../src/errors.ts";
-import {
-  type AnyTool,
-  type GuardedHandle,
-  json,
-  type NotKept,
-  type Prepared,
-  type WrapOptions,
-} from "../../../../src/internal.ts";
+import type {
+  AnyTool,
+  GuardedHandle,
+  NotKept,
+  Prepared,
+  WrapOptions,
+} from "../../../../src/internal-tool.ts";
+import { json } from "../../../../src/internal.ts";
 import type { Handle, ShownValue } from "../../../../src/runtime.ts";
 import { Decisions, ifDecided, isApproved, statusOf } from "./approvals.ts";
 import { type Call, OwnTool } from "./own-tool.ts";

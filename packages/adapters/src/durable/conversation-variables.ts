@@ -17,14 +17,8 @@ import { codeOf, messageOf } from "../../../../src/errors.ts";
 import { AUTHORITIES, type Authority, QueryDatabases } from "../../../query/src/query-databases.ts";
 import type { QueryEngine } from "../../../query/src/query-engine.ts";
 import { DurableSql, R2Blobs } from "../../../../src/internal-edge.ts";
-import {
-  json,
-  migrate,
-  SqlStore,
-  Taint,
-  type VariableStore,
-  type WrapOptions,
-} from "../../../../src/internal.ts";
+import { json, migrate, SqlStore, Taint, type VariableStore } from "../../../../src/internal.ts";
+import type { WrapOptions } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 import { CHANGED, exportStore } from "../../../transfer/src/export-variables.ts";
 import { PrefixedSql } from "./prefixed-sql.ts";

@@ -1,4 +1,4 @@
-import type { Sql, SqlRow, SqlValue } from "../../../../src/internal.ts";
+import type { Sql, sqlRows } from "../../../../src/internal.ts";
 
 /** The tables of `migrations.ts` and of the stores, those of earlier versions included. */
 const TABLES =
@@ -22,11 +22,11 @@ export class PrefixedSql implements Sql {
     this.#prefix = prefix;
   }
 
-  run(statement: string, ...bindings: readonly SqlValue[]): void {
+  run(statement: string, ...bindings: readonly sqlRows.SqlValue[]): void {
     this.#sql.run(this.#prefixed(statement), ...bindings);
   }
 
-  all(statement: string, ...bindings: readonly SqlValue[]): readonly SqlRow[] {
+  all(statement: string, ...bindings: readonly sqlRows.SqlValue[]): readonly sqlRows.SqlRow[] {
     return this.#sql.all(this.#prefixed(statement), ...bindings);
   }
 

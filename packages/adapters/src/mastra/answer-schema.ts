@@ -3,7 +3,8 @@ import * as z from "zod";
 import { widenAnswer } from "../agent/expand-object.ts";
 import type { ExpandingOptions } from "../agent/expand-answer.ts";
 import { messageOf } from "../../../../src/errors.ts";
-import { json, toolInputs } from "../../../../src/internal.ts";
+import { json } from "../../../../src/internal.ts";
+import { toolInputs } from "../../../../src/internal-tool.ts";
 import type { StandardSchema } from "./mastra-agent.ts";
 
 /** A schema of structured answers, for a model that writes references. */

@@ -1,7 +1,7 @@
 import type { ModelMessage, SystemModelMessage } from "ai";
 import { asWritten } from "../agent/expand-answer.ts";
 import { listingVariables, withGuide } from "../agent/step-prompt.ts";
-import type { InstructionStyle, WrapOptions } from "../../../../src/internal.ts";
+import type { InstructionStyle, WrapOptions } from "../../../../src/internal-tool.ts";
 import type { ClientCalls } from "./client-calls.ts";
 import type { Run } from "./run.ts";
 

@@ -2,7 +2,8 @@ import { Taints } from "../agent/call-store.ts";
 import type { Decision } from "../agent/approvals.ts";
 import type { OwnTool } from "../agent/own-tool.ts";
 import type { CallOptions, ToolsFor } from "./mastra-agent.ts";
-import { Recent, type VariableStore, type WrapOptions } from "../../../../src/internal.ts";
+import { Recent, type VariableStore } from "../../../../src/internal.ts";
+import type { WrapOptions } from "../../../../src/internal-tool.ts";
 
 /** A call that waits for a person's approval, or that its tool has suspended. */
 export interface Asked {

@@ -4,7 +4,7 @@ import {
   variableTools as sdkTools,
   type VariableToolsOptions,
 } from "../agent/variable-tools.ts";
-import type { AnyTool } from "../../../../src/internal.ts";
+import type { AnyTool } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 
 /** A tool of the AI SDK as Mastra takes it: its description is a text, and it has an id. */

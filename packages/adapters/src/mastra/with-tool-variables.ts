@@ -1,9 +1,5 @@
-import {
-  type InstructionStyle,
-  json,
-  type VariableStore,
-  type WrapOptions,
-} from "../../../../src/internal.ts";
+import type { InstructionStyle, WrapOptions } from "../../../../src/internal-tool.ts";
+import { json, type VariableStore } from "../../../../src/internal.ts";
 import { ClientCalls } from "./client-calls.ts";
 import { VARIABLE_TOOL } from "../agent/wrap-tools.ts";
 import type { ExpandingOptions } from "../agent/expand-answer.ts";

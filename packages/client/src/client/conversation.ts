@@ -4,11 +4,10 @@ import type { Interpolation, Json } from "../../../../src/references.ts";
 import type {
   AnswerReceipt,
   ConversationEvent,
-  ConversationInfo,
-  JsonObject,
   MessageForm,
   Timeline,
-} from "../../../../src/internal.ts";
+} from "../../../../src/internal-tool.ts";
+import type { ConversationInfo, JsonObject } from "../../../../src/internal.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { ClientOptions, Connection } from "./connection.ts";
 import { ClientFiles } from "./files.ts";

@@ -1,6 +1,7 @@
 import { type ClientOptions, connect } from "./connection.ts";
 import { type AboutConversation, ClientConversation } from "./conversation.ts";
-import type { AgentsDescription, PromptDescription } from "../../../../src/internal.ts";
+import type { AgentsDescription } from "../../../../src/internal.ts";
+import type { PromptDescription } from "../../../../src/internal-tool.ts";
 
 export interface ConversationQuery {
   /** Default: 200, which is also the maximum. */

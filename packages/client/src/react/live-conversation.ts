@@ -4,7 +4,7 @@ import { backOff } from "../client/retries.ts";
 import type { PlanView } from "../../../plans/src/http/plan-view.ts";
 import type { VariablePage } from "../client/variables.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
-import type { ConversationEvent } from "../../../../src/internal.ts";
+import type { ConversationEvent } from "../../../../src/internal-tool.ts";
 import { coalesced, Shared } from "./shared.ts";
 import { isRead, listen } from "./turn-news.ts";
 import { VariablePart } from "./variable-part.ts";

@@ -1,7 +1,7 @@
 import { APICallError, type LanguageModelV4 } from "@ai-sdk/provider";
 import { type ModelMessage, RetryError } from "ai";
 import { messageOf } from "../../../../src/errors.ts";
-import { lookupInStore } from "../../../../src/internal.ts";
+import { lookupInStore } from "../../../../src/internal-tool.ts";
 import type { Arm, Conversation } from "../arms/arm.ts";
 import { RunStopped } from "../models/budget.ts";
 import { DoesNotFit, metered, Meter, type MeterOptions } from "../models/metered.ts";

@@ -1,4 +1,4 @@
-import { toBase64 } from "../../../../src/internal.ts";
+import { encoding } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { Random } from "../random.ts";
 
@@ -11,7 +11,9 @@ export const documentKinds: readonly DocumentKind[] = ["base64", "csv", "json", 
 export function documentOf(kind: DocumentKind, chars: number, random: Random): Json {
   switch (kind) {
     case "base64":
-      return toBase64(Uint8Array.from({ length: (chars / 4) * 3 }, () => random.between(0, 255)));
+      return encoding.toBase64(
+        Uint8Array.from({ length: (chars / 4) * 3 }, () => random.between(0, 255)),
+      );
     case "csv":
       return csvOf(chars, random);
     case "json":

@@ -1,5 +1,5 @@
 import * as limits from "../../../../src/limits.ts";
-import { LineDiff, lineSegments } from "../../../../src/internal.ts";
+import { LineDiff, lineSegments } from "../../../../src/internal-tool.ts";
 import type { Change, WrapReport } from "./wrap-file.ts";
 
 /** Returns the report as lines for a person, for a dry run with a diff of each file. */

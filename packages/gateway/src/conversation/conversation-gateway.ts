@@ -20,16 +20,8 @@ import {
   placeIn,
   type Settings,
 } from "../../../../src/internal-edge.ts";
-import {
-  fromBase64,
-  resolveAgent,
-  type Sql,
-  sqlRows,
-  toBase64,
-  type VariableStore,
-  wrapOptionsFor,
-  wrapTools,
-} from "../../../../src/internal.ts";
+import { encoding, type Sql, sqlRows, type VariableStore } from "../../../../src/internal.ts";
+import { resolveAgent, wrapOptionsFor, wrapTools } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 import { toolLists } from "./tool-lists.ts";
 
@@ -221,9 +213,12 @@ function signingKey({ data, sql }: ConversationContext): Uint8Array {
 }
 
 function storedKey(sql: Sql, made: Uint8Array): Uint8Array {
-  sql.run(`INSERT OR IGNORE INTO meta (key, value) VALUES ('gateway_key', ?)`, toBase64(made));
+  sql.run(
+    `INSERT OR IGNORE INTO meta (key, value) VALUES ('gateway_key', ?)`,
+    encoding.toBase64(made),
+  );
   const row = sqlRows.firstRow(sql, `SELECT value FROM meta WHERE key = 'gateway_key'`);
-  return row === undefined ? made : fromBase64(sqlRows.textIn(row, "value"));
+  return row === undefined ? made : encoding.fromBase64(sqlRows.textIn(row, "value"));
 }
 
 function isCall(message: Json): boolean {

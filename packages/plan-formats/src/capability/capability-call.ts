@@ -1,6 +1,6 @@
 import { RESERVED_NAMES } from "../../../plans/src/plan/run-names.ts";
 import * as limits from "../../../../src/limits.ts";
-import { characters, isValidName, json, nearest } from "../../../../src/internal.ts";
+import { characters, json, nearest, variableNames } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 import { parseXml, XmlCdata, type XmlElement, XmlError, XmlText } from "@rgrove/parse-xml";
 
@@ -79,7 +79,7 @@ const SCOPES = 'The scope is "run" or "conversation".';
 function faultInNames(names: readonly string[]): string | undefined {
   for (const name of names) {
     if (RESERVED_NAMES.includes(name)) return `"${name}" belongs to the run and cannot be written.`;
-    if (!isValidName(name)) {
+    if (!variableNames.isValidName(name)) {
       return `"${name.slice(0, 80)}" is not a variable name: use letters, digits and underscores, the first not a digit.`;
     }
   }

@@ -3,7 +3,7 @@ import { capabilityGuide, taggedPrompt } from "./capability-prompt.ts";
 import { CapabilityScanner, type WrittenCall } from "./capability-scanner.ts";
 import { callIn, type CapabilityTools, capabilityTools } from "./capability-tools.ts";
 import { variableCapability } from "./variable-capability.ts";
-import type { CapabilityOptions } from "../../../../src/internal.ts";
+import type { CapabilityOptions } from "../../../../src/internal-tool.ts";
 import type { CapabilityTags } from "../../../../src/runtime.ts";
 
 type Part = LanguageModelV4StreamPart;

@@ -14,17 +14,8 @@ import {
 } from "./capability-tools.ts";
 import type { JSONSchema7 } from "ai";
 import * as limits from "../../../../src/limits.ts";
-import {
-  characters,
-  type Definition,
-  inTexts,
-  joinedTexts,
-  json,
-  jsonSchemas,
-  OUTPUT_PATH,
-  type Syntaxes,
-  writerIn,
-} from "../../../../src/internal.ts";
+import { characters, inTexts, json, type Syntaxes, writerIn } from "../../../../src/internal.ts";
+import { joinedTexts, jsonSchemas, saveTargets } from "../../../../src/internal-tool.ts";
 
 type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
 type Assistant = Extract<LanguageModelV4Message, { role: "assistant" }>;
@@ -148,7 +139,7 @@ function tagFor(
   { toolName, input }: LanguageModelV4ToolCallPart,
   tool: CapabilityTool | undefined,
 ): string {
-  const { [OUTPUT_PATH]: place, ...given } = json.isObject(input) ? input : {};
+  const { [saveTargets.OUTPUT_PATH]: place, ...given } = json.isObject(input) ? input : {};
   const output = /^(?:variable:|\$)(\w+)$/.exec(String(place))?.[1];
   const needsBody = tool?.needsBody ?? !Object.keys(given).every(isAttribute);
   const { content, ...others } = given;
@@ -227,9 +218,9 @@ const MAX_DEPTH = 4;
 const MAX_WRITTEN = 100;
 
 /** Describes the values of a schema in one short line, as a type: `{city: string, days?: number}[]`. */
-export function schemaText(definition: Definition, root: JSONSchema7): string {
+export function schemaText(definition: jsonSchemas.Definition, root: JSONSchema7): string {
   let left = MAX_WRITTEN;
-  const textOf = (one: Definition, depth: number): string =>
+  const textOf = (one: jsonSchemas.Definition, depth: number): string =>
     jsonSchemas.foldSchema<string>(one, root, {
       own: (schema) => {
         if (left-- <= 0) return "…";
@@ -246,7 +237,7 @@ export function schemaText(definition: Definition, root: JSONSchema7): string {
 
 const ANY = "any";
 
-function ownText(schema: JSONSchema7, inner: (part: Definition) => string): string {
+function ownText(schema: JSONSchema7, inner: (part: jsonSchemas.Definition) => string): string {
   const { type, enum: values, const: value } = schema;
   if (values !== undefined) return oneOf(values.map((one: unknown) => JSON.stringify(one)));
   if (value !== undefined) return JSON.stringify(value);
@@ -261,7 +252,7 @@ function oneOf(texts: readonly string[]): string {
 function typeText(
   name: string,
   { items, properties = {}, required = [], additionalProperties }: JSONSchema7,
-  inner: (part: Definition) => string,
+  inner: (part: jsonSchemas.Definition) => string,
 ): string {
   if (name === "array") {
     const element = items === undefined || Array.isArray(items) ? ANY : inner(items);

@@ -2,15 +2,8 @@ import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { JSONSchema7, ToolSet } from "ai";
 import type { WrittenCall } from "./capability-scanner.ts";
 import { readTag } from "./capability-call.ts";
-import {
-  type Definition,
-  json,
-  type JsonObject,
-  jsonSchemas,
-  OUTPUT_PATH,
-  toolInputs,
-  type TypeName,
-} from "../../../../src/internal.ts";
+import { json, type JsonObject } from "../../../../src/internal.ts";
+import { jsonSchemas, saveTargets, toolInputs } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 
 /** A tool in the form that tags call. */
@@ -59,7 +52,9 @@ export async function capabilityTools(
       parameters,
       body: has("content") && !needsBody ? "content" : "json",
       needsBody,
-      takesOutput: Object.hasOwn(shown.properties ?? {}, OUTPUT_PATH) && !has(OUTPUT_PATH),
+      takesOutput:
+        Object.hasOwn(shown.properties ?? {}, saveTargets.OUTPUT_PATH) &&
+        !has(saveTargets.OUTPUT_PATH),
     });
   }
   return tools;
@@ -78,7 +73,7 @@ export function callIn(written: WrittenCall, tools: CapabilityTools): ReadCall {
   const { takesOutput, name: toolName, schema } = tool;
   const input = coerceParameters(withBody(parameters, tool), schema);
   const isSaved = takesOutput && call.outputVariable !== undefined;
-  const saved = isSaved ? { [OUTPUT_PATH]: `variable:${call.outputVariable}` } : {};
+  const saved = isSaved ? { [saveTargets.OUTPUT_PATH]: `variable:${call.outputVariable}` } : {};
   return { toolName, input: { ...input, ...saved } };
 }
 
@@ -112,12 +107,12 @@ function withBody(parameters: JsonObject, { body }: CapabilityTool): JsonObject 
 export interface Parameter {
   readonly name: string;
   /** The schema of its value. Uses `anyOf` if alternatives of the tool's schema differ. */
-  readonly schema: Definition;
+  readonly schema: jsonSchemas.Definition;
   readonly isRequired: boolean;
 }
 
 interface Named {
-  readonly schemas: ReadonlyMap<string, Definition>;
+  readonly schemas: ReadonlyMap<string, jsonSchemas.Definition>;
   readonly required: ReadonlySet<string>;
 }
 
@@ -146,7 +141,7 @@ export function parametersIn(schema: JSONSchema7): readonly Parameter[] {
  * Merges the parameters of all parts. A parameter of several parts has to fit all, or any, of its schemas.
  */
 function joined(keyword: "allOf" | "anyOf", parts: readonly Named[]): Named["schemas"] {
-  const schemas = new Map<string, Definition[]>();
+  const schemas = new Map<string, jsonSchemas.Definition[]>();
   for (const [name, schema] of parts.flatMap((part) => [...part.schemas])) {
     schemas.set(name, [...(schemas.get(name) ?? []), schema]);
   }
@@ -174,7 +169,7 @@ export function coerceParameters(parameters: JsonObject, schema: JSONSchema7): J
   return Object.fromEntries(coerced);
 }
 
-function readAs(text: string, types: ReadonlySet<TypeName>): Json {
+function readAs(text: string, types: ReadonlySet<jsonSchemas.TypeName>): Json {
   const value = json.jsonIn(text);
   if (value === undefined) return text;
   const type = json.typeOfJson(value);

@@ -4,7 +4,8 @@ import { variableCapability } from "./variable-capability.ts";
 import type { PlanFormat } from "../../../plans/src/plan/plan-format.ts";
 import type { Finding, ReadPlan } from "../../../plans/src/plan/findings.ts";
 import * as limits from "../../../../src/limits.ts";
-import { characters, type Plan, type PlanCall, toolInputs } from "../../../../src/internal.ts";
+import { characters } from "../../../../src/internal.ts";
+import { type Plan, type PlanCall, toolInputs } from "../../../../src/internal-tool.ts";
 import {
   type CapabilityCall,
   callOf,

@@ -4,21 +4,18 @@ import { ByrefError } from "../../../../src/errors.ts";
 import { interpolate, type Json } from "../../../../src/references.ts";
 import {
   change,
-  deleteVariable,
   fits,
   keptInput,
-  problemFrom,
-  requireName,
+  ownTools,
   type RuntimeResult,
   type RuntimeTool,
   runtimeTool,
   type RuntimeToolContext,
   settingOf,
   startWithin,
-  type Target,
-  targets,
   toolOutputs,
-} from "../../../../src/internal.ts";
+} from "../../../../src/internal-tool.ts";
+import { problemFrom, type Target, targets, variableNames } from "../../../../src/internal.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import { RESERVED_NAMES } from "../../../plans/src/plan/run-names.ts";
 
@@ -107,7 +104,7 @@ const clear = runtimeTool({
     const isOwn =
       call.scope === undefined || info?.scope === "run" || call.scope.nameOf(key) !== key;
     return info !== undefined && isOwn
-      ? deleteVariable.execute({ name: writable(key) }, context)
+      ? ownTools.deleteVariable.execute({ name: writable(key) }, context)
       : notFound(key);
   },
 });
@@ -142,7 +139,7 @@ function notFound(key: string): RuntimeResult {
 
 /** Throws `bad_name` for a key that cannot be written. */
 function writable(key: string): string {
-  if (!RESERVED_NAMES.includes(key)) return requireName(key);
+  if (!RESERVED_NAMES.includes(key)) return variableNames.requireName(key);
   throw new ByrefError("bad_name", `"${key}" cannot be written; choose another key.`);
 }
 

@@ -1,15 +1,17 @@
 import type { Reference } from "../../../../src/references.ts";
 import {
   type Files,
-  joinedLabels,
-  Labels,
   lookupInStore,
-  LookupWork,
-  nameFor,
   type RunScope,
   type RuntimeToolContext,
-  Taint,
+  scopes,
   toolOutputs,
+} from "../../../../src/internal-tool.ts";
+import {
+  joinedLabels,
+  Labels,
+  LookupWork,
+  Taint,
   type ValueLabels,
   type VariableStore,
 } from "../../../../src/internal.ts";
@@ -129,10 +131,10 @@ export function variableFor(
   store: VariableStore,
   scope?: RunScope,
 ): string | undefined {
-  const own = nameFor(name, store, scope);
+  const own = scopes.nameFor(name, store, scope);
   if (own === undefined) return undefined;
   const isWritten = store.glance(own) !== undefined || store.tombstone(own) !== undefined;
-  return isWritten ? own : nameFor(name, store);
+  return isWritten ? own : scopes.nameFor(name, store);
 }
 
 function withheld(why: "sealed" | "secret" | "hidden", what: string): Withheld {

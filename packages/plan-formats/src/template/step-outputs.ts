@@ -13,18 +13,12 @@ import type { TemplateStep } from "./template-step.ts";
 import { joinParagraphs, writeFile } from "./write-file.ts";
 import {
   type CallOptions,
-  flagged,
-  json,
-  keptWrite,
   type ModelAnswer,
-  renderText,
-  requireName,
-  requireOpen,
   type SaveTarget,
-  shortOutput,
-  shownResult,
-  type Write,
-} from "../../../../src/internal.ts";
+  saveTargets,
+  shownResults,
+} from "../../../../src/internal-tool.ts";
+import { flagged, json, renderText, variableNames, type Write } from "../../../../src/internal.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { Json } from "../../../../src/references.ts";
 
@@ -73,10 +67,10 @@ export class StepOutputs {
     }
     for (const target of [...this.#variables, ...this.#toolTargets]) {
       const { name } = this.#own(target);
-      requireName(name);
+      variableNames.requireName(name);
       // At its end, the run passes its own variables on to the conversation.
       const both = [name, target.name].map((one) => ({ ...target, name: one, source: "" }));
-      requireOpen({ operator: "all", places: both }, resources.store, call.scope?.run);
+      saveTargets.requireOpen({ operator: "all", places: both }, resources.store, call.scope?.run);
     }
   }
 
@@ -99,10 +93,10 @@ export class StepOutputs {
     const { visibility } = labels;
     const shown =
       kept === undefined && visibility === "model"
-        ? shortOutput(value)
+        ? shownResults.shortOutput(value)
         : kept === undefined
           ? { visibility }
-          : shownResult(kept, value);
+          : shownResults.shownResult(kept, value);
     const places = [...files, ...this.#variables.map(formatTarget)];
     return { written: places, shown, ...json.compact({ kept: kept?.name }) };
   }
@@ -151,7 +145,7 @@ export class StepOutputs {
     }
     const places = this.#variables.map((target) => this.#own(target));
     const keeping = { call, places, value: answer.value };
-    const kept = keptWrite({ ...about, value: answer.value }, keeping, store);
+    const kept = shownResults.keptWrite({ ...about, value: answer.value }, keeping, store);
     const names = writes.map(({ name }) => String(name));
     const isGuarded = names.some((name) => (store.glance(name)?.visibility ?? "model") !== "model");
     let keptInfo: VariableInfo | undefined;

@@ -13,7 +13,8 @@ import {
   type VariableTarget,
   unknownPlaceholder,
 } from "./template-step.ts";
-import { filePathIn, nearest } from "../../../../src/internal.ts";
+import { nearest } from "../../../../src/internal.ts";
+import { toolFiles } from "../../../../src/internal-tool.ts";
 import { matchName, matchPath, type Path, type Reference } from "../../../../src/references.ts";
 import { isBlank } from "./template-parts.ts";
 
@@ -154,7 +155,7 @@ function takeVariable(cursor: TemplateCursor): Target {
 }
 
 function takeFile(cursor: TemplateCursor): Target {
-  const path = filePathIn(cursor.takeUntilOption().trimEnd());
+  const path = toolFiles.filePathIn(cursor.takeUntilOption().trimEnd());
   const unknown = unknownPlaceholder(path);
   if (unknown !== undefined) throw wrong(`${unknown} is unknown; the only placeholder is {today}.`);
   return { scheme: "file", path };

@@ -2,14 +2,8 @@ import type { Finding, ReadPlan } from "../../../plans/src/plan/findings.ts";
 import { shortened } from "./template-directives.ts";
 import { type TemplateStep, templateStepSchema } from "./template-step.ts";
 import { readTemplate } from "./template.ts";
-import {
-  json,
-  nearest,
-  type Plan,
-  type PlanCall,
-  type PlanOutput,
-  toIdentifier,
-} from "../../../../src/internal.ts";
+import { json, nearest, variableNames } from "../../../../src/internal.ts";
+import type { Plan, PlanCall, PlanOutput } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 
 /** The tool that a template's steps call. See `promptTool`. */
@@ -107,7 +101,9 @@ function idFor(
   { title = "" }: TemplateStep,
   { number, taken }: { readonly number: number; readonly taken: ReadonlySet<string> },
 ): string {
-  const slug = toIdentifier(title.slice(0, 4 * MAX_ID_CHARS).toLowerCase()).slice(0, MAX_ID_CHARS);
+  const slug = variableNames
+    .toIdentifier(title.slice(0, 4 * MAX_ID_CHARS).toLowerCase())
+    .slice(0, MAX_ID_CHARS);
   // Ids are object keys, some of which have a meaning.
   const isPlain = /^[a-z]/.test(slug) && !(slug in Object.prototype);
   const base = isPlain ? slug : `step_${number}`;

@@ -14,13 +14,11 @@ import { StepOutputs } from "./step-outputs.ts";
 import { type TemplateStep, templateStepSchema } from "./template-step.ts";
 import {
   change,
-  joinedLabels,
-  json,
   type ModelAnswer,
-  previewOf,
   type RuntimeTool,
   runtimeTool,
-} from "../../../../src/internal.ts";
+} from "../../../../src/internal-tool.ts";
+import { joinedLabels, json, previewOf } from "../../../../src/internal.ts";
 import type { Effects } from "../../../../src/runtime.ts";
 import type { Json } from "../../../../src/references.ts";
 

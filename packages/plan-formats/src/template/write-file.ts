@@ -1,10 +1,5 @@
+import { type FileInfo, type Files, toolFiles } from "../../../../src/internal-tool.ts";
 import {
-  type FileContent,
-  fileContent,
-  type FileFormat,
-  type FileInfo,
-  type Files,
-  formatFor,
   joinedLabels,
   renderText,
   retryConflicts,
@@ -86,7 +81,7 @@ function highestIn(paths: readonly string[], { start, end }: NumberedNames): num
   return numbers.reduce((highest, digits) => Math.max(highest, Number(digits)), -1);
 }
 
-const mediaTypes: Readonly<Record<FileFormat, string>> = {
+const mediaTypes: Readonly<Record<toolFiles.FileFormat, string>> = {
   json: "application/json",
   csv: "text/csv",
   md: "text/markdown",
@@ -96,11 +91,11 @@ const mediaTypes: Readonly<Record<FileFormat, string>> = {
 /**
  * The content of a file: a text as the model wrote it, any other value in the format of the file's extension.
  */
-function contentFor(path: string, value: Json): FileContent {
-  const format = formatFor(path, value);
+function contentFor(path: string, value: Json): toolFiles.FileContent {
+  const format = toolFiles.formatFor(path, value);
   return typeof value === "string"
     ? { text: value, mediaType: mediaTypes[format] }
-    : fileContent(value, format);
+    : toolFiles.fileContent(value, format);
 }
 
 /** Joins two texts as separate paragraphs. */

@@ -20,12 +20,8 @@ import {
   recordTools,
   type TurnStart,
 } from "../../../../src/internal-edge.ts";
-import {
-  type EventType,
-  json,
-  type NewEvent,
-  type RecoveredLog,
-} from "../../../../src/internal.ts";
+import type { EventType, NewEvent, RecoveredLog } from "../../../../src/internal-tool.ts";
+import { json } from "../../../../src/internal.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 
 /** The start of a plan run. */

@@ -3,7 +3,8 @@ import { openGates } from "../plan/gates.ts";
 import type { PlanStore } from "../plan/plan-store.ts";
 import type { GateDecision, RunRecord } from "../plan/plan-record.ts";
 import { plansOf } from "./plans-of.ts";
-import { type ApprovalResponse, json } from "../../../../src/internal.ts";
+import type { ApprovalResponse } from "../../../../src/internal-tool.ts";
+import { json } from "../../../../src/internal.ts";
 import type { ConversationData, TurnRequest } from "../../../../src/internal-edge.ts";
 
 /** A person's decisions on the gates of one run. */

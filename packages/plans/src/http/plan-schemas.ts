@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { later, toolInputs } from "../../../../src/internal.ts";
+import { later } from "../../../../src/internal.ts";
+import { toolInputs } from "../../../../src/internal-tool.ts";
 
 /** Schemas of plans over HTTP. Views use only their types; responses are not validated. */
 

@@ -15,7 +15,8 @@ import {
   requestBodies,
   schemas,
 } from "../../../../src/internal-edge.ts";
-import { later, toolInputs } from "../../../../src/internal.ts";
+import { later } from "../../../../src/internal.ts";
+import { toolInputs } from "../../../../src/internal-tool.ts";
 
 /** `POST …/plans/:plan/run`. */
 const runBody = z.strictObject({

@@ -11,16 +11,13 @@ import {
 import type { PlanStore } from "../plan/plan-store.ts";
 import { RESERVED_NAMES } from "../plan/run-names.ts";
 import { resultOf, resultParts } from "../run/run-outcome.ts";
+import { charsOf, json, LookupWork, type VariableStore } from "../../../../src/internal.ts";
 import {
-  charsOf,
-  json,
   lookupInStore,
-  LookupWork,
   type Plan,
   type PlanCall,
-  saveTargetIn,
-  type VariableStore,
-} from "../../../../src/internal.ts";
+  saveTargets,
+} from "../../../../src/internal-tool.ts";
 import { type Json, type Lookup, resolveReferences } from "../../../../src/references.ts";
 
 import type * as z from "zod";
@@ -166,7 +163,9 @@ function knownIn(store: VariableStore, plan: Plan): Lookup {
 
 function writtenNames({ calls }: Plan): readonly string[] {
   return calls.flatMap(({ outputPath }) =>
-    outputPath === undefined ? [] : saveTargetIn(outputPath).places.map(({ name }) => name),
+    outputPath === undefined
+      ? []
+      : saveTargets.saveTargetIn(outputPath).places.map(({ name }) => name),
   );
 }
 

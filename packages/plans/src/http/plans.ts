@@ -38,13 +38,12 @@ import {
 import type { Identity } from "../../../../src/runtime.ts";
 import {
   type Agent,
-  json,
   pause,
   recoveryDelayMs,
   type RuntimeTool,
   type TurnHead,
-  unlessAborted,
-} from "../../../../src/internal.ts";
+} from "../../../../src/internal-tool.ts";
+import { json, unlessAborted } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 
 /** A proposal from a person. */

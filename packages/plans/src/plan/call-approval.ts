@@ -1,7 +1,7 @@
 import type { InputNow } from "./input-now.ts";
 import type { CallState, GateDecision } from "./plan-record.ts";
 import { deniedReason } from "./readiness.ts";
-import type { Ready } from "../../../../src/internal.ts";
+import type { Ready } from "../../../../src/internal-tool.ts";
 
 interface ApprovalOptions {
   /** The run and the call, as the gate names them. */

@@ -4,15 +4,8 @@ import { codeOf } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
 import type { Finding } from "./findings.ts";
 import { issuesIn } from "./schema-check.ts";
-import {
-  type Definition,
-  json,
-  jsonSchemas,
-  type Need,
-  needsIn,
-  type PlanCall,
-  toolInputs,
-} from "../../../../src/internal.ts";
+import { json, type Need, needsIn } from "../../../../src/internal.ts";
+import { jsonSchemas, type PlanCall, toolInputs } from "../../../../src/internal-tool.ts";
 import type { Json, SyntaxName } from "../../../../src/references.ts";
 
 /** Finds parameters that cannot fit the tool's schema, whatever their references resolve to. */
@@ -58,7 +51,7 @@ function issuesOrNone(schema: JSONSchema7, value: Json, open: ReadonlySet<string
 
 /** False only if the schema clearly requires another type. */
 function takesText(schema: JSONSchema7, path: ParameterText["path"]): boolean {
-  let at: Definition = schema;
+  let at: jsonSchemas.Definition = schema;
   for (const key of path) at = jsonSchemas.schemaAt(key, at, schema);
   return jsonSchemas.typesIn(at, schema).has("string");
 }

@@ -8,18 +8,14 @@ import { cycleAdvice, shown, writeAdvice } from "./plan-advice.ts";
 import { PathIndex, type Writers } from "./path-index.ts";
 import { findCycle } from "./find-cycle.ts";
 import { GATES, STATE } from "./run-names.ts";
+import { characters, json, LookupWork, type Need, needsIn } from "../../../../src/internal.ts";
 import {
-  characters,
-  json,
-  LookupWork,
-  type Need,
-  needsIn,
   noSuchTool,
   type Plan,
   type PlanCall,
   type SaveTarget,
-  saveTargetIn,
-} from "../../../../src/internal.ts";
+  saveTargets,
+} from "../../../../src/internal-tool.ts";
 import {
   formatPath,
   type Lookup,
@@ -129,7 +125,7 @@ class Check {
     if (call.outputPath === undefined) return [];
     try {
       const prefix = this.#plan.format === "json" ? "†" : "variable:";
-      const target = saveTargetIn(call.outputPath, prefix);
+      const target = saveTargets.saveTargetIn(call.outputPath, prefix);
       const problem = faultIn(target);
       if (problem !== undefined) return [{ code: "bad_output_path", message: problem }];
       this.#targets[index] = target;

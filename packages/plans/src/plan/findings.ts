@@ -1,5 +1,6 @@
 import * as limits from "../../../../src/limits.ts";
-import { characters, type Plan } from "../../../../src/internal.ts";
+import { characters } from "../../../../src/internal.ts";
+import type { Plan } from "../../../../src/internal-tool.ts";
 
 /** A fault that keeps a plan from running. All faults are reported at once. */
 export interface Finding {

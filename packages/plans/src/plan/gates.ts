@@ -2,7 +2,8 @@ import type { ParameterText } from "./check-parameters.ts";
 import { type RunRecord, stateIn } from "./plan-record.ts";
 import type { Finding } from "./findings.ts";
 import { GATES } from "./run-names.ts";
-import { characters, needsIn, type Plan, type PlanCall } from "../../../../src/internal.ts";
+import { characters, needsIn } from "../../../../src/internal.ts";
+import type { Plan, PlanCall } from "../../../../src/internal-tool.ts";
 import type { SyntaxName } from "../../../../src/references.ts";
 
 /** The gates that a call reads. They have to be opened before it starts. */

@@ -1,10 +1,6 @@
 import { GATES } from "./run-names.ts";
-import {
-  approvalRequest,
-  type LookupWork,
-  type PlanCall,
-  toolInputs,
-} from "../../../../src/internal.ts";
+import { approvalRequest, type PlanCall, toolInputs } from "../../../../src/internal-tool.ts";
+import type { LookupWork } from "../../../../src/internal.ts";
 import { type Lookup, resolveReferences, type SyntaxName } from "../../../../src/references.ts";
 
 interface InputNowOptions {

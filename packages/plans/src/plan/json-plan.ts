@@ -2,14 +2,8 @@ import * as z from "zod";
 import { messageOf } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
 import { tooManyCalls, type Finding, type ReadPlan } from "./findings.ts";
-import {
-  characters,
-  json,
-  nearest,
-  type Plan,
-  type PlanCall,
-  toolInputs,
-} from "../../../../src/internal.ts";
+import { characters, json, nearest } from "../../../../src/internal.ts";
+import { type Plan, type PlanCall, toolInputs } from "../../../../src/internal-tool.ts";
 import type { PlanFormat } from "./plan-format.ts";
 
 const name = z.string().min(1).max(128);

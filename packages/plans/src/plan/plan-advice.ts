@@ -1,4 +1,5 @@
-import { characters, nearest, type Need, type SaveTarget } from "../../../../src/internal.ts";
+import { characters, nearest, type Need } from "../../../../src/internal.ts";
+import type { SaveTarget } from "../../../../src/internal-tool.ts";
 import { formatPath } from "../../../../src/references.ts";
 import type { Writers } from "./path-index.ts";
 import { STATE } from "./run-names.ts";

@@ -7,8 +7,8 @@ import type {
   PlanCall,
   PlanFormatName,
   RuntimeTool,
-  VariableStore,
-} from "../../../../src/internal.ts";
+} from "../../../../src/internal-tool.ts";
+import type { VariableStore } from "../../../../src/internal.ts";
 import type { Effects } from "../../../../src/runtime.ts";
 
 /** The resources of a format's own tools in one run. */

@@ -2,7 +2,8 @@ import * as limits from "../../../../src/limits.ts";
 import { ByrefError } from "../../../../src/errors.ts";
 import { type Issue, issuesIn, KEYWORDS } from "./schema-check.ts";
 import type { Finding } from "./findings.ts";
-import { byteLength, json, jsonSchemas, type Plan } from "../../../../src/internal.ts";
+import { encoding, json } from "../../../../src/internal.ts";
+import { jsonSchemas, type Plan } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 
 /** Returns the errors in the schema of a plan's input. */
@@ -32,7 +33,7 @@ export function requireInput({ input: schema }: Plan, input: Json): void {
 const MAX_SHOWN_ISSUES = 3;
 
 function requireSmall(input: Json): void {
-  const bytes = byteLength(JSON.stringify(input));
+  const bytes = encoding.byteLength(JSON.stringify(input));
   if (bytes <= limits.maxRecordBytes) return;
   const message = `An input has at most ${limits.maxRecordBytes} bytes, this one ${bytes}: keep long data in variables, and give their names.`;
   throw new ByrefError("body_too_large", message);

@@ -1,4 +1,4 @@
-import type { Plan, PlanCall, PlanFormatName } from "../../../../src/internal.ts";
+import type { Plan, PlanCall, PlanFormatName } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 
 export type PlanStatus = "proposed" | "approved" | "running" | "done" | "failed" | "cancelled";

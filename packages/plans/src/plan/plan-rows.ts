@@ -6,14 +6,7 @@ import {
   isOpenRun,
   type RunRecord,
 } from "./plan-record.ts";
-import {
-  characters,
-  exactNumbers,
-  json,
-  type Sql,
-  type SqlRow,
-  sqlRows,
-} from "../../../../src/internal.ts";
+import { characters, exactNumbers, json, type Sql, sqlRows } from "../../../../src/internal.ts";
 
 /** The text of a plan in lists. Leaves out the calls if they are too long for a list. */
 export function listedText({ plan, status: _status, ...record }: PlanRecord): string {
@@ -30,22 +23,22 @@ export function openness(record: RunRecord): number {
   return isOpenRun(record) ? 1 : 0;
 }
 
-export function statusIn(row: SqlRow): PlanStatus {
+export function statusIn(row: sqlRows.SqlRow): PlanStatus {
   // `#addHead` and `setStatus` wrote it.
   return sqlRows.textIn(row, "status") as PlanStatus;
 }
 
-export function planIn(row: SqlRow): PlanRecord {
+export function planIn(row: sqlRows.SqlRow): PlanRecord {
   // `add` wrote it.
   return exactNumbers.parseExactly(sqlRows.textIn(row, "data")) as PlanRecord;
 }
 
-export function recordIn(row: SqlRow): RunRecord {
+export function recordIn(row: sqlRows.SqlRow): RunRecord {
   // `addRun` and `saveRun` wrote it.
   return exactNumbers.parseExactly(sqlRows.textIn(row, "data")) as RunRecord;
 }
 
-export function runIn(row: SqlRow): StoredRun {
+export function runIn(row: sqlRows.SqlRow): StoredRun {
   const state = sqlRows.optionalTextIn(row, "state");
   // `addRun` and `saveState` wrote them.
   return {

@@ -17,18 +17,20 @@ import { type Progress, readinessOf } from "./readiness.ts";
 import { GATES, keptName, nameInRun, scopeOfRun } from "./run-names.ts";
 import {
   type CallOptions,
-  characters,
-  json,
-  lookupFor,
-  LookupWork,
   type Observer,
   type PlanCall,
   type Ready,
   type SaveTarget,
-  shortOutput,
+  scopes,
+  shownResults,
+  type WrappedTool,
+} from "../../../../src/internal-tool.ts";
+import {
+  characters,
+  json,
+  LookupWork,
   type VariableStore,
   workOfRun,
-  type WrappedTool,
 } from "../../../../src/internal.ts";
 import type { Effects } from "../../../../src/runtime.ts";
 import type { Json } from "../../../../src/references.ts";
@@ -198,7 +200,7 @@ export class PlanRun {
       if (!isKept && checked.target !== undefined) throw tooLarge(call.tool);
       if (info !== undefined) store.holds.hold(this.record.id, info.name);
       // Outputs consist of JSON.
-      const output = saved.shown ?? shortOutput(saved.output as Json);
+      const output = saved.shown ?? shownResults.shortOutput(saved.output as Json);
       this.#setCall(checked, {
         status: "done",
         places: places ?? [],
@@ -279,7 +281,7 @@ export class PlanRun {
 
   #inputNow({ call }: CheckedCall): Promise<InputNow> {
     const { checked, store } = this.#options;
-    const lookup = lookupFor(scopeOfRun(this.record.id, checked), store, {});
+    const lookup = scopes.lookupFor(scopeOfRun(this.record.id, checked), store, {});
     const work = new LookupWork({ whole: this.#reads });
     return inputNow(call, { syntaxes: checked.plan.syntaxes, lookup, work });
   }

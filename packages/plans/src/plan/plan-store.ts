@@ -17,7 +17,7 @@ import {
   shortRecordIn,
   statusIn,
 } from "./plan-rows.ts";
-import { byteLength, type Sql, type SqlRow, sqlRows } from "../../../../src/internal.ts";
+import { encoding, type Sql, sqlRows } from "../../../../src/internal.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 import type { Json } from "../../../../src/references.ts";
 
@@ -282,7 +282,7 @@ export class PlanStore {
   }
 
   /** Loads one at a time, because all together may not fit into memory. */
-  #deleteRuns(rows: readonly SqlRow[]): void {
+  #deleteRuns(rows: readonly sqlRows.SqlRow[]): void {
     for (const row of rows) {
       const id = sqlRows.textIn(row, "id");
       const run = this.#record(id);
@@ -338,7 +338,7 @@ export function planNotFound(id: string): ByrefError {
 }
 
 function requireSmall(data: string): void {
-  const actual = byteLength(data);
+  const actual = encoding.byteLength(data);
   const advice = "Keep long data in variables, and refer to them.";
   requireAtMost(["maxRecordBytes", limits.maxRecordBytes], actual, advice);
 }

@@ -1,11 +1,6 @@
 import * as limits from "../../../../src/limits.ts";
-import {
-  automaticBase,
-  type AutomaticName,
-  json,
-  type Plan,
-  type RunScope,
-} from "../../../../src/internal.ts";
+import { type AutomaticName, json, variableNames } from "../../../../src/internal.ts";
+import type { Plan, RunScope } from "../../../../src/internal-tool.ts";
 
 /** The name of the gates that people open: `†approvals.<name>`. */
 export const GATES = "approvals";
@@ -56,6 +51,6 @@ export function namesOfRun(run: string, runNames: readonly string[]): readonly s
  * one. A repetition of the call in the same run has the same name.
  */
 export function keptName(run: string, { name = "plan" }: Pick<Plan, "name">, call: string) {
-  const base = automaticBase(`${name}_${call}`);
+  const base = variableNames.automaticBase(`${name}_${call}`);
   return { base, numbered: false, inputDigest: `${run}/${call}` } satisfies AutomaticName;
 }

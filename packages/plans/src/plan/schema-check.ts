@@ -1,13 +1,8 @@
 import type { JSONSchema7 } from "ai";
 import { limitExceeded } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
-import {
-  characters,
-  charsOf,
-  type Definition,
-  json,
-  jsonSchemas,
-} from "../../../../src/internal.ts";
+import { characters, charsOf, json } from "../../../../src/internal.ts";
+import { jsonSchemas } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 
 /** A value that does not fit its schema. `at` is its path, e.g. `input.items.0`. */
@@ -161,7 +156,7 @@ interface CheckOptions {
  * not checked, or malformed, is no issue. Throws `limit_exceeded` if the check takes more than `maximum` steps.
  */
 export function issuesIn(
-  schema: Definition,
+  schema: jsonSchemas.Definition,
   value: Json,
   { at = "", ...options }: CheckOptions = {},
 ): readonly Issue[] {
@@ -187,7 +182,7 @@ class SchemaCheck {
     this.#maximum = maximum;
   }
 
-  check(definition: Definition, value: Json, at: string): readonly Issue[] {
+  check(definition: jsonSchemas.Definition, value: Json, at: string): readonly Issue[] {
     if (this.#open.has(at)) return [];
     return jsonSchemas.foldSchema<readonly Issue[]>(definition, this.#root, {
       own: (schema) => this.#own(schema, value, at),
@@ -199,7 +194,7 @@ class SchemaCheck {
     });
   }
 
-  #own(schema: Definition, value: Json, at: string): readonly Issue[] {
+  #own(schema: jsonSchemas.Definition, value: Json, at: string): readonly Issue[] {
     this.#spend(costOf(schema, value));
     if (typeof schema === "boolean")
       return issueUnless(schema, "must not be there: remove it.", at);
@@ -221,7 +216,7 @@ class SchemaCheck {
       if (items === undefined || json.isJsonArray(items as Json) || "prefixItems" in schema)
         return [];
       return value.flatMap((item, index) =>
-        this.check(items as Definition, item, joined(at, String(index))),
+        this.check(items as jsonSchemas.Definition, item, joined(at, String(index))),
       );
     }
     if (!json.isJsonObject(value)) return [];
@@ -243,7 +238,7 @@ class SchemaCheck {
 }
 
 /** Values are compared as texts. */
-function costOf(schema: Definition, value: Json): number {
+function costOf(schema: jsonSchemas.Definition, value: Json): number {
   if (typeof schema === "boolean") return 1;
   const { enum: options, const: only, required, minLength, maxLength } = schema;
   const isRead = [options, only, minLength, maxLength].some((one) => one !== undefined);

@@ -9,25 +9,22 @@ import type { Lookup } from "../../../../src/references.ts";
 import {
   askAgentFor,
   askModelOf,
-  json,
   lookupInStore,
-  needsIn,
   type Plan,
   type PlanCall,
   type PlanFormatName,
   type RuntimeTool,
-  ScopedStore,
-  Taint,
+  scopes,
   Toolbox,
   type ToolboxOptions,
   type TurnContext,
-  type VariableStore,
   withOwnTools,
   type WrapOptions,
   wrapOptionsFor,
   type WrappedTool,
   wrapRuntimeTools,
-} from "../../../../src/internal.ts";
+} from "../../../../src/internal-tool.ts";
+import { json, needsIn, Taint, type VariableStore } from "../../../../src/internal.ts";
 import type { Effects } from "../../../../src/runtime.ts";
 
 /** The context of a run. */
@@ -55,7 +52,7 @@ export async function openPlan(
   const tools = await toolsToRun(plan, context, { ...run, tainted });
   const checked = await requireValid(plan, tools, { store, known: run.needs ?? [] });
   const read = planFormatOf(planFormats, plan.format).reads?.(plan) ?? [];
-  const needs = needsOf(checked, read).filter((name) => new ScopedStore(store).glance(name));
+  const needs = needsOf(checked, read).filter((name) => new scopes.ScopedStore(store).glance(name));
   for (const name of needs) store.holds.hold(run.id, name);
   return { checked, tools, effectsOf: (call) => tools.effectsOf(call), needs };
 }
@@ -77,7 +74,7 @@ export async function requireValid(
   { store, more = [], known = [], isForModel = false }: Circumstances,
 ): Promise<CheckedPlan> {
   // A run's own variables are visible to that run alone.
-  const open = new ScopedStore(store);
+  const open = new scopes.ScopedStore(store);
   const isKnown = (name: string) => known.includes(name) || open.glance(name) !== undefined;
   const lookup = lookupInStore(open, { hidesUntrusted: isForModel });
   const state: Lookup = (reference, work) => {

@@ -23,13 +23,13 @@ import {
   giveUpReason,
   headFor,
   type JournalEntry,
-  json,
   NOTHING_SPENT,
   type RecoveredLog,
   type TurnEnd,
   type TurnHead,
   type TurnOptions,
-} from "../../../../src/internal.ts";
+} from "../../../../src/internal-tool.ts";
+import { json } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 
 export interface PlanTurnOptions extends TurnOptions {

@@ -7,12 +7,12 @@ import { inputFindings } from "../plan/plan-input.ts";
 import type { PlanRecord } from "../plan/plan-record.ts";
 import {
   type Agent,
-  byteLength,
   change,
   type Plan,
   type PlanFormatName,
   runtimeTool,
-} from "../../../../src/internal.ts";
+} from "../../../../src/internal-tool.ts";
+import { encoding } from "../../../../src/internal.ts";
 import {
   planFormatOf,
   invalidPlan,
@@ -37,7 +37,7 @@ export async function proposePlan(
   planner: Planner,
   { format, text, tainted = false, isForModel = false }: Proposal,
 ): Promise<PlanRecord> {
-  const actual = byteLength(text);
+  const actual = encoding.byteLength(text);
   const maximum = limits.maxRecordBytes;
   if (actual > maximum) {
     const advice = "Keep long data in variables, and refer to them.";

@@ -3,16 +3,15 @@ import * as limits from "../../../../src/limits.ts";
 import { nameInRun } from "../plan/run-names.ts";
 import { type CallState, isOpenRun, type RunRecord } from "../plan/plan-record.ts";
 import {
-  byteLength,
   type Content,
+  encoding,
   flagged,
   json,
-  type Plan,
-  type PlanOutput,
   type PreparedWrite,
   retryConflicts,
   type VariableStore,
 } from "../../../../src/internal.ts";
+import type { Plan, PlanOutput } from "../../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { Json } from "../../../../src/references.ts";
 import { handleOfPart, type ResultPart, streamedPart } from "./streamed-state.ts";
@@ -247,7 +246,7 @@ export async function resultParts(
     const info = store.info(nameInRun(run, output.name, plan.runNames));
     if (info === undefined) continue;
     const value = isShowable(info, room) ? await store.read(info.name) : undefined;
-    const written = value === undefined ? 0 : byteLength(JSON.stringify(value));
+    const written = value === undefined ? 0 : encoding.byteLength(JSON.stringify(value));
     const shown = written > room ? undefined : value;
     if (shown !== undefined) room -= written;
     parts.push({ output, info, shown });

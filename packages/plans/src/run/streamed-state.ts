@@ -1,14 +1,12 @@
 import * as limits from "../../../../src/limits.ts";
 import type { RunRecord } from "../plan/plan-record.ts";
+import { charsOf, json } from "../../../../src/internal.ts";
 import {
-  charsOf,
-  isShort,
-  json,
   type PlanOutput,
-  saveTargetIn,
-  shownResult,
+  saveTargets,
+  shownResults,
   toolOutputs,
-} from "../../../../src/internal.ts";
+} from "../../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import { formatPath, type Json, type Path } from "../../../../src/references.ts";
 
@@ -37,7 +35,7 @@ export function streamedPart(part: ResultPart, { record, name }: StreamOptions):
   if (shown === undefined || info.visibility !== "model") return undefined;
   const kept = keptPlaces(record, output.name);
   const streamed = (value: Json, path: Path): Json => {
-    if (isShort(value)) return value;
+    if (shownResults.isShort(value)) return value;
     const own = kept.get(formatPath(path));
     if (own !== undefined) return own;
     if (!json.isJsonObject(value))
@@ -46,7 +44,7 @@ export function streamedPart(part: ResultPart, { record, name }: StreamOptions):
     return Object.fromEntries(entries.map(([key, at]) => [key, streamed(at, [...path, { key }])]));
   };
   // Its own handle shows it as a whole.
-  if (!isShort(shown) && !json.isJsonObject(shown)) return undefined;
+  if (!shownResults.isShort(shown) && !json.isJsonObject(shown)) return undefined;
   const whole = streamed(shown, []);
   const most = limits.maxPieceChars;
   return charsOf(whole, most) > most ? undefined : whole;
@@ -64,7 +62,7 @@ interface Handled {
 }
 
 function handleOf(info: VariableInfo, { name, path, value }: Handled): Json {
-  const shown = shownResult(info, value);
+  const shown = shownResults.shownResult(info, value);
   const { $var: _, ...described } = json.isObject(shown) && json.isJsonObject(shown) ? shown : {};
   const place = name === undefined || path.length === 0 ? undefined : formatPath(path);
   return json.compact({ $var: name, path: place, ...described });
@@ -78,7 +76,7 @@ function keptPlaces({ calls }: RunRecord, variable: string): ReadonlyMap<string,
     for (const source of places) {
       // A template's outputs may be appended to; the variable's own handle is shown.
       if (source.startsWith("variable:") || source.startsWith("file:")) continue;
-      const [place] = saveTargetIn(source).places;
+      const [place] = saveTargets.saveTargetIn(source).places;
       if (place?.name === variable) kept.set(formatPath(place.path), output);
     }
   }

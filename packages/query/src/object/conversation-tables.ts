@@ -11,7 +11,7 @@ import {
   objectIn,
   placeIn,
 } from "../../../../src/internal-edge.ts";
-import type { QueryTools, WrapOptions } from "../../../../src/internal.ts";
+import type { QueryTools, WrapOptions } from "../../../../src/internal-tool.ts";
 import { remoteEngine } from "./remote-engine.ts";
 
 /** In the table `meta`: the databases that have had tables, and whether copies are to be deleted from them. */

@@ -21,15 +21,13 @@ import {
   csvText,
   json,
   Labels,
-  markdown,
   pickSyntaxes,
   RECORDS_TYPE,
-  ScopedStore,
   sequences,
   targets,
-  toolInputs,
   wholeReference,
 } from "../../../../src/internal.ts";
+import { scopes, toolFiles, toolInputs } from "../../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { Json } from "../../../../src/references.ts";
 
@@ -62,7 +60,7 @@ const query: Endpoint<ConversationParts> = endpoint(
   },
   async ({ body: { sql, saveAs }, params: { id }, request }, { context }) => {
     const tables = tablesOf(context);
-    const store = new ScopedStore(context.store);
+    const store = new scopes.ScopedStore(context.store);
     const labels = new Labels(store);
     const result = await runQuery(sql, accessOf(store, tables.databases, labels));
     tables.log({ variables: result.variables, digest: await toolInputs.digestOf(sql) });
@@ -76,7 +74,11 @@ const query: Endpoint<ConversationParts> = endpoint(
 );
 
 /** A person may query sealed variables, and not secret ones. */
-function accessOf(store: ScopedStore, databases: QueryDatabases, labels: Labels): QueryAccess {
+function accessOf(
+  store: scopes.ScopedStore,
+  databases: QueryDatabases,
+  labels: Labels,
+): QueryAccess {
   const syntaxes = pickSyntaxes();
   const use = (name: string) => {
     const info = targets.usable(store, name);
@@ -139,7 +141,7 @@ async function saved(context: ConversationContext, saving: Saving): Promise<Resp
     ...labels.ofResult("query", { source: "caller" }),
   };
   const isNew = context.store.glance(name) === undefined;
-  const info: VariableInfo = await new ScopedStore(context.store).save(write);
+  const info: VariableInfo = await new scopes.ScopedStore(context.store).save(write);
   await context.settle();
   const headers = {
     etag: etagOf(info),
@@ -167,7 +169,9 @@ function served({ records: rows, columns, notes }: QueryResult, accept: string |
   // A query returns an array of objects.
   const value = json.parsedJson(rows) as readonly Json[];
   if (type === CSV) return new Response(csvText(value, columns), { headers });
-  return new Response(type === MARKDOWN ? markdown(value) : written(value, type), { headers });
+  return new Response(type === MARKDOWN ? toolFiles.markdown(value) : written(value, type), {
+    headers,
+  });
 }
 
 /** Pass it to `createRuntime`, and export `Tables` as a class bound as `TABLES`. */

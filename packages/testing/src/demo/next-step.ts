@@ -1,5 +1,6 @@
 import type { JSONObject, JSONValue, LanguageModelV4FunctionTool } from "@ai-sdk/provider";
-import { json, parseShape, runtimeToolNames, type Shape } from "../../../../src/internal.ts";
+import { ownTools } from "../../../../src/internal-tool.ts";
+import { json, parseShape, type Shape } from "../../../../src/internal.ts";
 import {
   type DemoPrompt,
   type DemoScript,
@@ -44,7 +45,7 @@ export function nextStep(prompt: DemoPrompt, scripts: readonly DemoScript[]): De
 /** Says what this model is, why it does not answer, and three things to try. */
 export function refusal(why: string, prompt: DemoPrompt, scripts: readonly DemoScript[]): string {
   const examples: Record<string, string> = Object.assign({}, ...scripts.map((one) => one.examples));
-  const tools = prompt.tools.filter(({ name }) => !runtimeToolNames.includes(name));
+  const tools = prompt.tools.filter(({ name }) => !ownTools.runtimeToolNames.includes(name));
   const blank = (name: string) => `(${wordsOf(name).join(" ")})`;
   const table = tablesIn(prompt).findLast(({ words }) => words.length > 0)?.name;
   const suggestions = [
@@ -90,7 +91,7 @@ function callOf(tool: LanguageModelV4FunctionTool, text: string, prompt: DemoPro
   const shared = subjectOf(tool.name).filter((word) => words.includes(word)).length;
   // A tool that may change something runs if the text begins with its verb.
   const isOrder = words[0] === first && !CONDITIONAL.test(text);
-  const isOurs = runtimeToolNames.includes(tool.name);
+  const isOurs = ownTools.runtimeToolNames.includes(tool.name);
   if (isOurs || shared === 0 || !(isReading(tool.name) || isOrder)) return undefined;
   const required = requiredBy(tool);
   const values = required.map((name) => [name, valueOf(name, tool, { text, prompt })] as const);

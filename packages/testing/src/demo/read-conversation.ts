@@ -5,7 +5,8 @@ import type {
   LanguageModelV4Prompt,
   LanguageModelV4ToolResultOutput,
 } from "@ai-sdk/provider";
-import { json, KEPT_AS, shapeOf, VARIABLES_TAG } from "../../../../src/internal.ts";
+import { KEPT_AS, VARIABLES_TAG } from "../../../../src/internal-tool.ts";
+import { json, shapeOf } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 
 /** The outcome of a tool call in the prompt. */

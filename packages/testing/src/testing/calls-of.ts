@@ -1,5 +1,5 @@
 import type { LanguageModelV4Message } from "@ai-sdk/provider";
-import { charsOfMessage, charsOfTools } from "../../../../src/internal.ts";
+import { charsOfMessage, charsOfTools } from "../../../../src/internal-tool.ts";
 import type { ScriptedModel } from "./scripted-model.ts";
 
 /** The prompt of one model call. Sizes are in characters, as in `savings`. */

@@ -1,0 +1,97 @@
+/** What packages take from `tool` and `turn`, and diffs. See `internal.ts`. */
+
+// Tool calls: wrapping a tool, resolving its input, saving its result, and the runtime's own tools.
+export * as jsonSchemas from "./tool/json-schema.ts";
+export * as toolInputs from "./tool/tool-input.ts";
+export * as toolOutputs from "./tool/tool-output.ts";
+export * as toolFiles from "./tool/files.ts";
+export * as scopes from "./tool/scoped-store.ts";
+export * as saveTargets from "./tool/save-target.ts";
+export * as shownResults from "./tool/shown-result.ts";
+export * as ownTools from "./tool/variables/variable-tools.ts";
+export { UrlSources } from "./tool/composed.ts";
+export { diffsOfEdited } from "./tool/edit/edited-diffs.ts";
+export {
+  incomplete,
+  type Edit,
+  type RecordEdits,
+  type ResolvedChanges,
+} from "./tool/edit/resolved-edits.ts";
+export type { FileInfo, Files } from "./tool/files.ts";
+export { joinedTexts } from "./tool/joined-texts.ts";
+export { noSuchTool } from "./tool/no-such-tool.ts";
+export type { Observer } from "./tool/observer.ts";
+export {
+  approvalRequest,
+  fitsName,
+  type ApprovalRequest,
+  type VariableDiff,
+} from "./tool/policy.ts";
+export { change, savingAll, type Prepare } from "./tool/prepared-save.ts";
+export type { BytesResult } from "./tool/run-tool.ts";
+export {
+  fits,
+  promptStages,
+  runtimeTool,
+  startWithin,
+  type ModelOutput,
+  type RuntimeResult,
+  type RuntimeTool,
+  type RuntimeToolContext,
+} from "./tool/runtime-tool.ts";
+export { savingAt, writesAt } from "./tool/save-result.ts";
+export type { SaveTarget } from "./tool/save-target.ts";
+export { knownNamesOf, lookupInStore, newestVisible } from "./tool/store-lookup.ts";
+export type { GuardedHandle, NotKept } from "./tool/tool-output.ts";
+export { toolRules, type McpServer, type ToolRules } from "./tool/tool-rules.ts";
+export { variableShape } from "./tool/variable-shape.ts";
+export { keptInput, settingOf } from "./tool/variables/set-variable.ts";
+export { widenSchema } from "./tool/widen-schema.ts";
+export { runtimeToolSchema, wrapRuntimeTool, wrapRuntimeTools } from "./tool/wrap-runtime-tool.ts";
+export { shownSchema, wrapTool, wrapTools } from "./tool/wrap-tool.ts";
+export type {
+  AnyTool,
+  CallOptions,
+  Prepared,
+  Ready,
+  RunScope,
+  Saved,
+  WrapOptions,
+  WrappedTool,
+} from "./tool/wrapped-tool.ts";
+
+// Turns: agents, prompts, the durable log, and what a plan's run has in common with a turn.
+export { resolveAgent, type Agent, type CapabilityOptions, wrapOptionsFor } from "./turn/agent.ts";
+export { Attempt, headFor, type AttemptEnd } from "./turn/attempt.ts";
+export { type ModelAnswer, withOwnTools } from "./turn/delegate-tool.ts";
+export type { PromptDescription } from "./turn/describe-prompt.ts";
+export type { AnswerReceipt, ReceiptSpan, TypedFigure } from "./turn/history/answer-receipt.ts";
+export { detailsFor, guideFor, type InstructionStyle } from "./turn/history/guide.ts";
+export { VARIABLES_TAG, withTail } from "./turn/history/prompt.ts";
+export { KEPT_AS, withoutRepeats } from "./turn/history/shown-variables.ts";
+export type { MessageForm, StoredMessage } from "./turn/history/stored-message.ts";
+export type { TimedActivity, TimedAttempt, Timeline } from "./turn/history/timeline.ts";
+export { VariableList } from "./turn/history/variable-list.ts";
+export { variableUrl } from "./turn/history/variable-url.ts";
+export type { ConversationEvent, EventType, NewEvent } from "./turn/log/event-log.ts";
+export type { JournalEntry, TurnHead } from "./turn/log/journal.ts";
+export type { RecoveredLog } from "./turn/log/log-lines.ts";
+export { giveUpReason, recoveryDelayMs } from "./turn/log/recovery.ts";
+export { pause } from "./turn/model/model-failure.ts";
+export type { Plan, PlanCall, PlanFormatName, PlanOutput } from "./turn/plan.ts";
+export { charsOfMessage, charsOfTools } from "./turn/spend/savings.ts";
+export { NOTHING_SPENT, spentBefore } from "./turn/spend/spend.ts";
+export { askAgentFor, askModelOf, type AskModel } from "./turn/sub-turn.ts";
+export {
+  Toolbox,
+  type CodeOptions,
+  type MakeCodeTool,
+  type QueryTools,
+  type ToolboxOptions,
+} from "./turn/toolbox.ts";
+export type { TurnContext, TurnEnd, TurnOptions } from "./turn/turn-context.ts";
+export { type ApprovalResponse, withoutWaiting } from "./turn/waiting-calls.ts";
+
+// Diffs of lines, which need `diff`.
+export { lineSegments } from "./value/compare-lines.ts";
+export { LineDiff } from "./value/line-diff.ts";

@@ -1,4 +1,0 @@
-/** Writes bytes as lower-case hexadecimal digits. */
-export function toHex(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
