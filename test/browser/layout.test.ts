@@ -242,10 +242,10 @@ const endsLeft = (selector: string) => `(() => {
 })()`;
 
 describe("text that is read from right to left", () => {
-  it("keeps its order in questions and answers, beside text in English", async (test) => {
-    const page = await test.open(test.scripted.url);
+  it("keeps its order in questions and answers, beside text in English", async ({ open, scripted }) => {
+    const page = await open(scripted.url);
     const arabic = "مرحبا بالعالم!";
-    test.scripted.answer(arabic, { kind: "text", text: arabic });
+    scripted.answer(arabic, { kind: "text", text: arabic });
     await ask(page, arabic);
     await page.locator(".message-answer p").waitFor();
     expect(await page.evaluate(endsLeft(".message-question"))).toBe(true);
