@@ -1,7 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { delay } from "@ai-sdk/provider-utils";
 import type { ModelProvider } from "../../../../src/internal-edge.ts";
-import { charsOfMessage, charsOfTools } from "../../../../src/internal.ts";
+import { charsOfMessage, charsOfTools } from "../../../../src/internal-tool.ts";
 import { generated } from "../testing/generated.ts";
 import { finish, type Part, streamOf, text, toolCall } from "../testing/stream-parts.ts";
 import { nextStep, refusal } from "./next-step.ts";
