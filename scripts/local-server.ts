@@ -1,7 +1,6 @@
 import { randomBytes, randomInt } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as wait } from "node:timers/promises";
@@ -31,7 +30,7 @@ const WRANGLER_ENVIRONMENT = {
 };
 const PASSED = /^(?:PATH|HOME|TMPDIR|XDG_.*|CLOUDFLARE_.*|NODE_EXTRA_CA_CERTS|SSL_CERT_\w+)$/;
 
-export interface LocalServerOptions {
+interface LocalServerOptions {
   readonly port: number;
   /** The folder of objects and buckets. */
   readonly stateDir: string;
@@ -45,7 +44,7 @@ export interface LocalServerOptions {
   readonly log?: (line: string) => void;
 }
 
-export interface LocalServer {
+interface LocalServer {
   readonly url: string;
   /** The exit code, when nothing is left. */
   readonly exited: Promise<number>;
@@ -74,10 +73,7 @@ export async function startLocalServer(options: LocalServerOptions): Promise<Loc
   });
   signal?.addEventListener("abort", () => void wrangler.stop());
   if (signal?.aborted === true) void wrangler.stop();
-  const stop = async () => {
-    await wrangler.stop();
-    return exited;
-  };
+  const stop = () => wrangler.stop().then(() => exited);
   try {
     if (!(await isReady(innerPort, wrangler))) {
       throw new Error(`The local Worker did not start.\n${wrangler.lastOutput()}`);
@@ -95,10 +91,8 @@ export async function startLocalServer(options: LocalServerOptions): Promise<Loc
 }
 
 /** False if wrangler ends before the Worker responds. */
-async function isReady(port: number, { exited }: TiedProcess): Promise<boolean> {
-  const gone = new AbortController();
-  void exited.then(() => gone.abort());
-  while (!gone.signal.aborted) {
+async function isReady(port: number, { child }: TiedProcess): Promise<boolean> {
+  while (child.exitCode === null && child.signalCode === null) {
     const response = await fetch(`http://127.0.0.1:${port}/health`).catch(() => undefined);
     if (response?.ok === true) return true;
     await wait(100);
@@ -145,19 +139,6 @@ function startWrangler(
     });
   }
   return started;
-}
-
-/** Starts a server with the demo model and its own state, which is deleted when it stops. */
-export async function startDemoServer(): Promise<LocalServer> {
-  const stateDir = mkdtempSync(join(tmpdir(), "byref-demo-"));
-  const settings = { AUTH: "none", MODEL: "demo" };
-  const port = await freePort();
-  const server = await startLocalServer({ port, stateDir, settings, listen: "loopback" });
-  const stop = async () => {
-    await server.stop();
-    rmSync(stateDir, { recursive: true, force: true });
-  };
-  return { ...server, stop };
 }
 
 /** Rejects if another server uses the port, because that would respond instead. */

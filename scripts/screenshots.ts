@@ -2,11 +2,12 @@
  * Takes the screenshots of the page for the README: `npm run screenshots`, or `-- NAME …` for some of them. Uses a
  * server with fresh state and the demo model, and drives a real Chromium. Each picture shows a first conversation.
  */
-import { writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { type PageOptions, startBrowser } from "../test/support/browser.ts";
-import { startDemoServer } from "./local-server.ts";
+import { freePort, startLocalServer } from "./local-server.ts";
 
 /** Maximum size of a picture in a README. */
 const MAX_BYTES = 200_000;
@@ -63,7 +64,10 @@ const chosen = process.argv.slice(2);
 try {
   for (const [name, pose] of Object.entries(pictures)) {
     if (chosen.length > 0 && !chosen.includes(name)) continue;
-    const worker = await startDemoServer();
+    const stateDir = mkdtempSync(join(tmpdir(), "byref-demo-"));
+    const settings = { AUTH: "none", MODEL: "demo" };
+    const port = await freePort();
+    const worker = await startLocalServer({ port, stateDir, settings, listen: "loopback" });
     const { page, complaints } = await browser.open(worker.url, { scale: 2, ...options[name] });
     await pose(page);
     await page.mouse.move(0, 0);
@@ -78,6 +82,7 @@ try {
     writeFileSync(join(import.meta.dirname, `../docs/images/${name}.webp`), bytes);
     if (bytes.length > MAX_BYTES) throw new Error(`${name}.webp is too large for a README.`);
     await worker.stop();
+    rmSync(stateDir, { recursive: true });
   }
 } finally {
   await browser.stop();

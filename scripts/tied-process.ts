@@ -11,8 +11,7 @@ const SCRIPT = `exec 9<&0 </dev/null
 exec 9<&-
 exec "$@"`;
 
-const STOP_TIMEOUT_MS = 5_000;
-const END_TIMEOUT_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 const MAX_OUTPUT_CHARS = 8_000;
 const isLinux = process.platform === "linux";
 
@@ -64,22 +63,21 @@ export function spawnTied(
   process.once("exit", kill);
   const stop = async () => {
     child.kill("SIGTERM");
-    const timer = setTimeout(kill, STOP_TIMEOUT_MS);
+    const timer = setTimeout(kill, TIMEOUT_MS);
     await exited;
     clearTimeout(timer);
   };
   let output = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.on("data", (chunk: Buffer) => {
-      output = (output + chunk.toString()).slice(-MAX_OUTPUT_CHARS);
-    });
-  }
+  const add = (chunk: Buffer) => {
+    output = (output + chunk.toString()).slice(-MAX_OUTPUT_CHARS);
+  };
+  for (const stream of [child.stdout, child.stderr]) stream?.on("data", add);
   return { child, exited, lastOutput: () => output, kill, stop };
 }
 
 /** Kills all processes with the mark. Resolves when none of them holds a file any more. */
 export async function endProcesses(mark: Mark): Promise<void> {
-  const end = performance.now() + END_TIMEOUT_MS;
+  const end = performance.now() + TIMEOUT_MS;
   for (let pids = processesMarked(mark); pids.length > 0; pids = processesMarked(mark)) {
     if (performance.now() > end)
       throw new Error(`These processes cannot be ended: ${pids.join()}.`);
