@@ -242,7 +242,10 @@ const endsLeft = (selector: string) => `(() => {
 })()`;
 
 describe("text that is read from right to left", () => {
-  it("keeps its order in questions and answers, beside text in English", async ({ open, scripted }) => {
+  it("keeps its order in questions and answers, beside text in English", async ({
+    open,
+    scripted,
+  }) => {
     const page = await open(scripted.url);
     const arabic = "مرحبا بالعالم!";
     scripted.answer(arabic, { kind: "text", text: arabic });
