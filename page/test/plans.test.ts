@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { PlanView, RunView } from "../../packages/plans/src/http/plan-view.ts";
 import { callsIn, gatesOf, markOfCall, markOfPlan, runsNow } from "../src/plans/call-state.ts";
 import { type FlowNode, layoutOf } from "../src/plans/graph-layout.ts";
-import { inputFields, inputTemplate } from "../src/plans/plan-input.ts";
+import { inputFields } from "../src/plans/plan-input.ts";
 
 const shape = { nodeWidth: 100, nodeHeight: 40, gap: 50, space: 10 };
 const right = { ...shape, direction: "right" } as const;
@@ -20,21 +20,6 @@ describe("the graph of a plan", () => {
     expect(width).toBe(400);
     // The edge that passes the layer of b needs its own place.
     expect(height).toBeGreaterThan(40);
-  });
-
-  it("places the inputs of a call on both sides of it", () => {
-    const { at, height } = placed(flow({ a: [], b: [], c: ["a", "b"] }));
-    expect([at.get("a")?.y, at.get("b")?.y]).toEqual([0, 50]);
-    expect(at.get("c")?.y).toBe(25);
-    expect(height).toBe(90);
-  });
-
-  it("keeps related calls side by side, with few crossings", () => {
-    const nodes = flow({ a: [], b: [], c: [], x: ["c"], y: ["b"], z: ["a"] });
-    const { at } = placed(nodes);
-    for (const [from, to] of ["az", "by", "cx"]) {
-      expect(at.get(from ?? "")?.y).toBe(at.get(to ?? "")?.y);
-    }
   });
 
   it("never overlaps two calls, however they are connected", () => {
@@ -97,22 +82,6 @@ describe("the summary of a plan", () => {
       ["pay", "r2", 1],
     ]);
   });
-
-  it("shows its calls as in the newest run, or as in the event stream", () => {
-    const newest = run("r", { calls: [call("a", { status: "failed", reason: "no" })] });
-    expect(callsIn(plan(), newest, undefined)[0]).toMatchObject({ status: "failed", reason: "no" });
-    expect(callsIn(plan(), undefined, undefined)[1]).toEqual({
-      ...call("b"),
-      _outputPath: "†state.b",
-      after: ["a"],
-      input: 1,
-    });
-    const told = callsIn(plan(), newest, new Map([["b", call("b", { status: "running" })]]));
-    expect(told.map(({ status, reason }) => [status, reason])).toEqual([
-      ["waiting", undefined],
-      ["running", undefined],
-    ]);
-  });
 });
 
 describe("the order of a plan's calls", () => {
@@ -147,11 +116,5 @@ describe("the input of a run", () => {
       { input: { text: "$input.here and variable:input.last.x; †state.input.no" } },
     ];
     expect(inputFields(calls)).toEqual(["here", "there", "last"]);
-  });
-
-  it("defaults to the last run's input, or to empty fields", () => {
-    expect(JSON.parse(inputTemplate(["a"], undefined))).toEqual({ a: "" });
-    expect(JSON.parse(inputTemplate(["a"], {}))).toEqual({ a: "" });
-    expect(JSON.parse(inputTemplate(["a"], { a: 5 }))).toEqual({ a: 5 });
   });
 });

@@ -5,7 +5,6 @@ import type { ClientOfCall } from "../src/client-of-gateway.ts";
 import type { Visibility } from "../../../src/store/variable.ts";
 
 const { signal } = new AbortController();
-const LINE = { level: "info" as const, data: "text" };
 const ACCEPTED = { action: "accept" as const };
 
 const PERSON: InputRequest = {
@@ -38,64 +37,7 @@ function recording(more: Partial<ClientOfCall> = {}) {
   return { client, lines, questions };
 }
 
-describe("a line of a server's log", () => {
-  it("is dropped without a call, and if the client does not listen", async () => {
-    const clients = new CallingClients("shop");
-    clients.log(LINE);
-    const work = clients.during({ signal }, async () => {
-      clients.log(LINE);
-      return "done";
-    });
-    expect(await work).toBe("done");
-  });
-
-  it("is dropped while any call has guarded values, and not after it", async () => {
-    const clients = new CallingClients("shop");
-    const { client, lines } = recording();
-    const newest = recording();
-    const guarded = recording({ visibility: "sealed" });
-    await clients.during(client, async () => {
-      const failing = clients.during(guarded.client, async () => {
-        expect(clients.visibility).toBe("sealed");
-        await clients.during(newest.client, async () => clients.log(LINE));
-        throw new Error("It failed.");
-      });
-      await expect(failing).rejects.toThrow("It failed.");
-      expect([...lines, ...guarded.lines, ...newest.lines]).toEqual([]);
-      expect(clients.visibility).toBe("model");
-      clients.log(LINE);
-    });
-    expect(lines).toEqual([LINE]);
-  });
-});
-
 describe("a server's question", () => {
-  const outside = async () => ({ action: "cancel" as const });
-
-  it("fails if the call's client answers no questions, although somebody outside would", async () => {
-    const clients = new CallingClients("shop");
-    const asked = clients.during({ signal }, () => clients.ask(PERSON, outside));
-    await expect(asked).rejects.toThrow("There is nobody to ask.");
-  });
-
-  it("to a model names the server instead of a system prompt, and offers no other server's context", async () => {
-    const clients = new CallingClients("shop");
-    const { client, questions } = recording();
-    await clients.during(client, () => clients.ask(MODEL));
-    const { includeContext: _context, ...params } = MODEL.params as Record<string, unknown>;
-    expect(questions).toEqual([
-      { ...MODEL, params: { ...params, systemPrompt: 'The MCP server "shop" asks:' } },
-    ]);
-  });
-
-  it("to a person names the server", async () => {
-    const clients = new CallingClients("shop");
-    const { client, questions } = recording();
-    await clients.during(client, () => clients.ask(PERSON));
-    const message = 'The MCP server "shop" asks:\n\nYour name?';
-    expect(questions).toEqual([{ ...PERSON, params: { ...PERSON.params, message } }]);
-  });
-
   it.each<[Visibility, readonly InputRequest[]]>([
     ["model", [PERSON, MODEL, ROOTS]],
     ["sealed", [PERSON, ROOTS]],

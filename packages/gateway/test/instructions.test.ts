@@ -9,7 +9,6 @@ import * as limits from "../src/gateway-limits.ts";
 import { instructionsFor, withServers } from "../src/instructions.ts";
 import type { ListKeeper } from "../src/tool-lists.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
-import { slow } from "../../../test/support/slow.ts";
 import { RawServer } from "../../../test/support/raw-server.ts";
 
 const OWN = instructionsFor({ canQuery: true });
@@ -57,12 +56,6 @@ describe("instructions of servers", () => {
       if (isCut) expect(text).toContain(`${part} … (the rest: byref://status)`);
     }
   });
-
-  it("never end in half of a character", () => {
-    const { given } = withServers(OWN, [{ name: "a", text: "😀".repeat(2_000) }]);
-    expect(given.get("a")?.isWellFormed()).toBe(true);
-    expect(given.get("a")?.length).toBeGreaterThan(500);
-  });
 });
 
 describe.each(["legacy", "modern"] as const)("a client (%s)", (era) => {
@@ -97,22 +90,6 @@ describe.each(["legacy", "modern"] as const)("a client (%s)", (era) => {
   });
 });
 
-it("a client learns from the status what a server says that was down", slow, async () => {
-  let isDown = true;
-  const make = () => {
-    if (isDown) throw new Error("It does not start.");
-    return serverWith("Use list first.")();
-  };
-  const { client, gateway } = await startGateway([{ name: "shop", make }], { lists: NEW });
-  expect(client.getInstructions()).toBe(OWN);
-  isDown = false;
-  await vi.waitFor(async () => {
-    await client.listTools();
-    expect(gateway.status).toMatchObject([{ state: "connected" }]);
-  });
-  expect(gateway.status).toMatchObject([{ cutInstructions: "Use list first." }]);
-});
-
 describe("a server that does not answer", () => {
   afterEach(() => void vi.useRealTimers());
 
@@ -144,24 +121,6 @@ describe("a server that does not answer", () => {
     expect(next.gateway.status).toMatchObject([{ state: "not connected" }, {}]);
     await next.gateway.close();
   });
-});
-
-it("a server that is connected for its instructions knows the client, and asks for its roots", async () => {
-  const roots = [{ uri: "file:///shop", name: "shop" }];
-  const asked = vi.fn<(answer: unknown) => void>();
-  const make = () => {
-    const server = new McpServer({ name: "shop", version: "1" }, { instructions: "Use list." });
-    server.server.oninitialized = () => void server.server.listRoots().then(asked, asked);
-    return server;
-  };
-  const { client } = await startGateway([{ name: "shop", make }], {
-    lists: NEW,
-    capabilities: { roots: {}, sampling: {} },
-    onConnecting: (one) => one.setRequestHandler("roots/list", () => ({ roots })),
-  });
-  expect(client.getInstructions()).toContain("shop:\n> Use list.");
-  await vi.waitFor(() => expect(asked).toHaveBeenCalled());
-  expect(asked).toHaveBeenCalledWith(expect.objectContaining({ roots }));
 });
 
 it("instructions are kept beside the tools, and redacted", async () => {

@@ -58,44 +58,6 @@ describe("the lifetime of a server's list", () => {
     expect(listsAt(server)).toBe(2);
     expect(textIn(await call("two"))).toBe("two");
   });
-
-  it.each([{}, { ttlMs: -1 }, { ttlMs: "soon" }])("is unlimited for %j", async (more) => {
-    vi.useFakeTimers({ toFake: ["Date"] });
-    const server = serverOf(["one"], more);
-    const { client } = await startGateway([{ name: "shop", make: () => server }]);
-    await client.listTools();
-    vi.advanceTimersByTime(1_000 * MINUTE);
-    expect((await client.listTools()).tools.map(({ name }) => name)).toContain("one");
-    expect(listsAt(server)).toBe(1);
-  });
-
-  it(
-    "never makes a client or a call wait for a server that has stopped answering",
-    slow,
-    async () => {
-      let isSilent = false;
-      const server = serverOf(["one"]);
-      const silent = new RawServer({
-        "tools/list": () =>
-          isSilent
-            ? new Promise(() => undefined)
-            : { tools: [{ name: "two", inputSchema: { type: "object" } }], ttlMs: 0 },
-      });
-      const { client, call } = await startGateway([
-        { name: "shop", make: () => server },
-        { name: "silent", make: () => silent },
-      ]);
-      await client.listTools();
-      isSilent = true;
-      const listing = client.listTools();
-      await vi.waitFor(() => expect(listsAt(silent)).toBe(2));
-      // The call is answered before the list.
-      const first = await Promise.race([call("one"), listing]);
-      expect(textIn(first as object)).toBe("one");
-      const { tools } = await listing;
-      expect(tools.map(({ name }) => name)).toEqual(expect.arrayContaining(["one", "two"]));
-    },
-  );
 });
 
 describe("a server that is down", () => {

@@ -171,20 +171,4 @@ describe("a prompt for a model without tools", () => {
       { type: "text", text: "And?" },
     ]);
   });
-
-  it("keeps provider-executed calls and provider options unchanged", () => {
-    const about = { providerOptions: { p: { cache: true } } };
-    const own = { ...call("p", "search", { q: "x" }), providerExecuted: true };
-    const found = result("p", { type: "json", value: [] });
-    const prompt: LanguageModelV4Prompt = [
-      { role: "user", content: [{ type: "text", text: "Hi." }], ...about },
-      { role: "user", content: [{ type: "text", text: "More." }] },
-      { role: "assistant", content: [own, found, { type: "text", text: "So.", ...about }] },
-      {
-        role: "tool",
-        content: [{ type: "tool-approval-response", approvalId: "a", approved: true }, found],
-      },
-    ];
-    expect(taggedPrompt(prompt, new Map(), undefined)).toEqual(prompt);
-  });
 });

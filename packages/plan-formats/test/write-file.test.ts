@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import * as limits from "../../../src/limits.ts";
-import type { Shown } from "../src/template/render-step.ts";
 import { asked, sourcesIn, today } from "./template-asked.ts";
 
 describe("files", () => {
@@ -85,34 +84,6 @@ describe("the limits of a prompt", () => {
       code: "limit_exceeded",
       details: { limit: "maxEmbeddedChars", maximum: chars, actual: chars + 1 },
     });
-  });
-
-  it("all inputs together have sixteen, including names and fences", async () => {
-    // Characters around a value: its name, two fences and three line breaks.
-    const frame = "variable:a".length + 2 * 3 + 3;
-    const value = "a".repeat(limits.maxInsertedChars / 16 - frame);
-    const inputs = (count: number) => `${"@input variable:a\n".repeat(count)}Write.`;
-    const sources = sourcesIn({ a: value, b: "" });
-    expect((await asked(inputs(15), sources)).length).toBeGreaterThan(15 * value.length);
-    expect((await asked(inputs(16), sources)).length).toBeGreaterThan(16 * value.length);
-    const over = inputs(16).replace("Write.", "@input variable:b\nWrite.");
-    await expect(asked(over, sources)).rejects.toMatchObject({
-      details: { limit: "maxInsertedChars" },
-    });
-  });
-
-  it("the files of one pattern have sixteen, and the rest is not read", async () => {
-    let reads = 0;
-    const list = async () => Array.from({ length: 100 }, (_, index) => `${index}.md`);
-    const read = async (): Promise<Shown> => {
-      reads++;
-      return { found: true, value: "a".repeat(chars) };
-    };
-    const sources = { ...sourcesIn({}), files: { list, read } };
-    await expect(asked("@input file:*.md\nWrite.", sources)).rejects.toMatchObject({
-      details: { limit: "maxInsertedChars" },
-    });
-    expect(reads).toBe(16);
   });
 
   it("a pattern matches at most a thousand files", async () => {

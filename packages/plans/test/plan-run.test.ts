@@ -6,7 +6,6 @@ import type { Effects } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { runRecord, Runs, specified } from "../../../test/support/plan-runs.ts";
 import { cases, planOf, type PlanRun, planWith } from "../../../test/support/plans.ts";
-import { slow } from "../../../test/support/slow.ts";
 
 const call = (id: string, parameters: Record<string, Json>, outputPath = `†state.${id}`) => ({
   id,
@@ -57,21 +56,6 @@ describe("a run", () => {
     expect([status, most]).toEqual(["done", 4]);
   });
 
-  it("starts a ready call while others of its level still run", async () => {
-    let release = () => {};
-    const released = new Promise<number>((resolve) => (release = () => resolve(1)));
-    const slow = tool({ inputSchema: z.object({}), execute: () => released });
-    const act = tool({ inputSchema: z.object({ value: z.any() }), execute: () => release() });
-    const runs = new Runs({ tools: { ...specified, slow, act } });
-    const plan = planOf([
-      { _tool: "slow" },
-      { _tool: "echo", value: 1, _outputPath: "†state.one" },
-      { _tool: "echo", value: "†state.one", _outputPath: "†state.two" },
-      { _tool: "act", value: "†state.two" },
-    ]);
-    expect((await runs.run(plan)).status).toBe("done");
-  });
-
   it("stores a result before a call that depends on it starts", async () => {
     const found: unknown[] = [];
     const look = tool({
@@ -86,15 +70,6 @@ describe("a run", () => {
       ]),
     );
     expect(found).toEqual(["done"]);
-  });
-
-  it("keeps reasons short, however many references are missing", slow, async () => {
-    const value = Array.from({ length: 10_000 }, () => "†state.x").join(" || ");
-    const calls = Array.from({ length: 5 }, () => ({ _tool: "echo", value }));
-    const failing = { _tool: "fail", _id: "f".repeat(128), _outputPath: "†state.x" };
-    const record = await new Runs().run(planOf([failing, ...calls]));
-    expect(record.status).toBe("failed");
-    expect(JSON.stringify(record.calls).length).toBeLessThan(100_000);
   });
 
   it("waits at a closed gate and continues when it opens; other calls do not wait", async () => {

@@ -77,23 +77,6 @@ describe("the log line of a turn", () => {
     expect(new Set(lines.map(({ turn }) => turn)).size).toBe(3);
   });
 
-  it("names the limit that a turn has reached, and so does its event", async () => {
-    const steps = [[toolCall("add", { a: 1, b: 2 }), asked], saying("Three.")];
-    const options = { ...runtimeOf(steps), spend: { conversation: { modelCalls: 1 } } };
-    await withRuntime(
-      options,
-      async (own) => {
-        await say(own);
-        const page = await own.call("GET", "/conversations/c/events");
-        const { events } = await page.json<{ events: readonly object[] }>();
-        const reached = { code: "spend_exceeded", limit: "conversation.modelCalls" };
-        expect(linesOf(log)).toMatchObject([{ status: "failed", ...reached }]);
-        expect(events.at(-1)).toMatchObject({ type: "turn.failed", ...reached });
-      },
-      { bindings: { LOG: "turns" } },
-    );
-  });
-
   it("of a plan run says so, and why it failed", async () => {
     const calls = [
       { _tool: "add", _id: "sum", a: 1, b: 2, _outputPath: "†state.sum" },

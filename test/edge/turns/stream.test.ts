@@ -17,6 +17,7 @@ import { messageStream, textStream } from "../../../src/edge/turns/turn-response
 import * as limits from "../../../src/limits.ts";
 import { TurnLog } from "../../../src/turn/log/turn-log.ts";
 import { ask, gate, halting, said } from "../../support/fault-stages.ts";
+import { slow } from "../../support/slow.ts";
 
 describe("stream", () => {
   const MAX = 1_000_000_000;
@@ -331,7 +332,7 @@ describe("faults clients", () => {
   });
 
   describe("a client that stops reading, in an answer of megabytes", () => {
-    it("delays neither the turn, nor other clients, nor a stop", async () => {
+    it("delays neither the turn, nor other clients, nor a stop", slow, async () => {
       await halfway(long, async (own, asked) => {
         // This client has read nothing yet; another one has read everything.
         const reader = readerOf(await watch(own));

@@ -11,11 +11,9 @@ import {
   planOf,
   planTools,
   runOf,
-  statusesOf,
   streamed,
   variable,
 } from "../../../../test/support/planning.ts";
-import { finish, text } from "../../../testing/src/testing.ts";
 import { slow } from "../../../../test/support/slow.ts";
 import { workflows, workflowTools } from "../../../../test/support/workflow-cases.ts";
 
@@ -144,15 +142,6 @@ describe("a long output", () => {
       expect(await variable(own, "mine")).toBe("mine");
     }),
   );
-
-  it("does not fail its call if there is no room for a second copy", () =>
-    withRuntime({ ...planning(tools), retention: { quotaBytes: 300_000 } }, async (own) => {
-      const id = await approved(own, calls);
-      const run = await runOf(own, id);
-      expect(statusesOf(run)).toEqual({ list: "done", count: "done", loose: "done" });
-      expect(run.state).toMatchObject({ three: 3 });
-      expect(run.calls[0]?.output).toMatchObject({ type: "array", count: 5_000 });
-    }));
 });
 
 describe("the output of a built-in call", () => {
@@ -181,32 +170,4 @@ describe("the output of a built-in call", () => {
         expect(await variable(own, name)).toBe("x".repeat(3_000));
       }
     }));
-
-  it("names the variable that a template wrote, also a new one", async () => {
-    const steps = ["First.", "y".repeat(2_000)].map((said) => [text(said), finish()]);
-    await withRuntime(planning({}, { steps }), async (own) => {
-      await own.call("PUT", "/conversations/c/variables/report", json("Before."));
-      const id = await proposed(
-        own,
-        "text/markdown",
-        "## A\n@output variable:report\n@write-mode new\nA.\n## B\n@output variable:other\nB.",
-      );
-      const response = await own.call("POST", `${ROOT}/${id}/run`, json({}));
-      const last = (await streamed(response)).at(-1);
-      const { runs } = await planOf(own, id);
-      const outputs = outputsIn(runs[0]?.calls ?? []);
-      expect(last?.outputs).toEqual(outputs);
-      expect(outputs).toEqual({
-        a: { answer: "First.", written: ["variable:report_000"] },
-        b: {
-          answer: expect.objectContaining({ $var: "plan_b", type: "string", count: 2_000 }),
-          written: ["variable:other"],
-        },
-      });
-      expect(await variable(own, "report_000")).toBe("First.");
-      expect(await variable(own, "plan_b")).toBe("y".repeat(2_000));
-      // The stream contains a handle of the value.
-      expect(last?.state).toMatchObject({ other: { $var: "other", count: 2_000 } });
-    });
-  });
 });

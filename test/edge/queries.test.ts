@@ -1,18 +1,18 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, expect, it, beforeAll } from "vitest";
-import { queries, csvRecords, planSupport, type RuntimeOptions } from "../../../src/byref.ts";
-import { scriptedModel, type Step } from "../../../packages/testing/src/testing.ts";
-import { call, get, json, newId, objectOf, problemIn, put, type Call } from "../../support/edge.ts";
-import { withRuntime, type OwnRuntime } from "../../support/own-runtime.ts";
-import type { Authority } from "../../../packages/query/src/query-databases.ts";
+import { describe, expect, it } from "vitest";
+import { queries, csvRecords, type RuntimeOptions } from "../../src/byref.ts";
+import { scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
+import { call, get, json, newId, objectOf, problemIn, put, type Call } from "../support/edge.ts";
+import { withRuntime, type OwnRuntime } from "../support/own-runtime.ts";
+import type { Authority } from "../../packages/query/src/query-databases.ts";
 import { tool } from "ai";
 import * as z from "zod";
-import type { Json } from "../../../src/value/json.ts";
-import { refusedStatements } from "../../../packages/query/test/refused-statements.ts";
-import type { QueryEngine } from "../../../packages/query/src/query-engine.ts";
-import { answerTo, leakIn, walled } from "../../../packages/query/test/wall.ts";
-import { wallStatements } from "../../../packages/query/test/wall-statements.ts";
+import type { Json } from "../../src/value/json.ts";
+import type { QueryEngine } from "../../packages/query/src/query-engine.ts";
+import { answerTo, leakIn, walled } from "../../packages/query/test/wall.ts";
+import { wallStatements } from "../../packages/query/test/wall-statements.ts";
+import { slow } from "../support/slow.ts";
 
 describe("queries", () => {
   const ORDERS = [
@@ -76,20 +76,6 @@ describe("queries", () => {
       expect(await records(id, "SELECT typeof($wish.least) AS t, 7 / $wish.least AS n")).toEqual([
         { t: "integer", n: 3 },
       ]);
-    });
-
-    it("says in a header where it depends on texts that were not read as numbers", async () => {
-      const id = newId();
-      await put(id, "crm", [{ price: "€5" }, { price: "20" }]);
-      const sql = "SELECT sum(price) AS sum FROM crm";
-      const response = await query(id, sql);
-      expect(await response.json()).toEqual([{ sum: 20 }]);
-      const notes: unknown = JSON.parse(response.headers.get("x-byref-notes") ?? "");
-      expect(notes).toEqual([expect.stringContaining(`CAST(REPLACE("price", '€', '') AS REAL)`)]);
-      const saved = await call("POST", `/conversations/${id}/query`, json({ sql, saveAs: "sum" }));
-      expect(await saved.json()).toMatchObject({ description: expect.stringContaining("€5") });
-      const plain = await query(id, `SELECT sum(CAST(REPLACE(price, '€', '') AS REAL)) FROM crm`);
-      expect(plain.headers.has("x-byref-notes")).toBe(false);
     });
 
     it("returns lines, CSV or Markdown on request", async () => {
@@ -340,63 +326,9 @@ describe("a model that only sees handles", () => {
   });
 });
 
-describe("a plan", () => {
-  it("queries the result of a call before it", () =>
-    withShop(
-      [],
-      async (own) => {
-        const sql = "SELECT sum(total) AS n FROM †all_orders";
-        const plan = {
-          calls: [
-            { _id: "sum", _tool: "query_variables", sql },
-            { _id: "all", _tool: "list_orders", _outputPath: "†all_orders" },
-          ],
-        };
-        const response = await own.call(...POST("/plans?run=true", plan));
-        const text = await response.text();
-        expect(text).toContain(`"n":${totalOf(orders)}`);
-      },
-      { plans: planSupport() },
-    ));
-});
-
-describe("refused queries", () => {
-  const ROWS = 100_000;
-  const id = newId();
-
-  function query(sql: string): Promise<Response> {
-    return call("POST", `/conversations/${id}/query`, json({ sql }));
-  }
-
-  beforeAll(async () => {
-    const lines = Array.from({ length: ROWS }, (_, id) => `{"id":${id},"k":${id % 3}}\n`).join("");
-    const headers = { "content-type": "application/x-ndjson" };
-    for (const name of ["big", "other"]) {
-      const at = `/conversations/${id}/variables/${name}`;
-      expect((await call("PUT", at, { body: lines, headers })).status).toBe(201);
-      expect((await query(`SELECT count(*) AS n FROM ${name}`)).status).toBe(200);
-    }
-  });
-
-  describe("40 forbidden or expensive statements in an object", () => {
-    it.each(refusedStatements)("%j is refused", async (sql) => {
-      const { code } = await (await query(sql)).json<{ code: string }>();
-      expect(["bad_query", "query_not_allowed", "query_too_expensive"]).toContain(code);
-    });
-
-    it("change nothing, and the conversation still answers", async () => {
-      const [response] = await Promise.all([
-        query("SELECT count(*) AS n FROM big"),
-        query("SELECT count(*) FROM big, other"),
-      ]);
-      expect(await response.json()).toEqual([{ n: ROWS }]);
-    });
-  });
-});
-
 it.each([[undefined], [["p1"]], [["p1", "u1"]]])(
   "statements of a model show nothing sealed or secret in objects of their own, if the reader finds %j",
-  { timeout: 60_000 },
+  slow,
   async (believed) => {
     const id = newId();
     const open = (authority: string): QueryEngine => {
