@@ -1,6 +1,6 @@
 import { evictDurableObject, runInDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { tool, type Tool, type ToolSet } from "ai";
+import { tool } from "ai";
 import { describe, expect, it, vi, afterEach } from "vitest";
 import * as z from "zod";
 import { ConversationObject } from "../../src/edge/conversation.ts";
@@ -29,11 +29,9 @@ import {
 } from "../../packages/testing/src/testing.ts";
 import { slow } from "../support/slow.ts";
 import { withEnd } from "../../src/edge/http/client-body.ts";
-import { inside } from "../support/inside.ts";
 import { refuseRows, rowsReadBy } from "../support/storage.ts";
-import { weather } from "../../examples/agents/weather.ts";
 import { anyBytes } from "../support/values.ts";
-import { approved, planning, planOf, streamed } from "../support/planning.ts";
+import { approved, planning, streamed } from "../support/planning.ts";
 import {
   endless,
   many,
@@ -241,23 +239,6 @@ describe("a conversation's status in the list", () => {
   });
 });
 
-describe("a fork or an import", () => {
-  it("is listed, without additional entries", async () => {
-    const tenant = newTenant();
-    const [id, copy] = [newId(), newId()];
-    await tenant.ask(id, "Weather in NYC?");
-    await tenant.call("POST", `/conversations/${id}/fork`, json({ id: copy }));
-    await listedIs(tenant, copy, { title: "Weather in NYC?", status: "idle" });
-    const file = await tenant.call("GET", `/conversations/${id}/export`);
-    const init = { body: await file.arrayBuffer() };
-    const imported = await tenant.call("POST", "/conversations/import", init);
-    const { id: third } = await imported.json<{ id: string }>();
-    await listedIs(tenant, third, { title: "Weather in NYC?" });
-    const { entries } = await directoryOf(tenant.name).list({ limit: 10 });
-    expect(new Set(entries.map((entry) => entry.id))).toEqual(new Set([id, copy, third]));
-  });
-});
-
 describe("a conversation that is deleted", () => {
   it("is not listed until it is created again", async () => {
     const tenant = newTenant();
@@ -307,31 +288,6 @@ describe("a lost update of the directory", () => {
     await listedIs(tenant, id, { title: "Weather in NYC?" });
   });
 });
-
-describe("a conversation without a directory", () => {
-  it("works like any other, but is not listed", async () => {
-    const tenant = newTenant();
-    const id = newId();
-    const { Conversation } = createRuntime({ agents: [agent], model: scriptedModel([]) });
-    const { DIRECTORY: _, ...bindings } = env;
-    await runInDurableObject(objectOf(id, tenant.name), async (__, state) => {
-      // The types require the binding, but an application may leave it out.
-      const conversation = inside(new Conversation(state, bindings as Cloudflare.Env));
-      const { header, body } = withEnd(new Blob(["1"]).stream());
-      const headers = [header, ["content-type", "application/json"]] as [string, string][];
-      const init = { method: "PUT", headers, body };
-      const request = new Request("http://conversation/conversations/c/variables/a", init);
-      expect((await conversation.fetch(request)).status).toBe(201);
-      conversation.setTitle("t");
-      expect(conversation.about()).toMatchObject({ title: "t", status: "idle" });
-      await conversation.deleteAll();
-      expect(conversation.status()).toBeUndefined();
-    });
-    expect((await directoryOf(tenant.name).list({ limit: 10 })).entries).toEqual([]);
-  });
-});
-
-const agent = { name: "a", description: "", instructions: "", tools: {} };
 
 const DAY_MS = 86_400_000;
 
@@ -439,27 +395,6 @@ describe("tenant deletion", () => {
       }
       expect((await other.call("GET", "/conversations/asked")).status).toBe(200);
       await eventually(async () => expect(await other.ids()).toEqual(["asked"]));
-    });
-
-    it("ends a turn that runs, and stores nothing that its tool returns later", async () => {
-      const tenant = newTenant();
-      const begun = Promise.withResolvers<void>();
-      const held = Promise.withResolvers<unknown>();
-      const { get_weather } = weather.tools as ToolSet;
-      vi.spyOn(get_weather as Required<Tool>, "execute").mockImplementation(() => {
-        begun.resolve();
-        return held.promise;
-      });
-      const answered = tenant.ask("asked", "Weather in NYC?");
-      await begun.promise;
-      await eventually(async () => expect(await tenant.ids()).toEqual(["asked"]));
-      await removeAll(tenant);
-      await isDone(tenant);
-      await answered;
-      held.resolve({ temperature: 21 });
-      for (let task = 0; task < 20; task++) await scheduler.wait(1);
-      await expectGone(tenant, "asked");
-      expect(await tenant.ids()).toEqual([]);
     });
 
     it("does not reach a conversation that begins later, also under the same id", async () => {
@@ -679,30 +614,6 @@ describe("tenant spend", () => {
       });
       await eventually(async () => expect(await tenant.used("toolCalls")).toBe(2));
     });
-  });
-
-  it("a run that a crash interrupts continues with its lease, even if nothing else is left", async () => {
-    let isFirst = true;
-    const begun = Promise.withResolvers<void>();
-    const slow = tool({
-      inputSchema: z.object({}),
-      execute: (): Promise<number> | number => {
-        if (!isFirst) return 1;
-        isFirst = false;
-        begun.resolve();
-        return new Promise<number>(() => {});
-      },
-    });
-    const more = planning({ slow }, { agent: { effects: { slow: "none" } } });
-    const tenant = spendingTenant({ tenant: { toolCalls: 1 } }, { more });
-    await tenant.inside(async (own) => {
-      const id = await approved(own, [{ _tool: "slow", _outputPath: "†state.n" }]);
-      void own.call("POST", `/conversations/c/plans/${id}/run`);
-      await begun.promise;
-      own.wakeAgain();
-      await eventually(async () => expect((await planOf(own, id)).runs[0]?.status).toBe("done"));
-    });
-    await eventually(async () => expect(await tenant.used("toolCalls")).toBe(1));
   });
 
   describe("a directory", () => {

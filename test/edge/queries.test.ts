@@ -3,12 +3,11 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { queries, csvRecords, type RuntimeOptions } from "../../src/byref.ts";
 import { scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
-import { call, get, json, newId, objectOf, problemIn, put, type Call } from "../support/edge.ts";
+import { call, get, json, newId, objectOf, problemIn, put } from "../support/edge.ts";
 import { withRuntime, type OwnRuntime } from "../support/own-runtime.ts";
 import type { Authority } from "../../packages/query/src/query-databases.ts";
 import { tool } from "ai";
 import * as z from "zod";
-import type { Json } from "../../src/value/json.ts";
 import type { QueryEngine } from "../../packages/query/src/query-engine.ts";
 import { answerTo, leakIn, walled } from "../../packages/query/test/wall.ts";
 import { wallStatements } from "../../packages/query/test/wall-statements.ts";
@@ -202,7 +201,6 @@ const customers = Array.from({ length: 40 }, (_, n) => ({
   key: `c${n}`,
   city: n % 4 === 0 ? "Oslo" : "Rome",
 }));
-const stock = `sku,left\n${Array.from({ length: 5 }, (_, n) => `s${n},${n * 100}`).join("\n")}\n`;
 
 const agent = {
   name: "shop",
@@ -214,64 +212,8 @@ const agent = {
   },
 };
 
-/** Questions about two results and a CSV file. The expected answers are computed without SQL. */
-const totalOf = (records: readonly { total: number }[]) =>
-  records.reduce((sum, { total }) => sum + total, 0);
-const inOslo = new Set(customers.flatMap(({ key, city }) => (city === "Oslo" ? key : [])));
-const sums = customers.map(({ key }) => totalOf(orders.filter(({ customer }) => customer === key)));
-const questions: readonly (readonly [sql: string, answer: Json])[] = [
-  ["SELECT count(*) AS n FROM list_orders_1", [{ n: 2_000 }]],
-  [
-    "SELECT sum(total) AS n FROM list_orders_1 WHERE customer = 'c7'",
-    [{ n: totalOf(orders.filter(({ customer }) => customer === "c7")) }],
-  ],
-  [
-    "SELECT c.city, sum(o.total) AS n FROM list_orders_1 o JOIN list_customers_1 c ON c.key = o.customer GROUP BY c.city ORDER BY c.city",
-    [
-      { city: "Oslo", n: totalOf(orders.filter(({ customer }) => inOslo.has(customer))) },
-      { city: "Rome", n: totalOf(orders.filter(({ customer }) => !inOslo.has(customer))) },
-    ],
-  ],
-  [
-    "SELECT strftime('%m', at) AS month, count(*) AS n FROM list_orders_1 GROUP BY month ORDER BY n DESC, month LIMIT 1",
-    [{ month: "01", n: 223 }],
-  ],
-  [
-    "SELECT sku, sum(qty) AS n FROM $list_orders_1[*].lines GROUP BY sku ORDER BY sku LIMIT 1",
-    [
-      {
-        sku: "s0",
-        n: orders.filter(({ id }) => id % 5 === 0).reduce((sum, { id }) => sum + 1 + (id % 3), 0),
-      },
-    ],
-  ],
-  ["SELECT max(left) AS n FROM stock", [{ n: 400 }]],
-  [
-    "SELECT s.sku FROM stock s JOIN (SELECT sku, sum(qty) AS sold FROM $list_orders_1[*].lines GROUP BY sku) l USING (sku) WHERE l.sold > s.left ORDER BY s.sku",
-    ["s0", "s1", "s2", "s3", "s4"].slice(0, 5).map((sku) => ({ sku })),
-  ],
-  [
-    "SELECT id FROM list_orders_1 WHERE total = (SELECT max(total) FROM list_orders_1) ORDER BY id LIMIT 1",
-    [{ id: 57 }],
-  ],
-  [
-    "SELECT count(*) AS n FROM list_customers_1 WHERE key NOT IN (SELECT customer FROM list_orders_1)",
-    [{ n: 0 }],
-  ],
-  [
-    "WITH best AS (SELECT customer, sum(total) AS t FROM list_orders_1 GROUP BY customer) SELECT count(*) AS n FROM best WHERE t > (SELECT avg(t) FROM best)",
-    [{ n: sums.filter((sum) => sum > totalOf(orders) / sums.length).length }],
-  ],
-];
-
 const POST = (path: string, body: unknown) =>
   ["POST", `/conversations/x${path}`, json(body, { accept: "application/json" })] as const;
-
-async function putStock(call: Call): Promise<void> {
-  const headers = { "content-type": "text/csv" };
-  const saved = await call("PUT", "/conversations/x/variables/stock", { body: stock, headers });
-  expect(saved.status).toBe(201);
-}
 
 const listing: Step = [
   { tool: "list_orders", input: {} },
@@ -289,27 +231,6 @@ function withShop(
 }
 
 describe("a model that only sees handles", () => {
-  it("answers ten questions over two results and a CSV with one query each", () => {
-    const asked = questions.map(([sql]): Step => [{ tool: "query_variables", input: { sql } }]);
-    return withShop([listing, ...asked, "Done."], async (own) => {
-      await putStock(own.call);
-      const response = await own.call(...POST("/messages", { message: "Tell me." }));
-      const { message } = await response.json<{
-        message: { parts: readonly Readonly<Record<string, Json>>[] };
-      }>();
-      const outputs = message.parts.filter(({ type }) => type === "tool-query_variables");
-      expect(outputs).toHaveLength(10);
-      for (const [at, [sql, answer]] of questions.entries()) {
-        const { output, errorText } = outputs[at] as {
-          output?: { value: Json };
-          errorText?: string;
-        };
-        expect(errorText, sql).toBeUndefined();
-        expect(output?.value, sql).toEqual(answer);
-      }
-    });
-  });
-
   it("is offered the tool with the first handle, and not before", () => {
     const model = scriptedModel([listing, "Done."]);
     return withShop(

@@ -181,29 +181,6 @@ describe("abort", () => {
       expect(socket.frames.slice(before).every(({ requestId }) => requestId === "b")).toBe(true);
     });
   });
-
-  it("of a waiting message does not stop the running one", async () => {
-    const { open, reached, options, model } = haltedTurn([says("Third.")]);
-    await withSockets(options, async (own) => {
-      const socket = await connect(own.call, "c");
-      socket.send(sendFrame("a", "c", "First."));
-      await reached;
-      socket.send(sendFrame("b", "c", "Second."));
-      socket.send(sendFrame("c", "c", "Third."));
-      await socket.until("start", "c");
-      socket.send({ type: "abort", requestId: "b" });
-      open();
-      expect(saidIn(await socket.until("end", "a"))).toBe("Before. After.");
-      expect(saidIn(await socket.until("end", "c"))).toBe("Third.");
-      expect(model.calls).toHaveLength(2);
-      const texts = ["First.", "Before. After.", "Second.", "Third.", "Third."];
-      expect(
-        messagesOf(own)
-          .map(textOf)
-          .filter((said) => said !== ""),
-      ).toEqual(texts);
-    });
-  });
 });
 
 describe("a socket that closes", () => {
@@ -578,23 +555,6 @@ describe("the AI SDK's WebSocketChatTransport", () => {
       const message = await messageIn(resumed);
       expect(textOf(message)).toBe("Before. After.");
       expect(message?.id).toBe(newest(own)?.id);
-      transport.close();
-    });
-  });
-
-  it("stops the turn with its chat's abort signal, and continues with the next", async () => {
-    const { reached, options } = haltedTurn([[text("Next."), finish()]]);
-    await withSockets(options, async (own) => {
-      const { transport, send } = transportTo(own, "c");
-      const stopping = new AbortController();
-      const asked = await send("Hello.", stopping.signal);
-      await reached;
-      stopping.abort();
-      expect(textOf(await messageIn(asked))).not.toContain("After");
-      expect(textOf(await messageIn(await send("More.")))).toBe("Next.");
-      const { messages } = own.conversation().readMessages({ limit: 9, form: "display" });
-      expect(messages.map(textOf)).toEqual(["Hello.", "Before.", "More.", "Next."]);
-      expect(messages[1]?.metadata).toMatchObject({ stopped: true });
       transport.close();
     });
   });

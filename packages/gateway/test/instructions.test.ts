@@ -31,31 +31,6 @@ describe("instructions of servers", () => {
         "shop:\n> Use list first.\n> Then get.\n> other:\n> > Send it all.\n\ncrm:\n> Be brief.",
     );
   });
-
-  it.each([
-    [[10_000]],
-    [[10_000, 10_000]],
-    [[20, 10_000, 300]],
-    [[900, 900, 10]],
-    [Array.from({ length: 12 }, () => 4_000)],
-    [Array.from({ length: 60 }, (_, index) => index * 100)],
-  ])("have 2,000 characters together, and each is cut after a word: %j", (lengths) => {
-    const servers = lengths.map((length, index) => ({
-      name: `server${index}`,
-      text: words(length).slice(0, length).trim(),
-    }));
-    const { text, given } = withServers(OWN, servers);
-    expect(text.length).toBeLessThanOrEqual(2_000);
-    expect(text.startsWith(OWN)).toBe(true);
-    for (const server of servers) {
-      const part = given.get(server.name) ?? "";
-      expect(`${server.text} `.startsWith(part === "" ? "" : `${part} `)).toBe(true);
-      if (part === "") expect(text).not.toContain(`${server.name}:`);
-      else expect(text).toContain(`\n\n${server.name}:\n> ${part}`);
-      const isCut = part !== "" && part !== server.text;
-      if (isCut) expect(text).toContain(`${part} … (the rest: byref://status)`);
-    }
-  });
 });
 
 describe.each(["legacy", "modern"] as const)("a client (%s)", (era) => {

@@ -1,7 +1,7 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { JSONSchema7 } from "ai";
 import { describe, expect, it } from "vitest";
-import { savedFailure, savedValue, textOf, textsFor } from "../src/json-text.ts";
+import { savedValue, textOf, textsFor } from "../src/json-text.ts";
 import { Content } from "../../../src/store/bytes/content.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { type Json, parsedJson } from "../../../src/value/json.ts";
@@ -41,18 +41,8 @@ describe("the text of a server's JSON", () => {
     expect(await keptText(result(text, parsedJson(text) as object))).toBe(text);
   });
 
-  it.each([
-    ["too deep, beside its text", "text", [block("text")]],
-    ["too deep, without a text", undefined, []],
-    ["too deep, beside several texts", undefined, [block("a"), block("b")]],
-  ])("is that of structured content that is %s", async (_what, text, content) => {
-    let deep: Record<string, unknown> = {};
-    for (let level = 0; level < 201; level++) deep = { deep };
-    const given = { content, structuredContent: deep };
-    expect(savedValue(given)).toBe(text ?? JSON.stringify(deep));
-    expect(savedFailure(given)).toBe(JSON.stringify(given));
-    const { value } = await saved(given);
-    expect(value).toBe(text ?? JSON.stringify(deep));
+  it("is not kept with a lone surrogate, which UTF-8 has no bytes for", async () => {
+    expect(await keptText(result('{ "a": "\uD800" }'))).toBeUndefined();
   });
 });
 

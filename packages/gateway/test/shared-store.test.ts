@@ -8,7 +8,6 @@ import { type SharedStore, sharedStore } from "../src/cli/shared-store.ts";
 import type { StoreOptions } from "../../../src/store/variables.ts";
 import { slow } from "../../../test/support/slow.ts";
 
-const HOUR_MS = 3_600_000;
 const large = (letter: string) => letter.repeat(3_000_000);
 
 function newFile(): string {
@@ -69,19 +68,6 @@ describe("a store of two processes", () => {
     expect(new TextDecoder().decode(read) === "x".repeat(1_000_000)).toBe(true);
     opened?.close();
     expect((await other.read("a")) === large("y")).toBe(true);
-  });
-
-  it("keeps what either process uses, and says in both why a value was evicted", async () => {
-    let nowMs = Date.now();
-    const [one, other] = two({ now: () => nowMs });
-    await one.save({ name: "used", value: 1, tool: "get" });
-    await one.save({ name: "unused", value: 2, tool: "get" });
-    nowMs += 20 * HOUR_MS;
-    await other.read("used");
-    nowMs += 10 * HOUR_MS;
-    expect(one.evictDue(nowMs, 10).map(({ name }) => name)).toEqual(["unused"]);
-    expect(await one.read("used")).toBe(1);
-    expect(other.tombstone("unused")).toMatchObject({ tool: "get", reason: "idle" });
   });
 
   it(

@@ -3,7 +3,6 @@ import type { ListKeeper } from "../src/tool-lists.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { textIn } from "../../../test/support/gateway-process.ts";
 import { RawServer } from "../../../test/support/raw-server.ts";
-import { slow } from "../../../test/support/slow.ts";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -19,20 +18,6 @@ function serverOf(names: readonly string[], more: object = {}) {
     "tools/call": ({ name }) => ({ content: [{ type: "text", text: name }] }),
   });
 }
-
-it("a server's tools stay until it has sent its new ones", slow, async () => {
-  const names = ["one"];
-  const server = serverOf(names);
-  const { client, call } = await startGateway([{ name: "shop", make: () => server }]);
-  const changed = vi.fn<() => void>();
-  client.setNotificationHandler("notifications/tools/list_changed", changed);
-  await client.listTools();
-  names.push("two");
-  server.wire?.notify("notifications/tools/list_changed");
-  expect(textIn(await call("one"))).toBe("one");
-  await vi.waitFor(() => expect(changed).toHaveBeenCalledOnce());
-  expect((await client.listTools()).tools.map(({ name }) => name)).toContain("two");
-});
 
 const MINUTE = 60_000;
 

@@ -162,18 +162,6 @@ describe("a server stays outside the gateway", () => {
   });
 });
 
-it("wrapping keeps an exception that a person wrote into the gateway's entry", () => {
-  const file = written("mcp.json", { mcpServers: SERVERS });
-  wrapFile(file);
-  const text = JSON.parse(readFileSync(file, "utf8"));
-  text.mcpServers.byref.args.push("--except", "my crm");
-  text.mcpServers.added = { command: "added" };
-  writeFileSync(file, JSON.stringify(text));
-  expect(wrapFile(file).servers).toEqual(["added"]);
-  const { byref } = JSON.parse(readFileSync(file, "utf8")).mcpServers;
-  expect(byref.args.slice(-2)).toEqual(["--except", "my crm"]);
-});
-
 describe("wrapping says", () => {
   it.each([
     [{ disabledTools: ["drop"] }, [/^shop: its "disabledTools" applies behind the gateway, too/u]],

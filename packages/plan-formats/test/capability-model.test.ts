@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { chunksOf as framesOf, Crashing, hang } from "../../../test/support/crashing.ts";
-import { finish, reasoning, type Step, text, toolCall } from "../../testing/src/testing.ts";
+import { finish, type Step, text, toolCall } from "../../testing/src/testing.ts";
 import {
   agentWith,
   answerWith,
@@ -129,28 +129,6 @@ describe("the capability variable", () => {
     expect(await names(agentWith())).toContain("variable_set");
     expect(await names(agentWith({ variableTools: false }))).not.toContain("variable_set");
     expect(await names(agentWith({ toolCalls: "native" }))).not.toContain("variable_set");
-  });
-});
-
-describe("parts other than a single text", () => {
-  it("are passed on: reasoning with tags is unchanged", async () => {
-    const steps: Step[] = [
-      [reasoning(`I could ${NYC}`, { chunks: 7 }), text(NYC), finish()],
-      [reasoning("So."), text("Done."), finish()],
-    ];
-    given.length = 0;
-    const turn = await turnWith({ agent: agentWith(), steps });
-    expect(given).toHaveLength(1);
-    const { message } = await readMessage(turn.chunks);
-    expect(message?.parts.filter(({ type }) => type === "reasoning")).toMatchObject([
-      { text: `I could ${NYC}` },
-      { text: "So." },
-    ]);
-    const said = promptOf(turn, 1).at(2);
-    expect(said?.content).toMatchObject([
-      { type: "reasoning", text: `I could ${NYC}` },
-      { type: "text", text: NYC },
-    ]);
   });
 });
 

@@ -109,18 +109,6 @@ describe("a plan is refused", () => {
     expect(codes).toEqual(isPlace ? [] : ["bad_output_path"]);
   });
 
-  it("for a place without its prefix, and suggests the notation of plans", async () => {
-    const said = async (outputPath: string) =>
-      (await findingsOf(plan([reads("x", outputPath)]))).map(({ message }) => message);
-    expect(await said("state.user.name")).toEqual([
-      '"state.user.name" is not a place to save to. Write †state.user.name.',
-    ]);
-    expect(await said("state of the user")).toEqual([
-      '"state of the user" is not a place to save to. Write †name or †name.key.',
-    ]);
-    expect((await said("†input"))[0]).toMatch(/^†input /);
-  });
-
   it("for a cycle of one call, three or two hundred, with its path", async () => {
     const around = (count: number) =>
       plan(

@@ -47,26 +47,6 @@ describe("a run that is over", () => {
   });
 });
 
-describe("a call fails, and its dependents are skipped,", () => {
-  const calls = (first: string) => [
-    { _tool: first, _id: "first", value: "", _outputPath: "†state.a" },
-    { _tool: "echo", _id: "second", value: "†state.a", _outputPath: "†state.b" },
-  ];
-
-  it("if its tool was removed after the plan was checked", async () => {
-    const { echo } = planTools();
-    const run = await runFor(calls("gone"), { echo, gone: echo }, { left: { echo } });
-    await run.run();
-    expect(run.record).toMatchObject({
-      status: "failed",
-      calls: {
-        first: { status: "failed", reason: "unknown_tool: gone is gone." },
-        second: { status: "skipped" },
-      },
-    });
-  });
-});
-
 describe("a gate", () => {
   it("takes only one of two concurrent decisions", async () => {
     let begin = () => {};

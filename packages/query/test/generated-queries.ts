@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import type { Json } from "../../../src/value/json.ts";
 import { Queries } from "./queries.ts";
 
-type Records = readonly Readonly<Record<string, Json>>[];
+export type Records = readonly Readonly<Record<string, Json>>[];
 
 export const KEYS = ["id", "name", "total", "Kind", "tags", "first name", "group", 'a"b', "0"];
 
@@ -96,7 +96,7 @@ const listed = fc
 const statement = fc.oneof(plain, grouped, joined, windowed, compound, defined, nested, listed);
 
 /** Creates a table with the same records in plain SQL. */
-function createTable(database: DatabaseSync, name: string, records: Records): void {
+export function createTable(database: DatabaseSync, name: string, records: Records): void {
   const keys = [...new Set(records.flatMap((one) => Object.keys(one)))];
   const types = keys.map((key) => typeOf(records.map((one) => one[key] ?? null)));
   const columns = [...keys.map((key, at) => `${quoted(key)} ${types[at]}`), '"index"'];

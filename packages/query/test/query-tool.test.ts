@@ -67,6 +67,15 @@ describe("query_variables", () => {
     expect((await conversation.saved("SELECT 1 AS n")).info?.name).toBe("query_2");
   });
 
+  it("keeps the previous version of a variable that it replaces by name, but not of its own results", async () => {
+    const conversation = await Conversation.with({ orders });
+    const sql = "SELECT id FROM orders WHERE id > 1";
+    for (const _ of [1, 2]) await conversation.saved(sql);
+    expect(conversation.store.earlier("query_1", 1)).toBeUndefined();
+    await conversation.saved(sql, { saveAs: "orders" });
+    expect(conversation.store.earlier("orders", 1)?.info).toMatchObject({ version: 1, count: 3 });
+  });
+
   it("reads tables, but no references, in a statement from code", async () => {
     const conversation = await Conversation.with({ orders });
     const from = { call: { madeOf: new Labels(conversation.store) } };

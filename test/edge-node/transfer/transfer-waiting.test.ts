@@ -106,39 +106,3 @@ describe("in a copy of an unfinished conversation,", () => {
     });
   });
 });
-
-describe("a conversation that answers while it is copied", () => {
-  it("has its question in the copy, but no partial answer", async () => {
-    const begun = Promise.withResolvers<void>();
-    const held = Promise.withResolvers<string>();
-    const hold = tool({
-      inputSchema: z.object({}),
-      execute: () => {
-        begun.resolve();
-        return held.promise;
-      },
-    });
-    const agent = { name: "slow", description: "", instructions: "", tools: { hold } };
-    const model = scriptedModel([
-      [text("Wait."), toolCall("hold", {}), finish("tool-calls")],
-      [text("Done."), finish()],
-      [text("Here."), finish()],
-    ]);
-    await withTransfers({ agents: [agent], model }, async (own) => {
-      const asked = json({ message: "Now?" });
-      const response = await own.call("POST", "/conversations/c/messages", asked);
-      await begun.promise;
-      const file = await (await transfer(own.conversation(), "export")).text();
-      held.resolve("x");
-      await response.text();
-      await own.conversation().deleteAll();
-      const imported = await transfer(own.conversation(), "import", file);
-      expect(await imported.json()).toEqual({ id: "c" });
-      expect(messagesOf(own).map(({ role }) => role)).toEqual(["user"]);
-      expect(own.conversation().about()).toMatchObject({ status: "idle", messages: 1 });
-      expect(file).toContain('"ended":"stopped"');
-      await (await own.call("POST", "/conversations/c/messages", asked)).text();
-      expect(messagesOf(own).map(({ role }) => role)).toEqual(["user", "user", "assistant"]);
-    });
-  });
-});

@@ -42,7 +42,6 @@ import type { RuntimeOptions } from "../../../src/edge/create-runtime.ts";
 import * as schemas from "../../../src/edge/openapi/schemas.ts";
 import type { PromptDescription } from "../../../src/turn/describe-prompt.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
-import { exportOf, fork, imported } from "../../support/transfer.ts";
 
 describe("messages", () => {
   const NYC = "Weather in NYC?";
@@ -754,25 +753,5 @@ describe("compaction", () => {
         expect(numbers).toEqual([...new Set(numbers)].toSorted((one, other) => one - other));
       });
     });
-  });
-
-  it("keeps the guide and tools of prompts in a fork and an import, even without variables", async () => {
-    const id = newId();
-    // No message contains the long text: only data that is stored with the answer shows that there was one.
-    await put(id, "notes", "x".repeat(5_000));
-    await ask(id, "Hello.", { agent: "weather" });
-    const copies = [id, await fork(id), await imported(await exportOf(id))];
-    const prompts = copies.map(async (copy) => {
-      await call("DELETE", `/conversations/${copy}/variables`);
-      const response = await call("GET", `/agents/weather/prompt?conversation=${copy}`);
-      return response.json<{
-        guide: { sent: boolean };
-        tools: { name: string; sent: boolean }[];
-      }>();
-    });
-    const [original, ...others] = await Promise.all(prompts);
-    expect(original?.guide.sent).toBe(true);
-    expect(original?.tools.find(({ name }) => name === "search_variable")?.sent).toBe(true);
-    for (const other of others) expect(other).toEqual(original);
   });
 });

@@ -183,26 +183,6 @@ describe("stream", () => {
         ]);
       });
     });
-
-    it("ends with an error if a deployment has removed the agent", async () => {
-      const { reached, options } = halted();
-      const agents = [{ ...options.agents[0], name: "another" }] as const;
-      await withRuntime(options, async (own) => {
-        await ask(own);
-        await reached;
-        own.wakeAgain({ agents });
-        const rest = await (await watch(own, `?after=${MAX}`)).text();
-        expect(framesIn(rest).at(-1)?.chunk).toMatchObject({
-          type: "error",
-          errorText: expect.stringMatching(/^not_found: /),
-        });
-        const { messages } = own.conversation().readMessages({ limit: 9, form: "display" });
-        expect(messages.at(-1)?.metadata).toMatchObject({ error: "not_found" });
-        expect(await (await own.call("GET", "/conversations/c")).json()).toMatchObject({
-          status: "idle",
-        });
-      });
-    });
   });
 
   describe("stop", () => {

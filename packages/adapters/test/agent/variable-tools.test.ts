@@ -1,7 +1,5 @@
-import { ToolLoopAgent } from "ai";
 import { describe, expect, it } from "vitest";
-import { MemoryStore, summaryOf, variableTools, withToolVariables } from "../../src/agent.ts";
-import { scriptedModel } from "../../../testing/src/testing.ts";
+import { MemoryStore, summaryOf, variableTools } from "../../src/agent.ts";
 
 const orders = Array.from({ length: 500 }, (_, index) => ({ id: `ord_${index}`, total: index }));
 
@@ -74,27 +72,6 @@ describe("variableTools", () => {
     await expect(called(store, "read_variable", { name: "key" })).rejects.toMatchObject({
       code: "variable_sealed",
     });
-  });
-
-  it("can be tools of a wrapped agent, which saves no variables for their results", async () => {
-    const store = await storeWith();
-    const model = scriptedModel([
-      { tool: "read_variable", input: { name: "note" } },
-      { tool: "read_variable", input: { name: "orders", path: "[499]" } },
-      "Done.",
-    ]);
-    const tools = variableTools({ store });
-    const agent = withToolVariables(new ToolLoopAgent({ model, tools }), { store });
-    await agent.generate({ prompt: "Read." });
-    const prompt = JSON.stringify(model.calls.at(-1)?.prompt);
-    expect(prompt).toContain("Call Ada.");
-    expect(prompt).toContain("ord_499");
-    expect(
-      store
-        .list({})
-        .map(({ name }) => name)
-        .toSorted(),
-    ).toEqual(["key", "note", "orders"]);
   });
 });
 

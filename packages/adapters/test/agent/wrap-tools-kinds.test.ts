@@ -1,11 +1,9 @@
 import {
   dynamicTool,
-  generateText,
   type InferToolInput,
   type InferToolOutput,
   type InferUITools,
   jsonSchema,
-  type ModelMessage,
   tool,
   ToolLoopAgent,
   type ToolSet,
@@ -47,37 +45,6 @@ describe("a tool", () => {
     const wrapped = wrapTools({ provider, client }, { store: new MemoryStore() });
     expect(wrapped.provider).toBe(provider);
     expect(wrapped.client).toBe(client);
-  });
-
-  it("runs with a reference once it is approved", async () => {
-    const got: unknown[] = [];
-    const store = new MemoryStore();
-    await store.save({ name: "x", value: 4 });
-    const act = tool({
-      inputSchema: z.object({ n: z.number() }),
-      needsApproval: true,
-      execute: (input) => void got.push(input),
-    });
-    const tools = wrapTools({ act }, { store });
-    const model = scriptedModel([[{ tool: "act", input: { n: "$x" } }], "Done."]);
-    const first = await generateText({ model, tools, prompt: "Go." });
-    const request = first.content.find((part) => part.type === "tool-approval-request");
-    const messages: ModelMessage[] = [
-      { role: "user", content: "Go." },
-      ...first.responseMessages,
-      {
-        role: "tool",
-        content: [
-          {
-            type: "tool-approval-response",
-            approvalId: request?.approvalId ?? "",
-            approved: true,
-          },
-        ],
-      },
-    ];
-    expect((await generateText({ model, tools, messages })).text).toBe("Done.");
-    expect(got).toEqual([{ n: 4 }]);
   });
 });
 

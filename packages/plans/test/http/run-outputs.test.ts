@@ -99,25 +99,6 @@ describe("a long output", () => {
       expect(await variable(own, "Daily_list_list")).toEqual(ROWS);
     }));
 
-  it("is not in the stream's state, whether the state is kept or not", () =>
-    withRuntime(planning(tools), async (own) => {
-      const id = await approved(own, calls);
-      for (const keep of [true, false]) {
-        const response = await own.call("POST", `${ROOT}/${id}/run`, json({ keep }));
-        const body = await response.clone().text();
-        expect(body).not.toContain("row 4999");
-        expect(body.length).toBeLessThan(20_000);
-        const last = (await streamed(response)).at(-1);
-        expect(last?.state).toEqual({
-          rows: expect.objectContaining({
-            $var: expect.stringMatching(/^plan_list/u),
-            count: 5_000,
-          }),
-          three: 3,
-        });
-      }
-    }));
-
   it("is kept as long as its run, and no tool's result deletes another variable", slow, () =>
     withRuntime(planning({ ...tools, lie: give({ $var: "mine" }) }), async (own) => {
       await own.call("PUT", "/conversations/c/variables/mine", json("mine"));
@@ -142,32 +123,4 @@ describe("a long output", () => {
       expect(await variable(own, "mine")).toBe("mine");
     }),
   );
-});
-
-describe("the output of a built-in call", () => {
-  it("is its text, and a variable if it is long", () =>
-    withRuntime(planning({}), async (own) => {
-      await own.call("PUT", "/conversations/c/variables/long", json("x".repeat(3_000)));
-      const id = await proposed(
-        own,
-        "text/xml",
-        `<capability name="variable" action="set" key="a">one</capability>
-         <capability name="variable" action="get" key="a" />
-         <capability name="variable" action="interpolate">{{a}} and {{nobody}}</capability>
-         <capability name="variable" action="get" key="nobody" />
-         <capability name="variable" action="get" key="long" />
-         <capability name="variable" action="set" key="b">{{long}}</capability>
-         <capability name="variable" action="list" />`,
-      );
-      const outputs = outputsIn((await runOf(own, id)).calls);
-      const long = expect.objectContaining({ type: "string", count: 3_000 });
-      const [set, get, fill, missing, whole, other, list] = Object.values(outputs);
-      expect([set, get, fill]).toEqual(["one", "one", "one and {{nobody}}"]);
-      expect(missing).toBe("Variable not found: nobody");
-      expect([whole, other]).toEqual([long, long]);
-      expect(list).toEqual(["a", "b"]);
-      for (const name of ["plan_call_5", "plan_call_6"]) {
-        expect(await variable(own, name)).toBe("x".repeat(3_000));
-      }
-    }));
 });
