@@ -19,7 +19,7 @@ import { slow } from "../support/slow.ts";
 import { ALICE, as, BOB, call as callAs, ticketFor } from "../support/tickets.ts";
 import { anyBytes } from "../support/values.ts";
 import * as limits from "../../src/limits.ts";
-import { planning, runOf } from "../support/planning.ts";
+import { planning, approved, runOf } from "../support/planning.ts";
 import { filesIn, R2Files } from "../../src/edge/platform/r2-files.ts";
 import type { Files } from "../../src/tool/files.ts";
 import type { Agent } from "../../src/turn/agent.ts";
@@ -512,6 +512,53 @@ describe("files in R2", () => {
       expect(shown).toContain("bad_");
     });
   });
+});
+
+const ROOT = "/conversations/c/plans";
+
+const gated = [
+  { _tool: "echo", _id: "gated", value: "†approvals.legal", _outputPath: "†state.gated" },
+];
+
+describe("bounds of plans", () => {
+  it(
+    "waiting runs of a plan are limited, and their inputs are not read needlessly",
+    slow,
+    async () => {
+      await withRuntime(planning(), async (own) => {
+        const id = await approved(own, gated);
+        const init = () => json({ input: "x".repeat(1_000_000) }, { accept: "application/json" });
+        const statuses = new Set<number>();
+        for (let run = 0; run < 55; run++) {
+          const response = await own.call("POST", `${ROOT}/${id}/run`, init());
+          statuses.add(response.status);
+          await response.body?.cancel();
+        }
+        const { sql } = own.state.storage;
+        const real = sql.exec.bind(sql);
+        let chars = 0;
+        Object.defineProperty(sql, "exec", {
+          configurable: true,
+          value: (statement: string, ...given: unknown[]) => {
+            const cursor = real(statement, ...given);
+            if (!statement.includes("open = 1")) return cursor;
+            const rows = cursor.toArray();
+            chars += JSON.stringify(rows).length;
+            return Object.assign(Object.create(null), {
+              toArray: () => rows,
+              rowsRead: 0,
+              rowsWritten: 0,
+            }) as typeof cursor;
+          },
+        });
+        await own.call("GET", "/conversations/c");
+        expect([[...statuses].some((status) => status >= 400), chars < 100_000]).toEqual([
+          true,
+          true,
+        ]);
+      });
+    },
+  );
 });
 
 const PLANS = "/conversations/c/plans";

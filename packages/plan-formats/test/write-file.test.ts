@@ -86,6 +86,20 @@ describe("the limits of a prompt", () => {
     });
   });
 
+  it("all inputs together have sixteen, including names and fences", async () => {
+    // Characters around a value: its name, two fences and three line breaks.
+    const frame = "variable:a".length + 2 * 3 + 3;
+    const value = "a".repeat(limits.maxInsertedChars / 16 - frame);
+    const inputs = (count: number) => `${"@input variable:a\n".repeat(count)}Write.`;
+    const sources = sourcesIn({ a: value, b: "" });
+    expect((await asked(inputs(15), sources)).length).toBeGreaterThan(15 * value.length);
+    expect((await asked(inputs(16), sources)).length).toBeGreaterThan(16 * value.length);
+    const over = inputs(16).replace("Write.", "@input variable:b\nWrite.");
+    await expect(asked(over, sources)).rejects.toMatchObject({
+      details: { limit: "maxInsertedChars" },
+    });
+  });
+
   it("a pattern matches at most a thousand files", async () => {
     const sources = (count: number) => {
       const list = async () => Array.from({ length: count }, (_, index) => `${index}.md`);

@@ -6,6 +6,7 @@ import type { Effects } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { runRecord, Runs, specified } from "../../../test/support/plan-runs.ts";
 import { cases, planOf, type PlanRun, planWith } from "../../../test/support/plans.ts";
+import { slow } from "../../../test/support/slow.ts";
 
 const call = (id: string, parameters: Record<string, Json>, outputPath = `†state.${id}`) => ({
   id,
@@ -54,6 +55,21 @@ describe("a run", () => {
     const calls = Array.from({ length: 12 }, (_, index) => call(`c${index}`, {}));
     const { status } = await runs.run(planWith(calls));
     expect([status, most]).toEqual(["done", 4]);
+  });
+
+  it("starts a ready call while others of its level still run", async () => {
+    let release = () => {};
+    const released = new Promise<number>((resolve) => (release = () => resolve(1)));
+    const slow = tool({ inputSchema: z.object({}), execute: () => released });
+    const act = tool({ inputSchema: z.object({ value: z.any() }), execute: () => release() });
+    const runs = new Runs({ tools: { ...specified, slow, act } });
+    const plan = planOf([
+      { _tool: "slow" },
+      { _tool: "echo", value: 1, _outputPath: "†state.one" },
+      { _tool: "echo", value: "†state.one", _outputPath: "†state.two" },
+      { _tool: "act", value: "†state.two" },
+    ]);
+    expect((await runs.run(plan)).status).toBe("done");
   });
 
   it("stores a result before a call that depends on it starts", async () => {

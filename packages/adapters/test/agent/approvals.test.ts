@@ -139,6 +139,15 @@ describe("the question to a person", () => {
     expect(agent.sent).toEqual(["hunter2"]);
     expect(JSON.stringify([agent.messages, agent.model.calls])).not.toContain("hunter2");
   });
+
+  it("is asked if the application's function throws", async () => {
+    const toolApproval = () => {
+      throw new Error("hunter2");
+    };
+    const { agent, asked } = await asking({ toolApproval });
+    expect(asked?.reason).not.toContain("hunter2");
+    expect(agent.sent).toEqual([]);
+  });
 });
 
 describe("a decision without a person", () => {

@@ -133,6 +133,22 @@ describe("a run that waits for a gate", () => {
       await problemIn(await decide(own, "legal", { approved: true }), "approval_not_found");
     });
   });
+
+  it("needs the run's id if several runs wait for the gate", async () => {
+    await withRuntime(planning(), async (own) => {
+      const id = await approved(own, gated);
+      await runOf(own, id);
+      const { id: run } = await runOf(own, id);
+      const { detail } = await problemIn(
+        await decide(own, "legal", { approved: true }),
+        "conflict",
+      );
+      expect(detail).toContain(run);
+      await streamed(await decide(own, "legal", { approved: true, run }));
+      const { runs } = await planOf(own, id);
+      expect(runs.map(({ status }) => status)).toEqual(["waiting", "done"]);
+    });
+  });
 });
 
 describe("a call of a plan that needs approval by policy", () => {
