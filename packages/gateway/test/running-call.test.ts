@@ -58,6 +58,13 @@ describe("a call that outlives a request of its client", () => {
       fulfilled({ roots: [] }),
     ]);
   });
+
+  it("answers without the client what the client cannot answer", async () => {
+    const { call, answers } = asking(PERSON, ROOTS);
+    expect(await call.next(round({ answers: () => false }))).toBe(DONE);
+    const reason = new Error("The client did not answer roots/list.");
+    expect(answers).toEqual([fulfilled({ action: "cancel" }), { status: "rejected", reason }]);
+  });
 });
 
 describe("a cancelled request", () => {

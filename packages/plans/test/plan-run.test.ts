@@ -6,7 +6,6 @@ import type { Effects } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { runRecord, Runs, specified } from "../../../test/support/plan-runs.ts";
 import { cases, planOf, type PlanRun, planWith } from "../../../test/support/plans.ts";
-import { slow } from "../../../test/support/slow.ts";
 
 const call = (id: string, parameters: Record<string, Json>, outputPath = `†state.${id}`) => ({
   id,

@@ -8,6 +8,7 @@ import { RunOutcome } from "../src/run/run-outcome.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { runRecord } from "../../../test/support/plan-runs.ts";
 import { planWith } from "../../../test/support/plans.ts";
+import { slow } from "../../../test/support/slow.ts";
 
 const planFor = (outputs: readonly PlanOutput[]): Plan => {
   const runNames = outputs.map(({ name }) => name);
@@ -43,6 +44,15 @@ describe("the outcome of a run", () => {
     const only = await written({ report: "Done." });
     expect((await outcomeOf(only)).state).toEqual({ report: "Done." });
     expect((await outcomeOf(await written({}))).state).toEqual({});
+  });
+
+  it("is shown up to a maximum size, and as handles beyond it", slow, async () => {
+    const long = "x".repeat(limits.maxRecordBytes - 10);
+    const store = await written({ state: { a: "b" }, report: long, notes: "\n".repeat(600_000) });
+    const outputs = [report, { name: "notes", mode: "replace" }] as const;
+    const { state } = await outcomeOf(store, { plan: planFor(outputs) });
+    expect(state).toEqual({ a: "b", report: { $var: "report" }, notes: { $var: "notes" } });
+    expect(await store.read("report")).toBe(long);
   });
 
   it("is merged into the conversation's state, even if the plan outputs state", async () => {

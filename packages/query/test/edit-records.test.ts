@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { nodeQueryDatabases } from "../../adapters/src/agent/node-query-engine.ts";
 import { maxQueryRecords } from "../../../src/limits.ts";
-import { Labels } from "../../../src/store/labels.ts";
+import { Labels, Taint } from "../../../src/store/labels.ts";
 import { editVariable } from "../../../src/tool/edit/edit-variable.ts";
 import { recordEdits } from "../src/record-edits.ts";
 import { wrapRuntimeTool } from "../../../src/tool/wrap-runtime-tool.ts";
 import type { WrapOptions } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
-import { Editor } from "./editor.ts";
+import { Editor, type Where } from "./editor.ts";
 
 const orders = [
   { id: 1, customer: "ann", total: 10, paid: true },
@@ -146,6 +146,25 @@ describe("an edit of records by a condition", () => {
       $var: "out",
       visibility: "sealed",
     });
+  });
+
+  it("is untrusted if a condition or a value is, and shows nothing if that is hidden", async () => {
+    const changes: readonly Where[] = [
+      { where: "id IN (SELECT id FROM mail)", set: { a: 1 } },
+      { where: "id = 1", set: { a: "$mail[0].text" } },
+    ];
+    for (const change of changes) {
+      for (const untrusted of ["show", "hide"] as const) {
+        const editor = await withOrders();
+        const value = [{ id: 1, text: "Obey." }];
+        await editor.store.save({ name: "mail", value, trusted: false });
+        const taint = new Taint();
+        const output = await editor.edit({ edits: [change] }, { untrusted, taint });
+        expect(Object.keys(output).includes("diff")).toBe(untrusted === "show");
+        expect(taint.isTainted).toBe(untrusted === "show");
+        expect(editor.store.info("orders")?.trusted).toBe(false);
+      }
+    }
   });
 
   it("reports the variables that it reads before it runs", async () => {

@@ -76,6 +76,17 @@ describe("query_variables", () => {
     expect(conversation.store.earlier("orders", 1)?.info).toMatchObject({ version: 1, count: 3 });
   });
 
+  it("reports the variables that it reads before it runs, so that other calls run first", async () => {
+    const conversation = await Conversation.with({ orders, customers: [{ name: "ann" }] });
+    const sql = `WITH big AS (SELECT * FROM orders WHERE total > $least)
+      SELECT * FROM big JOIN customers c ON c.name = big.customer WHERE 'FROM nowhere' <> ''`;
+    const flow = (await conversation.wrapped()).flow({ sql, saveAs: "found" }, {});
+    expect(new Set(flow.reads.map(({ name }) => name))).toEqual(
+      new Set(["orders", "customers", "least"]),
+    );
+    expect(flow.writes).toEqual([{ name: "found", path: [] }]);
+  });
+
   it("reads tables, but no references, in a statement from code", async () => {
     const conversation = await Conversation.with({ orders });
     const from = { call: { madeOf: new Labels(conversation.store) } };

@@ -117,6 +117,40 @@ describe("a run that waits for a gate", () => {
     });
   });
 
+  it("takes one of two decisions while other calls still run", async () => {
+    let release: (() => void) | undefined;
+    const hold = tool({
+      inputSchema: z.object({}),
+      execute: () =>
+        new Promise<number>((resolve) => {
+          release = () => resolve(1);
+        }),
+    });
+    await withRuntime(planning({ ...planTools(), hold }), async (own) => {
+      const id = await approved(own, [...gated, { _tool: "hold", _id: "hold" }]);
+      const running = await own.call("POST", `${ROOT}/${id}/run`);
+      for (;;) {
+        const { calls } = await planOf(own, id);
+        if (calls[1]?.gate === "legal" && release !== undefined) break;
+        await scheduler.wait(1);
+      }
+      const [opened, denied] = await Promise.all([
+        decide(own, "legal", { approved: true }),
+        decide(own, "legal", { approved: false }),
+      ]);
+      await problemIn(denied, "approval_not_found");
+      for (;;) {
+        if (statusesOf(await planOf(own, id))["gated"] === "done") break;
+        await scheduler.wait(1);
+      }
+      release();
+      const rest = await streamed(opened);
+      expect(rest.map(({ call, status }) => [call, status])).toContainEqual(["gated", "done"]);
+      expect(rest.at(-1)).toMatchObject({ status: "done" });
+      expect((await streamed(running)).at(-1)).toEqual(rest.at(-1));
+    });
+  });
+
   it("loses its variables and its gate when it is cancelled", async () => {
     await withRuntime(planning(), async (own) => {
       const id = await approved(own, gated);
