@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../src/value/json.ts";
-import { bandScale, drawnIndices, valueScale } from "../src/chart/chart-scale.ts";
+import { drawnIndices, valueScale } from "../src/chart/chart-scale.ts";
 import {
   comparable,
   firstChoice,
-  placesOf,
   seriesOf,
   summariesOf,
   toggled,
@@ -24,19 +23,6 @@ describe("a chart's default view", () => {
     ];
     expect(choiceOf(values)).toEqual({ x: "month", y: ["total", "tax"], form: "bar" });
     expect(xColumns(columnsOf(rowsOf(values)), rowsOf(values))).toEqual(["month", "name"]);
-  });
-
-  it("falls back from dates to the first text column, and then to the row number", () => {
-    expect(choiceOf([{ n: 2, city: "Oslo" }]).x).toBe("city");
-    expect(choiceOf([{ n: 2, tags: ["a"] }]).x).toBeUndefined();
-    expect(choiceOf([{ n: 2, city: "Oslo", at: "2025-13-45" }]).x).toBe("city");
-  });
-
-  it("has at most four series and at least one", () => {
-    expect(choiceOf([{ a: 1, b: 1, c: 1, d: 1, e: 1 }]).y).toEqual(["a", "b", "c", "d"]);
-    expect(toggled(["a", "b", "c", "d"], "e")).toEqual(["b", "c", "d", "e"]);
-    expect(toggled(["a", "b"], "a")).toEqual(["b"]);
-    expect(toggled(["a"], "a")).toEqual(["a"]);
   });
 });
 
@@ -62,26 +48,10 @@ describe("series", () => {
     expect(summary).toBe("n: 2 values from 1 to 3, 2 on average");
     expect(summariesOf([{ name: "none", values: [null] }])).toEqual([]);
   });
-
-  it("use a time axis if all x values are dates", () => {
-    const dated = rowsOf([{ at: "2025-01-01" }, { at: "2025-01-03T12:00:00Z" }]);
-    expect(placesOf(dated, "at").times).toEqual([Date.UTC(2025, 0, 1), Date.UTC(2025, 0, 3, 12)]);
-    expect(placesOf(rowsOf([{ at: "2025-01-01" }, { at: "later" }]), "at").times).toBeUndefined();
-    expect(placesOf(dated, undefined).labels).toEqual(["0", "1"]);
-  });
 });
 
 describe("scales", () => {
   const tall = { height: 240, fromZero: false };
-
-  it("start at zero for bars, and if zero is near", () => {
-    const values = [{ name: "n", values: [80, 100] }];
-    expect(valueScale(values, { height: 240, fromZero: true }).place(0)).toBe(240);
-    expect(valueScale(values, tall).place(80)).toBeGreaterThan(200);
-    const near = valueScale([{ name: "n", values: [10, 100] }], tall);
-    expect(near.place(0)).toBe(240);
-    expect(near.ticks[0]).toEqual({ at: 240, label: "0" });
-  });
 
   it("have room for negative values and for a single value", () => {
     const scale = valueScale([{ name: "n", values: [-5, 5] }], { height: 100, fromZero: true });
@@ -93,13 +63,6 @@ describe("scales", () => {
       expect(Number.isFinite(place(7))).toBe(true);
       expect(ticks.length).toBeGreaterThan(1);
     }
-  });
-
-  it("show as many labels as fit", () => {
-    const labels = Array.from({ length: 12 }, (_, index) => `2025-${index + 1}`);
-    expect(bandScale(labels, 2_000).ticks).toHaveLength(12);
-    expect(bandScale(labels, 300).ticks.length).toBeLessThan(6);
-    expect(bandScale([], 300).ticks).toEqual([]);
   });
 
   it("reduce a long series to its ends and the extremes in each pixel", () => {

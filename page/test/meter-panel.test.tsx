@@ -34,23 +34,6 @@ describe("the meter", () => {
     expect(text).toContain("Sent 200 tokens 400 characters");
     expect(text).toContain("Without references ≈ 1,800 tokens 3,600 characters");
   });
-
-  it("says that there is nothing to save in a turn with small results", () => {
-    const text = meterFor({ savings: small });
-    expect(text.match(/Nothing to save here: results were small\./gu)).toHaveLength(2);
-    expect(text).not.toContain("%");
-    expect(meterFor({ savings })).not.toContain("Nothing to save");
-  });
-
-  it("shows no token count for calls that would not fit into the context window", () => {
-    const text = meterFor({ savings: { ...savings, wouldNotFit: 1 } }, { savings: small });
-    expect(text).toContain(
-      "Without references, 1 model call would not have fitted into the context window.",
-    );
-    expect(text).not.toContain("%");
-    expect(text.match(/Without references would not have fitted/gu)).toHaveLength(2);
-    expect(text).not.toContain("900 tokens");
-  });
 });
 
 describe("the line below an answer", () => {

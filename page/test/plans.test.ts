@@ -81,22 +81,6 @@ describe("the summary of a plan", () => {
       ["pay", "r2", 1],
     ]);
   });
-
-  it("shows its calls as in the newest run, or as in the event stream", () => {
-    const newest = run("r", { calls: [call("a", { status: "failed", reason: "no" })] });
-    expect(callsIn(plan(), newest, undefined)[0]).toMatchObject({ status: "failed", reason: "no" });
-    expect(callsIn(plan(), undefined, undefined)[1]).toEqual({
-      ...call("b"),
-      _outputPath: "†state.b",
-      after: ["a"],
-      input: 1,
-    });
-    const told = callsIn(plan(), newest, new Map([["b", call("b", { status: "running" })]]));
-    expect(told.map(({ status, reason }) => [status, reason])).toEqual([
-      ["waiting", undefined],
-      ["running", undefined],
-    ]);
-  });
 });
 
 describe("the order of a plan's calls", () => {
@@ -131,11 +115,5 @@ describe("the input of a run", () => {
       { input: { text: "$input.here and variable:input.last.x; †state.input.no" } },
     ];
     expect(inputFields(calls)).toEqual(["here", "there", "last"]);
-  });
-
-  it("defaults to the last run's input, or to empty fields", () => {
-    expect(JSON.parse(inputTemplate(["a"], undefined))).toEqual({ a: "" });
-    expect(JSON.parse(inputTemplate(["a"], {}))).toEqual({ a: "" });
-    expect(JSON.parse(inputTemplate(["a"], { a: 5 }))).toEqual({ a: 5 });
   });
 });

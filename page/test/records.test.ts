@@ -62,17 +62,4 @@ describe("the visible rows", () => {
     expect([from, to, top]).toEqual([92, 119, 92 * 32]);
     expect(stretchAt(31_680, list).to).toBe(1_000);
   });
-
-  it("include the last row of a list that is longer than a browser can scroll", () => {
-    const long = { ...list, count: 5_000_000 };
-    const { height } = stretchAt(0, long);
-    expect(height).toBeLessThan(17_000_000);
-    const end = stretchAt(height - 320, long);
-    expect(end.to).toBe(5_000_000);
-    // The lower edge of the last row is also that of the list.
-    expect(end.top + (end.to - end.from) * 32).toBeCloseTo(height, 3);
-    const middle = stretchAt(height / 2, long);
-    expect(middle.from).toBeGreaterThan(2_499_800);
-    expect(middle.to).toBeLessThan(2_500_200);
-  });
 });

@@ -49,45 +49,6 @@ describe("the page's content security policy", () => {
   });
 });
 
-describe("at 200 % zoom", () => {
-  it("everything fits the width, and the message field is visible", async ({ open, demo }) => {
-    // A window of 1,280 by 800 pixels at 200 % zoom.
-    const page = await open(demo.url, { width: 640, height: 400, scale: 2 });
-    const overflow = () =>
-      page.evaluate<number>(
-        "document.documentElement.scrollWidth - document.documentElement.clientWidth",
-      );
-    await page.getByRole("button", { name: /monthly totals of my orders\?/ }).click();
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
-    expect(await overflow()).toBeLessThanOrEqual(0);
-    const field = await page.getByLabel("Message", { exact: true }).boundingBox();
-    expect((field?.y ?? 400) + (field?.height ?? 0)).toBeLessThanOrEqual(400);
-    for (const view of ["Variables", "Plans", "Events", "Meter", "Conversation"]) {
-      const views = page.getByRole("navigation", { name: "Views" });
-      await views.getByRole("button", { name: view }).click();
-      expect(await overflow()).toBeLessThanOrEqual(0);
-      expect(await barriersInBoth(page)).toEqual([]);
-    }
-  });
-});
-
-describe("forced colours", () => {
-  it("show meaningful backgrounds in a system colour", async ({ open, demo }) => {
-    const page = await open(demo.url);
-    await page.emulateMedia({ forcedColors: "active" });
-    await page.locator(".first-run-sent").waitFor();
-    const ground = (selector: string, pseudo = "") =>
-      page.evaluate<string>(
-        `getComputedStyle(document.querySelector("${selector}"), "${pseudo}").backgroundColor`,
-      );
-    const plain = await ground("body");
-    expect(await ground(".first-run-sent")).not.toBe(plain);
-    expect(await ground(".first-run-whole")).not.toBe(plain);
-    expect(await ground(".side-tab[aria-selected=true]", "::after")).not.toBe(plain);
-    expect(await barriersInBoth(page)).toEqual([]);
-  });
-});
-
 describe("reduced motion", () => {
   it("stops every animation", async ({ open, scripted }) => {
     const never = new Promise(() => undefined);

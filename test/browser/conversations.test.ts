@@ -100,30 +100,6 @@ describe("conversations", () => {
     await list.getByText(/No conversation has this title|Not among/).waitFor();
   });
 
-  it("take a single Tab stop, and the arrow keys move between them", async ({ open, demo }) => {
-    const { page, list } = await openAnswered({ open, demo });
-    const search = list.getByLabel("Search conversations");
-    await search.fill("monthly totals");
-    await list.locator(".conversations-item").first().waitFor();
-    await search.focus();
-    await page.keyboard.press("Tab");
-    const isIn = (what: string) =>
-      page.evaluate<boolean>(`document.activeElement.matches("${what}")`);
-    expect(await isIn(".conversations-item")).toBe(true);
-    await page.keyboard.press("Home");
-    await page.keyboard.press("ArrowRight");
-    expect(await isIn("[aria-haspopup=menu]")).toBe(true);
-    await page.keyboard.press("Enter");
-    await page.getByRole("menuitem", { name: "Rename" }).waitFor();
-    await page.keyboard.press("ArrowDown");
-    expect(await isIn("[role=menuitem]")).toBe(true);
-    await page.keyboard.press("Escape");
-    await page.keyboard.press("ArrowLeft");
-    expect(await isIn(".conversations-item")).toBe(true);
-    await page.keyboard.press("Tab");
-    expect(await isIn("nav *[href], nav [aria-haspopup=menu]")).toBe(false);
-  });
-
   it("start from an imported CSV or JSON file, detected by its content", async ({ open, demo }) => {
     const page = await open(demo.url);
     const field = page.getByLabel("Import", { exact: true });

@@ -71,33 +71,6 @@ describe("another device", () => {
     const sent = scripted.mail.calls.filter(({ input: { text } }) => text === "Decided elsewhere");
     expect(sent).toHaveLength(1);
   });
-
-  it("shows changes of the open variable and plan", async ({ open, demo }) => {
-    const id = crypto.randomUUID();
-    const { variables, plans } = createClient(demo.url).conversation(id);
-    await variables.put("first", 1);
-    const call = { _tool: "get_weather", location: "Oslo", _outputPath: "†oslo" };
-    const { id: plan } = await plans.propose({ calls: [call] }, { agent: "weather" });
-    const page = await open(`${demo.url}/#/c/${id}`, { forgives: /404/ });
-    await listed(page, "first").click();
-    const shown = page.getByRole("article", { name: "Variable first" });
-    await variables.put("first", { city: "Oslo" });
-    await shown.getByText("Oslo").waitFor();
-    await variables.patch("first", { description: "Where it rains" });
-    await shown.getByText("Where it rains").waitFor();
-    await page.getByRole("tab", { name: "Plans" }).click();
-    const panel = page.getByRole("tabpanel", { name: "Plans" });
-    await panel.getByRole("listitem").getByRole("button").click();
-    await panel.getByRole("button", { name: "Approve" }).waitFor();
-    await plans.approve(plan);
-    await panel.getByRole("button", { name: "Run", exact: true }).waitFor();
-    await plans.run(plan).json();
-    await panel.getByRole("heading", { name: "1 run" }).waitFor();
-    await page.getByRole("tab", { name: "Variables 2" }).click();
-    await shown.getByText("Where it rains").waitFor();
-    await variables.delete("first");
-    await shown.getByRole("alert").waitFor();
-  });
 });
 
 describe("a page without a connection", () => {

@@ -100,33 +100,4 @@ describe("byref/react", () => {
     expect(JSON.stringify(messages)).not.toContain("second half");
     expect(scripted.asked("Stay.")).toBe(1);
   });
-
-  it("makes one request for two components, and one per new version", async ({ app, demo }) => {
-    const id = newId();
-    const { variables } = createClient(demo.url).conversation(id);
-    await variables.put("rows", [1, 2, 3]);
-    const { page, asked } = await app(demo.url, { id, path: "[0:2]" });
-    const path = `/conversations/${id}/variables/rows`;
-    await shows(page, "First", "[1,2] v1 ready");
-    await shows(page, "Second", "[1,2] v1 ready");
-    expect([asked(path).length, asked(`${path}/info`).length]).toEqual([1, 1]);
-    await variables.put("rows", [7, 8, 9]);
-    await shows(page, "First", "[7,8] v2 ready");
-    await shows(page, "Second", "[7,8] v2 ready");
-    expect(asked(path)).toHaveLength(2);
-    // Another component for the same part makes no request.
-    await page.getByRole("button", { name: "Toggle" }).click();
-    await page.getByRole("button", { name: "Toggle" }).click();
-    await shows(page, "First", "[7,8] v2 ready");
-    expect(asked(path)).toHaveLength(2);
-    expect(asked(`/conversations/${id}/events`)).toHaveLength(1);
-    // A change of the metadata alone transfers no value.
-    await variables.patch("rows", { description: "Numbers" });
-    await eventually(async () =>
-      expect((await asked(path).at(-1)?.response())?.status()).toBe(304),
-    );
-    await shows(page, "First", "[7,8] v2 ready");
-    await variables.delete("rows");
-    await shows(page, "First", "missing variable_not_found");
-  });
 });

@@ -1,4 +1,3 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { appliesRange, byteRangeIn, contentRange } from "../../src/edge/http/request-headers.ts";
 
@@ -80,38 +79,6 @@ describe("byteRangeIn", () => {
   ])("returns the whole for a missing, invalid or unsupported header: %j", (header) => {
     expect(byteRangeIn(header, 1_234)).toBe("whole");
     expect(byteRangeIn(header, 0)).toBe("whole");
-  });
-
-  it("parses a long header in linear time", () => {
-    // Quadratic time would not end.
-    const digits = "0".repeat(1_000_000);
-    expect(byteRangeIn(`bytes=${digits}1-${digits}2`, 10)).toEqual({ from: 1, to: 3 });
-    expect(byteRangeIn(`bytes=${digits}-${digits}x`, 10)).toBe("whole");
-  });
-});
-
-describe("a range of a buffer", () => {
-  it("lies within the value and is not empty, whatever the header and the size", () => {
-    const number = fc.oneof(fc.constant(""), fc.bigInt({ min: 0n, max: 1n << 64n }).map(String));
-    const size = fc.maxSafeNat();
-    const property = fc.property(number, number, size, (first, last, size) => {
-      const range = byteRangeIn(`bytes=${first}-${last}`, size);
-      if (typeof range === "string") return;
-      expect(Number.isSafeInteger(range.from) && Number.isSafeInteger(range.to)).toBe(true);
-      expect(0 <= range.from && range.from < range.to && range.to <= size).toBe(true);
-    });
-    fc.assert(property, { numRuns: 1_000 });
-  });
-
-  it("compares its ends exactly, even beyond 2^53", () => {
-    const start = fc.bigInt({ min: 0n, max: 1n << 64n });
-    const step = fc.bigInt({ min: -2n, max: 2n });
-    const property = fc.property(start, step, (first, step) => {
-      const last = first + step < 0n ? 0n : first + step;
-      const isWhole = byteRangeIn(`bytes=${first}-${last}`, 1_000) === "whole";
-      expect(isWhole).toBe(last < first);
-    });
-    fc.assert(property, { numRuns: 1_000 });
   });
 });
 

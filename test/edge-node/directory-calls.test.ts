@@ -97,25 +97,3 @@ it("a directory whose object broke is reached through another stub, because the 
   }
   expect(told).toEqual(["Two", "Three"]);
 });
-
-describe("a conversation in a jurisdiction", () => {
-  it.each([
-    // The directory stays in the conversation's jurisdiction, also when the setting is removed or changed.
-    ["eu", {}, "eu"],
-    ["eu", { JURISDICTION: "us" }, "eu"],
-    [undefined, { JURISDICTION: "eu" }, "eu"],
-    [undefined, {}, undefined],
-  ])("%s, with %j, asks the directory in %s", async (jurisdiction, settings, where) => {
-    const { place, places } = silent(0, jurisdiction);
-    const here = { ...place, env: { ...place.env, ...settings } };
-    const spendLimits = { tenant: { modelCalls: 1 } };
-    const taken = leasesOf(here, spendLimits)?.take(claim);
-    await vi.advanceTimersByTimeAsync(0);
-    await taken;
-    const time = new Date().toISOString();
-    const summary = { title: "One", createdAt: time, updatedAt: time };
-    new ConversationIndex({ ...here, data: { summary, bornMs: 0 } }).update();
-    await vi.advanceTimersByTimeAsync(0);
-    expect(places).toEqual([where, where]);
-  });
-});

@@ -98,16 +98,3 @@ describe("a turn that a crash interrupted ends with an error in the history if",
     expect(await newestEvent(runtime)).toMatchObject({ type: "turn.failed", code });
   });
 });
-
-describe("after a crash, when a tool is gone,", () => {
-  it("the outcome of an interrupted call is unknown to the model, and the turn continues", async () => {
-    const runtime = new NodeRuntime(before());
-    await cutOff("/messages", { message: "Look" }, runtime);
-    runtime.start({ ...before(), agents: [{ ...agent, tools: {} }], model: model() });
-    await expectClosed(runtime);
-    const { messages } = await got<{ messages: readonly StoredMessage[] }>(runtime, "/messages");
-    const said = JSON.stringify(messages[1]?.parts);
-    expect(said).toContain("outcome_unknown");
-    expect(said).toContain("I cannot look.");
-  });
-});

@@ -80,12 +80,3 @@ it.each([
   const [kind] = given.MODEL.split(":");
   expect(modelNamed(settings, modelKinds).kind.name).toBe(kind);
 });
-
-it("accepts any MODEL if the application makes its model itself", () => {
-  for (const MODEL of ["bedrock:one", "anthropic:one", "fast"]) {
-    expect(readSettings({ MODEL }).MODEL).toBe(MODEL);
-  }
-  const gemini: ModelProvider = { name: "gemini", model: () => scriptedModel([]) };
-  const model = modelFromSettings(gemini)(readSettings({ MODEL: "gemini:one" }), env);
-  expect(model).toMatchObject({ provider: "scripted" });
-});

@@ -349,23 +349,4 @@ describe("functions of who asks", () => {
       "Bearer globex-gus",
     ]);
   });
-
-  it("end the turn if they fail, and no tool runs", async () => {
-    vi.spyOn(console, "error").mockImplementation(() => undefined);
-    onTestFinished(() => void vi.restoreAllMocks());
-    const { say, model } = runtimeWith([called("tickets"), SAID], {
-      agents: [
-        {
-          ...HELPER,
-          tools: () => {
-            throw new Error("The directory is down: acme-secret");
-          },
-        },
-      ],
-    });
-    const { text: said } = await say("acme/ada");
-    expect(said).toContain("internal");
-    expect(said).not.toContain("acme-secret");
-    expect(model.calls).toEqual([]);
-  });
 });

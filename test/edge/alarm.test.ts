@@ -1,8 +1,6 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi, afterEach, beforeEach } from "vitest";
-import { DurableSql } from "../../src/edge/platform/durable-sql.ts";
 import * as limits from "../../src/limits.ts";
-import { SqlStore } from "../../src/store/sql-store.ts";
 import {
   alarmOf,
   HOUR_MS,
@@ -102,21 +100,6 @@ describe("the alarm", () => {
     expect(await alarmOf(id)).toBe(third);
   });
 
-  it("costs a row only when it is set, and is not set for a later time, also after an eviction", async () => {
-    const id = newId();
-    await put(id, "first?ttl=1800", 1);
-    const spyOnAlarm = () =>
-      runInDurableObject(objectOf(id), (_, { storage }) => vi.spyOn(storage, "setAlarm"));
-    for (const pause of [false, true]) {
-      if (pause) await evictDurableObject(objectOf(id));
-      const setAlarm = await spyOnAlarm();
-      for (const name of ["a", "b", "c"]) await put(id, `${name}?ttl=3600`, 1);
-      expect(setAlarm).not.toHaveBeenCalled();
-      await put(id, `earlier?ttl=${pause ? 600 : 900}`, 1);
-      expect(setAlarm).toHaveBeenCalledTimes(1);
-    }
-  });
-
   it("evicts what is due, leaves a tombstone, and is armed again for the next", async () => {
     const id = newId();
     const idle = idleAt(await put(id, "kept", 1));
@@ -151,39 +134,9 @@ describe("the alarm", () => {
       await runInDurableObject(objectOf(id), (conversation) => conversation.alarm());
     }
   });
-
-  it("evicts more variables than one pass can", async () => {
-    const id = newId();
-    await put(id, "z?ttl=3600", 1);
-    const names = Array.from({ length: 1_100 }, (_, index) => `v_${index}`);
-    await inStorage(id, async (storage) => {
-      const store = new SqlStore(new DurableSql(storage));
-      for (const name of names) await store.save({ name, value: 1, ttlMs: HOUR_MS });
-    });
-    await expire(id, ...names);
-    expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
-    // Further alarms evict the rest without a request.
-    const left = async () => expect((await rowsOf(id)).variables).toEqual(["z"]);
-    await vi.waitFor(left, { interval: 20 });
-    expect((await rowsOf(id)).tombstones).toHaveLength(1_000);
-    expect(await alarmOf(id)).toBeGreaterThan(Date.now());
-  });
 });
 
 describe("an expired variable", () => {
-  it("is gone for a model, too: its prompt says that it was removed", async () => {
-    const id = newId();
-    const promptOf = async () => (await ask(id, "Who are you?")).savings.promptChars ?? 0;
-    await promptOf();
-    await put(id, "a?ttl=3600&description=something", 1);
-    const listed = await promptOf();
-    await expire(id, "a");
-    const [first, second] = [await promptOf(), await promptOf()];
-    // Each turn adds the same question and answer. This turn also adds a line to the list of variables.
-    const added = first - listed - (second - first);
-    expect(added).toBe("\n$a: removed".length);
-  });
-
   it.each([true, false])(
     "is named with the time of its eviction and the call that restores it: swept %s",
     async (isSwept) => {

@@ -1,15 +1,10 @@
-import { execFile, execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
+import { execFile, execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { promisify } from "node:util";
-import { Client } from "@modelcontextprotocol/client";
-import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ensurePage } from "../../scripts/page.ts";
-import { EVERYTHING, gatewayCommand, textIn } from "../support/gateway-process.ts";
+import { EVERYTHING, gatewayCommand } from "../support/gateway-process.ts";
 import { temporaryFolder } from "../support/server.ts";
 
 const run = promisify(execFile);
@@ -89,40 +84,4 @@ describe("byref mcp with other client packages", () => {
       resourceMimeType: "text/html;profile=mcp-app",
     });
   });
-
-  it("supports a server with the older SSE transport", async () => {
-    const [program = "", ...parameters] = EVERYTHING;
-    const port = await freePort();
-    const env = { ...process.env, PORT: String(port) };
-    const server = spawn(program, [...parameters, "sse"], {
-      env,
-      stdio: ["ignore", "ignore", "pipe"],
-    });
-    try {
-      for await (const line of createInterface({ input: server.stderr })) {
-        if (line.includes(String(port))) break;
-      }
-      server.stderr.resume();
-      const config = join(folder, "sse.json");
-      const url = `http://127.0.0.1:${port}/sse`;
-      writeFileSync(config, JSON.stringify({ mcpServers: { old: { type: "sse", url } } }));
-      const [command = "", ...args] = started("sse", config);
-      const client = new Client({ name: "test", version: "1" });
-      await client.connect(new StdioClientTransport({ command, args, stderr: "ignore" }));
-      const echoed = await client.callTool({ name: "echo", arguments: { message: "old" } });
-      expect(textIn(echoed)).toBe("Echo: old");
-      await client.close();
-    } finally {
-      server.kill("SIGKILL");
-    }
-  });
 });
-
-async function freePort(): Promise<number> {
-  const taken = createServer().listen(0, "127.0.0.1");
-  await once(taken, "listening");
-  const { port } = taken.address() as AddressInfo;
-  taken.close();
-  await once(taken, "close");
-  return port;
-}

@@ -117,44 +117,6 @@ describe("a turn with tools of MCP servers", () => {
     ]);
   });
 
-  it("sends the servers the values of references", async () => {
-    const chunks = await play([
-      calls(["get_order", { id: 7 }], ["shop_list", {}], ["mail_list", {}]),
-      calls([
-        "send_mail",
-        {
-          subject: "Order $get_order_7.id",
-          body: "$get_order_7",
-          quantities: "$get_order_7.lines[*].quantity",
-          lists: ["$shop_list_1", "$mail_list_1[0]"],
-        },
-      ]),
-      { kind: "text", text: "Sent, and $get_order_7.lines[1].sku was in it." },
-    ]);
-    expect(mail.calls.at(-1)).toEqual({
-      tool: "send_mail",
-      input: { subject: "Order 7", body: order, quantities: [2, 40], lists: [[1, 2], 3] },
-    });
-    expect(textIn(chunks)).toBe("Sent, and B was in it.");
-    expect(shop.calls.map(({ tool }) => tool).sort()).toEqual(["get_order", "list"]);
-  });
-
-  it("cancels a call when its conversation is deleted", async () => {
-    const stopped = Promise.withResolvers<void>();
-    shop.intercept((_request, response) => {
-      response.once("close", () => {
-        if (!response.writableFinished) stopped.resolve();
-      });
-      return false;
-    });
-    const turn = play([calls(["wait", {}])]);
-    await expect.poll(() => shop.calls).toHaveLength(1);
-    await fetch(conversation, { method: "DELETE" });
-    await stopped.promise;
-    await turn;
-    shop.intercept(() => false);
-  });
-
   it("sends the headers, and reveals them nowhere", async () => {
     const chunks = await play([calls(["get_order", { id: 1 }]), { kind: "text", text: "Done." }]);
     expect(shop.requests.at(-1)?.headers.authorization).toBe(token);

@@ -10,7 +10,7 @@ import {
 import { openaiResponses } from "../support/openai-responses.ts";
 import { startInVain } from "../support/server.ts";
 import { type WorkerServer, startWorkerServer } from "../support/worker-server.ts";
-import { chunksIn, messagesOf, post, textIn, textOf } from "../support/turn-client.ts";
+import { messagesOf, post } from "../support/turn-client.ts";
 
 const key = "sk-test-0123456789-never-to-be-seen";
 
@@ -120,7 +120,6 @@ const kinds: readonly Kind[] = [
 describe.each(kinds)("a model of $name", (kind) => {
   let endpoint: ModelEndpoint;
   let server: WorkerServer;
-  let body: string;
   let requests: readonly EndpointRequest[];
   const reading = (call: number) => kind.read(requests[call]?.body ?? {});
 
@@ -133,7 +132,7 @@ describe.each(kinds)("a model of $name", (kind) => {
     });
     endpoint.play(script);
     const response = await post(`${server.url}/conversations/compared`, question);
-    body = await response.text();
+    await response.text();
     ({ requests } = endpoint);
   });
 
@@ -150,37 +149,6 @@ describe.each(kinds)("a model of $name", (kind) => {
     }
     expect(reading(0).instructions).toMatch(/^You report the weather\./);
     expect(reading(0).asked).toEqual([question]);
-  });
-
-  it("is offered the tools with schemas that accept references", () => {
-    const { tools } = reading(0);
-    expect(tools.map(({ name }) => name)).toEqual(
-      expect.arrayContaining(["get_weather", "compare_weather"]),
-    );
-    const types = expect.arrayContaining(["object", "string"]);
-    expect(tools.find(({ name }) => name === "compare_weather")?.schema).toMatchObject({
-      type: "object",
-      properties: { city1: { type: types }, city2: { type: types } },
-    });
-  });
-
-  it("sees results as handles, its own references as inputs, and the list of variables", () => {
-    const second = reading(1);
-    expect(second.results[kind.firstCall]).toMatchObject({
-      $var: "get_weather_nyc",
-      value: { city: "New York" },
-    });
-    expect(reading(2).calls.at(-1)).toEqual({ name: "compare_weather", input });
-  });
-
-  it("streams an answer with replaced references, however they are split", async () => {
-    const chunks = chunksIn(body);
-    const text = textIn(chunks);
-    expect(text).toMatch(/^So: .+°C.+ In New York, anyway\.$/);
-    expect(text).not.toContain("$");
-    expect(chunks.at(-1)).toEqual({ type: "finish", finishReason: "stop" });
-    const stored = await messagesOf(`${server.url}/conversations/compared`, { form: "reference" });
-    expect(textOf(stored.at(-1))).toContain("$compare_weather_1.summary");
   });
 
   describe("that fails", () => {

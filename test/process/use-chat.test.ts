@@ -1,11 +1,5 @@
 import { Chat } from "@ai-sdk/react";
-import {
-  type DataUIPart,
-  DefaultChatTransport,
-  type UIDataTypes,
-  type UIMessage,
-  WebSocketChatTransport,
-} from "ai";
+import { type DataUIPart, DefaultChatTransport, type UIDataTypes, type UIMessage } from "ai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type WorkerServer, startWorkerServer } from "../support/worker-server.ts";
 import { messagesOf, textOf } from "../support/turn-client.ts";
@@ -101,18 +95,6 @@ describe("the seed's conversation", () => {
     ]);
   });
 
-  it("reports variables as they are saved, without storing that in the messages", () => {
-    const { data, chat } = seed;
-    expect(data.map(({ type }) => type)).toEqual(Array(3).fill("data-variable"));
-    expect(data.map((part) => part.data)).toEqual([
-      expect.objectContaining({ name: "get_weather_nyc", version: 1, type: "object" }),
-      expect.objectContaining({ name: "get_weather_london", version: 1, type: "object" }),
-      expect.objectContaining({ name: "compare_weather_1", version: 1, type: "object" }),
-    ]);
-    const types = chat.messages.flatMap(({ parts }) => parts.map(({ type }) => type));
-    expect(types.filter((type) => type.startsWith("data-"))).toEqual([]);
-  });
-
   it("continues after a reload, from the server's messages", async () => {
     const { chat, conversation } = openChat("seed", "weather");
     chat.messages = [...(await messagesOf(conversation))];
@@ -120,43 +102,5 @@ describe("the seed's conversation", () => {
     expect(chat.status).toBe("ready");
     expect(textOf(chat.messages[5])).toMatch(/New York|London/);
     expect(comparable(await messagesOf(conversation))).toEqual(comparable(chat.messages));
-  });
-});
-
-/** Opens a socket like a page of this origin. Returns "open" or "error". */
-function outcomeOf(headers: Record<string, string>): Promise<string> {
-  // Node's WebSocket accepts headers that a browser sets by itself.
-  const options = { headers } as unknown as string[];
-  const address = `${server.url.replace("http", "ws")}/conversations/door/socket`;
-  const socket = new WebSocket(address, options);
-  return new Promise<string>((done) => {
-    for (const type of ["open", "error"] as const) {
-      socket.addEventListener(type, () => {
-        done(type);
-        socket.close();
-      });
-    }
-  });
-}
-
-describe("a WebSocket to npm start", () => {
-  it("carries a conversation of the stock client", async () => {
-    const conversation = `${server.url}/conversations/talk`;
-    const transport = new WebSocketChatTransport<UIMessage>({ url: `${conversation}/socket` });
-    const chat = new Chat<UIMessage>({ id: "talk", transport });
-    await chat.sendMessage({ text: "What's the weather in NYC?" });
-    await chat.sendMessage({ text: "What about London? Then compare them." });
-    expect([chat.status, chat.error]).toEqual(["ready", undefined]);
-    expect(textOf(chat.messages[3])).toMatch(
-      /New York is .* than London|London is .* than New York/,
-    );
-    expect((await messagesOf(conversation)).map(textOf)).toEqual(chat.messages.map(textOf));
-    transport.close();
-  });
-
-  it("is refused to pages of other sites", async () => {
-    expect(await outcomeOf({})).toBe("open");
-    expect(await outcomeOf({ origin: server.url })).toBe("open");
-    expect(await outcomeOf({ origin: "https://evil.example" })).toBe("error");
   });
 });

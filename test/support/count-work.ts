@@ -47,7 +47,7 @@ export async function workOf(sql: Counted, work: () => unknown): Promise<DoneWor
  * Calls `told` with the result and arguments of each call, and does not store them as a spy would. Returns a
  * function that stops it.
  */
-export function watch(
+function watch(
   owner: object,
   name: string,
   told: (result: unknown, given: readonly unknown[]) => void,

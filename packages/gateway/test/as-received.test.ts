@@ -15,30 +15,6 @@ async function behindGateway(...results: readonly object[]) {
   return startGateway([{ name: "raw", make: () => raw }]);
 }
 
-const image = (bytes: number) => ({
-  type: "image",
-  data: Buffer.alloc(bytes).toString("base64"),
-  mimeType: "image/png",
-});
-
-describe("a result of the gateway", () => {
-  it("is a handle from 1,001 characters on, beside an image of up to 100 KB", async () => {
-    const [text, small, large] = [
-      { content: [{ type: "text", text: "x".repeat(1_001) }] },
-      { content: [image(102_400)] },
-      { content: [image(102_401)] },
-    ];
-    const { call } = await behindGateway(text, small, large);
-    const types = async () => {
-      const { content } = await call("give");
-      return (content as readonly { readonly type: string }[]).map(({ type }) => type);
-    };
-    expect(await types()).toEqual(["text", "resource_link"]);
-    expect(await types()).toEqual(["text", "resource_link", "image"]);
-    expect(await types()).toEqual(["text", "resource_link"]);
-  });
-});
-
 describe("inlineChars", () => {
   it("applies to a server, can be overridden for its tools, and is exact to the character", async () => {
     const texts = { a: "x".repeat(20), b: "x".repeat(21), short_a: "x", long_a: "x".repeat(1_000) };

@@ -36,27 +36,11 @@ describe("a journal of running calls", () => {
     journal.close();
   });
 
-  it("lets two equal calls run at once", async () => {
-    const journal = journalAfterCrash("other");
-    const call = { key: "pay 5", tool: "pay" };
-    const outer = journaled(journal, call, () => journaled(journal, call, async () => "both"));
-    expect(await outer).toBe("both");
-    journal.close();
-  });
-
   it("is for tools that are neither read-only nor idempotent", () => {
     expect(runsOnce({})).toBe(true);
     expect(runsOnce({ annotations: { destructiveHint: false } })).toBe(true);
     expect(runsOnce({ annotations: { readOnlyHint: true } })).toBe(false);
     expect(runsOnce({ annotations: { idempotentHint: true } })).toBe(false);
-  });
-
-  it("says when the gateway ended, which tool ran and what to do", async () => {
-    const journal = { begin: () => () => undefined, takeCutOff: () => Date.UTC(2026, 0, 2) };
-    const call = journaled(journal, { key: "pay 5", tool: "pay" }, async () => "paid");
-    await expect(call).rejects.toThrow(
-      "The gateway ended at 2026-01-02T00:00:00.000Z, while pay ran with this input: it may have taken effect. Find out first; if it has not, call it again.",
-    );
   });
 
   it("records that a call has ended, whether it succeeds or fails", async () => {

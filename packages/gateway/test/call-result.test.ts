@@ -1,6 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
-import { clientResult, withoutVariable } from "../src/call-result.ts";
+import { clientResult } from "../src/call-result.ts";
 import { toolOutput, type ToolOutput } from "../../../src/tool/tool-output.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { storeWith } from "../../../test/support/wrapped.ts";
@@ -17,13 +17,6 @@ async function infoOf(value: string | readonly number[]): Promise<VariableInfo> 
 const LONG = "x".repeat(2_000);
 
 describe("the result of a call for a client", () => {
-  it("is the handle even if nothing was received that could be passed on", async () => {
-    const info = await infoOf(LONG);
-    const output = toolOutput(info, LONG);
-    const { content } = clientResult({ received: undefined, output, info, inlineChars: 1_000 });
-    expect(content.map(({ type }) => type)).toEqual(["text", "resource_link"]);
-  });
-
   it("has neither size nor shape of a guarded value, and none of its images", async () => {
     const info: VariableInfo = { ...(await infoOf("4111")), visibility: "sealed" };
     const received: CallToolResult = {
@@ -92,29 +85,5 @@ describe("a short result", () => {
       ],
       _meta: { own: 1, ...META },
     });
-  });
-
-  it("does not mention texts that resemble no variable, such as prices", async () => {
-    const { content } = await notes([{ reference: "$5", near: [] }, { reference: "$HOME" }]);
-    expect(content).toEqual([block("short")]);
-  });
-
-  it("does not mention references if all were resolved", async () => {
-    const info = await infoOf("short");
-    const received = { content: [block("short")] };
-    const output = { $var: "a", value: "short", unresolved: undefined } as unknown as ToolOutput;
-    const result = clientResult({ received, output, info, inlineChars: 5 });
-    expect(result).toEqual({ content: [block("short")], _meta: META });
-  });
-});
-
-describe("a server's failure", () => {
-  it("does not name a variable, because nothing was kept, but has the rest of its _meta", () => {
-    const failed = { content: [block("no")], isError: true };
-    expect(withoutVariable({ ...failed, _meta: { ...META, own: 1 } })).toEqual({
-      ...failed,
-      _meta: { own: 1 },
-    });
-    expect(withoutVariable(failed)).toEqual(failed);
   });
 });

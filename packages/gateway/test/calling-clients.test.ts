@@ -39,16 +39,6 @@ function recording(more: Partial<ClientOfCall> = {}) {
 }
 
 describe("a line of a server's log", () => {
-  it("is dropped without a call, and if the client does not listen", async () => {
-    const clients = new CallingClients("shop");
-    clients.log(LINE);
-    const work = clients.during({ signal }, async () => {
-      clients.log(LINE);
-      return "done";
-    });
-    expect(await work).toBe("done");
-  });
-
   it("is dropped while any call has guarded values, and not after it", async () => {
     const clients = new CallingClients("shop");
     const { client, lines } = recording();
@@ -70,32 +60,6 @@ describe("a line of a server's log", () => {
 });
 
 describe("a server's question", () => {
-  const outside = async () => ({ action: "cancel" as const });
-
-  it("fails if the call's client answers no questions, although somebody outside would", async () => {
-    const clients = new CallingClients("shop");
-    const asked = clients.during({ signal }, () => clients.ask(PERSON, outside));
-    await expect(asked).rejects.toThrow("There is nobody to ask.");
-  });
-
-  it("to a model names the server instead of a system prompt, and offers no other server's context", async () => {
-    const clients = new CallingClients("shop");
-    const { client, questions } = recording();
-    await clients.during(client, () => clients.ask(MODEL));
-    const { includeContext: _context, ...params } = MODEL.params as Record<string, unknown>;
-    expect(questions).toEqual([
-      { ...MODEL, params: { ...params, systemPrompt: 'The MCP server "shop" asks:' } },
-    ]);
-  });
-
-  it("to a person names the server", async () => {
-    const clients = new CallingClients("shop");
-    const { client, questions } = recording();
-    await clients.during(client, () => clients.ask(PERSON));
-    const message = 'The MCP server "shop" asks:\n\nYour name?';
-    expect(questions).toEqual([{ ...PERSON, params: { ...PERSON.params, message } }]);
-  });
-
   it.each<[Visibility, readonly InputRequest[]]>([
     ["model", [PERSON, MODEL, ROOTS]],
     ["sealed", [PERSON, ROOTS]],

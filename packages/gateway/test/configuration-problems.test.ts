@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { clientVariablesIn } from "../src/client-variables.ts";
 import { readConfiguration, unusableBecause } from "../src/configuration.ts";
 
 const read = (server: object, environment = {}) =>
@@ -19,38 +18,6 @@ describe("the message about a text that is no configuration", () => {
     expect(() => readConfiguration('{"servers": 1}')).toThrow(
       "Its servers are not an object of servers by name.",
     );
-  });
-});
-
-describe("the address of a server", () => {
-  it("has the folder of a program, with variables replaced, only if there is one", () => {
-    const cwd = "${DIR}/shop";
-    expect(read({ command: "x", cwd }, { DIR: "/d" })?.address).toEqual({
-      command: "x",
-      args: [],
-      env: {},
-      cwd: "/d/shop",
-    });
-    expect(read({ command: "x" })?.address).not.toHaveProperty("cwd");
-  });
-
-  it("may be http or https, but nothing else", () => {
-    const problem = (url: string) => read({ url })?.problem;
-    expect(problem("http://localhost:1/mcp")).toBeUndefined();
-    expect(problem("https://crm.example/mcp")).toBeUndefined();
-    expect(problem("ftp://crm.example/")).toBe("It cannot be reached by ftp:");
-    expect(problem("nonsense")).toBe('Its "url" is not a URL.');
-    expect(unusableBecause({ url: "nonsense" })).toBe('Its "url" is not a URL.');
-  });
-
-  it("is checked once its variables are known", () => {
-    const server = { url: "${HOST}/mcp", headers: { A: "${KEY}" } };
-    expect(unusableBecause(server)).toBeUndefined();
-    expect(read(server)?.problem).toBe("It needs the environment variable HOST, KEY.");
-    expect(read(server, { HOST: "nonsense", KEY: "" })?.problem).toBe('Its "url" is not a URL.');
-    expect(read(server, { HOST: "https://a.example", KEY: "k" })).toMatchObject({
-      address: { url: "https://a.example/mcp", headers: { A: "k" } },
-    });
   });
 });
 
@@ -89,23 +56,5 @@ describe("an entry that cannot be used", () => {
   ])("is not %j, which is no gateway", ([command, ...args]) => {
     expect(unusableBecause({ command, args })).toBeUndefined();
     if (args.length === 0) expect(unusableBecause({ command })).toBeUndefined();
-  });
-});
-
-describe("the environment variable of a client's variable", () => {
-  it("is its own for one of the environment, else one with a readable name", () => {
-    const texts = ["${env:home_dir}", "${input:my:env:}", "${input:a--b}", "${/}"];
-    expect(clientVariablesIn(texts)).toEqual({
-      home_dir: "${env:home_dir}",
-      BYREF_INPUT_MY_ENV__696e7075743a6d793a656e763a: "${input:my:env:}",
-      BYREF_INPUT_A_B_696e7075743a612d2d62: "${input:a--b}",
-      BYREF___2f: "${/}",
-    });
-  });
-
-  it("differs even for a name with a control character", () => {
-    expect(Object.keys(clientVariablesIn(["${input:a\tb}"]))).toEqual([
-      "BYREF_INPUT_A_B_696e7075743a610962",
-    ]);
   });
 });

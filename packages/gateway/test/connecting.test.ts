@@ -157,18 +157,6 @@ describe("a server with the transport of 2024-11-05 whose configuration does not
     expect(got).toEqual([`/sse/${status}`]);
     await client.close();
   });
-
-  it.each([401, 403, 429, 500, 503])("is not asked for events after %i", async (status) => {
-    await expect(connectingTo(`/sse/${status}`).connect(clientOf())).rejects.toThrow("Not here");
-    expect(got).toEqual([]);
-  });
-
-  it("fails with the first reason if it has no events either", async () => {
-    const connecting = connectingTo("/none/404");
-    const error: unknown = await connecting.connect(clientOf()).catch((thrown: unknown) => thrown);
-    expect(got).toEqual(["/none/404"]);
-    expect(connecting.reasonOf(error)).toBe("HTTP 404 Not Found: Not here.");
-  });
 });
 
 async function reasonAt(address: string): Promise<string> {

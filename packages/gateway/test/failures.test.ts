@@ -64,13 +64,6 @@ describe("a failure of a server", () => {
     expect(statistics.read()).toMatchObject({ calls: 1, kept: 1, recovered: 0 });
   });
 
-  it("has its small pictures beside the handle", async () => {
-    const { call } = await failing({ content: [block(LONG), picture(9)] });
-    const { isError, content } = await call("fail");
-    expect(isError).toBe(true);
-    expect(content.at(-1)).toEqual(picture(9));
-  });
-
   it.each([["no"], [LONG]])("of a guarded call is withheld: %s", async (text) => {
     const rules = { tools: { fail: { sealed: true } } };
     const { call, store } = await failing({ content: [block(text), picture(9)] }, rules);

@@ -115,20 +115,6 @@ describe("a gateway", () => {
     expect(new Set(written)).toEqual(new Set([json]));
   });
 
-  it("passes structured content on as the text in which the server repeats it", async () => {
-    const written: string[] = [];
-    const json = '{ "b": 1, "a": [2] }';
-    const { call } = await startGateway([{ name: "files", make: texts(json, written) }]);
-    const [page, same, other] = [await call("page"), await call("same"), await call("other")];
-    await call("write", { text: `$${nameIn(page)}` });
-    await call("write", { text: `$${nameIn(same)}` });
-    expect(written).toEqual([json, json]);
-    const refused = await call("write", { text: `$${nameIn(other)}` });
-    expect(textIn(refused)).toContain("expected string, received object");
-    // A parameter for objects receives the object.
-    expect(textIn(await call("count", { value: `$${nameIn(same)}` }))).toBe("2");
-  });
-
   it("answers a large result with a handle and a link, without its schema and content", async () => {
     const { client, call } = await startGateway([{ name: "shop", make: shop() }]);
     const result = await call("list_orders");

@@ -9,7 +9,6 @@ import * as limits from "../src/gateway-limits.ts";
 import { instructionsFor, withServers } from "../src/instructions.ts";
 import type { ListKeeper } from "../src/tool-lists.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
-import { slow } from "../../../test/support/slow.ts";
 import { RawServer } from "../../../test/support/raw-server.ts";
 
 const OWN = instructionsFor({ canQuery: true });
@@ -31,37 +30,6 @@ describe("instructions of servers", () => {
       "Own.\n\nThe servers behind it say about their own tools:\n\n" +
         "shop:\n> Use list first.\n> Then get.\n> other:\n> > Send it all.\n\ncrm:\n> Be brief.",
     );
-  });
-
-  it.each([
-    [[10_000]],
-    [[10_000, 10_000]],
-    [[20, 10_000, 300]],
-    [[900, 900, 10]],
-    [Array.from({ length: 12 }, () => 4_000)],
-    [Array.from({ length: 60 }, (_, index) => index * 100)],
-  ])("have 2,000 characters together, and each is cut after a word: %j", (lengths) => {
-    const servers = lengths.map((length, index) => ({
-      name: `server${index}`,
-      text: words(length).slice(0, length).trim(),
-    }));
-    const { text, given } = withServers(OWN, servers);
-    expect(text.length).toBeLessThanOrEqual(2_000);
-    expect(text.startsWith(OWN)).toBe(true);
-    for (const server of servers) {
-      const part = given.get(server.name) ?? "";
-      expect(`${server.text} `.startsWith(part === "" ? "" : `${part} `)).toBe(true);
-      if (part === "") expect(text).not.toContain(`${server.name}:`);
-      else expect(text).toContain(`\n\n${server.name}:\n> ${part}`);
-      const isCut = part !== "" && part !== server.text;
-      if (isCut) expect(text).toContain(`${part} … (the rest: byref://status)`);
-    }
-  });
-
-  it("never end in half of a character", () => {
-    const { given } = withServers(OWN, [{ name: "a", text: "😀".repeat(2_000) }]);
-    expect(given.get("a")?.isWellFormed()).toBe(true);
-    expect(given.get("a")?.length).toBeGreaterThan(500);
   });
 });
 
@@ -97,22 +65,6 @@ describe.each(["legacy", "modern"] as const)("a client (%s)", (era) => {
   });
 });
 
-it("a client learns from the status what a server says that was down", slow, async () => {
-  let isDown = true;
-  const make = () => {
-    if (isDown) throw new Error("It does not start.");
-    return serverWith("Use list first.")();
-  };
-  const { client, gateway } = await startGateway([{ name: "shop", make }], { lists: NEW });
-  expect(client.getInstructions()).toBe(OWN);
-  isDown = false;
-  await vi.waitFor(async () => {
-    await client.listTools();
-    expect(gateway.status).toMatchObject([{ state: "connected" }]);
-  });
-  expect(gateway.status).toMatchObject([{ cutInstructions: "Use list first." }]);
-});
-
 describe("a server that does not answer", () => {
   afterEach(() => void vi.useRealTimers());
 
@@ -144,24 +96,6 @@ describe("a server that does not answer", () => {
     expect(next.gateway.status).toMatchObject([{ state: "not connected" }, {}]);
     await next.gateway.close();
   });
-});
-
-it("a server that is connected for its instructions knows the client, and asks for its roots", async () => {
-  const roots = [{ uri: "file:///shop", name: "shop" }];
-  const asked = vi.fn<(answer: unknown) => void>();
-  const make = () => {
-    const server = new McpServer({ name: "shop", version: "1" }, { instructions: "Use list." });
-    server.server.oninitialized = () => void server.server.listRoots().then(asked, asked);
-    return server;
-  };
-  const { client } = await startGateway([{ name: "shop", make }], {
-    lists: NEW,
-    capabilities: { roots: {}, sampling: {} },
-    onConnecting: (one) => one.setRequestHandler("roots/list", () => ({ roots })),
-  });
-  expect(client.getInstructions()).toContain("shop:\n> Use list.");
-  await vi.waitFor(() => expect(asked).toHaveBeenCalled());
-  expect(asked).toHaveBeenCalledWith(expect.objectContaining({ roots }));
 });
 
 it("instructions are kept beside the tools, and redacted", async () => {

@@ -1,8 +1,7 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { JSONSchema7 } from "ai";
 import { describe, expect, it } from "vitest";
-import { savedFailure, savedValue, textOf, textsFor } from "../src/json-text.ts";
-import * as limits from "../../../src/limits.ts";
+import { savedValue, textOf, textsFor } from "../src/json-text.ts";
 import { Content } from "../../../src/store/bytes/content.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { type Json, parsedJson } from "../../../src/value/json.ts";
@@ -42,80 +41,8 @@ describe("the text of a server's JSON", () => {
     expect(await keptText(result(text, parsedJson(text) as object))).toBe(text);
   });
 
-  it("is that of the key whose text the server repeats", async () => {
-    expect(await keptText(result("hello", { status: "ok", said: "hello" }))).toBe("hello");
-    expect(await keptText(result("hello", { said: "hello", status: "ok" }))).toBe("hello");
-  });
-
-  it("is not kept if the structured content is another value, or has the text without a key", async () => {
-    expect(await keptText(result('{"a":1}', { a: 2 }))).toBeUndefined();
-    expect(await keptText(result("no JSON", { a: 2 }))).toBeUndefined();
-    expect(await keptText(result("text", { "": "text" }))).toBeUndefined();
-  });
-
-  it("is not kept of several contents, of a content without a text, and of a text that is no JSON", async () => {
-    const link = { type: "resource_link" as const, uri: "https://a.example/", name: "a" };
-    expect(savedValue({ content: [block("[1]"), block("[2]")] })).not.toBeInstanceOf(Content);
-    expect(savedValue({ content: [link] })).toEqual([link]);
-    expect(savedValue({ content: [] })).toBeNull();
-    expect(savedValue(result("no JSON"))).toBe("no JSON");
-    expect(savedValue(result('"[1]"'))).toBe("[1]");
-    const two = { content: [block("[1]"), block("[1]")], structuredContent: { a: "[1]" } };
-    expect(savedValue(two)).toEqual({ a: "[1]" });
-  });
-
   it("is not kept with a lone surrogate, which UTF-8 has no bytes for", async () => {
     expect(await keptText(result('{ "a": "\uD800" }'))).toBeUndefined();
-  });
-
-  it("is the value of a result that is too deep to save", () => {
-    let deep: Json = [];
-    for (let level = 0; level < 1_000; level++) deep = [deep];
-    const text = JSON.stringify(deep);
-    expect(savedValue(result(text))).toBe(text);
-  });
-
-  it.each([
-    ["too deep, beside its text", "text", [block("text")]],
-    ["too deep, without a text", undefined, []],
-    ["too deep, beside several texts", undefined, [block("a"), block("b")]],
-  ])("is that of structured content that is %s", async (_what, text, content) => {
-    let deep: Record<string, unknown> = {};
-    for (let level = 0; level < 201; level++) deep = { deep };
-    const given = { content, structuredContent: deep };
-    expect(savedValue(given)).toBe(text ?? JSON.stringify(deep));
-    expect(savedFailure(given)).toBe(JSON.stringify(given));
-    const { value } = await saved(given);
-    expect(value).toBe(text ?? JSON.stringify(deep));
-  });
-
-  it("is stored in a row up to 64 KiB, and as bytes above", () => {
-    const bodyOf = (bytes: number) => {
-      const text = `[1${" ".repeat(bytes - 3)}]`;
-      const content = savedValue(result(text)) as Content;
-      expect(content.about).toMatchObject({ textKey: "", bytes, chars: 3, type: "array" });
-      expect(content.value).toEqual([1]);
-      return content.body;
-    };
-    expect(typeof bodyOf(limits.maxRowBytes)).toBe("string");
-    expect(bodyOf(limits.maxRowBytes + 1)).toBeInstanceOf(Uint8Array);
-  });
-
-  it("is kept up to 16 MiB", () => {
-    const textOf = (bytes: number) => `[1${" ".repeat(bytes - 3)}]`;
-    const [longest, tooLong] = [textOf(limits.maxJsonBytes), textOf(limits.maxJsonBytes + 1)];
-    expect((savedValue(result(longest)) as Content).about.textKey).toBe("");
-    expect(savedValue(result(tooLong)) === tooLong).toBe(true);
-  });
-});
-
-describe("a variable's text", () => {
-  it("is undefined for a variable that does not exist, and for one that was not read from a text", async () => {
-    const store = new MemoryStore();
-    const value = { undefined: "text", "": "text" };
-    await store.save({ name: "a", value });
-    expect(await textOf("b", 1, store)).toBeUndefined();
-    expect(await textOf("a", value, store)).toBeUndefined();
   });
 });
 

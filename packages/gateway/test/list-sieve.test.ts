@@ -1,9 +1,4 @@
-import {
-  Client,
-  InMemoryTransport,
-  StreamableHTTPClientTransport,
-} from "@modelcontextprotocol/client";
-import { createMcpHandler, Server } from "@modelcontextprotocol/server";
+import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
 import { describe, expect, it } from "vitest";
 import type { Gateway } from "../src/gateway.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
@@ -104,58 +99,6 @@ describe("a tool that makes clients lose all tools of its server", () => {
     await upstream?.tools();
     expect(leftOutBy(gateway).map(({ name }) => name)).toEqual(["number 1"]);
   });
-
-  it("is left out of the list of a server of the newest version", async () => {
-    const tools = [good[0], { name: "bad", inputSchema: { anyOf: [] } }];
-    const make = () => {
-      const server = new Server({ name: "new", version: "1" }, { capabilities: { tools: {} } });
-      // Against the protocol.
-      server.setRequestHandler("tools/list", () => ({ tools }) as never);
-      return server;
-    };
-    const handler = createMcpHandler(make);
-    const open = () =>
-      new StreamableHTTPClientTransport(new URL("https://new.example/mcp"), {
-        fetch: async (to, init) => handler.fetch(new Request(to, init)),
-      });
-    const { client, gateway } = await startGateway([{ name: "shop", make, open }]);
-    expect(await namesIn(client)).toEqual(["first"]);
-    expect(leftOutBy(gateway)).toMatchObject([{ kind: "tool", name: "bad" }]);
-  });
-});
-
-// Hmbown/Codewhale#5335, gensecaihq/Wazuh-MCP-Server#75, modelcontextprotocol/java-sdk#575
-it.each([[null], [""]])("a list may end with the cursor %j", async (nextCursor) => {
-  const make = toolsOf({ tools: good, nextCursor });
-  const { client, gateway, log } = await startGateway([{ name: "shop", make }]);
-  expect(await namesIn(client)).toEqual(["first", "last"]);
-  expect(gateway.status).toEqual([{ name: "shop", state: "connected" }]);
-  expect(log).toEqual([]);
-});
-
-it("prompts, resources and templates are left out in the same way", async () => {
-  const make = () =>
-    new RawServer({
-      "prompts/list": () => ({ prompts: [{ name: "ask" }, { name: "bad", arguments: {} }] }),
-      "resources/list": () => ({ resources: [{ uri: "file:///bad" }, { name: "r", uri: "a:b" }] }),
-      "resources/templates/list": () => ({
-        resourceTemplates: [{ name: "t", uriTemplate: "a:{t}" }, { uriTemplate: "bad:{t}" }],
-      }),
-    });
-  const { client, gateway } = await startGateway([{ name: "shop", make }]);
-  const { prompts } = await client.listPrompts();
-  expect(prompts.map(({ name }) => name)).toEqual(["ask"]);
-  const { resources } = await client.listResources();
-  expect(resources.map(({ uri }) => uri).filter((uri) => !uri.startsWith("byref:"))).toEqual([
-    "a:b",
-  ]);
-  const { resourceTemplates } = await client.listResourceTemplates();
-  expect(resourceTemplates.map(({ name }) => name)).toEqual(["variable", "t"]);
-  expect(leftOutBy(gateway).map(({ kind, name }) => [kind, name])).toEqual([
-    ["prompt", "bad"],
-    ["resource", "file:///bad"],
-    ["template", "bad:{t}"],
-  ]);
 });
 
 it.each([
@@ -171,17 +114,5 @@ it.each([
   isMended = true;
   await client.listTools();
   expect(await namesIn(client)).toEqual(["first", "last"]);
-  expect(gateway.status).toEqual([{ name: "shop", state: "connected" }]);
-});
-
-it("a server with resources need not know templates", async () => {
-  const answers = {
-    "resources/list": () => ({ resources: [{ name: "r", uri: "a:b" }] }),
-    "resources/templates/list": undefined,
-  };
-  const make = () => new RawServer(answers);
-  const { client, gateway } = await startGateway([{ name: "shop", make }]);
-  const { resourceTemplates } = await client.listResourceTemplates();
-  expect(resourceTemplates.map(({ name }) => name)).toEqual(["variable"]);
   expect(gateway.status).toEqual([{ name: "shop", state: "connected" }]);
 });

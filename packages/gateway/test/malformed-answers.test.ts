@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { MessageBuffer } from "../src/cli/program-transport.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { textIn } from "../../../test/support/gateway-process.ts";
 import { RawServer } from "../../../test/support/raw-server.ts";
@@ -98,28 +97,6 @@ it.each<Sending>(["JSON", "a stream"])("an answer by %s with another id", async 
   );
 });
 
-describe("messages of a program", () => {
-  it.each(MALFORMED)("that are no answer are read as an error: %o", (answer, why) => {
-    const buffer = new MessageBuffer();
-    const text = JSON.stringify({ jsonrpc: "2.0", id: 7, ...answer });
-    buffer.append(Buffer.from(`${text}\n`));
-    expect(buffer.readMessage()).toMatchObject({
-      id: 7,
-      error: { code: -32_000, message: `The answer does not follow MCP: ${why}.` },
-    });
-    expect(buffer.readMessage()).toBeNull();
-  });
-
-  it.each(["null", "7", "{}", '{"jsonrpc":"2.0","method":7}', '{"jsonrpc":"2.0","id":null}'])(
-    "that are no message are reported with a sentence: %s",
-    (text) => {
-      const buffer = new MessageBuffer();
-      buffer.append(Buffer.from(`${text}\n`));
-      expect(() => buffer.readMessage()).toThrow(/^A message does not follow MCP\.$/u);
-    },
-  );
-});
-
 it("a malformed list or greeting is a sentence in the log and the status", async () => {
   for (const method of ["initialize", "tools/list", "prompts/list"] as const) {
     const raw = new RawServer({ [method]: () => ({ tools: "x", prompts: "x", capabilities: 7 }) });
@@ -130,33 +107,4 @@ it("a malformed list or greeting is a sentence in the log and the status", async
     for (const line of log) expect(isOneSentence(line), line).toBe(true);
     for (const { why = "Fine." } of gateway.status) expect(isOneSentence(why), why).toBe(true);
   }
-});
-
-it("a client's malformed answer to a question reaches the server as a sentence", async () => {
-  const answers: unknown[] = [];
-  const raw = new RawServer({
-    "tools/list": () => ({ tools: [{ name: "act", inputSchema: { type: "object" } }] }),
-    "tools/call": async (_params, wire) => {
-      answers.push(await wire.ask("sampling/createMessage", { messages: [], maxTokens: 9 }));
-      return TEXT;
-    },
-  });
-  const { client, call } = await startGateway([{ name: "raw", make: () => raw }], {
-    capabilities: { sampling: {} },
-  });
-  const { transport } = client;
-  const send = transport?.send.bind(transport);
-  if (transport !== undefined && send !== undefined) {
-    transport.send = (message, options) =>
-      send("result" in message ? { ...message, result: { role: 7 } } : message, options);
-  }
-  client.setRequestHandler("sampling/createMessage", () => ({
-    model: "m",
-    role: "assistant",
-    content: { type: "text", text: "yes" },
-  }));
-  await call("act");
-  const message = expect.stringContaining("does not follow MCP");
-  expect(answers).toMatchObject([{ error: { message } }]);
-  expect(JSON.stringify(answers)).not.toMatch(/zod|invalid_|issues|expected/iu);
 });

@@ -94,13 +94,6 @@ describe("contents of a long result with pictures, sounds and files", () => {
     expect(beside(await call("shot"))).toEqual(expected);
   });
 
-  it("a large picture is a picture when it is read", async () => {
-    const { call } = await returning({ content: [LARGE] });
-    await call("shot");
-    const { content } = await call("read_variable", { name: "shot_1" });
-    expect(content).toEqual([block(expect.stringContaining('"mediaType":"image/png"')), LARGE]);
-  });
-
   it("are where the note says", async () => {
     const { call, received } = await returning({ content: [block("Done."), LARGE, file(5)] });
     await call("shot");

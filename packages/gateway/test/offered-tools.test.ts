@@ -1,7 +1,5 @@
 import type { Tool } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
-import { tool } from "ai";
-import * as z from "zod";
 import type { LeftOut } from "../src/list-sieve.ts";
 import { offeredTools, type ToolOfServer } from "../src/offered-tools.ts";
 import { showVariable } from "../src/show-variable.ts";
@@ -45,23 +43,6 @@ async function offer(
 }
 
 describe("the tools that a client is offered", () => {
-  it("are those of this process, then the servers', then the gateway's own, each with a name of its own", async () => {
-    const show = { name: "show_variable", inputSchema: SCHEMA };
-    const order = { name: "order", inputSchema: SCHEMA };
-    const local = { order: tool({ inputSchema: z.object({}), execute: () => 1 }) };
-    const { offered } = await offer([order, show], [showVariable()], local);
-    const names = ["order", "shop__order", "shop__show_variable", "show_variable"];
-    expect([...offered.keys()]).toEqual(names);
-    expect([...offered.values()].map(({ definition }) => definition.name)).toEqual(names);
-    const kinds = [...offered.values()].map(({ isLocal, from }) => [isLocal, from?.tool.name]);
-    expect(kinds).toEqual([
-      [true, undefined],
-      [undefined, "order"],
-      [undefined, "show_variable"],
-      [undefined, undefined],
-    ]);
-  });
-
   it("exclude a tool whose schema cannot be read, and say so", async () => {
     const bad = { type: "object", properties: { a: { $ref: "#/nowhere" } }, allOf: 1 };
     const listed = [

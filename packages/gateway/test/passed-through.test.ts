@@ -110,19 +110,6 @@ describe("lines of a server's log", () => {
       ]);
     });
   });
-
-  it("reach a client without a session if its call asks for them", async () => {
-    const behind = [{ name: "curious", make: curious }];
-    const { client } = await startGateway(behind, { era: "modern" });
-    const lines: unknown[] = [];
-    client.setNotificationHandler("notifications/message", ({ params }) => {
-      lines.push(params.data);
-    });
-    const _meta = { "io.modelcontextprotocol/logLevel": "warning" };
-    await client.callTool({ name: "talk", arguments: {}, _meta });
-    await client.callTool({ name: "talk", arguments: {} });
-    expect(lines).toEqual(["a warning"]);
-  });
 });
 
 /** Creates a server with one resource and one prompt, which can change. */

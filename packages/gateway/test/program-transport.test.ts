@@ -1,11 +1,9 @@
 import { InMemoryTransport, type Transport } from "@modelcontextprotocol/client";
 import { McpServer } from "@modelcontextprotocol/server";
-import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { MessageBuffer, ProgramTransport, readLongMessages } from "../src/cli/program-transport.ts";
+import { MessageBuffer, ProgramTransport } from "../src/cli/program-transport.ts";
 import { ByrefError } from "../../../src/errors.ts";
-import * as limits from "../src/gateway-limits.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { slow } from "../../../test/support/slow.ts";
 import { isAlive, STUBBORN } from "../../../test/support/stubborn-program.ts";
@@ -67,12 +65,6 @@ it("a program that has ended, and one that does not exist, are closed at once", 
   await missing.close();
 });
 
-it("all times to end a program are below those of clients to end the gateway", () => {
-  const programMs = limits.programEndMs + 2 * limits.programStopMs;
-  expect(programMs).toBeLessThan(limits.gatewayEndMs);
-  expect(limits.gatewayEndMs).toBeLessThan(3_000);
-});
-
 describe("messages of a program", () => {
   it("are read in linear time, by the transport of the library", async () => {
     const bytes = 4_000_000;
@@ -87,13 +79,6 @@ describe("messages of a program", () => {
     await transport.close();
     expect(copied.bytes).toBeGreaterThan(0);
     expect(copied.bytes).toBeLessThan(3 * bytes);
-  });
-
-  it("are read by the transport for clients in the same way", () => {
-    const transport = new StdioServerTransport();
-    expect(Reflect.has(transport, "_readBuffer")).toBe(true);
-    readLongMessages(transport);
-    expect(Reflect.get(transport, "_readBuffer")).toBeInstanceOf(MessageBuffer);
   });
 
   it("are the same wherever they are cut", () => {
@@ -131,19 +116,6 @@ describe("messages of a program", () => {
     // The library compiles schemas.
     const list = '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"maximum":9223372036854775807}]}}';
     expect(read(list)).toBe(JSON.stringify(JSON.parse(list)));
-  });
-
-  it("have a maximum size, also after others", () => {
-    const buffer = new MessageBuffer();
-    const chunk = Buffer.alloc(8_388_608, " ");
-    const fill = () => {
-      for (let bytes = 0; bytes <= limits.maxGatewayMessageBytes; bytes += chunk.length)
-        buffer.append(chunk);
-    };
-    expect(fill).toThrow(expect.objectContaining({ code: "limit_exceeded" }));
-    buffer.append(Buffer.from(`${JSON.stringify(notification("x"))}\n`));
-    expect(buffer.readMessage()).toEqual(notification("x"));
-    expect(fill).toThrow(expect.objectContaining({ code: "limit_exceeded" }));
   });
 
   it("that are too long fail the call with the reason, and the server is used again", async () => {

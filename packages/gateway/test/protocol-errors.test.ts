@@ -106,50 +106,7 @@ describe.each(REQUESTS)("an error of the protocol for %s", (_what, method, param
     expect(await errorOf(-32_602)).toMatchObject({ error: { code: -32_602, ...clean } });
     expect(await errorOf(-32_042)).toMatchObject({ error: { data: { key: "shop-key-1" } } });
   });
-
-  it("passes _meta on both ways, except for the token of progress, which is mapped", async () => {
-    const seen: unknown[] = [];
-    const server = answering(({ _meta: meta }, wire) => {
-      seen.push(meta);
-      const { progressToken } = meta as { readonly progressToken?: string };
-      wire.notify("notifications/progress", { progressToken, progress: 1 });
-      return { ...RESULTS[method], _meta: { "x/y": [1] } };
-    });
-    const client = await through(server);
-    const progress: unknown[] = [];
-    const { transport } = client;
-    const answered = answerTo(client, method, {
-      ...params,
-      _meta: {
-        "x402/payment": { c: 1 },
-        traceparent: "00-1-2-01",
-        progressToken: "mine",
-        "byref/x": 1,
-      },
-    });
-    const receive = transport?.onmessage;
-    if (transport !== undefined) {
-      transport.onmessage = (message, extra) => {
-        if ("method" in message) progress.push(message.params);
-        receive?.(message, extra);
-      };
-    }
-    expect(await answered).toMatchObject({ result: { _meta: { "x/y": [1] } } });
-    expect(seen).toEqual([
-      { "x402/payment": { c: 1 }, traceparent: "00-1-2-01", progressToken: expect.any(Number) },
-    ]);
-    expect(progress).toEqual([{ progressToken: "mine", progress: 1 }]);
-  });
 });
-
-const RESULTS: Readonly<Record<(typeof REQUESTS)[number][1], object>> = {
-  "tools/call": { content: [] },
-  "prompts/get": { messages: [] },
-  "resources/read": { contents: [] },
-  "resources/subscribe": {},
-  "resources/unsubscribe": {},
-  "completion/complete": { completion: { values: [] } },
-};
 
 describe("a question of a server", () => {
   const QUESTIONS = [

@@ -51,23 +51,6 @@ it("a sampled model sees which server asks", async () => {
   expect(prompts).toEqual(['The MCP server "shop" asks:\n\nYou are Byref.']);
 });
 
-it.each([
-  [{ form: {} }, { form: {} }],
-  [{}, { form: {} }],
-  [
-    { form: {}, url: {} },
-    { form: {}, url: {} },
-  ],
-])("a server of a client with elicitation %o sees %o", async (elicitation, expected) => {
-  const told: unknown[] = [];
-  const { client, call } = await startGateway([{ name: "shop", make: posing(told) }], {
-    capabilities: { elicitation },
-  });
-  client.setRequestHandler("elicitation/create", () => ({ action: "decline" }));
-  await call("ask_person");
-  expect(told).toEqual([expected]);
-});
-
 describe("a secret of the configuration in a server's question", () => {
   const address = { url: "https://shop.example", headers: { "X-Api-Key": "shop-key-1" } };
   const make = () => {

@@ -10,7 +10,6 @@ const PERSON: InputRequest = {
 };
 const ROOTS: InputRequest = { method: "roots/list" };
 const DONE: CallAnswer = { kind: "result", result: { content: [] } };
-const LINE = { level: "info" as const, data: "text" };
 
 type Work = (call: GatewayCall) => Promise<CallAnswer>;
 
@@ -66,48 +65,6 @@ describe("a call that outlives a request of its client", () => {
     const reason = new Error("The client did not answer roots/list.");
     expect(answers).toEqual([fulfilled({ action: "cancel" }), { status: "rejected", reason }]);
   });
-
-  it("cancels a question whose answer is of another kind", async () => {
-    const { call, answers } = asking(PERSON);
-    await call.next(round());
-    call.reply(() => undefined);
-    expect(await call.next(round())).toBe(DONE);
-    expect(answers).toEqual([fulfilled({ action: "cancel" })]);
-  });
-
-  it("does not end by an answer that nobody has asked for", async () => {
-    const call = started(async () => DONE);
-    call.reply(() => ({ action: "accept" }));
-    expect(await call.next(round())).toBe(DONE);
-  });
-});
-
-describe("signs of progress and log lines of a call", () => {
-  it("reach the request that waits, and are dropped between requests", async () => {
-    const seen: unknown[] = [];
-    const listening = round({
-      onProgress: (progress) => seen.push(progress),
-      onLog: (line) => seen.push(line),
-    });
-    const call = started(async ({ onProgress, onLog, onQuestion }) => {
-      const report = (progress: number) => {
-        onProgress?.({ progress });
-        onLog?.({ ...LINE, data: progress });
-      };
-      report(1);
-      await Promise.resolve();
-      report(2);
-      const answer = onQuestion?.(PERSON);
-      await answer;
-      report(3);
-      return DONE;
-    });
-    await call.next(listening);
-    expect(seen).toEqual([{ progress: 2 }, { ...LINE, data: 2 }]);
-    call.reply(() => ({ action: "accept" }));
-    expect(await call.next(round())).toBe(DONE);
-    expect(seen).toHaveLength(2);
-  });
 });
 
 describe("a cancelled request", () => {
@@ -125,21 +82,6 @@ describe("a cancelled request", () => {
     const next = endless().next(round({ signal: controller.signal }));
     controller.abort(new Error("The user left."));
     await expect(next).rejects.toThrow("The user left.");
-  });
-
-  it("does not end its call after it was answered", async () => {
-    const controller = new AbortController();
-    let told: AbortSignal | undefined;
-    const call = started(async ({ signal, onQuestion }) => {
-      told = signal;
-      await onQuestion?.(PERSON);
-      return DONE;
-    });
-    await call.next(round({ signal: controller.signal }));
-    controller.abort(new Error("The user left."));
-    expect(told?.aborted).toBe(false);
-    call.reply(() => ({ action: "accept" }));
-    expect(await call.next(round())).toBe(DONE);
   });
 });
 
@@ -177,10 +119,5 @@ describe("calls that wait for an answer", () => {
     expect(waiting.spend("a")).toBe(false);
     vi.advanceTimersByTime(1);
     expect(waiting.spend("a")).toBe(true);
-  });
-
-  it("wait where timers are numbers", () => {
-    vi.stubGlobal("setTimeout", () => 1);
-    expect(new WaitingCalls().spend("a")).toBe(true);
   });
 });

@@ -72,17 +72,6 @@ describe("save_variable", () => {
     expect([...(written.get("a.png") ?? [])]).toEqual([0, 1, 2, 255]);
   });
 
-  it("writes a part, and CSV if the file name says so", slow, async () => {
-    const { call, text } = await start();
-    const name = nameIn(await call("records"));
-    await call("save_variable", { name, path: "[-1]", file: "part.json" });
-    await call("save_variable", { name, path: "[-1].name", file: "part" });
-    await call("save_variable", { name: `${name}[-2:]`, file: "part.csv" });
-    expect(text("part.json")).toBe('{"id":2,"name":"b"}');
-    expect(text("part")).toBe("b");
-    expect(text("part.csv").split(/\r?\n/u).slice(0, 3)).toEqual(["id,name", "1,a", "2,b"]);
-  });
-
   it("refuses a sealed value, and says what is wrong with a name or a path", slow, async () => {
     const { call, written } = await start();
     const token = nameIn(await call("token"));

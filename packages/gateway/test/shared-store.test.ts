@@ -8,7 +8,6 @@ import { type SharedStore, sharedStore } from "../src/cli/shared-store.ts";
 import type { StoreOptions } from "../../../src/store/variables.ts";
 import { slow } from "../../../test/support/slow.ts";
 
-const HOUR_MS = 3_600_000;
 const large = (letter: string) => letter.repeat(3_000_000);
 
 function newFile(): string {
@@ -69,47 +68,6 @@ describe("a store of two processes", () => {
     expect(new TextDecoder().decode(read) === "x".repeat(1_000_000)).toBe(true);
     opened?.close();
     expect((await other.read("a")) === large("y")).toBe(true);
-  });
-
-  it("removes replaced values after a while", slow, async () => {
-    const file = newFile();
-    const store = sharedStore(file);
-    for (const letter of "abc") await store.save({ name: "a", value: large(letter) });
-    expect(store.hasGarbage()).toBe(false);
-    const now = Date.now;
-    Date.now = () => now() + 2 * HOUR_MS;
-    try {
-      expect(store.hasGarbage()).toBe(true);
-      expect(await store.sweep()).toBe(true);
-      expect(store.hasGarbage()).toBe(false);
-    } finally {
-      Date.now = now;
-    }
-    expect((await store.read("a")) === large("c")).toBe(true);
-  });
-
-  it("keeps what either process uses, and says in both why a value was evicted", async () => {
-    let nowMs = Date.now();
-    const [one, other] = two({ now: () => nowMs });
-    await one.save({ name: "used", value: 1, tool: "get" });
-    await one.save({ name: "unused", value: 2, tool: "get" });
-    nowMs += 20 * HOUR_MS;
-    await other.read("used");
-    nowMs += 10 * HOUR_MS;
-    expect(one.evictDue(nowMs, 10).map(({ name }) => name)).toEqual(["unused"]);
-    expect(await one.read("used")).toBe(1);
-    expect(other.tombstone("unused")).toMatchObject({ tool: "get", reason: "idle" });
-  });
-
-  it("leaves nothing of a failed write behind", async () => {
-    const [one, other] = two({ quotaBytes: 100 });
-    await one.save({ name: "a", value: "x".repeat(60), pinned: true });
-    await expect(other.save({ name: "b", value: "x".repeat(60) })).rejects.toMatchObject({
-      code: "limit_exceeded",
-    });
-    expect(other.list().map(({ name }) => name)).toEqual(["a"]);
-    await other.save({ name: "b", value: "x" });
-    expect(one.count()).toBe(2);
   });
 
   it(

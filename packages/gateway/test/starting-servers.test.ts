@@ -37,34 +37,3 @@ it("a server that is starting is named, and ends with the gateway", async () => 
   await gateway.close();
   expect(closed).toHaveBeenCalledOnce();
 });
-
-it("a connection that is ended while it is opened is closed, and the next one stays", async () => {
-  const closed = vi.fn();
-  const answering = () => {
-    const [near, far] = InMemoryTransport.createLinkedPair();
-    void make().connect(far);
-    return near;
-  };
-  const opened = [opensSilent(closed), answering];
-  const open = () => (opened.shift() ?? answering)();
-  const { gateway } = await startGateway([{ name: "shop", make, open }]);
-  const first = gateway.tools();
-  await vi.waitFor(() => expect(gateway.status).toMatchObject([{ state: "starting" }]));
-  await gateway.disconnect();
-  expect(closed).toHaveBeenCalledOnce();
-  await first;
-  const tools = await gateway.tools();
-  expect(tools.map(({ name }) => name)).toContain("list_orders");
-  expect(gateway.status).toMatchObject([{ state: "connected" }]);
-});
-
-it("a rule that fits no tool is logged once", async () => {
-  const rules = { tools: { list_ordrs: { sealed: true }, "list_*": { trusted: true } } };
-  const { client, gateway, log } = await startGateway([{ name: "shop", make, rules }]);
-  await client.listTools();
-  const [upstream] = gateway.upstreams;
-  const { tools = [] } = (await upstream?.tools()) ?? {};
-  expect(tools).toHaveLength(1);
-  await client.listTools();
-  expect(log).toEqual(["Server shop: no tool fits the rule for list_ordrs."]);
-});

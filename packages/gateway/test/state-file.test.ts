@@ -40,16 +40,6 @@ describe("counts in a file", () => {
     expect(open().read()).toEqual({ ...NO_COUNTS, calls: 400, charactersSent: 1_200 });
   });
 
-  it("continues after a restart, and ignores unknown counts", () => {
-    open().add({ calls: 1, wrongReferences: 1 });
-    const database = new DatabaseSync(file);
-    database.exec("INSERT INTO gateway_count VALUES ('charactersByReference', 7)");
-    database.close();
-    const again = open();
-    again.add({ calls: 1 });
-    expect(again.read()).toEqual({ ...NO_COUNTS, calls: 2, wrongReferences: 1 });
-  });
-
   it.each([
     [
       "text",

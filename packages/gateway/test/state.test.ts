@@ -53,13 +53,6 @@ describe("a workspace", () => {
     expect(readdirSync(outside)).toEqual(["state"]);
   });
 
-  it("shares its folder with no workspace of another name", () => {
-    const state = place();
-    const folders = NAMES.map((workspace) => stateFolder({ state, workspace }));
-    expect(new Set(folders).size).toBe(NAMES.length);
-    expect(stateFolder({ state, workspace: "plain" })).toBe(join(state, "plain"));
-  });
-
   it("is refused if a link has its name", () => {
     const [state, other] = [place(), place()];
     symlinkSync(other, join(state, "linked"));

@@ -48,18 +48,6 @@ describe("the tools of an entry", () => {
     }
   });
 
-  it("are those that may be offered also if they were kept before the filter", async () => {
-    const kept = TOOLS.map((name) => ({ name, inputSchema: { type: "object" as const } }));
-    const lists = { read: () => kept, write: () => undefined };
-    const filter = filterOf({ disabledTools: ["drop"] });
-    const { client } = await startGateway([{ name: "a", make, ...(filter && { filter }) }], {
-      lists,
-    });
-    const { tools } = await client.listTools();
-    expect(tools.map(({ name }) => name)).toEqual(expect.not.arrayContaining(["drop"]));
-    expect(tools.map(({ name }) => name)).toEqual(expect.arrayContaining(["get", "put"]));
-  });
-
   it.each([
     ["disabledTools", "drop"],
     ["excludeTools", { drop: true }],

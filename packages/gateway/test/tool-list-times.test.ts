@@ -90,15 +90,6 @@ describe("the first list of a server", () => {
     await pass(limits.gatewayListMs + 1);
     expect([early, late].map((one) => one.onToolsChanged.mock.calls.length)).toEqual([0, 0]);
   });
-
-  it("is empty for a server that fails, which is logged unless the gateway has closed it", async () => {
-    const failing = () => Promise.reject(new Error("It is down."));
-    const [open, closed] = [listsOf([failing]), listsOf([failing], { isClosed: true })];
-    const answers = [asked(open), asked(closed)];
-    await pass(0);
-    expect(answers.map(({ is }) => is)).toEqual([[], []]);
-    expect([open.log, closed.log]).toEqual([["It is down."], []]);
-  });
 });
 
 describe("a list of an earlier start", () => {
@@ -126,24 +117,6 @@ describe("a list of an earlier start", () => {
   });
 });
 
-describe("a list that has expired", () => {
-  it("is returned if the server does not send a newer one within a second", async () => {
-    const all = listsOf([after(0, OLD, MINUTE), after(limits.gatewayStaleMs, NEW)]);
-    asked(all);
-    await pass(0);
-    expect(all.lists.areFresh([all.upstream])).toBe(true);
-    await pass(MINUTE);
-    expect(all.lists.areFresh([all.upstream])).toBe(false);
-    const answer = asked(all);
-    await pass(limits.gatewayStaleMs - 1);
-    expect(answer.is).toBeUndefined();
-    await pass(1);
-    expect(answer.is).toBeDefined();
-    expect(all.onToolsChanged).toHaveBeenCalledOnce();
-    expect(all.lists.areFresh([all.upstream])).toBe(true);
-  });
-});
-
 describe("a server that says that its tools have changed", () => {
   it("is asked at once, and the change is announced when it has answered", async () => {
     const all = listsOf([after(5, NEW)]);
@@ -166,23 +139,5 @@ describe("a server that says that its tools have changed", () => {
     expect(await all.lists.toolsOf(all.upstream)).toBe(NEW);
     await pass(MINUTE);
     expect(all.tools).toHaveBeenCalledTimes(2);
-  });
-
-  it("and then fails keeps its tools without an announcement", async () => {
-    const all = listsOf([after(0, OLD), () => Promise.reject(new Error("It is down."))]);
-    asked(all);
-    await pass(0);
-    all.lists.renew(all.upstream);
-    await pass(0);
-    expect(all.onToolsChanged).not.toHaveBeenCalled();
-    expect(await all.lists.toolsOf(all.upstream)).toBe(OLD);
-  });
-
-  it("and then fails has no tools for a list that waits for it", async () => {
-    const all = listsOf([() => Promise.reject(new Error("It is down."))]);
-    all.lists.renew(all.upstream);
-    const answer = asked(all);
-    await pass(0);
-    expect(answer.is).toEqual([]);
   });
 });

@@ -3,7 +3,6 @@ import type { ListKeeper } from "../src/tool-lists.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { textIn } from "../../../test/support/gateway-process.ts";
 import { RawServer } from "../../../test/support/raw-server.ts";
-import { slow } from "../../../test/support/slow.ts";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -19,20 +18,6 @@ function serverOf(names: readonly string[], more: object = {}) {
     "tools/call": ({ name }) => ({ content: [{ type: "text", text: name }] }),
   });
 }
-
-it("a server's tools stay until it has sent its new ones", slow, async () => {
-  const names = ["one"];
-  const server = serverOf(names);
-  const { client, call } = await startGateway([{ name: "shop", make: () => server }]);
-  const changed = vi.fn<() => void>();
-  client.setNotificationHandler("notifications/tools/list_changed", changed);
-  await client.listTools();
-  names.push("two");
-  server.wire?.notify("notifications/tools/list_changed");
-  expect(textIn(await call("one"))).toBe("one");
-  await vi.waitFor(() => expect(changed).toHaveBeenCalledOnce());
-  expect((await client.listTools()).tools.map(({ name }) => name)).toContain("two");
-});
 
 const MINUTE = 60_000;
 
@@ -58,44 +43,6 @@ describe("the lifetime of a server's list", () => {
     expect(listsAt(server)).toBe(2);
     expect(textIn(await call("two"))).toBe("two");
   });
-
-  it.each([{}, { ttlMs: -1 }, { ttlMs: "soon" }])("is unlimited for %j", async (more) => {
-    vi.useFakeTimers({ toFake: ["Date"] });
-    const server = serverOf(["one"], more);
-    const { client } = await startGateway([{ name: "shop", make: () => server }]);
-    await client.listTools();
-    vi.advanceTimersByTime(1_000 * MINUTE);
-    expect((await client.listTools()).tools.map(({ name }) => name)).toContain("one");
-    expect(listsAt(server)).toBe(1);
-  });
-
-  it(
-    "never makes a client or a call wait for a server that has stopped answering",
-    slow,
-    async () => {
-      let isSilent = false;
-      const server = serverOf(["one"]);
-      const silent = new RawServer({
-        "tools/list": () =>
-          isSilent
-            ? new Promise(() => undefined)
-            : { tools: [{ name: "two", inputSchema: { type: "object" } }], ttlMs: 0 },
-      });
-      const { client, call } = await startGateway([
-        { name: "shop", make: () => server },
-        { name: "silent", make: () => silent },
-      ]);
-      await client.listTools();
-      isSilent = true;
-      const listing = client.listTools();
-      await vi.waitFor(() => expect(listsAt(silent)).toBe(2));
-      // The call is answered before the list.
-      const first = await Promise.race([call("one"), listing]);
-      expect(textIn(first as object)).toBe("one");
-      const { tools } = await listing;
-      expect(tools.map(({ name }) => name)).toEqual(expect.arrayContaining(["one", "two"]));
-    },
-  );
 });
 
 describe("a server that is down", () => {

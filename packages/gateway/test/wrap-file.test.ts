@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -138,15 +138,6 @@ describe("unwrapping a file that was changed", () => {
       { command: "new" },
     ]);
   });
-
-  it("refuses if the copy is missing, and says which one", () => {
-    writeFileSync(file, ONE);
-    wrapFile(file);
-    const wrapped = read();
-    rmSync(`${file}.byref.json`);
-    expect(() => unwrapFile(file)).toThrow(`${file}.byref.json, which is missing`);
-    expect(read()).toBe(wrapped);
-  });
 });
 
 describe("wrapping a wrapped file", () => {
@@ -177,17 +168,6 @@ describe("wrapping a wrapped file", () => {
     });
     expect(unwrapFile(file).outcome).toBe("merged");
     expect(readConfiguration(read()).map(({ name }) => name)).toEqual(["first", "new"]);
-  });
-
-  it("passes on what only the client fills in for a server that was changed in the copy", () => {
-    writeFileSync(file, ONE);
-    wrapFile(file);
-    change(`${file}.byref.json`, '"one" }', '"${userHome}/one" }');
-    expect(wrapFile(file)).toMatchObject({ outcome: "wrapped", servers: [] });
-    expect(read()).toContain('"BYREF_USERHOME": "${userHome}"');
-    expect(wrapFile(file).outcome).toBe("unchanged");
-    expect(unwrapFile(file).outcome).toBe("merged");
-    expect(read()).toBe(ONE.replace('"one" }', '"${userHome}/one" }'));
   });
 
   it("finishes a wrapping that was interrupted between its two writes", () => {
@@ -260,13 +240,5 @@ describe("wrapping", () => {
     expect(readConfiguration(read())[0]?.problem).toBe("It is a gateway itself.");
     expect(unwrapFile(file).outcome).toBe("unwrapped");
     expect(read()).toBe(ONE);
-  });
-
-  it("keeps an earlier copy that has other content", () => {
-    writeFileSync(file, ONE);
-    writeFileSync(`${file}.byref.json`, "{}");
-    expect(wrapFile(file).notes).toEqual([expect.stringContaining("is kept as")]);
-    expect(read(`${file}.byref.json.old`)).toBe("{}");
-    expect(read(`${file}.byref.json`)).toBe(ONE);
   });
 });

@@ -47,14 +47,6 @@ describe("a server stays outside the gateway", () => {
     expect(notes.join()).toContain(why);
   });
 
-  it("and not with a sandbox that is off", () => {
-    const servers = { shop: { command: "shop", sandboxEnabled: false } };
-    expect(wrapped(written("mcp.json", { servers }))).toMatchObject({
-      servers: ["shop"],
-      notes: [],
-    });
-  });
-
   it.each([
     [
       { permissions: { deny: ["mcp__shop__drop"] } },
@@ -95,12 +87,6 @@ describe("a server stays outside the gateway", () => {
     ]);
     expect(left.mcpServers.shop).toEqual(SERVERS.shop);
     expect(left.mcpServers.byref.args.slice(-2)).toEqual(["--except", "shop"]);
-  });
-
-  it("under the name that Claude Code gives it", () => {
-    const file = written(".mcp.json", { mcpServers: SERVERS });
-    written(".claude/settings.json", { permissions: { deny: ["mcp__my_crm__drop"] } });
-    expect(wrapped(file).servers).toEqual(["shop"]);
   });
 
   it.each([
@@ -149,12 +135,6 @@ describe("a server stays outside the gateway", () => {
     expect(notes.join()).toContain(`shop stays outside the gateway. ${why}`);
   });
 
-  it("if Claude Code's settings turn a project's server off", () => {
-    const file = written(".mcp.json", { mcpServers: SERVERS });
-    written(".claude/settings.local.json", { disabledMcpjsonServers: ["shop"] });
-    expect(wrapped(file).servers).toEqual(["my crm"]);
-  });
-
   it("if it is not among those that Gemini CLI may start, and the gateway has to be", () => {
     const mcp = { allowed: ["shop"] };
     const { servers, notes } = wrapped(written("settings.json", { mcp, mcpServers: SERVERS }));
@@ -182,18 +162,6 @@ describe("a server stays outside the gateway", () => {
   });
 });
 
-it("wrapping keeps an exception that a person wrote into the gateway's entry", () => {
-  const file = written("mcp.json", { mcpServers: SERVERS });
-  wrapFile(file);
-  const text = JSON.parse(readFileSync(file, "utf8"));
-  text.mcpServers.byref.args.push("--except", "my crm");
-  text.mcpServers.added = { command: "added" };
-  writeFileSync(file, JSON.stringify(text));
-  expect(wrapFile(file).servers).toEqual(["added"]);
-  const { byref } = JSON.parse(readFileSync(file, "utf8")).mcpServers;
-  expect(byref.args.slice(-2)).toEqual(["--except", "my crm"]);
-});
-
 describe("wrapping says", () => {
   it.each([
     [{ disabledTools: ["drop"] }, [/^shop: its "disabledTools" applies behind the gateway, too/u]],
@@ -217,10 +185,4 @@ describe("wrapping says", () => {
     const file = written("mcp.json", { mcpServers: { shop: { command: "shop", ...keys } } });
     expect(wrapped(file).notes).toEqual(notes.map((note) => expect.stringMatching(note)));
   });
-});
-
-it("the gateway's entry has all tools where clients need that", () => {
-  const tools = ["get"];
-  const file = written("mcp-config.json", { mcpServers: { shop: { command: "shop", tools } } });
-  expect(wrapped(file).left.mcpServers.byref.tools).toEqual(["*"]);
 });

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { chunksOf as framesOf, Crashing, hang } from "../../../test/support/crashing.ts";
-import { finish, reasoning, type Step, text, toolCall } from "../../testing/src/testing.ts";
+import { finish, type Step, text, toolCall } from "../../testing/src/testing.ts";
 import {
   agentWith,
   answerWith,
@@ -24,7 +24,6 @@ import {
   turnWith,
   typesOf,
 } from "../../../test/support/turn.ts";
-import { slow } from "../../../test/support/slow.ts";
 
 describe("a tag in a model's text", () => {
   it("is a call, which a person sees like any other call", async () => {
@@ -56,24 +55,6 @@ describe("a tag in a model's text", () => {
       "text",
     ]);
     expect(turn.result.finishReason).toBe("stop");
-  });
-
-  it("is the same wherever the stream splits it", slow, async () => {
-    const answer = `Look: ${NYC} and <capability name="write_note" title="a">\n1 &lt; 2\n</capability>, so.`;
-    const partsOf = async (chunks: number | readonly string[]) => {
-      const { chunks: shown, result } = await answerWith(answer, chunks);
-      const ids = chunksOf(shown, "text-start").map(({ id }) => id);
-      expect(ids).toEqual(chunksOf(shown, "text-end").map(({ id }) => id));
-      return { parts: result.message.parts, ids, given: [...given] };
-    };
-    const whole = await partsOf([answer]);
-    expect(whole.given).toEqual([{ location: "NYC" }, { title: "a", content: "1 < 2" }]);
-    expect(whole.ids).toEqual(["text_1", "text_1/2", "text_1/3", "text_1"]);
-    for (let at = 1; at < answer.length; at++) {
-      const cut = await partsOf([answer.slice(0, at), answer.slice(at)]);
-      expect(cut, String(at)).toEqual(whole);
-    }
-    expect(await partsOf(1)).toEqual(whole);
   });
 
   it("stays text if it is broken, unfinished or in code", async () => {
@@ -118,15 +99,6 @@ describe("a tag in a model's text", () => {
     }
     expect(given).toEqual([]);
   });
-
-  it("fails like a call if its tool is unknown, and the model sees the error", async () => {
-    const turn = await answerWith('<capability name="get" action="wether" to="Rome" />');
-    expect(chunksOf(turn.chunks, "tool-input-error")).toMatchObject([{ toolName: "get_wether" }]);
-    const error = "unknown_tool: There is no tool get_wether. Did you mean: get_weather.";
-    expect(read(turn, 1).at(-1)?.[1].split("\n")[0]).toBe(
-      `<capability-result call="1" name="get_wether" error="true">${error}</capability-result>`,
-    );
-  });
 });
 
 describe("the capability variable", () => {
@@ -160,68 +132,6 @@ describe("the capability variable", () => {
   });
 });
 
-describe("parts other than a single text", () => {
-  it("are passed on: reasoning with tags is unchanged", async () => {
-    const steps: Step[] = [
-      [reasoning(`I could ${NYC}`, { chunks: 7 }), text(NYC), finish()],
-      [reasoning("So."), text("Done."), finish()],
-    ];
-    given.length = 0;
-    const turn = await turnWith({ agent: agentWith(), steps });
-    expect(given).toHaveLength(1);
-    const { message } = await readMessage(turn.chunks);
-    expect(message?.parts.filter(({ type }) => type === "reasoning")).toMatchObject([
-      { text: `I could ${NYC}` },
-      { text: "So." },
-    ]);
-    const said = promptOf(turn, 1).at(2);
-    expect(said?.content).toMatchObject([
-      { type: "reasoning", text: `I could ${NYC}` },
-      { type: "text", text: NYC },
-    ]);
-  });
-
-  it("are passed on: two texts, one of which does not end, with parts between them", async () => {
-    const [start, delta] = text(`One ${NYC} more`, { id: "b" });
-    const steps: Step[] = [
-      [text("First.", { id: "a" }), ...(start && delta ? [start, delta] : []), finish()],
-      done,
-    ];
-    const turn = await turnWith({ agent: agentWith(), steps });
-    expect(turn.result.message.parts).toMatchObject([
-      { type: "step-start" },
-      { text: "First." },
-      { text: "One " },
-      { type: "tool-get_weather" },
-      { text: " more" },
-      { type: "step-start" },
-      { text: "Done." },
-    ]);
-    expect(chunksOf(turn.chunks, "text-end")).toHaveLength(4);
-  });
-});
-
-describe("a model that fails", () => {
-  it("is cancelled when the turn is stopped", async () => {
-    const stop = new AbortController();
-    let isOver = false;
-    const endless: Step = async function* () {
-      try {
-        yield text(`So: ${NYC}`, { chunks: 5 }).slice(0, -1);
-        stop.abort();
-        for (;;) yield { type: "text-delta", id: "text_1", delta: "and " };
-      } finally {
-        isOver = true;
-      }
-    };
-    given.length = 0;
-    const { signal } = stop;
-    const turn = await turnWith({ agent: agentWith(), steps: [endless], signal });
-    expect([given.length, turn.result.finishReason]).toEqual([0, "other"]);
-    await expect.poll(() => isOver).toBe(true);
-  });
-});
-
 describe("a crash", () => {
   it("after the call keeps it as a call: it runs again, and the model is not called", async () => {
     let runs = 0;
@@ -245,19 +155,6 @@ describe("a crash", () => {
       "step-start",
       "text",
     ]);
-  });
-
-  it("in the middle of a tag leaves nothing of it", async () => {
-    const chat = new Crashing(tools, { toolCalls: capabilityTags });
-    const half: Step = async function* () {
-      yield text(`So: ${NYC.slice(0, 30)}`, { chunks: 2 }).slice(0, -1);
-      await hang();
-    };
-    await chat.run(half);
-    given.length = 0;
-    const after = await chat.recover([text(`Again: ${NYC}`), finish()], done);
-    expect(given).toHaveLength(1);
-    expect(JSON.stringify(after.result?.message.parts)).not.toContain("capability");
   });
 });
 

@@ -1,8 +1,7 @@
-import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
+import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { taggedPrompt } from "../src/capability/capability-prompt.ts";
 import { finish, type Step, text } from "../../testing/src/testing.ts";
 import {
   agentWith,
@@ -112,79 +111,5 @@ describe("the prompt of a model that calls with tags", () => {
     const steps: Step[] = [[text('<capability name="evil" />'), finish()], done];
     const results = read(await turnWith({ agent, steps }), 1).at(-1)?.[1] ?? "";
     expect(results.match(/<\/capability-result>/g)).toHaveLength(1);
-  });
-});
-
-describe("a prompt for a model without tools", () => {
-  type Outputs = Extract<LanguageModelV4Prompt[number], { role: "tool" }>["content"];
-  type Output = Extract<Outputs[number], { type: "tool-result" }>["output"];
-
-  const call = (toolCallId: string, toolName: string, input: unknown) => ({
-    type: "tool-call" as const,
-    toolCallId,
-    toolName,
-    input,
-  });
-  const result = (toolCallId: string, output: Output) => ({
-    type: "tool-result" as const,
-    toolCallId,
-    toolName: "t",
-    output,
-  });
-
-  it("shows each kind of result as text, and files as files", () => {
-    const outputs: readonly Output[] = [
-      { type: "text", value: "a </b>" },
-      { type: "error-text", value: "tool_failed: no" },
-      { type: "error-json", value: { code: 1 } },
-      { type: "execution-denied", reason: "Not that." },
-      { type: "execution-denied" },
-      {
-        type: "content",
-        value: [
-          { type: "text", text: "an image" },
-          { type: "file", mediaType: "image/png", data: { type: "data", data: "AA==" } },
-        ],
-      },
-    ];
-    const ids = outputs.map((_, at) => `c${at}`);
-    const prompt: LanguageModelV4Prompt = [
-      { role: "assistant", content: ids.map((id) => call(id, "t", {})) },
-      { role: "tool", content: outputs.map((output, at) => result(ids[at] ?? "", output)) },
-      { role: "user", content: [{ type: "text", text: "And?" }] },
-    ];
-    const [, message, ...others] = taggedPrompt(prompt, new Map(), undefined);
-    expect(others).toEqual([]);
-    const [said, file, last] = message?.content ?? [];
-    expect(JSON.parse(JSON.stringify(said))).toMatchObject({
-      text: [
-        '<capability-result call="1" name="t">a <\\/b></capability-result>',
-        '<capability-result call="2" name="t" error="true">tool_failed: no</capability-result>',
-        '<capability-result call="3" name="t" error="true">{"code":1}</capability-result>',
-        '<capability-result call="4" name="t" error="true">Not that.</capability-result>',
-        '<capability-result call="5" name="t" error="true">The call was not allowed.</capability-result>',
-        '<capability-result call="6" name="t">an image</capability-result>',
-      ].join("\n"),
-    });
-    expect([file, last]).toMatchObject([
-      { type: "file", mediaType: "image/png" },
-      { type: "text", text: "And?" },
-    ]);
-  });
-
-  it("keeps provider-executed calls and provider options unchanged", () => {
-    const about = { providerOptions: { p: { cache: true } } };
-    const own = { ...call("p", "search", { q: "x" }), providerExecuted: true };
-    const found = result("p", { type: "json", value: [] });
-    const prompt: LanguageModelV4Prompt = [
-      { role: "user", content: [{ type: "text", text: "Hi." }], ...about },
-      { role: "user", content: [{ type: "text", text: "More." }] },
-      { role: "assistant", content: [own, found, { type: "text", text: "So.", ...about }] },
-      {
-        role: "tool",
-        content: [{ type: "tool-approval-response", approvalId: "a", approved: true }, found],
-      },
-    ];
-    expect(taggedPrompt(prompt, new Map(), undefined)).toEqual(prompt);
   });
 });

@@ -1,19 +1,10 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CapabilityScanner, type WrittenCall } from "../src/capability/capability-scanner.ts";
-import { readCapabilities } from "../src/capability/capability-workflows.ts";
 import * as limits from "../../../src/limits.ts";
-import { manner, wantedCall, written, xmlFragment } from "./workflow-xml.ts";
-import { slow } from "../../../test/support/slow.ts";
+import { xmlFragment } from "./workflow-xml.ts";
 
 type Piece = string | WrittenCall;
-
-const summary = readFileSync(
-  join(import.meta.dirname, "../../../test/cases/workflows/summary.xml"),
-  "utf8",
-);
 
 /** Returns all pieces (adjacent texts joined), and the most characters that were held between two chunks. */
 function scan(chunks: readonly string[]): { pieces: Piece[]; mostHeld: number } {
@@ -141,27 +132,6 @@ describe("the text that is held back", () => {
 });
 
 describe("the pieces are the same wherever the text is split", () => {
-  const examples = [
-    summary,
-    `a ${A} b ${B} c`,
-    `<capability name="x">${A}</capability>${A}`,
-    `<capability name='x' y="<">${A}</capability> \`${A}\` ${A}`,
-    `<capability name="a"><![CDATA[</capability>]] ]]>\r\n<!-- </capability> - -- --> &#x1F600; 😀</capability>!`,
-    `\`\`\`\n${A}\n\`\`\`\n<!-- ${A} -->${A}<capability name="x" ${A}`,
-    "<<capability <capability/><!-<!--<capability name='a'/>-->",
-    `<capability name="a">a <b && c < <d e f</capability>`,
-    `<capability name="a">a <b/ && c < <d e =</capability>${A}`,
-  ];
-
-  it.each(examples)("%j: split at each place, and into single characters", (text) => {
-    const { pieces } = scan([text]);
-    expect(sourceOf(pieces)).toBe(text);
-    for (let cut = 0; cut <= text.length; cut++) {
-      expect(scan([text.slice(0, cut), text.slice(cut)]).pieces).toEqual(pieces);
-    }
-    expect(scan(text.split("")).pieces).toEqual(pieces);
-  });
-
   it("any text", () => {
     const cuts = fc.array(fc.nat({ max: 400 }), { maxLength: 8 });
     fc.assert(
@@ -177,83 +147,5 @@ describe("the pieces are the same wherever the text is split", () => {
       }),
       { numRuns: 2_000 },
     );
-  });
-
-  it("any workflow in prose has the calls of its plan", () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.tuple(wantedCall, manner), { minLength: 1, maxLength: 5 }),
-        (wanted) => {
-          const tags = wanted.map(([call, how]) => written(call, how));
-          const { plan } = readCapabilities(tags.join("\n"));
-          const { pieces } = scan([tags.join(" and\n")]);
-          const calls = pieces.filter((piece) => typeof piece !== "string");
-          expect(calls.map(({ source }) => source)).toEqual(tags);
-          expect(calls.map(({ call }) => call.parameters)).toEqual(
-            plan?.calls.map(({ parameters }) => parameters),
-          );
-        },
-      ),
-      { numRuns: 300 },
-    );
-  });
-});
-
-const charCodeAt = String.prototype.charCodeAt;
-
-/** Counts the `charCodeAt` calls during a scan, a measure that does not depend on the machine. */
-function readsOf(text: string, chunkChars: number): number {
-  let reads = 0;
-  // oxlint-disable-next-line no-extend-native
-  String.prototype.charCodeAt = function (this: string, index: number) {
-    reads++;
-    return charCodeAt.call(this, index);
-  };
-  try {
-    const scanner = new CapabilityScanner();
-    for (let start = 0; start < text.length; start += chunkChars) {
-      scanner.feed(text.slice(start, start + chunkChars));
-    }
-    scanner.end();
-  } finally {
-    // oxlint-disable-next-line no-extend-native
-    String.prototype.charCodeAt = charCodeAt;
-  }
-  return reads;
-}
-
-describe("the work of a scan is linear in the length of the text", slow, () => {
-  it.each(
-    [
-      "<",
-      "<capability ",
-      '<capability a="',
-      '<capability name="a">',
-      "<capability name='a",
-      "<!--",
-      "</capability>",
-    ].concat([
-      "<![CDATA[",
-      '<capability name="a">a<b c',
-      "`<capability",
-      "\n```\n<",
-      "<c",
-      "<!",
-      A,
-      B,
-      "\r",
-      "&amp;",
-      "plain text. ",
-    ]),
-  )("%j, repeated", (unit) => {
-    const times = Math.ceil(150_000 / unit.length);
-    for (const chunkChars of [1, 1_000, Infinity]) {
-      const once = readsOf(unit.repeat(times), chunkChars);
-      const twice = readsOf(unit.repeat(times * 2), chunkChars);
-      expect(once).toBeGreaterThanOrEqual(unit.length * times);
-      expect(twice).toBeLessThanOrEqual(once * 2.02);
-      // At most four reads of each character: for its place, against an opening, and as text.
-      expect(once).toBeLessThanOrEqual(unit.length * times * 4);
-    }
   });
 });

@@ -60,23 +60,6 @@ describe("a workflow", () => {
     ]);
   });
 
-  it("reads the conversation's variables, except under names that it writes itself", async () => {
-    const { store, run, called } = new Workflows({ echo });
-    await store.save({ name: "there", value: { a: [1] } });
-    await store.save({ name: "written", value: "before" });
-    await run(`
-      <capability name="echo">{{there}}</capability>
-      <capability name="echo">{{there.a[0]}} {{written}}</capability>
-      <capability name="echo" output_var="written">now</capability>
-      <capability name="echo">{{written}}</capability>`);
-    expect(called.map(([, input]) => input)).toEqual([
-      { content: { a: [1] } },
-      { content: "1 {{written}}" },
-      { content: "now" },
-      { content: "now" },
-    ]);
-  });
-
   it("continues after a missing key, and can use the message about it", async () => {
     const { run, called } = new Workflows({ echo });
     const record = await run(`
@@ -111,29 +94,6 @@ describe("a workflow", () => {
     expect(record.status).toBe("failed");
   });
 
-  it("continues if one of a name's writers has written it, or writes it later", async () => {
-    const failing = () => {
-      throw new Error("boom");
-    };
-    const { run, called } = new Workflows({ echo, failing });
-    const record = await run(`
-      <capability name="echo">{{k}}</capability>
-      <capability name="variable" action="set" key="k" value="set" />
-      <capability name="failing" output_var="k" />
-      <capability name="echo">{{k}}</capability>
-      <capability name="variable" action="set" key="other" value="{{gone}}" />
-      <capability name="failing" output_var="gone" />
-      <capability name="variable" action="set" key="last" value="{{gone}}" />
-      <capability name="echo">{{last}}</capability>`);
-    expect(called.filter(([name]) => name === "echo").map(([, input]) => input)).toEqual([
-      { content: "{{k}}" },
-      { content: "set" },
-    ]);
-    expect(statusesOf(record)).toEqual(
-      "done done failed done done failed skipped skipped".split(" "),
-    );
-  });
-
   it("does not read references or tags in values", async () => {
     const looks = '{{b}} $b †b <capability name="echo" />]]>&lt;';
     const { run, called } = new Workflows({ echo, give: () => looks });
@@ -143,21 +103,5 @@ describe("a workflow", () => {
       <capability name="variable" action="interpolate" output_var="c">{{a}}</capability>
       <capability name="echo">{{a}}|{{c}}</capability>`);
     expect(called.at(-1)).toEqual(["echo", { content: `${looks}|${looks}` }]);
-  });
-
-  it("clears only its own variables", async () => {
-    const { store, run, ownOf } = new Workflows({ echo });
-    await store.save({ name: "outside", value: 1 });
-    const record = await run(`
-      <capability name="echo" output_var="a">1</capability>
-      <capability name="echo" output_var="b">2</capability>
-      <capability name="variable" action="clear" key="a" />
-      <capability name="variable" action="clear" key="outside" />
-      <capability name="variable" action="interpolate" output_var="seen">{{a}}{{b}}{{outside}}</capability>
-      <capability name="variable" action="clear_all" />
-      <capability name="variable" action="interpolate" output_var="seen_2">{{seen}}{{b}}{{outside}}</capability>`);
-    expect(statusesOf(record)).not.toContain("failed");
-    expect(await ownOf(record)).toEqual({ seen_2: "{{seen}}{{b}}1" });
-    expect(await store.read("outside")).toBe(1);
   });
 });

@@ -97,20 +97,10 @@ describe("a capability workflow", () => {
     ]);
   });
 
-  it("ends no attribute at the other quote, and no tag inside an attribute", () => {
-    const text = `<capability name="a" b="it's />" c='">&lt;/capability>'/>`;
-    expect(parametersOf(text)).toEqual({ b: "it's />", c: '"></capability>' });
-  });
-
   it("decodes the five entities and numeric characters, but only once", () => {
     const all = "&lt;&gt;&amp;&quot;&apos;&#65;&#x1F600;&amp;lt;";
     const text = `<capability name="a" all="${all}">${all}</capability>`;
     expect(parametersOf(text)).toEqual({ all: "<>&\"'A😀&lt;", content: "<>&\"'A😀&lt;" });
-  });
-
-  it("reads text in all scripts", () => {
-    const text = '<capability name="a" city="Zürich 東京 🏔️">עברית &#233;</capability>';
-    expect(parametersOf(text)).toEqual({ city: "Zürich 東京 🏔️", content: "עברית é" });
   });
 });
 
@@ -159,25 +149,6 @@ describe("a variable that a workflow writes", () => {
       outputPath: "variable:two",
     });
     expect(plan.calls[3]?.parameters).toEqual({ key: "four", value: "4" });
-  });
-
-  it("leaves a tool's own scope parameter alone", () => {
-    const plan = planOf(
-      '<capability name="a" scope="conversation"/><capability name="a" scope="user" output_var="b"/>',
-    );
-    expect(plan.calls.map(({ parameters }) => parameters)).toEqual([
-      { scope: "conversation" },
-      { scope: "user" },
-    ]);
-    expect(plan.runNames).toEqual(["b"]);
-  });
-
-  it("has one scope only", () => {
-    const text =
-      '<capability name="a" output_var="x"/>\n<capability name="variable" action="set" key="x" scope="conversation"/>';
-    expect(faultsOf(text)).toEqual([
-      "2:1 x is kept in one call and not in another: write the scope in both.",
-    ]);
   });
 });
 

@@ -4,7 +4,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { coerceParameters } from "../src/capability/capability-tools.ts";
-import { schemaText } from "../src/capability/capability-prompt.ts";
 import { type Json, jsonIn } from "../../../src/value/json.ts";
 import { sampled, samples } from "../../../test/support/slow.ts";
 
@@ -73,41 +72,6 @@ describe("a parameter that was written as text", () => {
     expect(coerceParameters({ value: text }, parted)).toEqual({ value });
   });
 
-  it("takes its type from alternatives, references and additional properties", () => {
-    const either = z.union([
-      z.object({ kind: z.literal("a"), count: z.number() }),
-      z.object({ kind: z.literal("b"), count: z.boolean(), label: z.string() }),
-    ]);
-    const given = { kind: "a", count: "5", label: "5" };
-    expect(coerceParameters(given, schemaOf(either))).toEqual({ ...given, count: 5 });
-    expect(coerceParameters({ count: "true" }, schemaOf(either))).toEqual({ count: true });
-    const tree: z.ZodType = z.object({
-      n: z.number(),
-      get next() {
-        return tree.optional();
-      },
-    });
-    expect(coerceParameters({ n: "1", next: '{"n":2}' }, schemaOf(tree))).toEqual({
-      n: 1,
-      next: { n: 2 },
-    });
-    const open = schemaOf(z.object({}).catchall(z.number()));
-    expect(coerceParameters({ any: "5" }, open)).toEqual({ any: 5 });
-    expect(coerceParameters({ any: "5" }, schemaOf(z.object({})))).toEqual({ any: "5" });
-  });
-
-  it("takes the type of a definition that several parts of a schema point to", () => {
-    const $defs: JSONSchema7["$defs"] = { count: { type: "number" }, part: { minimum: 0 } };
-    const count: JSONSchema7 = { $ref: "#/$defs/count" };
-    const given = { n: "5" };
-    const value: JSONSchema7 = { allOf: [count, count] };
-    expect(coerceParameters(given, { $defs, properties: { n: value } })).toEqual({ n: 5 });
-    const parts = [count, { $ref: "#/$defs/part" }].map((n): JSONSchema7 => ({
-      properties: { n },
-    }));
-    expect(coerceParameters(given, { $defs, allOf: parts })).toEqual({ n: 5 });
-  });
-
   it("takes a type that fits if the schema accepts no text, according to ajv", sampled, () => {
     const definition = fc.letrec<{ one: JSONSchema7 }>((tie) => ({
       one: fc.oneof(
@@ -150,39 +114,5 @@ describe("a parameter that was written as text", () => {
       }),
       { numRuns: samples(100) },
     );
-  });
-
-  it("is coerced in finite time, even with circular references", () => {
-    const circle: JSONSchema7 = {
-      type: "object",
-      properties: {
-        a: { $ref: "#/$defs/a" },
-        b: { $ref: "#/nowhere" },
-        c: { $ref: "https://x.y" },
-      },
-      $defs: { a: { anyOf: [{ $ref: "#/$defs/a" }, { $ref: "#/$defs/a" }, { type: "number" }] } },
-      anyOf: [{ $ref: "#" }, { $ref: "#" }],
-    };
-    expect(coerceParameters({ a: "1", b: "1", c: "1" }, circle)).toEqual({ a: 1, b: "1", c: "1" });
-    expect(schemaText(circle, circle).length).toBeLessThan(400);
-  });
-});
-
-describe("a schema in one line", () => {
-  it.each<[z.ZodType, string]>([
-    [z.string(), "string"],
-    [z.int(), "integer"],
-    [z.enum(["c", "f"]), '"c" | "f"'],
-    [z.array(z.union([z.string(), z.number()])), "(string | number)[]"],
-    [
-      z.object({ id: z.number(), tags: z.array(z.string()).optional() }),
-      "{id: number, tags?: string[]}",
-    ],
-    [z.record(z.string(), z.number()), "{…: number}"],
-    [z.object({ a: z.object({ b: z.literal(1) }).nullable() }), "{a: {b: 1} | null}"],
-    [z.unknown(), "any"],
-  ])("%#", (type, text) => {
-    const schema = schemaOf(type);
-    expect(schemaText(schema, schema)).toBe(text);
   });
 });

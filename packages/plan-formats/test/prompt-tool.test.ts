@@ -1,14 +1,13 @@
 import { describe, expect, it } from "vitest";
 import * as limits from "../../../src/limits.ts";
-import { effectsOfStep, promptTool } from "../src/template/templates.ts";
+import { promptTool } from "../src/template/templates.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { wrapRuntimeTools } from "../../../src/tool/wrap-runtime-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { MemoryFiles } from "../../../test/support/memory-files.ts";
-import { slow } from "../../../test/support/slow.ts";
 import { step, today } from "./template-asked.ts";
 import { runRecord } from "../../../test/support/plan-runs.ts";
-import { planOf, TemplateRuns } from "./template-run.ts";
+import { TemplateRuns } from "./template-run.ts";
 
 const summaryOf = (text: string) => `variable:summary\n\`\`\`\n${text}\n\`\`\``;
 
@@ -78,15 +77,6 @@ describe("the directives of the proposal", () => {
     ]);
   });
 
-  it("(paths-only): only names; nothing is read", async () => {
-    const files = new MemoryFiles();
-    files.put("notes/a.md", "A");
-    const runs = new TemplateRuns({ files });
-    await runs.store.save({ name: "long", value: "x".repeat(2 * limits.maxEmbeddedChars) });
-    await runs.run("@input variable:long (paths-only)\n@input file:notes/* (paths-only)\nLook.");
-    expect(runs.prompts).toEqual(["variable:long\n\nfile:notes/a.md\n\nLook."]);
-  });
-
   it("@header with the day, above the answer in each output", async () => {
     const files = new MemoryFiles();
     const runs = new TemplateRuns({ files, answer: () => ["one", "two"] });
@@ -94,14 +84,6 @@ describe("the directives of the proposal", () => {
     const written = `Report for ${today}\n\n["one","two"]`;
     expect(await runs.store.read("a")).toBe(written);
     expect(files.textOf("a.md")).toBe(written);
-  });
-
-  it("without a header a value stays a value", async () => {
-    const files = new MemoryFiles();
-    const runs = new TemplateRuns({ files, answer: () => [{ a: 1, b: "x,y" }] });
-    await runs.run("@write-mode replace\n@output variable:a\n@output file:a.csv\nList.");
-    expect(await runs.store.read("a")).toEqual([{ a: 1, b: "x,y" }]);
-    expect(files.textOf("a.csv")).toBe('a,b\r\n1,"x,y"\r\n');
   });
 });
 
@@ -125,19 +107,6 @@ describe("steps", () => {
     expect(runs.prompts[1]).toBe("[missing: variable:x]\n\nWrite.");
   });
 
-  it("that fail give a reason, and the others still run", async () => {
-    const runs = new TemplateRuns({
-      answer: ({ prompt }) => {
-        if (prompt === "First.\n") throw new Error("no model");
-        return "B";
-      },
-    });
-    const { status, calls } = await runs.run("First.\n## Two\n@output variable:b\nSecond.");
-    expect(status).toBe("failed");
-    expect(calls["step_1"]?.reason).toContain("no model");
-    expect(await runs.store.read("b")).toBe("B");
-  });
-
   it("that were done before a crash do not run again", async () => {
     const runs = new TemplateRuns();
     const text = "First.\n## Two\nSecond.";
@@ -147,13 +116,6 @@ describe("steps", () => {
     });
     expect(record.status).toBe("done");
     expect(runs.prompts).toEqual(["Second."]);
-  });
-
-  it("have the effects of their tools", () => {
-    const withTools = step("@tools search, send\nPrompt.");
-    expect(effectsOfStep(withTools, () => "idempotent")).toBe("none");
-    expect(effectsOfStep(withTools, (name) => (name === "send" ? "once" : "none"))).toBe("once");
-    expect(effectsOfStep(step("Prompt."), () => "once")).toBe("none");
   });
 });
 
@@ -195,23 +157,6 @@ describe("limits", () => {
       status: "failed",
       reason: expect.stringMatching(/^limit_exceeded: .*\(select=…\)/),
     });
-    expect(runs.prompts).toEqual([]);
-  });
-
-  it("allow as many steps as a plan may have calls", slow, async () => {
-    const runs = new TemplateRuns();
-    const text = "## Step\nPrompt.\n".repeat(limits.maxPlanItems);
-    expect(planOf(text).calls).toHaveLength(limits.maxPlanItems);
-    expect((await runs.run(text)).status).toBe("done");
-    expect(runs.prompts).toHaveLength(limits.maxPlanItems);
-  });
-
-  it("fail a step with a file before any model call if no bucket is bound", async () => {
-    const runs = new TemplateRuns();
-    for (const directive of ["@input file:a.md", "@output file:a.md"]) {
-      const { calls } = await runs.run(`${directive}\nPrompt.`);
-      expect(calls["step_1"]?.reason).toMatch(/^bad_configuration: file:a.md needs a bucket/);
-    }
     expect(runs.prompts).toEqual([]);
   });
 });

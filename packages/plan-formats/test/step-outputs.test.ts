@@ -12,37 +12,6 @@ describe("a variable is written", () => {
     await runs.run(text);
     expect(await runs.store.read("x")).toBe("A\n\nB");
   });
-
-  it("in a part, in each mode, leaving the rest unchanged", async () => {
-    const runs = new TemplateRuns();
-    await runs.store.save({ name: "x", value: { intro: "old", rows: [{ id: 1 }], other: true } });
-    const text = `@output variable:x.intro\nWrite.\n## Two
-@write-mode replace\n@output variable:x.rows[0].note\n@output variable:x.new\nWrite.`;
-    await runs.run(`${text}\n## Three\n@input variable:x\nRead.`);
-    const value = {
-      intro: "old\n\nA",
-      rows: [{ id: 1, note: "B" }],
-      other: true,
-      new: "B",
-    };
-    expect(await runs.store.read("x")).toEqual(value);
-    expect(runs.prompts[2]).toContain(JSON.stringify(value));
-    await runs.run(writing("new", "variable:x.intro"));
-    expect(await runs.store.read("x_000")).toEqual({ ...value, intro: "D" });
-    expect(await runs.store.read("x")).toEqual(value);
-  });
-
-  it("together with others, or not at all", async () => {
-    const runs = new TemplateRuns();
-    await runs.store.save({ name: "y", value: { a: 1 } });
-    const { calls } = await runs.run("@output variable:x\n@output variable:y.a.b\nWrite.");
-    expect(calls["step_1"]).toMatchObject({
-      status: "failed",
-      reason: expect.stringMatching(/^bad_value: Cannot write to .*number is in the way/),
-    });
-    expect(await runs.store.read("x")).toBeUndefined();
-    expect(await runs.store.read("y")).toEqual({ a: 1 });
-  });
 });
 
 describe("the result of a step's tool", () => {
@@ -62,24 +31,6 @@ describe("the result of a step's tool", () => {
 
 describe("a file is written", () => {
   const run = (files: MemoryFiles, text: string) => new TemplateRuns({ files }).run(text);
-
-  it("at its end, with append", async () => {
-    const files = new MemoryFiles();
-    files.put("a.md", "old");
-    await run(
-      files,
-      "@output file:a.md\nWrite.\n## Two\n@output file:a.md\n@output file:b\nWrite.",
-    );
-    expect(files.textOf("a.md")).toBe("old\n\nA\n\nB");
-    expect(files.textOf("b")).toBe("B");
-  });
-
-  it("over its previous content, with replace", async () => {
-    const files = new MemoryFiles();
-    files.put("a.md", "old");
-    await run(files, writing("replace", "file:a.md"));
-    expect(files.textOf("a.md")).toBe("A");
-  });
 
   it("under a new name, with new", async () => {
     const files = new MemoryFiles();

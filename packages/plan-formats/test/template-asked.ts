@@ -35,19 +35,8 @@ export function sourcesIn(
   };
 }
 
-export function answering(shown: Shown): StepSources {
-  const files = { list: async () => ["a.md"], read: async () => shown };
-  return { today, read: () => shown, exists: () => true, files };
-}
-
 export async function asked(text: string, sources: StepSources): Promise<string> {
   const rendered = await renderStep(step(text), sources);
   if (rendered.kind === "skipped") throw new Error(rendered.reason);
   return rendered.prompt;
-}
-
-export async function skipped(text: string, sources: StepSources): Promise<string> {
-  const rendered = await renderStep(step(text), sources);
-  if (rendered.kind === "ask") throw new Error(rendered.prompt);
-  return rendered.reason;
 }

@@ -2,7 +2,6 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as limits from "../../../src/limits.ts";
 import { readTemplate } from "../src/template/template.ts";
-import { slow } from "../../../test/support/slow.ts";
 
 /** Returns the findings of a directive in line 3. */
 function wrongWith(directive: string) {
@@ -110,38 +109,6 @@ describe("a directive that cannot be followed is a finding with its line", () =>
     expect(finding?.message).toContain(said);
   });
 
-  it("a directive that a step may have once keeps its first value", () => {
-    const { findings } = readTemplate(
-      [
-        "@write-mode new",
-        "@write-mode new",
-        "@header A",
-        "@header B",
-        "@output variable:a.b",
-        '@output variable:a["b"]',
-        "@tools a",
-        "@tools a(variable=b)",
-        "Write.",
-      ].join("\n"),
-    );
-    expect(findings.map(({ line, message }) => [line, message])).toEqual([
-      [2, "This step has a @write-mode already."],
-      [4, "This step has a @header already."],
-      [6, "variable:a.b is an @output of this step already."],
-      [8, "a is named twice in this step."],
-    ]);
-  });
-
-  it("all findings are reported with their lines", () => {
-    const { findings } = readTemplate("@a\nWrite.\n\n@input b\n## Empty\n## Two\n@output\nWrite.");
-    expect(findings.map(({ code, at, line }) => [code, at, line])).toEqual([
-      ["bad_directive", "@a", 1],
-      ["bad_directive", "@input", 4],
-      ["bad_plan", undefined, 5],
-      ["bad_directive", "@output", 7],
-    ]);
-  });
-
   it.each(["\n", "\r\n", "\r"])("lines are counted by %j", (lineBreak) => {
     const text = ["\uFEFFWrite.", "```", "@a", "```", "@b"].join(lineBreak);
     expect(readTemplate(text).findings.map(({ line }) => line)).toEqual([5]);
@@ -152,11 +119,6 @@ describe("a template without a prompt", () => {
   it.each(["", "\n", " \t\r\n", "\uFEFF"])("%j has none", (text) => {
     const message = "The template has no prompt.";
     expect(readTemplate(text).findings).toEqual([{ code: "bad_plan", line: 1, message }]);
-  });
-
-  it("cannot attach directives to a step", () => {
-    const { findings } = readTemplate("# Title\n\n@output variable:a\n## One\nWrite.");
-    expect(findings).toMatchObject([{ code: "bad_directive", line: 3 }]);
   });
 });
 
@@ -178,27 +140,9 @@ describe("the limits of a template", () => {
     const { findings } = readTemplate(headings(maximum + 10));
     expect(findings).toMatchObject([{ code: "too_many_calls", line: 2 * maximum + 1 }]);
   });
-
-  it("names have at most 64 characters, paths and selections 512", () => {
-    const name = "n".repeat(limits.maxNameChars);
-    const path = `.${"k".repeat(limits.maxHeldChars - 1)}`;
-    const line = `@input variable:${name}${path} (select=${path})`;
-    expect(readTemplate(`${line}\nWrite.`).findings).toEqual([]);
-    expect(wrongWith(`@input variable:${name}n`)).toHaveLength(1);
-    expect(wrongWith(`@input variable:${name}${path}k`)).toHaveLength(1);
-    expect(wrongWith(`@input variable:${name} (select=${path}k)`)).toHaveLength(1);
-    expect(wrongWith(`@tools a(variable=${name}${path}k)`)).toHaveLength(1);
-  });
 });
 
 describe("the limits of a directive", () => {
-  it("are 4,096 characters", () => {
-    const header = (chars: number) => readTemplate(`@header ${"a".repeat(chars)}\nWrite.`).findings;
-    expect(header(4_095)).toEqual([]);
-    expect(header(4_096)).toEqual([]);
-    expect(header(4_097)).toMatchObject([{ code: "bad_directive", line: 1 }]);
-  });
-
   it("are 200 tools in a step", () => {
     const tools = (count: number) => {
       const names = Array.from({ length: count }, (_, index) => `t${index}`);
@@ -208,68 +152,6 @@ describe("the limits of a directive", () => {
     expect(tools(199)).toEqual([]);
     expect(tools(200)).toEqual([]);
     expect(tools(201).map(({ line }) => line)).toEqual([2, 6]);
-  });
-});
-
-describe("a megabyte of template", slow, () => {
-  const megabyte = (unit: string) => unit.repeat(Math.ceil(1_048_576 / unit.length));
-
-  it.each([
-    ["good lines", "@input variable:a (required)\n"],
-    ["bad lines", "@input\n"],
-    ["lines that end with CR", "@input variable:a\r"],
-    ["unknown directives", "@a\n"],
-    ["headings", "## a\n"],
-    ["headings with prompts", "## a\nb\n"],
-    ["line breaks", "\n"],
-    ["carriage returns", "\r"],
-    ["fences", "```\n"],
-    ["fences that do not close others", "```\n~~~~\n"],
-    ["blanks", " "],
-    ["quotes", "> "],
-    ["backticks", "`"],
-    ["tildes and text", "~~~ a "],
-    ["words", "@a"],
-  ])("%s: read in one pass", (_name, unit) => {
-    const { template, findings } = readTemplate(megabyte(unit));
-    expect(findings.length).toBeLessThanOrEqual(1_001);
-    expect(template === undefined).toBe(findings.length > 0);
-  });
-
-  /** Returns the maximum number of directives, each of the maximum length. */
-  const most = (start: string, unit: string) => {
-    const line = (start + unit.repeat(4_096)).slice(0, 4_096);
-    return `${line}\n`.repeat(1_000);
-  };
-
-  it.each([
-    ["brackets", "@input variable:a", "["],
-    ["quotes", "@input variable:a", "['"],
-    ["keys", "@input variable:a", ".k"],
-    ["each", "@input variable:a", "[*]"],
-    ["blanks", "@input variable:a", " "],
-    ["blanks and letters", "@input variable:a", " \t b"],
-    ["parentheses", "@input variable:a (", "("],
-    ["options", "@input variable:a ", "(required)"],
-    ["commas", "@input variable:a (", "required,"],
-    ["selections", "@input variable:a (select=", "[*]"],
-    ["a file", "@input file:", "a/"],
-    ["a file of blanks", "@input file:a", " "],
-    ["braces", "@output file:", "{a"],
-    ["a scheme", "@input ", "a"],
-    ["schemes", "@input ", "a:"],
-    ["tools", "@tools ", "a "],
-    ["tools with targets", "@tools ", "a(variable="],
-    ["a name", "@", "a"],
-    ["a mode", "@write-mode ", "new "],
-    ["a header", "@header ", "{today} "],
-  ])("in directives: %s", (_name, start, unit) => {
-    const once = readTemplate(`Write.\n${start}${megabyte(unit)}\n`);
-    const often = readTemplate(`Write.\n${most(start, unit)}`);
-    for (const { message, at = "" } of [...once.findings, ...often.findings]) {
-      expect(message.length).toBeLessThan(400);
-      expect(at.length).toBeLessThan(100);
-    }
   });
 });
 

@@ -132,22 +132,6 @@ describe("a value that an answer is written to", () => {
     expect(runs.store.info("patients")?.visibility).toBe("sealed");
     expect(await runs.store.read("patients")).toEqual([{ ssn: SECRET, note: "A" }]);
   });
-
-  it("stays secret once it contains something secret", async () => {
-    const runs = await runsWith({ labels: { visibility: "secret" } });
-    const text = "@output variable:out\nWrite.\n## Two\n@output variable:out\nWrite.";
-    const { calls } = await runs.run(text);
-    expect(calls["two"]?.status).toBe("done");
-    const outs = runs.store.list().filter(({ name }) => name.startsWith("out"));
-    expect(outs.map(({ visibility }) => visibility)).toEqual(outs.map(() => "secret"));
-    expect(outs).not.toEqual([]);
-  });
-
-  it("is not revealed by an error if it is guarded", async () => {
-    const runs = await runsWith();
-    const { calls } = await runs.run("@output variable:patients.note\nWrite.");
-    expect(calls["step_1"]?.reason).toBe("bad_value: The answer does not fit what is there.");
-  });
 });
 
 describe("a file", () => {

@@ -37,22 +37,6 @@ Write.`,
     expect(await runs.store.read("report")).toBe("A report.");
   });
 
-  it("has tools that write the run's own variables", async () => {
-    const { runs } = runsWith([fetching, saying("$page.raw.pages[0]")]);
-    const text = `@tools fetch(variable=page.raw)
-@output variable:page.first
-Fetch it.`;
-    await runs.store.save({ name: "page", value: { old: true } });
-    await runs.runOnly(text);
-    // The model uses the name in the template, which refers to the run's own variable.
-    expect(await runs.store.read("page")).toEqual({ old: true });
-    expect(await runs.store.read("page_run1")).toEqual({
-      old: true,
-      raw: { title: "Bees", pages: [1, 2, 3] },
-      first: 1,
-    });
-  });
-
   it("answers with a value if its answer is a single reference", async () => {
     const { runs } = runsWith([fetching, saying("$page.pages")]);
     const text = `@tools fetch(variable=page)\n@output variable:pages\nFetch it.`;
@@ -94,15 +78,5 @@ Write.`;
     expect(listed).toEqual([topic, topic, page]);
     expect(textsOf(model.calls[1]).join("\n")).toContain('{"$var":"page","value":');
     expect(store.info("report")?.trusted).toBe(true);
-  });
-
-  it("sees the results of its tools under their own names", async () => {
-    const { runs, model } = runsWith([fetching, saying("$fetch_1.title")]);
-    await runs.store.save({ name: "secret", value: "s", visibility: "secret" });
-    await runs.run("@tools fetch\n@output variable:title\nFetch it.");
-    const [first = [], second = []] = model.calls.map((call) => textsOf(call));
-    expect(first).toEqual(["You are researcher.", "Fetch it."]);
-    expect(second.at(-1)).toContain('{"$var":"fetch_https_a_example","value":');
-    expect(second.join("\n")).not.toContain("secret");
   });
 });

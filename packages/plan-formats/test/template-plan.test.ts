@@ -1,18 +1,8 @@
-import * as fc from "fast-check";
-import {
-  filesWithoutBucket,
-  planFromTemplate,
-  PROMPT_TOOL,
-  templateFindings,
-} from "../src/template/template-plan.ts";
-import { templateStepSchema } from "../src/template/template-step.ts";
-import { readTemplate } from "../src/template/template.ts";
-import { templates } from "../src/template/templates.ts";
+import { planFromTemplate, PROMPT_TOOL, templateFindings } from "../src/template/template-plan.ts";
 import { planOf } from "./template-run.ts";
 import { describe, expect, it } from "vitest";
 
 const findingsOf = (text: string) => planFromTemplate(text).findings;
-const idsOf = (text: string) => planOf(text).calls.map(({ id }) => id);
 
 describe("a template as a plan", () => {
   it("has its steps in order, in which nothing is a reference", () => {
@@ -24,62 +14,6 @@ describe("a template as a plan", () => {
       ["write", PROMPT_TOOL],
     ]);
     expect(plan.calls[0]?.parameters).toMatchObject({ prompt: "Read $x, {{y}}.\n", line: 3 });
-  });
-
-  it("outputs the variables that it writes, in the mode of its steps", () => {
-    const plan = planOf(
-      `@output variable:a
-       Prompt.
-## Two
-@write-mode replace
-@output variable:b
-@output variable:d.e[0]
-Prompt.
-## Three
-@write-mode new
-@output variable:c
-@output file:c.md
-Prompt.
-## Four
-@output variable:a
-@output variable:d.f
-Prompt.`,
-    );
-    expect(plan.outputs).toEqual([
-      { name: "a", mode: "append" },
-      { name: "b", mode: "replace" },
-      { name: "d", mode: "replace" },
-      { name: "c", mode: "new" },
-    ]);
-    expect(plan.runNames).toEqual(["a", "b", "d", "c"]);
-  });
-
-  it.each([
-    ["Prompt.", ["step_1"]],
-    ["## Read & Write!\nPrompt.", ["read_write"]],
-    ["## Étude\nP.\n## étude\nP.\n## Etude\nP.", ["etude", "etude_2", "etude_3"]],
-    ["P.\n## Step 1\nP.\n## 3\nP.\n## 数据\nP.", ["step_1", "step_1_2", "step_3", "step_4"]],
-    ["## constructor\nP.\n## __proto__\nP.", ["step_1", "proto"]],
-    [`## ${"long ".repeat(1_000)}\nP.`, ["long_long_long_long_long_long_long_long_"]],
-  ])("names its steps: %j", (text, ids) => {
-    expect(idsOf(text)).toEqual(ids);
-  });
-
-  it("passes its steps unchanged as JSON parameters", () => {
-    const name = fc.constantFrom("a", "b.c", "d[0].e", 'f["g h"]', "i[-1]");
-    const part = fc.constantFrom("", " (select=[0:5][*].title)", " (select=[1:])", " (required)");
-    const line = fc
-      .tuple(name, part)
-      .map(([target, option]) => `@input variable:${target}${option}`);
-    fc.assert(
-      fc.property(fc.array(line), name, (lines, output) => {
-        const text = `${lines.join("\n")}\n@header H {today}\n@output variable:${output}\nPrompt.`;
-        const [step] = readTemplate(text).template?.steps ?? [];
-        const parameters = planOf(text).calls[0]?.parameters;
-        expect(parameters).toEqual(step);
-        expect(templateStepSchema.parse(parameters)).toEqual(step);
-      }),
-    );
   });
 });
 
@@ -136,23 +70,4 @@ describe("what a template asks for", () => {
     ]);
     expect(templateFindings(plan, ["search", "serch", "fetch"])).toEqual([]);
   });
-
-  it("may be files; without a bucket each is a finding with its line", () => {
-    const text =
-      "@input variable:a\n@input file:a/*.md\nRead.\n## Two\n@output file:b.md\n@output variable:b\nWrite.";
-    const findings = filesWithoutBucket(planOf(text));
-    expect(findings).toMatchObject([
-      { code: "no_bucket", call: "step_1", at: "@input", line: 2 },
-      { code: "no_bucket", call: "two", at: "@output", line: 5 },
-    ]);
-    expect(findings[0]?.message).toContain("bind BLOBS");
-  });
-});
-
-it("the plan format reports unknown tools, and files if there is no bucket", () => {
-  const plan = planOf("@input file:a.md\n@tools nope\nRead.");
-  const codesOf = (hasFiles: boolean) =>
-    templates.findings?.(plan, { toolNames: ["echo"], hasFiles }).map(({ code }) => code);
-  expect(codesOf(false)).toEqual(["unknown_tool", "no_bucket"]);
-  expect(codesOf(true)).toEqual(["unknown_tool"]);
 });

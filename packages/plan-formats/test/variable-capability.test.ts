@@ -2,11 +2,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { variableCapability } from "../src/capability/variable-capability.ts";
-import { bytesContent } from "../../../src/store/bytes/content.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import type { VariableStore } from "../../../src/store/variable-store.ts";
 import { saveTargetIn } from "../../../src/tool/save-target.ts";
-import { capabilityToolNames } from "../../../src/tool/variables/variable-tools.ts";
 import { wrapRuntimeTools } from "../../../src/tool/wrap-runtime-tool.ts";
 import type { CallOptions, RunScope, Saved } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
@@ -120,83 +118,6 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
     expect(await session.call("get", { key: "none" })).toBe("{{nobody}} and {{ nobody.else }}");
   });
 
-  it("interpolates existing variables, and does not interpret their values", async () => {
-    const session = new Session(scope);
-    await session.call("set", { key: "a", content: "{{b}} $& $1" });
-    await session.call("set", { key: "b", value: { c: [1] } });
-    const content = "{{a}}, {{ b }}, {{b.c[-1]}}, {{b.d}}, {{ c }}, {b}, {{}}, \\{{a}}, $a, †b";
-    const filled = '{{b}} $& $1, {"c":[1]}, 1, {{b.d}}, {{ c }}, {b}, {{}}, {{a}}, $a, †b';
-    expect(await session.call("interpolate", { content })).toBe(filled);
-    expect(await session.call("interpolate", { content: "" })).toBe("");
-  });
-
-  it("does not treat an unreadable variable as missing", async () => {
-    const session = new Session(scope);
-    const value = bytesContent(new Uint8Array([1]), "image/png");
-    await session.store.save({ name: scope?.nameOf("image") ?? "image", value });
-    expect(await session.codeOf("get", { key: "image" })).toBe("bad_value");
-  });
-
-  it("does not write reserved or invalid names", async () => {
-    const session = new Session(scope);
-    for (const key of ["input", "state", "approvals", "", "my key", "1st", "a.b"]) {
-      expect(await session.codeOf("set", { key, value: 1 })).toBe("bad_name");
-    }
-    await session.store.save({ name: scope?.nameOf("state") ?? "state", value: 1 });
-    expect(await session.codeOf("clear", { key: "state" })).toBe("bad_name");
-  });
-
-  it("requires exactly one value to set", async () => {
-    const session = new Session(scope);
-    for (const input of [{}, { value: 1, content: "a" }, { content: 1 }]) {
-      expect(await session.codeOf("set", { key: "a", ...input })).toBe("invalid_tool_input");
-    }
-    expect(session.store.count()).toBe(0);
-  });
-
-  it("saves whole values in other places", async () => {
-    const session = new Session(scope);
-    const long = ["x".repeat(20_000)];
-    await session.save("set", { key: "a", value: long }, "$kept_set");
-    await session.save("get", { key: "a" }, "$kept_get");
-    await session.save("interpolate", { content: "{{a}}" }, "$kept_text");
-    await session.save("list", {}, "$kept_list");
-    const { store } = session;
-    expect([await store.read("kept_set"), await store.read("kept_get")]).toEqual([long, long]);
-    expect(await store.read("kept_text")).toBe(JSON.stringify(long));
-    expect(await store.read("kept_list")).toContain("a");
-  });
-
-  it("shows handles of large values", async () => {
-    const session = new Session(scope);
-    await session.call("set", { key: "list", value: Array.from({ length: 5_000 }, (_, n) => n) });
-    await session.call("set", { key: "text", content: "x".repeat(50_000) });
-    expect(await session.call("get", { key: "list" })).toMatchObject({
-      $var: "list",
-      type: "array",
-      count: 5_000,
-      try: expect.arrayContaining(["$list[0]: number"]),
-    });
-    await session.call("set", { key: "deep", value: { text: "{{text}}" } });
-    expect(await session.call("get", { key: "deep.text" })).toMatchObject({
-      $var: "deep",
-      path: ".text",
-      type: "string",
-      count: 50_000,
-    });
-    const text = (await session.call("interpolate", { content: "{{text}}" })) as string;
-    expect(text).toMatch(/^x{7000,}… \(\+\d+ more\)$/);
-    expect(text.length).toBeLessThan(8_000);
-    for (let count = 0; count < 1_000; count++) {
-      const name = `a_rather_long_name_${count}`;
-      await session.store.save({ name: scope?.nameOf(name) ?? name, value: count });
-    }
-    const names = (await session.call("list", {})) as readonly string[];
-    expect(names.slice(0, 2)).toEqual(["list", "text"]);
-    expect(names.at(-1)).toMatch(/^… \(\+\d+ more\)$/);
-    expect(JSON.stringify(names).length).toBeLessThan(8_100);
-  });
-
   it("shows no sealed value, but passes it on as sealed", async () => {
     const session = new Session(scope);
     const name = scope?.nameOf("seal") ?? "seal";
@@ -248,10 +169,6 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
   });
 });
 
-it("has the names that no other tool may have", () => {
-  expect(variableCapability.map(({ name }) => name)).toEqual(capabilityToolNames);
-});
-
 describe("in a run", () => {
   it("keys that the run writes are its own and end with it; others are the conversation's", async () => {
     const store = new MemoryStore();
@@ -272,19 +189,4 @@ describe("in a run", () => {
     store.endRun("run_1");
     expect(store.list().map(({ name }) => name)).toEqual(["a", "b", "kept"]);
   });
-});
-
-it("the input that recreates a variable is stored with it", async () => {
-  const session = new Session();
-  await session.call("set", { key: "a", content: "x" });
-  const info = session.store.info("a");
-  expect([info?.tool, info?.input]).toEqual(["variable_set", { key: "a", content: "x" }]);
-});
-
-it("variables that the caller pinned are not cleared", async () => {
-  const session = new Session();
-  await session.store.save({ name: "pinned", value: 1, pinned: true });
-  await session.call("set", { key: "a", value: 1 });
-  expect(await session.call("clear_all", {})).toEqual({ deleted: 1 });
-  expect(await session.codeOf("clear", { key: "pinned" })).toBe("bad_request");
 });

@@ -40,9 +40,4 @@ describe("the tools of a workflow", () => {
     const { calls } = await withKnownTools(planOf(web), {});
     expect(calls[0]).not.toHaveProperty("capability");
   });
-
-  it("are matched for workflows only", async () => {
-    const plan = { ...planOf(web), format: "json" as const };
-    expect(await withKnownTools(plan, { web: taking({ action: z.string() }) })).toBe(plan);
-  });
 });

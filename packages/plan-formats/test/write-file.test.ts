@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import * as limits from "../../../src/limits.ts";
-import type { Shown } from "../src/template/render-step.ts";
 import { asked, sourcesIn, today } from "./template-asked.ts";
 
 describe("files", () => {
@@ -99,20 +98,6 @@ describe("the limits of a prompt", () => {
     await expect(asked(over, sources)).rejects.toMatchObject({
       details: { limit: "maxInsertedChars" },
     });
-  });
-
-  it("the files of one pattern have sixteen, and the rest is not read", async () => {
-    let reads = 0;
-    const list = async () => Array.from({ length: 100 }, (_, index) => `${index}.md`);
-    const read = async (): Promise<Shown> => {
-      reads++;
-      return { found: true, value: "a".repeat(chars) };
-    };
-    const sources = { ...sourcesIn({}), files: { list, read } };
-    await expect(asked("@input file:*.md\nWrite.", sources)).rejects.toMatchObject({
-      details: { limit: "maxInsertedChars" },
-    });
-    expect(reads).toBe(16);
   });
 
   it("a pattern matches at most a thousand files", async () => {

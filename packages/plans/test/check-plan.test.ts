@@ -2,7 +2,6 @@ import { tool, type ToolSet } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { checkPlan } from "../src/plan/check-plan.ts";
-import { PathIndex } from "../src/plan/path-index.ts";
 import type { Plan, PlanCall } from "../../../src/turn/plan.ts";
 import * as limits from "../../../src/limits.ts";
 import { cases, planOf, planWith } from "../../../test/support/plans.ts";
@@ -110,18 +109,6 @@ describe("a plan is refused", () => {
     expect(codes).toEqual(isPlace ? [] : ["bad_output_path"]);
   });
 
-  it("for a place without its prefix, and suggests the notation of plans", async () => {
-    const said = async (outputPath: string) =>
-      (await findingsOf(plan([reads("x", outputPath)]))).map(({ message }) => message);
-    expect(await said("state.user.name")).toEqual([
-      '"state.user.name" is not a place to save to. Write †state.user.name.',
-    ]);
-    expect(await said("state of the user")).toEqual([
-      '"state of the user" is not a place to save to. Write †name or †name.key.',
-    ]);
-    expect((await said("†input"))[0]).toMatch(/^†input /);
-  });
-
   it("for a cycle of one call, three or two hundred, with its path", async () => {
     const around = (count: number) =>
       plan(
@@ -180,27 +167,6 @@ describe("a dependency between calls", () => {
       await tiesOf([reads("x", "†rows[0]"), reads("†rows[*].id"), reads("†rows[-1]")]),
     ).toEqual([[], [0], [0]]);
   });
-
-  it("is found in linear time", () => {
-    const steps = (count: number) => {
-      let looked = 0;
-      const index = new PathIndex();
-      const counted = (key: string) => ({
-        get key() {
-          looked++;
-          return key;
-        },
-      });
-      for (let at = 0; at < count; at++) {
-        index.add({ name: "state", path: [{ key: `s${at}` }] }, { call: at, source: "" });
-      }
-      for (let at = 0; at < count; at++) {
-        index.find({ name: "state", path: [counted(`s${at}`), counted("deep")] });
-      }
-      return looked;
-    };
-    expect(steps(400) / steps(200)).toBeLessThan(2.1);
-  });
 });
 
 describe("a gate", () => {
@@ -241,34 +207,6 @@ describe("a gate", () => {
   it("cannot be opened by a call", async () => {
     const findings = await findingsOf(plan([reads("x", "†approvals.legal")]));
     expect(findings).toMatchObject([{ code: "bad_output_path", call: "call_1" }]);
-  });
-});
-
-describe("the findings of a plan", () => {
-  it("are limited, and say how many more there are", async () => {
-    const calls = Array.from({ length: 200 }, () => reads(`†${"x".repeat(60)}`, "†state.x"));
-    const findings = await findingsOf(plan(calls));
-    expect(findings).toHaveLength(limits.maxShownItems + 1);
-    expect(findings.at(-1)?.message).toBe(`There are ${399 - limits.maxShownItems} more findings.`);
-    expect(JSON.stringify(findings).length).toBeLessThan(20_000);
-  });
-
-  it("include a place that a call writes twice, and more places than it may write", async () => {
-    const paths = (count: number, place: (at: number) => string) =>
-      Array.from({ length: count }, (_, at) => place(at)).join(" && ");
-    for (const path of ['†x.a && †x["a"]', "†x || †y || †x", paths(101, (at) => `†x.k${at}`)]) {
-      expect(await codesOf(plan([reads("x", path)]))).toEqual(["bad_output_path"]);
-    }
-    expect(
-      await codesOf(
-        plan([
-          reads(
-            "x",
-            paths(100, (at) => `†x.k${at}`),
-          ),
-        ]),
-      ),
-    ).toEqual([]);
   });
 });
 

@@ -115,28 +115,7 @@ describe("the state of a run", () => {
     expect(state).toEqual(expected);
     expect(new Set(Object.values(statuses))).toEqual(new Set(["done"]));
   });
-
-  it("is the same in every order of the calls", async () => {
-    const calls = [
-      echo("a", 1, "†state.a"),
-      verify("stranger", "†state.y || †state.user.failed"),
-      { _tool: "add", a: "†state.a", b: "†state.a", _outputPath: "†state.s && †state.t" },
-      echo("sorry", "†state.user.failed.id and †state.s", "†state.sorry"),
-    ];
-    const user = { failed: { id: "stranger" } };
-    for (const order of permutations(calls)) {
-      const { state } = await outcomeOf(order);
-      expect(state).toEqual({ a: 1, s: 2, t: 2, user, sorry: "stranger and 2" });
-    }
-  });
 });
-
-function permutations<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
-  if (items.length < 2) return [items];
-  return items.flatMap((item, at) =>
-    permutations(items.toSpliced(at, 1)).map((rest) => [item, ...rest]),
-  );
-}
 
 describe("calls that fail or are skipped", () => {
   it.each<readonly [string, Calls, Json, Readonly<Record<string, string>>]>([

@@ -114,63 +114,6 @@ describe("the schema of a plan's input", () => {
       { at: "input", message: expect.stringContaining("JSON Schema") },
     ]);
   });
-
-  it.each<Json>([
-    { type: "strng" },
-    { type: ["string", 1] },
-    { minimum: "5" },
-    { maxLength: -1 },
-    { minItems: 1.5 },
-    { required: "x" },
-    { required: [1] },
-    { enum: "a" },
-    { properties: [] },
-    { items: [{}] },
-    { anyOf: {} },
-    { allOf: [] },
-    { additionalProperties: "no" },
-  ])("is refused if it is invalid: %j", (inner) => {
-    const [keyword = ""] = Object.keys(inner ?? {});
-    const faults = schemaFaults({ properties: { a: inner } });
-    expect(faults).toEqual([
-      { at: `input.properties.a.${keyword}`, message: expect.stringContaining("JSON Schema") },
-    ]);
-  });
-
-  it("is accepted if the arguments of all keywords are valid", () => {
-    fc.assert(
-      fc.property(schema, (schema) => {
-        expect(schemaFaults(schema)).toEqual([]);
-      }),
-    );
-  });
-
-  it("compares values regardless of key order", () => {
-    const [one, other] = [
-      { a: 1, b: [{ c: 2, d: 3 }] },
-      { b: [{ d: 3, c: 2 }], a: 1 },
-    ];
-    expect(issuesIn({ const: one }, other)).toEqual([]);
-    expect(issuesIn({ enum: ["x", one] }, other)).toEqual([]);
-    expect(issuesIn({ const: "1" }, 1)).toHaveLength(1);
-    expect(issuesIn({ enum: ["null", '{"a":1}'] }, { a: 1 })).toHaveLength(1);
-  });
-
-  it("limits the number and length of its messages", () => {
-    const options = Array.from({ length: 1_000 }, (_, index) => `${index} ${"x".repeat(100)}`);
-    const wrong = Array.from({ length: 300 }, () => 0);
-    const issues = issuesIn({ items: { enum: options } }, wrong);
-    expect(issues).toHaveLength(limits.maxShownItems);
-    expect(issues[0]?.message).toContain("or one of 990 more.");
-    expect(issues[0]?.message.length).toBeLessThan(1_200);
-  });
-
-  it("is checked with a limited amount of work", () => {
-    const anyOf = Array.from({ length: 1_000 }, (_, index) => ({ const: index }));
-    const wrong = Array.from({ length: 1_000 }, () => "");
-    const code = codeOf(caught(() => issuesIn({ items: { anyOf } }, wrong)));
-    expect(code).toBe("limit_exceeded");
-  });
 });
 
 describe("a run's input", () => {

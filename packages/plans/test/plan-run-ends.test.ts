@@ -39,80 +39,11 @@ async function runFor(
 }
 
 describe("a run that is over", () => {
-  it("writes nothing after it has failed", async () => {
-    let release = () => {};
-    const slow = tool({
-      inputSchema: z.object({}),
-      execute: () => new Promise<number>((resolve) => (release = () => resolve(1))),
-    });
-    const tools = { ...planTools(), slow };
-    let isBroken = false;
-    let isOver = false;
-    let late = 0;
-    const run = await runFor(
-      [
-        { _tool: "slow", _id: "s", _outputPath: "†a" },
-        { _tool: "echo", _id: "e", value: 1, _outputPath: "†b" },
-      ],
-      tools,
-      {
-        commit: (work) => {
-          const record = work();
-          if (isOver) late++;
-          if (record.calls["e"]?.status === "done") isBroken = true;
-          if (isBroken && !isOver) throw new Error("full");
-        },
-      },
-    );
-    await expect(run.run()).rejects.toThrow("full");
-    isOver = true;
-    release();
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(late).toBe(0);
-  });
-
   it("accepts no decision", async () => {
     const run = await runFor([{ _tool: "echo", value: "†approvals.legal" }], planTools());
     await run.run();
     expect(run.record.status).toBe("waiting");
     expect(await run.decide("legal", { approved: true })).toBe(false);
-  });
-});
-
-describe("a call fails, and its dependents are skipped,", () => {
-  const calls = (first: string) => [
-    { _tool: first, _id: "first", value: "", _outputPath: "†state.a" },
-    { _tool: "echo", _id: "second", value: "†state.a", _outputPath: "†state.b" },
-  ];
-
-  it("if its tool was removed after the plan was checked", async () => {
-    const { echo } = planTools();
-    const run = await runFor(calls("gone"), { echo, gone: echo }, { left: { echo } });
-    await run.run();
-    expect(run.record).toMatchObject({
-      status: "failed",
-      calls: {
-        first: { status: "failed", reason: "unknown_tool: gone is gone." },
-        second: { status: "skipped" },
-      },
-    });
-  });
-
-  it("if there is no room for its result", async () => {
-    const long = tool({
-      inputSchema: z.object({ value: z.string() }),
-      execute: () => "x".repeat(10_000),
-    });
-    const store = new MemoryStore({ quotaBytes: 5_000 });
-    const run = await runFor(calls("long"), { ...planTools(), long }, { store });
-    await run.run();
-    expect(run.record).toMatchObject({
-      status: "failed",
-      calls: {
-        first: { status: "failed", reason: expect.stringMatching(/^limit_exceeded: /) as string },
-        second: { status: "skipped" },
-      },
-    });
   });
 });
 

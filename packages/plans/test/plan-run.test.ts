@@ -6,7 +6,6 @@ import type { Effects } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { runRecord, Runs, specified } from "../../../test/support/plan-runs.ts";
 import { cases, planOf, type PlanRun, planWith } from "../../../test/support/plans.ts";
-import { slow } from "../../../test/support/slow.ts";
 
 const call = (id: string, parameters: Record<string, Json>, outputPath = `†state.${id}`) => ({
   id,
@@ -86,15 +85,6 @@ describe("a run", () => {
       ]),
     );
     expect(found).toEqual(["done"]);
-  });
-
-  it("keeps reasons short, however many references are missing", slow, async () => {
-    const value = Array.from({ length: 10_000 }, () => "†state.x").join(" || ");
-    const calls = Array.from({ length: 5 }, () => ({ _tool: "echo", value }));
-    const failing = { _tool: "fail", _id: "f".repeat(128), _outputPath: "†state.x" };
-    const record = await new Runs().run(planOf([failing, ...calls]));
-    expect(record.status).toBe("failed");
-    expect(JSON.stringify(record.calls).length).toBeLessThan(100_000);
   });
 
   it("waits at a closed gate and continues when it opens; other calls do not wait", async () => {

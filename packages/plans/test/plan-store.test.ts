@@ -6,7 +6,6 @@ import { migrate } from "../../../src/store/rows/migrations.ts";
 import { NodeSql } from "../../../test/support/node-sql.ts";
 import { runRecord } from "../../../test/support/plan-runs.ts";
 import { planOf } from "../../../test/support/plans.ts";
-import { WatchedSql } from "../../../test/store/watched-sql.ts";
 
 const recordOf = (id: string, value: string): PlanRecord => ({
   id,
@@ -71,22 +70,6 @@ describe("plans in SQLite", () => {
     expect([store.get("p3"), store.get("more")?.id]).toEqual([undefined, "more"]);
   });
 
-  it("show only the inputs of old runs that fit", () => {
-    const store = new PlanStore(emptySql());
-    store.add(recordOf("b", ""));
-    for (const id of ["r1", "r2", "r3"]) store.addRun(runOf(id), "x".repeat(10));
-    const chars = JSON.stringify([runOf("r1"), "x".repeat(10)]).length;
-    const inputs = store
-      .runsOf("b", 2 * chars)
-      .map(({ record, input }) => [record.id, input?.toString().length]);
-    expect(inputs).toEqual([
-      ["r1", undefined],
-      ["r2", 10],
-      ["r3", 10],
-    ]);
-    expect(store.newestRun("b")?.id).toBe("r3");
-  });
-
   it("keep their newest runs and all open ones", () => {
     const store = new PlanStore(emptySql());
     store.add(recordOf("b", ""));
@@ -97,27 +80,6 @@ describe("plans in SQLite", () => {
     const ids = store.runsOf("b", 1_000).map(({ record }) => record.id);
     expect(ids.slice(0, 2)).toEqual(["r0", "r2"]);
     expect(ids).toHaveLength(limits.maxPlanRuns + 1);
-  });
-
-  it("are listed without the parameters of calls, and beyond a limit without the calls", () => {
-    const sql = new WatchedSql();
-    migrate(sql);
-    const store = new PlanStore(sql);
-    for (const id of ["a", "b"]) store.add(recordOf(id, "x".repeat(1_000_000)));
-    const long = { ...planOf([{ _tool: "echo" }]), name: "n".repeat(100_000) };
-    store.add({ ...recordOf("c", ""), plan: long });
-    store.addRun(runOf("r1"), "x".repeat(1_000_000));
-    sql.unitsRead = 0;
-    const [a, b, c] = store.list(10_000);
-    expect(sql.unitsRead).toBeLessThan(5_000);
-    expect(a?.calls).toEqual([{ id: "call_1", tool: "echo" }]);
-    expect(b?.newest?.id).toBe("r1");
-    expect([c?.calls, c?.omitted, c?.name?.length]).toEqual([[], true, limits.maxLineChars]);
-    expect(store.list(650).map(({ calls, omitted }) => [calls.length, omitted])).toEqual([
-      [0, true],
-      [1, undefined],
-      [0, true],
-    ]);
   });
 
   it("of an older version, which stored the status in the plan, are migrated", () => {

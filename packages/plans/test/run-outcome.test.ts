@@ -3,7 +3,6 @@ import * as limits from "../../../src/limits.ts";
 import type { Plan, PlanOutput } from "../../../src/turn/plan.ts";
 import type { RunRecord } from "../src/plan/plan-record.ts";
 import { bytesContent } from "../../../src/store/bytes/content.ts";
-import { MemoryBlobs } from "../../../src/store/bytes/memory-blobs.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { RunOutcome } from "../src/run/run-outcome.ts";
 import type { Json } from "../../../src/value/json.ts";
@@ -89,42 +88,5 @@ describe("a run's state that the conversation cannot take", () => {
     expect($var).toMatch(/^state_\d+$/);
     expect(await store.read($var)).toHaveProperty("big");
     expect(await store.read("state")).toBe("a text");
-  });
-
-  it("is not merged if both together are too large", slow, async () => {
-    const half = limits.maxJsonBytes / 2;
-    const store = await written({ state: { b: "x".repeat(half) } });
-    await store.save({ name: "state", value: { a: "y".repeat(half) } });
-    const { state } = await outcomeOf(store);
-    expect(state).toEqual({ $var: "state_r1" });
-    expect(store.info("state_r1")).toMatchObject({ scope: "conversation", type: "object" });
-    expect(await store.read("state")).not.toHaveProperty("b");
-  });
-
-  it("may use the space of the run's own variables", async () => {
-    const store = await written(
-      { state: { b: "x".repeat(600) } },
-      new MemoryStore({ quotaBytes: 1_000 }),
-    );
-    store.holds.hold("r1", "state_r1");
-    await outcomeOf(store);
-    expect(await store.read("state")).toHaveProperty("b");
-  });
-});
-
-describe("a failing bucket", () => {
-  it("leaves the run unchanged for another try, and nothing of the first one", slow, async () => {
-    const blobs = new MemoryBlobs();
-    const store = new MemoryStore({ bucket: { blobs, prefix: "" } });
-    await written({ state: { a: 1 }, report: "x".repeat(limits.maxChunkedBytes + 1) }, store);
-    const put = blobs.put.bind(blobs);
-    blobs.put = () => Promise.reject(new Error("The bucket is down."));
-    await expect(outcomeOf(store)).rejects.toThrow("The bucket is down.");
-    expect(store.list().map(({ name }) => name)).toEqual(["state_r1", "report_r1"]);
-    blobs.put = put;
-    const { record } = await outcomeOf(store);
-    expect(record.error).toBeUndefined();
-    expect(store.list().map(({ name }) => name)).toEqual(["state", "report"]);
-    expect(await store.sweep()).toBe(true);
   });
 });

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { codeOf } from "../../../src/errors.ts";
-import { REFUSALS } from "./hostile-statements.ts";
 import { Queries } from "./queries.ts";
 
+const REFUSALS = ["bad_query", "limit_exceeded", "query_not_allowed", "query_too_expensive"];
 const queries = new Queries();
 
 beforeAll(async () => {

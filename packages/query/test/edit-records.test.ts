@@ -7,9 +7,7 @@ import { recordEdits } from "../src/record-edits.ts";
 import { wrapRuntimeTool } from "../../../src/tool/wrap-runtime-tool.ts";
 import type { WrapOptions } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
-import { run } from "../../../test/support/wrapped.ts";
 import { Editor, type Where } from "./editor.ts";
-import { slow } from "../../../test/support/slow.ts";
 
 const orders = [
   { id: 1, customer: "ann", total: 10, paid: true },
@@ -71,53 +69,6 @@ describe("an edit of records by a condition", () => {
     expect(editor.queries.map(({ variables }) => variables)).toEqual([
       ["orders"],
       ["orders", "vip"],
-    ]);
-  });
-
-  it("sees the results of earlier edits, even through its own variable's name", async () => {
-    const editor = await withOrders();
-    const edits = [
-      { where: "total = 10", set: { total: 1 } },
-      { where: "total = (SELECT max(total) FROM orders)", set: { rank: "most" } },
-      { where: "rank = 'most'", set: { seen: true } },
-    ];
-    await editor.edit({ edits });
-    expect(await editor.store.read("orders")).toEqual([
-      { ...orders[0], total: 1 },
-      orders[1],
-      { ...orders[2], rank: "most", seen: true },
-    ]);
-    expect(await editor.refusal({ edits: [{ where: "total = 10", set: {} }] })).toContain(
-      "edit_not_found",
-    );
-  });
-
-  it("edits a part of a variable, and records with a column named like the position", async () => {
-    const editor = new Editor();
-    const rows = [
-      { index: 9, $position: 5 },
-      { index: 8, $position: 4 },
-    ];
-    await editor.store.save({ name: "report", value: { title: "t", rows } });
-    await editor.edit({
-      name: "report.rows",
-      edits: [{ where: "rows.`index` = 8", set: { a: 1 } }],
-    });
-    expect(await editor.store.read("report")).toEqual({
-      title: "t",
-      rows: [rows[0], { ...rows[1], a: 1 }],
-    });
-  });
-
-  it("reads the variable's next version immediately", async () => {
-    const editor = await withOrders();
-    for (let total = 10; total < 14; total++) {
-      await editor.edit({ edits: [{ where: `total = ${total}`, set: { total: total + 1 } }] });
-    }
-    expect(await editor.store.read("orders")).toMatchObject([
-      { total: 14 },
-      { total: 5 },
-      { total: 7 },
     ]);
   });
 
@@ -226,65 +177,5 @@ describe("an edit of records by a condition", () => {
     const read = new Set(flow.reads.map(({ name }) => name));
     expect(read).toEqual(new Set(["vip", "least", "note"]));
     expect(flow.writes).toEqual([{ name: "orders", path: [] }]);
-  });
-
-  it("suggests a JSON Patch if queries are not configured", async () => {
-    const { store } = await withOrders();
-    const wrapped = await wrapRuntimeTool(editVariable(), { store });
-    const edits = [{ where: "1", set: { a: 1 } }];
-    expect(await run(wrapped, { name: "orders", edits })).toMatchObject({
-      kind: "failed",
-      code: "not_configured",
-      message: expect.stringContaining("JSON Patch"),
-    });
-    const { inputSchema } = wrapped.shown as { readonly inputSchema: { jsonSchema: unknown } };
-    expect(JSON.stringify(inputSchema.jsonSchema)).not.toContain("where");
-  });
-});
-
-describe("the conditions of one edit", slow, () => {
-  const rows = Array.from({ length: 2_000 }, (_, id) => ({ id, group: id % 7 }));
-  const many = (count: number, edit: (index: number) => Where) =>
-    Array.from({ length: count }, (_, index) => edit(index));
-
-  async function withRows(): Promise<Editor> {
-    const editor = new Editor();
-    await editor.store.save({ name: "orders", value: rows });
-    return editor;
-  }
-
-  it(
-    "may be a hundred if each is cheap, or if an index was estimated as a scan",
-    slow,
-    async () => {
-      const editor = await withRows();
-      const cheap = many(100, (index) => ({ where: `id = ${index}`, set: { seen: true } }));
-      await editor.edit({ edits: cheap, saveAs: "edited" });
-      const joins = many(100, (index) => ({
-        where: `id = ${index} AND EXISTS (SELECT 1 FROM orders a JOIN orders b ON a.id = b.id WHERE a.id = ${index})`,
-        set: { seen: true },
-      }));
-      await editor.edit({ edits: joins, saveAs: "joined" });
-      const seen = (await editor.store.read("joined")) as readonly { readonly seen?: boolean }[];
-      expect(seen.filter((row) => row.seen === true)).toHaveLength(100);
-    },
-  );
-
-  it("may be nested as deeply as SQLite allows", async () => {
-    const editor = await withRows();
-    const nested = (depth: number) => [
-      { where: `${"(".repeat(depth)}id = 3${")".repeat(depth)}`, set: { seen: true } },
-    ];
-    await editor.edit({ edits: nested(50), saveAs: "edited" });
-    const sums = [
-      {
-        where: `id = ${Array.from({ length: 5_000 }, () => "1").join(" + ")}`,
-        set: { seen: true },
-      },
-    ];
-    for (const edits of [nested(5_000), sums]) {
-      expect(await editor.refusal({ edits })).toMatch(/^(?:bad_query|limit_exceeded): /u);
-    }
-    expect(await editor.store.read("orders")).toEqual(rows);
   });
 });

@@ -1,10 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { nodeQueryDatabases } from "../../adapters/src/agent/node-query-engine.ts";
-import { bytesContent } from "../../../src/store/bytes/content.ts";
 import { Labels, Taint } from "../../../src/store/labels.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { queryTool, type RanQuery } from "../src/query-tool.ts";
-import { saveTargetIn } from "../../../src/tool/save-target.ts";
 import { wrapRuntimeTool } from "../../../src/tool/wrap-runtime-tool.ts";
 import type { CallOptions, WrapOptions } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
@@ -69,25 +67,6 @@ describe("query_variables", () => {
     expect((await conversation.saved("SELECT 1 AS n")).info?.name).toBe("query_2");
   });
 
-  it("shows the model where a result depends on texts that were not read as numbers", async () => {
-    const conversation = await Conversation.with({ crm: [{ score: "7" }, { score: "N/A" }] });
-    const { output, info } = await conversation.saved("SELECT avg(score) AS a FROM crm");
-    const note = expect.stringContaining(`"N/A" in row 2 (index 1)`);
-    expect(output).toMatchObject({ value: [{ a: 3.5 }], notes: [note] });
-    expect(info?.description).toEqual(note);
-  });
-
-  it("saves under a name that the model chooses, even over a table that it reads", async () => {
-    const conversation = await Conversation.with({ orders });
-    await conversation.saved("SELECT id FROM orders WHERE id > 1", { saveAs: "orders" });
-    expect(await conversation.store.read("orders")).toEqual([{ id: 2 }, { id: 3 }]);
-    await conversation.saved("SELECT 1 AS n", { saveAs: "$report.rows" });
-    expect(await conversation.store.read("report")).toEqual({ rows: [{ n: 1 }] });
-    expect(await conversation.failure("SELECT 1", { saveAs: "input" })).toMatchObject({
-      code: "bad_name",
-    });
-  });
-
   it("keeps the previous version of a variable that it replaces by name, but not of its own results", async () => {
     const conversation = await Conversation.with({ orders });
     const sql = "SELECT id FROM orders WHERE id > 1";
@@ -95,13 +74,6 @@ describe("query_variables", () => {
     expect(conversation.store.earlier("query_1", 1)).toBeUndefined();
     await conversation.saved(sql, { saveAs: "orders" });
     expect(conversation.store.earlier("orders", 1)?.info).toMatchObject({ version: 1, count: 3 });
-  });
-
-  it("saves in the place of a plan's call", async () => {
-    const conversation = await Conversation.with({ orders });
-    const saveTo = saveTargetIn("$counted");
-    await conversation.saved("SELECT count(*) AS n FROM orders", { call: { saveTo } });
-    expect(await conversation.store.read("counted")).toEqual([{ n: 3 }]);
   });
 
   it("reports the variables that it reads before it runs, so that other calls run first", async () => {
@@ -115,13 +87,6 @@ describe("query_variables", () => {
     expect(flow.writes).toEqual([{ name: "found", path: [] }]);
   });
 
-  it("reads references in the caller's syntax", async () => {
-    const conversation = await Conversation.with({ orders });
-    const sql = "SELECT count(*) AS n FROM †orders WHERE total > †orders[1].total";
-    const { output } = await conversation.saved(sql, { syntaxes: ["dagger"] });
-    expect(output).toMatchObject({ value: [{ n: 2 }] });
-  });
-
   it("reads tables, but no references, in a statement from code", async () => {
     const conversation = await Conversation.with({ orders });
     const from = { call: { madeOf: new Labels(conversation.store) } };
@@ -129,23 +94,6 @@ describe("query_variables", () => {
     expect(output).toMatchObject({ value: [{ n: 3 }] });
     const sql = "SELECT count(*) AS n FROM orders WHERE total > $orders[0].total";
     expect(await conversation.failure(sql, from)).toMatchObject({ code: "bad_query" });
-  });
-
-  it("reports a query by its variables and a digest", async () => {
-    const conversation = await Conversation.with({ orders });
-    const queries: RanQuery[] = [];
-    const onQuery = (query: RanQuery) => queries.push(query);
-    await conversation.saved("SELECT 'hidden' FROM orders", { onQuery });
-    expect(queries).toEqual([{ variables: ["orders"], digest: expect.any(String) }]);
-    expect(JSON.stringify(queries)).not.toContain("hidden");
-  });
-
-  it("reports that bytes are not a table", async () => {
-    const conversation = new Conversation();
-    const value = bytesContent(new Uint8Array([1, 2]), "image/png");
-    await conversation.store.save({ name: "picture", value });
-    const failure = await conversation.failure("SELECT * FROM picture");
-    expect(failure).toMatchObject({ code: "not_queryable" });
   });
 
   it("describes an error in a message that a model can act on", async () => {
@@ -160,24 +108,6 @@ Tables: orders(id, customer, total, index)`,
     });
     const { message } = (await conversation.failure("SELECT * FROM order_s")) ?? {};
     expect(message).toContain("There is no table order_s. Did you mean orders?");
-  });
-
-  it("suggests tables whose names contain the words of an unknown one", async () => {
-    const conversation = await Conversation.with({
-      read_text_file_data_orders_json: orders,
-      write_file_out_page_html: orders,
-      list_customers: orders,
-    });
-    for (const name of ["orders", "read_orders_json", "Orders"]) {
-      const { message } = (await conversation.failure(`SELECT * FROM ${name}`)) ?? {};
-      expect(message).toContain(
-        `There is no table ${name}. Did you mean read_text_file_data_orders_json?`,
-      );
-    }
-    const { message } = (await conversation.failure("SELECT * FROM bookings")) ?? {};
-    expect(message).toContain(
-      "There is no table bookings. The newest variables are list_customers, write_file_out_page_html",
-    );
   });
 });
 
@@ -233,16 +163,6 @@ describe("what query_variables may read", () => {
     });
     expect(output).toMatchObject({ untrusted: true });
     expect(taint.isTainted).toBe(true);
-  });
-
-  it("taints the turn if an error shows an untrusted variable's columns", async () => {
-    const conversation = new Conversation();
-    await conversation.store.save({ name: "mail", value: [{ subject: 1 }], trusted: false });
-    const taint = new Taint();
-    await conversation.failure("SELECT subjct FROM mail", { taint });
-    expect(taint.isTainted).toBe(true);
-    const hidden = await conversation.failure("SELECT subjct FROM mail", { untrusted: "hide" });
-    expect(hidden?.message).not.toContain("subject");
   });
 
   it("quotes no cell of untrusted records to an agent that hides them", async () => {

@@ -1,11 +1,70 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { codeOf } from "../../../src/errors.ts";
 import { Queries } from "./queries.ts";
-import { refusedStatements } from "./refused-statements.ts";
 import { slow } from "../../../test/support/slow.ts";
 
+/** Statements over two tables of 100,000 records each. */
+const refused: readonly string[] = [
+  // Writes.
+  "INSERT INTO big VALUES (1)",
+  "UPDATE big SET id = 1",
+  "DELETE FROM big",
+  "REPLACE INTO big VALUES (1)",
+  "CREATE TABLE x (a)",
+  "CREATE TABLE x AS SELECT * FROM big",
+  "CREATE TEMP VIEW x AS SELECT 1",
+  "DROP TABLE big",
+  "ALTER TABLE big ADD x",
+  "WITH a AS (SELECT 1) DELETE FROM big",
+  "WITH a AS (SELECT 1) INSERT INTO big SELECT * FROM a",
+  "WITH a AS (DELETE FROM big RETURNING *) SELECT * FROM a",
+  "SELECT * FROM (DELETE FROM big RETURNING *)",
+  // The database itself.
+  "PRAGMA table_info('big')",
+  "PRAGMA writable_schema = 1",
+  "SELECT * FROM pragma_table_info('big')",
+  "SELECT name FROM sqlite_master",
+  "SELECT name FROM main.sqlite_schema",
+  "SELECT * FROM 'sqlite_master'",
+  "SELECT load_extension('x')",
+  "ATTACH ':memory:' AS x",
+  "DETACH main",
+  "VACUUM",
+  "REINDEX",
+  "ANALYZE",
+  "BEGIN",
+  "COMMIT",
+  "EXPLAIN SELECT * FROM big",
+  // Second statements, and comments and quotes that hide them.
+  "SELECT 1; DELETE FROM big",
+  "SELECT 1;;DELETE FROM big",
+  "SELECT 1 /* ; */ ; /* */ DELETE FROM big -- ;",
+  "SELECT 1 --\n; DELETE FROM big",
+  "SELECT ';' ; DROP TABLE big",
+  "SELECT 1) ; DELETE FROM big; SELECT (1",
+  "SELECT 1\0; DELETE FROM big",
+  "/* SELECT */ DELETE FROM big",
+  // Too much work.
+  "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c",
+  "WITH c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 100001) SELECT count(*) FROM c",
+  "SELECT count(*) FROM big, other",
+  "SELECT count(*) FROM big a JOIN other b ON a.id <> b.id",
+  "SELECT count(*) FROM big a, (SELECT id FROM other LIMIT 1 + 100000) b",
+  'SELECT count(*) FROM big AS "CONSTANT ROW", other AS "rows of $1"',
+  "SELECT count(*) FROM big a WHERE EXISTS (SELECT 1 FROM other b WHERE b.id + a.id < 0)",
+  "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 5, 10) SELECT count(*) FROM c",
+  "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT c.x FROM c, big LIMIT 100000) SELECT count(*) FROM c",
+  `SELECT 1 FROM ${Array.from({ length: 100 }, (_, at) => `big b${at}`).join(", ")}`,
+  `SELECT ${"(".repeat(1_000)}1${")".repeat(1_000)} AS a`,
+  // Functions that make large values, or read the database.
+  "SELECT length(zeroblob(1000000))",
+  'SELECT length("randomblob"(1000000))',
+  "SELECT id FROM big ORDER BY random() LIMIT 1",
+  "SELECT last_insert_rowid()",
+];
+
 const ROWS = 100_000;
-const CODES = ["bad_query", "query_not_allowed", "query_too_expensive"];
+const CODES = ["bad_query", "limit_exceeded", "query_not_allowed", "query_too_expensive"];
 const queries = new Queries();
 
 const rows = Array.from({ length: ROWS }, (_, id) => ({ id, k: id % 3 }));
@@ -23,16 +82,14 @@ async function codeFor(sql: string): Promise<string> {
   return codeOf(await queries.records(sql).catch((error: unknown) => error));
 }
 
-describe("40 statements that do more than read a little", () => {
-  it("are 40", () => expect(refusedStatements).toHaveLength(40));
-
-  it.each(refusedStatements)("%j is refused before it runs", async (sql) => {
+describe("a statement that does more than read a little", () => {
+  it.each(refused)("%j is refused before it runs", async (sql) => {
     const before = queries.read;
     expect(CODES).toContain(await codeFor(sql));
     expect(queries.read).toBe(before);
   });
 
-  it("change nothing", async () => {
+  it("changes nothing", async () => {
     expect(await queries.records("SELECT count(*) AS n FROM big")).toEqual([{ n: ROWS }]);
   });
 });

@@ -94,7 +94,7 @@ export class TurnQueue {
 }
 
 /** Runs tasks one after the other, in the order of arrival; a failed task does not stop the next. */
-export class Queue {
+class Queue {
   #tail: Promise<unknown> = Promise.resolve();
   #waiting = 0;
 

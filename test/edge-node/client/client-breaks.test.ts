@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { type ClientOptions, createClient } from "../../../packages/client/src/client.ts";
+import { createClient } from "../../../packages/client/src/client.ts";
 import {
   all,
   breaking,
@@ -44,31 +44,6 @@ describe("a connection that breaks", () => {
       expect(chunks.at(-1)?.type).toBe("finish");
       expect(model.calls).toHaveLength(1);
     });
-  });
-
-  it("again and again: the client fails after the last allowed try", async () => {
-    let tries = 0;
-    const broken: ClientOptions = {
-      fetch: () => {
-        tries++;
-        return Promise.reject(new TypeError("down"));
-      },
-      retryMs: (failures) => (failures > 3 ? undefined : 0),
-    };
-    const conversation = createClient(ORIGIN, broken).conversation("c");
-    const { plans, variables } = conversation;
-    for (const form of ["text", "json"] as const) {
-      tries = 0;
-      const failure = await failureOf(conversation.send("Hi")[form]());
-      expect(failure).toMatchObject({ code: "unreachable", status: 0, cause: expect.any(Error) });
-      expect(tries).toBe(4);
-    }
-    tries = 0;
-    expect(await failureOf(variables.get("x"))).toMatchObject({ code: "unreachable" });
-    // The run may have begun, so the client does not repeat it.
-    expect(await failureOf(plans.run("p").json())).toMatchObject({ code: "unreachable" });
-    expect(await failureOf(all(plans.run("p")))).toMatchObject({ code: "unreachable" });
-    expect(tries).toBe(3);
   });
 
   it("to a restarting server: the message is sent again", async () => {

@@ -70,24 +70,6 @@ describe("a turn", () => {
   });
 });
 
-describe("a step that is reset", () => {
-  it("is not part of the text", async () => {
-    const chunks = [
-      { type: "start", messageId: "a" },
-      { type: "start-step" },
-      { type: "text-delta", id: "1", delta: "One" },
-      { type: "start-step" },
-      { type: "text-delta", id: "1", delta: "Tw" },
-      { type: "reset-step" },
-      { type: "text-delta", id: "2", delta: "Two" },
-    ];
-    const frames = chunks.map((chunk, at) => `id: ${at + 1}\ndata: ${JSON.stringify(chunk)}\n\n`);
-    const body = `${frames.join("")}data: [DONE]\n\n`;
-    const { conversation } = createClient(ORIGIN, { fetch: async () => new Response(body) });
-    expect(await conversation("c").send("Hi").text()).toBe("One\n\nTwo");
-  });
-});
-
 describe("the client", () => {
   it("sends its key, or a new key with each request", async () => {
     const seen: (string | null)[] = [];

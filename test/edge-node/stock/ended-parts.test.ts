@@ -96,24 +96,6 @@ describe.each(Object.entries(begun))(
   },
 );
 
-it("a call that waits is denied for a client that watches its turn being stopped", async () => {
-  const { reached, wait } = gate();
-  const hold = tool({ inputSchema: z.object({}), execute: () => wait() });
-  const pay = tool({ inputSchema: z.object({}), needsApproval: true, execute: () => 1 });
-  const agent: Agent = { name: "a", description: "", instructions: "", tools: { hold, pay } };
-  const both: Step = [toolCall("pay", {}), toolCall("hold", {}), finish("tool-calls")].flat();
-  const model = scriptedModel([both, [text("Done."), finish()]]);
-  await withRuntime({ agents: [agent], model }, async (own) => {
-    const chat = stockChat(own);
-    const asked = chat.sendMessage({ text: "Go." });
-    await reached;
-    await own.call("POST", "/conversations/c/stop");
-    await asked;
-    expect(chat.messages[1]?.parts[1]).toMatchObject({ state: "output-denied" });
-    await expectEnded(own, chat);
-  });
-});
-
 describe("a user's message metadata", () => {
   it("is kept, in an edit too, and no model sees it", async () => {
     const done: Step = [text("Done."), finish()];

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { json, textOf } from "../../support/edge.ts";
-import { gate, halting } from "../../support/fault-stages.ts";
+import { gate } from "../../support/fault-stages.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { expectSame, loaded, stockChat } from "../../support/stock-chat.ts";
 import {
@@ -76,27 +76,6 @@ describe("a page that loads in the middle of an answer shows it once (vercel/ai#
       expect(second.messages.map(textOf)).toEqual(["Go.", "So: Done."]);
       expect(paid).toEqual([1]);
     });
-  });
-});
-
-it("a tab that joins a later turn does not show the earlier answer again in it (vercel/ai#18107)", async () => {
-  const { reached, open, wait } = gate();
-  const later = halting(wait, text("La").slice(0, -1), [
-    { type: "text-delta", id: "text_1", delta: "ter." },
-    ...text("").slice(-1),
-    ...finish(),
-  ]);
-  await talking([done, later], async ({ own }) => {
-    const first = stockChat(own);
-    await first.sendMessage({ text: "Go." });
-    const second = stockChat(own, await loaded(own));
-    const asking = first.sendMessage({ text: "More." });
-    await reached;
-    const resuming = second.resumeStream();
-    open();
-    await Promise.all([asking, resuming]);
-    // It has not loaded the question.
-    expect(second.messages.map(textOf)).toEqual(["Go.", "Done.", "Later."]);
   });
 });
 

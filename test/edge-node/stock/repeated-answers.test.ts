@@ -9,7 +9,6 @@ import { expectSame, loaded, stockChat } from "../../support/stock-chat.ts";
 import { finish, type Step, scriptedModel, text } from "../../../packages/testing/src/testing.ts";
 
 const says = (words: string): Step => [text(words), finish()];
-const fails: Step = [{ type: "error", error: new Error("It is down.") }];
 
 interface Talk {
   readonly own: OwnRuntime;
@@ -54,42 +53,6 @@ describe("the old answer", () => {
         expect(own.conversation().about().messages).toBe(4);
       },
     );
-  });
-
-  it("stays if the model fails, and the next question's prompt has it", async () => {
-    await talking([fails, says("D.")], async ({ own, chat, prompt }) => {
-      const before = await loaded(own);
-      await chat.regenerate();
-      expect(chat.status).toBe("error");
-      own.wakeAgain();
-      expect(await loaded(own)).toEqual(before);
-      const later = stockChat(own, before);
-      await later.sendMessage({ text: "Three?" });
-      await expectSame(own, later);
-      expect(prompt()).toContain("B.");
-    });
-  });
-
-  it("stays through a crash, and is replaced by the turn that continues", async () => {
-    const first = gate();
-    const second = gate();
-    const steps = [
-      halting(first.wait, [text("C")].flat(), []),
-      halting(second.wait, [text("D")].flat(), [text(".", { id: "2" }), finish()].flat()),
-    ];
-    await talking(steps, async ({ own, chat, prompt }) => {
-      void chat.regenerate();
-      await first.reached;
-      own.wakeAgain();
-      await own.call("GET", "/conversations/c");
-      await second.reached;
-      expect(await texts(own)).toEqual(OLD);
-      expect(prompt()).not.toContain("B.");
-      const stream = await own.call("GET", "/conversations/c/stream");
-      second.open();
-      await stream.text();
-      expect(await texts(own)).toEqual(["One?", "A.", "Two?", "D."]);
-    });
   });
 });
 

@@ -1,8 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import { delegating, saying } from "../../support/called-agents.ts";
-import { json } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import { approved, planning } from "../../support/planning.ts";
 import { text, toolCall } from "../../../packages/testing/src/testing.ts";
 import { attributeOf, COLLECTOR, collecting, linesOf, pathsIn } from "../../support/telemetry.ts";
 import { asked, done, exporting, KEY, runtimeOf, say } from "../../support/watched-runtime.ts";
@@ -83,27 +81,6 @@ describe("the spans of a turn", () => {
       "invoke_agent clerk > chat scripted",
     ]);
     expect(linesOf(log)).toMatchObject([{ modelCalls: 4, toolCalls: 2, toolFailures: 0 }]);
-  });
-
-  it("of a plan run are its calls, in the caller's trace", async () => {
-    const { spans } = collecting();
-    const calls = [{ _tool: "add", _id: "sum", a: 1, b: 2, _outputPath: "†state.sum" }];
-    await withRuntime(
-      planning(),
-      async (own) => {
-        const plan = await approved(own, calls);
-        const init = json({}, { traceparent: `00-${TRACE_ID}-${SPAN_ID}-01` });
-        await (await own.call("POST", `/conversations/c/plans/${plan}/run`, init)).text();
-      },
-      { bindings: exporting },
-    );
-    expect(pathsIn(spans())).toEqual([
-      "invoke_agent planner",
-      "invoke_agent planner > execute_tool add",
-    ]);
-    expect(spans()[0]).toMatchObject({ traceId: TRACE_ID, parentSpanId: SPAN_ID });
-    expect(attributeOf(spans()[0], "byref.kind")).toBe("run");
-    expect(attributeOf(spans()[1], "gen_ai.tool.call.id")).toMatch(/\/sum$/u);
   });
 
   it("belong to the request's trace if it is valid, and are not sent if it is not sampled", async () => {

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import { saying } from "../../support/called-agents.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import { approved, planning, runOf } from "../../support/planning.ts";
 import { type Step, text, toolCall } from "../../../packages/testing/src/testing.ts";
 import { linesOf } from "../../support/telemetry.ts";
 import { asked, done, runtimeOf, say } from "../../support/watched-runtime.ts";
@@ -75,52 +74,6 @@ describe("the log line of a turn", () => {
     expect(lines[1]).toMatchObject({ code: "model_failed", finishReason: "error", modelCalls: 1 });
     expect(lines[1]).not.toHaveProperty("firstPartMs");
     expect(new Set(lines.map(({ turn }) => turn)).size).toBe(3);
-  });
-
-  it("names the limit that a turn has reached, and so does its event", async () => {
-    const steps = [[toolCall("add", { a: 1, b: 2 }), asked], saying("Three.")];
-    const options = { ...runtimeOf(steps), spend: { conversation: { modelCalls: 1 } } };
-    await withRuntime(
-      options,
-      async (own) => {
-        await say(own);
-        const page = await own.call("GET", "/conversations/c/events");
-        const { events } = await page.json<{ events: readonly object[] }>();
-        const reached = { code: "spend_exceeded", limit: "conversation.modelCalls" };
-        expect(linesOf(log)).toMatchObject([{ status: "failed", ...reached }]);
-        expect(events.at(-1)).toMatchObject({ type: "turn.failed", ...reached });
-      },
-      { bindings: { LOG: "turns" } },
-    );
-  });
-
-  it("of a plan run says so, and why it failed", async () => {
-    const calls = [
-      { _tool: "add", _id: "sum", a: 1, b: 2, _outputPath: "†state.sum" },
-      { _tool: "fail", _id: "bad" },
-    ];
-    await withRuntime(
-      planning(),
-      async (own) => {
-        await runOf(own, await approved(own, calls));
-      },
-      { bindings: { LOG: "turns" } },
-    );
-    expect(linesOf(log)).toMatchObject([
-      {
-        event: "turn",
-        kind: "run",
-        turn: expect.stringMatching(/^r/u),
-        agent: "planner",
-        status: "failed",
-        code: "tool_failed",
-        modelCalls: 0,
-        toolCalls: 2,
-        toolFailures: 1,
-        usage: {},
-      },
-    ]);
-    expect(linesOf(log)).toHaveLength(1);
   });
 });
 

@@ -7,14 +7,6 @@ import { transfers } from "../../../packages/transfer/src/transfers.ts";
 import { json, problemIn, textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { approvalIn, ask, decide, messagesOf, paying } from "../../support/paying.ts";
-import {
-  approved,
-  planning,
-  planOf,
-  planTools,
-  runOf,
-  statusesOf,
-} from "../../support/planning.ts";
 import { finish, scriptedModel, text, toolCall } from "../../../packages/testing/src/testing.ts";
 
 const BANK = { name: "bank", description: "", instructions: "" } as const;
@@ -111,95 +103,6 @@ describe("in a copy of an unfinished conversation,", () => {
       await asked;
       expect(taken).toEqual([1, 1]);
       expect(textOf(messagesOf(own).at(-1))).toBe("Taken.");
-    });
-  });
-
-  it("a waiting run is cancelled with a reason; the plan may run again", async () => {
-    const calls = [
-      { _tool: "echo", _id: "first", value: 1, _outputPath: "†state.first" },
-      { _tool: "echo", _id: "gated", value: "†approvals.go", _outputPath: "†state.gate" },
-      { _tool: "echo", _id: "last", value: "†state.first", after: "†state.gate" },
-    ];
-    await withTransfers(planning(planTools()), async (own) => {
-      const plan = await approved(own, calls);
-      expect((await runOf(own, plan)).status).toBe("waiting");
-      await moved(own);
-      expect(own.conversation().about().status).toBe("idle");
-      const copy = await planOf(own, plan);
-      const [run] = copy.runs;
-      expect([copy.status, run?.status]).toEqual(["approved", "cancelled"]);
-      expect(run?.error).toMatch(/is a copy/);
-      expect(run?.state).toEqual({ first: 1 });
-      expect(Object.values(statusesOf(run ?? { calls: [] }))).toEqual([
-        "done",
-        "skipped",
-        "skipped",
-      ]);
-      await problemIn(await decide(own, "go", { approved: true }), "approval_not_found");
-      const types = own.conversation().listEvents({ after: 0, limit: 100 }).events;
-      expect(types.at(-1)).toMatchObject({ type: "run.cancelled", plan });
-      expect((await runOf(own, plan)).status).toBe("waiting");
-      await (await decide(own, "go", { approved: true })).text();
-      expect((await planOf(own, plan)).runs.at(-1)?.status).toBe("done");
-    });
-  });
-});
-
-describe("a conversation that answers while it is copied", () => {
-  it("has its question in the copy, but no partial answer", async () => {
-    const begun = Promise.withResolvers<void>();
-    const held = Promise.withResolvers<string>();
-    const hold = tool({
-      inputSchema: z.object({}),
-      execute: () => {
-        begun.resolve();
-        return held.promise;
-      },
-    });
-    const agent = { name: "slow", description: "", instructions: "", tools: { hold } };
-    const model = scriptedModel([
-      [text("Wait."), toolCall("hold", {}), finish("tool-calls")],
-      [text("Done."), finish()],
-      [text("Here."), finish()],
-    ]);
-    await withTransfers({ agents: [agent], model }, async (own) => {
-      const asked = json({ message: "Now?" });
-      const response = await own.call("POST", "/conversations/c/messages", asked);
-      await begun.promise;
-      const file = await (await transfer(own.conversation(), "export")).text();
-      held.resolve("x");
-      await response.text();
-      await own.conversation().deleteAll();
-      const imported = await transfer(own.conversation(), "import", file);
-      expect(await imported.json()).toEqual({ id: "c" });
-      expect(messagesOf(own).map(({ role }) => role)).toEqual(["user"]);
-      expect(own.conversation().about()).toMatchObject({ status: "idle", messages: 1 });
-      expect(file).toContain('"ended":"stopped"');
-      await (await own.call("POST", "/conversations/c/messages", asked)).text();
-      expect(messagesOf(own).map(({ role }) => role)).toEqual(["user", "user", "assistant"]);
-    });
-  });
-});
-
-describe("an application without plans", () => {
-  it("leaves the plans of a file out, with a finding, and exports none", async () => {
-    const options = planning();
-    const { plans: _, ...others } = options;
-    const file = await withTransfers(options, async (own) => {
-      const id = await approved(own, [{ _tool: "echo", value: 1, _outputPath: "†state.one" }]);
-      await runOf(own, id);
-      return (await transfer(own.conversation(), "export")).text();
-    });
-    expect(file).toContain('"type":"run"');
-    await withTransfers(others, async (own) => {
-      const response = await transfer(own.conversation(), "import", file);
-      expect(await response.json()).toMatchObject({
-        id: "c",
-        findings: [{ code: "plans_omitted", message: expect.stringMatching(/^1 plans/) }],
-      });
-      const copy = await (await transfer(own.conversation(), "export")).text();
-      expect(copy).toContain('"type":"events"');
-      expect(copy).not.toMatch(/"type":"(?:plan|run)"/);
     });
   });
 });

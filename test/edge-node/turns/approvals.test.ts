@@ -1,6 +1,5 @@
-import { DefaultChatTransport, readUIMessageStream, tool, type UIMessage } from "ai";
+import { DefaultChatTransport, readUIMessageStream, type UIMessage } from "ai";
 import { describe, expect, it } from "vitest";
-import * as z from "zod";
 import { json, ORIGIN, problemIn, textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import {
@@ -119,35 +118,6 @@ describe("a call that waits for a person", () => {
       });
     },
   );
-
-  it("has an unknown outcome if it is stopped after its approval, and the next message is answered", async () => {
-    const { options, model } = paying([payAmount(50), [text("Next."), finish()]]);
-    const begun = Promise.withResolvers<void>();
-    const slow = tool({
-      inputSchema: z.object({ amount: z.number() }),
-      needsApproval: true,
-      execute: (): Promise<string> => {
-        begun.resolve();
-        return new Promise(() => {});
-      },
-    });
-    const [other, bank] = options.agents;
-    const agents = [other, { ...bank, tools: { pay: slow } }] as const;
-    await withRuntime({ ...options, agents }, async (own) => {
-      await ask(own);
-      const running = await decide(own, approvalIn(own), { approved: true });
-      await begun.promise;
-      own.conversation().stop();
-      await running.text();
-      expect(messagesOf(own).at(-1)?.parts.at(-1)).toMatchObject({
-        state: "output-error",
-        errorText: expect.stringMatching(/^outcome_unknown: /),
-      });
-      const next = await ask(own, "And now?");
-      expect(next.at(-1)).toMatchObject({ type: "finish" });
-      expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain("outcome_unknown");
-    });
-  });
 });
 
 describe("decisions in one post", () => {

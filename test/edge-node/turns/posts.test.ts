@@ -1,6 +1,4 @@
-import { tool } from "ai";
 import { describe, expect, it, vi } from "vitest";
-import * as z from "zod";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { json, problemIn, textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
@@ -10,7 +8,6 @@ import {
   scriptedModel,
   type Step,
   text,
-  toolCall,
 } from "../../../packages/testing/src/testing.ts";
 import { slow } from "../../support/slow.ts";
 import { chunksIn, textIn } from "../../support/turn-client.ts";
@@ -36,13 +33,6 @@ const post = (own: OwnRuntime, message: object, headers: Record<string, string> 
 const textFrom = async (response: Response) => textIn(chunksIn(await response.text()));
 const countOf = (own: OwnRuntime) =>
   own.conversation().readMessages({ limit: 10, form: "display" }).messages.length;
-
-/** Returns the id of the approval that a stream requests. */
-function approvalIn(stream: string): string {
-  const request = chunksIn(stream).find(({ type }) => type === "tool-approval-request");
-  if (request?.type !== "tool-approval-request") throw new Error("It asks for none.");
-  return request.approvalId;
-}
 
 /** A step that waits until the test opens its gate. */
 function gated(words: string) {
@@ -101,65 +91,6 @@ describe("the same message posted again", () => {
       expect(await textFrom(await post(own, question("r", "Hi.")))).toBe("Three.");
     });
   });
-
-  it("is one message with one answer when its turn has failed or was stopped", async () => {
-    const gate = gated("Never.");
-    const setup = options([says("Before."), fails, fails, gate.step, says("At last.")]);
-    const file = { type: "file", mediaType: "text/plain", filename: "a.txt", url: "data:,Hello" };
-    const asked = { ...question("q", "Hi."), parts: [{ type: "text", text: "Hi." }, file] };
-    await withRuntime(setup, async (own) => {
-      await (await post(own, question("p", "First."))).text();
-      for (let tries = 1; tries <= 2; tries++) {
-        expect(await textFrom(await post(own, asked))).toBe("");
-        expect(countOf(own)).toBe(4);
-      }
-      const stopped = await post(own, asked);
-      await gate.begun;
-      own.conversation().stop();
-      gate.open();
-      await stopped.text();
-      expect(await textFrom(await post(own, asked))).toBe("At last.");
-      const { messages } = own.conversation().readMessages({ limit: 10, form: "display" });
-      expect(messages.map(({ id, role }) => (role === "user" ? id : role))).toEqual([
-        "p",
-        "assistant",
-        "q",
-        "assistant",
-      ]);
-      expect(JSON.stringify(setup.model.calls.at(-1)?.prompt).match(/Hi\./g)).toHaveLength(1);
-      // The file was saved once.
-      expect(
-        own
-          .conversation()
-          .listVariables()
-          .map(({ name }) => name),
-      ).toEqual(["a"]);
-      // A message with a complete answer is not sent to the model again.
-      expect(await textFrom(await post(own, asked))).toBe("At last.");
-    });
-  });
-
-  it("joins its turn while an approved call runs", async () => {
-    const gate = gated("");
-    const execute = async () => void (await gate.step());
-    const act = tool({ inputSchema: z.object({}), needsApproval: true, execute });
-    const steps = [[text("So: "), toolCall("act", {}), finish("tool-calls")], says("Done.")];
-    await withRuntime(options(steps, { tools: { act } }), async (own) => {
-      const asked = await (await post(own, question("q", "Hi."))).text();
-      const init = json({ approved: true });
-      const decided = await own.call(
-        "POST",
-        `/conversations/c/approvals/${approvalIn(asked)}`,
-        init,
-      );
-      await gate.begun;
-      const again = await post(own, question("q", "Hi."));
-      gate.open();
-      expect(await textFrom(again)).toBe("So: Done.");
-      expect(await textFrom(decided)).toBe("Done.");
-      expect(countOf(own)).toBe(2);
-    });
-  });
 });
 
 describe("an Idempotency-Key", () => {
@@ -191,32 +122,6 @@ describe("an Idempotency-Key", () => {
       } finally {
         vi.useRealTimers();
       }
-    });
-  });
-
-  it("returns the original end, also of a stopped or truncated answer", async () => {
-    const gate = gated("");
-    const half: Step = async function* () {
-      yield text("Half");
-      await gate.step();
-    };
-    const setup = options([half, says("Two."), [text("Cut"), finish("length")], says("Four.")]);
-    await withRuntime(setup, async (own) => {
-      const end = async (message: string, key: string) => {
-        const about = { key, accept: "text/event-stream" };
-        return chunksIn(await (await short(own, message, about)).text()).at(-1);
-      };
-      const stopped = end("One?", "k");
-      await gate.begun;
-      own.conversation().stop();
-      expect(await stopped).toMatchObject({ type: "abort" });
-      await end("Two?", "l");
-      const cut = await end("Three?", "m");
-      expect(cut).toEqual({ type: "finish", finishReason: "length" });
-      await end("Four?", "n");
-      expect(await end("One?", "k")).toEqual({ type: "abort" });
-      expect(await end("Three?", "m")).toEqual(cut);
-      expect(setup.model.calls).toHaveLength(4);
     });
   });
 

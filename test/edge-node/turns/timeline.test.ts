@@ -1,7 +1,6 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { createClient } from "../../../packages/client/src/client.ts";
 import {
   finish,
   scriptedModel,
@@ -10,10 +9,8 @@ import {
   toolCall,
 } from "../../../packages/testing/src/testing.ts";
 import type { Agent } from "../../../src/turn/agent.ts";
-import { clientOf, failureOf, sendTo } from "../../support/client.ts";
-import { ORIGIN } from "../../support/edge.ts";
+import { clientOf, failureOf } from "../../support/client.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import { approvalIn, ask, decide, messagesOf, paying } from "../../support/paying.ts";
 
 const add = tool({
   inputSchema: z.object({ a: z.number() }),
@@ -62,20 +59,6 @@ describe("the timeline of an answer", () => {
       expect(JSON.stringify(timeline)).not.toContain("secret-value");
       expect(JSON.stringify(await chat.messages())).not.toContain("durationMs");
       expect(await failureOf(chat.timeline("nobody"))).toMatchObject({ code: "not_found" });
-    });
-  });
-
-  it("has an attempt before an approval and one after it", async () => {
-    const payment: Step = [toolCall("pay", { amount: 50 }), finish("tool-calls")];
-    const { options } = paying([payment, [text("Paid."), finish()]]);
-    await withRuntime(options, async (own) => {
-      await ask(own);
-      await (await decide(own, approvalIn(own), { approved: true })).text();
-      const id = messagesOf(own).at(-1)?.id ?? "";
-      const client = createClient(ORIGIN, { fetch: sendTo(own) });
-      const { attempts } = await client.conversation("c").timeline(id);
-      const kinds = attempts.map(({ activities }) => activities.map(({ kind }) => kind));
-      expect(kinds).toEqual([["model"], ["tool", "model"]]);
     });
   });
 });

@@ -91,31 +91,6 @@ describe("gateway", () => {
       { MCP_SERVERS: servers({ tools: { "get_*": { sealed: true } } }) },
     ));
 
-  it("reads and passes on no variable of another conversation", async () => {
-    await withGateway(async (own) => {
-      await call(await connected(own), "get_token");
-    });
-    await withGateway(async (own, shop) => {
-      const other = await connected(own);
-      const uri = "byref://variables/get_token_1";
-      const tries = [
-        () => call(other, "read_variable", { name: "get_token_1" }),
-        () => call(other, "query_variables", { sql: "SELECT * FROM get_token_1" }),
-        () => call(other, "refund", { ids: ["$get_token_1.key"] }),
-        () => call(other, "list_variables"),
-        () => other.readResource({ uri }),
-        () => other.readResource({ uri: "byref://variables" }),
-        () => other.listResources(),
-      ];
-      const seen = await Promise.all(tries.map((work) => work().catch(String)));
-      const reached = [...seen, shop.refunded].filter((one) =>
-        JSON.stringify(one).includes("tok_1"),
-      );
-      expect(reached).toEqual([]);
-      await other.close();
-    });
-  });
-
   it("never passes a client's headers on", () =>
     withGateway(async (own, shop) => {
       const headers = { authorization: "Bearer of-the-client", "x-key": "of-the-client" };
@@ -166,31 +141,6 @@ describe("gateway", () => {
       expect(await variables(own)).toEqual(["list_orders_1"]);
       await client.close();
     }));
-
-  it("requires approval after untrusted results and shortens results as MCP_SERVERS says", () =>
-    withGateway(
-      async (own, shop) => {
-        const client = await connected(own);
-        await call(client, "refund", { ids: ["a"] });
-        const token = textOf(await call(client, "get_token"));
-        expect(token).toContain('"$var":"get_token_1"');
-        const given = await call(client, "refund", { ids: ["$get_token_1.key"] });
-        expect(textOf(given)).toContain("approval_required");
-        expect(textOf(given)).toContain("$get_token_1 (mcp:shop)");
-        // Input that the model writes after it has read the result is tainted too.
-        expect(textOf(await call(client, "refund", { ids: ["b"] }))).toContain("approval_required");
-        expect(shop.refunded).toEqual([["a"]]);
-        await client.close();
-      },
-      {
-        MCP_SERVERS: servers({
-          tools: {
-            "*": { inlineChars: 10 },
-            refund: { approval: "untrusted", trusted: true },
-          },
-        }),
-      },
-    ));
 
   it.each(["GET", "DELETE"])("has no sessions: %s answers 405", (method) =>
     withGateway(async (own) => {
@@ -264,44 +214,6 @@ describe("tenants", () => {
     expect(textOf(await call(bob, "get_token"))).toContain("tok_1");
     expect(JSON.stringify(await bob.listResources())).not.toContain("list_orders_1");
     expect(JSON.stringify(await alice.listResources())).toBe(before);
-  });
-
-  it("no id reaches another tenant's conversation, and nothing works without a key", async () => {
-    const { runtime, own } = await withTenants();
-    await using _runtime = runtime;
-    const body = JSON.stringify({
-      jsonrpc: "2.0",
-      id: 1,
-      method: "tools/call",
-      params: { name: "read_variable", arguments: { name: "get_token_1" } },
-    });
-    const sent = (path: string, key?: string) =>
-      own.call("POST", path, {
-        body,
-        headers: {
-          "content-type": "application/json",
-          accept: "application/json, text/event-stream",
-          ...(key !== undefined && { authorization: `Bearer ${key}` }),
-        },
-      });
-    await own.call("PUT", "/conversations/one/variables/get_token_1", {
-      body: '{"key":"tok_of_alice"}',
-      headers: { "content-type": "application/json", authorization: `Bearer ${ALICE}` },
-    });
-    expect(await (await sent("/conversations/one/mcp", ALICE)).text()).toContain("tok_of_alice");
-    const paths = [
-      "/conversations/one/mcp",
-      "/conversations/one/mcp?tenant=alice",
-      "/conversations/alice%2Fone/mcp",
-      `/conversations/${encodeURIComponent('["alice","one"]')}/mcp`,
-      "/conversations/x/../one/mcp",
-      "/conversations/one%00/mcp",
-    ];
-    for (const path of paths) {
-      expect(await (await sent(path, BOB)).text()).not.toContain("tok_of_alice");
-      const { status, ...response } = await sent(path);
-      expect([401, 404], `${path} ${JSON.stringify(response)}`).toContain(status);
-    }
   });
 
   it("a tenant's request state is invalid for another tenant", async () => {

@@ -17,6 +17,7 @@ import { messageStream, textStream } from "../../../src/edge/turns/turn-response
 import * as limits from "../../../src/limits.ts";
 import { TurnLog } from "../../../src/turn/log/turn-log.ts";
 import { ask, gate, halting, said } from "../../support/fault-stages.ts";
+import { slow } from "../../support/slow.ts";
 
 describe("stream", () => {
   const MAX = 1_000_000_000;
@@ -182,26 +183,6 @@ describe("stream", () => {
         ]);
       });
     });
-
-    it("ends with an error if a deployment has removed the agent", async () => {
-      const { reached, options } = halted();
-      const agents = [{ ...options.agents[0], name: "another" }] as const;
-      await withRuntime(options, async (own) => {
-        await ask(own);
-        await reached;
-        own.wakeAgain({ agents });
-        const rest = await (await watch(own, `?after=${MAX}`)).text();
-        expect(framesIn(rest).at(-1)?.chunk).toMatchObject({
-          type: "error",
-          errorText: expect.stringMatching(/^not_found: /),
-        });
-        const { messages } = own.conversation().readMessages({ limit: 9, form: "display" });
-        expect(messages.at(-1)?.metadata).toMatchObject({ error: "not_found" });
-        expect(await (await own.call("GET", "/conversations/c")).json()).toMatchObject({
-          status: "idle",
-        });
-      });
-    });
   });
 
   describe("stop", () => {
@@ -331,7 +312,7 @@ describe("faults clients", () => {
   });
 
   describe("a client that stops reading, in an answer of megabytes", () => {
-    it("delays neither the turn, nor other clients, nor a stop", async () => {
+    it("delays neither the turn, nor other clients, nor a stop", slow, async () => {
       await halfway(long, async (own, asked) => {
         // This client has read nothing yet; another one has read everything.
         const reader = readerOf(await watch(own));

@@ -52,7 +52,7 @@ describe("text", () => {
     await problemIn(await get(id, "a"), "variable_not_found");
   });
 
-  it.each([1, 70_000, 9_000_000])("that is not UTF-8 at its byte %i is refused", async (place) => {
+  it.each([1, 70_000, 2_000_000])("that is not UTF-8 at its byte %i is refused", async (place) => {
     const id = newId();
     const bytes = new Uint8Array(place + 10).fill(0x61);
     bytes[place] = 0xff;
@@ -419,13 +419,12 @@ describe("exact", () => {
       const id = newId();
       expect((await putBody(at(id), body, type)).status).toBe(201);
       const whole = (of: string) => call("GET", at(of), { headers: { accept: type } });
-      const bytesOf = async (of: string) => [
-        ...new Uint8Array(await (await whole(of)).arrayBuffer()),
-      ];
-      const sent = [...new TextEncoder().encode(body)];
-      expect(await bytesOf(id)).toEqual(sent);
-      expect(await bytesOf(await imported(await exportOf(id)))).toEqual(sent);
-      expect(await bytesOf(await fork(id))).toEqual(sent);
+      const isSame = async (of: string) =>
+        sent.equals(new Uint8Array(await (await whole(of)).arrayBuffer()));
+      const sent = Buffer.from(body);
+      expect(await isSame(id)).toBe(true);
+      expect(await isSame(await imported(await exportOf(id)))).toBe(true);
+      expect(await isSame(await fork(id))).toBe(true);
     });
   });
 
@@ -471,50 +470,6 @@ async function withRecords(value: Json = RECORDS): Promise<string> {
 
 const query = (id: string, sql: string) => call("POST", path(id, "query"), json({ sql }));
 
-describe("half of a character stays where JSON carries it", () => {
-  it.each<[channel: string, read: (id: string) => Promise<unknown>]>([
-    ["JSON", async (id) => (await get(id, "rows")).json()],
-    [
-      "NDJSON",
-      async (id) => {
-        const lines = await (await getWith(id, "rows", { accept: NDJSON })).text();
-        return lines
-          .trimEnd()
-          .split("\n")
-          .map((line) => JSON.parse(line) as Json);
-      },
-    ],
-    [
-      "an export and an import",
-      async (id) => {
-        const file = await (await call("GET", path(id, "export"))).text();
-        const init = { body: file, headers: { "content-type": NDJSON } };
-        const made = await call("POST", "/conversations/import", init);
-        return (await get((await made.json<{ id: string }>()).id, "rows")).json();
-      },
-    ],
-    [
-      "a part, also where text is asked for",
-      async (id) => {
-        const part = await getWith(id, "rows?path=[1].note", { accept: TEXT });
-        expect(part.headers.get("content-type")).toBe("application/json");
-        return [RECORDS[0], { ...RECORDS[1], note: await part.json() }];
-      },
-    ],
-    [
-      "interpolation in a text",
-      async (id) => {
-        const body = { text: "<{{rows[1].note}}>", syntax: "mustache" };
-        const answer = await call("POST", path(id, "interpolate"), json(body));
-        const { text: said } = await answer.json<{ text: string }>();
-        return [RECORDS[0], { ...RECORDS[1], note: said.slice(1, -1) }];
-      },
-    ],
-  ])("%s", async (_, read) => {
-    expect(await read(await withRecords())).toEqual(RECORDS);
-  });
-});
-
 describe("half of a character is refused with its place", () => {
   const AT_NOTE = { path: "[1].note", character: 4 };
   it.each<[channel: string, ask: (id: string) => Promise<Response>, place: object]>([
@@ -541,25 +496,5 @@ describe("half of a character is refused with its place", () => {
     const problem = await problemIn(await ask(await withRecords()), "bad_value");
     expect(problem).toMatchObject(place);
     expect(problem.detail).toMatch(/^Half of a character \(a lone surrogate\).* cannot hold it\. /);
-  });
-
-  it.each([
-    ["messages", '{"message":"Ein Caf', '"}'],
-    [
-      "messages",
-      '{"messages":[{"role":"user"},{"role":"user","parts":[{"type":"text","text":"Caf',
-      '"}]}]}',
-    ],
-    ["interpolate", '{"syntax":"mustache","text":"Caf', '"}'],
-    ["query", '{"sql":"SELECT Caf', '"}'],
-  ])("a JSON body that is not UTF-8: %s", async (at, before, after) => {
-    for (const bytes of [[0xe9], [0xed, 0xa0, 0xbd]]) {
-      const encoder = new TextEncoder();
-      const body = Uint8Array.from([...encoder.encode(before), ...bytes, ...encoder.encode(after)]);
-      const headers = { "content-type": "application/json" };
-      const refused = await call("POST", path(newId(), at), { body, headers });
-      const { detail } = await problemIn(refused, "bad_json");
-      expect(detail).toMatch(/^The body is not UTF-8 after ".*Caf.?"; send it in UTF-8\.$/);
-    }
   });
 });

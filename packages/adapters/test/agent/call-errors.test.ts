@@ -26,26 +26,3 @@ it.each(["generate", "stream"] as const)(
     );
   },
 );
-
-it("an agent without tools says that there are none", async () => {
-  const model = scriptedModel(steps);
-  await withToolVariables(new ToolLoopAgent({ model, stopWhen })).generate({
-    prompt: "Take this.",
-  });
-  expect(shownTo(model)).toContain('"unknown_tool: There is no tool tak. There are no tools."');
-});
-
-it.each(["repairToolCall", "experimental_repairToolCall"] as const)(
-  "an agent's own %s decides first",
-  async (name) => {
-    const model = scriptedModel(steps);
-    const repair = {
-      [name]: async ({ toolCall }: { toolCall: object }) => ({ ...toolCall, toolName: "take" }),
-    };
-    const settings = { model, tools: { take }, stopWhen, ...repair };
-    await withToolVariables(new ToolLoopAgent(settings as never)).generate({
-      prompt: "Take this.",
-    });
-    expect(shownTo(model)).toContain('"$var":"take_this","value":"this"');
-  },
-);

@@ -1,8 +1,8 @@
 /** Each channel through which an agent of the AI SDK gives away what its model wrote. */
-import { Output, type Telemetry, tool, ToolLoopAgent } from "ai";
+import { Output, tool, ToolLoopAgent } from "ai";
 import { beforeEach, describe, expect, it } from "vitest";
 import * as z from "zod";
-import { expandOutput, MemoryStore, withToolVariables } from "../../src/agent.ts";
+import { MemoryStore, withToolVariables } from "../../src/agent.ts";
 import { scriptedModel } from "../../../testing/src/testing.ts";
 
 const orders = Array.from({ length: 500 }, (_, id) => ({ id, total: id * 3, city: `City ${id}` }));
@@ -61,27 +61,6 @@ describe.each(["generate", "stream"] as const)("callbacks of %s", (how) => {
     expect(histories.join()).toContain(written);
     expect(histories.join()).not.toContain(shown);
   });
-});
-
-it("telemetry records references", async () => {
-  const events: string[] = [];
-  const record = (event: unknown) => {
-    events.push(
-      JSON.stringify(event, (key, value: unknown) => (key === "tools" ? {} : value)) ?? "",
-    );
-  };
-  const integration: Telemetry = {
-    onStepEnd: record,
-    onEnd: record,
-    onLanguageModelCallEnd: record,
-  };
-  const { agent } = agentThatSays("$salary and $list_1[0].city", {
-    telemetry: { integrations: [integration] },
-  });
-  const { text } = await agent.generate({ prompt: "Which?" });
-  expect(text).toBe("123456 and City 0");
-  expect(events.join()).toContain("$salary and $list_1[0].city");
-  expect(events.join()).not.toMatch(/123456|and City 0/);
 });
 
 const answer = z.object({
@@ -198,30 +177,6 @@ describe.each(rows)("structured output: $what", ({ output, written: json, shown:
   });
 });
 
-it("elements of a list arrive when they are known, with values", async () => {
-  const elements = [{ id: "$list_1[1].id" }, { id: "$list_1[2].id" }, { id: 3 }];
-  const output = Output.array({ element: z.object({ id: z.number() }) });
-  const { agent } = agentThatSays(JSON.stringify({ elements }), { output } as Settings);
-  const result = await agent.stream({ prompt: "Which?" });
-  const seen: unknown[] = [];
-  for await (const element of result.elementStream) seen.push(element);
-  expect(seen).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }]);
-});
-
-it("no part of an output has a reference that has only begun", async () => {
-  const json = { a: "In $list_1[0].city.", b: "$list_1[499].total", c: "$5 and $list_1[1].city" };
-  const output = Output.object({
-    schema: z.object({ a: z.string(), b: z.number(), c: z.string() }),
-  });
-  const { agent } = agentThatSays(JSON.stringify(json), { output } as Settings);
-  const result = await agent.stream({ prompt: "Which?" });
-  const parts: string[] = [];
-  for await (const part of result.partialOutputStream) parts.push(JSON.stringify(part));
-  expect(parts.join("\n")).not.toMatch(/list|\[\{/);
-  expect(parts).toContain('{"a":"In "}');
-  expect(parts.at(-1)).toBe('{"a":"In City 0.","b":1497,"c":"$5 and City 1"}');
-});
-
 it("a model may write references where an output has other types", async () => {
   const output = Output.object({ schema: z.object({ total: z.number() }) });
   const { agent, model } = agentThatSays('{"total": 3}', { output } as Settings);
@@ -231,21 +186,4 @@ it("a model may write references where an output has other types", async () => {
     type: "json",
     schema: { properties: { total: { type: ["number", "string"] } } },
   });
-});
-
-it("a large value is inserted as often as an answer may grow", async () => {
-  const large = new MemoryStore();
-  await large.save({ name: "large", value: ["x".repeat(6_000_000)] });
-  const output = expandOutput(Output.json(), large);
-  const context = { response: {}, usage: {}, finishReason: "stop" } as never;
-  const text = JSON.stringify(["$large", "$large", "$large", "$large"]);
-  const parsed = await output.parseCompleteOutput({ text }, context);
-  const isWhole = (parsed as readonly unknown[]).map((one) => Array.isArray(one));
-  expect(isWhole).toEqual([true, true, false, false]);
-});
-
-it.each(["generate", "stream"] as const)("an output that is text has values (%s)", async (how) => {
-  const { agent } = agentThatSays(written, { output: Output.text() } as Settings);
-  const result = await agent[how]({ prompt: "Which?" });
-  expect([await result.text, await result.output]).toEqual([shown, shown]);
 });

@@ -2,7 +2,6 @@ import {
   generateText,
   isStepCount,
   type ModelMessage,
-  Output,
   tool,
   ToolLoopAgent,
   type ToolSet,
@@ -65,28 +64,6 @@ describe("syntaxes", () => {
     expect(seen).toEqual(["$x.a"]);
   });
 
-  it("are read in a structured answer", async () => {
-    const store = new MemoryStore();
-    await store.save({ name: "x", value: { a: 5 } });
-    const output = Output.object({ schema: z.object({ title: z.string() }) });
-    const model = scriptedModel(['{"title": "{{x.a}} and $x.a"}']);
-    const agent = withToolVariables(new ToolLoopAgent({ model, output }), { store, syntaxes });
-    expect((await agent.generate({ prompt: "?" })).output).toEqual({ title: "5 and $x.a" });
-  });
-
-  it.each([
-    [["mustache"], "{{name}}"],
-    [["target", "dagger"], "†name"],
-    [["mustache", "dollar"], "$name"],
-  ] as const)("of %j: the guide and the list explain %s", async (own, name) => {
-    for (const instructionStyle of ["full", "minimal"] as const) {
-      const { prompt } = await run([call(1), "Hello."], { syntaxes: own, instructionStyle });
-      expect(prompt).toContain(`"${name}"`.replaceAll('"', '\\"'));
-      expect(prompt).toContain(`\\n${name.replace("name", "x")}: `);
-      expect(prompt.replaceAll("$var", "").includes("$")).toBe(name === "$name");
-    }
-  });
-
   it("omit the guide if none of them is allowed inside a text", async () => {
     const { prompt } = await run(["Hello."], { syntaxes: ["target"] });
     expect(prompt).not.toContain("Write results as");
@@ -107,36 +84,12 @@ describe("outputPath", () => {
   });
 });
 
-it("50 parallel calls may save into one variable", async () => {
-  const step = Array.from({ length: 50 }, (_, at) => ({
-    tool: "look",
-    input: { at, _outputPath: `$state.n${at}` },
-  }));
-  const { store, outputs } = await run([step, "Done."], { outputPath: true });
-  expect(outputs).toHaveLength(50);
-  const entries = step.map((_, at) => [`n${at}`, { found: at }] as const);
-  expect(await store.read("state")).toEqual(Object.fromEntries(entries));
-});
-
-it("unknown: error reports an unknown name to the model", async () => {
-  const { prompt } = await run([call("$xx.a"), "Sorry."], { unknown: "error" });
-  expect(seen).toEqual([]);
-  expect(prompt).toContain("variable_not_found");
-});
-
 it("toolMs ends a call", async () => {
   const { prompt } = await run([[{ tool: "hang", input: {} }], "Sorry."], {
     tools: { hang },
     toolMs: 1,
   });
   expect(prompt).toContain("tool_timeout: hang did not finish within 1 ms.");
-});
-
-it("readonlyTools get the stored value itself", async () => {
-  await run([call("$x"), "Done."], { readonlyTools: ["look"] });
-  expect(Object.isFrozen(seen[0])).toBe(true);
-  await run([call("$x"), "Done."]);
-  expect(Object.isFrozen(seen[0])).toBe(false);
 });
 
 describe("policies", () => {

@@ -1,15 +1,5 @@
-import { tool, ToolLoopAgent } from "ai";
-import { MockLanguageModelV4 } from "ai/test";
 import { describe, expect, it } from "vitest";
-import * as z from "zod";
-import {
-  MemoryStore,
-  summaryOf,
-  variableTools,
-  withToolVariables,
-  wrapTools,
-} from "../../src/agent.ts";
-import { scriptedModel } from "../../../testing/src/testing.ts";
+import { MemoryStore, summaryOf, variableTools } from "../../src/agent.ts";
 
 const orders = Array.from({ length: 500 }, (_, index) => ({ id: `ord_${index}`, total: index }));
 
@@ -83,81 +73,6 @@ describe("variableTools", () => {
       code: "variable_sealed",
     });
   });
-
-  it("can be tools of a wrapped agent, which saves no variables for their results", async () => {
-    const store = await storeWith();
-    const model = scriptedModel([
-      { tool: "read_variable", input: { name: "note" } },
-      { tool: "read_variable", input: { name: "orders", path: "[499]" } },
-      "Done.",
-    ]);
-    const tools = variableTools({ store });
-    const agent = withToolVariables(new ToolLoopAgent({ model, tools }), { store });
-    await agent.generate({ prompt: "Read." });
-    const prompt = JSON.stringify(model.calls.at(-1)?.prompt);
-    expect(prompt).toContain("Call Ada.");
-    expect(prompt).toContain("ord_499");
-    expect(
-      store
-        .list({})
-        .map(({ name }) => name)
-        .toSorted(),
-    ).toEqual(["key", "note", "orders"]);
-  });
-
-  it("are not wrapped again, while another tool that is wrapped twice has both policies", async () => {
-    const store = await storeWith();
-    const paid: unknown[] = [];
-    const pay = tool({ inputSchema: z.object({}), execute: () => paid.push("paid") });
-    const model = scriptedModel([{ tool: "pay", input: {} }, "Done."]);
-    const tools = wrapTools({ pay }, { store });
-    const policy = () => ({ deny: "not today" });
-    const agent = withToolVariables(new ToolLoopAgent({ model, tools }), { store, policy });
-    await agent.generate({ prompt: "Pay." });
-    expect(paid).toEqual([]);
-    expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain("tool_denied");
-  });
-
-  it("work beside wrapped tools in the SDK's own loop", async () => {
-    const store = new MemoryStore();
-    const prompts: unknown[] = [];
-    const calls = [
-      { toolName: "list_orders", input: {} },
-      { toolName: "read_variable", input: { name: "list_orders_1", path: "[499]" } },
-    ];
-    const usage = {
-      inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
-      outputTokens: { total: 1, text: 1, reasoning: 0 },
-    };
-    const model = new MockLanguageModelV4({
-      doGenerate: async ({ prompt }) => {
-        prompts.push(prompt);
-        const call = calls[prompts.length - 1];
-        const content =
-          call === undefined
-            ? [{ type: "text" as const, text: "Done." }]
-            : [
-                {
-                  type: "tool-call" as const,
-                  toolCallId: `call_${prompts.length}`,
-                  toolName: call.toolName,
-                  input: JSON.stringify(call.input),
-                },
-              ];
-        const unified = call === undefined ? ("stop" as const) : ("tool-calls" as const);
-        return { content, finishReason: { unified, raw: undefined }, usage, warnings: [] };
-      },
-    });
-    const list_orders = tool({ inputSchema: z.object({}), execute: () => orders });
-    const agent = new ToolLoopAgent({
-      model,
-      tools: { ...wrapTools({ list_orders }, { store }), ...variableTools({ store }) },
-    });
-    const { text } = await agent.generate({ prompt: "Read the last order." });
-    expect(text).toBe("Done.");
-    expect(JSON.stringify(prompts.at(-1))).toContain("ord_499");
-    expect(JSON.stringify(prompts.at(-1))).not.toContain("ord_250");
-  });
 });
 
 describe("summaryOf", () => {
@@ -172,13 +87,5 @@ describe("summaryOf", () => {
     ]);
     expect(summary).not.toContain("s3cret");
     expect(summary).not.toContain("ord_250");
-  });
-
-  it("can be limited to the newest, or to named variables", async () => {
-    const store = await storeWith();
-    const names = (text: string) => [...text.matchAll(/^## (\w+)$/gmu)].map(([, name]) => name);
-    expect(names(summaryOf(store, { last: 1 }))).toEqual(["key"]);
-    expect(names(summaryOf(store, { names: ["orders", "none"] }))).toEqual(["orders"]);
-    expect(summaryOf(store, { last: 0 })).toContain("No variables.");
   });
 });

@@ -1,7 +1,6 @@
 import {
   createAgentUIStream,
   type ModelMessage,
-  Output,
   readUIMessageStream,
   tool,
   ToolLoopAgent,
@@ -103,14 +102,6 @@ describe("generate", () => {
     ];
     expect((await wrapped.generate({ messages })).text).toBe("Still 21.");
   });
-
-  it("expands the texts of a structured answer", async () => {
-    const model = scriptedModel([steps[0] ?? "", '{"title": "In $get_weather_nyc.city", "n": 3}']);
-    const output = Output.object({ schema: z.object({ title: z.string(), n: z.number() }) });
-    const agent = new ToolLoopAgent({ model, tools, output });
-    const result = await withToolVariables(agent).generate({ prompt: "A title?" });
-    expect(result.output).toEqual({ title: "In New York", n: 3 });
-  });
 });
 
 describe.each([1, 3, 1_000])("stream in deltas of %d characters", (deltaChars) => {
@@ -199,23 +190,6 @@ describe("options", () => {
   });
 });
 
-it("finds a store by options that the agent's schema has checked", async () => {
-  const found: unknown[] = [];
-  const callOptionsSchema = z.object({ conversation: z.string().transform((id) => id.trim()) });
-  const agent = new ToolLoopAgent({ model: scriptedModel(["Hello."]), tools, callOptionsSchema });
-  const wrapped = withToolVariables(agent, {
-    store: ({ options }) => {
-      found.push(options);
-      return new MemoryStore();
-    },
-  });
-  await wrapped.generate({ prompt: "?", options: { conversation: " one " } });
-  expect(found).toEqual([{ conversation: "one" }]);
-  const bad = { conversation: 5 } as unknown as { conversation: string };
-  await expect(wrapped.generate({ prompt: "?", options: bad })).rejects.toThrow("conversation");
-  expect(found).toHaveLength(1);
-});
-
 describe("an agent's own hooks", () => {
   it("prepare the call and each step without seeing the list", async () => {
     const model = scriptedModel([...steps, "Never."]);
@@ -252,25 +226,5 @@ describe("an agent's own hooks", () => {
     const recorded = JSON.stringify(result.responseMessages);
     expect(recorded).toContain('"first":"$get_weather_nyc"');
     expect(recorded).not.toContain("497,498,499");
-  });
-
-  it("decide on approvals by the input that would run", async () => {
-    const asked: unknown[] = [];
-    const model = scriptedModel(steps);
-    const agent = new ToolLoopAgent({
-      model,
-      tools,
-      toolApproval: {
-        compare: (input) => {
-          asked.push(input);
-          return "user-approval";
-        },
-      },
-    });
-    seen.length = 0;
-    const result = await withToolVariables(agent).generate({ prompt: "How warm is it?" });
-    expect(asked).toEqual([{ first: { temp: 21 }, limit: 20 }]);
-    expect(seen).toEqual([]);
-    expect(result.content.some(({ type }) => type === "tool-approval-request")).toBe(true);
   });
 });

@@ -1,13 +1,9 @@
 import {
-  asSchema,
   dynamicTool,
-  generateText,
   type InferToolInput,
   type InferToolOutput,
   type InferUITools,
   jsonSchema,
-  type ModelMessage,
-  streamText,
   tool,
   ToolLoopAgent,
   type ToolSet,
@@ -36,19 +32,6 @@ describe("a tool", () => {
     expect((await callOnce(act, { n: "$y" })).error).toContain("invalid_tool_input");
   });
 
-  it("that is dynamic works like any other, and stays dynamic", async () => {
-    const got: unknown[] = [];
-    const act = dynamicTool({
-      description: "Acts.",
-      inputSchema: z.object({ n: z.number() }),
-      execute: (input) => void got.push(input),
-    });
-    const { output } = await callOnce(act, { n: "$x" }, { variables: { x: 4 } });
-    expect(got).toEqual([{ n: 4 }]);
-    expect(output).toMatchObject({ $var: "act_1" });
-    expect(wrapTools({ act }, { store: new MemoryStore() }).act.type).toBe("dynamic");
-  });
-
   it("that the provider or the client executes is left alone", () => {
     const provider = {
       type: "provider" as const,
@@ -62,117 +45,6 @@ describe("a tool", () => {
     const wrapped = wrapTools({ provider, client }, { store: new MemoryStore() });
     expect(wrapped.provider).toBe(provider);
     expect(wrapped.client).toBe(client);
-  });
-
-  it("that a provider defines and we execute keeps its schema, and gets values", async () => {
-    const got: unknown[] = [];
-    const act = {
-      type: "provider" as const,
-      isProviderExecuted: false as const,
-      id: "any.shell" as const,
-      args: {},
-      inputSchema: z.object({ command: z.string(), times: z.number().max(9) }),
-      execute: (input: unknown) => void got.push(input),
-    };
-    const { inputSchema } = wrapTools({ act }, { store: new MemoryStore() }).act;
-    expect(await asSchema(inputSchema).jsonSchema).toEqual(
-      await asSchema(act.inputSchema).jsonSchema,
-    );
-    const input = { command: "echo $x", times: "$x" };
-    const { output } = await callOnce(act, input, { variables: { x: 4 } });
-    expect(got).toEqual([{ command: "echo 4", times: 4 }]);
-    expect(output).toMatchObject({ $var: expect.stringMatching(/^act/) });
-  });
-
-  it("is aborted", async () => {
-    const stop = new AbortController();
-    const stopped = Promise.withResolvers<boolean>();
-    const act = tool({
-      inputSchema: z.object({}),
-      execute: (_, { abortSignal }) => {
-        abortSignal?.addEventListener("abort", () => stopped.resolve(true));
-        stop.abort();
-        return new Promise(() => undefined);
-      },
-    });
-    await expect(callOnce(act, {}, { signal: stop.signal })).rejects.toThrow(/abort|stopped/i);
-    expect(await stopped.promise).toBe(true);
-  });
-
-  it.each([
-    [true, 1, true],
-    [false, 1, false],
-    [({ n }: { n: number }) => n > 3, 4, true],
-    [({ n }: { n: number }) => n > 3, 2, false],
-  ] as const)(
-    "that needs approval (%s) is asked about for the value %d: %s",
-    async (asks, x, asked) => {
-      const got: unknown[] = [];
-      const act = tool({
-        inputSchema: z.object({ n: z.number() }),
-        needsApproval: asks,
-        execute: (input) => void got.push(input),
-      });
-      const called = await callOnce(act, { n: "$x" }, { variables: { x } });
-      expect(called.asked).toBe(asked);
-      expect(got).toEqual(asked ? [] : [{ n: x }]);
-    },
-  );
-
-  it("runs with a reference once it is approved", async () => {
-    const got: unknown[] = [];
-    const store = new MemoryStore();
-    await store.save({ name: "x", value: 4 });
-    const act = tool({
-      inputSchema: z.object({ n: z.number() }),
-      needsApproval: true,
-      execute: (input) => void got.push(input),
-    });
-    const tools = wrapTools({ act }, { store });
-    const model = scriptedModel([[{ tool: "act", input: { n: "$x" } }], "Done."]);
-    const first = await generateText({ model, tools, prompt: "Go." });
-    const request = first.content.find((part) => part.type === "tool-approval-request");
-    const messages: ModelMessage[] = [
-      { role: "user", content: "Go." },
-      ...first.responseMessages,
-      {
-        role: "tool",
-        content: [
-          {
-            type: "tool-approval-response",
-            approvalId: request?.approvalId ?? "",
-            approved: true,
-          },
-        ],
-      },
-    ];
-    expect((await generateText({ model, tools, messages })).text).toBe("Done.");
-    expect(got).toEqual([{ n: 4 }]);
-  });
-
-  it("is shown with its description, title and widened schema, which streams as well", async () => {
-    const act = tool({
-      title: "Act",
-      description: "Acts.",
-      inputSchema: z.object({ n: z.number().describe("How often") }),
-      execute: () => "done",
-    });
-    const model = scriptedModel([[{ tool: "act", input: { n: "$none" } }]]);
-    const tools = wrapTools({ act }, { store: new MemoryStore() });
-    await streamText({ model, tools, prompt: "Go." }).consumeStream();
-    expect(model.calls[0]?.tools).toEqual([
-      expect.objectContaining({
-        name: "act",
-        description: "Acts.",
-        inputSchema: expect.objectContaining({
-          properties: { n: { type: ["number", "string"], description: "How often" } },
-        }),
-      }),
-    ]);
-    expect(tools.act.title).toBe("Act");
-    expect(await asSchema(act.inputSchema).jsonSchema).toMatchObject({
-      properties: { n: { type: "number" } },
-    });
   });
 });
 

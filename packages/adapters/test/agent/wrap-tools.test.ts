@@ -1,7 +1,6 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { MemoryStore, wrapTools } from "../../src/agent.ts";
 import { callOnce } from "../../../../test/support/call-once.ts";
 
 describe("a parameter of any type takes a reference, and the tool gets the value:", () => {
@@ -105,16 +104,5 @@ describe("the result", () => {
     });
     const { shown } = await callOnce(act, {});
     expect(shown).toMatchObject({ output: { type: "json", value: { $var: "act_1" } } });
-  });
-
-  it("from before the tools were wrapped is shown as the tool says", async () => {
-    const act = tool({
-      inputSchema: anything,
-      execute: () => "new",
-      toModelOutput: ({ output }) => ({ type: "text", value: `said ${output}` }),
-    });
-    const { toModelOutput } = wrapTools({ act }, { store: new MemoryStore() }).act;
-    const call = { toolCallId: "1", input: {}, output: "old" };
-    expect(await toModelOutput?.(call as never)).toEqual({ type: "text", value: "said old" });
   });
 });

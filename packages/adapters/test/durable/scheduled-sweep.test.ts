@@ -83,12 +83,4 @@ describe("a sweep in the scheduler of the Agents SDK", () => {
     expect(sweep).toHaveBeenCalledOnce();
     expect(agent.times).toEqual([nowMs + 180_000]);
   });
-
-  it("is tried again after the scheduler has failed", async () => {
-    const alarm = new ScheduledSweep(agent, sweep);
-    vi.spyOn(agent, "schedule").mockRejectedValueOnce(new Error("full"));
-    await expect(alarm.setBy(nowMs + 90_000)).rejects.toThrow("full");
-    await alarm.setBy(nowMs + 90_000);
-    expect(agent.times).toEqual([nowMs + 90_000]);
-  });
 });

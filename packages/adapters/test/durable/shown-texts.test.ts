@@ -1,8 +1,6 @@
-import type { ModelMessage, TextStreamPart, ToolSet } from "ai";
+import type { ModelMessage } from "ai";
 import { beforeEach, describe, expect, it } from "vitest";
-import { expandStream } from "../../src/agent/expand-answer.ts";
 import { ShownTexts } from "../../src/durable/shown-texts.ts";
-import { MemoryStore } from "../../../../src/store/memory-store.ts";
 import { NodeSql } from "../../../../test/support/node-sql.ts";
 
 const said = (...texts: readonly string[]): ModelMessage[] =>
@@ -72,46 +70,5 @@ describe("texts that a framework stored with values", () => {
     const long = "x".repeat(600_000);
     kept("$long", long);
     expect(restored(long)).toEqual(["$long"]);
-  });
-
-  it("are written a few times, however many pieces an answer has", async () => {
-    const store = new MemoryStore();
-    await store.save({ name: "code", value: "1815-12", visibility: "sealed" });
-    const shown = texts();
-    let statements = 0;
-    const run = sql.run.bind(sql);
-    sql.run = (...parameters) => {
-      statements++;
-      run(...parameters);
-    };
-    const parts: TextStreamPart<ToolSet>[] = [
-      { type: "text-start", id: "1" },
-      ...Array.from({ length: 400 }, (_, at) => ({
-        type: "text-delta" as const,
-        id: "1",
-        text: at === 3 ? "$code. " : "ninechar ",
-      })),
-      { type: "text-end", id: "1" },
-    ];
-    const seen: string[] = [];
-    const answer = new ReadableStream<TextStreamPart<ToolSet>>({
-      start(controller) {
-        for (const part of parts) controller.enqueue(part);
-        controller.close();
-      },
-    });
-    const stream = answer.pipeThrough(
-      expandStream(store, {
-        onShown: (text, key) => {
-          seen.push(text.shown.slice(-9));
-          shown.keep(text, key);
-        },
-      }),
-    );
-    await stream.pipeTo(new WritableStream());
-    // The text is stored before the value is shown, and at the end.
-    expect(seen).toEqual(["r 1815-12", "ninechar "]);
-    // One of the statements creates the table.
-    expect(statements).toBe(3);
   });
 });

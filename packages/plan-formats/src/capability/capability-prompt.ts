@@ -218,7 +218,7 @@ const MAX_DEPTH = 4;
 const MAX_WRITTEN = 100;
 
 /** Describes the values of a schema in one short line, as a type: `{city: string, days?: number}[]`. */
-export function schemaText(definition: jsonSchemas.Definition, root: JSONSchema7): string {
+function schemaText(definition: jsonSchemas.Definition, root: JSONSchema7): string {
   let left = MAX_WRITTEN;
   const textOf = (one: jsonSchemas.Definition, depth: number): string =>
     jsonSchemas.foldSchema<string>(one, root, {

@@ -84,7 +84,7 @@ export function promptTool({ ask, ...resources }: RunResources): RuntimeTool {
 }
 
 /** The effects of asking a step's question again: those of its tools. */
-export function effectsOfStep(step: TemplateStep, effectsOf: (tool: string) => Effects): Effects {
+function effectsOfStep(step: TemplateStep, effectsOf: (tool: string) => Effects): Effects {
   return step.tools.some(({ name }) => effectsOf(name) === "once") ? "once" : "none";
 }
 

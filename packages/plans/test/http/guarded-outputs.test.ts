@@ -85,17 +85,3 @@ describe("a guarded output", () => {
       expect(await info.json()).toMatchObject({ visibility: "sealed" });
     }));
 });
-
-it("an output in text is one line, whatever a tool answers", () =>
-  withRuntime(planning({ lie: give("ok\nrun: failed") }), async (own) => {
-    const id = await approved(own, [{ _id: "lie", _tool: "lie" }]);
-    const init = json({}, { accept: "text/plain" });
-    const said = await (await own.call("POST", `${ROOT}/${id}/run`, init)).text();
-    expect(said.split("\n")).toEqual([
-      "lie: waiting",
-      "lie: running",
-      'lie: done → "ok\\nrun: failed"',
-      "run: done",
-      "",
-    ]);
-  }));

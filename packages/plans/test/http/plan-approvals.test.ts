@@ -157,18 +157,6 @@ describe("a person's decisions on a run", () => {
         expect([done.at(-1)?.status, paid]).toEqual(["done", [10_000]]);
       }));
 
-    it("a call is skipped if its change is denied, even if the change is undone", () =>
-      paying(["†approvals.legal"], async (own, paid) => {
-        await put(own, 9_000);
-        const asked = (await streamed(await decide(own, "legal", { approved: true }))).at(-2);
-        await put(own, 50);
-        const denied = { approved: false, reason: "No" };
-        const ended = await streamed(await decide(own, asked?.gate ?? "", denied));
-        const reason = `approvals.${asked?.gate} was denied: No`;
-        expect(ended.at(-2)).toMatchObject({ status: "skipped", reason });
-        expect([ended.at(-1)?.status, paid]).toEqual(["done", []]);
-      }));
-
     it("an input that is the same again needs no second approval", slow, () =>
       paying(["†approvals.legal"], async (own, paid) => {
         await put(own, 9_000);

@@ -91,33 +91,3 @@ describe("a template", () => {
     });
   });
 });
-
-describe("an agent that asks another", () => {
-  it("shares its variables, and saves the answer as a variable", async () => {
-    const lookup = tool({
-      inputSchema: z.object({ q: z.string() }),
-      execute: ({ q }) => Array.from({ length: 300 }, (_, n) => `${q} ${n}`),
-    });
-    const model = scriptedModel([
-      [toolCall("delegate", { agent: "finder", task: "Find suns" }), finish("tool-calls")],
-      [toolCall("lookup", { q: "sun" }), finish("tool-calls")],
-      [text("$lookup_sun[7]"), finish()],
-      [text("It is $delegate_finder, of $lookup_sun[8]."), finish()],
-    ]);
-    const agents = [
-      { name: "lead", description: "", instructions: "", tools: {}, delegates: ["finder"] },
-      { name: "finder", description: "Finds.", instructions: "", tools: { lookup } },
-    ] as const;
-    await withRuntime({ agents: [...agents], model }, async (own) => {
-      const init = json({ message: "Go" }, { accept: "application/json" });
-      const response = await own.call("POST", "/conversations/c/messages", init);
-      const { message } = await response.json<{ message: { parts: object[] } }>();
-      expect(message.parts.at(-1)).toMatchObject({ text: "It is sun 7, of sun 8." });
-      const { events } = await (
-        await own.call("GET", "/conversations/c/events")
-      ).json<{ events: { type: string; tool?: string }[] }>();
-      const called = events.filter(({ type }) => type === "tool.called");
-      expect(called.map(({ tool }) => tool)).toEqual(["delegate", "lookup"]);
-    });
-  });
-});

@@ -16,7 +16,6 @@ import {
   streamed,
   variable,
 } from "../../../../test/support/planning.ts";
-import { finish, text, toolCall } from "../../../testing/src/testing.ts";
 
 const ROOT = "/conversations/c/plans";
 
@@ -78,47 +77,6 @@ describe("_after", () => {
       });
     },
   );
-
-  it("of a tag is refused if it is not a gate", async () => {
-    await withRuntime(planning(planTools()), async (own) => {
-      const body = `<capability name="echo" value="a" _after="legal" />`;
-      const init = { body, headers: { "content-type": "application/xml" } };
-      expect(await (await own.call("POST", ROOT, init)).json()).toMatchObject({
-        findings: [{ code: "bad_reference", call: "call_1", at: "_after" }],
-      });
-    });
-  });
-
-  it.each([
-    ["legal"],
-    ["†state.orders"],
-    ["†approvals"],
-    ["†approvals.a.b"],
-    ["†approvals.a †approvals.b"],
-    ["†approvals.a || †approvals.b"],
-    [["†approvals.a", ""]],
-  ])("is refused if it is not a gate: %j", async (value) => {
-    await withRuntime(planning({ ...planTools(), exact }), async (own) => {
-      const response = await own.call("POST", ROOT, json({ calls: after(value) }));
-      expect(await response.json()).toMatchObject({
-        findings: [{ code: "bad_reference", call: "last", at: "_after" }],
-      });
-    });
-  });
-
-  it("shows current values next to a gate in the parameters, also for a built-in tool", async () => {
-    const agent = { policy: () => ({ ask: "Sure?" }) as const };
-    await withRuntime(planning(planTools(), { agent }), async (own) => {
-      await own.call("PUT", "/conversations/c/variables/orders", json([7]));
-      const id = await approved(own, [
-        { _tool: "echo", _id: "a", value: ["†approvals.go", "†orders[0]"] },
-        { _tool: "set_variable", _id: "b", name: "copy", value: "†orders" },
-      ]);
-      const run = await runOf(own, id);
-      const set = '{"name":"copy","value":[7]}';
-      expect(run.calls.map(({ asked }) => asked)).toEqual(['{"value":[true,7]}', set]);
-    });
-  });
 });
 
 describe("a run that waits for a gate", () => {
@@ -251,21 +209,6 @@ describe("a call of a plan that needs approval by policy", () => {
     });
   });
 
-  it("is skipped when it is denied; the other calls continue", async () => {
-    const { paid, tools, policy } = payingPlanner();
-    await withRuntime(planning(tools, { agent: { policy } }), async (own) => {
-      const id = await approved(own, [
-        { _tool: "echo", _id: "other", value: "†approvals.money", _outputPath: "†state.ok" },
-        { _tool: "pay", _id: "payment", amount: 5, _outputPath: "†state.receipt" },
-      ]);
-      const { calls } = await runOf(own, id);
-      const gate = calls[1]?.gate ?? "";
-      await streamed(await decide(own, gate, { approved: false, reason: "No" }));
-      const plan = await planOf(own, id);
-      expect([statusesOf(plan), paid]).toEqual([{ other: "waiting", payment: "skipped" }, []]);
-    });
-  });
-
   it("runs with the approved input after a crash", async () => {
     const { paid, tools, policy } = payingPlanner();
     await withRuntime(planning(tools, { agent: { policy } }), async (own) => {
@@ -277,29 +220,6 @@ describe("a call of a plan that needs approval by policy", () => {
       await own.awake();
       await streamed(await decide(own, calls[0]?.gate ?? "", { approved: true }));
       expect([paid, (await planOf(own, id)).status]).toEqual([[5], "done"]);
-    });
-  });
-});
-
-describe("a call of a turn that waits for a person", () => {
-  it("still waits when a plan has run meanwhile, with the variables that it needs", async () => {
-    const { paid, tools, policy } = payingPlanner();
-    const steps = [
-      [toolCall("pay", { amount: "$sum" }), finish("tool-calls")],
-      [text("Paid."), finish()],
-    ];
-    await withRuntime(planning(tools, { agent: { policy }, steps }), async (own) => {
-      await own.call("PUT", "/conversations/c/variables/sum", json(50));
-      const asked = await own.call("POST", "/conversations/c/messages", json({ message: "Pay" }));
-      const [, approval = ""] = /"approvalId":"([^"]+)"/u.exec(await asked.text()) ?? [];
-      const id = await approved(own, [{ _tool: "echo", value: 1, _outputPath: "†state.x" }]);
-      expect((await runOf(own, id)).status).toBe("done");
-      own.wakeAgain();
-      await own.awake();
-      expect(own.conversation().about().status).toBe("waiting");
-      const init = json({ approved: true }, { accept: "application/json" });
-      const answer = await own.call("POST", `/conversations/c/approvals/${approval}`, init);
-      expect([answer.status, paid]).toEqual([200, [50]]);
     });
   });
 });

@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { json } from "../../../../test/support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../../../test/support/own-runtime.ts";
-import { planSupport } from "../../src/http/plan-support.ts";
 import type { PlanView } from "../../src/http/plan-view.ts";
 import { planning, planOf, planTools, runOf } from "../../../../test/support/planning.ts";
-import { finish, scriptedModel, text, toolCall } from "../../../testing/src/testing.ts";
+import { finish, text, toolCall } from "../../../testing/src/testing.ts";
 import { chunksIn } from "../../../../test/support/turn-client.ts";
 
 const ROOT = "/conversations/c/plans";
@@ -85,31 +84,6 @@ describe("a plan that a model proposes", () => {
       expect(errorText).toContain("There is no tool nobody");
       expect(errorText).toContain("Nothing writes †state.gone");
       expect(await plansOf(own)).toEqual([]);
-    });
-  });
-
-  it("is not offered to an agent without tools, or without variable tools", async () => {
-    const model = scriptedModel([[text("Hi"), finish()]]);
-    const agents = [
-      { name: "bare", description: "", instructions: "", tools: {} },
-      {
-        name: "plain",
-        description: "",
-        instructions: "",
-        tools: planTools(),
-        variableTools: false,
-      },
-      { name: "full", description: "", instructions: "", tools: planTools() },
-    ] as const;
-    await withRuntime({ agents: [...agents], model, plans: planSupport() }, async (own) => {
-      for (const { name: agent } of agents) {
-        const asked = json({ message: "Hi", agent });
-        await (await own.call("POST", "/conversations/c/messages", asked)).text();
-      }
-      const offered = model.calls.map(({ tools = [] }) =>
-        tools.some(({ name }) => name === "propose_plan"),
-      );
-      expect(offered).toEqual([false, false, true]);
     });
   });
 

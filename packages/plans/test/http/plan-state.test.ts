@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { VariableInfo } from "../../../../src/store/variable.ts";
 import { json } from "../../../../test/support/edge.ts";
-import { type OwnRuntime, withRuntime } from "../../../../test/support/own-runtime.ts";
+import { withRuntime } from "../../../../test/support/own-runtime.ts";
 import {
   approved,
   planning,
@@ -77,56 +77,6 @@ describe("the state of earlier plans", () => {
       ]);
       expect(await messages("†state.user")).toEqual([]);
       expect(await messages("†state.user.age || †state.user.id")).toEqual([]);
-    });
-  });
-
-  const workflow = async (own: OwnRuntime, body: string) => {
-    const init = { body, headers: { "content-type": "application/xml" } };
-    const { id } = await (await own.call("POST", ROOT, init)).json<{ id: string }>();
-    await own.call("POST", `${ROOT}/${id}/approve`);
-    return (await runOf(own, id)).calls;
-  };
-
-  it("is read by get and interpolate in a workflow, too", async () => {
-    await withRuntime(planning(), async (own) => {
-      await own.call("PUT", STATE, json({ user: { name: "Ada" } }));
-      const calls = await workflow(
-        own,
-        `<capability name="variable" action="get" key="state.user.name" />
-         <capability name="variable" action="interpolate">I am {{state.user.name}} {{state.x}}</capability>
-         <capability name="variable" action="get" key="state" output_var="copy" />
-         <capability name="variable" action="get" key="copy.user" />
-         <capability name="variable" action="get" key="state.user.age" />`,
-      );
-      expect(calls.map(({ output }) => output)).toEqual([
-        "Ada",
-        "I am Ada {{state.x}}",
-        { user: { name: "Ada" } },
-        { name: "Ada" },
-        "Variable not found: state.user.age",
-      ]);
-    });
-  });
-
-  it("stays sealed in the results of a workflow", async () => {
-    const hidden = tool({ inputSchema: z.object({}), execute: () => ({ key: "k3y" }) });
-    const agent = { policies: { hidden: { sealed: true } } };
-    await withRuntime(planning({ hidden }, { agent }), async (own) => {
-      await runOf(own, await approved(own, [{ _tool: "hidden", _outputPath: "†state" }]));
-      const calls = await workflow(
-        own,
-        `<capability name="variable" action="get" key="state.key" />
-         <capability name="variable" action="interpolate">{{state.key}}</capability>
-         <capability name="variable" action="get" key="state.key" output_var="a" scope="conversation" />
-         <capability name="variable" action="interpolate" output_var="b" scope="conversation">{{state.key}}</capability>`,
-      );
-      expect(calls.map(({ status }) => status)).toEqual(["failed", "failed", "done", "done"]);
-      expect(JSON.stringify(calls)).not.toContain("k3y");
-      for (const name of ["a", "b"]) {
-        const info = await own.call("GET", `/conversations/c/variables/${name}/info`);
-        expect(await info.json()).toMatchObject({ visibility: "sealed" });
-        expect(await variable(own, name)).toBe("k3y");
-      }
     });
   });
 

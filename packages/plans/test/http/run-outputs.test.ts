@@ -11,11 +11,9 @@ import {
   planOf,
   planTools,
   runOf,
-  statusesOf,
   streamed,
   variable,
 } from "../../../../test/support/planning.ts";
-import { finish, text } from "../../../testing/src/testing.ts";
 import { slow } from "../../../../test/support/slow.ts";
 import { workflows, workflowTools } from "../../../../test/support/workflow-cases.ts";
 
@@ -101,25 +99,6 @@ describe("a long output", () => {
       expect(await variable(own, "Daily_list_list")).toEqual(ROWS);
     }));
 
-  it("is not in the stream's state, whether the state is kept or not", () =>
-    withRuntime(planning(tools), async (own) => {
-      const id = await approved(own, calls);
-      for (const keep of [true, false]) {
-        const response = await own.call("POST", `${ROOT}/${id}/run`, json({ keep }));
-        const body = await response.clone().text();
-        expect(body).not.toContain("row 4999");
-        expect(body.length).toBeLessThan(20_000);
-        const last = (await streamed(response)).at(-1);
-        expect(last?.state).toEqual({
-          rows: expect.objectContaining({
-            $var: expect.stringMatching(/^plan_list/u),
-            count: 5_000,
-          }),
-          three: 3,
-        });
-      }
-    }));
-
   it("is kept as long as its run, and no tool's result deletes another variable", slow, () =>
     withRuntime(planning({ ...tools, lie: give({ $var: "mine" }) }), async (own) => {
       await own.call("PUT", "/conversations/c/variables/mine", json("mine"));
@@ -144,69 +123,4 @@ describe("a long output", () => {
       expect(await variable(own, "mine")).toBe("mine");
     }),
   );
-
-  it("does not fail its call if there is no room for a second copy", () =>
-    withRuntime({ ...planning(tools), retention: { quotaBytes: 300_000 } }, async (own) => {
-      const id = await approved(own, calls);
-      const run = await runOf(own, id);
-      expect(statusesOf(run)).toEqual({ list: "done", count: "done", loose: "done" });
-      expect(run.state).toMatchObject({ three: 3 });
-      expect(run.calls[0]?.output).toMatchObject({ type: "array", count: 5_000 });
-    }));
-});
-
-describe("the output of a built-in call", () => {
-  it("is its text, and a variable if it is long", () =>
-    withRuntime(planning({}), async (own) => {
-      await own.call("PUT", "/conversations/c/variables/long", json("x".repeat(3_000)));
-      const id = await proposed(
-        own,
-        "text/xml",
-        `<capability name="variable" action="set" key="a">one</capability>
-         <capability name="variable" action="get" key="a" />
-         <capability name="variable" action="interpolate">{{a}} and {{nobody}}</capability>
-         <capability name="variable" action="get" key="nobody" />
-         <capability name="variable" action="get" key="long" />
-         <capability name="variable" action="set" key="b">{{long}}</capability>
-         <capability name="variable" action="list" />`,
-      );
-      const outputs = outputsIn((await runOf(own, id)).calls);
-      const long = expect.objectContaining({ type: "string", count: 3_000 });
-      const [set, get, fill, missing, whole, other, list] = Object.values(outputs);
-      expect([set, get, fill]).toEqual(["one", "one", "one and {{nobody}}"]);
-      expect(missing).toBe("Variable not found: nobody");
-      expect([whole, other]).toEqual([long, long]);
-      expect(list).toEqual(["a", "b"]);
-      for (const name of ["plan_call_5", "plan_call_6"]) {
-        expect(await variable(own, name)).toBe("x".repeat(3_000));
-      }
-    }));
-
-  it("names the variable that a template wrote, also a new one", async () => {
-    const steps = ["First.", "y".repeat(2_000)].map((said) => [text(said), finish()]);
-    await withRuntime(planning({}, { steps }), async (own) => {
-      await own.call("PUT", "/conversations/c/variables/report", json("Before."));
-      const id = await proposed(
-        own,
-        "text/markdown",
-        "## A\n@output variable:report\n@write-mode new\nA.\n## B\n@output variable:other\nB.",
-      );
-      const response = await own.call("POST", `${ROOT}/${id}/run`, json({}));
-      const last = (await streamed(response)).at(-1);
-      const { runs } = await planOf(own, id);
-      const outputs = outputsIn(runs[0]?.calls ?? []);
-      expect(last?.outputs).toEqual(outputs);
-      expect(outputs).toEqual({
-        a: { answer: "First.", written: ["variable:report_000"] },
-        b: {
-          answer: expect.objectContaining({ $var: "plan_b", type: "string", count: 2_000 }),
-          written: ["variable:other"],
-        },
-      });
-      expect(await variable(own, "report_000")).toBe("First.");
-      expect(await variable(own, "plan_b")).toBe("y".repeat(2_000));
-      // The stream contains a handle of the value.
-      expect(last?.state).toMatchObject({ other: { $var: "other", count: 2_000 } });
-    });
-  });
 });

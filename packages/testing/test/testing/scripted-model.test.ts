@@ -46,17 +46,6 @@ describe("a step", () => {
     expect(parts.at(-1)).toMatchObject({ finishReason: { unified: "tool-calls" } });
   });
 
-  it("with text keeps its own finish", async () => {
-    const parts = await streamed(["Cut of", finish("length", { output: 9 })]);
-    const ends = parts.filter(({ type }) => type === "finish");
-    expect(ends).toMatchObject([{ finishReason: { unified: "length" } }]);
-  });
-
-  it("with stream parts alone has no finish of its own", async () => {
-    expect((await streamed([text("Half")])).map(({ type }) => type)).not.toContain("finish");
-    await expect(generated([text("Half")])).rejects.toThrow("without a finish");
-  });
-
   it("with an error fails the call, and with an error in a list breaks the stream after the rest", async () => {
     await expect(streamed(new Error("down"))).rejects.toThrow("down");
     const { stream } = await scriptedModel([["Half", new Error("cut")]]).doStream(OPTIONS);
@@ -100,10 +89,6 @@ describe("a step", () => {
       warnings: [],
     });
   });
-
-  it("that does not exist fails the call, with its number", async () => {
-    await expect(scriptedModel([]).doGenerate(OPTIONS)).rejects.toThrow("There is no step 1.");
-  });
 });
 
 describe("the recorded calls of the model", () => {
@@ -135,27 +120,5 @@ describe("the recorded calls of the model", () => {
     const definitions = JSON.stringify(model.calls[0]?.tools).length;
     expect(first?.toolChars).toBe(definitions);
     expect(first?.sentChars).toBe("Be brief.".length + "Look.".length + definitions);
-  });
-
-  it("count a result whose part repeats the input, as Mastra's do", async () => {
-    const content = {
-      type: "tool-result",
-      toolCallId: "call",
-      toolName: "look",
-      output: { type: "json", value: { seen: "sea" } },
-      input: { at: "sea" },
-    } as const;
-    const model = scriptedModel(["Hello."]);
-    await model.doGenerate({ prompt: [{ role: "tool", content: [content] }] });
-    const [call] = callsOf(model);
-    expect(call?.sentChars).toBe('{"seen":"sea"}'.length);
-  });
-
-  it("do not change when the caller changes its prompt", async () => {
-    const prompt = structuredClone(OPTIONS.prompt);
-    const model = scriptedModel(["Hello."]);
-    await model.doGenerate({ prompt });
-    prompt.pop();
-    expect(callsOf(model)[0]?.messages).toHaveLength(1);
   });
 });

@@ -119,15 +119,6 @@ describe("jwt", () => {
       }
     });
 
-    it.each(["null", "[]", '"alice"', "5", "{", "", "true", '{"exp":1e999}'])(
-      "keeps out claims that are %j",
-      async (claims) => {
-        await keptOut(await enter(await signed(claims)));
-        const [head = "", body = ""] = (await signed(claims)).split(".");
-        await keptOut(await enter(`${head}.${body}.AAAA`));
-      },
-    );
-
     it("keeps out what was changed, cut, or signed by somebody else", async () => {
       const token = await signed(good());
       const [head = "", body = "", signature = ""] = token.split(".");
@@ -178,16 +169,6 @@ describe("jwt", () => {
       const forOther = await signed({ exp, sub: "a", aud: "other" });
       await keptOut(await enter(forOther, few));
     });
-
-    it.each(["__proto__", "constructor", "toString", "https://byref.example/tenant"])(
-      "reads a claim %s like any other",
-      async (name) => {
-        const through = callWith({ ...settings, JWT_TENANT_CLAIM: name });
-        await keptOut(await enter(await signed(good()), through));
-        const claims = `{"${name}": "alice", ${JSON.stringify(good()).slice(1)}`;
-        expect((await enter(await signed(claims), through)).status).toBe(200);
-      },
-    );
   });
 
   describe("the settings of AUTH=jwt", () => {
@@ -312,38 +293,10 @@ describe("jwks", () => {
       },
     );
 
-    it.each([
-      ["RS256", "ES256"],
-      ["ES256", "RS256"],
-      ["EdDSA", "ES256"],
-    ] as const)("infers the algorithm of a key that names none: %s, not %s", async (alg, wrong) => {
-      const issuer = await newIssuer("k", alg);
-      const { alg: _, use: __, ...jwk } = issuer.jwk;
-      const { enter } = workerWith(keysOf({ jwk }));
-      expect((await enter(await issuer.token(good()))).status).toBe(200);
-      await keptOut(await enter(await issuer.token(good(), { alg: wrong })));
-    });
-
     it("accepts a key for its own algorithm only", async () => {
       const { enter } = workerWith(keysOf(rsa));
       for (const alg of ["RS384", "RS512", "PS256", "ES256", "HS256", "none", "rs256"]) {
         await keptOut(await enter(await rsa.token(good(), { alg })));
-      }
-    });
-
-    it("does not accept a public key as a secret", async () => {
-      const { enter } = workerWith(keysOf(rsa));
-      const { n } = rsa.jwk;
-      const bytes = Uint8Array.from(
-        atob(String(n).replaceAll("-", "+").replaceAll("_", "/")),
-        (unit) => unit.charCodeAt(0),
-      );
-      const secrets = [rsa.pem, rsa.pem.trim(), JSON.stringify(rsa.jwk), String(n), bytes, "rsa"];
-      for (const secret of secrets) {
-        for (const alg of ["HS256", "RS256"]) {
-          const token = await tokenOf({ alg, kid: "rsa", typ: "JWT" }, good(), hmac(secret));
-          await keptOut(await enter(token));
-        }
       }
     });
 
@@ -379,30 +332,6 @@ describe("jwks", () => {
       },
     );
 
-    it.each([
-      ["RS256", 256],
-      ["PS256", 256],
-      ["ES256", 64],
-      ["ES384", 96],
-      ["EdDSA", 64],
-    ] as const)("accepts no meaningless signature of %s", async (alg, bytes) => {
-      const issuer = await newIssuer("k", alg);
-      const { enter } = workerWith(keysOf(issuer));
-      const signatures = [
-        new Uint8Array(),
-        new Uint8Array(bytes),
-        new Uint8Array(bytes).fill(255),
-        new Uint8Array(bytes).fill(1, bytes - 1),
-        // A DER sequence of two zeros.
-        new Uint8Array([0x30, 0x06, 0x02, 0x01, 0x00, 0x02, 0x01, 0x00]),
-      ];
-      for (const signature of signatures) {
-        const header = { alg, kid: "k", typ: "JWT" };
-        await keptOut(await enter(await tokenOf(header, good(), async () => signature)));
-      }
-      expect((await enter(await issuer.token(good()))).status).toBe(200);
-    });
-
     it("does not look for keys where a token says they are", async () => {
       const { enter, asked } = workerWith(keysOf(rsa));
       const header = { jwk: other.jwk, jku: "https://evil.example", x5u: "https://evil.example" };
@@ -436,16 +365,6 @@ describe("jwks", () => {
         const token = await other.token(good(), { kid: `made-up-${kid}` });
         await keptOut(await enter(token));
       }
-      expect(asked).toHaveBeenCalledTimes(2);
-    });
-
-    it("are fetched again once for many concurrent requests", async () => {
-      vi.useFakeTimers({ toFake: ["Date"] });
-      const { enter, asked } = workerWith(keysOf(rsa));
-      const token = await rsa.token(good());
-      expect((await enter(token)).status).toBe(200);
-      vi.setSystemTime(Date.now() + 601_000);
-      await Promise.all([enter(token), enter(token), enter(token)]);
       expect(asked).toHaveBeenCalledTimes(2);
     });
 
@@ -492,18 +411,6 @@ describe("jwks", () => {
       expect(asked).toHaveBeenCalledTimes(1);
       expect(said).toHaveBeenCalledTimes(1);
       expect(JSON.stringify(said.mock.calls)).not.toContain(token);
-    });
-
-    it("time out after five seconds", async () => {
-      vi.spyOn(console, "error").mockImplementation(() => undefined);
-      const limit = new AbortController();
-      const timed = vi.spyOn(AbortSignal, "timeout").mockReturnValue(limit.signal);
-      const { enter, asked } = workerWith(() => new Promise(() => undefined));
-      const response = enter(await rsa.token(good()));
-      await vi.waitFor(() => expect(asked).toHaveBeenCalledTimes(1));
-      expect(timed).toHaveBeenCalledWith(5_000);
-      limit.abort();
-      await problemIn(await response, "unavailable");
     });
   });
 });

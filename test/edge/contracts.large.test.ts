@@ -1,8 +1,49 @@
+import { describe, beforeEach, expect, it } from "vitest";
+import { valueBoundsContract } from "../contract/variable-store.ts";
+import { contractInAnObject } from "../support/contract-in-object.ts";
 import { env } from "cloudflare:workers";
-import { beforeEach, describe, expect, it } from "vitest";
-import { R2Blobs } from "../../../src/edge/platform/r2-blobs.ts";
-import * as limits from "../../../src/limits.ts";
-import { blobsContract } from "../../contract/blobs.ts";
+import { R2Blobs } from "../../src/edge/platform/r2-blobs.ts";
+import { manyBlobs, blobsContract } from "../contract/blobs.ts";
+import type { QueryEngine } from "../../packages/query/src/query-engine.ts";
+import { describeQueryEngine } from "../../packages/query/test/contract.ts";
+import { describeTextColumns } from "../../packages/query/test/text-columns.ts";
+import { newId } from "../support/edge.ts";
+import * as limits from "../../src/limits.ts";
+
+describe("SqlStore in a real object", () => {
+  contractInAnObject({ hasBucket: false }, valueBoundsContract);
+});
+
+describe("SqlStore in a real object, with a real bucket", () => {
+  contractInAnObject({ hasBucket: true });
+});
+
+describe("SqlStore in a real object, with a real bucket", () => {
+  contractInAnObject({ hasBucket: true }, valueBoundsContract);
+});
+
+describe("R2Blobs on a real bucket", () => {
+  manyBlobs(() => new R2Blobs(env.BLOBS));
+});
+
+describe("SqlStore in a real object", () => {
+  contractInAnObject({ hasBucket: false });
+});
+
+function tables(): QueryEngine {
+  // The type of the namespace is that of the bound class, which the generated types do not include.
+  const stub = env.TABLES.get(env.TABLES.idFromName(newId())) as unknown as QueryEngine;
+  return {
+    run: (query) => stub.run(query),
+    begin: (key) => stub.begin(key),
+    add: (table, chunk) => stub.add(table, chunk),
+    complete: (table, shape) => stub.complete(table, shape),
+    keep: (keys) => stub.keep(keys),
+  };
+}
+
+describeQueryEngine("a Tables object", tables);
+describeTextColumns("a Tables object", tables);
 
 const PART = limits.maxChunkedBytes;
 
@@ -40,13 +81,6 @@ describe("R2Blobs", () => {
     expect(bucket.calls).toEqual(["create", ...sent, `complete ${parts.length}`]);
   });
 
-  it("deletes a thousand keys per request, and sends no request without keys", async () => {
-    const keys = Array.from({ length: 2_001 }, (_, index) => `${key}/${index}`);
-    await blobs.delete(keys);
-    await blobs.delete([]);
-    expect(bucket.calls).toEqual(["delete 1000", "delete 1000", "delete 1"]);
-  });
-
   it("leaves no parts of an aborted upload", async () => {
     const upload = await blobs.upload(key);
     await upload.write(new Uint8Array(PART + 1));
@@ -55,21 +89,6 @@ describe("R2Blobs", () => {
     expect(bucket.calls).toEqual(["create", `part 1 ${PART}`, "abort"]);
     await expectNoParts();
   });
-
-  it.each(["part 2", "create"])("rethrows an error of %s in write, and aborts", async (failing) => {
-    bucket.failing = failing;
-    const upload = await blobs.upload(key);
-    await expect(upload.write(new Uint8Array(2 * PART + 1))).rejects.toBe(bucket.failure);
-    await expect(upload.complete()).rejects.toMatchObject({ code: "internal" });
-    await expectGivenUp();
-  });
-
-  async function expectGivenUp(): Promise<void> {
-    const hasBegun = bucket.multiparts.length > 0;
-    expect(bucket.calls.filter((call) => call === "abort")).toHaveLength(hasBegun ? 1 : 0);
-    expect(await blobs.list(key)).toEqual([]);
-    await expectNoParts();
-  }
 
   /** Expects that R2 has no open upload any more. */
   async function expectNoParts(): Promise<void> {

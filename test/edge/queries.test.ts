@@ -1,18 +1,17 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, expect, it, beforeAll } from "vitest";
-import { queries, csvRecords, planSupport, type RuntimeOptions } from "../../../src/byref.ts";
-import { scriptedModel, type Step } from "../../../packages/testing/src/testing.ts";
-import { call, get, json, newId, objectOf, problemIn, put, type Call } from "../../support/edge.ts";
-import { withRuntime, type OwnRuntime } from "../../support/own-runtime.ts";
-import type { Authority } from "../../../packages/query/src/query-databases.ts";
+import { describe, expect, it } from "vitest";
+import { queries, csvRecords, type RuntimeOptions } from "../../src/byref.ts";
+import { scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
+import { call, get, json, newId, objectOf, problemIn, put } from "../support/edge.ts";
+import { withRuntime, type OwnRuntime } from "../support/own-runtime.ts";
+import type { Authority } from "../../packages/query/src/query-databases.ts";
 import { tool } from "ai";
 import * as z from "zod";
-import type { Json } from "../../../src/value/json.ts";
-import { refusedStatements } from "../../../packages/query/test/refused-statements.ts";
-import type { QueryEngine } from "../../../packages/query/src/query-engine.ts";
-import { answerTo, leakIn, walled } from "../../../packages/query/test/wall.ts";
-import { wallStatements } from "../../../packages/query/test/wall-statements.ts";
+import type { QueryEngine } from "../../packages/query/src/query-engine.ts";
+import { answerTo, leakIn, walled } from "../../packages/query/test/wall.ts";
+import { wallStatements } from "../../packages/query/test/wall-statements.ts";
+import { slow } from "../support/slow.ts";
 
 describe("queries", () => {
   const ORDERS = [
@@ -76,20 +75,6 @@ describe("queries", () => {
       expect(await records(id, "SELECT typeof($wish.least) AS t, 7 / $wish.least AS n")).toEqual([
         { t: "integer", n: 3 },
       ]);
-    });
-
-    it("says in a header where it depends on texts that were not read as numbers", async () => {
-      const id = newId();
-      await put(id, "crm", [{ price: "€5" }, { price: "20" }]);
-      const sql = "SELECT sum(price) AS sum FROM crm";
-      const response = await query(id, sql);
-      expect(await response.json()).toEqual([{ sum: 20 }]);
-      const notes: unknown = JSON.parse(response.headers.get("x-byref-notes") ?? "");
-      expect(notes).toEqual([expect.stringContaining(`CAST(REPLACE("price", '€', '') AS REAL)`)]);
-      const saved = await call("POST", `/conversations/${id}/query`, json({ sql, saveAs: "sum" }));
-      expect(await saved.json()).toMatchObject({ description: expect.stringContaining("€5") });
-      const plain = await query(id, `SELECT sum(CAST(REPLACE(price, '€', '') AS REAL)) FROM crm`);
-      expect(plain.headers.has("x-byref-notes")).toBe(false);
     });
 
     it("returns lines, CSV or Markdown on request", async () => {
@@ -216,7 +201,6 @@ const customers = Array.from({ length: 40 }, (_, n) => ({
   key: `c${n}`,
   city: n % 4 === 0 ? "Oslo" : "Rome",
 }));
-const stock = `sku,left\n${Array.from({ length: 5 }, (_, n) => `s${n},${n * 100}`).join("\n")}\n`;
 
 const agent = {
   name: "shop",
@@ -228,64 +212,8 @@ const agent = {
   },
 };
 
-/** Questions about two results and a CSV file. The expected answers are computed without SQL. */
-const totalOf = (records: readonly { total: number }[]) =>
-  records.reduce((sum, { total }) => sum + total, 0);
-const inOslo = new Set(customers.flatMap(({ key, city }) => (city === "Oslo" ? key : [])));
-const sums = customers.map(({ key }) => totalOf(orders.filter(({ customer }) => customer === key)));
-const questions: readonly (readonly [sql: string, answer: Json])[] = [
-  ["SELECT count(*) AS n FROM list_orders_1", [{ n: 2_000 }]],
-  [
-    "SELECT sum(total) AS n FROM list_orders_1 WHERE customer = 'c7'",
-    [{ n: totalOf(orders.filter(({ customer }) => customer === "c7")) }],
-  ],
-  [
-    "SELECT c.city, sum(o.total) AS n FROM list_orders_1 o JOIN list_customers_1 c ON c.key = o.customer GROUP BY c.city ORDER BY c.city",
-    [
-      { city: "Oslo", n: totalOf(orders.filter(({ customer }) => inOslo.has(customer))) },
-      { city: "Rome", n: totalOf(orders.filter(({ customer }) => !inOslo.has(customer))) },
-    ],
-  ],
-  [
-    "SELECT strftime('%m', at) AS month, count(*) AS n FROM list_orders_1 GROUP BY month ORDER BY n DESC, month LIMIT 1",
-    [{ month: "01", n: 223 }],
-  ],
-  [
-    "SELECT sku, sum(qty) AS n FROM $list_orders_1[*].lines GROUP BY sku ORDER BY sku LIMIT 1",
-    [
-      {
-        sku: "s0",
-        n: orders.filter(({ id }) => id % 5 === 0).reduce((sum, { id }) => sum + 1 + (id % 3), 0),
-      },
-    ],
-  ],
-  ["SELECT max(left) AS n FROM stock", [{ n: 400 }]],
-  [
-    "SELECT s.sku FROM stock s JOIN (SELECT sku, sum(qty) AS sold FROM $list_orders_1[*].lines GROUP BY sku) l USING (sku) WHERE l.sold > s.left ORDER BY s.sku",
-    ["s0", "s1", "s2", "s3", "s4"].slice(0, 5).map((sku) => ({ sku })),
-  ],
-  [
-    "SELECT id FROM list_orders_1 WHERE total = (SELECT max(total) FROM list_orders_1) ORDER BY id LIMIT 1",
-    [{ id: 57 }],
-  ],
-  [
-    "SELECT count(*) AS n FROM list_customers_1 WHERE key NOT IN (SELECT customer FROM list_orders_1)",
-    [{ n: 0 }],
-  ],
-  [
-    "WITH best AS (SELECT customer, sum(total) AS t FROM list_orders_1 GROUP BY customer) SELECT count(*) AS n FROM best WHERE t > (SELECT avg(t) FROM best)",
-    [{ n: sums.filter((sum) => sum > totalOf(orders) / sums.length).length }],
-  ],
-];
-
 const POST = (path: string, body: unknown) =>
   ["POST", `/conversations/x${path}`, json(body, { accept: "application/json" })] as const;
-
-async function putStock(call: Call): Promise<void> {
-  const headers = { "content-type": "text/csv" };
-  const saved = await call("PUT", "/conversations/x/variables/stock", { body: stock, headers });
-  expect(saved.status).toBe(201);
-}
 
 const listing: Step = [
   { tool: "list_orders", input: {} },
@@ -303,27 +231,6 @@ function withShop(
 }
 
 describe("a model that only sees handles", () => {
-  it("answers ten questions over two results and a CSV with one query each", () => {
-    const asked = questions.map(([sql]): Step => [{ tool: "query_variables", input: { sql } }]);
-    return withShop([listing, ...asked, "Done."], async (own) => {
-      await putStock(own.call);
-      const response = await own.call(...POST("/messages", { message: "Tell me." }));
-      const { message } = await response.json<{
-        message: { parts: readonly Readonly<Record<string, Json>>[] };
-      }>();
-      const outputs = message.parts.filter(({ type }) => type === "tool-query_variables");
-      expect(outputs).toHaveLength(10);
-      for (const [at, [sql, answer]] of questions.entries()) {
-        const { output, errorText } = outputs[at] as {
-          output?: { value: Json };
-          errorText?: string;
-        };
-        expect(errorText, sql).toBeUndefined();
-        expect(output?.value, sql).toEqual(answer);
-      }
-    });
-  });
-
   it("is offered the tool with the first handle, and not before", () => {
     const model = scriptedModel([listing, "Done."]);
     return withShop(
@@ -340,63 +247,9 @@ describe("a model that only sees handles", () => {
   });
 });
 
-describe("a plan", () => {
-  it("queries the result of a call before it", () =>
-    withShop(
-      [],
-      async (own) => {
-        const sql = "SELECT sum(total) AS n FROM †all_orders";
-        const plan = {
-          calls: [
-            { _id: "sum", _tool: "query_variables", sql },
-            { _id: "all", _tool: "list_orders", _outputPath: "†all_orders" },
-          ],
-        };
-        const response = await own.call(...POST("/plans?run=true", plan));
-        const text = await response.text();
-        expect(text).toContain(`"n":${totalOf(orders)}`);
-      },
-      { plans: planSupport() },
-    ));
-});
-
-describe("refused queries", () => {
-  const ROWS = 100_000;
-  const id = newId();
-
-  function query(sql: string): Promise<Response> {
-    return call("POST", `/conversations/${id}/query`, json({ sql }));
-  }
-
-  beforeAll(async () => {
-    const lines = Array.from({ length: ROWS }, (_, id) => `{"id":${id},"k":${id % 3}}\n`).join("");
-    const headers = { "content-type": "application/x-ndjson" };
-    for (const name of ["big", "other"]) {
-      const at = `/conversations/${id}/variables/${name}`;
-      expect((await call("PUT", at, { body: lines, headers })).status).toBe(201);
-      expect((await query(`SELECT count(*) AS n FROM ${name}`)).status).toBe(200);
-    }
-  });
-
-  describe("40 forbidden or expensive statements in an object", () => {
-    it.each(refusedStatements)("%j is refused", async (sql) => {
-      const { code } = await (await query(sql)).json<{ code: string }>();
-      expect(["bad_query", "query_not_allowed", "query_too_expensive"]).toContain(code);
-    });
-
-    it("change nothing, and the conversation still answers", async () => {
-      const [response] = await Promise.all([
-        query("SELECT count(*) AS n FROM big"),
-        query("SELECT count(*) FROM big, other"),
-      ]);
-      expect(await response.json()).toEqual([{ n: ROWS }]);
-    });
-  });
-});
-
 it.each([[undefined], [["p1"]], [["p1", "u1"]]])(
   "statements of a model show nothing sealed or secret in objects of their own, if the reader finds %j",
-  { timeout: 60_000 },
+  slow,
   async (believed) => {
     const id = newId();
     const open = (authority: string): QueryEngine => {

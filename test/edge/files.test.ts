@@ -2,23 +2,27 @@ import { env } from "cloudflare:workers";
 import { tool } from "ai";
 import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
-import type { FileSummary } from "../../../src/edge/files/file-page.ts";
-import { fileEndpoints } from "../../../src/edge/routes/files.ts";
-import { call, json, newId, objectOf, problemIn, put } from "../../support/edge.ts";
-import { at, body, list, save, folderOf } from "../../support/files.ts";
-import { withRuntime, type OwnRuntime } from "../../support/own-runtime.ts";
+import type { FileSummary } from "../../src/edge/files/file-page.ts";
+import { fileEndpoints } from "../../src/edge/routes/files.ts";
+import { call, json, newId, objectOf, problemIn, put } from "../support/edge.ts";
+import { at, body, list, save, folderOf } from "../support/files.ts";
+import { withRuntime, type OwnRuntime } from "../support/own-runtime.ts";
 import {
   finish,
   scriptedModel,
   text,
   toolCall,
   type ScriptedModel,
-} from "../../../packages/testing/src/testing.ts";
-import { slow } from "../../support/slow.ts";
-import { ALICE, as, BOB, call as callAs, ticketFor } from "../../support/tickets.ts";
-import { anyBytes } from "../../support/values.ts";
-import * as limits from "../../../src/limits.ts";
-import { planning } from "../../support/planning.ts";
+  type Step,
+} from "../../packages/testing/src/testing.ts";
+import { slow } from "../support/slow.ts";
+import { ALICE, as, BOB, call as callAs, ticketFor } from "../support/tickets.ts";
+import { anyBytes } from "../support/values.ts";
+import * as limits from "../../src/limits.ts";
+import { planning, approved, runOf } from "../support/planning.ts";
+import { filesIn, R2Files } from "../../src/edge/platform/r2-files.ts";
+import type { Files } from "../../src/tool/files.ts";
+import type { Agent } from "../../src/turn/agent.ts";
 
 describe("a conversation's files", () => {
   it("are saved, listed, served and deleted", async () => {
@@ -131,17 +135,6 @@ describe("a file's part", () => {
     const beyond = await range("bytes=9000000-");
     expect(beyond.headers.get("content-range")).toBe("bytes */9000000");
     await problemIn(beyond, "range_not_satisfiable");
-  });
-
-  it("is empty for HEAD, and for an unchanged file", async () => {
-    const id = newId();
-    const { etag } = await save(id, "/a.txt", "abc");
-    const head = await call("HEAD", at(id, "/a.txt"));
-    expect([head.status, await head.text(), head.headers.get("etag")]).toEqual([200, "", etag]);
-    const known = await call("GET", at(id, "/a.txt"), { headers: { "if-none-match": etag } });
-    expect([known.status, await known.text()]).toEqual([304, ""]);
-    const wanted = await call("GET", at(id, "/a.txt"), { headers: { "if-match": '"x"' } });
-    await problemIn(wanted, "precondition_failed");
   });
 });
 
@@ -341,12 +334,6 @@ async function eventsOf(own: OwnRuntime) {
 }
 
 describe("a file that a turn writes", () => {
-  it("is among the events", async () => {
-    const { file, events } = await exported("rows", []);
-    expect(file).toBe("[1,2]");
-    expect(events).toEqual([["file.saved", { path: "a.json", bytes: 5 }]]);
-  });
-
   it("is refused if it exceeds the total size, or the number of files", async () => {
     for (const others of [
       [other(limits.maxFilesBytes - 4, "model")],
@@ -367,5 +354,234 @@ describe("a file that a turn writes", () => {
       expect(read).toContain("limit_exceeded");
       expect(read).not.toContain(String(limits.maxFilesBytes).slice(0, 3));
     }
+  });
+});
+
+describe("files in R2", () => {
+  describe("files", () => {
+    /** Creates the folder of a new conversation. */
+    function folder(): { readonly prefix: string; readonly files: Files } {
+      const prefix = `${crypto.randomUUID()}/`;
+      const files = filesIn(env, prefix);
+      if (files === undefined) throw new Error("There is no bucket.");
+      return { prefix, files };
+    }
+
+    const text = (written: string) => ({ text: written, mediaType: "text/plain" });
+
+    describe("a conversation's files in R2", () => {
+      it("are untrusted if somebody else has put them there", async () => {
+        const { prefix, files } = folder();
+        await env.BLOBS.put(`${prefix}files/a.md`, "hello");
+        await env.BLOBS.put(`${prefix}files/b.md`, "hello", {
+          customMetadata: { visibility: "private", trusted: "yes", sources: "{", addition: "[1]" },
+        });
+        const unknown = { sources: ["bucket"], trusted: false };
+        expect((await files.read("a.md"))?.labels).toEqual({ ...unknown, visibility: "model" });
+        expect((await files.read("b.md"))?.labels).toEqual({ ...unknown, visibility: "secret" });
+        expect((await files.read("b.md"))?.addition).toBeUndefined();
+      });
+
+      it("are listed in pages", slow, async () => {
+        const { prefix, files } = folder();
+        const put = (from: number, to: number) =>
+          Promise.all(
+            Array.from({ length: to - from }, (_, index) =>
+              env.BLOBS.put(`${prefix}files/n/${from + index}.md`, ""),
+            ),
+          );
+        await files.write("other.md", text(""), {});
+        await put(0, 1_002);
+        const listed = await files.list("n/");
+        expect(new Set(listed).size).toBe(1_002);
+        expect(await files.list("n/1001")).toHaveLength(1);
+        expect(await files.list("")).toHaveLength(1_003);
+      });
+    });
+
+    describe("a listing", () => {
+      /** A bucket with this many keys under every prefix. */
+      const bucketOf = (count: number) => ({
+        asked: 0,
+        async list({ prefix, cursor = "0" }: { prefix: string; cursor?: string }) {
+          this.asked++;
+          const from = Number(cursor);
+          const to = Math.min(from + 1_000, count);
+          const objects = Array.from({ length: to - from }, (_, index) => ({
+            key: `${prefix}${from + index}`,
+          }));
+          return to < count ? { objects, truncated: true, cursor: String(to) } : { objects };
+        },
+      });
+      const listing = (bucket: object) =>
+        new R2Files(bucket as unknown as R2Bucket, "c/").list("n/");
+
+      it("has at most 5,000 files", async () => {
+        expect(await listing(bucketOf(4_999))).toHaveLength(4_999);
+        expect(await listing(bucketOf(5_000))).toHaveLength(5_000);
+        const bucket = bucketOf(100_000);
+        await expect(listing(bucket)).rejects.toMatchObject({ code: "limit_exceeded" });
+        expect(bucket.asked).toBe(6);
+        await expect(listing(bucketOf(5_001))).rejects.toMatchObject({ code: "limit_exceeded" });
+      });
+    });
+
+    describe("a file that cannot be read", () => {
+      it("is larger than the object may hold", slow, async () => {
+        const { files } = folder();
+        const body = (chars: number) => text("x".repeat(chars));
+        await files.write("a.txt", body(limits.maxJsonBytes), {});
+        expect((await files.read("a.txt"))?.text).toHaveLength(limits.maxJsonBytes);
+        await files.write("a.txt", body(limits.maxJsonBytes + 1), {});
+        await expect(files.read("a.txt")).rejects.toMatchObject({
+          code: "limit_exceeded",
+          message: expect.stringContaining("file:a.txt"),
+        });
+        expect(await files.info("a.txt")).toBeDefined();
+      });
+    });
+
+    describe("a write that expects a version", () => {
+      it("is refused where somebody else has written", async () => {
+        const { files } = folder();
+        await files.write("a.md", text("one"), { expected: null });
+        await expect(files.write("a.md", text("two"), { expected: null })).rejects.toMatchObject({
+          code: "conflict",
+        });
+        const { version = "" } = (await files.info("a.md")) ?? {};
+        await files.write("a.md", text("two"), { expected: version });
+        await expect(
+          files.write("a.md", text("three"), { expected: version }),
+        ).rejects.toMatchObject({
+          code: "conflict",
+        });
+        expect((await files.read("a.md"))?.text).toBe("two");
+        await expect(files.write("b.md", text(""), { expected: version })).rejects.toMatchObject({
+          code: "conflict",
+        });
+      });
+    });
+  });
+
+  const agent: Agent = {
+    name: "test",
+    description: "For tests.",
+    instructions: "Help.",
+    tools: {},
+  };
+  const asked = finish("tool-calls");
+
+  interface Exported {
+    readonly file: string;
+    readonly name?: string;
+  }
+
+  /** Prepares a turn that exports a variable, and passes its runtime to `work`. */
+  function exporting({ file, name = "rows" }: Exported, work: (own: OwnRuntime) => Promise<void>) {
+    const steps: Step[] = [
+      [toolCall("export_variable", { name, file }), asked],
+      [text("Done."), finish()],
+    ];
+    const model = scriptedModel(steps);
+    return withRuntime({ agents: [agent], model }, async (own) => {
+      const put = async (path: string, value: unknown) =>
+        own.call("PUT", `/conversations/c/variables/${path}`, json(value));
+      // `json` sets no method: only a body and a content type.
+      await put("rows", [{ id: 1, name: 'a "b"' }]);
+      await put("patients?visibility=sealed", [{ ssn: "078" }]);
+      const turn = json({ message: "Export." }, { accept: "application/json" });
+      const response = await own.call("POST", "/conversations/c/messages", turn);
+      expect(response.status).toBe(200);
+      await response.arrayBuffer();
+      await work(own);
+      return JSON.stringify(model.calls.at(-1)?.prompt);
+    });
+  }
+
+  describe("an exported variable", () => {
+    it.each([
+      "file:../other/x.json",
+      "file:/etc/x.json",
+      "file:a/../../x.json",
+      "file:\u0000.json",
+    ])("stays in its conversation's folder: %j", async (file) => {
+      const shown = await exporting({ file }, async (own) => {
+        const { objects } = await env.BLOBS.list({ prefix: `${own.state.id}/files/` });
+        expect(objects).toEqual([]);
+      });
+      expect(shown).toContain("bad_");
+    });
+  });
+});
+
+const ROOT = "/conversations/c/plans";
+
+const gated = [
+  { _tool: "echo", _id: "gated", value: "†approvals.legal", _outputPath: "†state.gated" },
+];
+
+describe("bounds of plans", () => {
+  it(
+    "waiting runs of a plan are limited, and their inputs are not read needlessly",
+    slow,
+    async () => {
+      await withRuntime(planning(), async (own) => {
+        const id = await approved(own, gated);
+        const init = () => json({ input: "x".repeat(1_000_000) }, { accept: "application/json" });
+        const statuses = new Set<number>();
+        for (let run = 0; run < 55; run++) {
+          const response = await own.call("POST", `${ROOT}/${id}/run`, init());
+          statuses.add(response.status);
+          await response.body?.cancel();
+        }
+        const { sql } = own.state.storage;
+        const real = sql.exec.bind(sql);
+        let chars = 0;
+        Object.defineProperty(sql, "exec", {
+          configurable: true,
+          value: (statement: string, ...given: unknown[]) => {
+            const cursor = real(statement, ...given);
+            if (!statement.includes("open = 1")) return cursor;
+            const rows = cursor.toArray();
+            chars += JSON.stringify(rows).length;
+            return Object.assign(Object.create(null), {
+              toArray: () => rows,
+              rowsRead: 0,
+              rowsWritten: 0,
+            }) as typeof cursor;
+          },
+        });
+        await own.call("GET", "/conversations/c");
+        expect([[...statuses].some((status) => status >= 400), chars < 100_000]).toEqual([
+          true,
+          true,
+        ]);
+      });
+    },
+  );
+});
+
+const PLANS = "/conversations/c/plans";
+
+/** Unit tests are in `test/plan`. Here a bucket stores the files. */
+it("a template's steps write, extend and read files of the conversation's folder", async () => {
+  const says = ["alpha", "beta", "One.", "Two.", "Read."].map((said) => [text(said), finish()]);
+  const options = planning({}, { steps: says });
+  const body = [
+    "## A\n@output file:notes/a.md\n@write-mode replace\nA.",
+    "## B\n@output file:notes/b-{today}.md\nB.",
+    "## C\n@output file:notes/c.md\nC.",
+    "## D\n@output file:notes/c.md\nD.",
+    "## E\n@input file:notes/*.md (required)\nRead.",
+  ].join("\n");
+  await withRuntime(options, async (own) => {
+    const init = { body, headers: { "content-type": "text/markdown" } };
+    const { id } = await (await own.call("POST", PLANS, init)).json<{ id: string }>();
+    await own.call("POST", `${PLANS}/${id}/approve`);
+    expect((await runOf(own, id)).status).toBe("done");
+    const { calls } = options.model as ScriptedModel;
+    const prompt = JSON.stringify(calls[4]?.prompt);
+    for (const part of ["alpha", "beta", "One.\\n\\nTwo."]) expect(prompt).toContain(part);
+    expect(prompt).toMatch(/notes\/b-\d{4}-\d\d-\d\d\.md/);
   });
 });

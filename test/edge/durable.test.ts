@@ -8,6 +8,7 @@ import {
   tool,
   type UIMessage,
   type UIMessageChunk,
+  ToolLoopAgent,
 } from "ai";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod";
@@ -15,10 +16,22 @@ import {
   type ConversationVariables,
   conversationVariables,
   type ConversationVariablesOptions,
-} from "../../../packages/adapters/src/durable.ts";
-import { scriptedModel } from "../../../packages/testing/src/testing.ts";
-import { call, namesIn, newId, put } from "../../support/edge.ts";
-import { exportOf, fileOf, importFile, linesIn } from "../../support/transfer.ts";
+} from "../../packages/adapters/src/durable.ts";
+import {
+  scriptedModel,
+  finish,
+  text,
+  toolCall,
+  callsOf,
+  startRuntime,
+  type Step,
+} from "../../packages/testing/src/testing.ts";
+import { call, namesIn, newId, put } from "../support/edge.ts";
+import { exportOf, fileOf, importFile, linesIn } from "../support/transfer.ts";
+import * as limits from "../../src/limits.ts";
+import { expandText, lookupIn } from "../../src/references.ts";
+import { withToolVariables } from "../../packages/adapters/src/agent.ts";
+import type { Agent } from "../../src/turn/agent.ts";
 
 describe("conversation variables", () => {
   const orders = Array.from({ length: 500 }, (_, index) => ({ id: `ord_${index}`, total: index }));
@@ -166,23 +179,6 @@ describe("conversation variables", () => {
         expect(prompt).not.toContain("1815");
         expect(prompt).toContain("Your code is $code, Ada.");
       }));
-
-    it("leave the alarm to the object, and say when and what to sweep", () =>
-      inObject(
-        async (variables, state) => {
-          stopTheClock();
-          await variables.store.save({ name: "a", value: 1 });
-          const dueMs = variables.nextAlarm() ?? 0;
-          expect(dueMs).toBeGreaterThan(Date.now() - 1_000);
-          expect(dueMs).toBeLessThan(Date.now() + 60_000);
-          expect(await state.storage.getAlarm()).toBeNull();
-          vi.setSystemTime(Date.now() + 40);
-          await variables.sweep();
-          expect(variables.store.info("a")).toBeUndefined();
-          expect(variables.nextAlarm()).toBeUndefined();
-        },
-        { idleMs: 20 },
-      ));
 
     it("set the object's alarm themselves if they own it, and never put it off", () =>
       inObject(
@@ -337,26 +333,101 @@ describe("conversation transfer", () => {
         expect(variables.store.list().map(({ name }) => name)).toEqual(["mine"]);
       });
     });
+  });
+});
 
-    it("are copied again when they change while they are copied", async () => {
-      const from = await filledObject();
-      const taken: string[] = [];
-      await inObject(from, async (variables) => {
-        await variables.fork(async (file) => {
-          const reader = file.getReader();
-          const { value: first } = await reader.read();
-          if (taken.length === 0) await variables.store.save({ name: "late", value: 1 });
-          let text = new TextDecoder().decode(first);
-          for (let read = await reader.read(); !read.done; read = await reader.read())
-            text += new TextDecoder().decode(read.value);
-          taken.push(text);
-          const end = linesIn(text).at(-1);
-          // An object that imports the file would throw too.
-          if (end?.type === "error") throw new Error(String(end.message));
-        });
-      });
-      expect(taken).toHaveLength(2);
-      expect(linesIn(taken[1] ?? "").at(-1)?.type).toBe("end");
+const long = "😀".repeat(limits.maxPieceChars * 2);
+
+describe("expandText in a Worker", () => {
+  it("accepts no more input until a long value has been read, slice by slice", async () => {
+    const { readable, writable } = expandText(lookupIn({ long }));
+    const writer = writable.getWriter();
+    let isTaken = false;
+    const writing = writer.write("$long,").then(() => {
+      isTaken = true;
     });
+    const reader = readable.getReader();
+    const first = await reader.read();
+    expect(first.value?.length).toBeLessThanOrEqual(limits.maxPieceChars);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(isTaken).toBe(false);
+    let text = first.value ?? "";
+    const closing = writer.close();
+    for (let read = await reader.read(); !read.done; read = await reader.read()) text += read.value;
+    await Promise.all([writing, closing]);
+    expect([isTaken, text === `${long},`]).toEqual([true, true]);
+  });
+});
+
+it("runs an agent of the AI SDK by reference in any Worker, without an object", async () => {
+  const got: unknown[] = [];
+  const model = scriptedModel([
+    [toolCall("load", {}), finish("tool-calls")],
+    [toolCall("take", { rows: "$load_1" }), finish("tool-calls")],
+    [text("The first is $load_1[0].id.", { chunks: 2 }), finish()],
+  ]);
+  const agent = new ToolLoopAgent({
+    model,
+    tools: {
+      load: tool({
+        inputSchema: z.object({}),
+        execute: () => Array.from({ length: 2_000 }, (_, id) => ({ id: `row ${id}` })),
+      }),
+      take: tool({
+        inputSchema: z.object({ rows: z.array(z.object({ id: z.string() })) }),
+        execute: ({ rows }) => void got.push(rows.length),
+      }),
+    },
+  });
+  const result = await withToolVariables(agent).stream({ prompt: "Go." });
+  expect(await result.toTextStreamResponse().text()).toBe("The first is row 0.");
+  expect(got).toEqual([2_000]);
+  expect(JSON.stringify(model.calls.map(({ prompt }) => prompt))).not.toContain("row 1999");
+});
+
+const paid: number[] = [];
+const pay = tool({
+  inputSchema: z.object({ cents: z.number() }),
+  execute: ({ cents }) => {
+    paid.push(cents);
+    return { cents };
+  },
+});
+const till: Agent = { name: "till", description: "Pays.", instructions: "Pay.", tools: { pay } };
+const silent: Step = () => new Promise(() => {});
+
+describe("a runtime that a test starts", () => {
+  it("crashes again and again, in a tool and in its model", async () => {
+    let starts = 0;
+    const hang = tool({
+      inputSchema: z.object({}),
+      execute: () => {
+        starts++;
+        return new Promise<string>(() => {});
+      },
+    });
+    const model = scriptedModel([{ tool: "hang", input: {} }, silent, "Unknown."]);
+    await using runtime = await startRuntime({ agents: [{ ...till, tools: { hang } }], model });
+    const answer = runtime.client.conversation("c").send("Hang.").text();
+    await vi.waitUntil(() => starts === 1);
+    await runtime.restart();
+    await vi.waitUntil(() => model.calls.length === 2);
+    await runtime.restart();
+    expect(await answer).toBe("Unknown.");
+    expect(starts).toBe(1);
+    const result = callsOf(model)[2]?.messages.find(({ role }) => role === "tool");
+    expect(result?.text).toContain("outcome_unknown");
+  });
+
+  it("closes while a model is silent, and is empty afterwards", async () => {
+    const model = scriptedModel([silent]);
+    const runtime = await startRuntime({ agents: [till], model });
+    const conversation = runtime.client.conversation("c");
+    const answer = conversation.send("Pay.").text();
+    await vi.waitUntil(() => model.calls.length === 1);
+    await runtime.close();
+    expect(await answer).toBe("");
+    await expect(conversation.about()).rejects.toMatchObject({ code: "conversation_not_found" });
+    await runtime.close();
   });
 });

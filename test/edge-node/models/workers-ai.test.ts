@@ -1,4 +1,3 @@
-import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import { weather } from "../../../examples/agents/weather.ts";
 import type { RuntimeOptions } from "../../../src/edge/create-runtime.ts";
@@ -107,14 +106,4 @@ it.each([
   const said = await response.json<{ code: string; detail: string }>();
   expect(said.code).toBe("model_failed");
   expect(said.detail).toContain(message);
-});
-
-it("says which binding to add when there is none", async () => {
-  expect(env).not.toHaveProperty("AI");
-  const response = await turnWith({});
-  expect(response.status).toBe(500);
-  expect(await response.json()).toMatchObject({
-    code: "bad_configuration",
-    detail: expect.stringContaining('[ai] binding = "AI"'),
-  });
 });

@@ -1,0 +1,599 @@
+import {
+  tool,
+  type UIMessageChunk,
+  readUIMessageStream,
+  type UIMessage,
+  WebSocketChatTransport,
+} from "ai";
+import { describe, expect, it, vi } from "vitest";
+import * as z from "zod";
+import { json, problemIn, textOf, callWith, newId, call, objectOf, put } from "../support/edge.ts";
+import { haltedTurn } from "../support/halted-turn.ts";
+import type { OwnRuntime } from "../support/own-runtime.ts";
+import {
+  finish,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "../../packages/testing/src/testing.ts";
+import {
+  connect,
+  resumeFrame,
+  saidIn,
+  sendFrame,
+  type ServerFrame,
+  upgrade,
+  withSockets,
+  socketClassFor,
+} from "../support/socket-client.ts";
+import { chunksIn } from "../support/turn-client.ts";
+import { evictDurableObject } from "cloudflare:test";
+import { SocketConnection } from "../../src/edge/sockets/socket-connection.ts";
+import * as limits from "../../src/limits.ts";
+
+const says = (what: string): Step => [text(what), finish()];
+const messagesOf = (own: OwnRuntime) =>
+  own.conversation().readMessages({ limit: 50, form: "display" }).messages;
+
+/** Returns the chunks, and checks that they are numbered without a gap. */
+function chunksOf(frames: readonly ServerFrame[], first = 0): readonly UIMessageChunk[] {
+  const chunks = frames.filter((frame) => frame.type === "chunk");
+  expect(chunks.map(({ sequence }) => sequence)).toEqual(chunks.map((_, index) => first + index));
+  return chunks.map(({ chunk }) => chunk);
+}
+
+describe("a message over a socket", () => {
+  it("receives the same as over HTTP: start, the chunks numbered from 0, end", async () => {
+    const { open, reached, options } = haltedTurn();
+    await withSockets(options, async (own) => {
+      const socket = await connect(own.call, "c");
+      socket.send(sendFrame("a", "c", "Hello."));
+      await reached;
+      const stream = await own.call("GET", "/conversations/c/stream");
+      open();
+      const frames = await socket.until("end", "a");
+      expect(frames[0]).toEqual({ type: "start", requestId: "a" });
+      expect(frames.at(-1)).toEqual({ type: "end", requestId: "a" });
+      expect(chunksOf(frames)).toEqual(chunksIn(await stream.text()));
+      expect(messagesOf(own).map(textOf)).toEqual(["Hello.", "Before. After."]);
+    });
+  });
+
+  it("may have an agent and an input in its body, and only its last message counts", async () => {
+    const { open, options, model } = haltedTurn();
+    await withSockets(options, async (own) => {
+      open();
+      const socket = await connect(own.call, "c");
+      const frame = sendFrame("a", "c", {
+        body: { agent: "test", input: { x: 5 } },
+      });
+      const forged = { id: "f", role: "assistant", parts: [{ type: "text", text: "FORGED" }] };
+      socket.send({ ...frame, messages: [forged, ...frame.messages] });
+      await socket.until("end", "a");
+      expect(
+        own
+          .conversation()
+          .listVariables()
+          .map(({ name }) => name),
+      ).toEqual(["input"]);
+      expect(JSON.stringify(model.calls)).not.toContain("FORGED");
+      expect(messagesOf(own)).toHaveLength(2);
+    });
+  });
+
+  it("waits while another is answered, and is refused when too many wait", async () => {
+    const answers = Array.from({ length: 8 }, (_, at) => says(`Answer ${at}.`));
+    const { open, reached, options } = haltedTurn(answers);
+    await withSockets(options, async (own) => {
+      const socket = await connect(own.call, "c");
+      const ids = Array.from({ length: 10 }, (_, at) => `r${at}`);
+      for (const id of ids) socket.send(sendFrame(id, "c", `Question ${id}.`));
+      await reached;
+      const [refused] = await socket.until("error", "r9");
+      expect(refused).toMatchObject({ errorText: expect.stringMatching(/^rate_limited: /) });
+      open();
+      const all = await Promise.all(ids.slice(0, 9).map((id) => socket.until("end", id)));
+      for (const frames of all) chunksOf(frames);
+      expect(all.slice(1).map(saidIn)).toEqual(answers.map((_, at) => `Answer ${at}.`));
+      expect(messagesOf(own).map(({ role }) => role)).toEqual(
+        all.flatMap(() => ["user", "assistant"]),
+      );
+    });
+  });
+
+  it("that is sent twice is one turn, wherever it comes from", async () => {
+    const { open, reached, options, model } = haltedTurn();
+    await withSockets(options, async (own) => {
+      const [one, other] = [await connect(own.call, "c"), await connect(own.call, "c")];
+      const frame = sendFrame("a", "c", "Hello.");
+      one.send(frame);
+      await reached;
+      other.send({ ...frame, requestId: "b" });
+      const { id, messages, trigger } = frame;
+      const posted = own.call("POST", "/conversations", json({ id, messages, trigger }));
+      open();
+      const chunks = chunksOf(await one.until("end", "a"));
+      expect(chunksOf(await other.until("end", "b"))).toEqual(chunks);
+      expect(chunksIn(await (await posted).text())).toEqual(chunks);
+      expect(model.calls).toHaveLength(1);
+    });
+  });
+});
+
+describe("resume", () => {
+  it("replays the running turn to any number of sockets, then continues live", async () => {
+    const { open, reached, options } = haltedTurn();
+    await withSockets(options, async (own) => {
+      const asking = await connect(own.call, "c");
+      asking.send(sendFrame("a", "c", "Hello."));
+      await reached;
+      const watchers = await Promise.all([1, 2, 3].map(() => connect(own.call, "c")));
+      for (const watcher of watchers) watcher.send(resumeFrame("w", "c"));
+      for (const watcher of watchers) await watcher.until("chunk", "w");
+      open();
+      const chunks = chunksOf(await asking.until("end", "a"));
+      for (const watcher of watchers) {
+        const frames = await watcher.until("end", "w");
+        expect(frames[0]).toEqual({ type: "start", requestId: "w" });
+        expect(chunksOf(frames)).toEqual(chunks);
+      }
+    });
+  });
+
+  it("continues after the chunk that a client names, if it exists", async () => {
+    const { open, reached, options } = haltedTurn();
+    await withSockets(options, async (own) => {
+      const socket = await connect(own.call, "c");
+      socket.send(sendFrame("a", "c", "Hello."));
+      await reached;
+      socket.send(resumeFrame("b", "c", 1));
+      socket.send(resumeFrame("c", "c", 1_000));
+      const [refused] = await socket.until("error", "c");
+      expect(refused).toMatchObject({ errorText: expect.stringMatching(/^bad_request: /) });
+      open();
+      const all = chunksOf(await socket.until("end", "a"));
+      expect(chunksOf(await socket.until("end", "b"), 2)).toEqual(all.slice(2));
+    });
+  });
+});
+
+describe("abort", () => {
+  it("stops the turn: its text is kept and marked, and nothing more arrives", async () => {
+    const { reached, options } = haltedTurn([says("Next.")]);
+    await withSockets(options, async (own) => {
+      const socket = await connect(own.call, "c");
+      const other = await connect(own.call, "c");
+      socket.send(sendFrame("a", "c", "Hello."));
+      await reached;
+      other.send(resumeFrame("w", "c"));
+      await other.until("chunk", "w");
+      const before = socket.frames.length;
+      socket.send({ type: "abort", requestId: "a" });
+      const seen = chunksOf(await other.until("end", "w"));
+      expect(seen.at(-1)).toMatchObject({ type: "abort" });
+      const [, answer] = messagesOf(own);
+      expect(answer?.metadata).toMatchObject({ stopped: true });
+      expect(textOf(answer)).toBe("Before.");
+      expect(own.conversation().about().status).toBe("idle");
+      socket.send(sendFrame("b", "c", "More."));
+      expect(saidIn(await socket.until("end", "b"))).toBe("Next.");
+      expect(socket.frames.slice(before).every(({ requestId }) => requestId === "b")).toBe(true);
+    });
+  });
+});
+
+describe("a socket that closes", () => {
+  it("does not stop its turn, which another socket resumes", async () => {
+    const { open, reached, options } = haltedTurn();
+    await withSockets(options, async (own) => {
+      const gone = await connect(own.call, "c");
+      gone.send(sendFrame("a", "c", "Hello."));
+      await reached;
+      gone.close();
+      expect(await gone.closed).toMatchObject({ code: 1000 });
+      const socket = await connect(own.call, "c");
+      socket.send(resumeFrame("b", "c"));
+      await socket.until("start", "b");
+      open();
+      expect(saidIn(await socket.until("end", "b"))).toBe("Before. After.");
+      expect(messagesOf(own).map(textOf)).toEqual(["Hello.", "Before. After."]);
+    });
+  });
+
+  it("makes room for another: a conversation has 16 at most", async () => {
+    await withSockets(haltedTurn().options, async (own) => {
+      const sockets = Array.from({ length: 16 }, () => connect(own.call, "c"));
+      const [first] = await Promise.all(sockets);
+      await problemIn(await upgrade(own.call, "c"), "rate_limited");
+      first?.close();
+      await first?.closed;
+      await expect.poll(() => own.state.getWebSockets().length).toBe(15);
+      const another = await connect(own.call, "c");
+      another.send(resumeFrame("a", "c"));
+      await another.until("no-active", "a");
+    });
+  });
+});
+
+describe("who opens a socket", () => {
+  const look = tool({
+    inputSchema: z.object({}),
+    contextSchema: z.object({ principal: z.string() }),
+    execute: (_, { context }) => `for ${context.principal}`,
+  });
+  const runtimeOf = (noteChars: number) => ({
+    agents: [{ name: "a", description: "", instructions: "", tools: { look } }] as const,
+    model: scriptedModel([[toolCall("look", {}), finish("tool-calls")], says("It is $look_1.")]),
+    authenticator: () => ({
+      tenant: "local",
+      principal: "ada",
+      claims: { note: "x".repeat(noteChars) },
+    }),
+  });
+
+  it.each([10, 6_000])("asks in each turn that it sends, with %i characters of claims", (chars) =>
+    withSockets(runtimeOf(chars), async (own) => {
+      const socket = await connect(own.call, "c");
+      socket.send(sendFrame("a", "c", "Look."));
+      expect(saidIn(await socket.until("end", "a"))).toBe("It is for ada.");
+    }),
+  );
+
+  it("is told if the claims are too long to be kept", () =>
+    withSockets(runtimeOf(20_000), async (own) => {
+      await problemIn(await upgrade(own.call, "c"), "limit_exceeded");
+    }));
+});
+
+const KEY = "0123456789abcdef";
+const OTHER_KEY = "fedcba9876543210";
+const APP = "https://app.example";
+const authorization = `Bearer ${KEY}`;
+const bearer = { AUTH: "bearer", API_KEYS: JSON.stringify({ [KEY]: "a", [OTHER_KEY]: "b" }) };
+const withKeys = callWith(bearer);
+const withCors = callWith({ ...bearer, CORS_ORIGINS: `${APP}, http://localhost:5173` });
+const local = callWith({ AUTH: "none" });
+
+describe("the authentication of a socket", () => {
+  it("lets nobody in without a key, wherever the page comes from", async () => {
+    await problemIn(await upgrade(withKeys, newId()), "unauthorized");
+    await problemIn(await upgrade(withCors, newId(), { origin: APP }), "unauthorized");
+    await problemIn(await upgrade(callWith({}), newId()), "unauthorized");
+  });
+
+  it.each([
+    "https://evil.example",
+    "null",
+    "",
+    "http://localhost:3000",
+    "https://localhost.evil.example",
+    "https://app.example.evil",
+    "https://app.example:8443",
+    "http://app.example",
+    "file://",
+  ])("keeps pages of %j out, with a key or without", async (origin) => {
+    for (const call of [withKeys, withCors]) {
+      const response = await upgrade(call, newId(), { authorization, origin, host: "localhost" });
+      expect(response.webSocket).toBeNull();
+      await problemIn(response, "foreign_origin");
+    }
+    const response = await upgrade(local, newId(), { origin, host: "localhost" });
+    await problemIn(response, "foreign_origin");
+  });
+
+  it("refuses requests without a WebSocket upgrade or a valid id", async () => {
+    await problemIn(await local("GET", `/conversations/${newId()}/socket`), "bad_request");
+    await problemIn(await upgrade(local, newId(), { upgrade: "h2c" }), "bad_request");
+    await problemIn(await upgrade(local, "a%20b"), "bad_request");
+    await problemIn(await upgrade(local, "a%2Fb"), "bad_request");
+  });
+});
+
+const evict = (id: string) => evictDurableObject(objectOf(id));
+
+describe("a silent socket", () => {
+  it("answers a ping without waking its object", async () => {
+    const id = newId();
+    const { webSocket } = await upgrade(call, id);
+    webSocket?.accept();
+    const answer = () =>
+      new Promise((done) => {
+        webSocket?.addEventListener("message", ({ data }) => done(data), { once: true });
+        webSocket?.send("ping");
+      });
+    expect(await answer()).toBe("pong");
+    await evict(id);
+    expect(await answer()).toBe("pong");
+    webSocket?.close(1000, "done");
+  });
+});
+
+describe("a socket whose object is evicted in mid-turn", () => {
+  it("is closed, so that its client does not wait forever, but resumes over another one", async () => {
+    const again = Promise.withResolvers<void>();
+    const second: Step = async function* () {
+      await again.promise;
+      yield [text("Again."), finish()].flat();
+    };
+    const { reached, options } = haltedTurn([second]);
+    await withSockets(options, async (own) => {
+      const [busy, idle] = [await connect(own.call, "c"), await connect(own.call, "c")];
+      busy.send(sendFrame("a", "c", "Hello."));
+      await reached;
+      await busy.until("chunk", "a");
+      own.wakeAgain();
+      expect(await busy.closed).toMatchObject({ code: 1012 });
+      // The platform would delay messages until the object is awake.
+      await own.awake();
+      idle.send(resumeFrame("w", "c"));
+      await idle.until("start", "w");
+      again.resolve();
+      expect(saidIn(await idle.until("end", "w"))).toMatch(/Again\.$/);
+      idle.close();
+    });
+  });
+});
+
+describe("a socket of a conversation that is deleted", () => {
+  it("is closed", async () => {
+    const id = newId();
+    await put(id, "a", 1);
+    const sockets = [await connect(call, id), await connect(call, id)];
+    await evict(id);
+    expect((await call("DELETE", `/conversations/${id}`)).status).toBe(204);
+    for (const { closed } of sockets) {
+      expect(await closed).toEqual({ code: 1000, reason: "The conversation was deleted." });
+    }
+    await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
+  });
+});
+
+const id = "x";
+const BAD = [
+  ["nothing", "", "bad_json"],
+  ["invalid JSON", "x", "bad_json"],
+  ["null", null, "bad_request"],
+  ["a list", [], "bad_request"],
+  ["no type", {}, "bad_request"],
+  ["no name", { type: "send" }, "bad_request"],
+  ["no such type", { type: "hello", requestId: "r" }, "bad_request"],
+  ["a number for a name", { type: "abort", requestId: 5 }, "bad_request"],
+  ["an empty name", { type: "abort", requestId: "" }, "bad_request"],
+  ["a long name", { type: "abort", requestId: "r".repeat(129) }, "bad_request"],
+  ["no conversation", { type: "resume", requestId: "r" }, "bad_request"],
+  ["a chunk before the first", resumeFrame("r", id, -1), "bad_request"],
+  ["half a chunk", resumeFrame("r", id, 0.5), "bad_request"],
+  ["no message", sendFrame("r", id, { messages: [] }), "bad_request"],
+  ["no such trigger", sendFrame("r", id, { trigger: "now" }), "bad_request"],
+  ["a list for a body", sendFrame("r", id, { body: [] }), "bad_request"],
+  ["a number for a header", sendFrame("r", id, { headers: { a: 1 } }), "bad_request"],
+  ["JSON too deep", "[".repeat(1_000) + "]".repeat(1_000), "limit_exceeded"],
+] as const;
+
+describe("an invalid frame", () => {
+  it.each(BAD)("gets an error, and the socket stays open: %s", async (_, text, code) => {
+    const id = newId();
+    const socket = await connect(call, id);
+    socket.send(text);
+    socket.send(resumeFrame("ok", id));
+    await socket.until("no-active", "ok");
+    const [refused] = socket.frames;
+    expect(refused).toMatchObject({
+      type: "error",
+      errorText: expect.stringMatching(new RegExp(`^${code}: `)),
+    });
+    expect(["", "r"]).toContain(refused?.requestId);
+    socket.close();
+  });
+
+  it("closes the socket if there are too many, even across an eviction", async () => {
+    const id = newId();
+    const socket = await connect(call, id);
+    for (let count = 0; count < 5; count++) socket.send("x");
+    socket.send(resumeFrame("a", id));
+    await socket.until("no-active", "a");
+    await evict(id);
+    for (let count = 0; count < 5; count++) socket.send("x");
+    socket.send(resumeFrame("b", id));
+    await socket.until("no-active", "b");
+    expect(socket.frames.filter(({ type }) => type === "error")).toHaveLength(10);
+    socket.send("x");
+    socket.send(sendFrame("c", id, "What is the weather in NYC?"));
+    expect(await socket.closed).toMatchObject({ code: 1008 });
+    await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
+  });
+});
+
+describe("an invalid request", () => {
+  it.each([
+    ["another conversation", sendFrame("a", "other", "Hi."), "bad_request"],
+    ["another conversation's turn", resumeFrame("a", "other"), "bad_request"],
+    ["no such agent", sendFrame("a", "x", { body: { agent: "nobody" } }), "not_found"],
+    ["no text", sendFrame("a", "x", ""), "bad_request"],
+    [
+      "nothing to repeat",
+      sendFrame("a", "x", { trigger: "regenerate-message", messages: [{ role: "assistant" }] }),
+      "bad_request",
+    ],
+    [
+      "a file that is not here",
+      sendFrame("a", "x", {
+        messages: [
+          {
+            role: "user",
+            parts: [{ type: "file", mediaType: "image/png", url: "https://example.com/a.png" }],
+          },
+        ],
+      }),
+      "bad_value",
+    ],
+  ])("is refused, and the socket stays open: %s", async (_, frame, code) => {
+    const id = newId();
+    const socket = await connect(call, id);
+    for (let count = 0; count < 10; count++) {
+      socket.send({ ...frame, requestId: `a${count}`, id: frame.id === "x" ? id : frame.id });
+    }
+    for (let count = 0; count < 10; count++) {
+      const [refused] = await socket.until("error", `a${count}`);
+      expect(refused).toMatchObject({ errorText: expect.stringMatching(new RegExp(`^${code}: `)) });
+    }
+    await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
+    socket.send(sendFrame("ok", id, "What is the weather in NYC?"));
+    expect(saidIn(await socket.until("end", "ok"))).toContain("New York");
+    socket.close();
+  });
+});
+
+/** The server's end of a socket that records the codes with which it is closed. */
+function silentSocket() {
+  let note: unknown = { conversation: "c", badFrames: 0, sentChars: 0, isBusy: false };
+  const closed: number[] = [];
+  const socket = {
+    send: () => undefined,
+    close: (code: number) => closed.push(code),
+    serializeAttachment: (value: unknown) => {
+      note = value;
+    },
+    deserializeAttachment: () => note,
+  };
+  // The members of a socket that the connection uses.
+  return { closed, socket: socket as unknown as WebSocket };
+}
+
+describe("a socket that is never read", () => {
+  const chunk = "x".repeat(9_000_000);
+
+  it("is closed after several turns have sent too much", () => {
+    const { closed, socket } = silentSocket();
+    for (let turn = 0; turn < 2; turn++) {
+      const line = new SocketConnection(socket);
+      const watch = line.begin("a", { isResumed: false });
+      line.sendChunk(watch, 0, chunk);
+      line.finish(watch);
+    }
+    expect(closed).toEqual([1013]);
+  });
+});
+
+describe("a socket with a turn that is silent for long", () => {
+  it("receives its start again, so that nothing in between takes it for dead", async () => {
+    const { open, reached, options } = haltedTurn();
+    await withSockets(options, async (own) => {
+      const socket = await connect(own.call, "c");
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
+      try {
+        socket.send(sendFrame("a", "c", "Hello."));
+        await reached;
+        await vi.waitUntil(() => saidIn(socket.frames) === "Before.");
+        const isStartedAgain = () =>
+          socket.frames.filter(({ type }) => type === "start").length > 1;
+        while (!isStartedAgain()) await vi.advanceTimersByTimeAsync(limits.keepAliveMs);
+        open();
+        const frames = await socket.until("end", "a");
+        const starts = frames.filter(({ type }) => type === "start");
+        expect(starts.length).toBeGreaterThan(1);
+        expect(saidIn(frames)).toBe("Before. After.");
+      } finally {
+        vi.useRealTimers();
+      }
+      socket.close();
+    });
+  });
+});
+
+/** Creates the AI SDK's own transport, which rejects messages that its protocol does not define. */
+function transportTo(own: Pick<OwnRuntime, "call">, id: string) {
+  const transport = new WebSocketChatTransport<UIMessage>({
+    url: `http://localhost/conversations/${id}/socket`,
+    webSocket: socketClassFor(own.call),
+  });
+  const send = (words: string, abortSignal?: AbortSignal) =>
+    transport.sendMessages({
+      chatId: id,
+      trigger: "submit-message",
+      messageId: undefined,
+      messages: [{ id: newId(), role: "user", parts: [{ type: "text", text: words }] }],
+      abortSignal,
+    });
+  return { transport, send, resume: () => transport.reconnectToStream({ chatId: id }) };
+}
+
+async function messageIn(stream: ReadableStream<UIMessageChunk> | null) {
+  let message: UIMessage | undefined;
+  if (stream === null) return message;
+  for await (const state of readUIMessageStream({ stream })) message = state;
+  return message;
+}
+
+const newest = (own: OwnRuntime) =>
+  own.conversation().readMessages({ limit: 1, form: "display" }).messages[0];
+
+describe("the AI SDK's WebSocketChatTransport", () => {
+  it("holds a conversation over one socket", async () => {
+    const id = newId();
+    const { transport, send, resume } = transportTo({ call }, id);
+    const first = await messageIn(await send("What is the weather in NYC?"));
+    expect(textOf(first)).toMatch(/^It is .* in New York/);
+    const second = await messageIn(await send("What about London? Then compare them."));
+    expect(textOf(second)).toMatch(/New York is .* than London|London is .* than New York/);
+    expect(await resume()).toBeNull();
+    transport.close();
+  });
+
+  it("resumes after its socket has gone: the same message, from its first part", async () => {
+    const { open, reached, options } = haltedTurn();
+    await withSockets(options, async (own) => {
+      const { transport, send, resume } = transportTo(own, "c");
+      const asked = await send("Hello.");
+      await reached;
+      transport.close();
+      await expect(asked.pipeTo(new WritableStream())).rejects.toThrow(/closed/);
+      const resumed = await resume();
+      expect(resumed).not.toBeNull();
+      open();
+      const message = await messageIn(resumed);
+      expect(textOf(message)).toBe("Before. After.");
+      expect(message?.id).toBe(newest(own)?.id);
+      transport.close();
+    });
+  });
+
+  it("sends a person's decision, and receives the rest in the same message", async () => {
+    const paid: number[] = [];
+    const pay = tool({
+      inputSchema: z.object({ amount: z.number() }),
+      needsApproval: true,
+      execute: ({ amount }) => paid.push(amount),
+    });
+    const agent = { name: "bank", description: "", instructions: "", tools: { pay } };
+    const steps = [
+      [text("So: "), toolCall("pay", { amount: 5 }), finish("tool-calls")],
+      [text("Paid."), finish()],
+    ];
+    await withSockets({ agents: [agent], model: scriptedModel(steps) }, async (own) => {
+      const { transport, send, resume } = transportTo(own, "c");
+      const asking = await messageIn(await send("Pay."));
+      expect(await resume()).toBeNull();
+      const parts = asking?.parts.map((part) =>
+        "approval" in part
+          ? { ...part, state: "approval-responded", approval: { ...part.approval, approved: true } }
+          : part,
+      );
+      const stream = await transport.sendMessages({
+        chatId: "c",
+        trigger: "submit-message",
+        messageId: undefined,
+        // The message after a decision, as the stock client builds it.
+        messages: [{ ...asking, parts } as UIMessage],
+        abortSignal: undefined,
+      });
+      await stream.pipeTo(new WritableStream());
+      expect(paid).toEqual([5]);
+      const { messages } = own.conversation().readMessages({ limit: 9, form: "display" });
+      expect(messages.map(textOf)).toEqual(["Pay.", "So: Paid."]);
+      expect(messages[1]?.id).toBe(asking?.id);
+      transport.close();
+    });
+  });
+});
