@@ -6,7 +6,6 @@ import {
   firstChoice,
   seriesOf,
   summariesOf,
-  toggled,
   xColumns,
 } from "../src/chart/chart-series.ts";
 import { columnsOf } from "../src/variables/records.ts";

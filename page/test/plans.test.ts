@@ -4,7 +4,6 @@ import {
   callsIn,
   gatesOf,
   inputFields,
-  inputTemplate,
   markOfCall,
   markOfPlan,
   runsNow,

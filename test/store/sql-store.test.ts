@@ -3,7 +3,7 @@ import * as limits from "../../src/limits.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import { slow } from "../support/slow.ts";
-import { closeAll, migratedSql, one, rowsWritten } from "./watched-sql.ts";
+import { closeAll, migratedSql, one, rowsWritten, statementsOf } from "./watched-sql.ts";
 
 const START_MS = Date.UTC(2026, 0, 1);
 const now = () => START_MS;
