@@ -71,7 +71,7 @@ function* speak(options: LanguageModelV4CallOptions, scripts: readonly DemoScrip
 function tokensOf({ prompt, tools }: LanguageModelV4CallOptions, outputChars: number) {
   const chars = prompt.reduce((sum, one) => sum + charsOfMessage(one), charsOfTools(tools));
   const [input = 0, output = 0] = [chars, outputChars].map((n) => Math.ceil(n / CHARS_PER_TOKEN));
-  return { input, output };
+  return { input, cached: 0, output };
 }
 
 async function* withDelays(

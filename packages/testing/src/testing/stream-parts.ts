@@ -75,16 +75,12 @@ export function toolCall(
 /** The end of a call: `tool-calls` for a step with tool calls. */
 export function finish(
   unified: LanguageModelV4FinishReason["unified"] = "stop",
-  tokens: { readonly input?: number; readonly output?: number } = {},
+  tokens: { readonly input?: number; readonly cached?: number; readonly output?: number } = {},
 ): readonly Part[] {
+  const { input: total, cached: cacheRead, output } = tokens;
   const usage = {
-    inputTokens: {
-      total: tokens.input,
-      noCache: undefined,
-      cacheRead: undefined,
-      cacheWrite: undefined,
-    },
-    outputTokens: { total: tokens.output, text: undefined, reasoning: undefined },
+    inputTokens: { total, noCache: undefined, cacheRead, cacheWrite: undefined },
+    outputTokens: { total: output, text: undefined, reasoning: undefined },
   };
   return [{ type: "finish", finishReason: { unified, raw: unified }, usage }];
 }
