@@ -144,10 +144,12 @@ export class VariableIndex {
 
   #load(): Map<string, Entry> {
     if (this.#loaded !== undefined) return this.#loaded;
+    // If this throws, the next use loads again.
+    const entries = this.#rows.entries();
     this.#loaded = new Map();
     this.#bytes = 0;
     this.#lastAccessMs = 0;
-    for (const entry of this.#rows.entries()) {
+    for (const entry of entries) {
       const accessedAtMs = this.#reads.get(entry.seq) ?? entry.accessedAtMs;
       this.#add({ ...entry, accessedAtMs });
     }

@@ -78,12 +78,40 @@ const citedText: Content = [
   },
 ];
 
+const remoteCall: Content = [
+  {
+    type: "mcp_tool_use",
+    id: "mcptoolu_01",
+    name: "look_up",
+    server_name: "books",
+    input: { q: 1 },
+  },
+];
+
+function remoteResult(isError: boolean): Content {
+  const content = [{ type: "text", text: isError ? "It broke." : "A book." }];
+  const about = { tool_use_id: "mcptoolu_01", is_error: isError };
+  return [{ type: "mcp_tool_result", ...about, content }];
+}
+
 export const anthropicExchanges: readonly Exchange[] = [
   ["a text", [message("msg_1", "end_turn", text("Hello", ", wor", "ld."))]],
+  ["an empty answer", [message("msg_1", "end_turn")]],
+  ["two texts", [message("msg_1", "end_turn", text("One."), text("Two."))]],
+  ["an answer that became too long", [message("msg_1", "max_tokens", text("Once upon"))]],
+  ["a refusal", [message("msg_1", "refusal", text("No."))]],
+  ["a stop sequence", [message("msg_1", "stop_sequence", text("Up to"))]],
   ["thinking", [message("msg_1", "end_turn", thinking, text("So."))]],
   [
     "thinking and a tool call",
     [message("msg_1", "tool_use", thinking, text("Wait."), weather), done],
+  ],
+  [
+    "thinking that is not shown",
+    [
+      message("msg_1", "tool_use", [{ type: "redacted_thinking", data: "EmwKAhgB" }], weather),
+      done,
+    ],
   ],
   [
     "two calls and a third",
@@ -100,8 +128,22 @@ export const anthropicExchanges: readonly Exchange[] = [
     ],
   ],
   [
+    "a call without input",
+    [
+      message("msg_1", "tool_use", [{ type: "tool_use", id: "t", name: "silent", input: {} }]),
+      done,
+    ],
+  ],
+  [
     "a search, with citations",
     [message("msg_1", "end_turn", searchCall, searchResult([searchPage()]), citedText)],
+  ],
+  [
+    "a search that pauses the turn",
+    [
+      message("msg_1", "pause_turn", text("I search."), searchCall),
+      message("msg_2", "end_turn", searchResult([searchPage()]), citedText),
+    ],
   ],
   [
     "a search that pauses the turn twice",
@@ -117,6 +159,26 @@ export const anthropicExchanges: readonly Exchange[] = [
       message("msg_1", "tool_use", searchCall, weather),
       message("msg_2", "end_turn", searchResult([searchPage()]), text("So.")),
     ],
+  ],
+  [
+    "a search that fails",
+    [
+      message(
+        "msg_1",
+        "end_turn",
+        searchCall,
+        searchResult({ type: "web_search_tool_result_error", error_code: "unavailable" }),
+        text("I could not search."),
+      ),
+    ],
+  ],
+  [
+    "a tool of an MCP server",
+    [message("msg_1", "end_turn", remoteCall, remoteResult(false), text("So."))],
+  ],
+  [
+    "a tool of an MCP server that fails",
+    [message("msg_1", "end_turn", remoteCall, remoteResult(true), text("No."))],
   ],
 ];
 
@@ -141,6 +203,7 @@ export const anthropicMishaps: readonly Exchange[] = [
     "a text that is cut off",
     [{ cut: [start("msg_1"), ...blocks(text("Hel")).slice(0, -1)] }, done],
   ],
+  ["a text whose stream just ends", [[start("msg_1"), ...blocks(text("Hel")).slice(0, -1)], done]],
   [
     "overload in a text",
     [

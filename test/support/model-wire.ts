@@ -4,7 +4,7 @@ import { startLoopback, textOf } from "./loopback.ts";
 import { type Asked, askSdk, askUs, type Seen } from "./model-conformance.ts";
 
 /** Server-sent events that answer one request; with `cut`, the connection breaks after them. */
-type Answer = readonly unknown[] | { readonly cut: readonly unknown[] };
+export type Answer = readonly unknown[] | { readonly cut: readonly unknown[] };
 
 /** A named exchange with one answer per request. */
 export type Exchange = readonly [name: string, answers: readonly Answer[]];
@@ -76,6 +76,13 @@ export function typedEvent(event: unknown): string {
   const { type } = event as { readonly type: string };
   return `event: ${type}\ndata: ${JSON.stringify(event)}\n\n`;
 }
+
+/** Encodes a server-sent event of chat completions. The last one is not JSON. */
+export function dataEvent(event: unknown): string {
+  return `data: ${event === DONE ? DONE : JSON.stringify(event)}\n\n`;
+}
+
+export const DONE = "[DONE]";
 
 /** Runs both loops over the same bytes, each with its own provider and endpoint. */
 export async function askBothOver(
