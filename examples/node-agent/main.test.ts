@@ -9,4 +9,4 @@ it("prints calls by reference and an answer by value", async () => {
   expect(first).toBe("list_orders {}");
   expect(rest.at(-2)).toMatch(/^query_variables .*list_orders_1/);
   expect(rest.at(-1)).toBe("100 of 300 records of list_orders_1 have country DE.");
-});
+}, 60_000);

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { MINUTE_MS } from "./store-fixture.ts";
-import { START_MS } from "./variable-store-fixture.ts";
+import { facts, MINUTE_MS } from "./store-fixture.ts";
+import { namesOf, START_MS } from "./variable-store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
 const HOUR_MS = 60 * MINUTE_MS;
@@ -8,6 +8,7 @@ const DAY_MS = 24 * HOUR_MS;
 
 /** Disuse: what counts as use, when a use is written back, and what that costs. */
 export function idleVariables(at: Testing): void {
+  const evict = () => at.store.evictDue(at.ground.nowMs, 100);
   const iso = (timeMs: number) => new Date(timeMs).toISOString();
   const after = (ms: number) => {
     at.ground.nowMs = START_MS + ms;
@@ -50,5 +51,37 @@ export function idleVariables(at: Testing): void {
       ["b", iso(START_MS + HOUR_MS)],
       ["a", iso(START_MS + 2 * HOUR_MS)],
     ]);
+  });
+
+  it("keep their access times after a rollback or a forget", async () => {
+    at.fresh({ idleMs: DAY_MS, quotaBytes: 100 });
+    await at.store.save({ name: "a", value: "x".repeat(60), pinned: true });
+    await at.store.save({ name: "b", value: "x".repeat(10) });
+    after(20 * HOUR_MS);
+    await at.store.read("b");
+    const before = facts(at.store);
+    await expect(at.store.save({ name: "c", value: "x".repeat(50) })).rejects.toThrow(
+      "maxConversationBytes",
+    );
+    expect(facts(at.store)).toEqual(before);
+    at.store.forget();
+    expect(facts(at.store)).toEqual(before);
+    at.store.flushAccess();
+    after(30 * HOUR_MS);
+    expect(evict()).toEqual([]);
+    if (at.kind.hasSql) at.fresh({ idleMs: DAY_MS });
+    expect([evict(), namesOf(at.store.list())]).toEqual([[], ["a", "b"]]);
+  });
+
+  it("do not pass their access time to a new variable of the same name", async () => {
+    at.fresh({ idleMs: HOUR_MS });
+    await at.store.save({ name: "a", value: 1 });
+    after(HOUR_MS / 2);
+    await at.store.read("a");
+    at.store.delete("a");
+    after(0);
+    await at.store.save({ name: "a", value: 2 });
+    at.store.forget();
+    expect(at.store.nextDueMs()).toBe(START_MS + HOUR_MS);
   });
 }

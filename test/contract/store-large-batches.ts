@@ -1,5 +1,7 @@
 import { expect, it } from "vitest";
 import type { Write } from "../../src/store/variable-store.ts";
+import type { Change } from "../../src/store/variable.ts";
+import type { Json } from "../../src/value/json.ts";
 import {
   arrayOfBytes,
   encode,
@@ -8,6 +10,7 @@ import {
   streamed,
 } from "./store-content.ts";
 import { expectFailure, isSame, MIB, seen } from "./store-fixture.ts";
+import { namesOf } from "./variable-store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
 /** Writes in two steps, and several writes at once. */
@@ -38,6 +41,13 @@ function halves(at: Testing): void {
       expect((await at.store.read("v")) === value).toBe(true);
     },
   );
+
+  it.each(at.sizes)("a discarded write of %i bytes leaves nothing", async (size) => {
+    const prepared = await at.store.prepare({ name: "v", value: plainTextOfBytes(size) });
+    prepared.discard();
+    expect(at.store.count()).toBe(0);
+    await at.ground.expectClean(at.store);
+  });
 
   it.each(at.sizes)(
     "a prepared extension of %i bytes conflicts with an intervening write or delete",
@@ -93,6 +103,30 @@ function halves(at: Testing): void {
 }
 
 function batches(at: Testing): void {
+  const saveAll = async (writes: readonly Write[]) => namesOf(await at.store.saveAll(writes));
+
+  it.each(at.sizes)("saves several writes in order: %i bytes", async (size) => {
+    const changes: Change[] = [];
+    const stop = at.store.observe((change) => changes.push(change));
+    const writes = [
+      { name: "b", value: arrayOfBytes(size) },
+      { value: 1 },
+      { name: "a", value: plainTextOfBytes(size) },
+      { value: objectOfBytes(size) },
+    ];
+    expect(await saveAll(writes)).toEqual(["b", "variable_1", "a", "variable_2"]);
+    stop();
+    expect(namesOf(at.store.list())).toEqual(["b", "variable_1", "a", "variable_2"]);
+    expect(changes.map(({ kind, info }) => `${kind} ${info.name}`)).toEqual([
+      "saved b",
+      "saved variable_1",
+      "saved a",
+      "saved variable_2",
+    ]);
+    expect(await saveAll([])).toEqual([]);
+    await at.ground.expectClean(at.store);
+  });
+
   it.each(at.sizes)("saves none if one is refused: %i bytes", async (size) => {
     await at.store.save({ name: "old", value: [1] });
     const before = await seen(at.store, ["a", "old"]);
@@ -118,6 +152,20 @@ function batches(at: Testing): void {
     }
   });
 
+  it.each(at.sizes)("each write sees those before it: %i bytes", async (size) => {
+    const array = arrayOfBytes(size) as Json[];
+    const infos = await at.store.saveAll([
+      { name: "v", value: array },
+      { name: "v", value: "x", mode: "append" },
+      { name: "v", value: ["y"], mode: "append" },
+      { name: "v", value: { z: 1 }, path: [{ index: -1 }] },
+    ]);
+    expect(infos.map(({ version }) => version)).toEqual([1, 2, 3, 4]);
+    at.store.forget();
+    expect(isSame(await at.store.read("v"), [...array, "x", { z: 1 }])).toBe(true);
+    await at.ground.expectClean(at.store);
+  });
+
   it.each(at.sizes)("writes to several paths in a value of %i bytes", async (size) => {
     const object = objectOfBytes(size);
     await at.store.save({ name: "v", value: object });
@@ -138,6 +186,31 @@ function batches(at: Testing): void {
     await expectFailure(() => at.store.saveAll(writes), "bad_value");
     expect(isSame(await at.store.read("v"), after)).toBe(true);
     await at.ground.expectClean(at.store);
+  });
+
+  it("applies each write to the value at its turn, not before", async () => {
+    for (const size of at.sizes) {
+      await at.store.save({ name: "v", value: 5 });
+      await at.store.saveAll([
+        { name: "v", value: plainTextOfBytes(size) },
+        { name: "v", value: "!", mode: "append" },
+      ]);
+      expect((await at.store.read("v")) === `${plainTextOfBytes(size)}!`).toBe(true);
+    }
+  });
+
+  it("extends records saved in the same batch", async () => {
+    for (const count of at.kind.hasBucket ? [500, 50_000] : [10, 5_000]) {
+      at.store.delete("v");
+      const lines = encode(`{"text":"${"x".repeat(88)}"}\n`.repeat(count));
+      const value = await at.store.receive(streamed([lines, lines]).stream, "application/x-ndjson");
+      await at.store.saveAll([
+        { name: "v", value },
+        { name: "v", value: "x", mode: "append" },
+      ]);
+      expect(at.store.info("v")).toMatchObject({ count: 2 * count + 1, version: 2 });
+      await at.ground.expectClean(at.store);
+    }
   });
 
   it("retries after a concurrent write, and keeps its streamed content", async () => {

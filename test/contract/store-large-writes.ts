@@ -1,8 +1,16 @@
 import { expect, it } from "vitest";
 import type { Write } from "../../src/store/variable-store.ts";
 import type { Json } from "../../src/value/json.ts";
-import { arrayOfBytes, encode, objectOfBytes, streamed, textOfBytes } from "./store-content.ts";
-import { expectFailure, isSame, MIB } from "./store-fixture.ts";
+import {
+  arrayOfBytes,
+  encode,
+  objectOfBytes,
+  recordsText,
+  streamed,
+  textOfBytes,
+} from "./store-content.ts";
+import { expectFailure, isSame, KIB, MIB, seen } from "./store-fixture.ts";
+import { namesOf } from "./variable-store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
 /** Writes that extend existing values, and races between writes. */
@@ -47,6 +55,68 @@ function extensions(at: Testing): void {
     }
   });
 
+  it("moves a value to the location for its new size, and back", async () => {
+    await at.store.save({ name: "v", value: [1] });
+    const places = [at.store.info("v")?.location];
+    for (const bytes of [100 * KIB, 9 * MIB]) {
+      const { location } = await at.store.save({
+        name: "v",
+        value: arrayOfBytes(bytes),
+        mode: "append",
+      });
+      places.push(location);
+    }
+    places.push((await at.store.save({ name: "v", value: "small" })).location);
+    expect(places).toEqual(["row", "chunks", at.kind.hasBucket ? "r2" : "chunks", "row"]);
+    await at.ground.expectClean(at.store);
+  });
+
+  it.each(at.sizes)(
+    "refuses writes that do not fit a value of %i bytes, and changes nothing",
+    async (size) => {
+      await at.store.save({ name: "v", value: arrayOfBytes(size) });
+      const before = await seen(at.store);
+      const misfits: readonly (readonly [Omit<Write, "name">, string])[] = [
+        [{ value: { a: 1 }, mode: "merge" }, "bad_value"],
+        [{ value: 1, path: [{ key: "a" }] }, "bad_value"],
+        [{ value: 1, path: [{ index: 10_000_000 }] }, "bad_value"],
+        [{ value: 1, path: [{ each: true }] }, "bad_path"],
+        [{ value: "x".repeat(16 * MIB), mode: "append" }, "limit_exceeded"],
+      ];
+      for (const [write, code] of misfits) {
+        await expectFailure(() => at.store.save({ name: "v", ...write }), code);
+        expect(isSame(await seen(at.store), before)).toBe(true);
+      }
+      await at.ground.expectClean(at.store);
+    },
+  );
+
+  it.each(at.kind.hasBucket ? [120_000] : [10, 5_000])(
+    "extends %i records received as NDJSON",
+    async (count) => {
+      const records = Array.from({ length: count }, (_, id) => ({ id, text: "é".repeat(20) }));
+      const { stream } = streamed([encode(recordsText(records))]);
+      const content = await at.store.receive(stream, "application/x-ndjson");
+      await at.store.save({ name: "v", value: content });
+      const info = await at.store.save({ name: "v", value: { id: -1 }, mode: "append" });
+      expect(info).toMatchObject({ version: 2, count: count + 1 });
+      await at.store.save({ name: "v", value: "é", path: [{ index: 0 }, { key: "id" }] });
+      at.store.forget();
+      expect(await at.store.readPath("v", [{ from: -1 }])).toEqual({
+        found: true,
+        value: [{ id: -1 }],
+      });
+      expect(await at.store.readPath("v", [{ index: 0 }, { key: "id" }])).toEqual({
+        found: true,
+        value: "é",
+      });
+      expect(await at.store.readPath("v", [{ index: count - 1 }, { key: "text" }])).toMatchObject({
+        found: true,
+      });
+      await at.ground.expectClean(at.store);
+    },
+  );
+
   it("neither extends bytes nor extends with bytes", async () => {
     for (const size of at.sizes) {
       const receive = () =>
@@ -87,6 +157,20 @@ function races(at: Testing): void {
     await at.ground.expectClean(at.store);
   });
 
+  it("an append concurrent with a replacement is applied before or after it", async () => {
+    for (const size of at.sizes) {
+      await at.store.save({ name: "v", value: big });
+      at.store.forget();
+      const appending = at.store.save({ name: "v", value: "appended", mode: "append" });
+      await Promise.all([appending, at.store.save({ name: "v", value: arrayOfBytes(size) })]);
+      const end = (await tail(1)) as Json[];
+      const count = at.store.info("v")?.count ?? 0;
+      const isAfter = end[0] === "appended";
+      expect(count).toBe(arrayOfBytes(size).length + (isAfter ? 1 : 0));
+      await at.ground.expectClean(at.store);
+    }
+  });
+
   it("an append extends the value at the time it is applied, even a new one under the same name", async () => {
     await at.store.save({ name: "v", value: big });
     at.store.forget();
@@ -95,6 +179,22 @@ function races(at: Testing): void {
     await at.store.save({ name: "v", value: ["new"] });
     await appending;
     expect(await at.store.read("v")).toEqual(["new", "appended"]);
+    await at.ground.expectClean(at.store);
+  });
+
+  it("an append creates a variable that was deleted meanwhile", async () => {
+    await at.store.save({ name: "v", value: big });
+    at.store.forget();
+    const appending = at.store.save({ name: "v", value: ["appended"], mode: "append" });
+    at.store.delete("v");
+    await appending;
+    expect(await at.store.read("v")).toEqual(["appended"]);
+    await at.ground.expectClean(at.store);
+  });
+
+  it("concurrent saves under automatic names get different names", async () => {
+    const infos = await Promise.all([1, 2, 3].map(() => at.store.save({ value: big })));
+    expect(namesOf(infos)).toEqual(["variable_1", "variable_2", "variable_3"]);
     await at.ground.expectClean(at.store);
   });
 }

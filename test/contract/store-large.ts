@@ -1,6 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { streamed } from "./store-content.ts";
-import { bytesOf, expectFailure, KIB, MIB } from "./store-fixture.ts";
+import type { VariableInfo } from "../../src/store/variable.ts";
+import type { Json } from "../../src/value/json.ts";
+import {
+  arrayOfBytes,
+  encode,
+  objectOfBytes,
+  recordsText,
+  streamed,
+  textOfBytes,
+} from "./store-content.ts";
+import { bytesOf, expectFailure, isSame, KIB, MIB } from "./store-fixture.ts";
+import { withCode } from "./variable-store-fixture.ts";
 import { largeBatches } from "./store-large-batches.ts";
 import { largeWrites } from "./store-large-writes.ts";
 import { openValues } from "./store-open.ts";
@@ -16,7 +26,96 @@ export function storeLarge(at: Testing): void {
   describe("prepared writes and batches", () => largeBatches(at));
 }
 
+const sizes = [64 * KIB - 1, 64 * KIB, 64 * KIB + 1, MIB, MIB + 1, 8 * MIB, 8 * MIB + 1];
+
+const makers: Readonly<Record<string, (bytes: number) => Json>> = {
+  array: arrayOfBytes,
+  object: objectOfBytes,
+  string: textOfBytes,
+};
+
 function locations(at: Testing): void {
+  it.each(Object.keys(makers))("stores an %s of any size in its location", async (type) => {
+    for (const bytes of type === "array" ? [...sizes, 16 * MIB] : sizes) {
+      const value = makers[type]?.(bytes) ?? null;
+      const info = await at.store.save({ name: "v", value });
+      const kept = { type, bytes, location: placeOf(at, bytes), count: countOf(value) };
+      expect(info).toMatchObject(kept);
+      if (bytes < MIB) expect(info.chars).toBe(charsOf(value));
+      at.store.forget();
+      expect(at.store.info("v")).toEqual(info);
+      expect(isSame(await at.store.read("v"), value)).toBe(true);
+      expect(at.store.bytes()).toBe(bytes);
+    }
+    await at.ground.expectClean(at.store);
+  });
+
+  it("keeps what was saved, whatever happens to the tool's own object", async () => {
+    for (const bytes of at.sizes) {
+      const value = { list: [...arrayOfBytes(bytes)] };
+      const text = JSON.stringify(value);
+      const saving = at.store.save({ name: "v", value });
+      value.list.length = 0;
+      await saving;
+      expect(JSON.stringify(await at.store.read("v")) === text).toBe(true);
+      at.store.forget();
+      const read = await at.store.read("v");
+      expect(JSON.stringify(read) === text).toBe(true);
+      expect([read, (read as typeof value).list].every(Object.isFrozen)).toBe(true);
+    }
+  });
+
+  it.each(["array", "object"])(
+    "refuses an %s over 16 MiB, says what to do, and stores nothing",
+    async (type) => {
+      const value = makers[type]?.(16 * MIB + 1) ?? null;
+      const maximum = 16 * MIB;
+      await expectFailure(
+        () => at.store.save({ name: "v", value }),
+        expect.objectContaining({
+          code: "limit_exceeded",
+          message: expect.stringMatching(/x-ndjson.*text\/plain/),
+          details: { limit: "maxJsonBytes", maximum, actual: maximum + 1 },
+        }),
+      );
+      expect(at.store.list()).toEqual([]);
+      await at.ground.expectClean(at.store);
+    },
+  );
+
+  it("keeps a text over 16 MiB, but reads it only in parts", async () => {
+    const value = textOfBytes(16 * MIB + 1);
+    const info = await at.store.save({ name: "v", value });
+    expect(info).toMatchObject({
+      bytes: 16 * MIB + 1,
+      location: at.kind.hasBucket ? "r2" : "chunks",
+    });
+    await expectTooLarge(() => at.store.read("v"));
+    await expectTooLarge(() => at.store.readPath("v", []));
+    await expectTooLarge(() => at.store.readPath("v", [{ from: 0 }]));
+    const reading = await at.store.readPath("v", [{ from: 0, to: 5 }]);
+    expect(reading).toEqual({
+      found: true,
+      value: Array.from(value.slice(0, 20)).slice(0, 5).join(""),
+    });
+    const end = await at.store.readPath("v", [{ from: -5 }]);
+    expect(end).toEqual({ found: true, value: Array.from(value.slice(-20)).slice(-5).join("") });
+  });
+
+  it("keeps a text that is not valid UTF-8, at any size", async () => {
+    for (const length of [10, 100 * KIB, 2 * MIB]) {
+      const value = `\ud800${"x".repeat(length)}\udfff`;
+      const info = await at.store.save({ name: "v", value });
+      expect(info).toMatchObject({ type: "string", count: length + 2 });
+      at.store.forget();
+      expect((await at.store.read("v")) === value).toBe(true);
+      expect(await at.store.readPath("v", [{ from: -2 }])).toEqual({
+        found: true,
+        value: "x\udfff",
+      });
+    }
+  });
+
   it.each([0, 1, 64 * KIB, 64 * KIB + 1, MIB + 1, 8 * MIB, 8 * MIB + 1])(
     "keeps %i bytes with their media type",
     async (size) => {
@@ -39,6 +138,73 @@ function locations(at: Testing): void {
       await at.ground.expectClean(at.store);
     },
   );
+
+  it("gives each reader its own copy of the stored bytes", async () => {
+    for (const bytes of at.sizes) {
+      const values = { text: textOfBytes(bytes), json: arrayOfBytes(bytes) };
+      for (const [name, value] of Object.entries(values)) {
+        await at.store.save({ name, value });
+        const expected = encode(typeof value === "string" ? value : JSON.stringify(value));
+        const read = await bytesOf(at.store, name);
+        expect(Buffer.compare(read, expected)).toBe(0);
+        read.fill(7);
+        at.store.forget();
+        expect(isSame(await at.store.read(name), value)).toBe(true);
+      }
+    }
+  });
+
+  it("gives the same answers for records, JSON and saved values", async () => {
+    for (const count of at.kind.hasBucket ? [0, 4_000, 90_000] : [1, 200, 30_000]) {
+      const records = Array.from({ length: count }, (_, id) => ({
+        id,
+        name: `record ${id} é😀`,
+        tags: ["a"],
+      }));
+      const inLines = await at.store.receive(
+        streamed([encode(recordsText(records))]).stream,
+        "application/x-ndjson",
+      );
+      const asJson = await at.store.receive(
+        streamed([encode(JSON.stringify(records))]).stream,
+        "application/json",
+      );
+      const infos = [
+        await at.store.save({ name: "lines", value: inLines }),
+        await at.store.save({ name: "json", value: asJson }),
+        await at.store.save({ name: "saved", value: records }),
+      ];
+      at.store.forget();
+      const [first, ...others] = infos.map(sizelessInfo);
+      for (const other of others) expect(other).toEqual(first);
+      expect(infos[0]).toMatchObject({ type: "array", count, mediaType: "application/x-ndjson" });
+      for (const name of ["lines", "json", "saved"])
+        expect(isSame(await at.store.read(name), records)).toBe(true);
+    }
+  });
+}
+
+/** Metadata that does not depend on how the value was written. */
+function sizelessInfo({ type, count, chars, shape, preview, trusted, sources }: VariableInfo) {
+  return { type, count, chars, shape, preview, trusted, sources };
+}
+
+function placeOf(at: Testing, bytes: number): string {
+  if (bytes <= 64 * KIB) return "row";
+  return bytes > 8 * MIB && at.kind.hasBucket ? "r2" : "chunks";
+}
+
+function charsOf(value: Json): number {
+  return typeof value === "string" ? value.length : JSON.stringify(value).length;
+}
+
+function countOf(value: Json): number {
+  if (typeof value === "string") return Array.from(value).length;
+  return value === null || typeof value !== "object" ? 1 : Object.keys(value).length;
+}
+
+async function expectTooLarge(work: () => unknown): Promise<void> {
+  await expectFailure(work, withCode("limit_exceeded"));
 }
 
 function pseudoRandom(size: number): Uint8Array {

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import type { Change } from "../../src/store/variable.ts";
+import { arrayOfBytes } from "./store-content.ts";
 import { expectFailure } from "./store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
@@ -40,6 +41,72 @@ export function observers(at: Testing): void {
     stop();
     await at.store.save({ name: "a", value: 1 });
     expect(told()).toEqual([]);
+  });
+
+  it("are not notified if nothing changes", async () => {
+    await at.store.save({ name: "a", value: [1] });
+    const { told } = watched();
+    await at.store.read("a");
+    at.store.list();
+    at.store.open("a")?.close();
+    expect([
+      at.store.delete("nobody"),
+      at.store.update("nobody", {}),
+      at.store.endRun("none"),
+    ]).toEqual([false, undefined, []]);
+    at.store.reset(1);
+    at.store.evictDue(at.ground.nowMs, 9);
+    at.store.flushAccess();
+    await at.store.sweep();
+    at.store.forget();
+    await expectFailure(() => at.store.save({ name: "a", value: {}, mode: "merge" }), "bad_value");
+    await expectFailure(() => at.store.save({ name: "not a name", value: 1 }), "bad_name");
+    (await at.store.prepare({ name: "a", value: 1 })).discard();
+    expect(told()).toEqual([]);
+  });
+
+  it("receive the variable's info, and the tombstone of an eviction", async () => {
+    const { changes } = watched();
+    const saved = await at.store.save({
+      name: "a",
+      value: ["value"],
+      tool: "t",
+      input: { a: 1 },
+      ttlMs: 5,
+    });
+    const updated = at.store.update("a", { description: "d" });
+    at.ground.nowMs += 5;
+    const [tombstone] = at.store.evictDue(at.ground.nowMs, 1);
+    await at.store.save({ name: "b", value: arrayOfBytes(at.sizes[1] ?? 0) });
+    const [b] = at.store.list();
+    at.store.delete("b");
+    expect(changes).toEqual([
+      { kind: "saved", info: saved },
+      { kind: "updated", info: updated },
+      { kind: "evicted", info: updated, tombstone },
+      { kind: "saved", info: b },
+      { kind: "deleted", info: b },
+    ]);
+  });
+
+  it("see the store after the change", async () => {
+    const states: unknown[] = [];
+    at.store.observe(({ kind, info: { name } }) =>
+      states.push([kind, name, at.store.info(name)?.version, at.store.tombstone(name)?.reason]),
+    );
+    await at.store.save({ name: "a", value: 1, ttlMs: 5 });
+    await at.store.save({ name: "a", value: 1, ttlMs: 5 });
+    at.ground.nowMs += 5;
+    at.store.evictDue(at.ground.nowMs, 1);
+    await at.store.save({ name: "b", value: 1 });
+    at.store.delete("b");
+    expect(states).toEqual([
+      ["saved", "a", 1, undefined],
+      ["saved", "a", 2, undefined],
+      ["evicted", "a", undefined, "expired"],
+      ["saved", "b", 1, undefined],
+      ["deleted", "b", undefined, undefined],
+    ]);
   });
 
   it("write in the same transaction", async () => {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { encode, plainTextOfBytes } from "./store-content.ts";
-import { KIB, MIB } from "./store-fixture.ts";
+import { encode, plainTextOfBytes, streamed } from "./store-content.ts";
+import { expectFailure, KIB, MIB } from "./store-fixture.ts";
 import { START_MS } from "./variable-store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
@@ -38,6 +38,23 @@ export function openValues(at: Testing): void {
       expect(Buffer.compare(read, bytes.subarray(from, to))).toBe(0);
     }
     opened.close();
+    await at.ground.expectClean(at.store);
+  });
+
+  it.each(at.sizes)("refuse a range that ends beyond the %i bytes", async (size) => {
+    await save(size);
+    const opened = open();
+    await expectFailure(() => opened.read(size - 1, size + 1), "internal");
+    opened.close();
+  });
+
+  it("are undefined for a missing, deleted or due variable", async () => {
+    expect(at.store.open("v")).toBeUndefined();
+    await at.store.save({ name: "v", value: plainTextOfBytes(100 * KIB), ttlMs: 5 });
+    at.ground.nowMs += 5;
+    expect(at.store.open("v")).toBeUndefined();
+    at.store.evictDue(at.ground.nowMs, 1);
+    expect(at.store.open("v")).toBeUndefined();
     await at.ground.expectClean(at.store);
   });
 
@@ -85,5 +102,23 @@ export function openValues(at: Testing): void {
     // The late read is not mistaken for the current value.
     expect(await at.store.read("v")).toBe("new");
     await at.ground.expectClean(at.store);
+  });
+
+  it("are never mixed up with a later variable of the same name", async () => {
+    await save(9 * MIB);
+    const reading = at.store.read("v");
+    at.store.delete("v");
+    at.store.forget();
+    await at.store.save({ name: "v", value: "new" });
+    expect(String(await reading).length).toBeGreaterThan(MIB);
+    expect(await at.store.read("v")).toBe("new");
+  });
+
+  it("are independent of a reused buffer", async () => {
+    const content = await at.store.receive(streamed([encode("ab"), encode("cd")]).stream, "x/y");
+    await at.store.save({ name: "v", value: content });
+    const opened = open();
+    expect(new TextDecoder().decode(await opened.read(1, 3))).toBe("bc");
+    opened.close();
   });
 }

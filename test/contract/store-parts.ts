@@ -70,6 +70,82 @@ function loading(at: Testing): void {
       await expectPart([range], characters.slice(from, to).join(""));
     }
   });
+
+  it("of each record loads each byte once", async () => {
+    const count = 90_000;
+    const filler = "x".repeat(180);
+    const record = (id: number) => ({ id, name: `é ${id}`, filler });
+    const { stream } = streamed(pieces(count, record));
+    const content = await at.store.receive(stream, NDJSON);
+    const info = await at.store.save({ name: "v", value: content });
+    expect(info.bytes).toBeGreaterThan(16 * MIB);
+    const first = at.ground.blobs.reads.length;
+    const ids = await at.store.readPath("v", [{ each: true }, { key: "id" }]);
+    expect(isSame(ids, { found: true, value: Array.from({ length: count }, (_, id) => id) })).toBe(
+      true,
+    );
+    const reads = at.ground.blobs.reads.slice(first);
+    if (at.kind.hasBucket) {
+      expect(at.ground.blobs.bytesReadSince(first)).toBe(info.bytes);
+      expect(reads[0]?.from).toBe(0);
+      for (const [index, { from, to }] of reads.entries()) {
+        expect(to - from).toBeLessThan(MIB);
+        if (index > 0) expect(from).toBe(reads[index - 1]?.to);
+      }
+    }
+    await expectPart(
+      [{ from: 0, to: 10 }],
+      Array.from({ length: 10 }, (_, id) => record(id)),
+    );
+    await expectPart([{ index: -1 }], record(count - 1));
+    await expectPart([{ index: 54_321 }, { key: "name" }], "é 54321");
+    await expectFailure(() => at.store.readPath("v", [{ each: true }]), "limit_exceeded");
+    await expectFailure(() => at.store.readPath("v", [{ from: 0 }]), "limit_exceeded");
+    const missing = await at.store.readPath("v", [{ each: true }, { key: "no" }]);
+    expect(missing).toEqual({
+      found: false,
+      nearest: [{ each: true }],
+      keys: ["id", "name", "filler"],
+    });
+  });
+
+  it("loads nothing after the whole was read, until the next write", async () => {
+    await at.store.save({
+      name: "v",
+      value: Array.from({ length: 30_000 }, (_, id) => `element ${id}`),
+    });
+    at.store.forget();
+    const loaded = await loadedBy(() => at.store.read("v"));
+    if (at.kind.hasSql) expect(loaded).toBeGreaterThan(400_000);
+    expect(await loadedBy(() => at.store.readPath("v", [{ index: 5 }]))).toBe(0);
+    expect(await loadedBy(() => at.store.read("v"))).toBe(0);
+    await at.store.save({ name: "v", value: [1] });
+    expect(await at.store.read("v")).toEqual([1]);
+  });
+
+  it("works for values outside the bucket", async () => {
+    const values = Array.from({ length: 60_000 }, (_, id) => ({ id }));
+    await at.store.save({ name: "v", value: values });
+    await at.store.save({ name: "text", value: "é".repeat(300_000) });
+    at.store.forget();
+    const paths: readonly (readonly [string, Path])[] = [
+      ["v", [{ index: 5 }]],
+      ["v", [{ each: true }, { key: "id" }]],
+      ["text", [{ from: -2 }]],
+      ["v", []],
+    ];
+    for (const [name, path] of paths)
+      expect(await at.store.readPath(name, path)).toMatchObject({ found: true });
+  });
+}
+
+function* pieces(count: number, record: (id: number) => Json): Generator<Uint8Array> {
+  for (let id = 0; id < count; id += 1_000) {
+    const records = Array.from({ length: Math.min(1_000, count - id) }, (_, index) =>
+      record(id + index),
+    );
+    yield encode(recordsText(records));
+  }
 }
 
 function finding(at: Testing): void {
@@ -97,6 +173,37 @@ function finding(at: Testing): void {
     );
   });
 
+  it("of an array of large elements equals that part of the whole", async () => {
+    const filler = "x".repeat(300_000);
+    const shapes: readonly Json[] = [
+      1,
+      { a: 1 },
+      { a: { b: { c: 1 } } },
+      { a: { b: [1, 2] } },
+      "text",
+      [1],
+      { b: { c: 5 } },
+    ];
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.constantFrom(...shapes), { minLength: 2, maxLength: 30 }),
+        fc.array(paths, { minLength: 20, maxLength: 20 }),
+        async (elements, paths) => {
+          // Each object gets a span of its own.
+          const values = elements.map((element) =>
+            typeof element === "object" && element !== null && !Array.isArray(element)
+              ? { ...element, filler }
+              : element,
+          );
+          await at.store.save({ name: "v", value: values });
+          at.store.forget();
+          for (const path of paths) expectSame(await at.store.readPath("v", path), values, path);
+        },
+      ),
+      { numRuns: at.kind.hasBucket ? 4 : 8 },
+    );
+  });
+
   it("of a text equals that part of the whole, for any slice", async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -121,6 +228,34 @@ function finding(at: Testing): void {
       ),
       { numRuns: 5 },
     );
+  });
+
+  it("that does not exist says how far the path leads", async () => {
+    const values = Array.from({ length: 40_000 }, (_, id) => ({ id, tags: ["a"] }));
+    await at.store.save({ name: "v", value: values });
+    at.store.forget();
+    const missing: readonly (readonly [Path, Json])[] = [
+      [[{ key: "a" }], { nearest: [], length: 40_000 }],
+      [[{ index: 40_000 }], { nearest: [], length: 40_000 }],
+      [[{ index: -40_001 }], { nearest: [], length: 40_000 }],
+      [[{ index: 7 }, { key: "no" }], { nearest: [{ index: 7 }], keys: ["id", "tags"] }],
+      [
+        [{ index: -1 }, { key: "tags" }, { index: 1 }],
+        { nearest: [{ index: -1 }, { key: "tags" }], length: 1 },
+      ],
+      [[{ from: 3, to: 5 }, { key: "no" }], { nearest: [{ from: 3, to: 5 }], length: 2 }],
+      [
+        [{ each: true }, { key: "tags" }, { key: "no" }],
+        { nearest: [{ each: true }, { key: "tags" }], length: 1 },
+      ],
+    ];
+    for (const [path, expected] of missing) {
+      expect(await at.store.readPath("v", path)).toMatchObject({
+        found: false,
+        ...(expected as object),
+      });
+    }
+    expect(await at.store.readPath("nobody", [{ index: 0 }])).toBeUndefined();
   });
 
   it("works beside a record of the maximum size", async () => {

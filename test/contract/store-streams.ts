@@ -1,10 +1,22 @@
+import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Content } from "../../src/store/bytes/content.ts";
-import { cutAt, encode, streamed, textOfBytes, textPattern, textPieces } from "./store-content.ts";
-import { expectFailure, isSame, MIB } from "./store-fixture.ts";
+import type { Json } from "../../src/value/json.ts";
+import {
+  cutAt,
+  encode,
+  recordsText,
+  streamed,
+  textOfBytes,
+  textPattern,
+  textPieces,
+} from "./store-content.ts";
+import { bytesOf, expectFailure, isSame, MIB } from "./store-fixture.ts";
+import { withCode } from "./variable-store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
 const TYPES = ["text/plain", "application/x-ndjson", "application/json", "image/png"];
+const NDJSON = "application/x-ndjson";
 const JSON_TYPE = "application/json";
 const FAILURE = new Error("The line is dead.");
 
@@ -16,6 +28,45 @@ export function streams(at: Testing): void {
     expect([at.store.count(), at.store.bytes(), at.store.list()]).toEqual([0, 0, []]);
     await at.ground.expectClean(at.store);
   };
+
+  it("give the same values wherever they are split", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.string({ unit: "grapheme", maxLength: 12 }), { minLength: 1, maxLength: 12 }),
+        fc.constantFrom(1, 300, 9_000),
+        fc.array(fc.nat(), { maxLength: 12 }),
+        async (texts, times, cuts) => {
+          const text = texts.join("é").toWellFormed().repeat(times);
+          const records = texts.flatMap((name, id) => [{ id, name, text: name.repeat(times) }, id]);
+          const sent = {
+            "text/plain": text,
+            [NDJSON]: recordsText(records),
+            "application/json": JSON.stringify(records),
+          };
+          for (const [mediaType, body] of Object.entries(sent)) {
+            const content = await receive(cutAt(encode(body), cuts), mediaType);
+            const info = await at.store.save({ name: "v", value: content });
+            expect(info.mediaType).toBe(mediaType);
+            at.store.forget();
+            const expected: Json = mediaType === "text/plain" ? text : records.map(copied);
+            expect(isSame(await at.store.read("v"), expected)).toBe(true);
+          }
+        },
+      ),
+      { numRuns: 12 },
+    );
+    await at.ground.expectClean(at.store);
+  });
+
+  it("give the same variables as direct saves", async () => {
+    for (const value of ["", "x", textOfBytes(70_000), [], {}, null, 5, { a: [1] }]) {
+      const content = await receive([encode(JSON.stringify(value))], "application/json");
+      const saved = await at.store.save({ name: "a", value });
+      const received = await at.store.save({ name: "b", value: content });
+      expect({ ...received, name: "a" }).toEqual(saved);
+      expect(await at.store.read("b")).toEqual(value);
+    }
+  });
 
   it("give the same large values as direct saves, arrays as they arrive", async () => {
     const rows = Array.from({ length: 40_000 }, (_, id) => ({ id, name: `é "${id}", [` }));
@@ -49,6 +100,26 @@ export function streams(at: Testing): void {
     await at.store.save({ name: "c", value: [0] });
     const appended = await at.store.save({ name: "c", value: added, mode: "append" });
     expect(appended.count).toBe(1 + rows.length);
+    await at.ground.expectClean(at.store);
+  });
+
+  it("accept NDJSON with blanks, and lines of the maximum length", async () => {
+    const body = '\uFEFF {"a": 1} \r\n\r\n[2]\r\n\n  "é"\t\n5';
+    await at.store.save({ name: "v", value: await receive([encode(body)], NDJSON) });
+    expect(await at.store.read("v")).toEqual([{ a: 1 }, [2], "é", 5]);
+    expect(at.store.info("v")).toMatchObject({ type: "array", count: 4 });
+    expect([...(await bytesOf(at.store, "v"))]).toEqual([...encode(body)]);
+    const long = JSON.stringify("x".repeat(16 * MIB - 2));
+    const pieces = ["1\n", long.slice(0, 9_999_999), long.slice(9_999_999), "\n[2]\n"].map(encode);
+    await at.store.save({ name: "v", value: await receive(pieces, NDJSON) });
+    for (const [index, value] of [1, undefined, [2]].entries()) {
+      const reading = await at.store.readPath("v", [{ index }]);
+      const read = reading?.found === true ? reading.value : reading;
+      if (value !== undefined) expect(read).toEqual(value);
+      else expect(String(read)).toHaveLength(16 * MIB - 2);
+    }
+    const tooLong = ["1\n", long.slice(0, -1), 'x"\n'].map(encode);
+    await expectFailure(() => receive(tooLong, NDJSON), "limit_exceeded");
     await at.ground.expectClean(at.store);
   });
 
@@ -88,6 +159,18 @@ export function streams(at: Testing): void {
     await expectNothing();
   });
 
+  it("of JSON can have 16 MiB, but no more", async () => {
+    const json = JSON.stringify({ text: "x".repeat(16 * MIB - 11) });
+    expect(json).toHaveLength(16 * MIB);
+    const content = await receive(cutAt(encode(json), [5, 9_000_000]), "application/json");
+    expect((await at.store.save({ name: "v", value: content })).bytes).toBe(16 * MIB);
+    at.store.delete("v");
+    const { stream, wasCancelled } = streamed([encode(json), encode(" "), encode(" ")]);
+    await expectFailure(() => at.store.receive(stream, "application/json"), "limit_exceeded");
+    expect(wasCancelled()).toBe(true);
+    await expectNothing();
+  });
+
   it.each(TYPES.flatMap((type) => [0, 9 * MIB].map((bytes) => [type, bytes] as const)))(
     "leave nothing behind when they fail: %s after %i bytes",
     async (mediaType, bytes) => {
@@ -97,6 +180,54 @@ export function streams(at: Testing): void {
       await expectNothing();
     },
   );
+
+  it.each(["text/plain", NDJSON, "application/json"])(
+    "refuse invalid UTF-8: %s",
+    async (mediaType) => {
+      const code = mediaType === "text/plain" ? "bad_value" : "bad_json";
+      const good = encode('"é😀"\n'.repeat(1_000));
+      const long = Array.from({ length: 900 }, () => good);
+      const wrong = [
+        [Uint8Array.of(0xff, 0x0a)],
+        [good, Uint8Array.of(0x22, 0xc3), Uint8Array.of(0x22, 0x0a), good],
+        // The stream ends inside a character.
+        [good, Uint8Array.of(0xf0, 0x9f), Uint8Array.of(0x98)],
+        [...long, Uint8Array.of(0xed, 0xa0, 0x80, 0x0a), good],
+      ];
+      for (const pieces of wrong) {
+        const { stream, wasCancelled } = streamed([...pieces, encode("1\n"), encode("2\n")]);
+        const isAtEnd = pieces.length === 3;
+        await expectFailure(
+          () => at.store.receive(isAtEnd ? streamed(pieces).stream : stream, mediaType),
+          withCode(code),
+        );
+        if (!isAtEnd && mediaType !== "application/json") expect(wasCancelled()).toBe(true);
+        await expectNothing();
+      }
+    },
+  );
+
+  it("name the record with invalid JSON", async () => {
+    const lines = Array.from(
+      { length: 120_000 },
+      (_, id) => `{"id": ${id}, "text": "${"x".repeat(70)}"}\n`,
+    );
+    for (const index of [0, 5, 119_999]) {
+      const body = lines.with(index, "\n{oops\n").join("");
+      const { stream, wasCancelled } = streamed(
+        cutAt(encode(body), [100_000, 4_000_000, body.length - 40]),
+      );
+      const details = { record: index + 1, line: index + 2 };
+      await expectFailure(
+        () => at.store.receive(stream, NDJSON),
+        expect.objectContaining({ code: "bad_json", details }),
+      );
+      expect(wasCancelled()).toBe(true);
+      await expectNothing();
+    }
+    await expectFailure(() => receive([encode('{"a": ')], "application/json"), "bad_json");
+    await expectNothing();
+  });
 
   it("are not swept while they arrive, but swept after a restart if they are never saved", async () => {
     const store = at.store;
@@ -152,6 +283,15 @@ export function streams(at: Testing): void {
     await expectNothing();
   });
 
+  it("provide content for one save only", async () => {
+    const content = await receive(textPieces(9 * MIB), "image/png");
+    await at.store.save({ name: "a", value: content });
+    await expectFailure(() => at.store.save({ name: "b", value: content }), expect.any(Error));
+    expect(at.store.count()).toBe(1);
+    await at.ground.expectClean(at.store);
+    expect(await bytesOf(at.store, "a")).toHaveLength(9 * MIB);
+  });
+
   it.each(["upload", "write", "complete", "put"] as const)(
     "and saves leave nothing behind when the bucket fails at %s",
     async (call) => {
@@ -168,4 +308,9 @@ export function streams(at: Testing): void {
       await expectNothing();
     },
   );
+}
+
+/** Returns the value as JSON keeps it. */
+function copied(value: Json): Json {
+  return JSON.parse(JSON.stringify(value)) as Json;
 }

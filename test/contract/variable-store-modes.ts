@@ -106,6 +106,17 @@ export function writeModes(at: Fixture): void {
     expect(JSON.stringify(await at.store.read("v")) === JSON.stringify(half)).toBe(true);
   });
 
+  it(
+    "append to a text that is too large to read is refused, and nothing changes",
+    slow,
+    async () => {
+      await at.store.save({ name: "v", value: "x".repeat(limits.maxJsonBytes + 1) });
+      const write = { name: "v", value: "y", mode: "append" } as const;
+      await expectCode(() => at.store.save(write), "limit_exceeded");
+      expect(at.store.info("v")).toMatchObject({ version: 1, count: limits.maxJsonBytes + 1 });
+    },
+  );
+
   it("new never touches existing variables or reuses a number", async () => {
     await at.store.save({ name: "v", value: "old" });
     const save = async (value: Json) =>

@@ -50,6 +50,13 @@ describe("list_orders", () => {
     expect(moments).toEqual(moments.toSorted());
     expect(moments.every((moment) => /^2025-\d\d-\d\dT\d\d:\d\d:\d\dZ$/u.test(moment))).toBe(true);
   });
+
+  it("returns only the orders with the given status", async () => {
+    const all = await listOrders();
+    const shipped = await listOrders("shipped");
+    expect(shipped.length).toBeGreaterThan(0);
+    expect(shipped).toEqual(all.filter(({ status }) => status === "shipped"));
+  });
 });
 
 describe("summarize_orders", () => {
@@ -88,6 +95,16 @@ describe("summarize_orders", () => {
 });
 
 describe("monthly_totals", () => {
+  it("returns twelve flat rows that count every order once", async () => {
+    const list = await listOrders();
+    const rows = await monthlyTotals(list);
+    expect(rows.map(({ month }) => month)).toEqual(
+      Array.from({ length: 12 }, (_, index) => `2025-${String(index + 1).padStart(2, "0")}`),
+    );
+    expect(rows.reduce((sum, row) => sum + row.orders, 0)).toBe(5_000);
+    expect(rows.every((row) => Object.keys(row).join() === "month,orders,total")).toBe(true);
+  });
+
   it("adds each month to the cent, with 0 where nothing was ordered", async () => {
     const rows = await monthlyTotals([
       order({ total: 0.1, placed_at: "2025-03-01T00:00:00Z" }),
@@ -113,5 +130,12 @@ describe("write_report", () => {
     expect(text).toContain("| Month | Orders | Total (USD) |\n| --- | ---: | ---: |\n| 2025-01 |");
     expect(text).toContain((await summarize(list)).largest?.id);
     expect(text).toContain("The period has 5000 orders");
+  });
+
+  it("keeps a title on one line and can report on nothing", async () => {
+    const text = await report([], "Two\nlines");
+    expect(text.startsWith("# Two lines\n\n")).toBe(true);
+    expect(text).toContain("By status: none.");
+    expect(text).not.toContain("undefined");
   });
 });

@@ -3,7 +3,9 @@ import * as limits from "../../src/limits.ts";
 import { Expander, type ExpandOptions, type Unresolved } from "../../src/reference/expand.ts";
 import { expandText } from "../../src/reference/expand-text.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
-import type { Found, Lookup } from "../../src/reference/lookup.ts";
+import type { Found, Lookup, Missing } from "../../src/reference/lookup.ts";
+import type { Reference } from "../../src/reference/reference.ts";
+import { streamed } from "../support/streamed.ts";
 
 const variables = { temp: 72, temperature: 20.5, weather: { city: "New York" }, ids: ["u1", "u2"] };
 const names = Object.keys(variables);
@@ -72,6 +74,44 @@ describe("text that cannot become a reference", () => {
   });
 });
 
+describe("held text", () => {
+  it.each([
+    ["$", 1],
+    ["a $te", 3],
+    ["$temp", 5],
+    ["$weather.", 9],
+    ["$weather.ci", 11],
+    ["$ids[", 5],
+    ["$ids[0]", 7],
+    ["${temp", 6],
+    ["$weather['ci", 12],
+    ["\\", 1],
+    ["\\$te", 4],
+    ["x $temp\n  $ids", 4],
+  ])("of %j is %i characters", (text, held) => {
+    const answer = start({ couldBegin });
+    void answer.write(text);
+    expect(answer.held).toBe(held);
+    expect(answer.out + text.slice(-held)).toBe(text.replace("x $temp", "x 72"));
+  });
+
+  it.each(["$weather['", "${weather['", "\\$weather['", "{{weather['", "†weather['", "$weather."])(
+    "after %s has at most 512 characters, and then is plain text",
+    (opening) => {
+      const answer = start({ syntaxes: ["dollar", "mustache", "dagger"] });
+      let most = 0;
+      for (const character of opening + "k".repeat(600)) {
+        void answer.write(character);
+        most = Math.max(most, answer.held);
+      }
+      expect(most).toBeGreaterThan(limits.maxHeldChars - 3);
+      expect(most).toBeLessThanOrEqual(limits.maxHeldChars);
+      expect(answer.held).toBe(0);
+      expect(answer.out).toBe(opening + "k".repeat(600));
+    },
+  );
+});
+
 describe("a flush", () => {
   it("decides held text like the end of the answer", () => {
     for (const [text, expected] of [
@@ -98,6 +138,41 @@ describe("a flush", () => {
       void answer.flush();
       expect(answer.out).toBe(`${opening}$temp`);
     }
+  });
+});
+
+describe("asynchronous lookups", () => {
+  it("insert their values in the order of the references", async () => {
+    const asked: string[] = [];
+    const answers = new Map<string, (found: Found | Missing) => void>();
+    const lookup = ({ name }: Reference) =>
+      new Promise<Found | Missing>((resolve) => {
+        asked.push(name);
+        answers.set(name, resolve);
+      });
+    const answer = start({}, lookup);
+    const writing = answer.write("1 $a 2 $b 3 $c 4");
+    expect(answer.out).toBe("1 ");
+    for (const name of ["a", "b", "c"]) {
+      // One at a time: a value may open a URL or tag, in which the next reference is not looked up.
+      await expect.poll(() => asked.at(-1)).toBe(name);
+      answers.get(name)?.({ found: true, value: `[${name}]` });
+    }
+    await writing;
+    expect(answer.out).toBe("1 [a] 2 [b] 3 [c] 4");
+  });
+
+  it("can be mixed with synchronous ones", async () => {
+    const known = lookupIn(variables);
+    const lookup: Lookup = (reference) =>
+      reference.name === "temp" ? Promise.resolve(known(reference)) : known(reference);
+    const chunks = ["$temp $ids[0] ", "$temp $HOME $temp", " $ids[1] $temp"];
+    expect(await streamed(expandText(lookup), chunks)).toBe("72 u1 72 $HOME 72 u2 72");
+  });
+
+  it("end the text with their error when they fail", async () => {
+    const answer = start({}, () => Promise.reject(new Error("storage is away")));
+    await expect(answer.write("a $b c")).rejects.toThrow("storage is away");
   });
 });
 

@@ -2,6 +2,10 @@ import { describe, expect, it } from "vitest";
 import { Expander } from "../../src/reference/expand.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import { interpolate, resolveReferences } from "../../src/reference/resolve.ts";
+import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
+import { Conversation, shownText } from "../support/turn.ts";
+import { tool } from "ai";
+import * as z from "zod";
 
 const SECRET = "EXPANDED";
 const syntaxes = ["dollar", "mustache", "dagger"] as const;
@@ -103,5 +107,38 @@ describe("a value is never scanned for references", () => {
       said.push(text);
     }
     count(said);
+  });
+
+  it.each(values)("in a turn, as a result, an input or a set value: %j", async (value) => {
+    const received: unknown[] = [];
+    const any = z.object({}).loose();
+    const chat = new Conversation({
+      tools: {
+        read: tool({ inputSchema: any, execute: () => ({ value, [value]: [value] }) }),
+        take: tool({
+          inputSchema: any,
+          execute: (input) => {
+            received.push(input);
+            return input;
+          },
+        }),
+      },
+    });
+    await chat.store.save({ name: "x", value: SECRET, visibility: "sealed" });
+    await chat.store.save({ name: "v", value });
+    const asked = finish("tool-calls");
+    const turn = await chat.say({
+      steps: [
+        [toolCall("read", {}), asked],
+        [toolCall("take", { all: "$read_1", part: "$v", text: "<$v>" }), asked],
+        [toolCall("set_variable", { name: "copy", value: ["$take_1", "{{v}}"] }), asked],
+        [toolCall("take", { copy: "$copy" }, { id: "again" }), asked],
+        [text("$v and $read_1.value and $copy[0].text"), finish()],
+      ],
+    });
+    expect(turn.result.error).toBeUndefined();
+    expect(received).toHaveLength(2);
+    const prompts = JSON.stringify(turn.calls.map(({ prompt }) => prompt));
+    count([JSON.stringify(received), shownText(turn.chunks), JSON.stringify(turn.chunks), prompts]);
   });
 });

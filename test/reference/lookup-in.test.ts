@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ByrefError } from "../../src/errors.ts";
+import * as limits from "../../src/limits.ts";
 import { LookupWork } from "../../src/reference/lookup.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import type { Path } from "../../src/value/path.ts";
@@ -72,5 +73,26 @@ describe("a value that cannot be read", () => {
   it("fails for other reasons", () => {
     expect(() => lookFailing(new ByrefError("internal", "Broken."))).toThrow("Broken.");
     expect(() => lookFailing(new TypeError("Broken."))).toThrow("Broken.");
+  });
+});
+
+describe("the work of the references of an input", () => {
+  it("is bounded by the characters that they insert", () => {
+    const maximum = limits.maxStepInputChars;
+    const work = new LookupWork();
+    work.countInserted(maximum - 1);
+    work.countInserted(1);
+    expect(() => work.countInserted(1)).toThrow(
+      expect.objectContaining({
+        code: "limit_exceeded",
+        message: expect.stringMatching(/maxStepInputChars.*Call fewer tools with large values/u),
+      }),
+    );
+  });
+
+  it("explains the first misses", () => {
+    const work = new LookupWork();
+    const explained = Array.from({ length: limits.maxBatchItems + 1 }, () => work.explains());
+    expect(explained.indexOf(false)).toBe(limits.maxBatchItems);
   });
 });

@@ -100,6 +100,51 @@ describe("an answer", () => {
     );
   });
 
+  it("can be split into single characters, and nothing is held at its end", () => {
+    const long = fc.tuple(answerText, fc.nat({ max: 700 }), answerText);
+    const text = fc.oneof(
+      answerText,
+      long.map(([a, n, b]) => `${a}$odd['${"k".repeat(n)}${b}`),
+    );
+    const options = { syntaxes: SYNTAXES, inUrls: true };
+    fc.assert(
+      fc.property(text, (whole) => {
+        const result = expandChunks(whole.split(""), lookupIn(fixedVariables), options);
+        expect(result.mostHeld).toBeLessThanOrEqual(limits.maxHeldChars);
+        expect(result.heldAtEnd).toBe(0);
+        expect(result.text).toBe(expandOracle(whole, fixedVariables, options));
+      }),
+    );
+  });
+
+  it("does not change if it opens no reference", () => {
+    const text = fc
+      .oneof(answerText, fc.string({ unit: "binary" }))
+      .map((any) => any.replaceAll(/[${†]/g, "."));
+    fc.assert(
+      fc.property(text, (plain) => {
+        expect(expand(plain, lookupIn(fixedVariables), { syntaxes: SYNTAXES })).toBe(plain);
+      }),
+    );
+  });
+
+  it("does not change if none of its names exist", () => {
+    fc.assert(
+      fc.property(answerText, answerOptions, (text, options) => {
+        expect(expand(text, lookupIn({}), options)).toBe(text);
+      }),
+    );
+  });
+
+  it("does not change if every variable was evicted", () => {
+    fc.assert(
+      fc.property(answerText, answerOptions, (text, options) => {
+        const evicted: Lookup = () => ({ found: false, reason: "evicted" });
+        expect(expand(text, evicted, options)).toBe(text);
+      }),
+    );
+  });
+
   it("matches the oracle", slow, () => {
     fc.assert(
       fc.property(answerText, variableSet, answerOptions, (text, known, options) => {
@@ -134,6 +179,22 @@ describe("a value", () => {
       expect(read).toEqual(places.map((place) => place.value));
     });
     await fc.assert(property);
+  });
+
+  it("of text is printed unchanged and never scanned", () => {
+    const text = fc.oneof(answerText, fc.string({ unit: "binary" }));
+    fc.assert(
+      fc.property(text, fc.boolean(), (value, inCode) => {
+        let lookups = 0;
+        const lookup: Lookup = () => {
+          lookups++;
+          return { found: true, value };
+        };
+        const options = { syntaxes: SYNTAXES, inCode, inUrls: true };
+        expect(expand("a ${v} b", lookup, options)).toBe(`a ${value} b`);
+        expect(lookups).toBe(1);
+      }),
+    );
   });
 
   it("is inserted into a tool's input unchanged", async () => {
@@ -171,5 +232,14 @@ describe("a tool's input", () => {
       expect(await outcome(value, lookupIn(fixedVariables), options)).toEqual(expected);
     });
     await fc.assert(property, { numRuns: 1_000 });
+  });
+
+  it("is returned unchanged if none of its names exist", async () => {
+    const input = fc.array(fc.oneof(answerText, fc.record({ text: answerText })));
+    const property = fc.asyncProperty(input, syntaxes, async (value, chosen) => {
+      const options = { syntaxes: chosen.filter((syntax) => syntax !== "dagger") };
+      expect(await outcome(value, lookupIn({}), options)).toEqual({ value });
+    });
+    await fc.assert(property);
   });
 });

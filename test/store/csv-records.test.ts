@@ -59,6 +59,23 @@ describe("a CSV", () => {
     ]);
   });
 
+  it("can have quotes, line breaks in cells, a byte order mark and any line endings", async () => {
+    const rows = [
+      ["a", "b"],
+      ['x, "y"', "1\r\n2\n3"],
+      ["", "z"],
+    ];
+    const quoted = rows.map((row) =>
+      row.map((cell) => `"${cell.replaceAll('"', '""')}"`).join(","),
+    );
+    for (const end of ["\n", "\r\n", "\r"]) {
+      expect(await read(`\uFEFF${quoted.join(end)}`)).toEqual([
+        { a: 'x, "y"', b: "1\r\n2\n3" },
+        { a: "", b: "z" },
+      ]);
+    }
+  });
+
   it("has numbers, booleans and null only in columns where all cells convert without loss", async () => {
     const csv = [
       "number,zip,big,boolean,mixed,none,note,price,minus",
@@ -140,10 +157,30 @@ describe("a CSV", () => {
     });
   });
 
+  it("is separated by commas unless the request says otherwise", async () => {
+    expect(await read("a;b\n1;2")).toEqual([{ "a;b": "1;2" }]);
+    expect(await read("a;b\n1;2", { delimiter: "semicolon" })).toEqual([{ a: 1, b: 2 }]);
+    for (const one of [",", ";", "\t", "|"]) {
+      const csv = `"a, b; c"${one}d\n1${one}2`;
+      expect(await read(csv, { delimiter: "auto" })).toEqual([{ "a, b; c": 1, d: 2 }]);
+    }
+    const tsv = { mediaType: "text/tab-separated-values" };
+    expect(await read("a\tb\n1,5\t2", tsv)).toEqual([{ a: "1,5", b: 2 }]);
+  });
+
   it("gets names for unnamed columns, and no name twice", async () => {
     expect(await read("a,,a,a_2,__proto__\n1,2,3,4,5")).toEqual([
       JSON.parse('{"a":1,"column_2":2,"a_3":3,"a_2":4,"__proto__":5}'),
     ]);
+  });
+
+  it("can have short rows, blank lines or no rows", async () => {
+    expect(await read("\n\na,b\n1\n\n2,x\n")).toEqual([
+      { a: 1, b: "" },
+      { a: 2, b: "x" },
+    ]);
+    expect(await read("a,b")).toEqual([]);
+    expect(await read("")).toEqual([]);
   });
 
   it("is refused with the number of the invalid line", slow, async () => {

@@ -162,6 +162,30 @@ describe("a migrated database of version 1", () => {
     }
   });
 
+  it("reads every slice of a text and of an array", async () => {
+    const { store } = migrated();
+    const rows = values.rows as readonly Json[];
+    const points = [...mixed];
+    for (const [from, to] of [
+      [0, 3],
+      [-5, undefined],
+      [299_999, 300_003],
+      [7, -999_999],
+    ] as const) {
+      const path = [{ from, ...(to !== undefined && { to }) }];
+      const text = { found: true, value: points.slice(from, to).join("") };
+      expect(isSame(await store.readPath("mixed", path), text)).toBe(true);
+      const list = { found: true, value: rows.slice(from, to) };
+      expect(await store.readPath("rows", path)).toEqual(list);
+    }
+    const each = await store.readPath("rows", [{ each: true }, { key: "id" }]);
+    expect(each).toEqual({ found: true, value: rows.map((_, id) => id) });
+    const last = await store.readPath("rows", [{ index: -1 }, { key: "name" }]);
+    expect(last).toEqual({ found: true, value: "Zoë 😀 39999 €" });
+    const nobody = await store.readPath("rows", [{ index: 40_000 }]);
+    expect(nobody).toEqual({ found: false, nearest: [], length: 40_000 });
+  });
+
   it("has its tombstones, and new ones for expired variables", () => {
     const { store } = migrated();
     for (const grave of graves) {
@@ -225,6 +249,19 @@ describe("a migrated database of version 1", () => {
     expect(
       store.evictDue(now() + limits.variableIdleMs - 1, 100).map(({ reason }) => reason),
     ).not.toContain("idle");
+  });
+
+  it("gets only the tables that a small conversation needs", async () => {
+    const sql = emptySql();
+    const old = new Version1(sql);
+    const small = variables.find(({ name }) => name === "text");
+    if (small !== undefined) old.variable(small);
+    migrate(sql, now());
+    expect(tablesOf(sql)).toEqual(tablesOf(migratedSql()));
+    const store = new SqlStore(sql, { now });
+    expect(store.list()).toEqual([small].map((variable) => variable && known(variable)));
+    expect((await store.save({ name: "large", value: mixed })).location).toBe("chunks");
+    expect(isSame(await new SqlStore(sql, { now }).read("large"), mixed)).toBe(true);
   });
 
   it("has the same tables and columns as a new one", async () => {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
-import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableStore, Write } from "../../src/store/variable-store.ts";
 import { slow } from "../support/slow.ts";
 import { closeAll, migratedSql, one, rowsWritten, statementsOf } from "./watched-sql.ts";
 
@@ -62,6 +62,49 @@ describe("the cost of a call", () => {
     expect(one(sql, chunkRows)).toBe(1);
   });
 
+  it("a save to a woken store runs one statement, and two for an existing name", async () => {
+    const sql = migratedSql();
+    const store = new SqlStore(sql, { now });
+    await store.save({ value: 1 });
+    const saveOf = (write: Write) => statementsOf(sql, () => store.save(write));
+    expect([await saveOf({ name: "a", value: 1 }), await saveOf({ value: 1 })]).toEqual([1, 1]);
+    expect(await saveOf({ name: "a", value: 1 })).toBe(2);
+    const name = { base: "w", numbered: false, inputDigest: "a" };
+    expect(await saveOf({ name, value: 1, tool: "t" })).toBe(1);
+    expect(await saveOf({ name, value: 1, tool: "t" })).toBe(2);
+  });
+
+  it("a value is read once, even a large one, and not at all after its save", async () => {
+    const sql = migratedSql();
+    const store = new SqlStore(sql, { now });
+    await store.save({ name: "a", value: { text: large("x") } });
+    expect(await statementsOf(sql, () => store.read("a"))).toBe(0);
+    const woken = new SqlStore(sql, { now });
+    // One statement each for the list of variables, the location of this one, and its chunks.
+    expect(await statementsOf(sql, () => woken.read("a"))).toBe(3);
+    expect(await statementsOf(sql, () => woken.read("a"))).toBe(0);
+    expect(await woken.read("a")).toBe(await woken.read("a"));
+  });
+
+  it("the newest of many variables are found without a statement, and listed with one", async () => {
+    const sql = migratedSql();
+    const store = new SqlStore(sql, { now });
+    for (let index = 0; index < 100; index++) await store.save({ name: `v${index}`, value: index });
+    const names = Array.from({ length: 20 }, (_, index) => `v${80 + index}`);
+    const versions = () => names.map((name) => store.glance(name)?.version);
+    expect(await statementsOf(sql, () => expect(new Set(versions())).toEqual(new Set([1])))).toBe(
+      0,
+    );
+    expect(await statementsOf(sql, () => store.list({ names }))).toBe(1);
+    expect(await statementsOf(sql, () => store.list({ last: 20 }))).toBe(0);
+    expect(await statementsOf(sql, () => store.list({ names: ["v90"] }))).toBe(0);
+    expect(await statementsOf(sql, () => store.list({ names }))).toBe(0);
+    await store.save({ name: "v99", value: "new" });
+    expect(store.glance("v99")).toMatchObject({ version: 2, type: "string" });
+    store.delete("v98");
+    expect(store.glance("v98")).toBeUndefined();
+  });
+
   it("a slice of a large text or array reads only its chunks", slow, async () => {
     const sql = migratedSql();
     const writer = new SqlStore(sql, { now });
@@ -77,6 +120,70 @@ describe("the cost of a call", () => {
       expect(await store.readPath(name, path)).toEqual({ found: true, value });
       expect(sql.unitsRead).toBeLessThan(2 * limits.maxRecordBytes + 1_000);
     }
+  });
+
+  it("glance, count and bytes cost nothing once the store is awake", async () => {
+    const sql = migratedSql();
+    await new SqlStore(sql, { now }).save({ name: "a", value: 1 });
+    const store = new SqlStore(sql, { now });
+    expect(await statementsOf(sql, () => store.count())).toBe(1);
+    // Checks whether there are earlier versions.
+    expect(await statementsOf(sql, () => store.bytes())).toBe(1);
+    const looks = [
+      () => store.glance("a"),
+      () => store.glance("b"),
+      () => store.count(),
+      () => store.bytes(),
+      () => store.nextDueMs(),
+      () => store.runs(),
+    ];
+    for (const look of looks) expect(await statementsOf(sql, look)).toBe(0);
+  });
+
+  it("access times are written in batches, at most once per 24th of the idle time", async () => {
+    const sql = migratedSql();
+    let nowMs = START_MS;
+    let told = 0;
+    const onAccess = () => told++;
+    const store = new SqlStore(sql, { now: () => nowMs, idleMs: 24_000, onAccess });
+    for (const name of ["a", "b"]) await store.save({ name, value: 1 });
+    const reads = () => Promise.all(["a", "a", "b"].map((name) => store.read(name)));
+    nowMs += 999;
+    expect([await rowsWritten(sql, reads), told]).toEqual([0, 0]);
+    expect(await rowsWritten(sql, () => store.flushAccess())).toBe(0);
+    nowMs += 1;
+    expect([await rowsWritten(sql, reads), told]).toEqual([0, 2]);
+    expect(await rowsWritten(sql, () => store.flushAccess())).toBe(2);
+    expect(await rowsWritten(sql, () => store.flushAccess())).toBe(0);
+    const woken = new SqlStore(sql, { now: () => nowMs, idleMs: 24_000 });
+    expect(woken.nextDueMs()).toBe(START_MS + 25_000);
+  });
+
+  it("the least recently read values leave the memory first", slow, async () => {
+    const sql = migratedSql();
+    const store = new SqlStore(sql, { now });
+    const names = ["a", "b", "c", "d", "e", "f", "g"];
+    for (const name of names) await store.save({ name, value: name.repeat(2_500_000) });
+    const isKept = async (name: string) => (await statementsOf(sql, () => store.read(name))) === 0;
+    // Six values of 2.5 MB fit into 16 MiB.
+    expect(await isKept("b")).toBe(true);
+    expect(await isKept("a")).toBe(false);
+    expect([await isKept("b"), await isKept("c")]).toEqual([true, false]);
+  });
+
+  it("a replaced value counts once toward the memory", slow, async () => {
+    const sql = migratedSql();
+    const store = new SqlStore(sql, { now });
+    await store.save({ name: "small", value: [1] });
+    for (let times = 0; times < 10; times++)
+      await store.save({ name: "a", value: "x".repeat(2_500_000) });
+    expect(await statementsOf(sql, () => store.read("small"))).toBe(0);
+  });
+
+  it("waking runs no statement, however much is stored", async () => {
+    const sql = migratedSql();
+    await new SqlStore(sql, { now }).save({ name: "a", value: large("x") });
+    expect(await statementsOf(sql, () => new SqlStore(sql, { now }))).toBe(0);
   });
 
   it("metadata is read without values", slow, async () => {

@@ -57,6 +57,32 @@ describe("a part of a stored value", () => {
       expect(await store.readPath("rows", path)).toEqual(readPath(rows, path));
     },
   );
+
+  it("is read from the bucket span by span", slow, async () => {
+    const blobs = new MemoryBlobs();
+    const store = inBucket(blobs);
+    const lines = new TextEncoder().encode(rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
+    const copies = Math.ceil((8 * MIB) / lines.length) + 1;
+    const { stream } = streamed(Array.from({ length: copies }, () => lines));
+    await store.save({ name: "rows", value: await store.receive(stream, NDJSON) });
+    const reading = await store.readPath("rows", [{ each: true }, { key: "id" }]);
+    const ids = Array.from({ length: copies }, () => rows.map(({ id }) => id)).flat();
+    expect(reading).toEqual({ found: true, value: ids });
+    const sizes = blobs.reads.map(({ from, to }) => to - from);
+    expect(Math.max(...sizes)).toBeLessThan(MIB);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(copies * lines.length);
+  });
+
+  it("has no elements in a text", async () => {
+    const store = new SqlStore(migratedSql());
+    const text = "é😀".repeat(100_000);
+    await store.save({ name: "text", value: text });
+    store.forget();
+    const readings = [[{ each: true }], [{ index: 0 }], [{ from: 5, to: 5 }], [{ from: -1 }]];
+    for (const path of readings as readonly Path[]) {
+      expect(await store.readPath("text", path)).toEqual(readPath(text, path));
+    }
+  });
 });
 
 describe("a value in the bucket", () => {

@@ -5,7 +5,7 @@ import { TurnLog, type TurnLogOptions } from "../../src/turn/log/turn-log.ts";
 import { NOTHING_SPENT } from "../../src/turn/spend/spend.ts";
 import { NodeSql } from "./node-sql.ts";
 
-const START_MS = 1_000_000;
+export const START_MS = 1_000_000;
 
 export const head: TurnHead = {
   id: "t",
@@ -16,6 +16,8 @@ export const head: TurnHead = {
   spent: NOTHING_SPENT,
 };
 export const second = { ...head, attempt: 2 };
+export const closed = { ...head, isOpen: false };
+
 /** State of a turn in which nothing has been counted yet. */
 export const state: JournalEntry["state"] = {
   usage: {},

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import * as limits from "../../src/limits.ts";
 import { Content } from "../../src/store/bytes/content.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { Write } from "../../src/store/variable-store.ts";
@@ -6,11 +7,14 @@ import type { VariableInfo } from "../../src/store/variable.ts";
 import {
   describesUntrusted,
   guardedView,
+  type Handle,
   notKept,
   type OutputOptions,
   toolOutput,
   variableIn,
 } from "../../src/tool/tool-output.ts";
+import { tryPaths } from "../../src/tool/try-paths.ts";
+import { previewOf } from "../../src/value/preview.ts";
 
 async function outputOf(write: Omit<Write, "name">, options?: OutputOptions) {
   const info = await new MemoryStore().save({ ...write, name: "it" });
@@ -119,6 +123,95 @@ describe("a result that is not kept", () => {
     expect(hidden).toEqual({ notKept: said("No room.") });
     const bytes = await new MemoryStore().receive(new Blob(["x"]).stream(), "image/png");
     expect(notKept({ value: bytes }, "No room.")).toEqual({ notKept: said("No room.") });
+  });
+});
+
+describe("a handle", () => {
+  const handleFor = (info: VariableInfo, value: string | object | undefined) =>
+    toolOutput(info, value as never, { inlineChars: 1 }) as Handle;
+  const infoOf = (write: Omit<Write, "name">) => new MemoryStore().save({ ...write, name: "it" });
+
+  it("has the shorter a preview, the longer its shape is", async () => {
+    const value = "p".repeat(500);
+    const info = await infoOf({ value });
+    for (const [shape, preview] of [
+      [1, 119],
+      [50, 70],
+      [60, 60],
+      [61, 60],
+      [200, 60],
+    ] as const) {
+      const handle = handleFor({ ...info, shape: "s".repeat(shape) }, value);
+      expect([shape, handle.preview.length]).toEqual([shape, preview]);
+    }
+    const short = handleFor({ ...info, preview: "as it is", shape: "s".repeat(200) }, value);
+    expect(short.preview).toBe("as it is");
+    const unread = handleFor({ ...info, preview: "q".repeat(300) }, undefined);
+    expect(unread.preview).toMatch(/^q+… \(\+\d+ more\)$/u);
+    expect(unread.preview).toHaveLength(114);
+  });
+
+  /** Returns a handle which has this many characters too many before it is shortened. */
+  async function shortenedBy(excess: number) {
+    const value = "p".repeat(500);
+    const info = await infoOf({ value });
+    const preview = previewOf(value, 60);
+    const { $var, type, count, bytes } = { ...info, $var: info.name };
+    const whole = { $var, type, count, bytes, shape: "", preview, try: ["$it[:500]"] };
+    const chars = limits.maxHandleChars + excess - JSON.stringify(whole).length;
+    const shape = "s".repeat(chars);
+    const handle = handleFor({ ...info, shape }, value);
+    return { handle, isWhole: handle.shape === shape, chars: JSON.stringify(handle).length };
+  }
+
+  it("has a shorter preview if it would be too long", async () => {
+    for (const [excess, preview] of [
+      [0, 60],
+      [1, 50],
+      [10, 50],
+      [11, 49],
+      [40, 20],
+    ] as const) {
+      const { handle, isWhole } = await shortenedBy(excess);
+      expect([excess, handle.preview.length, handle.try, isWhole]).toEqual([
+        excess,
+        preview,
+        ["$it[:500]"],
+        true,
+      ]);
+    }
+  });
+
+  it("then has fewer references, and then a shorter shape", async () => {
+    // A reference has eleven characters with its quotes.
+    for (const excess of [41, 51]) {
+      const { handle, isWhole } = await shortenedBy(excess);
+      expect([handle.preview.length, handle.try, isWhole]).toEqual([20, [], true]);
+    }
+    for (const excess of [52, 60, 200]) {
+      const { handle, isWhole, chars } = await shortenedBy(excess);
+      expect([handle.preview.length, handle.try, isWhole]).toEqual([20, [], false]);
+      expect(handle.shape).toMatch(/^s+… \(\+\d+ more\)$/u);
+      expect(chars).toBeLessThanOrEqual(limits.maxHandleChars);
+      expect(chars).toBeGreaterThan(limits.maxHandleChars - excess);
+    }
+  });
+
+  it("leaves out the last references first, and no more than necessary", async () => {
+    const value = { a: "p".repeat(500), b: 1, c: 2, d: 3 };
+    const info = await infoOf({ value });
+    for (const length of [500, 520, 540, 560, 580, 600, 620, 640]) {
+      const shape = "s".repeat(length);
+      const handle = handleFor({ ...info, shape }, value);
+      const all = tryPaths(info, value).map(({ type }, at) => `$it.${"abcd"[at]}: ${type}`);
+      expect(handle.try).toEqual(all.slice(0, handle.try.length));
+      const chars = (given: readonly string[]) => JSON.stringify({ ...handle, try: given }).length;
+      expect(chars(handle.try)).toBeLessThanOrEqual(limits.maxHandleChars);
+      if (handle.try.length === all.length) continue;
+      expect(handle.preview.length).toBeLessThanOrEqual(20);
+      if (handle.shape !== shape) continue;
+      expect(chars(all.slice(0, handle.try.length + 1))).toBeGreaterThan(limits.maxHandleChars);
+    }
   });
 });
 

@@ -1,5 +1,6 @@
 import type { JSONSchema7 } from "ai";
 import { describe, expect, it } from "vitest";
+import * as limits from "../../src/limits.ts";
 import { widenSchema } from "../../src/tool/widen-schema.ts";
 
 const REFERENCE = { type: "string", description: "or a $reference" };
@@ -138,5 +139,120 @@ describe("a root", () => {
       JSON.stringify(widenSchema(schema, { syntaxes })).match(/or a [$a-z]+/u)?.[0];
     expect(described(["mustache", "dollar"])).toBe("or a $reference");
     expect(described(["mustache", "dagger"])).toBe("or a reference");
+  });
+});
+
+type Definition = JSONSchema7 | boolean;
+
+/** Returns a schema with a condition; undefined leaves a keyword out. */
+function when(condition?: Definition, met?: Definition, unmet?: Definition): JSONSchema7 {
+  const keywords = Object.entries({ if: condition, else: unmet }).concat([["then", met]]);
+  return Object.fromEntries(keywords.filter(([, schema]) => schema !== undefined));
+}
+
+describe("a condition", () => {
+  const number: JSONSchema7 = { type: "number" };
+
+  it.each<[string, JSONSchema7]>([
+    ["then refuses some", when({ minLength: 3 }, { pattern: "^a" })],
+    ["then refuses all", when({ minLength: 3 }, false)],
+    ["else refuses some", { if: { minLength: 3 }, else: { const: "a" } }],
+    ["else refuses all", { if: { minLength: 3 }, else: false }],
+    ["then has a condition itself", when({ minLength: 3 }, when(true, false))],
+  ])("becomes a choice where strings are refused: %s", (_, schema) => {
+    const [choice] = (widened(schema) as { anyOf: JSONSchema7[] }).anyOf;
+    expect(widened(schema)).toEqual(orReference(choice ?? {}));
+    expect(choice?.if).toEqual(schema.if);
+  });
+
+  it("beside a type is a choice only if it refuses strings", () => {
+    expect(widened({ ...number, ...when({ minimum: 1 }, { maximum: 5 }) })).toMatchObject({
+      type: ["number", "string"],
+    });
+    const refusing: JSONSchema7 = { ...number, if: { minimum: 1 }, else: false };
+    expect(widened(refusing)).toEqual(orReference(refusing));
+  });
+
+  it("is not widened, but its branches are inside", () => {
+    const object: JSONSchema7 = { properties: { n: number } };
+    const wide: JSONSchema7 = { properties: { n: { type: ["number", "string"] } } };
+    expect(widened(when(object, object, object))).toEqual(when(object, wide, wide));
+    expect(widened({ dependentSchemas: { n: object } } as JSONSchema7)).toEqual({
+      dependentSchemas: { n: wide },
+    });
+    expect(widened({ dependencies: { n: object, m: ["n"] } })).toEqual({
+      dependencies: { n: wide, m: ["n"] },
+    });
+  });
+
+  it("that refers to a widened schema is left out", () => {
+    const pointer = { properties: { n: { $ref: "#/$defs/n" } } };
+    const [one, other] = [{ minimum: 1 }, { minimum: 2 }];
+    expect(widened({ title: "T", ...when(pointer, one, other) })).toEqual({ title: "T" });
+    expect(widened(when(number, pointer, other))).toEqual(when(number, pointer, other));
+  });
+
+  it("of not is a choice, and left out if it refers to a widened schema", () => {
+    expect(widened({ ...number, not: { const: 5 } })).toEqual(
+      orReference({ ...number, not: { const: 5 } }),
+    );
+    expect(widened({ not: number })).toEqual(orReference({ not: number }));
+    expect(widened({ ...number, not: { $ref: "#" } })).toEqual(orReference(number));
+  });
+
+  it("of exactly one alternative is one of any, beside others", () => {
+    const [one, other, third] = [1, 2, 3].map((maximum): JSONSchema7 => ({ maximum }));
+    const some = { oneOf: [one, other], anyOf: [third] } as JSONSchema7;
+    const inner = widenSchema({ type: "object", ...some });
+    expect(inner).toEqual({ type: "object", anyOf: [third], allOf: [{ anyOf: [one, other] }] });
+    expect(widenSchema({ type: "object", ...some, allOf: [third ?? {}] })).toEqual({
+      type: "object",
+      anyOf: [third],
+      allOf: [third, { anyOf: [one, other] }],
+    });
+  });
+});
+
+describe("a schema of many places", () => {
+  // A place of a number adds `["string"],`.
+  const MAX = Math.floor(limits.maxBlockChars / '["string"],'.length);
+  const numbers = (count: number): JSONSchema7 => ({
+    type: "object",
+    properties: Object.fromEntries(
+      Array.from({ length: count }, (_, at) => [`n${at}`, { type: "number" }]),
+    ),
+  });
+  const wideIn = (schema: JSONSchema7) =>
+    Object.values(schema.properties ?? {}).filter((one) =>
+      Array.isArray((one as JSONSchema7).type),
+    );
+
+  it("is widened as far as there is room", () => {
+    expect(wideIn(widenSchema(numbers(MAX)))).toHaveLength(MAX);
+    const wide = widenSchema(numbers(MAX + 1));
+    expect(wideIn(wide)).toHaveLength(MAX);
+    expect(wide.properties?.[`n${MAX}`]).toEqual({ type: "number" });
+  });
+
+  it.each([
+    [1, 1],
+    [2, 1],
+    [3, 2],
+    [4, 2],
+    [5, 4],
+    [8, 4],
+    [9, 8],
+    [10, 8],
+  ])("at level %i is widened to level %i", (level, depth) => {
+    let schema = numbers(MAX + 1);
+    for (let above = 1; above < level; above++) {
+      schema = { type: "object", properties: { in: schema } };
+    }
+    let at: JSONSchema7 | undefined = widenSchema(schema);
+    for (let above = 1; above < level; above++) {
+      at = at?.properties?.["in"] as JSONSchema7 | undefined;
+      expect([above, Array.isArray(at?.type)]).toEqual([above, above <= depth]);
+    }
+    expect(wideIn(at ?? {}).length > 0).toBe(level === 1);
   });
 });

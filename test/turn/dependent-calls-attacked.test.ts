@@ -81,6 +81,40 @@ describe("large steps", () => {
     expect(errors).toHaveLength(limits.maxBatchItems);
     expect(errors.every((error) => error.startsWith("skipped: "))).toBe(true);
   });
+
+  it("with many references in each call wait for the call that writes", async () => {
+    const { chat, seen } = conversationWith();
+    await chat.store.save({ name: "old", value: "o" });
+    const words = Array.from({ length: 900 }, (_, at) => `$n${at}`).join(" ");
+    const many = { v: `${words} $new.said ${"$old ".repeat(99)}` };
+    const calls: Call[] = Array.from({ length: 8 }, () => ["echo", many]);
+    calls.unshift(["echo", { v: "x", _outputPath: "$new" }]);
+    const turn = await chat.say({ steps: [stepWith(calls), done] });
+    expect(errorsIn(turn)).toEqual({});
+    expect(seen[0]).toBe("x");
+    expect(seen).toHaveLength(9);
+    expect(seen.slice(1).every((v) => String(v).includes("$n899 x o o"))).toBe(true);
+  });
+});
+
+describe("calls with more references than an input may have", () => {
+  it("fail with that limit, and the others run", async () => {
+    const { chat, seen } = conversationWith();
+    const v = Array.from({ length: 9_000 }, (_, at) => `$n${at}`).join(" ");
+    const calls: readonly Call[] = [
+      ["echo", { v: "x", _outputPath: "$new" }],
+      ["echo", { v }],
+      ["echo", { v: `${v} $new`, _outputPath: "$other" }],
+      ["echo", { v: "$other" }],
+    ];
+    const errors = errorsIn(await chat.say({ steps: [stepWith(calls), done] }));
+    expect(seen).toEqual(["x"]);
+    expect(errors).toEqual({
+      c1: expect.stringMatching(/^limit_exceeded: /u),
+      c2: expect.stringMatching(/^limit_exceeded: /u),
+      c3: expect.stringMatching(/^skipped: \$other/u),
+    });
+  });
 });
 
 describe("a call in the middle of a chain that needs approval", () => {
@@ -151,5 +185,18 @@ describe("deferred calls", () => {
     expect(errorsIn(turn)["c2"]).toMatch(/^variable_secret: /u);
     expect(JSON.stringify(turn.chunks)).not.toContain("k1");
     expect(JSON.stringify(turn.calls)).not.toContain("k1");
+  });
+
+  it("get nothing through the name of a run's variable", async () => {
+    const { chat, seen } = conversationWith();
+    await chat.store.save({ name: "state_r1", value: { n: 1 }, run: "r1" });
+    const calls: readonly Call[] = [
+      ["echo", { v: "$state_r1.n" }],
+      ["echo", { v: 2, _outputPath: "$state_r1" }],
+    ];
+    const turn = await chat.say({ steps: [stepWith(calls), done] });
+    expect(seen).not.toContain(1);
+    expect(errorsIn(turn)["c1"]).toBeDefined();
+    expect(await chat.store.read("state_r1")).toEqual({ n: 1 });
   });
 });

@@ -12,7 +12,7 @@ import { finish, type Step, text, toolCall } from "../../packages/testing/src/te
 import { Conversation, promptOf, shownText, START_MS } from "../support/turn.ts";
 
 /**
- * The table of faults. Models and clocks: here. Tools: `faults-tool.test.ts` and `test/edge/turns`.
+ * The table of faults. Models and clocks: here. Tools: `faults-tool.test.ts`, here and in `test/edge/turns`.
  * Clients and posts: `test/edge/turns/stream.test.ts`. A stop, a deletion, an alarm, at each stage of a
  * turn: `test/edge-node/turns/faults.test.ts`. Megabytes: `faults.large.test.ts`. The same failures of models over a
  * real wire: `test/process/openai-compatible.test.ts` and `models.large.test.ts`; crashes: `test/simulation`,

@@ -56,6 +56,14 @@ describe("a model that fails for a moment", () => {
     expect(calls.map(({ prompt }) => prompt)).toEqual(calls.map(() => calls[0]?.prompt));
   });
 
+  it("is tried three times, then fails with its last error", async () => {
+    const { error, calls, delaysMs } = await callWith({
+      steps: [failing(500), failing(502), failing(503), said],
+    });
+    expect(error).toMatchObject({ code: "model_failed", message: "The model failed: Said 503." });
+    expect([calls.length, delaysMs.length]).toEqual([3, 2]);
+  });
+
   it.each<[string, Step]>([
     ["is cut off", breaking(opened("Hello, wor"))],
     ["ends without a finish part", [opened("Hello, wor")]],

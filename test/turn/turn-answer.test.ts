@@ -10,6 +10,7 @@ import {
   shownText,
   START_MS,
 } from "../support/turn.ts";
+import { slow } from "../support/slow.ts";
 
 const MARKER = "only-in-the-value";
 
@@ -122,6 +123,26 @@ describe("a path that leads nowhere in an answer", () => {
       { reference: "$nyc.wind", code: "path_not_found" },
     ]);
     expect(JSON.stringify(chunks)).not.toContain("undefined");
+  });
+});
+
+describe("a text that is split anywhere", () => {
+  const answer = "A $city, ${rows[0].id}; $5.00 \\$city $city$ $rows[*].id😀 `$city` $";
+  const shown = 'A Rome, 7; $5.00 $city $city$ [7,"x😀"]😀 `$city` $';
+
+  async function chatWithCity(): Promise<Conversation> {
+    const chat = new Conversation({});
+    await chat.store.save({ name: "city", value: "Rome" });
+    await chat.store.save({ name: "rows", value: [{ id: 7 }, { id: "x😀" }] });
+    return chat;
+  }
+
+  it("is shown the same when it is split in two, at any place", slow, async () => {
+    for (let at = 1; at < answer.length; at++) {
+      const pieces = [answer.slice(0, at), answer.slice(at)];
+      const { chunks } = await say(await chatWithCity(), answer, pieces);
+      expect(shownText(chunks)).toBe(shown);
+    }
   });
 });
 

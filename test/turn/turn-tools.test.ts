@@ -50,6 +50,12 @@ function saying(message: string): () => never {
   };
 }
 
+function cycle(): unknown {
+  const value: Record<string, unknown> = { a: 1 };
+  value["self"] = value;
+  return value;
+}
+
 describe("a tool's result is stored as JSON:", () => {
   it("keys of the prototype, of which a handle is shown", async () => {
     const given = '{"__proto__":{"a":1}}';
@@ -58,6 +64,75 @@ describe("a tool's result is stored as JSON:", () => {
     expect(resultShown(turn, 1, "call_act")).toMatchObject({ $var: "act_1", preview: given });
   });
 });
+
+describe("a misbehaving tool leads to an error that the model sees, if it", () => {
+  it.each<[string, () => unknown, string]>([
+    ["throws", saying("The disk is full."), "tool_failed: The disk is full."],
+    ["rejects", () => Promise.reject(new Error("No.")), "tool_failed: No."],
+    ["throws a string", throwing("Just words."), "tool_failed: Just words."],
+    ["throws undefined", throwing(undefined), "tool_failed: Unknown error"],
+    ["throws an error without a message", saying(""), "tool_failed: Unknown error"],
+    ["throws with a foreign code", throwing(withCode("ENOENT")), "tool_failed: No such file."],
+    ["returns a cycle", cycle, "bad_value: A value that contains itself cannot be kept"],
+    ["returns a function", () => () => 1, "bad_value: A function cannot be kept"],
+    ["returns a symbol", () => Symbol("x"), "bad_value: A symbol cannot be kept"],
+    ["returns bytes in JSON", () => [new Uint8Array(3)], "bad_value: Bytes cannot be kept"],
+    ["returns an unreadable object", unreadable, "bad_value: An object that cannot be read (No.)"],
+    [
+      "returns a value that is nested too deeply",
+      () => deep(201),
+      "limit_exceeded: maxDepth is at most 200",
+    ],
+    ["returns too much", () => ["x".repeat(17_000_000)], "limit_exceeded: maxJsonBytes"],
+    ["breaks while it yields", breaking, "tool_failed: Half way."],
+  ])("%s", async (_, execute, message) => {
+    const turn = await acting(execute);
+    expectNormalEnd(turn);
+    const shown = resultShown(turn, 1, "call_act");
+    expect(shown).toContain(message);
+    const [sent] = chunksOf(turn.chunks, "tool-output-error");
+    expect(sent?.errorText).toBe(shown);
+    expect(turn.store.count()).toBe(0);
+    expect(dataOf(turn.chunks, "data-variable")).toEqual([]);
+    expect(turn.history.newest()?.parts[1]).toMatchObject({ state: "output-error" });
+  });
+
+  it("has no execute function", async () => {
+    const tools: ToolSet = { here: tool({ inputSchema: z.object({}) }) };
+    const turn = await turnWith({ tools, steps: [[toolCall("here", {}), asked], done] });
+    expectNormalEnd(turn);
+    expect(resultShown(turn, 1, "call_here")).toContain("unknown_tool: here cannot be executed");
+  });
+});
+
+function throwing(thrown: unknown): () => never {
+  return () => {
+    throw thrown;
+  };
+}
+
+function withCode(code: string): Error {
+  return Object.assign(new Error("No such file."), { code });
+}
+
+function unreadable(): unknown {
+  return {
+    get a(): never {
+      throw new Error("No.");
+    },
+  };
+}
+
+function deep(levels: number): unknown {
+  let value: unknown[] = [];
+  for (let at = 1; at < levels; at++) value = [value];
+  return value;
+}
+
+async function* breaking() {
+  yield 1;
+  throw new Error("Half way.");
+}
 
 describe("a reference in a tool's input", () => {
   it("is shown in chunks, parts and prompts instead of its value", async () => {

@@ -1,6 +1,7 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { createWeather } from "../../examples/agents/weather.ts";
 import * as limits from "../../src/limits.ts";
 import { guideOf } from "../../src/turn/agent.ts";
 import { guidedText } from "../../src/turn/history/guide.ts";
@@ -83,6 +84,52 @@ describe("a result of 200,000 characters", () => {
     expect(JSON.stringify(promptOf(first, 1)).length).toBeLessThan(3_000);
     expect(historyText(chat.history)).not.toContain(MARKER);
     expect(JSON.stringify(chat.store.list())).not.toContain(MARKER);
+  });
+});
+
+describe("the seed's conversation", () => {
+  it("compares two cities over two turns, by reference", async () => {
+    const chat = new Conversation({
+      agent: {
+        ...createWeather({ now: () => new Date("2025-07-15T00:00:00Z") }),
+        naming: (tool, input) => {
+          const { location } = input as { location?: string };
+          return location === undefined ? tool : `weather_${location}`.toLowerCase();
+        },
+      },
+    });
+    const first = await chat.say({
+      question: "What's the weather in NYC?",
+      steps: [
+        [toolCall("get_weather", { location: "NYC" }), asked],
+        [text("It's $weather_nyc.temperature °C in NYC.", { chunks: 3 }), finish()],
+      ],
+    });
+    const nyc = (await chat.store.read("weather_nyc")) as { temperature: number };
+    expect(shownText(first.chunks)).toBe(`It's ${nyc.temperature} °C in NYC.`);
+    const input = { city1: "$weather_nyc", city2: "$weather_london" };
+    const second = await chat.say({
+      question: "What about London? Then compare them.",
+      steps: [
+        [toolCall("get_weather", { location: "London" }), asked],
+        [toolCall("compare_weather", input, { chunks: 6 }), asked],
+        [text("$compare_weather.summary"), finish()],
+      ],
+    });
+    const compared = (await chat.store.read("compare_weather")) as {
+      warmer: string;
+      summary: string;
+    };
+    expect(compared.warmer).toBe("New York");
+    expect(shownText(second.chunks)).toBe(compared.summary);
+    expect(chat.store.info("compare_weather")).toMatchObject({ tool: "compare_weather", input });
+    expect(JSON.stringify(promptOf(second, 0))).toContain("$weather_nyc.temperature °C");
+    expect(chat.history.page({ limit: 10 }).messages.map(({ role }) => role)).toEqual([
+      "user",
+      "assistant",
+      "user",
+      "assistant",
+    ]);
   });
 });
 

@@ -48,6 +48,18 @@ describe("lineSegments", () => {
     );
   });
 
+  it("contain the whole text before and after the change", () => {
+    fc.assert(
+      fc.property(text, text, (before, after) => {
+        const segments = [...lineSegments(before, after)];
+        const without = (kind: string) =>
+          segments.flatMap((one) => (one.kind === kind ? [] : [one.text])).join("");
+        expect([without("added"), without("removed")]).toEqual([before, after]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
   it.each([
     ["nothing in common", "a\n".repeat(200_000), "b\n".repeat(200_000)],
     ["the same lines in another order", numbered(30_000), numbered(30_000, 7_919)],

@@ -85,6 +85,17 @@ describe("an encoded array", () => {
     });
     fc.assert(property, { numRuns: samples(40) });
   });
+
+  it("can be split at each of its marks", () => {
+    const values = Array.from({ length: 60_000 }, (_, id) => ({ id, name: `日本語 😀 ],[ ${id}` }));
+    const { bytes: stored, marks } = encodeArray(values);
+    expect(marks.length).toBeGreaterThan(5);
+    const read = marks.flatMap(([byte], index) => {
+      const end = marks[index + 1]?.[0] ?? stored.length;
+      return parseElements(utf8.decode(stored.subarray(byte, end)));
+    });
+    expect(read).toEqual(values);
+  });
 });
 
 describe("the elements of a span", () => {

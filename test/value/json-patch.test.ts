@@ -134,6 +134,26 @@ describe("a JSON Patch", () => {
     );
   });
 
+  it("copies a container once for any number of operations", () => {
+    let copies = 0;
+    const given = new Proxy(
+      { a: 1, b: 2 },
+      {
+        ownKeys: (target) => {
+          copies++;
+          return Reflect.ownKeys(target);
+        },
+      },
+    );
+    const operations = Array.from({ length: 100 }, (_, n) => ({
+      op: "replace" as const,
+      path: "/a",
+      value: n,
+    }));
+    expect(patched(given, operations)).toEqual({ a: 99, b: 2 });
+    expect(copies).toBe(1);
+  });
+
   it("keeps a key named __proto__, and shares unchanged parts", () => {
     const given = deepFreeze(JSON.parse('{"a":{"b":1},"__proto__":{"c":2}}') as Json);
     const made = patched(given, [{ op: "add", path: "/__proto__/d", value: 3 }]);
@@ -181,5 +201,24 @@ describe("the diff of two JSON values", () => {
         examples: [[{}, Array.from({ length: 80 }, () => [0])]],
       },
     );
+  });
+
+  it("is short for a long array", () => {
+    const before = Array.from({ length: 100_000 }, (_, id) => ({ id }));
+    const after = before.with(5_000, { id: -1 });
+    const diff = new LineDiff(60);
+    for (const segment of jsonSegments(before, after)) diff.add(segment);
+    expect(diff.end()).toEqual({
+      diff: `@@ -15000,7 +15000,7 @@
+     "id": 4999
+   },
+   {
+-    "id": 5000
++    "id": -1
+   },
+   {
+     "id": 5001
+`.replace("@@ -15000,7 +15000,7 @@", "@@ -15000,7 +15000,7 @@"),
+    });
   });
 });

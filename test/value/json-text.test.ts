@@ -24,4 +24,19 @@ describe("the size of a value as text", () => {
       expect(charsOf(value, Infinity)).toBe(JSON.stringify(value).length);
     }
   });
+
+  it("is computed only up to the given bound", () => {
+    const seen: string[] = [];
+    const value = new Proxy<Json[]>(
+      Array.from({ length: 1_000 }, () => 12_345),
+      {
+        get(target, key) {
+          seen.push(String(key));
+          return Reflect.get(target, key);
+        },
+      },
+    );
+    expect(charsOf(value, 2_000)).toBeGreaterThan(2_000);
+    expect(seen.length).toBeLessThan(600);
+  });
 });

@@ -135,11 +135,44 @@ describe("a records meter", () => {
     fc.assert(property, { numRuns: 8 });
   });
 
+  it("marks the same records wherever the stream is split", slow, () => {
+    const text = Array.from({ length: 30_000 }, (_, id) => `{"id":${id},"name":"語 😀"}\r\n`).join(
+      "",
+    );
+    const { marks } = runRecords(text);
+    expect(marks.length).toBe(4);
+    for (const lengths of [[3, 8], [50], [65_535], [100_003]]) {
+      expect(runRecords(text, lengths).marks).toEqual(marks);
+    }
+  });
+
   it("takes the shape from the records that start in the first mebibyte", () => {
     const long = (chars: number) => `${JSON.stringify({ text: "x".repeat(chars) })}\n`;
     const shape = (...records: readonly string[]) => runRecords(records.join("")).about.shape;
     expect(shape(long(1_000_000), '{"late":1}\n')).toBe("{text?: string, late?: number}[]");
     expect(shape(long(2_000_000), '{"late":1}\n')).toBe("{text: string}[]");
+  });
+
+  it("has the same shape and preview for deep and wide records as for an array of them", () => {
+    const deep = [2, 4, 5, 6, 7, 8, 9].map((levels) => {
+      const open = '{"a":['.repeat(levels);
+      return `${open}1${"]}".repeat(levels)}`;
+    });
+    for (const text of deep) {
+      const { shape, preview } = runRecords(`${text}\n${text}\n`).about;
+      const whole: Json = JSON.parse(`[${text},${text}]`);
+      expect({ shape, preview }).toEqual({ shape: shapeOf(whole), preview: previewOf(whole) });
+    }
+    const { preview } = runRecords(`{"${"k".repeat(1_000)}":1}\n2\n`).about;
+    expect(preview).toBe(`[{"${"k".repeat(limits.maxLineChars - 4)}…`);
+  });
+
+  it("counts the records missing from the preview", () => {
+    const text = Array.from({ length: 50_000 }, (_, id) => `{"id":${id}}\n`).join("");
+    const { preview } = runRecords(text, [1_000]).about;
+    const shown = preview.match(/"id"/g)?.length ?? 0;
+    expect(shown).toBeGreaterThan(5);
+    expect(preview.endsWith(`,… (+${50_000 - shown} more)]`)).toBe(true);
   });
 
   describe("refuses", () => {
@@ -249,6 +282,12 @@ describe("a records meter", () => {
       expect(stored.equals(Buffer.from(text))).toBe(true);
       expect(about.count).toBe(2);
       expect(() => runRecords(`[1${blanks}]\n`, [65_537])).toThrow(tooLong);
+    });
+
+    it("reads short ones after a long one", () => {
+      const long = recordOf(3_000_000);
+      const { stored } = runRecords(`1\n${long}\n2\n${long}\n3`, [1_000]);
+      expect(stored.toString() === `1\n${long}\n2\n${long}\n3`).toBe(true);
     });
   });
 });

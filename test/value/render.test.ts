@@ -33,9 +33,19 @@ describe("text inside a tool's input", () => {
     ]);
     expect(renderText({ a: [1, "b", null] })).toBe('{"a":[1,"b",null]}');
   });
+
+  it("is never truncated", () => {
+    const value = Array.from({ length: 100_000 }, (_, index) => index);
+    expect(renderText(value)).toBe(JSON.stringify(value));
+  });
 });
 
 describe("a value inside a line", () => {
+  it("prints a string as it is, at any length", () => {
+    const text = 'a "quoted" | text\n'.repeat(10_000);
+    expect(renderInline(text)).toBe(text);
+  });
+
   it("prints a number, a boolean or null as JSON", () => {
     expect([0, 1e21, true, false, null].map((value) => renderInline(value))).toEqual([
       "0",
@@ -54,6 +64,24 @@ describe("a value inside a line", () => {
         expect(renderInline(value)).toBe(json);
       }),
     );
+  });
+
+  it("cuts a long array between elements and counts the others", () => {
+    const value = Array.from({ length: 2_000 }, (_, index) => index);
+    const [, start = "", count] = /^\[(.*),… \(\+(\d+) more\)\]$/.exec(renderInline(value)) ?? [];
+    const shown: unknown = JSON.parse(`[${start}]`);
+    expect(shown).toEqual(value.slice(0, 2_000 - Number(count)));
+    expect(start.length).toBeLessThanOrEqual(limits.maxExcerptChars);
+    expect(start.length).toBeGreaterThan(limits.maxExcerptChars - 10);
+  });
+
+  it("cuts a long object between keys and counts the others", () => {
+    const [, start = "", count] =
+      /^\{(.*),… \(\+(\d+) more\)\}$/.exec(renderInline(row(1_000))) ?? [];
+    const shown = Object.keys(JSON.parse(`{${start}}`));
+    expect(shown.length + Number(count)).toBe(1_000);
+    expect(shown).toEqual(Object.keys(row(shown.length)));
+    expect(start.length).toBeLessThanOrEqual(limits.maxExcerptChars);
   });
 
   it("is complete up to its limit and truncated above it", () => {

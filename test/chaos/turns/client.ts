@@ -204,7 +204,7 @@ function waitingIn(message: UIMessage | undefined): string | undefined {
   return undefined;
 }
 
-function post(url: string, body: object): Promise<Response> {
+export function post(url: string, body: object): Promise<Response> {
   return fetch(url, {
     method: "POST",
     headers: { accept: "text/event-stream", "content-type": "application/json" },

@@ -204,6 +204,6 @@ export class Talk {
   }
 }
 
-function markerOf(message: UIMessage): string | undefined {
+export function markerOf(message: UIMessage): string | undefined {
   return message.role === "user" ? markerIn(JSON.stringify(message.parts)) : undefined;
 }
