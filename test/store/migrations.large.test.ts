@@ -306,7 +306,7 @@ describe("migrations", () => {
     expect(schemaOf(sql).map(({ name }) => name)).toEqual(tables);
     expect(sql.all("SELECT key, value FROM meta ORDER BY key")).toEqual([
       { key: "created", value: String(START_MS) },
-      { key: "schema", value: "5" },
+      { key: "schema", value: "6" },
     ]);
     expect((await new SqlStore(sql, { now }).save({ value: 1 })).name).toBe("variable_1");
   });
