@@ -9,6 +9,7 @@ export * as scopes from "./tool/scoped-store.ts";
 export * as saveTargets from "./tool/save-target.ts";
 export * as shownResults from "./tool/shown-result.ts";
 export * as ownTools from "./tool/variables/variable-tools.ts";
+export { ApprovalLedger, type Questions } from "./tool/approval-ledger.ts";
 export { UrlSources } from "./tool/composed.ts";
 export { diffsOfEdited } from "./tool/edit/edited-diffs.ts";
 export {

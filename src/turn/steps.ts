@@ -105,7 +105,6 @@ export class Steps {
 
   /** Applies a person's decisions on waiting calls. Returns a reason if the turn ends there. */
   async decide(decided: readonly DecidedCall[]): Promise<FinishReason | undefined> {
-    for (const { approval } of decided) delete this.#state.waiting[approval.approvalId];
     const messages = await this.#messages();
     const planned = await this.#required.calls.decide(decided, messages);
     return this.#runCalls(planned, messages);
@@ -159,8 +158,7 @@ export class Steps {
   closeCalls(): void {
     for (const chunk of this.#unrecorded.splice(0)) void this.#write(chunk);
     this.#closeOpen("turn_stopped", STOPPED);
-    const { waiting } = this.#state;
-    for (const approval of Object.keys(waiting)) delete waiting[approval];
+    this.#state.waiting.clear();
     this.#state.deferred.clear();
   }
 

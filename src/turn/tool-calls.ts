@@ -2,6 +2,7 @@ import type { ModelMessage, UIMessageChunk } from "ai";
 import { codeOf, type ErrorCode, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { LookupWork } from "../reference/lookup.ts";
+import { compact } from "../value/json.ts";
 import type { PreparedWrite } from "../store/variable-store.ts";
 import { diffsOfEdited } from "../tool/edit/edited-diffs.ts";
 import type { Prepared, Ready, Saved, ToolRun } from "../tool/wrapped-tool.ts";
@@ -26,6 +27,11 @@ interface ToolCallsOptions {
 export interface Planned {
   readonly call: JournalCall;
   readonly ready: Ready;
+}
+
+interface PreparedCall<Call extends ToolCall = ToolCall> {
+  readonly call: Call & Pick<JournalCall, "idempotencyKey">;
+  readonly ready: Prepared;
 }
 
 /**
@@ -69,18 +75,14 @@ export class ToolCalls {
     decided: readonly DecidedCall[],
     messages: readonly ModelMessage[],
   ): Promise<readonly Planned[]> {
-    const allowed = decided.filter(({ approval }) => approval.approved);
-    const prepared = await this.#prepareAll(
-      allowed.map(({ call }) => call),
-      messages,
-    );
-    for (const { approval, call } of decided) this.#answer(approval, call);
-    return prepared.flatMap(({ call, ready }) => {
-      if (ready.kind === "failed") return this.#refuse(call, ready);
-      if (ready.approval !== undefined && ready.pin !== call.pin)
-        return this.#requestApproval(call, ready);
-      return this.#planned(call, ready, ready.pin === call.pin);
+    const { approvals } = this.#options.state;
+    const allowed = decided.flatMap(({ approval: { approvalId, approved }, call }) => {
+      const pin = approvals.take(approvalId);
+      return approved ? [{ ...call, ...compact({ pin }) }] : [];
     });
+    const prepared = await this.#prepareAll(allowed, messages);
+    for (const { approval, call } of decided) this.#answer(approval, call);
+    return prepared.flatMap((one) => this.#admit(one, one.call.pin));
   }
 
   /**
@@ -96,14 +98,11 @@ export class ToolCalls {
     for (const call of begun) if (!repeatable.includes(call)) this.#refuse(call, OUTCOME_UNKNOWN);
     const prepared = await this.#prepareAll(repeatable, messages);
     return prepared.flatMap(({ call, ready }) => {
-      if (ready.kind === "failed") return this.#refuse(call, ready);
-      const isSame = ready.pin === call.pin;
-      const wasAllowed = isSame && call.isApproved === true;
-      if (ready.approval !== undefined && !wasAllowed) return this.#requestApproval(call, ready);
+      const [admitted] = this.#admit({ call, ready }, call.isApproved ? call.pin : undefined);
       // The key belongs to one input. With another input, the effect of the first call is unknown.
       const needsSame = tools.effectsOf(call.toolName) === "idempotent";
-      if (needsSame && !isSame) return this.#refuse(call, OUTCOME_UNKNOWN);
-      return { call, ready };
+      const isUnknown = needsSame && admitted !== undefined && admitted.call.pin !== call.pin;
+      return isUnknown ? this.#refuse(call, OUTCOME_UNKNOWN) : (admitted ?? []);
     });
   }
 
@@ -173,17 +172,13 @@ export class ToolCalls {
     messages: readonly ModelMessage[],
   ): Promise<readonly Planned[]> {
     const prepared = await this.#prepareAll(calls, messages);
-    return prepared.flatMap(({ call, ready }) => {
-      if (ready.kind === "failed") return this.#refuse(call, ready);
-      if (ready.approval !== undefined) return this.#requestApproval(call, ready);
-      return this.#planned(call, ready);
-    });
+    return prepared.flatMap((one) => this.#admit(one));
   }
 
   async #prepareAll<Call extends ToolCall & Partial<Pick<JournalCall, "idempotencyKey" | "pin">>>(
     calls: readonly Call[],
     messages: readonly ModelMessage[],
-  ): Promise<readonly { call: Call & { idempotencyKey: string }; ready: Prepared }[]> {
+  ): Promise<readonly PreparedCall<Call>[]> {
     const { signal, observer } = this.#context;
     const { tools, state } = this.#options;
     const work = new LookupWork();
@@ -215,14 +210,15 @@ export class ToolCalls {
     return { kind: "failed", code: "unknown_tool", message };
   }
 
-  #planned(
-    { toolName, toolCallId, input, idempotencyKey }: ToolCall & { idempotencyKey: string },
-    ready: Ready,
-    isApproved = false,
-  ): readonly Planned[] {
+  /** Returns the call if it may run, else nothing: it is refused, or a person is asked. `approved`: a pin. */
+  #admit({ call, ready }: PreparedCall, approved?: string): readonly Planned[] {
+    if (ready.kind === "failed") return this.#refuse(call, ready);
     const { pin } = ready;
-    const call = { toolName, toolCallId, input, pin, idempotencyKey };
-    return [{ call: isApproved ? { ...call, isApproved } : call, ready }];
+    const isApproved = pin === approved;
+    if (ready.approval !== undefined && !isApproved) return this.#requestApproval(call, ready);
+    const { toolName, toolCallId, input, idempotencyKey } = call;
+    const admitted = { toolName, toolCallId, input, pin, idempotencyKey };
+    return [{ call: isApproved ? { ...admitted, isApproved } : admitted, ready }];
   }
 
   #answer({ approvalId, approved, reason }: ApprovalResponse, { toolCallId }: ToolCall): void {
@@ -240,7 +236,7 @@ export class ToolCalls {
   #requestApproval({ toolCallId }: ToolCall, { approval, pin }: Ready): readonly Planned[] {
     const { state, write } = this.#options;
     const approvalId = this.#context.newId();
-    state.waiting[approvalId] = pin;
+    state.approvals.ask(approvalId, pin);
     const asked = { approvalId, approvalDescriptor: approval };
     write({ type: "tool-approval-request", toolCallId, ...asked });
     return [];

@@ -5,23 +5,16 @@ import type { History } from "./history/history.ts";
 import type { StoredMessage } from "./history/stored-message.ts";
 import type { ToolCall } from "./model/model-try.ts";
 
-/** A call that waits for a person. */
-export interface WaitingCall extends ToolCall {
-  /** The pin of the input to approve. */
-  readonly pin: string;
-}
-
 /** The calls of a message that wait for a person, by approval id. */
 export function waitingCalls(
-  message: Pick<StoredMessage, "parts" | "waiting"> | undefined,
-): ReadonlyMap<string, WaitingCall> {
-  const calls = new Map<string, WaitingCall>();
+  message: Pick<StoredMessage, "parts"> | undefined,
+): ReadonlyMap<string, ToolCall> {
+  const calls = new Map<string, ToolCall>();
   for (const part of message?.parts ?? []) {
     if (!isToolUIPart(part) || part.state !== "approval-requested") continue;
     const { toolCallId, approval, input } = part;
-    const pin = message?.waiting?.[approval.id] ?? "";
     // The SDK made the input by parsing JSON.
-    calls.set(approval.id, { toolName: getToolName(part), toolCallId, input: input as Json, pin });
+    calls.set(approval.id, { toolName: getToolName(part), toolCallId, input: input as Json });
   }
   return calls;
 }
@@ -38,7 +31,7 @@ export interface ApprovalResponse {
 /** A decision and its call. */
 export interface DecidedCall {
   readonly approval: ApprovalResponse;
-  readonly call: WaitingCall;
+  readonly call: ToolCall;
 }
 
 /** The message with its waiting calls denied for this reason, and those that were to be prepared after them skipped. */
@@ -57,17 +50,17 @@ export function withoutWaiting(message: StoredMessage, reason: string): StoredMe
 }
 
 /**
- * The decisions on calls that wait. Ignores decisions on other calls. If none is left, throws
+ * The decisions on calls that wait, the first on each. Ignores decisions on other calls. If none is left, throws
  * `approval_not_found`, which says why a call was denied.
  */
 export function decidedIn(
   history: Pick<History, "newest" | "withApproval"> | undefined,
   approvals: readonly ApprovalResponse[],
 ): readonly DecidedCall[] {
-  const waiting = waitingCalls(history?.newest());
+  const waiting = new Map(waitingCalls(history?.newest()));
   const decided = approvals.flatMap((approval) => {
     const call = waiting.get(approval.approvalId);
-    return call === undefined ? [] : [{ approval, call }];
+    return waiting.delete(approval.approvalId) && call ? [{ approval, call }] : [];
   });
   if (decided.length > 0) return decided;
   for (const { approvalId } of approvals)

@@ -29,7 +29,7 @@ export class Recent<Value> {
     return value;
   }
 
-  delete(key: string): void {
-    this.#entries.delete(key);
+  delete(key: string): boolean {
+    return this.#entries.delete(key);
   }
 }

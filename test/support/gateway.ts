@@ -10,6 +10,7 @@ import type { ServerAddress } from "../../packages/gateway/src/configuration.ts"
 import { Gateway } from "../../packages/gateway/src/gateway.ts";
 import { publish } from "../../packages/gateway/src/client-events.ts";
 import { gatewayServer, type ServingOptions } from "../../packages/gateway/src/gateway-server.ts";
+import { ApprovalLedger } from "../../src/tool/approval-ledger.ts";
 import { WaitingCalls } from "../../packages/gateway/src/running-call.ts";
 import { MemoryStatistics } from "../../packages/gateway/src/statistics.ts";
 import type { FileSaver } from "../../packages/gateway/src/save-variable.ts";
@@ -45,6 +46,8 @@ interface Options {
   readonly files?: FileSaver;
   readonly app?: VariableApp;
   readonly taint?: Taint;
+  /** What outlives the process. Default: nothing. */
+  readonly serving?: Partial<ServingOptions>;
   /** Default: an older version, which keeps a connection. */
   readonly era?: "modern" | "legacy";
   /** Capabilities of the client, besides the elicitation of `onAsked`. */
@@ -94,7 +97,12 @@ export async function startGateway(behind: readonly BehindServer[], options: Opt
       return near;
     },
   });
-  const serving = { key: crypto.getRandomValues(new Uint8Array(32)), waiting: new WaitingCalls() };
+  const serving = {
+    key: crypto.getRandomValues(new Uint8Array(32)),
+    waiting: new WaitingCalls(),
+    approvals: new ApprovalLedger<string>(),
+    ...options.serving,
+  };
   const { era = "legacy", isManual = false } = options;
   const asking = onAsked === undefined ? {} : { elicitation: { form: {} } };
   const client = new Client(

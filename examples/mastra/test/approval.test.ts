@@ -5,6 +5,12 @@ import { createTool } from "@mastra/core/tools";
 import { MemoryStore, requireTrusted, withToolVariables } from "byref/mastra";
 import { beforeEach, describe, expect, it } from "vitest";
 import * as z from "zod";
+import {
+  APPROVAL_CASES,
+  type ApprovalHost,
+  FIRST,
+  play,
+} from "../../../test/contract/approval-cases.ts";
 import { ScriptedModel, type Step } from "../scripted-model.ts";
 
 type Options = Parameters<typeof withToolVariables>[1];
@@ -53,7 +59,7 @@ function setUp(tool: ReturnType<typeof sendMail>, options: Options = {}) {
 }
 
 async function chunkOf(stream: { fullStream: AsyncIterable<{ type: string }> }, type: string) {
-  const chunks: { type: string; payload?: { args?: unknown } }[] = [];
+  const chunks: { type: string; payload?: { args?: unknown; toolCallId?: string } }[] = [];
   for await (const chunk of stream.fullStream) chunks.push(chunk);
   return chunks.find((chunk) => chunk.type === type);
 }
@@ -129,16 +135,6 @@ describe("a call that needs approval", () => {
     await store.save({ name: "recipient", value: "eve@example.com" });
     await (
       await agent.approveToolCall({ runId: stream.runId })
-    ).text;
-    expect(sent).toEqual([]);
-  });
-
-  it("does not run when it is declined", async () => {
-    const { agent } = setUp(sendMail(true));
-    const stream = await agent.stream("Send.");
-    await stream.text;
-    await (
-      await agent.declineToolCall({ runId: stream.runId })
     ).text;
     expect(sent).toEqual([]);
   });
@@ -265,5 +261,43 @@ describe("runs that wait", () => {
     expect(sent).toEqual(expected);
     const asked = JSON.stringify(model.prompts.at(-1)?.prompt).includes("approval_required");
     expect(asked).toBe(expected.length === 0);
+  });
+
+  /** A host whose model calls the tool again and again. An approval's id consists of the run's and the call's. */
+  async function openHost(): Promise<ApprovalHost> {
+    const storage = new InMemoryStore();
+    const step: Step = { calls: [["send_mail", { to: "$recipient" }]] };
+    const start = () => agentOf(new ScriptedModel(Array.from({ length: 9 }, () => step)), storage);
+    let agent = start();
+    const known = new Set<string>();
+    const next = async (stream: Awaited<ReturnType<typeof agent.stream>>) => {
+      const asked = await chunkOf(stream, "tool-call-approval");
+      const id = asked && `${stream.runId} ${asked.payload?.toolCallId}`;
+      if (id === undefined || known.has(id)) return undefined;
+      known.add(id);
+      return id;
+    };
+    const save = (value: number) =>
+      store.save({ name: "recipient", value: String(value), mode: "replace" });
+    await save(FIRST);
+    return {
+      save,
+      ask: async () => next(await agent.stream("Send.")),
+      answer: async (id, isApproved) => {
+        const [runId = "", toolCallId] = id.split(" ");
+        const about = { runId, ...(toolCallId && { toolCallId }) };
+        return next(
+          await (isApproved ? agent.approveToolCall(about) : agent.declineToolCall(about)),
+        );
+      },
+      restart: async () => {
+        agent = start();
+      },
+    };
+  }
+
+  it.each(APPROVAL_CASES)("%s", async (_rule, acts, values) => {
+    await play(await openHost(), acts);
+    expect(sent).toEqual(values.map((value) => ({ to: String(value) })));
   });
 });

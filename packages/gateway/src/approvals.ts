@@ -1,56 +1,47 @@
 import { inputResponse, type ServerContext } from "@modelcontextprotocol/server";
-import { characters, encoding } from "../../../src/internal.ts";
-import type { VariableDiff } from "../../../src/internal-tool.ts";
+import { characters } from "../../../src/internal.ts";
+import type { ApprovalLedger, VariableDiff } from "../../../src/internal-tool.ts";
 import type { ApprovalNeeded, GatewayCall } from "./gateway.ts";
-import type { WaitingCalls } from "./running-call.ts";
 
 /** The key of the question whether a call may run, as the client names the answer. */
 export const APPROVAL = "approve";
 
-/** State that a client returns with the answer. */
+/** State that a client returns with the answer: the id of the question. */
 export interface ApprovalState {
-  /** A digest of the tool, the pin and the nonce. The pin itself must not leave the gateway. */
-  readonly approved?: string;
-  /** An approval counts once. */
-  readonly nonce?: string;
-}
-
-interface Approving {
-  /** Signs what clients send back. */
-  readonly key: Uint8Array;
-  readonly waiting: WaitingCalls;
-  readonly context: ServerContext;
+  readonly question?: string;
 }
 
 export const DECLINED = "The user declined this call. Do not try it again unless you are asked to.";
 
-export function isDeclined({ mcpReq }: ServerContext): boolean {
+/** True if a person has declined the call, which closes the question. */
+export function isDeclined({ mcpReq }: ServerContext, approvals: ApprovalLedger<string>): boolean {
   const response = inputResponse(mcpReq.inputResponses, APPROVAL);
-  return response.kind === "elicit" && response.action !== "accept";
+  if (response.kind !== "elicit" || response.action === "accept") return false;
+  approvals.take(mcpReq.requestState<ApprovalState>()?.question ?? "");
+  return true;
 }
 
-/** Creates the state that approves one call of this tool with these values. */
-export async function approvalState(
+/** Asks about one call of this tool with these values. Returns the state for the client. */
+export function approvalState(
   name: string,
   pin: string,
-  { key }: Pick<Approving, "key">,
-): Promise<ApprovalState> {
-  const nonce = crypto.randomUUID();
-  return { approved: await keyedDigest([name, pin, nonce], key), nonce };
+  approvals: ApprovalLedger<string>,
+): ApprovalState {
+  const question = crypto.randomUUID();
+  approvals.ask(question, JSON.stringify([name, pin]));
+  return { question };
 }
 
 /** Approves the call whose pin was shown to a person who accepted, and no other. */
 export function approvedBy(
   name: string,
-  { context: { mcpReq }, key, waiting }: Approving,
+  { mcpReq }: ServerContext,
+  approvals: ApprovalLedger<string>,
 ): GatewayCall["isApproved"] {
   const response = inputResponse(mcpReq.inputResponses, APPROVAL);
-  const { approved, nonce = "" } = mcpReq.requestState<ApprovalState>() ?? {};
+  const { question = "" } = mcpReq.requestState<ApprovalState>() ?? {};
   const isAccepted = response.kind === "elicit" && response.action === "accept";
-  return async (pin) => {
-    if (!isAccepted || approved !== (await keyedDigest([name, pin, nonce], key))) return false;
-    return waiting.spend(nonce);
-  };
+  return (pin) => isAccepted && approvals.redeem(question, JSON.stringify([name, pin]));
 }
 
 export function questionAbout(tool: string, { approval }: ApprovalNeeded): string {
@@ -79,20 +70,4 @@ export function refusalOf({
   readonly approval: { readonly reason: string };
 }): string {
   return `${approval.reason} This client cannot ask a person. Do not try again; tell the user, who can use a client with elicitation or change "approval" of this server in the configuration.`;
-}
-
-async function keyedDigest(parts: readonly string[], key: Uint8Array): Promise<string> {
-  const imported = await crypto.subtle.importKey(
-    "raw",
-    new Uint8Array(key),
-    { name: "HMAC", hash: "SHA-256" },
-    false,
-    ["sign"],
-  );
-  const signature = await crypto.subtle.sign(
-    "HMAC",
-    imported,
-    new TextEncoder().encode(JSON.stringify(parts)),
-  );
-  return encoding.toBase64(new Uint8Array(signature));
 }

@@ -24,6 +24,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { codeOf, messageOf } from "../../../src/errors.ts";
 import { json } from "../../../src/internal.ts";
+import type { ApprovalLedger } from "../../../src/internal-tool.ts";
 import type { Json } from "../../../src/references.ts";
 import { version } from "../../../src/version.ts";
 import {
@@ -60,6 +61,8 @@ export interface ServingOptions {
   readonly key: Uint8Array;
   /** The calls that wait for an answer, of all connections. */
   readonly waiting: WaitingCalls;
+  /** The approvals that calls wait for, of all processes of a workspace. */
+  readonly approvals: ApprovalLedger<string>;
 }
 
 /** State that a client returns with the next round of a call. */
@@ -127,8 +130,8 @@ async function answerTo(
   params: CallToolRequestParams,
   answering: Answering,
 ): Promise<CallToolResult | InputRequiredResult> {
-  const { codec, waiting } = answering;
-  if (isDeclined(answering.context)) return failedResult("tool_denied", DECLINED);
+  const { codec, waiting, approvals } = answering;
+  if (isDeclined(answering.context, approvals)) return failedResult("tool_denied", DECLINED);
   const call = continued(answering) ?? begun(params, answering);
   const answer = await asProtocolError(() => call.next(roundOf(answering)));
   switch (answer.kind) {
@@ -150,15 +153,15 @@ async function answerTo(
       });
       return inputRequired({
         inputRequests: { [APPROVAL]: question },
-        requestState: await codec.mint(await approvalState(params.name, answer.pin, answering)),
+        requestState: await codec.mint(approvalState(params.name, answer.pin, approvals)),
       });
     }
   }
 }
 
 function begun({ name, arguments: input = {} }: CallToolRequestParams, answering: Answering) {
-  const { gateway, context } = answering;
-  const isApproved = approvedBy(name, answering);
+  const { gateway, context, approvals } = answering;
+  const isApproved = approvedBy(name, context, approvals);
   const logLevel = envelopeOf(context)?.[LOG_LEVEL_META_KEY] as LoggingLevel | undefined;
   const { meta } = waitingOf(context);
   return new RunningCall(gateway, { name, input: input as Json, isApproved, logLevel, meta });

@@ -3,6 +3,7 @@ import * as limits from "./gateway-limits.ts";
 import { type Counts, NO_COUNTS, type Statistics } from "./statistics.ts";
 import { messageOf } from "../../../src/errors.ts";
 import { type Sql, sqlRows, Taint } from "../../../src/internal.ts";
+import { ApprovalLedger, type Questions } from "../../../src/internal-tool.ts";
 
 /** The process or object that runs a call. */
 interface CallOwner {
@@ -18,9 +19,10 @@ interface GatewayStateOptions {
   readonly onTaint: () => void;
 }
 
-/** The taint, running calls and counts of a gateway, in a database. Reading writes nothing. */
+/** The taint, approvals, running calls and counts of a gateway, in a database. Reading writes nothing. */
 export class GatewayState implements CallJournal, Statistics {
   readonly taint: Taint;
+  readonly approvals: ApprovalLedger<string>;
   readonly #sql: Sql;
   readonly #options: GatewayStateOptions;
   readonly #ending = new Set<() => void>();
@@ -30,6 +32,7 @@ export class GatewayState implements CallJournal, Statistics {
     this.#sql = sql;
     this.#options = options;
     this.taint = new SqlTaint(sql, options.onTaint);
+    this.approvals = new ApprovalLedger(questionsIn(sql));
   }
 
   /** No call fails because it cannot be counted. */
@@ -103,6 +106,24 @@ export class GatewayState implements CallJournal, Statistics {
 const ADD_COUNT = `INSERT INTO gateway_count (name, count) VALUES (?, ?)
   ON CONFLICT (name) DO UPDATE SET count = count + excluded.count`;
 const ADD_CALL = `INSERT INTO gateway_call (id, call, at, instance) VALUES (?, ?, ?, ?)`;
+
+/** Questions to people, who may answer after a restart, and to another process. */
+function questionsIn(sql: Sql): Questions<string> {
+  const pins = (statement: string, id: string) =>
+    sqlRows.hasTable(sql, "gateway_question")
+      ? sql.all(statement, id).map((row) => sqlRows.textIn(row, "pin"))
+      : [];
+  return {
+    set: (id, pin) => {
+      sql.run(`CREATE TABLE IF NOT EXISTS gateway_question
+        (id TEXT PRIMARY KEY, pin TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID`);
+      sql.run(`DELETE FROM gateway_question WHERE at < ?`, Date.now() - limits.gatewayQuestionMs);
+      sql.run(`INSERT INTO gateway_question VALUES (?, ?, ?)`, id, pin, Date.now());
+    },
+    get: (id) => pins(`SELECT pin FROM gateway_question WHERE id = ?`, id)[0],
+    delete: (id) => pins(`DELETE FROM gateway_question WHERE id = ? RETURNING pin`, id).length > 0,
+  };
+}
 
 /** Remembers, also after a restart, that a client's model has seen what is not trusted. */
 class SqlTaint extends Taint {

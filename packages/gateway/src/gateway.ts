@@ -69,7 +69,7 @@ export interface GatewayCall extends ClientOfCall {
   readonly name: string;
   readonly input: Json;
   /** Returns true if a person has approved the call of this pin. */
-  readonly isApproved: (pin: string) => boolean | Promise<boolean>;
+  readonly isApproved: (pin: string) => boolean;
 }
 
 /** A call that a person has to approve first. Nothing has run. */
@@ -220,7 +220,7 @@ export class Gateway {
       const prepared = await tool.wrapped.prepare(call.input, { toolCallId, messages: [], signal });
       if (prepared.kind === "failed") return answered(prepared);
       const { approval, pin } = prepared;
-      if (approval !== undefined && !(await call.isApproved(pin))) {
+      if (approval !== undefined && !call.isApproved(pin)) {
         const diffs = await diffsOfEdited(prepared.variables, this.store);
         return { kind: "approval", approval: { ...approval, diffs }, pin };
       }

@@ -110,24 +110,17 @@ class Later<Value> {
   });
 }
 
-/** Calls to which clients return: those that wait for an answer to a server's question, or for an approval. */
+/** Calls to which clients return: those that wait for an answer to a server's question. */
 export class WaitingCalls {
   readonly #calls = new Map<string, RunningCall>();
-  readonly #spent = new Set<string>();
 
   /** Keeps the call until it is taken, at most for `gatewayQuestionMs`. */
   add(call: RunningCall): void {
     this.#calls.set(call.id, call);
     const expire = () => this.take(call.id)?.abandon();
-    later(expire);
-  }
-
-  /** False if the approval was used before. */
-  spend(nonce: string): boolean {
-    if (this.#spent.has(nonce)) return false;
-    this.#spent.add(nonce);
-    later(() => this.#spent.delete(nonce));
-    return true;
+    const timer: unknown = setTimeout(expire, limits.gatewayQuestionMs);
+    // In Node a timer keeps the process alive.
+    if (timer instanceof Object && "unref" in timer) (timer as NodeJS.Timeout).unref();
   }
 
   /** Undefined for a call that is over, or belongs to another process. */
@@ -136,11 +129,4 @@ export class WaitingCalls {
     this.#calls.delete(id);
     return call;
   }
-}
-
-/** Calls `work` once the client's time to answer a question is over. */
-function later(work: () => void): void {
-  const timer: unknown = setTimeout(work, limits.gatewayQuestionMs);
-  // In Node a timer keeps the process alive.
-  if (timer instanceof Object && "unref" in timer) (timer as NodeJS.Timeout).unref();
 }

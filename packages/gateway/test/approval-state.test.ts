@@ -1,10 +1,8 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
 import { approvalState, approvedBy, isDeclined, questionAbout } from "../src/approvals.ts";
-import { WaitingCalls } from "../src/running-call.ts";
+import { ApprovalLedger } from "../../../src/tool/approval-ledger.ts";
 import type { ApprovalRequest, VariableDiff } from "../../../src/tool/policy.ts";
-
-const KEY = new Uint8Array(32).fill(7);
 
 /** Creates the context of a request with these answers and this state. */
 function contextWith(inputResponses: unknown, state?: unknown): ServerContext {
@@ -15,35 +13,35 @@ const answered = (action: string) => ({ approve: { action, content: {} } });
 
 describe("a person's answer", () => {
   /** Returns whether a call whose question was asked may run after these answers. */
-  async function mayRun(inputResponses: unknown) {
-    const state = await approvalState("pay", "pin", { key: KEY });
-    const context = contextWith(inputResponses, state);
-    return approvedBy("pay", { context, key: KEY, waiting: new WaitingCalls() })("pin");
+  function mayRun(inputResponses: unknown) {
+    const approvals = new ApprovalLedger<string>();
+    const state = approvalState("pay", "pin", approvals);
+    return approvedBy("pay", contextWith(inputResponses, state), approvals)("pin");
   }
 
-  it("approves the call only if the person accepts", async () => {
-    expect(await mayRun(answered("accept"))).toBe(true);
-    expect(await mayRun(answered("decline"))).toBe(false);
-    expect(await mayRun(answered("cancel"))).toBe(false);
+  it("approves the call only if the person accepts", () => {
+    expect(mayRun(answered("accept"))).toBe(true);
+    expect(mayRun(answered("decline"))).toBe(false);
+    expect(mayRun(answered("cancel"))).toBe(false);
   });
 
-  it("approves nothing if it is missing or is an answer to another question", async () => {
-    expect(await mayRun(undefined)).toBe(false);
-    expect(await mayRun({ other: { action: "accept", content: {} } })).toBe(false);
-    expect(await mayRun({ approve: { roots: [] } })).toBe(false);
+  it("approves nothing if it is missing or is an answer to another question", () => {
+    expect(mayRun(undefined)).toBe(false);
+    expect(mayRun({ other: { action: "accept", content: {} } })).toBe(false);
+    expect(mayRun({ approve: { roots: [] } })).toBe(false);
   });
 
-  it("approves nothing without the state of the question", async () => {
+  it("approves nothing without the state of the question", () => {
     const context = contextWith(answered("accept"));
-    const isApproved = approvedBy("pay", { context, key: KEY, waiting: new WaitingCalls() });
-    expect(await isApproved("pin")).toBe(false);
+    expect(approvedBy("pay", context, new ApprovalLedger<string>())("pin")).toBe(false);
   });
 
   it("declines the call unless the person accepts or has not answered", () => {
-    expect(isDeclined(contextWith(answered("decline")))).toBe(true);
-    expect(isDeclined(contextWith(answered("cancel")))).toBe(true);
-    expect(isDeclined(contextWith(answered("accept")))).toBe(false);
-    expect(isDeclined(contextWith(undefined))).toBe(false);
+    const ledger = new ApprovalLedger<string>();
+    expect(isDeclined(contextWith(answered("decline")), ledger)).toBe(true);
+    expect(isDeclined(contextWith(answered("cancel")), ledger)).toBe(true);
+    expect(isDeclined(contextWith(answered("accept")), ledger)).toBe(false);
+    expect(isDeclined(contextWith(undefined), ledger)).toBe(false);
   });
 });
 

@@ -1,12 +1,21 @@
 import { McpServer } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
+import {
+  APPROVAL_CASES,
+  type ApprovalHost,
+  FIRST,
+  play,
+} from "../../../test/contract/approval-cases.ts";
+import { NodeSql } from "../../../test/support/node-sql.ts";
+import { MemoryStore } from "../../../src/store/memory-store.ts";
+import { GatewayState } from "../src/gateway-state.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 
 const TOOLS = ["show_order", "delete_order"];
 
 /** Starts a shop whose tools take the same input, and a client that answers in place of a person. */
-async function openShop() {
+async function openShop(kept: Parameters<typeof startGateway>[1] = {}) {
   const ran: string[] = [];
   const make = () => {
     const server = new McpServer({ name: "shop", version: "1" });
@@ -24,6 +33,7 @@ async function openShop() {
     era: "modern",
     capabilities: { elicitation: { form: {} } },
     isManual: true,
+    ...kept,
   });
   await store.save({ name: "order", value: "o1" });
   const call = (name: string, input: object | string, round: object = {}) =>
@@ -47,13 +57,6 @@ const accept = { approve: { action: "accept", content: {} } };
 
 /** Changes between the question and the answer, each with the call that sends the answer. */
 const CHANGES: readonly (readonly [string, (shop: Shop, state: unknown) => Promise<unknown>])[] = [
-  [
-    "its variable was saved with another value",
-    async ({ store, call }, requestState) => {
-      await store.save({ name: "order", value: "o2" });
-      return call("delete_order", "$order", { inputResponses: accept, requestState });
-    },
-  ],
   [
     "the model has edited its variable",
     async ({ call }, requestState) => {
@@ -94,10 +97,6 @@ const CHANGES: readonly (readonly [string, (shop: Shop, state: unknown) => Promi
       return call("delete_order", "$order", { inputResponses: accept, requestState });
     },
   ],
-  [
-    "the client answers a question that was not asked",
-    ({ call }) => call("delete_order", "$order", { inputResponses: accept }),
-  ],
 ];
 
 describe("an approval", () => {
@@ -128,18 +127,42 @@ describe("an approval", () => {
     expect(ran).toEqual(["show_order o1"]);
   });
 
-  it("counts once", async () => {
-    const { ran, call } = await openShop();
-    const { requestState } = await call("delete_order", "o1");
-    const round = { inputResponses: accept, requestState };
-    const both = await Promise.all([
-      call("delete_order", "o1", round),
-      call("delete_order", "o1", round),
-    ]);
-    const asked = both.filter(({ resultType }) => resultType === "input_required");
-    const last = await call("delete_order", "o1", round);
-    expect(asked).toHaveLength(1);
-    expect(last).toMatchObject({ resultType: "input_required" });
-    expect(ran).toEqual(["delete_order o1"]);
+  it.each(APPROVAL_CASES)("%s", async (_rule, acts, values) => {
+    const ran: string[] = [];
+    await play(await openHost(ran), acts);
+    expect(ran).toEqual(values.map((value) => `delete_order ${value}`));
   });
 });
+
+/** A client that calls again with its answer, and gateways that share a database, one after the other. */
+async function openHost(ran: string[]): Promise<ApprovalHost> {
+  const sql = new NodeSql();
+  const store = new MemoryStore();
+  const key = new Uint8Array(32).fill(7);
+  const owner = { id: "", isAlive: () => true };
+  const open = () => {
+    const { approvals } = new GatewayState(sql, { owner, log: () => {}, onTaint: () => {} });
+    return openShop({ store, serving: { key, approvals } });
+  };
+  let shop = await open();
+  const save = (value: number) => store.save({ name: "order", value: String(value) });
+  const call = async (round?: object) => {
+    const { requestState } = await shop.call("delete_order", "$order", round);
+    ran.push(...shop.ran.splice(0));
+    return requestState as string | undefined;
+  };
+  await save(FIRST);
+  return {
+    save,
+    ask: () => call(),
+    answer: (requestState, isApproved) => {
+      const answers = isApproved ? accept : { approve: { action: "decline" } };
+      return call({ inputResponses: answers, requestState });
+    },
+    restart: async () => {
+      const value = await store.read("order");
+      shop = await open();
+      await save(Number(value));
+    },
+  };
+}

@@ -1,8 +1,6 @@
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
+import { McpServer } from "@modelcontextprotocol/server";
 import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
-import { gatewayServer } from "../src/gateway-server.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { nameIn, textIn } from "../../../test/support/gateway-process.ts";
 import { slow } from "../../../test/support/slow.ts";
@@ -170,49 +168,6 @@ describe("a gateway", () => {
     expect(textIn(declined)).toContain("tool_denied");
     expect(calls).toHaveLength(1);
     expect(asked).toHaveLength(2);
-  });
-
-  it("asks again when a value has changed, and runs no other call with the approval", async () => {
-    const calls: { name: string; input: unknown }[] = [];
-    const rules = { tools: { refund: { approval: true } } };
-    const { gateway, serving, call, store } = await startGateway([
-      { name: "shop", make: shop(calls), rules },
-    ]);
-    const name = nameIn(await call("token"));
-    const { fetch } = createMcpHandler(({ era }) => gatewayServer(gateway, serving, era));
-    const manual = new Client(
-      { name: "liar", version: "1" },
-      {
-        versionNegotiation: { mode: { pin: "2026-07-28" } },
-        capabilities: { elicitation: { form: {} } },
-        inputRequired: { autoFulfill: false },
-      },
-    );
-    const url = new URL("https://gateway.example/mcp");
-    const transport = new StreamableHTTPClientTransport(url, {
-      fetch: async (to, init) => fetch(new Request(to, init)),
-    });
-    await manual.connect(transport);
-    const ask = (ids: string[], round: object = {}) =>
-      manual.request(
-        { method: "tools/call", params: { name: "refund", arguments: { ids }, ...round } },
-        { allowInputRequired: true },
-      ) as Promise<Record<string, unknown>>;
-    const asked = await ask([`$${name}`]);
-    expect(asked.resultType).toBe("input_required");
-    expect(JSON.stringify(asked)).not.toContain("pin");
-    const inputResponses = { approve: { action: "accept", content: {} } };
-    const round = { inputResponses, requestState: asked.requestState };
-    expect(await ask(["other"], round)).toMatchObject({ resultType: "input_required" });
-    await store.save({ name, value: "tok_other" });
-    expect(await ask([`$${name}`], round)).toMatchObject({ resultType: "input_required" });
-    const forged = { inputResponses, requestState: `${String(asked.requestState)}x` };
-    await expect(ask([`$${name}`], forged)).rejects.toThrow("requestState");
-    expect(calls).toEqual([]);
-    await store.save({ name, value: "tok_123" });
-    const [first, second] = [await ask([`$${name}`], round), calls.length];
-    expect([textIn(first), second]).toEqual(["refunded 1", 1]);
-    await manual.close();
   });
 
   it("refuses a call that needs approval if the client cannot ask, and says what to do", async () => {

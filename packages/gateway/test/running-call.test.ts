@@ -107,17 +107,4 @@ describe("calls that wait for an answer", () => {
     await vi.advanceTimersByTimeAsync(limits.gatewayQuestionMs);
     expect(answers).toEqual([]);
   });
-
-  it("spend an approval once, until its time is over", () => {
-    const waiting = new WaitingCalls();
-    expect([waiting.spend("a"), waiting.spend("b"), waiting.spend("a")]).toEqual([
-      true,
-      true,
-      false,
-    ]);
-    vi.advanceTimersByTime(limits.gatewayQuestionMs - 1);
-    expect(waiting.spend("a")).toBe(false);
-    vi.advanceTimersByTime(1);
-    expect(waiting.spend("a")).toBe(true);
-  });
 });

@@ -1,4 +1,5 @@
 import { Taint } from "../../store/labels.ts";
+import { ApprovalLedger } from "../../tool/approval-ledger.ts";
 import { variableIn } from "../../tool/tool-output.ts";
 import type { StoredMessage } from "../history/stored-message.ts";
 import type { JournalEntry, TurnCounts } from "./journal.ts";
@@ -27,7 +28,8 @@ export class TurnState {
   readonly parts: MessageParts;
   readonly taint: Taint;
   /** The pins of the inputs that wait for a person, by approval. */
-  readonly waiting: Record<string, string>;
+  readonly waiting = new Map<string, string>();
+  readonly approvals = new ApprovalLedger(this.waiting);
   /** Calls that are prepared after others of their step, by id. */
   readonly deferred = new Map<string, Deferred>();
   /** The state of the prompts, set by `Steps`. */
@@ -42,8 +44,8 @@ export class TurnState {
     this.parts = new MessageParts(resumed);
     this.taint = new Taint(isTainted);
     this.prompt = resumed?.prompt;
-    this.waiting = { ...resumed?.waiting };
-    this.#setDeferred(resumed?.deferred);
+    refill(this.waiting, resumed?.waiting);
+    refill(this.deferred, resumed?.deferred);
     if (counts !== undefined) this.#restoreCounts(counts);
   }
 
@@ -55,13 +57,13 @@ export class TurnState {
     return {
       ...this.#context.account.counts,
       tainted: this.taint.isTainted,
-      waiting: { ...this.waiting },
+      waiting: Object.fromEntries(this.waiting),
       ...this.#keptDeferred,
     };
   }
 
   get hasWaiting(): boolean {
-    return waitingCalls({ parts: this.parts.parts, waiting: this.waiting }).size > 0;
+    return waitingCalls(this.parts).size > 0;
   }
 
   /** The idempotency key of a call. Uses our own indices, because a model may reuse its ids. */
@@ -96,9 +98,13 @@ export class TurnState {
       ...compact({ receipt }),
       ...(this.taint.isTainted ? { tainted: true } : {}),
       ...compact({ prompt: this.prompt }),
-      ...(Object.keys(this.waiting).length === 0
+      ...(this.waiting.size === 0
         ? {}
-        : { waiting: { ...this.waiting }, ...this.#keptDeferred, agent: this.#context.agent.name }),
+        : {
+            waiting: Object.fromEntries(this.waiting),
+            ...this.#keptDeferred,
+            agent: this.#context.agent.name,
+          }),
       createdAt: new Date(nowMs).toISOString(),
     };
   }
@@ -107,16 +113,15 @@ export class TurnState {
     return this.deferred.size === 0 ? {} : { deferred: Object.fromEntries(this.deferred) };
   }
 
-  #setDeferred(deferred: TurnCounts["deferred"] = {}): void {
-    this.deferred.clear();
-    for (const [id, one] of Object.entries(deferred)) this.deferred.set(id, one);
-  }
-
   #restoreCounts({ tainted, waiting, deferred, ...counts }: TurnCounts): void {
     this.#context.account.restore(counts);
     if (tainted) this.taint.add();
-    for (const approval of Object.keys(this.waiting)) delete this.waiting[approval];
-    Object.assign(this.waiting, waiting);
-    this.#setDeferred(deferred);
+    refill(this.waiting, waiting);
+    refill(this.deferred, deferred);
   }
+}
+
+function refill<Value>(map: Map<string, Value>, entries: Readonly<Record<string, Value>> = {}) {
+  map.clear();
+  for (const [id, value] of Object.entries(entries)) map.set(id, value);
 }

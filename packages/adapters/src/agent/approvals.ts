@@ -1,7 +1,7 @@
-import type { ToolLoopAgentSettings, ToolSet } from "ai";
+import type { ModelMessage, ToolLoopAgentSettings, ToolSet } from "ai";
 import * as limits from "../../../../src/limits.ts";
 import { json, Recent, type VariableStore } from "../../../../src/internal.ts";
-import type { Prepared, WrapOptions } from "../../../../src/internal-tool.ts";
+import { ApprovalLedger, type Prepared, type WrapOptions } from "../../../../src/internal-tool.ts";
 import { type Call, OwnTool, type PinnedCall } from "./own-tool.ts";
 
 type ToolApproval = NonNullable<ToolLoopAgentSettings<never, ToolSet>["toolApproval"]>;
@@ -96,11 +96,15 @@ export async function statusOf(
     status?.type === "denied" || approval === undefined
       ? undefined
       : `${status?.reason ?? approval.reason}\nInput: ${approval.input}`;
-  const decision =
-    requiresApproval || isOverride
-      ? { pin, requiresApproval, isOverride, ...json.compact({ reason }) }
-      : undefined;
-  Decisions.of(own.options.store).keep(call, decision);
+  // The SDK decides again about a call that a person has approved: the decision from the time of the request stays.
+  if (!isApproved(call)) {
+    const ledger = ledgerOf(own.options.store);
+    ledger.take(call.toolCallId);
+    if (requiresApproval || isOverride) {
+      const decision = { pin, requiresApproval, isOverride, ...json.compact({ reason }) };
+      ledger.ask(call.toolCallId, decision);
+    }
+  }
   return reason === undefined ? status : { type: "user-approval", reason };
 }
 
@@ -128,47 +132,17 @@ export interface Decision {
   readonly reason?: string;
 }
 
+const ledgers = new WeakMap<VariableStore, ApprovalLedger<Decision>>();
+
 /**
- * The decisions about the calls of one store, by tool call id. The messages that a client sends back are not
- * evidence: they prove neither that a person was asked nor what the references resolved to at that time. So
- * each decision is stored here and counts for one run. Decisions live as long as the store object: after a
- * restart, or in another process, the person is asked again. Beyond `maxItems`, the oldest
- * decisions are dropped.
+ * Returns the decisions about the calls of a store, by tool call id. Decisions live as long as the store object: after
+ * a restart, or in another process, the person is asked again. Beyond `maxItems`, the oldest are dropped.
  */
-export class Decisions {
-  readonly #byCall = new Recent<Decision>(limits.maxItems);
-
-  /** Returns the decisions about the store's calls. */
-  static of(store: VariableStore): Decisions {
-    const decisions = known.get(store) ?? new Decisions();
-    known.set(store, decisions);
-    return decisions;
-  }
-
-  /**
-   * Stores the decision in place of an earlier one; undefined removes the earlier one. The SDK decides again
-   * about a call that a person has approved: then the decision from the time of the request stays.
-   */
-  keep(call: Call, decision: Decision | undefined): void {
-    if (isApproved(call)) return;
-    if (decision === undefined) this.#byCall.delete(call.toolCallId);
-    else this.#byCall.set(call.toolCallId, decision);
-  }
-
-  /** Returns the reason to show to a person. The SDK has none for a tool's own `needsApproval`. */
-  reasonFor(toolCallId: string): string | undefined {
-    return this.#byCall.get(toolCallId)?.reason;
-  }
-
-  /** Returns the decision about a call that is about to run, and removes it: a decision counts once. */
-  take({ toolCallId }: Call): Decision | undefined {
-    const decision = this.#byCall.get(toolCallId);
-    this.#byCall.delete(toolCallId);
-    return decision;
-  }
+export function ledgerOf(store: VariableStore): ApprovalLedger<Decision> {
+  const ledger = ledgers.get(store) ?? new ApprovalLedger(new Recent<Decision>(limits.maxItems));
+  ledgers.set(store, ledger);
+  return ledger;
 }
-
-const known = new WeakMap<VariableStore, Decisions>();
 
 /** A call whose approval is decided and that is about to run. */
 interface DecidedCall {
@@ -202,21 +176,27 @@ export function ifDecided(
 
 /** True if the SDK runs the call because the last message approves it. */
 export function isApproved({ toolCallId, messages }: Call): boolean {
+  return answeredCalls(messages, true).has(toolCallId);
+}
+
+/** A denial is final: a client that sends an older history cannot approve the call any more. */
+export function closeDenied(store: VariableStore, messages: readonly ModelMessage[]): void {
+  for (const toolCallId of answeredCalls(messages, false)) ledgerOf(store).take(toolCallId);
+}
+
+/** The ids of the calls that the last message approves, or denies. */
+function answeredCalls(messages: readonly ModelMessage[], approved: boolean): ReadonlySet<string> {
   const last = messages.at(-1);
-  const approved = new Set<string>();
+  const answered = new Set<string>();
   for (const part of last?.role === "tool" ? last.content : []) {
-    if (part.type === "tool-approval-response" && part.approved) approved.add(part.approvalId);
+    const isOne = part.type === "tool-approval-response" && part.approved === approved;
+    if (isOne) answered.add(part.approvalId);
   }
-  if (approved.size === 0) return false;
-  return messages.some(
-    ({ role, content }) =>
-      role === "assistant" &&
-      typeof content !== "string" &&
-      content.some(
-        (part) =>
-          part.type === "tool-approval-request" &&
-          part.toolCallId === toolCallId &&
-          approved.has(part.approvalId),
-      ),
+  const parts = messages.flatMap(({ role, content }) =>
+    answered.size > 0 && role === "assistant" && typeof content !== "string" ? content : [],
   );
+  const calls = parts.flatMap((part) =>
+    part.type === "tool-approval-request" && answered.has(part.approvalId) ? [part.toolCallId] : [],
+  );
+  return new Set(calls);
 }

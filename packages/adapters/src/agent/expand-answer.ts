@@ -2,7 +2,7 @@ import type { AssistantModelMessage, ModelMessage, TextStreamPart, ToolSet } fro
 import { createExpander, type ExpandOptions, type Lookup } from "../../../../src/references.ts";
 import { json, TextsExpander, type VariableStore } from "../../../../src/internal.ts";
 import { knownNamesOf, lookupInStore } from "../../../../src/internal-tool.ts";
-import { Decisions } from "./approvals.ts";
+import { ledgerOf } from "./approvals.ts";
 
 /** How references in texts are parsed; see `ExpandOptions`. */
 export interface ExpandingOptions extends Pick<ExpandOptions, "syntaxes" | "inCode" | "inUrls"> {
@@ -84,7 +84,7 @@ interface StreamForm<Part> {
 export class TextParts<Part extends StreamPart> {
   readonly #form: StreamForm<Part>;
   readonly #texts: TextsExpander;
-  readonly #decisions: Decisions;
+  readonly #decisions: ReturnType<typeof ledgerOf>;
   readonly #open = new Map<string, OpenText>();
   readonly #onShown: (text: ShownText, key: object) => void;
   /** True if the latest variable that was looked up is sealed. */
@@ -98,7 +98,7 @@ export class TextParts<Part extends StreamPart> {
     form: StreamForm<Part>,
   ) {
     this.#form = form;
-    this.#decisions = Decisions.of(store);
+    this.#decisions = ledgerOf(store);
     this.#onShown = onShown;
     const onUsed = (name: string) => {
       this.#isSealed = store.glance(name)?.visibility !== "model";
@@ -159,7 +159,7 @@ export class TextParts<Part extends StreamPart> {
 
   #withReason(part: Part): Part {
     const { toolCallId = part.toolCall?.toolCallId ?? "" } = part;
-    return { ...part, ...json.compact({ reason: this.#decisions.reasonFor(toolCallId) }) };
+    return { ...part, ...json.compact({ reason: this.#decisions.about(toolCallId)?.reason }) };
   }
 
   #end(part: Part, id: string): Part {

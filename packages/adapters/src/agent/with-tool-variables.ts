@@ -18,7 +18,7 @@ import {
   withShownEvents,
 } from "./expand-result.ts";
 import { listingVariables, withGuide } from "./step-prompt.ts";
-import { decides, wrapToolApproval } from "./approvals.ts";
+import { closeDenied, decides, wrapToolApproval } from "./approvals.ts";
 import { withUnknownTools } from "./call-errors.ts";
 import { type WithVariables, wrapDecidedTools, wrapTools } from "./wrap-tools.ts";
 import type { InstructionStyle, WrapOptions } from "../../../../src/internal-tool.ts";
@@ -158,6 +158,7 @@ class VariableAgent<
     const { experimental_repairToolCall, repairToolCall = experimental_repairToolCall } = prepared;
     const output = prepared.output && expandOutput(prepared.output, store, expanding);
     showing.output = output;
+    closeDenied(store, messages ?? (Array.isArray(prompt) ? prompt : []));
     return {
       ...prepared,
       ...json.compact({ output }),

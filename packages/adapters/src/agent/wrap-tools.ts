@@ -9,7 +9,7 @@ import type {
 } from "../../../../src/internal-tool.ts";
 import { json } from "../../../../src/internal.ts";
 import type { Handle, ShownValue } from "../../../../src/runtime.ts";
-import { Decisions, ifDecided, isApproved, statusOf } from "./approvals.ts";
+import { ifDecided, isApproved, ledgerOf, statusOf } from "./approvals.ts";
 import { type Call, OwnTool } from "./own-tool.ts";
 import { UNTRUSTED_NOTE } from "./step-prompt.ts";
 
@@ -79,7 +79,6 @@ export const VARIABLE_TOOL = Symbol("tool of variableTools");
 /** Returns the tool for the SDK. `isDecided`: `toolApproval` decides about its calls. */
 export function wrap(own: OwnTool, isDecided: boolean): AnyTool {
   const { name, tool, options } = own;
-  const decisions = Decisions.of(options.store);
   const { outputSchema: _outputSchema, onInputAvailable: _onInputAvailable, ...rest } = tool;
   const needsApproval = async (input: unknown, call: Call) =>
     (await statusOf(own, input, { call })) !== undefined;
@@ -91,7 +90,7 @@ export function wrap(own: OwnTool, isDecided: boolean): AnyTool {
     ...(own.mayRequireApproval ? { needsApproval } : {}),
     execute: async (input: unknown, given?: Partial<Call>) => {
       const call = callOf(given);
-      const decision = decisions.take(call);
+      const decision = ledgerOf(options.store).take(call.toolCallId);
       // `toolApproval` has decided in place of the tool's own `needsApproval`.
       const skipApproval = decision?.isOverride === true ? async () => false : undefined;
       const pinned = await own.prepare(input, call, skipApproval);

@@ -1,5 +1,5 @@
 import { jsonSchema, type JSONSchema7 } from "ai";
-import { ifDecided } from "../agent/approvals.ts";
+import { type Decision, ifDecided } from "../agent/approvals.ts";
 import { type Call, OwnTool, type PinnedCall } from "../agent/own-tool.ts";
 import { modelOutput, outputOf } from "../agent/wrap-tools.ts";
 import type { AnyTool, Prepared, WrapOptions } from "../../../../src/internal-tool.ts";
@@ -198,7 +198,7 @@ class MastraTool {
   };
 
   /** A call that waited in another process may run if it has no references: it is what a person saw. */
-  #permitted(pinned: PinnedCall, decision: Asked["decision"] | undefined): Prepared {
+  #permitted(pinned: PinnedCall, decision: Decision | undefined): Prepared {
     const { prepared } = pinned;
     const { isForeign } = this.#run;
     const isLiteral = prepared.kind === "ready" && prepared.references.authoredChars === 0;
@@ -228,8 +228,7 @@ class MastraTool {
   async #asked(written: object, call: Call): Promise<Asked> {
     const { prepared, pin } = await this.#own.prepare(written, call, async () => true);
     const input = prepared.kind === "ready" ? prepared.approval?.input : undefined;
-    const decision = { pin, requiresApproval: true, isOverride: true };
-    return { shown: input && parsed(input), decision };
+    return { shown: input && parsed(input), pin, requiresApproval: true, isOverride: true };
   }
 
   #split(input: unknown): { readonly written: object; readonly added: object } {

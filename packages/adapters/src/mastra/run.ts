@@ -3,13 +3,12 @@ import type { Decision } from "../agent/approvals.ts";
 import type { OwnTool } from "../agent/own-tool.ts";
 import type { CallOptions, ToolsFor } from "./mastra-agent.ts";
 import { Recent, type VariableStore } from "../../../../src/internal.ts";
-import type { WrapOptions } from "../../../../src/internal-tool.ts";
+import { ApprovalLedger, type WrapOptions } from "../../../../src/internal-tool.ts";
 
 /** A call that waits for a person's approval, or that its tool has suspended. */
-export interface Asked {
+export interface Asked extends Decision {
   /** The resolved input, for users. Undefined if the call could not run. */
   readonly shown: unknown;
-  readonly decision: Decision;
 }
 
 /**
@@ -30,7 +29,7 @@ export class Run {
   knownStore: VariableStore | undefined;
   #memory: readonly (string | undefined)[] | undefined;
   #part = 0;
-  readonly #asked = new Map<string, Asked & { readonly part: number }>();
+  readonly #ledger = new ApprovalLedger<Asked & { readonly part: number }>();
 
   constructor(id: string) {
     this.id = id;
@@ -58,14 +57,12 @@ export class Run {
 
   /** Stores the resolved input of a call, unless it is known from an earlier approval request. */
   ask(toolCallId: string, asked: Asked): void {
-    const part = this.#asked.get(toolCallId)?.part ?? this.#part;
-    if (part < this.#part) return;
-    this.#asked.set(toolCallId, { ...asked, part: this.#part });
+    if (!this.#hasWaited(toolCallId)) this.#ledger.ask(toolCallId, { ...asked, part: this.#part });
   }
 
   /** The shown input of a waiting call. */
   shownOf(toolCallId: string): unknown {
-    return this.#asked.get(toolCallId)?.shown;
+    return this.#ledger.about(toolCallId)?.shown;
   }
 
   /**
@@ -73,9 +70,13 @@ export class Run {
    * Mastra runs a call that needs approval only in a later part of the run, after it was approved.
    */
   takeDecision(toolCallId: string): Decision | undefined {
-    const asked = this.#asked.get(toolCallId);
-    this.#asked.delete(toolCallId);
-    return asked && asked.part < this.#part ? asked.decision : undefined;
+    const hasWaited = this.#hasWaited(toolCallId);
+    const decision = this.#ledger.take(toolCallId);
+    return hasWaited ? decision : undefined;
+  }
+
+  #hasWaited(toolCallId: string): boolean {
+    return (this.#ledger.about(toolCallId)?.part ?? this.#part) < this.#part;
   }
 }
 

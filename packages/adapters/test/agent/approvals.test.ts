@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
 import {
+  APPROVAL_CASES,
+  type ApprovalHost,
+  FIRST,
+  play,
+} from "../../../../test/contract/approval-cases.ts";
+import {
   ApprovingAgent,
   type ApprovingOptions,
   SEND,
@@ -27,6 +33,40 @@ const ways: readonly (readonly [string, Way])[] = [
   ["a stream and toolApproval", { toolApproval: { send: "user-approval" }, mode: "stream" }],
 ];
 
+/** A client that keeps the conversation as it was at each question, and answers from there. */
+async function opened(way: Way, ran: string[]): Promise<ApprovalHost> {
+  const start = () => new ApprovingAgent({ ...way, said: Array.from({ length: 9 }, () => SEND) });
+  const at = new Map<string, ApprovingAgent["messages"]>();
+  let value = String(FIRST);
+  let agent = start();
+  const running = async (turn: Promise<Asked>) => {
+    const [asked] = await turn;
+    ran.push(...agent.sent.splice(0));
+    if (asked === undefined || at.has(asked.id)) return undefined;
+    at.set(asked.id, agent.messages);
+    return asked.id;
+  };
+  const save = (given = value) => {
+    value = String(given);
+    return agent.store.save({ name: "draft", value });
+  };
+  await save();
+  return {
+    save: async (given) => save(String(given)),
+    ask: () => running(agent.turn()),
+    answer: (id, isApproved) => {
+      agent.messages = at.get(id) ?? agent.messages;
+      return running(agent.answer(id, isApproved));
+    },
+    restart: () => {
+      agent = start();
+      return save();
+    },
+  };
+}
+
+type Asked = Awaited<ReturnType<ApprovingAgent["turn"]>>;
+
 async function asking(way: Way, said: ApprovingOptions["said"] = [SEND, "Done."]) {
   const agent = new ApprovingAgent({ ...way, said });
   await agent.store.save({ name: "draft", value: "harmless" });
@@ -35,34 +75,10 @@ async function asking(way: Way, said: ApprovingOptions["said"] = [SEND, "Done."]
 }
 
 describe.each(ways)("a call that waits for a person by %s", (_, way) => {
-  it("runs as it was approved, once", async () => {
-    const { agent, asked } = await asking(way, [SEND, "Done.", "Again."]);
-    expect(asked?.id).toEqual(expect.any(String));
-    expect(agent.sent).toEqual([]);
-    const before = agent.messages;
-    expect(await agent.answer(asked?.id)).toEqual([]);
-    expect(agent.sent).toEqual(["harmless"]);
-    agent.messages = before;
-    await agent.answer(asked?.id);
-    expect(agent.sent).toEqual(["harmless"]);
-    expect(agent.told).toContain("approval_required");
-  });
-
-  it("does not run with another value, and is asked about again", async () => {
-    const { agent, asked } = await asking(way, [SEND, SEND, "Done."]);
-    await agent.store.save({ name: "draft", value: "EVIL" });
-    const [again] = await agent.answer(asked?.id);
-    expect(agent.sent).toEqual([]);
-    expect(JSON.stringify(agent.messages)).toContain("approval_required: send did not run");
-    expect(again?.id).not.toBe(asked?.id);
-    await agent.answer(again?.id);
-    expect(agent.sent).toEqual(["EVIL"]);
-  });
-
-  it("does not run when it was denied", async () => {
-    const { agent, asked } = await asking(way);
-    await agent.answer(asked?.id, false);
-    expect(agent.sent).toEqual([]);
+  it.each(APPROVAL_CASES)("%s", async (_rule, acts, values) => {
+    const ran: string[] = [];
+    await play(await opened(way, ran), acts);
+    expect(ran).toEqual(values.map(String));
   });
 
   it("does not run when a client approves what it was not asked", async () => {

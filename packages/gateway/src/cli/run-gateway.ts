@@ -66,7 +66,8 @@ export async function runGateway({
     queries: (wrap) => queryTools({ databases, wrap }),
     ...(existsSync(APP_FILE) && { app: new VariableApp(() => readFileSync(APP_FILE, "utf8")) }),
   });
-  const serving = { key: signingKey(folder), waiting: new WaitingCalls() };
+  const { approvals } = state;
+  const serving = { key: signingKey(folder), waiting: new WaitingCalls(), approvals };
   const make = (era: Era) => gatewayServer(gateway, serving, era);
   let isEnding = false;
   const end = async () => {

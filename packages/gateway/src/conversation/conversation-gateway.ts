@@ -105,7 +105,8 @@ export class ConversationGateway {
       queries: (wrap) => context.queries?.toolsFor(wrap),
       ...(agent && { local: toolsOf(agent, asked) }),
     });
-    const serving = { key: signingKey(context), waiting: this.#waiting };
+    const { approvals } = this.#state;
+    const serving = { key: signingKey(context), waiting: this.#waiting, approvals };
     const handler = createMcpHandler(({ era }) => gatewayServer(gateway, serving, era), {
       maxSubscriptions: limits.maxGatewaySubscriptions,
       onerror: (error) => {

@@ -1,6 +1,5 @@
 import * as limits from "../../../../src/limits.ts";
 import { ByrefError, codeOf, messageOf } from "../../../../src/errors.ts";
-import { approvalOf } from "./call-approval.ts";
 import type { CheckedCall, CheckedPlan } from "./check-plan.ts";
 import { waitsFor } from "./gates.ts";
 import {
@@ -13,7 +12,7 @@ import {
   OUTCOME_UNKNOWN,
 } from "./plan-record.ts";
 import { type InputNow, inputNow } from "./input-now.ts";
-import { type Progress, readinessOf } from "./readiness.ts";
+import { deniedReason, type Progress, readinessOf } from "./readiness.ts";
 import { GATES, keptName, nameInRun, scopeOfRun } from "./run-names.ts";
 import {
   type CallOptions,
@@ -292,18 +291,29 @@ export class PlanRun {
     return gate !== undefined && this.#progress.decisionOn(gate) === undefined;
   }
 
-  /** Makes the call wait, or skips it, if it needs an approval of its own. */
-  async #needsApproval(checked: CheckedCall, ready: Ready): Promise<boolean> {
+  /**
+   * Makes the call wait, or skips it, if it needs an approval of its own. Approving the plan covers the plan and its
+   * gates. A call that needs approval by policy, and one whose input has changed since a person saw it at a gate, has
+   * an additional gate, which names the run, the call and the pin: the input that a person approves is what runs.
+   */
+  async #needsApproval(checked: CheckedCall, { approval, pin }: Ready): Promise<boolean> {
     const { id } = checked.call;
-    const state = await approvalOf({
-      id: `${this.record.id}.${id}`,
-      ready,
-      state: stateIn(this.record, id),
-      decisionOn: this.#progress.decisionOn,
-      inputNow: () => this.#inputNow(checked),
-    });
-    if (state !== undefined) this.#setCall(checked, state);
-    return state !== undefined;
+    const { gate, shown } = stateIn(this.record, id);
+    const { decisionOn } = this.#progress;
+    // A denial is final, also if the input changes.
+    const denied = gate === undefined ? undefined : decisionOn(gate);
+    if (gate !== undefined && denied?.approved === false) {
+      this.#setCall(checked, { status: "skipped", reason: deniedReason(gate, denied) });
+      return true;
+    }
+    if (approval === undefined && shown === undefined) return false;
+    const { text: asked, digest } = await this.#inputNow(checked);
+    const own = `${this.record.id}.${id}.${pin}`;
+    const hasChanged = shown !== undefined && shown !== digest;
+    const reason = approval?.reason ?? (hasChanged ? CHANGED : undefined);
+    if (decisionOn(own)?.approved === true || reason === undefined) return false;
+    this.#setCall(checked, { status: "waiting", gate: own, reason, asked, shown: digest });
+    return true;
   }
 
   #statusAtEnd(): RunStatus {
@@ -349,6 +359,7 @@ function failedWith(error: unknown): CallState {
   return { status: "failed", reason: `${code}: ${messageOf(error)}` };
 }
 
+const CHANGED = "Its input has changed since it was shown for approval.";
 const unknownOutcome = () => new ByrefError(OUTCOME_UNKNOWN.code, OUTCOME_UNKNOWN.message);
 const tooLarge = (tool: string) =>
   new ByrefError("limit_exceeded", `The result of ${tool} was too large to be kept.`);

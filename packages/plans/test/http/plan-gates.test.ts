@@ -1,6 +1,8 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
+import { APPROVAL_CASES, FIRST, play } from "../../../../test/contract/approval-cases.ts";
+import { digestOf } from "../../../../src/tool/tool-input.ts";
 import { json, problemIn } from "../../../../test/support/edge.ts";
 import { withRuntime } from "../../../../test/support/own-runtime.ts";
 import {
@@ -197,29 +199,49 @@ describe("a call of a plan that needs approval by policy", () => {
       expect([run.status, paid]).toEqual(["waiting", []]);
       const [{ gate = "", reason, asked } = {}] = run.calls;
       expect([reason, asked]).toEqual(["Money goes.", '{"amount":50}']);
-      // The input differs from the one that was shown for approval.
-      await own.call("PUT", "/conversations/c/variables/sum", json(9_000));
-      const again = await streamed(await decide(own, gate, { approved: true }));
-      expect([again.at(-1)?.status, paid]).toEqual(["waiting", []]);
-      const changed = again.at(-2);
-      expect(changed?.asked).toBe('{"amount":9000}');
+      const done = await streamed(await decide(own, gate, { approved: true }));
+      expect([done.at(-1)?.state, paid]).toEqual([{ receipt: { paid: 50 } }, [50]]);
       await problemIn(await decide(own, gate, { approved: true }), "approval_not_found");
-      const done = await streamed(await decide(own, changed?.gate ?? "", { approved: true }));
-      expect([done.at(-1)?.state, paid]).toEqual([{ receipt: { paid: 9_000 } }, [9_000]]);
     });
   });
 
-  it("runs with the approved input after a crash", async () => {
+  it.each(APPROVAL_CASES)("%s", async (_rule, acts, values) => {
     const { paid, tools, policy } = payingPlanner();
     await withRuntime(planning(tools, { agent: { policy } }), async (own) => {
-      const id = await approved(own, [
-        { _tool: "pay", _id: "payment", amount: 5, _outputPath: "†state.receipt" },
-      ]);
-      const { calls } = await runOf(own, id);
-      own.wakeAgain();
-      await own.awake();
-      await streamed(await decide(own, calls[0]?.gate ?? "", { approved: true }));
-      expect([paid, (await planOf(own, id)).status]).toEqual([[5], "done"]);
+      const save = (value: number) =>
+        own.call("PUT", "/conversations/c/variables/sum", json(value));
+      const restart = async () => {
+        own.wakeAgain();
+        await own.awake();
+      };
+      await save(FIRST);
+      const id = await approved(own, [{ _tool: "pay", _id: "payment", amount: "†sum" }]);
+      const ask = async () => (await runOf(own, id)).calls[0]?.gate;
+      const answer = async (gate: string, isApproved: boolean) =>
+        (await streamed(await decide(own, gate, { approved: isApproved }))).at(-2)?.gate;
+      await play({ save, restart, ask, answer }, acts);
+      expect(paid).toEqual(values);
+    });
+  });
+
+  it("a gate that a person opened for one input is closed for another one, also if it was searched for", async () => {
+    // Found among 30 million inputs in a minute: their digests have the same first 12 digits.
+    const inputs = [{ to: "ada992801" }, { to: "ada20444031" }];
+    const [first, other] = await Promise.all(inputs.map((input) => digestOf(input)));
+    expect(first?.slice(0, 12)).toBe(other?.slice(0, 12));
+    const sent: string[] = [];
+    const mail = tool({
+      inputSchema: z.object({ to: z.string() }),
+      execute: ({ to }) => sent.push(to),
+    });
+    const agent = { policies: { mail: { approval: true } } };
+    await withRuntime(planning({ mail }, { agent }), async (own) => {
+      const save = (to = "") => own.call("PUT", "/conversations/c/variables/to", json(to));
+      await save(inputs[0]?.to);
+      const run = await runOf(own, await approved(own, [{ _tool: "mail", to: "†to" }]));
+      await save(inputs[1]?.to);
+      await streamed(await decide(own, run.calls[0]?.gate ?? "", { approved: true }));
+      expect(sent).toEqual([]);
     });
   });
 });
