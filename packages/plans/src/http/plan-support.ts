@@ -177,8 +177,7 @@ export function planSupport(...others: readonly PlanFormat[]): PlanSupport {
     api: {
       conversation: planEndpoints(planFormats),
       components: {
-        JsonPlan: jsonPlan,
-        PlanSource: planSource,
+        WrittenPlan: planOrSource,
         RunBody: runBody,
         Plan: planView,
         PlanList: planList,

@@ -1,6 +1,9 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
+import { codeTool } from "../../../code/src/code-tool.ts";
+import type { CodeOptions } from "../../../../src/turn/toolbox.ts";
+import { evaluatingSandbox } from "../../../../test/support/evaluating-sandbox.ts";
 import type { Json } from "../../../../src/value/json.ts";
 import { json } from "../../../../test/support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../../../test/support/own-runtime.ts";
@@ -19,8 +22,9 @@ const tools = {
   }),
 };
 
+let count = 0;
 const step = (...calls: Parameters<typeof toolCall>[]): Step => [
-  ...calls.flatMap(([name, input], index) => toolCall(name, input, { id: `${name}_${index}` })),
+  ...calls.flatMap(([name, input]) => toolCall(name, input, { id: `${name}_${count++}` })),
   ...finish("tool-calls"),
 ];
 
@@ -101,6 +105,34 @@ describe("a plan made from a conversation", () => {
       const info = await own.call("GET", "/conversations/c/variables/state/info");
       expect(await info.json()).toMatchObject({ visibility: "sealed" });
     }, "?visibility=sealed"));
+
+  it("runs code on the results of other calls", () => {
+    const code: readonly Step[] = [
+      step(["total", { rows: "$sales", _outputPath: "$totals" }]),
+      step(["run_code", { code: "vars.twice = totals.sum * 2;", variables: ["totals"] }]),
+      step(["run_code", { code: "return [vars, twice].length + twice;", variables: ["twice"] }]),
+      step(["echo", { value: "$run_code_1", _outputPath: "$report" }]),
+      [...text("Done."), ...finish()],
+    ];
+    const options = {
+      ...planning(tools, { agent: { outputPath: true }, steps: code }),
+      code: () => (given: CodeOptions) => codeTool({ ...given, sandbox: evaluatingSandbox }),
+    };
+    return withRuntime(options, async (own) => {
+      await own.call("PUT", "/conversations/c/variables/sales", json([{ sum: 4 }]));
+      await (await own.call("POST", "/conversations/c/messages", json({ message: "Go" }))).text();
+      const plan = await madeFrom(own, "$report");
+      expect(plan.calls.map(({ _tool, _outputPath }) => [_tool, _outputPath])).toEqual([
+        ["total", "†state.totals"],
+        ["run_code", "†state.code"],
+        ["run_code", "†state.run_code_1"],
+        ["echo", "†state.report"],
+      ]);
+      expect((await runOf(own, plan.id)).state).toMatchObject({ report: 10 });
+      const other = { input: { sales: [{ sum: 1 }] } };
+      expect((await runOf(own, plan.id, other)).state).toMatchObject({ report: 4 });
+    });
+  });
 
   it("needs its own approvals", () => {
     const pay: readonly Step[] = [
