@@ -2,6 +2,7 @@ import { json, targets, type VariableStore } from "../../../../src/internal.ts";
 import { saveTargets, type StoredMessage } from "../../../../src/internal-tool.ts";
 import { formatPath, type Json, parsePath } from "../../../../src/references.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
+import { MAY_HAVE_URL } from "../plan/write-answer.ts";
 import type { PastAnswer, PastCall, PastStep, SavedPlace } from "./slice-calls.ts";
 
 /** What happened in a conversation, as far as its messages and variables tell. */
@@ -163,5 +164,9 @@ export function shownValue(output: Json | undefined, name: string): Json | undef
   if (own === undefined || "untrusted" in own || formatPath(placesOf(own)[0]?.path ?? []) !== "") {
     return undefined;
   }
-  return own["value"];
+  const { value } = own;
+  // The output does not say who built a URL.
+  return MAY_HAVE_URL.test(JSON.stringify(value ?? null).replaceAll('":', '" '))
+    ? undefined
+    : value;
 }

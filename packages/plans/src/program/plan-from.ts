@@ -23,7 +23,7 @@ interface PastConversation {
 }
 
 /** A JSON plan, what was replaced in it, and whether a model wrote any of it after it had seen untrusted content. */
-export interface PlanFrom {
+interface PlanFrom {
   readonly text: string;
   readonly notes: readonly Finding[];
   readonly tainted: boolean;

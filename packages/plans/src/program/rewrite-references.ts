@@ -18,7 +18,7 @@ export type PlaceOf = (
   isEscaped?: boolean,
 ) => Reference | undefined;
 
-export interface Rewriting {
+interface Rewriting {
   /** The syntaxes of the references as they were written. */
   readonly syntaxes: Syntaxes;
   readonly placeOf: PlaceOf;
@@ -30,7 +30,7 @@ export interface Rewriting {
   readonly onUnwritable: (source: string) => void;
 }
 
-export interface PlacedFigure extends Figure {
+interface PlacedFigure extends Figure {
   readonly place: Reference;
 }
 

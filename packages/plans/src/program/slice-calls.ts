@@ -16,7 +16,7 @@ import {
   rewriteText,
   rewriteValue,
 } from "./rewrite-references.ts";
-import { writeAnswer } from "../plan/write-answer.ts";
+import { MAY_HAVE_URL, writeAnswer } from "../plan/write-answer.ts";
 
 /** A change of the conversation's variables, in the order in which they happened. */
 export type PastStep = PastCall | PastWrite;
@@ -39,7 +39,7 @@ export interface SavedPlace extends Reference {
 }
 
 /** A variable that was written by none of the calls: by a person, a client or a plan. */
-export interface PastWrite {
+interface PastWrite {
   readonly given: string;
 }
 
@@ -54,7 +54,7 @@ export interface PastAnswer {
   readonly question: string;
 }
 
-export interface SliceOptions {
+interface SliceOptions {
   /** The syntaxes of the agent's references. */
   readonly syntaxes: Syntaxes;
   /** True for a variable that exists, or existed. */
@@ -217,7 +217,11 @@ class Past {
       const target = targetOf(call.input["name"]);
       if (target !== undefined) this.#now.delete(target.name);
     }
-    const isTyped = call.tool === "set_variable" && !parameters.hasReferences;
+    // A URL that a model typed must not become a person's.
+    const mayHaveUrl = MAY_HAVE_URL.test(
+      JSON.stringify(Object.values(parameters.value)).replaceAll('":', '" '),
+    );
+    const isTyped = call.tool === "set_variable" && !parameters.hasReferences && !mayHaveUrl;
     for (const place of saved) {
       const why = whyLeftOut(call, place) ?? this.#whyNoPart(place);
       const { name, path } = place;

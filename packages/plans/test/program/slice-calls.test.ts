@@ -137,6 +137,18 @@ const cases: readonly Case[] = [
     inputs: [{ key: "rate", name: "rate", call: "set_variable_rate", typed: 1.19 }],
   },
   {
+    name: "a URL that a model typed stays the model's",
+    steps: [
+      call("set_variable", { name: "link", value: "see https://a.example" }, "link"),
+      call("say", { text: "$link" }, "said"),
+    ],
+    from: { name: "said" },
+    calls: [
+      ["set_variable", { value: "see https://a.example" }, "†state.link"],
+      ["say", { text: "†state.link" }, "†state.said"],
+    ],
+  },
+  {
     name: "values that were added to, and begun",
     steps: [
       call("set_variable", { name: "log", value: ["$none"], mode: "append" }, "log"),
