@@ -15,6 +15,7 @@ export { csvText } from "./value/csv-text.ts";
 export { Deadline, unlessAborted, withTimeLimit } from "./value/deadline.ts";
 export { charsOf } from "./value/json-text.ts";
 export type { JsonObject } from "./value/json.ts";
+export { type Figure, figuresBeyond, figuresIn } from "./value/figures.ts";
 export { parseShape, type Shape } from "./value/parse-shape.ts";
 export { previewOf } from "./value/preview.ts";
 export { Recent } from "./value/recent.ts";
@@ -36,6 +37,7 @@ export { needsIn, type Need } from "./reference/needs-in.ts";
 export { describe, problemFrom } from "./reference/reference-problem.ts";
 export { wholeReference, wholeView } from "./reference/reference.ts";
 export type { Place } from "./reference/resolve.ts";
+export { Scanner } from "./reference/scanner.ts";
 export { inTexts, pickSyntaxes, type Syntaxes, writerIn } from "./reference/syntaxes.ts";
 
 // The store: variables, their labels and bytes, and the SQL that they are stored in.

@@ -34,6 +34,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   "src/edge/": { imports: RUNTIME, not: ["node:", "cloudflare:test"] },
   "packages/plan-formats/src/": { imports: ["packages/plans/src/plan"], not: PLATFORM },
   "packages/plans/src/plan/": { imports: [], not: PLATFORM },
+  "packages/plans/src/program/": { imports: ["packages/plans/src/plan"], not: PLATFORM },
   "packages/plans/src/run/": { imports: ["packages/plans/src/plan"], not: PLATFORM },
   "packages/plans/src/": { imports: [EDGE, "packages/transfer/src"], not: ON_WORKERS },
   "packages/mcp/src/mcp-servers": { imports: [EDGE, "packages/mcp/src"], not: ["node:"] },

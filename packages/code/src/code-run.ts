@@ -15,6 +15,7 @@ import {
   type Labels,
   LookupWork,
   problemFrom,
+  type Target,
   targets,
   type Variables,
   wholeView,
@@ -189,6 +190,9 @@ async function answerFrom(work: () => Promise<string>): Promise<SandboxAnswer> {
   }
 }
 
+/** The variables, or parts of them, that code is given, by their names in code. */
+export type CodeTargets = ReadonlyMap<string, Target>;
+
 /** The requested variables, by name. */
 interface CodeInputs {
   readonly values: readonly NamedText[];
@@ -199,29 +203,29 @@ interface CodeInputs {
  * Checks the names before the code runs. Its errors reveal nothing about the values: `variable_not_found`,
  * `variable_evicted`, `variable_secret`, and `bad_name` for a name that cannot be an identifier in code.
  */
-export function requireInputs(store: Variables, names: readonly string[]): void {
-  for (const name of names) {
+export function requireInputs(store: Variables, variables: CodeTargets): void {
+  for (const [name, target] of variables) {
     requireCodeName(name);
-    targets.usable(store, name);
+    targets.usable(store, target.name);
   }
 }
 
 /** Reads the named variables for the sandbox. Throws the errors of reading them, and `limit_exceeded`. */
 export async function readInputs(
   { store, labels }: Pick<RuntimeToolContext, "store" | "labels">,
-  names: readonly string[],
+  variables: CodeTargets,
 ): Promise<CodeInputs> {
   const values: NamedText[] = [];
   const large: NamedText[] = [];
   let chars = 0;
-  for (const name of names) {
-    const glance = store.glance(name);
+  for (const [name, target] of variables) {
+    const glance = target.path.length === 0 ? store.glance(name) : undefined;
     const isLarge = glance !== undefined && glance.bytes > limits.maxWholeCodeBytes;
     if (isLarge) {
       large.push([name, aboutLarge(store, { name, glance })]);
       continue;
     }
-    const text = await readText(store, { name, path: [] }, { labels });
+    const text = await readText(store, target, { labels });
     chars += text.length;
     requireRoom(chars, "Name fewer variables, or the large ones in another call.");
     values.push([name, text]);

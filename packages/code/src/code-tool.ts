@@ -7,7 +7,7 @@ import {
   requireAtMost,
 } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
-import { CodeRun, parseResult, readInputs, requireInputs } from "./code-run.ts";
+import { CodeRun, type CodeTargets, parseResult, readInputs, requireInputs } from "./code-run.ts";
 import type { Sandbox, SandboxError, SandboxRun } from "./sandbox.ts";
 import type { Json } from "../../../src/references.ts";
 import {
@@ -27,6 +27,8 @@ import {
   characters,
   Content,
   json,
+  type Target,
+  targets,
   toJson,
   variableNames,
   type Variables,
@@ -67,12 +69,14 @@ export function codeTool(options: CodeToolOptions): RuntimeTool {
     // The sandbox's time limit ends first: its error says what the code printed.
     timeMs: timeMs + SAVING_MS,
     async execute(input, context) {
-      const names = [...new Set(input.variables.map(withoutDollar))];
-      for (const name of names) context.labels.add(name);
+      const variables = new Map(input.variables.map(namedTarget));
+      for (const { name } of variables.values()) context.labels.add(name);
       for (const name of input.outputs ?? []) requireOutputName(context.store, name);
-      requireInputs(context.store, names);
-      const run = new CodeRun({ sandbox, tools: tools(), onCall, context, timeMs }, names);
-      const result = await outcomeOf(run, input.code, { context, names });
+      requireInputs(context.store, variables);
+      const run = new CodeRun({ sandbox, tools: tools(), onCall, context, timeMs }, [
+        ...variables.keys(),
+      ]);
+      const result = await outcomeOf(run, input.code, { context, variables });
       if (context.call.signal.aborted) throw new ByrefError("tool_failed", `${NAME} was stopped.`);
       const shown = { input, result, context, hidesUntrusted: context.hidesUntrusted };
       return isWithheld(shown) ? withheldResult(shown) : openResult(shown);
@@ -88,10 +92,21 @@ interface CodeOutcome extends SandboxRun {
 async function outcomeOf(
   run: CodeRun,
   code: string,
-  { context, names }: { readonly context: RuntimeToolContext; readonly names: readonly string[] },
+  { context, variables }: { readonly context: RuntimeToolContext; readonly variables: CodeTargets },
 ): Promise<CodeOutcome> {
-  const inputs = await readInputs(context, names);
+  const inputs = await readInputs(context, variables);
   return { ...(await run.run(code, inputs)), sources: run.sources };
+}
+
+/** A plan may name a part, as `†state.orders`: code has it under its last key. */
+function namedTarget(written: string): readonly [string, Target] {
+  if (!written.startsWith("†")) {
+    const name = withoutDollar(written);
+    return [name, { name, path: [] }];
+  }
+  const target = targets.targetIn(written);
+  const key = target.path.findLast((segment) => "key" in segment)?.key;
+  return [key ?? target.name, target];
 }
 
 /** Models sometimes write a name as a reference. */
@@ -152,13 +167,22 @@ async function withheldResult(finished: FinishedRun): Promise<RuntimeResult> {
   return resultOf(finished, writes, {});
 }
 
-/** Saves the returned value only at the call's own place, if the call has one. */
+/**
+ * Saves the returned value only at the call's own place, if the call has one; of code that returns nothing, an object
+ * of what it has assigned.
+ */
 function resultOf(
   { context: { store, call }, hidesUntrusted }: FinishedRun,
   { returned, vars }: Writes,
   console: Shown["console"],
 ): RuntimeResult {
   const shown = { hidesUntrusted, console };
+  if (call.saveTo !== undefined && returned === undefined && vars.length > 0) {
+    return {
+      output: null,
+      value: Object.fromEntries(vars.map(({ name, value }) => [name, value])),
+    };
+  }
   const isNamed = call.saveTo === undefined && returned !== undefined;
   const writes = isNamed ? { returned, vars } : { vars };
   const output = saving(store, writes, shown);

@@ -30,7 +30,10 @@ const inputSchema = z.object({
 
 type Input = z.infer<typeof inputSchema>;
 
-/** Changes a variable in place, or saves the changed value under another name. Edits of records need `records`. */
+/**
+ * Changes a variable in place, or saves the changed value under another name or at the call's place for its result.
+ * Edits of records need `records`.
+ */
 export function editVariable(records?: RecordEdits): RuntimeTool {
   return runtimeTool({
     name: NAME,
@@ -62,10 +65,16 @@ async function edit(
   const from = targetIn(input.name);
   const info = readable(store, from.name);
   const place = input.saveAs === undefined ? from : targetIn(input.saveAs);
-  requireWritable(context, place);
+  const isResult = call.saveTo !== undefined && input.saveAs === undefined;
+  if (!isResult) requireWritable(context, place);
   labels.add(from.name);
   const edits = editsIn(input.edits);
   if (edits === "undo") return { output: undo(from, input, context) };
+  if (isResult) {
+    const { value } = await made(from, { edits, records, isResult }, context);
+    // A result is made in memory.
+    return { output: null, value: value as Json };
+  }
   const { value, diff } = await made(from, { ...input, edits, records }, context);
   // The difference contains what was put in.
   const isUntrusted = labels.hasUntrusted;
@@ -115,22 +124,23 @@ interface Making {
   readonly edits: readonly Edit[];
   readonly saveAs?: string | undefined;
   readonly records: RecordEdits | undefined;
+  readonly isResult?: boolean;
 }
 
 async function made(
   from: Target,
-  { edits, saveAs, records }: Making,
+  { edits, saveAs, records, isResult = false }: Making,
   context: Context,
 ): Promise<Made> {
   const { store, labels } = context;
   const lineEnd = () => lineEndIn(store, from);
   const resolved = await resolvedEdits(edits, { context, target: from, records, lineEnd });
   // A variable that the model can read would become guarded.
-  if (labels.isGuarded && saveAs === undefined) {
+  if (labels.isGuarded && saveAs === undefined && !isResult) {
     const message = "The edits contain a guarded value: give saveAs, the name for the result.";
     throw new ByrefError("variable_sealed", message);
   }
-  const isPart = (saveAs === undefined ? from : targetIn(saveAs)).path.length > 0;
+  const isPart = isResult || (saveAs === undefined ? from : targetIn(saveAs)).path.length > 0;
   const edited = await editedValue(from, { store, edits: resolved, isPart });
   if (edited.isComposed) labels.compose();
   return edited;

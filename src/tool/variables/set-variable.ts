@@ -1,10 +1,11 @@
 import { compact, type Json } from "../../value/json.ts";
 import { ByrefError, codeOf } from "../../errors.ts";
-import type { Write } from "../../store/variable-store.ts";
+import { problemFrom } from "../../reference/reference-problem.ts";
+import type { Write, WriteMode } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { readOnly } from "../../store/computed.ts";
 import { strictestVisibility } from "../../store/labels.ts";
-import { isExtension } from "../../store/write-mode.ts";
+import { isExtension, valueWithin } from "../../store/write-mode.ts";
 import { runtimeTool, type RuntimeToolContext } from "../runtime-tool.ts";
 import { notExtended } from "../save-target.ts";
 import { targetIn, usable } from "./variable-target.ts";
@@ -44,10 +45,31 @@ export const setVariable = runtimeTool({
   async execute(input, context) {
     // A model's input is JSON.
     const value = input.value as Json;
+    const { name, mode = "replace" } = input;
+    const isExtended = mode === "append" || mode === "merge";
+    if (context.call.saveTo !== undefined && (name === undefined || isExtended))
+      return { output: null, value: await resultOf({ name, mode, value }, context) };
     const { save } = await settingOf({ ...writeOf(input), value }, context);
     return { output: save };
   },
 });
+
+/** Returns the value for the call's place for its result. A variable that it adds to stays as it is. */
+async function resultOf(
+  { name, mode, value }: { name: string | undefined; mode: WriteMode; value: Json },
+  { resolve, lookup, labels }: RuntimeToolContext,
+): Promise<Json> {
+  const { value: added } = await resolve(value);
+  if (name === undefined) return added;
+  const found = await lookup(targetIn(name));
+  if (!found.found) throw problemFrom(name, found);
+  const { value: current } = found;
+  const whole = valueWithin(current, [], { mode, value: added });
+  if (typeof current === "string" && typeof added === "string") {
+    if (await isComposed(whole, [current, added])) labels.compose();
+  }
+  return whole;
+}
 
 /** A value that a model writes, ready to be saved. */
 export interface Setting {

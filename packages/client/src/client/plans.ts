@@ -6,11 +6,15 @@ import type { Json } from "../../../../src/references.ts";
 import type { Connection } from "./connection.ts";
 import { type Streamed, streamed, type TurnData } from "./streamed.ts";
 
-/** A plan as a program writes it, a capability workflow, or a template. */
+/**
+ * A plan as a program writes it, a capability workflow, a template, or what a plan is made from: a variable, as
+ * `$report`, or the id of an answer.
+ */
 export type WrittenPlan =
   | z.infer<typeof jsonPlan>
   | { readonly xml: string }
-  | { readonly template: string };
+  | { readonly template: string }
+  | { readonly from: string; readonly name?: string };
 
 /** The data parts of a run, in addition to those of a turn. */
 export type RunData = TurnData & {

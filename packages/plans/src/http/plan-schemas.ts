@@ -60,6 +60,7 @@ export const planView = later(() =>
     agent: z.string(),
     tainted: z.literal(true).optional().describe("Set if its author had read untrusted data"),
     createdAt: z.iso.datetime(),
+    input: toolInputs.anyJson.readonly().optional().describe("JSON Schema of a run's input"),
     calls: z.array(plannedCallView()),
     findings: z.array(
       z.strictObject({
@@ -77,7 +78,7 @@ export const planView = later(() =>
 
 export const planListed = later(() =>
   planView()
-    .omit({ runs: true })
+    .omit({ runs: true, input: true })
     .extend({
       calls: z.array(plannedCallView().omit({ input: true })),
       omitted: z

@@ -11,11 +11,12 @@ import {
   identityIn,
   locationQuery,
   parameters,
+  parse,
   type PlanSupport,
   requestBodies,
   schemas,
 } from "../../../../src/internal-edge.ts";
-import { later } from "../../../../src/internal.ts";
+import { json, later } from "../../../../src/internal.ts";
 import { toolInputs } from "../../../../src/internal-tool.ts";
 
 /** `POST …/plans/:plan/run`. */
@@ -23,6 +24,27 @@ const runBody = z.strictObject({
   input: toolInputs.anyJson.optional(),
   keep: z.boolean().optional(),
 });
+
+/** A plan, or what it is made from. */
+const planSource = z.strictObject({
+  from: z
+    .string()
+    .min(1)
+    .describe("A variable, as `$report`, or the id of an answer: the calls that led to it"),
+  name: z.string().max(200).optional(),
+});
+const planOrSource = later(() => z.union([jsonPlan, planSource]));
+
+/** Undefined for a text that is a plan itself. Throws `bad_request`. */
+function planSourceIn(text: string): z.infer<typeof planSource> | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  return json.isObject(value) && "from" in value ? parse(planSource, value) : undefined;
+}
 
 /** The response to a decision: the run for a plan's gate, otherwise the turn. */
 const decided = later(() => z.union([schemas.turn(), runView()]));
@@ -88,7 +110,7 @@ function proposeEndpoint(planFormats: readonly PlanFormat[]): Endpoint<Conversat
           .describe("`true`: also approves the plan, and runs it without an input"),
       },
       content: {
-        "application/json": jsonPlan,
+        "application/json": planOrSource,
         "application/xml": parameters.text.describe("A capability workflow"),
         "text/markdown": parameters.text.describe("A template"),
       },
@@ -96,10 +118,13 @@ function proposeEndpoint(planFormats: readonly PlanFormat[]): Endpoint<Conversat
     },
     async ({ params, query: { agent, run }, request, text: body }, parts) => {
       const { format } = planFormatOf(request, planFormats);
+      const written = await body();
       const plans = plansToChange(parts);
       const { context } = parts;
       const asked = context.askedBy(identityIn(request.headers, context), params.id);
-      const proposed = await plans.propose({ format, text: await body(), agent, asked });
+      const source = format === "json" ? planSourceIn(written) : undefined;
+      const proposal = source ?? { format, text: written };
+      const proposed = await plans.propose({ proposal, agent, asked });
       if (run !== "true") return Response.json(proposed, { status: 201 });
       return plans.approveAndRun(proposed.id, { conversation: params.id }, request.headers);
     },
@@ -152,7 +177,7 @@ export function planSupport(...others: readonly PlanFormat[]): PlanSupport {
     api: {
       conversation: planEndpoints(planFormats),
       components: {
-        JsonPlan: jsonPlan,
+        WrittenPlan: planOrSource,
         RunBody: runBody,
         Plan: planView,
         PlanList: planList,

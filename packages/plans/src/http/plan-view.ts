@@ -44,7 +44,10 @@ export async function viewOf(
     const about = listed.calls[index];
     if (about !== undefined) calls.push({ ...about, input: await inputOf(call, plan, lookup) });
   }
-  return { ...listed, calls, runs: await runViews(plan, runs, store) };
+  // JSON Schema is JSON.
+  const input = plan.input as Json | undefined;
+  const views = await runViews(plan, runs, store);
+  return { ...listed, ...json.compact({ input }), calls, runs: views };
 }
 
 /** Views of the runs. Partial results of open runs are included for the newest first, as long as they fit. */
@@ -87,7 +90,7 @@ export function listedOf(record: ListedPlanRecord): ListedPlan {
         after: [...(before ?? [])],
       };
     }),
-    findings: [],
+    findings: [...(record.notes ?? [])],
     ...(omitted === true ? { omitted } : {}),
   };
 }

@@ -6,7 +6,7 @@ import { endRuns, plansOf } from "./plans-of.ts";
 import { cancelWaitingRuns, planLines, takePlanLine, withdrawApprovals } from "./transfer-plans.ts";
 import { ByrefError } from "../../../../src/errors.ts";
 import { openGates } from "../plan/gates.ts";
-import { requireInput } from "../plan/plan-input.ts";
+import { requireInput, withDefaults } from "../plan/plan-input.ts";
 import {
   type PlanRecord,
   type PlanStatus,
@@ -17,6 +17,7 @@ import type { PlanFormat } from "../plan/plan-format.ts";
 import type { PlanRun } from "../plan/plan-run.ts";
 import { planNotFound, type PlanStore } from "../plan/plan-store.ts";
 import { cancelRun } from "../run/plan-turn.ts";
+import { planFrom, type PlanSource } from "../program/plan-from.ts";
 import { type Proposal, proposePlan, proposePlanTool } from "../run/propose-plan.ts";
 import {
   type AgentContext,
@@ -41,13 +42,16 @@ import {
   pause,
   recoveryDelayMs,
   type RuntimeTool,
+  type StoredMessage,
   type TurnHead,
+  wrapOptionsFor,
 } from "../../../../src/internal-tool.ts";
 import { json, unlessAborted } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 
-/** A proposal from a person. */
-interface ProposalRequest extends Proposal {
+/** A proposal from a person: a text, or the value or answer that a plan is made from. */
+interface ProposalRequest {
+  readonly proposal: Proposal | PlanSource;
   readonly asked: AgentContext;
   /** Default: the application's first agent. */
   readonly agent?: string | undefined;
@@ -98,14 +102,16 @@ export class Plans implements ConversationPlans {
   }
 
   /** Throws `invalid_plan` with all findings; then nothing is stored. */
-  async propose({ format, text, agent, asked }: ProposalRequest): Promise<PlanView> {
+  async propose({ proposal, agent, asked }: ProposalRequest): Promise<PlanView> {
     const { setup, settings, deletion } = this.#context;
     const chosen = chooseAgent(setup, settings, { name: agent, asked });
     try {
       return await deletion.stoppably(async (signal) => {
         const equipped = await chosen.equip(signal);
         try {
-          const proposing = this.#propose(equipped.agent, { format, text });
+          const written =
+            "from" in proposal ? await this.#proposalFrom(proposal, equipped.agent) : proposal;
+          const proposing = this.#propose(equipped.agent, written);
           // An application's policy may take a while.
           const proposed = await unlessAborted(proposing, signal);
           signal.throwIfAborted();
@@ -167,7 +173,8 @@ export class Plans implements ConversationPlans {
 
   /** Approves the plan unless its run would be refused, and runs it. */
   async approveAndRun(id: string, request: RunRequest, headers: Headers): Promise<Response> {
-    requireInput(this.#required(id).plan, request.input ?? {});
+    const { plan } = this.#required(id);
+    requireInput(plan, withDefaults(plan, request.input ?? {}));
     await this.approve(id, identityIn(headers, this.#context));
     return this.run(id, request, headers);
   }
@@ -180,8 +187,9 @@ export class Plans implements ConversationPlans {
   ): Promise<Response> {
     await this.#context.deletion.whenDone();
     const plan = this.#required(id);
+    const whole = withDefaults(plan.plan, input);
     requireApproved(plan);
-    requireInput(plan.plan, input);
+    requireInput(plan.plan, whole);
     this.#records?.requireRoom(id);
     const run = `r${crypto.randomUUID().slice(0, 8)}`;
     const asked = this.#context.askedBy(identityIn(headers, this.#context), conversation);
@@ -189,7 +197,7 @@ export class Plans implements ConversationPlans {
       // The run was queued; the plan may have been cancelled meanwhile.
       requireApproved({ id, status: plansOf(start.data).statusOf(id) });
       const traceparent = headers.get("traceparent");
-      const newRun = { plan, id: run, input, keep, conversation };
+      const newRun = { plan, id: run, input: whole, keep, conversation };
       return attemptRun(this.#context, newRun, { ...start, traceparent, asker: asked });
     });
     return this.#respond(plan, live, { headers });
@@ -275,6 +283,13 @@ export class Plans implements ConversationPlans {
     return { cancelled, withdrawn: isTrusted ? 0 : withdrawApprovals(data) };
   }
 
+  async #proposalFrom(source: PlanSource, agent: Agent): Promise<Proposal> {
+    const { history, store } = this.#context.requireExisting();
+    const { syntaxes = ["dollar"] } = wrapOptionsFor(agent);
+    const messages = messagesOf(history.between(0, history.lastSeq()));
+    return { format: "json", ...(await planFrom(source, { messages, store, syntaxes })) };
+  }
+
   #propose(agent: Agent, proposal: Proposal): Promise<PlanRecord> {
     const context = this.#context;
     const { context: asked } = agent;
@@ -356,6 +371,12 @@ export class Plans implements ConversationPlans {
     this.#context.data?.events.add({ type, plan: id, ...json.compact({ principal }) });
     await this.#context.settle();
   }
+}
+
+function* messagesOf(
+  sized: Iterable<{ readonly message: StoredMessage }>,
+): Generator<StoredMessage> {
+  for (const { message } of sized) yield message;
 }
 
 function requireApproved({ id, status }: Pick<PlanRecord, "id" | "status">): void {

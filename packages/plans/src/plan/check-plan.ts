@@ -6,6 +6,7 @@ import { Findings, tooManyCalls, type Finding, type FindingCode } from "./findin
 import { afterFindings, gatesIn, gateFindings } from "./gates.ts";
 import { cycleAdvice, shown, writeAdvice } from "./plan-advice.ts";
 import { PathIndex, type Writers } from "./path-index.ts";
+import { writeAnswer } from "./write-answer.ts";
 import { findCycle } from "./find-cycle.ts";
 import { GATES, STATE } from "./run-names.ts";
 import { characters, json, LookupWork, type Need, needsIn } from "../../../../src/internal.ts";
@@ -252,6 +253,7 @@ class Check {
   #checkDollars(call: PlanCall): void {
     if (this.#plan.format !== "json") return;
     for (const { at, source, references } of needsIn(call.parameters, ["dollar"])) {
+      if (at === LITERAL[call.tool]) continue;
       const isMeant = references.some(
         ({ name }) => name === "input" || this.#index.has(name) || this.#context.isKnown(name),
       );
@@ -296,6 +298,12 @@ function whyNotInState(missing: Missing | undefined): string | undefined {
   const names = [...held, ...(more > 0 ? [`${more} more`] : [])].join(", ");
   return `the conversation's ${shown(nearest ?? STATE)} holds ${names === "" ? "no such value" : names}.`;
 }
+
+/** Parameters in which a dollar is a part of the text. */
+const LITERAL: Readonly<Record<string, string | undefined>> = {
+  run_code: "code",
+  [writeAnswer.name]: "text",
+};
 
 const MAX_KEYS = 10;
 const MAX_KEY_CHARS = 80;

@@ -28,6 +28,9 @@ export type FindingCode =
   | "duplicate_producer"
   | "bad_output_path"
   | "cycle"
+  /** Notes on a plan that was made from a conversation. They do not keep it from running. */
+  | "became_input"
+  | "kept_variable"
   | "too_many_calls";
 
 /** The result of reading a text: a plan, or the reasons why it cannot be read. */

@@ -4,6 +4,7 @@ import * as limits from "../../../../src/limits.ts";
 import { tooManyCalls, type Finding, type ReadPlan } from "./findings.ts";
 import { characters, json, nearest } from "../../../../src/internal.ts";
 import { type Plan, type PlanCall, toolInputs } from "../../../../src/internal-tool.ts";
+import { writeAnswer } from "./write-answer.ts";
 import type { PlanFormat } from "./plan-format.ts";
 
 const name = z.string().min(1).max(128);
@@ -29,6 +30,10 @@ export const jsonPlan = z.strictObject({
 export const jsonPlans: PlanFormat = {
   format: "json",
   mediaTypes: ["application/json"],
+  own: {
+    plain: { [writeAnswer.name]: { inputSchema: writeAnswer.inputSchema } },
+    tools: () => [writeAnswer],
+  },
   read(text) {
     try {
       return readJsonPlan(json.parsedJson(text));

@@ -6,6 +6,16 @@ import { encoding, json } from "../../../../src/internal.ts";
 import { jsonSchemas, type Plan } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 
+/** Adds the defaults of the schema's properties to an input that leaves them out. */
+export function withDefaults({ input: schema }: Pick<Plan, "input">, input: Json): Json {
+  const { properties } = Object(schema) as { properties?: Record<string, { default?: Json }> };
+  if (properties === undefined || !json.isJsonObject(input)) return input;
+  const defaults = Object.entries(properties).flatMap(([key, { default: value }]) =>
+    value === undefined || Object.hasOwn(input, key) ? [] : [[key, value]],
+  );
+  return defaults.length === 0 ? input : { ...input, ...Object.fromEntries(defaults) };
+}
+
 /** Returns the errors in the schema of a plan's input. */
 export function inputFindings({ input }: Plan): readonly Finding[] {
   if (input === undefined) return [];

@@ -1,4 +1,5 @@
 import type { Plan, PlanCall, PlanFormatName } from "../../../../src/internal-tool.ts";
+import type { Finding } from "./findings.ts";
 import type { Json } from "../../../../src/references.ts";
 
 export type PlanStatus = "proposed" | "approved" | "running" | "done" | "failed" | "cancelled";
@@ -12,6 +13,8 @@ export interface PlanRecord {
   readonly agent: string;
   /** True if the model that wrote the plan had seen untrusted content. */
   readonly tainted?: boolean;
+  /** What a plan that was made from a conversation has instead of its values. */
+  readonly notes?: readonly Finding[];
   /** The ids of the calls before each call, by its id. */
   readonly after: Readonly<Record<string, readonly string[]>>;
   /** ISO 8601. */

@@ -9,7 +9,12 @@ import {
 import { characters, exactNumbers, json, type Sql, sqlRows } from "../../../../src/internal.ts";
 
 /** The text of a plan in lists. Leaves out the calls if they are too long for a list. */
-export function listedText({ plan, status: _status, ...record }: PlanRecord): string {
+export function listedText({
+  plan,
+  status: _status,
+  notes: _notes,
+  ...record
+}: PlanRecord): string {
   const { name, format } = plan;
   const calls = plan.calls.map(({ parameters: _parameters, ...call }) => call);
   const whole = JSON.stringify({ ...record, name, format, calls });

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { limitExceeded } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
-import { Findings } from "../plan/findings.ts";
+import { type Finding, Findings } from "../plan/findings.ts";
 import { jsonCall } from "../plan/json-plan.ts";
 import { inputFindings } from "../plan/plan-input.ts";
 import type { PlanRecord } from "../plan/plan-record.ts";
@@ -28,6 +28,8 @@ export interface Proposal {
   readonly tainted?: boolean;
   /** True if a model wrote the plan and receives the findings. */
   readonly isForModel?: boolean;
+  /** See `PlanRecord`. */
+  readonly notes?: readonly Finding[];
 }
 
 /**
@@ -35,7 +37,7 @@ export interface Proposal {
  */
 export async function proposePlan(
   planner: Planner,
-  { format, text, tainted = false, isForModel = false }: Proposal,
+  { format, text, tainted = false, isForModel = false, notes = [] }: Proposal,
 ): Promise<PlanRecord> {
   const actual = encoding.byteLength(text);
   const maximum = limits.maxRecordBytes;
@@ -45,7 +47,8 @@ export async function proposePlan(
   }
   const { plan, findings } = planFormatOf(planner.planFormats, format).read(text);
   if (plan === undefined) throw invalidPlan(new Findings(findings));
-  return recordOf(plan, planner, { tainted, isForModel });
+  const record = await recordOf(plan, planner, { tainted, isForModel });
+  return notes.length === 0 ? record : { ...record, notes };
 }
 
 async function recordOf(

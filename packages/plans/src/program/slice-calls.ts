@@ -1,0 +1,536 @@
+import type { Finding } from "../plan/findings.ts";
+import {
+  type Figure,
+  figuresBeyond,
+  figuresIn,
+  json,
+  type Syntaxes,
+  targets,
+} from "../../../../src/internal.ts";
+import type { PlanCall } from "../../../../src/internal-tool.ts";
+import { formatPath, type Json, type Path, type Reference } from "../../../../src/references.ts";
+import {
+  below,
+  type PlaceOf,
+  referenceTo,
+  rewriteText,
+  rewriteValue,
+} from "./rewrite-references.ts";
+import { MAY_HAVE_URL, writeAnswer } from "../plan/write-answer.ts";
+
+/** A change of the conversation's variables, in the order in which they happened. */
+export type PastStep = PastCall | PastWrite;
+
+/** A call that succeeded. */
+export interface PastCall {
+  readonly id: string;
+  readonly tool: string;
+  /** As the model wrote it, with references. */
+  readonly input: Json;
+  /** Where its result was saved. */
+  readonly saved: readonly SavedPlace[];
+  /** All texts like references that stayed text, because nothing had the name. Undefined if nobody noted them. */
+  readonly unresolved?: readonly string[];
+}
+
+export interface SavedPlace extends Reference {
+  /** Of `run_code`: saved by an assignment to `vars`. */
+  readonly isAssigned?: true;
+}
+
+/** A variable that was written by none of the calls: by a person, a client or a plan. */
+interface PastWrite {
+  readonly given: string;
+}
+
+/** What a plan is made of: a value, or an answer. */
+export type SliceSource = { readonly name: string } | PastAnswer;
+
+export interface PastAnswer {
+  readonly text: string;
+  /** The references in it that were replaced by values. */
+  readonly placed: ReadonlySet<string>;
+  /** What was asked. Its numbers are not the model's. */
+  readonly question: string;
+}
+
+interface SliceOptions {
+  /** The syntaxes of the agent's references. */
+  readonly syntaxes: Syntaxes;
+  /** True for a variable that exists, or existed. */
+  readonly isKnown: (name: string) => boolean;
+  /**
+   * True for a value that stays the conversation's variable, because an input cannot hold it. `call`: the one that
+   * wrote it; undefined for a value that was given.
+   */
+  readonly staysVariable: (name: string, call: string | undefined) => boolean;
+}
+
+/** A value that a run of the plan is given. */
+export interface SliceInput {
+  readonly key: string;
+  /** The variable that had the value. */
+  readonly name?: string;
+  /** The call that wrote it, which is not in the plan, and why not. */
+  readonly call?: string;
+  readonly why?: string;
+  /** The value, if a model typed it. */
+  readonly typed?: Json;
+}
+
+export interface Slice {
+  readonly calls: readonly PlanCall[];
+  readonly inputs: readonly SliceInput[];
+  /** Variables of the conversation that it reads as they are. */
+  readonly variables: readonly string[];
+  /** Ids of the past calls that are in it. */
+  readonly past: readonly string[];
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * Returns the calls that led to a value or an answer, back to their sources, as calls of a plan. Pure. Each version of a
+ * variable is a place of its own: `†state.orders`, then `†state.v2.orders`, so that its name stays the last key. Cost:
+ * linear in the inputs.
+ */
+export function sliceCalls(
+  steps: readonly PastStep[],
+  source: SliceSource,
+  options: SliceOptions,
+): Slice {
+  const past = new Past(steps, options);
+  return new Slicer(past, options).slice(source);
+}
+
+/** A value that a variable had for some time. */
+interface Version {
+  readonly name: string;
+  /** The calls that wrote it or parts of it. None: it becomes an input. */
+  readonly writers: { readonly node: Node; readonly path: Path }[];
+  /** Paths at which it has been read. */
+  readonly reads: Path[];
+  /** Of an input: the call that wrote it. */
+  readonly call?: string;
+  readonly why?: string;
+  readonly typed?: Json;
+}
+
+/** The versions that a text or a call reads, by name. */
+class Reads {
+  readonly #past: Past;
+  readonly #versions = new Map<string, Version>();
+  /** Names that are escaped, and so not read. */
+  readonly #escaped = new Set<string>();
+
+  constructor(past: Past) {
+    this.#past = past;
+  }
+
+  versions(): Iterable<Version> {
+    return this.#versions.values();
+  }
+
+  add(reference: Reference, isEscaped: boolean): void {
+    if (isEscaped) {
+      if (this.#past.has(reference.name)) this.#escaped.add(reference.name);
+      return;
+    }
+    const version = this.#past.versionOf(reference);
+    if (version !== undefined) this.#versions.set(reference.name, version);
+  }
+
+  /** Returns the place of what a reference reads, with the places of the versions. */
+  placeOf(
+    { name, path }: Reference,
+    isEscaped: boolean,
+    places: ReadonlyMap<Version, Reference>,
+  ): Reference | undefined {
+    if (isEscaped) return this.#escaped.has(name) ? { name, path } : undefined;
+    const version = this.#versions.get(name);
+    return version && below(places.get(version) ?? { name, path: [] }, path);
+  }
+}
+
+/** A call, and what it reads. */
+interface Node {
+  readonly index: number;
+  readonly call: PastCall;
+  readonly reads: Reads;
+  /** True if its result is an object of the variables that its code assigns. */
+  readonly isGroup: boolean;
+}
+
+/** Tools that are not in plans: they call models, or are another way to write a plan. */
+const NOT_PLANNED = /^(?:delegate|propose_plan|variable_\w+)$/;
+
+/** Follows the versions of all variables through a conversation. */
+class Past {
+  readonly #options: SliceOptions;
+  readonly #now = new Map<string, Version>();
+  /** Names that calls write. Before that, they name nothing that is left. */
+  readonly #written: ReadonlySet<string>;
+
+  constructor(steps: readonly PastStep[], options: SliceOptions) {
+    this.#options = options;
+    this.#written = new Set(
+      steps.flatMap((step) => ("saved" in step ? step.saved.map(({ name }) => name) : [])),
+    );
+    for (const [index, step] of steps.entries()) {
+      if ("given" in step) this.#now.set(step.given, versionOf(step.given));
+      else this.#add(step, index);
+    }
+  }
+
+  /** The version that a reference reads now. Undefined if it names nothing. */
+  versionOf({ name, path }: Reference): Version | undefined {
+    if (!this.has(name)) return undefined;
+    const version = this.#now.get(name) ?? versionOf(name);
+    this.#now.set(name, version);
+    version.reads.push(path);
+    return version;
+  }
+
+  /** Notes that a variable had this name, which may be deleted now. */
+  #exist(name: string): void {
+    if (!this.#now.has(name)) this.#now.set(name, versionOf(name));
+  }
+
+  has(name: string): boolean {
+    return this.#now.has(name) || this.#written.has(name) || this.#options.isKnown(name);
+  }
+
+  #add(call: PastCall, index: number): void {
+    const { saved } = call;
+    const isGroup = saved.length > 0 && saved.every(({ isAssigned }) => isAssigned === true);
+    const node: Node = { index, call, reads: new Reads(this), isGroup };
+    const read: PlaceOf = (reference, source, isEscaped = false) => {
+      const { name } = reference;
+      const isNew = call.tool === "set_variable" && nameIn(call.input) === source;
+      if (isNew && this.#written.has(name) && !this.#now.has(name)) return undefined;
+      const { unresolved } = call;
+      if (unresolved !== undefined && !isEscaped && !unresolved.includes(source)) this.#exist(name);
+      if (unresolved?.includes(source) !== true) node.reads.add(reference, isEscaped);
+      return undefined;
+    };
+    const parameters = parametersOf(call, read, this.#options);
+    if (call.tool === "delete_variable" && json.isJsonObject(call.input)) {
+      const target = targetOf(call.input["name"]);
+      if (target !== undefined) this.#now.delete(target.name);
+    }
+    // A URL that a model typed must not become a person's.
+    const mayHaveUrl = MAY_HAVE_URL.test(
+      JSON.stringify(Object.values(parameters.value)).replaceAll('":', '" '),
+    );
+    const isTyped = call.tool === "set_variable" && !parameters.hasReferences && !mayHaveUrl;
+    for (const place of saved) {
+      const why = whyLeftOut(call, place) ?? this.#whyNoPart(place);
+      const { name, path } = place;
+      if (why !== undefined) this.#now.set(name, versionOf(name, { call: call.id, why }));
+      else if (isTyped && path.length === 0) {
+        const typed = parameters.value["value"] ?? null;
+        this.#now.set(name, versionOf(name, { call: call.id, typed }));
+      } else {
+        const isPart = path.length > 0 && this.#now.has(name);
+        const version = (isPart ? this.#now.get(name) : undefined) ?? versionOf(name);
+        version.writers.push({ node, path });
+        this.#now.set(name, version);
+      }
+    }
+  }
+
+  /** Why a part cannot be written: what it is written into is not made of parts alone, or was read before. */
+  #whyNoPart({ name, path }: SavedPlace): string | undefined {
+    const version = this.#now.get(name);
+    if (path.length === 0 || version === undefined) return undefined;
+    const isMadeOfParts =
+      version.writers.length > 0 && version.writers.every((writer) => writer.path.length > 0);
+    const others = [...version.reads, ...version.writers.map((writer) => writer.path)];
+    if (isMadeOfParts && !others.some((other) => overlap(other, path))) return undefined;
+    return "a part was written into a value that was there";
+  }
+}
+
+const NONE = versionOf("");
+
+function versionOf(name: string, about: Pick<Version, "call" | "why" | "typed"> = {}): Version {
+  return { name, writers: [], reads: [], ...about };
+}
+
+function whyLeftOut(
+  { tool, input, saved }: PastCall,
+  { path, isAssigned }: SavedPlace,
+): string | undefined {
+  if (NOT_PLANNED.test(tool)) return `${tool} has no place in a plan`;
+  if (!json.isJsonObject(input)) return "its input is no object";
+  const { edits, name } = input;
+  if (isExtending(tool, input) && path.length > 0) return "set_variable added to a part";
+  if (tool === "edit_variable") {
+    if (edits === "undo") return "an edit was undone";
+    const target = targetOf(name);
+    if (path.length > 0 || (target?.path.length ?? 0) > 0) return "a part was edited";
+  }
+  const returns = saved.some((one) => one.isAssigned === undefined);
+  if (isAssigned === true && returns) return "the code returned a value, and assigned this one";
+  return undefined;
+}
+
+function isExtending(tool: string, { mode }: Readonly<Record<string, Json>>): boolean {
+  return tool === "set_variable" && (mode === "append" || mode === "merge");
+}
+
+function overlap(one: Path, other: Path): boolean {
+  const [short, long] = one.length < other.length ? [one, other] : [other, one];
+  // `[0:5]` and `[*]` may be any element.
+  return short.every((segment, at) => {
+    const next = long[at] ?? segment;
+    const isOne = "key" in segment || "index" in segment;
+    return (
+      !isOne || !("key" in next || "index" in next) || formatPath([segment]) === formatPath([next])
+    );
+  });
+}
+
+function nameIn(input: Json): Json | undefined {
+  return json.isJsonObject(input) ? input["name"] : undefined;
+}
+
+function targetOf(written: Json | undefined): Reference | undefined {
+  try {
+    return typeof written === "string" ? targets.targetIn(written) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+interface Parameters {
+  readonly value: Readonly<Record<string, Json>>;
+  readonly hasReferences: boolean;
+  readonly unwritable: readonly string[];
+}
+
+/** Returns the input of a call as the parameters of a plan's call, without its place for the result. */
+function parametersOf(
+  { tool, input }: PastCall,
+  placeOf: PlaceOf,
+  { syntaxes }: SliceOptions,
+): Parameters {
+  const unwritable: string[] = [];
+  let hasReferences = false;
+  const noting: PlaceOf = (reference, source, isEscaped) => {
+    hasReferences = true;
+    return placeOf(reference, source, isEscaped);
+  };
+  const onUnwritable = (source: string) => unwritable.push(source);
+  const rewriting = { syntaxes, placeOf: noting, onUnwritable };
+  const rewrite = (value: Json | undefined) => rewriteValue(value ?? null, rewriting);
+  const named = (written: Json): Json => {
+    const target = targetOf(written);
+    const place = target && noting(target, String(written));
+    return place === undefined ? written : referenceTo(below(place, []));
+  };
+  const parameters = (): Readonly<Record<string, Json>> => {
+    if (!json.isJsonObject(input)) return {};
+    const { _outputPath: _place, _description: _text, ...own } = input;
+    switch (tool) {
+      case "set_variable": {
+        const value = rewrite(own["value"]);
+        const written = own["name"] ?? "";
+        const name = isExtending(tool, own) ? named(written) : written;
+        // Without a value to add to, it is the value itself.
+        return name === written ? { value } : { name, value, mode: own["mode"] ?? null };
+      }
+      case "edit_variable":
+        return { name: named(own["name"] ?? ""), edits: rewrite(own["edits"]) };
+      case "query_variables":
+        return { sql: rewriteTables(String(rewrite(own["sql"])), named) };
+      case "run_code": {
+        const { outputs: _outputs, variables, ...code } = own;
+        if (!json.isJsonArray(variables ?? null)) return code;
+        return { ...code, variables: (variables as readonly Json[]).map(named) };
+      }
+      default:
+        return Object.fromEntries(Object.entries(own).map(([key, value]) => [key, rewrite(value)]));
+    }
+  };
+  return { value: parameters(), hasReferences, unwritable };
+}
+
+/** Writes the tables that a statement names without a dollar as references. Names of WITH are not variables. */
+function rewriteTables(sql: string, named: (written: Json) => Json): string {
+  return sql.replaceAll(/\b(FROM|JOIN)(\s+)([A-Za-z_]\w*)(?![\w.(])/giu, (whole, word, gap, name) =>
+    new RegExp(`\\b${name}\\b[^()]*\\bAS\\s*\\(`, "iu").test(sql)
+      ? whole
+      : `${word}${gap}${String(named(name))}`,
+  );
+}
+
+/** Collects what one source needs, and writes it as a plan. */
+class Slicer {
+  readonly #past: Past;
+  readonly #options: SliceOptions;
+  readonly #nodes = new Set<Node>();
+  readonly #versions = new Set<Version>();
+  readonly #places = new Map<Version, Reference>();
+  readonly #inputs: SliceInput[] = [];
+  readonly #variables = new Set<string>();
+  readonly #findings: Finding[] = [];
+  readonly #taken = new Set<string>();
+
+  constructor(past: Past, options: SliceOptions) {
+    this.#past = past;
+    this.#options = options;
+  }
+
+  slice(source: SliceSource): Slice {
+    const reads = new Reads(this.#past);
+    const read: PlaceOf = (reference, text, isEscaped = false) => {
+      if (isEscaped || "name" in source || source.placed.has(text)) reads.add(reference, isEscaped);
+      return undefined;
+    };
+    if ("name" in source) read({ name: source.name, path: [] }, "");
+    else this.#rewriteAnswer(source, read);
+    for (const version of reads.versions()) this.#need(version);
+    const nodes = [...this.#nodes].toSorted((one, other) => one.index - other.index);
+    for (const version of this.#versions) if (version.writers.length === 0) this.#addInput(version);
+    for (const node of nodes) this.#place(node);
+    const calls = nodes.map((node) => this.#callOf(node));
+    if (!("name" in source)) calls.push(this.#answerCall(source, reads));
+    return {
+      calls,
+      inputs: this.#inputs,
+      variables: [...this.#variables],
+      past: nodes.map(({ call }) => call.id),
+      findings: this.#findings,
+    };
+  }
+
+  #need(first: Version): void {
+    const open = [first];
+    for (let version = open.pop(); version !== undefined; version = open.pop()) {
+      if (this.#versions.has(version)) continue;
+      this.#versions.add(version);
+      for (const { node } of version.writers) {
+        this.#nodes.add(node);
+        open.push(...node.reads.versions());
+      }
+    }
+  }
+
+  #addInput(version: Version): void {
+    const { name, call, why, typed } = version;
+    if (typed === undefined && this.#options.staysVariable(name, call)) {
+      this.#variables.add(name);
+      this.#places.set(version, { name, path: [] });
+      return;
+    }
+    const key = this.#inputKey(name);
+    this.#places.set(version, { name: "input", path: [{ key }] });
+    this.#inputs.push({ key, ...json.compact({ name, call, why, typed }) });
+  }
+
+  #inputKey(name: string): string {
+    let key = name;
+    for (let next = 2; this.#inputs.some((input) => input.key === key); next++)
+      key = `${name}_${next}`;
+    return key;
+  }
+
+  /** Gives places to the versions that a call writes. */
+  #place(node: Node): void {
+    const versions = [...this.#versions].filter(({ writers }) =>
+      writers.some((writer) => writer.node === node),
+    );
+    const group = node.isGroup ? this.#free("code") : undefined;
+    for (const version of versions) {
+      if (this.#places.has(version)) continue;
+      const { name } = version;
+      const place = group === undefined ? this.#free(name) : below(group, [{ key: name }]);
+      this.#places.set(version, place);
+    }
+  }
+
+  /** `state.orders`, then `state.v2.orders`. */
+  #free(name: string): Reference {
+    for (let next = 1; ; next++) {
+      const above = next === 1 ? [] : [{ key: `v${next}` }];
+      const place = { name: "state", path: [...above, { key: name }] };
+      const [text, first] = [formatPath(place.path), `in ${formatPath(above)}`];
+      const isInTheWay =
+        above.length === 0 ? this.#taken.has(`in ${text}`) : this.#taken.has(formatPath(above));
+      if (isInTheWay || this.#taken.has(text)) continue;
+      this.#taken.add(text).add(first);
+      return place;
+    }
+  }
+
+  #callOf(node: Node): PlanCall {
+    const { call } = node;
+    const own = [...this.#versions].filter(({ writers }) =>
+      writers.some((one) => one.node === node),
+    );
+    const written = call.saved.flatMap(({ name, path }) => {
+      const place = this.#places.get(own.find((version) => version.name === name) ?? NONE);
+      return place === undefined ? [] : [below(place, path)];
+    });
+    const [first] = written;
+    const places = node.isGroup && first !== undefined ? [above(first)] : written;
+    const id = this.#idFor(node);
+    const placeOf: PlaceOf = (reference, _, isEscaped = false) =>
+      node.reads.placeOf(reference, isEscaped, this.#places);
+    const { value, unwritable } = parametersOf(call, placeOf, this.#options);
+    this.#addUnwritable(id, unwritable);
+    const outputPath = places.map(referenceTo).join(" && ");
+    return { id, tool: call.tool, parameters: value, outputPath };
+  }
+
+  #idFor({ call }: Node): string {
+    const name = call.saved[0]?.name ?? call.tool;
+    let id = name;
+    for (let next = 2; this.#taken.has(`id ${id}`); next++) id = `${name}_${next}`;
+    this.#taken.add(`id ${id}`);
+    return id;
+  }
+
+  #answerCall(source: PastAnswer, reads: Reads): PlanCall {
+    const unwritable: string[] = [];
+    const text = this.#rewriteAnswer(
+      source,
+      (reference, written, isEscaped = false) =>
+        isEscaped || source.placed.has(written)
+          ? reads.placeOf(reference, isEscaped, this.#places)
+          : undefined,
+      unwritable,
+    );
+    const id = this.#taken.has("id answer") ? "the_answer" : "answer";
+    this.#addUnwritable(id, unwritable);
+    const outputPath = referenceTo(this.#free("answer"));
+    return { id, tool: writeAnswer.name, parameters: { text }, outputPath };
+  }
+
+  #rewriteAnswer({ text, question }: PastAnswer, placeOf: PlaceOf, unwritable?: string[]): string {
+    const figuresOf = (written: string, covered: readonly Omit<Figure, "text">[]) =>
+      figuresBeyond(figuresIn(written, covered), question).map((figure) => {
+        const key = this.#inputKey("figure");
+        this.#inputs.push({ key, typed: figure.text });
+        return { ...figure, place: { name: "input", path: [{ key }] } };
+      });
+    return rewriteText(text, {
+      syntaxes: this.#options.syntaxes,
+      placeOf,
+      inCode: false,
+      onUnwritable: (reference) => unwritable?.push(reference),
+      ...(unwritable === undefined ? {} : { figuresIn: figuresOf }),
+    });
+  }
+
+  #addUnwritable(call: string, sources: readonly string[]): void {
+    for (const source of sources) {
+      const message = `${source} cannot be written here: put a space behind the reference, and propose the plan with it.`;
+      this.#findings.push({ code: "bad_reference", call, message });
+    }
+  }
+}
+
+function above({ name, path }: Reference): Reference {
+  return { name, path: path.slice(0, -1) };
+}

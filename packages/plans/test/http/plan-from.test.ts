@@ -1,0 +1,179 @@
+import { tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { codeTool } from "../../../code/src/code-tool.ts";
+import type { CodeOptions } from "../../../../src/turn/toolbox.ts";
+import { evaluatingSandbox } from "../../../../test/support/evaluating-sandbox.ts";
+import type { Json } from "../../../../src/value/json.ts";
+import { json } from "../../../../test/support/edge.ts";
+import { type OwnRuntime, withRuntime } from "../../../../test/support/own-runtime.ts";
+import { payingPlanner, planning, runOf } from "../../../../test/support/planning.ts";
+import { finish, type Step, text, toolCall } from "../../../testing/src/testing.ts";
+import { planView } from "../../src/http/plan-schemas.ts";
+
+const ROOT = "/conversations/c/plans";
+const { tools: paying, policy } = payingPlanner();
+const rows = z.array(z.object({ sum: z.number() }));
+const tools = {
+  ...paying,
+  total: tool({
+    inputSchema: z.object({ rows }),
+    execute: (input) => ({ sum: input.rows.reduce((sum, row) => sum + row.sum, 0) }),
+  }),
+};
+
+let count = 0;
+const step = (...calls: Parameters<typeof toolCall>[]): Step => [
+  ...calls.flatMap(([name, input]) => toolCall(name, input, { id: `${name}_${count++}` })),
+  ...finish("tool-calls"),
+];
+
+const steps: readonly Step[] = [
+  step(["total", { rows: "$sales", _outputPath: "$totals" }], ["fail", {}], ["echo", { value: 1 }]),
+  step(["echo", { value: { all: "$totals.sum" }, _outputPath: "$report" }]),
+  [...text("The total of 2026 is $totals.sum, 99 more than before."), ...finish()],
+];
+
+/** Answers the question. `query`: how the sales are saved. */
+function talking(work: (own: OwnRuntime) => Promise<void>, query = "") {
+  const agent = { outputPath: true, policy };
+  return withRuntime(planning(tools, { agent, steps }), async (own) => {
+    const path = `/conversations/c/variables/sales${query}`;
+    await own.call("PUT", path, json([{ sum: 1 }, { sum: 2 }]));
+    const message = "What is the total of 2026?";
+    await (await own.call("POST", "/conversations/c/messages", json({ message }))).text();
+    await work(own);
+  });
+}
+
+async function madeFrom(own: OwnRuntime, from: string) {
+  const response = await own.call("POST", ROOT, json({ from }));
+  const body: unknown = await response.json();
+  expect(body).toMatchObject({ status: "proposed" });
+  const plan = planView().parse(body);
+  await own.call("POST", `${ROOT}/${plan.id}/approve`);
+  return plan;
+}
+
+async function answerId(own: OwnRuntime): Promise<string> {
+  const response = await own.call("GET", "/conversations/c/messages");
+  const { messages } = await response.json<{ messages: { id: string; role: string }[] }>();
+  return messages.find(({ role }) => role === "assistant")?.id ?? "";
+}
+
+describe("a plan made from a conversation", () => {
+  it("has the calls that led to a value, and runs on other inputs", () =>
+    talking(async (own) => {
+      const plan = await madeFrom(own, "$report");
+      expect(plan).toMatchObject({ name: "report", format: "json", findings: [] });
+      expect(plan.calls).toMatchObject([
+        { _id: "totals", _tool: "total", _outputPath: "†state.totals", after: [] },
+        { _id: "report", _tool: "echo", _outputPath: "†state.report", after: ["totals"] },
+      ]);
+      expect(plan.input).toMatchObject({
+        properties: { sales: { type: "array", default: [{ sum: 1 }, { sum: 2 }] } },
+      });
+      expect((await runOf(own, plan.id)).state).toMatchObject({ report: { all: 3 } });
+      const other = { input: { sales: [{ sum: 40 }] } };
+      expect((await runOf(own, plan.id, other)).state).toMatchObject({ report: { all: 40 } });
+      const wrong = json({ input: { sales: [{ total: 40 }] } });
+      const refused = await own.call("POST", `${ROOT}/${plan.id}/run`, wrong);
+      expect(await refused.json()).toMatchObject({ code: "invalid_plan" });
+    }));
+
+  it("writes an answer with the new values; what the model typed is an input", () =>
+    talking(async (own) => {
+      const plan = await madeFrom(own, await answerId(own));
+      expect(plan.findings).toMatchObject([{ code: "became_input", at: "input.figure" }]);
+      const texts: unknown[] = [];
+      for (const input of [{}, { sales: [{ sum: 40 }], figure: "7" }]) {
+        const { state } = await runOf(own, plan.id, { input });
+        texts.push((state as Record<string, Json>)["answer"]);
+      }
+      expect(texts).toEqual([
+        "The total of 2026 is 3, 99 more than before.",
+        "The total of 2026 is 40, 7 more than before.",
+      ]);
+    }));
+
+  it("reads a sealed value where it is, and what is made of it stays sealed", () =>
+    talking(async (own) => {
+      const plan = await madeFrom(own, "$report");
+      expect(plan.findings).toMatchObject([{ code: "kept_variable" }]);
+      expect(plan.input).toBeUndefined();
+      expect((await runOf(own, plan.id)).status).toBe("done");
+      const info = await own.call("GET", "/conversations/c/variables/state/info");
+      expect(await info.json()).toMatchObject({ visibility: "sealed" });
+    }, "?visibility=sealed"));
+
+  it("runs code on the results of other calls", () => {
+    const code: readonly Step[] = [
+      step(["total", { rows: "$sales", _outputPath: "$totals" }]),
+      step(["run_code", { code: "vars.twice = totals.sum * 2;", variables: ["totals"] }]),
+      step(["run_code", { code: "return [vars, twice].length + twice;", variables: ["twice"] }]),
+      step(["echo", { value: "$run_code_1", _outputPath: "$report" }]),
+      [...text("Done."), ...finish()],
+    ];
+    const options = {
+      ...planning(tools, { agent: { outputPath: true }, steps: code }),
+      code: () => (given: CodeOptions) => codeTool({ ...given, sandbox: evaluatingSandbox }),
+    };
+    return withRuntime(options, async (own) => {
+      await own.call("PUT", "/conversations/c/variables/sales", json([{ sum: 4 }]));
+      await (await own.call("POST", "/conversations/c/messages", json({ message: "Go" }))).text();
+      const plan = await madeFrom(own, "$report");
+      expect(plan.calls.map(({ _tool, _outputPath }) => [_tool, _outputPath])).toEqual([
+        ["total", "†state.totals"],
+        ["run_code", "†state.code"],
+        ["run_code", "†state.run_code_1"],
+        ["echo", "†state.report"],
+      ]);
+      expect((await runOf(own, plan.id)).state).toMatchObject({ report: 10 });
+      const other = { input: { sales: [{ sum: 1 }] } };
+      expect((await runOf(own, plan.id, other)).state).toMatchObject({ report: 4 });
+    });
+  });
+
+  it("needs its own approvals", () => {
+    const pay: readonly Step[] = [
+      step(["pay", { amount: 5, _outputPath: "$paid" }]),
+      [...text("Paid."), ...finish()],
+    ];
+    const agent = { outputPath: true, policy };
+    return withRuntime(planning(tools, { agent, steps: pay }), async (own) => {
+      const asked = await own.call("POST", "/conversations/c/messages", json({ message: "Pay." }));
+      const approval = /"approvalId":"([^"]+)"/u.exec(await asked.text())?.[1] ?? "";
+      const decided = await own.call(
+        "POST",
+        `/conversations/c/approvals/${approval}`,
+        json({ approved: true }),
+      );
+      await decided.text();
+      const plan = await madeFrom(own, "$paid");
+      expect(await runOf(own, plan.id)).toMatchObject({
+        status: "waiting",
+        calls: [{ _tool: "pay", status: "waiting" }],
+      });
+    });
+  });
+
+  it("names what cannot be in it", () =>
+    talking(async (own) => {
+      const refusal = async (body: object) => {
+        const response = await own.call("POST", ROOT, json(body));
+        return [response.status, ((await response.json()) as { code: string }).code];
+      };
+      expect(await refusal({ from: "$none" })).toEqual([404, "variable_not_found"]);
+      expect(await refusal({ from: "no-such-message" })).toEqual([404, "not_found"]);
+      expect(await refusal({ from: "$sales" })).toEqual([422, "invalid_plan"]);
+      expect(await refusal({ from: "$report", calls: [] })).toEqual([400, "bad_request"]);
+      await own.call("DELETE", "/conversations/c/variables/sales");
+      const { input } = await madeFrom(own, "$report");
+      expect(input).toMatchObject({ required: ["sales"] });
+      own.wakeAgain(planning(paying));
+      const gone = await own.call("POST", ROOT, json({ from: "$report" }));
+      expect(await gone.json()).toMatchObject({
+        findings: [{ code: "unknown_tool", call: "totals", at: "_tool" }],
+      });
+    }));
+});
