@@ -113,20 +113,6 @@ describe("a call that needs approval", () => {
     expect(sent).toHaveLength(2);
   });
 
-  it.each([
-    ["the tool says so", sendMail(true), {}],
-    ["the call says so", sendMail(), { requireToolApproval: true }],
-  ] as const)("does not run if its variable has changed since: %s", async (_, tool, call) => {
-    const { agent, model } = setUp(tool);
-    const stream = await agent.stream("Send.", call);
-    await stream.text;
-    await store.save({ name: "recipient", value: "eve@example.com", mode: "replace" });
-    const resumed = await agent.approveToolCall({ runId: stream.runId });
-    await resumed.text;
-    expect(sent).toEqual([]);
-    expect(JSON.stringify(model.prompts.at(-1)?.prompt)).toContain("approval_required");
-  });
-
   it("does not run if it could not be resolved when it was asked about", async () => {
     store.delete("recipient");
     const { agent } = setUp(sendMail(), { unknown: "error" });

@@ -101,18 +101,6 @@ describe("a call that waits for a person", () => {
     });
   });
 
-  it("shows the input again if it has changed", async () => {
-    const { options } = paying([payAmount("$sum"), thanks]);
-    await withRuntime(options, async (own) => {
-      await own.call("PUT", "/conversations/c/variables/sum", json(50));
-      await ask(own);
-      await own.call("PUT", "/conversations/c/variables/sum", json(5_000));
-      const again = await (await decide(own, approvalIn(own), { approved: true })).text();
-      const request = chunksIn(again).find(({ type }) => type === "tool-approval-request");
-      expect(request).toMatchObject({ approvalDescriptor: { input: '{"amount":5000}' } });
-    });
-  });
-
   it("is refused a second decision, and one after another message", async () => {
     const { paid, options } = paying([
       payAmount(50),
@@ -149,8 +137,8 @@ describe("decisions in one post", () => {
     await withRuntime(options, async (own) => {
       await ask(own);
       const id = approvalIn(own);
-      await decideAll(own, [id, id]);
-      expect(paid).toEqual([50]);
+      const answer = await decideAll(own, [id, id]);
+      expect([paid, answer.match(/tool-approval-response/gu)?.length]).toEqual([[50], 1]);
     });
   });
 
