@@ -255,24 +255,20 @@ describe("runs that wait", () => {
     const step: Step = { calls: [["send_mail", { to: "$recipient" }]] };
     const start = () => agentOf(new ScriptedModel(Array.from({ length: 9 }, () => step)), storage);
     let agent = start();
-    const known = new Set<string>();
-    const next = async (stream: Awaited<ReturnType<typeof agent.stream>>) => {
+    const open = async (stream: Awaited<ReturnType<typeof agent.stream>>) => {
       const asked = await chunkOf(stream, "tool-call-approval");
-      const id = asked && `${stream.runId} ${asked.payload?.toolCallId}`;
-      if (id === undefined || known.has(id)) return undefined;
-      known.add(id);
-      return id;
+      return asked && `${stream.runId} ${asked.payload?.toolCallId}`;
     };
     const save = (value: number) =>
       store.save({ name: "recipient", value: String(value), mode: "replace" });
     await save(FIRST);
     return {
       save,
-      ask: async () => next(await agent.stream("Send.")),
+      ask: async () => open(await agent.stream("Send.")),
       answer: async (id, isApproved) => {
         const [runId = "", toolCallId] = id.split(" ");
         const about = { runId, ...(toolCallId && { toolCallId }) };
-        return next(
+        return open(
           await (isApproved ? agent.approveToolCall(about) : agent.declineToolCall(about)),
         );
       },

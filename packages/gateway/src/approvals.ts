@@ -27,7 +27,8 @@ export function approvalsFor(
   const withName = (pin: string) => JSON.stringify([name, pin]);
   return {
     isDeclined,
-    isApproved: (pin: string) => isAccepted && approvals.redeem(question, withName(pin)),
+    isApproved: (pin: string) =>
+      isAccepted && approvals.take(question, withName(pin)) !== undefined,
     ask: (pin: string) => {
       const id = crypto.randomUUID();
       approvals.ask(id, withName(pin));

@@ -11,7 +11,7 @@ import {
   messagesOf,
   paying,
 } from "../../support/paying.ts";
-import { APPROVAL_CASES, type ApprovalHost, FIRST, play } from "../../contract/approval-cases.ts";
+import { APPROVAL_CASES, FIRST, play } from "../../contract/approval-cases.ts";
 import { finish, type Step, text, toolCall } from "../../../packages/testing/src/testing.ts";
 import { chunksIn } from "../../support/turn-client.ts";
 
@@ -75,28 +75,16 @@ describe("a call that waits for a person", () => {
       const save = (value: number) =>
         own.call("PUT", "/conversations/c/variables/sum", json(value));
       await save(FIRST);
-      const known = new Set<string>();
-      const next = () => {
-        const id = approvalsIn(own).find((one) => !known.has(one));
-        if (id !== undefined) known.add(id);
-        return id;
+      const open = () => approvalsIn(own)[0];
+      const answer = async (id: string, isApproved: boolean) => {
+        await (await decide(own, id, { approved: isApproved })).text();
+        return open();
       };
-      const host: ApprovalHost = {
-        save,
-        ask: async () => {
-          await ask(own);
-          return next();
-        },
-        answer: async (id, isApproved) => {
-          await (await decide(own, id, { approved: isApproved })).text();
-          return next();
-        },
-        restart: async () => {
-          own.wakeAgain();
-          await own.awake();
-        },
+      const restart = () => {
+        own.wakeAgain();
+        return own.awake();
       };
-      await play(host, acts);
+      await play({ save, ask: () => ask(own).then(open), answer, restart }, acts);
       expect(paid).toEqual(values);
     });
   });
