@@ -8,9 +8,8 @@ export interface Questions<Asked> {
 
 /**
  * The open questions to people whether a call may run, by the id of an approval or of a call. `Asked` is the pin of the
- * input that would run (`Ready.pin`), or contains it: the input is resolved and pinned again before the call runs, and
- * only the input that was asked about counts as approved. A question is answered once: whoever takes it decides. What
- * a client sends back only names a question, and proves nothing.
+ * input that would run (`Ready.pin`), or contains it: before the call runs, its input is resolved again and compared.
+ * Whoever takes a question decides, once. What clients send back only names a question, and proves nothing.
  */
 export class ApprovalLedger<Asked> {
   readonly #questions: Questions<Asked>;
@@ -29,14 +28,10 @@ export class ApprovalLedger<Asked> {
     return this.#questions.get(id);
   }
 
-  /** Closes the question and returns what was asked. Undefined if it is not open. */
-  take(id: string): Asked | undefined {
+  /** Closes the question and returns what was asked. Undefined if it is not open, or not about `pin`, if that is set. */
+  take(id: string, pin?: Asked): Asked | undefined {
     const asked = this.#questions.get(id);
-    return this.#questions.delete(id) ? asked : undefined;
-  }
-
-  /** Closes the question if it is about this pin, and stays open otherwise. True: the call may run now. */
-  redeem(id: string, pin: Asked): boolean {
-    return this.#questions.get(id) === pin && this.#questions.delete(id);
+    const isMeant = pin === undefined || asked === pin;
+    return isMeant && this.#questions.delete(id) ? asked : undefined;
   }
 }

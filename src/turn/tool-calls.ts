@@ -223,8 +223,7 @@ export class ToolCalls {
 
   #answer({ approvalId, approved, reason }: ApprovalResponse, { toolCallId }: ToolCall): void {
     const { write } = this.#options;
-    const optionalReason = reason === undefined ? {} : { reason };
-    write({ type: "tool-approval-response", approvalId, approved, ...optionalReason });
+    write({ type: "tool-approval-response", approvalId, approved, ...compact({ reason }) });
     if (!approved) write({ type: "tool-output-denied", toolCallId });
   }
 

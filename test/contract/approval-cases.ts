@@ -4,7 +4,7 @@ export interface ApprovalHost {
   save(value: number): Promise<unknown>;
   /** Has the model call the tool. Returns the id of the approval that the call waits for. */
   ask(): Promise<string | undefined>;
-  /** Sends a person's decision. Returns the approval that is open then, if it is a new one. */
+  /** Sends a person's decision. Returns the approval that is open then. */
   answer(id: string, isApproved: boolean): Promise<string | undefined>;
   /** Drops what is in memory. */
   restart(): Promise<unknown>;

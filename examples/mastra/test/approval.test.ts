@@ -113,20 +113,6 @@ describe("a call that needs approval", () => {
     expect(sent).toHaveLength(2);
   });
 
-  it.each([
-    ["the tool says so", sendMail(true), {}],
-    ["the call says so", sendMail(), { requireToolApproval: true }],
-  ] as const)("does not run if its variable has changed since: %s", async (_, tool, call) => {
-    const { agent, model } = setUp(tool);
-    const stream = await agent.stream("Send.", call);
-    await stream.text;
-    await store.save({ name: "recipient", value: "eve@example.com", mode: "replace" });
-    const resumed = await agent.approveToolCall({ runId: stream.runId });
-    await resumed.text;
-    expect(sent).toEqual([]);
-    expect(JSON.stringify(model.prompts.at(-1)?.prompt)).toContain("approval_required");
-  });
-
   it("does not run if it could not be resolved when it was asked about", async () => {
     store.delete("recipient");
     const { agent } = setUp(sendMail(), { unknown: "error" });
@@ -269,24 +255,20 @@ describe("runs that wait", () => {
     const step: Step = { calls: [["send_mail", { to: "$recipient" }]] };
     const start = () => agentOf(new ScriptedModel(Array.from({ length: 9 }, () => step)), storage);
     let agent = start();
-    const known = new Set<string>();
-    const next = async (stream: Awaited<ReturnType<typeof agent.stream>>) => {
+    const open = async (stream: Awaited<ReturnType<typeof agent.stream>>) => {
       const asked = await chunkOf(stream, "tool-call-approval");
-      const id = asked && `${stream.runId} ${asked.payload?.toolCallId}`;
-      if (id === undefined || known.has(id)) return undefined;
-      known.add(id);
-      return id;
+      return asked && `${stream.runId} ${asked.payload?.toolCallId}`;
     };
     const save = (value: number) =>
       store.save({ name: "recipient", value: String(value), mode: "replace" });
     await save(FIRST);
     return {
       save,
-      ask: async () => next(await agent.stream("Send.")),
+      ask: async () => open(await agent.stream("Send.")),
       answer: async (id, isApproved) => {
         const [runId = "", toolCallId] = id.split(" ");
         const about = { runId, ...(toolCallId && { toolCallId }) };
-        return next(
+        return open(
           await (isApproved ? agent.approveToolCall(about) : agent.declineToolCall(about)),
         );
       },

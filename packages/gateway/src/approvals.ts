@@ -1,7 +1,7 @@
 import { inputResponse, type ServerContext } from "@modelcontextprotocol/server";
 import { characters } from "../../../src/internal.ts";
 import type { ApprovalLedger, VariableDiff } from "../../../src/internal-tool.ts";
-import type { ApprovalNeeded, GatewayCall } from "./gateway.ts";
+import type { ApprovalNeeded } from "./gateway.ts";
 
 /** The key of the question whether a call may run, as the client names the answer. */
 export const APPROVAL = "approve";
@@ -13,35 +13,28 @@ export interface ApprovalState {
 
 export const DECLINED = "The user declined this call. Do not try it again unless you are asked to.";
 
-/** True if a person has declined the call, which closes the question. */
-export function isDeclined({ mcpReq }: ServerContext, approvals: ApprovalLedger<string>): boolean {
-  const response = inputResponse(mcpReq.inputResponses, APPROVAL);
-  if (response.kind !== "elicit" || response.action === "accept") return false;
-  approvals.take(mcpReq.requestState<ApprovalState>()?.question ?? "");
-  return true;
-}
-
-/** Asks about one call of this tool with these values. Returns the state for the client. */
-export function approvalState(
-  name: string,
-  pin: string,
-  approvals: ApprovalLedger<string>,
-): ApprovalState {
-  const question = crypto.randomUUID();
-  approvals.ask(question, JSON.stringify([name, pin]));
-  return { question };
-}
-
-/** Approves the call whose pin was shown to a person who accepted, and no other. */
-export function approvedBy(
+/** Approves the call whose pin was shown to a person who accepted, and no other. A declined question is closed. */
+export function approvalsFor(
   name: string,
   { mcpReq }: ServerContext,
   approvals: ApprovalLedger<string>,
-): GatewayCall["isApproved"] {
+) {
   const response = inputResponse(mcpReq.inputResponses, APPROVAL);
   const { question = "" } = mcpReq.requestState<ApprovalState>() ?? {};
   const isAccepted = response.kind === "elicit" && response.action === "accept";
-  return (pin) => isAccepted && approvals.redeem(question, JSON.stringify([name, pin]));
+  const isDeclined = response.kind === "elicit" && !isAccepted;
+  if (isDeclined) approvals.take(question);
+  const withName = (pin: string) => JSON.stringify([name, pin]);
+  return {
+    isDeclined,
+    isApproved: (pin: string) =>
+      isAccepted && approvals.take(question, withName(pin)) !== undefined,
+    ask: (pin: string) => {
+      const id = crypto.randomUUID();
+      approvals.ask(id, withName(pin));
+      return id;
+    },
+  };
 }
 
 export function questionAbout(tool: string, { approval }: ApprovalNeeded): string {

@@ -30,10 +30,8 @@ import { version } from "../../../src/version.ts";
 import {
   APPROVAL,
   type ApprovalState,
-  approvalState,
-  approvedBy,
+  approvalsFor,
   DECLINED,
-  isDeclined,
   questionAbout,
   refusalOf,
 } from "./approvals.ts";
@@ -42,7 +40,7 @@ import { reasonOf } from "./connection-loss.ts";
 import { passEvents } from "./client-events.ts";
 import { answerGreetings } from "./client-greeting.ts";
 import { type AskClient, answers, modesOf, QUESTIONS, waitingOf } from "./client-of-gateway.ts";
-import type { Gateway } from "./gateway.ts";
+import type { Gateway, GatewayCall } from "./gateway.ts";
 import * as limits from "./gateway-limits.ts";
 import { type Round, RunningCall, type WaitingCalls } from "./running-call.ts";
 import { keepSentCodes } from "./protocol-errors.ts";
@@ -131,8 +129,9 @@ async function answerTo(
   answering: Answering,
 ): Promise<CallToolResult | InputRequiredResult> {
   const { codec, waiting, approvals } = answering;
-  if (isDeclined(answering.context, approvals)) return failedResult("tool_denied", DECLINED);
-  const call = continued(answering) ?? begun(params, answering);
+  const approving = approvalsFor(params.name, answering.context, approvals);
+  if (approving.isDeclined) return failedResult("tool_denied", DECLINED);
+  const call = continued(answering) ?? begun(params, answering, approving);
   const answer = await asProtocolError(() => call.next(roundOf(answering)));
   switch (answer.kind) {
     case "result":
@@ -153,18 +152,20 @@ async function answerTo(
       });
       return inputRequired({
         inputRequests: { [APPROVAL]: question },
-        requestState: await codec.mint(approvalState(params.name, answer.pin, approvals)),
+        requestState: await codec.mint({ question: answer.question }),
       });
     }
   }
 }
 
-function begun({ name, arguments: input = {} }: CallToolRequestParams, answering: Answering) {
-  const { gateway, context, approvals } = answering;
-  const isApproved = approvedBy(name, context, approvals);
+function begun(
+  { name, arguments: input = {} }: CallToolRequestParams,
+  { gateway, context }: Answering,
+  approving: Pick<GatewayCall, "isApproved" | "ask">,
+) {
   const logLevel = envelopeOf(context)?.[LOG_LEVEL_META_KEY] as LoggingLevel | undefined;
   const { meta } = waitingOf(context);
-  return new RunningCall(gateway, { name, input: input as Json, isApproved, logLevel, meta });
+  return new RunningCall(gateway, { name, input: input as Json, ...approving, logLevel, meta });
 }
 
 /**

@@ -70,14 +70,16 @@ export interface GatewayCall extends ClientOfCall {
   readonly input: Json;
   /** Returns true if a person has approved the call of this pin. */
   readonly isApproved: (pin: string) => boolean;
+  /** Asks a person about the call of this pin. Returns the question's id. */
+  readonly ask: (pin: string) => string;
 }
 
 /** A call that a person has to approve first. Nothing has run. */
 export interface ApprovalNeeded {
   readonly kind: "approval";
   readonly approval: ApprovalRequest;
-  /** Identifies the call and the values that it passes on. Must not be shown: it is a digest of values. */
-  readonly pin: string;
+  /** The id of the question, which the client returns. */
+  readonly question: string;
 }
 
 /** The result of a call that has run, or could not. */
@@ -222,7 +224,7 @@ export class Gateway {
       const { approval, pin } = prepared;
       if (approval !== undefined && !call.isApproved(pin)) {
         const diffs = await diffsOfEdited(prepared.variables, this.store);
-        return { kind: "approval", approval: { ...approval, diffs }, pin };
+        return { kind: "approval", approval: { ...approval, diffs }, question: call.ask(pin) };
       }
       running.call = guardedClient(call, prepared.visibility);
       return { kind: "result", result: await this.#runOnce(tool, prepared, toolCallId) };

@@ -35,7 +35,7 @@ export class RunningCall {
 
   constructor(
     gateway: Gateway,
-    call: Pick<GatewayCall, "name" | "input" | "isApproved" | "logLevel" | "meta">,
+    call: Pick<GatewayCall, "name" | "input" | "isApproved" | "ask" | "logLevel" | "meta">,
   ) {
     this.#answer = gateway.call({
       ...call,

@@ -1,6 +1,6 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
-import { approvalState, approvedBy, isDeclined, questionAbout } from "../src/approvals.ts";
+import { approvalsFor, questionAbout } from "../src/approvals.ts";
 import { ApprovalLedger } from "../../../src/tool/approval-ledger.ts";
 import type { ApprovalRequest, VariableDiff } from "../../../src/tool/policy.ts";
 
@@ -9,39 +9,26 @@ function contextWith(inputResponses: unknown, state?: unknown): ServerContext {
   return { mcpReq: { inputResponses, requestState: () => state } } as unknown as ServerContext;
 }
 
-const answered = (action: string) => ({ approve: { action, content: {} } });
-
 describe("a person's answer", () => {
-  /** Returns whether a call whose question was asked may run after these answers. */
-  function mayRun(inputResponses: unknown) {
-    const approvals = new ApprovalLedger<string>();
-    const state = approvalState("pay", "pin", approvals);
-    return approvedBy("pay", contextWith(inputResponses, state), approvals)("pin");
-  }
+  const accepted = { approve: { action: "accept", content: {} } };
 
-  it("approves the call only if the person accepts", () => {
-    expect(mayRun(answered("accept"))).toBe(true);
-    expect(mayRun(answered("decline"))).toBe(false);
-    expect(mayRun(answered("cancel"))).toBe(false);
-  });
-
-  it("approves nothing if it is missing or is an answer to another question", () => {
-    expect(mayRun(undefined)).toBe(false);
-    expect(mayRun({ other: { action: "accept", content: {} } })).toBe(false);
-    expect(mayRun({ approve: { roots: [] } })).toBe(false);
+  it.each([
+    ["accepts the call", accepted, true, false],
+    ["declines the call", { approve: { action: "decline" } }, false, true],
+    ["is cancelled, which declines the call", { approve: { action: "cancel" } }, false, true],
+    ["is missing", undefined, false, false],
+    ["is an answer to another question", { other: accepted.approve }, false, false],
+    ["is of another kind", { approve: { roots: [] } }, false, false],
+  ])("%s", (_what, inputResponses, isApproved, isDeclined) => {
+    const ledger = new ApprovalLedger<string>();
+    const question = approvalsFor("pay", contextWith(undefined), ledger).ask("pin");
+    const approving = approvalsFor("pay", contextWith(inputResponses, { question }), ledger);
+    expect([approving.isDeclined, approving.isApproved("pin")]).toEqual([isDeclined, isApproved]);
   });
 
   it("approves nothing without the state of the question", () => {
-    const context = contextWith(answered("accept"));
-    expect(approvedBy("pay", context, new ApprovalLedger<string>())("pin")).toBe(false);
-  });
-
-  it("declines the call unless the person accepts or has not answered", () => {
-    const ledger = new ApprovalLedger<string>();
-    expect(isDeclined(contextWith(answered("decline")), ledger)).toBe(true);
-    expect(isDeclined(contextWith(answered("cancel")), ledger)).toBe(true);
-    expect(isDeclined(contextWith(answered("accept")), ledger)).toBe(false);
-    expect(isDeclined(contextWith(undefined), ledger)).toBe(false);
+    const approving = approvalsFor("pay", contextWith(accepted), new ApprovalLedger<string>());
+    expect(approving.isApproved("pin")).toBe(false);
   });
 });
 
@@ -51,7 +38,7 @@ describe("the question about a call", () => {
     return questionAbout("pay", {
       kind: "approval",
       approval: approval as ApprovalRequest,
-      pin: "secret",
+      question: "q",
     });
   };
 

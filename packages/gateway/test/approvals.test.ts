@@ -86,11 +86,6 @@ const CHANGES: readonly (readonly [string, (shop: Shop, state: unknown) => Promi
       call("delete_order", "$order,o2", { inputResponses: accept, requestState }),
   ],
   [
-    "the answer is for another tool",
-    ({ call }, requestState) =>
-      call("show_order", "$order", { inputResponses: accept, requestState }),
-  ],
-  [
     "the answer is for another call",
     async ({ call }) => {
       const { requestState } = await call("delete_order", "o2");

@@ -16,7 +16,7 @@ type Work = (call: GatewayCall) => Promise<CallAnswer>;
 /** Starts a call that does this work in the gateway's place. */
 function started(work: Work): RunningCall {
   const gateway = { call: work } as unknown as Gateway;
-  return new RunningCall(gateway, { name: "one", input: {}, isApproved: () => false });
+  return new RunningCall(gateway, { name: "one", input: {}, isApproved: () => false, ask: String });
 }
 
 function round(more: Partial<Round> = {}): Round {

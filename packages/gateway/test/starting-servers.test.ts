@@ -30,7 +30,8 @@ it("a server that is starting is named, and ends with the gateway", async () => 
   await listing;
   expect(gateway.status).toMatchObject([{ state: "starting" }, { state: "connected" }]);
   const { signal } = new AbortController();
-  const call = gateway.call({ name: "ping", input: {}, signal, isApproved: () => false });
+  const asking = { isApproved: () => false, ask: String };
+  const call = gateway.call({ name: "ping", input: {}, signal, ...asking });
   await expect(call).rejects.toThrow(
     "There is no tool ping. These servers are still starting: slow.",
   );

@@ -163,14 +163,14 @@ export function ifDecided(
   { name, wasApproved, isDecided }: DecidedCall,
 ): Prepared {
   if (prepared.kind === "failed") return prepared;
-  const requiresApproval =
-    prepared.approval !== undefined || wasApproved || decision?.requiresApproval === true;
-  if (requiresApproval && !(wasApproved && decision?.requiresApproval === true)) {
-    const message = `A person has to approve this call of ${name}, and was not asked about it here. Call it again to ask.`;
-    return { kind: "failed", code: "approval_required", message };
-  }
-  if (decision === undefined ? !isDecided : decision.pin === pin) return prepared;
-  const message = `${name} did not run: its input, or a variable that it refers to, has changed since the call was decided about. Call it again for a new decision.`;
+  const wasAsked = decision?.requiresApproval === true;
+  const requiresApproval = prepared.approval !== undefined || wasApproved || wasAsked;
+  const isUnasked = requiresApproval && !(wasApproved && wasAsked);
+  const isSame = decision === undefined ? !isDecided : decision.pin === pin;
+  if (!isUnasked && isSame) return prepared;
+  const message = isUnasked
+    ? `A person has to approve this call of ${name}, and was not asked about it here. Call it again to ask.`
+    : `${name} did not run: its input, or a variable that it refers to, has changed since the call was decided about. Call it again for a new decision.`;
   return { kind: "failed", code: "approval_required", message };
 }
 
@@ -192,8 +192,9 @@ function answeredCalls(messages: readonly ModelMessage[], approved: boolean): Re
     const isOne = part.type === "tool-approval-response" && part.approved === approved;
     if (isOne) answered.add(part.approvalId);
   }
+  if (answered.size === 0) return answered;
   const parts = messages.flatMap(({ role, content }) =>
-    answered.size > 0 && role === "assistant" && typeof content !== "string" ? content : [],
+    role === "assistant" && typeof content !== "string" ? content : [],
   );
   const calls = parts.flatMap((part) =>
     part.type === "tool-approval-request" && answered.has(part.approvalId) ? [part.toolCallId] : [],
