@@ -5,9 +5,10 @@
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
+import { createInterface } from "node:readline";
 
 interface Job {
   readonly name: string;
@@ -16,12 +17,8 @@ interface Job {
 }
 
 const root = join(import.meta.dirname, "..");
-const VITEST = [
-  "node_modules/vitest/vitest.mjs",
-  "run",
-  "--silent=passed-only",
-  "--reporter=default",
-];
+const logs = join(root, "node_modules/.cache/byref-tests");
+const VITEST = ["node_modules/vitest/vitest.mjs", "run", "--silent=passed-only"];
 const ONE_WORKER = "--maxWorkers=1";
 
 function vitest(name: string, ...options: readonly string[]): Job {
@@ -68,41 +65,60 @@ const MAX_REPEATED = 3;
 const SELECTED = ["node", "workerd", "smoke", "process", "browser", "large", "large-workerd"];
 
 const startMs = Date.now();
-const total = { files: 0, passed: 0, failed: 0, skipped: 0 };
 const failures: string[] = [];
 const repeated: string[] = [];
-/** For reports and temporary files. Its name is short because it holds sockets, whose paths have at most 107 bytes. */
-const folder = mkdtempSync(join(tmpdir(), "t-"));
+/** Counts of tests by job and file: a file that is run again counts once. */
+const results = new Map<string, { passed: number; failed: number; skipped: number }>();
 
-/** What Vitest's JSON reporter writes. */
-interface Report {
-  readonly numPassedTests: number;
-  readonly numFailedTests: number;
-  readonly numPendingTests: number;
-  readonly testResults: readonly { readonly name: string; readonly status: string }[];
-}
-
-/** Runs a job. Returns the files and the number of tests that failed. */
-async function runJob({ name, options }: Job) {
-  const path = join(folder, `${name}.json`);
-  const command = [...VITEST, "--reporter=json", `--outputFile=${path}`, ...options];
-  const env = { ...process.env, NO_COLOR: "1", TMPDIR: folder };
+/** Runs a job. What it prints goes to a file, whose end is shown if the job fails. Returns the files that failed. */
+async function runJob({ name, options }: Job): Promise<readonly string[] | undefined> {
+  const log = join(logs, `${name}.log`);
+  rmSync(log, { force: true });
+  const child = spawn(process.execPath, [...VITEST, "--reporter=default", ...options], {
+    cwd: root,
+    env: { ...process.env, NO_COLOR: "1" },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const closed = once(child, "close");
+  child.stderr.on("data", (chunk: Buffer) => appendFileSync(log, chunk));
   const beganMs = Date.now();
-  const child = spawn(process.execPath, command, { cwd: root, env, stdio: "inherit" });
-  const [status] = (await once(child, "close")) as [number | null];
-  console.log(`${name} ended after ${Math.round((Date.now() - beganMs) / 1_000)} s`);
-  const report = existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Report) : undefined;
-  total.files += report?.testResults.length ?? 0;
-  total.passed += report?.numPassedTests ?? 0;
-  total.skipped += report?.numPendingTests ?? 0;
+  const job = name.replace(/-again$/, "");
+  const folder = { name: "", files: 0, tests: 0 };
+  const endFolder = (next: string) => {
+    if (folder.files > 0)
+      say(`${folder.name.padEnd(44)} ${folder.files} files, ${folder.tests} tests`);
+    Object.assign(folder, { name: next, files: 0, tests: 0 });
+  };
+  for await (const line of createInterface({ input: child.stdout })) {
+    appendFileSync(log, `${line}\n`);
+    const [, project, file, counts = ""] =
+      /^ \S \|([^|]+)\| (\S+) \((.*)\) *\d+ms/.exec(line) ?? [];
+    if (project === undefined || file === undefined) continue;
+    const count = (what: string) => Number(new RegExp(`(\\d+) ${what}`).exec(counts)?.[1] ?? 0);
+    const [failed, skipped] = [count("failed"), count("skipped")];
+    const passed = count("test") - failed - skipped;
+    results.set(`${job} ${project} ${file}`, { passed, failed, skipped });
+    if (folder.name !== `${project} ${dirname(file)}`) endFolder(`${project} ${dirname(file)}`);
+    folder.files++;
+    folder.tests += passed;
+  }
+  endFolder("");
+  const [status] = (await closed) as [number | null];
+  say(`${name} ended after ${Math.round((Date.now() - beganMs) / 1_000)} s`);
+  results.delete(job);
   if (status === 0) return undefined;
-  const results = report?.testResults.filter((file) => file.status === "failed") ?? [];
-  const files = results.map((file) => relative(root, file.name));
+  const text = readFileSync(log, "utf8");
+  const named = text.matchAll(/^ FAIL {2}(?:\|[^|]+\| )?([\w./-]+)/gm);
+  const files = [...new Set(Array.from(named, ([, path = ""]) => path))];
+  const isCounted = [...results].some(([key, one]) => one.failed > 0 && key.startsWith(`${job} `));
   // A hook, or an error outside of the tests.
-  const tests = Math.max(report?.numFailedTests ?? 0, 1);
-  total.failed += tests;
+  if (!isCounted) results.set(job, { passed: 0, failed: 1, skipped: 0 });
   failures.push(...files, ...(files.length === 0 ? [name] : []));
-  return { files, tests };
+  const start = text.search(/^⎯+ Failed/m);
+  const printed = text.match(/^std(?:out|err) \|.*\n(?:.+\n)*/gm) ?? [];
+  console.log(printed.join("\n").slice(-10_000));
+  console.log(text.slice(start === -1 ? -10_000 : start).slice(0, 20_000));
+  return files;
 }
 
 /**
@@ -110,13 +126,11 @@ async function runJob({ name, options }: Job) {
  * with other jobs can be too slow for a browser, but a fault that comes and goes has to be seen too.
  */
 async function isGreen(job: Job, isRepeated: boolean): Promise<boolean> {
-  const failed = await runJob(job);
-  if (failed === undefined) return true;
-  const { files, tests } = failed;
+  const files = await runJob(job);
+  if (files === undefined) return true;
   if (!isRepeated || files.length === 0 || files.length > MAX_REPEATED) return false;
   const kept = job.options.filter((option) => /^--(?!shard)/.test(option));
   if ((await runJob(vitest(`${job.name}-again`, ...kept, ...files))) !== undefined) return false;
-  total.failed -= tests;
   for (const file of files) repeated.push(...failures.splice(failures.indexOf(file), 1));
   return true;
 }
@@ -131,26 +145,35 @@ async function runAll(lanes: readonly Iterable<Job>[], isRepeated = false): Prom
   return passes;
 }
 
+function say(text: string): void {
+  console.log(`${String(Math.round((Date.now() - startMs) / 1_000)).padStart(5)} s  ${text}`);
+}
+
 async function main([first, ...others]: readonly string[]): Promise<boolean> {
   if (first !== undefined && first !== "--all") {
-    const projects = SELECTED.map((name) => `--project=${name}`);
-    return (
-      spawnSync("vitest", ["run", ...projects, first, ...others], { stdio: "inherit" }).status === 0
-    );
+    const command = ["run", ...SELECTED.map((name) => `--project=${name}`), first, ...others];
+    return spawnSync("vitest", command, { stdio: "inherit" }).status === 0;
   }
+  mkdirSync(logs, { recursive: true });
+  console.log(`Runs several jobs at a time. What they print is in ${relative(root, logs)}.`);
+  // Its name is short because it holds sockets, whose paths have at most 107 bytes.
+  const temporary = mkdtempSync(join(tmpdir(), "t-"));
+  process.env["TMPDIR"] = temporary;
   let passes = others.includes("--rest") || (await runAll(QUICK));
   if (first === "--all") {
     process.env["SAMPLES"] ??= "all";
     passes &&= await runAll(rest(), true);
   }
-  console.log(`\n${total.files} files in ${Math.round((Date.now() - startMs) / 1_000)} s`);
+  rmSync(temporary, { recursive: true, force: true });
+  const sum = (of: "passed" | "failed" | "skipped") =>
+    [...results.values()].reduce((all, counts) => all + counts[of], 0);
+  say(`${results.size} files`);
   if (repeated.length > 0)
     console.log(`\nFailed, and passed when run again:\n  ${repeated.join("\n  ")}`);
   if (failures.length > 0) console.error(`\nFailed:\n  ${failures.join("\n  ")}`);
-  const skipped = total.skipped === 0 ? "" : `, ${total.skipped} skipped`;
-  console.log(`${total.passed} passed, ${total.failed} failed${skipped}`);
+  const skipped = sum("skipped") === 0 ? "" : `, ${sum("skipped")} skipped`;
+  console.log(`${sum("passed")} passed, ${sum("failed")} failed${skipped}`);
   return passes;
 }
 
 if (!(await main(process.argv.slice(2)))) process.exitCode = 1;
-rmSync(folder, { recursive: true, force: true });

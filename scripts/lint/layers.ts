@@ -1,7 +1,8 @@
 /**
  * Lint rule for layers: what each folder imports. Files directly in `src`, such as `errors.ts`, are for all, but
  * for the entry points `byref.ts` and `index.ts`, which are for none. Packages take what the folders of `src` have from
- * `internal.ts` and `runtime.ts`, and, where they run in Workers only, from `internal-edge.ts`. Imports of types count, unless a layer says otherwise.
+ * `internal.ts`, `internal-tool.ts` and `runtime.ts`, and, where they run in Workers only, from `internal-edge.ts`.
+ * Imports of types count, unless a layer says otherwise.
  */
 import { dirname, join, relative } from "node:path";
 

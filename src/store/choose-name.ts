@@ -5,8 +5,8 @@ import type { Write } from "./variable-store.ts";
 /** Names of variables and of evicted variables. */
 export interface TakenNames {
   has(name: string): boolean;
-  /** Names with this prefix that the call has created, and possibly others of the same call. */
-  ofCall(base: string, call: Call): readonly string[];
+  /** Names that the call has created. */
+  ofCall(call: Call): readonly string[];
   /** The highest number ever used between the base and the ending; -1 if none. */
   highestNumber(base: string, ending: string): number;
 }
@@ -29,7 +29,7 @@ export function chooseName(
   const ending = write.run === undefined ? "" : `_${write.run}`;
   const base = automaticBase(name.base).slice(0, Math.max(MAX_BASE_CHARS - ending.length, 1));
   const { inputDigest } = name;
-  const ofCall = tool === undefined ? [] : taken.ofCall(base, { tool, inputDigest });
+  const ofCall = tool === undefined ? [] : taken.ofCall({ tool, inputDigest });
   const same = ofCall.find((other) => isOf(base, other, ending));
   if (same !== undefined) return same;
   const isTaken = taken.has(base) || taken.has(base + ending);

@@ -56,11 +56,6 @@ export class Holds {
     return [...(this.#byOwner.get(owner) ?? [])];
   }
 
-  /** Returns all names that are held. */
-  all(): ReadonlySet<string> {
-    return new Set([...this.#byOwner.values()].flatMap((names) => [...names]));
-  }
-
   release(owner: string): void {
     this.#byOwner.delete(owner);
   }

@@ -4,6 +4,7 @@ import * as limits from "../limits.ts";
 import { clip } from "../value/characters.ts";
 import { byteLength } from "../value/encoding.ts";
 import { dueAt } from "./eviction.ts";
+import type { Entry } from "./rows/rows.ts";
 import type { Changes } from "./variable-store.ts";
 import type { EvictionReason, Tombstone, VariableInfo } from "./variable.ts";
 
@@ -48,6 +49,12 @@ export function changedInfo(info: VariableInfo, changes: Changes, nowMs: number)
     ...(description === undefined ? {} : { description: clippedDescription(description) }),
     ...compact({ expiresAt }),
   };
+}
+
+/** Returns the entry after a change of its variable's metadata. */
+export function changedEntry(entry: Entry, { pinned, expiresAt }: VariableInfo): Entry {
+  const expiresAtMs = expiresAt === undefined ? undefined : Date.parse(expiresAt);
+  return { ...entry, pinned, expiresAtMs };
 }
 
 function clippedDescription(description: string): string {

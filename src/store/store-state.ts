@@ -188,15 +188,14 @@ export class StoreState {
     if (this.#changes !== undefined) return work();
     const changes: Change[] = [];
     this.#changes = changes;
+    this.index.begin();
     try {
-      const result = this.rows.transaction<Result>((() => {
-        const done = work();
+      return this.rows.transaction(() => {
+        const result = work();
         // Last, so that observers receive no changes that are rolled back.
         for (const change of changes) this.#options.onChange(change);
-        return done;
-      }) as typeof work);
-      this.index.commit();
-      return result;
+        return result;
+      });
     } catch (error) {
       this.forget();
       throw error;

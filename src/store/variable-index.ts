@@ -1,3 +1,4 @@
+import { changedEntry } from "./metadata.ts";
 import { highestNumberIn } from "./names.ts";
 import type { Call, Entry, Row, Rows } from "./rows/rows.ts";
 import type { VariableInfo } from "./variable.ts";
@@ -20,7 +21,7 @@ export class VariableIndex {
   #newestSeq = 0;
   /** Times of reads that the rows do not have, by seq. A rollback does not undo reads. */
   readonly #reads = new Map<number, number>();
-  /** Seqs that the current transaction replaced or touched. */
+  /** Seqs that the last transaction replaced or touched. */
   #settled: number[] = [];
 
   constructor(rows: Rows) {
@@ -102,9 +103,7 @@ export class VariableIndex {
   change(info: VariableInfo): void {
     const entry = this.get(info.name);
     if (entry === undefined) return;
-    const { pinned, expiresAt } = info;
-    const expiresAtMs = expiresAt === undefined ? undefined : Date.parse(expiresAt);
-    this.#entries.set(info.name, { ...entry, pinned, expiresAtMs });
+    this.#entries.set(info.name, changedEntry(entry, info));
     this.#rows.change(info);
   }
 
@@ -126,8 +125,8 @@ export class VariableIndex {
     }
   }
 
-  /** Call it after a commit. */
-  commit(): void {
+  /** Call it before a transaction. The last one was committed, if `forget` was not called. */
+  begin(): void {
     for (const seq of this.#settled) this.#reads.delete(seq);
     this.#settled = [];
   }
@@ -150,8 +149,8 @@ export class VariableIndex {
     this.#bytes = 0;
     this.#lastAccessMs = 0;
     for (const entry of entries) {
-      const accessedAtMs = this.#reads.get(entry.seq) ?? entry.accessedAtMs;
-      this.#add({ ...entry, accessedAtMs });
+      const accessedAtMs = this.#reads.get(entry.seq);
+      this.#add(accessedAtMs === undefined ? entry : { ...entry, accessedAtMs });
     }
     return this.#loaded;
   }

@@ -297,11 +297,11 @@ export class Writer {
         index.get(name) !== undefined ||
         tombstones.has(name) ||
         this.#state.computed(name) !== undefined,
-      ofCall: (base, { tool, inputDigest }) => {
+      ofCall: (call) => {
         const evicted = [...tombstones.values()].filter(
-          (tombstone) => tombstone.tool === tool && tombstone.inputDigest === inputDigest,
+          ({ tool, inputDigest }) => tool === call.tool && inputDigest === call.inputDigest,
         );
-        return [...index.ofCall({ tool, inputDigest }), ...evicted].map(({ name }) => name);
+        return [...index.ofCall(call), ...evicted].map(({ name }) => name);
       },
       highestNumber: (base, ending) => {
         if (ending === "") return numbers.highest(base);

@@ -5,6 +5,7 @@ import type { Stored } from "../bytes/content.ts";
 import type { Entry, Row, Rows } from "./rows.ts";
 import { MemoryChunks } from "../bytes/chunks.ts";
 import { MemoryGarbage } from "../bytes/garbage.ts";
+import { changedEntry } from "../metadata.ts";
 import { Undo, UndoableMap } from "./undo.ts";
 import { MemoryVersions } from "./versions.ts";
 import type { Tombstone, VariableInfo } from "../variable.ts";
@@ -54,9 +55,7 @@ export class MemoryRows implements Rows {
   change(info: VariableInfo): void {
     const row = this.#rows.get(info.name);
     if (row === undefined) return;
-    const { pinned, expiresAt } = info;
-    const expiresAtMs = expiresAt === undefined ? undefined : Date.parse(expiresAt);
-    this.#rows.set(info.name, { ...row, info, entry: { ...row.entry, pinned, expiresAtMs } });
+    this.#rows.set(info.name, { ...row, info, entry: changedEntry(row.entry, info) });
   }
 
   remove(name: string): void {

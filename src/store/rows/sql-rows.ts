@@ -29,7 +29,8 @@ const LISTED_COLUMNS = [
   ),
 ].join(", ");
 const NUMBERS_KEY = "numbers";
-const ENTRIES = `SELECT json_group_array(json_array(${ENTRY_COLUMNS.join(", ")})) AS entries,
+const COLUMNS = ENTRY_COLUMNS.join(", ");
+const ENTRIES = `SELECT json_group_array(json_array(${COLUMNS})) AS entries,
   count(*) AS count, max(name) AS last`;
 /** Entries of one statement: about 200 bytes each, and at most 2 MB in SQLite's output. */
 const MAX_SELECTED = 1_000;
@@ -60,7 +61,7 @@ export class SqlRows implements Rows {
       // As one JSON text, because each row that SQLite returns costs more than its content.
       const row: SqlRow | undefined = firstRow(
         this.#sql,
-        `${ENTRIES} FROM (SELECT ${ENTRY_COLUMNS.join(", ")} FROM variable
+        `${ENTRIES} FROM (SELECT ${COLUMNS} FROM variable
            WHERE name > ? ORDER BY name LIMIT ${MAX_SELECTED})`,
         after,
       );
