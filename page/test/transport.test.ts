@@ -111,15 +111,15 @@ describe("the page's transport", () => {
     expect(joined).toEqual([]);
   });
 
-  it("gives up after six attempts, with growing pauses", async () => {
+  it("gives up after twelve attempts, with growing pauses", async () => {
     const { send, asked, lost } = transportTo([() => streamed(0, 3), cut]);
     const answer = send();
     const refused = expect(answer).rejects.toMatchObject({ code: "unreachable" });
-    await vi.advanceTimersByTimeAsync(20_000);
+    await vi.advanceTimersByTimeAsync(35_000);
     expect(lost).toEqual([true]);
     await vi.runAllTimersAsync();
     await refused;
-    expect(asked).toHaveLength(7);
+    expect(asked).toHaveLength(13);
     expect(lost).toEqual([true, false]);
   });
 

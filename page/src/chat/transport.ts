@@ -1,4 +1,5 @@
 import type { ChatTransport, UIMessage, UIMessageChunk } from "ai";
+import { backOff } from "../../../packages/client/src/client/retries.ts";
 import { byrefTransport } from "../../../packages/client/src/react.ts";
 import type { Session } from "../session.ts";
 
@@ -16,9 +17,6 @@ export interface TransportOptions {
   readonly onLost: (isLost: boolean) => void;
 }
 
-/** Pauses before reconnecting. Together they outlast a restart, or a tunnel. */
-const PAUSES_MS = [500, 1_000, 2_000, 4_000, 8_000, 8_000];
-
 /** The transport of `byref/react`, with callbacks about its progress. */
 export function transportFor(options: TransportOptions): ChatTransport<UIMessage> {
   const { session, agent, onSend, onAcknowledged, onJoined, onLost } = options;
@@ -30,7 +28,7 @@ export function transportFor(options: TransportOptions): ChatTransport<UIMessage
     onAbort: "leave",
     onReconnect: onLost,
     // Before the first frame, the user decides whether to retry.
-    retryMs: (failures) => (hasBegun ? PAUSES_MS[failures - 1] : undefined),
+    retryMs: (failures) => (hasBegun ? backOff(failures) : undefined),
   });
   /** Resolves when the answer to what this page sent has ended. */
   let answered: Promise<void> = Promise.resolve();

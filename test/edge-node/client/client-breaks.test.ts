@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { backOff } from "../../../packages/client/src/client/retries.ts";
 import { createClient } from "../../../packages/client/src/client.ts";
 import {
   all,
@@ -111,5 +112,23 @@ describe("events", () => {
       expect(names).toEqual(["b", "c", "d", "e"]);
       expect(tries).toBe(2);
     });
+  });
+
+  it("10,000 clients that lose a server together do not come back together", () => {
+    const downMs = 10_000;
+    const requests = new Map<number, number>();
+    for (let client = 0; client < 10_000; client++) {
+      let ms = 0;
+      for (let failures = 1; ms < downMs; failures++) {
+        ms += backOff(failures) ?? Infinity;
+        const tenth = Math.floor(ms / 100);
+        requests.set(tenth, (requests.get(tenth) ?? 0) + 1);
+      }
+    }
+    const back = [...requests].filter(([tenth]) => tenth * 100 >= downMs);
+    const most = Math.max(...back.map(([, count]) => count));
+    // Without chance, all of them come in the same millisecond.
+    expect(most).toBeLessThan(500);
+    expect(back.reduce((sum, [, count]) => sum + count, 0)).toBe(10_000);
   });
 });

@@ -8,7 +8,8 @@ export interface ClientOptions {
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
   /**
    * Returns the milliseconds to wait before a stream is requested again after that many failures in a row;
-   * undefined stops the retries. Default: eight retries, from 250 ms to 4 s, which outlasts a restart.
+   * undefined stops the retries. Default: twelve retries, from about 500 ms to 8 s and random by half of that, which
+   * outlasts a deploy, and spreads clients that lost a server together.
    */
   readonly retryMs?: (failures: number) => number | undefined;
   /**

@@ -1,9 +1,9 @@
 import { ClientError } from "./client-error.ts";
 import type { ClientOptions } from "./connection.ts";
 
-const MAX_FAILURES = 8;
-const FIRST_MS = 250;
-const LONGEST_MS = 4_000;
+const MAX_FAILURES = 12;
+const FIRST_MS = 500;
+const LONGEST_MS = 8_000;
 
 export interface Retries {
   /**
@@ -33,9 +33,18 @@ export function retriesFor(
   };
 }
 
-/** The default of `retryMs`. */
+/** The default of `retryMs`: gives up after 35 to 106 seconds, which outlasts a deploy. */
 export function backOff(failures: number): number | undefined {
-  return failures > MAX_FAILURES ? undefined : Math.min(FIRST_MS * 2 ** (failures - 1), LONGEST_MS);
+  return failures > MAX_FAILURES ? undefined : pauseMs(failures);
+}
+
+/**
+ * The pause after so many failures in a row. Random between half and one and a half of a time that doubles, so that
+ * clients which lost a server together do not return together.
+ */
+export function pauseMs(failures: number): number {
+  const ms = Math.min(FIRST_MS * 2 ** (failures - 1), LONGEST_MS);
+  return ms * (0.5 + Math.random());
 }
 
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {

@@ -1,6 +1,6 @@
 import { ClientError } from "../client/client-error.ts";
 import type { ClientConversation } from "../client/conversation.ts";
-import { backOff } from "../client/retries.ts";
+import { pauseMs } from "../client/retries.ts";
 import type { PlanView } from "../../../plans/src/http/plan-view.ts";
 import type { VariablePage } from "../client/variables.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
@@ -193,8 +193,7 @@ export class LiveConversation {
         if (signal.aborted) return;
         this.events.set({ ...this.events.read(), isLive: false });
         const isLost = error instanceof ClientError && /^un(?:reach|avail)able$/.test(error.code);
-        const ms = isLost ? backOff(++failures) : undefined;
-        setTimeout(keepListening, ms ?? AGAIN_AFTER_MS);
+        setTimeout(keepListening, isLost ? pauseMs(++failures) : AGAIN_AFTER_MS);
       });
     };
     keepListening();
