@@ -144,7 +144,7 @@ describe("a compacted conversation", () => {
           const input = { name: "$history", edits: edit };
           return [toolCall("edit_variable", input, { id: `e${at}` }), finish("tool-calls")];
         }),
-        [text("$query_1[0].text"), finish("stop")],
+        [text("$history_query_1[0].text"), finish("stop")],
       ],
     });
     const found = [{ turn: 3, text: "The word is w3w." }];

@@ -163,7 +163,7 @@ it("a model looks into the variables of a Mastra agent by the tools for it", asy
   const last = JSON.stringify(scripted.prompts.at(-1)?.prompt);
   expect(last).toContain('"value":1497');
   expect(last).toContain("374250");
-  expect(store.list().map(({ name }) => name)).toEqual(["listOrders_1", "query_1"]);
+  expect(store.list().map(({ name }) => name)).toEqual(["listOrders_1", "listOrders_query_1"]);
 });
 
 it("these tools may also be added to a step", async () => {
@@ -174,7 +174,7 @@ it("these tools may also be added to a step", async () => {
     prepareStep: ({ tools }) => ({ tools: { ...tools, ...own } }),
   });
   expect(text).toBe("The last total is 1497.");
-  expect(store.list().map(({ name }) => name)).toEqual(["listOrders_1", "query_1"]);
+  expect(store.list().map(({ name }) => name)).toEqual(["listOrders_1", "listOrders_query_1"]);
 });
 
 it("is tested with a scripted model", async () => {

@@ -69,7 +69,7 @@ export function queryTool({ databases, wrap, onQuery }: QueryToolOptions): Runti
       const write: Write = {
         value,
         name: {
-          base: "query",
+          base: baseOf(variables),
           numbered: true,
           inputDigest: await toolInputs.digestOf(json.compact(input)),
         },
@@ -95,6 +95,13 @@ export function queryTool({ databases, wrap, onQuery }: QueryToolOptions): Runti
       return { output: null, save: savingAt(saving, wrap) };
     },
   });
+}
+
+/** Such as `orders_query` of `$orders_2`: says what was asked, where `query_7` would not. */
+function baseOf(variables: readonly string[]): string {
+  const tables = variables.map((name) => name.replace(/_\d+$/, "").replace(/_query$/, ""));
+  const [first, second, ...others] = new Set(tables);
+  return [first, others.length === 0 ? second : undefined, "query"].filter(Boolean).join("_");
 }
 
 /** Accepts a name as models write it. */

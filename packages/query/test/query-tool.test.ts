@@ -60,18 +60,18 @@ describe("query_variables", () => {
       { customer: "ann", total: 17 },
       { customer: "bob", total: 5 },
     ];
-    expect(output).toEqual({ $var: "query_1", value });
+    expect(output).toEqual({ $var: "orders_query_1", value });
     expect(info).toMatchObject({ tool: "query_variables", input: { sql }, type: "array" });
-    expect(await conversation.store.read("query_1")).toEqual(value);
-    expect((await conversation.saved(sql)).info).toMatchObject({ name: "query_1", version: 2 });
-    expect((await conversation.saved("SELECT 1 AS n")).info?.name).toBe("query_2");
+    expect(await conversation.store.read("orders_query_1")).toEqual(value);
+    expect((await conversation.saved(sql)).info).toMatchObject({ name: "orders_query_1", version: 2 });
+    expect((await conversation.saved("SELECT 1 AS n")).info?.name).toBe("query_1");
   });
 
   it("keeps the previous version of a variable that it replaces by name, but not of its own results", async () => {
     const conversation = await Conversation.with({ orders });
     const sql = "SELECT id FROM orders WHERE id > 1";
     for (const _ of [1, 2]) await conversation.saved(sql);
-    expect(conversation.store.earlier("query_1", 1)).toBeUndefined();
+    expect(conversation.store.earlier("orders_query_1", 1)).toBeUndefined();
     await conversation.saved(sql, { saveAs: "orders" });
     expect(conversation.store.earlier("orders", 1)?.info).toMatchObject({ version: 1, count: 3 });
   });

@@ -53,7 +53,7 @@ describe("variableTools", () => {
     const store = await storeWith();
     const sql = "SELECT sum(total) AS n FROM orders WHERE total < 10";
     expect(await called(store, "query_variables", { sql })).toMatchObject({ value: [{ n: 45 }] });
-    const edits = [{ where: "id = 'ord_7'", set: { total: "$query_1[0].n" } }];
+    const edits = [{ where: "id = 'ord_7'", set: { total: "$orders_query_1[0].n" } }];
     await called(store, "edit_variable", { name: "orders", edits });
     expect(await called(store, "query_variables", { sql })).toMatchObject({ value: [{ n: 38 }] });
     expect(await store.read("orders")).toEqual(orders.with(7, { id: "ord_7", total: 45 }));
