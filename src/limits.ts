@@ -124,11 +124,10 @@ export const maxVariableOutputChars = 8_000;
 export const maxTokenChars = 8_192;
 /** A principal and its claims, as percent-encoded JSON. A token of the greatest length fits. */
 export const maxIdentityChars = 24_576;
-/**
- * A block of text in an answer or a message; a longer message is saved as a variable. JSON that a tool's schema
- * gains so that its parameters accept references.
- */
+/** A block of text in an answer. JSON that a tool's schema gains so that its parameters accept references. */
 export const maxBlockChars = 20_000;
+/** A person's text. What was pasted into a longer one is saved as a variable. An application may change it. */
+export const messageChars = 4_000;
 /** Earlier messages in a prompt. Above it, the oldest turns are in outline only. Agents may change it. */
 export const historyChars = 24_000;
 /** The last two turns of a prompt, which are not in outline although they exceed `historyChars`. */

@@ -109,6 +109,8 @@ export interface Agent {
    * or stops that turn.
    */
   readonly whenBusy?: "wait" | "reject" | "interrupt";
+  /** A person's text of more characters becomes a variable. Default: `messageChars`. */
+  readonly messageChars?: number;
   /**
    * Characters of earlier messages in a prompt, as JSON. Above it, the oldest turns are replaced by an outline,
    * and their messages are in the variable `$history`. Default: `historyChars`.

@@ -199,7 +199,10 @@ function answerTurn(
   const id = crypto.randomUUID();
   const recorded = recordedTurn(start.data, id, []);
   return attempt(context, { ...start, ...recorded, conversation }, async (options) => {
-    const question = await questionOf(turn, start.data, start.post);
+    const question = await questionOf(turn, start.data, {
+      post: start.post,
+      messageChars: options.agent.messageChars,
+    });
     if (turn.input !== undefined) await store.save({ name: "input", value: turn.input });
     begin(id, options.asker);
     const post = await shownPost(options.post, question.message);
@@ -279,7 +282,10 @@ function closeRun(context: ConversationContext, head: TurnHead): void {
 async function questionOf(
   turn: TurnRequest,
   { history, store, journal }: Pick<ConversationData, "history" | "store" | "journal">,
-  post?: Post,
+  {
+    post,
+    messageChars,
+  }: { readonly post: Post | undefined; readonly messageChars?: number | undefined },
 ): Promise<Question> {
   const { isRepeated, message, messageId } = turn;
   const isThere = messageId !== undefined && history.has(messageId);
@@ -296,7 +302,7 @@ async function questionOf(
     return { replace: () => history.removeAnswers(undefined) };
   }
   const { conversation = "" } = turn;
-  const received = await receiveMessage(message.parts, { store, conversation });
+  const received = await receiveMessage(message.parts, { store, conversation, messageChars });
   const question = { message: questionFrom(message, received) };
   const isEdit = isThere && isRepeated !== true;
   return isEdit ? { ...question, replace: () => history.removeFrom(messageId) } : question;

@@ -1,7 +1,7 @@
 import { ByrefError, codeOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { bytesOrRecords } from "../../tool/run-tool.ts";
-import { bytesContent, formatOf } from "../../store/bytes/content.ts";
+import { bytesContent, formatOf, TEXT_TYPE } from "../../store/bytes/content.ts";
 import { toIdentifier } from "../../store/names.ts";
 import type { VariableStore, Write } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
@@ -9,6 +9,7 @@ import { toolOutput } from "../../tool/tool-output.ts";
 import { copyOf } from "../../value/bytes.ts";
 import { compact } from "../../value/json.ts";
 import type { MessagePart } from "./message-parts.ts";
+import { type Paste, pasteIn } from "./paste.ts";
 import { KEPT_AS } from "./shown-variables.ts";
 import { variableAt, variableUrl } from "./variable-url.ts";
 import { existing } from "../../tool/variables/variable-target.ts";
@@ -35,11 +36,13 @@ interface ReceiveOptions {
   readonly store: VariableStore;
   /** The conversation's id in its routes. */
   readonly conversation: string;
+  /** A longer text becomes a variable. Default: `messageChars`. */
+  readonly messageChars?: number | undefined;
 }
 
 /**
- * Stores large content of a message as variables: texts of more than `maxBlockChars`, and every file.
- * The model reads handles. Rejects with the store's errors.
+ * Stores large content of a message as variables: what was pasted into a long text, and every file. The model reads
+ * the question and handles. Rejects with the store's errors.
  */
 export async function receiveMessage(
   incoming: readonly IncomingPart[],
@@ -52,7 +55,7 @@ export async function receiveMessage(
       parts.push(await keptFile(part, options));
       continue;
     }
-    const isLong = part.text.length > limits.maxBlockChars;
+    const isLong = part.text.length > (options.messageChars ?? limits.messageChars);
     parts.push({ type: "text", text: isLong ? await keptText(part.text, options) : part.text });
     display.push(part.text);
   }
@@ -62,13 +65,32 @@ export async function receiveMessage(
 }
 
 async function keptText(text: string, { store }: ReceiveOptions): Promise<string> {
+  const paste = pasteIn(text);
+  const isAll = paste.question === "";
   const info = await store.save({
-    value: text,
-    name: { base: "message", numbered: true, inputDigest: "" },
-    description: "What the person wrote.",
+    value: await pastedValue(paste, store),
+    name: { base: isAll ? "message" : "paste", numbered: true, inputDigest: "" },
+    description: isAll ? "What the person wrote." : "What the person pasted into a message.",
     sources: ["user"],
   });
-  return `This message is long and was ${KEPT_AS}${handleOf(info)}`;
+  if (isAll) return `This message is long and was ${KEPT_AS}${handleOf(info)}`;
+  return `${paste.question}\n\nWhat was pasted with it was ${KEPT_AS}${handleOf(info)}`;
+}
+
+/** Records or JSON; a text where it only looked like them. */
+async function pastedValue(
+  { text, mediaType, delimiter }: Paste,
+  store: VariableStore,
+): Promise<Write["value"]> {
+  if (mediaType === TEXT_TYPE) return text;
+  const stream = () => new Blob([text]).stream();
+  try {
+    if (delimiter === undefined) return await store.receive(stream(), mediaType);
+    return (await store.receiveRecords(stream(), mediaType, { delimiter })) ?? text;
+  } catch (error) {
+    if (codeOf(error) === "internal") throw error;
+    return text;
+  }
 }
 
 function handleOf(info: VariableInfo): string {

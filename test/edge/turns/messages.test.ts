@@ -652,12 +652,12 @@ describe("the prompt of a conversation", () => {
 });
 
 describe("compaction", () => {
-  /** Long enough that three of them exceed the budget. */
-  const LONG = "x".repeat(9_000);
+  /** Long enough that seven of them exceed the budget. */
+  const LONG = "x".repeat(3_900);
 
   async function longTalk(id: string): Promise<void> {
     await ask(id, "Weather in NYC?");
-    for (let turn = 2; turn <= 7; turn++) await ask(id, `Word ${turn}. ${LONG}`);
+    for (let turn = 2; turn <= 11; turn++) await ask(id, `Word ${turn}. ${LONG}`);
   }
 
   describe("the history of a conversation whose old turns are compacted", () => {

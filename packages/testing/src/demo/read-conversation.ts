@@ -81,8 +81,8 @@ export interface DemoScript {
 type Message = LanguageModelV4Prompt[number];
 
 const MAX_QUOTED_CHARS = 300;
-/** Begins the text in a file's place. */
-const FILE = "A file was given, ";
+/** Ends what the runtime says before the handle of a file, or of a paste. */
+const GIVEN = /(?:^A file was given, |^What was pasted with it was |^This message is long and was )$/mu;
 /** A line of the list of variables: `$orders: array (3) {id: number}[] // description`. */
 const LISTED =
   /^[^\w\s]*(?<name>[A-Za-z_]\w*)\S*: (?<type>\w+)(?: \((?<count>\d+)\))?(?: (?<shape>.*))?$/u;
@@ -161,8 +161,8 @@ function variablesIn(prompt: LanguageModelV4Prompt, list: Message | undefined) {
 }
 
 function fileIn(text: string): Variable | undefined {
-  const at = text.startsWith(FILE) ? text.indexOf(KEPT_AS) : -1;
-  return at < 0 ? undefined : variableIn(json.jsonIn(text.slice(at + KEPT_AS.length)) as JSONValue);
+  const at = text.lastIndexOf(KEPT_AS);
+  return at < 0 || !GIVEN.test(text.slice(0, at)) ? undefined : variableIn(json.jsonIn(text.slice(at + KEPT_AS.length)) as JSONValue);
 }
 
 function resultOf(output: LanguageModelV4ToolResultOutput | undefined): Variable | Failure {
