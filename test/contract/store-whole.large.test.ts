@@ -1,6 +1,5 @@
 import { describe } from "vitest";
 import { storeGuards } from "./store-guards.ts";
-import { storeLarge } from "./store-large.ts";
 import { storeParts } from "./store-parts.ts";
 import { storeQuota } from "./store-quota.ts";
 import { onEveryKind, sampledKinds } from "./store-testing.ts";
@@ -10,6 +9,5 @@ onEveryKind((at) => {
   describe("guards", () => storeGuards(at));
   describe("parts", () => storeParts(at));
   describe("eviction", () => storeQuota(at));
-  describe("large values", () => storeLarge(at));
   describe("earlier versions", () => versions(at));
 }, sampledKinds);
