@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Write } from "../../src/store/variable-store.ts";
-import type { VariableInfo, Visibility } from "../../src/store/variable.ts";
+import type { VariableInfo } from "../../src/store/variable.ts";
 import type { Json } from "../../src/value/json.ts";
 import { encode, streamed } from "./store-content.ts";
-import { expectFailure, MIB, seen } from "./store-fixture.ts";
 import { observers } from "./store-observers.ts";
 import { rollbacks } from "./store-rollbacks.ts";
 import type { Testing } from "./store-testing.ts";
@@ -102,8 +101,6 @@ function secrets(at: Testing): void {
   });
 }
 
-const VISIBILITIES: readonly Visibility[] = ["model", "sealed", "secret"];
-
 function guards(at: Testing): void {
   it("include flags, which an extension keeps and a replacement drops", async () => {
     const flags = ["composed", "derived"] as const;
@@ -124,103 +121,10 @@ function guards(at: Testing): void {
     expect(at.store.glance("v")?.flags).toEqual(["derived"]);
   });
 
-  it("keep the visibility when the value is replaced, unless a new one is given", async () => {
-    for (const first of VISIBILITIES) {
-      await at.store.save({ name: "v", value: 1, visibility: first });
-      expect((await at.store.save({ name: "v", value: 2 })).visibility).toBe(first);
-      expect(at.store.glance("v")?.visibility).toBe(first);
-      for (const second of VISIBILITIES) {
-        await at.store.save({ name: "v", value: 3, visibility: second });
-        at.store.forget();
-        expect(at.store.info("v")?.visibility).toBe(second);
-      }
-    }
-  });
-
-  it.each(VISIBILITIES.flatMap((one) => VISIBILITIES.map((other) => [one, other] as const)))(
-    "apply the stricter of %s and %s when a value is extended",
-    async (before, added) => {
-      const strictest =
-        VISIBILITIES[Math.max(VISIBILITIES.indexOf(before), VISIBILITIES.indexOf(added))];
-      const large = "x".repeat(at.sizes[0] ?? 0);
-      const extensions: readonly (readonly [Json, Omit<Write, "name">])[] = [
-        [[1], { value: 2, mode: "append" }],
-        [{ a: 1 }, { value: { b: 1 }, mode: "merge" }],
-        [{ a: 1 }, { value: 5, path: [{ key: "a" }] }],
-        ...(before === "secret" || added === "secret"
-          ? []
-          : [[large, { value: "x", mode: "append" }] as const]),
-      ];
-      for (const [value, write] of extensions) {
-        await at.store.save({ name: "v", value, visibility: before });
-        const info = await at.store.save({ name: "v", ...write, visibility: added });
-        expect([info.visibility, at.store.info("v")?.visibility]).toEqual([strictest, strictest]);
-      }
-    },
-  );
-
-  it("join the sources, each once", async () => {
-    const first = { value: [1], sources: ["tool:a", "user"], trusted: true };
-    await at.store.save({ name: "v", ...first });
-    const append = (more: Partial<Write>) =>
-      at.store.save({ name: "v", value: 2, mode: "append", ...more });
-    expect(await append({ sources: ["user", "mcp:b"] })).toMatchObject({
-      sources: ["tool:a", "user", "mcp:b"],
-      trusted: true,
-    });
-    expect(await append({ tool: "c", trusted: false })).toMatchObject({
-      sources: ["tool:a", "user", "mcp:b", "tool:c"],
-      trusted: false,
-    });
-    // Later additions never make it trusted again.
-    expect(await append({ trusted: true })).toMatchObject({
-      sources: ["tool:a", "user", "mcp:b", "tool:c", "caller"],
-      trusted: false,
-    });
-    expect(at.store.info("v")).toMatchObject({ trusted: false, version: 4 });
-    const replaced = await at.store.save({ name: "v", value: "all new", tool: "d" });
-    expect(replaced).toMatchObject({ sources: ["tool:d"], trusted: true });
-    expect(await at.store.save({ name: "w", value: 1 })).toMatchObject({
-      sources: ["caller"],
-      trusted: true,
-    });
-  });
-
   it("do not change with the caller's list of sources", async () => {
     const sources = ["tool:a"];
     const info = await at.store.save({ name: "v", value: 1, sources });
     sources.push("tool:b");
     expect([info.sources, at.store.info("v")?.sources]).toEqual([["tool:a"], ["tool:a"]]);
-  });
-
-  it("do not change when a write is refused", async () => {
-    await at.store.save({ name: "v", value: [1], sources: ["user"], visibility: "model" });
-    const before = await seen(at.store);
-    const more = { visibility: "secret", trusted: false, sources: ["mcp:x"] } as const;
-    await expectFailure(
-      () => at.store.save({ name: "v", value: {}, mode: "merge", ...more }),
-      "bad_value",
-    );
-    await expectFailure(
-      () => at.store.save({ name: "v", value: "x".repeat(17 * MIB), mode: "append", ...more }),
-      "limit_exceeded",
-    );
-    expect(await seen(at.store)).toEqual(before);
-  });
-
-  it("apply only to their own variable", async () => {
-    await at.store.save({ name: "v", value: 1, visibility: "secret", trusted: false });
-    const info = await at.store.save({ name: "v", value: 2, mode: "new" });
-    expect(info).toMatchObject({
-      name: "v_000",
-      visibility: "model",
-      trusted: true,
-      sources: ["caller"],
-    });
-    at.store.delete("v");
-    expect(await at.store.save({ name: "v", value: 3 })).toMatchObject({
-      visibility: "model",
-      preview: "3",
-    });
   });
 }

@@ -188,17 +188,6 @@ function batches(at: Testing): void {
     await at.ground.expectClean(at.store);
   });
 
-  it("applies each write to the value at its turn, not before", async () => {
-    for (const size of at.sizes) {
-      await at.store.save({ name: "v", value: 5 });
-      await at.store.saveAll([
-        { name: "v", value: plainTextOfBytes(size) },
-        { name: "v", value: "!", mode: "append" },
-      ]);
-      expect((await at.store.read("v")) === `${plainTextOfBytes(size)}!`).toBe(true);
-    }
-  });
-
   it("extends records saved in the same batch", async () => {
     for (const count of at.kind.hasBucket ? [500, 50_000] : [10, 5_000]) {
       at.store.delete("v");

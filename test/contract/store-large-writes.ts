@@ -157,20 +157,6 @@ function races(at: Testing): void {
     await at.ground.expectClean(at.store);
   });
 
-  it("an append concurrent with a replacement is applied before or after it", async () => {
-    for (const size of at.sizes) {
-      await at.store.save({ name: "v", value: big });
-      at.store.forget();
-      const appending = at.store.save({ name: "v", value: "appended", mode: "append" });
-      await Promise.all([appending, at.store.save({ name: "v", value: arrayOfBytes(size) })]);
-      const end = (await tail(1)) as Json[];
-      const count = at.store.info("v")?.count ?? 0;
-      const isAfter = end[0] === "appended";
-      expect(count).toBe(arrayOfBytes(size).length + (isAfter ? 1 : 0));
-      await at.ground.expectClean(at.store);
-    }
-  });
-
   it("an append extends the value at the time it is applied, even a new one under the same name", async () => {
     await at.store.save({ name: "v", value: big });
     at.store.forget();
@@ -179,16 +165,6 @@ function races(at: Testing): void {
     await at.store.save({ name: "v", value: ["new"] });
     await appending;
     expect(await at.store.read("v")).toEqual(["new", "appended"]);
-    await at.ground.expectClean(at.store);
-  });
-
-  it("an append creates a variable that was deleted meanwhile", async () => {
-    await at.store.save({ name: "v", value: big });
-    at.store.forget();
-    const appending = at.store.save({ name: "v", value: ["appended"], mode: "append" });
-    at.store.delete("v");
-    await appending;
-    expect(await at.store.read("v")).toEqual(["appended"]);
     await at.ground.expectClean(at.store);
   });
 

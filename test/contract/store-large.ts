@@ -83,6 +83,14 @@ function locations(at: Testing): void {
     },
   );
 
+  it("refuses a text over 95 MiB, and changes nothing", async () => {
+    await at.store.save({ name: "v", value: [1] });
+    const value = "x".repeat(95 * MIB + 1);
+    await expectTooLarge(() => at.store.save({ name: "v", value }));
+    expect([at.store.info("v")?.version, await at.store.read("v")]).toEqual([1, [1]]);
+    await at.ground.expectClean(at.store);
+  });
+
   it("keeps a text over 16 MiB, but reads it only in parts", async () => {
     const value = textOfBytes(16 * MIB + 1);
     const info = await at.store.save({ name: "v", value });

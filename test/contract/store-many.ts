@@ -1,8 +1,7 @@
 import { expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import type { Page } from "../../src/store/variable-store.ts";
-import { MINUTE_MS } from "./store-fixture.ts";
-import { namesOf, START_MS } from "./variable-store-fixture.ts";
+import { namesOf } from "./variable-store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
 const COUNT = 10_000;
@@ -99,19 +98,6 @@ export function manyVariables(at: Testing): void {
       undefined,
     ]);
     expect([at.store.info("a")?.input, at.store.info("b")?.input]).toEqual([input, longer]);
-  });
-
-  it("are evicted in batches, and leave only the newest tombstones", async () => {
-    const names = all.slice(0, 2_500);
-    await at.store.saveAll(names.map((name) => ({ name, value: 1, ttlMs: MINUTE_MS })));
-    at.ground.nowMs = START_MS + MINUTE_MS;
-    expect([at.store.count(), at.store.list()]).toEqual([0, []]);
-    expect(at.store.nextDueMs()).toBe(START_MS + MINUTE_MS);
-    expect(namesOf(at.store.evictDue(at.ground.nowMs, 300))).toEqual(names.slice(0, 300));
-    expect(namesOf(at.store.evictDue(at.ground.nowMs, COUNT))).toEqual(names.slice(300));
-    expect([at.store.bytes(), at.store.nextDueMs()]).toEqual([0, undefined]);
-    const left = names.filter((name) => at.store.tombstone(name) !== undefined);
-    expect(left).toEqual(names.slice(-1_000));
   });
 
   it("can exceed the variables of a single statement", async () => {

@@ -89,26 +89,6 @@ export function observers(at: Testing): void {
     ]);
   });
 
-  it("see the store after the change", async () => {
-    const states: unknown[] = [];
-    at.store.observe(({ kind, info: { name } }) =>
-      states.push([kind, name, at.store.info(name)?.version, at.store.tombstone(name)?.reason]),
-    );
-    await at.store.save({ name: "a", value: 1, ttlMs: 5 });
-    await at.store.save({ name: "a", value: 1, ttlMs: 5 });
-    at.ground.nowMs += 5;
-    at.store.evictDue(at.ground.nowMs, 1);
-    await at.store.save({ name: "b", value: 1 });
-    at.store.delete("b");
-    expect(states).toEqual([
-      ["saved", "a", 1, undefined],
-      ["saved", "a", 2, undefined],
-      ["evicted", "a", undefined, "expired"],
-      ["saved", "b", 1, undefined],
-      ["deleted", "b", undefined, undefined],
-    ]);
-  });
-
   it("write in the same transaction", async () => {
     const { sql } = at.ground;
     if (sql === undefined) return;

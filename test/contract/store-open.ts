@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { encode, plainTextOfBytes, streamed } from "./store-content.ts";
-import { expectFailure, KIB, MIB } from "./store-fixture.ts";
+import { KIB, MIB } from "./store-fixture.ts";
 import { START_MS } from "./variable-store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
@@ -38,23 +38,6 @@ export function openValues(at: Testing): void {
       expect(Buffer.compare(read, bytes.subarray(from, to))).toBe(0);
     }
     opened.close();
-    await at.ground.expectClean(at.store);
-  });
-
-  it.each(at.sizes)("refuse a range that ends beyond the %i bytes", async (size) => {
-    await save(size);
-    const opened = open();
-    await expectFailure(() => opened.read(size - 1, size + 1), "internal");
-    opened.close();
-  });
-
-  it("are undefined for a missing, deleted or due variable", async () => {
-    expect(at.store.open("v")).toBeUndefined();
-    await at.store.save({ name: "v", value: plainTextOfBytes(100 * KIB), ttlMs: 5 });
-    at.ground.nowMs += 5;
-    expect(at.store.open("v")).toBeUndefined();
-    at.store.evictDue(at.ground.nowMs, 1);
-    expect(at.store.open("v")).toBeUndefined();
     await at.ground.expectClean(at.store);
   });
 

@@ -122,21 +122,6 @@ function loading(at: Testing): void {
     await at.store.save({ name: "v", value: [1] });
     expect(await at.store.read("v")).toEqual([1]);
   });
-
-  it("works for values outside the bucket", async () => {
-    const values = Array.from({ length: 60_000 }, (_, id) => ({ id }));
-    await at.store.save({ name: "v", value: values });
-    await at.store.save({ name: "text", value: "é".repeat(300_000) });
-    at.store.forget();
-    const paths: readonly (readonly [string, Path])[] = [
-      ["v", [{ index: 5 }]],
-      ["v", [{ each: true }, { key: "id" }]],
-      ["text", [{ from: -2 }]],
-      ["v", []],
-    ];
-    for (const [name, path] of paths)
-      expect(await at.store.readPath(name, path)).toMatchObject({ found: true });
-  });
 }
 
 function* pieces(count: number, record: (id: number) => Json): Generator<Uint8Array> {

@@ -3,9 +3,11 @@ import { storeGuards } from "./store-guards.ts";
 import { storeParts } from "./store-parts.ts";
 import { storeQuota } from "./store-quota.ts";
 import { onEveryKind, sampledKinds } from "./store-testing.ts";
+import { versions } from "./store-versions.ts";
 
 onEveryKind((at) => {
   describe("guards", () => storeGuards(at));
   describe("parts", () => storeParts(at));
   describe("eviction", () => storeQuota(at));
+  describe("earlier versions", () => versions(at));
 }, sampledKinds);

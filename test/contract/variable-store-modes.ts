@@ -2,7 +2,6 @@ import { expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import type { WriteMode } from "../../src/store/variable-store.ts";
 import type { Json } from "../../src/value/json.ts";
-import { slow } from "../support/slow.ts";
 import { expectCode, type Fixture, namesOf, observe } from "./variable-store-fixture.ts";
 
 /** What a write does to an existing value. */
@@ -77,46 +76,6 @@ export function writeModes(at: Fixture): void {
     expect(at.store.info("v")?.expiresAt).toBeUndefined();
   });
 
-  it("an extension keeps the guards and joins the sources", async () => {
-    const first = { sources: ["mcp:maps"], trusted: false, visibility: "secret" } as const;
-    await at.store.save({ name: "v", value: [1], ...first });
-    const second = await at.store.save({ name: "v", value: 2, mode: "append", tool: "t" });
-    const joined = { sources: ["mcp:maps", "tool:t"], trusted: false, visibility: "secret" };
-    expect(second).toMatchObject({ ...joined, shape: "array", preview: "" });
-    const write = { name: "v", value: 3, mode: "append", visibility: "model" } as const;
-    expect(await at.store.save(write)).toMatchObject({ visibility: "secret" });
-  });
-
-  it("a replacement keeps the visibility unless it sets one, but none of the sources", async () => {
-    const first = { sources: ["mcp:maps"], trusted: false, visibility: "sealed" } as const;
-    await at.store.save({ name: "v", value: [1], ...first });
-    const second = await at.store.save({ name: "v", value: 2 });
-    const anew = { sources: ["caller"], trusted: true, scope: "conversation" };
-    expect(second).toMatchObject({ ...anew, visibility: "sealed" });
-    const third = await at.store.save({ name: "v", value: 3, visibility: "model" });
-    expect(third).toMatchObject({ visibility: "model", preview: "3" });
-  });
-
-  it("append over the size limit is refused, and nothing changes", slow, async () => {
-    const half = ["x".repeat(limits.maxJsonBytes / 2)];
-    await at.store.save({ name: "v", value: half });
-    const write = { name: "v", value: half, mode: "append" } as const;
-    await expectCode(() => at.store.save(write), "limit_exceeded");
-    expect(at.store.info("v")?.version).toBe(1);
-    expect(JSON.stringify(await at.store.read("v")) === JSON.stringify(half)).toBe(true);
-  });
-
-  it(
-    "append to a text that is too large to read is refused, and nothing changes",
-    slow,
-    async () => {
-      await at.store.save({ name: "v", value: "x".repeat(limits.maxJsonBytes + 1) });
-      const write = { name: "v", value: "y", mode: "append" } as const;
-      await expectCode(() => at.store.save(write), "limit_exceeded");
-      expect(at.store.info("v")).toMatchObject({ version: 1, count: limits.maxJsonBytes + 1 });
-    },
-  );
-
   it("new never touches existing variables or reuses a number", async () => {
     await at.store.save({ name: "v", value: "old" });
     const save = async (value: Json) =>
@@ -159,17 +118,5 @@ export function changes(at: Fixture): void {
     expect(at.store.info("a")).toEqual(described);
     expect(await at.store.read("a")).toEqual([1]);
     expect(namesOf(at.store.list())).toEqual(["a", "b"]);
-  });
-
-  it("set a new time to live from now", async () => {
-    await saveTwo();
-    expect(await at.store.read("a")).toEqual([1]);
-    at.nowMs += 4;
-    at.store.update("a", { ttlMs: 20 });
-    expect(at.store.nextDueMs()).toBe(at.nowMs + 20);
-    at.nowMs += 19;
-    expect(await at.store.read("a")).toEqual([1]);
-    at.nowMs += 1;
-    expect(await at.store.read("a")).toBeUndefined();
   });
 }

@@ -4,14 +4,13 @@ import {
   expectCode,
   type Fixture,
   iso,
-  namesOf,
   NOTHING,
   observe,
   START_MS,
 } from "./variable-store-fixture.ts";
 import { deleting, expiry, idleness, tombstones } from "./variable-store-life.ts";
 import { changes, writeModes } from "./variable-store-modes.ts";
-import { largeValues, valueBounds, values } from "./variable-store-values.ts";
+import { largeValues, values } from "./variable-store-values.ts";
 import { slow } from "../support/slow.ts";
 
 export interface StoreOptions {
@@ -32,7 +31,14 @@ export type StoreContract = (
 
 /** The operations that must have the same outcome in every implementation. */
 export const variableStoreContract: StoreContract = (make, subject = {}) => {
-  const at = fixtureOf(make, subject);
+  const { dispose = () => {}, hasBucket = false } = subject;
+  // The store is set before each test.
+  const at = { nowMs: START_MS, hasBucket } as Fixture;
+  beforeEach(async () => {
+    at.nowMs = START_MS;
+    at.store = await make({ now: () => at.nowMs });
+  });
+  afterEach(() => dispose(at.store));
   describe("saving and reading", () => savingAndReading(at));
   describe("automatic names", () => automaticNames(at));
   describe("write modes", () => writeModes(at));
@@ -44,26 +50,6 @@ export const variableStoreContract: StoreContract = (make, subject = {}) => {
   describe("idleness", () => idleness(at));
   describe("tombstones", () => tombstones(at));
 };
-
-/** The slow part. Every test run covers `MemoryStore`, and the large tests cover the other stores. */
-export const valueBoundsContract: StoreContract = (make, subject = {}) => {
-  const at = fixtureOf(make, subject);
-  describe("values at their limits", () => valueBounds(at));
-};
-
-function fixtureOf(
-  make: Parameters<StoreContract>[0],
-  { dispose = () => {}, hasBucket = false }: Subject,
-): Fixture {
-  // The store is set before each test.
-  const at = { nowMs: START_MS, hasBucket } as Fixture;
-  beforeEach(async () => {
-    at.nowMs = START_MS;
-    at.store = await make({ now: () => at.nowMs });
-  });
-  afterEach(() => dispose(at.store));
-  return at;
-}
 
 function savingAndReading(at: Fixture): void {
   it("is empty at first", async () => {
@@ -109,19 +95,6 @@ function savingAndReading(at: Fixture): void {
     expect(info).not.toHaveProperty("tool");
     expect(await at.store.read("a")).toBe("two");
     expect(at.store.count()).toBe(1);
-  });
-
-  it("lists the newest variables, the chosen ones, or the newest of the chosen ones", async () => {
-    for (const name of ["d", "a", "c", "b"]) await at.store.save({ name, value: name });
-    const list = (options: object) => namesOf(at.store.list(options));
-    expect(list({ last: 2 })).toEqual(["c", "b"]);
-    expect(list({ last: 0 })).toEqual([]);
-    expect(list({ last: 4 })).toEqual(["d", "a", "c", "b"]);
-    expect(list({ last: Number.MAX_SAFE_INTEGER })).toEqual(["d", "a", "c", "b"]);
-    expect(list({ names: ["b", "d", "none", "b"] })).toEqual(["d", "b"]);
-    expect(list({ names: ["a", "d", "c"], last: 2 })).toEqual(["a", "c"]);
-    expect(list({ names: ["a"], last: 0 })).toEqual([]);
-    expect(list({ names: [] })).toEqual([]);
   });
 
   it.each(["", "7up", "a-b", "a b", "a.b", "é", "a\u0000", "$a", "x".repeat(65)])(
@@ -197,13 +170,6 @@ function automaticNames(at: Fixture): void {
   it("get a prefix if they would read as something else", async () => {
     expect(await calls("ref", "ab")).toEqual(["var_ref", "var_ref_2"]);
     expect(await call("7up", "a")).toBe("var_7up");
-  });
-
-  it("ignore names that only start alike", async () => {
-    await at.store.save({ name: "w_9_more", value: 1 });
-    await at.store.save({ name: "wx_9", value: 1 });
-    await at.store.save({ name: "w9", value: 1 });
-    expect(await calls("w", "ab")).toEqual(["w", "w_2"]);
   });
 
   it.each<[string, (store: VariableStore) => unknown]>([

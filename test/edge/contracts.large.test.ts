@@ -1,33 +1,52 @@
-import { describe, beforeEach, expect, it } from "vitest";
-import { valueBoundsContract } from "../contract/variable-store.ts";
-import { contractInAnObject } from "../support/contract-in-object.ts";
+import { aroundEach, beforeEach, describe, expect, it } from "vitest";
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import { DurableSql } from "../../src/edge/platform/durable-sql.ts";
 import { R2Blobs } from "../../src/edge/platform/r2-blobs.ts";
+import { migrate } from "../../src/store/rows/migrations.ts";
+import { SqlStore } from "../../src/store/sql-store.ts";
 import { manyBlobs, blobsContract } from "../contract/blobs.ts";
+import { variableStoreContract } from "../contract/variable-store.ts";
 import type { QueryEngine } from "../../packages/query/src/query-engine.ts";
 import { describeQueryEngine } from "../../packages/query/test/contract.ts";
 import { describeTextColumns } from "../../packages/query/test/text-columns.ts";
 import { newId } from "../support/edge.ts";
 import * as limits from "../../src/limits.ts";
 
-describe("SqlStore in a real object", () => {
-  contractInAnObject({ hasBucket: false }, valueBoundsContract);
-});
+/** Runs a store's contract over the SQLite of a real Durable Object. */
+function contractInAnObject(hasBucket: boolean): void {
+  let storage: DurableObjectStorage | undefined;
+
+  // Each test runs inside an object of its own, because only the object can reach its storage.
+  aroundEach(async (run) => {
+    const { CONVERSATIONS } = env;
+    const stub = CONVERSATIONS.get(CONVERSATIONS.newUniqueId());
+    await runInDurableObject(stub, async (_, state) => {
+      storage = state.storage;
+      await run();
+      storage = undefined;
+    });
+  });
+
+  variableStoreContract(
+    (options) => {
+      if (storage === undefined) throw new Error("A test runs outside of an object.");
+      const sql = new DurableSql(storage);
+      migrate(sql);
+      if (!hasBucket) return new SqlStore(sql, options);
+      const bucket = { blobs: new R2Blobs(env.BLOBS), prefix: `${crypto.randomUUID()}/` };
+      return new SqlStore(sql, { ...options, bucket });
+    },
+    { hasBucket },
+  );
+}
 
 describe("SqlStore in a real object, with a real bucket", () => {
-  contractInAnObject({ hasBucket: true });
-});
-
-describe("SqlStore in a real object, with a real bucket", () => {
-  contractInAnObject({ hasBucket: true }, valueBoundsContract);
-});
-
-describe("R2Blobs on a real bucket", () => {
-  manyBlobs(() => new R2Blobs(env.BLOBS));
+  contractInAnObject(true);
 });
 
 describe("SqlStore in a real object", () => {
-  contractInAnObject({ hasBucket: false });
+  contractInAnObject(false);
 });
 
 function tables(): QueryEngine {
@@ -50,6 +69,7 @@ const PART = limits.maxChunkedBytes;
 // Megabytes take longer on a busy machine.
 describe("R2Blobs on a real bucket", () => {
   blobsContract(() => new R2Blobs(env.BLOBS));
+  manyBlobs(() => new R2Blobs(env.BLOBS));
 });
 
 describe("R2Blobs", () => {

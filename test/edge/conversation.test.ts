@@ -410,48 +410,7 @@ describe("deletion", () => {
     });
   });
 
-  describe("DELETE while turns run and wait", () => {
-    it("stops them all, and none of them creates the conversation again", async () => {
-      const begun = Promise.withResolvers<void>();
-      let isStopped = false;
-      const step = ({ abortSignal }: { readonly abortSignal?: AbortSignal }) => {
-        abortSignal?.addEventListener("abort", () => {
-          isStopped = true;
-        });
-        begun.resolve();
-        return new Promise<Script>(() => undefined);
-      };
-      const model = scriptedModel([step, [text("Anew."), finish()], [text("Later."), finish()]]);
-      const agent = { name: "a", description: "", instructions: "", tools: {} };
-      await withRuntime({ agents: [agent], model }, async (own) => {
-        const say = (message: string) =>
-          own.call("POST", "/conversations/c/messages", json({ message }));
-        const turns = [await say("One"), await say("Two"), await say("Three")];
-        await begun.promise;
-        expect((await own.call("DELETE", "/conversations/c")).status).toBe(204);
-        for (const turn of turns) {
-          const types = chunksIn(await framesIn(turn)).map(({ type }) => type);
-          expect(types.at(-1)).toBe("abort");
-          expect(types).not.toContain("text-delta");
-        }
-        expect(isStopped).toBe(true);
-        expect(model.calls).toHaveLength(1);
-        expect(await own.state.storage.getAlarm()).toBeNull();
-        const tables = own.state.storage.sql.exec(
-          "SELECT name FROM sqlite_master WHERE name NOT LIKE '\\_cf\\_%' ESCAPE '\\'",
-        );
-        expect(tables.toArray()).toEqual([]);
-        // The next message starts a new conversation.
-        expect(await (await say("Four")).text()).toContain("Anew.");
-        const { messages } = await (
-          await own.call("GET", "/conversations/c/messages")
-        ).json<{ messages: unknown[] }>();
-        expect(messages).toHaveLength(2);
-        expect(JSON.stringify(model.calls[1]?.prompt)).not.toMatch(/One|Two|Three/);
-      });
-    });
-  });
-
+  // A deletion while turns run and wait: test/edge-node/turns/faults.test.ts.
   describe("an incomplete deletion", () => {
     it("is completed by the alarm or the next request after the process has ended", async () => {
       for (const next of ["alarm", "put", "get"]) {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -57,32 +57,12 @@ async function connected(mode: "auto" | "legacy"): Promise<Client> {
   return client;
 }
 
-describe.each(["auto", "legacy"] as const)(
-  "byref mcp --http, for a client of the %s era",
-  (mode) => {
-    let client: Client;
-
-    beforeAll(async () => {
-      client = await connected(mode);
-    });
-
-    afterAll(() => client.close());
-
-    const call = (name: string, input: Record<string, unknown> = {}) =>
-      client.callTool({ name, arguments: input });
-
-    it("lists the tools of all servers, and its own", async () => {
-      await listedTools(client, ["write_file", "echo", "list_variables"]);
-    });
-
-    it("passes a file of 6 MB from one server to another", async () => {
-      const text = "ü𝄞 $orders\n".repeat(450_000);
-      writeFileSync(join(files, "large.txt"), text);
-      const read = await call("read_text_file", { path: join(files, "large.txt") });
-      const copy = join(files, `copy-${mode}.txt`);
-      await call("write_file", { path: copy, content: `$${nameIn(read)}.content` });
-      expect(readFileSync(copy, "utf8") === text).toBe(true);
-    });
+it.each(["auto", "legacy"] as const)(
+  "byref mcp --http lists the tools of all servers, and its own, to a client of the %s era",
+  async (mode) => {
+    const client = await connected(mode);
+    await listedTools(client, ["write_file", "echo", "list_variables"]);
+    await client.close();
   },
 );
 

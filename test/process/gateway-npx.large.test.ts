@@ -14,7 +14,9 @@ const INSTALL_MS = 300_000;
 const folder = temporaryFolder();
 const home = join(folder, "home");
 const files = join(folder, "files");
-const client = new Client({ name: "new", version: "1" });
+const ui = { mimeTypes: ["text/html;profile=mcp-app"] };
+const capabilities = { extensions: { "io.modelcontextprotocol/ui": ui } };
+const client = new Client({ name: "new", version: "1" }, { capabilities });
 
 beforeAll(() => {
   for (const made of [home, files]) mkdirSync(made);
@@ -61,6 +63,8 @@ it("the README's command puts a gateway in front of the filesystem server with n
   await call("write_file", { path: "copy.txt", content: `$${nameIn(read)}.content` });
   expect(readFileSync(join(files, "copy.txt"), "utf8") === text).toBe(true);
   expect(JSON.stringify(read).length).toBeLessThan(2_000);
+  const { contents } = await client.readResource({ uri: "ui://byref/variable" });
+  expect(JSON.stringify(contents).length).toBeGreaterThan(100_000);
   // The gateway's working folder contains only the files.
   expect(readdirSync(files).toSorted()).toEqual(["copy.txt", "large.txt"]);
   const { stdout } = byref(["mcp", "stats", "--json"], { folder: files, home });

@@ -8,7 +8,6 @@ import {
   startModelEndpoint,
 } from "../support/model-endpoint.ts";
 import { openaiResponses } from "../support/openai-responses.ts";
-import { startInVain } from "../support/server.ts";
 import { type WorkerServer, startWorkerServer } from "../support/worker-server.ts";
 import { messagesOf, post } from "../support/turn-client.ts";
 
@@ -183,27 +182,5 @@ describe.each(kinds)("a model of $name", (kind) => {
       const messages = await messagesOf(address(status));
       expect(`${said}${JSON.stringify(messages)}${server.output()}`).not.toContain(key);
     });
-  });
-});
-
-describe("an invalid configuration", () => {
-  it.each([
-    {
-      settings: { MODEL: "anthropic:test-model" },
-      says: "MODEL_API_KEY must be set: an anthropic model needs a key.",
-    },
-    {
-      settings: { MODEL: "openai:test-model" },
-      says: "MODEL_API_KEY must be set: an openai model needs a key.",
-    },
-    {
-      settings: { MODEL: "nonsense:test-model", MODEL_API_KEY: key },
-      says: "MODEL must be one of demo, anthropic:<model>, openai:<model>, openai-compatible:<model>, workers-ai:<model>.",
-    },
-  ])("does not start with $settings.MODEL and says what to set", async ({ settings, says }) => {
-    const { code, output } = await startInVain(settings);
-    expect(code).toBe(1);
-    expect(output).toContain(`bad_configuration: ${says}`);
-    expect(output).not.toContain(key);
   });
 });

@@ -1,20 +1,9 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { cpSync, existsSync, readdirSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
-import { Client } from "@modelcontextprotocol/client";
-import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { packCreatePackage } from "../../scripts/pack.ts";
 import { bundleWorker, type ChaosWorker, startWorker } from "../chaos/worker.ts";
-import { FILESYSTEM, nameIn } from "../support/gateway-process.ts";
 import { options, packedProject, run } from "../support/packed-project.ts";
 import { temporaryFolder } from "../support/server.ts";
 
@@ -100,42 +89,6 @@ describe("the npm package", () => {
 
   it("tests an application, in the Worker and in Node", () => {
     expect(run(app, "vitest", "run")).toMatch(/2 passed/);
-  });
-
-  it("starts a gateway in front of a server with one command and an empty home folder", async () => {
-    const home = join(folder, "home");
-    const files = join(folder, "files");
-    for (const made of [home, files]) mkdirSync(made);
-    writeFileSync(join(files, "large.txt"), "A line.\n".repeat(100_000));
-    const program = join(app, "node_modules/byref/dist/cli/main.js");
-    const client = new Client(
-      { name: "packed", version: "1" },
-      {
-        capabilities: {
-          extensions: {
-            "io.modelcontextprotocol/ui": { mimeTypes: ["text/html;profile=mcp-app"] },
-          },
-        },
-      },
-    );
-    await client.connect(
-      new StdioClientTransport({
-        command: process.execPath,
-        args: [program, "mcp", "--", ...FILESYSTEM, files],
-        env: { HOME: home, PATH: process.env.PATH ?? "" },
-        stderr: "ignore",
-      }),
-    );
-    const call = (name: string, input: Record<string, unknown>) =>
-      client.callTool({ name, arguments: input });
-    const read = await call("read_text_file", { path: join(files, "large.txt") });
-    const content = `$${nameIn(read)}.content`;
-    await call("write_file", { path: join(files, "copy.txt"), content });
-    const [large, copy] = ["large.txt", "copy.txt"].map((name) => readFileSync(join(files, name)));
-    expect(copy).toEqual(large);
-    const { contents } = await client.readResource({ uri: "ui://byref/variable" });
-    expect(JSON.stringify(contents).length).toBeGreaterThan(100_000);
-    await client.close();
   });
 
   it.each([

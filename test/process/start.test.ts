@@ -111,25 +111,20 @@ describe("npm start", () => {
     expect(Array.from(listening, (match) => match[1])).toEqual(["0100007F"]);
   });
 
-  it.each(["localhost", "127.0.0.1", "[::1]", "LOCALHOST"])(
-    "answers on the host %s",
-    async (name) => {
-      expect(await get(server.port, { host: `${name}:${server.port}` })).toMatchObject({
-        status: 200,
-      });
-    },
-  );
-
-  it.each(["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "192.0.2.1"])(
-    "refuses the host %s",
-    async (name) => {
-      for (const host of [name, `${name}:${server.port}`]) {
-        const { status, body } = await get(server.port, { host });
-        expect(status).toBe(403);
-        expect(JSON.parse(body)).toMatchObject({ status: 403, code: "foreign_origin" });
-      }
-    },
-  );
+  // More names and origins: test/edge/auth/authentication.test.ts.
+  it("answers its own pages on its own host, and no others", async () => {
+    const host = `localhost:${server.port}`;
+    const origin = `http://${host}`;
+    expect(await get(server.port, { host, origin })).toMatchObject({ status: 200 });
+    for (const foreign of [
+      { host: `evil.example:${server.port}` },
+      { host, origin: `http://localhost:${server.port + 1}` },
+    ]) {
+      const { status, body } = await get(server.port, foreign);
+      expect(status).toBe(403);
+      expect(JSON.parse(body)).toMatchObject({ status: 403, code: "foreign_origin" });
+    }
+  });
 
   it("answers on the inner port only with its secret", async () => {
     const { stdout } = spawnSync("ps", ["-eo", "args="], { encoding: "utf8" });
@@ -141,18 +136,6 @@ describe("npm start", () => {
     const host = `localhost:${behind[0]}`;
     for (const secret of [{}, { "x-byref-local": "guess" }]) {
       expect((await get(Number(behind[0]), { host, ...secret })).status).toBe(403);
-    }
-  });
-
-  it("accepts requests from its own pages, but not from other origins", async () => {
-    const host = `localhost:${server.port}`;
-    const own = await get(server.port, { host, origin: `http://${host}` });
-    expect(own.status).toBe(200);
-    const foreign = ["https://evil.example", `http://localhost:${server.port + 1}`, "null"];
-    for (const origin of foreign) {
-      const { status, body } = await get(server.port, { host, origin });
-      expect(status).toBe(403);
-      expect(JSON.parse(body)).toMatchObject({ code: "foreign_origin" });
     }
   });
 
@@ -247,18 +230,12 @@ describe("AUTH=bearer", () => {
 
   afterAll(() => server?.stop());
 
-  it.each<[string, Record<string, string>]>([
-    ["no key", {}],
-    ["a wrong key", { authorization: "Bearer acme-key-0123456780" }],
-    ["a key with a suffix", { authorization: "Bearer acme-key-01234567890" }],
-    ["a key in another scheme", { authorization: "Basic acme-key-0123456789" }],
-    ["a tenant's name", { authorization: "Bearer acme" }],
-  ])("answers 401 to %s", async (_, headers) => {
-    const response = await fetch(`${server.url}/agents`, { headers });
+  it("answers 401 without a key, except to /health", async () => {
+    const response = await fetch(`${server.url}/agents`);
     expect(response.status).toBe(401);
     expect(response.headers.get("www-authenticate")).toMatch(/^Bearer/);
     expect(await response.json()).toMatchObject({ status: 401, code: "unauthorized" });
-    expect((await fetch(`${server.url}/health`, { headers })).status).toBe(200);
+    expect((await fetch(`${server.url}/health`)).status).toBe(200);
   });
 
   it("can be reached from other machines, by any name", async () => {

@@ -24,6 +24,7 @@ const DIRECTORY = {
 
 /** How often the tool was called, and how to let it answer. */
 let looks = 0;
+let pays = 0;
 let answer: (said: string) => void = () => undefined;
 
 const look = tool({
@@ -34,12 +35,15 @@ const look = tool({
   },
 });
 
+/** May run once only. */
+const pay = tool({ inputSchema: z.object({}), execute: () => `paid ${++pays}` });
+
 const looking: Step = [toolCall("look", { call: "1" }), finish("tool-calls")];
 const saying: Step = [text("Done"), finish()];
 
 function newRuntime(...steps: readonly Step[]): NodeRuntime {
   const model = scriptedModel([...steps, ...Array.from({ length: 20 }, () => looking)]);
-  const agent = { name: "a", description: "", instructions: "", tools: { look } };
+  const agent = { name: "a", description: "", instructions: "", tools: { look, pay } };
   return new NodeRuntime(
     {
       agents: [{ ...agent, effects: { look: "none" }, approvesPlan: () => true }],
@@ -73,7 +77,8 @@ async function begin(runtime: NodeRuntime, path: string, body: object): Promise<
 const beginnings: Readonly<Record<string, (runtime: NodeRuntime) => Promise<void>>> = {
   turn: (runtime) => begin(runtime, "/messages", { message: "Look" }),
   run: async (runtime) => {
-    const calls = [{ _tool: "look", call: "1" }];
+    const paid = { _tool: "pay", _outputPath: "†state.paid" };
+    const calls = [paid, { _tool: "look", call: "†state.paid" }];
     const proposed = await runtime.ask("POST", "/conversations/c/plans", json({ calls }));
     const { id } = (await proposed.json()) as { readonly id: string };
     await begin(runtime, `/plans/${id}/run`, {});
@@ -81,7 +86,7 @@ const beginnings: Readonly<Record<string, (runtime: NodeRuntime) => Promise<void
 };
 
 beforeEach(() => {
-  looks = 0;
+  looks = pays = 0;
   // Fake timers, so that those of killed processes end with the test.
   vi.useFakeTimers({
     toFake: ["Date", "setTimeout", "clearTimeout", "setInterval", "clearInterval"],
@@ -116,6 +121,7 @@ describe.each(Object.keys(beginnings))(
       // The resumed attempt must have an alarm too.
       await write(runtime.ask, "c");
       await expectResumed(runtime);
+      expect(pays).toBe(kind === "run" ? 1 : 0);
     });
   },
 );

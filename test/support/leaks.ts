@@ -10,17 +10,6 @@ export function leaksIn(text: string): readonly string[] {
   return formsOf(SECRET).filter((form) => text.includes(form));
 }
 
-/** Returns the pieces of any secret in the text, plain or encoded. The pieces are long enough to be unique. */
-export function formsIn(text: string, secret: string): readonly string[] {
-  const encodings = [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)];
-  const pieces = encodings.flatMap((encoded) => windowsOf(encoded, OWN_CHARS));
-  const all = [...pieces, ...windowsOf(hex(secret), 2 * OWN_CHARS), ...base64Forms(secret)];
-  return [...new Set(all)].filter((form) => form.length >= OWN_CHARS - 1 && text.includes(form));
-}
-
-/** Number of characters in a row that identify a secret. */
-const OWN_CHARS = 9;
-
 /** Pieces of the secret, plain and in encodings that it may leak in. */
 function formsOf(secret: string): readonly string[] {
   const encodings = [

@@ -15,14 +15,16 @@ export interface Body {
   readonly tools?: readonly unknown[];
 }
 
+interface Call {
+  readonly id: string;
+  readonly function: { readonly name: string; readonly arguments: string };
+}
+
 interface Entry {
   readonly role?: string;
   readonly type?: string;
   readonly content?: string | readonly Block[] | null;
-  readonly tool_calls?: readonly {
-    readonly id: string;
-    readonly function: { readonly name: string; readonly arguments: string };
-  }[];
+  readonly tool_calls?: readonly Call[];
   readonly tool_call_id?: string;
   readonly id?: string;
   readonly call_id?: string;
@@ -41,15 +43,21 @@ interface Block {
   readonly signature?: string;
 }
 
-const issue = (path: string) => `https://github.com/${path}`;
+/** What a rule is about: a report or a page, and the error that the provider answers with. */
+type About = readonly [source: string, error: string];
 
-/** Returns the errors of those that `isWrong` finds. */
-function wrong<Item>(
-  items: readonly Item[],
-  isWrong: (item: Item, at: number) => boolean,
-  say: (at: number, item: Item) => string,
-): readonly string[] {
-  return items.flatMap((item, at) => (isWrong(item, at) ? say(at, item) : []));
+/** A rule that is broken by a body in which any of the items is wrong. */
+function rule<Item>(
+  [source, error]: About,
+  itemsOf: (body: Body) => readonly Item[],
+  isWrong: (item: Item, at: number, all: readonly Item[], body: Body) => boolean,
+): Rule {
+  const isBroken = (body: Body) =>
+    itemsOf(body).some((item, at, all) => isWrong(item, at, all, body));
+  return {
+    source: source.includes("://") ? source : `https://github.com/${source}`,
+    errors: (body) => (isBroken(body) ? [error] : []),
+  };
 }
 
 function blocksOf({ content }: Entry): readonly Block[] {
@@ -58,6 +66,8 @@ function blocksOf({ content }: Entry): readonly Block[] {
 }
 
 const messagesOf = ({ messages = [] }: Body) => messages;
+const itemsOf = ({ input = [] }: Body) => input;
+const allBlocksOf = (body: Body) => messagesOf(body).flatMap(blocksOf);
 
 /** All strings in a value. */
 function textsIn(value: unknown): readonly string[] {
@@ -65,357 +75,224 @@ function textsIn(value: unknown): readonly string[] {
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
 
-const hasLoneSurrogate = (value: unknown) => textsIn(value).some((text) => !text.isWellFormed());
-
-function isRepeated<Item>(item: Item, at: number, all: readonly Item[]): boolean {
-  return all.indexOf(item) < at;
-}
-
-function isObjectText(text: string): boolean {
-  const value: unknown = JSON.parse(text);
-  return isObject(value) && !Array.isArray(value);
-}
-
+const isBlank = (text: string) => /^[\s\p{Cf}]*$/u.test(text);
+const isNoObject = (value: unknown) => !isObject(value) || Array.isArray(value);
+const isNoName = ({ name = "" }: { readonly name?: string }) =>
+  !/^[a-zA-Z0-9_-]{1,64}$/u.test(name);
 const usesIn = (entry: Entry | undefined) =>
   entry === undefined ? [] : blocksOf(entry).filter(({ type }) => type === "tool_use");
-const resultsIn = (entry: Entry | undefined) =>
-  entry === undefined ? [] : blocksOf(entry).filter(({ type }) => type === "tool_result");
-
-/** Anthropic's Messages API. */
-export const anthropicRules: readonly Rule[] = [
-  {
-    source: issue("tailcallhq/forgecode/issues/2107"),
-    errors: (body) =>
-      wrong(
-        messagesOf(body),
-        (entry) =>
-          entry.role === "assistant" && blocksOf(entry).at(-1)?.type.includes("thinking") === true,
-        (at) => `messages.${at}: The final block in an assistant message cannot be \`thinking\`.`,
-      ),
-  },
-  {
-    source: issue("vercel/ai/issues/5576"),
-    errors: (body) =>
-      wrong(
-        messagesOf(body).flatMap(blocksOf),
-        ({ type, text }) => type === "text" && text === "",
-        () => "messages: text content blocks must be non-empty",
-      ),
-  },
-  {
-    source: issue("LibreChat-AI/agents/pull/124"),
-    errors: (body) =>
-      wrong(
-        messagesOf(body).map((entry) => blocksOf(entry).filter(({ type }) => type === "text")),
-        (texts) => texts.length > 0 && texts.every(({ text = "" }) => /^[\s\p{Cf}]*$/u.test(text)),
-        () => "messages: text content blocks must contain non-whitespace text",
-      ),
-  },
-  {
-    source: issue("vercel/ai/issues/17769"),
-    errors: (body) =>
-      wrong(
-        messagesOf(body).flatMap(usesIn),
-        ({ name = "" }) => !/^[a-zA-Z0-9_-]{1,64}$/u.test(name),
-        () => "tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'",
-      ),
-  },
-  {
-    source: issue("vybestack/llxprt-code/issues/964"),
-    errors: (body) =>
-      wrong(
-        messagesOf(body).flatMap(usesIn),
-        ({ id = "" }) => !/^[a-zA-Z0-9_-]+$/u.test(id),
-        () => "tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
-      ),
-  },
-  {
-    source: issue("trycua/cua/issues/524"),
-    errors: (body) =>
-      wrong(
-        messagesOf(body)
-          .flatMap(usesIn)
-          .map(({ id }) => id),
-        (id, at) =>
-          isRepeated(
-            id,
-            at,
-            messagesOf(body)
-              .flatMap(usesIn)
-              .map((use) => use.id),
-          ),
-        () => "messages: `tool_use` ids must be unique",
-      ),
-  },
-  {
-    source: "https://docs.anthropic.com/en/api/messages",
-    errors: (body) =>
-      wrong(
-        messagesOf(body).flatMap(usesIn),
-        ({ input }) => !isObject(input) || Array.isArray(input),
-        () => "tool_use.input: Input should be a valid dictionary",
-      ),
-  },
-  {
-    source: issue("anthropics/anthropic-sdk-typescript/issues/653"),
-    errors: (body) =>
-      wrong(
-        messagesOf(body),
-        (entry, at) => {
-          const uses = usesIn(entry).map(({ id }) => id);
-          const next = messagesOf(body)[at + 1];
-          const first = next === undefined ? [] : blocksOf(next).slice(0, uses.length);
-          const found = new Set(first.map(({ tool_use_id: id }) => id));
-          return uses.some((id) => !found.has(id));
-        },
-        (at) =>
-          `messages.${at + 1}: Did not find tool_result block(s) at the beginning of this message.`,
-      ),
-  },
-  {
-    source: issue("vybestack/llxprt-code/issues/915"),
-    errors: (body) =>
-      wrong(
-        messagesOf(body),
-        (entry, at) => {
-          const uses = new Set(usesIn(messagesOf(body)[at - 1]).map(({ id }) => id));
-          return resultsIn(entry).some(({ tool_use_id: id }) => !uses.has(id));
-        },
-        (at) => `messages.${at}: unexpected \`tool_use_id\` found in \`tool_result\` blocks`,
-      ),
-  },
-  {
-    source: issue("jlevy/markform/issues/153"),
-    errors: (body) =>
-      wrong(
-        messagesOf(body).flatMap(resultsIn),
-        ({ content, is_error: isError }) => isError === true && textsIn(content).join("") === "",
-        () => "tool_result: content cannot be empty if `is_error` is true",
-      ),
-  },
-  {
-    source: issue("anthropics/claude-code/issues/3277"),
-    errors: (body) =>
-      hasLoneSurrogate(body.messages)
-        ? ["The request body is not valid JSON: no low surrogate in string"]
-        : [],
-  },
-  {
-    source: "https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking",
-    errors: (body) =>
-      wrong(
-        messagesOf(body).flatMap(blocksOf),
-        ({ type, signature }) => type === "thinking" && signature !== SIGNATURE,
-        () => "Invalid `signature` in `thinking` block",
-      ),
-  },
-  {
-    source: issue("laravel/ai/pull/493"),
-    errors: (body) =>
-      wrong(
-        messagesOf(body).slice(0, -1),
-        (entry) => {
-          const blocks = blocksOf(entry);
-          const done = new Set(blocks.map(({ tool_use_id: id }) => id));
-          return blocks.some(({ type, id }) => type === "server_tool_use" && !done.has(id));
-        },
-        (at) => `messages.${at}: server tool use was found without a corresponding result block`,
-      ),
-  },
-];
+const allUsesIn = (body: Body) => messagesOf(body).flatMap(usesIn);
+const resultsIn = (entry: Entry) => blocksOf(entry).filter(({ type }) => type === "tool_result");
+const callsIn = (entry: Entry | undefined) => entry?.tool_calls ?? [];
+const allCallsIn = (body: Body) => messagesOf(body).flatMap(callsIn);
+const functionsIn = (body: Body) => allCallsIn(body).map((call) => call.function);
 
 /** The only signature of thinking that the strict server takes. */
 export const SIGNATURE = "EqQBCgIYAhIM1gbcDa9GJwZA2b3h";
 
-const callsIn = (entry: Entry | undefined) => entry?.tool_calls ?? [];
+const NAMES = "vercel/ai/issues/17769";
+const UNANSWERED = "vybestack/llxprt-code/issues/915";
+
+/** Anthropic's Messages API. */
+export const anthropicRules: readonly Rule[] = [
+  rule(
+    ["tailcallhq/forgecode/issues/2107", "The final block of an answer cannot be `thinking`."],
+    messagesOf,
+    (entry) =>
+      entry.role === "assistant" && blocksOf(entry).at(-1)?.type.includes("thinking") === true,
+  ),
+  rule(
+    ["vercel/ai/issues/5576", "text content blocks must be non-empty"],
+    allBlocksOf,
+    ({ type, text }) => type === "text" && text === "",
+  ),
+  rule(
+    ["LibreChat-AI/agents/pull/124", "text content blocks must contain non-whitespace text"],
+    (body) => messagesOf(body).map((entry) => blocksOf(entry).filter((b) => b.type === "text")),
+    (texts) => texts.length > 0 && texts.every(({ text = "" }) => isBlank(text)),
+  ),
+  rule([NAMES, "tool_use.name: String should match a pattern"], allUsesIn, isNoName),
+  rule(
+    ["vybestack/llxprt-code/issues/964", "tool_use.id: String should match a pattern"],
+    allUsesIn,
+    ({ id = "" }) => !/^[a-zA-Z0-9_-]+$/u.test(id),
+  ),
+  rule(
+    ["trycua/cua/issues/524", "`tool_use` ids must be unique"],
+    (body) => allUsesIn(body).map(({ id }) => id),
+    (id, at, ids) => ids.indexOf(id) < at,
+  ),
+  rule(
+    ["https://docs.anthropic.com/en/api/messages", "tool_use.input should be a dictionary"],
+    allUsesIn,
+    ({ input }) => isNoObject(input),
+  ),
+  rule(
+    [
+      "anthropics/anthropic-sdk-typescript/issues/653",
+      "Did not find tool_result block(s) at the beginning of this message.",
+    ],
+    messagesOf,
+    (entry, at, all) => {
+      const uses = usesIn(entry).map(({ id }) => id);
+      const next = all[at + 1];
+      const first = next === undefined ? [] : blocksOf(next).slice(0, uses.length);
+      return uses.some((id) => !first.some(({ tool_use_id: answered }) => answered === id));
+    },
+  ),
+  rule(
+    [UNANSWERED, "unexpected `tool_use_id` found in `tool_result` blocks"],
+    messagesOf,
+    (entry, at, all) =>
+      resultsIn(entry).some(
+        ({ tool_use_id: id }) => !usesIn(all[at - 1]).some((use) => use.id === id),
+      ),
+  ),
+  rule(
+    ["jlevy/markform/issues/153", "tool_result: content cannot be empty if `is_error` is true"],
+    (body) => messagesOf(body).flatMap(resultsIn),
+    ({ content, is_error: isError }) => isError === true && textsIn(content).join("") === "",
+  ),
+  rule(
+    ["anthropics/claude-code/issues/3277", "The body is not JSON: no low surrogate in string"],
+    (body) => textsIn(body.messages),
+    (text) => !text.isWellFormed(),
+  ),
+  rule(
+    [
+      "https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking",
+      "Invalid `signature` in `thinking` block",
+    ],
+    allBlocksOf,
+    ({ type, signature }) => type === "thinking" && signature !== SIGNATURE,
+  ),
+  rule(
+    ["laravel/ai/pull/493", "server tool use was found without a corresponding result block"],
+    (body) => messagesOf(body).slice(0, -1),
+    (entry) => {
+      const blocks = blocksOf(entry);
+      const done = new Set(blocks.map(({ tool_use_id: id }) => id));
+      return blocks.some(({ type, id }) => type === "server_tool_use" && !done.has(id));
+    },
+  ),
+];
 
 /** OpenAI's chat completions. */
 export const chatRules: readonly Rule[] = [
-  {
-    source: issue("vybestack/llxprt-code/issues/915"),
-    errors: (body) =>
-      wrong(
-        messagesOf(body),
-        (entry, at) => {
-          const after = messagesOf(body).slice(at + 1, at + 1 + callsIn(entry).length);
-          const found = new Set(after.map(({ tool_call_id: id }) => id));
-          return callsIn(entry).some(({ id }) => !found.has(id));
-        },
-        () =>
-          "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.",
-      ),
-  },
-  {
-    source: "https://platform.openai.com/docs/guides/function-calling",
-    errors: (body) =>
-      wrong(
-        messagesOf(body),
-        ({ role }, at) => {
-          const before = messagesOf(body)[at - 1];
-          return role === "tool" && callsIn(before).length === 0 && before?.role !== "tool";
-        },
-        (at) =>
-          `Invalid parameter: messages[${at}] with role 'tool' must be a response to a preceeding message with 'tool_calls'.`,
-      ),
-  },
-  {
-    source: issue("vercel/ai/issues/5171"),
-    errors: (body) =>
-      wrong(
-        messagesOf(body).flatMap(callsIn),
-        ({ id }) => id.length > 40,
-        () =>
-          "Invalid 'messages[0].tool_calls[0].id': string too long. Expected a string with maximum length 40.",
-      ),
-  },
-  {
-    source: issue("vercel/ai/issues/17769"),
-    errors: (body) =>
-      wrong(
-        messagesOf(body).flatMap(callsIn),
-        (call) => !/^[a-zA-Z0-9_-]{1,64}$/u.test(call.function.name),
-        () =>
-          "Invalid 'messages[0].tool_calls[0].function.name': string does not match pattern '^[a-zA-Z0-9_-]+$'.",
-      ),
-  },
-  {
-    source: "https://platform.openai.com/docs/api-reference/chat/create",
-    errors: (body) =>
-      wrong(
-        messagesOf(body),
-        (entry) => entry.content == null && callsIn(entry).length === 0,
-        (at) => `Invalid value for 'messages[${at}].content': expected a string, got null.`,
-      ),
-  },
+  rule(
+    [UNANSWERED, "'tool_calls' must be followed by messages responding to each 'tool_call_id'."],
+    messagesOf,
+    (entry, at, all) => {
+      const after = all.slice(at + 1, at + 1 + callsIn(entry).length);
+      return callsIn(entry).some(({ id }) => !after.some(({ tool_call_id: of }) => of === id));
+    },
+  ),
+  rule(
+    [
+      "https://platform.openai.com/docs/guides/function-calling",
+      "A message with role 'tool' must be a response to a message with 'tool_calls'.",
+    ],
+    messagesOf,
+    ({ role }, at, all) =>
+      role === "tool" && callsIn(all[at - 1]).length === 0 && all[at - 1]?.role !== "tool",
+  ),
+  rule(
+    ["vercel/ai/issues/5171", "tool_calls[0].id: expected a maximum length of 40."],
+    allCallsIn,
+    ({ id }) => id.length > 40,
+  ),
+  rule([NAMES, "function.name: string does not match pattern."], functionsIn, isNoName),
+  rule(
+    ["https://platform.openai.com/docs/api-reference/chat/create", "expected a string, got null."],
+    messagesOf,
+    (entry) => entry.content == null && callsIn(entry).length === 0,
+  ),
 ];
 
 const OPENAI_ITEMS = new Set<unknown>(["function_call", "message", "reasoning"]);
+const ofCall = (type: string, id: string | undefined) => (item: Entry) =>
+  item.type === type && item.call_id === id;
 
 /** OpenAI's Responses API. */
 export const responsesRules: readonly Rule[] = [
-  {
-    source: issue("vercel/ai/issues/7099"),
-    errors: ({ input = [] }) =>
-      wrong(
-        input,
-        ({ type }, at) => {
-          const { type: next, role } = input[at + 1] ?? {};
-          return type === "reasoning" && !OPENAI_ITEMS.has(next) && role !== "assistant";
-        },
-        (_, { id }) =>
-          `Item '${id}' of type 'reasoning' was provided without its required following item.`,
-      ),
-  },
-  {
-    source: issue("openai/openai-agents-python/issues/673"),
-    errors: ({ input = [] }) =>
-      wrong(
-        input,
-        ({ type, call_id: id }) =>
-          type === "function_call" &&
-          input.filter((item) => item.type === "function_call_output" && item.call_id === id)
-            .length !== 1,
-        (_, { call_id: id }) => `No tool output found for function call ${id}.`,
-      ),
-  },
-  {
-    source: "https://platform.openai.com/docs/guides/function-calling?api-mode=responses",
-    errors: ({ input = [] }) =>
-      wrong(
-        input,
-        ({ type, call_id: id }) =>
-          type === "function_call_output" &&
-          !input.some((item) => item.type === "function_call" && item.call_id === id),
-        (_, { call_id: id }) => `No tool call found for function call output with call_id ${id}.`,
-      ),
-  },
-  {
-    source: issue("openclaw/openclaw/pull/875"),
-    errors: ({ input = [] }) =>
-      wrong(
-        input,
-        ({ call_id: id = "call" }) => id.length > 64,
-        (at) =>
-          `Invalid 'input[${at}].call_id': string too long. Expected a string with maximum length 64.`,
-      ),
-  },
-  {
-    source: issue("vercel/ai/issues/17769"),
-    errors: ({ input = [] }) =>
-      wrong(
-        input,
-        ({ type, name = "" }) => type === "function_call" && !/^[a-zA-Z0-9_-]{1,64}$/u.test(name),
-        (at) => `Invalid 'input[${at}].name': string does not match pattern '^[a-zA-Z0-9_-]+$'.`,
-      ),
-  },
+  rule(
+    ["vercel/ai/issues/7099", "'reasoning' was provided without its required following item."],
+    itemsOf,
+    ({ type }, at, all) => {
+      const { type: next, role } = all[at + 1] ?? {};
+      return type === "reasoning" && !OPENAI_ITEMS.has(next) && role !== "assistant";
+    },
+  ),
+  rule(
+    ["openai/openai-agents-python/issues/673", "No tool output found for function call."],
+    itemsOf,
+    ({ type, call_id: id }, _, all) =>
+      type === "function_call" && all.filter(ofCall("function_call_output", id)).length !== 1,
+  ),
+  rule(
+    [
+      "https://platform.openai.com/docs/guides/function-calling?api-mode=responses",
+      "No tool call found for function call output.",
+    ],
+    itemsOf,
+    ({ type, call_id: id }, _, all) =>
+      type === "function_call_output" && !all.some(ofCall("function_call", id)),
+  ),
+  rule(
+    ["openclaw/openclaw/pull/875", "call_id: expected a maximum length of 64."],
+    itemsOf,
+    ({ call_id: id = "call" }) => id.length > 64,
+  ),
+  rule(
+    [NAMES, "name: string does not match pattern."],
+    (body) => itemsOf(body).filter(({ type }) => type === "function_call"),
+    isNoName,
+  ),
 ];
 
-/** Messages that templates count: without results, and without answers that call. */
-function turnsIn(body: Body): readonly Entry[] {
-  return messagesOf(body).filter(
-    (entry) => entry.role !== "system" && entry.role !== "tool" && callsIn(entry).length === 0,
+/** Of messages that templates count: without results, and without answers that call. */
+const alternates = (source: string): Rule =>
+  rule(
+    [source, "Conversation roles must alternate user/assistant/user/assistant/..."],
+    (body) =>
+      messagesOf(body).filter(
+        (entry) => entry.role !== "system" && entry.role !== "tool" && callsIn(entry).length === 0,
+      ),
+    ({ role }, at) => (role === "user") !== (at % 2 === 0),
   );
-}
 
-const alternates = (source: string): Rule => ({
-  source,
-  errors: (body) =>
-    wrong(
-      turnsIn(body),
-      ({ role }, at) => (role === "user") !== (at % 2 === 0),
-      () => "Conversation roles must alternate user/assistant/user/assistant/...",
-    ),
-});
+const GEMMA = "vllm-project/vllm/blob/main/examples/tool_chat_template_gemma3_pythonic.jinja";
 
 /** A template of Gemma, as vLLM serves it. */
 export const gemmaRules: readonly Rule[] = [
-  alternates(
-    issue("vllm-project/vllm/blob/main/examples/tool_chat_template_gemma3_pythonic.jinja"),
+  alternates(GEMMA),
+  rule([GEMMA, "Invalid arguments: they are no mapping."], functionsIn, (call) =>
+    isNoObject(JSON.parse(call.arguments)),
   ),
-  {
-    source: issue("vllm-project/vllm/blob/main/examples/tool_chat_template_gemma3_pythonic.jinja"),
-    errors: (body) =>
-      wrong(
-        messagesOf(body).flatMap(callsIn),
-        (call) => !isObjectText(call.function.arguments),
-        () => "Invalid arguments: they are no mapping.",
-      ),
-  },
 ];
 
 /** Mistral's own API, and vLLM with Mistral's tokenizer. */
 export const mistralRules: readonly Rule[] = [
-  alternates(issue("vllm-project/vllm/issues/6862")),
-  {
-    source: issue("anomalyco/opencode/issues/1680"),
-    errors: (body) =>
-      wrong(
-        messagesOf(body)
-          .flatMap((entry) => [...callsIn(entry).map(({ id }) => id), entry.tool_call_id ?? []])
-          .flat(),
-        (id) => !/^[a-zA-Z0-9]{9}$/u.test(id),
-        (_, id) => `Tool call id was ${id} but must be a-z, A-Z, 0-9, with a length of 9.`,
-      ),
-  },
-  {
-    source: issue("NousResearch/hermes-agent/issues/20154"),
-    errors: (body) =>
-      wrong(
-        messagesOf(body),
-        ({ role }, at) => role === "user" && messagesOf(body)[at - 1]?.role === "tool",
-        () => "Unexpected role 'user' after role 'tool'",
-      ),
-  },
-  {
-    source: issue("0xPlaygrounds/rig/pull/1130"),
-    errors: (body) =>
-      wrong(
-        messagesOf(body).slice(-1),
-        ({ role }) => role !== "user" && role !== "tool",
-        () =>
-          "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant",
-      ),
-  },
+  alternates("vllm-project/vllm/issues/6862"),
+  rule(
+    ["anomalyco/opencode/issues/1680", "Tool call id must be a-z, A-Z, 0-9, with a length of 9."],
+    (body) =>
+      messagesOf(body).flatMap((entry) => [
+        ...callsIn(entry).map(({ id }) => id),
+        ...(entry.tool_call_id === undefined ? [] : [entry.tool_call_id]),
+      ]),
+    (id) => !/^[a-zA-Z0-9]{9}$/u.test(id),
+  ),
+  rule(
+    ["NousResearch/hermes-agent/issues/20154", "Unexpected role 'user' after role 'tool'"],
+    messagesOf,
+    ({ role }, at, all) => role === "user" && all[at - 1]?.role === "tool",
+  ),
+  rule(
+    ["0xPlaygrounds/rig/pull/1130", "Expected last role User or Tool but got assistant"],
+    (body) => messagesOf(body).slice(-1),
+    ({ role }) => role !== "user" && role !== "tool",
+  ),
 ];
 
 /** A message in the form of Google or Bedrock, of which consecutive ones with one role are one. */
@@ -427,7 +304,7 @@ interface Content {
     readonly name: string;
     readonly input: unknown;
   }[];
-  readonly results: readonly { readonly id: string; readonly text: string }[];
+  readonly results: readonly string[];
 }
 
 /** Converts chat messages as the gateways of Google and Bedrock do. */
@@ -437,147 +314,103 @@ function contentsOf(body: Body): readonly Content[] {
     if (entry.role === "system") continue;
     const texts = blocksOf(entry).flatMap(({ text }) => text ?? []);
     const isResult = entry.role === "tool";
-    const content: Content = {
-      role: entry.role === "assistant" ? "model" : "user",
-      texts: isResult || (entry.content ?? "") === "" ? [] : texts,
-      calls: callsIn(entry).map(({ id, function: { name, arguments: input } }) => ({
-        id,
-        name,
-        input: JSON.parse(input) as unknown,
-      })),
-      results: isResult ? [{ id: entry.tool_call_id ?? "", text: texts.join("") }] : [],
-    };
+    const role = entry.role === "assistant" ? "model" : "user";
     const last = contents.at(-1);
-    if (last?.role !== content.role) contents.push(content);
-    else
-      contents[contents.length - 1] = {
-        role: last.role,
-        texts: [...last.texts, ...content.texts],
-        calls: [...last.calls, ...content.calls],
-        results: [...last.results, ...content.results],
-      };
+    const before = last?.role === role ? last : { texts: [], calls: [], results: [] };
+    const content: Content = {
+      role,
+      texts: [...before.texts, ...(isResult || (entry.content ?? "") === "" ? [] : texts)],
+      calls: [
+        ...before.calls,
+        ...callsIn(entry).map(({ id, function: { name, arguments: input } }) => ({
+          id,
+          name,
+          input: JSON.parse(input) as unknown,
+        })),
+      ],
+      results: [...before.results, ...(isResult ? [texts.join("")] : [])],
+    };
+    contents.splice(last === before ? -1 : contents.length, 1, content);
   }
   return contents;
 }
 
-const isNoObject = (value: unknown) => !isObject(value) || Array.isArray(value);
+const contentCallsOf = (body: Body) => contentsOf(body).flatMap(({ calls }) => calls);
+const isEmpty = ({ texts, calls, results }: Content) =>
+  texts.length + calls.length + results.length === 0;
 
 /** Google's generateContent. */
 export const googleRules: readonly Rule[] = [
-  {
-    source: issue("google-gemini/gemini-cli/issues/26486"),
-    errors: (body) =>
-      wrong(
-        contentsOf(body),
-        ({ calls }, at) => calls.length > 0 && at === 0,
-        () =>
-          "Please ensure that function call turn comes immediately after a user turn or after a function response turn.",
-      ),
-  },
-  {
-    source: issue("google-gemini/gemini-cli/issues/26956"),
-    errors: (body) =>
-      wrong(
-        contentsOf(body),
-        ({ calls }, at) => calls.length !== (contentsOf(body)[at + 1]?.results.length ?? 0),
-        () =>
-          "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.",
-      ),
-  },
-  {
-    source: issue("kaitranntt/ccs/issues/25"),
-    errors: (body) =>
-      wrong(
-        contentsOf(body).flatMap(({ calls }) => calls),
-        ({ name }) => !/^[a-zA-Z_][\w.:-]{0,63}$/u.test(name),
-        () => "Invalid function name. Must start with a letter or an underscore.",
-      ),
-  },
-  {
-    source: "https://ai.google.dev/api/caching#FunctionCall",
-    errors: (body) =>
-      wrong(
-        contentsOf(body).flatMap(({ calls }) => calls),
-        ({ input }) => isNoObject(input),
-        () =>
-          "Invalid value at 'contents[1].parts[0].function_call.args' (type.googleapis.com/google.protobuf.Struct)",
-      ),
-  },
-  {
-    source: issue("crewAIInc/crewAI/pull/6973"),
-    errors: (body) =>
-      wrong(
-        contentsOf(body).slice(-1),
-        ({ role }) => role !== "user",
-        () =>
-          "Please ensure that single turn requests end with a user role or the role field is empty.",
-      ),
-  },
-  {
-    source: "https://ai.google.dev/api/generate-content",
-    errors: (body) =>
-      wrong(
-        contentsOf(body),
-        ({ texts, calls, results }) =>
-          texts.length + calls.length + results.length === 0 || texts.includes(""),
-        (at) => `contents[${at}].parts must not be empty.`,
-      ),
-  },
+  rule(
+    [
+      "google-gemini/gemini-cli/issues/26486",
+      "A function call turn comes immediately after a user turn or a function response turn.",
+    ],
+    (body) => contentsOf(body).slice(0, 1),
+    ({ calls }) => calls.length > 0,
+  ),
+  rule(
+    [
+      "google-gemini/gemini-cli/issues/26956",
+      "The number of function response parts is not that of the function call parts.",
+    ],
+    contentsOf,
+    ({ calls }, at, all) => calls.length !== (all[at + 1]?.results.length ?? 0),
+  ),
+  rule(
+    ["kaitranntt/ccs/issues/25", "Invalid function name."],
+    contentCallsOf,
+    ({ name }) => !/^[a-zA-Z_][\w.:-]{0,63}$/u.test(name),
+  ),
+  rule(
+    ["https://ai.google.dev/api/caching#FunctionCall", "Invalid value at function_call.args"],
+    contentCallsOf,
+    ({ input }) => isNoObject(input),
+  ),
+  rule(
+    ["crewAIInc/crewAI/pull/6973", "Single turn requests end with a user role."],
+    (body) => contentsOf(body).slice(-1),
+    ({ role }) => role !== "user",
+  ),
+  rule(
+    ["https://ai.google.dev/api/generate-content", "parts must not be empty."],
+    contentsOf,
+    (content) => isEmpty(content) || content.texts.includes(""),
+  ),
 ];
 
 /** Bedrock's Converse. */
 export const bedrockRules: readonly Rule[] = [
-  {
-    source: issue("langchain-ai/langchain-aws/issues/403"),
-    errors: (body) =>
-      wrong(
-        contentsOf(body),
-        ({ texts, results }) =>
-          [...texts, ...results.map(({ text }) => text)].some((text) =>
-            /^[\s\p{Cf}]*$/u.test(text),
-          ),
-        (at) =>
-          `The text field in the ContentBlock object at messages.${at}.content.0 is blank. Add text to the text field, and try again.`,
-      ),
-  },
-  {
-    source: issue("langchain-ai/langchain/issues/26968"),
-    errors: (body) =>
-      wrong(
-        contentsOf(body),
-        ({ texts, calls, results }) => texts.length + calls.length + results.length === 0,
-        (at) => `The content field in the Message object at messages.${at} is empty.`,
-      ),
-  },
-  {
-    source: issue("strands-agents/harness-sdk/issues/1435"),
-    errors: (body) =>
-      wrong(
-        contentsOf(body),
-        ({ results }, at) => results.length !== (contentsOf(body)[at - 1]?.calls.length ?? 0),
-        (at) =>
-          `The number of toolResult blocks at messages.${at}.content exceeds the number of toolUse blocks of previous turn.`,
-      ),
-  },
-  {
-    source: issue("langgenius/dify/issues/17545"),
-    errors: (body) =>
-      wrong(
-        contentsOf(body),
-        ({ calls }) => calls.length > 0 && (body.tools ?? []).length === 0,
-        () =>
-          "The toolConfig field must be defined when using toolUse and toolResult content blocks.",
-      ),
-  },
-  {
-    source: "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolUseBlock.html",
-    errors: (body) =>
-      wrong(
-        contentsOf(body).flatMap(({ calls }) => calls),
-        ({ id, name, input }) =>
-          !/^[\w-]{1,64}$/u.test(id) || !/^[\w-]{1,64}$/u.test(name) || isNoObject(input),
-        () =>
-          "Value at 'messages.1.member.content.1.member.toolUse' failed to satisfy constraint: [a-zA-Z0-9_-]+",
-      ),
-  },
+  rule(
+    ["langchain-ai/langchain-aws/issues/403", "The text field in the ContentBlock is blank."],
+    (body) => contentsOf(body).flatMap(({ texts, results }) => [...texts, ...results]),
+    isBlank,
+  ),
+  rule(
+    ["langchain-ai/langchain/issues/26968", "The content field in the Message object is empty."],
+    contentsOf,
+    isEmpty,
+  ),
+  rule(
+    [
+      "strands-agents/harness-sdk/issues/1435",
+      "The number of toolResult blocks exceeds the number of toolUse blocks of previous turn.",
+    ],
+    contentsOf,
+    ({ results }, at, all) => results.length !== (all[at - 1]?.calls.length ?? 0),
+  ),
+  rule(
+    ["langgenius/dify/issues/17545", "The toolConfig field must be defined when using toolUse."],
+    contentCallsOf,
+    (_call, _at, _all, { tools = [] }) => tools.length === 0,
+  ),
+  rule(
+    [
+      "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolUseBlock.html",
+      "toolUse failed to satisfy constraint: [a-zA-Z0-9_-]+",
+    ],
+    contentCallsOf,
+    ({ id, name, input }) =>
+      !/^[\w-]{1,64}$/u.test(id) || !/^[\w-]{1,64}$/u.test(name) || isNoObject(input),
+  ),
 ];

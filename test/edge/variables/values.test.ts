@@ -24,6 +24,9 @@ describe("bytes", () => {
     ["application/octet-stream", "attachment"],
     ["application/json-seq", "attachment"],
     ["image/png2", "attachment"],
+    ["text/xml", "attachment"],
+    ["text/css", "attachment"],
+    ["multipart/x-mixed-replace", "attachment"],
   ])("of %s are returned unchanged, %s", async (type, disposition) => {
     const id = newId();
     const bytes = anyBytes(300);
@@ -31,15 +34,19 @@ describe("bytes", () => {
     expect(sent.status).toBe(201);
     const info = { type: "bytes", count: 300, bytes: 300, mediaType: type, shape: "bytes" };
     expect(await sent.json()).toMatchObject(info);
-    const response = await get(id, "a");
-    const { headers } = response;
-    expect(await bytesOf(response)).toEqual([...bytes]);
-    expect(headers.get("content-type")).toBe(type);
-    const expected = disposition === "inline" ? null : "attachment";
-    expect(headers.get("content-disposition")).toBe(expected);
-    expect(headers.get("x-content-type-options")).toBe("nosniff");
-    expect(headers.get("content-security-policy")).toBe("sandbox; default-src 'none'");
-    expect(headers.get("cache-control")).toBe("private, no-cache");
+    // Nothing of it can run as a script, however it is read.
+    for (const asked of [{}, { range: "bytes=0-99" }, { accept: "text/html" }]) {
+      const response = await getWith(id, "a", asked);
+      const { headers } = response;
+      const returned = "range" in asked ? bytes.slice(0, 100) : bytes;
+      expect(await bytesOf(response)).toEqual([...returned]);
+      expect(headers.get("content-type")).toBe(type);
+      const expected = disposition === "inline" ? null : "attachment";
+      expect(headers.get("content-disposition")).toBe(expected);
+      expect(headers.get("x-content-type-options")).toBe("nosniff");
+      expect(headers.get("content-security-policy")).toBe("sandbox; default-src 'none'");
+      expect(headers.get("cache-control")).toBe("private, no-cache");
+    }
   });
 });
 
@@ -278,6 +285,8 @@ describe("representations", () => {
       "text/plain; x, text/html",
       "png",
       `image/png; x=${"x".repeat(300)}`,
+      "image/png,text/html",
+      "text/html;image/png",
     ])("%s is refused", async (type) => {
       await problemIn(await putAs(newId(), "a", { body: "1", type }), "unsupported_media_type");
     });

@@ -8,7 +8,7 @@ import {
   startChatCompletions,
 } from "../support/chat-completions.ts";
 import { temporaryFolder } from "../support/server.ts";
-import { messagesOf, textOf } from "../support/turn-client.ts";
+import { messagesOf, post, textOf } from "../support/turn-client.ts";
 import { startWorkerServer, type WorkerServer } from "../support/worker-server.ts";
 
 const HALVES = "The first half and the other half.";
@@ -62,7 +62,24 @@ function comparable(messages: readonly UIMessage[]): unknown {
   );
 }
 
-// Other behavior: test/edge/sockets/socket-transport.test.ts; authentication: socket-authentication.test.ts.
+it.each(["text/event-stream", "text/plain"])("%s streams as the model writes", async (accept) => {
+  const letGo = playHalves();
+  const response = await post(`${worker.url}/conversations/${accept.slice(5)}`, "Tell me.", {
+    accept,
+  });
+  let text = "";
+  const reading = (async () => {
+    for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? [])
+      text += chunk;
+  })();
+  await vi.waitFor(() => expect(text).toContain("The first"));
+  expect(text).not.toContain("other half");
+  letGo();
+  await reading;
+  expect(text).toContain("other half");
+});
+
+// Other behavior: test/edge/sockets.test.ts.
 describe("the stock client over a WebSocket", () => {
   it("resumes after its socket was cut, because the turn continued", async () => {
     const letGo = playHalves();
