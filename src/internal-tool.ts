@@ -7,9 +7,30 @@ export * as toolOutputs from "./tool/tool-output.ts";
 export * as toolFiles from "./tool/files.ts";
 export * as scopes from "./tool/scoped-store.ts";
 export * as saveTargets from "./tool/save-target.ts";
-export * as shownResults from "./tool/shown-result.ts";
 export * as ownTools from "./tool/variables/variable-tools.ts";
-export { ApprovalLedger, type Questions } from "./tool/approval-ledger.ts";
+export {
+  approvalRequest,
+  fitsName,
+  type ApprovalRequest,
+  type VariableDiff,
+  ApprovalLedger,
+  type Questions,
+  noSuchTool,
+} from "./tool/policy.ts";
+export { joinedTexts } from "./turn/model/acceptable-prompt.ts";
+export {
+  change,
+  stageAll,
+  saveAt,
+  type StagedWrites,
+  wrapRuntimeTool,
+  wrapRuntimeTools,
+  wrapTool,
+  wrapTools,
+} from "./tool/tool-call.ts";
+export type { Stage } from "./tool/wrapped-tool.ts";
+export type { BytesResult } from "./tool/tool-result.ts";
+export { widenSchema, runtimeToolSchema, shownSchema } from "./tool/shown-schema.ts";
 export { UrlSources } from "./tool/composed.ts";
 export { diffsOfEdited } from "./tool/edit/edited-diffs.ts";
 export {
@@ -19,17 +40,7 @@ export {
   type ResolvedChanges,
 } from "./tool/edit/resolved-edits.ts";
 export type { FileInfo, Files } from "./tool/files.ts";
-export { joinedTexts } from "./tool/joined-texts.ts";
-export { noSuchTool } from "./tool/no-such-tool.ts";
 export type { Observer } from "./tool/observer.ts";
-export {
-  approvalRequest,
-  fitsName,
-  type ApprovalRequest,
-  type VariableDiff,
-} from "./tool/policy.ts";
-export { change, savingAll, type Prepare } from "./tool/prepared-save.ts";
-export type { BytesResult } from "./tool/run-tool.ts";
 export {
   fits,
   promptStages,
@@ -40,16 +51,12 @@ export {
   type RuntimeTool,
   type RuntimeToolContext,
 } from "./tool/runtime-tool.ts";
-export { savingAt, writesAt } from "./tool/save-result.ts";
 export type { SaveTarget } from "./tool/save-target.ts";
 export { knownNamesOf, lookupInStore, newestVisible } from "./tool/store-lookup.ts";
 export type { GuardedHandle, NotKept } from "./tool/tool-output.ts";
 export { toolRules, type McpServer, type ToolRules } from "./tool/tool-rules.ts";
 export { variableShape } from "./tool/variable-shape.ts";
 export { keptInput, settingOf } from "./tool/variables/set-variable.ts";
-export { widenSchema } from "./tool/widen-schema.ts";
-export { runtimeToolSchema, wrapRuntimeTool, wrapRuntimeTools } from "./tool/wrap-runtime-tool.ts";
-export { shownSchema, wrapTool, wrapTools } from "./tool/wrap-tool.ts";
 export type {
   AnyTool,
   CallOptions,

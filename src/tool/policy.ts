@@ -8,6 +8,7 @@ import {
 } from "../value/json.ts";
 import { ByrefError, codeOf, type ErrorCode, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
+import { nearest } from "../reference/near.ts";
 import type { Consumed, Labels, ResultPolicy, Taint } from "../store/labels.ts";
 import { clip, visibleText } from "../value/characters.ts";
 import type { Diff } from "../value/line-diff.ts";
@@ -297,4 +298,55 @@ function withheld(name: string, why: string): string {
 export function failed(error: unknown, message: string = messageOf(error)): Failed {
   const code = codeOf(error);
   return { kind: "failed", code: code === "internal" ? "tool_failed" : code, message };
+}
+
+const MAX_NAMED_TOOLS = 20;
+
+/** The message for a call of a tool that the model does not have. */
+export function noSuchTool(toolName: string, known: readonly string[]): string {
+  const near = nearest(toolName, known);
+  const named = near.length > 0 ? near : known.slice(0, MAX_NAMED_TOOLS);
+  const hint = near.length > 0 ? "Did you mean" : "There are";
+  const advice = named.length === 0 ? "There are no tools." : `${hint}: ${named.join(", ")}.`;
+  return `There is no tool ${clip(toolName, limits.maxNameChars)}. ${advice}`;
+}
+
+// Questions to people whether a call may run.
+
+/** Where a host keeps its open questions: in memory (a `Map` is one), with its messages, or in a database. */
+export interface Questions<Asked> {
+  get(id: string): Asked | undefined;
+  set(id: string, asked: Asked): unknown;
+  /** False if there is none, for example because another process has just deleted it. */
+  delete(id: string): boolean;
+}
+
+/**
+ * The open questions to people whether a call may run, by the id of an approval or of a call. `Asked` is the pin of the
+ * input that would run (`Ready.pin`), or contains it: before the call runs, its input is resolved again and compared.
+ * Whoever takes a question decides, once. What clients send back only names a question, and proves nothing.
+ */
+export class ApprovalLedger<Asked> {
+  readonly #questions: Questions<Asked>;
+
+  constructor(questions: Questions<Asked> = new Map()) {
+    this.#questions = questions;
+  }
+
+  /** Asks in place of an earlier question of this id. */
+  ask(id: string, asked: Asked): void {
+    this.#questions.set(id, asked);
+  }
+
+  /** Returns what is asked, to show it. */
+  about(id: string): Asked | undefined {
+    return this.#questions.get(id);
+  }
+
+  /** Closes the question and returns what was asked. Undefined if it is not open, or not about `pin`, if that is set. */
+  take(id: string, pin?: Asked): Asked | undefined {
+    const asked = this.#questions.get(id);
+    const isMeant = pin === undefined || asked === pin;
+    return isMeant && this.#questions.delete(id) ? asked : undefined;
+  }
 }

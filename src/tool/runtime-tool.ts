@@ -7,8 +7,8 @@ import type { Unresolved } from "../reference/expand.ts";
 import type { Syntax } from "../reference/reference.ts";
 import type { Variables } from "../store/variable-store.ts";
 import type { Labels } from "../store/labels.ts";
-import type { Prepare } from "./prepared-save.ts";
-import type { CallOptions, Effects, Saved } from "./wrapped-tool.ts";
+
+import type { CallOptions, Effects, Saved, Stage } from "./wrapped-tool.ts";
 
 /**
  * The stages of a conversation's prompt, which only go forward. `start`: all values are in the messages, in
@@ -85,7 +85,7 @@ export interface RuntimeToolContext {
 
 export interface RuntimeResult {
   /** The output for the model; a function if the tool changes something, which its commit does. */
-  readonly output: Json | Prepare<Json>;
+  readonly output: Json | Stage<Json>;
   /** True if some of the output comes from an untrusted source. */
   readonly untrusted?: boolean;
   /** The value to save at the call's place for its result. Default: the output. */
@@ -93,7 +93,7 @@ export interface RuntimeResult {
   /** True if there is no value to save; the output contains the reason. */
   readonly isNothing?: boolean;
   /** Set if the result is itself a variable: saves it at the call's place and returns the output. */
-  readonly save?: Prepare<Saved>;
+  readonly save?: Stage<Saved>;
 }
 
 /** Checks a tool's types, then removes them so that tools of different types fit into one list. */

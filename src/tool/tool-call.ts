@@ -1,90 +1,270 @@
-import { compact, copyJson, deepFreeze, type Json } from "../value/json.ts";
-import { ByrefError, codeOf } from "../errors.ts";
+/**
+ * A call of a tool, from the input that the model wrote to the row that its result is saved in. The steps, in order:
+ * the input's parameters about the result (`placed`), names and references (`agentInput`, `ownInput`), labels, the pin,
+ * approval (`approvalFor`), run (`execute`), save (`FinishedCall`, `stageAll`). An agent's tools and the runtime's own
+ * have the same steps; `Callable.own` tells them apart where they differ.
+ */
+import { jsonSchema, safeValidateTypes } from "@ai-sdk/provider-utils";
+import type { ToolSet } from "ai";
+import { ByrefError, codeOf, messageOf } from "../errors.ts";
+import * as limits from "../limits.ts";
+import type { Lookup } from "../reference/lookup.ts";
+import { needsIn } from "../reference/needs-in.ts";
+import type { Reference } from "../reference/reference.ts";
+import { resolveReferences } from "../reference/resolve.ts";
+import { pickSyntaxes } from "../reference/syntaxes.ts";
+import type { Content } from "../store/bytes/content.ts";
 import { Labels } from "../store/labels.ts";
-import type { Variables } from "../store/variable-store.ts";
+import { nameForCall, toIdentifier } from "../store/names.ts";
+import { retryConflicts } from "../store/retry-conflicts.ts";
+import type { AutomaticName, PreparedWrite, Variables, Write } from "../store/variable-store.ts";
+import type { VariableInfo } from "../store/variable.ts";
+import { Deadline } from "../value/deadline.ts";
+import { compact, copyJson, deepFreeze, isJsonObject, isObject, type Json } from "../value/json.ts";
+import { strictValue } from "../value/strict-json.ts";
 import type { ObservedActivity, Observer } from "./observer.ts";
 import {
   type Approval,
   approvalRequest,
   decisionFor,
+  failed,
   failedCall,
   unresolvedCall,
 } from "./policy.ts";
-import { type Prepare, saved } from "./prepared-save.ts";
-import { type CallResult, type ResolvedInput, savingOf } from "./save-result.ts";
+import type { RuntimeResult, RuntimeTool, RuntimeToolContext } from "./runtime-tool.ts";
 import {
+  chosenPlaces,
+  isGuarded,
+  type Place,
   requireOpen,
   requireOwnPlaces,
   requireReplaced,
   type SaveTarget,
+  saveTargetIn,
   type Split,
   splitInput,
+  withTarget,
 } from "./save-target.ts";
-import { targetFor } from "./scoped-store.ts";
-import { digestOf } from "./tool-input.ts";
-import { requireKnown } from "./unknown-parameters.ts";
-import type {
-  CallOptions,
-  Prepared,
-  Saved,
-  ToolRun,
-  WrapOptions,
-  WrappedTool,
+import {
+  lookupFor,
+  nameFor,
+  ownedBy,
+  scopeFor,
+  ScopedStore,
+  targetFor,
+  writtenName,
+} from "./scoped-store.ts";
+import { declaredIn, requireKnown, runtimeToolSchema, shownSchema } from "./shown-schema.ts";
+import {
+  checkInput,
+  digestOf,
+  jsonSchemaOf,
+  misfitHint,
+  type ResolvedInput,
+  withNumbers,
+} from "./tool-input.ts";
+import {
+  isShort,
+  jsonOf,
+  keptWrite,
+  notKept,
+  partInfo,
+  shownResult,
+  toolOutput,
+} from "./tool-output.ts";
+import { type PlacedResult, placedResultOf } from "./tool-result.ts";
+import { nameIn, targetIn } from "./variables/variable-target.ts";
+import {
+  type AnyTool,
+  type CallFlow,
+  type CallOptions,
+  NO_FLOW,
+  type Prepared,
+  type Saved,
+  type Stage,
+  type ToolRun,
+  type WrapOptions,
+  type WrappedTool,
 } from "./wrapped-tool.ts";
 
-/**
- * A tool as the pipeline calls it. It defines the differences between an agent's tools and built-in tools.
- * The pipeline applies the same rules to both.
- */
-export interface CallableTool {
+/** A tool as the steps of a call see it. */
+interface Callable {
   readonly name: string;
   readonly options: WrapOptions;
+  readonly tool: AnyTool | RuntimeTool;
+  /** Set for one of the runtime's own tools. */
+  readonly own?: RuntimeTool;
   /** Place of the result. True: the model may choose; a string: at that place; false: only the caller may choose. */
   readonly target: string | boolean;
   /** The parameters of its schema; undefined if it may have others. */
-  readonly parameters?: ReadonlySet<string> | undefined;
-  /** Returns the variables that the input names. */
-  names(input: Json): CallNames;
-  /** The variables for the labels, under the names that the tool adds. */
-  variables(call: CallOptions): Variables;
-  /** Resolves references and validates the input. */
-  input(written: Json, options: InputOptions): Promise<CallInput>;
-  /** Runs the tool's own check of whether a person has to approve the call. Default: no. */
-  needsApproval?(checked: unknown, call: CallOptions): Promise<boolean>;
-  run(prepared: PreparedCall): Promise<CallResult>;
+  readonly parameters: ReadonlySet<string> | undefined;
 }
 
-/** Variables that an input names, apart from its references and the place of the result. */
-export interface CallNames {
-  /** Texts that name a variable, or a place in one, that the call reads. */
-  readonly read: readonly string[];
-  /** Texts that name a variable, or a place in one, that the call writes. */
-  readonly written: readonly string[];
-  /** The base of the automatic name of the result; absent if it is unknown, or nothing is saved. */
-  readonly base?: string;
+/** Wraps every tool of a set, by name. Tools that the provider executes are left unchanged. */
+export async function wrapTools(
+  tools: ToolSet,
+  options: WrapOptions,
+): Promise<ReadonlyMap<string, WrappedTool>> {
+  const wrapped = await Promise.all(
+    Object.entries(tools).map(([name, tool]) => wrapTool(name, tool, options)),
+  );
+  return new Map(wrapped.map((tool) => [tool.name, tool]));
 }
 
-export interface InputOptions {
-  readonly call: CallOptions;
-  /** Receives the labels of all inputs. */
-  readonly labels: Labels;
-  /** Counts the characters of the references, and those of their values. */
-  readonly references: { authoredChars: number; resolvedChars: number; readonly values: Json[] };
+/** Wraps a tool. Calls fail with `unknown_tool` if the provider executes it or it has no `execute`. */
+export async function wrapTool(
+  name: string,
+  tool: AnyTool,
+  options: WrapOptions,
+): Promise<WrappedTool> {
+  if (tool.type === "provider") {
+    const prepare = async () => failed(notExecutable(name));
+    return { name, shown: tool, flow: () => NO_FLOW, prepare };
+  }
+  const { execute: _execute, toModelOutput: _toModelOutput, ...rest } = tool;
+  const shown = shownSchema({ name, tool, options }, await jsonSchemaOf(tool, name));
+  const { schema, target, parameters } = shown;
+  // Has no validator, because the resolved input is validated, not the references. Otherwise the same tool.
+  const definition = { ...rest, inputSchema: jsonSchema(schema) } as AnyTool;
+  return wrapped({ name, options, tool, target, parameters }, definition);
 }
 
-export interface CallInput extends ResolvedInput {
-  /** The input as returned by the tool's own schema. */
-  readonly checked: unknown;
-  /** Variables that the input names. The tool may read their values when it runs. */
-  readonly names?: readonly string[];
-  /** The value that an approval covers. Default: `value`. */
-  readonly pinned?: Json;
+/**
+ * Wraps the runtime's own tools, by name. If `outputPath` is true, the model may choose where a result is saved.
+ */
+export async function wrapRuntimeTools(
+  tools: readonly RuntimeTool[],
+  options: WrapOptions,
+): Promise<ReadonlyMap<string, WrappedTool>> {
+  const wrapped = await Promise.all(tools.map((tool) => wrapRuntimeTool(tool, options)));
+  return new Map(wrapped.map((tool) => [tool.name, tool]));
 }
+
+/** Wraps one of the runtime's own tools. */
+export async function wrapRuntimeTool(
+  tool: RuntimeTool,
+  options: WrapOptions,
+): Promise<WrappedTool> {
+  const { name, description, takesOutputPath = false } = tool;
+  const schema = runtimeToolSchema(await jsonSchemaOf(tool, name), tool);
+  const extended = takesOutputPath ? withTarget(schema, false) : undefined;
+  // The stores of calls in plan runs, so that outputs use the names of the run.
+  const runStores = new Map<string, Variables>();
+  const toModelOutput = async (shown: { readonly output: Json; readonly toolCallId: string }) => {
+    const store = runStores.get(shown.toolCallId) ?? new ScopedStore(options.store);
+    return (
+      (await tool.toModelOutput?.(shown.output, store)) ?? { type: "json", value: shown.output }
+    );
+  };
+  // Has no validator, because the model receives Byref's own messages about an invalid input. The SDK's type
+  // of a tool depends on the type of its input, which this schema does not have.
+  const definition = {
+    description,
+    inputSchema: jsonSchema(extended ?? schema),
+    ...(tool.toModelOutput === undefined ? {} : { toModelOutput }),
+  } as unknown as AnyTool;
+  const parameters = declaredIn(extended ?? schema);
+  const target = extended !== undefined;
+  const callable = { name, options, tool, own: tool, target, parameters };
+  const { prepare, ...rest } = wrapped(callable, definition);
+  return {
+    ...rest,
+    prepare: (input, call) => {
+      const { scope, toolCallId } = call;
+      if (scope !== undefined) runStores.set(toolCallId, new ScopedStore(options.store, scope));
+      return prepare(input, call);
+    },
+  };
+}
+
+function wrapped(tool: Callable, shown: AnyTool): WrappedTool {
+  return {
+    name: tool.name,
+    shown,
+    flow: (input, call) => flowOf(tool, input, call),
+    prepare: (input, call) => prepare(tool, input, call),
+  };
+}
+
+// What a call reads and writes, before it is prepared.
+
+/** Returns the flow of a call. Never throws: an input that cannot be used fails when it is prepared. */
+function flowOf(tool: Callable, written: Json, { scope }: Pick<CallOptions, "scope">): CallFlow {
+  const { name, own, options, target } = tool;
+  const { store, syntaxes, naming } = options;
+  const { input, target: chosen } =
+    target === true
+      ? orElse<Split>(() => splitInput(written), { input: written })
+      : { input: written };
+  const wanted = typeof target === "string" ? target : chosen;
+  const stored = (one: string) => nameFor(one, store, scope) ?? one;
+  const targetsIn = (texts: readonly string[]) =>
+    texts.flatMap((text) => orElse(() => targetIn(text), undefined) ?? []);
+  const reads = needsIn(input, syntaxes).flatMap(({ source, operator, references }) =>
+    references.map((reference) => ({
+      ...reference,
+      name: stored(reference.name),
+      source,
+      isNeeded: operator === "all" || references.length === 1,
+    })),
+  );
+  const { writes: parameters = [] } = own ?? {};
+  const read = own === undefined ? [] : namedIn(own, input, options, parameters);
+  const named = targetsIn(read).map((place) => {
+    return { ...place, name: stored(place.name), source: `$${place.name}`, isNeeded: true };
+  });
+  const places: Reference[] = [
+    ...(wanted === undefined ? [] : orElse(() => saveTargetIn(wanted).places, [])),
+    ...targetsIn(textsIn(input, parameters)),
+  ];
+  const writes = places.map(({ name: place, path }) => ({ name: stored(place), path }));
+  const flow = { reads: [...reads, ...named], writes };
+  // An application's own naming may depend on the output.
+  if (wanted !== undefined || own !== undefined || naming !== undefined) return flow;
+  const automatic = reads.length === 0 ? [] : [{ prefix: toIdentifier(name) }];
+  const { base } = nameForCall(name, input);
+  return { ...flow, writes: [...writes, { base }, ...automatic] };
+}
+
+/** Returns `otherwise` for an input that cannot be used. */
+function orElse<Result>(read: () => Result, otherwise: Result): Result {
+  try {
+    return read();
+  } catch {
+    return otherwise;
+  }
+}
+
+/** Parameters of the runtime's own tools that name variables. */
+const NAMING = ["name", "key", "variables"];
+
+/** Returns the texts with which an input names variables that the tool reads, beside its references. */
+function namedIn(
+  tool: RuntimeTool,
+  input: Json,
+  { syntaxes }: WrapOptions,
+  except: readonly string[] = [],
+): readonly string[] {
+  if (!isJsonObject(input)) return [];
+  const naming = NAMING.filter((parameter) => !except.includes(parameter));
+  return [...textsIn(input, naming), ...(tool.reads?.(input, pickSyntaxes(syntaxes)) ?? [])];
+}
+
+/** Returns the texts in parameters that are texts or lists of texts. */
+function textsIn(input: Json, parameters: readonly string[]): readonly string[] {
+  if (!isJsonObject(input)) return [];
+  return parameters
+    .flatMap((parameter) => (Object.hasOwn(input, parameter) ? input[parameter] : []))
+    .filter((text) => typeof text === "string");
+}
+
+// Preparing a call: its input, its labels, its pin, and whether it may run.
 
 /** A call and everything that is known about it before it runs. */
-export interface PreparedCall {
-  readonly tool: CallableTool;
+interface PreparedCall {
+  readonly tool: Callable;
   readonly call: CallOptions;
+  /** The input as the model wrote it, apart from its parameters about the result. */
   readonly split: Split;
   readonly input: CallInput;
   /** Labels of the values in the input. */
@@ -95,48 +275,54 @@ export interface PreparedCall {
   readonly places: SaveTarget | undefined;
 }
 
-/**
- * Returns the function that prepares, runs and saves calls of the tool. The call's observer is notified when
- * the call runs or is refused.
- */
-export function preparing(tool: CallableTool): WrappedTool["prepare"] {
-  return async (input, call) => {
-    const { observer, toolCallId } = call;
-    if (observer === undefined) return prepare(tool, input, call);
-    let running: ObservedActivity | undefined;
-    const begin = () => observer.begin({ kind: "tool", name: tool.name, toolCallId });
-    const inside: Observer = { begin: (activity) => (running ?? observer).begin(activity) };
-    const prepared = await prepare(tool, input, { ...call, observer: inside });
-    if (prepared.kind === "failed") {
-      begin().end({ error: prepared.code });
-      return prepared;
-    }
-    return {
-      ...prepared,
-      run: async () => {
-        running = begin();
-        const run = await prepared.run();
-        running.end({ error: run.kind === "failed" ? run.code : undefined });
-        return run;
-      },
-    };
-  };
+interface CallInput extends ResolvedInput {
+  /** The input as returned by the tool's own schema. */
+  readonly checked: unknown;
+  /** Variables that the input names. The tool may read their values when it runs. */
+  readonly names?: readonly string[];
+  /** The value that an approval covers. Default: `value`. */
+  readonly pinned?: Json;
 }
 
-async function prepare(tool: CallableTool, given: Json, call: CallOptions): Promise<Prepared> {
-  const { name, options } = tool;
-  const variables = tool.variables(call);
-  const labels = new Labels(variables, options.taint, call.madeOf);
+/** Prepares a call. Its observer is notified when the call runs or is refused. */
+async function prepare(tool: Callable, input: Json, call: CallOptions): Promise<Prepared> {
+  const { observer, toolCallId } = call;
+  if (observer === undefined) return prepareCall(tool, input, call);
+  let running: ObservedActivity | undefined;
+  const begin = () => observer.begin({ kind: "tool", name: tool.name, toolCallId });
+  const inside: Observer = { begin: (activity) => (running ?? observer).begin(activity) };
+  const prepared = await prepareCall(tool, input, { ...call, observer: inside });
+  if (prepared.kind === "failed") {
+    begin().end({ error: prepared.code });
+    return prepared;
+  }
+  const runObserved = async () => {
+    running = begin();
+    const run = await prepared.run();
+    running.end({ error: run.kind === "failed" ? run.code : undefined });
+    return run;
+  };
+  return { ...prepared, run: runObserved };
+}
+
+async function prepareCall(tool: Callable, given: Json, call: CallOptions): Promise<Prepared> {
+  const { name, own, options } = tool;
+  const { policies, store, taint } = options;
+  const variables = own === undefined ? store : new ScopedStore(store, call.scope);
+  const labels = new Labels(variables, taint, call.madeOf);
   try {
     // The model's input is part of the history: the tool must not change it.
     const written = deepFreeze(copyJson(given));
     requireKnown(written, tool.parameters);
     const { split, places } = placed(tool, written, call);
     const references = { authoredChars: 0, resolvedChars: 0, values: [] };
-    const input = await tool.input(split.input, { labels, references, call });
-    const named = new Labels(variables, options.taint, labels);
+    const input =
+      own === undefined
+        ? await agentInput(tool, split.input, { call, labels, references })
+        : await ownInput(own, split.input, { call, options });
+    const named = new Labels(variables, taint, labels);
     for (const variable of input.names ?? []) named.add(variable);
-    const { visibility } = named.ofResult(name, options.policies?.[name]);
+    const { visibility } = named.ofResult(name, policies?.[name]);
     if (visibility === "secret") requireOwnPlaces(places);
     const pin = await digestOf(input.pinned ?? input.value);
     // A digest of a guarded value would allow guessing the value.
@@ -162,20 +348,15 @@ async function prepare(tool: CallableTool, given: Json, call: CallOptions): Prom
   }
 }
 
-interface Placed {
-  /** The input, apart from its parameters about the result. */
-  readonly split: Split;
-  readonly places: SaveTarget | undefined;
-}
-
 /**
- * Determines where the result is saved: the caller's place comes first, then that of the agent or the model.
+ * Splits the input from its parameters about the result, and determines where the result is saved: the caller's place
+ * comes first, then that of the agent or the model.
  */
 function placed(
-  { target, options: { store } }: CallableTool,
+  { target, options: { store } }: Callable,
   written: Json,
   call: CallOptions,
-): Placed {
+): Pick<PreparedCall, "split" | "places"> {
   const { saveTo, scope } = call;
   const isModelChoice = target === true && saveTo === undefined;
   const split = isModelChoice ? splitInput(written) : { input: written };
@@ -187,8 +368,87 @@ function placed(
   return { split, places };
 }
 
+interface Resolving {
+  readonly call: CallOptions;
+  /** Receives the labels of all inputs. */
+  readonly labels: Labels;
+  /** Counts the characters of the references, and those of their values. */
+  readonly references: { authoredChars: number; resolvedChars: number; readonly values: Json[] };
+}
+
+/** Resolves and validates the input of an agent's tool. */
+async function agentInput(
+  { name, tool, options }: Callable,
+  written: Json,
+  { call, labels, references }: Resolving,
+): Promise<CallInput> {
+  if (tool.execute === undefined) throw notExecutable(name);
+  const { store, syntaxes, unknown, owner, policies, textFor } = options;
+  const lookup = lookupFor(call.scope, store, {
+    bytes: true,
+    hidesUntrusted: options.untrusted === "hide",
+    secrets: policies?.[name]?.secrets ?? [],
+    onUsed: (used) => {
+      labels.add(used);
+      if (owner !== undefined) store.holds.hold(owner, used);
+    },
+  });
+  const resolved =
+    call.madeOf !== undefined
+      ? { value: written, unresolved: [] }
+      : await resolveReferences(written, lookup, {
+          ...compact({ syntaxes, unknown, textFor }),
+          work: call.work,
+          // The resolver measures what it reads; the store knows the size of a whole variable.
+          onResolved: (source, { value, chars = 0 }) => {
+            references.authoredChars += source.length;
+            references.resolvedChars += chars;
+            references.values.push(value);
+          },
+          onComposed: () => labels.compose(),
+        });
+  const { value, unresolved } = resolved;
+  const isReadonly = options.readonlyTools?.includes(name) ?? false;
+  const hint = () => misfitHint({ written, value, unresolved }, options);
+  const schema = await jsonSchemaOf(tool, name);
+  const given = withNumbers(value, schema, policies?.[name]?.numbers);
+  const checked = await checkInput(tool, given, { unresolved, readonly: isReadonly, hint });
+  return { ...resolved, checked };
+}
+
+/** Returns the input of one of the runtime's own tools as written: the tool itself resolves references. */
+async function ownInput(
+  tool: RuntimeTool,
+  written: Json,
+  { call: { scope }, options }: Pick<PreparedCall, "call"> & Pick<Callable, "options">,
+): Promise<CallInput> {
+  const { store, syntaxes } = options;
+  // In a run: also the conversation's variables, whose places the run may inherit.
+  const stores = [new ScopedStore(store, scope), ...(scope?.inherits === undefined ? [] : [store])];
+  const checked = await checkInput(tool, written, { unresolved: [], readonly: false });
+  const found = new Set<string>();
+  const add = (name: string) => {
+    if (stores.some((from) => from.glance(name) !== undefined)) found.add(name);
+  };
+  for (const text of namedIn(tool, written, options)) add(nameIn(text));
+  const addName: Lookup = ({ name }) => {
+    add(name);
+    return { found: true, value: "" };
+  };
+  // An input with too many references fails when the tool runs.
+  await resolveReferences(written, addName, compact({ syntaxes })).catch(() => undefined);
+  const names = [...found];
+  // An approval covers the current versions of the variables that the tool will read.
+  const versions = names.map((name) => [
+    name,
+    ...stores.map((from) => from.info(name)?.updatedAt ?? ""),
+  ]);
+  return { value: written, unresolved: [], checked, names, pinned: [written, versions] };
+}
+
 /** Decides whether a call may run, is denied, or needs a person's approval first. Fails closed. */
-async function approvalFor({ tool, split, input, named, call }: PreparedCall): Promise<Approval> {
+async function approvalFor(prepared: PreparedCall): Promise<Approval> {
+  const { tool, split, input, named } = prepared;
   const { name, options } = tool;
   const about = {
     tool: name,
@@ -198,9 +458,29 @@ async function approvalFor({ tool, split, input, named, call }: PreparedCall): P
   };
   const decided = await decisionFor(options, about);
   if (decided.kind === "failed" || decided.approval !== undefined) return decided;
-  const needsApproval = (await tool.needsApproval?.(input.checked, call)) === true;
-  return needsApproval ? { kind: "allowed", approval: approvalRequest(about) } : decided;
+  const isNeeded = tool.own === undefined && (await needsApproval(prepared));
+  return isNeeded ? { kind: "allowed", approval: approvalRequest(about) } : decided;
 }
+
+/** Runs the tool's own check on the resolved input. An input that the check fails on needs approval. */
+async function needsApproval({ tool: callable, call, input }: PreparedCall): Promise<boolean> {
+  if (call.needsApproval !== undefined) return call.needsApproval(input.checked);
+  const tool = callable.tool as AnyTool;
+  const { needsApproval: ownCheck } = tool;
+  if (typeof ownCheck !== "function") return ownCheck === true;
+  try {
+    // The SDK types it by the tool's schema.
+    const check = ownCheck as (input: unknown, options: unknown) => boolean | PromiseLike<boolean>;
+    const { toolCallId, messages, extras } = call;
+    const context = await contextFor(tool, callable.options.context);
+    const options = { toolCallId, messages: [...messages], context, ...extras };
+    return (await check(input.checked, options)) === true;
+  } catch {
+    return true;
+  }
+}
+
+// Running a call.
 
 async function run(prepared: PreparedCall): Promise<ToolRun> {
   const { tool, input, labels, named } = prepared;
@@ -211,50 +491,274 @@ async function run(prepared: PreparedCall): Promise<ToolRun> {
   };
   try {
     addNamed();
-    const result = await tool.run(prepared);
+    const result = await execute(prepared);
     addNamed();
     named.include(labels);
-    return done(prepared, result);
+    const call = new FinishedCall(prepared, result);
+    const stage = () => call.stage();
+    const changes = changedBy(prepared, result);
+    return { kind: "done", changes, stage, save: () => saveStaged(options.store, stage) };
   } catch (error) {
     return failedCall(error, { name, options, labels });
   }
 }
 
-function done(prepared: PreparedCall, result: CallResult): ToolRun {
-  const changes = changedBy(prepared, result);
-  const prepare = withholding(prepared, savingOf(prepared, result));
+/** The result of a call: a value to save as a variable, or the result of one of the runtime's own tools. */
+type CallResult = ValueResult | RuntimeResult;
+
+interface ValueResult extends PlacedResult {
+  /** True if the value comes from an untrusted source, whatever the inputs. */
+  readonly untrusted?: boolean | undefined;
+}
+
+/**
+ * Runs the tool and returns its converted result. Rejects with the tool's error, or with `tool_timeout`.
+ * Does not wait for a tool that hangs or whose turn is stopped.
+ */
+async function execute(prepared: PreparedCall): Promise<CallResult> {
+  const { tool, call, input } = prepared;
+  const { name, own, options } = tool;
+  const toolMs = own?.timeMs ?? options.toolMs ?? limits.toolMs;
+  const context =
+    own === undefined ? await contextFor(tool.tool as AnyTool, options.context) : undefined;
+  if (call.signal.aborted) throw stopped(name);
+  const message = `${name} did not finish within ${toolMs} ms. Ask for less.`;
+  const limit = new Deadline(toolMs, {
+    signal: call.signal,
+    error: () => new ByrefError("tool_timeout", message, { toolMs }),
+  });
+  const { signal } = limit;
+  // The signal stops a tool that is no longer awaited, and everything that it has started.
+  const work = async () =>
+    own === undefined
+      ? resultOf(prepared, signal, context)
+      : own.execute(input.checked, contextOf(prepared, signal));
+  return limit.race(work()).catch((error: unknown) => {
+    const isStopped = call.signal.aborted && error === call.signal.reason;
+    throw isStopped ? stopped(name) : error;
+  });
+}
+
+/** Runs an agent's tool; of several results that it yields, the last one counts. */
+async function resultOf(
+  { tool: { tool, options }, call, input, labels, places }: PreparedCall,
+  signal: AbortSignal,
+  context: unknown,
+): Promise<CallResult> {
+  // The SDK types a tool's input by its schema, which has just validated it.
+  const { execute: run, onInputAvailable } = tool as {
+    readonly execute: (input: unknown, options: unknown) => unknown;
+    readonly onInputAvailable?: (options: unknown) => unknown;
+  };
+  const { checked } = input;
+  const optionsOf = () => executionOptions(call, signal, context);
+  await onInputAvailable?.(Object.assign(optionsOf(), { input: checked }));
+  const returned = await lastOf(await run(checked, optionsOf()), signal);
+  const { store } = options;
+  return placedResultOf(returned, { target: places, isFixed: labels.isGuarded, store });
+}
+
+/** Returns the last result. An iterator that is no longer awaited is closed when it yields next. */
+async function lastOf(result: unknown, signal: AbortSignal): Promise<unknown> {
+  if (typeof result !== "object" || result === null || !(Symbol.asyncIterator in result))
+    return result;
+  // A stream of bytes is one result.
+  if (result instanceof ReadableStream) return new Response(result);
+  let last: unknown;
+  for await (const value of result as AsyncIterable<unknown>) {
+    if (signal.aborted) break;
+    last = value;
+  }
+  return last;
+}
+
+/**
+ * Returns the SDK's second argument. A tool that reads the messages receives a copy, because they are the
+ * next prompt.
+ */
+function executionOptions(
+  { toolCallId, messages, idempotencyKey, extras }: CallOptions,
+  abortSignal: AbortSignal,
+  context: unknown,
+) {
   return {
-    kind: "done",
-    prepare,
-    save: () => saved(prepared.tool.options.store, prepare),
-    changes,
+    toolCallId,
+    abortSignal,
+    context,
+    ...compact({ idempotencyKey }),
+    ...extras,
+    get messages() {
+      // A copy has the type of its original.
+      return copyJson([...messages]);
+    },
   };
 }
 
-/** Reduces the errors of saving a guarded result to their codes. */
-function withholding(
-  { tool: { name, options }, named: labels }: PreparedCall,
-  prepare: Prepare<Saved>,
-): Prepare<Saved> {
-  const { visibility } = labels.ofResult(name, options.policies?.[name]);
-  if (!labels.isGuarded && visibility === "model") return prepare;
-  const withheld = (error: unknown) => {
+function contextOf(
+  { tool: { options }, call: given, labels, places }: PreparedCall,
+  signal: AbortSignal,
+): RuntimeToolContext {
+  const { syntaxes, owner } = options;
+  // The caller's `needsApproval` and `extras` are about this call only, not about calls that it makes.
+  const { needsApproval: _needsApproval, extras: _extras, ...own } = given;
+  const call = { ...own, signal, ...compact({ saveTo: places }) };
+  const store = new ScopedStore(options.store, call.scope);
+  // The tool's own labels are by the names in the run, of which the conversation's `state` has none.
+  const used = new Labels(options.store);
+  const lookup = lookupFor(call.scope, options.store, {
+    // The tool reads on the model's behalf, so its errors must not list keys of untrusted values.
+    hidesUntrusted: true,
+    onUsed: (stored) => {
+      used.add(stored);
+      labels.include(used);
+      if (owner !== undefined) options.store.holds.hold(owner, stored);
+    },
+  });
+  const resolve = (value: Json) =>
+    resolveReferences(value, lookup, {
+      work: call.work,
+      ...compact({ syntaxes }),
+      onComposed: () => labels.compose(),
+    });
+  const storeOf: RuntimeToolContext["storeOf"] = (reference) =>
+    new ScopedStore(options.store, scopeFor(reference, call.scope));
+  const hidesUntrusted = options.untrusted === "hide";
+  return { store, labels, call, hidesUntrusted, storeOf, lookup, resolve };
+}
+
+/** Returns what the tool's `contextSchema` makes of the context; without one, all of it. */
+async function contextFor({ contextSchema }: AnyTool, context: unknown): Promise<unknown> {
+  if (context === undefined || contextSchema === undefined) return context;
+  const checked = await safeValidateTypes({ value: context, schema: contextSchema });
+  if (checked.success) return checked.value;
+  // The validator's message quotes the context.
+  throw new ByrefError("bad_configuration", "The tool's contextSchema refuses who asks.");
+}
+
+function notExecutable(name: string): ByrefError {
+  const message = `${name} cannot be executed here: it has no execute function.`;
+  return new ByrefError("unknown_tool", message);
+}
+
+function stopped(name: string): ByrefError {
+  return new ByrefError("tool_failed", `${name} was stopped.`);
+}
+
+// Saving the result: staged asynchronously, then committed in one transaction.
+
+/**
+ * A call that has run. Its result is saved as a variable, under an automatic name or in the chosen places, all of them
+ * or none. The result of one of the runtime's own tools becomes a variable only if the call has a place for it.
+ */
+class FinishedCall {
+  readonly #prepared: PreparedCall;
+  readonly #result: CallResult;
+  /** The output of a tool whose result is saved as well: the tool's own changes must be made only once. */
+  #shown: Promise<Json> | undefined;
+  #save: StagedWrites<Saved> | undefined;
+
+  constructor(prepared: PreparedCall, result: CallResult) {
+    this.#prepared = prepared;
+    this.#result = result;
+  }
+
+  /** See `Done`. The errors of saving a guarded result are reduced to their codes. */
+  async stage(): Promise<PreparedWrite<Saved>> {
+    try {
+      const { commit, discard } = await this.#stage();
+      const reporting = () => {
+        try {
+          return commit();
+        } catch (error) {
+          throw this.#reported(error);
+        }
+      };
+      return { commit: reporting, discard };
+    } catch (error) {
+      throw this.#reported(error);
+    }
+  }
+
+  #reported(error: unknown): unknown {
+    const { tool, named: labels } = this.#prepared;
+    const { name, options } = tool;
+    const { visibility } = labels.ofResult(name, options.policies?.[name]);
+    if (!labels.isGuarded && visibility === "model") return error;
     const { code, message } = failedCall(error, { name, options, labels });
     return new ByrefError(code, message);
-  };
-  return async () => {
-    const { commit, discard } = await prepare().catch((error: unknown) => {
-      throw withheld(error);
-    });
-    const withholdingCommit = () => {
-      try {
-        return commit();
-      } catch (error) {
-        throw withheld(error);
-      }
+  }
+
+  async #stage(): Promise<PreparedWrite<Saved>> {
+    const result = this.#result;
+    const { tool, call, places } = this.#prepared;
+    if (!("output" in result)) return this.#stageValue(result);
+    const { output, untrusted, isNothing = false, save } = result;
+    if (save !== undefined) return save();
+    const stageOutput: Stage<Json> =
+      typeof output === "function" ? output : async () => change(() => output);
+    if (places !== undefined && !isNothing) {
+      this.#shown ??= saveStaged(tool.options.store, stageOutput);
+      const shown = await this.#shown;
+      const { value = shown } = result;
+      return this.#stageValue({ value, notes: [], places: chosenPlaces(places), untrusted });
+    }
+    const kept = call.keepAs === undefined ? undefined : await this.#stageKept(result);
+    const staged = await stageOutput();
+    const commit = () => {
+      const keptSaved = kept?.commit();
+      const saved = {
+        ...shownOf(staged.commit(), tool.options, untrusted),
+        ...(places === undefined ? {} : { places: [] }),
+      };
+      if (keptSaved === undefined) return saved;
+      // It was written to a place that is guarded.
+      const hides = isObject(saved.output) && "visibility" in saved.output;
+      const { shown, kept: name } = keptSaved;
+      return { ...saved, ...compact({ shown: hides ? undefined : shown, kept: name }) };
     };
-    return { commit: withholdingCommit, discard };
-  };
+    return { commit, discard: () => [kept, staged].forEach((one) => one?.discard()) };
+  }
+
+  /** Keeps what one of the runtime's own tools has answered to a plan as a variable, if it is long. */
+  async #stageKept({
+    output,
+    value,
+    untrusted,
+  }: RuntimeResult): Promise<PreparedWrite<Partial<Saved>> | undefined> {
+    const answer = typeof output === "function" ? undefined : output;
+    const whole = this.#prepared.named.isGuarded ? answer : (value ?? answer);
+    if (whole === undefined) return undefined;
+    return isShort(whole)
+      ? change(() => ({ shown: whole }))
+      : this.#stageValue({ value: whole, notes: [], places: [], untrusted });
+  }
+
+  #stageValue(result: ValueResult): Promise<PreparedWrite<Saved>> {
+    this.#save ??= this.#saveOf(result);
+    return stageAll(this.#save);
+  }
+
+  #saveOf({ value, notes, places, untrusted = false }: ValueResult): StagedWrites<Saved> {
+    const { tool, call, split, named, input } = this.#prepared;
+    const { name, options } = tool;
+    const policy = options.policies?.[name];
+    const description = [split.description ?? "", ...notes].filter((text) => text !== "").join(" ");
+    const own = named.ofResult(name, policy);
+    const write: Write = {
+      value,
+      tool: name,
+      toolCallId: call.toolCallId,
+      // The input of a call from code contains values, not the model's words.
+      ...(isPlain(this.#prepared) ? { input: split.input } : {}),
+      ...own,
+      trusted: own.trusted && !untrusted,
+      ...(description === "" ? {} : { description }),
+      ...(places.length === 0 ? { name: automaticName(this.#prepared, value) } : {}),
+    };
+    const { unresolved } = input;
+    const saving = { write, places, unresolved, call, inlineChars: policy?.inlineChars };
+    return saveAt(saving, options);
+  }
 }
 
 /** Names of the variables that the result is saved in; undefined: any. */
@@ -266,4 +770,189 @@ function changedBy(
   const names = typeof result.output === "function" ? (input.names ?? []) : undefined;
   if (result.save !== undefined || names?.length === 0) return undefined;
   return [...(names ?? []), ...(places?.places ?? []).map(({ name }) => name)];
+}
+
+function shownOf(given: Json, { taint }: WrapOptions, untrusted = false): Saved {
+  const output = strictValue(given);
+  if (!untrusted) return { output };
+  taint?.add();
+  return {
+    output: isJsonObject(output) ? { ...output, untrusted } : { shown: output, untrusted },
+  };
+}
+
+/**
+ * True if the input may be shown. Values that code passes to a tool carry no restriction but their labels.
+ */
+function isPlain({ call, named }: PreparedCall): boolean {
+  return call.madeOf === undefined || (!named.isGuarded && !named.hasUntrusted);
+}
+
+/** Names are visible to everyone, so a name is never derived from guarded values. */
+function automaticName(prepared: PreparedCall, value: Json | Content): AutomaticName {
+  const { tool, input, split, named, digest: inputDigest } = prepared;
+  const { name, options } = tool;
+  const { visibility, trusted: isTrusted } = named.ofResult(name, options.policies?.[name]);
+  if (named.isGuarded || !isPlain(prepared)) return { base: name, numbered: true, inputDigest };
+  const hides = options.untrusted === "hide";
+  if (hides && !named.isTrusted) return { ...nameForCall(name, split.input), inputDigest };
+  const isHidden = visibility !== "model" || (hides && !isTrusted);
+  const base = isHidden ? undefined : options.naming?.(name, input.value, jsonOf(value) ?? null);
+  return base === undefined
+    ? { ...nameForCall(name, input.value), inputDigest }
+    : { base, numbered: false, inputDigest };
+}
+
+/** A value to save, and the facts that its output needs. */
+interface Saving {
+  readonly write: Write;
+  /** The places to write it to. Without any, the write has its own name. */
+  readonly places: readonly Place[];
+  readonly unresolved: ResolvedInput["unresolved"];
+  /** See `ToolOutput`. */
+  readonly notes?: readonly string[];
+  readonly call: Pick<CallOptions, "scope" | "isPlanned" | "saveTo" | "keepAs">;
+  /** A value of more characters is not shown. */
+  readonly inlineChars?: number | undefined;
+}
+
+/**
+ * Saves a value in all of its places or none. If it is too large to save, the output contains a notice. The commit
+ * throws `variable_sealed` if the place is in a variable that has become guarded since the call was prepared.
+ */
+export function saveAt(saving: Saving, options: WrapOptions): StagedWrites<Saved> {
+  const { write, places, call } = saving;
+  const { store } = options;
+  const placedWrites = places.map(({ name, path, run: owner }): Write => {
+    return { ...write, name, path, ...compact({ run: owner }) };
+  });
+  const [first = write, ...others] = placedWrites;
+  const own = [first, ...others].map((one) => ownedBy(call.scope, one));
+  const kept = keptWrite(first, { call, places, value: jsonOf(write.value) }, store);
+  const isKept = (one: Write | undefined) => kept !== undefined && one?.name === kept.name;
+  return {
+    store,
+    writes: kept === undefined ? own : [...(places.length === 0 ? [] : own), kept],
+    check: () => requireReplaced(places, call, store),
+    onSaved: (infos, all) => {
+      const about = { ...saving, value: all[0]?.value, isKept: isKept(all.at(-1)) };
+      return savedOf(about, infos, options);
+    },
+    onRefused: (error, current) => {
+      const isTooLarge = codeOf(error) === "limit_exceeded";
+      if (isTooLarge && isKept(current.at(-1))) return { writes: own };
+      if (isTooLarge) return { result: () => refusedOf(first, error, options) };
+      // The reason why a write does not fit tells of the current value.
+      throw places.some(({ name }) => isGuarded(name, store))
+        ? new ByrefError(codeOf(error), "The result does not fit into the guarded variable.")
+        : error;
+    },
+  };
+}
+
+/** Returns the output for a result that exceeds the quota. */
+function refusedOf(write: Write, error: unknown, { untrusted, taint }: WrapOptions): Saved {
+  const output = notKept(write, messageOf(error), untrusted === "hide");
+  if ("untrusted" in output) taint?.add();
+  const { visibility = "model" } = write;
+  return { output, ...(visibility === "model" ? {} : { shown: { visibility } }) };
+}
+
+interface SavedValue extends Omit<Saving, "write"> {
+  readonly value: Json | Content | undefined;
+  /** True if the last variable keeps a plan's result. */
+  readonly isKept: boolean;
+}
+
+function savedOf(
+  { value, places, unresolved, notes, call: { scope, keepAs }, isKept, inlineChars }: SavedValue,
+  infos: readonly VariableInfo[],
+  { store, owner, untrusted, taint }: WrapOptions,
+): Saved {
+  const [info] = infos;
+  if (info === undefined) throw new ByrefError("internal", "A result is saved somewhere.");
+  if (owner !== undefined) for (const { name } of infos) store.holds.hold(owner, name);
+  const json = jsonOf(value);
+  const path = places[0]?.path ?? [];
+  const named = { ...info, name: writtenName(info.name, store, scope) ?? info.name };
+  const about = path.length > 0 && json !== undefined ? partInfo(named, json) : named;
+  const hidesUntrusted = untrusted === "hide";
+  const output = toolOutput(about, json, { unresolved, notes, path, hidesUntrusted, inlineChars });
+  if ("untrusted" in output) taint?.add();
+  const saved = { info, output, places: places.map(({ source }) => source) };
+  if (keepAs === undefined) return saved;
+  const kept = isKept ? infos.at(-1) : undefined;
+  return { ...saved, shown: shownResult(kept ?? about, json), ...compact({ kept: kept?.name }) };
+}
+
+/** Writes that are saved together, or none of them. */
+export interface StagedWrites<Result> {
+  readonly store: Variables;
+  /** `stageAll` replaces writes that the store refuses. */
+  writes: readonly Write[];
+  /**
+   * Throws if the save is not allowed. Called again at the commit, because other writes may have happened
+   * since.
+   */
+  readonly check: () => void;
+  /**
+   * Gives the write its required visibility, which depends on the current variable. Default: the write's
+   * own.
+   */
+  readonly guard?: (write: Write) => Write;
+  /** Called with the saved variables, as part of the commit. */
+  readonly onSaved: (infos: readonly VariableInfo[], writes: readonly Write[]) => Result;
+  /** Returns other writes for refused ones, or a result without a saved value; or throws the error to report. */
+  readonly onRefused: (
+    error: unknown,
+    writes: readonly Write[],
+  ) => { readonly writes: readonly Write[] } | { readonly result: () => Result };
+}
+
+/** Stages writes. Call it again if the commit throws `conflict`. */
+export async function stageAll<Result>(save: StagedWrites<Result>): Promise<PreparedWrite<Result>> {
+  const { store, check, guard = (write: Write) => write, onSaved, onRefused } = save;
+  check();
+  const writes = save.writes.map(guard);
+  const replacementFor = (error: unknown): (() => Result) | undefined => {
+    const refusal = onRefused(error, writes);
+    if ("result" in refusal) return refusal.result;
+    save.writes = refusal.writes;
+  };
+  let prepared: PreparedWrite<readonly VariableInfo[]>;
+  try {
+    prepared = await store.prepareAll(writes);
+  } catch (error) {
+    const result = replacementFor(error);
+    return result === undefined ? stageAll(save) : change(result);
+  }
+  const commit = () => {
+    check();
+    if (writes.some((write) => guard(write).visibility !== write.visibility)) throw changed();
+    let infos: readonly VariableInfo[];
+    try {
+      infos = prepared.commit();
+    } catch (error) {
+      if (codeOf(error) === "conflict") throw error;
+      const result = replacementFor(error);
+      if (result === undefined) throw changed();
+      return result();
+    }
+    return onSaved(infos, writes);
+  };
+  return { commit, discard: prepared.discard };
+}
+
+function changed(): ByrefError {
+  return new ByrefError("conflict", "The target has changed; prepare it again.");
+}
+
+/** A change that needs no asynchronous preparation. */
+export function change<Result>(commit: () => Result): PreparedWrite<Result> {
+  return { commit, discard: () => undefined };
+}
+
+/** Stages and commits a change; repeats both after a conflict with another write. */
+export function saveStaged<Result>(store: Variables, stage: Stage<Result>): Promise<Result> {
+  return retryConflicts(store, async () => (await stage()).commit());
 }

@@ -1,4 +1,9 @@
-import { isExactNumber } from "../value/exact-number.ts";
+import {
+  type ExactNumber,
+  isExactNumber,
+  mapExactNumbers,
+  printedDouble,
+} from "../value/exact-number.ts";
 import * as z from "zod";
 import {
   canonicalJson,
@@ -13,11 +18,25 @@ import {
 import { asSchema } from "@ai-sdk/provider-utils";
 import type { JSONSchema7, ToolSet } from "ai";
 import { ByrefError, messageOf } from "../errors.ts";
+import * as limits from "../limits.ts";
 import type { Unresolved } from "../reference/expand.ts";
+import { wholeReference } from "../reference/reference.ts";
+import { pickSyntaxes } from "../reference/syntaxes.ts";
 import { clip } from "../value/characters.ts";
 import { charsOf } from "../value/json-text.ts";
 import { toHex } from "../value/encoding.ts";
 import { requireJson } from "../value/require-json.ts";
+import { shapeOf } from "../value/shape.ts";
+import { type Definition, schemaAt, typesIn } from "./json-schema.ts";
+import type { ToolPolicy } from "./policy.ts";
+import { newestNames } from "./store-lookup.ts";
+import type { WrapOptions } from "./wrapped-tool.ts";
+
+/** An input with references resolved. */
+export interface ResolvedInput {
+  readonly value: Json;
+  readonly unresolved: readonly Unresolved[];
+}
 
 const MAX_ISSUES = 10;
 const MAX_ISSUE_CHARS = 200;
@@ -87,6 +106,67 @@ function issueListIn(error: unknown): readonly unknown[] | undefined {
 /** A path segment of Standard Schema is the key itself, or an object that holds it. */
 function keyOf(step: unknown): string {
   return String(isObject(step) ? step.key : step);
+}
+
+/** An input that does not fit the tool's schema. */
+export interface Misfit extends ResolvedInput {
+  /** The input as the model wrote it. */
+  readonly written: Json;
+}
+
+const MAX_HINTS = 3;
+
+/**
+ * Says what the references of such an input are, so that a model can write the right one: which variables
+ * exist, if the names are unlike all of them, and the shapes of values that it may see.
+ */
+export function misfitHint(
+  { written, value, unresolved }: Misfit,
+  { store, syntaxes }: Pick<WrapOptions, "store" | "syntaxes">,
+): string {
+  const isLost =
+    unresolved.some(({ code }) => code === "variable_not_found") &&
+    unresolved.every(({ near }) => near === undefined);
+  const names = isLost ? newestNames(store) : "";
+  if (!isJsonObject(written) || !isJsonObject(value)) return names;
+  const picked = pickSyntaxes(syntaxes);
+  const shapes = Object.entries(written).flatMap(([key, text]) => {
+    const part = value[key];
+    if (typeof text !== "string" || part === undefined || part === text) return [];
+    const reference = wholeReference(text, picked)?.reference;
+    const info = reference === undefined ? undefined : store.info(reference.name);
+    if (info?.visibility !== "model" || !info.trusted || info.type === "bytes") return [];
+    const shape = reference?.path.length === 0 ? info.shape : shapeOf(part);
+    return [` ${text} is ${clip(shape, limits.maxListedShapeChars)}.`];
+  });
+  return `${names}${shapes.slice(0, MAX_HINTS).join("")}`;
+}
+
+/** Returns the input with the numbers that a double does not give back as the tool takes them. */
+export function withNumbers(
+  value: Json,
+  schema: JSONSchema7,
+  numbers: ToolPolicy["numbers"],
+): Json {
+  if (numbers === "raw") return value;
+  const convert = (number: ExactNumber, place: readonly string[]): unknown => {
+    const { rawJSON } = number;
+    if (numbers === "bigint" && /^-?\d+$/.test(rawJSON)) return BigInt(rawJSON);
+    if (numbers === "text" || takesText(schema, place)) return rawJSON;
+    const double = printedDouble(number);
+    if (double !== undefined) return double;
+    const [path, digits] = [place.join("."), clip(rawJSON, 80)];
+    const message = `${path} is ${digits}, which a JavaScript number would change, and the tool takes no text there: continue without it. A developer can set numbers: "text" or "bigint" in the tool's policy.`;
+    throw new ByrefError("number_not_exact", message, { path, digits });
+  };
+  // What a tool with BigInts takes is no JSON, and only its schema sees it.
+  return mapExactNumbers(value, convert) as Json;
+}
+
+function takesText(schema: JSONSchema7, place: readonly string[]): boolean {
+  let at: Definition = schema;
+  for (const step of place) at = schemaAt(/^\d+$/.test(step) ? Number(step) : step, at, schema);
+  return typesIn(at, schema).has("string");
 }
 
 /**

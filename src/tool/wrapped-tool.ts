@@ -3,14 +3,12 @@ import type { LookupWork } from "../reference/lookup.ts";
 import type { Reference, Syntax } from "../reference/reference.ts";
 import type { ResolveOptions } from "../reference/resolve.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";
-import type { AutomaticName, VariableStore } from "../store/variable-store.ts";
+import type { AutomaticName, PreparedWrite, VariableStore } from "../store/variable-store.ts";
 import type { VariableInfo, Visibility } from "../store/variable.ts";
 import type { Json } from "../value/json.ts";
 import type { Labels } from "../store/labels.ts";
-import type { CallFlow } from "./call-flow.ts";
 import type { Observer } from "./observer.ts";
 import type { ApprovalRequest, Failed, TrustOptions } from "./policy.ts";
-import type { Prepare } from "./prepared-save.ts";
 import type { SaveTarget } from "./save-target.ts";
 import type { ToolOutput } from "./tool-output.ts";
 
@@ -66,6 +64,30 @@ export interface WrappedTool {
   /** Resolves the references and applies the policy. Runs nothing and changes nothing. */
   prepare(input: Json, options: CallOptions): Promise<Prepared>;
 }
+
+/**
+ * The variables that a call reads and writes, as far as its input shows before it is prepared. Names are those of
+ * the store.
+ */
+export interface CallFlow {
+  readonly reads: readonly Read[];
+  readonly writes: readonly Written[];
+}
+
+interface Read extends Reference {
+  readonly source: string;
+  /** False for one of several alternatives. */
+  readonly isNeeded: boolean;
+}
+
+/**
+ * A place; the base of an automatic name, which the store may number; or how an automatic name begins, if the
+ * rest depends on values that the input refers to.
+ */
+export type Written = Reference | { readonly base: string } | { readonly prefix: string };
+
+/** The flow of a call whose input shows nothing. */
+export const NO_FLOW: CallFlow = { reads: [], writes: [] };
 
 export interface CallOptions {
   readonly toolCallId: string;
@@ -142,16 +164,19 @@ export type ToolRun = Done | Failed;
 interface Done {
   readonly kind: "done";
   /**
-   * Prepares the save of the result; the commit saves it as a variable, and throws `conflict` if it has to
-   * be prepared again. Both throw the store's errors. A result that exceeds a limit is not saved: then there
-   * is no `info`, and the output contains a notice.
+   * Stages the result: does the asynchronous part of saving it. The commit saves it as a variable, and throws
+   * `conflict` if it has to be staged again. Both throw the store's errors. A result that exceeds a limit is not
+   * saved: then there is no `info`, and the output contains a notice.
    */
-  readonly prepare: Prepare<Saved>;
-  /** Prepares and commits; repeats both after a conflict with another write. */
+  stage(): Promise<PreparedWrite<Saved>>;
+  /** Stages and commits; repeats both after a conflict with another write. */
   save(): Promise<Saved>;
   /** Names of variables that the commit changes, except for one that the store chooses; undefined: any. */
   readonly changes: readonly string[] | undefined;
 }
+
+/** Does the asynchronous part of a change. The commit makes it, and throws `conflict` if it has to be staged again. */
+export type Stage<Result> = () => Promise<PreparedWrite<Result>>;
 
 export interface Saved {
   readonly info?: VariableInfo;

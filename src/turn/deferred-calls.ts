@@ -1,9 +1,10 @@
 import type { Reference } from "../reference/reference.ts";
 import { splitNumber } from "../store/names.ts";
 import type { VariableStore } from "../store/variable-store.ts";
-import { type CallFlow, mayWrite, NO_FLOW, type Written } from "../tool/call-flow.ts";
+import { type CallFlow, NO_FLOW, type Written } from "../tool/wrapped-tool.ts";
 import { isGuarded } from "../tool/save-target.ts";
 import { clip } from "../value/characters.ts";
+import type { Path } from "../value/path.ts";
 import { tagsOf } from "./agent.ts";
 import type { Deferred, Needed, WrittenCall } from "./history/message-parts.ts";
 import type { TurnState } from "./log/turn-state.ts";
@@ -164,4 +165,23 @@ async function exists({ name, path }: Reference, store: VariableStore): Promise<
   if (path.length === 0 || isGuarded(name, store)) return true;
   const reading = await store.readPath(name, path).catch(() => undefined);
   return reading === undefined || reading.found;
+}
+
+/** True if the call may write what is read. Places overlap if one is part of the other. */
+export function mayWrite(written: Written, read: Reference, store: VariableStore): boolean {
+  if ("path" in written) return written.name === read.name && overlap(written.path, read.path);
+  if ("base" in written && written.base === read.name) return true;
+  const mayBeNew =
+    "prefix" in written
+      ? `${read.name}_`.startsWith(`${written.prefix}_`)
+      : splitNumber(read.name)?.base === written.base;
+  return mayBeNew && store.glance(read.name) === undefined;
+}
+
+function overlap(one: Path, other: Path): boolean {
+  return one.every((segment, at) => {
+    const against = other[at];
+    if (against === undefined || !("key" in segment) || !("key" in against)) return true;
+    return segment.key === against.key;
+  });
 }

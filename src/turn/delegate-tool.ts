@@ -6,7 +6,7 @@ import { nameForCall } from "../store/names.ts";
 import type { Write } from "../store/variable-store.ts";
 import { flagged, strictestVisibility, type ValueLabels } from "../store/labels.ts";
 import { type RuntimeTool, runtimeTool } from "../tool/runtime-tool.ts";
-import { savingAt, writesAt } from "../tool/save-result.ts";
+import { saveAt, stageAll } from "../tool/tool-call.ts";
 import { chosenPlaces } from "../tool/save-target.ts";
 import { digestOf } from "../tool/tool-input.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
@@ -100,8 +100,8 @@ export function delegateTool({ calledAgents, ask, wrap }: DelegateOptions): Runt
         ...withPolicy(answer.labels, wrap.policies?.[DELEGATE]),
       };
       const places = call.saveTo === undefined ? [] : chosenPlaces(call.saveTo);
-      const saving = { writes: writesAt(places, write), places, unresolved: [], call };
-      return { output: null, save: savingAt(saving, wrap) };
+      const writes = saveAt({ write, places, unresolved: [], call }, wrap);
+      return { output: null, save: () => stageAll(writes) };
     },
   });
 }

@@ -8,12 +8,11 @@ import { diffsOfEdited } from "../tool/edit/edited-diffs.ts";
 import type { Prepared, Ready, Saved, ToolRun } from "../tool/wrapped-tool.ts";
 import type { JournalCall } from "./log/journal.ts";
 import type { TurnState } from "./log/turn-state.ts";
-import { noSuchTool } from "../tool/no-such-tool.ts";
+import { type Failed, noSuchTool } from "../tool/policy.ts";
 import type { ToolCall } from "./model/model-try.ts";
 import type { Toolbox } from "./toolbox.ts";
 import type { TurnContext } from "./turn-context.ts";
 import type { ApprovalResponse, DecidedCall } from "./waiting-calls.ts";
-import type { Failed } from "../tool/policy.ts";
 import { DeferredCalls } from "./deferred-calls.ts";
 
 interface ToolCallsOptions {
@@ -283,7 +282,7 @@ async function preparedOf(running: readonly RunningCall[]): Promise<readonly Fin
     const changes = run.kind === "failed" ? [] : run.changes;
     if (!earlier.every((one) => areApart(one, changes))) break;
     earlier.push(changes);
-    const save = run.kind === "failed" ? run : await run.prepare().catch(failureOf);
+    const save = run.kind === "failed" ? run : await run.stage().catch(failureOf);
     finished.push({ call, ready, save });
   }
   return finished;

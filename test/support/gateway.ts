@@ -10,7 +10,7 @@ import type { ServerAddress } from "../../packages/gateway/src/configuration.ts"
 import { Gateway } from "../../packages/gateway/src/gateway.ts";
 import { publish } from "../../packages/gateway/src/client-events.ts";
 import { gatewayServer, type ServingOptions } from "../../packages/gateway/src/gateway-server.ts";
-import { ApprovalLedger } from "../../src/tool/approval-ledger.ts";
+import { ApprovalLedger } from "../../src/tool/policy.ts";
 import { WaitingCalls } from "../../packages/gateway/src/running-call.ts";
 import { MemoryStatistics } from "../../packages/gateway/src/statistics.ts";
 import type { FileSaver } from "../../packages/gateway/src/save-variable.ts";

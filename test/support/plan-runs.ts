@@ -12,7 +12,7 @@ import type { CallState, RunRecord } from "../../packages/plans/src/plan/plan-re
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { ScopedStore } from "../../src/tool/scoped-store.ts";
 import { lookupInStore } from "../../src/tool/store-lookup.ts";
-import { wrapTools } from "../../src/tool/wrap-tool.ts";
+import { wrapTools } from "../../src/tool/tool-call.ts";
 import type { Effects } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 

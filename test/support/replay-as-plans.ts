@@ -8,7 +8,7 @@ import { MemoryStore } from "../../src/store/memory-store.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
-import { wrapTools } from "../../src/tool/wrap-tool.ts";
+import { wrapTools } from "../../src/tool/tool-call.ts";
 import type { Json } from "../../src/value/json.ts";
 import { Random } from "../chaos/random.ts";
 import { NodeSql } from "./node-sql.ts";

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { jsonSchema, tool } from "ai";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { wrapTool } from "../../src/tool/wrap-tool.ts";
+import { wrapTool } from "../../src/tool/tool-call.ts";
 import { isJsonArray, isJsonObject, type Json } from "../../src/value/json.ts";
 import { formatPath, type Path } from "../../src/value/path.ts";
 

@@ -7,7 +7,7 @@ import type { Sandbox } from "../../packages/code/src/sandbox.ts";
 import type { CallOptions, WrappedTool } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 import type { ApprovalRequest } from "../../src/tool/policy.ts";
-import { mapped, saved } from "../../src/tool/prepared-save.ts";
+import { saveStaged } from "../../src/tool/tool-call.ts";
 import { contextOn } from "./runtime-tool-context.ts";
 
 export interface CodeCall extends Pick<CodeToolOptions, "timeMs"> {
@@ -53,7 +53,7 @@ async function shownBy(
   { output }: RuntimeResult,
   store: VariableStore,
 ): Promise<Record<string, Json>> {
-  const shown = typeof output === "function" ? await saved(store, output) : output;
+  const shown = typeof output === "function" ? await saveStaged(store, output) : output;
   return shown as Record<string, Json>;
 }
 
@@ -101,15 +101,17 @@ export function fakeTool(
         calls.push(call);
         try {
           const value = await act(input);
-          const prepare = async () => {
+          const stage = async () => {
             const automatic = { base: name, numbered: true, inputDigest: JSON.stringify(input) };
             const save = { value, name: automatic, tool: name, ...write };
-            return mapped(await store.prepare(save), (info) => ({
-              info,
-              output: { $var: info.name },
-            }));
+            const { commit, discard } = await store.prepare(save);
+            const commitNamed = () => {
+              const info = commit();
+              return { info, output: { $var: info.name } };
+            };
+            return { commit: commitNamed, discard };
           };
-          return { kind: "done", changes: [], prepare, save: () => saved(store, prepare) };
+          return { kind: "done", changes: [], stage, save: () => saveStaged(store, stage) };
         } catch (error) {
           return { kind: "failed", code: "tool_failed", message: messageOf(error) };
         }

@@ -4,11 +4,10 @@ import type { VariableStore } from "../../src/store/variable-store.ts";
 import { type RuntimeTool, runtimeTool } from "../../src/tool/runtime-tool.ts";
 import { saveTargetIn } from "../../src/tool/save-target.ts";
 import { variableTools } from "../../src/tool/variables/variable-tools.ts";
-import { wrapRuntimeTool } from "../../src/tool/wrap-runtime-tool.ts";
+import { wrapRuntimeTool, change } from "../../src/tool/tool-call.ts";
 import type { CallOptions, RunScope, WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 import { call, failureOf, run } from "./wrapped.ts";
-import { change } from "../../src/tool/prepared-save.ts";
 
 /** `mine` and `state` are variables of the run. */
 export const scope: RunScope = {

@@ -12,7 +12,7 @@ import {
 } from "../../src/tool/variables/variable-tools.ts";
 import type { Json } from "../../src/value/json.ts";
 import { migratedSql } from "./node-sql.ts";
-import { saved } from "../../src/tool/prepared-save.ts";
+import { saveStaged } from "../../src/tool/tool-call.ts";
 
 /** The stores that the tools are tested on. */
 export const stores: readonly { readonly title: string; readonly open: () => VariableStore }[] = [
@@ -72,7 +72,7 @@ export class Tools {
   async call(name: string, input: Json): Promise<Shown> {
     const { output, untrusted = false } = await this.prepare(name, input);
     return {
-      output: typeof output === "function" ? await saved(this.store, output) : output,
+      output: typeof output === "function" ? await saveStaged(this.store, output) : output,
       untrusted,
     };
   }

@@ -7,8 +7,7 @@ import {
 import type { RunRecord } from "../../packages/plans/src/plan/plan-record.ts";
 import { variableCapability } from "../../packages/plan-formats/src/capability/variable-capability.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { wrapRuntimeTools } from "../../src/tool/wrap-runtime-tool.ts";
-import { wrapTools } from "../../src/tool/wrap-tool.ts";
+import { wrapRuntimeTools, wrapTools } from "../../src/tool/tool-call.ts";
 import type { Json } from "../../src/value/json.ts";
 import { checkedPlan, planRun, runRecord } from "./plan-runs.ts";
 

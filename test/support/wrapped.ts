@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { wrapTool } from "../../src/tool/wrap-tool.ts";
+import { wrapTool } from "../../src/tool/tool-call.ts";
 import type {
   AnyTool,
   CallOptions,

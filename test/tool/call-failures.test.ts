@@ -12,7 +12,7 @@ import {
   type TrustOptions,
   unresolvedCall,
 } from "../../src/tool/policy.ts";
-import { wrapTool } from "../../src/tool/wrap-tool.ts";
+import { wrapTool } from "../../src/tool/tool-call.ts";
 import type { AnyTool } from "../../src/tool/wrapped-tool.ts";
 import { call } from "../support/wrapped.ts";
 

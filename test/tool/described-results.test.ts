@@ -12,8 +12,8 @@ import {
   type OutputOptions,
   toolOutput,
   variableIn,
+  tryPaths,
 } from "../../src/tool/tool-output.ts";
-import { tryPaths } from "../../src/tool/try-paths.ts";
 import { previewOf } from "../../src/value/preview.ts";
 
 async function outputOf(write: Omit<Write, "name">, options?: OutputOptions) {

@@ -373,7 +373,7 @@ describe("edit_variable", () => {
 /** Runs a call without saving its result. */
 async function callPrepared(store: MemoryStore, input: object) {
   const { run, call } = await import("../support/wrapped.ts");
-  const { wrapRuntimeTool } = await import("../../src/tool/wrap-runtime-tool.ts");
+  const { wrapRuntimeTool } = await import("../../src/tool/tool-call.ts");
   const { editVariable } = await import("../../src/tool/edit/edit-variable.ts");
   const ran = await run(await wrapRuntimeTool(editVariable(), { store }), input as Json, call);
   if (ran.kind === "failed") throw new Error(ran.message);

@@ -11,7 +11,7 @@ import {
   schemaAt,
   typesIn,
 } from "../../src/tool/json-schema.ts";
-import { widenSchema } from "../../src/tool/widen-schema.ts";
+import { widenSchema } from "../../src/tool/shown-schema.ts";
 import { isJsonArray, isJsonObject, type Json, typeOfJson } from "../../src/value/json.ts";
 import { sampled, samples, slow } from "../support/slow.ts";
 

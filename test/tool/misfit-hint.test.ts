@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { misfitHint } from "../../src/tool/misfit-hint.ts";
+import { misfitHint } from "../../src/tool/tool-input.ts";
 import type { Json } from "../../src/value/json.ts";
 
 const orders = [{ id: "a", total: 1 }];

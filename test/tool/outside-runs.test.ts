@@ -2,7 +2,7 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { codeTool } from "../../packages/code/src/code-tool.ts";
-import { wrapTools } from "../../src/tool/wrap-tool.ts";
+import { wrapTools } from "../../src/tool/tool-call.ts";
 import type { CallOptions, RunScope } from "../../src/tool/wrapped-tool.ts";
 import { callTool, conversation } from "../support/runtime-tool-calls.ts";
 import { scriptedSandbox } from "../support/scripted-sandbox.ts";

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { allOf, type Policy, type PolicyCall, requireTrusted } from "../../src/tool/policy.ts";
 import { Taint } from "../../src/store/labels.ts";
-import { wrapTool } from "../../src/tool/wrap-tool.ts";
+import { wrapTool } from "../../src/tool/tool-call.ts";
 import type { Json } from "../../src/value/json.ts";
 import { call } from "../support/wrapped.ts";
 import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";

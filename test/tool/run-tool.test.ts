@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { saveTargetIn } from "../../src/tool/save-target.ts";
-import { wrapTool } from "../../src/tool/wrap-tool.ts";
+import { wrapTool } from "../../src/tool/tool-call.ts";
 import type { AnyTool, CallOptions } from "../../src/tool/wrapped-tool.ts";
 import { call, failureOf, run, runOnce } from "../support/wrapped.ts";
 

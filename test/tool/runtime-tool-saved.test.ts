@@ -5,7 +5,7 @@ import type { Visibility } from "../../src/store/variable.ts";
 import { runtimeTool } from "../../src/tool/runtime-tool.ts";
 import { saveTargetIn } from "../../src/tool/save-target.ts";
 import { Taint } from "../../src/store/labels.ts";
-import { wrapRuntimeTool } from "../../src/tool/wrap-runtime-tool.ts";
+import { wrapRuntimeTool } from "../../src/tool/tool-call.ts";
 import { callTool, conversation, give, outputOf, scope } from "../support/runtime-tool-calls.ts";
 import { call, failureOf, run } from "../support/wrapped.ts";
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { Json } from "../../src/value/json.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { wrapTool } from "../../src/tool/wrap-tool.ts";
+import { wrapTool } from "../../src/tool/tool-call.ts";
 import type { AnyTool, WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import { failureOf, runOnce, storeWith } from "../support/wrapped.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { Write } from "../../src/store/variable-store.ts";
-import { keptWrite } from "../../src/tool/shown-result.ts";
+import { keptWrite } from "../../src/tool/tool-output.ts";
 import type { Json } from "../../src/value/json.ts";
 
 describe("the write that keeps a plan's result", () => {

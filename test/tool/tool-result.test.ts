@@ -6,7 +6,7 @@ import type { AnyTool } from "../../src/tool/wrapped-tool.ts";
 import { failureOf, returning, run, runOnce } from "../support/wrapped.ts";
 import { csvRecords } from "../../src/store/bytes/csv-records.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { wrapTool } from "../../src/tool/wrap-tool.ts";
+import { wrapTool } from "../../src/tool/tool-call.ts";
 
 const bytes = new Uint8Array([1, 2, 254, 255]);
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { VariableInfo } from "../../src/store/variable.ts";
-import { tryPaths } from "../../src/tool/try-paths.ts";
+import { tryPaths } from "../../src/tool/tool-output.ts";
 import { countOf, type Json, typeOfJson } from "../../src/value/json.ts";
 import { formatPath } from "../../src/value/path.ts";
 import { shapeOf } from "../../src/value/shape.ts";

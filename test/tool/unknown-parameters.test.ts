@@ -2,7 +2,7 @@ import { dynamicTool, jsonSchema, type ToolSet } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { wrapTools } from "../../src/tool/wrap-tool.ts";
+import { wrapTools } from "../../src/tool/tool-call.ts";
 import type { Json } from "../../src/value/json.ts";
 
 /** Prepares a call of a tool with this schema. Returns "ready" or the error. */

@@ -1,7 +1,7 @@
 import type { JSONSchema7 } from "ai";
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import { widenSchema } from "../../src/tool/widen-schema.ts";
+import { widenSchema } from "../../src/tool/shown-schema.ts";
 
 const REFERENCE = { type: "string", description: "or a $reference" };
 

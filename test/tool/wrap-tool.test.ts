@@ -4,7 +4,7 @@ import { z } from "zod";
 import * as limits from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { parsedJson } from "../../src/value/json.ts";
-import { wrapTool } from "../../src/tool/wrap-tool.ts";
+import { wrapTool } from "../../src/tool/tool-call.ts";
 import type { AnyTool } from "../../src/tool/wrapped-tool.ts";
 import { failureOf, runOnce, storeWith } from "../support/wrapped.ts";
 

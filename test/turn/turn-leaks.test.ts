@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { requireTrusted } from "../../src/tool/policy.ts";
 import { variableTools } from "../../src/tool/variables/variable-tools.ts";
-import { wrapRuntimeTools } from "../../src/tool/wrap-runtime-tool.ts";
+import { wrapRuntimeTools } from "../../src/tool/tool-call.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { finish, type Part, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation, type Turn } from "../support/turn.ts";

@@ -13,12 +13,13 @@ import type { Json } from "../../../src/references.ts";
 import {
   change,
   type CodeOptions,
-  type Prepare,
   type RuntimeResult,
   type RuntimeTool,
   runtimeTool,
   type RuntimeToolContext,
-  savingAll,
+  type Stage,
+  stageAll,
+  type StagedWrites,
   toolInputs,
   toolOutputs,
   type UrlSources,
@@ -185,7 +186,7 @@ function resultOf(
   }
   const isNamed = call.saveTo === undefined && returned !== undefined;
   const writes = isNamed ? { returned, vars } : { vars };
-  const output = saving(store, writes, shown);
+  const output = stageOf(store, writes, shown);
   return returned === undefined ? { output, isNothing: true } : { output, value: returned.value };
 }
 
@@ -281,7 +282,7 @@ function requireOutputName(store: Variables, name: string): void {
 }
 
 /** Saves all of the writes or none of them. */
-function saving(store: Variables, writes: Writes, shown: Shown): Prepare<Json> {
+function stageOf(store: Variables, writes: Writes, shown: Shown): Stage<Json> {
   const { returned, vars } = writes;
   const all = returned === undefined ? vars : [returned, ...vars];
   if (all.length === 0) {
@@ -294,7 +295,9 @@ function saving(store: Variables, writes: Writes, shown: Shown): Prepare<Json> {
     const others = list.length === 0 ? undefined : list;
     return json.compact({ returned: first, vars: others, ...shown.console });
   };
-  return savingAll<Json>(store, all, {
+  const save: StagedWrites<Json> = {
+    store,
+    writes: all,
     // A variable may have become secret since the run began.
     check: () => {
       for (const { name } of vars) requireOutputName(store, name);
@@ -315,7 +318,8 @@ function saving(store: Variables, writes: Writes, shown: Shown): Prepare<Json> {
         );
       return { result };
     },
-  });
+  };
+  return () => stageAll(save);
 }
 
 /** All values from code are JSON, never `Content`. */

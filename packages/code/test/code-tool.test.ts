@@ -4,7 +4,7 @@ import * as z from "zod";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import type { Policy } from "../../../src/tool/policy.ts";
 import type { SandboxAnswer } from "../src/sandbox.ts";
-import { wrapTool } from "../../../src/tool/wrap-tool.ts";
+import { wrapTool } from "../../../src/tool/tool-call.ts";
 import { failureOf, fakeTool, returnedBy, runCode } from "../../../test/support/run-code.ts";
 import { giving, scriptedSandbox } from "../../../test/support/scripted-sandbox.ts";
 import { slow } from "../../../test/support/slow.ts";

@@ -1,7 +1,7 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
 import { approvalsFor, questionAbout } from "../src/approvals.ts";
-import { ApprovalLedger } from "../../../src/tool/approval-ledger.ts";
+import { ApprovalLedger } from "../../../src/tool/policy.ts";
 import type { ApprovalRequest, VariableDiff } from "../../../src/tool/policy.ts";
 
 /** Creates the context of a request with these answers and this state. */

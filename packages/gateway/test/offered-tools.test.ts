@@ -6,7 +6,7 @@ import { showVariable } from "../src/show-variable.ts";
 import { LastingNames } from "../src/unique-names.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import type { RuntimeTool } from "../../../src/tool/runtime-tool.ts";
-import { wrapTool } from "../../../src/tool/wrap-tool.ts";
+import { wrapTool } from "../../../src/tool/tool-call.ts";
 import type { AnyTool } from "../../../src/tool/wrapped-tool.ts";
 
 const SCHEMA = { type: "object" as const, properties: { id: { type: "string" as const } } };

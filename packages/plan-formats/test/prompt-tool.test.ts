@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import * as limits from "../../../src/limits.ts";
 import { promptTool } from "../src/template/templates.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
-import { wrapRuntimeTools } from "../../../src/tool/wrap-runtime-tool.ts";
+import { wrapRuntimeTools } from "../../../src/tool/tool-call.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { MemoryFiles } from "../../../test/support/memory-files.ts";
 import { step, today } from "./template-asked.ts";

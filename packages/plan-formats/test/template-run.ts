@@ -8,7 +8,7 @@ import { promptTool } from "../src/template/templates.ts";
 import { planFromTemplate } from "../src/template/template-plan.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import type { VariableStore } from "../../../src/store/variable-store.ts";
-import { wrapRuntimeTools } from "../../../src/tool/wrap-runtime-tool.ts";
+import { wrapRuntimeTools } from "../../../src/tool/tool-call.ts";
 import type { WrapOptions } from "../../../src/tool/wrapped-tool.ts";
 import { RunOutcome } from "../../plans/src/run/run-outcome.ts";
 import type { Json } from "../../../src/value/json.ts";

@@ -5,7 +5,7 @@ import { variableCapability } from "../src/capability/variable-capability.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import type { VariableStore } from "../../../src/store/variable-store.ts";
 import { saveTargetIn } from "../../../src/tool/save-target.ts";
-import { wrapRuntimeTools } from "../../../src/tool/wrap-runtime-tool.ts";
+import { wrapRuntimeTools } from "../../../src/tool/tool-call.ts";
 import type { CallOptions, RunScope, Saved } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { stores } from "../../../test/support/runtime-tool-context.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { PlanRunOptions } from "../src/plan/plan-run.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
-import { wrapTools } from "../../../src/tool/wrap-tool.ts";
+import { wrapTools } from "../../../src/tool/tool-call.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { tool, type ToolSet } from "ai";
 import * as z from "zod";

@@ -7,12 +7,12 @@ import {
   runtimeTool,
   type SaveTarget,
   saveTargets,
-  savingAt,
+  saveAt,
   scopes,
+  stageAll,
   toolInputs,
   UrlSources,
   type WrapOptions,
-  writesAt,
 } from "../../../src/internal-tool.ts";
 import { json, pickSyntaxes, targets, type Write } from "../../../src/internal.ts";
 import type { Json, Syntax } from "../../../src/references.ts";
@@ -85,14 +85,8 @@ export function queryTool({ databases, wrap, onQuery }: QueryToolOptions): Runti
         ...labels.ofResult(NAME, wrap.policies?.[NAME]),
       };
       const chosen = places === undefined ? [] : saveTargets.chosenPlaces(places);
-      const saving = {
-        writes: writesAt(chosen, write),
-        places: chosen,
-        unresolved: [],
-        notes,
-        call,
-      };
-      return { output: null, save: savingAt(saving, wrap) };
+      const writes = saveAt({ write, places: chosen, unresolved: [], notes, call }, wrap);
+      return { output: null, save: () => stageAll(writes) };
     },
   });
 }

@@ -4,7 +4,7 @@ import { maxQueryRecords } from "../../../src/limits.ts";
 import { Labels, Taint } from "../../../src/store/labels.ts";
 import { editVariable } from "../../../src/tool/edit/edit-variable.ts";
 import { recordEdits } from "../src/record-edits.ts";
-import { wrapRuntimeTool } from "../../../src/tool/wrap-runtime-tool.ts";
+import { wrapRuntimeTool } from "../../../src/tool/tool-call.ts";
 import type { WrapOptions } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { Editor, type Where } from "./editor.ts";

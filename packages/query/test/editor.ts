@@ -4,7 +4,7 @@ import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { editVariable } from "../../../src/tool/edit/edit-variable.ts";
 import type { RanQuery } from "../src/query-tool.ts";
 import { recordEdits } from "../src/record-edits.ts";
-import { wrapRuntimeTool } from "../../../src/tool/wrap-runtime-tool.ts";
+import { wrapRuntimeTool } from "../../../src/tool/tool-call.ts";
 import type { CallOptions, WrapOptions } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { call, run } from "../../../test/support/wrapped.ts";

@@ -3,7 +3,7 @@ import { nodeQueryDatabases } from "../../adapters/src/agent/node-query-engine.t
 import { Labels, Taint } from "../../../src/store/labels.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { queryTool, type RanQuery } from "../src/query-tool.ts";
-import { wrapRuntimeTool } from "../../../src/tool/wrap-runtime-tool.ts";
+import { wrapRuntimeTool } from "../../../src/tool/tool-call.ts";
 import type { CallOptions, WrapOptions } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { call, failureOf, run } from "../../../test/support/wrapped.ts";

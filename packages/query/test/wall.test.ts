@@ -4,7 +4,7 @@ import { Labels } from "../../../src/store/labels.ts";
 import type { QueryEngine } from "../src/query-engine.ts";
 import { queryTools } from "../src/query-tools.ts";
 import { editVariable } from "../../../src/tool/edit/edit-variable.ts";
-import { wrapRuntimeTool } from "../../../src/tool/wrap-runtime-tool.ts";
+import { wrapRuntimeTool } from "../../../src/tool/tool-call.ts";
 import type { WrappedTool } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { leakingStatements } from "../../../test/support/sql-fuzz.ts";

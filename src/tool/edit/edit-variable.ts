@@ -1,10 +1,11 @@
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
-import type { Write } from "../../store/variable-store.ts";
+import type { PreparedWrite, Variables, Write } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { compact, isObject, type Json } from "../../value/json.ts";
 import type { Diff } from "../../value/line-diff.ts";
-import { change, type Prepare } from "../prepared-save.ts";
+import { change, stageAll, type StagedWrites } from "../tool-call.ts";
+import type { Stage } from "../wrapped-tool.ts";
 import {
   type RuntimeResult,
   type RuntimeTool,
@@ -12,7 +13,7 @@ import {
   type RuntimeToolContext,
 } from "../runtime-tool.ts";
 import { guardedView } from "../tool-output.ts";
-import { keptInput, requireWritable, savingGuarded } from "../variables/set-variable.ts";
+import { keptInput, requireWritable, guardedWrite } from "../variables/set-variable.ts";
 import { readable, type Target, targetIn } from "../variables/variable-target.ts";
 import { editedValue, lineEndIn } from "./edited-value.ts";
 import { type Edit, editsIn, type RecordEdits, resolvedEdits } from "./resolved-edits.ts";
@@ -91,15 +92,15 @@ async function edit(
     ...(isInPlace ? {} : { tool: NAME, ...keptInput(input) }),
     ...labels.ofResult(NAME),
   };
-  const save = savingGuarded(context, write, (saved) => shown(saved, shownDiff));
+  const writes = guardedWrite(context, write, (saved) => shown(saved, shownDiff));
   return {
-    output: isInPlace ? unlessChanged(save, info, context) : save,
+    output: () => (isInPlace ? stageUnlessChanged(writes, info, store) : stageAll(writes)),
     untrusted: isUntrusted && shownDiff !== undefined,
   };
 }
 
 /** Restores the version before the last change. */
-function undo({ name, path }: Target, { saveAs }: Input, { store }: Context): Prepare<Json> {
+function undo({ name, path }: Target, { saveAs }: Input, { store }: Context): Stage<Json> {
   if (path.length > 0 || saveAs !== undefined) {
     throw new ByrefError("invalid_tool_input", "undo restores a whole variable, in place.");
   }
@@ -149,19 +150,18 @@ async function made(
 type Context = RuntimeToolContext;
 
 /** Fails if the variable was written since it was edited. */
-function unlessChanged(save: Prepare<Json>, { name, version }: VariableInfo, { store }: Context) {
-  const prepare: Prepare<Json> = async () => {
-    const { commit, discard } = await save();
-    return {
-      commit: () => {
-        if (store.glance(name)?.version === version) return commit();
-        discard();
-        throw new ByrefError("edit_conflict", `$${name} changed in the meantime; edit it again.`);
-      },
-      discard,
-    };
+async function stageUnlessChanged(
+  writes: StagedWrites<Json>,
+  { name, version }: VariableInfo,
+  store: Variables,
+): Promise<PreparedWrite<Json>> {
+  const { commit, discard } = await stageAll(writes);
+  const commitUnlessChanged = () => {
+    if (store.glance(name)?.version === version) return commit();
+    discard();
+    throw new ByrefError("edit_conflict", `$${name} changed in the meantime; edit it again.`);
   };
-  return prepare;
+  return { commit: commitUnlessChanged, discard };
 }
 
 /** Describes the variable for the model, with what has changed. */

@@ -13,7 +13,7 @@ import {
   type FileWriter,
   formatFor,
 } from "../files.ts";
-import { change } from "../prepared-save.ts";
+import { change } from "../tool-call.ts";
 import { runtimeTool } from "../runtime-tool.ts";
 import { lookupInStore, readBytes } from "../store-lookup.ts";
 import { referenceTo, type Target, targetIn, usable } from "./variable-target.ts";

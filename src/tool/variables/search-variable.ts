@@ -7,7 +7,7 @@ import type { Path, Segment } from "../../value/path.ts";
 import { Breaks, nextTask } from "../../value/next-task.ts";
 import { Work } from "../../value/work.ts";
 import { charsOf, MAX_COUNT, runtimeTool } from "../runtime-tool.ts";
-import { type Matcher, matcherFor } from "./matcher.ts";
+import { type Matcher, matcherFor } from "./search-json.ts";
 import {
   type Hit,
   hitsIn,

@@ -14,7 +14,8 @@ import * as limits from "../../limits.ts";
 import { clip } from "../../value/characters.ts";
 import { isComposed } from "../composed.ts";
 import { guardedView } from "../tool-output.ts";
-import { type Prepare, savingAll } from "../prepared-save.ts";
+import type { Stage } from "../wrapped-tool.ts";
+import { stageAll, type StagedWrites } from "../tool-call.ts";
 
 const NAME = "set_variable";
 const MAX_NOTES = 5;
@@ -76,7 +77,7 @@ export interface Setting {
   /** The value with references resolved. */
   readonly value: Json;
   /** Saves the value and returns the output for the model. */
-  readonly save: Prepare<Json>;
+  readonly save: Stage<Json>;
 }
 
 /** Without a name, the store chooses one. */
@@ -110,10 +111,10 @@ export async function settingOf(
       near,
     }),
   );
-  const save = savingGuarded(context, write, (info) =>
+  const writes = guardedWrite(context, write, (info) =>
     compact({ ...handleOf(info), unresolved: notes.length > 0 ? notes : undefined }),
   );
-  return { value, save };
+  return { value, save: () => stageAll(writes) };
 }
 
 function writeOf(input: z.infer<typeof inputSchema>): Omit<ModelWrite, "value"> {
@@ -174,11 +175,11 @@ export function requireWritable(
  * Saves a value under a name of the model's choice. The variable keeps its visibility when its value is
  * replaced. Of a guarded value, an error has the code only.
  */
-export function savingGuarded(
+export function guardedWrite(
   context: Context,
   write: NamedWrite,
   shown: (info: VariableInfo) => Json,
-): Prepare<Json> {
+): StagedWrites<Json> {
   const { store } = context;
   const { name } = write;
   // The current variable may become more guarded before it is replaced.
@@ -190,7 +191,9 @@ export function savingGuarded(
       visibility: strictestVisibility(guards.filter((guard) => guard !== undefined)),
     };
   };
-  return savingAll<Json>(store, [write], {
+  return {
+    store,
+    writes: [write],
     check: () => requireWritable(context, write),
     guard: guarded,
     onSaved: ([info]) => (info === undefined ? null : shown(info)),
@@ -202,5 +205,5 @@ export function savingGuarded(
         `What was written to $${name} could not be saved, and is guarded.`,
       );
     },
-  });
+  };
 }

@@ -8,7 +8,7 @@ import { searchVariable } from "./search-variable.ts";
 import { setVariable } from "./set-variable.ts";
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
-import { change } from "../prepared-save.ts";
+import { change } from "../tool-call.ts";
 import { targetIn, usable } from "./variable-target.ts";
 import * as limits from "../../limits.ts";
 import type { VariableInfo } from "../../store/variable.ts";

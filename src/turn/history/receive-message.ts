@@ -1,6 +1,6 @@
 import { ByrefError, codeOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { bytesOrRecords } from "../../tool/run-tool.ts";
+import { bytesOrRecords } from "../../tool/tool-result.ts";
 import { bytesContent, formatOf, TEXT_TYPE } from "../../store/bytes/content.ts";
 import { toIdentifier } from "../../store/names.ts";
 import type { VariableStore, Write } from "../../store/variable-store.ts";

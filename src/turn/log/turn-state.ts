@@ -1,5 +1,5 @@
 import { Taint } from "../../store/labels.ts";
-import { ApprovalLedger } from "../../tool/approval-ledger.ts";
+import { ApprovalLedger } from "../../tool/policy.ts";
 import { variableIn } from "../../tool/tool-output.ts";
 import type { StoredMessage } from "../history/stored-message.ts";
 import type { JournalEntry, TurnCounts } from "./journal.ts";

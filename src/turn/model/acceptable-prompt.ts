@@ -2,6 +2,7 @@ import type {
   LanguageModelV4CallOptions,
   LanguageModelV4Message,
   LanguageModelV4Prompt,
+  LanguageModelV4TextPart,
   LanguageModelV4ToolCallPart,
   LanguageModelV4ToolResultOutput,
   LanguageModelV4ToolResultPart,
@@ -12,7 +13,6 @@ import { clip, isBlankText } from "../../value/characters.ts";
 import { compact, isObject, type Json, plainJson } from "../../value/json.ts";
 import { shortHash } from "../../value/short-hash.ts";
 import { wellFormed } from "../../value/well-formed.ts";
-import { joinedTexts } from "../../tool/joined-texts.ts";
 
 type Message = LanguageModelV4Message;
 type Of<Role extends Message["role"]> = Extract<Message, { role: Role }>;
@@ -361,4 +361,25 @@ export function textOf({ content }: Of<"user">): string {
 function saidIn(output: LanguageModelV4ToolResultOutput): string {
   if (output.type === "execution-denied") return output.reason ?? "The call was not allowed.";
   return typeof output.value === "string" ? output.value : JSON.stringify(output.value);
+}
+
+/** Joins consecutive texts, because many chat templates support only one text per message. */
+export function joinedTexts<Part extends { readonly type: string }>(
+  parts: readonly (Part | LanguageModelV4TextPart)[],
+  between: (before: string, after: string) => string,
+): (Part | LanguageModelV4TextPart)[] {
+  const all: (Part | LanguageModelV4TextPart)[] = [];
+  for (const part of parts) {
+    const last = all.at(-1);
+    if (last === undefined || !isPlainText(last) || !isPlainText(part)) all.push(part);
+    else {
+      const text = `${last.text}${between(last.text, part.text)}${part.text}`;
+      all[all.length - 1] = { type: "text", text };
+    }
+  }
+  return all;
+}
+
+function isPlainText(part: { readonly type: string }): part is LanguageModelV4TextPart {
+  return part.type === "text" && !("providerOptions" in part && part.providerOptions !== undefined);
 }

@@ -10,7 +10,7 @@ import {
 } from "ai";
 import { messageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { noSuchTool } from "../../tool/no-such-tool.ts";
+import { noSuchTool } from "../../tool/policy.ts";
 import { clip } from "../../value/characters.ts";
 import { hasExactNumber, parseExactly } from "../../value/exact-number.ts";
 import { jsonIn } from "../../value/json.ts";

@@ -16,7 +16,7 @@ import {
   type ModelAnswer,
   type SaveTarget,
   saveTargets,
-  shownResults,
+  toolOutputs,
 } from "../../../../src/internal-tool.ts";
 import { flagged, json, renderText, variableNames, type Write } from "../../../../src/internal.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
@@ -93,10 +93,10 @@ export class StepOutputs {
     const { visibility } = labels;
     const shown =
       kept === undefined && visibility === "model"
-        ? shownResults.shortOutput(value)
+        ? toolOutputs.shortOutput(value)
         : kept === undefined
           ? { visibility }
-          : shownResults.shownResult(kept, value);
+          : toolOutputs.shownResult(kept, value);
     const places = [...files, ...this.#variables.map(formatTarget)];
     return { written: places, shown, ...json.compact({ kept: kept?.name }) };
   }
@@ -145,7 +145,7 @@ export class StepOutputs {
     }
     const places = this.#variables.map((target) => this.#own(target));
     const keeping = { call, places, value: answer.value };
-    const kept = shownResults.keptWrite({ ...about, value: answer.value }, keeping, store);
+    const kept = toolOutputs.keptWrite({ ...about, value: answer.value }, keeping, store);
     const names = writes.map(({ name }) => String(name));
     const isGuarded = names.some((name) => (store.glance(name)?.visibility ?? "model") !== "model");
     let keptInfo: VariableInfo | undefined;

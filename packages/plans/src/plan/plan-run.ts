@@ -21,7 +21,7 @@ import {
   type Ready,
   type SaveTarget,
   scopes,
-  shownResults,
+  toolOutputs,
   type WrappedTool,
 } from "../../../../src/internal-tool.ts";
 import {
@@ -199,7 +199,7 @@ export class PlanRun {
       if (!isKept && checked.target !== undefined) throw tooLarge(call.tool);
       if (info !== undefined) store.holds.hold(this.record.id, info.name);
       // Outputs consist of JSON.
-      const output = saved.shown ?? shownResults.shortOutput(saved.output as Json);
+      const output = saved.shown ?? toolOutputs.shortOutput(saved.output as Json);
       this.#setCall(checked, {
         status: "done",
         places: places ?? [],

@@ -1,12 +1,7 @@
 import * as limits from "../../../../src/limits.ts";
 import type { RunRecord } from "../plan/plan-record.ts";
 import { charsOf, json } from "../../../../src/internal.ts";
-import {
-  type PlanOutput,
-  saveTargets,
-  shownResults,
-  toolOutputs,
-} from "../../../../src/internal-tool.ts";
+import { type PlanOutput, saveTargets, toolOutputs } from "../../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import { formatPath, type Json, type Path } from "../../../../src/references.ts";
 
@@ -35,7 +30,7 @@ export function streamedPart(part: ResultPart, { record, name }: StreamOptions):
   if (shown === undefined || info.visibility !== "model") return undefined;
   const kept = keptPlaces(record, output.name);
   const streamed = (value: Json, path: Path): Json => {
-    if (shownResults.isShort(value)) return value;
+    if (toolOutputs.isShort(value)) return value;
     const own = kept.get(formatPath(path));
     if (own !== undefined) return own;
     if (!json.isJsonObject(value))
@@ -44,7 +39,7 @@ export function streamedPart(part: ResultPart, { record, name }: StreamOptions):
     return Object.fromEntries(entries.map(([key, at]) => [key, streamed(at, [...path, { key }])]));
   };
   // Its own handle shows it as a whole.
-  if (!shownResults.isShort(shown) && !json.isJsonObject(shown)) return undefined;
+  if (!toolOutputs.isShort(shown) && !json.isJsonObject(shown)) return undefined;
   const whole = streamed(shown, []);
   const most = limits.maxPieceChars;
   return charsOf(whole, most) > most ? undefined : whole;
@@ -62,7 +57,7 @@ interface Handled {
 }
 
 function handleOf(info: VariableInfo, { name, path, value }: Handled): Json {
-  const shown = shownResults.shownResult(info, value);
+  const shown = toolOutputs.shownResult(info, value);
   const { $var: _, ...described } = json.isObject(shown) && json.isJsonObject(shown) ? shown : {};
   const place = name === undefined || path.length === 0 ? undefined : formatPath(path);
   return json.compact({ $var: name, path: place, ...described });

@@ -1,96 +1,10 @@
-import { compact, copyJson, isObject, type Json } from "../value/json.ts";
-import { copyOf } from "../value/bytes.ts";
+import { codeOf } from "../errors.ts";
 import { bytesContent, Content, valueIn } from "../store/bytes/content.ts";
 import type { VariableStore } from "../store/variable-store.ts";
-import { Deadline } from "../value/deadline.ts";
+import { copyOf } from "../value/bytes.ts";
+import { isObject, type Json } from "../value/json.ts";
 import { toJson } from "../value/to-json.ts";
 import { choiceIn, chosenPlaces, type Place, type SaveTarget } from "./save-target.ts";
-import { ByrefError, codeOf } from "../errors.ts";
-import type { AnyTool, CallOptions } from "./wrapped-tool.ts";
-
-export interface Execution<Result> {
-  readonly name: string;
-  readonly tool: AnyTool;
-  /** The input as returned by the tool's own schema. */
-  readonly input: unknown;
-  /** Time limit in milliseconds. */
-  readonly toolMs: number;
-  readonly call: CallOptions;
-  /** The tool's `context`, unless the call has its own. */
-  readonly context?: unknown;
-  /** Converts the tool's return value; for a tool that yields several results, the last one. */
-  readonly convert: (returned: unknown) => Promise<Result>;
-}
-
-/**
- * Runs the tool and returns its converted result. Rejects with the tool's error, or with `tool_timeout`.
- * Does not wait for a tool that hangs or whose turn is stopped.
- */
-export async function runTool<Result>(execution: Execution<Result>): Promise<Result> {
-  const { name, tool, input, toolMs, call, context, convert } = execution;
-  if (call.signal.aborted) throw stopped(name);
-  const limit = new Deadline(toolMs, {
-    signal: call.signal,
-    error: () =>
-      new ByrefError("tool_timeout", `${name} did not finish within ${toolMs} ms. Ask for less.`, {
-        toolMs,
-      }),
-  });
-  const { signal } = limit;
-  // The SDK types a tool's input by its schema, which has just validated it.
-  const execute = tool.execute as (input: unknown, options: unknown) => unknown;
-  const onInputAvailable = tool.onInputAvailable as ((options: unknown) => unknown) | undefined;
-  const work = async () => {
-    await onInputAvailable?.(Object.assign(executionOptions(call, signal, context), { input }));
-    const options = executionOptions(call, signal, context);
-    return convert(await lastOf(() => execute(input, options), signal));
-  };
-  return limit.race(work()).catch((error: unknown) => {
-    const isStopped = call.signal.aborted && error === call.signal.reason;
-    throw isStopped ? stopped(name) : error;
-  });
-}
-
-/**
- * Returns the SDK's second argument. A tool that reads the messages receives a copy, because they are the
- * next prompt.
- */
-function executionOptions(
-  { toolCallId, messages, idempotencyKey, extras }: CallOptions,
-  abortSignal: AbortSignal,
-  context: unknown,
-) {
-  return {
-    toolCallId,
-    abortSignal,
-    context,
-    ...compact({ idempotencyKey }),
-    ...extras,
-    get messages() {
-      // A copy has the type of its original.
-      return copyJson([...messages]);
-    },
-  };
-}
-
-/** Returns the last result. An iterator that is no longer awaited is closed when it yields next. */
-async function lastOf(run: () => unknown, signal: AbortSignal): Promise<unknown> {
-  const result = await run();
-  if (typeof result !== "object" || result === null || !(Symbol.asyncIterator in result))
-    return result;
-  // A stream of bytes is one result.
-  if (result instanceof ReadableStream) return new Response(result);
-  let last: unknown;
-  for await (const value of result as AsyncIterable<unknown>) {
-    if (signal.aborted) break;
-    last = value;
-  }
-  return last;
-}
-
-function stopped(name: string): ByrefError {
-  return new ByrefError("tool_failed", `${name} was stopped.`);
-}
 
 /** Bytes with their media type, as a tool may return them. A Blob or a Response is equivalent. */
 export interface BytesResult {

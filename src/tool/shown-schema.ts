@@ -1,8 +1,117 @@
-import { compact } from "../value/json.ts";
 import type { JSONSchema7 } from "ai";
+import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
+import { nearest } from "../reference/near.ts";
 import type { Syntaxes } from "../reference/syntaxes.ts";
-import { type Definition, mapSubschemas } from "./json-schema.ts";
+import { clip } from "../value/characters.ts";
+import { compact, isObject, type Json } from "../value/json.ts";
+import { type Definition, mapSubschemas, needsOwnDraft, withoutKeywords } from "./json-schema.ts";
+import type { RuntimeTool } from "./runtime-tool.ts";
+import { withTarget } from "./save-target.ts";
+import type { AnyTool, WrapOptions } from "./wrapped-tool.ts";
+
+export interface NamedTool {
+  readonly name: string;
+  readonly tool: AnyTool;
+  readonly options: WrapOptions;
+}
+
+/** A schema as the model is shown it. */
+interface ShownSchema {
+  readonly schema: JSONSchema7;
+  /** Place of the result. True: the model may choose with `_outputPath`; a string: at that place. */
+  readonly target: string | boolean;
+  /** The parameters of the tool and of `schema`; undefined if there may be others. */
+  readonly parameters: ReadonlySet<string> | undefined;
+}
+
+/** By the tool's own schema: each turn wraps all tools, and widening is most of the work. */
+const shownSchemas = new WeakMap<JSONSchema7, Map<string, ShownSchema>>();
+
+/** Returns the schema that the model is shown. */
+export function shownSchema(
+  { name, tool, options: { syntaxes, outputPath = false } }: NamedTool,
+  schema: JSONSchema7,
+): ShownSchema {
+  const isStrict = tool.strict === true;
+  const wanted = typeof outputPath === "boolean" ? outputPath : (outputPath[name] ?? false);
+  const isChosen = wanted === true;
+  const make = (): ShownSchema => {
+    const widened = widenSchema(schema, { syntaxes });
+    const shown = isStrict || needsOwnDraft(schema) ? widened : conciseSchema(widened);
+    const extended = isChosen ? withTarget(shown, isStrict) : undefined;
+    const parameters = declaredIn(extended ?? schema);
+    return { schema: extended ?? shown, target: extended !== undefined, parameters };
+  };
+  // Everything else that the result depends on.
+  const key = [syntaxes?.includes("dollar") ?? true, isStrict, isChosen].join();
+  const known = shownSchemas.get(schema) ?? new Map<string, ShownSchema>();
+  const shown = known.get(key) ?? make();
+  shownSchemas.set(schema, known.set(key, shown));
+  return isChosen ? shown : { ...shown, target: wanted };
+}
+
+/**
+ * Removes keywords that do not inform a model, because the schema is sent with each call. Not for strict tools, whose
+ * providers require `additionalProperties: false`, nor for schemas that are valid in their own draft only.
+ */
+function conciseSchema(schema: JSONSchema7): JSONSchema7 {
+  if (schema.type !== "object") return schema;
+  return withoutKeywords(
+    schema,
+    (keyword, held) =>
+      keyword === "$schema" || (keyword === "additionalProperties" && held === false),
+  );
+}
+
+/** Returns the schema that the model is shown, without a place for the result. */
+export function runtimeToolSchema(
+  own: JSONSchema7,
+  { unlisted = [] }: Pick<RuntimeTool, "unlisted">,
+): JSONSchema7 {
+  const { $schema: _, properties = {}, ...schema } = own;
+  const listed = Object.entries(properties).filter(([name]) => !unlisted.includes(name));
+  const shown = { ...schema, properties: Object.fromEntries(listed) };
+  return withoutKeywords(shown, (keyword) => BOUNDS.has(keyword));
+}
+
+/**
+ * Keywords of constraints that a tool checks itself. They are omitted, because a schema is sent with each call, and
+ * the error of a refused input names the bounds.
+ */
+const BOUNDS: ReadonlySet<string> = new Set(
+  "additionalProperties default definitions exclusiveMinimum maxItems maxLength maximum minItems minLength minimum".split(
+    " ",
+  ),
+);
+
+/** The names of the parameters that a schema declares; undefined if there may be others. */
+export function declaredIn(schema: JSONSchema7): ReadonlySet<string> | undefined {
+  const { properties, additionalProperties = false } = schema;
+  const isOpen = additionalProperties !== false || OPEN.some((keyword) => keyword in schema);
+  return properties === undefined || isOpen ? undefined : new Set(Object.keys(properties));
+}
+
+const OPEN = ["allOf", "anyOf", "oneOf", "patternProperties", "$ref"];
+
+/**
+ * Refuses a parameter that begins with `_` and is not declared: it is a misspelled one of the runtime's, which
+ * the tool might ignore. Throws `invalid_tool_input`, whose message has the nearest declared one.
+ */
+export function requireKnown(input: Json, declared: ReadonlySet<string> | undefined): void {
+  if (declared === undefined || !isObject(input)) return;
+  const unknown = Object.keys(input).find((key) => key.startsWith("_") && !declared.has(key));
+  if (unknown === undefined) return;
+  const own = [...declared].filter((key) => key.startsWith("_"));
+  const written = unknown.toLowerCase();
+  const longer = own.find((key) => key.toLowerCase().startsWith(written));
+  const near = longer ?? nearest(unknown, declared)[0];
+  const advice = near === undefined ? "" : ` The nearest is ${near}.`;
+  const message = `The tool has no parameter ${clip(unknown, MAX_SHOWN_CHARS)}.${advice}`;
+  throw new ByrefError("invalid_tool_input", message);
+}
+
+const MAX_SHOWN_CHARS = 80;
 
 /** Keywords that restrict strings. A reference would not satisfy them. */
 const STRING_KEYWORDS = ["enum", "const", "pattern", "format", "minLength", "maxLength"] as const;
