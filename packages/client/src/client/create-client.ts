@@ -1,6 +1,6 @@
 import { type ClientOptions, connect } from "./connection.ts";
 import { type AboutConversation, ClientConversation } from "./conversation.ts";
-import { ClientPrograms } from "./programs.ts";
+import { type ClientPrograms, programsOf } from "./programs.ts";
 import type { AgentsDescription } from "../../../../src/internal.ts";
 import type { PromptDescription } from "../../../../src/internal-tool.ts";
 
@@ -55,7 +55,7 @@ export function createClient(url: string, options: ClientOptions = {}): Client {
     },
     conversations: ({ limit, before, search } = {}) =>
       ask("GET", "/conversations", { query: { limit, before, search } }),
-    programs: new ClientPrograms(connection),
+    programs: programsOf(connection),
     agents: () => ask("GET", "/agents"),
     prompt: (agent, query = {}) =>
       ask("GET", `/agents/${encodeURIComponent(agent)}/prompt`, { query }),

@@ -20,55 +20,37 @@ export type ListedProgramRun = z.infer<ReturnType<typeof programRunListed>>;
 export type ProgramRunView = z.infer<ReturnType<typeof programRunView>>;
 
 /** The programs of the key's tenant. They need the binding `DIRECTORY`. */
-export class ClientPrograms {
-  readonly #ask: Connection["ask"];
-  readonly #call: Connection["call"];
-
-  constructor({ ask, call }: Connection) {
-    this.#ask = ask;
-    this.#call = call;
-  }
-
-  list(): Promise<{ readonly programs: readonly ListedProgram[] }> {
-    return this.#ask("GET", "/programs");
-  }
-
+export interface ClientPrograms {
+  list(): Promise<{ readonly programs: readonly ListedProgram[] }>;
   /** Keeps a program, as a new version if there is one. Throws `invalid_plan`. */
   put(
     name: string,
-    json: WrittenProgram,
-    query: { readonly agent?: string } = {},
-  ): Promise<ProgramView> {
-    return this.#ask("PUT", pathOf(name), { json, query });
-  }
-
+    program: WrittenProgram,
+    query?: { readonly agent?: string },
+  ): Promise<ProgramView>;
   /** Default: the newest version. */
-  get(name: string, query: { readonly version?: number } = {}): Promise<ProgramView> {
-    return this.#ask("GET", pathOf(name), { query });
-  }
-
-  async delete(name: string): Promise<void> {
-    await this.#call("DELETE", pathOf(name));
-  }
-
+  get(name: string, query?: { readonly version?: number }): Promise<ProgramView>;
+  delete(name: string): Promise<void>;
   /** Runs a program until it ends or waits for a person. */
   run(
     name: string,
-    json: { readonly input?: Json; readonly version?: number } = {},
-  ): Promise<ProgramRunView> {
-    return this.#ask("POST", `${pathOf(name)}/runs`, { json });
-  }
-
+    start?: { readonly input?: Json; readonly version?: number },
+  ): Promise<ProgramRunView>;
   /** Newest first. */
-  runs(name: string): Promise<{ readonly runs: readonly ListedProgramRun[] }> {
-    return this.#ask("GET", `${pathOf(name)}/runs`);
-  }
-
-  getRun(name: string, run: string): Promise<ProgramRunView> {
-    return this.#ask("GET", `${pathOf(name)}/runs/${encodeURIComponent(run)}`);
-  }
+  runs(name: string): Promise<{ readonly runs: readonly ListedProgramRun[] }>;
+  getRun(name: string, run: string): Promise<ProgramRunView>;
 }
 
-function pathOf(name: string): string {
-  return `/programs/${encodeURIComponent(name)}`;
+export function programsOf({ ask, call }: Connection): ClientPrograms {
+  const at = (...path: readonly string[]) =>
+    ["/programs", ...path.map(encodeURIComponent)].join("/");
+  return {
+    list: () => ask("GET", at()),
+    put: (name, json, query = {}) => ask("PUT", at(name), { json, query }),
+    get: (name, query = {}) => ask("GET", at(name), { query }),
+    delete: async (name) => void (await call("DELETE", at(name))),
+    run: (name, json = {}) => ask("POST", at(name, "runs"), { json }),
+    runs: (name) => ask("GET", at(name, "runs")),
+    getRun: (name, run) => ask("GET", at(name, "runs", run)),
+  };
 }
