@@ -6,7 +6,7 @@ export * as parameters from "./edge/http/parameters.ts";
 export * as schemas from "./edge/openapi/schemas.ts";
 export type { AgentContext, AgentDefinition } from "./edge/agent-types.ts";
 export type { AppEnv, Bindings } from "./edge/app-env.ts";
-export { identityIn } from "./edge/auth/forwarded-identity.ts";
+export { identityHeader, identityIn } from "./edge/auth/forwarded-identity.ts";
 export { hmacKey } from "./edge/auth/tickets.ts";
 export type {
   ConversationContext,
@@ -17,7 +17,9 @@ export type {
   PlanLine,
 } from "./edge/conversation-context.ts";
 export type { ConversationData, Retention } from "./edge/conversation-data.ts";
+export type { TenantContext, TenantFeature, TenantParts } from "./edge/directory/tenant-feature.ts";
 export type {
+  Api,
   ConversationParts,
   GatewaySupport,
   PlanSupport,

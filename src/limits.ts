@@ -32,11 +32,11 @@ export const maxFiles = 5_000;
 /** Items of one page of a list over HTTP, except variables. */
 export const maxPageSize = 200;
 /**
- * Plans of a conversation, calls of a plan, tools that one step of a template names. A new plan replaces the
- * oldest finished one.
+ * Plans of a conversation, programs of a tenant, calls of a plan, tools that one step of a template names. A new plan
+ * replaces the oldest finished one.
  */
 export const maxPlanItems = 200;
-/** Runs of one plan. A new run replaces the oldest finished one. */
+/** Runs of one plan; runs and versions of one program. A new one replaces the oldest finished one. */
 export const maxPlanRuns = 50;
 /** Calls of one run that execute in parallel. */
 export const maxParallelCalls = 4;

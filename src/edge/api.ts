@@ -8,6 +8,9 @@ import type {
   QuerySupport,
   Transfers,
 } from "./conversation-parts.ts";
+import type { TenantParts } from "./directory/tenant-feature.ts";
+import type { ObjectContext } from "./conversation-of.ts";
+import type { Endpoint } from "./http/endpoint.ts";
 import { placeIn } from "./log-failure.ts";
 import { problem } from "./http/problem.ts";
 import * as schemas from "./openapi/schemas.ts";
@@ -68,6 +71,7 @@ const WITHOUT_PLANS: Api = { conversation: [approvalEndpoint], components: {} };
 export function mergedApi(parts: readonly (Api | undefined)[]): Required<Api> {
   return {
     worker: parts.flatMap((part) => part?.worker ?? []),
+    tenant: parts.flatMap((part) => part?.tenant ?? []),
     conversation: parts.flatMap((part) => part?.conversation ?? []),
     internal: parts.flatMap((part) => part?.internal ?? []),
     components: Object.assign({}, ...parts.map((part) => part?.components)) as Api["components"],
@@ -79,8 +83,19 @@ export function mergedApi(parts: readonly (Api | undefined)[]): Required<Api> {
  * conversation.
  */
 export function conversationRoutes({ conversation, internal }: Required<Api>) {
-  const routes = new Hono<{ Bindings: ConversationParts }>();
-  for (const endpoint of [...conversation, ...internal]) {
+  return routesOf<ConversationParts>([...conversation, ...internal]);
+}
+
+/** The same for a tenant's object. */
+export function tenantRoutes({ tenant }: Required<Api>) {
+  return routesOf<TenantParts>(tenant);
+}
+
+function routesOf<Parts extends { readonly context: ObjectContext }>(
+  endpoints: readonly Endpoint<Parts>[],
+) {
+  const routes = new Hono<{ Bindings: Parts }>();
+  for (const endpoint of endpoints) {
     routes.on(endpoint.method, endpoint.path, ({ req, env }) => {
       const text = () => req.raw.text();
       return endpoint.handle({ request: req.raw, params: req.param(), text }, env);

@@ -16,7 +16,8 @@ export interface Bindings {
   /** Missing in an application that does not bind it yet. */
   readonly CONVERSATIONS?: DurableObjectNamespace;
   /**
-   * Indexes a tenant's conversations and stores its spend. Optional: without it conversations are not listed.
+   * Indexes a tenant's conversations, and stores its spend and programs. Optional: without it conversations are not
+   * listed, and there are no programs.
    */
   readonly DIRECTORY?: DurableObjectNamespace;
   /** Stores files, and values too large for rows. Without it values stay in the object, up to its quota. */

@@ -11,12 +11,12 @@ import { identityHeader } from "./auth/forwarded-identity.ts";
 import type { FailurePlace } from "./log-failure.ts";
 import { problem } from "./http/problem.ts";
 import { LastMessage, parseJson, readText, requireJsonType } from "./http/read-body.ts";
-import { workerApi, type WorkerApiOptions } from "./routes/worker.ts";
+import { directoryFor, workerApi, type WorkerApiOptions } from "./routes/worker.ts";
 import { settingsOf } from "./settings.ts";
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
-import { conversationOf, mutableResponse } from "./conversation-of.ts";
-import type { Api, ConversationParts } from "./conversation-parts.ts";
+import { conversationOf, mutableResponse, type RemoteConversation } from "./conversation-of.ts";
+import type { Api } from "./conversation-parts.ts";
 import { type Endpoint, parseHeaders } from "./http/endpoint.ts";
 import { ClientBody, isStreamed, maxBodyBytes, tooLarge, withEnd } from "./http/client-body.ts";
 
@@ -66,7 +66,14 @@ export function createApp({ agents, page, model, authenticator, ...options }: Ap
   app.use(limitBody);
   serve(false);
   for (const endpoint of api.conversation) {
-    app.on(endpoint.method, endpoint.path, (context) => forward(context, endpoint));
+    app.on(endpoint.method, endpoint.path, (context) => {
+      return forward(context, endpoint, (id) => conversationOf(context, id));
+    });
+  }
+  for (const endpoint of api.tenant) {
+    app.on(endpoint.method, endpoint.path, (context) => {
+      return forward(context, endpoint, () => directoryFor(context));
+    });
   }
   app.notFound(nothingAt);
   app.onError((error, context) => {
@@ -107,12 +114,13 @@ function placeOf(context: Context<AppEnv>): FailurePlace {
 const COMMON_HEADERS = ["accept", "content-type", "traceparent"];
 
 /**
- * Forwards a request to its conversation's object: the path, query and body, and only the headers that the
+ * Forwards a request to its conversation's or tenant's object: the path, query and body, and only the headers that the
  * endpoint reads. Keys and cookies do not reach the object, and no header can select another object.
  */
-async function forward(
+async function forward<Parts>(
   context: Context<AppEnv>,
-  endpoint: Endpoint<ConversationParts>,
+  endpoint: Endpoint<Parts>,
+  objectOf: (id: string | undefined) => Pick<RemoteConversation, "fetch">,
 ): Promise<Response> {
   const { raw } = context.req;
   // Parsed here too, because the platform drops empty headers when it forwards a request.
@@ -131,7 +139,7 @@ async function forward(
   if (header !== undefined) headers.set(...header);
   headers.set(...identityHeader(context.get("identity")));
   const init = { method: raw.method, headers, body: body ?? null };
-  return mutableResponse(await conversationOf(context, id).fetch(raw.url, init));
+  return mutableResponse(await objectOf(id).fetch(raw.url, init));
 }
 
 interface Received {
@@ -143,9 +151,9 @@ interface Received {
 }
 
 /** Values are streamed. Other bodies are read first, so that the object does not wait for slow clients. */
-async function receive(
+async function receive<Parts>(
   context: Context<AppEnv>,
-  endpoint: Endpoint<ConversationParts>,
+  endpoint: Endpoint<Parts>,
 ): Promise<Received> {
   const { raw } = context.req;
   if (endpoint.body !== undefined && endpoint.isBodyOptional !== true) requireJsonType(raw);

@@ -10,6 +10,7 @@ import type {
   QueryParts,
   TransferParts,
 } from "./conversation-context.ts";
+import type { TenantContext, TenantFeature, TenantParts } from "./directory/tenant-feature.ts";
 import type { Sockets } from "./sockets/sockets.ts";
 import type { Turns } from "./turns/turns.ts";
 
@@ -34,6 +35,8 @@ export function statusOf({
 export interface Api {
   /** Handled by the Worker. */
   readonly worker?: readonly Endpoint<Context<AppEnv>>[];
+  /** Handled by the tenant's object, which needs `DIRECTORY`. The Worker forwards requests to them. */
+  readonly tenant?: readonly Endpoint<TenantParts>[];
   /** Handled by the conversation's object. The Worker forwards requests to them. */
   readonly conversation?: readonly Endpoint<ConversationParts>[];
   /** Also handled by a conversation's object. Only the Worker calls them, so they are not documented. */
@@ -45,6 +48,8 @@ export interface Api {
 /** Plan support, as an application passes it to `createRuntime`. */
 export interface PlanSupport extends PlanParts {
   readonly api: Api;
+  /** What plans add to the object of a tenant. */
+  readonly openTenant: (context: TenantContext) => TenantFeature;
 }
 
 /** SQL over variables: the tool `query_variables`, and its endpoint. Needs the binding `TABLES`. */

@@ -7,7 +7,7 @@ import type { Equip } from "./turns/chosen-agent.ts";
 import type { RetentionOption } from "./conversation-context.ts";
 import { createApp } from "./app.ts";
 import { ConversationObject, type ConversationOptions } from "./conversation.ts";
-import { apiOf, conversationRoutes } from "./api.ts";
+import { apiOf, conversationRoutes, tenantRoutes } from "./api.ts";
 import { DirectoryObject } from "./directory/directory.ts";
 import { requireDirectory } from "./directory/directory-client.ts";
 import { type Authenticator, authenticatorBySettings } from "./auth/authenticator.ts";
@@ -77,10 +77,10 @@ export interface Runtime {
   /** One object for each conversation; bound as `CONVERSATIONS`. */
   readonly Conversation: new (state: DurableObjectState, env: Cloudflare.Env) => ConversationObject;
   /**
-   * One object for each tenant; bound as `DIRECTORY`. Needed to list conversations and to limit a tenant's
-   * spend.
+   * One object for each tenant; bound as `DIRECTORY`. Needed to list conversations, to limit a tenant's spend,
+   * and for programs.
    */
-  readonly Directory: typeof DirectoryObject;
+  readonly Directory: new (state: DurableObjectState, env: Cloudflare.Env) => DirectoryObject;
 }
 
 /**
@@ -104,7 +104,9 @@ export function createRuntime({
   jwt,
   authenticator = authenticatorBySettings(jwt),
 }: RuntimeOptions): Runtime {
-  const routes = conversationRoutes(apiOf({ plans, transfer, files, queries, gateway }));
+  const api = apiOf({ plans, transfer, files, queries, gateway });
+  const routes = conversationRoutes(api);
+  const tenant = { routes: tenantRoutes(api), open: plans?.openTenant };
   const modelFor = (settings: Settings, env: Cloudflare.Env, asked?: AgentContext) =>
     typeof model === "function" ? model(settings, env, asked) : model;
   const setup = (env: Cloudflare.Env): ConversationOptions => ({
@@ -130,6 +132,11 @@ export function createRuntime({
       super(state, env, setup(env));
     }
   }
+  class Directory extends DirectoryObject {
+    constructor(state: DurableObjectState, env: Cloudflare.Env) {
+      super(state, env, tenant);
+    }
+  }
   const worker = createApp({
     agents,
     page,
@@ -141,7 +148,7 @@ export function createRuntime({
     queries,
     gateway,
   });
-  return { worker, Conversation, Directory: DirectoryObject };
+  return { worker, Conversation, Directory };
 }
 
 function requireSpend(spend: SpendLimits, env: Cloudflare.Env): void {

@@ -32,7 +32,7 @@ function validFor({ type, enum: choices, minimum, maximum, maxLength }: JsonSche
   return maxLength === undefined ? [] : ["", "x".repeat(maxLength)];
 }
 
-const calls = [...api.worker, ...api.conversation].flatMap((endpoint) => {
+const calls = [...api.worker, ...api.tenant, ...api.conversation].flatMap((endpoint) => {
   const path = endpoint.path.replaceAll(/:(\w+)(\{.+\})?/g, "{$1}");
   const operation = document.paths[path]?.[endpoint.method.toLowerCase()];
   const parameters = (operation?.parameters ?? []).filter(({ in: where }) => where !== "path");
@@ -105,7 +105,7 @@ describe("every documented parameter", () => {
 });
 
 describe("a body", () => {
-  const bodies = [...api.worker, ...api.conversation].flatMap((endpoint) =>
+  const bodies = [...api.worker, ...api.tenant, ...api.conversation].flatMap((endpoint) =>
     endpoint.body === undefined ? [] : [[`${endpoint.method} ${endpoint.path}`, endpoint] as const],
   );
 

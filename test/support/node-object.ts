@@ -20,8 +20,8 @@ class DigestStream extends WritableStream<Uint8Array> {
 }
 
 /** The time between the start and the end of a process. */
-interface Life {
-  readonly object: ConversationObject;
+interface Life<Held> {
+  readonly object: Held;
   /** Resolves when the constructor's work is done. */
   readonly ready: Promise<unknown>;
   isOver: boolean;
@@ -33,17 +33,17 @@ interface Life {
  * that; if the handler sets a new time, that replaces it. Every write survives; `test/simulation` covers lost
  * commits.
  */
-export class NodeObject {
+export class NodeObject<Held extends Pick<ConversationObject, "alarm"> = ConversationObject> {
   readonly sql = new WatchedSql();
   alarms = 0;
   readonly #name: string;
-  readonly #make: (state: DurableObjectState) => ConversationObject;
+  readonly #make: (state: DurableObjectState) => Held;
   #alarmMs: number | null = null;
-  #life: Life | undefined;
+  #life: Life<Held> | undefined;
   /** Undefined while no handler runs. */
   #handler: { hasSet: boolean } | undefined;
 
-  constructor(name: string, make: (state: DurableObjectState) => ConversationObject) {
+  constructor(name: string, make: (state: DurableObjectState) => Held) {
     this.#name = name;
     this.#make = make;
   }
@@ -58,7 +58,7 @@ export class NodeObject {
   }
 
   /** Returns the object, creating it if necessary. */
-  async object(): Promise<ConversationObject> {
+  async object(): Promise<Held> {
     this.#life ??= this.#start();
     const { object, ready } = this.#life;
     await ready;
@@ -86,7 +86,7 @@ export class NodeObject {
       });
   }
 
-  #start(): Life {
+  #start(): Life<Held> {
     let ready: Promise<unknown> = Promise.resolve();
     const life = { isOver: false };
     const blockConcurrencyWhile = (work: () => Promise<unknown>) => (ready = ready.then(work));

@@ -1,4 +1,6 @@
 import { createRuntime, type RuntimeOptions } from "../../src/edge/create-runtime.ts";
+import type { ConversationObject } from "../../src/edge/conversation.ts";
+import type { DirectoryObject } from "../../src/edge/directory/directory.ts";
 import type { Ask } from "../chaos/writers.ts";
 import type { WatchedSql } from "../store/watched-sql.ts";
 import { NodeObject } from "./node-object.ts";
@@ -8,6 +10,7 @@ import { remoteOf } from "./remote-of.ts";
 export class NodeRuntime {
   #runtime: ReturnType<typeof createRuntime>;
   readonly #objects = new Map<string, NodeObject>();
+  readonly #directories = new Map<string, NodeObject<DirectoryObject>>();
   #env: Cloudflare.Env;
 
   constructor(options: RuntimeOptions, bindings: object = {}) {
@@ -16,8 +19,18 @@ export class NodeRuntime {
       idFromName: (name: string) => name,
       get: (name: string) => remoteOf(() => this.#named(name).object()),
     };
+    const directories = {
+      idFromName: (name: string) => name,
+      get: (name: string) => remoteOf(() => this.directoryNamed(name).object()),
+    };
     // The runtime uses no other bindings.
-    this.#env = { AUTH: "none", LOG: "off", CONVERSATIONS: namespace, ...bindings } as never;
+    this.#env = {
+      AUTH: "none",
+      LOG: "off",
+      CONVERSATIONS: namespace,
+      DIRECTORY: directories,
+      ...bindings,
+    } as never;
   }
 
   readonly ask: Ask = async (method, path, init = {}) => {
@@ -50,14 +63,27 @@ export class NodeRuntime {
 
   /** Kills the process: memory is lost, written data survives. */
   kill(): void {
-    for (const object of this.#objects.values()) object.kill();
+    for (const object of this.#all) object.kill();
   }
 
   /** Starts a process again, with another application if given. Sends no requests to it. */
   start(options?: RuntimeOptions, bindings: object = {}): void {
     if (options !== undefined) this.#runtime = createRuntime(options);
     this.#env = { ...this.#env, ...bindings };
-    for (const object of this.#objects.values()) object.tick();
+    for (const object of this.#all) object.tick();
+  }
+
+  get #all(): readonly NodeObject<ConversationObject | DirectoryObject>[] {
+    return [...this.#objects.values(), ...this.#directories.values()];
+  }
+
+  /** Default: that of the tenant of requests without a key. */
+  directoryNamed(name = JSON.stringify(["local", "directory"])): NodeObject<DirectoryObject> {
+    const known = this.#directories.get(name);
+    if (known !== undefined) return known;
+    const made = new NodeObject(name, (state) => new this.#runtime.Directory(state, this.#env));
+    this.#directories.set(name, made);
+    return made;
   }
 
   #named(name: string): NodeObject {

@@ -1,8 +1,11 @@
 import { ByrefError } from "../../src/errors.ts";
-import type { ConversationObject } from "../../src/edge/conversation.ts";
+
+interface Fetching {
+  fetch(request: Request): Promise<Response>;
+}
 
 /** Wraps the object as a stub: each method returns a promise, and errors keep their own properties. */
-export function remoteOf(conversation: () => Promise<ConversationObject>): object {
+export function remoteOf(conversation: () => Promise<object>): object {
   return new Proxy(
     {},
     {
@@ -13,7 +16,9 @@ export function remoteOf(conversation: () => Promise<ConversationObject>): objec
           if (method === "fetch") {
             const [url, init] = parameters as [string, RequestInit | undefined];
             // Node requires `duplex` for a streaming body.
-            return target.fetch(new Request(url, { ...init, duplex: "half" } as RequestInit));
+            return (target as Fetching).fetch(
+              new Request(url, { ...init, duplex: "half" } as RequestInit),
+            );
           }
           const found: unknown = Reflect.get(target, method);
           if (typeof found !== "function") throw new ByrefError("internal", String(method));

@@ -28,6 +28,14 @@ export {
 } from "./client/create-client.ts";
 export type { ClientFiles, FilePutOptions } from "./client/files.ts";
 export type { ClientPlans, RunData, RunOptions, WrittenPlan } from "./client/plans.ts";
+export type {
+  ClientPrograms,
+  ListedProgram,
+  ListedProgramRun,
+  ProgramRunView,
+  ProgramView,
+  WrittenProgram,
+} from "./client/programs.ts";
 export type { Chunk, Streamed, Told, TurnAnswer, TurnData } from "./client/streamed.ts";
 export type {
   ClientVariables,

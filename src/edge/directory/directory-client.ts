@@ -17,7 +17,7 @@ export type RemoteDirectory = {
   readonly [Method in "put" | "remove" | "forget" | "list" | "deleteAll" | "take" | "settle"]: (
     ...parameters: Parameters<DirectoryObject[Method]>
   ) => Promise<Awaited<ReturnType<DirectoryObject[Method]>>>;
-};
+} & Pick<DurableObjectStub, "fetch">;
 
 function hasDirectory(env: object): boolean {
   const { DIRECTORY }: Partial<Bindings> = env;

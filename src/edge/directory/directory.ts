@@ -4,9 +4,11 @@ import { hasTable, numberIn, optionalTextIn, type SqlRow, textIn } from "../../s
 import type { Claim, Grant, QuotaService } from "../../turn/spend/lease.ts";
 import { withTimeLimit } from "../../value/deadline.ts";
 import { conversationNamed } from "../conversation-of.ts";
-import { logFailure } from "../log-failure.ts";
+import { problem } from "../http/problem.ts";
+import { logFailure, placeIn } from "../log-failure.ts";
 import { DurableSql } from "../platform/durable-sql.ts";
 import { type DeletionProgress, type Doomed, TenantDeletion } from "./tenant-deletion.ts";
+import type { TenantContext, TenantFeature, TenantParts } from "./tenant-feature.ts";
 import { TenantSpend } from "./tenant-spend.ts";
 
 /** A conversation in the index. */
@@ -42,6 +44,13 @@ export interface DirectoryPage {
   readonly deletion?: DeletionProgress;
 }
 
+export interface TenantOptions {
+  readonly routes: {
+    fetch(request: Request, parts: TenantParts): Response | Promise<Response>;
+  };
+  readonly open: ((context: TenantContext) => TenantFeature) | undefined;
+}
+
 /**
  * One tenant's conversation index, and its spend if that is limited. Conversations send their entries
  * (`directory-client.ts`). An entry may be late; a lost one is replaced by the next, which is complete.
@@ -51,12 +60,26 @@ export class DirectoryObject extends DurableObject {
   readonly #sql: DurableSql;
   readonly #spend: TenantSpend;
   readonly #deletion: TenantDeletion;
+  readonly #parts: TenantParts;
+  readonly #routes: TenantOptions["routes"];
 
-  constructor(state: DurableObjectState, env: Cloudflare.Env) {
+  constructor(state: DurableObjectState, env: Cloudflare.Env, { routes, open }: TenantOptions) {
     super(state, env);
     this.#sql = new DurableSql(state.storage);
     this.#spend = new TenantSpend(this.#sql);
     this.#deletion = new TenantDeletion(this.#sql);
+    const context = { sql: this.#sql, state, env, setAlarm: () => this.#setAlarm(0) };
+    this.#parts = { context, feature: open?.(context) };
+    this.#routes = routes;
+  }
+
+  /** Handles a request that the Worker has authenticated and forwarded. */
+  override async fetch(request: Request): Promise<Response> {
+    try {
+      return await this.#routes.fetch(request, this.#parts);
+    } catch (error) {
+      return problem(error, placeIn(this.#parts.context, request.method));
+    }
   }
 
   /** Adds or replaces the entry. One that a deletion of the tenant covers is deleted instead. */
@@ -137,8 +160,16 @@ export class DirectoryObject extends DurableObject {
     return this.#deletion.progress ?? { startedMs: Date.now(), deleted: 0, remaining: 0 };
   }
 
-  /** Deletes the next piece of the tenant's conversations. Does not throw. */
+  /** Deletes the next piece of the tenant's conversations, and calls the feature. Does not throw. */
   override async alarm(): Promise<void> {
+    const log = (error: unknown) => logFailure(error, { request: "alarm" });
+    await this.#parts.feature?.onAlarm().catch(log);
+    await this.#setAlarm(await this.#deletePiece());
+  }
+
+  /** Returns the pause before the next piece. */
+  async #deletePiece(): Promise<number> {
+    if (this.#deletion.progress === undefined) return 0;
     let pauseMs = RETRY_MS;
     try {
       const { tenant, piece } = this.#deletion.next(PIECE);
@@ -148,7 +179,7 @@ export class DirectoryObject extends DurableObject {
     } catch (error) {
       logFailure(error, { request: "alarm" });
     }
-    await this.#setAlarm(pauseMs);
+    return pauseMs;
   }
 
   /** Returns false if it failed. */
@@ -166,7 +197,9 @@ export class DirectoryObject extends DurableObject {
 
   async #setAlarm(pauseMs: number): Promise<void> {
     const { remaining = 0 } = this.#deletion.progress ?? {};
-    if (remaining > 0) await this.#sql.setAlarm(Date.now() + pauseMs);
+    const pieceMs = remaining > 0 ? Date.now() + pauseMs : Infinity;
+    const dueMs = Math.min(pieceMs, this.#parts.feature?.dueMs ?? Infinity);
+    if (dueMs < Infinity) await this.#sql.setAlarm(dueMs);
   }
 
   /** Leases a turn's next spend. */

@@ -70,7 +70,8 @@ export class ClientBody {
 
 /** True for values, files, and parts of an import, which have their own limits (`receive.ts`). */
 export function isStreamed({ method, path }: Place): boolean {
-  return method === "PUT" || (method === "POST" && /\/(import|variables)$/.test(path));
+  if (method === "PUT") return path.startsWith("/conversations/");
+  return method === "POST" && /\/(import|variables)$/.test(path);
 }
 
 interface Place {

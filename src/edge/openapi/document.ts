@@ -8,10 +8,10 @@ import type { Content, Description, Operation } from "../http/endpoint.ts";
 const AT = "#/components/schemas/";
 
 /** The document of an HTTP interface. */
-export function openApiOf({ worker, conversation, components }: Required<Api>) {
+export function openApiOf({ worker, tenant, conversation, components }: Required<Api>) {
   const document = new Describer(components);
   const paths: Record<string, Record<string, OpenApiOperation>> = {};
-  for (const endpoint of [...worker, ...conversation]) {
+  for (const endpoint of [...worker, ...tenant, ...conversation]) {
     const { method, path } = endpoint;
     const at = path.replaceAll(/:(\w+)(\{.+\})?/g, "{$1}");
     paths[at] = { ...paths[at], [method.toLowerCase()]: document.operation(endpoint) };
@@ -61,7 +61,8 @@ class Describer {
     const { summary, query = {}, headers = {}, isBodyOptional, answers, isOpen } = operation;
     const { body, content = body && { "application/json": body } } = operation;
     const [, resource, , part = ""] = path.split("/");
-    const tag = resource === "conversations" ? (TAGS[part] ?? resource) : "worker";
+    const known = resource === "programs" ? resource : "worker";
+    const tag = resource === "conversations" ? (TAGS[part] ?? resource) : known;
     // Tickets are for paths below a conversation.
     const takesTicket = method === "GET" && resource === "conversations" && part !== "";
     const keys = takesTicket ? [{ key: [] }, { ticket: [] }] : [{ key: [] }];
@@ -153,6 +154,7 @@ const IN_PATHS: Readonly<Record<string, JsonSchema>> = {
   id: { type: "string", pattern: CONVERSATION_ID.source },
   name: { type: "string", pattern: "^[A-Za-z_][A-Za-z0-9_]*$", maxLength: limits.maxNameChars },
   path: { type: "string", maxLength: limits.maxLineChars },
+  program: { type: "string", pattern: CONVERSATION_ID.source },
 };
 
 /** `GET /conversations/:id/variables` becomes getConversationVariables. */

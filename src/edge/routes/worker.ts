@@ -138,14 +138,14 @@ function shownProgress({ startedMs, deleted, remaining }: DeletionProgress) {
   return { startedAt: timeOf(startedMs), deleted, remaining };
 }
 
-/** Throws `not_configured`. */
-function directoryFor(context: Context<AppEnv>): RemoteDirectory {
+/** The directory of who asks. Throws `not_configured`. */
+export function directoryFor(context: Context<AppEnv>): RemoteDirectory {
   const directory = directoryOf(context.env, context.get("identity").tenant);
   if (directory !== undefined) return directory;
   throw new ByrefError("not_configured", NOT_CONFIGURED);
 }
 
-const NOT_CONFIGURED = `Listing conversations needs the binding DIRECTORY. Add it to wrangler.toml, with a new migration tag:
+const NOT_CONFIGURED = `The list of conversations and programs need the binding DIRECTORY. Add it to wrangler.toml, with a new migration tag:
 [[durable_objects.bindings]]
 name = "DIRECTORY"
 class_name = "Directory"

@@ -1,5 +1,6 @@
 import { type ClientOptions, connect } from "./connection.ts";
 import { type AboutConversation, ClientConversation } from "./conversation.ts";
+import { type ClientPrograms, programsOf } from "./programs.ts";
 import type { AgentsDescription } from "../../../../src/internal.ts";
 import type { PromptDescription } from "../../../../src/internal-tool.ts";
 
@@ -32,6 +33,7 @@ export interface Client {
   conversation(id: string): ClientConversation;
   /** Lists a page of the key's conversations, by last activity. Needs the binding `DIRECTORY`. */
   conversations(query?: ConversationQuery): Promise<ConversationPage>;
+  readonly programs: ClientPrograms;
   agents(): Promise<AgentsDescription>;
   /** Returns the prompt of a model, with sizes in characters. Without a conversation, it is that of a first call. */
   prompt(
@@ -44,14 +46,16 @@ export interface Client {
 /** Creates a client of the server at this URL. Runs in browsers, Node 20 and later, and Workers. */
 export function createClient(url: string, options: ClientOptions = {}): Client {
   const root = url.replace(/\/$/, "");
-  const { ask } = connect(root, options);
+  const connection = connect(root, options);
+  const { ask } = connection;
   const client: Client = {
     conversation: (id) => {
-      const connection = connect(`${root}/conversations/${encodeURIComponent(id)}`, options);
-      return new ClientConversation(connection, client, id);
+      const own = connect(`${root}/conversations/${encodeURIComponent(id)}`, options);
+      return new ClientConversation(own, client, id);
     },
     conversations: ({ limit, before, search } = {}) =>
       ask("GET", "/conversations", { query: { limit, before, search } }),
+    programs: programsOf(connection),
     agents: () => ask("GET", "/agents"),
     prompt: (agent, query = {}) =>
       ask("GET", `/agents/${encodeURIComponent(agent)}/prompt`, { query }),

@@ -3,6 +3,8 @@ import type { PlanFormat } from "../plan/plan-format.ts";
 import { jsonPlan, jsonPlans } from "../plan/json-plan.ts";
 import { planList, planView, runView } from "./plan-schemas.ts";
 import { Plans } from "./plans.ts";
+import { programApi } from "./program-endpoints.ts";
+import { Programs } from "./programs.ts";
 import {
   approvalEndpoint,
   type ConversationParts,
@@ -172,9 +174,13 @@ function planFormatOf(request: Request, planFormats: readonly PlanFormat[]): Pla
 /** Supports JSON plans, and plans in other formats: `capabilityWorkflows`, `templates`. */
 export function planSupport(...others: readonly PlanFormat[]): PlanSupport {
   const planFormats = [jsonPlans, ...others];
+  const formatOf = (request: Request) => planFormatOf(request, planFormats);
+  const programs = programApi({ formatOf, plansOf: plansToChange });
   return {
     open: (context) => new Plans(context, planFormats),
+    openTenant: (context) => new Programs(context),
     api: {
+      ...programs,
       conversation: planEndpoints(planFormats),
       components: {
         WrittenPlan: planOrSource,
@@ -183,6 +189,7 @@ export function planSupport(...others: readonly PlanFormat[]): PlanSupport {
         PlanList: planList,
         Run: runView,
         Decided: decided,
+        ...programs.components,
       },
     },
   };

@@ -36,6 +36,12 @@ import {
   respond,
   type TurnRequest,
 } from "../../../../src/internal-edge.ts";
+import {
+  answerOf,
+  type CheckedProgram,
+  type ProgramOutcome,
+  type ProgramStart,
+} from "./program.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 import {
   type Agent,
@@ -60,6 +66,10 @@ interface ProposalRequest {
 interface RunRequest {
   readonly input?: Json | undefined;
   readonly keep?: boolean | undefined;
+  /** Default: a new id. */
+  readonly run?: string;
+  /** See `NewRun`. */
+  readonly isTrusted?: boolean;
   /** The conversation's id. */
   readonly conversation: string;
 }
@@ -78,6 +88,8 @@ export class Plans implements ConversationPlans {
   readonly #context: ConversationContext;
   readonly #planFormats: readonly PlanFormat[];
   readonly #live = new Set<LiveRun>();
+  /** Runs of programs that are asked for now. */
+  readonly #programRuns = new Map<string, Promise<ProgramOutcome>>();
 
   constructor(context: ConversationContext, planFormats: readonly PlanFormat[]) {
     this.#context = context;
@@ -102,7 +114,17 @@ export class Plans implements ConversationPlans {
   }
 
   /** Throws `invalid_plan` with all findings; then nothing is stored. */
-  async propose({ proposal, agent, asked }: ProposalRequest): Promise<PlanView> {
+  propose(request: ProposalRequest): Promise<PlanView> {
+    return this.#proposing(request, (record) => {
+      this.#keep(record);
+      return this.#view(record);
+    });
+  }
+
+  async #proposing<Result>(
+    { proposal, agent, asked }: ProposalRequest,
+    then: (record: PlanRecord, written: Proposal) => Promise<Result> | Result,
+  ): Promise<Result> {
     const { setup, settings, deletion } = this.#context;
     const chosen = chooseAgent(setup, settings, { name: agent, asked });
     try {
@@ -115,8 +137,7 @@ export class Plans implements ConversationPlans {
           // An application's policy may take a while.
           const proposed = await unlessAborted(proposing, signal);
           signal.throwIfAborted();
-          this.#keep(proposed);
-          return await this.#view(proposed);
+          return await then(proposed, written);
         } finally {
           void equipped.close();
         }
@@ -124,6 +145,60 @@ export class Plans implements ConversationPlans {
     } finally {
       await this.#context.settle();
     }
+  }
+
+  /** Makes a plan from this conversation that does not need it, and stores nothing. */
+  writeProgram(request: ProposalRequest & { readonly proposal: PlanSource }): Promise<Proposal> {
+    return this.#proposing(request, (_, written) => written);
+  }
+
+  /** Checks a program, and stores nothing. Throws `invalid_plan` with all findings. */
+  checkProgram(request: ProposalRequest): Promise<CheckedProgram> {
+    return this.#proposing(request, (record) => {
+      const { agent, calls, findings } = listedOf({ ...record, ...record.plan });
+      return { agent, calls, findings, ...json.compact({ input: record.plan.input as Json }) };
+    });
+  }
+
+  /**
+   * Runs a program in this conversation, and waits until it ends or waits for a person. A run that is known is not
+   * started again. Throws `not_found` for an unknown one that may not start.
+   */
+  runProgram(start: ProgramStart, headers: Headers): Promise<ProgramOutcome> {
+    const known = this.#programRuns.get(start.run);
+    if (known !== undefined) return known;
+    const running = this.#runProgram(start, headers).finally(() => {
+      this.#programRuns.delete(start.run);
+    });
+    this.#programRuns.set(start.run, running);
+    return running;
+  }
+
+  async #runProgram(start: ProgramStart, headers: Headers): Promise<ProgramOutcome> {
+    const { run, name, program, input, isTrusted, conversation } = start;
+    await this.#context.deletion.whenDone();
+    let stored = this.#records?.run(run);
+    if (stored?.record.status === "running") {
+      // A restart has interrupted it, and it continues.
+      await [...this.#live].find(({ plan }) => plan === run)?.result;
+      stored = this.#records?.run(run);
+    }
+    if (stored === undefined) {
+      if (program === undefined) throw new ByrefError("not_found", `There is no run ${run}.`);
+      if (this.#records?.get(run) === undefined) {
+        const asked = this.#context.askedBy(identityIn(headers, this.#context), conversation);
+        const proposal = { ...program, format: program.format };
+        await this.#proposing({ proposal, agent: program.agent, asked }, (record) => {
+          this.#keep({ ...record, id: run, status: "approved" });
+          this.#context.requireExisting().setTitle(name);
+        });
+      }
+      const request = { run, input, isTrusted, conversation };
+      stored = await (await this.#begin(run, request, headers)).live.result;
+    }
+    const { plan } = this.#required(run);
+    const view = await runViewOf(plan, stored, { store: this.#context.store });
+    return { run: view, ...json.compact({ text: answerOf(plan, view) }) };
   }
 
   /** Oldest first, without values and runs. */
@@ -180,27 +255,32 @@ export class Plans implements ConversationPlans {
   }
 
   /** Runs the plan, and streams as a turn does. */
-  async run(
+  async run(id: string, request: RunRequest, headers: Headers): Promise<Response> {
+    const { plan, live } = await this.#begin(id, request, headers);
+    return this.#respond(plan, live, { headers });
+  }
+
+  async #begin(
     id: string,
-    { input = {}, keep = true, conversation }: RunRequest,
+    { input = {}, keep = true, conversation, ...more }: RunRequest,
     headers: Headers,
-  ): Promise<Response> {
+  ): Promise<{ readonly plan: PlanRecord; readonly live: LiveRun }> {
     await this.#context.deletion.whenDone();
     const plan = this.#required(id);
     const whole = withDefaults(plan.plan, input);
     requireApproved(plan);
     requireInput(plan.plan, whole);
     this.#records?.requireRoom(id);
-    const run = `r${crypto.randomUUID().slice(0, 8)}`;
+    const { run = `r${crypto.randomUUID().slice(0, 8)}`, isTrusted = true } = more;
     const asked = this.#context.askedBy(identityIn(headers, this.#context), conversation);
     const live = this.#start(plan, asked, (start) => {
       // The run was queued; the plan may have been cancelled meanwhile.
       requireApproved({ id, status: plansOf(start.data).statusOf(id) });
       const traceparent = headers.get("traceparent");
-      const newRun = { plan, id: run, input: whole, keep, conversation };
+      const newRun = { plan, id: run, input: whole, keep, isTrusted, conversation };
       return attemptRun(this.#context, newRun, { ...start, traceparent, asker: asked });
     });
-    return this.#respond(plan, live, { headers });
+    return { plan, live };
   }
 
   /**

@@ -14,6 +14,8 @@ import { type Slice, sliceCalls, type SliceInput } from "./slice-calls.ts";
 export interface PlanSource {
   readonly from: string;
   readonly name?: string | undefined;
+  /** True if the plan must not need the conversation: then all that it was given is an input. */
+  readonly isAlone?: boolean;
 }
 
 interface PastConversation {
@@ -34,7 +36,7 @@ interface PlanFrom {
  * `variable_not_found`, `not_found`, and `invalid_plan` if no call led to it.
  */
 export async function planFrom(
-  { from, name }: PlanSource,
+  { from, name, isAlone = false }: PlanSource,
   { messages, store, syntaxes }: PastConversation,
 ): Promise<PlanFrom> {
   const isVariable = from.startsWith("$");
@@ -46,7 +48,7 @@ export async function planFrom(
   const slice = sliceCalls(past.steps, source, {
     syntaxes,
     isKnown: (one) => store.glance(one) !== undefined || store.tombstone(one) !== undefined,
-    staysVariable: (one, call) => values.staysVariable(one, call),
+    staysVariable: (one, call) => !isAlone && values.staysVariable(one, call),
   });
   if (slice.calls.length === 0) {
     const message = `No call made ${from}: it was given, so there is nothing to run again.`;
@@ -104,7 +106,7 @@ function noteOn({ key, name, why, typed }: SliceInput, hasDefault: boolean): str
   if (why !== undefined)
     return `$${name} cannot be made again, because ${why}: it is input.${key}; ${means}.`;
   if (hasDefault) return undefined;
-  return `The value that $${name} had is not kept any more: it is input.${key}; ${means}.`;
+  return `The value that $${name} had is not kept any more, or is too large or guarded for a default: it is input.${key}; ${means}.`;
 }
 
 /** Values as they were, for the inputs of a plan. */
@@ -129,8 +131,8 @@ class PastValues {
   async valueFor({ name, call, typed }: SliceInput): Promise<Json | undefined> {
     if (typed !== undefined || name === undefined) return typed;
     const info = this.#store.info(name);
-    if (info !== undefined && this.#isOf(info, call) && isInputValue(info)) {
-      return this.#store.read(name);
+    if (info !== undefined && this.#isOf(info, call)) {
+      return isInputValue(info) ? this.#store.read(name) : undefined;
     }
     for (let version = (info?.version ?? 0) - 1; version > 0; version--) {
       const earlier = this.#store.earlier(name, version);

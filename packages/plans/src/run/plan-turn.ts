@@ -49,6 +49,8 @@ export interface NewRun {
   readonly input: Json;
   /** True if the conversation receives the run's result. */
   readonly keep: boolean;
+  /** False for an input of a stranger. Default: true. */
+  readonly isTrusted?: boolean;
 }
 
 /** A person's decision on a run that waits. */
@@ -64,7 +66,7 @@ export interface RunDecision {
  */
 export async function startRun(options: PlanTurnOptions, start: NewRun): Promise<StoredRun> {
   const { plans, planFormats, store, now } = options;
-  const { plan, id, input, keep } = start;
+  const { plan, id, input, keep, isTrusted = true } = start;
   const attempt = attemptAt(options, id);
   const createdAt = new Date(now()).toISOString();
   const opened = await openPlan({ ...attempt.context, planFormats }, plan, { id, createdAt });
@@ -79,7 +81,12 @@ export async function startRun(options: PlanTurnOptions, start: NewRun): Promise
     createdAt,
   };
   const turn = new PlanTurn(options, { plan, opened, record, attempt });
-  const given = await store.prepare({ name: nameInRun(id, "input", []), value: input, run: id });
+  const given = await store.prepare({
+    name: nameInRun(id, "input", []),
+    value: input,
+    run: id,
+    ...(isTrusted ? {} : { trusted: false, sources: ["webhook"] }),
+  });
   try {
     attempt.begin(() => {
       if (plans.statusOf(plan.id) === "cancelled") throw planOver();

@@ -1,0 +1,254 @@
+import type * as z from "zod";
+import { ByrefError, codeIn } from "../../../../src/errors.ts";
+import * as limits from "../../../../src/limits.ts";
+import {
+  type Api,
+  type ConversationParts,
+  conversations,
+  type Endpoint,
+  endpoint,
+  identityIn,
+  parameters,
+  parse,
+  preferred,
+  type TenantParts,
+} from "../../../../src/internal-edge.ts";
+import { json } from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
+import type { PlanFormat } from "../plan/plan-format.ts";
+import {
+  newRun,
+  planOrProgram,
+  programList,
+  programRunList,
+  programRunView,
+  programSource,
+  programView,
+} from "./program-schemas.ts";
+import type { Plans } from "./plans.ts";
+import type { Program, ProgramRun } from "./program-store.ts";
+import { type AskedRun, Programs } from "./programs.ts";
+
+const program = { "application/json": programView };
+const ran = {
+  "application/json": programRunView,
+  "text/plain": parameters.text.describe("The text that the program writes, or its results"),
+};
+
+/** Endpoints of a tenant's programs. */
+function programEndpoints({ formatOf }: ProgramSupport): readonly Endpoint<TenantParts>[] {
+  return [
+    endpoint(
+      "GET /programs",
+      { summary: "Lists programs by name", answers: { 200: { "application/json": programList } } },
+      (_, parts) => Response.json({ programs: programsOf(parts).store.list().map(shortOf) }),
+    ),
+    endpoint(
+      "PUT /programs/:program",
+      {
+        summary: "Keeps a plan, or what led to a value or an answer, as a program",
+        query: { agent: parameters.text.optional() },
+        content: {
+          "application/json": planOrProgram,
+          "application/xml": parameters.text.describe("A capability workflow"),
+          "text/markdown": parameters.text.describe("A template"),
+        },
+        answers: { 200: program },
+      },
+      async ({ params, query: { agent }, request, text }, parts) => {
+        const { format } = formatOf(request);
+        const written = await text();
+        const source = (format === "json" ? sourceIn(written) : undefined) ?? {
+          format,
+          text: written,
+        };
+        const asker = identityIn(request.headers, parts.context);
+        const programs = programsOf(parts);
+        const about = { source, asker, ...json.compact({ agent }) };
+        const kept = await programs.put(nameIn(params.program), about);
+        return Response.json(viewOf(programs, kept));
+      },
+    ),
+    endpoint(
+      "GET /programs/:program",
+      {
+        summary: "Returns a program",
+        query: { version: parameters.wholeNumber("version", 1).optional() },
+        answers: { 200: program },
+      },
+      ({ params, query: { version } }, parts) => {
+        const programs = programsOf(parts);
+        return Response.json(viewOf(programs, programs.store.required(params.program, version)));
+      },
+    ),
+    endpoint(
+      "DELETE /programs/:program",
+      { summary: "Deletes a program and the history of its runs", answers: { 204: "Deleted" } },
+      ({ params }, parts) => {
+        programsOf(parts).store.delete(params.program);
+        return new Response(null, { status: 204 });
+      },
+    ),
+    endpoint(
+      "POST /programs/:program/runs",
+      {
+        summary: "Runs a program in a conversation of its own; calls no model",
+        body: newRun,
+        isBodyOptional: true,
+        answers: { 200: ran },
+      },
+      async ({ params, body, request }, parts) => {
+        const programs = programsOf(parts);
+        const asker = identityIn(request.headers, parts.context);
+        const start = { ...body, asker, cause: "request", isTrusted: true };
+        return respond(programs, await programs.start(params.program, start), request);
+      },
+    ),
+    endpoint(
+      "GET /programs/:program/runs",
+      {
+        summary: "Lists the runs of a program, newest first",
+        answers: { 200: { "application/json": programRunList } },
+      },
+      async ({ params }, parts) => {
+        const programs = programsOf(parts);
+        const runs = await programs.runsOf(params.program);
+        const inputOf = ({ id }: ProgramRun) =>
+          programs.store.inputOf(id, limits.maxListedInputBytes);
+        return Response.json({ runs: runs.map((run) => runViewOf({ run }, inputOf(run))) });
+      },
+    ),
+    endpoint(
+      "GET /programs/:program/runs/:run",
+      { summary: "Returns a run of a program", answers: { 200: ran } },
+      async ({ params, request }, parts) => {
+        const programs = programsOf(parts);
+        return respond(programs, await programs.runOf(params.program, params.run), request);
+      },
+    ),
+  ];
+}
+
+/** What the object of a tenant asks a conversation. It has written the bodies. */
+function conversationEndpoints({
+  plansOf,
+}: ProgramSupport): readonly Endpoint<ConversationParts>[] {
+  type Asked = Pick<Parameters<Plans["checkProgram"]>[0], "asked">;
+  const internal = (
+    what: string,
+    answer: (plans: Plans, body: object, about: Asked & { headers: Headers }) => unknown,
+  ): Endpoint<ConversationParts> => ({
+    method: "POST",
+    path: `/conversations/:id/programs/${what}`,
+    summary: "",
+    answers: {},
+    async handle({ request: { headers }, params: { id = "" }, text }, parts) {
+      const asked = parts.context.askedBy(identityIn(headers, parts.context), id);
+      if (what === "source") parts.context.requireExisting();
+      const body = json.parsedJson(await text()) as object;
+      return Response.json(await answer(plansOf(parts), body, { asked, headers }));
+    },
+  });
+  return [
+    internal("source", (plans, body, { asked }) => {
+      return plans.writeProgram({ ...(body as Parameters<Plans["writeProgram"]>[0]), asked });
+    }),
+    internal("check", (plans, body, { asked }) => {
+      return plans.checkProgram({ ...(body as Parameters<Plans["checkProgram"]>[0]), asked });
+    }),
+    internal("run", (plans, body, { headers }) => {
+      return plans.runProgram(body as Parameters<Plans["runProgram"]>[0], headers);
+    }),
+  ];
+}
+
+interface ProgramSupport {
+  readonly plansOf: (parts: ConversationParts) => Plans;
+  readonly formatOf: (request: Request) => PlanFormat;
+}
+
+export function programApi(support: ProgramSupport): Api {
+  return {
+    tenant: programEndpoints(support),
+    internal: conversationEndpoints(support),
+    components: {
+      WrittenProgram: planOrProgram,
+      NewProgramRun: newRun,
+      Program: programView,
+      ProgramList: programList,
+      ProgramRun: programRunView,
+      ProgramRunList: programRunList,
+    },
+  };
+}
+
+function programsOf({ feature }: TenantParts): Programs {
+  if (feature instanceof Programs) return feature;
+  throw new Error("This application has no programs.");
+}
+
+/** Undefined for a text that is a plan itself. Throws `bad_request`. */
+function sourceIn(text: string): z.infer<typeof programSource> | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  return json.isObject(value) && "from" in value ? parse(programSource, value) : undefined;
+}
+
+function shortOf({ name, version, agent, tainted, createdAt, input }: Program) {
+  return { name, version, agent, createdAt, ...json.compact({ tainted, input }) };
+}
+
+function viewOf({ store }: Programs, program: Program): z.infer<ReturnType<typeof programView>> {
+  const { name, version, format, calls, findings } = program;
+  const text = store.textOf(name, version);
+  const plan = format === "json" ? json.parsedJson(text) : text;
+  const versions = [...store.versionsOf(name)];
+  return { ...shortOf(program), format, calls, findings, plan, versions };
+}
+
+function runViewOf(
+  { run, outcome }: AskedRun,
+  input: Json | undefined,
+): z.infer<ReturnType<typeof programRunView>> {
+  const { id, program, version, cause, conversation, status, createdMs, endedMs, error } = run;
+  const { state, calls } = outcome?.run ?? {};
+  const ms = endedMs === undefined ? undefined : endedMs - createdMs;
+  const endedAt = endedMs === undefined ? undefined : new Date(endedMs).toISOString();
+  const createdAt = new Date(createdMs).toISOString();
+  const more = json.compact({ endedAt, ms, input, error, state, calls, text: outcome?.text });
+  return { id, program, version, cause, conversation, status, createdAt, ...more };
+}
+
+/** Responds in the form that `Accept` requests. As text, a failed run is an error. */
+function respond({ store }: Programs, asked: AskedRun, { headers }: Request): Response {
+  const { run, outcome } = asked;
+  const location = `/programs/${run.program}/runs/${run.id}`;
+  const type = preferred(headers.get("accept"), ["application/json", "text/plain"]);
+  if (type === "application/json") {
+    return Response.json(runViewOf(asked, store.inputOf(run.id)), { headers: { location } });
+  }
+  if (run.status === "waiting" || run.status === "running") {
+    const message = `The run ${location} is ${run.status}; it is the conversation ${run.conversation}.`;
+    throw new ByrefError(run.status === "waiting" ? "approval_required" : "conflict", message);
+  }
+  if (run.status !== "done") {
+    const reason = run.error ?? `The run was ${run.status}.`;
+    const [, code = ""] = /(?:^|: )(\w+): /u.exec(reason) ?? [];
+    throw new ByrefError(codeIn(`${code}:`), reason);
+  }
+  const text = outcome?.text ?? JSON.stringify(outcome?.run.state ?? null);
+  const plain = { "content-type": "text/plain; charset=utf-8", location };
+  return new Response(text, { headers: plain });
+}
+
+/** A name is a part of the ids of the conversations in which it runs. */
+function nameIn(name: string): string {
+  if (name.length <= MAX_NAME_CHARS) return conversations.requireId(name);
+  throw new ByrefError("bad_request", `A program's name has at most ${MAX_NAME_CHARS} characters.`);
+}
+
+const MAX_NAME_CHARS = 100;

@@ -1,0 +1,67 @@
+import * as z from "zod";
+import { later } from "../../../../src/internal.ts";
+import { toolInputs } from "../../../../src/internal-tool.ts";
+import { jsonPlan } from "../plan/json-plan.ts";
+import { planListed, runView } from "./plan-schemas.ts";
+
+/** Schemas of programs over HTTP. */
+
+export const programSource = z.strictObject({
+  conversation: z.string(),
+  from: z
+    .string()
+    .min(1)
+    .describe("A variable, as `$report`, or the id of an answer: the calls that led to it"),
+});
+export const planOrProgram = later(() => z.union([jsonPlan, programSource]));
+
+export const newRun = z.strictObject({
+  input: toolInputs.anyJson.optional(),
+  version: z.int().min(1).optional().describe("Default: the newest"),
+});
+
+export const programListed = later(() =>
+  z.strictObject({
+    name: z.string(),
+    version: z.int().min(1),
+    agent: z.string(),
+    tainted: z.literal(true).optional().describe("Set if its author had read untrusted data"),
+    createdAt: z.iso.datetime(),
+    input: toolInputs.anyJson.readonly().optional().describe("JSON Schema of a run's input"),
+  }),
+);
+
+export const programView = later(() =>
+  programListed().extend({
+    format: planListed().shape.format,
+    calls: planListed().shape.calls,
+    findings: planListed().shape.findings,
+    plan: toolInputs.anyJson.readonly().describe("As it was written; JSON, or a text"),
+    versions: z.array(z.int().min(1)).describe("Versions that are kept, oldest first"),
+  }),
+);
+export const programList = later(() => z.strictObject({ programs: z.array(programListed()) }));
+
+export const programRunListed = later(() =>
+  z.strictObject({
+    id: z.string(),
+    program: z.string(),
+    version: z.int().min(1),
+    cause: z.string().describe("`request`, `schedule:<id>` or `webhook:<id>`"),
+    conversation: z.string().describe("The run's own conversation"),
+    status: runView().shape.status,
+    createdAt: z.iso.datetime(),
+    endedAt: z.iso.datetime().optional(),
+    ms: z.int().optional().describe("Duration, with the time for approvals"),
+    input: toolInputs.anyJson.optional().describe("Absent in lists if it is long"),
+    error: z.string().optional(),
+  }),
+);
+export const programRunView = later(() =>
+  programRunListed().extend({
+    state: toolInputs.anyJson.readonly().optional().describe("Absent if its conversation is gone"),
+    calls: runView().shape.calls.optional(),
+    text: z.string().optional().describe("The text that the program writes"),
+  }),
+);
+export const programRunList = later(() => z.strictObject({ runs: z.array(programRunListed()) }));

@@ -1,0 +1,269 @@
+import { ByrefError, limitExceeded } from "../../../../src/errors.ts";
+import * as limits from "../../../../src/limits.ts";
+import type { PlanFormatName } from "../../../../src/internal-tool.ts";
+import { exactNumbers, json, type Sql, sqlRows } from "../../../../src/internal.ts";
+import type { Json } from "../../../../src/references.ts";
+import type { Identity } from "../../../../src/runtime.ts";
+import type { RunStatus } from "../plan/plan-record.ts";
+import type { CheckedProgram, WrittenProgram } from "./program.ts";
+
+/** A version of a program. */
+export interface Program extends CheckedProgram {
+  readonly name: string;
+  readonly version: number;
+  readonly format: PlanFormatName;
+  readonly tainted?: true;
+  /** ISO 8601. */
+  readonly createdAt: string;
+}
+
+/** A run of a program, as its tenant remembers it. */
+export interface ProgramRun {
+  readonly id: string;
+  readonly program: string;
+  readonly version: number;
+  /** What started it: `request`, `schedule:<id>`, `webhook:<id>`. */
+  readonly cause: string;
+  readonly conversation: string;
+  readonly status: RunStatus;
+  /** False for an input of a stranger. */
+  readonly isTrusted: boolean;
+  /** True when its conversation is known to have it. */
+  readonly hasBegun: boolean;
+  readonly tries: number;
+  readonly createdMs: number;
+  readonly endedMs?: number;
+  readonly error?: string;
+}
+
+/** What a run ends with, or waits for. */
+export interface RunEnd {
+  readonly status: RunStatus;
+  readonly error?: string | undefined;
+}
+
+/** A tenant's programs and their runs. The first program creates the tables. */
+export class ProgramStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  get isUsed(): boolean {
+    return sqlRows.hasTable(this.#sql, "program");
+  }
+
+  /** The newest versions, by name. */
+  list(): readonly Program[] {
+    if (!this.isUsed) return [];
+    const newest = `SELECT data, max(version) FROM program GROUP BY name ORDER BY name`;
+    return this.#sql.all(newest).map(programIn);
+  }
+
+  /** Default: the newest version. */
+  get(name: string, version?: number): Program | undefined {
+    if (!this.isUsed) return undefined;
+    const row = sqlRows.firstRow(
+      this.#sql,
+      `SELECT data FROM program WHERE name = ? AND version = coalesce(?, version) ORDER BY version DESC`,
+      name,
+      version ?? null,
+    );
+    return row && programIn(row);
+  }
+
+  /** Throws `not_found`. */
+  required(name: string, version?: number): Program {
+    const program = this.get(name, version);
+    if (program !== undefined) return program;
+    const which = version === undefined ? "" : `version ${version} of `;
+    throw new ByrefError("not_found", `There is no ${which}program ${name.slice(0, 80)}.`);
+  }
+
+  textOf(name: string, version: number): string {
+    const select = `SELECT text FROM program WHERE name = ? AND version = ?`;
+    return sqlRows.textIn(sqlRows.firstRow(this.#sql, select, name, version) ?? {}, "text");
+  }
+
+  /** The versions that are kept, oldest first. */
+  versionsOf(name: string): readonly number[] {
+    return this.#sql
+      .all(`SELECT version FROM program WHERE name = ? ORDER BY version`, name)
+      .map((row) => sqlRows.numberIn(row, "version"));
+  }
+
+  /** Adds a version, unless it equals the newest. Throws `limit_exceeded`. */
+  put(name: string, written: WrittenProgram, checked: CheckedProgram): Program {
+    const { format, text, tainted, notes = [] } = written;
+    const about = { format, ...checked, findings: notes, ...(tainted === true && { tainted }) };
+    const now = this.get(name);
+    if (now !== undefined && this.textOf(name, now.version) === text && now.agent === checked.agent)
+      return now;
+    const version = (now?.version ?? 0) + 1;
+    const createdAt = new Date().toISOString();
+    const program: Program = { name, version, createdAt, ...about } as Program;
+    this.#sql.transaction(() => {
+      for (const table of TABLES) this.#sql.run(table);
+      const maximum = limits.maxPlanItems;
+      if (now === undefined && this.#count(`program WHERE 1 GROUP BY name`) >= maximum) {
+        const advice = "Delete programs that are no longer needed.";
+        throw limitExceeded("maxPlanItems", { maximum, actual: maximum + 1, advice });
+      }
+      const data = JSON.stringify(program);
+      this.#sql.run(`INSERT INTO program VALUES (?, ?, ?, ?)`, name, version, data, text);
+      const oldest = version - limits.maxPlanRuns;
+      this.#sql.run(`DELETE FROM program WHERE name = ? AND version <= ?`, name, oldest);
+    });
+    return program;
+  }
+
+  /** Deletes all versions and runs. Throws `not_found`. */
+  delete(name: string): void {
+    this.required(name);
+    this.#sql.transaction(() => {
+      this.#sql.run(`DELETE FROM program WHERE name = ?`, name);
+      this.#sql.run(`DELETE FROM program_run WHERE program = ?`, name);
+    });
+  }
+
+  /** Adds a run. At the limit, deletes the program's oldest runs that have ended. */
+  addRun(
+    run: ProgramRun,
+    { input, asker }: { readonly input: Json; readonly asker: Identity },
+  ): void {
+    this.#sql.run(
+      `DELETE FROM program_run WHERE program = ?1 AND ended IS NOT NULL AND seq <= (
+         SELECT seq FROM program_run WHERE program = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)`,
+      run.program,
+      limits.maxPlanRuns - 1,
+    );
+    const open = this.#count(`program_run WHERE program = ? AND ended IS NULL`, run.program);
+    if (open >= limits.maxPlanRuns) {
+      const advice = "Wait until runs have ended, or decide their pending approvals.";
+      const [maximum, actual] = [limits.maxPlanRuns, open + 1];
+      throw limitExceeded("maxPlanRuns", { maximum, actual, advice });
+    }
+    const { id, program, version, cause, conversation, isTrusted, createdMs } = run;
+    const values = [id, program, version, cause, conversation, isTrusted ? 1 : 0, createdMs];
+    this.#sql.run(
+      `INSERT INTO program_run (id, program, version, cause, conversation, trusted, created, due, input, asker)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      ...values,
+      createdMs + CHECK_AFTER_MS,
+      JSON.stringify(input),
+      JSON.stringify(asker),
+    );
+  }
+
+  /** Stores the outcome. A run that waits for a person is not asked for again by itself. */
+  saveEnd({ id }: ProgramRun, { status, error }: RunEnd, nowMs: number): void {
+    const isOpen = status === "running" || status === "waiting";
+    this.#sql.run(
+      `UPDATE program_run SET begun = 1, status = ?, error = ?, ended = ?, due = ? WHERE id = ?`,
+      status,
+      error ?? null,
+      isOpen ? null : nowMs,
+      status === "running" ? nowMs + CHECK_AFTER_MS : null,
+      id,
+    );
+  }
+
+  /** Postpones the next try. */
+  saveTry({ id, tries }: ProgramRun, nowMs: number): void {
+    const due = nowMs + Math.min(CHECK_AFTER_MS * 2 ** tries, limits.idleMs);
+    this.#sql.run(`UPDATE program_run SET tries = ?, due = ? WHERE id = ?`, tries + 1, due, id);
+  }
+
+  /** Newest first. */
+  runsOf(program: string): readonly ProgramRun[] {
+    if (!this.isUsed) return [];
+    const select = `SELECT ${RUN} FROM program_run WHERE program = ? ORDER BY seq DESC`;
+    return this.#sql.all(select, program).map(runIn);
+  }
+
+  /** Throws `not_found`. */
+  run(program: string, id: string): ProgramRun {
+    const select = `SELECT ${RUN} FROM program_run WHERE program = ? AND id = ?`;
+    const row = this.isUsed ? sqlRows.firstRow(this.#sql, select, program, id) : undefined;
+    if (row !== undefined) return runIn(row);
+    throw new ByrefError("not_found", `There is no run ${id.slice(0, 80)} of this program.`);
+  }
+
+  /** Runs that are to be asked for, oldest first. */
+  dueRuns(nowMs: number, count: number): readonly ProgramRun[] {
+    const select = `SELECT ${RUN} FROM program_run WHERE due <= ? ORDER BY due LIMIT ?`;
+    return this.#sql.all(select, nowMs, count).map(runIn);
+  }
+
+  /** When the next run is due, in milliseconds since 1970. */
+  get dueMs(): number {
+    if (!this.isUsed) return Infinity;
+    const row = sqlRows.firstRow(
+      this.#sql,
+      `SELECT coalesce(min(due), -1) AS due FROM program_run`,
+    );
+    const due = sqlRows.numberIn(row ?? {}, "due");
+    return due < 0 ? Infinity : due;
+  }
+
+  /** `maxChars`: undefined for a longer input. */
+  inputOf(id: string, maxChars: number = Infinity): Json | undefined {
+    const row = sqlRows.firstRow(this.#sql, `SELECT input FROM program_run WHERE id = ?`, id);
+    const text = sqlRows.textIn(row ?? {}, "input");
+    return text.length > maxChars ? undefined : json.parsedJson(text);
+  }
+
+  askerOf(id: string): Identity {
+    const row = sqlRows.firstRow(this.#sql, `SELECT asker FROM program_run WHERE id = ?`, id);
+    // `addRun` wrote it.
+    return JSON.parse(sqlRows.textIn(row ?? {}, "asker")) as Identity;
+  }
+
+  #count(rows: string, ...bindings: readonly string[]): number {
+    const counted = `SELECT count(*) AS n FROM (SELECT 1 FROM ${rows})`;
+    return sqlRows.numberIn(sqlRows.firstRow(this.#sql, counted, ...bindings) ?? {}, "n");
+  }
+}
+
+/** An open run is asked for again after this time, if the request that started it has not reported its end. */
+const CHECK_AFTER_MS = 60_000;
+
+const RUN =
+  "id, program, version, cause, conversation, status, trusted, begun, tries, created, ended, error";
+
+const TABLES = [
+  `CREATE TABLE IF NOT EXISTS program (
+     name TEXT, version INTEGER, data TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (name, version)
+   ) WITHOUT ROWID`,
+  `CREATE TABLE IF NOT EXISTS program_run (
+     seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, program TEXT NOT NULL, version INTEGER NOT NULL,
+     cause TEXT NOT NULL, conversation TEXT NOT NULL, status TEXT NOT NULL DEFAULT 'running',
+     trusted INTEGER NOT NULL, begun INTEGER NOT NULL DEFAULT 0, tries INTEGER NOT NULL DEFAULT 0,
+     created INTEGER NOT NULL, ended INTEGER, error TEXT, due INTEGER, input TEXT NOT NULL, asker TEXT NOT NULL)`,
+  `CREATE INDEX IF NOT EXISTS program_run_of ON program_run (program, seq)`,
+  `CREATE INDEX IF NOT EXISTS program_run_due ON program_run (due) WHERE due IS NOT NULL`,
+];
+
+function programIn(row: sqlRows.SqlRow): Program {
+  // `put` wrote it.
+  return exactNumbers.parseExactly(sqlRows.textIn(row, "data")) as Program;
+}
+
+function runIn(row: sqlRows.SqlRow): ProgramRun {
+  const { ended } = row;
+  return {
+    id: sqlRows.textIn(row, "id"),
+    program: sqlRows.textIn(row, "program"),
+    version: sqlRows.numberIn(row, "version"),
+    cause: sqlRows.textIn(row, "cause"),
+    conversation: sqlRows.textIn(row, "conversation"),
+    status: sqlRows.textIn(row, "status") as RunStatus,
+    isTrusted: row["trusted"] === 1,
+    hasBegun: row["begun"] === 1,
+    tries: sqlRows.numberIn(row, "tries"),
+    createdMs: sqlRows.numberIn(row, "created"),
+    ...(typeof ended === "number" && { endedMs: ended }),
+    ...json.compact({ error: sqlRows.optionalTextIn(row, "error") }),
+  };
+}

@@ -1,0 +1,49 @@
+import type { ListedPlan, RunView } from "./plan-view.ts";
+import { writeAnswer } from "../plan/write-answer.ts";
+import type { Proposal } from "../run/propose-plan.ts";
+import type { Json } from "../../../../src/references.ts";
+import type { Plan } from "../../../../src/internal-tool.ts";
+import { json } from "../../../../src/internal.ts";
+
+/** A plan as a program has it. */
+export interface WrittenProgram extends Proposal {
+  /** Default: the application's first agent. */
+  readonly agent?: string | undefined;
+}
+
+/** What the check of a program finds out, to show it. */
+export interface CheckedProgram extends Pick<ListedPlan, "calls" | "findings"> {
+  readonly agent: string;
+  /** JSON Schema of a run's input. */
+  readonly input?: Json;
+}
+
+/** A run of a program in a conversation of its own. */
+export interface ProgramStart {
+  readonly run: string;
+  /** The program's name. */
+  readonly name: string;
+  /** Undefined: the run must have begun. */
+  readonly program?: WrittenProgram | undefined;
+  readonly input: Json;
+  readonly isTrusted: boolean;
+  readonly conversation: string;
+}
+
+export interface ProgramOutcome {
+  readonly run: RunView;
+  /** The text that the program has written, if it writes one. */
+  readonly text?: string;
+}
+
+/** The text of the last `write_answer` in the run's state. */
+export function answerOf({ calls }: Pick<Plan, "calls">, { state }: RunView): string | undefined {
+  const last = calls.findLast(({ tool }) => tool === writeAnswer.name);
+  const [, path] = /^†state\.([\w.]+)$/u.exec(last?.outputPath ?? "") ?? [];
+  let value: Json | undefined = path === undefined ? undefined : (state as Json);
+  for (const key of path?.split(".") ?? []) {
+    const isOwn = value !== undefined && json.isJsonObject(value) && Object.hasOwn(value, key);
+    value = isOwn ? (value as Readonly<Record<string, Json>>)[key] : undefined;
+  }
+  return typeof value === "string" ? value : undefined;
+}

@@ -1,0 +1,34 @@
+import { tool } from "ai";
+import { expect, it } from "vitest";
+import * as z from "zod";
+import { createClient } from "../../../packages/client/src/client/create-client.ts";
+import { finish, toolCall } from "../../../packages/testing/src/testing.ts";
+import { json } from "../../support/edge.ts";
+import { NodeRuntime } from "../../support/node-runtime.ts";
+import { planning } from "../../support/planning.ts";
+
+it("a program of the client runs on other data", async () => {
+  const total = tool({
+    inputSchema: z.object({ rows: z.array(z.object({ sum: z.number() })) }),
+    execute: ({ rows }) => rows.reduce((sum, row) => sum + row.sum, 0),
+  });
+  const call = toolCall("total", { rows: "$sales", _outputPath: "$report" });
+  const steps = [[...call, ...finish("tool-calls")], [...finish()]];
+  const { ask } = new NodeRuntime(planning({ total }, { agent: { outputPath: true }, steps }));
+  await ask("PUT", "/conversations/shop/variables/sales", json([{ sum: 1 }]));
+  await (await ask("POST", "/conversations/shop/messages", json({ message: "Sum." }))).text();
+  const origin = "http://localhost";
+  const client = createClient(origin, {
+    fetch: (url, init) => ask(init.method ?? "GET", url.slice(origin.length), init),
+  });
+  const { plans } = client.conversation("shop");
+  const made = await plans.propose({ from: "$report" });
+  expect(made.calls).toMatchObject([{ _tool: "total" }]);
+  // --- client
+  await client.programs.put("totals", { conversation: "shop", from: "$report" });
+  const { state, ms } = await client.programs.run("totals", { input: { sales: [{ sum: 40 }] } });
+  const { runs } = await client.programs.runs("totals");
+  // ---
+  expect([state, runs.length]).toEqual([{ report: 40 }, 1]);
+  expect(ms).toBeGreaterThanOrEqual(0);
+});
