@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { callEngine } from "../packages/adapters/src/agent/engine-call.ts";
+import { callEngine } from "../packages/adapters/src/agent/process-query-engine.ts";
 import { nodeQueryEngine } from "../packages/adapters/src/agent/node-query-engine.ts";
 import { messageOf } from "../src/errors.ts";
 import * as limits from "../src/limits.ts";

@@ -19,7 +19,7 @@ export { mcpTools } from "../packages/mcp/src/mcp-servers.ts";
 export { runCode } from "../packages/code/src/loader-sandbox.ts";
 export { queries } from "../packages/query/src/object/queries.ts";
 export { TablesObject as Tables } from "../packages/query/src/object/tables.ts";
-export { mcpGateway } from "../packages/gateway/src/conversation/routes.ts";
+export { mcpGateway } from "../packages/gateway/src/conversation/conversation-gateway.ts";
 export { transfers } from "../packages/transfer/src/transfers.ts";
 export { planSupport } from "../packages/plans/src/http/plan-support.ts";
 export { capabilityWorkflows } from "../packages/plan-formats/src/capability/capability-workflows.ts";

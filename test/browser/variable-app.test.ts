@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import type { FrameLocator } from "playwright-core";
 import { describe, expect } from "vitest";
-import { VariableApp } from "../../packages/gateway/src/show-variable.ts";
+import { VariableApp } from "../../packages/gateway/src/own-tools.ts";
 import { type Content } from "../../src/store/bytes/content.ts";
 import type { Json } from "../../src/value/json.ts";
 import { startGateway } from "../support/gateway.ts";

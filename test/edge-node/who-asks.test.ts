@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { AgentContext } from "../../src/edge/agent-types.ts";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import { mcpTools } from "../../packages/mcp/src/mcp-servers.ts";
-import { mcpGateway } from "../../packages/gateway/src/conversation/routes.ts";
+import { mcpGateway } from "../../packages/gateway/src/conversation/conversation-gateway.ts";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { transfers } from "../../packages/transfer/src/transfers.ts";
 import {

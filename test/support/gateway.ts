@@ -6,16 +6,17 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 import { createMcpHandler } from "@modelcontextprotocol/server";
-import type { ServerAddress } from "../../packages/gateway/src/configuration.ts";
+import type { ServerAddress, ToolFilter } from "../../packages/gateway/src/configuration.ts";
 import { Gateway } from "../../packages/gateway/src/gateway.ts";
-import { publish } from "../../packages/gateway/src/client-events.ts";
-import { gatewayServer, type ServingOptions } from "../../packages/gateway/src/gateway-server.ts";
+import {
+  type ServingOptions,
+  gatewayServer,
+  publish,
+} from "../../packages/gateway/src/gateway-server.ts";
 import { ApprovalLedger } from "../../src/tool/policy.ts";
 import { WaitingCalls } from "../../packages/gateway/src/running-call.ts";
-import { MemoryStatistics } from "../../packages/gateway/src/statistics.ts";
-import type { FileSaver } from "../../packages/gateway/src/save-variable.ts";
-import type { VariableApp } from "../../packages/gateway/src/show-variable.ts";
-import type { ToolFilter } from "../../packages/gateway/src/tool-filter.ts";
+import { MemoryStatistics } from "../../packages/gateway/src/gateway-state.ts";
+import type { FileSaver, VariableApp } from "../../packages/gateway/src/own-tools.ts";
 import type { ListKeeper } from "../../packages/gateway/src/tool-lists.ts";
 import { nodeQueryDatabases } from "../../packages/adapters/src/agent/node-query-engine.ts";
 import { queryTools } from "../../packages/query/src/query-tools.ts";

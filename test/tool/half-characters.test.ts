@@ -1,7 +1,7 @@
 import { McpServer } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import type { FileSaver } from "../../packages/gateway/src/save-variable.ts";
+import type { FileSaver } from "../../packages/gateway/src/own-tools.ts";
 import { fileContent, type FileFormat } from "../../src/tool/files.ts";
 import type { Json } from "../../src/value/json.ts";
 import { startGateway } from "../support/gateway.ts";

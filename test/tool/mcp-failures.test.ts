@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import * as limits from "../../src/limits.ts";
-import { McpDirectory } from "../../packages/mcp/src/mcp-tools.ts";
+import { McpDirectory } from "../../packages/mcp/src/mcp-servers.ts";
 import { startLoopback } from "../support/loopback.ts";
 import { failure, type OfferedTool, textResult } from "../support/mcp-server.ts";
 import { endServersAfterEach, offering, open, run, start } from "../support/mcp-tools.ts";

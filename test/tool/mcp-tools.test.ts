@@ -2,7 +2,7 @@ import * as limits from "../../src/limits.ts";
 import { Content } from "../../src/store/bytes/content.ts";
 import { asSchema } from "ai";
 import { describe, expect, it } from "vitest";
-import { McpDirectory } from "../../packages/mcp/src/mcp-tools.ts";
+import { McpDirectory } from "../../packages/mcp/src/mcp-servers.ts";
 import {
   type Result,
   type RunningMcpServer,

@@ -1,5 +1,5 @@
 export { type ExpandingOptions, expandStream } from "./agent/expand-answer.ts";
-export { expandMessages } from "./agent/expand-messages.ts";
+export { expandMessages } from "./agent/expand-answer.ts";
 export { expandOutput } from "./agent/expand-object.ts";
 export { type ListingOptions, listingVariables, withGuide } from "./agent/step-prompt.ts";
 export {
@@ -9,8 +9,8 @@ export {
 } from "./agent/with-tool-variables.ts";
 export { wrapToolApproval } from "./agent/approvals.ts";
 export { type VariableOutput, type WithVariables, wrapTools } from "./agent/wrap-tools.ts";
-export { sqliteStore, type StoreOnDisk } from "./agent/sqlite-store.ts";
-export { summaryOf, type SummaryOptions } from "./agent/summary-of.ts";
+export { sqliteStore, type StoreOnDisk } from "./agent/node-sql.ts";
+export { summaryOf, type SummaryOptions } from "./agent/step-prompt.ts";
 export {
   type VariableToolName,
   variableTools,

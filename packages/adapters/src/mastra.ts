@@ -1,10 +1,10 @@
 export { type ToolVariablesOptions, withToolVariables } from "./mastra/with-tool-variables.ts";
-export { expandMessages } from "./agent/expand-messages.ts";
-export { type MastraVariableTool, variableTools } from "./mastra/variable-tools.ts";
+export { expandMessages } from "./agent/expand-answer.ts";
+export { type MastraVariableTool, variableTools } from "./mastra/with-tool-variables.ts";
 export type { VariableToolName, VariableToolsOptions } from "./agent/variable-tools.ts";
 export type { MastraAgent } from "./mastra/mastra-agent.ts";
-export { STORE_KEY as storeKey, type StoredRun, type StoreForRun } from "./mastra/store-of-run.ts";
-export { sqliteStore, type StoreOnDisk } from "./agent/sqlite-store.ts";
+export { STORE_KEY as storeKey, type StoredRun, type StoreForRun } from "./mastra/run.ts";
+export { sqliteStore, type StoreOnDisk } from "./agent/node-sql.ts";
 export * as limits from "../../../src/limits.ts";
 export {
   allOf,

@@ -1,11 +1,19 @@
-import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/server";
+import type { CallToolResult, ContentBlock, ProtocolError } from "@modelcontextprotocol/server";
 import { maxShownResultChars } from "../../../src/limits.ts";
 import * as limits from "./gateway-limits.ts";
 import type { ToolOutput, VariableInfo } from "../../../src/runtime.ts";
-import { characters, json } from "../../../src/internal.ts";
-import { type ModelOutput, toolOutputs } from "../../../src/internal-tool.ts";
+import { characters, encoding, json } from "../../../src/internal.ts";
+import {
+  type ModelOutput,
+  type Ready,
+  type Saved,
+  toolOutputs,
+} from "../../../src/internal-tool.ts";
 import type { Json } from "../../../src/references.ts";
-import { isOwn } from "./offered-resources.ts";
+import type { OfferedTool } from "./offered-items.ts";
+import { isOwn, uriOf } from "./own-tools.ts";
+import { joinedRules } from "../../mcp/src/server-rules.ts";
+import { type Statistics, isWrongReference } from "./gateway-state.ts";
 
 /** The key of a result's `_meta` with the variable that has its value: `{name, version}`. */
 const VARIABLE_META = "byref/variable";
@@ -91,14 +99,14 @@ export function isLongFailure(failure: CallToolResult): boolean {
 }
 
 /** Returns what a tool of this process would answer as a server, if its value is small. */
-export function answerOf(output: ToolOutput): CallToolResult | undefined {
+function answerOf(output: ToolOutput): CallToolResult | undefined {
   if (!("value" in output)) return undefined;
   const { value } = output;
   return { content: [textBlock(typeof value === "string" ? value : JSON.stringify(value))] };
 }
 
 /** Returns the result of one of the gateway's own tools, which may be a variable. */
-export function ownResult(
+function ownResult(
   output: Json,
   info: VariableInfo | undefined,
   shown?: ModelOutput,
@@ -129,14 +137,14 @@ function metaOf({ name, version }: VariableInfo) {
 }
 
 /** Returns a server's failure without the name of a variable, which only results that were kept have. */
-export function withoutVariable(result: CallToolResult): CallToolResult {
+function withoutVariable(result: CallToolResult): CallToolResult {
   if (result._meta?.[VARIABLE_META] === undefined) return result;
   const { [VARIABLE_META]: _variable, ...meta } = result._meta;
   return { ...result, _meta: meta };
 }
 
 /** Returns a result without the views that some clients show: they could use everything behind the gateway. */
-export function withoutViews(result: CallToolResult): CallToolResult {
+function withoutViews(result: CallToolResult): CallToolResult {
   return { ...result, content: result.content.filter((part) => !isView(part)) };
 }
 
@@ -153,7 +161,7 @@ function charsOfResult(result: CallToolResult): number {
 }
 
 /** Characters of what a model is shown of a result. */
-export function contentChars({ content }: Pick<CallToolResult, "content">): number {
+function contentChars({ content }: Pick<CallToolResult, "content">): number {
   return content.reduce((sum, part) => sum + charsOf(part), 0);
 }
 
@@ -183,14 +191,6 @@ function notesIn(output: ToolOutput): readonly ContentBlock[] {
 function linkTo({ name, mediaType, bytes, shape }: VariableInfo, isGuarded: boolean): ContentBlock {
   const details = isGuarded ? {} : { size: bytes, description: shape };
   return { type: "resource_link", uri: uriOf(name), name, mimeType: mediaType, ...details };
-}
-
-/** Start of the URIs of variables. */
-export const VARIABLES = "byref://variables/";
-
-/** The address of a variable as a resource. */
-export function uriOf(name: string): string {
-  return VARIABLES + encodeURIComponent(name);
 }
 
 function isView(part: ContentBlock): boolean {
@@ -231,4 +231,94 @@ function bytesOf(base64: string): number {
 
 function textBlock(text: string): ContentBlock {
   return { type: "text", text };
+}
+
+export interface FinishedCall {
+  readonly saved: Saved;
+  /** The result as returned by the server; undefined for a tool of the gateway. */
+  readonly received: CallToolResult | undefined;
+  readonly ready: Ready;
+  /** What a tool of the gateway shows in place of its output. */
+  readonly shown?: ModelOutput | undefined;
+}
+
+/** Why a call did not succeed. */
+export interface CallFailure {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** Makes what clients are sent for calls, and counts it. */
+export class CallResults {
+  readonly #statistics: Statistics;
+  /** The tools that were called with a wrong reference, and have not succeeded since. */
+  readonly #toCorrect = new Set<string>();
+
+  constructor(statistics: Statistics) {
+    this.#statistics = statistics;
+  }
+
+  saved(
+    { definition, from, isLocal }: OfferedTool,
+    { saved, received, ready, shown }: FinishedCall,
+  ): CallToolResult {
+    const { info } = saved;
+    const { authoredChars, resolvedChars, values } = ready.references;
+    // A tool of the pipeline returns one of its outputs.
+    const output = saved.output as ToolOutput;
+    const answered = isLocal === true ? answerOf(output) : received;
+    const isOwn = isLocal !== true && received === undefined;
+    const rules = from && joinedRules(from.upstream.server, from.tool.name);
+    const inlineChars = rules?.inlineChars ?? maxShownResultChars;
+    const result = isOwn
+      ? ownResult(saved.output as Json, info, shown)
+      : clientResult({ received: answered, output, info, inlineChars });
+    this.#statistics.add({
+      calls: 1,
+      kept: saved.info === undefined ? 0 : 1,
+      charactersReceived: received === undefined ? (info?.bytes ?? 0) : contentChars(received),
+      charactersSent: contentChars(result),
+      referenceCharacters: authoredChars,
+      bytesByReference: resolvedChars + values.reduce<number>(addMoreBytes, 0),
+      recovered: Number(result.isError !== true && this.#toCorrect.delete(definition.name)),
+    });
+    return result;
+  }
+
+  failed(tool: string, { code, message }: CallFailure): CallToolResult {
+    const result = failedResult(code, message);
+    const charactersSent = contentChars(result);
+    const isWrong = isWrongReference(code);
+    if (isWrong) this.#toCorrect.add(tool);
+    this.#statistics.add({ calls: 1, charactersSent, wrongReferences: Number(isWrong) });
+    return result;
+  }
+
+  /** Counts a call that its server answered with an error of the protocol, which is passed on. */
+  refused(error: ProtocolError): ProtocolError {
+    const { length } = error.message;
+    this.#statistics.add({ calls: 1, charactersReceived: length, charactersSent: length });
+    return error;
+  }
+
+  /** Passes on a short failure as the server reported it. */
+  failedAtServer(received: CallToolResult): CallToolResult {
+    const result = withoutViews(withoutVariable(received));
+    const characters = contentChars(result);
+    this.#statistics.add({
+      calls: 1,
+      charactersReceived: characters,
+      charactersSent: characters,
+    });
+    return result;
+  }
+}
+
+/** Adds the bytes of a value as JSON in UTF-8 that it has more than characters. */
+function addMoreBytes(sum: number, value: unknown): number {
+  if (typeof value === "string") return sum + encoding.byteLength(value) - value.length;
+  if (value instanceof Uint8Array) return sum;
+  if (Array.isArray(value)) return value.reduce<number>(addMoreBytes, sum);
+  if (!json.isObject(value)) return sum;
+  return Object.entries(value).flat().reduce<number>(addMoreBytes, sum);
 }

@@ -1,11 +1,10 @@
-import { parse, type ParseError, printParseErrorCode } from "jsonc-parser";
+import { type ParseError, parse, printParseErrorCode } from "jsonc-parser";
 import * as z from "zod";
 import { ByrefError } from "../../../src/errors.ts";
-import { json } from "../../../src/internal.ts";
+import { encoding, json } from "../../../src/internal.ts";
 import { toolRules } from "../../../src/internal-tool.ts";
 import type { RuledServer } from "../../mcp/src/server-rules.ts";
-import { filterOf, problemOfFilters, type ToolFilter } from "./tool-filter.ts";
-import { clientVariable, PLACEHOLDER } from "./client-variables.ts";
+import { type NamedText, SECRET_NAME, secretsIn } from "../../mcp/src/secrets.ts";
 
 const byrefSchema = toolRules.extend({
   tools: z.record(z.string(), toolRules).optional(),
@@ -221,4 +220,140 @@ const IN_CAPITALS = /^[A-Z_][A-Z0-9_]*$/u;
 
 function bad(message: string): ByrefError {
   return new ByrefError("bad_configuration", `The configuration cannot be used. ${message}`);
+}
+
+/**
+ * Returns the secrets in a server's address, for `redact`: what looks like one in its headers, environment, URL and
+ * arguments, and what the configuration names; each also as a URL and JSON write it.
+ */
+export function secretsOf({
+  address,
+  secrets: names = [],
+}: Pick<ServerConfiguration, "address" | "secrets">): readonly string[] {
+  const given: readonly NamedText[] = Object.entries(
+    "url" in address ? address.headers : address.env,
+  );
+  const others = "url" in address ? [["", address.url] as const] : argumentsIn(address.args);
+  const named = given.filter(([name, text]) => names.includes(name) && text !== "");
+  const secrets = [...named.map(([, text]) => text), ...secretsIn([...given, ...others])];
+  const written = secrets.flatMap((secret) => [
+    secret,
+    decode(secret),
+    // Others cannot be written in a URL.
+    encodeURIComponent(secret.toWellFormed()),
+    JSON.stringify(secret).slice(1, -1),
+  ]);
+  return [...new Set(written)].sort((a, b) => b.length - a.length);
+}
+
+/** Returns the arguments; after an option that is named like a secret, under its name. */
+function argumentsIn(args: readonly string[]): readonly NamedText[] {
+  return args.map((arg, index) => {
+    const before = args[index - 1] ?? "";
+    const isValue = /^--?[\w-]+$/u.test(before) && SECRET_NAME.test(before) && !arg.startsWith("-");
+    return [isValue ? before : "", arg];
+  });
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Returns the value with `redact` applied to each text in it. */
+export function redactTexts<Value extends object>(
+  redact: (text: string) => string,
+  value: Value,
+): Value {
+  const texts = (_key: string, inner: unknown) =>
+    typeof inner === "string" ? redact(inner) : inner;
+  // Only texts change.
+  return JSON.parse(JSON.stringify(value), texts) as Value;
+}
+
+/** What stands for another text: `${…}`. */
+const PLACEHOLDER = /\$\{([^}]+)\}/gu;
+
+/** Variables that clients fill in from their own files: `input:key`, `workspaceFolder`, `env:NAME`. */
+const OF_CLIENTS =
+  /^(?:(?:input|config|command|workspaceFolder):(?!-).+|env:(?!.*:-).+|workspaceFolder|workspaceFolderBasename|userHome|pathSeparator|\/|cwd|execPath)$/su;
+
+/**
+ * Returns the environment variables with which a client passes its own variables in the texts to the gateway:
+ * `{BYREF_INPUT_KEY: "${input:key}"}`. A client leaves variables that it does not know unchanged.
+ */
+export function clientVariablesIn(texts: readonly string[]): Readonly<Record<string, string>> {
+  const all = texts.flatMap((text) => [...text.matchAll(PLACEHOLDER)]);
+  return Object.fromEntries(
+    all.flatMap(([written, name = ""]) =>
+      OF_CLIENTS.test(name) ? [[passedAs(name), written]] : [],
+    ),
+  );
+}
+
+/** Returns what the environment has for a client's variable. Undefined for other names. */
+function clientVariable(
+  name: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): string | undefined {
+  return OF_CLIENTS.test(name) ? environment[passedAs(name)] : undefined;
+}
+
+/** Names must differ in more than case, because Windows ignores case. */
+function passedAs(name: string): string {
+  if (name.startsWith("env:")) return name.slice("env:".length);
+  const isPlain = /^[a-z]+(?:[A-Z][a-z]+)*(?::[a-z][a-z0-9_]*)?$/u.test(name);
+  const letters = name.replaceAll(/[^a-z0-9]+/giu, "_").toUpperCase();
+  return `BYREF_${letters}${isPlain ? "" : `_${encoding.toHex(new TextEncoder().encode(name))}`}`;
+}
+
+/** Which tools of a server are offered, as a client's entry says. */
+export interface ToolFilter {
+  /** A tool has to be in each of these lists. */
+  readonly only: readonly (readonly string[])[];
+  readonly not: readonly string[];
+}
+
+/** Roo, Kiro, Windsurf; Gemini CLI. */
+const WITHOUT = ["disabledTools", "excludeTools"];
+/** Gemini CLI; Copilot. */
+const ONLY = ["includeTools", "tools"];
+
+/** Returns the filters of an entry, by their keys. */
+export function filtersIn(entry: unknown): Readonly<Record<string, unknown>> {
+  const { ...all } = json.isObject(entry) ? entry : {};
+  const keys = [...WITHOUT, ...ONLY].filter((key) => (all[key] ?? undefined) !== undefined);
+  return Object.fromEntries(keys.map((key) => [key, all[key]]));
+}
+
+/** Says which filter cannot be read: without it, more tools could be offered than a person allowed. */
+function problemOfFilters(entry: unknown): string | undefined {
+  const [key] = Object.entries(filtersIn(entry)).find(([, value]) => !isTexts(value)) ?? [];
+  return key === undefined ? undefined : `Its "${key}" is no list of names of tools.`;
+}
+
+/** Undefined for an entry without filters. */
+export function filterOf(entry: unknown): ToolFilter | undefined {
+  const filters = filtersIn(entry);
+  const listsOf = (keys: readonly string[]) => keys.map((key) => filters[key]).filter(isTexts);
+  // Gemini CLI ignores what follows a name in brackets; Copilot writes a star for all.
+  const only = listsOf(ONLY).map((names) => names.map((name) => name.replace(/\(.*/su, "")));
+  const filter = {
+    only: only.filter((names) => !names.includes("*")),
+    not: listsOf(WITHOUT).flat(),
+  };
+  return filter.only.length + filter.not.length === 0 ? undefined : filter;
+}
+
+/** True if the server's tool is offered. */
+export function isAllowed(filter: ToolFilter | undefined, tool: string): boolean {
+  const { only = [], not = [] } = filter ?? {};
+  return only.every((names) => names.includes(tool)) && !not.includes(tool) && !not.includes("*");
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === "string");
 }

@@ -1,7 +1,12 @@
-import { type Client, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
-import type { Transport } from "@modelcontextprotocol/client";
+import {
+  type Client,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  type Transport,
+} from "@modelcontextprotocol/client";
 import { withTimeLimit } from "../../../src/internal.ts";
-import { isUnreachable, reasonOf } from "./connection-loss.ts";
+import { isUnreachable, reasonOf } from "./server-errors.ts";
 import * as limits from "./gateway-limits.ts";
 
 export interface ConnectingOptions {

@@ -1,15 +1,15 @@
 import {
+  CLIENT_CAPABILITIES_META_KEY,
   type CallToolRequestParams,
   type CallToolResult,
-  CLIENT_CAPABILITIES_META_KEY,
   type ClientCapabilities,
-  createRequestStateCodec,
+  type CompleteRequestParams,
+  type EmptyResult,
   type InputRequest,
-  inputRequired,
   type InputRequiredResult,
   type InputResponse,
-  inputResponse,
   type InputResponseView,
+  type JSONRPCMessage,
   LOG_LEVEL_META_KEY,
   type LoggingLevel,
   type McpRequestContext,
@@ -20,39 +20,34 @@ import {
   type Resource,
   Server,
   type ServerContext,
+  type ServerNotifier,
   type Transport,
+  createRequestStateCodec,
+  inputRequired,
+  inputResponse,
 } from "@modelcontextprotocol/server";
 import { codeOf, messageOf } from "../../../src/errors.ts";
-import { json } from "../../../src/internal.ts";
-import type { ApprovalLedger } from "../../../src/internal-tool.ts";
+import { characters, json } from "../../../src/internal.ts";
+import type { ApprovalLedger, VariableDiff } from "../../../src/internal-tool.ts";
 import type { Json } from "../../../src/references.ts";
 import { version } from "../../../src/version.ts";
-import {
-  APPROVAL,
-  type ApprovalState,
-  approvalsFor,
-  DECLINED,
-  questionAbout,
-  refusalOf,
-} from "./approvals.ts";
 import { failedResult } from "./call-result.ts";
-import { reasonOf } from "./connection-loss.ts";
-import { passEvents } from "./client-events.ts";
-import { answerGreetings } from "./client-greeting.ts";
-import { type AskClient, answers, modesOf, QUESTIONS, waitingOf } from "./client-of-gateway.ts";
-import type { Gateway, GatewayCall } from "./gateway.ts";
+import { keepSentCodes, reasonOf } from "./server-errors.ts";
+import { type AskClient, QUESTIONS, answers, modesOf, waitingOf } from "./client-of-gateway.ts";
+import type { ApprovalNeeded, Gateway, GatewayCall } from "./gateway.ts";
 import * as limits from "./gateway-limits.ts";
 import { type Round, RunningCall, type WaitingCalls } from "./running-call.ts";
-import { keepSentCodes } from "./protocol-errors.ts";
-import { readFromServer, servePrompts } from "./passed-through.ts";
-import { isShowing, showsApps } from "./show-variable.ts";
-import { withTokens } from "./statistics.ts";
 import {
+  VARIABLE_TEMPLATE,
+  isShowing,
   isVariableUri,
   readVariableUri,
-  VARIABLE_TEMPLATE,
+  showsApps,
   variableResources,
-} from "./variable-resources.ts";
+} from "./own-tools.ts";
+import { withTokens } from "./gateway-state.ts";
+import type { Change, ListChange, Upstream } from "./upstream.ts";
+import type { FoundResource } from "./offered-items.ts";
 
 export interface ServingOptions {
   /** Signs what clients send back: at least 32 bytes, the same for all processes of a workspace. */
@@ -292,4 +287,283 @@ async function asProtocolError<Result>(work: () => Promise<Result>): Promise<Res
     const message = `${codeOf(error)}: ${messageOf(error)}`;
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, message);
   }
+}
+
+/** The key of the question whether a call may run, as the client names the answer. */
+const APPROVAL = "approve";
+
+/** State that a client returns with the answer: the id of the question. */
+export interface ApprovalState {
+  readonly question?: string;
+}
+
+const DECLINED = "The user declined this call. Do not try it again unless you are asked to.";
+
+/** Approves the call whose pin was shown to a person who accepted, and no other. A declined question is closed. */
+export function approvalsFor(
+  name: string,
+  { mcpReq }: ServerContext,
+  approvals: ApprovalLedger<string>,
+) {
+  const response = inputResponse(mcpReq.inputResponses, APPROVAL);
+  const { question = "" } = mcpReq.requestState<ApprovalState>() ?? {};
+  const isAccepted = response.kind === "elicit" && response.action === "accept";
+  const isDeclined = response.kind === "elicit" && !isAccepted;
+  if (isDeclined) approvals.take(question);
+  const withName = (pin: string) => JSON.stringify([name, pin]);
+  return {
+    isDeclined,
+    isApproved: (pin: string) =>
+      isAccepted && approvals.take(question, withName(pin)) !== undefined,
+    ask: (pin: string) => {
+      const id = crypto.randomUUID();
+      approvals.ask(id, withName(pin));
+      return id;
+    },
+  };
+}
+
+export function questionAbout(tool: string, { approval }: ApprovalNeeded): string {
+  const { reason, input, diffs = [] } = approval;
+  // Diffs come first, because the input is clipped and can fill what a client shows.
+  const parts = [characters.visibleText(`Run ${tool}? ${reason}`), ...diffs.map(diffText), input];
+  return parts.join("\n\n");
+}
+
+function diffText({ name, from, diff, more, withheld }: VariableDiff): string {
+  if (diff === undefined) return `$${name} was edited: ${WITHHELD[withheld ?? "gone"]}.`;
+  const source = from === undefined ? "" : ` from $${from.name}, version ${from.version}`;
+  const rest = more === undefined ? "" : `… (+${more} lines)\n`;
+  return `$${name} was edited${source}:\n${diff}${rest}`.trimEnd();
+}
+
+const WITHHELD = {
+  sealed: "the change is sealed",
+  too_large: "the values are too large to compare",
+  gone: "the value before is not kept",
+} as const;
+
+export function refusalOf({
+  approval,
+}: {
+  readonly approval: { readonly reason: string };
+}): string {
+  return `${approval.reason} This client cannot ask a person. Do not try again; tell the user, who can use a client with elicitation or change "approval" of this server in the configuration.`;
+}
+
+/** The first request of a client, in both eras of the protocol. */
+const GREETINGS: ReadonlySet<string> = new Set(["initialize", "server/discover"]);
+
+/**
+ * Answers the client's greeting with the servers' instructions, too. The library fixes instructions before it knows
+ * the client, but servers are connected with the client's capabilities. `onGreeted` is called before that.
+ */
+function answerGreetings(
+  server: Server,
+  gateway: Gateway,
+  onGreeted: (declared: ClientCapabilities) => void,
+): void {
+  const connect = server.connect.bind(server);
+  server.connect = (transport) => connect(instructed(transport, gateway, onGreeted));
+}
+
+function instructed(
+  transport: Transport,
+  gateway: Gateway,
+  onGreeted: (declared: ClientCapabilities) => void,
+): Transport {
+  const greetings = new Set<unknown>();
+  const { onmessage } = transport;
+  const send = transport.send.bind(transport);
+  // The library calls this handler before its own.
+  transport.onmessage = (message: JSONRPCMessage, extra) => {
+    onmessage?.(message, extra);
+    if (!("method" in message) || !("id" in message) || !GREETINGS.has(message.method)) return;
+    greetings.add(message.id);
+    const declared = declaredIn(message.params);
+    gateway.client.declare(declared);
+    onGreeted(declared);
+  };
+  transport.send = async (message, options) => {
+    if ("result" in message && greetings.delete(message.id)) {
+      message.result = { ...message.result, instructions: await gateway.instructions() };
+    }
+    return send(message, options);
+  };
+  return transport;
+}
+
+function declaredIn(params: unknown): ClientCapabilities {
+  const { capabilities, _meta: meta } = json.isObject(params) ? params : {};
+  const declared =
+    capabilities ?? (json.isObject(meta) ? meta[CLIENT_CAPABILITIES_META_KEY] : undefined);
+  return json.isObject(declared) ? declared : {};
+}
+
+/**
+ * Passes on notifications of the client and the servers outside of calls. The returned function is to be called with
+ * the client's capabilities, before servers are connected.
+ */
+function passEvents(
+  server: Server,
+  gateway: Gateway,
+  era: McpRequestContext["era"],
+): (declared: ClientCapabilities) => void {
+  /** The URI that the client uses, by the one that the gateway shows. */
+  const watched = new Map<string, string>();
+  const unsubscribe = gateway.onChange((change) => {
+    if (change.kind !== "resource") return void tell(server, change).catch(() => undefined);
+    const uri = watched.get(change.uri);
+    if (uri !== undefined) void server.sendResourceUpdated({ uri }).catch(() => undefined);
+  });
+  server.onclose = unsubscribe;
+  // Later versions have neither of these: levels and roots come with each request.
+  if (era === "modern") return () => undefined;
+  passLogLevel(server, gateway);
+  server.setRequestHandler("resources/subscribe", async ({ params: { uri } }, context) => {
+    const found = await subscribeAtServer("resources/subscribe", { uri, gateway, context });
+    watched.set(gateway.resources.addressOf(found), uri);
+    return found.result;
+  });
+  server.setRequestHandler("resources/unsubscribe", async ({ params: { uri } }, context) => {
+    for (const [key, known] of watched) if (known === uri) watched.delete(key);
+    return (await subscribeAtServer("resources/unsubscribe", { uri, gateway, context })).result;
+  });
+  return passRoots(server, gateway, unsubscribe);
+}
+
+/** Tells the clients that listen to a handler of HTTP requests. */
+export function publish(notifier: ServerNotifier, change: Change): void {
+  switch (change.kind) {
+    case "tools":
+      return notifier.toolsChanged();
+    case "prompts":
+      return notifier.promptsChanged();
+    case "resources":
+      return notifier.resourcesChanged();
+    case "resource":
+      return notifier.resourceUpdated(change.uri);
+  }
+}
+
+function tell(server: Server, change: ListChange): Promise<void> {
+  switch (change.kind) {
+    case "tools":
+      return server.sendToolListChanged();
+    case "prompts":
+      return server.sendPromptListChanged();
+    case "resources":
+      return server.sendResourceListChanged();
+  }
+}
+
+/** The servers themselves leave out what is below the level. */
+function passLogLevel(server: Server, gateway: Gateway): void {
+  server.setRequestHandler("logging/setLevel", async ({ params: { level } }) => {
+    gateway.client.logLevel = level;
+    await Promise.all(gateway.upstreams.map((upstream) => upstream.setLogLevel()));
+    return {};
+  });
+}
+
+/** Servers ask for the roots whenever they like, also when no call runs. A client answers once it is initialized. */
+function passRoots(server: Server, gateway: Gateway, unsubscribe: () => void) {
+  const { client } = gateway;
+  let initialize: () => void = () => undefined;
+  const initialized = new Promise<void>((done) => {
+    initialize = done;
+  });
+  const listRoots = async () => {
+    await initialized;
+    return server.listRoots();
+  };
+  server.oninitialized = initialize;
+  server.onclose = () => {
+    unsubscribe();
+    initialize();
+    if (client.listRoots === listRoots) client.listRoots = undefined;
+  };
+  server.setNotificationHandler("notifications/roots/list_changed", () => {
+    for (const upstream of gateway.upstreams) void upstream.rootsChanged();
+  });
+  return ({ roots }: ClientCapabilities) => {
+    if (roots !== undefined) client.listRoots = listRoots;
+  };
+}
+
+/** Serves the prompts of all servers: a name that occurs twice is `server__name` for all but the first. */
+function servePrompts(server: Server, gateway: Gateway): void {
+  server.setRequestHandler("prompts/list", async () => ({
+    prompts: (await gateway.prompts.list()).map(({ item, shown }) => ({ ...item, name: shown })),
+  }));
+  server.setRequestHandler("prompts/get", async ({ params }, context) => {
+    const found = await gateway.prompts.find(params.name);
+    if (found === undefined) throw unknown(`prompt ${params.name}`);
+    const { upstream, item } = found;
+    const asked = { name: item.name, arguments: params.arguments ?? {} };
+    taintBy(upstream, gateway);
+    return upstream.ask("prompts/get", asked, waitingOf(context));
+  });
+  server.setRequestHandler("completion/complete", async ({ params }, context) => {
+    // The rest of the request is for the gateway.
+    const { ref, argument, context: known } = params;
+    const found = await completing(ref, gateway);
+    if (found === undefined) return { completion: { values: [] } };
+    const asked = { ref: found.ref, argument, ...(known && { context: known }) };
+    return found.upstream.ask("completion/complete", asked, waitingOf(context));
+  });
+}
+
+type CompletionReference = CompleteRequestParams["ref"];
+
+/** The server of the reference, and the reference as it knows it. */
+async function completing(ref: CompletionReference, gateway: Gateway) {
+  if (ref.type === "ref/prompt") {
+    const prompt = await gateway.prompts.find(ref.name);
+    return prompt && { upstream: prompt.upstream, ref: { ...ref, name: prompt.item.name } };
+  }
+  const resource = await gateway.resources.find(ref.uri);
+  return resource && { upstream: resource.upstream, ref: { ...ref, uri: resource.uri } };
+}
+
+/**
+ * Reads a resource, under the address that the client knows, from the server that lists it or has a template
+ * for it.
+ */
+async function readFromServer(uri: string, gateway: Gateway, context: ServerContext) {
+  const found = await gateway.resources.find(uri);
+  if (found === undefined) throw unknown(`resource ${uri}`);
+  taintBy(found.upstream, gateway);
+  const read = await found.upstream.ask("resources/read", { uri: found.uri }, waitingOf(context));
+  const asAsked = (shown: string) => (shown === found.uri ? uri : shown);
+  return { ...read, contents: read.contents.map((one) => ({ ...one, uri: asAsked(one.uri) })) };
+}
+
+/** A model may read what the server answers, also as an error. */
+function taintBy({ server }: Upstream, { taint }: Gateway): void {
+  if (server.rules.trusted !== true) taint.add();
+}
+
+interface Subscribing {
+  readonly uri: string;
+  readonly gateway: Gateway;
+  readonly context: ServerContext;
+}
+
+/**
+ * Subscribes to a resource at its server, or ends that; returns the server, the address that it knows, and its answer.
+ * Rejects for a resource that no server has.
+ */
+async function subscribeAtServer(
+  method: "resources/subscribe" | "resources/unsubscribe",
+  { uri, gateway, context }: Subscribing,
+): Promise<FoundResource & { readonly result: EmptyResult }> {
+  const found = await gateway.resources.find(uri);
+  if (found === undefined) throw unknown(`resource ${uri} to subscribe to`);
+  const result = await found.upstream.ask(method, { uri: found.uri }, waitingOf(context));
+  return { ...found, result };
+}
+
+function unknown(what: string): ProtocolError {
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no ${what}.`);
 }

@@ -1,9 +1,8 @@
-import type { CallJournal } from "./call-journal.ts";
 import * as limits from "./gateway-limits.ts";
-import { type Counts, NO_COUNTS, type Statistics } from "./statistics.ts";
-import { messageOf } from "../../../src/errors.ts";
-import { type Sql, sqlRows, Taint } from "../../../src/internal.ts";
+import { ByrefError, messageOf } from "../../../src/errors.ts";
+import { type Sql, Taint, sqlRows } from "../../../src/internal.ts";
 import { ApprovalLedger, type Questions } from "../../../src/internal-tool.ts";
+import type { Tool } from "@modelcontextprotocol/server";
 
 /** The process or object that runs a call. */
 interface CallOwner {
@@ -153,3 +152,121 @@ class SqlTaint extends Taint {
 }
 
 const TAINTED = "gateway_tainted";
+
+/** Records calls that must not run twice, for the time after a crash. */
+export interface CallJournal {
+  /** Records that a call begins. The returned function records that it has ended. */
+  begin(call: string): () => void;
+  /** Returns when a process died during the same call, in milliseconds since 1970, and forgets that call. */
+  takeCutOff(call: string): number | undefined;
+}
+
+/** True unless the server declares its tool as read-only or idempotent. */
+export function runsOnce({ annotations }: Pick<Tool, "annotations">): boolean {
+  return annotations?.readOnlyHint !== true && annotations?.idempotentHint !== true;
+}
+
+/**
+ * Runs a call between its records. Throws `outcome_unknown`, once, if the gateway ended while it ran the same
+ * call.
+ */
+export async function journaled<Result>(
+  journal: CallJournal | undefined,
+  call: { readonly key: string; readonly tool: string },
+  run: () => Promise<Result>,
+): Promise<Result> {
+  const cutOffMs = journal?.takeCutOff(call.key);
+  if (cutOffMs !== undefined) {
+    throw unknownOutcome(call.tool, `The gateway ended at ${new Date(cutOffMs).toISOString()}`);
+  }
+  const end = journal?.begin(call.key);
+  try {
+    return await run();
+  } finally {
+    end?.();
+  }
+}
+
+/** The error for a call whose outcome is unknown. */
+export function unknownOutcome(tool: string, what: string): ByrefError {
+  const message = `${what}, while ${tool} ran with this input: it may have taken effect. Find out first; if it has not, call it again.`;
+  return new ByrefError("outcome_unknown", message);
+}
+
+/** The server may have acted on the request before it ended. */
+export const SENT = { sent: true };
+
+/** True for the error of a request that was sent to a server, which then ended. */
+export function wasSent(error: unknown): boolean {
+  return error instanceof ByrefError && error.details.sent === true;
+}
+
+/** Counters of a workspace. Values are never stored. */
+export interface Counts {
+  /** Calls of tools, those that failed included. */
+  readonly calls: number;
+  /** Results that were kept as variables. */
+  readonly kept: number;
+  /** Characters of the servers' results, and of what the client was sent for them. */
+  readonly charactersReceived: number;
+  readonly charactersSent: number;
+  /** Characters of the references that were written, and bytes of the values that replaced them. */
+  readonly referenceCharacters: number;
+  readonly bytesByReference: number;
+  /** Calls that failed because of a reference. */
+  readonly wrongReferences: number;
+  /** Calls that succeeded after the same tool was called with a wrong reference. */
+  readonly recovered: number;
+}
+
+/** Returns the counts with the tokens that were not sent, estimated by 4 characters each. */
+export function withTokens(counts: Counts): Counts & { readonly tokensSaved: number } {
+  const { calls, kept, charactersReceived, charactersSent, ...ofReferences } = counts;
+  const tokensSaved = Math.round(Math.max(charactersReceived - charactersSent, 0) / 4);
+  return { calls, kept, charactersReceived, charactersSent, tokensSaved, ...ofReferences };
+}
+
+/** Adds up counts. */
+export interface Statistics {
+  add(counts: Partial<Counts>): void;
+  read(): Counts;
+}
+
+export const NO_COUNTS: Counts = {
+  calls: 0,
+  kept: 0,
+  charactersReceived: 0,
+  charactersSent: 0,
+  referenceCharacters: 0,
+  bytesByReference: 0,
+  wrongReferences: 0,
+  recovered: 0,
+};
+
+/** Counts for the life of the process. */
+export class MemoryStatistics implements Statistics {
+  readonly #counts: Record<keyof Counts, number> = { ...NO_COUNTS };
+
+  add(counts: Partial<Counts>): void {
+    for (const [name, count] of Object.entries(counts)) {
+      // Its keys are those of the counts.
+      this.#counts[name as keyof Counts] += count;
+    }
+  }
+
+  read(): Counts {
+    return { ...this.#counts };
+  }
+}
+
+/** True if a call fails with the code because of what was written for a reference. */
+export function isWrongReference(code: string): boolean {
+  return WRONG_REFERENCES.has(code);
+}
+
+const WRONG_REFERENCES: ReadonlySet<string> = new Set([
+  "path_not_found",
+  "variable_not_found",
+  "variable_evicted",
+  "bad_path",
+]);

@@ -9,30 +9,39 @@ import {
 } from "../../../src/internal-tool.ts";
 import { Taint, type VariableStore, withTimeLimit } from "../../../src/internal.ts";
 import type { Json } from "../../../src/references.ts";
-import { isLongFailure } from "./call-result.ts";
-import { type CallFailure, CallResults } from "./call-results.ts";
+import { type CallFailure, CallResults, isLongFailure } from "./call-result.ts";
 import { type ClientOfCall, ClientOfGateway, guardedClient } from "./client-of-gateway.ts";
-import { type CallJournal, journaled, runsOnce, unknownOutcome, wasSent } from "./call-journal.ts";
-import type { ServerConfiguration } from "./configuration.ts";
+import {
+  type CallJournal,
+  type Counts,
+  type Statistics,
+  journaled,
+  runsOnce,
+  unknownOutcome,
+  wasSent,
+} from "./gateway-state.ts";
+import { type ServerConfiguration, isAllowed } from "./configuration.ts";
 import * as limits from "./gateway-limits.ts";
 import { instructionsFor, withServers } from "./instructions.ts";
 import { savedFailure, savedValue } from "./json-text.ts";
 import {
   type LocalTools,
+  OfferedPrompts,
+  OfferedResources,
   type OfferedTool,
-  offeredTools,
   type ToolOfServer,
-} from "./offered-tools.ts";
-import { OfferedPrompts } from "./offered-prompts.ts";
-import { OfferedResources } from "./offered-resources.ts";
-import { type OwnTool, showVariable, type VariableApp } from "./show-variable.ts";
-import { type FileSaver, saveVariable } from "./save-variable.ts";
-import type { Counts, Statistics } from "./statistics.ts";
+  offeredTools,
+} from "./offered-items.ts";
+import {
+  type FileSaver,
+  type OwnTool,
+  type VariableApp,
+  saveVariable,
+  showVariable,
+} from "./own-tools.ts";
 import { type ListKeeper, ToolLists } from "./tool-lists.ts";
-import { isAllowed } from "./tool-filter.ts";
 import { LastingNames } from "./unique-names.ts";
-import type { Change } from "./change.ts";
-import { type OpenTransport, Upstream, type UpstreamStatus } from "./upstream.ts";
+import { type Change, type OpenTransport, Upstream, type UpstreamStatus } from "./upstream.ts";
 
 export interface GatewayOptions {
   readonly servers: readonly ServerConfiguration[];

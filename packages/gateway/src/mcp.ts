@@ -15,8 +15,8 @@ export {
 } from "./gateway.ts";
 export { gatewayServer, type ServingOptions } from "./gateway-server.ts";
 export { WaitingCalls } from "./running-call.ts";
-export { type Counts, MemoryStatistics, type Statistics } from "./statistics.ts";
+export { type Counts, MemoryStatistics, type Statistics } from "./gateway-state.ts";
 export type { ListKeeper } from "./tool-lists.ts";
 export type { AskClient, ClientOfCall, ClientOfGateway } from "./client-of-gateway.ts";
-export type { Change, ListChange } from "./change.ts";
+export type { Change, ListChange } from "./upstream.ts";
 export type { OpenTransport, Upstream, UpstreamCall, UpstreamStatus } from "./upstream.ts";

@@ -1,51 +1,48 @@
 import {
+  type CallToolResult,
   Client,
+  type ClientCapabilities,
+  type InputRequest,
+  type InputResponse,
   LOG_LEVEL_META_KEY,
+  type Prompt,
   ProtocolError,
   ProtocolErrorCode,
-} from "@modelcontextprotocol/client";
-import type {
-  CallToolResult,
-  ClientCapabilities,
-  InputRequest,
-  InputResponse,
-  Prompt,
-  RequestMethod,
-  Resource,
-  ResourceTemplateType,
-  ResultTypeMap,
-  Tool,
-  Transport,
+  type RequestMethod,
+  type Resource,
+  type ResourceTemplateType,
+  type ResultTypeMap,
+  type Tool,
+  type Transport,
+  specTypeSchemas,
 } from "@modelcontextprotocol/client";
 import { ByrefError, codeOf, messageOf } from "../../../src/errors.ts";
 import * as limits from "./gateway-limits.ts";
 import { redact } from "../../mcp/src/secrets.ts";
-import { CallingClients } from "./calling-clients.ts";
-import { SENT } from "./call-journal.ts";
-import { callAsTask, isTask } from "./task-call.ts";
-import { characters } from "../../../src/internal.ts";
-import { version } from "../../../src/version.ts";
 import {
+  CallingClients,
   type ClientOfCall,
   type ClientOfGateway,
   QUESTIONS,
-  timingOf,
   type Waiting,
+  timingOf,
 } from "./client-of-gateway.ts";
-import type { ServerConfiguration } from "./configuration.ts";
+import { SENT } from "./gateway-state.ts";
+import { characters } from "../../../src/internal.ts";
+import { version } from "../../../src/version.ts";
+import { type ServerConfiguration, redactTexts, secretsOf } from "./configuration.ts";
 import { Connecting } from "./connecting.ts";
 import {
+  givenError,
   isCutOff,
   isGivenUp,
   isLostSession,
   isUnreachable,
+  keepReceivedErrors,
   mayHaveRun,
   reasonOf,
-} from "./connection-loss.ts";
+} from "./server-errors.ts";
 import { type LeftOut, ListSieve } from "./list-sieve.ts";
-import { givenError, keepReceivedErrors } from "./protocol-errors.ts";
-import { redactTexts, secretsOf } from "./secrets-of-address.ts";
-import type { Change } from "./change.ts";
 
 /** Opens the transport to a server; each call a new one. */
 export type OpenTransport = (server: ServerConfiguration) => Transport;
@@ -90,8 +87,8 @@ export interface UpstreamCall {
 }
 
 /**
- * The connection to one server. It is opened on first use, and again, after a pause that doubles, when it
- * broke. A call that was sent is never sent again: it may have run.
+ * The connection to one server. It is opened on first use, and again when it broke; if that fails, after a pause
+ * that doubles. A call that was sent is never sent again: it may have run.
  */
 export class Upstream {
   readonly server: ServerConfiguration;
@@ -99,6 +96,8 @@ export class Upstream {
   readonly #redact: (text: string) => string;
   readonly #calling: CallingClients;
   #client: Promise<Client> | undefined;
+  /** The client of the connection that requests use now. */
+  #current: Client | undefined;
   #connecting: Connecting | undefined;
   #failures = 0;
   #retryAt = 0;
@@ -198,14 +197,12 @@ export class Upstream {
 
   /** Sets the level of the server's log, now and when it is connected again. Never rejects. */
   async setLogLevel(): Promise<void> {
-    const client = await this.#client?.catch(() => undefined);
-    await (client && this.#setLogLevel(client));
+    if (this.#current !== undefined) await this.#setLogLevel(this.#current);
   }
 
   /** Tells the server that the client's roots have changed. Never rejects. */
   async rootsChanged(): Promise<void> {
-    const client = await this.#client?.catch(() => undefined);
-    await client?.sendRootsListChanged().catch(() => undefined);
+    await this.#current?.sendRootsListChanged().catch(() => undefined);
   }
 
   /** Resolves with an empty list if the server has none. Rejects with `server_unavailable`, like the next two. */
@@ -283,11 +280,10 @@ export class Upstream {
 
   /** Ends the connection; the next request opens another. Never rejects. */
   async disconnect(): Promise<void> {
-    const connected = this.#client;
-    this.#client = undefined;
+    const client = this.#current;
+    this.#client = this.#current = undefined;
     await this.#connecting?.giveUp();
-    const client = await connected?.catch(() => undefined);
-    await client?.close().catch(() => undefined);
+    await (client && end(client));
   }
 
   #connected(): Promise<Client> {
@@ -342,6 +338,7 @@ export class Upstream {
       if (isGivenUp(error)) void end(client);
       else if (codeOf(error) === "limit_exceeded") this.#refusal = messageOf(error);
     };
+    this.#current = client;
     this.#instructions = this.#redact(client.getInstructions()?.trim() ?? "");
     this.#failures = 0;
     this.#refusal = undefined;
@@ -381,17 +378,17 @@ export class Upstream {
     await client.setLoggingLevel(level).catch(() => undefined);
   }
 
+  /** The next request opens a connection that was lost, without a pause. */
   #closed(client: Client): void {
-    void this.#client?.then((current) => {
-      if (current === client && !this.#isClosed)
-        this.#failed(this.#refusal ?? "The connection ended.");
-    });
+    if (client === this.#current) this.#failed(this.#refusal ?? "The connection ended.", 0);
   }
 
-  #failed(why: string): void {
-    this.#client = undefined;
-    this.#retryAt = Date.now() + Math.min(1_000 * 2 ** this.#failures, limits.gatewayRetryMs);
-    this.#failures++;
+  #failed(
+    why: string,
+    pauseMs = Math.min(1_000 * 2 ** this.#failures++, limits.gatewayRetryMs),
+  ): void {
+    this.#client = this.#current = undefined;
+    this.#retryAt = Date.now() + pauseMs;
     if (this.#why === undefined && !this.#isClosed)
       this.#options.log(`Server ${this.server.name}: ${why}`);
     this.#why = why;
@@ -429,7 +426,7 @@ export class Upstream {
       if (!isLostSession(error)) throw this.#failureOf(error, client);
     }
     // A server that was started again has not run the request.
-    await this.#forget(client);
+    this.#forget(client);
     const next = await this.#connected();
     return ask(next).catch((error: unknown) => {
       throw this.#failureOf(error, next);
@@ -448,7 +445,8 @@ export class Upstream {
     const sent = isOver || mayHaveRun(error) ? { ...SENT, ...(isLost && { isCutOff: true }) } : {};
     if (isOver) return this.#unavailable(this.#why ?? message, sent);
     if (isUnreachable(error)) {
-      this.#failed(message);
+      // An earlier connection may fail after the next one has been opened.
+      if (client === this.#current) this.#failed(message);
       void end(client);
       return this.#unavailable(message, sent);
     }
@@ -458,11 +456,9 @@ export class Upstream {
   }
 
   /** Other requests of the same connection may still be refused: they need its end as little as this one. */
-  async #forget(client: Client): Promise<void> {
-    const current = this.#client;
-    const isIts = (await current?.catch(() => undefined)) === client;
-    if (!isIts || this.#client !== current) return;
-    this.#client = undefined;
+  #forget(client: Client): void {
+    if (client !== this.#current) return;
+    this.#client = this.#current = undefined;
     setTimeout(() => void end(client), limits.gatewayCloseMs);
   }
 
@@ -491,4 +487,42 @@ function pause(ms: number): Promise<void> {
 
 async function end(client: Client): Promise<void> {
   await client.close().catch(() => undefined);
+}
+
+/** The library's function that sends a request. */
+type RequestTiming = Parameters<Client["callTool"]>[1] & object;
+
+/** True for a tool that its server runs only as a task, a feature of 2025-11-25. */
+function isTask({ execution }: Pick<Tool, "execution">): boolean {
+  return execution?.taskSupport === "required";
+}
+
+/**
+ * Starts the task and waits for its result: the client of the gateway makes a call like any other. Cancels the
+ * task with the call.
+ */
+async function callAsTask(
+  client: Client,
+  params: Readonly<Record<string, unknown>>,
+  timing: RequestTiming,
+): Promise<CallToolResult> {
+  const task = { ttl: limits.maxGatewayCallMs };
+  const starting = { method: "tools/call", params: { ...params, task } };
+  const started = await client.request(starting, specTypeSchemas.CreateTaskResult, timing);
+  const { taskId } = started.task;
+  try {
+    const ending = { method: "tasks/result", params: { taskId } };
+    return await client.request(ending, specTypeSchemas.CallToolResult, timing);
+  } catch (error) {
+    const cancelling = { method: "tasks/cancel", params: { taskId } };
+    void client.request(cancelling, specTypeSchemas.CancelTaskResult).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Something of a server that clients may have to ask for again. */
+export type Change = ListChange | { readonly kind: "resource"; readonly uri: string };
+
+export interface ListChange {
+  readonly kind: "tools" | "prompts" | "resources";
 }

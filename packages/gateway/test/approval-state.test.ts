@@ -1,6 +1,6 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
-import { approvalsFor, questionAbout } from "../src/approvals.ts";
+import { approvalsFor, questionAbout } from "../src/gateway-server.ts";
 import { ApprovalLedger } from "../../../src/tool/policy.ts";
 import type { ApprovalRequest, VariableDiff } from "../../../src/tool/policy.ts";
 

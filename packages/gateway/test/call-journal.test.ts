@@ -3,10 +3,10 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { StateFile } from "../src/cli/state-file.ts";
-import { journaled, runsOnce } from "../src/call-journal.ts";
+import { StateFile } from "../src/cli/state.ts";
+import { journaled, runsOnce } from "../src/gateway-state.ts";
 
-const MODULE = new URL("../src/cli/state-file.ts", import.meta.url).href;
+const MODULE = new URL("../src/cli/state.ts", import.meta.url).href;
 
 /** Opens a journal in which another process began the call `key` and was killed. */
 function journalAfterCrash(key: string): StateFile {

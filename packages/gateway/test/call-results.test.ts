@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { CallResults } from "../src/call-results.ts";
-import type { OfferedTool } from "../src/offered-tools.ts";
-import { MemoryStatistics } from "../src/statistics.ts";
+import { CallResults } from "../src/call-result.ts";
+import type { OfferedTool } from "../src/offered-items.ts";
+import { MemoryStatistics } from "../src/gateway-state.ts";
 import type { Ready, Saved } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
 

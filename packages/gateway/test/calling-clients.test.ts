@@ -1,7 +1,6 @@
 import type { InputRequest } from "@modelcontextprotocol/client";
 import { describe, expect, it } from "vitest";
-import { CallingClients } from "../src/calling-clients.ts";
-import type { ClientOfCall } from "../src/client-of-gateway.ts";
+import { CallingClients, type ClientOfCall } from "../src/client-of-gateway.ts";
 import type { Visibility } from "../../../src/store/variable.ts";
 
 const { signal } = new AbortController();

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { clientVariablesIn } from "../src/client-variables.ts";
-import { readConfiguration } from "../src/configuration.ts";
+import { clientVariablesIn, readConfiguration } from "../src/configuration.ts";
 
 /** Returns the environment that a client with these values starts the gateway with. */
 function passedOn(texts: readonly string[], values: Readonly<Record<string, string>>) {

@@ -4,7 +4,7 @@ import {
   StreamableHTTPClientTransport,
 } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { upstreamFetch } from "../src/cli/upstream-fetch.ts";
+import { upstreamFetch } from "../../mcp/src/mcp-fetch.ts";
 import { Connecting } from "../src/connecting.ts";
 import { type Loopback, startLoopback, textOf } from "../../../test/support/loopback.ts";
 

@@ -1,6 +1,6 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
 import { describe, expect, it } from "vitest";
-import { reasonOf } from "../src/connection-loss.ts";
+import { reasonOf } from "../src/server-errors.ts";
 
 describe("the reason why a server does not answer", () => {
   const http = (status: number, statusText: string, text?: string) =>

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { InMemoryTransport } from "@modelcontextprotocol/client";
 import { McpServer } from "@modelcontextprotocol/server";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { listFile } from "../src/cli/list-file.ts";
+import { listFile } from "../src/cli/state.ts";
 import * as limits from "../src/gateway-limits.ts";
 import { instructionsFor, withServers } from "../src/instructions.ts";
 import type { ListKeeper } from "../src/tool-lists.ts";

@@ -1,8 +1,8 @@
 import type { Tool } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
 import type { LeftOut } from "../src/list-sieve.ts";
-import { offeredTools, type ToolOfServer } from "../src/offered-tools.ts";
-import { showVariable } from "../src/show-variable.ts";
+import { offeredTools, type ToolOfServer } from "../src/offered-items.ts";
+import { showVariable } from "../src/own-tools.ts";
 import { LastingNames } from "../src/unique-names.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import type { RuntimeTool } from "../../../src/tool/runtime-tool.ts";

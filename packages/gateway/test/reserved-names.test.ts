@@ -1,7 +1,7 @@
 import { McpServer } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { VariableApp } from "../src/show-variable.ts";
+import { VariableApp } from "../src/own-tools.ts";
 import { LastingNames, uniqueNames } from "../src/unique-names.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { objectSchema } from "../../../test/support/hostile-world.ts";

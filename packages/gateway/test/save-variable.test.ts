@@ -1,7 +1,7 @@
 import { McpServer } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import type { FileSaver } from "../src/save-variable.ts";
+import type { FileSaver } from "../src/own-tools.ts";
 import { joinBytes } from "../../../src/value/bytes.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { nameIn, textIn } from "../../../test/support/gateway-process.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ServerAddress } from "../src/configuration.ts";
-import { secretsOf } from "../src/secrets-of-address.ts";
+import { type ServerAddress, secretsOf } from "../src/configuration.ts";
 import { redact } from "../../mcp/src/secrets.ts";
 
 const program = (env: Readonly<Record<string, string>>, args: readonly string[] = []) => ({

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { VariableApp } from "../src/show-variable.ts";
+import { VariableApp } from "../src/own-tools.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 
 const TYPE = "text/html;profile=mcp-app";

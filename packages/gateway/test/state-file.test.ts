@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { beforeEach, describe, expect, it } from "vitest";
-import { StateFile } from "../src/cli/state-file.ts";
-import { NO_COUNTS } from "../src/statistics.ts";
+import { StateFile } from "../src/cli/state.ts";
+import { NO_COUNTS } from "../src/gateway-state.ts";
 import { slow } from "../../../test/support/slow.ts";
 
 let folder = "";
@@ -23,7 +23,7 @@ const open = () => new StateFile(folder, (line) => log.push(line));
 
 /** Counts 200 calls in a separate process. */
 async function counting(): Promise<void> {
-  const source = new URL("../src/cli/state-file.ts", import.meta.url).href;
+  const source = new URL("../src/cli/state.ts", import.meta.url).href;
   const program = `
     const { StateFile } = await import(${JSON.stringify(source)});
     const statistics = new StateFile(${JSON.stringify(folder)}, (line) => { throw new Error(line); });

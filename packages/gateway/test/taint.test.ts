@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { McpServer } from "@modelcontextprotocol/server";
 import { expect, it } from "vitest";
 import * as z from "zod";
-import { StateFile } from "../src/cli/state-file.ts";
+import { StateFile } from "../src/cli/state.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 
 /** Creates a server with content to read, in each form, and a tool that sends. */

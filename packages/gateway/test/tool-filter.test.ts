@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readConfiguration, unusableBecause } from "../src/configuration.ts";
-import { filterOf, isAllowed } from "../src/tool-filter.ts";
+import { filterOf, isAllowed, readConfiguration, unusableBecause } from "../src/configuration.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { RawServer } from "../../../test/support/raw-server.ts";
 

@@ -1,5 +1,6 @@
 import { withTimeLimit } from "../../../src/internal.ts";
-import { bounded, EventReader, fetchWithin, idOf, isEventStream } from "./bounded-fetch.ts";
+import * as limits from "../../../src/limits.ts";
+import { type ErrorAnswer, type Flaw, inPlaceOf, messageIn, ownAnswer } from "./own-answer.ts";
 
 /** Time limit for ending a session. */
 const DELETE_MS = 2_000;
@@ -39,4 +40,223 @@ export const mcpFetch: typeof fetch = async (input: RequestInfo | URL, init: Req
 async function refusal({ status, body }: Response): Promise<Response> {
   const text = body === null ? "" : await new Response(bounded(body)).text();
   return new Response(`Refused: ${text.slice(0, MAX_REFUSAL_CHARS)}`, { status });
+}
+
+/** Follows redirects within the origin only, because headers hold keys. Throws for others. */
+async function fetchWithin(url: URL, init: RequestInit): Promise<Response> {
+  let target = url;
+  for (let hop = 0; hop <= limits.maxTries; hop++) {
+    const response = await fetch(target.href, { ...init, redirect: "manual" });
+    if (response.status < 300 || response.status > 399) return response;
+    await response.body?.cancel();
+    const location = response.headers.get("location");
+    // Other redirects change the request to a GET.
+    const keepsMethod = response.status === 307 || response.status === 308 || init.method === "GET";
+    const next = location === null || !keepsMethod ? undefined : new URL(location, target);
+    if (next === undefined) {
+      throw new Error(`The server's redirect (${response.status}) cannot be followed.`);
+    }
+    if (next.origin !== url.origin) {
+      throw new Error(`The server redirects to another origin: ${next.origin}.`);
+    }
+    target = next;
+  }
+  throw new Error(`The server redirects more than ${limits.maxTries} times.`);
+}
+
+function isEventStream({ headers }: Response): boolean {
+  return headers.get("content-type")?.includes("text/event-stream") === true;
+}
+
+/** The request's id, which is at the end of its body. Undefined for a notification. */
+function idOf(body: RequestInit["body"]): string | undefined {
+  return typeof body === "string" ? /"id":(\d+)\}$/.exec(body.slice(-40))?.[1] : undefined;
+}
+
+interface BoundedOptions {
+  /** Reads the events of a stream, to answer in place of the server. Default: the response is no such stream. */
+  readonly events?: EventReader;
+  /** The id of the request that the stream answers. */
+  readonly id?: string | undefined;
+  /** Counts bytes of a stream that has no end. Default: all bytes that were received. */
+  readonly size?: (chunk: Uint8Array) => number;
+}
+
+/**
+ * Limits a response's size. If a stream of events ends or breaks, it ends without an error, and with a response to the
+ * request, which the client ignores if it already has one; unless the client can resume the stream.
+ */
+function bounded(
+  body: ReadableStream<Uint8Array>,
+  { events, id, size = totalSize() }: BoundedOptions = {},
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      let flaw: Flaw = "cut off";
+      try {
+        const { value, done } = await reader.read();
+        if (done) {
+          if (id === undefined || events === undefined || events.canResume)
+            return controller.close();
+          throw new Error("The server ended its answer too early.");
+        }
+        if (size(value) > limits.maxBodyBytes) {
+          flaw = "too long";
+          const error = new Error(TOO_LONG);
+          reader.cancel(error).catch(() => undefined);
+          throw error;
+        }
+        for (const part of events?.read(value) ?? [value]) controller.enqueue(part);
+      } catch (error) {
+        const isLeft = flaw === "cut off" && events?.canResume === true;
+        if (id === undefined || events === undefined || isLeft) throw error;
+        const why = error instanceof Error ? error.message : "The connection broke.";
+        controller.enqueue(eventOf(ownAnswer(Number(id), flaw, why)));
+        controller.close();
+      }
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+}
+
+const TOO_LONG = `The server's answer is longer than ${limits.maxBodyBytes} bytes.`;
+
+function totalSize(): (chunk: Uint8Array) => number {
+  let bytes = 0;
+  return ({ byteLength }) => (bytes += byteLength);
+}
+
+/** Returns the size of the longest event so far that is not complete or ends in the chunk. */
+function eventSize(): (chunk: Uint8Array) => number {
+  let bytes = 0;
+  let isLineEmpty = true;
+  return (chunk) => {
+    let most = 0;
+    for (const byte of chunk) {
+      most = Math.max(most, ++bytes);
+      if (byte === LINE_FEED) {
+        // An empty line ends an event.
+        if (isLineEmpty) bytes = 0;
+        isLineEmpty = true;
+      } else if (byte !== CARRIAGE_RETURN) isLineEmpty = false;
+    }
+    return most;
+  };
+}
+
+const LINE_FEED = 10;
+const CARRIAGE_RETURN = 13;
+
+function eventOf(answer: ErrorAnswer): Uint8Array {
+  // The empty line ends an event that was cut off.
+  return new TextEncoder().encode(`\n\nevent: message\ndata: ${JSON.stringify(answer)}\n\n`);
+}
+
+/** Returns the body of a response in JSON, or the answer in place of it. */
+async function readAnswer(
+  body: ReadableStream<Uint8Array>,
+  id: string,
+): Promise<ArrayBuffer | string> {
+  const bytes = await new Response(bounded(body)).arrayBuffer();
+  if (bytes.byteLength > MAX_EVENT_BYTES) return bytes;
+  const answer = inPlaceOf(messageIn(new TextDecoder().decode(bytes)), Number(id));
+  return answer === undefined ? bytes : JSON.stringify(answer);
+}
+
+/** Bytes of an event that is read. A longer one is passed on as it is. */
+const MAX_EVENT_BYTES = 1_048_576;
+
+/** Reads a stream of events while it is passed on, and adds answers in place of those that a client would ignore. */
+class EventReader {
+  readonly #isResumable: boolean;
+  readonly #asked: number | undefined;
+  #hasIds = false;
+  #held: Uint8Array[] = [];
+  #bytes = 0;
+  #isLineEmpty = true;
+
+  /** `isResumable`: the client resumes a stream whose events have ids. `id`: of the request that it answers. */
+  constructor(isResumable: boolean, id?: string) {
+    this.#isResumable = isResumable;
+    this.#asked = id === undefined ? undefined : Number(id);
+  }
+
+  get canResume(): boolean {
+    return this.#isResumable && this.#hasIds;
+  }
+
+  /** Returns the chunk in parts, with an answer behind each event that needs one. */
+  *read(chunk: Uint8Array): Generator<Uint8Array> {
+    let start = 0;
+    for (let at = 0; at < chunk.length;) {
+      const found = chunk.indexOf(LINE_FEED, at);
+      const end = found < 0 ? chunk.length : found + 1;
+      const line = chunk.subarray(at, end);
+      this.#hold(line);
+      at = end;
+      const isBlank = line.every((byte) => byte === LINE_FEED || byte === CARRIAGE_RETURN);
+      if (found >= 0 && isBlank && this.#isLineEmpty) {
+        const answer = this.#answer();
+        if (answer !== undefined) {
+          yield chunk.subarray(start, end);
+          yield answer;
+          start = end;
+        }
+      }
+      this.#isLineEmpty = found >= 0 || (this.#isLineEmpty && isBlank);
+    }
+    if (start < chunk.length) yield chunk.subarray(start);
+  }
+
+  #hold(line: Uint8Array): void {
+    this.#bytes += line.length;
+    if (this.#bytes <= MAX_EVENT_BYTES) this.#held.push(line.slice());
+    else this.#held = [];
+  }
+
+  /** Returns the answer in place of the event that has ended. */
+  #answer(): Uint8Array | undefined {
+    const decoder = new TextDecoder();
+    const text = this.#held.map((part) => decoder.decode(part, { stream: true })).join("");
+    this.#held = [];
+    this.#bytes = 0;
+    const fields = text.split(/\r?\n/u).map((line) => /^(id|data)(?:: ?(.*))?$/u.exec(line));
+    const valuesOf = (name: string) =>
+      fields.flatMap((field) => (field?.[1] === name ? [field[2] ?? ""] : []));
+    this.#hasIds ||= valuesOf("id").some((id) => id !== "");
+    const answer = inPlaceOf(messageIn(valuesOf("data").join("\n")), this.#asked);
+    return answer && eventOf(answer);
+  }
+}
+
+/**
+ * The `fetch` of the gateway's clients outside of Workers. It follows redirects within the origin only, because
+ * headers hold keys, and limits the size of responses; of a stream that a GET opens, which has no end, that of each
+ * message.
+ */
+export async function upstreamFetch(
+  input: string | URL,
+  init: RequestInit = {},
+): Promise<Response> {
+  const response = await fetchWithin(new URL(input), init);
+  const { body, status, statusText } = response;
+  // The client would wait for the answer that it cannot resume.
+  const isResuming = new Headers(init.headers).has("last-event-id");
+  if (status === 405 && isResuming) return new Response(null, { status: 410 });
+  if (body === null) return response;
+  // The body is already decoded.
+  const headers = new Headers(response.headers);
+  for (const name of ["content-encoding", "content-length"]) headers.delete(name);
+  const id = idOf(init.body);
+  const isAnswer = response.ok && id !== undefined && headers.get("content-type")?.includes("json");
+  const read = isAnswer ? await readAnswer(body, id) : bounded(body, optionsFor(response, init));
+  return new Response(read, { status, statusText, headers });
+}
+
+function optionsFor(response: Response, { method, body }: RequestInit): BoundedOptions {
+  if (!isEventStream(response)) return {};
+  const id = idOf(body);
+  const events = new EventReader(true, id);
+  return method === "GET" ? { events, size: eventSize() } : { events, id };
 }

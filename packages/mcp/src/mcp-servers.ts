@@ -1,8 +1,196 @@
-import { McpDirectory } from "./mcp-tools.ts";
-import { type Agent, ownTools, withOwnTools } from "../../../src/internal-tool.ts";
-import { json } from "../../../src/internal.ts";
+import { type Agent, type McpServer, ownTools, withOwnTools } from "../../../src/internal-tool.ts";
+import { characters, json, withTimeLimit } from "../../../src/internal.ts";
 import type { Equip } from "../../../src/internal-edge.ts";
-import type { ToolPolicy } from "../../../src/runtime.ts";
+import type { Effects, ToolPolicy } from "../../../src/runtime.ts";
+import * as limits from "../../../src/limits.ts";
+import { dynamicTool, jsonSchema } from "@ai-sdk/provider-utils";
+import type { JSONSchema7, ToolSet } from "ai";
+import { messageOf } from "../../../src/errors.ts";
+import { McpConnection, type McpDefinition, type McpHandshake } from "./mcp-connection.ts";
+import { fitScalars } from "./fit-scalars.ts";
+import { valueOfResult } from "./result-value.ts";
+import { type RuledServer, policyOf } from "./server-rules.ts";
+
+/** Maximum length of a tool's name at the model providers. */
+const MAX_NAME_CHARS = 64;
+
+/** The MCP tools of an agent for one turn. */
+export interface McpTools {
+  readonly tools: ToolSet;
+  readonly policies: Readonly<Record<string, ToolPolicy>>;
+  /** The effects of running a tool again, as declared by the server. */
+  readonly effects: Readonly<Record<string, Effects>>;
+  /** Ends the sessions. Never rejects. The tools cannot be called afterwards. */
+  close(): Promise<void>;
+}
+
+export interface McpDirectoryOptions {
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+  /** Called once for each server that is down, until it is back. */
+  readonly warn?: (message: string) => void;
+}
+
+/** Known data of a server: plain data that any request may use. */
+interface KnownServer {
+  readonly tools: readonly McpDefinition[];
+  readonly freshUntil: number;
+  readonly handshake: McpHandshake;
+}
+
+/**
+ * The tools and handshakes of MCP servers, for the lifetime of the process. Only data is kept between turns:
+ * sockets and sessions belong to one turn, because a Worker's requests must not share them, and
+ * conversations must not share a session.
+ */
+export class McpDirectory {
+  readonly #known = new Map<string, KnownServer>();
+  readonly #downUntil = new Map<string, number>();
+  readonly #now: () => number;
+  readonly #warn: (message: string) => void;
+
+  constructor({ now = Date.now, warn = console.warn }: McpDirectoryOptions = {}) {
+    this.#now = now;
+    this.#warn = warn;
+  }
+
+  /**
+   * Returns the tools of the servers that respond. A tool keeps the server's own name unless another server
+   * or `taken` has the same name. Never rejects. Takes at most `replyMs`, and no time while the lists are
+   * fresh.
+   */
+  async open(
+    servers: readonly McpServer[],
+    { taken, signal }: { readonly taken: Iterable<string>; readonly signal: AbortSignal },
+  ): Promise<McpTools> {
+    const offers = await Promise.all(servers.map((server) => this.#offerOf(server, signal)));
+    const names = namesFor(offers, new Set(taken));
+    const tools: ToolSet = {};
+    const policies: Record<string, ToolPolicy> = {};
+    const effects: Record<string, Effects> = {};
+    for (const { server, connection, definitions, isUp } of offers) {
+      for (const definition of isUp ? definitions : []) {
+        const name = names.get(definition) ?? definition.name;
+        tools[name] = toolFrom(definition, connection);
+        policies[name] = policyOf(rulesOf(server), definition.name);
+        effects[name] = effectsOf(definition);
+      }
+    }
+    const close = async () => {
+      await Promise.all(offers.map(({ connection }) => connection.close()));
+    };
+    return { tools, policies, effects, close };
+  }
+
+  /** Includes the last known tools of a server that is down, so that their names stay reserved. */
+  async #offerOf(server: McpServer, signal: AbortSignal): Promise<Offer> {
+    const key = JSON.stringify([server.url, server.headers]);
+    const known = this.#known.get(key);
+    const connection = new McpConnection(server, {
+      handshake: known?.handshake ?? {},
+      signal,
+      onStale: () => this.#markStale(key),
+    });
+    const definitions = known?.tools ?? [];
+    if (known !== undefined && this.#now() < known.freshUntil) {
+      return { server, connection, definitions, isUp: true };
+    }
+    const wasDownUntil = this.#downUntil.get(key);
+    if (wasDownUntil !== undefined && this.#now() < wasDownUntil) {
+      return { server, connection, definitions, isUp: false };
+    }
+    try {
+      const list = (limited: AbortSignal) => connection.list(limited);
+      const tools = await withTimeLimit(limits.replyMs, list, signal);
+      const { handshake } = connection;
+      this.#known.set(key, { tools, freshUntil: this.#now() + limits.mcpFreshMs, handshake });
+      this.#downUntil.delete(key);
+      return { server, connection, definitions: tools, isUp: true };
+    } catch (error) {
+      if (!signal.aborted) {
+        if (wasDownUntil === undefined) {
+          const why = connection.redact(messageOf(error));
+          this.#warn(`MCP server ${server.name} cannot be asked for its tools: ${why}`);
+        }
+        this.#downUntil.set(key, this.#now() + limits.silenceMs);
+        if (known !== undefined) this.#known.set(key, { ...known, freshUntil: 0, handshake: {} });
+      }
+      return { server, connection, definitions, isUp: false };
+    }
+  }
+
+  #markStale(key: string): void {
+    const known = this.#known.get(key);
+    if (known !== undefined) this.#known.set(key, { ...known, freshUntil: 0, handshake: {} });
+  }
+}
+
+interface Offer {
+  readonly server: McpServer;
+  readonly connection: McpConnection;
+  readonly definitions: readonly McpDefinition[];
+  readonly isUp: boolean;
+}
+
+/** Assigns unique names that the model providers accept. */
+function namesFor(offers: readonly Offer[], used: Set<string>): ReadonlyMap<McpDefinition, string> {
+  const owners = new Map<string, number>();
+  for (const { definitions } of offers) {
+    for (const name of new Set(definitions.map((definition) => safeName(definition.name)))) {
+      owners.set(name, (owners.get(name) ?? 0) + 1);
+    }
+  }
+  const names = new Map<McpDefinition, string>();
+  const taken = new Set(used);
+  for (const { server, definitions } of offers) {
+    for (const definition of definitions) {
+      const own = safeName(definition.name);
+      const isUnique = owners.get(own) === 1 && !taken.has(own);
+      const wanted = isUnique ? own : safeName(`${server.name}_${own}`.replaceAll("-", "_"));
+      let name = wanted;
+      for (let count = 2; used.has(name); count++) {
+        name = `${wanted.slice(0, MAX_NAME_CHARS - 4)}_${count}`;
+      }
+      used.add(name);
+      names.set(definition, name);
+    }
+  }
+  return names;
+}
+
+function safeName(name: string): string {
+  return name.replaceAll(/[^\w-]/g, "_").slice(0, MAX_NAME_CHARS);
+}
+
+function toolFrom(definition: McpDefinition, connection: McpConnection): ToolSet[string] {
+  const { description, inputSchema } = definition;
+  const { properties = {} } = inputSchema;
+  // `isUsable` has checked that this is a schema.
+  const schema = { ...inputSchema, type: "object", properties } as JSONSchema7;
+  return dynamicTool({
+    ...(description === undefined
+      ? {}
+      : { description: characters.clip(description, limits.maxParagraphChars) }),
+    // The server validates its own inputs.
+    inputSchema: jsonSchema(schema, {
+      validate: (input) => ({ success: true, value: fitScalars(input, schema) }),
+    }),
+    execute: async (input, { abortSignal }) =>
+      valueOfResult(
+        await connection.call(definition, json.isObject(input) ? input : {}, abortSignal),
+      ),
+  });
+}
+
+/** The settings have rules for tools only. */
+function rulesOf({ name, tools }: McpServer): RuledServer {
+  return { name, rules: { tools } };
+}
+
+function effectsOf({ annotations }: McpDefinition): Effects {
+  if (annotations?.readOnlyHint === true) return "none";
+  return annotations?.idempotentHint === true ? "idempotent" : "once";
+}
 
 /** Caches the servers' tool lists for the lifetime of the isolate; it keeps no connections. */
 const directory = new McpDirectory();

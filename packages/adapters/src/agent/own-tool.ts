@@ -1,15 +1,15 @@
-import { asSchema, type JSONSchema7, type ToolExecutionOptions } from "ai";
+import { type JSONSchema7, type ToolExecutionOptions, asSchema } from "ai";
 import {
   type AnyTool,
   type CallOptions,
   type Prepared,
-  shownSchema,
-  toolInputs,
   type WrapOptions,
   type WrappedTool,
+  shownSchema,
+  toolInputs,
   wrapTool,
 } from "../../../../src/internal-tool.ts";
-import { json } from "../../../../src/internal.ts";
+import { Taint, type VariableStore, json } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 
 /** The options that the SDK passes with a tool call. There is no signal when the SDK evaluates an approval. */
@@ -104,4 +104,24 @@ export interface PinnedCall {
    * Undefined for a call that cannot run. A client must never see it, because it is a digest of values.
    */
   readonly pin: string | undefined;
+}
+
+/** Maximum of evictions per call. The next call evicts the rest. */
+const MAX_EVICTIONS = 1_000;
+
+/** Evicts what is due from the store of a call. Without an alarm, that happens at the next call. */
+export async function evictDue(store: VariableStore): Promise<void> {
+  store.evictDue(Date.now(), MAX_EVICTIONS);
+  if (store.hasGarbage()) await store.sweep();
+}
+
+/** One taint for each store. It persists: data read once in a conversation stays in its prompts. */
+export class Taints {
+  readonly #byStore = new WeakMap<VariableStore, Taint>();
+
+  of(store: VariableStore): Taint {
+    const taint = this.#byStore.get(store) ?? new Taint();
+    this.#byStore.set(store, taint);
+    return taint;
+  }
 }

@@ -1,7 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import * as limits from "../../../../src/limits.ts";
 import { type QueryEngine, TOO_LONG } from "../../../query/src/query-engine.ts";
-import type { EngineCall, EngineReply } from "./engine-call.ts";
 
 /**
  * A process that runs queries one at a time, and ends itself when one takes more than `cpuMs` of CPU: SQLite cannot be
@@ -88,4 +87,28 @@ export class QueryProcess {
   #forget(child: ChildProcess): void {
     if (this.#child === child) this.#child = undefined;
   }
+}
+
+/** A call of an engine, by its number. Without a method: the engine is no longer used. */
+export interface EngineCall {
+  readonly engine: number;
+  readonly method?: keyof QueryEngine;
+  readonly input?: readonly unknown[];
+}
+
+/** `isLast`: the process ends, because the call took too long. */
+export type EngineReply = { readonly isLast?: boolean } & (
+  | { readonly output: unknown }
+  | { readonly error: string }
+);
+
+/** Calls a method of an engine by its name. */
+export function callEngine(
+  engine: QueryEngine,
+  method: keyof QueryEngine,
+  input: readonly unknown[],
+): Promise<unknown> {
+  // Written by another process of ours.
+  const run = engine[method] as (...all: readonly unknown[]) => Promise<unknown>;
+  return run.apply(engine, [...input]);
 }

@@ -1,28 +1,33 @@
 import {
-  asSchema,
   type GenerateTextResult,
   type ModelMessage,
+  NoSuchToolError,
   type OutputInterface as Output,
   type StreamTextResult,
+  type ToolCallRepairFunction,
   ToolLoopAgent,
   type ToolLoopAgentSettings,
   type ToolSet,
+  asSchema,
 } from "ai";
-import { evictDue, Taints } from "./call-store.ts";
+import { Taints, evictDue } from "./own-tool.ts";
 import { asWritten } from "./expand-answer.ts";
 import { expandOutput } from "./expand-object.ts";
 import {
+  type Showing,
   expandedResult,
   expandedStreamResult,
-  type Showing,
   withShownEvents,
 } from "./expand-result.ts";
 import { listingVariables, withGuide } from "./step-prompt.ts";
 import { closeDenied, decides, wrapToolApproval } from "./approvals.ts";
-import { withUnknownTools } from "./call-errors.ts";
 import { type WithVariables, wrapDecidedTools, wrapTools } from "./wrap-tools.ts";
-import type { InstructionStyle, WrapOptions } from "../../../../src/internal-tool.ts";
-import { json, MemoryStore, type VariableStore } from "../../../../src/internal.ts";
+import {
+  type InstructionStyle,
+  type WrapOptions,
+  noSuchTool,
+} from "../../../../src/internal-tool.ts";
+import { MemoryStore, type VariableStore, json } from "../../../../src/internal.ts";
 
 /** Finds the store of a call's conversation by the call's own `options`. */
 export type StoreForCall<CallOptions> = (call: { readonly options?: CallOptions }) => VariableStore;
@@ -200,3 +205,22 @@ type Prepared = Pick<
   readonly messages?: ModelMessage[];
   readonly prompt?: string | ModelMessage[];
 };
+
+/**
+ * Returns a `repairToolCall` that repairs as the given one does. The error of a call of an unknown tool
+ * becomes `unknown_tool` with similar names: the model reads it in place of the name of the SDK's class.
+ */
+function withUnknownTools(
+  repair: ToolCallRepairFunction<ToolSet> | undefined,
+): ToolCallRepairFunction<ToolSet> {
+  return async (call) => {
+    const repaired = (await repair?.(call)) ?? null;
+    const { error, toolCall, tools } = call;
+    if (repaired === null && NoSuchToolError.isInstance(error)) {
+      // The SDK throws this object next, and shows its name and message to the model.
+      const message = noSuchTool(toolCall.toolName, Object.keys(tools));
+      Object.assign(error, { name: "unknown_tool", message });
+    }
+    return repaired;
+  };
+}

@@ -5,11 +5,15 @@ import type {
   Tool,
   ToolSet,
 } from "ai";
-import { asWritten, expandStream, type ShownText } from "../agent/expand-answer.ts";
+import { type ShownText, asWritten, expandStream } from "../agent/expand-answer.ts";
 import { expandOutput } from "../agent/expand-object.ts";
-import { expandResponse } from "../agent/expand-response.ts";
-import { type InstructionStyle, listingVariables } from "../agent/step-prompt.ts";
-import { summaryOf, type SummaryOptions } from "../agent/summary-of.ts";
+import { expandResponse } from "../agent/expand-result.ts";
+import {
+  type InstructionStyle,
+  type SummaryOptions,
+  listingVariables,
+  summaryOf,
+} from "../agent/step-prompt.ts";
 import { type VariableToolName, variableTools } from "../agent/variable-tools.ts";
 import { type WithVariables, wrapTools } from "../agent/wrap-tools.ts";
 import { remoteEngine } from "../../../query/src/object/remote-engine.ts";
@@ -17,11 +21,18 @@ import { codeOf, messageOf } from "../../../../src/errors.ts";
 import { AUTHORITIES, type Authority, QueryDatabases } from "../../../query/src/query-databases.ts";
 import type { QueryEngine } from "../../../query/src/query-engine.ts";
 import { DurableSql, R2Blobs } from "../../../../src/internal-edge.ts";
-import { json, migrate, SqlStore, Taint, type VariableStore } from "../../../../src/internal.ts";
+import {
+  type Sql,
+  SqlStore,
+  Taint,
+  type VariableStore,
+  json,
+  migrate,
+  type sqlRows,
+} from "../../../../src/internal.ts";
 import type { WrapOptions } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 import { CHANGED, exportStore } from "../../../transfer/src/export-variables.ts";
-import { PrefixedSql } from "./prefixed-sql.ts";
 import { ShownTexts } from "./shown-texts.ts";
 import { CLEAR_AFTER_MS, StagedImport } from "./staged-import.ts";
 import { OwnAlarm, ScheduledSweep, type SchedulingAgent, type SweepAlarm } from "./sweep-alarm.ts";
@@ -341,4 +352,52 @@ const MAX_TRIES = 3;
 /** True also for an error that another object has sent, which has no `code`. */
 function isConflict(error: unknown): boolean {
   return codeOf(error) === "conflict" || messageOf(error).endsWith(CHANGED);
+}
+
+/** The tables of `migrations.ts` and of the stores, those of earlier versions included. */
+const TABLES =
+  "chunk(?:_1)?|earlier_version|event|garbage|message|meta|tombstone|turn|variable(?:_2)?";
+/** A table that a statement names: after a keyword, before a column, or as the text that it looks for. */
+const NAMES = new RegExp(
+  `\\b((?:EXISTS|FROM|INTO|JOIN|TABLE|TO|UPDATE) )(${TABLES})\\b|\\b(${TABLES})\\.|(sqlite_master WHERE name = )\\?`,
+  "gu",
+);
+
+/** Adds a prefix to the tables of the store, so that they can be beside those of another application. */
+export class PrefixedSql implements Sql {
+  readonly #sql: Sql;
+  readonly #prefix: string;
+  /** Prefixed statements by the original one. All statements are constants or differ in a few columns. */
+  readonly #statements = new Map<string, string>();
+
+  /** `prefix`: letters, digits and underscores. */
+  constructor(sql: Sql, prefix: string) {
+    this.#sql = sql;
+    this.#prefix = prefix;
+  }
+
+  run(statement: string, ...bindings: readonly sqlRows.SqlValue[]): void {
+    this.#sql.run(this.#prefixed(statement), ...bindings);
+  }
+
+  all(statement: string, ...bindings: readonly sqlRows.SqlValue[]): readonly sqlRows.SqlRow[] {
+    return this.#sql.all(this.#prefixed(statement), ...bindings);
+  }
+
+  transaction<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result {
+    return this.#sql.transaction(work);
+  }
+
+  #prefixed(statement: string): string {
+    const known = this.#statements.get(statement);
+    if (known !== undefined) return known;
+    const prefix = this.#prefix;
+    const made = statement.replace(NAMES, (_, ...groups: readonly (string | undefined)[]) => {
+      const [before, table, qualifier, looked] = groups;
+      if (looked !== undefined) return `${looked}'${prefix}' || ?`;
+      return qualifier === undefined ? `${before}${prefix}${table}` : `${prefix}${qualifier}.`;
+    });
+    this.#statements.set(statement, made);
+    return made;
+  }
 }

@@ -1,12 +1,22 @@
 import type { JSONSchema7 } from "ai";
-import { type ExpandingOptions, expandText, TextParts } from "../agent/expand-answer.ts";
-import { expandMessages } from "../agent/expand-messages.ts";
+import {
+  type ExpandingOptions,
+  TextParts,
+  expandMessages,
+  expandText,
+} from "../agent/expand-answer.ts";
 import { ObjectExpander } from "../agent/expand-object.ts";
-import { json } from "../../../../src/internal.ts";
-import type { ClientCalls } from "./client-calls.ts";
-import type { Chunk, FullOutput, ModelOutput, Scored } from "./mastra-agent.ts";
-import { overlay } from "./overlay.ts";
-import type { Run } from "./run.ts";
+import { Recent, type VariableStore, json } from "../../../../src/internal.ts";
+import type { ClientCalls, Run } from "./run.ts";
+import type {
+  AnswerEvent,
+  CallOptions,
+  Chunk,
+  FullOutput,
+  ModelOutput,
+  Scored,
+  Scorer,
+} from "./mastra-agent.ts";
 
 /** How the outputs of a run are shown to users. */
 export interface Showing {
@@ -55,7 +65,7 @@ export function expandedModelOutput(output: ModelOutput, showing: Showing): Mode
 }
 
 /** Each step's text is one text of the stream. */
-export async function shownText(
+async function shownText(
   output: Pick<FullOutput | ModelOutput, "text"> & Partial<Pick<FullOutput | ModelOutput, "steps">>,
   { run, isJson, expanding }: Showing,
 ): Promise<string> {
@@ -80,7 +90,7 @@ interface Part {
 }
 
 /** Expands the chunks of a run, one after the other. */
-export class ChunkExpander {
+class ChunkExpander {
   readonly #showing: Showing;
   readonly #parts: TextParts<Part>;
   /** The chunk before, for the fields that all chunks of a run share. */
@@ -201,4 +211,148 @@ function shownPayload<Payload>(payload: Payload, { run }: Showing): Payload {
   if (!json.isObject(payload) || !("args" in payload)) return payload;
   const args = run.shownOf(String(payload.toolCallId));
   return args === undefined ? payload : { ...payload, args };
+}
+
+/** The callbacks that receive the text of an answer or of a step. */
+const TEXTS = ["onStepFinish", "onIterationComplete", "onFinish"] as const;
+/** The callbacks that are called when a run has ended. */
+const ENDINGS: ReadonlySet<string> = new Set(["onFinish", "onError", "onAbort"]);
+
+type Callbacks = Pick<CallOptions, "onChunk" | "onError" | "onAbort" | (typeof TEXTS)[number]>;
+
+/**
+ * Returns the callbacks of a call, which receive texts and chunks as people get them. The messages and steps of
+ * their events are for histories, and stay as Mastra recorded them.
+ */
+export function shownEvents(given: Callbacks, showing: Showing, end: () => void): Callbacks {
+  const pieces = new Pieces(given.onChunk, showing);
+  const names = ([...TEXTS, "onError", "onAbort"] as const).filter(
+    (name) => name !== "onIterationComplete" || given[name] !== undefined,
+  );
+  const callbacks = names.map((name) => [
+    name,
+    async (event: AnswerEvent) => {
+      await pieces.end();
+      const { text } = event;
+      const shown =
+        text === undefined
+          ? event
+          : { ...event, text: await shownText({ ...event, text }, showing) };
+      if (ENDINGS.has(name) && event.finishReason !== "suspended") end();
+      return given[name]?.(shown);
+    },
+  ]);
+  const onChunk = (chunk: Chunk) => pieces.write(chunk);
+  return { ...Object.fromEntries(callbacks), ...(given.onChunk && { onChunk }) };
+}
+
+/** The chunks for `onChunk`, which Mastra calls without the starts and ends of texts. */
+class Pieces {
+  readonly #onChunk: CallOptions["onChunk"];
+  readonly #showing: Showing;
+  readonly #open = new Set<unknown>();
+  #expander: ChunkExpander | undefined;
+
+  constructor(onChunk: CallOptions["onChunk"], showing: Showing) {
+    this.#onChunk = onChunk;
+    this.#showing = showing;
+  }
+
+  async write(chunk: Chunk): Promise<void> {
+    this.#expander ??= new ChunkExpander(this.#showing);
+    const id = chunk.payload?.id;
+    if (chunk.type === "text-delta" && !this.#open.has(id)) {
+      this.#open.add(id);
+      await this.#pass(
+        await this.#expander.write({ ...chunk, type: "text-start", payload: { id } }),
+      );
+    }
+    await this.#pass(await this.#expander.write(chunk));
+  }
+
+  /** Passes on what is held of a step's texts. Texts of the next step may have the same ids. */
+  async end(): Promise<void> {
+    this.#open.clear();
+    await this.#pass((await this.#expander?.end()) ?? []);
+  }
+
+  async #pass(chunks: readonly Chunk[]): Promise<void> {
+    for (const chunk of chunks) {
+      if (chunk.type !== "text-start") await this.#onChunk?.(chunk);
+    }
+  }
+}
+
+/** Runs that have ended, whose stores are kept for their scorers. */
+const MAX_RUNS = 100;
+
+/** The parts of a scorer's input that have texts of the assistant. */
+const READ = ["messages", "rememberedMessages", "primitiveResult"];
+
+/**
+ * What scorers read of answers: the values that a person was shown. References to sealed variables stay as written,
+ * because the judge may be a model.
+ */
+export class Scoring {
+  readonly #options: ExpandingOptions;
+  readonly #stores = new Recent<VariableStore>(MAX_RUNS);
+  #hasScorers = false;
+
+  constructor(options: ExpandingOptions) {
+    this.#options = { ...options, sealed: "keep" };
+  }
+
+  /** Mastra runs an agent's scorers when the run has ended. */
+  ended({ id, knownStore }: Run): void {
+    if (this.#hasScorers && knownStore !== undefined) this.#stores.set(id, knownStore);
+  }
+
+  /** Returns the scorers of an agent by their names. */
+  ofAgent(scorers: Readonly<Record<string, { readonly scorer: Scorer }>>): typeof scorers {
+    const entries = Object.entries(scorers);
+    this.#hasScorers = entries.length > 0;
+    return Object.fromEntries(
+      entries.map(([name, entry]) => [name, { ...entry, scorer: this.reading(entry.scorer) }]),
+    );
+  }
+
+  /** Returns the scorer. `store`: of a run that has not ended. */
+  reading(scorer: Scorer, store?: () => VariableStore): Scorer {
+    const run = async (scored: Scored) => {
+      const found = store?.() ?? this.#stores.get(scored.runId ?? "");
+      return scorer.run(found === undefined ? scored : await this.shown(scored, found));
+    };
+    return overlay(scorer, { run: () => run });
+  }
+
+  /** Returns what is scored, with values in its texts. */
+  async shown<Data extends Scored>(scored: Data, store: VariableStore): Promise<Data> {
+    const read = async (held: unknown): Promise<unknown> => {
+      if (typeof held === "string") return expandText(held, store, this.#options);
+      return Array.isArray(held) ? expandMessages(held, store, this.#options) : held;
+    };
+    const { input, output } = scored;
+    const shown = { ...scored, output: await read(output) };
+    if (!json.isObject(input)) return shown;
+    const parts = READ.filter((key) => key in input);
+    const entries = await Promise.all(parts.map(async (key) => [key, await read(input[key])]));
+    return { ...shown, input: { ...input, ...(Object.fromEntries(entries) as object) } };
+  }
+}
+
+/**
+ * Returns the object with some of its properties replaced by the results of functions. It may have private fields,
+ * so its own methods are called on itself.
+ */
+function overlay<Target extends object>(
+  target: Target,
+  replaced: { readonly [Key in keyof Target]?: () => unknown },
+): Target {
+  return new Proxy(target, {
+    get(original, key) {
+      if (Object.hasOwn(replaced, key)) return replaced[key as keyof Target]?.();
+      const value: unknown = Reflect.get(original, key, original);
+      return typeof value === "function" ? value.bind(original) : value;
+    },
+  });
 }

@@ -5,9 +5,8 @@ import { modelOutput, outputOf } from "../agent/wrap-tools.ts";
 import type { AnyTool, Prepared, WrapOptions } from "../../../../src/internal-tool.ts";
 import { json } from "../../../../src/internal.ts";
 import type { Naming } from "../../../../src/runtime.ts";
-import { clientPolicy } from "./client-calls.ts";
+import { type Asked, type Run, clientPolicy } from "./run.ts";
 import type { Announced, ApprovalContext, CoreTool, ToolOptions } from "./mastra-agent.ts";
-import type { Asked, Run } from "./run.ts";
 
 /** Keys that Mastra adds to an input. The model does not write them. */
 const OWN_KEYS = ["resumeData", "suspendedToolCallId", "suspendedToolRunId"];

@@ -1,9 +1,11 @@
-import { Taints } from "../agent/call-store.ts";
+import { type Call, type OwnTool, Taints, evictDue } from "../agent/own-tool.ts";
 import type { Decision } from "../agent/approvals.ts";
-import type { OwnTool } from "../agent/own-tool.ts";
-import type { CallOptions, ToolsFor } from "./mastra-agent.ts";
-import { Recent, type VariableStore } from "../../../../src/internal.ts";
+import type { CallOptions, Chunk, ToolsFor } from "./mastra-agent.ts";
+import { MemoryStore, Recent, type VariableStore, json } from "../../../../src/internal.ts";
 import { ApprovalLedger, type WrapOptions } from "../../../../src/internal-tool.ts";
+import type { ModelMessage } from "ai";
+import { withAnswerParts } from "../agent/expand-answer.ts";
+import { type Policy, allOf } from "../../../../src/runtime.ts";
 
 /** A call that waits for a person's approval, or that its tool has suspended. */
 export interface Asked extends Decision {
@@ -108,5 +110,108 @@ export class Runs {
   /** The options of the pipeline for a run's calls. */
   wrapOptions({ store }: Run): WrapOptions {
     return { taint: this.#taints.of(store), ...this.#options, store };
+  }
+}
+
+/** The run that needs a store. The ids of its memory are those that Mastra has checked. */
+export interface StoredRun {
+  readonly runId: string;
+  readonly threadId?: string;
+  readonly resourceId?: string;
+}
+
+/** Finds the store of a run. */
+export type StoreForRun = (run: StoredRun) => VariableStore;
+
+/** Key in the `RequestContext` for the store of a call. */
+export const STORE_KEY = "byref.store";
+
+/** The stores of an agent's runs: given ones, else one for each memory thread, else one for each run. */
+export class Stores {
+  readonly #given: VariableStore | StoreForRun | undefined;
+  readonly #threads = new Recent<VariableStore>();
+
+  constructor(given: VariableStore | StoreForRun | undefined) {
+    this.#given = given;
+  }
+
+  /** Opens the store of a run. */
+  async open(run: Run, given: ToolsFor): Promise<VariableStore> {
+    const store = this.#find(run, given);
+    await evictDue(store);
+    return store;
+  }
+
+  #find({ id, knownStore }: Run, given: ToolsFor): VariableStore {
+    const { threadId, resourceId, requestContext } = given;
+    const own: unknown = requestContext.get(STORE_KEY);
+    if (isStore(own)) return own;
+    // A request context that was stored while its run waited has lost the store.
+    if (own !== undefined && knownStore === undefined) {
+      throw new TypeError(`"${STORE_KEY}" in the request context is not a VariableStore.`);
+    }
+    if (typeof this.#given === "object") return this.#given;
+    if (this.#given !== undefined) {
+      return this.#given({ runId: id, ...json.compact({ threadId, resourceId }) });
+    }
+    if (knownStore !== undefined) return knownStore;
+    const make = () => new MemoryStore();
+    return threadId === undefined
+      ? make()
+      : this.#threads.use(JSON.stringify([resourceId, threadId]), make);
+  }
+}
+
+/** A client may set values of the request context, but no functions. */
+function isStore(value: unknown): value is VariableStore {
+  return json.isObject(value) && typeof value.evictDue === "function";
+}
+
+/** A client's tool must not receive guarded values, because the model receives its result unchanged. */
+const noGuarded: Policy = ({ tool, references }) => {
+  const guarded = references.find(({ visibility }) => visibility !== "model");
+  if (guarded === undefined) return "allow";
+  return { deny: `${tool} runs at the client, which may not receive $${guarded.name}.` };
+};
+
+/** Returns the policy of a tool that the client executes. */
+export function clientPolicy(own: Policy | undefined): Policy {
+  return own === undefined ? noGuarded : allOf(own, noGuarded);
+}
+
+/**
+ * Calls that the client executes. It receives the resolved input, and sends it back with its result: the
+ * model is shown what it wrote. The oldest are forgotten.
+ */
+export class ClientCalls {
+  readonly #written = new Recent<{ readonly input: unknown }>();
+
+  /**
+   * Returns the call with its references resolved. A call that must not run, or that needs a person's approval,
+   * stays unchanged, and is followed by its error.
+   */
+  async resolved(chunk: Chunk, run: Run): Promise<readonly Chunk[]> {
+    const { toolCallId, toolName, args } = chunk.payload ?? {};
+    const tool = run.clientTools.get(String(toolName));
+    if (tool === undefined) return [chunk];
+    const call = { toolCallId: String(toolCallId), messages: [], context: {} };
+    const { prepared } = await tool.prepare(args, call as unknown as Call);
+    if (prepared.kind === "ready" && prepared.approval === undefined) {
+      this.#written.set(call.toolCallId, { input: args });
+      return [{ ...chunk, payload: { ...chunk.payload, args: prepared.input } }];
+    }
+    const error =
+      prepared.kind === "failed"
+        ? `${prepared.code}: ${prepared.message}`
+        : `approval_required: ${prepared.approval?.reason ?? ""}`;
+    const payload = { toolCallId, toolName, args, error };
+    return [chunk, { ...chunk, type: "tool-error", payload }];
+  }
+
+  /** Returns the messages with the inputs as the model wrote them. */
+  asWritten(messages: readonly ModelMessage[]): ModelMessage[] {
+    return withAnswerParts(messages, (part) =>
+      part.type === "tool-call" ? { ...part, ...this.#written.get(part.toolCallId) } : part,
+    );
   }
 }

@@ -1,23 +1,47 @@
-import type { InstructionStyle, WrapOptions } from "../../../../src/internal-tool.ts";
-import { json, type VariableStore } from "../../../../src/internal.ts";
-import { ClientCalls } from "./client-calls.ts";
-import { VARIABLE_TOOL } from "../agent/wrap-tools.ts";
-import type { ExpandingOptions } from "../agent/expand-answer.ts";
-import { ObjectExpander } from "../agent/expand-object.ts";
-import { answerSchema } from "./answer-schema.ts";
 import {
+  type AnyTool,
+  type InstructionStyle,
+  type WrapOptions,
+  toolInputs,
+} from "../../../../src/internal-tool.ts";
+import { type VariableStore, json } from "../../../../src/internal.ts";
+import { ClientCalls, type Run, Runs, type StoreForRun, Stores } from "./run.ts";
+import { VARIABLE_TOOL } from "../agent/wrap-tools.ts";
+import { type ExpandingOptions, asWritten } from "../agent/expand-answer.ts";
+import { ObjectExpander, widenAnswer } from "../agent/expand-object.ts";
+import {
+  Scoring,
+  type Showing,
   expandChunks,
   expandedFullOutput,
   expandedModelOutput,
-  type Showing,
+  shownEvents,
 } from "./expand-output.ts";
-import { Scoring } from "./scoring.ts";
-import { shownEvents } from "./shown-events.ts";
-import type { AgentMembers, CallOptions, CoreTool, MastraAgent, ToolsFor } from "./mastra-agent.ts";
+import type {
+  AgentMembers,
+  CallOptions,
+  CoreTool,
+  MastraAgent,
+  StandardSchema,
+  ToolsFor,
+} from "./mastra-agent.ts";
 import { wrapCoreTool } from "./mastra-tool.ts";
-import { type Prompting, promptProcessor } from "./prompt-processor.ts";
-import { type Run, Runs } from "./run.ts";
-import { type StoreForRun, Stores } from "./store-of-run.ts";
+import {
+  type FlexibleSchema,
+  type JSONSchema7,
+  type ModelMessage,
+  type SystemModelMessage,
+  asSchema,
+} from "ai";
+import { listingVariables, withGuide } from "../agent/step-prompt.ts";
+import {
+  type VariableToolName,
+  type VariableToolsOptions,
+  variableTools as sdkTools,
+} from "../agent/variable-tools.ts";
+import type { Json } from "../../../../src/references.ts";
+import * as z from "zod";
+import { messageOf } from "../../../../src/errors.ts";
 
 /** Options of a Mastra agent that works by reference, in addition to `WrapOptions`. */
 export interface ToolVariablesOptions extends Omit<WrapOptions, "store"> {
@@ -230,4 +254,160 @@ class VariableAgent {
     });
     return Object.fromEntries(await Promise.all(entries));
   }
+}
+
+/** The parts of a prompt. */
+interface Prompting {
+  readonly run: Run;
+  readonly clientCalls: ClientCalls;
+  readonly instructionStyle: InstructionStyle;
+  /** Called when the run has its store. */
+  readonly options: () => WrapOptions;
+}
+
+/** A processor that Mastra runs on each prompt before it is sent. What it adds is not stored. */
+interface PromptProcessor {
+  readonly id: string;
+  processLLMRequest(given: { readonly prompt: readonly ModelMessage[] }): Promise<{
+    readonly prompt: readonly ModelMessage[];
+  }>;
+}
+
+/** Returns the processor that adds the guide and the list of variables to the prompts of a run. */
+function promptProcessor(prompting: Prompting): PromptProcessor {
+  const { run, clientCalls, instructionStyle } = prompting;
+  let prepare: ReturnType<typeof listingVariables> | undefined;
+  let stepNumber = 0;
+  return {
+    id: "byref-variables",
+    async processLLMRequest({ prompt }) {
+      // Approvals of calls from now on are requested in this process.
+      run.isForeign = false;
+      const options = prompting.options();
+      prepare ??= listingVariables({ ...options, instructionStyle });
+      const isSystem = ({ role }: ModelMessage) => role === "system";
+      const system = prompt.filter(isSystem) as SystemModelMessage[];
+      const messages = clientCalls.asWritten(
+        asWritten(prompt.filter((message) => !isSystem(message))),
+      );
+      // Only these fields are read; the rest of a step belongs to the SDK's loop.
+      const step = { messages, stepNumber: stepNumber++ } as unknown as Parameters<
+        typeof prepare
+      >[0];
+      const listed = (await prepare(step))?.messages ?? messages;
+      return { prompt: [...guided(system), ...listed.map(inParts)] };
+    },
+  };
+
+  function guided(system: readonly SystemModelMessage[]): readonly ModelMessage[] {
+    const { syntaxes } = prompting.options();
+    const instructions = withGuide([...system], instructionStyle, syntaxes);
+    return Array.isArray(instructions)
+      ? instructions
+      : [{ role: "system", content: String(instructions) }];
+  }
+}
+
+/** A prompt for a provider has parts where a message may have a text. */
+function inParts(message: ModelMessage): ModelMessage {
+  return message.role === "user" && typeof message.content === "string"
+    ? { ...message, content: [{ type: "text", text: message.content }] }
+    : message;
+}
+
+/** A tool of the AI SDK as Mastra takes it: its description is a text, and it has an id. */
+export interface MastraVariableTool {
+  id: string;
+  description: string;
+  inputSchema: FlexibleSchema<Json>;
+  execute: (...call: never[]) => unknown;
+}
+
+/**
+ * Returns the tools of `byref/agent` with which a model looks into its variables, for the tools of an agent of
+ * Mastra. Mastra passes a result to `toModelOutput` by itself.
+ */
+export function variableTools<Name extends VariableToolName = VariableToolName>(
+  options: VariableToolsOptions<Name>,
+): Record<Name, MastraVariableTool> {
+  const entries = Object.entries<AnyTool>(sdkTools(options)).map(([id, tool]) => {
+    const { toModelOutput } = tool;
+    if (toModelOutput === undefined) return [id, { ...tool, id }];
+    const shown = (output: Json) => toModelOutput({ toolCallId: "", input: null, output });
+    return [id, { ...tool, id, toModelOutput: shown }];
+  });
+  return Object.fromEntries(entries) as Record<Name, MastraVariableTool>;
+}
+
+/** A schema of structured answers, for a model that writes references. */
+interface AnswerSchema {
+  /** For Mastra: parts of the answer may be references, which are replaced before they are validated. */
+  readonly schema: StandardSchema;
+  /** The JSON Schema of the answer with values. */
+  readonly values: JSONSchema7;
+}
+
+/** The schemas that were made here. Mastra passes them on to agents that may be wrapped, too. */
+const made = new WeakSet<object>();
+
+/** Returns the schema for Mastra. `expand` replaces the references in an answer. */
+async function answerSchema(
+  given: object,
+  options: ExpandingOptions,
+  expand: (answer: unknown, values: JSONSchema7) => Promise<unknown>,
+): Promise<AnswerSchema | undefined> {
+  if (made.has(given)) return undefined;
+  const own = standardOf(given) ?? (await converted(given));
+  const jsonSchemaOf = (io: "input" | "output", format: object) =>
+    widenAnswer(own.jsonSchema[io](format), options);
+  const values = own.jsonSchema.input({ target: "draft-07", libraryOptions: UNREPRESENTABLE });
+  const schema: StandardSchema = {
+    "~standard": {
+      ...own,
+      // Mastra treats the schemas of some vendors as theirs.
+      vendor: "byref",
+      validate: async (answer) => own.validate(await expand(answer, values)),
+      jsonSchema: {
+        input: (format) => jsonSchemaOf("input", format),
+        output: (format) => jsonSchemaOf("output", format),
+      },
+    },
+  };
+  made.add(schema);
+  return { schema, values };
+}
+
+/** As Mastra converts schemas, a part that JSON Schema does not have may be anything. */
+const UNREPRESENTABLE = { unrepresentable: "any" };
+
+type Standard = StandardSchema["~standard"];
+
+function standardOf(schema: object): Standard | undefined {
+  const own: unknown = "~standard" in schema ? schema["~standard"] : undefined;
+  return json.isObject(own) && json.isObject(own.jsonSchema)
+    ? (own as unknown as Standard)
+    : undefined;
+}
+
+type JSONSchema = Parameters<typeof z.fromJSONSchema>[0];
+
+/** Converts a schema of Zod 3 or the AI SDK, or a JSON Schema. */
+async function converted(given: object): Promise<Standard> {
+  const isSchema = "~standard" in given || "jsonSchema" in given;
+  const own = asSchema(
+    isSchema ? (given as FlexibleSchema<unknown>) : z.fromJSONSchema(given as JSONSchema),
+  );
+  const plain = isSchema ? await own.jsonSchema : given;
+  return {
+    version: 1,
+    validate: async (value) => {
+      const result = (await own.validate?.(value)) ?? { success: true, value };
+      if (result.success) return { value: result.value };
+      const issues = toolInputs.issuesOf(result.error);
+      return {
+        issues: issues.length > 0 ? issues : [{ path: [], message: messageOf(result.error) }],
+      };
+    },
+    jsonSchema: { input: () => plain, output: () => plain },
+  };
 }

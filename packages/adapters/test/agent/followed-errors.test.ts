@@ -5,7 +5,7 @@ import * as z from "zod";
 import { MemoryStore, variableTools, wrapTools } from "../../src/agent.ts";
 import { codeIn, errorCodes, type ErrorCode } from "../../../../src/errors.ts";
 import { readOnly } from "../../../../src/store/computed.ts";
-import { refusalOf } from "../../../gateway/src/approvals.ts";
+import { refusalOf } from "../../../gateway/src/gateway-server.ts";
 import { noSuchTool } from "../../../../src/tool/policy.ts";
 import { bytesContent } from "../../../../src/store/bytes/content.ts";
 import { type Call, followError } from "../../../../test/support/follow-error.ts";

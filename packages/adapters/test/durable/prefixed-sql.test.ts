@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { PrefixedSql } from "../../src/durable/prefixed-sql.ts";
+import { PrefixedSql } from "../../src/durable/conversation-variables.ts";
 import { migrate } from "../../../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../../../src/store/sql-store.ts";
 import { contractOnSql } from "../../../../test/contract/variable-store-on-sql.ts";

@@ -3,7 +3,7 @@ import { existsSync, realpathSync, statSync } from "node:fs";
 import { constants, lstat, open, realpath, rename, rm } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { ByrefError, messageOf, requireAtMost } from "../../../../src/errors.ts";
-import type { FileSaver } from "../save-variable.ts";
+import type { FileSaver } from "../own-tools.ts";
 import * as limits from "../../../../src/limits.ts";
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;

@@ -1,17 +1,15 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { hasNodeSqlite } from "../../../adapters/src/agent/node-sql.ts";
-import { messageOf } from "../../../../src/errors.ts";
-import { readConfiguration, type ServerConfiguration } from "../configuration.ts";
-import { type Counts, withTokens } from "../statistics.ts";
+import { ByrefError, messageOf } from "../../../../src/errors.ts";
+import { type ServerConfiguration, readConfiguration } from "../configuration.ts";
+import { type Counts, withTokens } from "../gateway-state.ts";
 import { version } from "../../../../src/version.ts";
 import { ownSecrets } from "./own-environment.ts";
-import { StateFile } from "./state-file.ts";
-import { stateFolder } from "./state.ts";
-import { findConfiguration } from "./find-configuration.ts";
-import { unwrapFile, wrapFile } from "./wrap-file.ts";
-import { linesOf } from "./wrap-report.ts";
+import { StateFile, stateFolder } from "./state.ts";
+import { linesOf, unwrapFile, wrapFile } from "./wrap-file.ts";
+import { homedir } from "node:os";
 
 const HELP = `byref ${version}
 
@@ -189,4 +187,29 @@ function tableOf(counts: Counts): string {
     return `${words.padEnd(26)}${count.toLocaleString("en").padStart(14)}`;
   });
   return lines.join("\n");
+}
+
+/** Returns the first configuration of a client that exists: in the working folder, then in the home folder. */
+function findConfiguration(): string {
+  const candidates = [
+    ".mcp.json",
+    join(".cursor", "mcp.json"),
+    join(".vscode", "mcp.json"),
+    join(homedir(), ".cursor", "mcp.json"),
+    ...claudeFiles(),
+  ];
+  const found = candidates.find((file) => existsSync(file));
+  if (found !== undefined) return resolve(found);
+  const message = `No configuration was found; name a file. These were tried: ${candidates.join(", ")}.`;
+  throw new ByrefError("not_found", message);
+}
+
+function claudeFiles(): readonly string[] {
+  const { APPDATA } = process.env;
+  const name = "claude_desktop_config.json";
+  const desktop =
+    process.platform === "darwin"
+      ? join(homedir(), "Library", "Application Support", "Claude", name)
+      : join(APPDATA ?? join(homedir(), ".config"), "Claude", name);
+  return [join(homedir(), ".claude.json"), desktop];
 }

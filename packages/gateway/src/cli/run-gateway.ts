@@ -10,27 +10,22 @@ import {
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { queryTools } from "../../../query/src/query-tools.ts";
 import { nodeQueryDatabases } from "../../../adapters/src/agent/node-query-engine.ts";
-import type { ServerConfiguration } from "../configuration.ts";
+import { type ServerConfiguration, secretsOf } from "../configuration.ts";
 import { Gateway } from "../gateway.ts";
-import { publish } from "../client-events.ts";
-import { gatewayServer } from "../gateway-server.ts";
+import { gatewayServer, publish } from "../gateway-server.ts";
 import { WaitingCalls } from "../running-call.ts";
 import * as limits from "../gateway-limits.ts";
-import { reasonOf } from "../connection-loss.ts";
-import { secretsOf } from "../secrets-of-address.ts";
+import { reasonOf } from "../server-errors.ts";
 import { redact } from "../../../mcp/src/secrets.ts";
-import { VariableApp } from "../show-variable.ts";
+import { VariableApp } from "../own-tools.ts";
 import { AllowedFolders } from "./allowed-folders.ts";
 import { dataFolder } from "./data-folder.ts";
-import { listFile } from "./list-file.ts";
+import { StateFile, type StatePlace, listFile, signingKey, stateFolder } from "./state.ts";
 import { environmentFor } from "./own-environment.ts";
-import { ProgramTransport, readLongMessages } from "./program-transport.ts";
-import { readLines } from "./read-lines.ts";
+import { ProgramTransport, readLines, readLongMessages } from "./program-transport.ts";
 import { sharedStore } from "./shared-store.ts";
-import { StateFile } from "./state-file.ts";
 import { characters } from "../../../../src/internal.ts";
-import { upstreamFetch } from "./upstream-fetch.ts";
-import { signingKey, stateFolder, type StatePlace } from "./state.ts";
+import { upstreamFetch } from "../../../mcp/src/mcp-fetch.ts";
 
 export interface GatewayCommand extends StatePlace {
   readonly servers: readonly ServerConfiguration[];
@@ -112,8 +107,8 @@ async function overHttp(
 ): Promise<Handle> {
   // Standard input and output need none of it.
   const [{ listen }, { HttpSessions }] = await Promise.all([
-    import("./http-endpoint.ts"),
-    import("./http-sessions.ts"),
+    import("./http.ts"),
+    import("./http.ts"),
   ]);
   const sessions = new HttpSessions(() => make("legacy"));
   const handler = createMcpHandler(({ era }) => make(era), {

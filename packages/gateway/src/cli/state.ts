@@ -1,9 +1,27 @@
-import { randomBytes } from "node:crypto";
-import { lstatSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createHash, randomBytes } from "node:crypto";
+import {
+  closeSync,
+  existsSync,
+  fchmodSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 import { ByrefError } from "../../../../src/errors.ts";
 import { dataFolder } from "./data-folder.ts";
-import { digestOf } from "./digest.ts";
+import { NodeSql } from "../../../adapters/src/agent/node-sql.ts";
+import { json } from "../../../../src/internal.ts";
+import { GatewayState } from "../gateway-state.ts";
+import { openShared } from "./shared-store.ts";
+import type { Tool } from "@modelcontextprotocol/server";
+import type { ListKeeper } from "../tool-lists.ts";
 
 /** The files of a workspace's state. */
 export interface StatePlace {
@@ -58,4 +76,150 @@ export function signingKey(folder: string): Uint8Array {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
   return readFileSync(file);
+}
+
+/**
+ * The state of a workspace's gateways in a file of SQLite, which several processes may use at once. Needs
+ * `node:sqlite`. A damaged file is kept as `FILE.damaged`, and the workspace then counts as tainted.
+ */
+export class StateFile extends GatewayState {
+  readonly #sql: NodeSql;
+
+  /** Throws if the file can be neither read nor made. */
+  constructor(folder: string, log: (line: string) => void) {
+    const file = join(folder, "gateway.sqlite");
+    const sql = opened(file, log);
+    const createMeta = () =>
+      sql.run("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)");
+    super(sql, { owner: { id: OWN, isAlive }, log, onTaint: createMeta });
+    this.#sql = sql;
+    // Earlier versions have a file in place of a row.
+    const marks = [`${file}.damaged`, join(folder, "tainted")];
+    if (marks.some((mark) => existsSync(mark))) this.taint.add();
+  }
+
+  close(): void {
+    this.endCalls();
+    this.#sql.close();
+  }
+}
+
+function opened(file: string, log: (line: string) => void): NodeSql {
+  // Other processes write, too: a transaction begins with the lock.
+  const open = () => new NodeSql(openShared(file), { onBegin: () => undefined });
+  try {
+    return open();
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    renameSync(file, `${file}.damaged`);
+    for (const end of ["-wal", "-shm"]) rmSync(`${file}${end}`, { force: true });
+    log(`The statistics are damaged and start again from zero; the old file is ${file}.damaged.`);
+    return open();
+  }
+}
+
+/** SQLITE_CORRUPT and SQLITE_NOTADB. */
+function isDamage(error: unknown): boolean {
+  return json.isObject(error) && (error.errcode === 11 || error.errcode === 26);
+}
+
+/** The process of a number when it started, because numbers are used again. */
+function identityOf(pid: number): string {
+  return `${pid} ${startOf(pid)}`;
+}
+
+const OWN = identityOf(process.pid);
+
+/** True for a process that runs, or that cannot be distinguished from one that runs. */
+function isAlive(identity: string): boolean {
+  const pid = Number.parseInt(identity, 10);
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+  return identity === (pid === process.pid ? OWN : identityOf(pid));
+}
+
+/** The start time of the process, if the system provides it in a file. */
+function startOf(pid: number): string {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ");
+    return fields?.[START_FIELD] ?? "";
+  } catch {
+    return pid === process.pid ? String(performance.timeOrigin) : "";
+  }
+}
+
+/** Counted from the field after the program's name. */
+const START_FIELD = 19;
+
+/** Keeps lists of tools and instructions in a file, under digests, because addresses may hold keys. */
+export function listFile(file: string): ListKeeper {
+  return {
+    read(key) {
+      const tools = readAll(file)[digestOf(key)];
+      return Array.isArray(tools) ? (tools as readonly Tool[]) : undefined;
+    },
+    write: (key, tools) => write(file, digestOf(key), tools),
+    readInstructions(key) {
+      const text = readAll(file)[instructionsOf(key)];
+      return typeof text === "string" ? text : undefined;
+    },
+    writeInstructions: (key, text) => write(file, instructionsOf(key), text),
+  };
+}
+
+function instructionsOf(key: string): string {
+  return `${digestOf(key)} instructions`;
+}
+
+function write(file: string, key: string, value: unknown): void {
+  const all = readAll(file);
+  if (JSON.stringify(all[key]) === JSON.stringify(value)) return;
+  writeAtomically(file, JSON.stringify({ ...all, [key]: value }));
+}
+
+/** A file that is missing or damaged has no lists. */
+function readAll(file: string): Readonly<Record<string, unknown>> {
+  try {
+    const read = json.jsonIn(readFileSync(file, "utf8"));
+    return json.isObject(read) ? read : {};
+  } catch {
+    return {};
+  }
+}
+
+/** The start of the text's SHA-256, 16 hexadecimal digits: a name for a file or an entry. */
+export function digestOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+}
+
+/**
+ * Writes a file so that another process sees the old or the new content, also after a crash. The file has the
+ * mode under any umask; by default only its owner may read it. A link at its place is replaced.
+ */
+export function writeAtomically(file: string, content: string | Uint8Array, mode?: number): void {
+  const draft = `${file}.${process.pid}.tmp`;
+  // An earlier process of this number may have left one. A link is never followed.
+  rmSync(draft, { force: true });
+  try {
+    writeDraft(draft, content, mode);
+    renameSync(draft, file);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  }
+}
+
+function writeDraft(draft: string, content: string | Uint8Array, mode?: number): void {
+  const handle = openSync(draft, "wx", 0o600);
+  try {
+    if (mode !== undefined) fchmodSync(handle, mode & 0o777);
+    const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+    for (let at = 0; at < bytes.length;) at += writeSync(handle, bytes, at);
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
 }

@@ -4,26 +4,24 @@ import { unusableBecause } from "../configuration.ts";
 import { json } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 import {
-  bytesOf,
   type ClientFile,
-  edited,
-  readClientFile,
   type ServerGroup,
-  serversAt,
-  withServersOf,
-} from "./client-file.ts";
-import { digestOf } from "./digest.ts";
-import { noteOnAllowed, ruleAgainst } from "./client-rules.ts";
-import {
+  bytesOf,
+  edited,
   entryFor,
   exceptionsIn,
   isAsWritten,
   nameFor,
   ownEntryIn,
+  readClientFile,
   renewedEntry,
-} from "./gateway-entry.ts";
-import { notesOn } from "./wrap-notes.ts";
-import { writeAtomically } from "./write-atomically.ts";
+  serversAt,
+  withServersOf,
+} from "./client-file.ts";
+import { digestOf, writeAtomically } from "./state.ts";
+import { noteOnAllowed, notesOn, ruleAgainst } from "./client-rules.ts";
+import * as limits from "../../../../src/limits.ts";
+import { LineDiff, lineSegments } from "../../../../src/internal-tool.ts";
 
 /** The result of wrapping a file, or with `--dry-run` what it would be. */
 export interface WrapReport {
@@ -38,7 +36,7 @@ export interface WrapReport {
   readonly changes: readonly Change[];
 }
 
-export interface Change {
+interface Change {
   readonly file: string;
   readonly before: string | undefined;
   readonly after: string | undefined;
@@ -324,4 +322,33 @@ function notWrapped(client: ClientFile, dryRun: boolean): WrapReport {
 function refuseIfChanged({ file, bytes }: ClientFile): void {
   if (readFileSync(file).equals(bytes)) return;
   throw new ByrefError("conflict", `${file} was changed in the meantime. Run this again.`);
+}
+
+/** Returns the report as lines for a person, for a dry run with a diff of each file. */
+export function linesOf(report: WrapReport, dryRun: boolean): string {
+  const { notes, changes } = report;
+  return [summaryOf(report, dryRun), ...notes, ...(dryRun ? changes.map(diffOf) : [])].join("\n");
+}
+
+function summaryOf({ file, servers, outcome }: WrapReport, dryRun: boolean): string {
+  const would = dryRun ? "would be " : "";
+  const names = servers.length === 0 ? "the gateway's entry" : servers.join(", ");
+  switch (outcome) {
+    case "unchanged":
+      return `${file}: nothing to do.`;
+    case "merged":
+      return `${file}: the gateway ${dryRun ? "would be" : "was"} taken out (${names}), but this is not the original.`;
+    default:
+      return `${file}: ${would}${outcome} (${names}).`;
+  }
+}
+
+function diffOf({ file, before, after }: Change): string {
+  if (before === undefined) return `+++ ${file} would be written, with the original.`;
+  if (after === undefined) return `--- ${file} would be removed.`;
+  const diff = new LineDiff(limits.maxDiffLines);
+  for (const segment of lineSegments(before, after)) diff.add(segment);
+  const { diff: lines, more = 0 } = diff.end();
+  const rest = more > 0 ? `\n… and ${more} more lines` : "";
+  return `--- ${file}\n+++ ${file}\n${lines}${rest}`;
 }

@@ -1,0 +1,265 @@
+import * as z from "zod";
+import { type Bound, ByrefError, requireAtMost } from "../../../src/errors.ts";
+import {
+  type OpenValue,
+  type Target,
+  type Taint,
+  type VariableStore,
+  type Variables,
+  characters,
+  encoding,
+  json,
+  requireWellFormed,
+  sequences,
+  targets,
+} from "../../../src/internal.ts";
+import {
+  type RuntimeTool,
+  runtimeTool,
+  toolFiles,
+  toolOutputs,
+} from "../../../src/internal-tool.ts";
+import type { VariableInfo } from "../../../src/runtime.ts";
+import type { Json } from "../../../src/references.ts";
+import { textOf } from "./json-text.ts";
+import type {
+  ClientCapabilities,
+  ReadResourceResult,
+  Resource,
+  Tool,
+} from "@modelcontextprotocol/server";
+import * as limits from "./gateway-limits.ts";
+
+/** Writes files of the person's computer. */
+export interface FileSaver {
+  /**
+   * Writes the file, all of it or nothing, and returns its path and size. Throws `bad_path` for a file that must
+   * not be written.
+   */
+  save(
+    file: string,
+    content: AsyncIterable<Uint8Array>,
+  ): Promise<{ readonly file: string; readonly bytes: number }>;
+}
+
+/** Bytes of a stored value that are in memory at once. */
+const PIECE_BYTES = 1_048_576;
+
+/**
+ * Returns the tool that writes a variable to a file. Refuses sealed variables, because other programs could read
+ * the file.
+ */
+export function saveVariable(files: FileSaver): RuntimeTool {
+  return runtimeTool({
+    name: "save_variable",
+    description: "Write a variable or a part of it to a file on this computer.",
+    effects: "idempotent",
+    inputSchema: z.object({ name: z.string(), file: z.string(), path: z.string().optional() }),
+    async execute({ name, file, path }, { store }) {
+      const target = targets.targetIn(name, path);
+      const info = targets.readable(store, target.name);
+      const stored = target.path.length === 0 ? store.open(info.name) : undefined;
+      try {
+        const isAsStored = stored !== undefined && isStoredAsWritten(info, file);
+        const content = isAsStored ? piecesOf(stored) : textPieces(store, { info, target, file });
+        return { output: { ...(await files.save(file, content)) } };
+      } finally {
+        stored?.close();
+      }
+    },
+  });
+}
+
+/** True if the file's bytes are those of the store: of a text, of bytes, and of JSON that was read from a text. */
+function isStoredAsWritten({ type, mediaType, textKey }: VariableInfo, file: string): boolean {
+  if (type === "bytes") return true;
+  if (type === "string") return mediaType === "text/plain";
+  return textKey === "" && toolFiles.formatFor(file, null) === "json";
+}
+
+async function* piecesOf({ info, read }: OpenValue): AsyncGenerator<Uint8Array> {
+  for (let from = 0; from < info.bytes; from += PIECE_BYTES) {
+    yield await read(from, Math.min(from + PIECE_BYTES, info.bytes));
+  }
+}
+
+async function* textPieces(
+  store: Variables,
+  { info, target, file }: { info: VariableInfo; target: Target; file: string },
+): AsyncGenerator<Uint8Array> {
+  if (info.type === "bytes")
+    throw new ByrefError("bad_path", `$${info.name} is bytes: it has no path.`);
+  const value = await targets.inspect(info, target, () => sequences.valueAt(store, target));
+  const text = await textToSave(store, { value, target, file });
+  requireWellFormed(text, "A file");
+  yield new TextEncoder().encode(text);
+}
+
+/** Texts are written as they are, other values in the format that the file's ending names, by default as JSON. */
+async function textToSave(
+  store: Variables,
+  { value, target, file }: { value: Json; target: Target; file: string },
+): Promise<string> {
+  if (typeof value === "string") return value;
+  const format = toolFiles.formatFor(file, value);
+  const isWhole = target.path.length === 0;
+  const received =
+    isWhole && format !== "csv" ? await textOf(target.name, value, store) : undefined;
+  if (received !== undefined) return received;
+  const content = toolFiles.fileContent(value, format);
+  return "text" in content ? content.text : "";
+}
+
+/** The names of MCP Apps (SEP-1865). */
+const EXTENSION = "io.modelcontextprotocol/ui";
+const APP_TYPE = "text/html;profile=mcp-app";
+
+/** The address of the view, one file of HTML. */
+const APP = {
+  uri: "ui://byref/variable",
+  name: "variable",
+  description: "Shows a variable to the person.",
+  mimeType: APP_TYPE,
+};
+
+const NAME = "show_variable";
+
+/** A tool of the gateway with metadata for clients beside its definition. */
+export type OwnTool = RuntimeTool & { readonly meta?: Tool["_meta"] };
+
+/**
+ * Returns the tool that shows a variable to the person. Its result is one line: the view reads the value through
+ * the client, as any reader of a resource does.
+ */
+export function showVariable(): OwnTool {
+  const tool = runtimeTool({
+    name: NAME,
+    description:
+      "Show the person a variable as table, chart, tree, text or image. You get no value.",
+    inputSchema: z.object({ name: z.string(), path: z.string().optional() }),
+    async execute({ name, path }, { store }) {
+      const target = targets.targetIn(name, path);
+      const info = targets.readable(store, target.name);
+      if (target.path.length > 0)
+        await targets.inspect(info, target, () => sequences.valueAt(store, target));
+      return { output: { shown: target.name } };
+    },
+  });
+  // Hosts of before the specification know the second key only.
+  return { ...tool, meta: { ui: { resourceUri: APP.uri }, "ui/resourceUri": APP.uri } };
+}
+
+/** True for a client that shows views. */
+export function showsApps({ extensions }: ClientCapabilities): boolean {
+  const declared = extensions?.[EXTENSION];
+  if (!json.isObject(declared)) return false;
+  const { mimeTypes } = declared;
+  return Array.isArray(mimeTypes) && mimeTypes.includes(APP_TYPE);
+}
+
+/** True for a tool that is only for clients that show views. */
+export function isShowing({ name }: Tool): boolean {
+  return name === NAME;
+}
+
+/** The view as a resource. It loads nothing from anywhere. */
+export class VariableApp {
+  readonly resource = APP;
+  readonly #html: () => string;
+
+  constructor(html: () => string) {
+    this.#html = html;
+  }
+
+  read(): ReadResourceResult {
+    const { uri, mimeType } = APP;
+    const meta = { _meta: { ui: { prefersBorder: true } } };
+    return { contents: [{ uri, mimeType, text: this.#html(), ...meta }] };
+  }
+}
+
+/** True for addresses of resources that only the gateway itself has. Clients remove spaces when they read an address. */
+export function isOwn(address: string): boolean {
+  return /^(?:byref|ui):/iu.test(address.replaceAll(/[\s\p{Cc}]/gu, ""));
+}
+
+/** Start of the URIs of variables. */
+const VARIABLES = "byref://variables/";
+
+/** The address of a variable as a resource. */
+export function uriOf(name: string): string {
+  return VARIABLES + encodeURIComponent(name);
+}
+
+/** The addresses of variables and of their parts. */
+export const VARIABLE_TEMPLATE = `${VARIABLES}{name}{?path,offset,limit}`;
+
+/** Returns the variables as resources, oldest first. A guarded one shows its name and type only. */
+export function variableResources(store: VariableStore): readonly Resource[] {
+  return store.list().map((info) => {
+    const { name, mediaType, bytes, shape } = info;
+    const details =
+      toolOutputs.guardedView(info) === undefined ? { size: bytes, description: shape } : {};
+    return { uri: uriOf(name), name, mimeType: mediaType, ...details };
+  });
+}
+
+/** True for the address of a variable. */
+export function isVariableUri(uri: string): boolean {
+  return uri.startsWith(VARIABLES);
+}
+
+/**
+ * Reads the variable, or its part at `path`; of a text or JSON at most `limit` characters from `offset`.
+ * Rejects with `variable_not_found`, `variable_evicted`, `variable_sealed`, `path_not_found` and, for bytes that
+ * are too many, `limit_exceeded`.
+ */
+export async function readVariableUri(
+  uri: string,
+  { store, taint }: { readonly store: VariableStore; readonly taint: Taint },
+): Promise<ReadResourceResult> {
+  const { pathname, searchParams } = new URL(uri);
+  const written = decodeURIComponent(pathname.split("/").at(-1) ?? "");
+  const { name, path } = targets.targetIn(written, searchParams.get("path") ?? undefined);
+  const info = targets.readable(store, name);
+  // A model may read it.
+  if (!info.trusted) taint.add();
+  if (info.type === "bytes") {
+    const { mediaType: mimeType } = info;
+    return { contents: [{ uri, mimeType, blob: await bytesOf(name, store) }] };
+  }
+  const value = await sequences.valueAt(store, { name, path });
+  const isText = typeof value === "string";
+  const text = isText ? value : JSON.stringify(value);
+  const offset = countIn(searchParams.get("offset"), 0);
+  const limit = Math.min(countIn(searchParams.get("limit"), text.length), limits.maxResourceChars);
+  const mimeType = isText ? "text/plain" : "application/json";
+  return {
+    contents: [
+      {
+        uri,
+        mimeType,
+        text: characters.sliceCodePoints(text, { from: offset, to: offset + limit }),
+      },
+    ],
+  };
+}
+
+async function bytesOf(name: string, store: VariableStore): Promise<string> {
+  const opened = store.open(name);
+  if (opened === undefined) return "";
+  try {
+    const { bytes } = opened.info;
+    requireAtMost(LIMIT, bytes, "Pass the reference to a tool.");
+    return encoding.toBase64(await opened.read(0, bytes));
+  } finally {
+    opened.close();
+  }
+}
+
+const LIMIT: Bound = ["maxResourceChars", limits.maxResourceChars];
+
+function countIn(text: string | null, otherwise: number): number {
+  const count = Number(text ?? otherwise);
+  return Number.isSafeInteger(count) && count >= 0 ? count : otherwise;
+}
