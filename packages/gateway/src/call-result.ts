@@ -13,7 +13,7 @@ import type { Json } from "../../../src/references.ts";
 import type { OfferedTool } from "./offered-items.ts";
 import { isOwn, uriOf } from "./own-tools.ts";
 import { joinedRules } from "../../mcp/src/server-rules.ts";
-import { type Statistics, isWrongReference } from "./gateway-state.ts";
+import { type Statistics, WRONG_REFERENCES } from "./gateway-state.ts";
 
 /** The key of a result's `_meta` with the variable that has its value: `{name, version}`. */
 const VARIABLE_META = "byref/variable";
@@ -288,7 +288,7 @@ export class CallResults {
   failed(tool: string, { code, message }: CallFailure): CallToolResult {
     const result = failedResult(code, message);
     const charactersSent = contentChars(result);
-    const isWrong = isWrongReference(code);
+    const isWrong = WRONG_REFERENCES.has(code);
     if (isWrong) this.#toCorrect.add(tool);
     this.#statistics.add({ calls: 1, charactersSent, wrongReferences: Number(isWrong) });
     return result;

@@ -46,7 +46,7 @@ import {
   variableResources,
 } from "./own-tools.ts";
 import { withTokens } from "./gateway-state.ts";
-import type { Change, ListChange, Upstream } from "./upstream.ts";
+import type { Change, Upstream } from "./upstream.ts";
 import type { FoundResource } from "./offered-items.ts";
 
 export interface ServingOptions {
@@ -231,9 +231,7 @@ function serveResources(server: Server, gateway: Gateway): void {
       ...(gateway.app !== undefined && showsApps(declaredBy(server, context))
         ? [gateway.app.resource]
         : []),
-      STATUS,
-      STATS,
-      VARIABLES,
+      ...OWN_RESOURCES.map(({ read: _read, ...resource }) => resource),
       ...variableResources(gateway.store),
       ...(await gateway.resources.list()),
     ],
@@ -246,34 +244,37 @@ function serveResources(server: Server, gateway: Gateway): void {
   }));
   server.setRequestHandler("resources/read", async ({ params: { uri } }, context) => {
     if (uri === gateway.app?.resource.uri) return gateway.app.read();
-    if (uri === STATUS.uri) return jsonContents(STATUS, gateway.status);
-    if (uri === STATS.uri) return jsonContents(STATS, withTokens(gateway.counts));
-    if (uri === VARIABLES.uri) return jsonContents(VARIABLES, variableResources(gateway.store));
+    const own = OWN_RESOURCES.find((one) => one.uri === uri);
+    if (own !== undefined) return jsonContents(own, own.read(gateway));
     if (isVariableUri(uri)) return asProtocolError(() => readVariableUri(uri, gateway));
     return readFromServer(uri, gateway, context);
   });
 }
 
-const STATUS = {
-  uri: "byref://status",
-  name: "status",
-  description: "The servers behind the gateway, and whether they answer.",
-  mimeType: "application/json",
-};
-
-const STATS = {
-  uri: "byref://stats",
-  name: "stats",
-  description: "What was kept and saved in this workspace. Counts, never values.",
-  mimeType: "application/json",
-};
-
-const VARIABLES = {
-  uri: "byref://variables",
-  name: "variables",
-  description: "Names, addresses, shapes and sizes of the variables.",
-  mimeType: "application/json",
-};
+/** The gateway's own resources, whose contents are JSON. */
+const OWN_RESOURCES = [
+  {
+    uri: "byref://status",
+    name: "status",
+    description: "The servers behind the gateway, and whether they answer.",
+    mimeType: "application/json",
+    read: (gateway: Gateway): unknown => gateway.status,
+  },
+  {
+    uri: "byref://stats",
+    name: "stats",
+    description: "What was kept and saved in this workspace. Counts, never values.",
+    mimeType: "application/json",
+    read: (gateway: Gateway): unknown => withTokens(gateway.counts),
+  },
+  {
+    uri: "byref://variables",
+    name: "variables",
+    description: "Names, addresses, shapes and sizes of the variables.",
+    mimeType: "application/json",
+    read: ({ store }: Gateway): unknown => variableResources(store),
+  },
+];
 
 function jsonContents({ uri, mimeType }: Resource, value: unknown): ReadResourceResult {
   return { contents: [{ uri, mimeType, text: JSON.stringify(value, undefined, 2) }] };
@@ -412,7 +413,9 @@ function passEvents(
   /** The URI that the client uses, by the one that the gateway shows. */
   const watched = new Map<string, string>();
   const unsubscribe = gateway.onChange((change) => {
-    if (change.kind !== "resource") return void tell(server, change).catch(() => undefined);
+    if (change.kind !== "resource") {
+      return void server[TELL[change.kind]]().catch(() => undefined);
+    }
     const uri = watched.get(change.uri);
     if (uri !== undefined) void server.sendResourceUpdated({ uri }).catch(() => undefined);
   });
@@ -434,28 +437,15 @@ function passEvents(
 
 /** Tells the clients that listen to a handler of HTTP requests. */
 export function publish(notifier: ServerNotifier, change: Change): void {
-  switch (change.kind) {
-    case "tools":
-      return notifier.toolsChanged();
-    case "prompts":
-      return notifier.promptsChanged();
-    case "resources":
-      return notifier.resourcesChanged();
-    case "resource":
-      return notifier.resourceUpdated(change.uri);
-  }
+  if (change.kind === "resource") notifier.resourceUpdated(change.uri);
+  else notifier[`${change.kind}Changed`]();
 }
 
-function tell(server: Server, change: ListChange): Promise<void> {
-  switch (change.kind) {
-    case "tools":
-      return server.sendToolListChanged();
-    case "prompts":
-      return server.sendPromptListChanged();
-    case "resources":
-      return server.sendResourceListChanged();
-  }
-}
+const TELL = {
+  tools: "sendToolListChanged",
+  prompts: "sendPromptListChanged",
+  resources: "sendResourceListChanged",
+} as const;
 
 /** The servers themselves leave out what is below the level. */
 function passLogLevel(server: Server, gateway: Gateway): void {

@@ -259,12 +259,8 @@ export class MemoryStatistics implements Statistics {
   }
 }
 
-/** True if a call fails with the code because of what was written for a reference. */
-export function isWrongReference(code: string): boolean {
-  return WRONG_REFERENCES.has(code);
-}
-
-const WRONG_REFERENCES: ReadonlySet<string> = new Set([
+/** The codes with which a call fails because of what was written for a reference. */
+export const WRONG_REFERENCES: ReadonlySet<string> = new Set([
   "path_not_found",
   "variable_not_found",
   "variable_evicted",

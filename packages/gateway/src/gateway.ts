@@ -106,19 +106,24 @@ const MAX_EVICTIONS = 1_000;
  */
 export class Gateway {
   readonly store: VariableStore;
+  /** The servers in the configuration's order. */
+  readonly upstreams: readonly Upstream[];
+  readonly app: VariableApp | undefined;
+  /** The program that uses the gateway, as servers see it. */
+  readonly client = new ClientOfGateway();
+  /** Tells a person; never a value of a result. */
+  readonly log: (line: string) => void;
   /** True if the client's model has seen untrusted data. */
   readonly taint: Taint;
   readonly prompts = new OfferedPrompts(this);
   readonly resources = new OfferedResources(this);
   readonly #options: GatewayOptions;
-  readonly #upstreams: readonly Upstream[];
   readonly #running = new Map<string, Running>();
   readonly #listeners = new Set<(change: Change) => void>();
   readonly #wrap: WrapOptions;
   readonly #lists: ToolLists;
   readonly #names: LastingNames;
   readonly #results: CallResults;
-  readonly #client = new ClientOfGateway();
   /** What the client has of each server's instructions, by the server's name. */
   #instructed: ReadonlyMap<string, string> | undefined;
   #offered: Promise<ReadonlyMap<string, OfferedTool>> | undefined;
@@ -127,32 +132,29 @@ export class Gateway {
     this.#options = options;
     const { open, log, store } = options;
     this.store = store;
+    this.log = log;
+    this.app = options.app;
     this.#names = new LastingNames(options.servers.map(({ name }) => name));
     this.#results = new CallResults(options.statistics);
     this.taint = options.taint ?? new Taint();
     this.#wrap = { store, taint: this.taint, toolMs: limits.maxGatewayCallMs };
     const onToolsChanged = () => this.#changed({ kind: "tools" });
     this.#lists = new ToolLists({ log, onToolsChanged, keeper: options.lists });
-    this.#upstreams = options.servers.map((server) => {
+    this.upstreams = options.servers.map((server) => {
       const onChange = (change: Change) => {
         if (change.kind === "tools") return this.#lists.renew(upstream);
         if (change.kind !== "resource") return this.#changed(change);
         const uri = this.resources.addressOf({ upstream, uri: change.uri });
         this.#changed({ kind: "resource", uri });
       };
-      const upstream = new Upstream(server, { open, log, client: this.#client, onChange });
+      const upstream = new Upstream(server, { open, log, client: this.client, onChange });
       return upstream;
     });
   }
 
-  /** The servers in the configuration's order. */
-  get upstreams(): readonly Upstream[] {
-    return this.#upstreams;
-  }
-
   /** The servers, whether they answer, and what of them the client has not received. */
   get status(): readonly ServerStatus[] {
-    return this.#upstreams.map((upstream) => {
+    return this.upstreams.map((upstream) => {
       const cutInstructions = this.#cutInstructionsOf(upstream);
       return { ...upstream.status, ...(cutInstructions && { cutInstructions }) };
     });
@@ -161,15 +163,6 @@ export class Gateway {
   /** True if `query_variables` is offered. */
   get canQuery(): boolean {
     return this.#queryTool !== undefined;
-  }
-
-  get app(): VariableApp | undefined {
-    return this.#options.app;
-  }
-
-  /** The program that uses the gateway, as servers see it. */
-  get client(): ClientOfGateway {
-    return this.#client;
   }
 
   /** Counts since the workspace was created. */
@@ -182,11 +175,11 @@ export class Gateway {
    * new. Never rejects.
    */
   async instructions(): Promise<string> {
-    const unknown = this.#upstreams.filter((one) => this.#lists.instructionsOf(one) === undefined);
+    const unknown = this.upstreams.filter((one) => this.#lists.instructionsOf(one) === undefined);
     const connecting = () => Promise.allSettled(unknown.map((upstream) => upstream.connect()));
     await withTimeLimit(limits.gatewayInstructionsMs, connecting).catch(() => undefined);
     for (const upstream of unknown) this.#lists.waitedFor(upstream);
-    const servers = this.#upstreams.map((upstream) => {
+    const servers = this.upstreams.map((upstream) => {
       return { name: upstream.server.name, text: this.#lists.instructionsOf(upstream) ?? "" };
     });
     const { text, given } = withServers(instructionsFor(this), servers);
@@ -196,7 +189,7 @@ export class Gateway {
 
   /** The tools of the servers that answer, then the gateway's own. */
   async tools(): Promise<readonly Tool[]> {
-    const offered = await (this.#lists.areFresh(this.#upstreams) ? this.#tools() : this.#renewed());
+    const offered = await (this.#lists.areFresh(this.upstreams) ? this.#tools() : this.#renewed());
     return [...offered.values()].map(({ definition }) => definition);
   }
 
@@ -252,15 +245,12 @@ export class Gateway {
 
   /** Ends all connections; the next call opens them again. Never rejects. */
   async disconnect(): Promise<void> {
-    await Promise.all(this.#upstreams.map((upstream) => upstream.disconnect()));
+    await Promise.all(this.upstreams.map((upstream) => upstream.disconnect()));
   }
-
-  /** Tells a person; never a value of a result. */
-  readonly log = (line: string): void => this.#options.log(line);
 
   /** Ends all connections and programs. Never rejects. */
   async close(): Promise<void> {
-    await Promise.all(this.#upstreams.map((upstream) => upstream.close()));
+    await Promise.all(this.upstreams.map((upstream) => upstream.close()));
   }
 
   /** Fails for a call that a crash cut off and that must not run twice. */
@@ -312,7 +302,7 @@ export class Gateway {
 
   async #list(): Promise<ReadonlyMap<string, OfferedTool>> {
     const lists = await Promise.all(
-      this.#upstreams.map(async (upstream): Promise<readonly ToolOfServer[]> => {
+      this.upstreams.map(async (upstream): Promise<readonly ToolOfServer[]> => {
         const tools = await this.#lists.toolsOf(upstream);
         const { filter } = upstream.server;
         return tools

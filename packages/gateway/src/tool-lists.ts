@@ -1,3 +1,4 @@
+import { delay } from "@ai-sdk/provider-utils";
 import type { Tool } from "@modelcontextprotocol/server";
 import { messageOf } from "../../../src/errors.ts";
 import * as limits from "./gateway-limits.ts";
@@ -97,7 +98,7 @@ export class ToolLists {
 
   async #asked(upstream: Upstream, { given, waitMs }: Waiting): Promise<readonly Tool[]> {
     // Known lists are returned first, because starting a program would delay them.
-    if (waitMs === 0) await pause(limits.gatewayRenewMs);
+    if (waitMs === 0) await delay(limits.gatewayRenewMs);
     const began = Date.now();
     const tools = await this.#fetched(upstream);
     if (tools === undefined) return given;
@@ -166,12 +167,6 @@ function isFresh({ freshUntilMs }: Known): boolean {
 interface Asking {
   readonly beganMs: number;
   readonly tools: Promise<readonly Tool[]>;
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((done) => {
-    setTimeout(done, ms);
-  });
 }
 
 /** The environment and headers may hold keys, and do not decide which tools there are. */

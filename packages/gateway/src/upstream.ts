@@ -1,3 +1,4 @@
+import { delay } from "@ai-sdk/provider-utils";
 import {
   type CallToolResult,
   Client,
@@ -104,7 +105,9 @@ export class Upstream {
   #why: string | undefined;
   /** Lines about lists, which are logged once. */
   readonly #logged = new Set<string>();
-  readonly #sieve = new ListSieve((item) => this.#logLeftOut(item));
+  readonly #sieve = new ListSieve(({ kind, name, why }) =>
+    this.#logOnce(`its ${kind} ${name} is left out. ${why}`),
+  );
   /** Why lists could not be read, by what they list. */
   readonly #failedLists = new Map<string, string>();
   #isClosed = false;
@@ -153,13 +156,13 @@ export class Upstream {
 
   /** The tools in the server's order. Rejects with `server_unavailable`. */
   async tools(): Promise<ToolList> {
-    return this.#list("tools", async (client) => {
-      if (client.getServerCapabilities()?.tools === undefined)
-        return { tools: [], ttlMs: Infinity };
+    let ttl = Infinity;
+    const tools = await this.#list("tools", async (client) => {
       const { tools, ttlMs } = await client.listTools({}, { ...LIST_TIMING, cacheMode: "refresh" });
-      const ownTools = this.#firstOfEach(tools, ({ name }) => name);
-      return { tools: ownTools, ttlMs: typeof ttlMs === "number" && ttlMs >= 0 ? ttlMs : Infinity };
+      if (typeof ttlMs === "number" && ttlMs >= 0) ttl = ttlMs;
+      return this.#firstOfEach(tools, ({ name }) => name);
     });
+    return { tools, ttlMs: ttl };
   }
 
   /**
@@ -208,7 +211,6 @@ export class Upstream {
   /** Resolves with an empty list if the server has none. Rejects with `server_unavailable`, like the next two. */
   async prompts(): Promise<readonly Prompt[]> {
     return this.#list("prompts", async (client) => {
-      if (client.getServerCapabilities()?.prompts === undefined) return [];
       const { prompts } = await client.listPrompts({}, LIST_TIMING);
       return this.#firstOfEach(prompts, ({ name }) => name);
     });
@@ -216,7 +218,6 @@ export class Upstream {
 
   async resources(): Promise<readonly Resource[]> {
     return this.#list("resources", async (client) => {
-      if (client.getServerCapabilities()?.resources === undefined) return [];
       const { resources } = await client.listResources({}, LIST_TIMING);
       return this.#firstOfEach(resources, ({ uri }) => uri);
     });
@@ -224,7 +225,6 @@ export class Upstream {
 
   async resourceTemplates(): Promise<readonly ResourceTemplateType[]> {
     return this.#list("resource templates", async (client) => {
-      if (client.getServerCapabilities()?.resources === undefined) return [];
       const listed = client.listResourceTemplates({}, LIST_TIMING);
       // The capability for resources does not promise templates.
       const { resourceTemplates } = await listed.catch((error: unknown) => {
@@ -240,20 +240,11 @@ export class Upstream {
     const first = new Map<string, Item>();
     for (const item of items) {
       const name = nameOf(item);
-      if (first.has(name)) this.#logRepeated(name);
-      else first.set(name, item);
+      const shown = characters.clip(name, limits.maxGatewayNameChars);
+      if (!first.has(name)) first.set(name, item);
+      else this.#logOnce(`it lists ${shown} more than once; the first is offered.`);
     }
     return [...first.values()];
-  }
-
-  #logRepeated(name: string): void {
-    this.#logOnce(
-      `it lists ${characters.clip(name, limits.maxGatewayNameChars)} more than once; the first is offered.`,
-    );
-  }
-
-  #logLeftOut({ kind, name, why }: LeftOut): void {
-    this.#logOnce(`its ${kind} ${name} is left out. ${why}`);
   }
 
   #logOnce(what: string): void {
@@ -261,9 +252,15 @@ export class Upstream {
     this.#logged.add(what);
   }
 
-  async #list<Listed>(what: string, ask: (client: Client) => Promise<Listed>): Promise<Listed> {
+  async #list<Item>(
+    what: "tools" | "prompts" | "resources" | "resource templates",
+    ask: (client: Client) => Promise<readonly Item[]>,
+  ): Promise<readonly Item[]> {
+    const capability = what === "resource templates" ? "resources" : what;
     try {
-      const listed = await this.#asked(ask);
+      const listed = await this.#asked(async (client) =>
+        client.getServerCapabilities()?.[capability] === undefined ? [] : ask(client),
+      );
       this.#failedLists.delete(what);
       return listed;
     } catch (error) {
@@ -408,7 +405,7 @@ export class Upstream {
       const pauseMs = Math.max(this.#retryAt - Date.now(), 0);
       const isLost = error instanceof ByrefError && error.details.isCutOff === true;
       if (isRepeatable && isLost && pauseMs <= MAX_PAUSE_MS && !this.#isClosed) {
-        await pause(pauseMs);
+        await delay(pauseMs);
         this.#retryAt = 0;
         return this.#answered(ask, { isRepeatable: false });
       }
@@ -479,10 +476,6 @@ function withoutToken(question: InputRequest): InputRequest {
 
 function isUnknownMethod(error: unknown): boolean {
   return error instanceof ProtocolError && error.code === ProtocolErrorCode.MethodNotFound;
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((done) => setTimeout(done, ms));
 }
 
 async function end(client: Client): Promise<void> {

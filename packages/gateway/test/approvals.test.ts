@@ -1,4 +1,4 @@
-import { McpServer } from "@modelcontextprotocol/server";
+import { McpServer, type ServerContext } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import {
@@ -11,6 +11,9 @@ import { NodeSql } from "../../../test/support/node-sql.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { GatewayState } from "../src/gateway-state.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
+import { approvalsFor, questionAbout } from "../src/gateway-server.ts";
+import { ApprovalLedger } from "../../../src/tool/policy.ts";
+import type { ApprovalRequest, VariableDiff } from "../../../src/tool/policy.ts";
 
 const TOOLS = ["show_order", "delete_order"];
 
@@ -161,3 +164,151 @@ async function openHost(ran: string[]): Promise<ApprovalHost> {
     },
   };
 }
+
+/** Creates the context of a request with these answers and this state. */
+function contextWith(inputResponses: unknown, state?: unknown): ServerContext {
+  return { mcpReq: { inputResponses, requestState: () => state } } as unknown as ServerContext;
+}
+
+describe("a person's answer", () => {
+  const accepted = { approve: { action: "accept", content: {} } };
+
+  it.each([
+    ["accepts the call", accepted, true, false],
+    ["declines the call", { approve: { action: "decline" } }, false, true],
+    ["is cancelled, which declines the call", { approve: { action: "cancel" } }, false, true],
+    ["is missing", undefined, false, false],
+    ["is an answer to another question", { other: accepted.approve }, false, false],
+    ["is of another kind", { approve: { roots: [] } }, false, false],
+  ])("%s", (_what, inputResponses, isApproved, isDeclined) => {
+    const ledger = new ApprovalLedger<string>();
+    const question = approvalsFor("pay", contextWith(undefined), ledger).ask("pin");
+    const approving = approvalsFor("pay", contextWith(inputResponses, { question }), ledger);
+    expect([approving.isDeclined, approving.isApproved("pin")]).toEqual([isDeclined, isApproved]);
+  });
+
+  it("approves nothing without the state of the question", () => {
+    const approving = approvalsFor("pay", contextWith(accepted), new ApprovalLedger<string>());
+    expect(approving.isApproved("pin")).toBe(false);
+  });
+});
+
+describe("the question about a call", () => {
+  const asked = (diffs?: readonly VariableDiff[]) => {
+    const approval = { reason: "It pays.", input: '{"to":"a"}', ...(diffs && { diffs }) };
+    return questionAbout("pay", {
+      kind: "approval",
+      approval: approval as ApprovalRequest,
+      question: "q",
+    });
+  };
+
+  it("shows each edited variable before the input, with the version before", () => {
+    const diffs = [
+      { name: "a", version: 2, from: { name: "b", version: 1 }, diff: "  -x\n+y\n" },
+      { name: "c", version: 3, diff: "-1\n+2\n" },
+    ];
+    expect(asked(diffs)).toBe(
+      'Run pay? It pays.\n\n$a was edited from $b, version 1:\n  -x\n+y\n\n$c was edited:\n-1\n+2\n\n{"to":"a"}',
+    );
+  });
+
+  it("says how many lines of an edit are not shown", () => {
+    expect(asked([{ name: "a", version: 2, diff: "-x\n+y\n", more: 7 }])).toContain(
+      "\n\n$a was edited:\n-x\n+y\n… (+7 lines)\n\n{",
+    );
+  });
+
+  it.each([
+    ["sealed", "the change is sealed"],
+    ["too_large", "the values are too large to compare"],
+    ["gone", "the value before is not kept"],
+    [undefined, "the value before is not kept"],
+  ] as const)("says why an edit is not shown: %s", (withheld, why) => {
+    const diff = { name: "a", version: 2, ...(withheld && { withheld }) };
+    expect(asked([diff])).toBe(`Run pay? It pays.\n\n$a was edited: ${why}.\n\n{"to":"a"}`);
+  });
+});
+
+const SECRET = "4111-1111-1111-1111";
+const said = (text: string) => ({ content: [{ type: "text" as const, text }] });
+
+/** Creates a server with a secret, and a tool that repeats its input over every channel to the client. */
+function leaky(): McpServer {
+  const server = new McpServer({ name: "leaky", version: "1" }, { capabilities: { logging: {} } });
+  server.registerTool("get_card", { inputSchema: z.object({}) }, () => said(SECRET));
+  const echo = async ({ text }: { text: string }, { mcpReq }: ServerContext) => {
+    await mcpReq.log("warning", `given ${text}`);
+    const progressToken = mcpReq._meta?.progressToken;
+    if (progressToken !== undefined) {
+      const params = { progressToken, progress: 4111, total: 1111, message: text };
+      await mcpReq.notify({ method: "notifications/progress", params });
+    }
+    const content = { type: "text" as const, text };
+    const asked = { messages: [{ role: "user" as const, content }], maxTokens: 9 };
+    const answer = await server.server.createMessage(asked).catch((error: Error) => error);
+    return said(answer instanceof Error ? "nobody" : "asked");
+  };
+  server.registerTool("echo", { inputSchema: z.object({ text: z.string() }) }, echo);
+  server.registerTool("fail", { inputSchema: z.object({ text: z.string() }) }, ({ text }) => {
+    throw new Error(text);
+  });
+  return server;
+}
+
+/** Starts a client that records everything that it receives outside of results. */
+async function open(rules: object) {
+  const started = await startGateway([{ name: "leaky", make: leaky, rules }], {
+    capabilities: { sampling: {} },
+  });
+  const { client } = started;
+  const received: unknown[] = [];
+  client.setNotificationHandler("notifications/message", ({ params }) => {
+    received.push(params);
+  });
+  client.setRequestHandler("sampling/createMessage", ({ params }) => {
+    received.push(params);
+    return { model: "m", role: "assistant", content: { type: "text", text: "yes" } };
+  });
+  const echo = (text: string) =>
+    client.callTool(
+      { name: "echo", arguments: { text } },
+      { onprogress: (progress) => received.push(progress) },
+    );
+  return { ...started, received, echo };
+}
+
+const SEALED = { tools: { get_card: { sealed: true } } };
+
+it("a sealed value reaches no log line, no progress and no sampled model", async () => {
+  const { call, received, echo } = await open(SEALED);
+  const card = await call("get_card");
+  expect(JSON.stringify(card)).not.toContain(SECRET);
+  const result = await echo("$get_card_1");
+  expect(received).toEqual([{ progress: 1 }]);
+  expect(JSON.stringify(result)).not.toContain("1111");
+});
+
+it("a value that is not sealed reaches all three", async () => {
+  const { received, echo } = await open(SEALED);
+  const result = await echo(SECRET);
+  expect(received).toMatchObject([
+    { data: `given ${SECRET}` },
+    { progress: 4111, total: 1111, message: SECRET },
+    { messages: [{ content: { text: SECRET } }] },
+  ]);
+  expect(JSON.stringify(result)).toContain("asked");
+});
+
+it("a tool with sealed results does not reveal them in other ways", async () => {
+  const { received, echo } = await open({ tools: { echo: { sealed: true } } });
+  await echo(SECRET);
+  expect(received).toEqual([{ progress: 1 }]);
+});
+
+it("a log line of a call with sealed values does not reach a concurrent call", async () => {
+  const { call, received, echo } = await open(SEALED);
+  await call("get_card");
+  await Promise.all([echo("$get_card_1"), echo("open")]);
+  expect(JSON.stringify(received)).not.toContain("1111-");
+});

@@ -1,9 +1,15 @@
-import type { CallToolResult } from "@modelcontextprotocol/server";
+import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
-import { clientResult } from "../src/call-result.ts";
-import { toolOutput, type ToolOutput } from "../../../src/tool/tool-output.ts";
+import { CallResults, clientResult } from "../src/call-result.ts";
+import { type ToolOutput, toolOutput } from "../../../src/tool/tool-output.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { storeWith } from "../../../test/support/wrapped.ts";
+import type { OfferedTool } from "../src/offered-items.ts";
+import { MemoryStatistics } from "../src/gateway-state.ts";
+import type { Ready, Saved } from "../../../src/tool/wrapped-tool.ts";
+import type { Json } from "../../../src/value/json.ts";
+import { startGateway } from "../../../test/support/gateway.ts";
+import { RawServer } from "../../../test/support/raw-server.ts";
 
 const block = (text: string) => ({ type: "text" as const, text });
 const META = { "byref/variable": { name: "a", version: 1 } };
@@ -85,5 +91,197 @@ describe("a short result", () => {
       ],
       _meta: { own: 1, ...META },
     });
+  });
+});
+
+it.each<[string, readonly (Json | Uint8Array)[], number]>([
+  ["a text with two umlauts", ["üaü"], 2],
+  ["texts in a list in a list", [["ü", ["€"]]], 3],
+  ["keys and texts of an object", [{ ü: { a: "€" } }], 3],
+  ["bytes", [new Uint8Array([195, 188])], 0],
+])("a call counts the bytes that were passed by reference: %s", (_what, values, more) => {
+  const statistics = new MemoryStatistics();
+  const offered = { definition: { name: "take" } } as OfferedTool;
+  const saved = { output: {}, info: undefined } as unknown as Saved;
+  const ready = {
+    references: { authoredChars: 7, resolvedChars: 100, values },
+  } as unknown as Ready;
+  new CallResults(statistics).saved(offered, { saved, ready, received: { content: [] } });
+  expect(statistics.read()).toMatchObject({ referenceCharacters: 7, bytesByReference: 100 + more });
+});
+
+const picture = (bytes: number) => ({
+  type: "image" as const,
+  data: Buffer.alloc(bytes, 1).toString("base64"),
+  mimeType: "image/png",
+});
+const LONG_ERROR = `Error: ${"why ".repeat(800)}end`;
+
+/** Starts a gateway in front of a server whose tool fails like this. */
+async function failing(failure: Partial<CallToolResult>, rules: object = {}) {
+  const make = () =>
+    new RawServer({
+      "tools/list": () => ({ tools: [{ name: "fail", inputSchema: { type: "object" } }] }),
+      "tools/call": () => ({ ...failure, isError: true }),
+    });
+  return startGateway([{ name: "shop", make, rules }]);
+}
+
+describe("a failure of a server", () => {
+  const structuredContent = { code: 7 };
+  it.each<[string, Partial<CallToolResult>]>([
+    ["a text of the limit's length", { content: [block("x".repeat(1_000))] }],
+    ["two texts", { content: [block("one"), block("two")] }],
+    ["structured content", { content: [block("no")], structuredContent }],
+    ["a picture beside a text", { content: [block("no"), picture(9_000)] }],
+    ["nothing", { content: [] }],
+    ["metadata", { content: [block("no")], _meta: { own: 1 } }],
+  ])("is passed on unchanged and not kept: %s", async (_what, failure) => {
+    const { call, store } = await failing(failure);
+    expect(await call("fail")).toEqual({ ...failure, isError: true });
+    expect(store.list()).toEqual([]);
+  });
+
+  it.each<[string, Partial<CallToolResult>, unknown]>([
+    ["a text", { content: [block(LONG_ERROR)] }, LONG_ERROR],
+    ["a JSON text", { content: [block(JSON.stringify([LONG_ERROR]))] }, [LONG_ERROR]],
+    [
+      "two texts",
+      { content: [block("one"), block(LONG_ERROR)] },
+      [block("one"), block(LONG_ERROR)],
+    ],
+    [
+      "structured content beside other texts",
+      { content: [block(LONG_ERROR)], structuredContent },
+      { content: [block(LONG_ERROR)], structuredContent },
+    ],
+    [
+      "structured content as text",
+      { content: [block(JSON.stringify({ LONG_ERROR }))], structuredContent: { LONG_ERROR } },
+      { LONG_ERROR },
+    ],
+  ])("is kept whole if it is long, and comes as a handle: %s", async (_what, failure, value) => {
+    const { call, store, statistics } = await failing(failure);
+    const result = await call("fail");
+    expect(result).toMatchObject({
+      isError: true,
+      content: [
+        { type: "text", text: expect.stringContaining("Kept as $fail_1") },
+        { type: "resource_link", uri: "byref://variables/fail_1" },
+      ],
+    });
+    expect(await store.read("fail_1")).toEqual(value);
+    expect(statistics.read()).toMatchObject({ calls: 1, kept: 1, recovered: 0 });
+  });
+
+  it.each([["no"], [LONG_ERROR]])("of a guarded call is withheld: %s", async (text) => {
+    const rules = { tools: { fail: { sealed: true } } };
+    const { call, store } = await failing({ content: [block(text), picture(9)] }, rules);
+    expect(await call("fail")).toEqual({
+      isError: true,
+      content: [
+        block("tool_failed: fail failed; details are withheld, because its result is sealed."),
+      ],
+    });
+    expect(store.list()).toEqual([]);
+  });
+
+  it.each([["no"], [LONG_ERROR]])("is untrusted like its results: %s", async (text) => {
+    const { call, gateway } = await failing({ content: [block(text)] });
+    await call("fail");
+    expect(gateway.taint.isTainted).toBe(true);
+  });
+});
+
+const base64 = (bytes: number) => Buffer.alloc(bytes, 1).toString("base64");
+const file = (bytes: number) => ({
+  type: "resource" as const,
+  resource: { uri: "file:///a", blob: base64(bytes), mimeType: "application/pdf" },
+});
+const SMALL = picture(102_400);
+const LARGE = picture(102_401);
+const LONG_TEXT = "x".repeat(1_001);
+
+/** Starts a gateway in front of a server with a tool that returns this, and one that records its input. */
+async function returning(result: Partial<CallToolResult>) {
+  const received: unknown[] = [];
+  const make = () =>
+    new RawServer({
+      "tools/list": () => ({
+        tools: ["shot", "take"].map((name) => ({ name, inputSchema: { type: "object" } })),
+      }),
+      "tools/call": ({ name, arguments: input }) => {
+        if (name === "shot") return result;
+        received.push(input);
+        return { content: [] };
+      },
+    });
+  return { received, ...(await startGateway([{ name: "browser", make }])) };
+}
+
+/** What comes after the handle and the link to the variable. */
+const beside = ({ content }: { readonly content: readonly ContentBlock[] }) => content.slice(2);
+
+describe("contents of a long result with pictures, sounds and files", () => {
+  const structuredContent = { page: "LONG ".repeat(300) };
+  it.each<[string, Partial<CallToolResult>, readonly ContentBlock[]]>([
+    ["a picture", { content: [SMALL] }, [SMALL]],
+    ["a large picture, which the handle describes", { content: [LARGE] }, []],
+    [
+      "a short text beside pictures",
+      { content: [block("Done."), SMALL, picture(3)] },
+      [block("Done."), SMALL, picture(3)],
+    ],
+    ["a long text beside a picture", { content: [block(LONG_TEXT), SMALL] }, [SMALL]],
+    [
+      "a short text beside a large picture",
+      { content: [block("Done."), LARGE] },
+      [
+        block(
+          "1 content is not shown but kept, as base64: $shot_1[1].data: image/png of 102401 bytes.",
+        ),
+        block("Done."),
+      ],
+    ],
+    [
+      "a file and a large picture",
+      { content: [SMALL, file(5), LARGE] },
+      [
+        block(
+          "2 contents are not shown but kept, as base64: $shot_1[1].resource.blob: application/pdf of 5 bytes, $shot_1[2].data: image/png of 102401 bytes.",
+        ),
+        SMALL,
+      ],
+    ],
+    [
+      "seven large pictures",
+      { content: Array.from({ length: 7 }, () => LARGE) },
+      [block(expect.stringMatching(/^7 contents .+\$shot_1\[4\]\.data: [^,]+ and 2 more\.$/u))],
+    ],
+    [
+      "a large picture and a sound beside structured content, which the variable does not have",
+      { content: [LARGE, { ...LARGE, type: "audio" }], structuredContent },
+      [LARGE, { ...LARGE, type: "audio" }],
+    ],
+    [
+      "a large picture in a failure",
+      { content: [block("No."), LARGE], structuredContent, isError: true },
+      [
+        block(
+          "1 content is not shown but kept, as base64: $shot_1.content[1].data: image/png of 102401 bytes.",
+        ),
+        block("No."),
+      ],
+    ],
+  ])("%s", async (_what, result, expected) => {
+    const { call } = await returning(result);
+    expect(beside(await call("shot"))).toEqual(expected);
+  });
+
+  it("are where the note says", async () => {
+    const { call, received } = await returning({ content: [block("Done."), LARGE, file(5)] });
+    await call("shot");
+    await call("take", { picture: "$shot_1[1].data", file: "$shot_1[2].resource.blob" });
+    expect(received).toEqual([{ picture: LARGE.data, file: file(5).resource.blob }]);
   });
 });

@@ -5,6 +5,9 @@ import { savedValue, textOf, textsFor } from "../src/json-text.ts";
 import { Content } from "../../../src/store/bytes/content.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { type Json, parsedJson } from "../../../src/value/json.ts";
+import { instructionsFor } from "../src/instructions.ts";
+import { startGateway } from "../../../test/support/gateway.ts";
+import { RawServer } from "../../../test/support/raw-server.ts";
 
 const block = (text: string) => ({ type: "text" as const, text });
 
@@ -63,5 +66,149 @@ describe("a whole reference to JSON that was read from a text", () => {
     expect(await passed("[1, 2]", "string", ["x"])).toBeUndefined();
     expect(await passed("text", ["number"])).toBeUndefined();
     expect(await passed('"text"', "string")).toBeUndefined();
+  });
+});
+
+const SCHEMA = { type: "object" };
+
+/** Starts a gateway before a server whose only tool returns these results in order. */
+async function behindGateway(...results: readonly object[]) {
+  const left = [...results];
+  const raw = new RawServer({
+    "tools/list": () => ({ tools: [{ name: "give", inputSchema: SCHEMA }] }),
+    "tools/call": () => left.shift(),
+  });
+  return startGateway([{ name: "raw", make: () => raw }]);
+}
+
+describe("inlineChars", () => {
+  it("applies to a server, can be overridden for its tools, and is exact to the character", async () => {
+    const texts = { a: "x".repeat(20), b: "x".repeat(21), short_a: "x", long_a: "x".repeat(1_000) };
+    const raw = new RawServer({
+      "tools/list": () => ({
+        tools: Object.keys(texts).map((name) => ({ name, inputSchema: SCHEMA })),
+      }),
+      "tools/call": ({ name }) => ({
+        content: [{ type: "text", text: texts[name as keyof typeof texts] }],
+      }),
+    });
+    const plain = new RawServer({
+      "tools/list": () => ({ tools: [{ name: "other", inputSchema: SCHEMA }] }),
+      "tools/call": () => ({ content: [{ type: "text", text: "x".repeat(21) }] }),
+    });
+    const tools = { "short_*": { inlineChars: 0 }, "long_*": { inlineChars: 1_000 } };
+    const { call } = await startGateway([
+      { name: "raw", make: () => raw, rules: { inlineChars: 20, tools } },
+      { name: "plain", make: () => plain },
+    ]);
+    const isHandle = async (name: string) =>
+      JSON.stringify((await call(name)).content).includes("Kept as $");
+    const names = ["a", "b", "short_a", "long_a", "other"];
+    const handles = await Promise.all(names.map(async (name) => [name, await isHandle(name)]));
+    expect(Object.fromEntries(handles)).toEqual({
+      a: false,
+      b: true,
+      short_a: true,
+      long_a: false,
+      other: false,
+    });
+  });
+});
+
+it("the gateway describes itself in at most 1,500 characters, and its own tools in 3,000", async () => {
+  const { client } = await behindGateway();
+  const instructions = client.getInstructions() ?? "";
+  expect(instructions).toBe(instructionsFor({ canQuery: true }));
+  expect(instructions.length).toBeLessThanOrEqual(1_500);
+  const { tools } = await client.listTools();
+  const own = tools.filter(({ name }) => name !== "give");
+  expect(own.length).toBeGreaterThanOrEqual(4);
+  expect(JSON.stringify(own).length).toBeLessThanOrEqual(3_000);
+});
+
+it("the instructions and schemas name what is offered, and nothing else", async () => {
+  const { client } = await behindGateway();
+  const { tools } = await client.listTools();
+  const namesIn = (text: string) => text.match(/\b[a-z]+_variables?\b/gu) ?? [];
+  const offered = new Set(tools.map(({ name }) => name));
+  expect(namesIn(client.getInstructions() ?? "").filter((name) => !offered.has(name))).toEqual([]);
+  expect(namesIn(instructionsFor({ canQuery: false }))).toEqual(["read_variable", "edit_variable"]);
+  const edit = tools.find(({ name }) => name === "edit_variable");
+  expect(Object.keys(edit?.inputSchema.properties ?? {})).toEqual(["name", "edits", "saveAs"]);
+});
+
+it("keeps digits of structured content without a text, and of arguments, to the server and to the client", async () => {
+  const inputs: string[] = [];
+  const ids = Array.from({ length: 100 }, (_, index) => `{"id":1234567890123456${100 + index}}`);
+  const structuredContent = parsedJson(`{"rows":[${ids.join()}],"first":1234567890123456789}`);
+  const raw = new RawServer({
+    "tools/list": () => ({ tools: [{ name: "act", inputSchema: { type: "object" } }] }),
+    "tools/call": ({ arguments: input }) => {
+      inputs.push(JSON.stringify(input));
+      return { content: [], structuredContent };
+    },
+  });
+  const { call, sent } = await startGateway([
+    { name: "raw", make: () => raw, rules: { inlineChars: 10_000 } },
+  ]);
+  await call("act", { a: parsedJson("1234567890123456789") });
+  expect(JSON.stringify(sent.at(-1))).toContain(JSON.stringify(structuredContent));
+  await call("act", { a: "$act_1.first", b: "$act_1.rows[99]" });
+  expect(inputs).toEqual([
+    '{"a":1234567890123456789}',
+    '{"a":1234567890123456789,"b":{"id":1234567890123456199}}',
+  ]);
+  const groups = await call("query_variables", {
+    sql: "SELECT count(DISTINCT r.value->>'id') AS ids FROM act_1 a, json_each(a.value) r WHERE a.key = 'rows'",
+  });
+  expect(JSON.stringify(groups)).toContain('[{\\"ids\\":100}]');
+});
+
+const ORDER = '{"id":1234567890123456789,"total":1.5,"code":"42","open":true}';
+
+/** A gateway before a server that gives an order, and records what it is sent. */
+async function shop() {
+  const sent: string[] = [];
+  const properties = {
+    text: { type: "string" },
+    count: { type: "integer" },
+    flag: { type: "boolean" },
+    ids: { type: "array", items: { type: "string" } },
+    any: {},
+  };
+  const raw = new RawServer({
+    "tools/list": () => ({
+      tools: [
+        { name: "order", inputSchema: { type: "object" } },
+        { name: "take", inputSchema: { type: "object", properties } },
+      ],
+    }),
+    "tools/call": ({ name, arguments: given }) => {
+      if (name === "take") sent.push(JSON.stringify(given));
+      return { content: [{ type: "text", text: name === "order" ? ORDER : "taken" }] };
+    },
+  });
+  const { call } = await startGateway([{ name: "shop", make: () => raw }]);
+  await call("order");
+  return async (input: object) => {
+    await call("take", input as Parameters<typeof call>[1]);
+    return sent.at(-1);
+  };
+}
+
+describe("a reference whose value has another type than the parameter", () => {
+  it.each([
+    [{ text: "$order_1.id" }, '{"text":"1234567890123456789"}'],
+    [{ text: "$order_1.total" }, '{"text":"1.5"}'],
+    [{ text: "$order_1.open" }, '{"text":"true"}'],
+    [{ count: "$order_1.code" }, '{"count":42}'],
+    [{ count: "$order_1.id" }, '{"count":1234567890123456789}'],
+    [{ flag: "true" }, '{"flag":true}'],
+    [{ ids: ["$order_1.id", "7"] }, '{"ids":["1234567890123456789","7"]}'],
+    [{ any: "$order_1.id" }, '{"any":1234567890123456789}'],
+    [{ any: "$order_1.code" }, '{"any":"42"}'],
+    [{ text: "$order_1" }, JSON.stringify({ text: ORDER })],
+  ])("%j goes on as %s", async (input, expected) => {
+    expect(await (await shop())(input)).toBe(expected);
   });
 });

@@ -113,7 +113,7 @@ export class McpDirectory {
           this.#warn(`MCP server ${server.name} cannot be asked for its tools: ${why}`);
         }
         this.#downUntil.set(key, this.#now() + limits.silenceMs);
-        if (known !== undefined) this.#known.set(key, { ...known, freshUntil: 0, handshake: {} });
+        this.#markStale(key);
       }
       return { server, connection, definitions, isUp: false };
     }

@@ -138,3 +138,29 @@ export interface QueryEngine {
   /** Deletes all tables but these, also those that are being loaded. */
   keep(keys: readonly string[]): Promise<void>;
 }
+
+type AnyMethod = (...input: readonly unknown[]) => Promise<unknown>;
+
+const METHODS = ["run", "begin", "add", "complete", "keep"] as const;
+
+/** Returns an engine that is somewhere else: `call` calls its methods there, by their names. */
+export function engineBehind(
+  call: (method: keyof QueryEngine, input: readonly unknown[]) => Promise<unknown>,
+): QueryEngine {
+  const methods = METHODS.map((name) => [
+    name,
+    (...input: readonly unknown[]) => call(name, input),
+  ]);
+  return Object.fromEntries(methods) as QueryEngine;
+}
+
+/** Calls a method of an engine by its name. */
+export function callEngine(
+  engine: QueryEngine,
+  method: keyof QueryEngine,
+  input: readonly unknown[],
+): Promise<unknown> {
+  // The caller has the input from `engineBehind`. A stub of an object has no `apply`.
+  const methods = engine as unknown as Readonly<Record<keyof QueryEngine, AnyMethod>>;
+  return methods[method](...input);
+}

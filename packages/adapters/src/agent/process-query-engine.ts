@@ -1,6 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import * as limits from "../../../../src/limits.ts";
-import { type QueryEngine, TOO_LONG } from "../../../query/src/query-engine.ts";
+import { type QueryEngine, TOO_LONG, engineBehind } from "../../../query/src/query-engine.ts";
 
 /**
  * A process that runs queries one at a time, and ends itself when one takes more than `cpuMs` of CPU: SQLite cannot be
@@ -24,16 +24,8 @@ export class QueryProcess {
   /** Opens a database in the process. */
   engine(): QueryEngine {
     const engine = ++this.#engines;
-    const call = <Output>(method: keyof QueryEngine, ...input: readonly unknown[]) =>
-      this.#call({ engine, method, input }) as Promise<Output>;
-    const opened: QueryEngine = {
-      // A killed process ends the query that it ran, and no other: there is one at a time.
-      run: (query) => call("run", query),
-      begin: (key) => call("begin", key),
-      add: (table, chunk) => call("add", table, chunk),
-      complete: (table, shape) => call("complete", table, shape),
-      keep: (keys) => call("keep", keys),
-    };
+    // A killed process ends the query that it ran, and no other: there is one at a time.
+    const opened = engineBehind((method, input) => this.#call({ engine, method, input }));
     this.#unused.register(opened, engine);
     return opened;
   }
@@ -101,14 +93,3 @@ export type EngineReply = { readonly isLast?: boolean } & (
   | { readonly output: unknown }
   | { readonly error: string }
 );
-
-/** Calls a method of an engine by its name. */
-export function callEngine(
-  engine: QueryEngine,
-  method: keyof QueryEngine,
-  input: readonly unknown[],
-): Promise<unknown> {
-  // Written by another process of ours.
-  const run = engine[method] as (...all: readonly unknown[]) => Promise<unknown>;
-  return run.apply(engine, [...input]);
-}

@@ -5,9 +5,9 @@
 import { fileURLToPath } from "node:url";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
 import * as limits from "../../../../src/limits.ts";
-import { type QueryEngine, TOO_LONG } from "../../../query/src/query-engine.ts";
+import { type QueryEngine, TOO_LONG, callEngine } from "../../../query/src/query-engine.ts";
 import { inProcessEngine } from "./node-query-engine.ts";
-import { callEngine, type EngineCall, type EngineReply } from "./process-query-engine.ts";
+import type { EngineCall, EngineReply } from "./process-query-engine.ts";
 
 /* oxlint-disable unicorn/require-post-message-target-origin -- a thread has no origin. */
 

@@ -251,16 +251,7 @@ class VariablesInObject implements ConversationVariables {
   }
 
   get #wrapOptions(): WrapOptions {
-    const {
-      bucket: _,
-      tables: _tables,
-      alarm: __,
-      agent: ___,
-      quotaBytes: ____,
-      idleMs: _____,
-      ...rest
-    } = this.#options;
-    return { ...rest, store: this.store, taint: this.#taint };
+    return { ...this.#options, store: this.store, taint: this.#taint };
   }
 
   get #expanding() {

@@ -1,11 +1,19 @@
 import { type Sql, sqlRows } from "../../../../src/internal.ts";
 
 /** Calls `sweep` of the variables at a time. */
-export interface SweepAlarm {
+export abstract class SweepAlarm {
+  #last: Promise<void> = Promise.resolve();
+
   /**
    * Makes sure that it calls at that time or earlier, in milliseconds since 1970. Infinity: nothing is due.
    */
-  setBy(dueMs: number): Promise<void>;
+  setBy(dueMs: number): Promise<void> {
+    const set = this.#last.then(() => this.setNext(dueMs));
+    this.#last = set.catch(() => undefined);
+    return set;
+  }
+
+  protected abstract setNext(dueMs: number): Promise<void>;
 }
 
 /**
@@ -13,11 +21,10 @@ export interface SweepAlarm {
  * table, and is set again after the sweeps before it. If the object deletes such an alarm meanwhile, it fires
  * nevertheless, and sweeps.
  */
-export class OwnAlarm implements SweepAlarm {
+export class OwnAlarm extends SweepAlarm {
   readonly #storage: Pick<DurableObjectStorage, "getAlarm" | "setAlarm">;
   readonly #sql: Sql;
   readonly #table: string;
-  #last: Promise<void> = Promise.resolve();
 
   /** `prefix`: of the table. */
   constructor(
@@ -25,18 +32,13 @@ export class OwnAlarm implements SweepAlarm {
     sql: Sql,
     prefix: string,
   ) {
+    super();
     this.#storage = storage;
     this.#sql = sql;
     this.#table = `${prefix}${ALARM_TABLE}`;
   }
 
-  setBy(dueMs: number): Promise<void> {
-    const set = this.#last.then(() => this.#setBy(dueMs));
-    this.#last = set.catch(() => undefined);
-    return set;
-  }
-
-  async #setBy(dueMs: number): Promise<void> {
+  protected async setNext(dueMs: number): Promise<void> {
     const armedMs = (await this.#storage.getAlarm()) ?? Infinity;
     const known = this.#read();
     const isForeign = armedMs !== Infinity && armedMs !== known.setMs;
@@ -99,14 +101,14 @@ export interface SchedulingAgent {
 const CALLBACK = "sweepByrefVariables";
 
 /** A sweep in the scheduler of the Agents SDK: one schedule at a time. */
-export class ScheduledSweep implements SweepAlarm {
+export class ScheduledSweep extends SweepAlarm {
   readonly #agent: SchedulingAgent;
   #next: { readonly id: string; readonly timeMs: number } | undefined;
   /** False until this life of the object knows what an earlier one has scheduled. */
   #isKnown = false;
-  #last: Promise<void> = Promise.resolve();
 
   constructor(agent: SchedulingAgent, sweep: () => Promise<void>) {
+    super();
     this.#agent = agent;
     const onSchedule = async () => {
       // The schedule that calls this is over, although the SDK still lists it.
@@ -117,13 +119,7 @@ export class ScheduledSweep implements SweepAlarm {
     Object.defineProperty(agent, CALLBACK, { value: onSchedule, configurable: true });
   }
 
-  setBy(dueMs: number): Promise<void> {
-    const set = this.#last.then(() => this.#setBy(dueMs));
-    this.#last = set.catch(() => undefined);
-    return set;
-  }
-
-  async #setBy(dueMs: number): Promise<void> {
+  protected async setNext(dueMs: number): Promise<void> {
     if (dueMs === Infinity) return;
     if (!this.#isKnown) this.#next = await this.#scheduled();
     this.#isKnown = true;

@@ -145,12 +145,16 @@ export function ownEntryIn({ servers }: ServerGroup, copy: string): string | und
 }
 
 function isOwn(entry: unknown, copy: string): boolean {
-  const args: unknown = json.isObject(entry) ? entry.args : undefined;
-  if (!Array.isArray(args)) return false;
-  const config: unknown = args[args.indexOf("--config") + 1];
+  const words = wordsOf(entry);
+  const config = words[words.indexOf("--config") + 1];
   // Files are moved with their copies, and people write other paths.
   const isCopy = typeof config === "string" && basename(config) === basename(copy);
-  return isCopy && args.includes("mcp") && args.includes("--config");
+  return isCopy && words.includes("mcp") && words.includes("--config");
+}
+
+function wordsOf(entry: unknown): readonly unknown[] {
+  const args: unknown = json.isObject(entry) ? entry.args : undefined;
+  return Array.isArray(args) ? args : [];
 }
 
 /** True if the copy is unchanged since wrapping. Undefined if the entry has no digest. */
@@ -197,8 +201,7 @@ function hasToolLists(servers: Readonly<Record<string, unknown>>): boolean {
 
 /** Returns the names of the servers that the entry's gateway leaves out. */
 export function exceptionsIn(entry: unknown): readonly string[] {
-  const args: unknown = json.isObject(entry) ? entry.args : undefined;
-  const words: readonly unknown[] = Array.isArray(args) ? args : [];
+  const words = wordsOf(entry);
   return words.filter(
     (word, index): word is string => typeof word === "string" && words[index - 1] === EXCEPT,
   );
@@ -212,8 +215,8 @@ function exceptions(names: readonly string[]): readonly string[] {
 
 /** Returns an entry with what it passes on and leaves out now. What people changed in it stays. */
 export function renewedEntry(entry: unknown, options: EntryOptions): object {
-  const { env, args, ...rest } = json.isObject(entry) ? entry : {};
-  const words: readonly unknown[] = Array.isArray(args) ? args : [];
+  const { env, ...rest } = json.isObject(entry) ? entry : {};
+  const words = wordsOf(entry);
   const others = words.filter((word, index) => word !== EXCEPT && words[index - 1] !== EXCEPT);
   const { except, taken } = options;
   const known = exceptionsIn(entry).filter((name) => !taken.includes(name));

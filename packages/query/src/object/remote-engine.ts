@@ -1,6 +1,12 @@
 import { messageOf } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
-import { type EngineAnswer, type QueryEngine, TOO_LONG } from "../query-engine.ts";
+import {
+  type EngineAnswer,
+  type QueryEngine,
+  TOO_LONG,
+  callEngine,
+  engineBehind,
+} from "../query-engine.ts";
 import { withTimeLimit } from "../../../../src/internal.ts";
 
 /**
@@ -8,18 +14,11 @@ import { withTimeLimit } from "../../../../src/internal.ts";
  * whose object failed stays broken. `onBegin` is called before a table is loaded.
  */
 export function remoteEngine(connect: () => QueryEngine, onBegin?: () => void): QueryEngine {
-  const call = <Result>(use: (tables: QueryEngine) => Promise<Result>) =>
-    withTimeLimit(limits.toolMs, () => use(connect()));
-  return {
-    run: (query) => call((tables) => tables.run(query)).catch(endedByLimit),
-    begin: (key) => {
-      onBegin?.();
-      return call((tables) => tables.begin(key));
-    },
-    add: (table, chunk) => call((tables) => tables.add(table, chunk)),
-    complete: (table, shape) => call((tables) => tables.complete(table, shape)),
-    keep: (keys) => call((tables) => tables.keep(keys)),
-  };
+  return engineBehind((method, input) => {
+    if (method === "begin") onBegin?.();
+    const answer = withTimeLimit(limits.toolMs, () => callEngine(connect(), method, input));
+    return method === "run" ? answer.catch(endedByLimit) : answer;
+  });
 }
 
 /** What the platform says of an object that it has reset, and what `withTimeLimit` says. */
