@@ -150,6 +150,10 @@ describe("a URL or tag", () => {
     "<style></style> $v",
     "<div>\n<a b='\n\n' $v> $v",
     // A URL that is recognized by its scheme, `www.` or two slashes.
+    ..."http https ws wss ftp mailto data javascript tel sms file HTTPS hTTp"
+      .split(" ")
+      .map((scheme) => `x ${scheme}:$v`),
+    "WWW.a.bc/$v",
     "x (www.$v",
     "a ///$v",
     "a\n//$v",

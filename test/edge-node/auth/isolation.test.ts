@@ -55,6 +55,7 @@ describe("object names", () => {
       tenant,
       id,
       fc.string({ unit: idCharacter }),
+      fc.constantFrom(128, 129, 100_000).map((length) => "x".repeat(length)),
     );
     const property = fc.property(tenant, any, (tenant, id) => {
       const isValid = /^[\w.-]{1,128}$/.test(id) && !/^\.{1,2}$/.test(id) && !id.includes("\n");

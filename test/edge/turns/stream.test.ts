@@ -1,22 +1,16 @@
-import { readUIMessageStream, tool, type UIMessage, type UIMessageChunk } from "ai";
+import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 import { describe, expect, it, afterEach, vi } from "vitest";
-import * as z from "zod";
 import type { Agent } from "../../../src/turn/agent.ts";
-import { json, textOf } from "../../support/edge.ts";
+import { textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { framesIn as eventsIn, readUntil, chunksIn, framesIn } from "../../support/turn-client.ts";
-import {
-  finish,
-  scriptedModel,
-  type Step,
-  text,
-  type Script,
-} from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text, type Script } from "../../../packages/testing/src/testing.ts";
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { messageStream, textStream } from "../../../src/edge/turns/turn-response.ts";
 import * as limits from "../../../src/limits.ts";
 import { TurnLog } from "../../../src/turn/log/turn-log.ts";
 import { ask, gate, halting, said } from "../../support/fault-stages.ts";
+import { haltedTurn } from "../../support/halted-turn.ts";
 import { slow } from "../../support/slow.ts";
 
 describe("stream", () => {
@@ -27,47 +21,6 @@ describe("stream", () => {
     readonly chunk: UIMessageChunk;
   }
 
-  /** A gate at which a scripted turn waits. */
-  function gate() {
-    let open = () => {};
-    const opened = new Promise<void>((resolve) => {
-      open = resolve;
-    });
-    let reach = () => {};
-    const reached = new Promise<void>((resolve) => {
-      reach = resolve;
-    });
-    return {
-      open,
-      reached,
-      wait: () => {
-        reach();
-        return opened;
-      },
-    };
-  }
-
-  /** A turn that streams a text, waits, and streams another one. */
-  function halted(more: readonly Step[] = []) {
-    const { open, reached, wait } = gate();
-    const step: Step = async function* () {
-      yield text("Before.", { id: "1" });
-      await wait();
-      yield text(" After.", { id: "2" });
-      yield finish();
-    };
-    const agent: Agent = {
-      name: "test",
-      description: "For tests.",
-      instructions: "Help.",
-      tools: { act: tool({ inputSchema: z.object({}), execute: () => 1 }) },
-    };
-    const model = scriptedModel([step, ...more]);
-    return { open, reached, model, options: { agents: [agent] as const, model } };
-  }
-
-  const ask = (own: OwnRuntime, message = "Hello.", accept = "text/event-stream") =>
-    own.call("POST", "/conversations/c/messages", json({ message }, { accept }));
   const watch = (own: OwnRuntime, query = "", headers: Record<string, string> = {}) =>
     own.call("GET", `/conversations/c/stream${query}`, { headers });
   const stop = async (own: OwnRuntime) => {
@@ -98,9 +51,9 @@ describe("stream", () => {
 
   describe("a stream that is watched again", () => {
     it("is byte for byte the same for everybody who joins while the turn runs", async () => {
-      const { open, reached, options } = halted();
+      const { open, reached, options } = haltedTurn();
       await withRuntime(options, async (own) => {
-        const asked = await ask(own);
+        const asked = await ask(own, "Hello.");
         await reached;
         const watchers = await Promise.all([watch(own), watch(own), watch(own)]);
         expect(watchers.map(({ status }) => status)).toEqual([200, 200, 200]);
@@ -115,9 +68,9 @@ describe("stream", () => {
     });
 
     it("continues when its client has gone, which does not stop the turn", async () => {
-      const { open, reached, options } = halted();
+      const { open, reached, options } = haltedTurn();
       await withRuntime(options, async (own) => {
-        const asked = await ask(own);
+        const asked = await ask(own, "Hello.");
         await reached;
         await asked.body?.cancel();
         const watcher = await watch(own);
@@ -127,9 +80,9 @@ describe("stream", () => {
     });
 
     it("continues after the last frame that a client has received, even when the turn is over", async () => {
-      const { open, reached, options } = halted();
+      const { open, reached, options } = haltedTurn();
       await withRuntime(options, async (own) => {
-        const asked = await ask(own);
+        const asked = await ask(own, "Hello.");
         await reached;
         const live = await watch(own, `?after=${MAX + 2}`);
         open();
@@ -150,14 +103,10 @@ describe("stream", () => {
 
     it("continues by itself when the object restarts in the middle of it", async () => {
       const again = gate();
-      const anew: Step = async function* () {
-        await again.wait();
-        yield text("Anew.");
-        yield finish();
-      };
-      const { reached, options, model } = halted([anew]);
+      const anew = halting(again.wait, [], [text("Anew."), finish()]);
+      const { reached, options, model } = haltedTurn([anew]);
       await withRuntime(options, async (own) => {
-        const asked = await ask(own);
+        const asked = await ask(own, "Hello.");
         await reached;
         const had = framesIn(await readUntil(asked, '"text-end"'));
         expect(had).not.toEqual([]);
@@ -187,9 +136,9 @@ describe("stream", () => {
 
   describe("stop", () => {
     it("ends the running turn: its text is kept and marked, and the model is not called again", async () => {
-      const { reached, options, model } = halted();
+      const { reached, options, model } = haltedTurn();
       await withRuntime(options, async (own) => {
-        const asked = await ask(own);
+        const asked = await ask(own, "Hello.");
         await reached;
         expect(await stop(own)).toEqual({ stopped: true });
         const chunks = framesIn(await asked.text()).map(({ chunk }) => chunk);
