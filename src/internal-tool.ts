@@ -38,7 +38,7 @@ export {
   type Edit,
   type RecordEdits,
   type ResolvedChanges,
-} from "./tool/edit/resolved-edits.ts";
+} from "./tool/edit/edited-value.ts";
 export type { FileInfo, Files } from "./tool/files.ts";
 export type { Observer } from "./tool/observer.ts";
 export {
@@ -70,7 +70,7 @@ export type {
 
 // Turns: agents, prompts, the durable log, and what a plan's run has in common with a turn.
 export { resolveAgent, type Agent, type CapabilityOptions, wrapOptionsFor } from "./turn/agent.ts";
-export { Attempt, headFor, type AttemptEnd } from "./turn/attempt.ts";
+export { Attempt, headFor, type AttemptEnd } from "./turn/turn.ts";
 export { type ModelAnswer, withOwnTools } from "./turn/delegate-tool.ts";
 export type { PromptDescription } from "./turn/describe-prompt.ts";
 export type { AnswerReceipt, ReceiptSpan, TypedFigure } from "./turn/history/answer-receipt.ts";
@@ -83,8 +83,7 @@ export { VariableList } from "./turn/history/variable-list.ts";
 export { variableUrl } from "./turn/history/variable-url.ts";
 export type { ConversationEvent, EventType, NewEvent } from "./turn/log/event-log.ts";
 export type { JournalEntry, TurnHead } from "./turn/log/journal.ts";
-export type { RecoveredLog } from "./turn/log/log-lines.ts";
-export { giveUpReason, recoveryDelayMs } from "./turn/log/recovery.ts";
+export { type RecoveredLog, giveUpReason, recoveryDelayMs } from "./turn/log/recovery.ts";
 export { pause } from "./turn/model/model-failure.ts";
 export type { Plan, PlanCall, PlanFormatName, PlanOutput } from "./turn/plan.ts";
 export { charsOfMessage, charsOfTools } from "./turn/spend/savings.ts";

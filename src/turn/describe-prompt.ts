@@ -6,7 +6,7 @@ import { compact } from "../value/json.ts";
 import { detailsFor } from "./history/guide.ts";
 import { compactionFor, type PastMessages } from "./history/compaction.ts";
 import type { History } from "./history/history.ts";
-import { prepareModelCall, resolvedModel } from "./model/prepare-model-call.ts";
+import { prepareModelCall, resolvedModel } from "./model/model-call.ts";
 import { isTaintedPrompt, type Prompt, Prompts } from "./prompts.ts";
 import { charsOfMessage, charsOfTools } from "./spend/savings.ts";
 import type { TurnContext } from "./turn-context.ts";

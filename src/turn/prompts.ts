@@ -8,7 +8,7 @@ import { toModelMessages, withTail } from "./history/prompt.ts";
 import { withoutRepeats } from "./history/shown-variables.ts";
 import type { StoredMessage } from "./history/stored-message.ts";
 import { type PromptRecord, VariableList } from "./history/variable-list.ts";
-import type { ModelRequest } from "./model/prepare-model-call.ts";
+import type { ModelRequest } from "./model/model-call.ts";
 import { Toolbox, type ToolboxOptions } from "./toolbox.ts";
 import type { TurnContext } from "./turn-context.ts";
 

@@ -15,7 +15,7 @@ import { compact, type Json } from "../value/json.ts";
 import { type Agent, isOffered, referencesOf } from "./agent.ts";
 import { lookupOf } from "./answer.ts";
 import { type AskAgent, type CalledAgent, DELEGATE, type ModelAnswer } from "./delegate-tool.ts";
-import { modelNameOf } from "./model/prepare-model-call.ts";
+import { modelNameOf } from "./model/model-call.ts";
 import { Steps } from "./steps.ts";
 import { TurnState } from "./log/turn-state.ts";
 import { failed } from "../tool/policy.ts";

@@ -1,6 +1,6 @@
 import type { LanguageModel, ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
-import type { RecordEdits } from "../tool/edit/resolved-edits.ts";
+import type { RecordEdits } from "../tool/edit/edited-value.ts";
 import { isFrom, type PromptStage, promptStages, type RuntimeTool } from "../tool/runtime-tool.ts";
 import type { Files } from "../tool/files.ts";
 import { variableTools } from "../tool/variables/variable-tools.ts";
@@ -9,7 +9,7 @@ import { compact } from "../value/json.ts";
 import type { Effects, WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts";
 import { type Agent, type CapabilityTags, isOffered, tagsOf } from "./agent.ts";
 import { type AskAgent, DELEGATE, delegateTool, type FindAgent } from "./delegate-tool.ts";
-import { resolvedModel } from "./model/prepare-model-call.ts";
+import { resolvedModel } from "./model/model-call.ts";
 
 /** What `run_code` receives of a turn. */
 export interface CodeOptions {

@@ -1,7 +1,6 @@
 import type { FinishReason, LanguageModel, UIMessageChunk } from "ai";
 import type { ErrorCode, PublicError } from "../errors.ts";
 import type { VariableStore } from "../store/variable-store.ts";
-import type { Observer } from "../tool/observer.ts";
 import type { Agent } from "./agent.ts";
 import type { History } from "./history/history.ts";
 import type { TimedAttempt } from "./history/timeline.ts";
@@ -9,37 +8,28 @@ import type { Post } from "./history/post.ts";
 import type { Identity } from "../tool/identity.ts";
 import type { Journal } from "./log/journal.ts";
 import type { TurnLog } from "./log/turn-log.ts";
+import type { ModelCallContext } from "./model/model-call.ts";
 import type { QuotaService } from "./spend/lease.ts";
 import type { Savings } from "./spend/savings.ts";
-import type { Account, Cost, SpendLimits, Usage } from "./spend/spend.ts";
+import type { Cost, SpendLimits, Usage } from "./spend/spend.ts";
 import type { PlatformServices } from "./toolbox.ts";
 
 /**
  * The context of an attempt at a turn or a plan run, used by its steps, model calls and tool calls. A called
  * agent receives a context derived from this one.
  */
-export interface TurnContext {
+export interface TurnContext extends ModelCallContext {
   readonly agent: Agent;
   readonly model: LanguageModel;
   readonly store: VariableStore;
-  /** Counts the cost of the whole turn. */
-  readonly account: Account;
   readonly log: Pick<TurnLog, "commit" | "note">;
   /** Receives each chunk as the client sees it. */
   readonly emit: (chunk: UIMessageChunk) => void;
-  /** Aborts when the turn is stopped or takes too long. The answer so far is kept. */
-  readonly signal: AbortSignal;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly newId: () => string;
-  /** Removes secrets, such as the model's key, from an error's text. Default: no change. */
-  readonly redact?: ((text: string) => string) | undefined;
   /** Services for the runtime's own tools. Default: only tools that need none. */
   readonly services?: PlatformServices;
-  /** Waits before a model is called again. Resolves early when the signal aborts. Default: a timer. */
-  readonly sleep?: (delayMs: number, signal: AbortSignal) => Promise<void>;
-  /** Observes the calls of models and tools. */
-  readonly observer?: Observer | undefined;
   /** Number of agents that wait for this one. Default: 0. */
   readonly depth?: number;
 }

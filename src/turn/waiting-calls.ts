@@ -3,7 +3,12 @@ import { ByrefError } from "../errors.ts";
 import type { Json } from "../value/json.ts";
 import type { History } from "./history/history.ts";
 import type { StoredMessage } from "./history/stored-message.ts";
-import type { ToolCall } from "./model/model-try.ts";
+
+export interface ToolCall {
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly input: Json;
+}
 
 /** The calls of a message that wait for a person, by approval id. */
 export function waitingCalls(

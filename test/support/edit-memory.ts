@@ -1,6 +1,6 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { EditedText } from "../../src/tool/edit/edit-text.ts";
+import { EditedText } from "../../src/tool/edit/edited-value.ts";
 
 /** Cost of editing a long text. */
 interface EditMemory {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { applyPatch } from "diff";
 import { expect } from "vitest";
-import { EditedText } from "../../src/tool/edit/edit-text.ts";
+import { EditedText } from "../../src/tool/edit/edited-value.ts";
 import { codeOf } from "../../src/errors.ts";
 import type { Replacement } from "../../src/value/text-edit.ts";
 

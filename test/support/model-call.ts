@@ -2,8 +2,11 @@ import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { LanguageModel, ModelMessage, ToolSet, UIMessageChunk } from "ai";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { SavingsCounter } from "../../src/turn/spend/savings.ts";
-import { callModel } from "../../src/turn/model/call-model.ts";
-import type { CallModelResult, ModelOutput } from "../../src/turn/model/model-try.ts";
+import {
+  callModel,
+  type CallModelResult,
+  type ModelOutput,
+} from "../../src/turn/model/model-call.ts";
 import { Account, NOTHING_SPENT, Spend, type Usage } from "../../src/turn/spend/spend.ts";
 import { scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
 

@@ -2,7 +2,7 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { mayWrite } from "../../src/turn/deferred-calls.ts";
+import { mayWrite } from "../../src/turn/tool-calls.ts";
 import type { Written } from "../../src/tool/wrapped-tool.ts";
 import { wrapRuntimeTools, wrapTool } from "../../src/tool/tool-call.ts";
 import { variableTools } from "../../src/tool/variables/variable-tools.ts";

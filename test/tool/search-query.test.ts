@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { matcherFor } from "../../src/tool/variables/search-json.ts";
+import { matcherFor } from "../../src/tool/variables/search-variable.ts";
 import type { Json } from "../../src/value/json.ts";
 import { Tools } from "../support/runtime-tool-context.ts";
 

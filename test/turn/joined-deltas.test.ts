@@ -1,7 +1,7 @@
 import type { UIMessageChunk } from "ai";
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import { JoinedDeltas } from "../../src/turn/joined-deltas.ts";
+import { JoinedDeltas } from "../../src/turn/answer.ts";
 
 function joining() {
   const chunks: UIMessageChunk[] = [];

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import * as limits from "../../src/limits.ts";
-import { fileChunk } from "../../src/turn/model/model-chunks.ts";
+import { fileChunk } from "../../src/turn/model/model-call.ts";
 
 const url = new URL("https://files.example.com/a.png");
 const part = { type: "file", mediaType: "image/png", data: { type: "url", url } } as const;

@@ -10,7 +10,7 @@ import type { QueryEngine } from "../../packages/query/src/query-engine.ts";
 import { queryTools } from "../../packages/query/src/query-tools.ts";
 import { runtimeToolNames } from "../../src/tool/variables/variable-tools.ts";
 import { proposePlanTool } from "../../packages/plans/src/run/propose-plan.ts";
-import { prepareModelCall } from "../../src/turn/model/prepare-model-call.ts";
+import { prepareModelCall } from "../../src/turn/model/model-call.ts";
 import { Toolbox } from "../../src/turn/toolbox.ts";
 import { finish, scriptedModel, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation } from "../support/turn.ts";

@@ -9,7 +9,7 @@ import {
   text,
   toolCall,
 } from "../../packages/testing/src/testing.ts";
-import { refusedTurn, withOutline } from "../../src/turn/model/refused-prompt.ts";
+import { refusedTurn, withOutline } from "../../src/turn/model/acceptable-prompt.ts";
 import { Conversation } from "../support/turn.ts";
 
 const look = tool({

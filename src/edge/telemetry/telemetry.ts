@@ -1,5 +1,5 @@
 import type { Observer } from "../../tool/observer.ts";
-import { modelNameOf } from "../../turn/model/prepare-model-call.ts";
+import { modelNameOf } from "../../turn/model/model-call.ts";
 import type { Bindings } from "../app-env.ts";
 import { conversationIn, type ObjectContext } from "../conversation-of.ts";
 import { logFailure, placeIn } from "../log-failure.ts";

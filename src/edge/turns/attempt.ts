@@ -21,7 +21,7 @@ import type { RecordedEnd } from "../telemetry/trace.ts";
 import type { Equipped } from "../../turn/delegate-tool.ts";
 import type { ChosenAgent } from "./chosen-agent.ts";
 import type { EvictionReason, VariableInfo } from "../../store/variable.ts";
-import type { ToolCall } from "../../turn/model/model-try.ts";
+import type { ToolCall } from "../../turn/waiting-calls.ts";
 import type { TurnHead } from "../../turn/log/journal.ts";
 import type { Frame } from "../../turn/log/turn-log.ts";
 

@@ -1,6 +1,6 @@
 import type { UIMessageChunk } from "ai";
 import type { Frame } from "../../turn/log/turn-log.ts";
-import { typeOf } from "../../turn/log/log-lines.ts";
+import { typeOf } from "../../turn/log/recovery.ts";
 
 /** Types of chunks that came with AI SDK 7. Clients of AI SDK 6 refuse them, and with them the stream. */
 const SINCE_7: ReadonlySet<string> = new Set([

@@ -15,8 +15,14 @@ import {
 import { guardedView } from "../tool-output.ts";
 import { keptInput, requireWritable, guardedWrite } from "../variables/set-variable.ts";
 import { readable, type Target, targetIn } from "../variables/variable-target.ts";
-import { editedValue, lineEndIn } from "./edited-value.ts";
-import { type Edit, editsIn, type RecordEdits, resolvedEdits } from "./resolved-edits.ts";
+import {
+  editedValue,
+  lineEndIn,
+  type Edit,
+  editsIn,
+  type RecordEdits,
+  resolvedEdits,
+} from "./edited-value.ts";
 
 const NAME = "edit_variable";
 

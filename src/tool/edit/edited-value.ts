@@ -1,5 +1,6 @@
-import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import * as z from "zod";
+import { ByrefError, requireAtMost } from "../../errors.ts";
 import { problemFrom } from "../../reference/reference-problem.ts";
 import { type Content, TEXT_TYPE } from "../../store/bytes/content.ts";
 import type { Variables } from "../../store/variable-store.ts";
@@ -10,11 +11,25 @@ import { patched, type PatchOperation } from "../../value/json-patch.ts";
 import { jsonSegments } from "../../value/json-segments.ts";
 import { charsOf } from "../../value/json-text.ts";
 import { type Diff, LineDiff } from "../../value/line-diff.ts";
-import { EditWork, lineEndOf } from "../../value/text-edit.ts";
+import {
+  EditWork,
+  lineEndOf,
+  type Replacement,
+  TextEdit,
+  TextEdits,
+  withLineEnds,
+} from "../../value/text-edit.ts";
 import { lookupInStore } from "../store-lookup.ts";
 import { referenceTo, type Target } from "../variables/variable-target.ts";
-import { EditedText } from "./edit-text.ts";
-import type { ResolvedEdits } from "./resolved-edits.ts";
+import { clip, codePointCount } from "../../value/characters.ts";
+import { findFolded } from "../../value/folded-text.ts";
+import { nextTask } from "../../value/next-task.ts";
+import { isComposed } from "../composed.ts";
+import type { Syntax } from "../../reference/reference.ts";
+import { renderText } from "../../value/render.ts";
+import type { RuntimeToolContext } from "../runtime-tool.ts";
+import { halfAt } from "../../value/well-formed.ts";
+import { anyJson, anyJsonObject, issuesOf } from "../tool-input.ts";
 
 /** The value after edits. */
 export interface Edited {
@@ -176,4 +191,345 @@ function compared(before: Json, value: Json): Edited {
   const diff = new LineDiff(limits.maxDiffLines);
   for (const segment of jsonSegments(before, value)) diff.add(segment);
   return { value, diff: diff.end(), isComposed: false };
+}
+
+/** Returns a text in pieces; each call begins anew. */
+export type ReadText = () => AsyncIterable<string>;
+
+/** A text that is edited while it is read. */
+export class EditedText {
+  readonly #read: ReadText;
+  readonly #chars: number;
+  readonly #replacements: readonly Replacement[];
+  readonly #diff = new LineDiff(limits.maxDiffLines);
+  /** The text before and after; undefined once it is too long to be searched for URLs. */
+  #forUrls: { before: string; after: string } | undefined = { before: "", after: "" };
+
+  /** `chars`: the length of the text. */
+  constructor(read: ReadText, chars: number, replacements: readonly Replacement[]) {
+    this.#read = read;
+    this.#chars = chars;
+    this.#replacements = replacements;
+  }
+
+  /**
+   * Returns the text after all edits. Throws `limit_exceeded`, and `edit_not_found` or `edit_ambiguous` at its end.
+   */
+  async *text(): AsyncGenerator<string, undefined> {
+    const work = new EditWork(this.#chars);
+    const edits = this.#replacements.map((replacement) => new TextEdit(replacement, work));
+    let made = "";
+    const through = new TextEdits(edits, (segment) => {
+      work.read(segment.text.length);
+      this.#diff.add(segment);
+      if (segment.kind !== "removed") made += segment.text;
+    });
+    for await (const text of this.#read()) {
+      this.#keep("before", text);
+      through.write(text);
+      this.#keep("after", made);
+      yield made;
+      made = "";
+      if (work.isBreakDue()) await nextTask();
+    }
+    through.end();
+    this.#keep("after", made);
+    yield made;
+    for (const [index, edit] of edits.entries()) {
+      const { all = false } = this.#replacements[index] ?? {};
+      if (edit.count === 0) throw await this.#notFound(index);
+      if (edit.count > 1 && !all) throw await this.#ambiguous(index, edit);
+    }
+    return undefined;
+  }
+
+  /** Call it once, after the text was read. */
+  diff(): Diff {
+    return this.#diff.end();
+  }
+
+  /** True if the text has a URL that was put together, or is too long to know. Call it after the text was read. */
+  async isComposed(): Promise<boolean> {
+    const added = this.#replacements.map(({ replace }) => replace);
+    const texts = this.#forUrls;
+    return texts === undefined || isComposed(texts.after, [texts.before, ...added]);
+  }
+
+  #keep(part: "before" | "after", text: string): void {
+    if (this.#forUrls === undefined) return;
+    this.#forUrls[part] += text;
+    if (this.#forUrls[part].length > MAX_SEARCHED_CHARS) this.#forUrls = undefined;
+  }
+
+  /** The text that an edit has searched. */
+  async *#searched(index: number): AsyncGenerator<string> {
+    const work = new EditWork(this.#chars);
+    const edits = this.#replacements.slice(0, index).map((edit) => new TextEdit(edit, work));
+    let made = "";
+    const through = new TextEdits(edits, ({ kind, text }) => {
+      if (kind !== "removed") made += text;
+    });
+    for await (const text of this.#read()) {
+      through.write(text);
+      yield made;
+      made = "";
+    }
+    through.end();
+    yield made;
+  }
+
+  async #notFound(index: number): Promise<ByrefError> {
+    const { find = "" } = this.#replacements[index] ?? {};
+    let text = "";
+    for await (const piece of this.#searched(index)) {
+      text += piece;
+      if (text.length > MAX_SEARCHED_CHARS) break;
+    }
+    const start = `Edit ${index + 1} finds no ${quoted(find)}.`;
+    const match = findFolded(text, find);
+    if (match !== undefined) {
+      const place = placeOf(text, match.at);
+      const forms = `the text has ${form(match.text)}, find has ${form(match.wanted)}`;
+      const message = `${start} It differs in ${match.kinds.join(" and ")} only: at line ${place.line}, column ${place.column} ${forms}. Write find as in the text.`;
+      const difference = { ...place, text: match.text, find: match.wanted, kinds: match.kinds };
+      return new ByrefError("edit_not_found", message, { edit: index, difference });
+    }
+    const near = nearestLine(text, find);
+    const hint =
+      near === undefined
+        ? " Read it with read_variable."
+        : ` The nearest is line ${near.line}: ${near.text}`;
+    const message = `${start} It must be exactly as in the text.${hint}`;
+    return new ByrefError("edit_not_found", message, { edit: index, near });
+  }
+
+  async #ambiguous(index: number, { count, lines }: TextEdit): Promise<ByrefError> {
+    const { find = "" } = this.#replacements[index] ?? {};
+    const more = count > lines.length ? " …" : "";
+    const message = `Edit ${index + 1} finds ${quoted(find)} ${count} times, in the lines ${lines.join(", ")}${more}. Add text around it, or set all.`;
+    return new ByrefError("edit_ambiguous", message, { edit: index, count, lines });
+  }
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(clip(text, 80));
+}
+
+/** A text as a model may write it in JSON, with escapes for all characters that may look like others. */
+function form(text: string): string {
+  const escaped = (one: string) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return JSON.stringify(clip(text, 40)).replaceAll(/[^ -~]/g, escaped);
+}
+
+/** Line and column, from 1. */
+function placeOf(text: string, at: number): { readonly line: number; readonly column: number } {
+  const before = text.slice(0, at).split("\n");
+  return { line: before.length, column: codePointCount(before.at(-1) ?? "") + 1 };
+}
+
+/** Text in which the nearest line is searched, and the part of a line that is compared at once. */
+const MAX_SEARCHED_CHARS = 1_048_576;
+const PART_CHARS = 200;
+/** The share of the wanted text that a line must contain. */
+const MIN_SHARE = 0.4;
+
+interface NearLine {
+  readonly line: number;
+  readonly text: string;
+}
+
+/** Returns the line that has most of the wanted text's triples of characters. */
+function nearestLine(text: string, wanted: string): NearLine | undefined {
+  const first = wanted.split("\n").find((line) => line.trim() !== "") ?? "";
+  const triples = triplesOf(first.trim().slice(0, PART_CHARS));
+  let best: (NearLine & { share: number }) | undefined;
+  for (const [index, line] of text.split("\n").entries()) {
+    for (let at = 0; at === 0 || at < line.length; at += PART_CHARS / 2) {
+      const part = line.slice(at, at + PART_CHARS);
+      const own = triplesOf(part);
+      let common = 0;
+      for (const triple of triples) if (own.has(triple)) common++;
+      const share = common / Math.max(triples.size, 1);
+      if (share > Math.max(best?.share ?? 0, MIN_SHARE)) {
+        best = { line: index + 1, text: part.trim(), share };
+      }
+    }
+  }
+  return best && { line: best.line, text: best.text.toWellFormed() };
+}
+
+function triplesOf(text: string): ReadonlySet<string> {
+  const lower = text.toLowerCase();
+  const triples = new Set<string>();
+  for (let at = 0; at < Math.max(lower.length - 2, 1); at++) triples.add(lower.slice(at, at + 3));
+  return triples;
+}
+
+const edit = z.strictObject({
+  find: z.string().optional(),
+  replace: z.string().optional(),
+  all: z.boolean().optional(),
+  op: z.enum(["add", "remove", "replace", "move", "copy", "test"]).optional(),
+  path: z.string().optional(),
+  from: z.string().optional(),
+  value: anyJson.optional(),
+  where: z.string().optional(),
+  set: anyJsonObject.optional(),
+});
+
+/** An edit as a model writes it: of text, an operation of a JSON Patch, or of records. */
+export type Edit = z.infer<typeof edit>;
+
+/** Parses edits. Models may write one without its list. Throws `invalid_tool_input`. */
+export function editsIn(written: unknown): "undo" | readonly Edit[] {
+  if (written === "undo") return written;
+  const { data, error } = z.array(edit).safeParse(Array.isArray(written) ? written : [written]);
+  if (data !== undefined) return data;
+  const issues = issuesOf(error).map(({ path, message }) => `edits.${path.join(".")}: ${message}`);
+  throw new ByrefError("invalid_tool_input", `${issues.join("; ")}. ${FORMS}`);
+}
+
+const FORMS =
+  "All edits of a call are {find, replace, all?}, or operations of a JSON Patch, or {where, set}.";
+
+/** Edits with values in place of their references. */
+export type ResolvedEdits =
+  | { readonly kind: "text"; readonly replacements: readonly Replacement[] }
+  | { readonly kind: "json"; readonly operations: readonly PatchOperation[] }
+  | ResolvedChanges;
+
+/** Edits of records by conditions in SQL. They use queries, so applications without queries do not load them. */
+export interface RecordEdits {
+  /**
+   * Reads the conditions of edits, and resolves references in them and in the values. Throws
+   * `invalid_tool_input`, `bad_query`, `query_not_allowed`, `variable_sealed`, and the errors of references.
+   */
+  resolve(
+    edits: readonly Edit[],
+    of: { readonly target: Target; readonly context: RuntimeToolContext },
+  ): Promise<ResolvedChanges>;
+  /** Returns the variables that a condition reads as tables. */
+  tablesIn(where: string, syntaxes: readonly Syntax[]): readonly string[];
+}
+
+export interface ResolvedChanges {
+  readonly kind: "records";
+  /** The number of edits. */
+  readonly count: number;
+  /**
+   * Returns the records after all edits, in order: each sees what those before it have made. Unchanged records
+   * are shared with the given ones. Throws `bad_value` if they are no records, `edit_not_found` if a condition
+   * is true for none, `limit_exceeded` if they would grow beyond `maxJsonBytes`, and the errors of queries.
+   */
+  apply(before: Json): Promise<Json>;
+}
+
+type Resolving = Pick<RuntimeToolContext, "resolve" | "labels">;
+
+interface ResolvingEdits {
+  readonly context: RuntimeToolContext;
+  readonly target: Target;
+  /** Undefined where there are no queries. */
+  readonly records: RecordEdits | undefined;
+  /** Returns the first line end of the text at the target. */
+  readonly lineEnd: () => Promise<string | undefined>;
+}
+
+/**
+ * Resolves the references in edits. A model searches no guarded values: what is searched or tested cannot be
+ * one. Throws `invalid_tool_input`,
+ * `variable_sealed`, `limit_exceeded`, `not_configured` and the errors of `resolveReferences` and of queries.
+ */
+export async function resolvedEdits(
+  edits: readonly Edit[],
+  editing: ResolvingEdits,
+): Promise<ResolvedEdits> {
+  requireAtMost(["maxBatchItems", limits.maxBatchItems], edits.length, "Make several calls.");
+  const { context } = editing;
+  const [first] = edits;
+  if (first === undefined) throw new ByrefError("invalid_tool_input", `edits is empty. ${FORMS}`);
+  if (first.where !== undefined) {
+    if (editing.records !== undefined) return editing.records.resolve(edits, editing);
+    throw new ByrefError("not_configured", NO_QUERIES);
+  }
+  return first.find === undefined ? operationsOf(edits, context) : replacementsOf(edits, editing);
+}
+
+async function replacementsOf(
+  edits: readonly Edit[],
+  { context, lineEnd }: ResolvingEdits,
+): Promise<ResolvedEdits> {
+  const found: string[] = [];
+  for (const [index, { find, replace }] of edits.entries()) {
+    if (find === undefined || replace === undefined) throw incomplete(index, "find and replace");
+    const text = renderText(await searched(find, context));
+    if (text === "") throw incomplete(index, "a text to find");
+    requireWhole(text, index, "find");
+    found.push(text);
+  }
+  const hasLines = edits.some(({ replace = "" }) => replace.includes("\n"));
+  const textLineEnd = hasLines ? await lineEnd() : undefined;
+  const replacements: Replacement[] = [];
+  for (const [index, { replace: written = "", all = false }] of edits.entries()) {
+    const find = found[index] ?? "";
+    // Code passes values, which stay as they are, like those of references.
+    const isValue = context.call.madeOf !== undefined;
+    const text = isValue ? written : withLineEnds(written, find, lineEndOf(find) ?? textLineEnd);
+    const replace = renderText((await context.resolve(text)).value);
+    requireWhole(replace, index, "replace");
+    replacements.push({ find, replace, all });
+  }
+  return { kind: "text", replacements };
+}
+
+/** A lone surrogate matches half of an emoji, and cannot be stored in a text. */
+function requireWhole(text: string, index: number, part: string): void {
+  const at = halfAt(text);
+  if (at === undefined) return;
+  const message = `Edit ${index + 1}: ${part} has half of a character (a lone surrogate), as its character ${at}. Write the whole character.`;
+  throw new ByrefError("invalid_tool_input", message);
+}
+
+async function operationsOf(edits: readonly Edit[], context: Resolving): Promise<ResolvedEdits> {
+  const tested: Json[] = [];
+  for (const { op, value = null } of edits) {
+    tested.push(op === "test" ? await searched(value, context) : null);
+  }
+  const operations: PatchOperation[] = [];
+  for (const [index, edit] of edits.entries()) {
+    const { op, path, from, value: written } = edit;
+    if (op === undefined || path === undefined) throw incomplete(index, "op and path");
+    if (op === "remove") operations.push({ op, path });
+    else if (op === "move" || op === "copy") {
+      if (from === undefined) throw incomplete(index, "from");
+      operations.push({ op, path, from });
+    } else {
+      if (written === undefined) throw incomplete(index, "a value");
+      if (op === "test") operations.push({ op, path, value: tested[index] ?? null });
+      else {
+        operations.push({ op, path, value: (await context.resolve(written)).value });
+      }
+    }
+  }
+  return { kind: "json", operations };
+}
+
+const NO_QUERIES =
+  "{where, set} needs queries, which are not configured (docs/guides/queries.md). Use a JSON Patch: [{op, path, value}].";
+
+/** Resolves what is compared with the variable. */
+async function searched(written: Json, { resolve, labels }: Resolving): Promise<Json> {
+  try {
+    const { value } = await resolve(written);
+    if (!labels.isGuarded) return value;
+  } catch (error) {
+    if (!labels.isGuarded) throw error;
+  }
+  const message = "A guarded value cannot be searched for, or tested: the result would reveal it.";
+  throw new ByrefError("variable_sealed", message);
+}
+
+export function incomplete(index: number, missing: string): ByrefError {
+  const message = `Edit ${index + 1} needs ${missing}. ${FORMS}`;
+  return new ByrefError("invalid_tool_input", message);
 }

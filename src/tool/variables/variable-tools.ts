@@ -1,5 +1,5 @@
 import { editVariable } from "../edit/edit-variable.ts";
-import type { RecordEdits } from "../edit/resolved-edits.ts";
+import type { RecordEdits } from "../edit/edited-value.ts";
 import { exportVariable } from "./export-variable.ts";
 import type { FileWriter } from "../files.ts";
 import { readVariable } from "./read-variable.ts";

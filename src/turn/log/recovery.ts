@@ -1,6 +1,6 @@
 import * as limits from "../../limits.ts";
-import type { TurnHead } from "./journal.ts";
-import type { RecoveredLog } from "./log-lines.ts";
+import type { TurnHead, JournalCall, JournalEntry } from "./journal.ts";
+import { parseExactly } from "../../value/exact-number.ts";
 
 /** Delays by the number of attempts without progress. The last value applies to all further attempts. */
 const DELAYS_MS = [0, 0, 0, 0, 1_000, 2_000, 5_000, 15_000, 60_000, 300_000];
@@ -37,4 +37,91 @@ export function recoveryDelayMs(recoveredLog: RecoveredLog, nowMs: number): numb
 export function nextAttempt(last: TurnHead): TurnHead {
   const { attempt, firstAttempt = attempt } = last;
   return { ...last, attempt: attempt + 1, firstAttempt };
+}
+
+/** The line that starts an attempt at a turn. */
+export interface AttemptLine {
+  readonly attempt: number;
+  /** Milliseconds since 1970. */
+  readonly ms: number;
+  /** Set if the turn waited for a person and continues. */
+  readonly waited?: true;
+  /** Set if the attempt before it failed and its process survived. */
+  readonly survived?: true;
+}
+
+/** The state of a turn that a crash cut off, as read from its log. */
+export interface RecoveredLog {
+  /** Entries since the turn last waited for a person. */
+  readonly entries: readonly JournalEntry[];
+  /** Attempts since the last progress, including the first. */
+  readonly attempts: number;
+  /** The newest of these attempts, in a row, in which the process died. */
+  readonly deaths: number;
+  /** Start of the newest attempt, in milliseconds since 1970. */
+  readonly attemptMs: number;
+  /** Steps that have begun. The last of them may have no entry. */
+  readonly steps: number;
+  /** Calls that have begun and have no outcome. */
+  readonly calls: readonly JournalCall[];
+}
+
+/** The lines of a turn's log: a letter, then JSON, which has no line break. */
+export const attemptLine = (attempt: AttemptLine) => `a${JSON.stringify(attempt)}\n`;
+export const entryLine = (entry: JournalEntry) => `j${JSON.stringify(entry)}\n`;
+/** A line for a chunk, given as JSON. */
+export const frameLine = (data: string) => `f${data}\n`;
+
+/** Receives the lines of a log, in the order in which they were written. */
+export interface LogReader {
+  readonly onAttempt: (attempt: AttemptLine) => void;
+  readonly onFrame: (data: string) => void;
+}
+
+/** Reads a whole log and returns the state of its turn. */
+export function readLines(log: string, { onAttempt, onFrame }: LogReader): RecoveredLog {
+  let entries: JournalEntry[] = [];
+  const begun = new Map<string, JournalCall>();
+  const recoveredLog = { attempts: 0, deaths: 0, attemptMs: 0, steps: 0 };
+  for (const line of log.split("\n")) {
+    const data = line.slice(1);
+    // The functions above wrote these lines.
+    if (line.startsWith("f")) {
+      onFrame(data);
+      if (typeOf(data) === "start-step") recoveredLog.steps++;
+    } else if (line.startsWith("j")) {
+      const entry = parseExactly(data) as JournalEntry;
+      entries.push(entry);
+      noteCalls(begun, entry);
+      // The attempt that made progress is the first of those that may still fail.
+      recoveredLog.attempts = 1;
+      recoveredLog.deaths = 1;
+    } else if (line.startsWith("a")) {
+      const attempt = JSON.parse(data) as AttemptLine;
+      if (attempt.waited === true) {
+        entries = [];
+        recoveredLog.steps = 0;
+        recoveredLog.attempts = 0;
+        recoveredLog.deaths = 0;
+      }
+      onAttempt(attempt);
+      recoveredLog.attempts++;
+      recoveredLog.deaths = attempt.survived === true ? 1 : recoveredLog.deaths + 1;
+      recoveredLog.attemptMs = attempt.ms;
+    }
+  }
+  return { ...recoveredLog, entries, calls: [...begun.values()] };
+}
+
+function noteCalls(
+  begun: Map<string, JournalCall>,
+  { calls = [], chunks = [] }: JournalEntry,
+): void {
+  for (const call of calls) begun.set(call.toolCallId, call);
+  for (const chunk of chunks) if ("toolCallId" in chunk) begun.delete(chunk.toolCallId);
+}
+
+/** The type of a chunk. It is the first field of the JSON. */
+export function typeOf(data: string): string {
+  return /^\{"type":"([a-z-]+)"/u.exec(data)?.[1] ?? "";
 }

@@ -10,7 +10,7 @@ import {
   readLines,
   type RecoveredLog,
   typeOf,
-} from "./log-lines.ts";
+} from "./recovery.ts";
 
 /** Frame ids are attempt × 1,000,000,000 + sequence. */
 const ATTEMPT_FRAMES = 1_000_000_000;

@@ -1,0 +1,644 @@
+import * as limits from "../../limits.ts";
+import { ByrefError, codeOf, messageOf } from "../../errors.ts";
+import { compact, type Json, jsonIn } from "../../value/json.ts";
+import { clip } from "../../value/characters.ts";
+import type { Account, Usage } from "../spend/spend.ts";
+import type { ToolCall } from "../waiting-calls.ts";
+import { failureOf, isRefused, pause, retryDelayMs, StreamCutOff } from "./model-failure.ts";
+import {
+  type RefusedTurn,
+  refusedTurn,
+  withOutline,
+  acceptablePrompt,
+  providerMessage,
+} from "./acceptable-prompt.ts";
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4Prompt,
+  LanguageModelV4StreamPart,
+} from "@ai-sdk/provider";
+import { asSchema, safeParseJSON } from "@ai-sdk/provider-utils";
+import {
+  type LanguageModel,
+  type ModelMessage,
+  type ToolSet,
+  wrapLanguageModel,
+  type FinishReason,
+  type UIMessageChunk,
+  createDownload,
+  DefaultGeneratedFile,
+  type TextStreamPart,
+  toUIMessageChunk,
+} from "ai";
+import type { ModelName, Observer } from "../../tool/observer.ts";
+import { noSuchTool } from "../../tool/policy.ts";
+import { hasExactNumber, parseExactly } from "../../value/exact-number.ts";
+
+/** What a turn provides to the calls of its model. */
+export interface ModelCallContext {
+  /** Counts the cost of the whole turn. */
+  readonly account: Account;
+  /** Aborts when the turn is stopped or takes too long. The answer so far is kept. */
+  readonly signal: AbortSignal;
+  /** Removes secrets, such as the model's key, from an error's text. Default: no change. */
+  readonly redact?: ((text: string) => string) | undefined;
+  /** Waits before a model is called again. Resolves early when the signal aborts. Default: a timer. */
+  readonly sleep?: (delayMs: number, signal: AbortSignal) => Promise<void>;
+  /** Observes the calls of models and tools. */
+  readonly observer?: Observer | undefined;
+}
+
+/** The result of a call, and the earlier turn that had to be sent in outline. */
+export interface CallResult extends CallModelResult {
+  readonly refused?: RefusedTurn & { readonly error: string };
+}
+
+/**
+ * Calls the model once. Passes its parts to `write`, and returns its tool calls. Tries again after a failure
+ * that may be temporary, and once with an earlier turn in outline if the provider refuses the prompt. Throws `model_failed` or `model_timeout` if the call fails, the reason of the
+ * signal, and errors of `write` and `reset`.
+ */
+export async function callModel(
+  context: ModelCallContext,
+  request: Omit<ModelRequest, "signal">,
+  output: ModelOutput,
+): Promise<CallResult> {
+  const { account, signal, observer, sleep = pause } = context;
+  const named = modelNameOf(request.model);
+  let call: ModelCall | undefined;
+  const prepare = async (signal: AbortSignal) => {
+    if (call !== undefined) return call;
+    call = await prepareModelCall({ ...request, signal });
+    account.savings.addPrompt({ ...call.options, prompt: call.plain });
+    return call;
+  };
+  let hasWritten = false;
+  let refused: CallResult["refused"];
+  for (let tries = 1; ; tries++) {
+    await account.spend.add("modelCalls", 1);
+    signal.throwIfAborted();
+    const observed = observer?.begin({ kind: "model", name: named.model, ...named });
+    const mustReset = hasWritten;
+    const attempt = new ModelTry({
+      tools: request.callable ?? request.tools,
+      signal,
+      write: output.write,
+      onFirst: () => {
+        observed?.firstOutput();
+        if (mustReset) output.reset?.();
+      },
+      idSuffix: tries === 1 ? output.idSuffix : `${output.idSuffix}.${tries}`,
+    });
+    try {
+      const result = await attempt.run(prepare).finally(() => account.addCall(attempt.usage));
+      observed?.end({ finishReason: result.finishReason, ...tokensOf(attempt.usage) });
+      return { ...result, ...compact({ refused }) };
+    } catch (error) {
+      const isOurs = error instanceof WriteFailed;
+      const failure = isOurs ? codeOf(error.cause) : failureOf(error);
+      observed?.end({ error: failure, ...tokensOf(attempt.usage) });
+      if (isOurs) throw error.cause;
+      signal.throwIfAborted();
+      const turn = output.reset && refused === undefined && refusedIn(error, call, request);
+      if (turn && call !== undefined) {
+        refused = { ...turn, error: textOf(error, context) };
+        const { options } = call;
+        call = { ...call, options: { ...options, prompt: withOutline(options.prompt, turn.turn) } };
+        continue;
+      }
+      const delayMs = output.reset && retryDelayMs(error, tries);
+      if (delayMs === undefined) throw asModelFailure(error, context, refused);
+      await sleep(delayMs, signal);
+      signal.throwIfAborted();
+      hasWritten ||= attempt.hasWritten;
+    }
+  }
+}
+
+function tokensOf(usage: Usage | undefined) {
+  return { inputTokens: usage?.inputTokens, outputTokens: usage?.outputTokens };
+}
+
+/** The earlier turn that the provider refuses. Undefined if it was sent in outline already. */
+function refusedIn(
+  error: unknown,
+  call: ModelCall | undefined,
+  { outlined }: Pick<ModelRequest, "outlined">,
+): RefusedTurn | undefined {
+  if (call === undefined || outlined !== undefined || !isRefused(error)) return undefined;
+  return refusedTurn(call.options.prompt, messageOf(error));
+}
+
+function asModelFailure(
+  error: unknown,
+  context: ModelCallContext,
+  refused: RefusedTurn | undefined,
+): ByrefError {
+  if (error instanceof ByrefError) return error;
+  const also =
+    refused === undefined ? "" : ` So it did with the turn "${refused.question}" in outline only.`;
+  return new ByrefError("model_failed", `The model failed: ${textOf(error, context)}${also}`);
+}
+
+/** An endpoint's error text may be long, and may repeat the key that it received. */
+function textOf(error: unknown, { redact = (text) => text }: ModelCallContext): string {
+  return clip(redact(messageOf(error)).replaceAll(/\s+/g, " "), limits.maxDescriptionChars);
+}
+
+/** A request to a model. */
+export interface ModelRequest {
+  readonly model: LanguageModel;
+  readonly instructions: string;
+  readonly messages: readonly ModelMessage[];
+  readonly tools: ToolSet;
+  /** The tools that a call may name, offered or not. Default: those that are offered. */
+  readonly callable?: ToolSet;
+  /** True if the model writes calls as tags in its text. */
+  readonly hasTags?: boolean;
+  /** True if the last message is the list of variables. */
+  readonly hasList?: boolean;
+  /** The earlier turn that the provider refuses, counted from 0. It is sent in outline. */
+  readonly outlined?: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** A request in the form that providers accept. */
+export interface ModelCall {
+  readonly model: LanguageModelV4;
+  readonly options: LanguageModelV4CallOptions;
+  /** The prompt in which each result is still as its tool returned it. */
+  readonly plain: LanguageModelV4Prompt;
+}
+
+/** Prepares the call of a model of any version that the SDK knows. */
+export async function prepareModelCall(request: ModelRequest): Promise<ModelCall> {
+  const { instructions, hasTags = false, hasList = false, outlined } = request;
+  const model = resolvedModel(request.model);
+  const tools = await Promise.all(Object.entries(request.tools).map(definitionOf));
+  // Providers refuse an empty message.
+  const system = instructions === "" ? [] : [{ role: "system" as const, content: instructions }];
+  const plain = [...system, ...request.messages.map(providerMessage)];
+  const { provider, modelId } = model;
+  const prompt = acceptablePrompt(plain, { provider, modelId, tools, hasTags, hasList });
+  return {
+    model,
+    plain,
+    options: {
+      prompt: outlined === undefined ? prompt : withOutline(prompt, outlined),
+      ...(tools.length === 0 ? {} : { tools }),
+      toolChoice: { type: "auto" },
+    },
+  };
+}
+
+type Definition = NonNullable<LanguageModelV4CallOptions["tools"]>[number];
+
+async function definitionOf([name, tool]: [string, ToolSet[string]]): Promise<Definition> {
+  if (tool.type === "provider") return { type: "provider", name, id: tool.id, args: tool.args };
+  const { description: said, inputExamples, providerOptions, strict } = tool;
+  const description = typeof said === "function" ? said({ context: undefined }) : said;
+  const inputSchema = await asSchema(tool.inputSchema).jsonSchema;
+  const optional = compact({ description, inputExamples, providerOptions, strict });
+  // Examples are JSON, as inputs are.
+  return { type: "function", name, inputSchema, ...optional } as Definition;
+}
+
+/**
+ * Returns the model in the newest version of the specification. Throws `bad_configuration` for an unknown
+ * version, and for a model given as text without a default provider. The SDK's own resolver would bundle its
+ * gateway for models given as text: 28 KiB of a Worker (gzip), used or not.
+ */
+export function resolvedModel(model: LanguageModel): LanguageModelV4 {
+  if (typeof model === "string") return resolvedModel(namedModel(model));
+  switch (model.specificationVersion) {
+    case "v4":
+      return model;
+    case "v3":
+    case "v2":
+      return wrapLanguageModel({ model, middleware: [] });
+    default:
+      throw new ByrefError(
+        "bad_configuration",
+        "The model is of a version that is not known here.",
+      );
+  }
+}
+
+/** The model's name. The provider of a model given as text is unknown. */
+export function modelNameOf(model: LanguageModel): ModelName {
+  if (typeof model === "string") return { model, provider: "unknown" };
+  return { model: model.modelId, provider: model.provider };
+}
+
+function namedModel(name: string): Exclude<LanguageModel, string> {
+  const provider = globalThis.AI_SDK_DEFAULT_PROVIDER;
+  if (provider !== undefined) return provider.languageModel(name);
+  const message = "A model given as text needs AI_SDK_DEFAULT_PROVIDER; pass a provider's model.";
+  throw new ByrefError("bad_configuration", message);
+}
+
+type End = Part<"finish">;
+
+export interface CallModelResult {
+  readonly finishReason: FinishReason;
+  /** Well-formed calls of our own tools. */
+  readonly calls: readonly ToolCall[];
+  /** Number of malformed calls. Each has been answered with an error. */
+  readonly invalidCalls: number;
+}
+
+/** The destination of a model's answer. */
+export interface ModelOutput {
+  /** Receives each chunk as the model wrote it. Awaited before the next chunk. */
+  readonly write: (chunk: UIMessageChunk) => void | Promise<void>;
+  /**
+   * Removes the written part of this answer before another try writes its own. Without it, a failed call is
+   * not tried again.
+   */
+  readonly reset?: () => void;
+  /** Appended to the provider's ids of texts and reasoning, so that they are unique to this attempt. */
+  readonly idSuffix: string;
+}
+
+/** Writing a chunk failed. Another try would not help. */
+export class WriteFailed extends Error {}
+
+interface TryOptions extends Pick<ModelRequest, "tools" | "signal">, Omit<ModelOutput, "reset"> {
+  /** Called before the first write. */
+  readonly onFirst: () => void;
+}
+
+/** One try of one model call. Its results and its writes belong to this try alone. */
+export class ModelTry {
+  readonly #options: TryOptions;
+  readonly #tools: ToolChunks;
+  readonly #calls: ToolCall[] = [];
+  #invalidCalls = 0;
+  #hasWritten = false;
+  #hasFailed = false;
+  #end: End | undefined;
+
+  constructor(options: TryOptions) {
+    this.#options = options;
+    this.#tools = new ToolChunks(options.tools);
+  }
+
+  get hasWritten(): boolean {
+    return this.#hasWritten;
+  }
+
+  /** The usage that the provider reported, also if the try failed later. */
+  get usage(): Usage | undefined {
+    if (this.#end === undefined) return undefined;
+    const { inputTokens: input, outputTokens: output } = this.#end.usage;
+    const hasTotal = input.total !== undefined || output.total !== undefined;
+    return compact({
+      inputTokens: input.total,
+      cachedInputTokens: input.cacheRead,
+      outputTokens: output.total,
+      totalTokens: hasTotal ? (input.total ?? 0) + (output.total ?? 0) : undefined,
+    });
+  }
+
+  /** Runs the try. Throws the provider's errors, `model_timeout`, or the stop signal's reason. */
+  async run(prepare: (signal: AbortSignal) => Promise<ModelCall>): Promise<CallModelResult> {
+    const watchdog = new Watchdog(this.#options.signal, limits.modelSilenceMs);
+    const opening = open(prepare, watchdog.signal);
+    // A model that ignores the signal is not awaited. Its late answer is cancelled when it arrives.
+    const abandon = (reason?: unknown) => {
+      opening.then((reader) => reader.cancel(reason)).catch(() => undefined);
+    };
+    watchdog.aborted.catch(abandon);
+    try {
+      const reader = await Promise.race([opening, watchdog.aborted]);
+      await this.#read(reader, watchdog);
+      watchdog.signal.throwIfAborted();
+    } catch (error) {
+      if (error instanceof WriteFailed) throw error;
+      if (this.#options.signal.aborted || !this.#isComplete) {
+        throw watchdog.signal.aborted ? watchdog.signal.reason : error;
+      }
+    } finally {
+      watchdog.end();
+      abandon();
+    }
+    return this.#result();
+  }
+
+  async #read(reader: ReadableStreamDefaultReader<Part>, watchdog: Watchdog): Promise<void> {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      watchdog.touch();
+      const writing = this.#take(read.value, watchdog.signal);
+      if (writing !== undefined) await writing;
+    }
+  }
+
+  /** Writes most parts at once, without a promise. */
+  #take(part: Part, signal: AbortSignal): void | Promise<void> {
+    switch (part.type) {
+      case "text-delta":
+      case "text-start":
+      case "text-end":
+      case "reasoning-start":
+      case "reasoning-delta":
+      case "reasoning-end":
+      case "source":
+      case "custom":
+        return this.#write(plainChunk(part, this.#options.idSuffix));
+      case "tool-input-start":
+        return this.#write(this.#tools.start(part));
+      case "tool-input-delta":
+        return this.#write(this.#tools.delta(part));
+      case "tool-call":
+        return this.#takeCall(part);
+      case "tool-result":
+        return this.#write(this.#tools.result(part));
+      case "tool-approval-request":
+        return this.#write(this.#tools.approval(part));
+      case "file":
+      case "reasoning-file":
+        return fileChunk(part, signal).then((chunk) => this.#write(chunk));
+      case "finish":
+        this.#end = part;
+        return undefined;
+      case "error":
+        this.#hasFailed = true;
+        throw part.error;
+      default:
+        return undefined;
+    }
+  }
+
+  async #takeCall(part: Part<"tool-call">): Promise<void> {
+    const { chunk, input, isInvalid } = await this.#tools.call(part);
+    const { toolCallId, toolName } = part;
+    if (part.providerExecuted === true) return this.#write(chunk);
+    if (isTooDeep(input)) {
+      this.#invalidCalls++;
+      return this.#write(tooDeep(part));
+    }
+    if (isInvalid) this.#invalidCalls++;
+    // The SDK made the input by parsing JSON.
+    else this.#calls.push({ toolCallId, toolName, input: input as Json });
+    return this.#write(chunk);
+  }
+
+  #write(chunk: UIMessageChunk): void | Promise<void> {
+    const { onFirst, write } = this.#options;
+    const isFirst = !this.#hasWritten;
+    this.#hasWritten = true;
+    try {
+      if (isFirst) onFirst();
+      return write(chunk)?.catch(writeFailed);
+    } catch (error) {
+      return writeFailed(error);
+    }
+  }
+
+  /** True if the answer has its end. An error after that end does not matter. */
+  get #isComplete(): boolean {
+    return !this.#hasFailed && this.#end !== undefined && isModelFinish(this.#end.finishReason);
+  }
+
+  #result(): CallModelResult {
+    if (this.#end === undefined || !this.#isComplete) throw new StreamCutOff();
+    return {
+      finishReason: this.#end.finishReason.unified,
+      calls: this.#calls,
+      invalidCalls: this.#invalidCalls,
+    };
+  }
+}
+
+async function open(
+  prepare: (signal: AbortSignal) => Promise<ModelCall>,
+  signal: AbortSignal,
+): Promise<ReadableStreamDefaultReader<Part>> {
+  const { model, options } = await prepare(signal);
+  const { stream } = await model.doStream({ ...options, abortSignal: signal });
+  return stream.getReader();
+}
+
+/**
+ * True if the model itself reported the end. Providers make up a reason when a stream was cut, and do not
+ * agree on which.
+ */
+function isModelFinish({ unified, raw }: End["finishReason"]): boolean {
+  if (unified === "interrupted" || unified === "error") return false;
+  return unified !== "other" || raw !== undefined;
+}
+
+function writeFailed(cause: unknown): never {
+  throw new WriteFailed("A chunk was not taken.", { cause });
+}
+
+/** True if the input is deeper than any tool accepts. Storing it would end the turn. */
+function isTooDeep(input: unknown): boolean {
+  let level: readonly unknown[] = [input];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > limits.maxDepth) return true;
+    level = level.flatMap((value) =>
+      typeof value === "object" && value !== null ? Object.values(value) : [],
+    );
+  }
+  return false;
+}
+
+function tooDeep({
+  toolCallId,
+  toolName,
+}: Pick<ToolCall, "toolCallId" | "toolName">): UIMessageChunk {
+  const errorText = `invalid_tool_input: The input is deeper than ${limits.maxDepth} levels.`;
+  return { type: "tool-input-error", toolCallId, toolName, input: {}, errorText };
+}
+
+/** Ticks per silence period. */
+const TICKS = 4;
+
+/** Aborts a model that sends nothing for too long. Uses few timers, however many parts arrive. */
+class Watchdog {
+  readonly #controller = new AbortController();
+  readonly #silenceMs: number;
+  readonly signal: AbortSignal;
+  /** Rejects with the reason when the signal aborts. Never resolves. */
+  readonly aborted: Promise<never>;
+  readonly #onAbort: () => void;
+  readonly #timer: ReturnType<typeof setInterval>;
+  /** Number of whole ticks without a part. */
+  #quietTicks = 0;
+
+  constructor(outer: AbortSignal, silenceMs: number) {
+    this.#silenceMs = silenceMs;
+    this.signal = AbortSignal.any([outer, this.#controller.signal]);
+    const { promise, reject } = Promise.withResolvers<never>();
+    this.#onAbort = () => reject(this.signal.reason);
+    if (this.signal.aborted) this.#onAbort();
+    else this.signal.addEventListener("abort", this.#onAbort, { once: true });
+    // The rejection may have no other handler.
+    promise.catch(() => undefined);
+    this.aborted = promise;
+    this.#timer = setInterval(() => this.#tick(), silenceMs / TICKS);
+  }
+
+  /** Restarts the silence period after a part. */
+  touch(): void {
+    // The tick in which the part arrived does not count as quiet.
+    this.#quietTicks = -1;
+  }
+
+  end(): void {
+    clearInterval(this.#timer);
+    // A composed signal with a listener stays alive, and so does everything that the listener references.
+    this.signal.removeEventListener("abort", this.#onAbort);
+  }
+
+  /**
+   * Aborts after `silenceMs` without a part, or up to a tick later, so that a part needs no timer of its own.
+   */
+  #tick(): void {
+    this.#quietTicks++;
+    if (this.#quietTicks < TICKS) return;
+    const message = `The model said nothing for ${this.#silenceMs} ms.`;
+    this.#controller.abort(new ByrefError("model_timeout", message));
+  }
+}
+
+type Part<Type extends LanguageModelV4StreamPart["type"] = LanguageModelV4StreamPart["type"]> =
+  Extract<LanguageModelV4StreamPart, { type: Type }>;
+
+/** Converts a part as the SDK's own server does. */
+function chunkOf(part: object, tools: ToolSet = {}, errorText = ""): UIMessageChunk {
+  const options = { tools, sendSources: true, redactToolErrors: true, onError: () => errorText };
+  // The caller passes a part that becomes a chunk, with the fields that the SDK reads.
+  return toUIMessageChunk(part as TextStreamPart<ToolSet>, options) as UIMessageChunk;
+}
+
+/** Parts that become a chunk as they are, except for the suffix on ids of text and reasoning. */
+type PlainPart = Part<
+  | "text-start"
+  | "text-delta"
+  | "text-end"
+  | "reasoning-start"
+  | "reasoning-delta"
+  | "reasoning-end"
+  | "source"
+  | "custom"
+>;
+
+export function plainChunk(part: PlainPart, idSuffix: string): UIMessageChunk {
+  if (part.type === "source" || part.type === "custom") return chunkOf(part);
+  const id = part.id + idSuffix;
+  return chunkOf("delta" in part ? { ...part, id, text: part.delta } : { ...part, id });
+}
+
+/** Embeds a file in the chunk. Fetches a file that the provider refers to by URL, as the SDK does. */
+export async function fileChunk(
+  part: Part<"file" | "reasoning-file">,
+  abortSignal: AbortSignal,
+): Promise<UIMessageChunk> {
+  const { mediaType } = part;
+  const data =
+    part.data.type === "data"
+      ? part.data.data
+      : (await download({ url: part.data.url, abortSignal })).data;
+  return chunkOf({ ...part, file: new DefaultGeneratedFile({ data, mediaType }) });
+}
+
+const download = createDownload({ maxBytes: limits.maxMessageBytes });
+
+/** A parsed call of the model. */
+interface ParsedCall {
+  readonly chunk: UIMessageChunk;
+  /** Parsed JSON. For an invalid call, any value. */
+  readonly input: unknown;
+  /** True if the tool is unknown, or if the input does not fit the schema that the model sees. */
+  readonly isInvalid: boolean;
+}
+
+/** Builds the chunks of tools. A part refers to earlier calls of the same answer. */
+export class ToolChunks {
+  readonly #tools: ToolSet;
+  /** Metadata of the tools, by call id. */
+  readonly #metadata = new Map<string, ToolSet[string]["metadata"]>();
+
+  constructor(tools: ToolSet) {
+    this.#tools = tools;
+  }
+
+  start(part: Part<"tool-input-start">): UIMessageChunk {
+    const { toolName, dynamic = false } = part;
+    return chunkOf({ ...part, dynamic, ...this.#about(toolName) }, this.#tools);
+  }
+
+  delta(part: Part<"tool-input-delta">): UIMessageChunk {
+    return chunkOf(part);
+  }
+
+  async call(part: Part<"tool-call">): Promise<ParsedCall> {
+    const { toolCallId, toolName, providerExecuted = false } = part;
+    const tool = this.#toolNamed(toolName);
+    const text = part.input.trim() === "" ? "{}" : part.input;
+    const parsed = await safeParseJSON({ text, schema: asSchema<unknown>(tool?.inputSchema) });
+    // The provider's own tools need not be declared.
+    const isKnown = tool !== undefined || (providerExecuted && part.dynamic === true);
+    const isInvalid = !isKnown || !parsed.success;
+    // The SDK reads all numbers as doubles.
+    const exact = isInvalid || !hasExactNumber(part.input) ? undefined : parseExactly(part.input);
+    const read = parsed.success ? parsed.value : (parsed.rawValue ?? part.input);
+    const input = exact ?? read;
+    const about = this.#about(toolName);
+    this.#metadata.set(toolCallId, about.toolMetadata);
+    const call = { ...part, ...about, input, dynamic: true, invalid: isInvalid };
+    if (!isInvalid) return { chunk: chunkOf(call, this.#tools), input, isInvalid };
+    // Like in the SDK, the model sees the error's text only for tools that run here.
+    const error = parsed.success ? undefined : parsed.error;
+    const errorText = providerExecuted ? "An error occurred." : this.#errorFor(part, error);
+    return { chunk: chunkOf(call, this.#tools, errorText), input, isInvalid };
+  }
+
+  /** Says in our own words why a call cannot be made, with names of tools that are like the written one. */
+  #errorFor({ toolName, input }: Part<"tool-call">, error: unknown): string {
+    if (this.#toolNamed(toolName) === undefined) {
+      return `unknown_tool: ${noSuchTool(toolName, Object.keys(this.#tools))}`;
+    }
+    const isNotJson = !(error instanceof Error) || error.name === "AI_JSONParseError";
+    const isRefused = isNotJson && jsonIn(input) !== undefined;
+    const why = isRefused ? REFUSED_KEY : isNotJson ? "The input is not JSON." : messageOf(error);
+    return `invalid_tool_input: ${clip(why, MAX_ERROR_CHARS)}`;
+  }
+
+  /** The result of a tool that the provider runs. */
+  result(part: Part<"tool-result">): UIMessageChunk {
+    const { isError, result, preliminary: _preliminary, ...about } = part;
+    const outcome =
+      isError === true
+        ? { type: "tool-error", error: result }
+        : { type: "tool-result", output: result };
+    const toolMetadata = this.#metadata.get(about.toolCallId);
+    return chunkOf({ ...about, ...outcome, providerExecuted: true, toolMetadata }, this.#tools);
+  }
+
+  /** Requests approval for a tool that the provider would run. Throws if there was no such call. */
+  approval({ approvalId, toolCallId }: Part<"tool-approval-request">): UIMessageChunk {
+    if (!this.#metadata.has(toolCallId)) {
+      throw new Error(`The model asks for approval of a call that it did not make: ${toolCallId}`);
+    }
+    return { type: "tool-approval-request", approvalId, toolCallId };
+  }
+
+  #about(toolName: string) {
+    const tool = this.#toolNamed(toolName);
+    return { title: tool?.title, toolMetadata: tool?.metadata };
+  }
+
+  #toolNamed(name: string): ToolSet[string] | undefined {
+    return Object.hasOwn(this.#tools, name) ? this.#tools[name] : undefined;
+  }
+}
+
+const MAX_ERROR_CHARS = 1_000;
+
+/** The SDK parses no object with such a key, because code that copies it may change its prototype. */
+const REFUSED_KEY =
+  "The input has a key `__proto__`, or `prototype` under `constructor`, which no tool accepts. Use another key.";
