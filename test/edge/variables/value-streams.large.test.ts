@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import type { VariableInfo } from "../../../src/store/variable.ts";
-import { call, get, namesIn, newId, objectOf, put } from "../../support/edge.ts";
+import { call, get, namesIn, newId, objectOf, problemIn, put } from "../../support/edge.ts";
 import { blobsOf, rowsIn, runAlarm } from "../../support/storage.ts";
 import { anyBytes, bytesOf, getWith, NDJSON, putAs, TEXT } from "../../support/values.ts";
 
@@ -70,6 +70,27 @@ async function expectSwept(id: string, blobs: number): Promise<void> {
 }
 
 describe("90 MB", () => {
+  it("of text are streamed in and out, and cut anywhere", async () => {
+    const id = newId();
+    const line = "The quick é€😀 fox.\n";
+    const lines = 41_000;
+    const piece = new TextEncoder().encode(line.repeat(lines));
+    const times = Math.floor(90_000_000 / piece.length);
+    const sent = new Digest();
+    const body = streamOf(digested(repeated(piece, times), sent));
+    const info = await (await putAs(id, "a", { body, type: TEXT })).json<VariableInfo>();
+    const [characters, all] = [[...line].length, lines * times];
+    expect(info).toMatchObject({ type: "string", location: "r2", bytes: sent.length });
+    expect(info.count).toBe(characters * all);
+    await evictDurableObject(objectOf(id));
+    expect(await digestOf((await get(id, "a")).body)).toBe(sent.value);
+    const from = characters * Math.floor(all * 0.8) + 10;
+    const part = await get(id, `a?offset=${from}&limit=5`);
+    expect(await part.text()).toBe("é€😀 f");
+    const problem = await problemIn(await get(id, "a?path=[1:]"), "limit_exceeded");
+    expect(problem).toMatchObject({ limit: "maxJsonBytes" });
+  });
+
   it("of records are written as lines, and read as lines or as one array", async () => {
     const id = newId();
     const [times, perPiece] = [90, 1_000];
@@ -114,8 +135,11 @@ describe("a failed upload", () => {
 
   it.each([
     ["text", TEXT, 0.001],
+    ["text", TEXT, 20],
     ["lines", NDJSON, 20],
+    ["bytes", "video/mp4", 0.001],
     ["bytes", "video/mp4", 20],
+    ["JSON", "application/json", 1],
   ])("leaves nothing of %s (%s) after %d MB", async (_, type, megabytes) => {
     const id = newId();
     await put(id, "there", "before");
@@ -154,11 +178,18 @@ describe("a value that is being read", () => {
     return { reader, rest };
   }
 
-  it("arrives whole, as it was, when it is replaced and deleted meanwhile", async () => {
+  const deleteIt = (id: string) => call("DELETE", `/conversations/${id}/variables/a`);
+
+  it.each<readonly [string, (id: string) => Promise<unknown>]>([
+    ["it is replaced by a large one", (id) => replace(id, anyBytes(9_000_000).reverse())],
+    ["it is replaced by a small one", (id) => put(id, "a", 1)],
+    ["it is deleted", deleteIt],
+    ["all are reset", (id) => call("DELETE", `/conversations/${id}/variables`)],
+  ])("if %s, arrives whole, as it was", async (_, change) => {
     const id = newId();
     const { rest } = await begun(id);
-    await putAs(id, "a", { body: anyBytes(9_000_000).reverse(), type: "image/png" });
-    await call("DELETE", `/conversations/${id}/variables/a`);
+    await change(id);
+    await deleteIt(id);
     await runAlarm(id);
     expect(Buffer.compare(await rest(), old)).toBe(0);
     await expectSwept(id, 0);
@@ -184,6 +215,10 @@ describe("a value that is being read", () => {
     await call("DELETE", `/conversations/${id}/variables/a`);
     await expectSwept(id, 0);
   });
+
+  function replace(id: string, body: Uint8Array<ArrayBuffer>): Promise<Response> {
+    return putAs(id, "a", { body, type: "image/png" });
+  }
 });
 
 describe("an object that ends during an upload", () => {
