@@ -1,4 +1,5 @@
 import {
+  type ClipboardEvent,
   type ComponentProps,
   type KeyboardEvent,
   type ReactNode,
@@ -91,19 +92,21 @@ export function Fact({ name, children }: { readonly name: string; readonly child
   );
 }
 
-export type Bar = readonly [word: string, className: string, count: number, said: ReactNode];
+/** The length of a bar, and its words. */
+export type Bar = readonly [count: number, said: ReactNode];
 
-/** Bars on one scale, with their words. */
-export function Bars({ bars }: { readonly bars: readonly Bar[] }) {
-  const most = Math.max(1, ...bars.map(([, , count]) => count));
+/** What the model was sent, and what it would have been sent without references, on one scale. */
+export function Bars({ sent, whole }: { readonly sent: Bar; readonly whole: Bar }) {
+  const bars = [["Sent to the model", ...sent] as const, ["Without references", ...whole] as const];
+  const most = Math.max(1, sent[0], whole[0]);
   return (
     <dl className="bars">
-      {bars.map(([word, className, count, said]) => (
+      {bars.map(([word, count, said]) => (
         <div key={word}>
           <dt>{word}</dt>
           <dd>{said}</dd>
           <dd className="bars-track" aria-hidden="true">
-            <span className={className} style={{ width: `${(count / most) * 100}%` }} />
+            <span style={{ width: `${(count / most) * 100}%` }} />
           </dd>
         </div>
       ))}
@@ -229,6 +232,16 @@ export function CopyButton({ text, label = `Copy ${text}`, ...props }: CopyButto
       onClick={() => void copy()}
     />
   );
+}
+
+/** Copies a number as it is stored, if it alone is selected: it may be shown with fewer digits. */
+export function copyExact(event: ClipboardEvent): void {
+  const selection = getSelection();
+  const shown = selection?.anchorNode?.parentElement?.closest<HTMLElement>("[data-value]");
+  const value = shown?.dataset["value"];
+  if (value === undefined || selection?.toString().trim() !== shown?.textContent) return;
+  event.clipboardData.setData("text/plain", value);
+  event.preventDefault();
 }
 
 async function copyText(text: string): Promise<void> {

@@ -1,4 +1,5 @@
 import { type RefCallback, useCallback, useEffect, useState, useSyncExternalStore } from "react";
+import { isLost } from "./words.ts";
 
 /** Returns the current time, updated every `everyMs` milliseconds. */
 export function useNow(everyMs: number): number {
@@ -10,7 +11,7 @@ export function useNow(everyMs: number): number {
   return now;
 }
 
-/** Runs actions. Returns the error of the last one, and a function that forgets it. */
+/** Runs actions. Returns the error of the last one, until the network is back, and a function that forgets it. */
 export function useAttempt() {
   const [problem, setProblem] = useState<unknown>();
   const attempt = useCallback(async (work: () => Promise<unknown>) => {
@@ -18,6 +19,11 @@ export function useAttempt() {
     await work().catch(setProblem);
   }, []);
   const forget = () => setProblem(undefined);
+  useEffect(() => {
+    const back = () => setProblem((last: unknown) => (isLost(last) ? undefined : last));
+    window.addEventListener("online", back);
+    return () => window.removeEventListener("online", back);
+  }, []);
   return [problem, attempt, forget] as const;
 }
 

@@ -33,12 +33,29 @@ const plain = new Intl.NumberFormat(LOCALE, { ...DIGITS, useGrouping: false });
 /** Names of columns whose numbers are names or years, not amounts. */
 const NAMES = /^(?:id|year|zip|postcode|code|port)$|[_ ](?:id|year|zip|code|no)$|[a-z](?:Id|Year)$/;
 
-/** Formats a number of a column, the same way in tables and charts. */
-export function numberWords(value: number, column: string): string {
+/** Returns the digits behind the point that all numbers of a column are shown with. */
+export function digitsOf(values: readonly number[]): number {
+  const longest = values.map((value) => /\.(\d+)$/.exec(String(value))?.[1]?.length ?? 0);
+  const most = Math.max(0, ...longest);
+  if (most <= MAX_DIGITS) return most;
+  return values.some((value) => value !== 0 && Math.abs(value) < 1) ? 6 : 2;
+}
+
+/** More digits than this are noise of the computation, not of the data. */
+const MAX_DIGITS = 4;
+/** By their digits behind the point. */
+const formats: Intl.NumberFormat[] = [];
+
+/** Formats a number of a column, the same way in tables, charts and answers. `digits`: those behind the point. */
+export function numberWords(value: number, column: string, digits?: number): string {
   const size = Math.abs(value);
   // Very large and very small numbers keep their exponent.
   if (size >= 1e15 || (size > 0 && size < 1e-6)) return String(value);
-  return (NAMES.test(column) ? plain : grouped).format(value);
+  const format = NAMES.test(column) ? plain : grouped;
+  if (digits === undefined || format === plain) return format.format(value);
+  const fixed = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  formats[digits] ??= new Intl.NumberFormat(LOCALE, fixed);
+  return formats[digits].format(value);
 }
 
 export function plural(count: number, one: string, many = `${one}s`): string {
@@ -49,6 +66,15 @@ export function bytesInWords(bytes: number): string {
   if (bytes < 1_000) return plural(bytes, "byte");
   const [value, unit] = bytes < 1_000_000 ? [bytes / 1_000, "KB"] : [bytes / 1_000_000, "MB"];
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${unit}`;
+}
+
+/** Returns undefined for a text that is no JSON. */
+export function jsonIn(text = ""): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Cuts a text that is longer than `most` characters. */

@@ -1,24 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { ReceiptSpan } from "../../packages/client/src/client.ts";
 import type { ConversationEvent } from "../../src/turn/log/event-log.ts";
-import { piecesOf, segmentsOf } from "../src/chat/answer-text.tsx";
+import { segmentsOf } from "../src/chat/answer-text.tsx";
 import { versionAt } from "../src/chat/tool-card.tsx";
-
-describe("the references in what the model wrote", () => {
-  it("are separated from the text around them", async () => {
-    expect(await piecesOf("In $city.name, for $5: `$city`")).toEqual({
-      literals: ["In ", ", for $5: `$city`"],
-      sources: ["$city.name"],
-    });
-  });
-
-  it("are not recognized in a text that contains the marker character", async () => {
-    expect(await piecesOf("In \uE002 $city")).toEqual({
-      literals: ["In \uE002 $city"],
-      sources: [],
-    });
-  });
-});
 
 describe("the segments of an answer", () => {
   const table = "\n| id |\n| --- |\n| 1 |\n| 2 |\n";

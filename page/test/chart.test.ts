@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../src/value/json.ts";
-import { drawnIndices, valueScale } from "../src/chart/chart-scale.ts";
+import { valueScale } from "../src/chart/chart-scale.ts";
 import {
   comparable,
   firstChoice,
@@ -62,14 +62,5 @@ describe("scales", () => {
       expect(Number.isFinite(place(7))).toBe(true);
       expect(ticks.length).toBeGreaterThan(1);
     }
-  });
-
-  it("reduce a long series to its ends and the extremes in each pixel", () => {
-    const values = Array.from({ length: 10_000 }, (_, index) => (index === 5_432 ? 99 : index % 3));
-    const drawn = drawnIndices(values, (index) => index / 100);
-    expect(drawn.length).toBeLessThanOrEqual(400);
-    expect(drawn).toContain(5_432);
-    expect([drawn[0], drawn.at(-1)]).toEqual([0, 9_999]);
-    expect(drawnIndices([1, null, 2], (index) => index)).toEqual([0, 1, 2]);
   });
 });

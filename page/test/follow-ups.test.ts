@@ -27,6 +27,15 @@ describe("follow-up questions", () => {
     ]);
   });
 
+  it("are none that was asked, and ask for no average of averages", () => {
+    const asked = "What is the average total by country in $list_orders_1?";
+    const shape = "{country: string, average: number}[]";
+    const averages = { ...orders, name: "averages", shape, updatedAt: "2026-01-02T00:00:00Z" };
+    expect(followUps([orders, averages], [asked])).toEqual([
+      "What is the highest average in $averages?",
+    ]);
+  });
+
   it("show objects if there is no table with numbers", () => {
     const weather = { ...orders, name: "get_weather_oslo", type: "object", shape: "{}" } as const;
     const names = { ...orders, name: "names", shape: "{id: string}[]" };
@@ -47,28 +56,17 @@ describe("follow-up questions", () => {
   });
 });
 
-const known = (json: string) => {
+it.each([
+  [true, '[{"month": "May", "total": 1}, {"month": "June", "total": 2}]'],
+  [true, '[{"total": null}, {"total": 2, "at": {"x": 1}}, {}]'],
+  [false, '[{"total": 1}]'],
+  [false, "[1, 2, 3]"],
+  [false, '[{"name": "a"}, {"name": "b"}]'],
+  [false, '[{"all": [{"a": {"b": 1}}]}, {"all": [{"a": {"b": 1}}]}]'],
+  [false, '[{"a": 1}, [{"a": 1}]]'],
+])("that records can be drawn is %s of %s", (isDrawn, json) => {
   const value = JSON.parse(json) as readonly Json[];
-  const shape = shapeOf([...value]);
-  return { type: "array", count: value.length, shape, visibility: "model" } as const;
-};
-
-it.each([
-  '[{"month": "May", "total": 1}, {"month": "June", "total": 2}]',
-  '[{"total": null}, {"total": 2, "at": {"x": 1}}, {}]',
-])("records with numbers can be drawn: %s", (json) => {
-  expect(isDrawable(known(json))).toBe(true);
-  expect(isDrawable({ ...known(json), visibility: "secret" })).toBe(false);
-});
-
-it.each([
-  '[{"total": 1}]',
-  "[1, 2, 3]",
-  '[{"name": "a"}, {"name": "b"}]',
-  '[{"at": {"x": 1}}, {"at": {"x": 2}}]',
-  '[{"all": [1]}, {"all": [2]}]',
-  '[{"all": [{"a": {"b": 1}}]}, {"all": [{"a": {"b": 1}}]}]',
-  '[{"a": 1}, [{"a": 1}]]',
-])("values without a numeric column cannot be drawn: %s", (json) => {
-  expect(isDrawable(known(json))).toBe(false);
+  const info = { type: "array", count: value.length, shape: shapeOf([...value]) } as const;
+  expect(isDrawable({ ...info, visibility: "model" })).toBe(isDrawn);
+  expect(isDrawable({ ...info, visibility: "secret" })).toBe(false);
 });

@@ -111,32 +111,6 @@ describe("the page's transport", () => {
     expect(joined).toEqual([]);
   });
 
-  it("gives up after twelve attempts, with growing pauses", async () => {
-    const { send, asked, lost } = transportTo([() => streamed(0, 3), cut]);
-    const answer = send();
-    const refused = expect(answer).rejects.toMatchObject({ code: "unreachable" });
-    await vi.advanceTimersByTimeAsync(35_000);
-    expect(lost).toEqual([true]);
-    await vi.runAllTimersAsync();
-    await refused;
-    expect(asked).toHaveLength(13);
-    expect(lost).toEqual([true, false]);
-  });
-
-  it("does not retry permanent errors, nor continue this answer with the next turn's", async () => {
-    const shut = transportTo([() => streamed(0, 3), () => refusal(401)]);
-    const next = transportTo([() => streamed(0, 3), () => streamed(0, 6)]);
-    const gone = transportTo([() => streamed(0, 3), () => new Response(null, { status: 204 })]);
-    const refused = [
-      expect(shut.send()).rejects.toMatchObject({ status: 401 }),
-      expect(next.send()).rejects.toMatchObject({ code: "turn_gone" }),
-      expect(gone.send()).rejects.toMatchObject({ code: "turn_gone" }),
-    ];
-    await vi.runAllTimersAsync();
-    await Promise.all(refused);
-    expect([shut, next, gone].map(({ asked }) => asked.length)).toEqual([2, 2, 2]);
-  });
-
   it("resumes an answer, or returns null if there is none", async () => {
     const { transport, asked, firsts, joined } = transportTo([
       () => new Response(null, { status: 204 }),

@@ -109,6 +109,22 @@ describe("a page without a connection", () => {
     await line.down();
   });
 
+  it("sends a question that has not arrived once the network is back", async ({
+    open,
+    scripted,
+  }) => {
+    scripted.answer("Into the tunnel.", { kind: "text", text: "Out of it." });
+    const page = await open(scripted.url, { forgives });
+    await page.getByText("Tools return variables.").waitFor();
+    await page.context().setOffline(true);
+    await ask(page, "Into the tunnel.");
+    await page.getByText("The server cannot be reached.").waitFor();
+    await page.context().setOffline(false);
+    await page.getByText("Out of it.").waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+    expect(scripted.asked("Into the tunnel.")).toBe(1);
+  });
+
   it("resumes its own answer after the chat has given up", async ({ open, scripted }) => {
     const line = await startLine(scripted.url);
     const held = Promise.withResolvers<void>();

@@ -58,7 +58,7 @@ describe("on the page", () => {
     const page = await open(demo.url);
     await page.getByRole("button", { name: /prices on my page/ }).click();
     const card = page.getByRole("region", { name: "Call of publish_page" });
-    await card.getByText("changes since version 1").click();
+    await card.getByText("changes since version 1").waitFor();
     const changes = card.getByLabel("Changes of get_page_prices");
     expect((await changes.locator("ins").first().innerText()).trim()).toBe(
       "+<title>Prices 2026</title>",

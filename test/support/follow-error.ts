@@ -248,7 +248,7 @@ const rules: readonly Rule[] = [
     next: (call) => set(call, "sql", String(call.input.sql).split(";")[0] ?? ""),
   },
   {
-    says: /begins with (\w+)\. A query is one (SELECT)/u,
+    says: /begins with (\w+)\. (?:A query is one|Did you mean) (SELECT)/u,
     next: (call, [wrong = "", right = ""]) => {
       const [, rest = ""] = String(call.input.sql).split(`${wrong} `);
       return set(call, "sql", rest.startsWith("FROM") ? `${right} * ${rest}` : `${right} ${rest}`);

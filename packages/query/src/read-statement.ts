@@ -1,5 +1,6 @@
 import * as limits from "../../../src/limits.ts";
 import { requireAtMost } from "../../../src/errors.ts";
+import { nearest } from "../../../src/internal.ts";
 import type { Syntax } from "../../../src/references.ts";
 import { notAllowed, queryProblem } from "./query-problem.ts";
 import { requireAllowed } from "./allowed-functions.ts";
@@ -16,8 +17,8 @@ import {
 import type { ParameterUse, Statement } from "./statement.ts";
 
 /**
- * Reads a SQL statement. Throws `bad_query`, `query_not_allowed` for anything but one SELECT, WITH … SELECT or
- * VALUES statement, and `limit_exceeded` above `maxStatementChars`. Cost: linear.
+ * Reads a SQL statement. Throws `bad_query`, also for a misspelled SELECT, `query_not_allowed` for anything but one
+ * SELECT, WITH … SELECT or VALUES statement, and `limit_exceeded` above `maxStatementChars`. Cost: linear.
  */
 export function readStatement(sql: string, syntaxes: readonly Syntax[]): Statement {
   const advice = "Save long lists as a variable, and use it as a table.";
@@ -67,7 +68,10 @@ class StatementReader {
   read(): Statement {
     const [first] = this.#tokens;
     if (first !== undefined && !STATEMENTS.has(first.word)) {
-      throw notAllowed(`This begins with ${first.value}.`, { sql: this.#sql, at: first.start });
+      const place = { sql: this.#sql, at: first.start };
+      const near = nearest(first.word, STATEMENTS);
+      const said = `This begins with ${first.value}.`;
+      throw near.length === 0 ? notAllowed(said, place) : queryProblem(said, { ...place, near });
     }
     this.#root.isSelect = true;
     for (const [at, token] of this.#tokens.entries()) this.#next(token, at);

@@ -169,6 +169,7 @@ const REFUSALS: readonly (readonly [code: string, sql: string, message: string])
   ],
   ["bad_query", many(6, "SELECT 1").join(" UNION ALL "), "too many terms in compound SELECT."],
   ["bad_query", `SELECT 1 IN (${many(101, "$page").join(", ")})`, "too many SQL variables"],
+  ["bad_query", "selct 1", "This begins with selct. Did you mean SELECT?"],
   ["query_not_allowed", "DELETE FROM orders", "This begins with DELETE."],
   ["query_not_allowed", "SELECT 1; SELECT 2", "There is more than one statement."],
   [

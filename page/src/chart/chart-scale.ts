@@ -1,4 +1,4 @@
-import { extent, greatest, least, nice, ticks } from "d3-array";
+import { extent, nice, ticks } from "d3-array";
 import { utcTicks } from "d3-time";
 import { LOCALE, shortened } from "../words.ts";
 import { isKnown, type Series } from "./chart-series.ts";
@@ -76,23 +76,4 @@ function timeLabel(time: Date): string {
   if (date.endsWith("-01-01")) return date.slice(0, 4);
   const month = time.toLocaleString("en-US", { month: "short", timeZone: "UTC" });
   return date.endsWith("-01") ? month : `${month} ${Number(date.slice(8))}`;
-}
-
-/**
- * The indices of a series that are enough to draw its line: in each column of pixels the first, the
- * smallest, the largest and the last value.
- */
-export function drawnIndices(
-  values: readonly (number | null)[],
-  place: (index: number) => number,
-): readonly number[] {
-  // Missing values, which interrupt the line, are columns of their own.
-  const columns = Map.groupBy(values.keys(), (index) =>
-    values[index] === null ? -1 - index : Math.floor(place(index)),
-  );
-  const kept = [...columns.values()].flatMap((column) => {
-    const valueOf = (index: number) => values[index] ?? 0;
-    return [column[0], least(column, valueOf), greatest(column, valueOf), column.at(-1)];
-  });
-  return [...new Set(kept)].filter((index) => index !== undefined).sort((a, b) => a - b);
 }

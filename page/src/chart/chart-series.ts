@@ -1,7 +1,7 @@
 import { extent, mean } from "d3-array";
 import type { Json } from "../../../src/value/json.ts";
 import { cellOf, type Column, type Row } from "../variables/records.ts";
-import { numberWords } from "../words.ts";
+import { digitsOf, numberWords } from "../words.ts";
 
 /** A line, or the bars of one colour. Holds a value for each place along x, null if it has none. */
 export interface Series {
@@ -118,8 +118,10 @@ export function summariesOf(series: readonly Series[]): readonly string[] {
     const known = values.filter(isKnown);
     const [min, max] = extent(known);
     if (min === undefined) return [];
-    const average = Number((mean(known) ?? 0).toPrecision(6));
-    const [least, most, middle] = [min, max, average].map((value) => numberWords(value, name));
+    const digits = digitsOf(known);
+    const [least, most, middle] = [min, max, mean(known) ?? 0].map((value) =>
+      numberWords(value, name, digits),
+    );
     return `${name}: ${known.length} values from ${least} to ${most}, ${middle} on average`;
   });
 }

@@ -1,15 +1,8 @@
 import { bisector, range } from "d3-array";
 import { type KeyboardEvent, type PointerEvent, useState } from "react";
 import { useWidth } from "../hooks.ts";
-import { numberWords } from "../words.ts";
-import {
-  bandScale,
-  drawnIndices,
-  type Scale,
-  type Tick,
-  timeScale,
-  valueScale,
-} from "./chart-scale.ts";
+import { digitsOf, numberWords } from "../words.ts";
+import { bandScale, type Scale, type Tick, timeScale, valueScale } from "./chart-scale.ts";
 import { type Series, summariesOf } from "./chart-series.ts";
 import "./chart.css";
 
@@ -51,14 +44,10 @@ function barPath(
 
 /** A line that is interrupted at missing values. */
 function linePath(all: Series["values"], along: Scale, values: Scale): string {
-  let isDown = false;
-  const path = drawnIndices(all, along.place).map((index) => {
-    const value = all[index] ?? null;
-    const move = isDown ? "L" : "M";
-    isDown = value !== null;
-    return value === null
-      ? ""
-      : `${move}${round(along.place(index))} ${round(values.place(value))}`;
+  const path = all.map((value, index) => {
+    if (value === null) return "";
+    const move = typeof all[index - 1] === "number" ? "L" : "M";
+    return `${move}${round(along.place(index))} ${round(values.place(value))}`;
   });
   return path.join("");
 }
@@ -144,12 +133,13 @@ function Legend({ labels, series, at }: ChartProps & { readonly at: number | und
     <figcaption className="chart-legend" aria-live="polite">
       {series.map(({ name, values }, index) => {
         const value = at === undefined ? undefined : values[at];
+        const digits = digitsOf(values.filter((one) => one !== null));
         return (
           <span key={name} className="chart-entry">
             <span className={`chart-swatch chart-series-${index}`} />
             {name}
             {value === undefined ? null : (
-              <strong>{value === null ? "no value" : numberWords(value, name)}</strong>
+              <strong>{value === null ? "no value" : numberWords(value, name, digits)}</strong>
             )}
           </span>
         );

@@ -1,27 +1,27 @@
-import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useMemo, useState } from "react";
 import type {
   AnswerReceipt,
   ReceiptSpan,
   TypedFigure,
 } from "../../../packages/client/src/client.ts";
-import { createExpander } from "../../../src/references.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { Segments } from "../controls.tsx";
 import { useConversation } from "../conversation-context.ts";
 import {
+  isJsonNumber,
   Markdown,
   type RenderMarked,
   marked,
   marksIn,
   withoutMarks,
 } from "../markdown/markdown.tsx";
-import { unchanging } from "../queries.ts";
+import { digitsOf, numberWords } from "../words.ts";
 import { ReferenceMark } from "../references/reference-mark.tsx";
 import { Problem } from "../variables/problem.tsx";
 import { ChartOfRecords } from "../variables/record-forms.tsx";
 import { useRecords } from "../variables/use-records.ts";
 import { isDrawable } from "./follow-ups.ts";
+import { Highlighted, useSources } from "./tool-card.tsx";
 
 interface AnswerTextProps {
   readonly text: string;
@@ -51,7 +51,7 @@ export function AnswerText({ part, receipt, marksTyped, written, ...own }: Answe
     segment.kind === "block" ? (
       <ReferenceMark key={key} span={segment.span} isBlock>
         <BlockValue span={segment.span}>
-          <Markdown text={text.slice(segment.span.start, segment.span.end)} />
+          <Markdown text={text.slice(segment.span.start, segment.span.end)} isValue />
         </BlockValue>
       </ReferenceMark>
     ) : (
@@ -136,7 +136,8 @@ function markOf(
 ): ReactNode {
   if (place === undefined) return shown;
   if ("reference" in place) {
-    return isLinked ? shown : <ReferenceMark span={place}>{shown}</ReferenceMark>;
+    const value = numberOf(shown, place);
+    return isLinked ? value : <ReferenceMark span={place}>{value}</ReferenceMark>;
   }
   return (
     <mark className="typed-figure" title="Typed by the model">
@@ -145,32 +146,18 @@ function markOf(
   );
 }
 
-/** Separates the literal pieces of a text. */
-const HOLE = "\uE002";
-
-/** Splits a text at its references, as the engine reads it: in code and URLs they stay text. */
-export async function piecesOf(text: string) {
-  const sources: string[] = [];
-  const onResolved = (source: string) => sources.push(source);
-  const expander = createExpander(() => ({ found: true, value: HOLE }), { onResolved });
-  const literals = ((await expander.push(text)) + (await expander.end())).split(HOLE);
-  // The engine looks up escaped references too, but they stay text.
-  const isKnown = !text.includes(HOLE) && literals.length === sources.length + 1;
-  return isKnown ? { literals, sources } : { literals: [text], sources: [] };
+/** Formats a number as in its table. */
+function numberOf(shown: ReactNode, { path }: ReceiptSpan): ReactNode {
+  if (typeof shown !== "string" || !isJsonNumber(shown)) return shown;
+  const words = numberWords(Number(shown), path.split(".").at(-1) ?? "", digitsOf([Number(shown)]));
+  return words === shown ? shown : <span data-value={shown}>{words}</span>;
 }
 
 /** Plain text with highlighted references. */
 function WrittenText({ text }: { readonly text: string }) {
-  const query = { queryKey: ["pieces", text], queryFn: () => piecesOf(text), ...unchanging };
-  const { literals, sources } = useQuery(query).data ?? { literals: [text], sources: [] };
   return (
     <div className="answer-written">
-      {literals.map((literal, key) => (
-        <span key={key}>
-          {literal}
-          <span className="answer-reference">{sources[key]}</span>
-        </span>
-      ))}
+      <Highlighted text={text} sources={useSources(text)} />
     </div>
   );
 }

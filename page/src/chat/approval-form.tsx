@@ -1,10 +1,10 @@
 import { type ReactNode, useState } from "react";
 import type { ApprovalRequest, VariableDiff } from "../../../src/tool/policy.ts";
 import { Code, SubmitButtons } from "../controls.tsx";
-import { plural, shortened } from "../words.ts";
+import { jsonIn, plural, shortened } from "../words.ts";
 import type { AskingPart } from "./tool-part.ts";
 import "./approval-diffs.css";
-import "./approval-sizes.css";
+import "./approval-table.css";
 
 export type Decide = (decision: {
   readonly id: string;
@@ -25,6 +25,8 @@ export function ApprovalForm({ part, decide }: ApprovalFormProps) {
   const { id, descriptor } = part.approval;
   // The server sends what the types declare.
   const { input, sizes = [], diffs = [], ...asked } = { ...(descriptor as Asked | undefined) };
+  // A long text is clipped, so it may not be JSON.
+  const values = input === undefined ? part.input : jsonIn(input);
   const answer = (approved: boolean) =>
     decide({ id, approved, ...(reason.trim() === "" ? {} : { reason: reason.trim() }) });
   return (
@@ -36,14 +38,16 @@ export function ApprovalForm({ part, decide }: ApprovalFormProps) {
       }}
     >
       <p className="approval-why">{asked.reason ?? "This call runs when you approve it."}</p>
-      <h2 className="tool-title">What would run</h2>
-      <Code label="Input with its values">
-        {input === undefined ? JSON.stringify(part.input, null, 2) : pretty(input)}
-      </Code>
-      <ApprovalSizes input={part.input} sizes={sizes} />
+      <ApprovalTable written={part.input} values={values} sizes={sizes} />
       {diffs.map((diff) => (
         <VariableChanges key={diff.name} changes={diff} />
       ))}
+      <details className="approval-json" open={values === undefined || sizes.length === 0}>
+        <summary>As JSON</summary>
+        <Code label="Input with its values">
+          {values === undefined ? input : JSON.stringify(values, null, 2)}
+        </Code>
+      </details>
       <label className="approval-label">
         Reason (optional)
         <input
@@ -58,49 +62,51 @@ export function ApprovalForm({ part, decide }: ApprovalFormProps) {
   );
 }
 
-/** A long text is clipped, so it may not be JSON. */
-function pretty(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
-}
-
-interface ApprovalSizesProps {
-  /** The input as the model wrote it. */
-  readonly input: unknown;
+interface ApprovalTableProps {
+  /** The input as the model wrote it, and with its values, if they are known. */
+  readonly written: unknown;
+  readonly values: unknown;
   readonly sizes: NonNullable<Asked["sizes"]>;
 }
 
-const MAX_WRITTEN_CHARS = 60;
+const MAX_CELL_CHARS = 240;
 
-/** Lists each parameter of a waiting call as the model wrote it, with the size of its value. */
-function ApprovalSizes({ input, sizes }: ApprovalSizesProps): ReactNode {
+/** Lists each parameter of a waiting call with its value, and what the model wrote for it. */
+function ApprovalTable({ written, values, sizes }: ApprovalTableProps): ReactNode {
   if (sizes.length === 0) return null;
-  const written = new Map(Object.entries({ ...(input as object | undefined) }));
-  const wordsOf = (value: unknown) =>
-    shortened(typeof value === "string" ? value : (JSON.stringify(value) ?? ""), MAX_WRITTEN_CHARS);
+  const wordsIn = (all: unknown, name: string) => {
+    const value = new Map(Object.entries({ ...(all as object | undefined) })).get(name);
+    return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  };
   return (
-    <table className="approval-sizes">
-      <caption className="unseen">Parameters and their sizes</caption>
+    <table className="approval-table">
+      <caption className="unseen">What would run</caption>
       <thead>
         <tr>
           <th scope="col">Parameter</th>
+          <th scope="col">Value</th>
           <th scope="col">The model wrote</th>
-          <th scope="col">Size</th>
         </tr>
       </thead>
       <tbody>
-        {sizes.map(({ name, chars }) => (
-          <tr key={name}>
-            <th scope="row">{name}</th>
-            <td>
-              <code>{wordsOf(written.get(name))}</code>
-            </td>
-            <td>{plural(chars, "character")}</td>
-          </tr>
-        ))}
+        {sizes.map(({ name, chars }) => {
+          const value = wordsIn(values, name);
+          const own = wordsIn(written, name);
+          return (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              <td>
+                {shortened(value, MAX_CELL_CHARS)}{" "}
+                {(value === "" || value.length > MAX_CELL_CHARS) && (
+                  <i>{plural(chars, "character")}</i>
+                )}
+              </td>
+              <td>
+                {own === value ? <i>the same</i> : <code>{shortened(own, MAX_CELL_CHARS)}</code>}
+              </td>
+            </tr>
+          );
+        })}
       </tbody>
     </table>
   );
@@ -127,7 +133,7 @@ function VariableChanges({ changes }: { readonly changes: VariableDiff }) {
   const lines = diff.split("\n").slice(0, -1);
   const count = (sign: string) => lines.filter((line) => line.startsWith(sign)).length;
   return (
-    <details className="diff">
+    <details className="diff" open>
       <summary className="diff-summary">
         {title}: changes since {since}{" "}
         <span className="diff-counts">

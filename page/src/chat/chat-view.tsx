@@ -1,5 +1,13 @@
 import type { UIMessage } from "ai";
-import { type RefObject, useCallback, useLayoutEffect, useMemo, useRef } from "react";
+import {
+  type RefObject,
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
 import type { AgentsDescription, ExampleQuestion } from "../../../src/edge/page-options.ts";
 import { Button } from "../controls.tsx";
 import { useConversation } from "../conversation-context.ts";
@@ -8,7 +16,8 @@ import { Composer } from "./composer.tsx";
 import { FirstRun } from "./first-run.tsx";
 import { followUps } from "./follow-ups.ts";
 import { type MessageActions, MessageView } from "./message-view.tsx";
-import { askingIn, isToolPart } from "./tool-part.ts";
+import { hasProof } from "./proof.tsx";
+import { askingIn, isToolPart, textsOf } from "./tool-part.ts";
 import { TroubleNote } from "./trouble-note.tsx";
 import type { Chatting } from "./use-chatting.ts";
 import { ApprovalBanner, type Waiting } from "./waiting.tsx";
@@ -24,6 +33,8 @@ interface ChatViewProps {
   readonly described: AgentsDescription;
   readonly agent: string | undefined;
   readonly onExample: (example: ExampleQuestion) => void;
+  /** Called when a file has been saved as a variable. */
+  readonly onSaved: () => void;
   readonly field: RefObject<HTMLTextAreaElement | null>;
 }
 
@@ -36,13 +47,16 @@ export function ChatView(props: ChatViewProps) {
     () => ({ decide, edit, regenerate }),
     [decide, edit, regenerate],
   );
-  const scroller = useStickyScroll(messages, trouble ?? (isReconnecting || written));
+  const asked = messages.findLast(({ role }) => role === "user");
+  // An edited question keeps its id.
+  const end = useEnd(asked && `${asked.id} ${textsOf(asked.parts).join(" ")}`);
   const last = messages.at(-1);
+  const proof = useMemo(() => messages.find(hasProof), [messages]);
   const isQuiet = !isBusy && trouble === undefined;
   const isThinking = isBusy && last !== undefined && isAwaited(last);
   return (
     <div className="chat">
-      <div className="chat-scroll" ref={scroller} tabIndex={-1}>
+      <div className="chat-scroll" ref={end.setBox} tabIndex={-1}>
         <div className="chat-column" role="log" aria-label="Messages" aria-busy={isBusy}>
           {earlier !== undefined && (
             <Button className="button chat-earlier" onClick={earlier}>
@@ -52,18 +66,20 @@ export function ChatView(props: ChatViewProps) {
           {last === undefined && isQuiet && (
             <FirstRun presented={described.page ?? {}} ask={onExample} />
           )}
+          {last === undefined && isQuiet && <Suggestions chatting={chatting} />}
           {messages.map((message) => (
             <ViewBoundary key={message.id}>
               <MessageView
                 {...{ message, isBusy, actions }}
                 written={written[message.id]}
                 isLive={isBusy && message === last}
+                isFirstProof={message === proof}
                 isTroubled={trouble !== undefined && message === last}
               />
             </ViewBoundary>
           ))}
           {isQuiet && last?.role === "assistant" && !isForPerson(last) && (
-            <Suggestions ask={chatting.send} />
+            <Suggestions chatting={chatting} />
           )}
           {(isThinking || isReconnecting) && (
             <p className="chat-waiting">
@@ -74,25 +90,27 @@ export function ChatView(props: ChatViewProps) {
           <TroubleNote trouble={trouble} retry={chatting.retry} />
         </div>
       </div>
-      <Foot {...props} />
+      <Foot {...props} jump={end.isAway ? end.show : undefined} />
     </div>
   );
 }
 
 /** The composer and what belongs to it. */
-function Foot({ chatting, waiting, described, agent, onExample, field }: ChatViewProps) {
+function Foot({ jump, ...props }: ChatViewProps & { readonly jump: (() => void) | undefined }) {
+  const { chatting, waiting, described, agent, onSaved, field } = props;
   const { messages, isBusy, trouble, send, stop } = chatting;
-  const { model, page } = described;
-  const examples = (messages.length === 0 ? undefined : page?.examples) ?? [];
+  const { model } = described;
   const last = messages.at(-1);
   const isHeld = trouble !== undefined || (last !== undefined && isForPerson(last));
   return (
     <div className="chat-foot">
+      {jump !== undefined && (
+        <Button className="button chat-jump" onClick={jump}>
+          Jump to latest
+        </Button>
+      )}
       <ApprovalBanner waiting={waiting} />
-      <Composer
-        {...{ agent, examples, onExample, isBusy, isHeld, field, send, stop }}
-        model={model?.id}
-      />
+      <Composer {...{ agent, onSaved, isBusy, isHeld, field, send, stop }} model={model?.id} />
       {model?.provider === "byref" && model.id === "demo" && (
         <p className="model-note">
           The demo model answers: rules, not a language model. <code>MODEL</code> names a real one.
@@ -103,14 +121,18 @@ function Foot({ chatting, waiting, described, agent, onExample, field }: ChatVie
 }
 
 /** Offers questions about the variables that exist now. */
-function Suggestions({ ask }: { readonly ask: (question: string) => void }) {
+function Suggestions({ chatting }: Pick<ChatViewProps, "chatting">) {
   const { variables } = useConversation();
-  const questions = useMemo(() => followUps(variables.values()), [variables]);
+  const { messages, send } = chatting;
+  const questions = useMemo(() => {
+    const asked = messages.flatMap(({ role, parts }) => (role === "user" ? textsOf(parts) : []));
+    return followUps(variables.values(), asked);
+  }, [variables, messages]);
   if (questions.length === 0) return null;
   return (
     <div className="suggestions" role="group" aria-label="Follow-up questions">
       {questions.map((question) => (
-        <Button key={question} className="suggestions-one" onClick={() => ask(question)}>
+        <Button key={question} className="suggestions-one" onClick={() => send(question)}>
           {question}
         </Button>
       ))}
@@ -133,32 +155,55 @@ function isForPerson(message: UIMessage): boolean {
   return metadata?.stopped === true || askingIn(message).length > 0;
 }
 
-const STICKS_WITHIN_PX = 120;
+/** Within this distance the end counts as in view. */
+const AT_END_PX = 40;
 
-/** Keeps the end in view while the answer grows, unless the user has scrolled away. */
-function useStickyScroll(
-  messages: readonly unknown[],
-  below: unknown,
-): (element: HTMLDivElement | null) => void {
-  const element = useRef<HTMLDivElement>(null);
-  const isAtEnd = useRef(true);
-  const count = useRef(0);
+/**
+ * Keeps the end in view while anything above it grows, unless the user has scrolled up or opened something. `asked`:
+ * identifies the last question, which always scrolls into view; undefined for the first view, which starts at its top.
+ */
+function useEnd(asked: string | undefined) {
+  const [box, setBox] = useState<HTMLDivElement | null>(null);
+  const [isAway, setAway] = useState(false);
+  const isKept = useRef(true);
+  const show = useCallback(() => {
+    isKept.current = true;
+    box?.scrollTo({ top: box.scrollHeight });
+  }, [box]);
   useLayoutEffect(() => {
-    const box = element.current;
-    // The first view starts at its top.
-    if (box === null || messages.length === 0) return;
-    // A new question always scrolls into view.
-    if (isAtEnd.current || messages.length > count.current + 1) box.scrollTop = box.scrollHeight;
-    count.current = messages.length;
-  }, [messages, below]);
-  return useCallback((box: HTMLDivElement | null) => {
-    element.current = box;
+    if (asked !== undefined) show();
+  }, [asked, show]);
+  const hasBegun = asked !== undefined;
+  useEffect(() => {
+    if (box === null || !hasBegun) return undefined;
+    let top = box.scrollTop;
+    const below = () => box.scrollHeight - box.scrollTop - box.clientHeight;
     const look = () => {
-      if (box === null) return;
-      isAtEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < STICKS_WITHIN_PX;
+      // Content that grows moves the end away too, but does not scroll up.
+      if (below() < AT_END_PX) isKept.current = true;
+      else if (box.scrollTop < top) isKept.current = false;
+      top = box.scrollTop;
+      setAway(!isKept.current && below() > box.clientHeight / 4);
     };
-    box?.addEventListener("scroll", look, { passive: true });
-    // Opening a card moves the end out of view.
-    box?.addEventListener("click", () => requestAnimationFrame(look));
-  }, []);
+    const observer = new ResizeObserver(() => {
+      if (isKept.current) show();
+      look();
+    });
+    const press = () => {
+      const before = below();
+      requestAnimationFrame(() => {
+        if (below() > before) isKept.current = false;
+      });
+    };
+    observer.observe(box);
+    if (box.firstElementChild !== null) observer.observe(box.firstElementChild);
+    box.addEventListener("scroll", look, { passive: true });
+    box.addEventListener("click", press);
+    return () => {
+      observer.disconnect();
+      box.removeEventListener("scroll", look);
+      box.removeEventListener("click", press);
+    };
+  }, [box, hasBegun, show]);
+  return { setBox, isAway: isAway && hasBegun, show };
 }

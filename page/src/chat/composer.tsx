@@ -6,9 +6,7 @@ import {
   useRef,
   useState,
 } from "react";
-import type { ExampleQuestion } from "../../../src/edge/page-options.ts";
 import { Button, FileButton, IconButton } from "../controls.tsx";
-import { Menu } from "../shell/menu.tsx";
 import { UploadList, useUploads } from "../variables/uploads.tsx";
 import "../variables/variables.css";
 import "./composer.css";
@@ -19,8 +17,7 @@ interface ComposerProps {
   readonly agent: string | undefined;
   /** Name of the model. */
   readonly model: string | undefined;
-  readonly examples: readonly ExampleQuestion[];
-  readonly onExample: (example: ExampleQuestion) => void;
+  readonly onSaved: () => void;
   readonly isBusy: boolean;
   /** True after a stop, after a failure and while an approval is open. The user then decides what is sent. */
   readonly isHeld: boolean;
@@ -31,10 +28,13 @@ interface ComposerProps {
 
 /** Enter sends a message, Shift+Enter starts a new line. A message sent during an answer is queued. */
 export function Composer(props: ComposerProps) {
-  const { agent, isBusy, isHeld, field, send } = props;
+  const { agent, isBusy, isHeld, field, send, onSaved } = props;
   const [draft, setDraft] = useState("");
   const queue = useQueue({ isBusy, isHeld, send });
-  const uploads = useUploads((name) => setDraft((text) => withReference(text, name)));
+  const uploads = useUploads((name) => {
+    setDraft((text) => withReference(text, name));
+    onSaved();
+  });
   const isEmpty = draft.trim() === "";
   const submit = () => {
     if (isEmpty) return;
@@ -88,7 +88,7 @@ interface ToolsProps extends ComposerProps {
 }
 
 function Tools(props: ToolsProps) {
-  const { model, examples, onExample, isBusy, isEmpty, stop, addFiles } = props;
+  const { model, isBusy, isEmpty, stop, addFiles } = props;
   return (
     <div className="composer-tools">
       <FileButton
@@ -103,19 +103,6 @@ function Tools(props: ToolsProps) {
           />
         )}
       />
-      {examples.length > 0 && (
-        <Menu
-          label="Example questions"
-          icon="talk"
-          place="above"
-          choices={examples.map((example) => ({
-            icon: "talk",
-            word: example.question,
-            isOff: isBusy,
-            act: () => onExample(example),
-          }))}
-        />
-      )}
       <span className="composer-model" title="The model that answers">
         {model}
       </span>

@@ -1,9 +1,5 @@
-import type {
-  ExampleQuestion,
-  MeasuredTokens,
-  PageOptions,
-} from "../../../src/edge/page-options.ts";
-import { type Bar, Bars, Button } from "../controls.tsx";
+import type { ExampleQuestion, PageOptions } from "../../../src/edge/page-options.ts";
+import { Bars, Button } from "../controls.tsx";
 import { figure } from "../words.ts";
 import "./first-run.css";
 
@@ -15,7 +11,8 @@ interface FirstRunProps {
 /** The view before the first message: an introduction, measured savings and example questions. */
 export function FirstRun({ presented, ask }: FirstRunProps) {
   const { title, lead, examples = [] } = presented;
-  const measured = examples.find((example) => example.measured !== undefined);
+  const shown = examples.find((example) => example.measured !== undefined);
+  const { sent = 0, withoutReferences: whole = 0 } = shown?.measured ?? {};
   return (
     <div className="first-run">
       <div className="first-run-head">
@@ -32,10 +29,10 @@ export function FirstRun({ presented, ask }: FirstRunProps) {
             )}
           </p>
         </div>
-        {measured?.measured !== undefined && (
+        {shown !== undefined && (
           <figure className="first-run-figure">
-            <figcaption>{measured.title}, tokens</figcaption>
-            <Bars bars={barsOf(measured.measured)} />
+            <figcaption>{shown.title}, tokens</figcaption>
+            <Bars sent={[sent, figure(sent)]} whole={[whole, figure(whole)]} />
           </figure>
         )}
       </div>
@@ -55,11 +52,4 @@ export function FirstRun({ presented, ask }: FirstRunProps) {
       </div>
     </div>
   );
-}
-
-function barsOf({ sent, withoutReferences }: MeasuredTokens): readonly Bar[] {
-  return [
-    ["Sent to the model", "first-run-sent", sent, figure(sent)],
-    ["Without references", "first-run-whole", withoutReferences, figure(withoutReferences)],
-  ];
 }

@@ -6,15 +6,19 @@ type Known = Described & Pick<VariableInfo, "trusted" | "updatedAt">;
 
 const MAX_FOLLOW_UPS = 2;
 
-/** Suggests two questions about the newest variables, from their names and fields, without a model. */
-export function followUps(variables: Iterable<Known>): readonly string[] {
+/** Suggests two questions that were not asked about the newest variables, from their names and fields. */
+export function followUps(
+  variables: Iterable<Known>,
+  asked: readonly string[] = [],
+): readonly string[] {
   const readable = [...variables]
     // A name from an untrusted source must not become part of the user's message.
     .filter(({ trusted, visibility }) => trusted && visibility === "model")
     .toSorted((one, other) => Date.parse(other.updatedAt) - Date.parse(one.updatedAt));
   const objects = readable.filter(({ type }) => type === "object");
   const others = objects.map(({ name }) => `Show $${name}`);
-  return [...new Set([...readable.flatMap(questionsAbout), ...others])].slice(0, MAX_FOLLOW_UPS);
+  const all = [...new Set([...readable.flatMap(questionsAbout), ...others])];
+  return all.filter((question) => !asked.includes(question)).slice(0, MAX_FOLLOW_UPS);
 }
 
 /** Suggests questions about an array of records with a numeric field. */
@@ -24,7 +28,8 @@ function questionsAbout(info: Known): readonly string[] {
   const figure = figures.find(({ key }) => FIGURES.test(key)) ?? figures[0];
   if (figure === undefined) return [];
   const group = fields.find((field) => isOf(field, "string") && GROUPS.test(field.key));
-  return group === undefined
+  // Of averages and counts there is no average.
+  return group === undefined || AGGREGATES.test(figure.key)
     ? [`What is the highest ${figure.key} in $${info.name}?`]
     : [`What is the average ${figure.key} by ${group.key} in $${info.name}?`];
 }
@@ -35,6 +40,7 @@ const PLAIN_KEY = /^[A-Za-z]\w{0,31}$/;
 const GROUPS =
   /^(?:country|city|region|state|status|type|kind|category|group|class|level|priority|team|department)$/i;
 const FIGURES = /total|amount|price|revenue|cost|value|bytes|size|score/i;
+const AGGREGATES = /^(?:avg|average|mean|median|min|max|sum|count|highest|lowest)(?:_|[A-Z]|$)/;
 const IDS = /^(?:id|year|index)$|_id$|Id$/;
 
 /** True if the variable is an array of records with a numeric field. Needs no value. */

@@ -1,19 +1,17 @@
 import { useQuery } from "@tanstack/react-query";
 import type { UIMessage } from "ai";
 import { memo, type ReactNode, useState } from "react";
-import type { TurnMetadata } from "../../../src/turn/turn.ts";
-import { Button, CopyButton, IconButton, SubmitButtons } from "../controls.tsx";
+import { Button, copyExact, CopyButton, IconButton, SubmitButtons } from "../controls.tsx";
 import { useConversation } from "../conversation-context.ts";
 import type { IconName } from "../icon.tsx";
-import { NOTHING_SAVED, savingsInWords } from "../meter/turn-costs.ts";
 import { unchanging } from "../queries.ts";
 import { plural, titleFor } from "../words.ts";
 import { AnswerText } from "./answer-text.tsx";
 import type { Decide } from "./approval-form.tsx";
+import { hasProof, Proof } from "./proof.tsx";
 import { ToolCard } from "./tool-card.tsx";
 import { askingIn, isToolPart, textsOf } from "./tool-part.ts";
 import "./message-view.css";
-import "./savings-chip.css";
 
 export interface MessageActions {
   readonly decide: Decide;
@@ -27,6 +25,8 @@ interface MessageViewProps {
   readonly written: readonly string[] | undefined;
   /** True while the message streams. */
   readonly isLive: boolean;
+  /** True for the first answer that shows what references save. */
+  readonly isFirstProof: boolean;
   /** True if its error is shown elsewhere. */
   readonly isTroubled: boolean;
   /** True while no message can be sent. */
@@ -102,7 +102,7 @@ function Answer(props: MessageViewProps) {
   const typed = marksTyped ? receipt?.typedFigures.length : undefined;
   let at = 0;
   return (
-    <article className="message message-answer" aria-label="Answer">
+    <article className="message message-answer" aria-label="Answer" onCopy={copyExact}>
       {message.parts.map((part, key) => {
         if (isToolPart(part)) {
           const { decide } = actions;
@@ -125,6 +125,7 @@ function Answer(props: MessageViewProps) {
         );
       })}
       {!isLive && <End {...props} />}
+      {!isLive && hasProof(message) && <Proof message={message} isFirst={props.isFirstProof} />}
       {!isLive && askingIn(message).length === 0 && (
         <AnswerActions {...props} text={texts.join("\n\n")}>
           {hasReferences && (
@@ -176,24 +177,7 @@ function AnswerActions(props: AnswerActionsProps) {
       <Action icon="retry" word="Answer again" isOff={isBusy} act={again} />
       <Action icon="meter" word="Look inside" act={look} />
       {children}
-      <SavingsChip message={message} />
     </div>
-  );
-}
-
-/** Shows the tokens saved in this turn, and opens the meter. */
-function SavingsChip({ message }: { readonly message: UIMessage }): ReactNode {
-  const { open } = useConversation();
-  const { savings, usage } = { ...(message.metadata as Partial<TurnMetadata> | undefined) };
-  if (savings === undefined) return null;
-  const words = savingsInWords(savings, usage?.inputTokens);
-  // Without tool results there was nothing to save.
-  if (words.endsWith(NOTHING_SAVED) && !message.parts.some(isToolPart)) return null;
-  const show = () => open({ tab: "meter" });
-  return (
-    <Button className="savings-chip" title="Open the meter" onClick={show}>
-      {words}
-    </Button>
   );
 }
 

@@ -9,8 +9,8 @@ import { Icon } from "../icon.tsx";
 import { planName } from "../plans/call-state.ts";
 import { unchanging } from "../queries.ts";
 import { received, type Source, sourcesIn } from "../references/received.ts";
-import { handleIn } from "../variables/handle.ts";
-import { figure, plural, problemWords } from "../words.ts";
+import { handleIn, LARGE_BYTES } from "../variables/handle.ts";
+import { bytesInWords, figure, plural, problemWords } from "../words.ts";
 import { ApprovalForm, type Decide } from "./approval-form.tsx";
 import type { ToolPart } from "./tool-part.ts";
 import "./tool-card.css";
@@ -30,10 +30,15 @@ const PROPOSE_PLAN = "propose_plan";
 export function ToolCard({ part, turn, isLive, decide }: ToolCardProps) {
   const [isOpen, setOpen] = useState(false);
   const body = useId();
-  const sources = useSources(part);
+  const sources = useSources(part.state === "input-streaming" ? undefined : part.input);
   const name = getToolName(part);
   const [kind, word] = stateOf(part, isLive);
   const result = resultOf(part);
+  const { variables } = useConversation();
+  const sizeOf = (source: string) => {
+    const { bytes = 0 } = variables.get(source.replace(/^\$/, "")) ?? {};
+    return bytes < LARGE_BYTES ? "" : ` · ${bytesInWords(bytes)}`;
+  };
   const about = { className: `tool-card tool-${kind}`, "data-call": part.toolCallId };
   return (
     <section {...about} aria-label={labelOf(part)}>
@@ -50,10 +55,11 @@ export function ToolCard({ part, turn, isLive, decide }: ToolCardProps) {
             <PlanLine input={part.input} />
           ) : (
             <span className="tool-input-line">
-              (<Highlighted text={lineOf(part.input)} sources={sources} />)
+              (<Highlighted text={lineOf(part.input)} {...{ sources, sizeOf }} />)
             </span>
           )}
           {result !== undefined && <span className="tool-result-name"> → ${result.name}</span>}
+          {result !== undefined && sizeOf(result.name)}
         </span>
         <span className={kind === "done" ? "unseen" : "tool-word"}>{word}</span>
         <Icon name="chevron" size={16} />
@@ -84,12 +90,12 @@ function labelOf(part: ToolPart): string {
 
 const NO_SOURCES: readonly Source[] = [];
 
-function useSources({ input, state }: ToolPart): readonly Source[] {
-  const isWhole = state !== "input-streaming" && input !== undefined;
-  const text = isWhole ? JSON.stringify(input) : undefined;
+/** Returns the references in a tool's input, or in a text. Undefined while it streams. */
+export function useSources(input: unknown): readonly Source[] {
+  const text = JSON.stringify(input);
   const { data = NO_SOURCES } = useQuery({
     queryKey: ["references", text],
-    queryFn: () => sourcesIn(text ?? ""),
+    queryFn: () => sourcesIn(text),
     enabled: text !== undefined,
     ...unchanging,
   });
@@ -99,10 +105,12 @@ function useSources({ input, state }: ToolPart): readonly Source[] {
 interface HighlightedProps {
   readonly text: string;
   readonly sources: readonly Source[];
+  /** Returns what is shown behind a reference: the size of a large value. */
+  readonly sizeOf?: (source: string) => string;
 }
 
 /** Text with highlighted references. */
-function Highlighted({ text, sources }: HighlightedProps) {
+export function Highlighted({ text, sources, sizeOf }: HighlightedProps) {
   const names = [...new Set(sources.map(({ source }) => source))];
   if (names.length === 0) return text;
   const longestFirst = names.toSorted((one, other) => other.length - one.length);
@@ -114,8 +122,9 @@ function Highlighted({ text, sources }: HighlightedProps) {
     index % 2 === 0 ? (
       piece
     ) : (
-      <span key={index} className="tool-reference">
-        {piece}
+      <span key={index}>
+        <span className="tool-reference">{piece}</span>
+        {sizeOf?.(piece)}
       </span>
     ),
   );

@@ -224,15 +224,18 @@ async function goOn(session: Session, chat: Chat, trouble: unknown): Promise<voi
   return lost === undefined ? chat.regenerate() : lost();
 }
 
-/** Shows the answer to the question. Returns undefined if the server has none. */
+/**
+ * Returns what shows the answer to the question: the rest of it, all of it, or its question sent again if that has
+ * not arrived. Undefined if the server has the question and no answer.
+ */
 async function lostAnswer(
   session: Session,
-  { messages, setMessages, resumeStream }: Chat,
+  { messages, setMessages, resumeStream, regenerate }: Chat,
 ): Promise<(() => Promise<void> | void) | undefined> {
   const about = await aboutOf(session);
   if (about?.status === "running") return () => resumeStream();
   const asked = messages.findLast(({ role }) => role === "user")?.id;
   const { messages: kept } = await loadMessages(session);
-  const isAnswered = kept.at(-1)?.role === "assistant" && kept.some(({ id }) => id === asked);
-  return isAnswered ? () => setMessages([...kept]) : undefined;
+  if (!kept.some(({ id }) => id === asked)) return () => regenerate();
+  return kept.at(-1)?.role === "assistant" ? () => setMessages([...kept]) : undefined;
 }

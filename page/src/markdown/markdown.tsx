@@ -1,5 +1,6 @@
 import { Lexer, type MarkedToken, type Token, type Tokens } from "marked";
 import { memo, type ReactNode } from "react";
+import { digitsOf, numberWords } from "../words.ts";
 import "./markdown.css";
 
 /** Renders the text between two marks. `isLinked` is true within a link, which must not contain a button. */
@@ -34,15 +35,18 @@ export function marked(index: number, text: string): string {
 export interface MarkdownProps {
   readonly text: string;
   readonly renderMarked?: RenderMarked;
+  /** True for a value: the numbers of a column then have one format. */
+  readonly isValue?: boolean;
 }
 
 /**
  * Renders Markdown as elements. HTML in it stays text, images become links, and only web and mail addresses are
  * linked, because the text may come from an untrusted source.
  */
-export const Markdown = memo(function Markdown({ text, renderMarked }: MarkdownProps) {
+export const Markdown = memo(function Markdown(props: MarkdownProps) {
+  const { text, renderMarked, isValue = false } = props;
   const tokens = Lexer.lex(text, { gfm: true });
-  const printer = new Printer(renderMarked);
+  const printer = new Printer(renderMarked, isValue);
   const printed = printer.blocks(tokens);
   return (
     <div className="markdown" dir="auto">
@@ -54,13 +58,15 @@ export const Markdown = memo(function Markdown({ text, renderMarked }: MarkdownP
 /** Renders the tokens in order. A mark can begin in one token and end in another. */
 class Printer {
   readonly #renderMarked: RenderMarked | undefined;
+  readonly #isValue: boolean;
   #open: number | undefined;
   #last = -1;
   #linked = 0;
   #isBroken = false;
 
-  constructor(renderMarked: RenderMarked | undefined) {
+  constructor(renderMarked: RenderMarked | undefined, isValue = false) {
     this.#renderMarked = renderMarked;
+    this.#isValue = isValue;
   }
 
   /**
@@ -124,6 +130,12 @@ class Printer {
 
   #table({ header, rows, align }: Tokens.Table, key: number): ReactNode {
     const isNumeric = header.map((_, at) => rows.every((row) => NUMBER.test(plain(row[at]?.text))));
+    const numbers = header.map(({ text }, at) => {
+      const cells = rows.map((row) => row[at]?.text ?? "");
+      if (!this.#isValue || !cells.every(isJsonNumber)) return undefined;
+      const digits = digitsOf(cells.map(Number));
+      return cells.map((cell) => numberWords(Number(cell), text, digits));
+    });
     const side = (at: number) =>
       ({ textAlign: align[at] ?? (isNumeric[at] === true ? "right" : "left") }) as const;
     return (
@@ -142,8 +154,8 @@ class Printer {
             {rows.map((row, index) => (
               <tr key={index}>
                 {row.map((cell, at) => (
-                  <td key={at} style={side(at)}>
-                    {this.#inline(cell.tokens)}
+                  <td key={at} style={side(at)} data-value={numbers[at] && cell.text}>
+                    {numbers[at]?.[index] ?? this.#inline(cell.tokens)}
                   </td>
                 ))}
               </tr>
@@ -225,6 +237,11 @@ class Printer {
 }
 
 const NUMBER = /^[-+]?[\d.,\s]*\d[\d.,\s]*%?$/;
+
+/** True for the text of a number that a double holds exactly. */
+export function isJsonNumber(text: string): boolean {
+  return String(Number(text)) === text;
+}
 
 /** Removes the marks from a text. */
 function plain(text = ""): string {

@@ -1,7 +1,8 @@
 import type { UIMessage } from "ai";
 import { type ReactNode, useMemo } from "react";
-import { type Bar, Bars, Fact } from "../controls.tsx";
+import { Fact } from "../controls.tsx";
 import { figure, plural } from "../words.ts";
+import { TokenBars } from "./token-bars.tsx";
 import {
   type Cost,
   expandedWords,
@@ -59,7 +60,7 @@ function Whole({ totals }: { readonly totals: Cost }) {
     <>
       {hasShare && <p className="meter-share">{percent(tokens.sent / tokens.inline)}</p>}
       <p className="meter-lead">{leadOf(totals, hasShare)}</p>
-      <Bars bars={barsOf(totals)} />
+      <TokenBars cost={totals} />
       <dl className="meter-facts">
         <Fact name="References written">{figure(authoredChars)} characters</Fact>
         <Fact name="Characters they replaced">{figure(resolvedChars)} characters</Fact>
@@ -75,28 +76,12 @@ function leadOf({ wouldNotFit }: Cost, hasShare: boolean): string {
   return `Without references, ${plural(wouldNotFit, "model call")} ${WOULD_NOT_FIT}.`;
 }
 
-/** The prompt, and the one without references. One that is larger than the context window fills its bar. */
-function barsOf({ tokens, promptChars, inlinePromptChars, wouldNotFit }: Cost): readonly Bar[] {
-  const words = (count: number, chars: number, isEstimate: boolean) => (
-    <>
-      {isEstimate && "≈ "}
-      {figure(count)} tokens <span>{figure(chars)} characters</span>
-    </>
-  );
-  const { sent, inline, isReported } = tokens;
-  const whole = wouldNotFit > 0 ? WOULD_NOT_FIT : words(inline, inlinePromptChars, true);
-  return [
-    ["Sent", "meter-sent", sent, words(sent, promptChars, !isReported)],
-    ["Without references", "meter-by-value", inline, whole],
-  ];
-}
-
 function Turn({ turn }: { readonly turn: TurnCost }) {
   const { question, wouldNotFit, rowsWritten, resolvedChars } = turn;
   return (
     <li className="meter-turn">
       <p className="meter-question">{question}</p>
-      <Bars bars={barsOf(turn)} />
+      <TokenBars cost={turn} />
       {wouldNotFit === 0 && !savesPrompt(turn) && <p className="meter-note">{NOTHING_SAVED}.</p>}
       <p className="meter-small">
         {rowsWritten !== undefined && <span>{figure(rowsWritten)} rows written</span>}

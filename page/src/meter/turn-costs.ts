@@ -1,6 +1,7 @@
 import type { UIMessage } from "ai";
 import type { Savings } from "../../../src/turn/spend/savings.ts";
 import type { TurnMetadata } from "../../../src/turn/turn.ts";
+import { textsOf } from "../chat/tool-part.ts";
 import { figure } from "../words.ts";
 
 /** Cost of a turn, or of several, with and without references. */
@@ -29,11 +30,14 @@ export function turnCosts(messages: readonly UIMessage[]): readonly TurnCost[] {
     // Written by the server. An answer that was stopped early may lack fields.
     const { savings, cost, usage } = { ...(metadata as Partial<TurnMetadata> | undefined) };
     if (role !== "assistant" || savings === undefined) return [];
-    const { wouldNotFit = 0 } = savings;
-    const tokens = tokensOf(savings, usage?.inputTokens);
-    const question = questionOf(messages[index - 1]);
-    return [{ id, question, ...savings, wouldNotFit, tokens, rowsWritten: cost?.rowsWritten }];
+    const question = textsOf(messages[index - 1]?.parts ?? [])[0] ?? "";
+    return [{ id, question, ...costOf(savings, usage), rowsWritten: cost?.rowsWritten }];
   });
+}
+
+export function costOf(savings: Savings, usage: Partial<TurnMetadata>["usage"]) {
+  const { wouldNotFit = 0 } = savings;
+  return { ...savings, wouldNotFit, tokens: tokensOf(savings, usage?.inputTokens) };
 }
 
 export function totalsOf(turns: readonly TurnCost[]): Cost {
@@ -73,11 +77,6 @@ export function tokensOf(
   };
 }
 
-function questionOf(message: UIMessage | undefined): string {
-  const part = message?.parts.find(({ type }) => type === "text");
-  return part?.type === "text" ? part.text : "";
-}
-
 /** References have saved something if the prompt is below this share of the one without references. */
 const SAVES_BELOW = 0.9;
 
@@ -87,17 +86,6 @@ export const WOULD_NOT_FIT = "would not have fitted into the context window";
 /** True if prompts were noticeably shorter than they would have been without references. */
 export function savesPrompt({ promptChars, inlinePromptChars }: Sizes): boolean {
   return promptChars < inlinePromptChars * SAVES_BELOW;
-}
-
-/** Describes the savings of a turn in one line. `reported`: the input tokens, if the provider reports them. */
-export function savingsInWords(savings: Savings, reported: number | undefined): string {
-  const { authoredChars, resolvedChars, wouldNotFit = 0 } = savings;
-  const tokens = tokensOf(savings, reported);
-  const sent = `${tokens.isReported ? "" : "≈ "}${figure(tokens.sent)} tokens sent`;
-  if (wouldNotFit > 0) return `${sent} (without references it ${WOULD_NOT_FIT})`;
-  if (savesPrompt(savings)) return `${sent} (≈ ${figure(tokens.inline)} without references)`;
-  if (resolvedChars <= authoredChars) return `${sent}. ${NOTHING_SAVED}`;
-  return expandedWords(savings);
 }
 
 export function expandedWords({ authoredChars, resolvedChars }: Savings): string {

@@ -276,14 +276,13 @@ function GateCard({ gate, calls, isBusy, onDecide }: GateCardProps) {
         maxLength={500}
         onChange={({ target }) => setReason(target.value)}
       />
-      <div className="buttons">
-        <Button isMain disabled={isBusy} onClick={() => decide(true)}>
-          Approve
-        </Button>
-        <Button disabled={isBusy} onClick={() => decide(false)}>
-          Deny
-        </Button>
-      </div>
+      <SubmitButtons
+        word="Approve"
+        isOff={isBusy}
+        onClick={() => decide(true)}
+        cancelWord="Deny"
+        onCancel={() => decide(false)}
+      />
     </section>
   );
 }

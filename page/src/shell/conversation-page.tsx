@@ -1,7 +1,8 @@
 import { onlineManager, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
+import { flushSync } from "react-dom";
 import { type Events, useEvents, useVariables } from "../../../packages/client/src/react.ts";
-import type { AgentsDescription, ExampleQuestion } from "../../../src/edge/page-options.ts";
+import type { AgentsDescription } from "../../../src/edge/page-options.ts";
 import { ChatView } from "../chat/chat-view.tsx";
 import { askingIn, textsOf } from "../chat/tool-part.ts";
 import { type Chatting, type Loaded, useChatting } from "../chat/use-chatting.ts";
@@ -47,7 +48,6 @@ export function ConversationPage(props: ConversationPageProps) {
     [session, variables, known, open],
   );
   const field = useRef<HTMLTextAreaElement>(null);
-  const tryExample = useExample(chatting, setAgent);
   const tabs = { open, count: variables.size, waiting };
   return (
     <ConversationContext value={context}>
@@ -57,8 +57,11 @@ export function ConversationPage(props: ConversationPageProps) {
           <ViewBoundary>
             <ChatView
               {...{ chatting, waiting, written, described, agent, field }}
-              onExample={(example) => {
-                tryExample(example);
+              onSaved={props.onBegin}
+              onExample={({ agent: own, question }) => {
+                // The chat has the agent before it sends the question.
+                if (own !== undefined) flushSync(() => setAgent(own));
+                chatting.send(question);
                 // Skipped on touch screens, where the keyboard would hide the answer.
                 if (matchMedia("(hover: hover)").matches) field.current?.focus();
               }}
@@ -130,7 +133,8 @@ function useParts(props: ConversationPageProps) {
   const { isLive } = events;
   const newest = events.events.at(-1)?.id;
   useEffect(() => {
-    if (newest !== undefined && isLive) onChange();
+    // Events end when the connection is lost, and when the conversation is deleted elsewhere.
+    if (newest !== undefined) onChange();
   }, [newest, isLive, onChange]);
   useOthers(events, chatting);
   const listed = useVariables(conversation);
@@ -148,6 +152,8 @@ function useOthers({ events, isLive, turn }: Events, chatting: Chatting): void {
   const { messages, isBusy, join, reload, catchUp } = chatting;
   useEffect(() => {
     if (isLive) catchUp();
+    // A new conversation has no events yet.
+    return onlineManager.subscribe((isOnline) => isOnline && catchUp());
   }, [isLive, catchUp]);
   // A message that waits for an approval continues once the approval is decided elsewhere.
   const isShown = (turnId: string | undefined, isRunning: boolean) =>
@@ -192,20 +198,6 @@ function useWritten({ conversation }: Session, hasAnswers: boolean): WrittenText
     },
   });
   return data;
-}
-
-/** Sends an example question to the agent that it was written for. */
-function useExample({ send }: Chatting, setAgent: (name: string) => void) {
-  const [question, setQuestion] = useState<string>();
-  useEffect(() => {
-    if (question === undefined) return;
-    setQuestion(undefined);
-    send(question);
-  }, [question, send]);
-  return (example: ExampleQuestion) => {
-    if (example.agent !== undefined) setAgent(example.agent);
-    setQuestion(example.question);
-  };
 }
 
 /** After this time without an event, all earlier events have arrived. */

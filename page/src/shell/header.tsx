@@ -60,7 +60,7 @@ export function Header(props: HeaderProps) {
 /** The title. Becomes a field when clicked. */
 function Title({ title, rename }: Pick<HeaderProps, "title" | "rename">) {
   const [isEdited, setEdited] = useState(false);
-  const shown = title ?? "New conversation";
+  const shown = title === undefined ? "Loading…" : (title ?? "New conversation");
   if (isEdited && rename !== undefined) {
     const done = (next?: string) => {
       setEdited(false);

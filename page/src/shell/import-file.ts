@@ -1,5 +1,6 @@
 import type { Entry } from "../session.ts";
 import { type FileKind, uploadOf } from "../variables/upload.ts";
+import { jsonIn } from "../words.ts";
 
 /** Size of an import's parts, below the server's limit. */
 const PART_BYTES = 90 * 1024 * 1024;
@@ -58,14 +59,6 @@ async function contentKind(file: Blob): Promise<"export" | FileKind | undefined>
   }
   if (/^\s*[[{]/.test(head)) return "json";
   return isTable([first, second, ...rest.slice(0, 3)]) ? "csv" : undefined;
-}
-
-function jsonIn(line = ""): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }
 
 /** True if the same delimiter occurs equally often in each line. Quoted cells may contain it. */

@@ -15,17 +15,13 @@ export interface Choice {
 
 interface MenuProps {
   readonly label: string;
-  /** Icon of the button that opens the menu. Default: three dots. */
-  readonly icon?: IconName;
-  /** Where the choices appear. Default: `below`. */
-  readonly place?: "above" | "below";
   /** `tabIndex` of the button. -1 if another key than Tab moves the focus to it. */
   readonly tabIndex?: number;
   readonly choices: readonly Choice[];
 }
 
 /** A menu. Arrow keys move through it; Escape or a click elsewhere closes it. */
-export function Menu({ label, icon = "dots", place = "below", tabIndex, choices }: MenuProps) {
+export function Menu({ label, tabIndex, choices }: MenuProps) {
   const own = useRef<HTMLDivElement>(null);
   const opener = useRef<HTMLButtonElement>(null);
   const [isOpen, setOpen] = useState(false);
@@ -63,7 +59,7 @@ export function Menu({ label, icon = "dots", place = "below", tabIndex, choices 
     >
       <IconButton
         ref={opener}
-        icon={icon}
+        icon="dots"
         label={label}
         title={label}
         tabIndex={tabIndex}
@@ -72,7 +68,7 @@ export function Menu({ label, icon = "dots", place = "below", tabIndex, choices 
         onClick={() => setOpen((open) => !open)}
       />
       {isOpen && (
-        <div className={`menu-list menu-${place}`} role="menu" aria-label={label}>
+        <div className="menu-list" role="menu" aria-label={label}>
           {choices.map((choice) => (
             <Button
               key={choice.word}

@@ -11,7 +11,6 @@ const SHORTCUTS: readonly (readonly [keys: readonly string[], does: string])[] =
   [["Shift", "Enter"], "Begin a new line"],
   [["↑", "↓"], "Go through conversations, variables and menus"],
   [["→"], "Options of a conversation in the list"],
-  [["Alt", "←", "→"], "Change the width of a table's column, on its header"],
   [["Escape"], "Close what is open, or cancel an edit"],
 ];
 

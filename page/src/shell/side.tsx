@@ -90,11 +90,9 @@ export function BottomTabs({ tab, open, count, waiting }: TabsProps & { readonly
           <span className="bottom-icon">
             <Icon name={id} />
             {id === "variables" && count > 0 && <span className="bottom-count">{count}</span>}
-          </span>
-          <span>
-            {word}
             <WaitingCount count={id === "talk" || id === "plans" ? needed[id] : 0} />
           </span>
+          <span>{word}</span>
         </Button>
       ))}
     </nav>

@@ -1,7 +1,13 @@
 import { useCallback, useEffect, useState } from "react";
 
-/** Ids, created on this page, of conversations without messages. */
-const unheardOf = new Set<string>();
+const KEY = "byref-new";
+
+/** Ids, created in this tab, of conversations without messages. A reload opens them again. */
+const unheardOf = new Set(sessionStorage.getItem(KEY)?.split(" "));
+
+function store(): void {
+  sessionStorage.setItem(KEY, [...unheardOf].join(" "));
+}
 
 /** The conversation that the URL names (`#/c/<id>`), or a new one. */
 export function useRoute(): readonly [id: string, go: (id: string) => void] {
@@ -22,12 +28,14 @@ export function newId(): string {
   // `randomUUID` is missing on pages without TLS.
   const id = crypto.getRandomValues(new Uint32Array(4)).join("-");
   unheardOf.add(id);
+  store();
   return id;
 }
 
 /** Call when the server has stored the conversation. */
 export function hear(id: string): void {
   unheardOf.delete(id);
+  store();
 }
 
 /** True if the server cannot know the conversation, so that no request is needed. */

@@ -1,9 +1,10 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { type InfiniteData, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useState } from "react";
+import type { ListedConversation } from "../../../packages/client/src/client.ts";
 import type { AgentsDescription } from "../../../src/edge/page-options.ts";
 import { TroubleNote } from "../chat/trouble-note.tsx";
 import { aboutOf, type Loaded, loadMessages } from "../chat/use-chatting.ts";
-import { Confirm, download } from "../controls.tsx";
+import { Button, Confirm, download } from "../controls.tsx";
 import { useAttempt, useMedia, useStored } from "../hooks.ts";
 import { reloading, unchanging } from "../queries.ts";
 import type { Entry, Session } from "../session.ts";
@@ -88,7 +89,7 @@ export function Workspace({ entry, leave }: WorkspaceProps) {
       <div className="workspace-conversation" inert={isDrawer}>
         <TroubleNote trouble={trouble} dismiss={forget} />
         <Current
-          {...{ entry, leave, id, change, choicesOf, onRename, help }}
+          {...{ entry, leave, id, open, change, choicesOf, onRename, help }}
           isListOpen={isOpen}
           toggleList={toggle}
         />
@@ -113,6 +114,7 @@ function pathOf(id: string): string {
 
 interface CurrentProps extends WorkspaceProps {
   readonly id: string;
+  readonly open: (id: string) => void;
   readonly choicesOf: (id: string) => readonly Choice[];
   readonly onRename: (id: string, title: string) => void;
   /** Called when the conversation changes. */
@@ -125,8 +127,9 @@ interface CurrentProps extends WorkspaceProps {
 
 /** The open conversation, below its header. */
 function Current(props: CurrentProps) {
-  const { entry, id, choicesOf, leave, change, onRename, help, isListOpen, toggleList } = props;
-  const { session, loaded, title, exists, trouble, retry } = useOpened(entry, id);
+  const { entry, id, open, choicesOf, leave, change, onRename, help } = props;
+  const { isListOpen, toggleList } = props;
+  const { session, loaded, title, exists, isGone, trouble, retry } = useOpened(entry, id);
   const own = choicesOf(id).map((choice) => ({ ...choice, isOff: !exists }));
   const choices: readonly Choice[] = [
     ...own.slice(0, -1),
@@ -153,7 +156,20 @@ function Current(props: CurrentProps) {
         rename={exists ? (next) => onRename(id, next) : undefined}
       />
       <TroubleNote trouble={trouble} retry={retry} />
-      {loaded !== undefined && (
+      {isGone && (
+        <section className="workspace-gone" role="alert">
+          <p>This conversation was deleted, or its link is not complete.</p>
+          <Button isMain onClick={() => open(newId())}>
+            New conversation
+          </Button>
+        </section>
+      )}
+      {loaded === undefined && !isGone && trouble === null && (
+        <p className="workspace-loading" role="status">
+          <span className="unseen">Loading the conversation</span>
+        </p>
+      )}
+      {loaded !== undefined && !isGone && (
         <ViewBoundary key={id}>
           <ConversationPage
             {...{ described, agent, setAgent, session, loaded, exists, onBegin }}
@@ -165,6 +181,8 @@ function Current(props: CurrentProps) {
     </>
   );
 }
+
+type Listed = { readonly conversations: readonly ListedConversation[] };
 
 /** Loads the conversation that the URL names. */
 function useOpened(entry: Entry, id: string) {
@@ -181,23 +199,31 @@ function useOpened(entry: Entry, id: string) {
   });
   const { data: about } = useQuery({
     queryKey: ["conversation", id, "about"],
-    queryFn: async () => (isUnheardOf(id) ? null : ((await aboutOf(session)) ?? null)),
+    queryFn: async () => (isUnheardOf(id) ? null : ((await aboutOf(session)) ?? "gone")),
   });
+  const list = useQueryClient().getQueryData<InfiniteData<Listed>>(["conversations"]);
+  const listed = list?.pages.flatMap(({ conversations }) => conversations);
+  const isGone = about === undefined ? opened.data?.isGone === true : about === "gone";
+  const known = about === "gone" ? null : (about ?? listed?.find((one) => one.id === id));
   return {
     session,
     /** Undefined until the conversation is loaded. */
     loaded: opened.data,
-    title: about?.title,
-    exists: about != null,
+    /** Null for a conversation without a title, undefined while it is loaded. */
+    title: isGone ? "Conversation not found" : isUnheardOf(id) ? null : known?.title,
+    exists: about != null && about !== "gone",
+    /** True if the server does not know it, or does not know it any more. */
+    isGone,
     trouble: opened.error,
     retry: () => void opened.refetch(),
   };
 }
 
-async function load(session: Session): Promise<Loaded> {
-  const { id } = session.conversation;
-  const isThere = !isUnheardOf(id) && (await aboutOf(session)) !== undefined;
-  return { ...(isThere ? await loadMessages(session) : { messages: [] }), exists: isThere };
+async function load(session: Session): Promise<Loaded & { readonly isGone: boolean }> {
+  const isNew = isUnheardOf(session.conversation.id);
+  const exists = !isNew && (await aboutOf(session)) !== undefined;
+  const page = exists ? await loadMessages(session) : { messages: [] };
+  return { ...page, exists, isGone: !isNew && !exists };
 }
 
 /** Maximum number of conversations whose chosen agent is stored. */

@@ -1,5 +1,8 @@
 import { bytesInWords, figure } from "../words.ts";
 
+/** From this size on, calls show the size of a value beside its name. */
+export const LARGE_BYTES = 10_000;
+
 /** Describes a handle. Returns undefined for other outputs. */
 export function handleIn(output: unknown) {
   if (typeof output !== "object" || output === null || !("$var" in output)) return undefined;

@@ -54,22 +54,31 @@ export function QueryBox({ name, children }: QueryBoxProps) {
             if (event.key === "Enter" && !event.shiftKey) run(event);
           }}
         />
-        <button type="submit" className="variables-tool">
-          Run query
-        </button>
+        <Button type="submit">Run query</Button>
         {result !== undefined && (
           <Button className="variables-tool" onClick={clear}>
             Clear
           </Button>
         )}
       </form>
-      {problem !== undefined && (
-        <pre className="variables-problem variables-query-problem" role="alert">
-          {problemWords(problem)}
-        </pre>
-      )}
-      {result === undefined ? children : <ResultView {...result} />}
+      {problem !== undefined && <QueryProblem words={problemWords(problem)} />}
+      {result === undefined || problem !== undefined ? children : <ResultView {...result} />}
     </>
+  );
+}
+
+/** A line of the statement, and a caret below a place in it. They are too long to be wrapped. */
+const MARKED_LINE = /^.*\n *\^$/m;
+
+function QueryProblem({ words }: { readonly words: string }) {
+  const [line] = MARKED_LINE.exec(words) ?? [""];
+  const [before, after = ""] = line === "" ? [words] : words.split(line);
+  return (
+    <div className="variables-problem" role="alert">
+      {before}
+      {line !== "" && <pre>{line}</pre>}
+      {after.trim()}
+    </div>
   );
 }
 

@@ -1,21 +1,12 @@
-import {
-  type CSSProperties,
-  type KeyboardEvent,
-  type PointerEvent,
-  useEffect,
-  useLayoutEffect,
-  useMemo,
-  useRef,
-  useState,
-} from "react";
-import { Button, Dialog, IconButton } from "../controls.tsx";
+import { type CSSProperties, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { Button, copyExact, Dialog, IconButton } from "../controls.tsx";
 import { Icon } from "../icon.tsx";
 import { bytesInWords, figure } from "../words.ts";
 import {
   cellOf,
   type Column,
   filtered,
-  type Row,
+  findingQuery,
   sorted,
   type Sorting,
   stretchAt,
@@ -37,33 +28,40 @@ const MAX_FETCHED = 5_000;
 
 /** A virtual table. Renders and loads visible rows only. */
 export function RecordTable({ records, name }: RecordTableProps) {
-  const [sorting, setSorting] = useState<Sorting>();
-  const [filter, setFilter] = useState("");
+  const [chosen, setChosen] = useState<Chosen>({ filter: "", sorting: undefined });
+  const { filter, sorting } = chosen;
   const [isWide, setWide] = useState(false);
-  const [widths, setWidths] = useState<Widths>(new Map());
-  const { count, rows, mayBeWhole, need } = records;
+  const { count, rows, isWhole, mayBeWhole, need } = records;
   const isChanged = sorting !== undefined || filter.trim() !== "";
+  const isSmall = mayBeWhole && count <= MAX_FETCHED;
+  const sql = isChanged && !isSmall ? findingQuery(name, records.columns, chosen) : undefined;
+  const found = useFound(records, isWhole ? undefined : sql);
   useEffect(() => {
-    if (isChanged && mayBeWhole && count <= MAX_FETCHED) need(0, count);
-  }, [isChanged, mayBeWhole, count, need]);
-  const chosen = useMemo(() => {
+    if (isChanged && isSmall) need(0, count);
+  }, [isChanged, isSmall, count, need]);
+  const held = useMemo(() => {
     if (!isChanged) return undefined;
     const kept = filtered(rows, filter);
     return sorting === undefined ? kept : sorted(kept, sorting);
   }, [isChanged, rows, filter, sorting]);
+  const shown = useMemo(() => {
+    if (found !== undefined && found !== "searching") return found;
+    return held?.map(({ index }) => index);
+  }, [found, held]);
   const content = (
     <>
       <TableTools
         {...{ records, filter }}
-        found={chosen?.length}
-        onFilter={setFilter}
+        found={shown?.length}
+        isSearching={found === "searching"}
+        isOfPart={isChanged && !isWhole && found === undefined}
+        onFilter={(text) => setChosen({ ...chosen, filter: text })}
         onWide={isWide ? undefined : () => setWide(true)}
       />
       <Rows
-        {...{ records, name, sorting, widths, setWidths }}
-        shown={chosen}
+        {...{ records, name, sorting, isWide, shown }}
         order={`${sorting?.column}/${sorting?.isDescending}/${filter}`}
-        onSort={(column) => setSorting((last) => nextSorting(last, column))}
+        onSort={(column) => setChosen({ filter, sorting: nextSorting(sorting, column) })}
       />
     </>
   );
@@ -83,6 +81,37 @@ export function RecordTable({ records, name }: RecordTableProps) {
   );
 }
 
+interface Chosen {
+  readonly filter: string;
+  readonly sorting: Sorting | undefined;
+}
+
+/** Pause in typing before the server is asked. */
+const ASKED_AFTER_MS = 250;
+
+/** Returns the positions that a query over the whole array finds. Undefined without a query, and if it fails. */
+function useFound({ query }: Records, sql: string | undefined) {
+  const [found, setFound] =
+    useState<readonly [sql: string, positions: readonly number[] | undefined]>();
+  useEffect(() => {
+    if (query === undefined || sql === undefined) return undefined;
+    let isCurrent = true;
+    const timer = setTimeout(() => {
+      query(sql)
+        .then((rows) => rows.map(({ at }) => Number(at)))
+        // An application may have no queries.
+        .catch(() => undefined)
+        .then((positions) => isCurrent && setFound([sql, positions]));
+    }, ASKED_AFTER_MS);
+    return () => {
+      isCurrent = false;
+      clearTimeout(timer);
+    };
+  }, [query, sql]);
+  if (query === undefined || sql === undefined) return undefined;
+  return found?.[0] === sql ? found[1] : "searching";
+}
+
 /** Cycles through ascending, descending and unsorted. */
 function nextSorting(last: Sorting | undefined, column: string): Sorting | undefined {
   if (last?.column !== column) return { column, isDescending: false };
@@ -93,6 +122,9 @@ interface TableToolsProps {
   readonly records: Records;
   /** Number of rows after filtering or sorting. Default: all rows. */
   readonly found: number | undefined;
+  readonly isSearching: boolean;
+  /** True if only loaded rows were filtered or sorted. */
+  readonly isOfPart: boolean;
   readonly filter: string;
   readonly onFilter: (text: string) => void;
   /** Opens the table over the page; undefined if it is open. */
@@ -100,10 +132,11 @@ interface TableToolsProps {
 }
 
 /** The filter, and the number of rows found. */
-function TableTools({ records, found, filter, onFilter, onWide }: TableToolsProps) {
-  const { count, rows, bytes, isWhole, mayBeWhole, need } = records;
-  const isOfPart = found !== undefined && !isWhole;
+function TableTools(props: TableToolsProps) {
+  const { records, found, isSearching, isOfPart, filter, onFilter, onWide } = props;
+  const { count, rows, bytes, mayBeWhole, need } = records;
   const of = figure(isOfPart ? rows.length : count);
+  const words = found === undefined ? `${of} rows` : `${figure(found)} of ${of} rows`;
   return (
     <div className="variables-tools">
       <input
@@ -115,7 +148,7 @@ function TableTools({ records, found, filter, onFilter, onWide }: TableToolsProp
         onChange={({ target }) => onFilter(target.value)}
       />
       <span className="variables-found" role="status">
-        {found === undefined ? `${of} rows` : `${figure(found)} of ${of} rows`}
+        {isSearching ? `Searching ${figure(count)} rows…` : words}
       </span>
       {onWide !== undefined && (
         <Button className="variables-tool" onClick={onWide}>
@@ -139,22 +172,18 @@ function TableTools({ records, found, filter, onFilter, onWide }: TableToolsProp
   );
 }
 
-/** Widths chosen by the user, in pixels, by column. */
-type Widths = ReadonlyMap<string, number>;
-
 interface RowsProps extends RecordTableProps {
-  /** Default: all rows, in their own order. */
-  readonly shown: readonly Row[] | undefined;
+  /** The positions of rows. Default: all rows, in their own order. */
+  readonly shown: readonly number[] | undefined;
   /** A new order scrolls to the top. */
   readonly order: string;
   readonly sorting: Sorting | undefined;
   readonly onSort: (column: string) => void;
-  readonly widths: Widths;
-  readonly setWidths: (widths: Widths) => void;
+  readonly isWide: boolean;
 }
 
 function Rows(props: RowsProps) {
-  const { records, name, shown, order, widths } = props;
+  const { records, name, shown, order, isWide } = props;
   const { columns, at, need } = records;
   const frame = useRef<HTMLDivElement>(null);
   const [position, setPosition] = useState({ scrollTop: 0, windowHeight: 480 });
@@ -166,6 +195,7 @@ function Rows(props: RowsProps) {
   }, [order]);
   useEffect(() => {
     if (shown === undefined) need(from, to);
+    else for (const index of shown.slice(from, to)) need(index, index + 1);
   }, [shown, need, from, to]);
   useLayoutEffect(() => {
     const element = frame.current;
@@ -194,26 +224,31 @@ function Rows(props: RowsProps) {
         role="table"
         aria-label={`$${name}`}
         aria-rowcount={count + 1}
-        style={layoutOf(columns, records.count, widths)}
+        onCopy={copyExact}
+        style={layoutOf(columns, records.count, isWide)}
       >
         <RecordHeader {...props} />
         <div className="variables-rows" role="rowgroup" style={{ height: stretch.height }}>
           <div role="presentation" style={{ transform: `translateY(${stretch.top}px)` }}>
             {places.map((place) => {
-              const row = shown === undefined ? at(place) : shown[place];
+              const index = shown?.[place] ?? place;
+              const row = at(index);
               return (
                 <div key={place} className="variables-record" role="row" aria-rowindex={place + 2}>
                   <span className="variables-index" role="rowheader">
-                    {row?.index ?? place}
+                    {index}
                   </span>
-                  {columns.map(({ name: column, isNumeric }) => {
-                    const text = row === undefined ? "…" : textOf(cellOf(row, column), column);
+                  {columns.map((column) => {
+                    const { name, isNumeric } = column;
+                    const cell = row && cellOf(row, name);
+                    const text = row === undefined ? "…" : textOf(cell, column);
                     return (
                       <span
-                        key={column}
+                        key={name}
                         role="cell"
                         className={isNumeric ? "variables-number" : undefined}
                         title={text.length > MAX_COLUMN_CHARS ? text : undefined}
+                        data-value={typeof cell === "number" ? cell : undefined}
                       >
                         {text.slice(0, MAX_CELL_CHARS)}
                       </span>
@@ -229,32 +264,8 @@ function Rows(props: RowsProps) {
   );
 }
 
-const MIN_PX = 48;
-const STEP_PX = 24;
-
-/**
- * Column headers. A click sorts. Dragging the right edge, or Alt with an arrow key, changes the width; a double click
- * resets it.
- */
-function RecordHeader({ records, sorting, onSort, widths, setWidths }: RowsProps) {
-  const set = (column: string, width: number) =>
-    setWidths(new Map(widths).set(column, Math.max(MIN_PX, Math.round(width))));
-  const drag = (column: string, event: PointerEvent<HTMLElement>) => {
-    const { currentTarget: grip, clientX, pointerId } = event;
-    const before = widthOf(grip);
-    event.preventDefault();
-    grip.setPointerCapture(pointerId);
-    const move = (moved: globalThis.PointerEvent) => set(column, before + moved.clientX - clientX);
-    grip.addEventListener("pointermove", move);
-    const stop = () => grip.removeEventListener("pointermove", move);
-    grip.addEventListener("lostpointercapture", stop, { once: true });
-  };
-  const press = (column: string, event: KeyboardEvent<HTMLElement>) => {
-    const step = { ArrowRight: STEP_PX, ArrowLeft: -STEP_PX }[event.key];
-    if (!event.altKey || step === undefined) return;
-    event.preventDefault();
-    set(column, widthOf(event.currentTarget) + step);
-  };
+/** Column headers. A click sorts. */
+function RecordHeader({ records, sorting, onSort }: RowsProps) {
   const order = sorting?.isDescending === true ? "descending" : "ascending";
   return (
     <div className="variables-header" role="rowgroup">
@@ -269,22 +280,10 @@ function RecordHeader({ records, sorting, onSort, widths, setWidths }: RowsProps
             aria-sort={sorting?.column === name ? order : "none"}
             className={isNumeric ? "variables-number" : undefined}
           >
-            <button
-              type="button"
-              title={`Sort by ${name}`}
-              onClick={() => onSort(name)}
-              onKeyDown={(event) => press(name, event)}
-            >
+            <button type="button" title={`Sort by ${name}`} onClick={() => onSort(name)}>
               {name}
               {sorting?.column === name && <Icon name={order} size={16} />}
             </button>
-            <span
-              className="variables-grip"
-              aria-hidden="true"
-              title="Drag to change the width; Alt with an arrow does the same"
-              onPointerDown={(event) => drag(name, event)}
-              onDoubleClick={() => setWidths(new Map([...widths].filter(([one]) => one !== name)))}
-            />
           </span>
         ))}
       </div>
@@ -292,20 +291,15 @@ function RecordHeader({ records, sorting, onSort, widths, setWidths }: RowsProps
   );
 }
 
-function widthOf(inHeader: HTMLElement): number {
-  return inHeader.closest("[role=columnheader]")?.getBoundingClientRect().width ?? MIN_PX;
-}
-
 const MIN_COLUMN_CHARS = 4;
 const MAX_COLUMN_CHARS = 36;
 const MAX_CELL_CHARS = 200;
 
-/** Returns the widths of columns: chosen by the user, or from the loaded rows. They stay the same while scrolling. */
-function layoutOf(columns: readonly Column[], count: number, chosen: Widths): CSSProperties {
-  const widths = columns.map(({ name, width }, at) => {
-    const px = chosen.get(name);
-    if (px !== undefined) return `${px}px`;
-    const chars = Math.min(MAX_COLUMN_CHARS, Math.max(MIN_COLUMN_CHARS, width + 1));
+/** Returns the widths of columns from the loaded rows. They stay the same while scrolling. */
+function layoutOf(columns: readonly Column[], count: number, isWide: boolean): CSSProperties {
+  const most = MAX_COLUMN_CHARS * (isWide ? 2 : 1);
+  const widths = columns.map(({ width }, at) => {
+    const chars = Math.min(most, Math.max(MIN_COLUMN_CHARS, width + 1));
     const least = `calc(${chars}ch + 24px)`;
     return `minmax(${least}, ${at === columns.length - 1 ? "1fr" : least})`;
   });

@@ -1,5 +1,5 @@
 import type { Json } from "../../../src/value/json.ts";
-import { numberWords } from "../words.ts";
+import { digitsOf, numberWords } from "../words.ts";
 
 /** A row of a table: a record, or any other element. */
 export type Row = { readonly index: number; readonly value: Json };
@@ -7,6 +7,8 @@ export type Row = { readonly index: number; readonly value: Json };
 export interface Column {
   readonly name: string;
   readonly isNumeric: boolean;
+  /** Digits behind the point of all numbers. */
+  readonly digits: number;
   /** Length of the longest loaded cell, in characters. */
   readonly width: number;
 }
@@ -43,8 +45,9 @@ export function columnsOf(rows: readonly Row[]): readonly Column[] {
   return [...names].map((name) => {
     const cells = looked.map((row) => cellOf(row, name)).filter(isFilled);
     const isNumeric = cells.length > 0 && cells.every((cell) => typeof cell === "number");
-    const chars = cells.map((cell) => textOf(cell, name).length);
-    return { name, isNumeric, width: Math.max(name.length, ...chars) };
+    const digits = digitsOf(cells.filter((cell) => typeof cell === "number"));
+    const chars = cells.map((cell) => textOf(cell, { name, digits }).length);
+    return { name, isNumeric, digits, width: Math.max(name.length, ...chars) };
   });
 }
 
@@ -53,9 +56,12 @@ function isFilled(cell: Json | undefined): cell is Json {
 }
 
 /** Formats a cell in one line. */
-export function textOf(cell: Json | undefined, column: string): string {
+export function textOf(
+  cell: Json | undefined,
+  { name, digits }: Pick<Column, "name"> & { readonly digits?: number },
+): string {
   if (cell === undefined || cell === null) return "";
-  if (typeof cell === "number") return numberWords(cell, column);
+  if (typeof cell === "number") return numberWords(cell, name, digits);
   return typeof cell === "object" ? JSON.stringify(cell) : String(cell);
 }
 
@@ -77,22 +83,58 @@ function compare(a: Json, b: Json): number {
   if (typeof a === "number" && typeof b === "number") return a - b;
   if (typeof a === "number") return -1;
   if (typeof b === "number") return 1;
-  return collator.compare(textOf(a, ""), textOf(b, ""));
+  return collator.compare(rawOf(a), rawOf(b));
 }
 
-/** Returns the rows whose cells contain every word of the text, ignoring case. */
+/** The cell's own characters. */
+function rawOf(cell: Json): string {
+  return typeof cell === "string" ? cell : JSON.stringify(cell);
+}
+
+/** Returns the rows with a cell that contains the text, ignoring case. Numbers match with and without separators. */
 export function filtered(rows: readonly Row[], text: string): readonly Row[] {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  if (words.length === 0) return rows;
+  const wanted = text.trim().toLowerCase();
+  const bare = withoutSeparators(wanted);
+  if (wanted === "") return rows;
   return rows.filter(({ value }) => {
-    const cells = isRecord(value) ? Object.entries(value) : [[VALUE, value] as const];
-    // A number matches as formatted and as written in JSON.
-    const all = cells.flatMap(([column, cell]) => {
-      const shown = textOf(cell, column).toLowerCase();
-      return typeof cell === "number" ? [shown, String(cell)] : shown;
-    });
-    return words.every((word) => all.some((cell) => cell.includes(word)));
+    const cells = isRecord(value) ? Object.values(value) : [value];
+    return cells.some((cell) =>
+      rawOf(cell)
+        .toLowerCase()
+        .includes(typeof cell === "number" ? bare : wanted),
+    );
   });
+}
+
+function withoutSeparators(text: string): string {
+  return /^[\d.,\s-]+$/.test(text) ? text.replaceAll(/[,\s]/g, "") : text;
+}
+
+/** The query that finds the positions of rows as `filtered` and `sorted` do. Undefined if a column hides them. */
+export function findingQuery(
+  table: string,
+  columns: readonly Column[],
+  { filter, sorting }: { readonly filter: string; readonly sorting: Sorting | undefined },
+): string | undefined {
+  if (columns.some(({ name }) => name === "index")) return undefined;
+  const wanted = filter.trim().toLowerCase();
+  const tests = columns.flatMap(({ name, isNumeric }) => {
+    const cell = quoted(name);
+    const text = isNumeric ? withoutSeparators(wanted) : wanted;
+    const test = `instr(lower(${cell}), '${text.replaceAll("'", "''")}') > 0`;
+    // A table of SQL has 1 and 0 for true and false.
+    const truths = isNumeric ? [] : ["false", "true"].entries();
+    const own = [...truths].filter(([, word]) => word.includes(wanted));
+    return [test, ...own.map(([bit]) => `(typeof(${cell}) = 'integer' AND ${cell} = ${bit})`)];
+  });
+  const where = wanted === "" ? "" : ` WHERE ${tests.join(" OR ")}`;
+  const by = sorting === undefined ? "" : quoted(sorting.column);
+  const order = `${by} IS NULL, ${by}${sorting?.isDescending === true ? " DESC" : ""}, "index"`;
+  return `SELECT "index" AS at FROM ${table}${where}${by === "" ? "" : ` ORDER BY ${order}`} LIMIT 100000`;
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
 }
 
 /** Browsers limit elements to some 17 million pixels. */

@@ -20,6 +20,8 @@ export interface Records {
   /** True if the array is small enough to load completely. */
   readonly mayBeWhole: boolean;
   readonly error?: unknown;
+  /** Runs a query over the whole array. Absent for records that are in memory. */
+  readonly query?: (sql: string) => Promise<readonly { readonly at?: Json }[]>;
   /**
    * Loads the rows from `from` up to `to`, exclusive, unless they are loaded or being loaded. Retries after an
    * error.
@@ -78,6 +80,7 @@ export function useRecords(info: VariableInfo): Records {
     },
     [queries, conversation, info, count, pageRows],
   );
+  const query = useCallback((sql: string) => conversation.query(sql), [conversation]);
   return {
     count,
     bytes,
@@ -88,6 +91,7 @@ export function useRecords(info: VariableInfo): Records {
     mayBeWhole: bytes <= MAX_WHOLE_BYTES && count <= MAX_WHOLE_ROWS,
     ...(error === undefined ? {} : { error }),
     need,
+    query,
   };
 }
 

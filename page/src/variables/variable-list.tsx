@@ -1,4 +1,3 @@
-import { useLayoutEffect, useRef, useState } from "react";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { Button, IconButton, moveFocus } from "../controls.tsx";
 import { useNow } from "../hooks.ts";
@@ -17,20 +16,15 @@ interface VariableListProps {
 export function VariableList({ variables, focused, onSelect, onPin }: VariableListProps) {
   const isAnyEnding = variables.some(({ expiresAt, pinned }) => expiresAt !== undefined && !pinned);
   const now = useNow(isAnyEnding ? 1_000 : 10_000);
-  const leaving = useLeaving(variables);
-  const shown = [...variables];
-  for (const { info, at } of leaving) shown.splice(at, 0, info);
   return (
     <ul className="variables-list" onKeyDown={(event) => moveFocus(event, ".variables-open")}>
-      {shown.map((info) => {
+      {variables.map((info) => {
         const { name, pinned, bytes, tool, version, updatedAt } = info;
-        const isLeaving = leaving.some((one) => one.info === info);
         return (
-          <li key={name} className={`variables-item${isLeaving ? " variables-leaving" : ""}`}>
+          <li key={name} className="variables-item">
             <Button
               className="variables-open"
               autoFocus={name === focused}
-              disabled={isLeaving}
               onClick={() => onSelect(name)}
             >
               <span className="variables-line">
@@ -55,7 +49,6 @@ export function VariableList({ variables, focused, onSelect, onPin }: VariableLi
               size={16}
               aria-pressed={pinned}
               title={pinned ? "Unpin: it may be removed" : "Pin: it is not removed"}
-              disabled={isLeaving}
               onClick={() => onPin(info)}
             />
           </li>
@@ -63,24 +56,6 @@ export function VariableList({ variables, focused, onSelect, onPin }: VariableLi
       })}
     </ul>
   );
-}
-
-const LEAVING_MS = 400;
-
-/** Returns the variables that were removed a moment ago, with their places, so that they fade out. */
-function useLeaving(variables: readonly VariableInfo[]) {
-  const [leaving, setLeaving] = useState<readonly { info: VariableInfo; at: number }[]>([]);
-  const previous = useRef(variables);
-  const isGone = ({ name }: VariableInfo) => variables.every((one) => one.name !== name);
-  useLayoutEffect(() => {
-    setLeaving(
-      previous.current.map((info, at) => ({ info, at })).filter(({ info }) => isGone(info)),
-    );
-    previous.current = variables;
-    const timer = setTimeout(() => setLeaving([]), LEAVING_MS);
-    return () => clearTimeout(timer);
-  }, [variables]);
-  return leaving.filter(({ info }) => isGone(info));
 }
 
 export function VariableName({ name }: { readonly name: string }) {

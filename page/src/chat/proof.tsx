@@ -1,0 +1,101 @@
+import { useQuery } from "@tanstack/react-query";
+import { getToolName, type UIMessage } from "ai";
+import type { ReactNode } from "react";
+import type { VariableInfo } from "../../../src/store/variable.ts";
+import type { Savings } from "../../../src/turn/spend/savings.ts";
+import type { TurnMetadata } from "../../../src/turn/turn.ts";
+import { Button } from "../controls.tsx";
+import { useConversation } from "../conversation-context.ts";
+import { TokenBars } from "../meter/token-bars.tsx";
+import { costOf, savesPrompt } from "../meter/turn-costs.ts";
+import { unchanging } from "../queries.ts";
+import { sourcesIn } from "../references/received.ts";
+import { handleIn, LARGE_BYTES } from "../variables/handle.ts";
+import { bytesInWords, plural } from "../words.ts";
+import { isToolPart, type ToolPart } from "./tool-part.ts";
+import "./proof.css";
+
+/** True for an answer whose prompts are much shorter because of references. */
+export function hasProof({ metadata }: UIMessage): boolean {
+  const { savings } = { ...(metadata as Partial<TurnMetadata> | undefined) };
+  return savings !== undefined && (savesPrompt(savings) || (savings.wouldNotFit ?? 0) > 0);
+}
+
+interface ProofProps {
+  readonly message: UIMessage;
+  /** True for the first one of a conversation, which also shows the tokens. */
+  readonly isFirst: boolean;
+}
+
+/** Says which large value went from tool to tool, and what the model read and wrote of it. */
+export function Proof({ message, isFirst }: ProofProps): ReactNode {
+  const { variables } = useConversation();
+  const calls = message.parts.filter(isToolPart);
+  const { data: flows = [] } = useQuery({
+    queryKey: ["flows", message.id, calls.length],
+    queryFn: () => flowsOf(calls),
+    ...unchanging,
+  });
+  // The server sends what the types declare.
+  const { savings, usage } = message.metadata as TurnMetadata;
+  const sized = flows.flatMap(({ name, call }) => {
+    const info = variables.get(name);
+    return info === undefined ? [] : [{ info, call, bytes: movedBytes(call, info, savings) }];
+  });
+  const [largest] = sized.toSorted((one, other) => other.bytes - one.bytes);
+  if (largest === undefined || largest.bytes < LARGE_BYTES) return null;
+  const { info, call, bytes } = largest;
+  const written = savings.authoredChars || queryOf(call).length;
+  return (
+    <section className="proof" aria-label="What the model read">
+      <p className="proof-line">
+        <b>{bytesInWords(bytes)}</b> went from <code>{info.tool ?? `$${info.name}`}</code> to{" "}
+        <code>{getToolName(call)}</code>. The model {readWords(info.name, calls)}wrote{" "}
+        <b>{plural(written, "character")}</b>.
+      </p>
+      {isFirst && <TokenBars cost={costOf(savings, usage)} />}
+      <Button className="link-button" onClick={() => showCall(call.toolCallId)}>
+        See what the model wrote
+      </Button>
+    </section>
+  );
+}
+
+/** Returns the variables that calls received by reference, or as tables of a query. */
+async function flowsOf(calls: readonly ToolPart[]) {
+  const flows = calls.map(async (call) => {
+    const sources = await sourcesIn(JSON.stringify(call.input ?? null));
+    const tables = queryOf(call).match(/\w+/g) ?? [];
+    return [...sources.map(({ name }) => name), ...tables].map((name) => ({ name, call }));
+  });
+  return (await Promise.all(flows)).flat();
+}
+
+function queryOf({ input }: ToolPart): string {
+  const { sql } = { ...(input as { readonly sql?: unknown } | undefined) };
+  return typeof sql === "string" ? sql : "";
+}
+
+/** A reference to a part moves that part alone. A query reads its tables whole. */
+function movedBytes(call: ToolPart, { bytes }: VariableInfo, savings: Savings): number {
+  return queryOf(call) === "" ? Math.min(bytes, savings.resolvedChars) : bytes;
+}
+
+/** Says what the model saw of a variable: the preview in its handle. Empty if that is not known. */
+function readWords(name: string, calls: readonly ToolPart[]): string {
+  if (calls.some((call) => /^(?:read|search)_variable$/.test(getToolName(call)))) return "";
+  const handles = calls.map((call) => handleIn("output" in call ? call.output : undefined));
+  const handle = handles.find((one) => one?.name === name);
+  if (handle?.size === undefined) return "";
+  const chars = handle.preview?.length ?? 0;
+  return `read ${chars === 0 ? "none" : `${plural(chars, "character")}`} of it and `;
+}
+
+/** Opens the card of a call, and scrolls to it. */
+function showCall(id: string): void {
+  const cards = document.querySelectorAll<HTMLElement>(`[data-call="${CSS.escape(id)}"]`);
+  const head = [...cards].at(-1)?.querySelector<HTMLElement>(".tool-head");
+  if (head?.ariaExpanded === "false") head.click();
+  head?.scrollIntoView({ block: "center" });
+  head?.focus({ preventScroll: true });
+}
