@@ -80,7 +80,7 @@ export { KEPT_AS, withoutRepeats } from "./turn/history/shown-variables.ts";
 export type { MessageForm, StoredMessage } from "./turn/history/stored-message.ts";
 export type { TimedActivity, TimedAttempt, Timeline } from "./turn/history/timeline.ts";
 export { VariableList } from "./turn/history/variable-list.ts";
-export { variableUrl } from "./turn/history/variable-url.ts";
+export { variableUrl } from "./turn/history/receive-message.ts";
 export type { ConversationEvent, EventType, NewEvent } from "./turn/log/event-log.ts";
 export type { JournalEntry, TurnHead } from "./turn/log/journal.ts";
 export { type RecoveredLog, giveUpReason, recoveryDelayMs } from "./turn/log/recovery.ts";

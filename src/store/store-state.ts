@@ -9,9 +9,9 @@ import { dueMsOf, type Holds } from "./eviction.ts";
 import { splitNumber } from "./names.ts";
 import { tombstoneOf, toIso } from "./metadata.ts";
 import { UsedNumbers } from "./choose-name.ts";
-import { ValueCache } from "./value-cache.ts";
 import { VariableIndex } from "./variable-index.ts";
 import type { OpenValue, Change, EvictionReason, Tombstone, VariableInfo } from "./variable.ts";
+import type { Json } from "../value/json.ts";
 
 /** Variables whose metadata is kept: more than a prompt lists. */
 const MAX_LISTED = 50;
@@ -283,4 +283,51 @@ export class StoreState {
 
 function withAccess(info: VariableInfo, { accessedAtMs }: Entry): VariableInfo {
   return { ...info, accessedAt: toIso(accessedAtMs) };
+}
+
+/** A cache of parsed, frozen values, bounded by their stored bytes. The least recently used are dropped first. */
+class ValueCache {
+  readonly #values = new Map<string, { readonly value: Json; readonly bytes: number }>();
+  readonly #maxBytes: number;
+  #bytes = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  get(name: string): Json | undefined {
+    const entry = this.#values.get(name);
+    if (entry === undefined) return undefined;
+    this.#values.delete(name);
+    this.#values.set(name, entry);
+    return entry.value;
+  }
+
+  set(name: string, value: Json, bytes: number): void {
+    this.delete(name);
+    if (bytes > this.#maxBytes) return;
+    this.makeRoom(bytes);
+    this.#values.set(name, { value, bytes });
+    this.#bytes += bytes;
+  }
+
+  /** Drops the entries that a value of this size would displace, before that value is in memory too. */
+  makeRoom(bytes: number): void {
+    for (const oldest of this.#values.keys()) {
+      if (this.#bytes + bytes <= this.#maxBytes) break;
+      this.delete(oldest);
+    }
+  }
+
+  delete(name: string): void {
+    const entry = this.#values.get(name);
+    if (entry === undefined) return;
+    this.#bytes -= entry.bytes;
+    this.#values.delete(name);
+  }
+
+  clear(): void {
+    this.#values.clear();
+    this.#bytes = 0;
+  }
 }

@@ -1,11 +1,11 @@
 import { compact, type Json } from "../value/json.ts";
 import * as limits from "../limits.ts";
-import type { Path, Reading } from "../value/path.ts";
+import { type Path, type Reading, readPath } from "../value/path.ts";
 import { Work } from "../value/work.ts";
 import { Batch, only } from "./batch.ts";
 import { Bodies, type Bucket } from "./bytes/bodies.ts";
-import { readContent } from "./bytes/read-part.ts";
-import { Content, isStored } from "./bytes/content.ts";
+import { readContent, readPart, readWhole, selectsPart, type Source } from "./bytes/read-part.ts";
+import { Content, isStored, type Stored } from "./bytes/content.ts";
 import { type ComputedVariable, readOnly } from "./computed.ts";
 import type { EarlierVersion } from "./earlier-versions.ts";
 import type { Entry, Rows } from "./rows/rows.ts";
@@ -26,7 +26,6 @@ import type {
   Write,
 } from "./variable-store.ts";
 import type { OpenValue, Change, Glance, Tombstone, VariableInfo } from "./variable.ts";
-import { ValueReader } from "./value-reader.ts";
 import { Writer } from "./writer.ts";
 
 export interface StoreOptions {
@@ -337,4 +336,54 @@ const MAX_COUNT = 1_000_000_000;
 
 function valueIn(reading: Reading | undefined): Json | undefined {
   return reading?.found === true ? reading.value : undefined;
+}
+
+/** Reads the values of stored variables, whole or in parts. */
+class ValueReader {
+  readonly #state: StoreState;
+
+  constructor(state: StoreState) {
+    this.#state = state;
+  }
+
+  /** Returns what is at a path of the value. Large arrays and texts are loaded in parts. */
+  async readPath(entry: Entry, path: Path, work = new Work()): Promise<Reading | undefined> {
+    const cached = this.#state.cache.get(entry.name);
+    if (cached !== undefined) return readPath(cached, path, work);
+    const stored = this.#state.rows.stored(entry.name);
+    if (stored === undefined) return undefined;
+    if (selectsPart(stored, path)) {
+      return this.#holding({ stored, work }, (source) => readPart(source, path));
+    }
+    return readPath(await this.#load(entry, stored, work), path, work);
+  }
+
+  /** Loads the whole value and caches it. */
+  async #load(entry: Entry, stored: Stored, work: Work): Promise<Json> {
+    // The records of a table may be longer than its bytes.
+    const size = Math.max(stored.bytes, entry.chars);
+    this.#state.cache.makeRoom(size);
+    const value = await this.#holding({ stored, work }, (source) => readWhole(entry.name, source));
+    // A new version may have been written meanwhile.
+    const isCurrent = this.#state.index.get(entry.name)?.seq === entry.seq;
+    if (isCurrent) this.#state.cache.set(entry.name, value, size);
+    return value;
+  }
+
+  /** Reads a body and protects it from the sweep until it is read. */
+  async #holding<Result>(
+    { stored, work }: Pick<Source, "stored" | "work">,
+    use: (source: Source) => Promise<Result>,
+  ): Promise<Result> {
+    const release = this.#state.bodies.hold(stored.body);
+    try {
+      const read = async (from: number, to: number) => {
+        work.spend(to - from);
+        return this.#state.bodies.read(stored.body, from, to);
+      };
+      return await use({ stored, csv: this.#state.csv, work, read });
+    } finally {
+      release();
+    }
+  }
 }

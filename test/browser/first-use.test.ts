@@ -33,7 +33,7 @@ describe("the end of an answer", () => {
     await page.locator(".chat-scroll").hover();
     await page.mouse.wheel(0, -400);
     await latest.waitFor();
-    const before = await page.evaluate(BELOW);
+    const before = Number(await page.evaluate(BELOW));
     await page.evaluate(`document.querySelector(".message-answer").style.paddingBottom = "300px"`);
     await eventually(async () => expect(await page.evaluate(BELOW)).toBeGreaterThan(before + 250));
     await latest.click();

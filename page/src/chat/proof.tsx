@@ -21,14 +21,17 @@ export function hasProof({ metadata }: UIMessage): boolean {
   return savings !== undefined && (savesPrompt(savings) || (savings.wouldNotFit ?? 0) > 0);
 }
 
-interface ProofProps {
+/**
+ * Says which large value went from tool to tool, and what the model read and wrote of it. The first one of a
+ * conversation also shows the tokens.
+ */
+export function Proof({
+  message,
+  isFirst,
+}: {
   readonly message: UIMessage;
-  /** True for the first one of a conversation, which also shows the tokens. */
   readonly isFirst: boolean;
-}
-
-/** Says which large value went from tool to tool, and what the model read and wrote of it. */
-export function Proof({ message, isFirst }: ProofProps): ReactNode {
+}): ReactNode {
   const { variables } = useConversation();
   const calls = message.parts.filter(isToolPart);
   const { data: flows = [] } = useQuery({

@@ -1,6 +1,6 @@
 import { compact } from "../../value/json.ts";
 import * as z from "zod";
-import { ByrefError } from "../../errors.ts";
+import { ByrefError, type Bound, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { parsePath } from "../../reference/grammar.ts";
 import { interpolate } from "../../reference/resolve.ts";
@@ -33,8 +33,6 @@ import {
 import * as schemas from "../openapi/schemas.ts";
 import { locationQuery } from "../placement.ts";
 import { etagOf, guardsIn, infoEtagOf, metadataEtagOf } from "../variables/etags.ts";
-import { pageOf } from "../variables/list-variables.ts";
-import { versionOf } from "../variables/version-of.ts";
 import { serveValue } from "../variables/serve-value.ts";
 import { putValue } from "../variables/put-variable.ts";
 import { evictionMessage } from "../../tool/store-lookup.ts";
@@ -328,4 +326,49 @@ function missingVariable(name: string, store: VariableStore): ByrefError {
     return new ByrefError("variable_not_found", `There is no variable ${name}.`);
   }
   return new ByrefError("variable_evicted", evictionMessage(tombstone), { tombstone });
+}
+
+/** The current version of a variable, or an earlier one that is kept. Throws `variable_not_found`. */
+function versionOf(store: VariableStore, info: VariableInfo, version: number) {
+  if (version === info.version) return undefined;
+  const earlier = store.earlier(info.name, version);
+  if (earlier === undefined) {
+    const message = `Version ${version} of ${info.name} is not kept; the current one is ${info.version}.`;
+    throw new ByrefError("variable_not_found", message);
+  }
+  const reads: Pick<VariableStore, "open" | "read" | "readPath"> = {
+    open: () => earlier.open(),
+    read: () => earlier.read(),
+    readPath: (_name, path) => earlier.readPath(path),
+  };
+  return { info: earlier.info, reads };
+}
+
+interface PageQuery {
+  readonly names?: string | undefined;
+  readonly last?: number | undefined;
+  readonly after?: number | undefined;
+  readonly limit: number;
+}
+
+/** The variables that a query selects: a page, the newest, or those with the names. */
+function pageOf(store: VariableStore, { names, last, after = 0, limit }: PageQuery) {
+  const newest = last === undefined ? undefined : Math.min(last, limits.maxItems);
+  if (names !== undefined) return namedVariables(store, names, newest);
+  return newest === undefined
+    ? store.page({ after, limit })
+    : { variables: store.list({ last: newest }) };
+}
+
+/** The newest `last` of the named variables, and the names that no variable has. */
+function namedVariables(store: VariableStore, list: string, last = Infinity) {
+  const names = [...new Set(list.split(",").filter((name) => name !== ""))];
+  const bound: Bound = ["maxItems", limits.maxItems];
+  requireAtMost(bound, names.length, "Ask for fewer names at once.");
+  const found = store.list({ names });
+  const known = new Set(found.map(({ name }) => name));
+  return {
+    variables: found.slice(Math.max(found.length - last, 0)),
+    missing: names.filter((name) => !known.has(name)),
+  };
 }

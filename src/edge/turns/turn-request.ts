@@ -7,7 +7,7 @@ import type { IncomingPart } from "../../turn/history/receive-message.ts";
 import type { ApprovalResponse } from "../../turn/waiting-calls.ts";
 import { CONVERSATION_ID } from "../conversation-of.ts";
 import { parse } from "../http/endpoint.ts";
-import { variableAt } from "../../turn/history/variable-url.ts";
+import { variableAt } from "../../turn/history/receive-message.ts";
 import { isBlankText } from "../../value/characters.ts";
 import { isStrict } from "../../value/strict-json.ts";
 

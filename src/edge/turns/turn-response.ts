@@ -8,13 +8,13 @@ import { strictResponse } from "../http/strict-response.ts";
 import { preferred } from "../http/request-headers.ts";
 import { type Frame, TurnLog } from "../../turn/log/turn-log.ts";
 import type { ConversationData } from "../conversation-data.ts";
-import { framesForSdk6, isForSdk6 } from "./sdk-6.ts";
 import type { QueuedTurn, TurnQueue } from "./turn-queue.ts";
 import * as limits from "../../limits.ts";
 import { joinBytes } from "../../value/bytes.ts";
 import { isHighSurrogate } from "../../value/characters.ts";
 import { isObject } from "../../value/json.ts";
 import { byteLength } from "../../value/encoding.ts";
+import { typeOf } from "../../turn/log/recovery.ts";
 
 /** Compression would delay the text. */
 const PLAIN_TEXT_HEADERS = {
@@ -239,4 +239,42 @@ class StreamEncoder {
     this.#bytes += bytes.length;
     return bytes;
   }
+}
+
+/** Types of chunks that came with AI SDK 7. Clients of AI SDK 6 refuse them, and with them the stream. */
+const SINCE_7: ReadonlySet<string> = new Set([
+  "custom",
+  "reasoning-file",
+  "reset-step",
+  "tool-approval-response",
+]);
+
+/** True for a client that asks for `text/event-stream;sdk=6`. */
+function isForSdk6(accept: string | null): boolean {
+  return /\btext\/event-stream\s*;\s*sdk=6\b/iu.test(accept ?? "");
+}
+
+/**
+ * Returns a function that converts frames for a client of AI SDK 6: newer chunks become transient data parts, for
+ * example `data-reset-step`. Texts that a reset would remove stay; they are ended.
+ */
+function framesForSdk6(): (frame: Frame) => readonly Frame[] {
+  /** Chunks that end the open texts. */
+  const open = new Set<string>();
+  return (frame) => {
+    const type = typeOf(frame.data);
+    const { id, data } = frame;
+    if (/^(?:text|reasoning)-(?:start|end)$/u.test(type)) {
+      // The log encoded a chunk of such a type.
+      const chunk = JSON.parse(data) as Extract<UIMessageChunk, { type: "text-start" }>;
+      const end = JSON.stringify({ type: type.replace("start", "end"), id: chunk.id });
+      if (type.endsWith("start")) open.add(end);
+      else open.delete(end);
+    }
+    if (!SINCE_7.has(type)) return [frame];
+    const ends = type === "reset-step" ? [...open] : [];
+    if (type === "reset-step") open.clear();
+    const part = `{"type":"data-${type}","data":${data},"transient":true}`;
+    return [...ends, part].map((data) => ({ id, data }));
+  };
 }

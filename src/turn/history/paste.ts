@@ -35,14 +35,16 @@ export function pasteIn(text: string): Paste {
     const question = joined(text.slice(0, fence.index), after);
     return dataIn(question, inner) ?? { question, text: inner, mediaType: "text/plain" };
   }
-  const first = endOfFirst(text);
+  const head = text.slice(0, MAX_QUESTION_CHARS);
+  // The ends of the first paragraph and of the first line; 0 if there is none.
+  const first = Math.max(head.search(/\n[ \t]*\r?\n/u), 0);
+  const line = Math.max(head.indexOf("\n"), 0);
   const last = startOfLast(text);
-  const line = text.slice(0, MAX_QUESTION_CHARS).indexOf("\n");
   const parted = (start: number, end: number) => ({
     question: joined(text.slice(0, start), text.slice(end)),
     text: text.slice(start, end).trim(),
   });
-  for (const start of new Set([0, first, Math.max(line, 0)])) {
+  for (const start of new Set([0, first, line])) {
     for (const end of [text.length, last]) {
       if (end <= start) continue;
       const { question, text: inner } = parted(start, end);
@@ -53,11 +55,6 @@ export function pasteIn(text: string): Paste {
   const rest = parted(first, last);
   const isAll = rest.question === "" || rest.text === "";
   return { ...(isAll ? { question: "", text } : rest), mediaType: "text/plain" };
-}
-
-/** Where a short first paragraph ends; 0 if there is none. */
-function endOfFirst(text: string): number {
-  return Math.max(text.slice(0, MAX_QUESTION_CHARS).search(/\n[ \t]*\r?\n/u), 0);
 }
 
 /** Where a short last paragraph begins; the end of the text if there is none. */
@@ -82,7 +79,11 @@ function dataIn(question: string, text: string): Paste | undefined {
     return areRecords ? { question, text, mediaType: "application/x-ndjson" } : undefined;
   }
   if (lines.length < MIN_LINES) return undefined;
-  if (second.length <= MAX_QUESTION_CHARS && RULE.test(second) && lines.every(hasBar)) {
+  if (
+    second.length <= MAX_QUESTION_CHARS &&
+    RULE.test(second) &&
+    !lines.some((line) => !line.includes("|"))
+  ) {
     const rows = lines.filter((_, index) => index !== 1).map((line) => cellsIn(line).join(","));
     return { question, text: rows.join("\n"), mediaType: "text/csv", delimiter: "comma" };
   }
@@ -101,10 +102,6 @@ const DELIMITERS = [
   ["comma", ","],
   ["semicolon", ";"],
 ] as const;
-
-function hasBar(line: string): boolean {
-  return line.includes("|");
-}
 
 function isContainer(text: string): boolean {
   const value = jsonIn(text);

@@ -11,7 +11,6 @@ import { compact } from "../../value/json.ts";
 import type { MessagePart } from "./message-parts.ts";
 import { type Paste, pasteIn } from "./paste.ts";
 import { KEPT_AS } from "./shown-variables.ts";
-import { variableAt, variableUrl } from "./variable-url.ts";
 import { existing } from "../../tool/variables/variable-target.ts";
 
 /** A person's incoming message. */
@@ -21,7 +20,7 @@ export type IncomingPart =
       readonly type: "file";
       readonly mediaType: string;
       readonly filename?: string | undefined;
-      /** A data URL, or a path of `variable-url.ts`. Nothing is fetched. */
+      /** A data URL, or a path of `variableUrl`. Nothing is fetched. */
       readonly url: string;
     };
 
@@ -162,4 +161,16 @@ function bytesIn(url: string): Uint8Array {
   } catch {
     throw new ByrefError("bad_value", "The file's data URL cannot be read.");
   }
+}
+
+/** The path of a variable's value, to which a message links in place of a person's file. */
+export function variableUrl(conversation: string, name: string): string {
+  return `/conversations/${conversation}/variables/${name}`;
+}
+
+/** The variable that such a path of this conversation names. Undefined for any other URL. */
+export function variableAt(url: string, conversation: string): string | undefined {
+  const start = variableUrl(conversation, "");
+  const name = url.startsWith(start) ? url.slice(start.length) : "";
+  return /^[^/?#]+$/u.test(name) ? name : undefined;
 }

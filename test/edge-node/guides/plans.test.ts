@@ -6,17 +6,14 @@ import {
   planSupport,
   templates,
 } from "byref";
-import { tool } from "ai";
 import { expect, it } from "vitest";
-import * as z from "zod";
 import guide from "../../../docs/guides/plans.md?raw";
 import { orders } from "../../../examples/agents/orders.ts";
 import { clientOf } from "../../support/client.ts";
 import { blockOf } from "../../support/fences.ts";
 import { withWorker, withRuntime } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, text, toolCall } from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text } from "../../../packages/testing/src/testing.ts";
 import { problemIn } from "../../support/edge.ts";
-import { planning } from "../../support/planning.ts";
 
 it("an application enables plans and their formats", async () => {
   const model = scriptedModel([]);
@@ -132,27 +129,5 @@ it("a model's answer with the workflow's tags has the same result", async () => 
     const { variables } = await conversation.variables.list();
     expect(variables.map(({ name }) => name)).toEqual(["refunds", "summary", "line"]);
     expect(JSON.stringify(model.calls[1]?.prompt)).toContain("<capability-result call=");
-  });
-});
-
-it("what a model did once runs on other data", async () => {
-  const total = tool({
-    inputSchema: z.object({ rows: z.array(z.object({ sum: z.number() })) }),
-    execute: ({ rows }) => rows.reduce((sum, row) => sum + row.sum, 0),
-  });
-  const call = toolCall("total", { rows: "$sales", _outputPath: "$report" });
-  const steps = [[...call, ...finish("tool-calls")], [...finish()]];
-  const agent = { name: "orders", outputPath: true };
-  await withRuntime(planning({ total }, { agent, steps }), async (own) => {
-    const conversation = clientOf(own).conversation("shop");
-    await conversation.variables.put("sales", [{ sum: 1 }]);
-    await conversation.send("Sum.").text();
-    const { plans } = conversation;
-    // --- from
-    const made = await plans.propose({ from: "$report" }, { agent: "orders" });
-    await plans.approve(made.id);
-    const again = await plans.run(made.id, { input: { sales: [{ sum: 40 }] } }).json();
-    // ---
-    expect(again.state).toEqual({ report: 40 });
   });
 });
