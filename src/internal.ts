@@ -90,6 +90,6 @@ export type { Target } from "./tool/variables/variable-target.ts";
 
 // Types of the HTTP interface, for clients.
 export type { ConversationInfo } from "./edge/conversation-data.ts";
-export type { FilePage, FileSummary } from "./edge/files/conversation-files.ts";
+export type { FilePage, FileSummary } from "./edge/files/file-page.ts";
 export { later } from "./edge/openapi/later.ts";
 export type { AgentsDescription } from "./edge/page-options.ts";

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { tool } from "ai";
 import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
-import type { FileSummary } from "../../src/edge/files/conversation-files.ts";
+import type { FileSummary } from "../../src/edge/files/file-page.ts";
 import { fileEndpoints } from "../../src/edge/routes/files.ts";
 import { call, json, newId, objectOf, problemIn, put } from "../support/edge.ts";
 import { at, body, list, save, folderOf } from "../support/files.ts";

@@ -63,7 +63,10 @@ describe("query_variables", () => {
     expect(output).toEqual({ $var: "orders_query_1", value });
     expect(info).toMatchObject({ tool: "query_variables", input: { sql }, type: "array" });
     expect(await conversation.store.read("orders_query_1")).toEqual(value);
-    expect((await conversation.saved(sql)).info).toMatchObject({ name: "orders_query_1", version: 2 });
+    expect((await conversation.saved(sql)).info).toMatchObject({
+      name: "orders_query_1",
+      version: 2,
+    });
     expect((await conversation.saved("SELECT 1 AS n")).info?.name).toBe("query_1");
   });
 

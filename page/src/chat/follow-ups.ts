@@ -15,8 +15,7 @@ export function followUps(
     // A name from an untrusted source must not become part of the user's message.
     .filter(({ trusted, visibility }) => trusted && visibility === "model")
     .toSorted((one, other) => Date.parse(other.updatedAt) - Date.parse(one.updatedAt));
-  const objects = readable.filter(({ type }) => type === "object");
-  const others = objects.map(({ name }) => `Show $${name}`);
+  const others = readable.flatMap(({ type, name }) => (type === "object" ? `Show $${name}` : []));
   const all = [...new Set([...readable.flatMap(questionsAbout), ...others])];
   return all.filter((question) => !asked.includes(question)).slice(0, MAX_FOLLOW_UPS);
 }

@@ -3,6 +3,7 @@ import type { Visibility } from "../../store/variable.ts";
 import { filePathIn } from "../../tool/files.ts";
 import { requireRoom, infoOf, metadataOf } from "../platform/r2-files.ts";
 import { R2Upload } from "../platform/r2-blobs.ts";
+import type { FilePage, FileSummary } from "./file-page.ts";
 import type { StoredBytes } from "../variables/serve-value.ts";
 
 /** A file that can be read. A read rejects with `conflict` if the file has changed. */
@@ -87,22 +88,4 @@ export class ConversationFiles {
   #keyOf(path: string): string {
     return `${this.#folder}${filePathIn(path)}`;
   }
-}
-
-/** A file as it is listed. */
-export interface FileSummary {
-  readonly path: string;
-  readonly bytes: number;
-  readonly mediaType: string;
-  /** The ETag, with quotes. Changes with each write. */
-  readonly etag: string;
-  /** ISO 8601. */
-  readonly modified: string;
-  readonly visibility: Visibility;
-}
-
-export interface FilePage {
-  readonly files: readonly FileSummary[];
-  /** The `after` of the next page. Absent on the last page. */
-  readonly next?: string;
 }

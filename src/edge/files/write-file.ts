@@ -6,7 +6,7 @@ import { untilEnd } from "../http/client-body.ts";
 import { conditionsIn, requireConditions } from "../http/request-headers.ts";
 import { storedType, writing } from "../variables/put-variable.ts";
 import type { ConversationFiles } from "./conversation-files.ts";
-import type { FileSummary } from "./conversation-files.ts";
+import type { FileSummary } from "./file-page.ts";
 
 /** A write of one file over HTTP. */
 export interface FileChange {

@@ -315,7 +315,7 @@ function folded(text: string): string {
 }
 
 /** A match as a reference, with the surrounding text. */
-export interface Hit {
+interface Hit {
   readonly reference: string;
   readonly excerpt: string;
 }
@@ -324,7 +324,7 @@ const CHARS_BEFORE = 40;
 const CHARS_AFTER = 100;
 const MAX_EXCERPT_CHARS = 240;
 
-export interface JsonSearch {
+interface JsonSearch {
   readonly name: string;
   readonly matcher: Matcher;
   /** The path to search below each value, `[*]` included. */
@@ -336,14 +336,14 @@ export interface JsonSearch {
 }
 
 /** Yields matches in the strings, numbers and keys of the value at `path`, at most one for each. */
-export function* hitsIn(search: JsonSearch, path: Path, value: Json): Generator<Hit> {
+function* hitsIn(search: JsonSearch, path: Path, value: Json): Generator<Hit> {
   for (const place of placesIn(value, { path, ...search })) {
     yield* hitsBelow(search, place.path, place.value);
   }
 }
 
 /** Yields matches in the values under an object's keys, and in the keys. */
-export function* hitsUnder(search: JsonSearch, path: Path, value: Json): Generator<Hit> {
+function* hitsUnder(search: JsonSearch, path: Path, value: Json): Generator<Hit> {
   const last = path.at(-1);
   if (last !== undefined && "key" in last) {
     const match = search.matcher.find(last.key, 0);
@@ -410,7 +410,7 @@ function hit(
  * Returns a reference to the place or, if it cannot be written because of its length or a line break in a
  * key, to the nearest container.
  */
-export function nearestReference(name: string, path: Path): string {
+function nearestReference(name: string, path: Path): string {
   for (let length = path.length; length > 0; length--) {
     const start = path.slice(0, length);
     const hasLineBreak = start.some((segment) => "key" in segment && /[\r\n]/.test(segment.key));
@@ -442,12 +442,12 @@ const SLICE = 262_144;
 /** Characters of an unfinished line that are kept, so that a match across two slices is found. */
 const KEPT_CHARS = 4_096;
 
-export interface TextHit extends Hit {
+interface TextHit extends Hit {
   /** The character after the excerpt, where the search continues. */
   readonly next: number;
 }
 
-export interface TextSearch {
+interface TextSearch {
   readonly sequence: Sequence;
   readonly matcher: Matcher;
   readonly referenceTo: (from: number, to: number) => string;
@@ -457,7 +457,7 @@ export interface TextSearch {
  * Yields the matches in a text from character `offset` on, each with the surrounding characters of its line.
  * After each slice, yields its progress without a hit. Holds one slice at a time.
  */
-export async function* searchText(
+async function* searchText(
   search: TextSearch,
   offset: number,
 ): AsyncGenerator<TextHit | { readonly next: number }> {

@@ -102,7 +102,7 @@ export function acceptablePrompt(
 }
 
 /** True for a message of the runtime: the list of variables, or calls that no provider takes back. */
-export function isNote(message: Message): boolean {
+function isNote(message: Message): boolean {
   return notes.has(message);
 }
 
@@ -353,7 +353,7 @@ function withNote(message: Of<"tool">, note: string): Message {
   return { ...message, content };
 }
 
-export function textOf({ content }: Of<"user">): string {
+function textOf({ content }: Of<"user">): string {
   return content.map((part) => (part.type === "text" ? part.text : "")).join("\n\n");
 }
 

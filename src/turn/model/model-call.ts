@@ -262,7 +262,7 @@ export interface ModelOutput {
 }
 
 /** Writing a chunk failed. Another try would not help. */
-export class WriteFailed extends Error {}
+class WriteFailed extends Error {}
 
 interface TryOptions extends Pick<ModelRequest, "tools" | "signal">, Omit<ModelOutput, "reset"> {
   /** Called before the first write. */
@@ -270,7 +270,7 @@ interface TryOptions extends Pick<ModelRequest, "tools" | "signal">, Omit<ModelO
 }
 
 /** One try of one model call. Its results and its writes belong to this try alone. */
-export class ModelTry {
+class ModelTry {
   readonly #options: TryOptions;
   readonly #tools: ToolChunks;
   readonly #calls: ToolCall[] = [];
@@ -526,7 +526,7 @@ type PlainPart = Part<
   | "custom"
 >;
 
-export function plainChunk(part: PlainPart, idSuffix: string): UIMessageChunk {
+function plainChunk(part: PlainPart, idSuffix: string): UIMessageChunk {
   if (part.type === "source" || part.type === "custom") return chunkOf(part);
   const id = part.id + idSuffix;
   return chunkOf("delta" in part ? { ...part, id, text: part.delta } : { ...part, id });
@@ -557,7 +557,7 @@ interface ParsedCall {
 }
 
 /** Builds the chunks of tools. A part refers to earlier calls of the same answer. */
-export class ToolChunks {
+class ToolChunks {
   readonly #tools: ToolSet;
   /** Metadata of the tools, by call id. */
   readonly #metadata = new Map<string, ToolSet[string]["metadata"]>();

@@ -82,7 +82,8 @@ type Message = LanguageModelV4Prompt[number];
 
 const MAX_QUOTED_CHARS = 300;
 /** Ends what the runtime says before the handle of a file, or of a paste. */
-const GIVEN = /(?:^A file was given, |^What was pasted with it was |^This message is long and was )$/mu;
+const GIVEN =
+  /(?:^A file was given, |^What was pasted with it was |^This message is long and was )$/mu;
 /** A line of the list of variables: `$orders: array (3) {id: number}[] // description`. */
 const LISTED =
   /^[^\w\s]*(?<name>[A-Za-z_]\w*)\S*: (?<type>\w+)(?: \((?<count>\d+)\))?(?: (?<shape>.*))?$/u;
@@ -162,7 +163,9 @@ function variablesIn(prompt: LanguageModelV4Prompt, list: Message | undefined) {
 
 function fileIn(text: string): Variable | undefined {
   const at = text.lastIndexOf(KEPT_AS);
-  return at < 0 || !GIVEN.test(text.slice(0, at)) ? undefined : variableIn(json.jsonIn(text.slice(at + KEPT_AS.length)) as JSONValue);
+  return at < 0 || !GIVEN.test(text.slice(0, at))
+    ? undefined
+    : variableIn(json.jsonIn(text.slice(at + KEPT_AS.length)) as JSONValue);
 }
 
 function resultOf(output: LanguageModelV4ToolResultOutput | undefined): Variable | Failure {
