@@ -2,12 +2,8 @@ import { Bars } from "../controls.tsx";
 import { figure } from "../words.ts";
 import { type Cost, WOULD_NOT_FIT } from "./turn-costs.ts";
 
-interface TokenBarsProps {
-  readonly cost: Omit<Cost, "rowsWritten" | "authoredChars" | "resolvedChars">;
-}
-
 /** The prompt, and the one without references. One that is larger than the context window fills its bar. */
-export function TokenBars({ cost }: TokenBarsProps) {
+export function TokenBars({ cost }: { readonly cost: Omit<Cost, "rowsWritten"> }) {
   const { tokens, promptChars, inlinePromptChars, wouldNotFit } = cost;
   const { sent, inline, isReported } = tokens;
   const words = (count: number, chars: number, isEstimate: boolean) => (

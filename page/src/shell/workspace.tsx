@@ -157,12 +157,12 @@ function Current(props: CurrentProps) {
       />
       <TroubleNote trouble={trouble} retry={retry} />
       {isGone && (
-        <section className="workspace-gone" role="alert">
-          <p>This conversation was deleted, or its link is not complete.</p>
+        <main className="workspace-gone">
+          <p role="alert">This conversation was deleted, or its link is not complete.</p>
           <Button isMain onClick={() => open(newId())}>
             New conversation
           </Button>
-        </section>
+        </main>
       )}
       {loaded === undefined && !isGone && trouble === null && (
         <p className="workspace-loading" role="status">
