@@ -48,11 +48,11 @@ const pictures: Readonly<Record<string, (page: Page) => Promise<void>>> = {
     await page.getByRole("button", { name: "Look inside" }).click();
     await page.getByRole("region", { name: "Waterfall" }).waitFor();
   },
-  phone: showTotals,
+  phone: (page) => ask(page, TOTALS),
   dark: showPlan,
 };
 const options: Readonly<Record<string, PageOptions>> = {
-  "monthly-totals": { height: 860 },
+  "monthly-totals": { height: 1_240 },
   table: { width: 1_600 },
   approval: { height: 860 },
   phone: { width: 390, height: 844 },
@@ -99,6 +99,7 @@ async function showTotals(page: Page): Promise<void> {
   await ask(page, TOTALS);
   await page.getByRole("button", { name: "Chart" }).click();
   await page.getByRole("group", { name: /^total of / }).waitFor();
+  await page.getByRole("button", { name: "See what the model wrote" }).scrollIntoViewIfNeeded();
 }
 
 async function showPlan(page: Page): Promise<void> {

@@ -1,5 +1,6 @@
 import { describe, expect } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
+import { barriersInBoth } from "../support/axe.ts";
 import { ask, eventually, idIn, it } from "../support/page-test.ts";
 import { listed, records, variablesPage } from "../support/variables-page.ts";
 
@@ -33,9 +34,8 @@ describe("the end of an answer", () => {
     await page.locator(".chat-scroll").hover();
     await page.mouse.wheel(0, -400);
     await latest.waitFor();
-    const before = Number(await page.evaluate(BELOW));
-    await page.evaluate(`document.querySelector(".message-answer").style.paddingBottom = "300px"`);
-    await eventually(async () => expect(await page.evaluate(BELOW)).toBeGreaterThan(before + 250));
+    await page.evaluate(`document.querySelector(".message-answer").style.paddingBottom = "900px"`);
+    await eventually(async () => expect(await page.evaluate(BELOW)).toBeGreaterThan(900));
     await latest.click();
     await latest.waitFor({ state: "detached" });
     expect(await page.evaluate(BELOW)).toBeLessThan(2);
@@ -58,12 +58,11 @@ describe("the first answer that used a large value", () => {
     const call = page.getByRole("region", { name: "Call of monthly_totals" });
     await call.getByRole("button", { name: "orders: $list_orders_1 · 779 KB" }).waitFor();
     await proof.getByRole("button", { name: "See what the model wrote" }).click();
-    const wrote = call.getByLabel("orders, as the model wrote it");
-    expect(await wrote.innerText()).toBe('"$list_orders_1"');
+    await call.getByLabel("orders, as the model wrote it").waitFor();
 
     await ask(page, "What are the monthly totals of my orders?");
-    await page.getByRole("button", { name: "Answer again" }).nth(1).waitFor();
-    expect(await proof.count()).toBe(1);
+    await proof.nth(1).waitFor();
+    expect(await proof.getByText("Without references").count()).toBe(1);
   });
 });
 
@@ -75,7 +74,8 @@ describe("a conversation that the server does not know", () => {
     const page = await open(`${demo.url}/#/c/never-begun`, { forgives });
     await page.getByText(gone).waitFor();
     expect(await page.getByLabel("Message", { exact: true }).count()).toBe(0);
-    const main = page.locator(".workspace-gone");
+    expect(await barriersInBoth(page)).toEqual([]);
+    const main = page.getByRole("main");
     await main.getByRole("button", { name: "New conversation" }).click();
     await page.getByText("Tools return variables.").waitFor();
     await page.reload();
@@ -124,11 +124,12 @@ describe("a table", () => {
     await run(`selct ${"id, ".repeat(60)} id FROM rows`);
     const problem = page.getByRole("alert");
     await problem.getByText("Did you mean SELECT?").waitFor();
-    const [box, panel] = [await problem.boundingBox(), await page.locator(".side").boundingBox()];
-    if (box === null || panel === null) throw new Error("It is out of sight.");
-    expect(box.x + box.width).toBeLessThanOrEqual(panel.x + panel.width);
-    const overflow = "document.querySelector('.variables-problem').scrollWidth";
-    expect(await page.evaluate(overflow)).toBeLessThanOrEqual(box.width);
+    const overflow = (name: string) =>
+      page.evaluate<number>(
+        `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector("${name}"))`,
+      );
+    expect(await overflow(".variables-problem")).toBe(0);
+    expect(await overflow(".side-panel")).toBe(0);
     expect(await page.getByRole("table", { name: "$result" }).count()).toBe(0);
     await page.getByRole("table", { name: "$rows" }).waitFor();
   });
@@ -144,7 +145,6 @@ describe("a table", () => {
     await filter.fill("row 999");
     await page.getByText("11 of 10,000 rows").waitFor();
     await table.getByText("row 9999", { exact: true }).waitFor();
-    // A text that is in no single cell.
     await filter.fill("row 5 5");
     await page.getByText("0 of 10,000 rows").waitFor();
     await filter.fill("true");
@@ -192,27 +192,19 @@ describe("a phone", () => {
     await page.getByRole("button", { name: /Refund order ord_00009/ }).tap();
     const tabs = page.getByRole("navigation", { name: "Views" });
     const count = await tabs.getByTitle("1 approval needed").boundingBox();
-    const bar = await tabs.boundingBox();
-    if (count === null || bar === null) throw new Error("It is out of sight.");
-    expect(count.y + count.height).toBeLessThan(bar.y + bar.height / 2);
+    const word = await tabs.getByText("Conversation", { exact: true }).boundingBox();
+    expect((count?.y ?? 900) + (count?.height ?? 0)).toBeLessThan(word?.y ?? 0);
     for (const word of ["currency", "USD", "ord_00009"]) {
       const cell = page.getByRole("table").getByText(word, { exact: true });
       const { height = 0 } = (await cell.boundingBox()) ?? {};
-      expect(height, word).toBeGreaterThan(0);
       expect(height, word).toBeLessThan(48);
     }
     const title = "What the customers have ordered";
-    await fetch(`${demo.url}/conversations/${idIn(page)}`, {
-      method: "PATCH",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ title }),
-    });
-    await page.reload();
-    await page.getByRole("button", { name: title }).waitFor();
-    const cut = `(({ scrollHeight, clientHeight }) => scrollHeight - clientHeight)(
-      document.querySelector(".header-title button"),
-    )`;
-    expect(await page.evaluate(cut)).toBeLessThan(3);
+    await page.goto(demo.url);
+    await ask(page, title);
+    await page.getByRole("button", { name: title, exact: true }).waitFor();
+    const button = `document.querySelector(".header-title button")`;
+    expect(await page.evaluate(`${button}.scrollHeight - ${button}.clientHeight`)).toBeLessThan(3);
   });
 });
 

@@ -16,7 +16,7 @@ describe("a value", () => {
     await table.getByText("row 3999", { exact: true }).waitFor();
     await table.getByRole("button", { name: "size" }).click();
     await page.getByLabel("Filter rows").fill("ROW 399");
-    const found = records(4_000).filter((row) => Object.values(row).join().includes("399"));
+    const found = records(4_000).filter(({ name }) => name.includes("row 399"));
     await page.getByText(`${found.length} of 4,000 rows`).waitFor();
     const shown = await table.locator(".variables-rows .variables-number").allInnerTexts();
     const sizes = shown.filter((_, cell) => cell % 2 === 1).map(Number);

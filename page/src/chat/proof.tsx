@@ -84,9 +84,12 @@ function movedBytes(call: ToolPart, { bytes }: VariableInfo, savings: Savings): 
   return queryOf(call) === "" ? Math.min(bytes, savings.resolvedChars) : bytes;
 }
 
+/** Tools that may show the model other parts of a value. */
+const READS = /^(?:read_variable|search_variable|query_variables|run_code)$/;
+
 /** Says what the model saw of a variable: the preview in its handle. Empty if that is not known. */
 function readWords(name: string, calls: readonly ToolPart[]): string {
-  if (calls.some((call) => /^(?:read|search)_variable$/.test(getToolName(call)))) return "";
+  if (calls.some((call) => READS.test(getToolName(call)))) return "";
   const handles = calls.map((call) => handleIn("output" in call ? call.output : undefined));
   const handle = handles.find((one) => one?.name === name);
   if (handle?.size === undefined) return "";

@@ -3,11 +3,7 @@ import { figure } from "../words.ts";
 import { type Cost, WOULD_NOT_FIT } from "./turn-costs.ts";
 
 /** The prompt, and the one without references. One that is larger than the context window fills its bar. */
-export function TokenBars({
-  cost,
-}: {
-  readonly cost: Omit<Cost, "rowsWritten" | "authoredChars" | "resolvedChars">;
-}) {
+export function TokenBars({ cost }: { readonly cost: Omit<Cost, "rowsWritten"> }) {
   const { tokens, promptChars, inlinePromptChars, wouldNotFit } = cost;
   const { sent, inline, isReported } = tokens;
   const words = (count: number, chars: number, isEstimate: boolean) => (

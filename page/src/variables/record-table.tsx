@@ -39,15 +39,12 @@ export function RecordTable({ records, name }: RecordTableProps) {
   useEffect(() => {
     if (isChanged && isSmall) need(0, count);
   }, [isChanged, isSmall, count, need]);
-  const held = useMemo(() => {
-    if (!isChanged) return undefined;
-    const kept = filtered(rows, filter);
-    return sorting === undefined ? kept : sorted(kept, sorting);
-  }, [isChanged, rows, filter, sorting]);
   const shown = useMemo(() => {
+    if (!isChanged) return undefined;
     if (found !== undefined && found !== "searching") return found;
-    return held?.map(({ index }) => index);
-  }, [found, held]);
+    const kept = filtered(rows, filter);
+    return (sorting === undefined ? kept : sorted(kept, sorting)).map(({ index }) => index);
+  }, [isChanged, found, rows, filter, sorting]);
   const content = (
     <>
       <TableTools
@@ -91,8 +88,7 @@ const ASKED_AFTER_MS = 250;
 
 /** Returns the positions that a query over the whole array finds. Undefined without a query, and if it fails. */
 function useFound({ query }: Records, sql: string | undefined) {
-  const [found, setFound] =
-    useState<readonly [sql: string, positions: readonly number[] | undefined]>();
+  const [found, setFound] = useState<{ of: string; positions: readonly number[] | undefined }>();
   useEffect(() => {
     if (query === undefined || sql === undefined) return undefined;
     let isCurrent = true;
@@ -101,7 +97,7 @@ function useFound({ query }: Records, sql: string | undefined) {
         .then((rows) => rows.map(({ at }) => Number(at)))
         // An application may have no queries.
         .catch(() => undefined)
-        .then((positions) => isCurrent && setFound([sql, positions]));
+        .then((positions) => isCurrent && setFound({ of: sql, positions }));
     }, ASKED_AFTER_MS);
     return () => {
       isCurrent = false;
@@ -109,7 +105,7 @@ function useFound({ query }: Records, sql: string | undefined) {
     };
   }, [query, sql]);
   if (query === undefined || sql === undefined) return undefined;
-  return found?.[0] === sql ? found[1] : "searching";
+  return found?.of === sql ? found.positions : "searching";
 }
 
 /** Cycles through ascending, descending and unsorted. */

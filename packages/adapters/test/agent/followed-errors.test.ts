@@ -144,7 +144,7 @@ const calls: readonly (readonly [ErrorCode, Call])[] = [
   ["bad_query", query("")],
   ["bad_query", edit("orders", [{ where: "ids = 'o1'", set: { status: "x" } }])],
   ["query_not_allowed", query("DELETE FROM orders")],
-  ["query_not_allowed", query("SELEC 1")],
+  ["bad_query", query("SELEC 1")],
   ["query_not_allowed", query("SELECT 1; SELECT 2")],
   [
     "query_not_allowed",
