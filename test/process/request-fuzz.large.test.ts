@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AnswerCheck, type Answered } from "../support/answer-check.ts";
 import type { OpenApi } from "../../src/edge/openapi/document.ts";
-import { type FuzzedRequest, requestsOf } from "../support/request-fuzz.ts";
+import { type FuzzedRequest, PROGRAMS, requestsOf } from "../support/request-fuzz.ts";
 import { freePort } from "../../scripts/local-server.ts";
 import { type PlainServer, startPlain, stop } from "../support/plain-server.ts";
 import { temporaryFolder } from "../support/server.ts";
@@ -45,6 +45,19 @@ describe("requests made from GET /openapi.json", () => {
     origin = (await server.url) ?? "";
     const response = await fetch(`${origin}/openapi.json`, { headers: { authorization } });
     document = (await response.json()) as OpenApi;
+    const plan = { calls: [{ _tool: "list_orders", _outputPath: "†state.orders" }] };
+    const own = { body: JSON.stringify(plan), isValid: true, query: { agent: "orders" } };
+    const headers = { accept: "application/json", "content-type": "application/json" };
+    for (const program of PROGRAMS) {
+      const names = { program, id: "one" };
+      for (const [method, route] of [
+        ["PUT", "/programs/{program}"],
+        ["POST", "/conversations/{id}/plans"],
+      ] as const) {
+        const { status, text } = await send({ ...own, method, route, names, headers });
+        expect(status, text).toBeLessThan(300);
+      }
+    }
   });
 
   afterAll(async () => {

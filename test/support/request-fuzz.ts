@@ -24,6 +24,8 @@ export interface FuzzedRequest {
 /** The first entry appears most often, so that one call finds what another created. */
 const IDS = ["one", "one", "one", "two", "a.b-c_d", "9".repeat(128)] as const;
 const NAMES = ["note", "note", "note", "list_orders", "_", "missing"] as const;
+/** Each is deleted at some time, and random plans are rarely right. */
+export const PROGRAMS = Array.from({ length: 30 }, (_, number) => `program-${number}`);
 const AGENTS = ["weather", "orders", "nobody"] as const;
 /** Values that no program sends by accident. */
 const ODD = [
@@ -108,6 +110,7 @@ function nameFor({ name }: OpenApiParameter, route: string): fc.Arbitrary<string
   if (route.startsWith("/agents/")) return fc.constantFrom(...AGENTS);
   if (name === "id") return fc.constantFrom(...IDS);
   if (name === "name") return fc.constantFrom(...NAMES);
+  if (name === "program") return fc.constantFrom(...PROGRAMS);
   // A placeholder for the sender, which alone knows which ones exist.
   return fc.nat(5).map((number) => `{${name}:${number}}`);
 }
