@@ -72,6 +72,8 @@ export class ConversationData {
   /** Cached after the first read. */
   #known: Meta | undefined;
   #variable: HistoryVariable | undefined;
+  /** The default title, and the first message it was read from, which may be large. */
+  #words: { readonly first: string; readonly title: string | undefined } | undefined;
 
   /** Creates the tables if there are none. */
   constructor(sql: Sql, { bucket, retention, csv, onAccess }: DataOptions) {
@@ -109,7 +111,7 @@ export class ConversationData {
     const { title, created } = this.#meta;
     const [newest] = this.store.list({ last: 1 });
     const writtenMs = newest === undefined ? 0 : Date.parse(newest.updatedAt);
-    const updatedMs = Math.max(created, this.#lastMessageMs(), writtenMs);
+    const updatedMs = Math.max(created, this.history.lastMs() ?? 0, writtenMs);
     return {
       title: title ?? this.#firstWords() ?? null,
       createdAt: new Date(created).toISOString(),
@@ -147,7 +149,7 @@ export class ConversationData {
   get lastActiveMs(): number {
     const { created } = this.#meta;
     const lastAccessMs = this.store.lastAccessMs() ?? 0;
-    return Math.max(created, this.#lastMessageMs(), lastAccessMs, this.events.lastActiveMs);
+    return Math.max(created, this.history.lastMs() ?? 0, lastAccessMs, this.events.lastActiveMs);
   }
 
   /** Time of the next maintenance, even without requests. */
@@ -185,12 +187,13 @@ export class ConversationData {
   }
 
   #firstWords(): string | undefined {
-    const first = this.history.following(0);
-    return first && titleOf(first.message);
-  }
-
-  #lastMessageMs(): number {
-    return this.history.lastMs() ?? 0;
+    const first = this.history.firstKey();
+    if (first === undefined) return undefined;
+    if (this.#words?.first !== first) {
+      const { message } = this.history.following(0) ?? {};
+      this.#words = { first, title: message && titleOf(message) };
+    }
+    return this.#words.title;
   }
 
   get #meta(): Meta {

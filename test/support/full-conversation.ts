@@ -1,6 +1,5 @@
 import { tool } from "ai";
 import * as z from "zod";
-import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { transfers } from "../../packages/transfer/src/transfers.ts";
 import * as limits from "../../src/limits.ts";
@@ -22,16 +21,14 @@ const echo = tool({ inputSchema: z.object({}).loose(), execute: () => "ok" });
 /** A runtime with the conversation `full`, whose values, inputs, messages and events are near their limits. */
 export async function fullConversation(): Promise<NodeRuntime> {
   const step = [text("Done."), finish()];
-  const options: RuntimeOptions = {
+  const runtime = new NodeRuntime({
     agents: [
       { name: "a", description: "", instructions: "", tools: { echo }, approvesPlan: () => true },
     ],
     model: scriptedModel(Array.from({ length: 100 }, () => step)),
     plans: planSupport(templates, capabilityWorkflows),
     transfer: transfers,
-  };
-  // A directory would be told the title, which is read from the first message after each change.
-  const runtime = new NodeRuntime(options, { DIRECTORY: undefined });
+  });
   const { sql } = runtime.objectOf("full");
   migrate(sql, Date.now());
   await fillStore(sql);

@@ -309,6 +309,13 @@ export class History {
     return row && { seq: numberIn(row, "seq"), message: this.#messageFrom(row) };
   }
 
+  /** Changes with the first message, which is not read. Undefined if there is none. */
+  firstKey(): string | undefined {
+    const select = `SELECT seq, id, created_at, body_chars FROM message ORDER BY seq LIMIT 1`;
+    const row = firstRow(this.#sql, select);
+    return row && JSON.stringify(Object.values(row));
+  }
+
   /** The sequence number of the newest message. Grows with each message. */
   lastSeq(): number {
     const row = firstRow(this.#sql, `SELECT max(seq) AS seq FROM message`);
