@@ -32,9 +32,11 @@ export function importOf(context: Context<AppEnv>, id: string): RemoteConversati
   return objectNamed(context, [context.get("identity").tenant, requireId(id), "import"]);
 }
 
-/** An object in which nothing is ever stored. No conversation's name has a third element. */
+/** With the tenant before it, the name of an object in which nothing is ever stored. */
+export const UNUSED = ["", "unused"] as const;
+
 export function unusedObject(context: Context<AppEnv>): RemoteConversation {
-  return objectNamed(context, [context.get("identity").tenant, "", "unused"]);
+  return objectNamed(context, [context.get("identity").tenant, ...UNUSED]);
 }
 
 function objectNamed({ env, req }: Context<AppEnv>, parts: readonly string[]): RemoteConversation {
@@ -86,14 +88,10 @@ export function conversationIn(name = "null") {
 
 /** Parses the tenant from the name of any object that `conversation-of.ts` made. */
 export function tenantIn(name = "null"): string | undefined {
-  try {
-    const parts: unknown = JSON.parse(name);
-    const [tenant]: readonly unknown[] = Array.isArray(parts) ? parts : [];
-    return typeof tenant === "string" ? tenant : undefined;
-  } catch {
-    // This Worker did not create the name.
-    return undefined;
-  }
+  // Not JSON if this Worker did not create the name.
+  const parts = jsonIn(name);
+  const [tenant]: readonly unknown[] = Array.isArray(parts) ? parts : [];
+  return typeof tenant === "string" ? tenant : undefined;
 }
 
 export const CONVERSATION_ID = /^[A-Za-z0-9._-]{1,128}$/;

@@ -324,7 +324,7 @@ export interface Questions<Asked> {
 /**
  * The open questions to people whether a call may run, by the id of an approval or of a call. `Asked` is the pin of the
  * input that would run (`Ready.pin`), or contains it: before the call runs, its input is resolved again and compared.
- * Whoever takes a question decides, once. What clients send back only names a question, and proves nothing.
+ * A question is taken once, and who takes it decides. What clients send back only names a question, and proves nothing.
  */
 export class ApprovalLedger<Asked> {
   readonly #questions: Questions<Asked>;

@@ -170,7 +170,7 @@ export function runsOnce({ annotations }: Pick<Tool, "annotations">): boolean {
  * Runs a call between its records. Throws `outcome_unknown`, once, if the gateway ended while it ran the same
  * call.
  */
-export async function journaled<Result>(
+export async function runWithJournal<Result>(
   journal: CallJournal | undefined,
   call: { readonly key: string; readonly tool: string },
   run: () => Promise<Result>,

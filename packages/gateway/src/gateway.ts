@@ -15,7 +15,7 @@ import {
   type CallJournal,
   type Counts,
   type Statistics,
-  journaled,
+  runWithJournal,
   runsOnce,
   unknownOutcome,
   wasSent,
@@ -259,7 +259,7 @@ export class Gateway {
     const { definition, from } = tool;
     if (from === undefined || !runsOnce(from.tool)) return run();
     const key = JSON.stringify([from.upstream.server.name, from.tool.name, ready.pin]);
-    return journaled(this.#options.journal, { key, tool: definition.name }, run);
+    return runWithJournal(this.#options.journal, { key, tool: definition.name }, run);
   }
 
   async #run(tool: OfferedTool, ready: Ready, toolCallId: string): Promise<CallToolResult> {

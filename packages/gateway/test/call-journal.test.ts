@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { StateFile } from "../src/cli/state.ts";
-import { journaled, runsOnce } from "../src/gateway-state.ts";
+import { runWithJournal, runsOnce } from "../src/gateway-state.ts";
 
 const MODULE = new URL("../src/cli/state.ts", import.meta.url).href;
 
@@ -28,7 +28,7 @@ describe("a journal of running calls", () => {
     const journal = journalAfterCrash("pay 5");
     let runs = 0;
     const run = (key: string) =>
-      journaled(journal, { key, tool: "pay" }, async () => Promise.resolve(++runs));
+      runWithJournal(journal, { key, tool: "pay" }, async () => Promise.resolve(++runs));
     expect(await run("pay 6")).toBe(1);
     await expect(run("pay 5")).rejects.toMatchObject({ code: "outcome_unknown" });
     expect(runs).toBe(1);
@@ -52,8 +52,8 @@ describe("a journal of running calls", () => {
       },
       takeCutOff: () => undefined,
     };
-    await journaled(journal, { key: "1", tool: "pay" }, async () => seen.push("ran"));
-    const failing = journaled(journal, { key: "2", tool: "pay" }, () =>
+    await runWithJournal(journal, { key: "1", tool: "pay" }, async () => seen.push("ran"));
+    const failing = runWithJournal(journal, { key: "2", tool: "pay" }, () =>
       Promise.reject(new Error("It failed.")),
     );
     await expect(failing).rejects.toThrow("It failed.");

@@ -198,10 +198,7 @@ function answerTurn(
   const id = crypto.randomUUID();
   const recorded = recordedTurn(start.data, id, []);
   return attempt(context, { ...start, ...recorded, conversation }, async (options) => {
-    const question = await questionOf(turn, start.data, {
-      post: start.post,
-      messageChars: options.agent.messageChars,
-    });
+    const question = await questionOf(turn, start.data, start.post, options.agent.messageChars);
     if (turn.input !== undefined) await store.save({ name: "input", value: turn.input });
     begin(id, options.asker);
     const post = await shownPost(options.post, question.message);
@@ -281,10 +278,8 @@ function closeRun(context: ConversationContext, head: TurnHead): void {
 async function questionOf(
   turn: TurnRequest,
   { history, store, journal }: Pick<ConversationData, "history" | "store" | "journal">,
-  {
-    post,
-    messageChars,
-  }: { readonly post: Post | undefined; readonly messageChars?: number | undefined },
+  post: Post | undefined,
+  messageChars: number | undefined,
 ): Promise<Question> {
   const { isRepeated, message, messageId } = turn;
   const isThere = messageId !== undefined && history.has(messageId);

@@ -1,4 +1,6 @@
 import type { CsvDelimiter } from "../../store/bytes/receive.ts";
+import { JSON_TYPE, RECORDS_TYPE, TEXT_TYPE } from "../../store/bytes/content.ts";
+import { csvLine } from "../../value/csv-text.ts";
 import { jsonIn } from "../../value/json.ts";
 
 /** What a person pasted into a message, and the rest of the message. */
@@ -15,7 +17,6 @@ export interface Paste {
 const MAX_QUESTION_CHARS = 1_000;
 /** First and last lines of a table whose columns are counted. */
 const COUNTED_LINES = 50;
-const MIN_LINES = 3;
 /** A header's cell is shorter, and no sentence or item of a list. */
 const MAX_HEADER_CHARS = 60;
 const PROSE = /^\s*(?:[-*+•]|\d+[.)])\s|[.!?:]\s*$/u;
@@ -33,7 +34,7 @@ export function pasteIn(text: string): Paste {
     const inner = text.slice(fence.index + fence[0].length, closing);
     const after = text.slice(closing + 1).replace(/^[`~]+/u, "");
     const question = joined(text.slice(0, fence.index), after);
-    return dataIn(question, inner) ?? { question, text: inner, mediaType: "text/plain" };
+    return dataIn(question, inner) ?? { question, text: inner, mediaType: TEXT_TYPE };
   }
   const head = text.slice(0, MAX_QUESTION_CHARS);
   // The ends of the first paragraph and of the first line; 0 if there is none.
@@ -54,7 +55,7 @@ export function pasteIn(text: string): Paste {
   }
   const rest = parted(first, last);
   const isAll = rest.question === "" || rest.text === "";
-  return { ...(isAll ? { question: "", text } : rest), mediaType: "text/plain" };
+  return { ...(isAll ? { question: "", text } : rest), mediaType: TEXT_TYPE };
 }
 
 /** Where a short last paragraph begins; the end of the text if there is none. */
@@ -74,18 +75,15 @@ function dataIn(question: string, text: string): Paste | undefined {
   const lines = text.split(/\r?\n/u).filter((line) => line.trim() !== "");
   const [first = "", second = ""] = lines;
   if (/^\s*[[{]/u.test(text)) {
-    if (isContainer(text)) return { question, text, mediaType: "application/json" };
+    if (isContainer(text)) return { question, text, mediaType: JSON_TYPE };
     const areRecords = lines.length > 1 && lines.every(isContainer);
-    return areRecords ? { question, text, mediaType: "application/x-ndjson" } : undefined;
+    return areRecords ? { question, text, mediaType: RECORDS_TYPE } : undefined;
   }
-  if (lines.length < MIN_LINES) return undefined;
-  if (
-    second.length <= MAX_QUESTION_CHARS &&
-    RULE.test(second) &&
-    !lines.some((line) => !line.includes("|"))
-  ) {
-    const rows = lines.filter((_, index) => index !== 1).map((line) => cellsIn(line).join(","));
-    return { question, text: rows.join("\n"), mediaType: "text/csv", delimiter: "comma" };
+  if (lines.length < 3) return undefined;
+  const isRule = second.length <= MAX_QUESTION_CHARS && RULE.test(second);
+  if (isRule && lines.every((line) => line.includes("|"))) {
+    const rows = lines.toSpliced(1, 1).map((line) => csvLine(cellsIn(line)));
+    return { question, text: rows.join(""), mediaType: "text/csv", delimiter: "comma" };
   }
   const counted = [...lines.slice(0, COUNTED_LINES), ...lines.slice(-COUNTED_LINES)];
   const isHeader = first.split(/[\t,;]/u).every((cell) => cell.length <= MAX_HEADER_CHARS);
@@ -108,14 +106,13 @@ function isContainer(text: string): boolean {
   return typeof value === "object" && value !== null;
 }
 
-/** The cells of a row of a Markdown table, as cells of a CSV. */
+/** The cells of a row of a Markdown table. */
 function cellsIn(line: string): readonly string[] {
   const inner = line
     .trim()
     .replace(/^\|/u, "")
     .replace(/(?<!\\)\|$/u, "");
-  const cells = inner.split(/(?<!\\)\|/u).map((cell) => cell.trim().replaceAll("\\|", "|"));
-  return cells.map((cell) => (/[",\r\n]/u.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell));
+  return inner.split(/(?<!\\)\|/u).map((cell) => cell.trim().replaceAll("\\|", "|"));
 }
 
 /** Delimiters in quotes are parts of a cell. */

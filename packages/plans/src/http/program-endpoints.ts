@@ -189,12 +189,7 @@ function programsOf({ feature }: TenantParts): Programs {
 
 /** Undefined for a text that is a plan itself. Throws `bad_request`. */
 function sourceIn(text: string): z.infer<typeof programSource> | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const value = json.jsonIn(text);
   return json.isObject(value) && "from" in value ? parse(programSource, value) : undefined;
 }
 

@@ -173,8 +173,7 @@ export class Programs implements TenantFeature {
   ): Promise<Answer> {
     const { env, state } = this.#context;
     const { tenant } = asker;
-    // Nothing is stored in an object with such a name.
-    const parts = conversation === "" ? [tenant, "", "unused"] : [tenant, conversation];
+    const parts = conversation === "" ? [tenant, ...conversations.UNUSED] : [tenant, conversation];
     const { jurisdiction } = state.id;
     const object = conversations.conversationNamed(env, parts, json.compact({ jurisdiction }));
     const at = `https://object/conversations/${conversation || "unused"}/programs/${what}`;
