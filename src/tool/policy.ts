@@ -38,7 +38,7 @@ export interface ToolPolicy extends ResultPolicy {
    * trusted or follow it. Default: false.
    */
   readonly approval?: boolean | "untrusted";
-  /** Results of more characters are shown as a handle. Default and maximum: 1,000. */
+  /** Results of more characters are shown as a handle. Default: the agent's `inlineChars`. */
   readonly inlineChars?: number;
   /**
    * How the tool receives numbers that a double does not give back, such as 1234567890123456789: as a text, a BigInt

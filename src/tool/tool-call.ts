@@ -756,8 +756,8 @@ class FinishedCall {
       ...(places.length === 0 ? { name: automaticName(this.#prepared, value) } : {}),
     };
     const { unresolved } = input;
-    const saving = { write, places, unresolved, call, inlineChars: policy?.inlineChars };
-    return saveAt(saving, options);
+    const { inlineChars = options.inlineChars } = policy ?? {};
+    return saveAt({ write, places, unresolved, call, inlineChars }, options);
   }
 }
 

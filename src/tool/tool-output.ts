@@ -51,6 +51,8 @@ export interface Handle extends ResultNotes {
   /** Elements, keys, characters or bytes, as in `VariableInfo`. */
   readonly count: number;
   readonly bytes: number;
+  /** About how many tokens the whole value would cost if it were read. Absent for bytes. */
+  readonly tokens?: number;
   /** The types in one line, up to 300 characters. */
   readonly shape: string;
   /** The start of the value, or of the first record, up to 120 characters. */
@@ -92,7 +94,7 @@ export interface OutputOptions {
   readonly path?: Path;
   /** True if untrusted values are not shown. */
   readonly hidesUntrusted?: boolean;
-  /** A value of more characters is not shown. Default and maximum: `maxShownResultChars`. */
+  /** A value of more characters is not shown. Default: `maxShownResultChars`. */
   readonly inlineChars?: number | undefined;
 }
 
@@ -108,10 +110,9 @@ export function toolOutput(
     notes = [],
     path = [],
     hidesUntrusted = false,
-    inlineChars = Infinity,
+    inlineChars = limits.maxShownResultChars,
   }: OutputOptions = {},
 ): ToolOutput {
-  const maxChars = Math.min(inlineChars, limits.maxShownResultChars);
   const place = path.length === 0 ? {} : { path: formatPath(path) };
   const { name, type, count, trusted } = info;
   const guarded = guardedView(info);
@@ -128,8 +129,8 @@ export function toolOutput(
     ...(trusted ? {} : { untrusted: true as const }),
   };
   // A text may be far longer as JSON, because of its escapes.
-  const isShort = value !== undefined && info.chars <= maxChars;
-  return isShort && isShortJson(value, maxChars)
+  const isShort = value !== undefined && info.chars <= inlineChars;
+  return isShort && isShortJson(value, inlineChars)
     ? { $var: name, value: plainJson(value), ...note }
     : { ...handleOf(info, { value, path }), ...note };
 }
@@ -198,16 +199,17 @@ interface Shown {
 }
 
 function handleOf(info: VariableInfo, { value, path }: Shown): Handle {
-  const { name, type, count, bytes, shape, preview } = info;
+  const { name, type, count, bytes, chars, shape, preview } = info;
+  const cost = type === "bytes" ? {} : { tokens: tokensIn(chars) };
   const place = `$${name}${formatPath(path)}`;
   const paths = tryPaths(info, value).map(({ path: inner, type: innerType }) => {
     const typed = innerType === undefined ? "" : `: ${innerType}`;
     return `${place}${formatPath(inner)}${typed}`;
   });
   const begun = firstRecord(value) ?? value ?? preview;
-  const chars = Math.max(MAX_SHOWN_CHARS - shape.length, MIN_PREVIEW_CHARS);
-  const start = preview.length <= chars ? preview : previewOf(begun, chars);
-  const handle = { $var: name, type, count, bytes, shape, preview: start, try: paths };
+  const most = Math.max(MAX_SHOWN_CHARS - shape.length, MIN_PREVIEW_CHARS);
+  const start = preview.length <= most ? preview : previewOf(begun, most);
+  const handle = { $var: name, type, count, bytes, ...cost, shape, preview: start, try: paths };
   // JSON escapes quotes: the preview is shortened first, then the shape.
   const excess = () => JSON.stringify(handle).length - limits.maxHandleChars;
   for (let left = start.length; excess() > 0 && left > 20;) {
@@ -218,6 +220,14 @@ function handleOf(info: VariableInfo, { value, path }: Shown): Handle {
   if (excess() > 0) handle.shape = previewOf(shape, Math.max(shape.length - excess() * 2, 20));
   return handle;
 }
+
+/** Rounded to two digits, because it is an estimate. */
+function tokensIn(chars: number): number {
+  return Number((chars / CHARS_PER_TOKEN).toPrecision(2));
+}
+
+/** An estimate: tokenizers differ. English text and JSON have 3 to 5. */
+export const CHARS_PER_TOKEN = 4;
 
 /**
  * Returns the first record of an array. The others are similar: the shape has their keys, and the count their
@@ -297,7 +307,7 @@ export function jsonOf(value: Json | Content | undefined): Json | undefined {
 /** Returns the value if all of it is in memory; for streamed records, if there are few. */
 function smallValueIn(content: Content): Json | undefined {
   const { about, body } = content;
-  const isSmall = about.mediaType === RECORDS_TYPE && about.chars <= limits.maxShownResultChars;
+  const isSmall = about.mediaType === RECORDS_TYPE && about.chars <= limits.maxBlockChars;
   return isSmall && typeof body === "string" ? parseRecords(body) : valueIn(content);
 }
 

@@ -37,6 +37,8 @@ export interface WrapOptions extends TrustOptions {
   readonly outputPath?: boolean | Readonly<Record<string, string | boolean>>;
   /** Returns a text to pass to the tool instead of the value of a whole reference. Default: none. */
   readonly textFor?: ResolveOptions["textFor"];
+  /** Results of more characters are shown as a handle. Default: `maxShownResultChars`. */
+  readonly inlineChars?: number;
   /** Time limit of one call in milliseconds. */
   readonly toolMs?: number;
   /** Holder that protects the calls' variables from eviction; see `VariableStore.holds`. */

@@ -7,6 +7,8 @@ import type { Identity } from "../tool/identity.ts";
 import type { Policy, ToolPolicy } from "../tool/policy.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
 import type { Effects, Naming, WrapOptions } from "../tool/wrapped-tool.ts";
+import { ByrefError } from "../errors.ts";
+import * as limits from "../limits.ts";
 import { compact } from "../value/json.ts";
 import type { HistoryRecord } from "./history/history-record.ts";
 import { type Guide, guideFor, type InstructionStyle } from "./history/guide.ts";
@@ -58,8 +60,13 @@ export interface Agent {
    * specified. The prompt explains the first of `dollar`, `mustache` and `dagger` that is on.
    */
   readonly references?: ReferenceOptions;
-  /** The model's context window in tokens, for `savings`. Default: `contextTokens`. */
+  /** The model's context window in tokens, for `savings` and `inlineChars`. Default: `contextTokens`. */
   readonly contextTokens?: number;
+  /**
+   * Results of more characters are shown as a handle. Default: 1,000, and more in proportion for a context window of
+   * over 200,000 tokens. At most `maxBlockChars`.
+   */
+  readonly inlineChars?: number;
   /** How much the prompt explains references. Default: `auto`. */
   readonly instructionStyle?: InstructionStyle;
   /**
@@ -200,8 +207,17 @@ export function wrapOptionsFor(agent: Agent): Omit<WrapOptions, "store"> {
   const { syntaxes, unknown } = referencesOf(agent);
   // A tag contains the place of its result.
   const { outputPath = tagsOf(agent) === undefined ? undefined : true } = agent;
-  const saving = { naming, outputPath, readonlyTools };
+  const saving = { naming, outputPath, readonlyTools, inlineChars: inlineCharsOf(agent) };
   return compact({ ...saving, policies, policy, untrusted, context, syntaxes, unknown });
+}
+
+/** A model with a larger window may see more of a result. Throws `bad_configuration`. */
+function inlineCharsOf({ inlineChars, contextTokens = limits.contextTokens }: Agent): number {
+  const share = Math.max(contextTokens / limits.contextTokens, 1);
+  const chars = inlineChars ?? Math.floor(limits.maxShownResultChars * share);
+  if (!Number.isInteger(chars) || chars < 0)
+    throw new ByrefError("bad_configuration", "inlineChars of an agent is a whole number.");
+  return Math.min(chars, limits.maxBlockChars);
 }
 
 /** The tags with which the agent calls tools. Undefined for native calls. */

@@ -56,6 +56,32 @@ function cycle(): unknown {
   return value;
 }
 
+describe("a result is shown in full", () => {
+  it.each([
+    [{}, 990, 1_010],
+    [{ contextTokens: 100_000 }, 990, 1_010],
+    [{ contextTokens: 1_000_000 }, 4_990, 5_010],
+    [{ contextTokens: 100_000_000 }, 19_990, 20_010],
+    [{ inlineChars: 100 }, 90, 110],
+    [{ contextTokens: 1_000_000, inlineChars: 2_000 }, 1_990, 2_010],
+  ])("by an agent with %j up to %i characters, not %i", async (options, shown, hidden) => {
+    const sizes = [shown, hidden];
+    const shownIn = sizes.map(async (size) => {
+      const act = tool({ inputSchema: z.object({}), execute: () => "x".repeat(size) });
+      const agent = { name: "a", description: "", instructions: "", tools: { act }, ...options };
+      const turn = await turnWith({ agent, steps: [[toolCall("act", {}), asked], done] });
+      return "value" in (resultShown(turn, 1, "call_act") as object);
+    });
+    expect(await Promise.all(shownIn)).toEqual([true, false]);
+  });
+
+  it("by no agent with an impossible limit", async () => {
+    const agent = { name: "a", description: "", instructions: "", tools: {}, inlineChars: -1 };
+    const { result } = await turnWith({ agent, steps: [done] });
+    expect(result.error).toMatchObject({ code: "bad_configuration" });
+  });
+});
+
 describe("a tool's result is stored as JSON:", () => {
   it("keys of the prototype, of which a handle is shown", async () => {
     const given = '{"__proto__":{"a":1}}';

@@ -1,7 +1,7 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Message } from "@ai-sdk/provider";
 import * as limits from "../../limits.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
-import { variableIn } from "../../tool/tool-output.ts";
+import { CHARS_PER_TOKEN, variableIn } from "../../tool/tool-output.ts";
 import { isObject } from "../../value/json.ts";
 import type { ReferenceCount } from "../../tool/wrapped-tool.ts";
 
@@ -21,9 +21,6 @@ export interface Savings {
   /** Characters of the values that these references resolved to. */
   readonly resolvedChars: number;
 }
-
-/** An estimate: tokenizers differ. English text and JSON have 3 to 5. */
-const CHARS_PER_TOKEN = 4;
 
 export class SavingsCounter {
   readonly #store: VariableStore;

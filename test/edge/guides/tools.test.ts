@@ -117,6 +117,7 @@ it("gives the second tool the values, and the model a handle and a widened schem
         type: "array",
         count: 60,
         bytes: 1_602,
+        tokens: 400,
         shape: "{id: string, total: number}[]",
         preview: '{"id":"ord_1","total":0}',
         try: [
