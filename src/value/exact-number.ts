@@ -80,7 +80,8 @@ function mapBelow(value: unknown, convert: Convert, place: Place): unknown {
   return Array.isArray(value) ? entries.map(([, inner]) => inner) : Object.fromEntries(entries);
 }
 
-function holdsExactNumber(value: unknown): boolean {
+/** True if a part of the value is such a number. Cost: linear. */
+export function holdsExactNumber(value: unknown): boolean {
   const open = [value];
   while (open.length > 0) {
     const next = open.pop();

@@ -44,6 +44,7 @@ const LISTS: Readonly<Record<string, object>> = {
 /** An MCP server over HTTP that can break the protocol in what it answers to calls. */
 export async function startWireServer(sending: Sending, answer: WireAnswer) {
   const received: string[] = [];
+  const texts: string[] = [];
   let listening: ServerResponse | undefined;
   const loopback: Loopback = await startLoopback(async (request, response) => {
     const { method: verb = "", url = "" } = request;
@@ -57,7 +58,9 @@ export async function startWireServer(sending: Sending, answer: WireAnswer) {
       return;
     }
     if (sending === "SSE" && url !== "/messages") return response.writeHead(405).end();
-    const message: unknown = JSON.parse(await textOf(request));
+    const given = await textOf(request);
+    texts.push(given);
+    const message: unknown = JSON.parse(given);
     if (!isObject(message)) throw new Error("It is no message.");
     const { id, method, params } = message;
     if (id === undefined) return response.writeHead(202).end();
@@ -67,18 +70,18 @@ export async function startWireServer(sending: Sending, answer: WireAnswer) {
     const isKnown = asked !== "server/discover";
     const result = listed === undefined ? undefined : { result: listed };
     const unknown = { error: { code: -32_601, message: "Method not found" } };
-    const given = result ?? (isKnown ? answer(asked, isObject(params) ? params : {}) : unknown);
+    const answered = result ?? (isKnown ? answer(asked, isObject(params) ? params : {}) : unknown);
     const target = sending === "SSE" ? listening : response;
     if (sending === "SSE") response.writeHead(202).end();
     else {
       const type = sending === "JSON" ? "application/json" : "text/event-stream";
       response.writeHead(200, { "content-type": type });
     }
-    if (given === "cut" || given === "end") {
+    if (answered === "cut" || answered === "end") {
       target?.write(ON_ITS_WAY[sending]);
-      return given === "end" ? target?.end() : setImmediate(() => target?.destroy());
+      return answered === "end" ? target?.end() : setImmediate(() => target?.destroy());
     }
-    const text = JSON.stringify({ jsonrpc: "2.0", id, ...given });
+    const text = JSON.stringify({ jsonrpc: "2.0", id, ...answered });
     target?.write(sending === "JSON" ? text : `event: message\ndata: ${text}\n\n`);
     if (sending !== "SSE") target?.end();
   });
@@ -91,5 +94,5 @@ export async function startWireServer(sending: Sending, answer: WireAnswer) {
     },
     address: { url: `${loopback.url}/mcp`, headers: {}, ...(sending === "SSE" && { isSse: true }) },
   };
-  return { behind, received, down: () => loopback.down() };
+  return { behind, received, texts, down: () => loopback.down() };
 }

@@ -19,6 +19,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { ByrefError, codeOf, messageOf } from "../../../src/errors.ts";
 import * as limits from "./gateway-limits.ts";
+import { restoreDigits } from "../../mcp/src/own-answer.ts";
 import { redact } from "../../mcp/src/secrets.ts";
 import {
   CallingClients,
@@ -174,7 +175,7 @@ export class Upstream {
     const meta = level === undefined ? from.meta : { ...from.meta, [LOG_LEVEL_META_KEY]: level };
     const params = { name: tool.name, arguments: input, ...(meta && { _meta: meta }) };
     const timing = timingOf(from, this.#redact);
-    const result = await this.#calling.during(from, () =>
+    const answered = await this.#calling.during(from, () =>
       this.#answered(
         (client) =>
           isTask(tool)
@@ -183,6 +184,7 @@ export class Upstream {
         { isRepeatable: tool.annotations?.readOnlyHint === true },
       ),
     );
+    const result = restoreDigits(answered);
     return result.isError === true ? redactTexts(this.#redact, result) : result;
   }
 

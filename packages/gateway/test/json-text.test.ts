@@ -6,6 +6,7 @@ import { Content } from "../../../src/store/bytes/content.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { type Json, parsedJson } from "../../../src/value/json.ts";
 import { instructionsFor } from "../src/instructions.ts";
+import { type Sending, startWireServer } from "../../../test/support/wire-server.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { RawServer } from "../../../test/support/raw-server.ts";
 
@@ -212,3 +213,25 @@ describe("a reference whose value has another type than the parameter", () => {
     expect(await (await shop())(input)).toBe(expected);
   });
 });
+
+it.each<Sending>(["JSON", "a stream", "a stream with ids", "SSE"])(
+  "keeps digits of structured content that a server behind a URL sends as %s",
+  async (sending) => {
+    const value = '{"id":1234567890123456789,"far":1e400,"share":0.1234567890123456789}';
+    const structuredContent = parsedJson(value);
+    const result = { content: [], structuredContent, _meta: { by: "shop" } };
+    const server = await startWireServer(sending, () => ({ result }));
+    const rules = { inlineChars: 10_000 };
+    const { call, sent, gateway } = await startGateway([{ ...server.behind, rules }]);
+    try {
+      await call("act");
+      expect(JSON.stringify(sent.at(-1))).toContain(`"structuredContent":${value}`);
+      expect(JSON.stringify(sent.at(-1))).not.toContain("byref/digits");
+      await call("look", { id: "$act_1.id" });
+      expect(server.texts.at(-1)).toContain('"arguments":{"id":1234567890123456789}');
+    } finally {
+      await gateway.close();
+      await server.down();
+    }
+  },
+);

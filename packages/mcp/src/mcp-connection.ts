@@ -6,6 +6,7 @@ import {
   type MCPClient,
   MCPClientError,
 } from "@ai-sdk/mcp";
+import { restoreDigits } from "./own-answer.ts";
 import { textOfResult } from "./result-value.ts";
 import * as limits from "../../../src/limits.ts";
 import type { JSONSchema7 } from "ai";
@@ -203,14 +204,14 @@ function reasonIn(failure: CallToolResult): string {
 
 const UNKNOWN_TOOL = /-32602|unknown tool/i;
 
-function callTool(
+async function callTool(
   client: MCPClient,
   definition: McpDefinition,
   request: Parameters<MCPClient["callTool"]>[0],
 ): Promise<CallToolResult> {
   // From the definition, the client knows which arguments a server without sessions expects as headers.
   client.toolsFromDefinitions({ tools: [definition] });
-  return client.callTool(request);
+  return restoreDigits(await client.callTool(request));
 }
 
 /** True if the server refused the HTTP request before it reached the tool. */

@@ -1,6 +1,6 @@
 import { withTimeLimit } from "../../../src/internal.ts";
 import * as limits from "../../../src/limits.ts";
-import { type ErrorAnswer, type Flaw, inPlaceOf, messageIn, ownAnswer } from "./own-answer.ts";
+import { type ErrorAnswer, type Flaw, ownAnswer, replacementFor } from "./own-answer.ts";
 
 /** Time limit for ending a session. */
 const DELETE_MS = 2_000;
@@ -21,16 +21,19 @@ export const mcpFetch: typeof fetch = async (input: RequestInfo | URL, init: Req
   const response = await send();
   if (response.status === 400 || response.status === 404) return refusal(response);
   if (response.body === null || !response.ok) return response;
-  const { status, headers } = response;
-  const ending = isEventStream(response)
-    ? { id: idOf(init.body), events: new EventReader(false, idOf(init.body)) }
-    : {};
+  const { body, status, headers } = response;
+  const id = idOf(init.body);
   // The body is already decoded, so headers about its encoding are dropped.
   const kept = ["content-type", "mcp-session-id"].flatMap((name) => {
     const value = headers.get(name);
     return value === null ? [] : [[name, value] as [string, string]];
   });
-  return new Response(bounded(response.body, ending), { status, headers: kept });
+  const answer = isEventStream(response)
+    ? bounded(body, { id, events: new EventReader(false, id) })
+    : id === undefined
+      ? bounded(body)
+      : await readAnswer(body, id);
+  return new Response(answer, { status, headers: kept });
 };
 
 /**
@@ -97,6 +100,7 @@ function bounded(
       try {
         const { value, done } = await reader.read();
         if (done) {
+          for (const part of events?.rest() ?? []) controller.enqueue(part);
           if (id === undefined || events === undefined || events.canResume)
             return controller.close();
           throw new Error("The server ended its answer too early.");
@@ -153,21 +157,21 @@ function eventOf(answer: ErrorAnswer): Uint8Array {
   return new TextEncoder().encode(`\n\nevent: message\ndata: ${JSON.stringify(answer)}\n\n`);
 }
 
-/** Returns the body of a response in JSON, or the answer in place of it. */
+/** Returns the body of a response in JSON, or what the client gets in place of it. */
 async function readAnswer(
   body: ReadableStream<Uint8Array>,
   id: string,
 ): Promise<ArrayBuffer | string> {
   const bytes = await new Response(bounded(body)).arrayBuffer();
   if (bytes.byteLength > MAX_EVENT_BYTES) return bytes;
-  const answer = inPlaceOf(messageIn(new TextDecoder().decode(bytes)), Number(id));
-  return answer === undefined ? bytes : JSON.stringify(answer);
+  const replacement = replacementFor(new TextDecoder().decode(bytes), Number(id));
+  return replacement === undefined ? bytes : JSON.stringify(replacement);
 }
 
 /** Bytes of an event that is read. A longer one is passed on as it is. */
-const MAX_EVENT_BYTES = 1_048_576;
+const MAX_EVENT_BYTES = 8_388_608;
 
-/** Reads a stream of events while it is passed on, and adds answers in place of those that a client would ignore. */
+/** Passes on a stream of events, each when it is complete, with replacements for what a client would not understand. */
 class EventReader {
   readonly #isResumable: boolean;
   readonly #asked: number | undefined;
@@ -186,47 +190,47 @@ class EventReader {
     return this.#isResumable && this.#hasIds;
   }
 
-  /** Returns the chunk in parts, with an answer behind each event that needs one. */
+  /** Returns the events that the chunk completes, and what there is of one that is too long to be read. */
   *read(chunk: Uint8Array): Generator<Uint8Array> {
-    let start = 0;
     for (let at = 0; at < chunk.length;) {
       const found = chunk.indexOf(LINE_FEED, at);
       const end = found < 0 ? chunk.length : found + 1;
-      const line = chunk.subarray(at, end);
-      this.#hold(line);
+      const line = chunk.slice(at, end);
       at = end;
       const isBlank = line.every((byte) => byte === LINE_FEED || byte === CARRIAGE_RETURN);
+      this.#held.push(line);
+      this.#bytes += line.length;
       if (found >= 0 && isBlank && this.#isLineEmpty) {
-        const answer = this.#answer();
-        if (answer !== undefined) {
-          yield chunk.subarray(start, end);
-          yield answer;
-          start = end;
-        }
-      }
+        yield* this.#event();
+        this.#bytes = 0;
+      } else if (this.#bytes > MAX_EVENT_BYTES) yield* this.rest();
       this.#isLineEmpty = found >= 0 || (this.#isLineEmpty && isBlank);
     }
-    if (start < chunk.length) yield chunk.subarray(start);
   }
 
-  #hold(line: Uint8Array): void {
-    this.#bytes += line.length;
-    if (this.#bytes <= MAX_EVENT_BYTES) this.#held.push(line.slice());
-    else this.#held = [];
+  /** Returns what there is of an event that is not complete. */
+  rest(): readonly Uint8Array[] {
+    return this.#held.splice(0);
   }
 
-  /** Returns the answer in place of the event that has ended. */
-  #answer(): Uint8Array | undefined {
+  /** Returns the event that has ended, or the one in place of it. */
+  #event(): readonly Uint8Array[] {
+    const held = this.rest();
+    if (this.#bytes > MAX_EVENT_BYTES) return held;
     const decoder = new TextDecoder();
-    const text = this.#held.map((part) => decoder.decode(part, { stream: true })).join("");
-    this.#held = [];
-    this.#bytes = 0;
-    const fields = text.split(/\r?\n/u).map((line) => /^(id|data)(?:: ?(.*))?$/u.exec(line));
+    const text = held.map((part) => decoder.decode(part, { stream: true })).join("");
+    const lines = text.split(/\r?\n/u).filter((line) => line !== "");
     const valuesOf = (name: string) =>
-      fields.flatMap((field) => (field?.[1] === name ? [field[2] ?? ""] : []));
+      lines.flatMap((line) => {
+        const [, found, value = ""] = /^(id|data)(?:: ?(.*))?$/u.exec(line) ?? [];
+        return found === name ? [value] : [];
+      });
     this.#hasIds ||= valuesOf("id").some((id) => id !== "");
-    const answer = inPlaceOf(messageIn(valuesOf("data").join("\n")), this.#asked);
-    return answer && eventOf(answer);
+    const replacement = replacementFor(valuesOf("data").join("\n"), this.#asked);
+    if (replacement === undefined) return held;
+    const kept = lines.filter((line) => !/^data(?:$|:)/u.test(line));
+    const written = [...kept, `data: ${JSON.stringify(replacement)}`, "", ""].join("\n");
+    return [new TextEncoder().encode(written)];
   }
 }
 

@@ -51,6 +51,41 @@ function withDigits(exact: unknown): unknown {
 }
 
 /**
+ * Returns the message that a client over HTTP gets in place of this one; undefined if it gets this one: an error for an
+ * answer that it would ignore, and structured content also as a text, because the client reads numbers as doubles.
+ * `asked` is the id of the only request that it can answer.
+ */
+export function replacementFor(text: string, asked?: number): object | undefined {
+  const message = messageIn(text);
+  const answer = inPlaceOf(message, asked);
+  if (answer !== undefined || !json.isObject(message) || !json.isObject(message.result))
+    return answer;
+  const { result } = message;
+  const { structuredContent } = result;
+  if (!exactNumbers.holdsExactNumber(structuredContent)) return undefined;
+  const meta = {
+    ...(json.isObject(result._meta) && result._meta),
+    [DIGITS]: JSON.stringify(structuredContent),
+  };
+  return { ...message, result: { ...result, _meta: meta } };
+}
+
+/** A name that no server knows: what has it comes from `replacementFor`. */
+const DIGITS = `byref/digits-${crypto.randomUUID()}`;
+
+interface StructuredResult {
+  readonly structuredContent?: unknown;
+  readonly _meta?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Returns the result with the digits that `replacementFor` has kept. */
+export function restoreDigits<Result extends StructuredResult>(result: Result): Result {
+  const { [DIGITS]: text, ..._meta } = result._meta ?? {};
+  if (typeof text !== "string") return result;
+  return { ...result, _meta, structuredContent: exactNumbers.parseExactly(text) };
+}
+
+/**
  * Returns the error in place of an answer that clients would ignore; undefined for any other message. `asked` is the
  * id of the only request that it can answer.
  */
