@@ -21,6 +21,14 @@ describe("docs/architecture.md", () => {
     expect(rows.filter(({ begin }) => begin.length === 0)).toEqual([]);
   });
 
+  test("lists seven files to read, of at most 4,500 lines", () => {
+    const [, section = ""] = /### Seven files to read\n([^]*?)\n###/.exec(page) ?? [];
+    const files = [...section.matchAll(/^\| `([^`]+)`/gm)].map(([, name = ""]) => `src/${name}`);
+    const lines = files.map((file) => readFileSync(file, "utf8").split("\n").length - 1);
+    expect(files).toHaveLength(7);
+    expect(lines.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(4_500);
+  });
+
   test("names only existing files", () => {
     const named = namesIn(page).filter((name) => name.includes("/"));
     const packages = readdirSync("packages").map((name) => `packages/${name}/src`);
