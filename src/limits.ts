@@ -65,8 +65,10 @@ export const maxTries = 10;
 export const maxTurnDeaths = 3;
 /** Depth of agents that call one another, below the first one. */
 export const maxDelegateDepth = 3;
-/** Tools of one MCP server. */
-export const maxMcpTools = 256;
+/** Tools of one MCP server. More are left out, and the log says so. */
+export const maxMcpTools = 2_000;
+/** Tools whose definitions a model is sent; of more, it finds them on demand. Agents may change it. */
+export const maxShownTools = 30;
 /** Sockets of one conversation. Unread output is held for each of them. */
 export const maxSockets = 16;
 /** Lease of a turn on its tenant's quota, beside what it needs at once. Most steps then need no request for one. */

@@ -100,6 +100,11 @@ export interface Agent {
    */
   readonly variableTools?: boolean | readonly string[];
   /**
+   * Tools on demand: the model is shown names and `find_tools`, and a definition once it has found it. Default: above
+   * 30 tools, or definitions of over a tenth of the context window. False: all are always sent.
+   */
+  readonly toolSearch?: false | ToolSearch;
+  /**
    * Names of the agents that this one may call with the tool `delegate`. They share the conversation's
    * variables and nothing else. Default: none, and no such tool.
    */
@@ -156,6 +161,14 @@ export interface CapabilityOptions {
   readonly newId: () => string;
   /** The reference syntaxes that the model may use, for the guide. Default: none. */
   readonly syntaxes?: Syntaxes;
+}
+
+/** When the definitions of an agent's tools are sent only once the model has found them. */
+interface ToolSearch {
+  /** More tools are found on demand. Default: 30. */
+  readonly tools?: number;
+  /** So are tools whose definitions take a larger share of the context window. Default: 0.1. */
+  readonly share?: number;
 }
 
 interface ReferenceOptions {

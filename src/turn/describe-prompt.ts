@@ -74,7 +74,7 @@ export async function describePrompt(options: DescribeOptions): Promise<PromptDe
   const prompts = await Prompts.open(context, { window, outline, taint });
   const build = () => {
     const prompt = prompts.next([...prompts.past, NEXT_QUESTION]);
-    return { prompt, tools: prompts.tools.offeredAt("text") };
+    return { prompt, tools: prompts.tools.offeredAt("text", [...prompts.tools.deferred.names]) };
   };
   // The store has `$history` as the turn will have it.
   const { prompt, tools } = history?.compaction.during(outline, build) ?? build();

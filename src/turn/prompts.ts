@@ -2,6 +2,7 @@ import type { ModelMessage } from "ai";
 import type { Taint } from "../store/labels.ts";
 import type { VariableInfo } from "../store/variable.ts";
 import { guideOf, referencesOf, wrapOptionsFor } from "./agent.ts";
+import { foundTools } from "./find-tools.ts";
 import { detailsFor, type Guide, guidedText, NO_GUIDE } from "./history/guide.ts";
 import { type Outline, outlineMessage } from "./history/outline.ts";
 import { toModelMessages, withTail } from "./history/prompt.ts";
@@ -46,6 +47,8 @@ export class Prompts {
   readonly #context: PromptContext;
   readonly #options: PromptOptions;
   readonly #list: VariableList;
+  /** The tools that the model has found in this conversation. */
+  #found: readonly string[];
 
   /** Opens the tools, and converts the past messages. */
   static async open(context: PromptContext, options: PromptOptions): Promise<Prompts> {
@@ -71,6 +74,11 @@ export class Prompts {
     this.past = past;
     this.#context = context;
     this.#options = options;
+    this.#found = foundTools(
+      tools.deferred,
+      past,
+      toolsIn([...window.map(({ prompt }) => prompt), own]),
+    );
     this.#list = new VariableList({
       store,
       taint,
@@ -87,7 +95,9 @@ export class Prompts {
 
   /** State of the prompts. Undefined if there is nothing to store. */
   get record(): PromptRecord | undefined {
-    return this.#list.record;
+    const { record = this.#found.length === 0 ? undefined : { stage: "start" as const } } =
+      this.#list;
+    return record && { ...record, ...(this.#found.length === 0 ? {} : { tools: this.#found }) };
   }
 
   /** Builds the prompt of the next model call. Adds what these messages do not show to the list. */
@@ -95,6 +105,7 @@ export class Prompts {
     const { agent, model, newId } = this.#context;
     const { taint, variables } = this.#options;
     const { stage, hasHandle, lines } = this.#list.next(messages);
+    this.#found = foundTools(this.tools.deferred, messages, this.#found);
     // A question that shows no variables needs no explanation of references.
     const guide = variables?.()?.length === 0 ? NO_GUIDE : guideOf(agent);
     const details = detailsFor(guide, { hasHandle, isTainted: taint.isTainted });
@@ -104,13 +115,17 @@ export class Prompts {
       instructions: guidedText(agent.instructions, guide),
       messages: listed,
       hasList: listed.length > messages.length,
-      tools: this.tools.offeredAt(stage),
+      tools: this.tools.offeredAt(stage, this.#found),
       callable: this.tools.all,
       hasTags: this.tools.hasTags,
       guide,
       hasDetails: details !== "",
     };
   }
+}
+
+function toolsIn(records: readonly (PromptRecord | undefined)[]): readonly string[] {
+  return records.flatMap((record) => record?.tools ?? []);
 }
 
 /** True if a prompt with these messages repeats what a model wrote after it had seen untrusted content. */

@@ -9,6 +9,7 @@ import { compact } from "../value/json.ts";
 import type { Effects, WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts";
 import { type Agent, type CapabilityTags, isOffered, tagsOf } from "./agent.ts";
 import { type AskAgent, DELEGATE, delegateTool, type FindAgent } from "./delegate-tool.ts";
+import { type DeferredTools, deferredTools, findTools } from "./find-tools.ts";
 import { resolvedModel } from "./model/model-call.ts";
 
 /** What `run_code` receives of a turn. */
@@ -71,7 +72,10 @@ export class Toolbox {
     services: PlatformServices & ToolboxOptions,
   ): Promise<Toolbox> {
     const { adapt, showsAll = false } = services;
-    const given = await wrapTools(agent.tools, options);
+    const given = new Map(await wrapTools(agent.tools, options));
+    const deferred = deferredTools(agent, given);
+    const finding = findTools(deferred, agent.tools);
+    for (const { name } of finding) given.delete(name);
     const own = await ownTools(options, { ...services, agent, callable: given });
     const chosen = own.filter(({ name }) => isOffered(name, agent) && !given.has(name));
     const asking = delegateTools(agent, options, services);
@@ -80,7 +84,7 @@ export class Toolbox {
       ({ name }) => isOffered(name, agent) && !Object.hasOwn(agent.tools, name),
     );
     const proposing = proposingTools(agent, services);
-    const runtime = [...chosen, ...asking, ...proposing, ...tagged];
+    const runtime = [...finding, ...chosen, ...asking, ...proposing, ...tagged];
     const effects = new Map(runtime.map(({ name, effects = "none" }) => [name, effects] as const));
     for (const name of given.keys()) effects.set(name, effectsOf(name, agent));
     const inOrder = promptStages.flatMap((stage) =>
@@ -93,6 +97,7 @@ export class Toolbox {
       ),
       effects,
       showsAll,
+      deferred,
       tags,
       syntaxes: options.syntaxes,
       plain: { ...plainSetOf(runtime), ...agent.tools },
@@ -126,14 +131,26 @@ export class Toolbox {
       : tags.model(resolvedModel(model), { tools: plain, newId, syntaxes });
   }
 
+  /** The agent's tools that the model is offered once it has found them. */
+  get deferred(): DeferredTools {
+    return this.#tools.deferred;
+  }
+
   /**
    * The tools that the model is offered at this stage: the agent's in their order, then Byref's in the order
-   * of their stages, so that tools are only added at the end.
+   * of their stages, then those that the model has found, so that tools are only added at the end. For the same
+   * reason, the first that it has found brings all of Byref's.
    */
-  offeredAt(stage: PromptStage): ToolSet {
-    const { wrapped, offeredFrom, showsAll } = this.#tools;
-    const isOfferedAt = (name: string) => isFrom(stage, offeredFrom.get(name) ?? "start");
-    return setOf(new Map([...wrapped].filter(([name]) => showsAll || isOfferedAt(name))));
+  offeredAt(stage: PromptStage, found: readonly string[] = []): ToolSet {
+    const { wrapped, offeredFrom, showsAll, deferred } = this.#tools;
+    const isOfferedAt = (name: string) =>
+      showsAll || found.length > 0 || isFrom(stage, offeredFrom.get(name) ?? "start");
+    const first = [...wrapped].filter(([name]) => !deferred.names.has(name) && isOfferedAt(name));
+    const later = found.flatMap((name) => {
+      const tool = wrapped.get(name);
+      return tool === undefined ? [] : [[name, tool] as const];
+    });
+    return setOf(new Map([...first, ...later]));
   }
 
   /**
@@ -157,6 +174,7 @@ interface Tools {
   readonly offeredFrom: ReadonlyMap<string, PromptStage>;
   readonly effects: ReadonlyMap<string, Effects>;
   readonly showsAll: boolean;
+  readonly deferred: DeferredTools;
   readonly tags: CapabilityTags | undefined;
   readonly syntaxes: WrapOptions["syntaxes"];
 }

@@ -68,7 +68,7 @@ describe("an agent with MCP servers", () => {
     await close();
     expect(made.policies?.get?.approval).toBe(true);
     expect(made.policies?.shop_act?.approval).toBe("untrusted");
-    await server.down();
+    await server?.down();
     await expect(settingsFor({ tools: { "*": { approval: "always" } } })).rejects.toThrow(
       "MCP_SERVERS",
     );

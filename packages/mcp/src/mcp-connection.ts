@@ -17,11 +17,17 @@ import { redact, secretsIn } from "./secrets.ts";
 import { characters, withTimeLimit } from "../../../src/internal.ts";
 import { type McpServer, widenSchema } from "../../../src/internal-tool.ts";
 
-const MAX_PAGES = 20;
+const MAX_PAGES = 100;
 /** From this MCP version on there are no sessions and no handshake to reuse. */
 const FIRST_STATELESS_VERSION = "2026-07-28";
 
 export type McpDefinition = ListToolsResult["tools"][number];
+
+export interface McpList {
+  readonly tools: readonly McpDefinition[];
+  /** What the server lists beside them. Empty if that is nothing. */
+  readonly leftOut: string;
+}
 
 /** The handshake of one connection as plain data, for the next connection to reuse. */
 export interface McpHandshake {
@@ -61,8 +67,8 @@ export class McpConnection {
     return this.#handshake;
   }
 
-  /** Returns the server's tools, at most 256. Rejects if the server cannot be reached. */
-  async list(signal: AbortSignal): Promise<readonly McpDefinition[]> {
+  /** Returns the server's tools, at most `maxMcpTools`. Rejects if the server cannot be reached. */
+  async list(signal: AbortSignal): Promise<McpList> {
     const client = await this.#connected(signal);
     const tools: McpDefinition[] = [];
     let cursor: string | undefined;
@@ -73,7 +79,14 @@ export class McpConnection {
       cursor = listed.nextCursor;
       if (cursor === undefined) break;
     }
-    return tools.filter(({ inputSchema }) => isUsable(inputSchema)).slice(0, limits.maxMcpTools);
+    const usable = tools.filter(({ inputSchema }) => isUsable(inputSchema));
+    const unusable = tools.filter((tool) => !usable.includes(tool)).map(({ name }) => name);
+    const isCut = cursor !== undefined || usable.length > limits.maxMcpTools;
+    const leftOut = [
+      ...(unusable.length === 0 ? [] : [`tools without a usable schema: ${unusable.join(", ")}`]),
+      ...(isCut ? [`tools after the first ${Math.min(usable.length, limits.maxMcpTools)}`] : []),
+    ].join("; ");
+    return { tools: usable.slice(0, limits.maxMcpTools), leftOut };
   }
 
   /**

@@ -46,6 +46,7 @@ interface KnownServer {
 export class McpDirectory {
   readonly #known = new Map<string, KnownServer>();
   readonly #downUntil = new Map<string, number>();
+  readonly #warned = new Set<string>();
   readonly #now: () => number;
   readonly #warn: (message: string) => void;
 
@@ -101,7 +102,10 @@ export class McpDirectory {
     }
     try {
       const list = (limited: AbortSignal) => connection.list(limited);
-      const tools = await withTimeLimit(limits.replyMs, list, signal);
+      const { tools, leftOut } = await withTimeLimit(limits.replyMs, list, signal);
+      const warning = characters.clip(`MCP server ${server.name} is used without ${leftOut}`, 500);
+      if (leftOut !== "" && !this.#warned.has(warning)) this.#warn(warning);
+      this.#warned.add(warning);
       const { handshake } = connection;
       this.#known.set(key, { tools, freshUntil: this.#now() + limits.mcpFreshMs, handshake });
       this.#downUntil.delete(key);

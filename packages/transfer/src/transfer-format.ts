@@ -42,6 +42,7 @@ const prompt = z.object({
   stage: z.enum(promptStages),
   hasHandle: z.literal(true).optional(),
   lines: z.array(z.tuple([name, count, text])).optional(),
+  tools: z.array(text).optional(),
 });
 
 const receipt = z.object({

@@ -25,6 +25,8 @@ export interface PromptRecord {
   readonly hasHandle?: true;
   /** The lines that the turn added to the list. */
   readonly lines?: readonly ListedLine[];
+  /** The tools that the model has found, of this and all earlier turns. */
+  readonly tools?: readonly string[];
 }
 
 export interface VariableListOptions {
