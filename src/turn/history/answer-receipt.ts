@@ -37,7 +37,7 @@ export interface AnswerReceipt {
 }
 
 /** The inputs of a call: the model's, the person's, and the person's with values, as text, shortened. */
-export interface InputChange {
+interface InputChange {
   readonly call: string;
   readonly tool: string;
   readonly proposed: unknown;
