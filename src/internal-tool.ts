@@ -14,6 +14,8 @@ export {
   type ApprovalRequest,
   type VariableDiff,
   ApprovalLedger,
+  type ChangedInput,
+  ranInstead,
   type Questions,
   noSuchTool,
 } from "./tool/policy.ts";
@@ -74,6 +76,7 @@ export { Attempt, headFor, type AttemptEnd } from "./turn/turn.ts";
 export { type ModelAnswer, withOwnTools } from "./turn/delegate-tool.ts";
 export type { PromptDescription } from "./turn/describe-prompt.ts";
 export type { AnswerReceipt, ReceiptSpan, TypedFigure } from "./turn/history/answer-receipt.ts";
+export { changedIn } from "./turn/history/message-parts.ts";
 export { detailsFor, guideFor, type InstructionStyle } from "./turn/history/guide.ts";
 export { VARIABLES_TAG, withTail } from "./turn/history/prompt.ts";
 export { KEPT_AS, withoutRepeats } from "./turn/history/shown-variables.ts";

@@ -15,6 +15,7 @@ export { csvText } from "./value/csv-text.ts";
 export { Deadline, unlessAborted, withTimeLimit } from "./value/deadline.ts";
 export { charsOf } from "./value/json-text.ts";
 export type { JsonObject } from "./value/json.ts";
+export type { PatchOperation } from "./value/json-patch.ts";
 export { type Figure, figuresBeyond, figuresIn } from "./value/figures.ts";
 export { parseShape, type Shape } from "./value/parse-shape.ts";
 export { previewOf } from "./value/preview.ts";

@@ -160,6 +160,16 @@ export interface ApprovalRequest {
   readonly sizes?: readonly { readonly name: string; readonly chars: number }[];
   /** How variables in the input differ from what they were edited from; absent if none was edited. */
   readonly diffs?: readonly VariableDiff[];
+  /** Set if a person approves the call with another input than the model's. */
+  readonly changed?: ChangedInput;
+}
+
+/** An input that runs in place of the model's. */
+export interface ChangedInput {
+  /** As the person wrote it, with references. */
+  readonly input: Json;
+  /** The same as `ApprovalRequest.input`: with values, as text, shortened. */
+  readonly resolved: string;
 }
 
 export type Approval = { readonly kind: "allowed"; readonly approval?: ApprovalRequest } | Failed;
@@ -194,18 +204,24 @@ export function approvalRequest(
 ): ApprovalRequest {
   const hasSecret = references.some(({ visibility }) => visibility === "secret");
   const content = hasSecret ? input : resolved;
-  // Shows the literal start of the input: a summary would not show the person what would run.
+  const sizes = sizesOf(content);
+  return { reason, input: shownInput(content), ...compact({ sizes }) };
+}
+
+/** Returns the literal start of an input: a summary would not show a person what would run. */
+export function shownInput(content: Json): string {
   const shown = clip(
     JSON.stringify(startOf(content, { left: limits.maxExcerptChars })),
     limits.maxExcerptChars,
   );
   const more = jsonChars(content, Infinity) - shown.length;
-  const sizes = sizesOf(content);
-  return {
-    reason,
-    input: visibleText(shown) + (more > 0 ? `… (+${more} characters)` : ""),
-    ...compact({ sizes }),
-  };
+  return visibleText(shown) + (more > 0 ? `… (+${more} characters)` : "");
+}
+
+/** Tells a model what ran in place of its input. */
+export function ranInstead(input: Json): string {
+  const ran = clip(JSON.stringify(input), limits.maxExcerptChars);
+  return `A person changed the input. In place of yours, this ran: ${ran}`;
 }
 
 /** Parameters whose sizes a person is shown. */

@@ -58,8 +58,9 @@ export class Steps {
     this.#answer.restart(state.parts.display);
   }
 
-  /** Prepares the tools and the past messages. */
+  /** Prepares the tools and the past messages, once. */
   async open(): Promise<void> {
+    if (this.#opened !== undefined) return;
     const { account } = this.#context;
     const { id, taint, prompt: own } = this.#state;
     const onCall = () => account.spend.add("toolCalls", 1);
@@ -101,6 +102,12 @@ export class Steps {
       const reason = await this.#runCalls(planned, messages, { progress: step });
       if (reason !== undefined) return reason;
     }
+  }
+
+  /** See `ToolCalls.pinned`. */
+  async pinned(decided: readonly DecidedCall[]): Promise<readonly DecidedCall[]> {
+    await this.open();
+    return this.#required.calls.pinned(decided, await this.#messages());
   }
 
   /** Applies a person's decisions on waiting calls. Returns a reason if the turn ends there. */

@@ -1,8 +1,8 @@
 import * as limits from "../limits.ts";
 import type { ModelMessage, UIMessageChunk } from "ai";
-import { codeOf, type ErrorCode, messageOf } from "../errors.ts";
+import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import { LookupWork } from "../reference/lookup.ts";
-import { compact } from "../value/json.ts";
+import { compact, isObject } from "../value/json.ts";
 import type { PreparedWrite, VariableStore } from "../store/variable-store.ts";
 import { diffsOfEdited } from "../tool/edit/edited-diffs.ts";
 import {
@@ -16,11 +16,11 @@ import {
 } from "../tool/wrapped-tool.ts";
 import type { JournalCall } from "./log/journal.ts";
 import type { TurnState } from "./log/turn-state.ts";
-import { type Failed, noSuchTool } from "../tool/policy.ts";
+import { type Failed, noSuchTool, shownInput } from "../tool/policy.ts";
 import type { ToolCall } from "./waiting-calls.ts";
 import type { Toolbox } from "./toolbox.ts";
 import type { TurnContext } from "./turn-context.ts";
-import type { ApprovalResponse, DecidedCall } from "./waiting-calls.ts";
+import type { DecidedCall } from "./waiting-calls.ts";
 import type { Reference } from "../reference/reference.ts";
 import { splitNumber } from "../store/names.ts";
 import { isGuarded } from "../tool/save-target.ts";
@@ -81,6 +81,32 @@ export class ToolCalls {
   }
 
   /**
+   * Returns the decisions with the pins of the inputs that a person wrote. Such an input is checked like a model's:
+   * if it may not run, throws the error, and nothing is decided. There is no pin if what the person was shown is
+   * out of date: then approval of the new input is requested.
+   */
+  async pinned(
+    decided: readonly DecidedCall[],
+    messages: readonly ModelMessage[],
+  ): Promise<readonly DecidedCall[]> {
+    const { approvals } = this.#options.state;
+    const written = decided.filter(({ approval: { input } }) => input !== undefined);
+    const prepared = await this.#prepareAll(written.map(approvedCall), messages);
+    const waited = await this.#prepareAll(
+      written.map(({ call }) => call),
+      messages,
+    );
+    return decided.map((one) => {
+      const at = written.indexOf(one);
+      const [now, before] = [prepared[at]?.ready, waited[at]?.ready];
+      if (now?.kind === "failed") throw new ByrefError(now.code, now.message);
+      const asked = approvals.about(one.approval.approvalId);
+      const pin = before?.kind === "ready" && before.pin === asked ? now?.pin : undefined;
+      return { ...one, approval: { ...one.approval, ...compact({ pin }) } };
+    });
+  }
+
+  /**
    * Returns the calls that may run after a person's decisions. If an input has changed since, the call
    * differs from the approved one, and approval is requested again.
    */
@@ -89,12 +115,16 @@ export class ToolCalls {
     messages: readonly ModelMessage[],
   ): Promise<readonly Planned[]> {
     const { approvals } = this.#options.state;
-    const allowed = decided.flatMap(({ approval: { approvalId, approved }, call }) => {
-      const pin = approvals.take(approvalId);
-      return approved ? [{ ...call, ...compact({ pin }) }] : [];
+    const allowed = decided.flatMap((one) => {
+      const asked = approvals.take(one.approval.approvalId);
+      const { approved, pin = asked } = one.approval;
+      return approved ? [{ ...approvedCall(one), ...compact({ pin }) }] : [];
     });
     const prepared = await this.#prepareAll(allowed, messages);
-    for (const { approval, call } of decided) this.#answer(approval, call);
+    for (const one of decided) {
+      const { toolCallId } = one.call;
+      this.#answer(one, prepared.find(({ call }) => call.toolCallId === toolCallId)?.ready);
+    }
     return prepared.flatMap((one) => this.#admit(one, one.call.pin));
   }
 
@@ -199,7 +229,8 @@ export class ToolCalls {
       calls.map(async (call) => {
         const { toolName, toolCallId, input } = call;
         const key = call.idempotencyKey ?? state.keyOf(toolCallId);
-        const options = { toolCallId, messages, signal, idempotencyKey: key, observer, work };
+        const about = { toolCallId, idempotencyKey: key, ...(call.isChanged === true && ASKING) };
+        const options = { messages, signal, observer, work, ...about };
         const ready = await tools.get(toolName)?.prepare(input, options);
         return {
           call: { ...call, idempotencyKey: key },
@@ -229,13 +260,23 @@ export class ToolCalls {
     const { pin } = ready;
     const isApproved = pin === approved;
     if (ready.approval !== undefined && !isApproved) return this.#requestApproval(call, ready);
-    const { toolName, toolCallId, input, idempotencyKey } = call;
-    const admitted = { toolName, toolCallId, input, pin, idempotencyKey };
+    const { toolName, toolCallId, input, idempotencyKey, isChanged } = call;
+    const about = { toolName, toolCallId, input, pin, idempotencyKey };
+    const admitted = { ...about, ...compact({ isChanged }) };
     return [{ call: isApproved ? { ...admitted, isApproved } : admitted, ready }];
   }
 
-  #answer({ approvalId, approved, reason }: ApprovalResponse, { toolCallId }: ToolCall): void {
+  /** What a person was asked about stays in the message, followed by what was approved. */
+  #answer({ approval, call }: DecidedCall, prepared: Prepared | undefined): void {
     const { write } = this.#options;
+    const { approvalId, approved, reason, input } = approval;
+    const { toolCallId, descriptor } = call;
+    if (input !== undefined) {
+      const request = prepared?.kind === "ready" ? prepared.approval : undefined;
+      const changed = { input, resolved: request?.input ?? shownInput(input) };
+      const approvalDescriptor = { ...(isObject(descriptor) && descriptor), changed };
+      write({ type: "tool-approval-request", toolCallId, approvalId, approvalDescriptor });
+    }
     write({ type: "tool-approval-response", approvalId, approved, ...compact({ reason }) });
     if (!approved) write({ type: "tool-output-denied", toolCallId });
   }
@@ -245,14 +286,24 @@ export class ToolCalls {
     return [];
   }
 
-  #requestApproval({ toolCallId }: ToolCall, { approval, pin }: Ready): readonly Planned[] {
+  #requestApproval(call: ToolCall, { approval, pin }: Ready): readonly Planned[] {
     const { state, write } = this.#options;
+    const { toolCallId, input, isChanged } = call;
     const approvalId = this.#context.newId();
     state.approvals.ask(approvalId, pin);
-    const asked = { approvalId, approvalDescriptor: approval };
+    const changed = isChanged === true ? { input, resolved: approval?.input } : undefined;
+    const asked = { approvalId, approvalDescriptor: { ...approval, ...compact({ changed }) } };
     write({ type: "tool-approval-request", toolCallId, ...asked });
     return [];
   }
+}
+
+/** What a person wrote runs as it was approved, or is asked about again. */
+const ASKING = { needsApproval: async () => true };
+
+/** The call with the input that a person wrote, if there is one. */
+function approvedCall({ approval: { input }, call }: DecidedCall): DecidedCall["call"] {
+  return input === undefined ? call : { ...call, input, isChanged: true };
 }
 
 /** Writes what happens to the calls of a step to the journal, before it takes effect. */
@@ -309,10 +360,7 @@ function areApart(one: Changes, other: Changes): boolean {
   return one !== undefined && other !== undefined && !one.some((name) => other.includes(name));
 }
 
-interface Failure {
-  readonly code: ErrorCode;
-  readonly message: string;
-}
+type Failure = Omit<Failed, "kind">;
 
 function failureOf(error: unknown): Failure {
   return { code: codeOf(error), message: messageOf(error) };

@@ -82,16 +82,23 @@ export async function runTurn(
 
 /**
  * Continues the newest message, whose calls have waited for a person. Rejects with `approval_not_found` if
- * none of them waits for these approvals. If some calls still wait, the model is not called yet.
+ * none of them waits for these approvals, and with the error of an input that a person wrote and that may not run:
+ * then nothing has changed. `onBegin` is called before the first commit. If some calls still wait, the model is not
+ * called yet.
  */
 export async function resumeTurn(
   options: TurnOptions,
   approvals: readonly ApprovalResponse[],
+  onBegin?: (approvals: readonly ApprovalResponse[]) => void,
 ): Promise<TurnResult> {
   const { history, journal, post } = options;
-  const decided = decidedIn(history, approvals);
+  const given = decidedIn(history, approvals);
   const message = history.newest();
   const id = message?.id ?? "";
+  const isWritten = given.some(({ approval: { input } }) => input !== undefined);
+  const attempted = () => new Attempt(options, headFor(options, id));
+  // An attempt of its own: nothing of it stays if an input may not run.
+  const decided = isWritten ? await new Turn(options, attempted(), message).pinned(given) : given;
   const last = journal.head();
   const waited = [last, last?.paused].find((head) => head?.id === id);
   const head = compact({
@@ -104,6 +111,7 @@ export async function resumeTurn(
   });
   const attempt = new Attempt(options, head);
   const turn = new Turn(options, attempt, message);
+  onBegin?.(decided.map(({ approval }) => approval));
   attempt.resume(() => turn.start());
   return turn.run((steps) => steps.decide(decided));
 }
@@ -183,6 +191,8 @@ class Turn {
   start(): void {
     this.#attempt.context.emit({ type: "start", messageId: this.#attempt.head.id });
   }
+
+  readonly pinned: Steps["pinned"] = (decided) => this.#steps.pinned(decided);
 
   startStep(): void {
     this.#steps.startStep();

@@ -1,25 +1,41 @@
 import { getToolName, isToolUIPart } from "ai";
-import { ByrefError } from "../errors.ts";
+import { ByrefError, requireAtMost } from "../errors.ts";
+import * as limits from "../limits.ts";
+import { byteLength } from "../value/encoding.ts";
 import type { Json } from "../value/json.ts";
+import { patched, type PatchOperation } from "../value/json-patch.ts";
+import { charsOf } from "../value/json-text.ts";
 import type { History } from "./history/history.ts";
+import { changedIn } from "./history/message-parts.ts";
 import type { StoredMessage } from "./history/stored-message.ts";
 
 export interface ToolCall {
   readonly toolCallId: string;
   readonly toolName: string;
   readonly input: Json;
+  /** True if a person wrote the input in place of the model's. */
+  readonly isChanged?: boolean;
+}
+
+/** A call that waits, with the input that would run. */
+interface WaitingCall extends ToolCall {
+  /** What the person is shown. */
+  readonly descriptor?: unknown;
 }
 
 /** The calls of a message that wait for a person, by approval id. */
 export function waitingCalls(
   message: Pick<StoredMessage, "parts"> | undefined,
-): ReadonlyMap<string, ToolCall> {
-  const calls = new Map<string, ToolCall>();
+): ReadonlyMap<string, WaitingCall> {
+  const calls = new Map<string, WaitingCall>();
   for (const part of message?.parts ?? []) {
     if (!isToolUIPart(part) || part.state !== "approval-requested") continue;
-    const { toolCallId, approval, input } = part;
+    const { toolCallId, approval } = part;
+    const { descriptor } = approval;
     // The SDK made the input by parsing JSON.
-    calls.set(approval.id, { toolName: getToolName(part), toolCallId, input: input as Json });
+    const { input = part.input as Json, resolved } = changedIn(part) ?? {};
+    const call = { toolName: getToolName(part), toolCallId, input, descriptor };
+    calls.set(approval.id, { ...call, ...(resolved !== undefined && { isChanged: true }) });
   }
   return calls;
 }
@@ -31,12 +47,17 @@ export interface ApprovalResponse {
   readonly approvalId: string;
   readonly approved: boolean;
   readonly reason?: string | undefined;
+  /** The input to run in place of the one that waits, or the changes to it. */
+  readonly input?: Json | undefined;
+  readonly patch?: readonly PatchOperation[] | undefined;
+  /** The pin of that input when it was approved. Never from a client. */
+  readonly pin?: string | undefined;
 }
 
-/** A decision and its call. */
+/** A decision and its call as it waited. */
 export interface DecidedCall {
-  readonly approval: ApprovalResponse;
-  readonly call: ToolCall;
+  readonly approval: Omit<ApprovalResponse, "patch">;
+  readonly call: WaitingCall;
 }
 
 /** The message with its waiting calls denied for this reason, and those that were to be prepared after them skipped. */
@@ -56,7 +77,7 @@ export function withoutWaiting(message: StoredMessage, reason: string): StoredMe
 
 /**
  * The decisions on calls that wait, the first on each. Ignores decisions on other calls. If none is left, throws
- * `approval_not_found`, which says why a call was denied.
+ * `approval_not_found`, which says why a call was denied. Throws the errors of a patch that does not apply.
  */
 export function decidedIn(
   history: Pick<History, "newest" | "withApproval"> | undefined,
@@ -65,12 +86,29 @@ export function decidedIn(
   const waiting = new Map(waitingCalls(history?.newest()));
   const decided = approvals.flatMap((approval) => {
     const call = waiting.get(approval.approvalId);
-    return waiting.delete(approval.approvalId) && call ? [{ approval, call }] : [];
+    if (!waiting.delete(approval.approvalId) || call === undefined) return [];
+    return [{ approval: withInput(approval, call.input), call }];
   });
+  requireShort(byteLength(JSON.stringify(decided.map(({ approval: { input = "" } }) => input))));
   if (decided.length > 0) return decided;
   for (const { approvalId } of approvals)
     requireOpen(history?.withApproval(approvalId), approvalId);
   throw new ByrefError("approval_not_found", "No call is waiting for this approval any longer.");
+}
+
+function withInput(
+  { patch, ...approval }: ApprovalResponse,
+  waited: Json,
+): DecidedCall["approval"] {
+  if (patch === undefined) return approval;
+  const check = (after: Json) => requireShort(charsOf(after, limits.maxRecordBytes));
+  return { ...approval, input: patched(waited, patch, { spend: () => undefined, check }) };
+}
+
+/** A decision is stored with its input, in one row. */
+function requireShort(actual: number): void {
+  const advice = "Save a long value as a variable, and name it in the input.";
+  requireAtMost(["maxRecordBytes", limits.maxRecordBytes], actual, advice);
 }
 
 /** Throws `approval_not_found`. */

@@ -9,7 +9,9 @@ import {
   type UIMessage,
 } from "ai";
 import * as z from "zod";
+import type { Json } from "../../src/value/json.ts";
 import {
+  changeInput,
   MemoryStore,
   type ToolVariablesOptions,
   withToolVariables,
@@ -97,6 +99,17 @@ export class ApprovingAgent {
     const streamed = await this.#agent.stream({ messages });
     await streamed.consumeStream();
     return streamed;
+  }
+
+  /** Gives the call another text, in which `$sum` is `$draft`. Numbers are texts; another text is no input. */
+  change(approvalId: string, given: Json): Promise<string> {
+    const all = this.messages.flatMap(({ role, content }) =>
+      role === "assistant" && typeof content !== "string" ? content : [],
+    );
+    const asked = all.find((part) => "approvalId" in part && part.approvalId === approvalId);
+    const id = asked?.type === "tool-approval-request" ? asked.toolCallId : "";
+    const text = given === "$sum" ? "$draft" : typeof given === "number" ? String(given) : [given];
+    return changeInput(this.store, id, { text });
   }
 
   /** Sends the approval, and runs the turn after it. */

@@ -8,6 +8,7 @@ import { History } from "../../src/turn/history/history.ts";
 import { Journal } from "../../src/turn/log/journal.ts";
 import type { QuotaService } from "../../src/turn/spend/lease.ts";
 import { recoverTurn, resumeTurn, runTurn } from "../../src/turn/turn.ts";
+import type { ApprovalResponse } from "../../src/turn/waiting-calls.ts";
 import type { PlatformServices } from "../../src/turn/toolbox.ts";
 import { type Frame, TurnLog } from "../../src/turn/log/turn-log.ts";
 import { NodeSql } from "./node-sql.ts";
@@ -83,9 +84,12 @@ export class Crashing {
   }
 
   async approve(approvalId: string, ...steps: readonly Step[]) {
+    return this.decide({ approvalId, approved: true }, ...steps);
+  }
+
+  async decide(decision: ApprovalResponse, ...steps: readonly Step[]) {
     const log = this.#newLog();
-    const running = resumeTurn(this.#options(log, steps), [{ approvalId, approved: true }]);
-    return this.#settled(running, log);
+    return this.#settled(resumeTurn(this.#options(log, steps), [decision]), log);
   }
 
   /** Ends the process, and continues in another one. */

@@ -2,11 +2,12 @@ import { Agent } from "@mastra/core/agent";
 import { Mastra } from "@mastra/core/mastra";
 import { InMemoryStore } from "@mastra/core/storage";
 import { createTool } from "@mastra/core/tools";
-import { MemoryStore, requireTrusted, withToolVariables } from "byref/mastra";
+import { changeInput, MemoryStore, requireTrusted, withToolVariables } from "byref/mastra";
 import { beforeEach, describe, expect, it } from "vitest";
 import * as z from "zod";
 import {
   APPROVAL_CASES,
+  CHANGED_CASES,
   type ApprovalHost,
   FIRST,
   play,
@@ -265,9 +266,15 @@ describe("runs that wait", () => {
     return {
       save,
       ask: async () => open(await agent.stream("Send.")),
-      answer: async (id, isApproved) => {
+      answer: async (id, isApproved, value) => {
         const [runId = "", toolCallId] = id.split(" ");
         const about = { runId, ...(toolCallId && { toolCallId }) };
+        if (value !== undefined) {
+          // Numbers are texts here, and another text is no input.
+          const to =
+            value === "$sum" ? "$recipient" : typeof value === "number" ? String(value) : [value];
+          await changeInput(agent, { runId, toolCallId: toolCallId ?? "" }, { to });
+        }
         return open(
           await (isApproved ? agent.approveToolCall(about) : agent.declineToolCall(about)),
         );
@@ -278,7 +285,7 @@ describe("runs that wait", () => {
     };
   }
 
-  it.each(APPROVAL_CASES)("%s", async (_rule, acts, values) => {
+  it.each([...APPROVAL_CASES, ...CHANGED_CASES])("%s", async (_rule, acts, values) => {
     await play(await openHost(), acts);
     expect(sent).toEqual(values.map((value) => ({ to: String(value) })));
   });

@@ -7,7 +7,7 @@ export {
   type ToolVariablesOptions,
   withToolVariables,
 } from "./agent/with-tool-variables.ts";
-export { wrapToolApproval } from "./agent/approvals.ts";
+export { changeInput, wrapToolApproval } from "./agent/approvals.ts";
 export { type VariableOutput, type WithVariables, wrapTools } from "./agent/wrap-tools.ts";
 export { sqliteStore, type StoreOnDisk } from "./agent/node-sql.ts";
 export { summaryOf, type SummaryOptions } from "./agent/step-prompt.ts";

@@ -1,4 +1,8 @@
-export { type ToolVariablesOptions, withToolVariables } from "./mastra/with-tool-variables.ts";
+export {
+  changeInput,
+  type ToolVariablesOptions,
+  withToolVariables,
+} from "./mastra/with-tool-variables.ts";
 export { expandMessages } from "./agent/expand-answer.ts";
 export { type MastraVariableTool, variableTools } from "./mastra/with-tool-variables.ts";
 export type { VariableToolName, VariableToolsOptions } from "./agent/variable-tools.ts";

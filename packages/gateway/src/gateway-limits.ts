@@ -20,6 +20,9 @@ export const maxInstructionsChars = 2_000;
 export const gatewayCallMs = 600_000;
 /** Time of one call in all. */
 export const maxGatewayCallMs = 3_600_000;
+/** Parameters that a person may change in the form of a question, and the characters of each. */
+export const maxFields = 20;
+export const maxFieldChars = 200;
 /** Time that a call waits for a person's answer to a server's question. */
 export const gatewayQuestionMs = 600_000;
 /** Longest pause before a server that failed is started again. */

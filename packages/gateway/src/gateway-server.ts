@@ -4,6 +4,7 @@ import {
   type CallToolResult,
   type ClientCapabilities,
   type CompleteRequestParams,
+  type ElicitRequestFormParams,
   type EmptyResult,
   type InputRequest,
   type InputRequiredResult,
@@ -34,7 +35,7 @@ import { version } from "../../../src/version.ts";
 import { failedResult } from "./call-result.ts";
 import { keepSentCodes, reasonOf } from "./server-errors.ts";
 import { type AskClient, QUESTIONS, answers, modesOf, waitingOf } from "./client-of-gateway.ts";
-import type { ApprovalNeeded, Gateway, GatewayCall } from "./gateway.ts";
+import type { ApprovalNeeded, Fields, Gateway, GatewayCall } from "./gateway.ts";
 import * as limits from "./gateway-limits.ts";
 import { type Round, RunningCall, type WaitingCalls } from "./running-call.ts";
 import {
@@ -143,7 +144,7 @@ async function answerTo(
       }
       const question = inputRequired.elicit({
         message: questionAbout(params.name, answer),
-        requestedSchema: { type: "object", properties: {} },
+        requestedSchema: { type: "object", properties: propertiesFor(answer.fields) },
       });
       return inputRequired({
         inputRequests: { [APPROVAL]: question },
@@ -156,7 +157,7 @@ async function answerTo(
 function begun(
   { name, arguments: input = {} }: CallToolRequestParams,
   { gateway, context }: Answering,
-  approving: Pick<GatewayCall, "isApproved" | "ask">,
+  approving: Pick<GatewayCall, "isApproved" | "ask" | "changed">,
 ) {
   const logLevel = envelopeOf(context)?.[LOG_LEVEL_META_KEY] as LoggingLevel | undefined;
   const { meta } = waitingOf(context);
@@ -311,17 +312,39 @@ export function approvalsFor(
   const isAccepted = response.kind === "elicit" && response.action === "accept";
   const isDeclined = response.kind === "elicit" && !isAccepted;
   if (isDeclined) approvals.take(question);
+  let isTaken = false;
   const withName = (pin: string) => JSON.stringify([name, pin]);
   return {
     isDeclined,
-    isApproved: (pin: string) =>
-      isAccepted && approvals.take(question, withName(pin)) !== undefined,
+    isApproved: (pin: string) => {
+      isTaken = isAccepted && approvals.take(question, withName(pin)) !== undefined;
+      return isTaken;
+    },
     ask: (pin: string) => {
-      const id = crypto.randomUUID();
+      // The same question again if the answer was refused.
+      const id = isTaken ? question : crypto.randomUUID();
       approvals.ask(id, withName(pin));
       return id;
     },
+    /** A field that a client leaves out, or empty, is as it was. */
+    changed: (fields: Fields): Fields => {
+      const content = (response.kind === "elicit" && response.content) || {};
+      const changed = Object.entries(fields).flatMap(([name, shown]) => {
+        const given = Object.hasOwn(content, name) ? content[name] : shown;
+        const isKept = given === shown || given === "" || typeof given !== typeof shown;
+        return isKept ? [] : [[name, given as typeof shown] as const];
+      });
+      return Object.fromEntries(changed);
+    },
   };
+}
+
+/** The person may change these parameters. Clients fill in the defaults. */
+function propertiesFor(fields: Fields): ElicitRequestFormParams["requestedSchema"]["properties"] {
+  const entries = Object.entries(fields).map(([name, value]) => {
+    return [name, { type: typeof value, default: value } as { type: "string"; default: string }];
+  });
+  return Object.fromEntries(entries);
 }
 
 export function questionAbout(tool: string, { approval }: ApprovalNeeded): string {

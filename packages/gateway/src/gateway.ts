@@ -4,10 +4,11 @@ import {
   type ApprovalRequest,
   diffsOfEdited,
   ownTools,
+  ranInstead,
   type Ready,
   type WrapOptions,
 } from "../../../src/internal-tool.ts";
-import { Taint, type VariableStore, withTimeLimit } from "../../../src/internal.ts";
+import { json, Taint, type VariableStore, withTimeLimit } from "../../../src/internal.ts";
 import type { Json } from "../../../src/references.ts";
 import { type CallFailure, CallResults, isLongFailure } from "./call-result.ts";
 import { type ClientOfCall, ClientOfGateway, guardedClient } from "./client-of-gateway.ts";
@@ -81,14 +82,37 @@ export interface GatewayCall extends ClientOfCall {
   readonly isApproved: (pin: string) => boolean;
   /** Asks a person about the call of this pin. Returns the question's id. */
   readonly ask: (pin: string) => string;
+  /** Returns the parameters that the person who approved has changed in the form of these fields. Default: none. */
+  readonly changed?: (fields: Fields) => Fields;
 }
+
+/** Parameters that a person may change, with the values that are shown. */
+export type Fields = Readonly<Record<string, string | number | boolean>>;
 
 /** A call that a person has to approve first. Nothing has run. */
 export interface ApprovalNeeded {
   readonly kind: "approval";
   readonly approval: ApprovalRequest;
+  readonly fields: Fields;
   /** The id of the question, which the client returns. */
   readonly question: string;
+}
+
+/** Returns the short scalars of an input that a person is shown. None if it is cut. */
+function fieldsIn(shown: string): Fields {
+  let input: unknown;
+  try {
+    input = JSON.parse(shown);
+  } catch {
+    return {};
+  }
+  const fields = Object.entries(json.isObject(input) ? input : {}).filter(([, value]) => {
+    const isText = typeof value === "string";
+    return isText
+      ? value.length <= limits.maxFieldChars
+      : /^(?:number|boolean)$/u.test(typeof value);
+  });
+  return Object.fromEntries(fields.slice(0, limits.maxFields)) as Fields;
 }
 
 /** The result of a call that has run, or could not. */
@@ -221,15 +245,30 @@ export class Gateway {
     const running: Running = { call };
     this.#running.set(toolCallId, running);
     try {
-      const prepared = await tool.wrapped.prepare(call.input, { toolCallId, messages: [], signal });
+      const prepare = (input: Json) =>
+        tool.wrapped.prepare(input, { toolCallId, messages: [], signal });
+      const prepared = await prepare(call.input);
       if (prepared.kind === "failed") return answered(prepared);
       const { approval, pin } = prepared;
-      if (approval !== undefined && !call.isApproved(pin)) {
+      const fields = fieldsIn(approval?.input ?? "");
+      const isApproved = approval === undefined || call.isApproved(pin);
+      const changed = (isApproved && call.changed?.(fields)) || {};
+      const isChanged = Object.keys(changed).length > 0 && json.isJsonObject(call.input);
+      const input = isChanged ? { ...call.input, ...changed } : call.input;
+      // What a person has changed is checked like the model's input.
+      const ready = isChanged ? await prepare(input) : prepared;
+      if (approval !== undefined && (!isApproved || ready.kind === "failed")) {
         const diffs = await diffsOfEdited(prepared.variables, this.store);
-        return { kind: "approval", approval: { ...approval, diffs }, question: call.ask(pin) };
+        const why = ready.kind === "failed" ? `${ready.code}: ${ready.message} ` : "";
+        const asked = { ...approval, reason: `${why}${approval.reason}`, diffs };
+        return { kind: "approval", approval: asked, fields, question: call.ask(pin) };
       }
-      running.call = guardedClient(call, prepared.visibility);
-      return { kind: "result", result: await this.#runOnce(tool, prepared, toolCallId) };
+      if (ready.kind === "failed") return answered(ready);
+      running.call = guardedClient(call, ready.visibility);
+      const result = await this.#runOnce(tool, ready, toolCallId);
+      if (!isChanged) return { kind: "result", result };
+      const note = { type: "text" as const, text: ranInstead(input) };
+      return { kind: "result", result: { ...result, content: [note, ...result.content] } };
     } catch (error) {
       if (error instanceof ProtocolError) throw error;
       return answered({ code: codeOf(error), message: messageOf(error) });

@@ -35,7 +35,10 @@ export class RunningCall {
 
   constructor(
     gateway: Gateway,
-    call: Pick<GatewayCall, "name" | "input" | "isApproved" | "ask" | "logLevel" | "meta">,
+    call: Pick<
+      GatewayCall,
+      "name" | "input" | "isApproved" | "ask" | "changed" | "logLevel" | "meta"
+    >,
   ) {
     this.#answer = gateway.call({
       ...call,

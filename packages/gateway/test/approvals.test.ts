@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import {
   APPROVAL_CASES,
+  CHANGED_CASES,
   type ApprovalHost,
   FIRST,
   play,
@@ -125,7 +126,7 @@ describe("an approval", () => {
     expect(ran).toEqual(["show_order o1"]);
   });
 
-  it.each(APPROVAL_CASES)("%s", async (_rule, acts, values) => {
+  it.each([...APPROVAL_CASES, ...CHANGED_CASES])("%s", async (_rule, acts, values) => {
     const ran: string[] = [];
     await play(await openHost(ran), acts);
     expect(ran).toEqual(values.map((value) => `delete_order ${value}`));
@@ -153,8 +154,14 @@ async function openHost(ran: string[]): Promise<ApprovalHost> {
   return {
     save,
     ask: () => call(),
-    answer: (requestState, isApproved) => {
-      const answers = isApproved ? accept : { approve: { action: "decline" } };
+    answer: (requestState, isApproved, value) => {
+      // Clients send what the form has. Numbers are texts here. A server checks them; the gateway, references.
+      const texts = { $sum: "$order", much: "$order.none" };
+      const id = value === undefined ? undefined : (texts[value as "much"] ?? String(value));
+      const content = id === undefined ? {} : { id };
+      const answers = {
+        approve: isApproved ? { action: "accept", content } : { action: "decline" },
+      };
       return call({ inputResponses: answers, requestState });
     },
     restart: async () => {
@@ -198,6 +205,7 @@ describe("the question about a call", () => {
     const approval = { reason: "It pays.", input: '{"to":"a"}', ...(diffs && { diffs }) };
     return questionAbout("pay", {
       kind: "approval",
+      fields: {},
       approval: approval as ApprovalRequest,
       question: "q",
     });

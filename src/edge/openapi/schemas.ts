@@ -168,6 +168,18 @@ export const receipt = later(() =>
       .array(z.strictObject({ ...place, text }))
       .describe("Numbers of two or more digits that no reference covers"),
     complete: z.boolean().describe("False if both lists end at the last span"),
+    changes: z
+      .array(
+        z.strictObject({
+          call: text,
+          tool: text,
+          effective: text.describe("With values, shortened"),
+          proposed: z.unknown().describe("As the model wrote it"),
+          approved: z.unknown().describe("As a person wrote it; this ran"),
+        }),
+      )
+      .optional()
+      .describe("Calls that a person approved with another input"),
   }),
 );
 

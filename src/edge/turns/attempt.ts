@@ -168,15 +168,16 @@ export function startEvents({
   asker,
   approvals = [],
 }: Pick<TurnHead, "id" | "asker" | "approvals">): readonly NewEvent[] {
-  const decided = approvals.map(({ approvalId: approval, approved, ...by }) =>
-    decidedEvent({ turn, approval }, approved, by),
-  );
+  const decided = approvals.map(({ approvalId: approval, approved, input, ...by }) => {
+    const changed = input === undefined ? {} : { changed: true as const };
+    return decidedEvent({ turn, approval, ...changed }, approved, by);
+  });
   return [...decided, { type: "turn.started", turn, ...compact({ principal: asker?.principal }) }];
 }
 
 /** The event of a decision on a call or a gate. */
 export function decidedEvent(
-  about: Pick<NewEvent, "turn" | "run" | "approval">,
+  about: Pick<NewEvent, "turn" | "run" | "approval" | "changed">,
   approved: boolean,
   { principal }: { readonly principal?: string },
 ): NewEvent {

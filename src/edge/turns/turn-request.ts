@@ -2,7 +2,7 @@ import { compact, isObject } from "../../value/json.ts";
 import * as limits from "../../limits.ts";
 import * as z from "zod";
 import { ByrefError, requireAtMost } from "../../errors.ts";
-import { anyJsonObject } from "../../tool/tool-input.ts";
+import { anyJson, anyJsonObject } from "../../tool/tool-input.ts";
 import type { IncomingPart } from "../../turn/history/receive-message.ts";
 import type { ApprovalResponse } from "../../turn/waiting-calls.ts";
 import { CONVERSATION_ID } from "../conversation-of.ts";
@@ -66,10 +66,25 @@ export const idempotencyKey = z
   .regex(/^[\x21-\x7e]{1,255}$/u, "must be 1 to 255 visible ASCII characters")
   .optional();
 
+const path = z.string();
+
+/** An operation of a JSON Patch (RFC 6902). */
+const patchOperation = z.union([
+  z.object({ op: z.enum(["add", "replace", "test"]), path, value: anyJson }),
+  z.object({ op: z.literal("remove"), path }),
+  z.object({ op: z.enum(["move", "copy"]), path, from: path }),
+]);
+
 /** `POST …/approvals/:approval`; `run` is needed if several runs wait for the same gate. */
 export const approvalBody = z.object({
   approved: z.boolean(),
   reason: z.string().max(limits.maxReasonChars).optional(),
+  input: anyJsonObject.optional().describe("The input to run in place of the one that waits"),
+  patch: z
+    .array(patchOperation)
+    .max(limits.maxBatchItems)
+    .optional()
+    .describe("In place of `input`: a JSON Patch (RFC 6902) of the one that waits"),
   run: z.string().max(64).optional(),
 });
 
@@ -148,9 +163,12 @@ function approvalsIn(message: Readonly<Record<string, unknown>>): readonly Appro
 /** A decision, from `POST …/approvals/:approval` or a client's part. */
 export function approvalOf(
   approvalId: string,
-  { approved, reason }: z.infer<typeof approvalBody>,
+  { approved, reason, input, patch }: z.infer<typeof approvalBody>,
 ): ApprovalResponse {
-  return { approvalId, approved, ...compact({ reason }) };
+  if (input !== undefined && patch !== undefined) {
+    throw new ByrefError("bad_request", "A decision has an input or a patch, not both.");
+  }
+  return { approvalId, approved, ...compact({ reason, ...(approved && { input, patch }) }) };
 }
 
 function idOf(message: unknown): string | undefined {

@@ -5,7 +5,12 @@ import * as limits from "../../limits.ts";
 import { isSameQuestion, type Post } from "../../turn/history/post.ts";
 import type { NewEvent } from "../../turn/log/event-log.ts";
 import type { TurnHead } from "../../turn/log/journal.ts";
-import { type RecoveredLog, nextAttempt, recoveryDelayMs } from "../../turn/log/recovery.ts";
+import {
+  type RecoveredLog,
+  nextAttempt,
+  recoveryDelayMs,
+  typeOf,
+} from "../../turn/log/recovery.ts";
 import { pause } from "../../turn/model/model-failure.ts";
 import { leaseOf } from "../../turn/spend/lease.ts";
 import { NOTHING_SPENT } from "../../turn/spend/spend.ts";
@@ -57,6 +62,8 @@ export class Turns {
     if (decided !== undefined) return decided;
     const asker = identityIn(headers, this.#context);
     const requested = await this.begin(turn, { asker, traceparent: headers.get("traceparent") });
+    const isWritten = turn.approvals?.some(({ input, patch }) => (input ?? patch) !== undefined);
+    if (isWritten === true) await begunOrFailed(requested);
     const variables = () => this.#context.store.list({ last: limits.maxPageSize });
     const toResponse = (result: Awaited<RequestedTurn["result"]>) =>
       turnResponse(result, variables());
@@ -168,6 +175,12 @@ export class Turns {
   }
 }
 
+/** Rejects if an input that a person wrote is refused. A response that has begun has no status. */
+async function begunOrFailed({ log, result }: RequestedTurn): Promise<void> {
+  await Promise.race([log.waitForFrames(limits.keepAliveMs), result]);
+  if (typeOf(log.slice(0, 0).at(-1)?.data ?? "") === "error") await result;
+}
+
 /** Runs a turn: writes its chunks to the log and adds its events, which the caller writes. */
 function answerTurn(
   context: ConversationContext,
@@ -178,8 +191,8 @@ function answerTurn(
   const { conversation = "" } = turn;
   const by = compact({ principal: asker.principal });
   const approvals = turn.approvals?.map((approval) => ({ ...approval, ...by })) ?? [];
-  const begin = (id: string, asked: Identity | undefined) => {
-    for (const event of startEvents({ id, ...compact({ approvals, asker: asked }) })) {
+  const begin = (id: string, asked: Identity | undefined, decided = approvals) => {
+    for (const event of startEvents({ id, ...compact({ approvals: decided, asker: asked }) })) {
       events.add(event);
     }
     context.onTurnBegin(id);
@@ -189,11 +202,9 @@ function answerTurn(
     const newest = history.newest();
     const id = newest?.id ?? "";
     const recorded = recordedTurn(start.data, id, waitingCalls(newest).values());
-    return attempt(context, { ...start, ...recorded, conversation }, (options) => {
-      decidedIn(history, approvals);
-      begin(id, options.asker);
-      return resumeTurn(options, approvals);
-    });
+    return attempt(context, { ...start, ...recorded, conversation }, (options) =>
+      resumeTurn(options, approvals, (decided) => begin(id, options.asker, [...decided])),
+    );
   }
   const id = crypto.randomUUID();
   const recorded = recordedTurn(start.data, id, []);

@@ -1,5 +1,7 @@
+import { getToolName, isToolUIPart } from "ai";
 import { figuresBeyond, figuresIn } from "../../value/figures.ts";
 import { compact } from "../../value/json.ts";
+import { changedIn } from "./message-parts.ts";
 import type { StoredSpan } from "./receipt.ts";
 import type { StoredMessage } from "./stored-message.ts";
 
@@ -30,6 +32,17 @@ export interface AnswerReceipt {
   readonly typedFigures: readonly TypedFigure[];
   /** False if the answer has more than `maxItems` values. Both lists then end at the last span. */
   readonly complete: boolean;
+  /** Calls that ran with another input than the model wrote. Absent if there are none. */
+  readonly changes?: readonly InputChange[];
+}
+
+/** The inputs of a call: the model's, the person's, and the person's with values, as text, shortened. */
+interface InputChange {
+  readonly call: string;
+  readonly tool: string;
+  readonly proposed: unknown;
+  readonly approved: unknown;
+  readonly effective: string;
 }
 
 /** Describes an answer. `question`: the message that it answers. */
@@ -51,7 +64,18 @@ export function answerReceipt(message: StoredMessage, question?: StoredMessage):
     spans: spans.map((span) => receiptSpan(span, places[span.text] ?? 0)),
     typedFigures: figuresBeyond(typed, asked),
     complete: isCut !== true,
+    ...compact({ changes: changesIn(message) }),
   };
+}
+
+function changesIn({ parts }: StoredMessage): AnswerReceipt["changes"] {
+  const changes = parts.filter(isToolUIPart).flatMap((part): readonly InputChange[] => {
+    const { input: approved, resolved: effective } = changedIn(part) ?? {};
+    if (effective === undefined || part.approval?.approved !== true) return [];
+    const { toolCallId: call, input: proposed } = part;
+    return [{ call, tool: getToolName(part), proposed, approved, effective }];
+  });
+  return changes.length === 0 ? undefined : changes;
 }
 
 function receiptSpan({ text: _text, source, ...span }: StoredSpan, part: number): ReceiptSpan {

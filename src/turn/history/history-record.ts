@@ -1,8 +1,8 @@
 import { getToolName, isToolUIPart } from "ai";
 import { variableIn } from "../../tool/tool-output.ts";
-import type { Json } from "../../value/json.ts";
+import { compact, type Json } from "../../value/json.ts";
 import type { StoredMessage } from "./stored-message.ts";
-import type { MessagePart, ToolPart } from "./message-parts.ts";
+import { changedIn, type MessagePart, type ToolPart } from "./message-parts.ts";
 
 /** A message in `$history`, as models wrote and read it: with references and handles in place of values. */
 export type HistoryRecord = {
@@ -21,6 +21,8 @@ export type HistoryRecord = {
 export type RecordedCall = {
   readonly name: string;
   readonly input: Json;
+  /** What ran in place of the input, because a person changed it. */
+  readonly ran?: Json;
   readonly output?: Json;
   readonly error?: string;
 };
@@ -52,7 +54,8 @@ function handleIn(part: MessagePart): string | undefined {
 }
 
 function recordedCall(part: ToolPart): RecordedCall {
-  const called = { name: getToolName(part), input: jsonOf(part.input) };
+  const { input: ran } = changedIn(part) ?? {};
+  const called = { name: getToolName(part), input: jsonOf(part.input), ...compact({ ran }) };
   switch (part.state) {
     case "output-available":
       return { ...called, output: jsonOf(part.output) };

@@ -54,7 +54,7 @@ function toolChunks(part: ToolPart): readonly UIMessageChunk[] {
 /** Chunks for an approval request and, if there is one, the response. */
 function approvalChunks(
   toolCallId: string,
-  { id: approvalId, approved, reason, descriptor }: Approval,
+  { id: approvalId, approved, reason, descriptor }: NonNullable<ToolPart["approval"]>,
 ): readonly UIMessageChunk[] {
   const request: UIMessageChunk = {
     type: "tool-approval-request",
@@ -67,15 +67,4 @@ function approvalChunks(
     request,
     compact({ type: "tool-approval-response" as const, approvalId, approved, reason }),
   ];
-}
-
-/** The approval fields of a part in any state. */
-interface Approval {
-  readonly id: string;
-  readonly approved?: boolean | undefined;
-  readonly reason?: string | undefined;
-  readonly descriptor?: Extract<
-    UIMessageChunk,
-    { type: "tool-approval-request" }
-  >["approvalDescriptor"];
 }

@@ -1,4 +1,5 @@
 import type { UIMessage, UIMessageChunk } from "ai";
+import type { ChangedInput } from "../../tool/policy.ts";
 import { compact, isObject, type Json } from "../../value/json.ts";
 import { type OpenSpan, type PlacedValue, Receipt, type StoredReceipt } from "./receipt.ts";
 
@@ -45,6 +46,13 @@ interface OpenCall {
   readonly approvalId?: string;
   /** Set if the provider runs it. */
   readonly providerExecuted?: true;
+}
+
+/** The input with which a person has approved the call, or is asked to, in place of the model's. */
+export function changedIn({ approval }: ToolPart): ChangedInput | undefined {
+  const { descriptor } = approval ?? {};
+  // `ToolCalls` made it.
+  return isObject(descriptor) ? (descriptor.changed as ChangedInput | undefined) : undefined;
 }
 
 /** The parts that one model call wrote. */

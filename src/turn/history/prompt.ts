@@ -8,7 +8,9 @@ import {
 import * as limits from "../../limits.ts";
 import { isImage, withoutImage } from "../../tool/variables/read-variable.ts";
 import { type StoredMessage, toUIMessage } from "./stored-message.ts";
-import type { MessagePart, ToolPart } from "./message-parts.ts";
+import { isObject } from "../../value/json.ts";
+import { ranInstead } from "../../tool/policy.ts";
+import { changedIn, type MessagePart, type ToolPart } from "./message-parts.ts";
 import { KEPT_AS } from "./shown-variables.ts";
 
 /** Converts stored messages to model messages. References stay references. */
@@ -77,7 +79,10 @@ function withImages(parts: readonly MessagePart[], maximum: number): MessagePart
   return kept.reverse();
 }
 
-/** Removes approvals, which the model does not need; a denied call becomes a tool error. */
+/**
+ * Removes approvals, which the model does not need; a denied call becomes a tool error. The result of a call that a
+ * person approved with another input says what ran: the call itself stays as the model wrote it.
+ */
 function plainCall(part: ToolPart): MessagePart {
   // The rest is a part of the same call, in a state without an approval.
   const { approval, ...call } = part;
@@ -86,7 +91,15 @@ function plainCall(part: ToolPart): MessagePart {
     const errorText = `tool_denied: The person did not allow this call.${why}`;
     return { ...call, state: "output-error", errorText } as unknown as MessagePart;
   }
-  return call as unknown as MessagePart;
+  const changed = approval?.approved === true ? changedIn(part) : undefined;
+  if (changed === undefined) return call as unknown as MessagePart;
+  const note = ranInstead(changed.input);
+  if (part.state === "output-error") {
+    return { ...call, errorText: `${part.errorText} ${note}` } as unknown as MessagePart;
+  }
+  const { output } = part;
+  const result = isObject(output) ? output : { result: output };
+  return { ...call, output: { ...result, note } } as unknown as MessagePart;
 }
 
 /** Replaces a person's file, which is a variable, with its handle. */

@@ -33,6 +33,8 @@ export interface ConversationEvent {
   readonly toolCallId?: string;
   /** The decided approval of a call, or gate of a run. */
   readonly approval?: string;
+  /** Set if a person approved a call with another input than the model's. */
+  readonly changed?: true;
   /** Who started the turn or run, or decided. Absent where the authenticator names none. */
   readonly principal?: string;
   /** The error code of a failed tool call or turn. */

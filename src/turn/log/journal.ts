@@ -61,6 +61,8 @@ export interface JournalCall {
   readonly idempotencyKey: string;
   /** True if a person approved it. */
   readonly isApproved?: boolean;
+  /** True if the input is a person's, in place of the model's. */
+  readonly isChanged?: boolean;
 }
 
 /** A change that is written before it is shown. */

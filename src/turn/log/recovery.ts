@@ -117,8 +117,9 @@ function noteCalls(
   begun: Map<string, JournalCall>,
   { calls = [], chunks = [] }: JournalEntry,
 ): void {
-  for (const call of calls) begun.set(call.toolCallId, call);
   for (const chunk of chunks) if ("toolCallId" in chunk) begun.delete(chunk.toolCallId);
+  // The chunks may have an approval of a call that begins now.
+  for (const call of calls) begun.set(call.toolCallId, call);
 }
 
 /** The type of a chunk. It is the first field of the JSON. */

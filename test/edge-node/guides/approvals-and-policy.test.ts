@@ -77,6 +77,21 @@ it("a call waits if its tool asks for approval, and a program decides", async ()
   });
 });
 
+it("a person approves with another input", async () => {
+  const { paid, bank } = banking();
+  await withRuntime({ agents: [bank], model: scriptedModel([pays(250), thanks]) }, async (own) => {
+    await asking(own);
+    const conversation = clientOf(own).conversation("c");
+    const approvalId = approvalIn(own);
+    // --- input
+    const answer = await conversation.approvals
+      .decide(approvalId, { approved: true, input: { amount: 120 } })
+      .text();
+    // ---
+    expect([paid, answer]).toEqual([[120], "Paid 120."]);
+  });
+});
+
 it("the stock client answers", async () => {
   const { paid, bank } = banking();
   const model = scriptedModel([pays("$sum"), thanks, pays(500), [text("Then not."), finish()]]);

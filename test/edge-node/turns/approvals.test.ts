@@ -11,9 +11,10 @@ import {
   messagesOf,
   paying,
 } from "../../support/paying.ts";
-import { APPROVAL_CASES, FIRST, play } from "../../contract/approval-cases.ts";
+import { APPROVAL_CASES, CHANGED_CASES, FIRST, play } from "../../contract/approval-cases.ts";
 import { finish, type Step, text, toolCall } from "../../../packages/testing/src/testing.ts";
 import { chunksIn } from "../../support/turn-client.ts";
+import type { Json } from "../../../src/value/json.ts";
 
 const asked = finish("tool-calls");
 
@@ -69,15 +70,16 @@ describe("a call that waits for a person", () => {
     });
   });
 
-  it.each(APPROVAL_CASES)("%s", async (_rule, acts, values) => {
+  it.each([...APPROVAL_CASES, ...CHANGED_CASES])("%s", async (_rule, acts, values) => {
     const { paid, options } = paying(Array.from({ length: 9 }, () => payAmount("$sum")));
     await withRuntime(options, async (own) => {
       const save = (value: number) =>
         own.call("PUT", "/conversations/c/variables/sum", json(value));
       await save(FIRST);
       const open = () => approvalsIn(own)[0];
-      const answer = async (id: string, isApproved: boolean) => {
-        await (await decide(own, id, { approved: isApproved })).text();
+      const answer = async (id: string, approved: boolean, amount?: Json) => {
+        const input = amount === undefined ? {} : { input: { amount } };
+        await (await decide(own, id, { approved, ...input })).text();
         return open();
       };
       const restart = () => {

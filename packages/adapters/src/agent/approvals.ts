@@ -1,7 +1,14 @@
 import type { ModelMessage, ToolLoopAgentSettings, ToolSet } from "ai";
+import { ByrefError } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
-import { json, Recent, type VariableStore } from "../../../../src/internal.ts";
-import { ApprovalLedger, type Prepared, type WrapOptions } from "../../../../src/internal-tool.ts";
+import { json, type JsonObject, Recent, type VariableStore } from "../../../../src/internal.ts";
+import {
+  ApprovalLedger,
+  type ChangedInput,
+  type Prepared,
+  ranInstead,
+  type WrapOptions,
+} from "../../../../src/internal-tool.ts";
 import { type Call, OwnTool, type PinnedCall } from "./own-tool.ts";
 
 type ToolApproval = NonNullable<ToolLoopAgentSettings<never, ToolSet>["toolApproval"]>;
@@ -101,7 +108,16 @@ export async function statusOf(
     const ledger = ledgerOf(own.options.store);
     ledger.take(call.toolCallId);
     if (requiresApproval || isOverride) {
-      const decision = { pin, requiresApproval, isOverride, ...json.compact({ reason }) };
+      const prepare = async (written: unknown): Promise<PinnedCall> => {
+        const one = await own.prepare(written, call, async () => true);
+        if (one.prepared.kind === "failed") return one;
+        const { type, reason } = await decided(one.prepared.input, decide);
+        if (type !== "denied") return one;
+        const message = `${own.name} was not allowed: ${reason ?? "toolApproval denied it."}`;
+        return { prepared: { kind: "failed", code: "tool_denied", message }, pin: undefined };
+      };
+      const waits = { input, prepare };
+      const decision = { pin, requiresApproval, isOverride, waits, ...json.compact({ reason }) };
       ledger.ask(call.toolCallId, decision);
     }
   }
@@ -130,6 +146,57 @@ export interface Decision {
   readonly isOverride: boolean;
   /** Shown to the person, with the input that would run. */
   readonly reason?: string;
+  /** The model's input, and a check of this or another one. Absent for calls that were suspended. */
+  readonly waits?: Waits | undefined;
+  /** The input to run in place of the model's. */
+  readonly changed?: ChangedInput | undefined;
+}
+
+interface Waits {
+  readonly input: unknown;
+  readonly prepare: (input: unknown) => Promise<PinnedCall>;
+}
+
+/**
+ * Gives a waiting call another input than the model's: when the person's approval arrives, it runs in place of it. It may
+ * have references, and is checked like the model's. Returns it with values, as text, shortened, to show to the person.
+ * Throws the error of an input that may not run, `approval_required` if what the person was shown is out of date, and
+ * `approval_not_found` for a call that does not wait here: nothing has changed then.
+ */
+export function changeInput(
+  store: VariableStore,
+  toolCallId: string,
+  input: JsonObject,
+): Promise<string> {
+  return changeIn(ledgerOf(store), toolCallId, input);
+}
+
+export async function changeIn<Asked extends Decision>(
+  ledger: ApprovalLedger<Asked>,
+  toolCallId: string,
+  input: JsonObject,
+): Promise<string> {
+  const asked = ledger.about(toolCallId);
+  const { waits, changed } = asked ?? {};
+  const before = await waits?.prepare(changed?.input ?? waits.input);
+  const { prepared, pin } = (await waits?.prepare(input)) ?? {};
+  if (asked === undefined || prepared === undefined || ledger.about(toolCallId) !== asked) {
+    throw new ByrefError("approval_not_found", "The call does not wait here, or not any longer.");
+  }
+  if (prepared.kind === "failed") throw new ByrefError(prepared.code, prepared.message);
+  if (before?.pin !== asked.pin) {
+    const message = "A variable has changed since the person was asked. Ask again.";
+    throw new ByrefError("approval_required", message);
+  }
+  const resolved = prepared.approval?.input ?? JSON.stringify(input);
+  ledger.ask(toolCallId, { ...asked, pin, changed: { input, resolved } });
+  return resolved;
+}
+
+/** Returns the output of a call, with what ran in place of the model's input. */
+export function withChange(output: unknown, { changed }: Pick<Decision, "changed"> = {}): unknown {
+  if (changed === undefined || !json.isObject(output)) return output;
+  return { ...output, note: ranInstead(changed.input) };
 }
 
 const ledgers = new WeakMap<VariableStore, ApprovalLedger<Decision>>();

@@ -9,7 +9,7 @@ import type {
 } from "../../../../src/internal-tool.ts";
 import { json } from "../../../../src/internal.ts";
 import type { Handle, ShownValue } from "../../../../src/runtime.ts";
-import { ifDecided, isApproved, ledgerOf, statusOf } from "./approvals.ts";
+import { ifDecided, isApproved, ledgerOf, statusOf, withChange } from "./approvals.ts";
 import { type Call, OwnTool } from "./own-tool.ts";
 import { UNTRUSTED_NOTE } from "./step-prompt.ts";
 
@@ -93,10 +93,10 @@ export function wrap(own: OwnTool, isDecided: boolean): AnyTool {
       const decision = ledgerOf(options.store).take(call.toolCallId);
       // `toolApproval` has decided in place of the tool's own `needsApproval`.
       const skipApproval = decision?.isOverride === true ? async () => false : undefined;
-      const pinned = await own.prepare(input, call, skipApproval);
-      return outputOf(
-        ifDecided(pinned, decision, { name, isDecided, wasApproved: isApproved(call) }),
-      );
+      const pinned = await own.prepare(decision?.changed?.input ?? input, call, skipApproval);
+      const wasApproved = isApproved(call);
+      const output = await outputOf(ifDecided(pinned, decision, { name, isDecided, wasApproved }));
+      return withChange(output, decision);
     },
     toModelOutput: modelOutput(tool),
   } as unknown as AnyTool;
@@ -153,12 +153,13 @@ type JsonValue = Extract<ModelOutput, { type: "json" }>["value"];
 function named(given: Readonly<Record<string, unknown>>, content: ModelOutput): ModelOutput {
   const name = String(given.$var);
   const isUntrusted = given.untrusted === true;
-  const label = `$${name}${isUntrusted ? UNTRUSTED_NOTE : ""}:`;
+  const note = typeof given.note === "string" ? given.note : undefined;
+  const label = `${note === undefined ? "" : `${note}\n`}$${name}${isUntrusted ? UNTRUSTED_NOTE : ""}:`;
   switch (content.type) {
     case "text":
       return { ...content, value: `${label} ${content.value}` };
     case "json": {
-      const mark = isUntrusted ? { untrusted: true } : {};
+      const mark = { ...(isUntrusted && { untrusted: true }), ...json.compact({ note }) };
       return { ...content, value: { $var: name, value: content.value, ...mark } };
     }
     case "content":

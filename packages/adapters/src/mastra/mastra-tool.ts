@@ -1,5 +1,5 @@
 import { jsonSchema, type JSONSchema7 } from "ai";
-import { type Decision, ifDecided } from "../agent/approvals.ts";
+import { type Decision, ifDecided, withChange } from "../agent/approvals.ts";
 import { type Call, OwnTool, type PinnedCall } from "../agent/own-tool.ts";
 import { modelOutput, outputOf } from "../agent/wrap-tools.ts";
 import type { AnyTool, Prepared, WrapOptions } from "../../../../src/internal-tool.ts";
@@ -181,14 +181,16 @@ class MastraTool {
   readonly execute = async (input: unknown, options: ToolOptions): Promise<unknown> => {
     const outcome: Outcome = {};
     const { written, added } = this.#split(input);
-    const suspend = this.#suspending(written, options, outcome);
+    const decision = this.#run.takeDecision(options.toolCallId ?? "");
+    const { changed } = decision ?? {};
+    const given = changed?.input ?? written;
+    const suspend = this.#suspending({ written: given, changed }, options, outcome);
     const context = { options: { ...options, ...json.compact({ suspend }) }, added, outcome };
     const call = callOf(options, context);
-    const decision = this.#run.takeDecision(call.toolCallId);
     const skipApproval = decision && (async () => false);
-    const pinned = await this.#own.prepare(written, call, skipApproval);
+    const pinned = await this.#own.prepare(given, call, skipApproval);
     try {
-      return await outputOf(this.#permitted(pinned, decision));
+      return withChange(await outputOf(this.#permitted(pinned, decision)), decision);
     } catch (error) {
       if (outcome.thrown !== undefined) throw outcome.thrown.error;
       if (outcome.isSuspended) return outcome.returned;
@@ -208,12 +210,18 @@ class MastraTool {
   }
 
   /** Returns the tool's `suspend`, which first stores what the call ran with. */
-  #suspending(written: object, options: ToolOptions, outcome: Outcome): ToolOptions["suspend"] {
+  #suspending(
+    { written, changed }: { readonly written: unknown } & Pick<Decision, "changed">,
+    options: ToolOptions,
+    outcome: Outcome,
+  ): ToolOptions["suspend"] {
     const { suspend } = options;
     if (suspend === undefined) return undefined;
     return async (...parameters) => {
       const call = callOf(options, {});
-      this.#run.ask(call.toolCallId, await this.#asked(written, call));
+      // It has begun: what it continues with is what it began with.
+      const asked = await this.#asked(written, call);
+      this.#run.ask(call.toolCallId, { ...asked, waits: undefined, changed });
       outcome.isSuspended = true;
       try {
         return await suspend(...parameters);
@@ -224,10 +232,12 @@ class MastraTool {
     };
   }
 
-  async #asked(written: object, call: Call): Promise<Asked> {
-    const { prepared, pin } = await this.#own.prepare(written, call, async () => true);
+  async #asked(written: unknown, call: Call): Promise<Asked> {
+    const prepare = (given: unknown) => this.#own.prepare(given, call, async () => true);
+    const { prepared, pin } = await prepare(written);
     const input = prepared.kind === "ready" ? prepared.approval?.input : undefined;
-    return { shown: input && parsed(input), pin, requiresApproval: true, isOverride: true };
+    const waits = { input: written, prepare };
+    return { shown: input && parsed(input), pin, requiresApproval: true, isOverride: true, waits };
   }
 
   #split(input: unknown): { readonly written: object; readonly added: object } {

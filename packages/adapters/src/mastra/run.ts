@@ -1,7 +1,13 @@
 import { type Call, type OwnTool, Taints, evictDue } from "../agent/own-tool.ts";
-import type { Decision } from "../agent/approvals.ts";
+import { changeIn, type Decision } from "../agent/approvals.ts";
 import type { CallOptions, Chunk, ToolsFor } from "./mastra-agent.ts";
-import { MemoryStore, Recent, type VariableStore, json } from "../../../../src/internal.ts";
+import {
+  type JsonObject,
+  MemoryStore,
+  Recent,
+  type VariableStore,
+  json,
+} from "../../../../src/internal.ts";
 import { ApprovalLedger, type WrapOptions } from "../../../../src/internal-tool.ts";
 import type { ModelMessage } from "ai";
 import { withAnswerParts } from "../agent/expand-answer.ts";
@@ -60,6 +66,11 @@ export class Run {
   /** Stores the resolved input of a call, unless it is known from an earlier approval request. */
   ask(toolCallId: string, asked: Asked): void {
     if (!this.#hasWaited(toolCallId)) this.#ledger.ask(toolCallId, { ...asked, part: this.#part });
+  }
+
+  /** See `changeInput`. */
+  change(toolCallId: string, input: JsonObject): Promise<string> {
+    return changeIn(this.#ledger, toolCallId, input);
   }
 
   /** The shown input of a waiting call. */

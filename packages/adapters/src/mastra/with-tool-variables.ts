@@ -4,8 +4,8 @@ import {
   type WrapOptions,
   toolInputs,
 } from "../../../../src/internal-tool.ts";
-import { type VariableStore, json } from "../../../../src/internal.ts";
-import { ClientCalls, type Run, Runs, type StoreForRun, Stores } from "./run.ts";
+import { type JsonObject, type VariableStore, json } from "../../../../src/internal.ts";
+import { ClientCalls, Run, Runs, type StoreForRun, Stores } from "./run.ts";
 import { VARIABLE_TOOL } from "../agent/wrap-tools.ts";
 import { type ExpandingOptions, asWritten } from "../agent/expand-answer.ts";
 import { ObjectExpander, widenAnswer } from "../agent/expand-object.ts";
@@ -79,6 +79,18 @@ export function withToolVariables<Agent extends MastraAgent>(
 /** An agent that is wrapped again works with the new options only. */
 const originals = new WeakMap<object, AgentMembers>();
 
+/** The runs of an agent that `withToolVariables` returned. */
+const runsOf = new WeakMap<object, Runs>();
+
+/** See `changeInput` of `byref/agent`: the same for a call that waits in a run of this agent, in this process. */
+export async function changeInput(
+  agent: MastraAgent,
+  { runId, toolCallId }: { readonly runId: string; readonly toolCallId: string },
+  input: JsonObject,
+): Promise<string> {
+  return (runsOf.get(agent)?.resume(runId) ?? new Run(runId)).change(toolCallId, input);
+}
+
 /** All of them are in `@mastra/core` 1.68; older versions lack some. */
 const MEMBERS = [
   "__fork",
@@ -132,6 +144,7 @@ class VariableAgent {
 
   attach(): void {
     const agent = this.#agent;
+    runsOf.set(agent, this.#runs);
     const { convertTools, generate, stream, resumeGenerate, resumeStream, listScorers } = agent;
     const fork = agent.__fork.bind(agent);
     Object.assign(agent, {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import {
   APPROVAL_CASES,
+  CHANGED_CASES,
   type ApprovalHost,
   FIRST,
   play,
@@ -54,8 +55,10 @@ async function opened(way: Way, ran: string[]): Promise<ApprovalHost> {
   return {
     save: async (given) => save(String(given)),
     ask: () => running(agent.turn()),
-    answer: (id, isApproved) => {
+    answer: async (id, isApproved, changed) => {
       agent.messages = at.get(id) ?? agent.messages;
+      // As a server does: an input that is refused is no decision.
+      if (changed !== undefined) await agent.change(id, changed);
       return running(agent.answer(id, isApproved));
     },
     restart: () => {
@@ -75,7 +78,7 @@ async function asking(way: Way, said: ApprovingOptions["said"] = [SEND, "Done."]
 }
 
 describe.each(ways)("a call that waits for a person by %s", (_, way) => {
-  it.each(APPROVAL_CASES)("%s", async (_rule, acts, values) => {
+  it.each([...APPROVAL_CASES, ...CHANGED_CASES])("%s", async (_rule, acts, values) => {
     const ran: string[] = [];
     await play(await opened(way, ran), acts);
     expect(ran).toEqual(values.map(String));

@@ -7,7 +7,7 @@ import type {
   MessageForm,
   Timeline,
 } from "../../../../src/internal-tool.ts";
-import type { ConversationInfo, JsonObject } from "../../../../src/internal.ts";
+import type { ConversationInfo, JsonObject, PatchOperation } from "../../../../src/internal.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { ClientOptions, Connection } from "./connection.ts";
 import { ClientFiles } from "./files.ts";
@@ -55,6 +55,10 @@ export interface Decision {
   readonly approved: boolean;
   /** Shown to the model, or to the run; up to 1,000 characters. */
   readonly reason?: string;
+  /** Runs in place of the input that waits. It may have references, and is checked like a model's. Not for gates. */
+  readonly input?: JsonObject;
+  /** In place of `input`: a JSON Patch (RFC 6902) of the input that waits. */
+  readonly patch?: readonly PatchOperation[];
 }
 
 /** Selects messages of a conversation. Pages are ordered from newest to oldest. */

@@ -30,6 +30,10 @@ export function decidedGates(
   const [first] = decided;
   const record = first === undefined ? undefined : plans.run(first.id)?.record;
   if (record === undefined) return undefined;
+  if (approvals.some(({ input, patch }) => (input ?? patch) !== undefined)) {
+    const message = "A gate of a plan takes no input: propose a plan with other parameters.";
+    throw new ByrefError("bad_request", message);
+  }
   const isOfOne = decided.every(({ id }) => id === record.id);
   if (!isOfOne || decided.length < approvals.length) {
     const message = "The decisions are for several runs: send one request for each.";

@@ -1,5 +1,5 @@
 import { json, targets, type VariableStore } from "../../../../src/internal.ts";
-import { saveTargets, type StoredMessage } from "../../../../src/internal-tool.ts";
+import { changedIn, saveTargets, type StoredMessage } from "../../../../src/internal-tool.ts";
 import { formatPath, type Json, parsePath } from "../../../../src/references.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import { MAY_HAVE_URL } from "../plan/write-answer.ts";
@@ -34,7 +34,8 @@ export function pastOf(
     for (const part of message.parts) {
       if (!("toolCallId" in part) || part.state !== "output-available") continue;
       // The history consists of JSON.
-      const [input, output] = [part.input as Json, part.output as Json];
+      const { input = part.input as Json } = changedIn(part) ?? {};
+      const output = part.output as Json;
       const tool = part.type === "dynamic-tool" ? part.toolName : part.type.slice("tool-".length);
       const call = { id: part.toolCallId, tool, input };
       outputs.set(call.id, output);
