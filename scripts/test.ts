@@ -7,7 +7,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { appendFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { createInterface } from "node:readline";
 
 interface Job {
@@ -36,7 +36,8 @@ const QUICK = [
 
 /** The longest first, so that lanes end together. Each lane takes the next; a third one, because servers wait at times. */
 function rest(): readonly Iterable<Job>[] {
-  const slow = ["--tagsFilter=slow or sampled", ...slowFiles()];
+  const tags = hasMoreSamples() ? "slow or sampled" : "slow";
+  const slow = [`--tagsFilter=${tags}`, ...filesWith(tags)];
   const jobs = [
     vitest("large-process-2", ONE_WORKER, "--project=large-process", "--shard=2/2"),
     vitest("servers", ONE_WORKER, "--project=process", "--project=browser"),
@@ -52,11 +53,27 @@ function rest(): readonly Iterable<Job>[] {
   return [jobs, jobs, jobs];
 }
 
-/** Files that may have slow tests, of their own or of a suite. To load all others takes minutes. */
-function slowFiles(): readonly string[] {
-  const files = globSync("{test,page/test,packages/*/test}/**/*.test.{ts,tsx}", { cwd: root });
-  const isSlow = /\/slow\.ts"|contract|suite|cases|properties/;
-  return files.filter((file) => isSlow.test(file + readFileSync(join(root, file), "utf8")));
+/** False if the quick tests have taken as many samples: with the same seed, they were the same ones. */
+function hasMoreSamples(): boolean {
+  const { SAMPLES = "all" } = process.env;
+  return SAMPLES === "all" || Number(SAMPLES) < 10;
+}
+
+/** Files that have tests with one of these tags, of their own or of a suite. To load all others takes minutes. */
+function filesWith(tags: string): readonly string[] {
+  const files = globSync("{test,page/test,packages/*/test}/**/*.{ts,tsx}", { cwd: root });
+  const texts = new Map(files.map((file) => [file, readFileSync(join(root, file), "utf8")]));
+  const used = tags.replaceAll(" or ", "|");
+  const isTagged = new RegExp(
+    `\\b(?:${used})\\b[^}]*\\} from ".*/slow\\.ts"|\\{ tags: \\["(?:${used})"`,
+  );
+  const isTest = (file: string) => /\.test\.tsx?$/.test(file);
+  const tagged = files.filter((file) => isTagged.test(texts.get(file) ?? ""));
+  const suites = tagged.flatMap((file) =>
+    isTest(file) || file.endsWith("/slow.ts") ? [] : [`/${basename(file)}"`],
+  );
+  const uses = (file: string) => suites.some((suite) => texts.get(file)?.includes(suite) === true);
+  return files.filter((file) => isTest(file) && (tagged.includes(file) || uses(file)));
 }
 
 /** A job with more failed files is not repeated. */

@@ -83,21 +83,6 @@ async function bundle(config: string, folder: string): Promise<void> {
   writeFileSync(join(folder, "worker.json"), JSON.stringify({ ...worker, scriptPath }));
 }
 
-/** Returns the path of a copy of the options with more bindings. */
-export function withBindings(path: string, more: Readonly<Record<string, string>>): string {
-  // Written by `bundleWorker`.
-  const options = JSON.parse(readFileSync(path, "utf8")) as {
-    workers: readonly { bindings: Readonly<Record<string, string>> }[];
-  };
-  const workers = options.workers.map((worker) => ({
-    ...worker,
-    bindings: { ...worker.bindings, ...more },
-  }));
-  const changed = path.replace(/\.json$/, "-changed.json");
-  writeFileSync(changed, JSON.stringify({ ...options, workers }));
-  return changed;
-}
-
 /** Starts a bundled Worker on the existing state. Its output is logged to `server.log`. */
 export async function startWorker(stateDir: string, options: string): Promise<ChaosWorker> {
   const startedMs = performance.now();

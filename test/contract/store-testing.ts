@@ -16,10 +16,11 @@ export interface Testing {
   renew(): void;
 }
 
-/** A shortened run leaves out the SQL store without a bucket, which differs in the largest values only. */
-export const sampledKinds = storeKinds.filter(
-  ({ hasSql, hasBucket }) => sampleStep === 1 || hasSql === hasBucket,
-);
+/**
+ * A shortened run of megabytes is one on SQL with a bucket, where values have the most places. `npm test` runs the
+ * contract on every kind.
+ */
+export const sampledKinds = storeKinds.filter(({ hasBucket }) => sampleStep === 1 || hasBucket);
 
 /** Runs a suite on every kind of store. Each test has its own ground and store. */
 export function onEveryKind(suite: (at: Testing) => void, kinds = storeKinds): void {

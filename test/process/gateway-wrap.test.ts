@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { CLIENT_CONFIGURATIONS } from "../support/client-configurations.ts";
 import { byref } from "../support/command-line.ts";
 import { FILESYSTEM, gatewayCommand, MEMORY } from "../support/gateway-process.ts";
@@ -38,23 +38,22 @@ function run(...args: readonly string[]): string {
   return stdout;
 }
 
-describe.each(Object.entries(CLIENT_CONFIGURATIONS))("%s", (path, original) => {
-  it("is wrapped and restored byte for byte", () => {
-    const file = written(path, original);
-    expect(run("wrap", file)).toContain(`${file}: wrapped (`);
-    const [wrapped, copy] = [read(file), read(`${file}.byref.json`)];
-    expect(copy).toBe(original);
-    expect(wrapped).not.toBe(copy);
-    expect(run("wrap", file)).toContain("nothing to do");
-    expect([read(file), read(`${file}.byref.json`)]).toEqual([wrapped, copy]);
-    expect(run("unwrap", file)).toContain(`${file}: unwrapped (`);
-    expect(read(file)).toBe(original);
-    expect(run("unwrap", file)).toBe(
-      `${file}: nothing to do.\nIt has no entry that byref mcp wrap wrote.\n`,
-    );
-    expect(read(file)).toBe(original);
-    expect(readdirSync(dirname(file))).toEqual([path.split("/").at(-1)]);
-  });
+// Of other clients: packages/gateway/test/wrap-file.test.ts.
+it("a configuration is wrapped and restored byte for byte", () => {
+  const original = CLIENT_CONFIGURATIONS[".claude.json"];
+  const file = written(".claude.json", original);
+  expect(run("wrap", file)).toContain(`${file}: wrapped (`);
+  const [wrapped, copy] = [read(file), read(`${file}.byref.json`)];
+  expect(copy).toBe(original);
+  expect(wrapped).not.toBe(copy);
+  expect(run("wrap", file)).toContain("nothing to do");
+  expect([read(file), read(`${file}.byref.json`)]).toEqual([wrapped, copy]);
+  expect(run("unwrap", file)).toContain(`${file}: unwrapped (`);
+  expect(read(file)).toBe(original);
+  expect(run("unwrap", file)).toBe(
+    `${file}: nothing to do.\nIt has no entry that byref mcp wrap wrote.\n`,
+  );
+  expect(readdirSync(folder)).toEqual([".claude.json"]);
 });
 
 it("without a file, wrap uses the working folder's first and then the home folder's", () => {

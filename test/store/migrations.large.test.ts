@@ -275,12 +275,14 @@ describe("a migrated database of version 1", () => {
   });
 
   it("is unchanged after a failed step, wherever it failed", async () => {
-    const chosen = variables.filter(({ name }) => ["text", "mixed", "result_2"].includes(name));
-    const wanted = version1(chosen);
-    migrate(wanted, now());
+    // Two bytes for each character, in three chunks.
+    const chosen = variables.filter(({ name }) => ["text", "two", "result_2"].includes(name));
+    const sqlAfter = version1(chosen);
+    migrate(sqlAfter, now());
+    const wanted = dumpOf(sqlAfter);
+    const before = dumpOf(version1(chosen));
     for (let statements = 0; ; statements++) {
       const sql = version1(chosen);
-      const before = dumpOf(sql);
       sql.statementsLeft = statements;
       if (!(await fails(() => migrate(sql, now())))) {
         expect(statements).toBeGreaterThan(5);
@@ -288,7 +290,7 @@ describe("a migrated database of version 1", () => {
       }
       expect(isSame(dumpOf(sql), before)).toBe(true);
       migrate(sql, now());
-      expect(isSame(dumpOf(sql), dumpOf(wanted))).toBe(true);
+      expect(isSame(dumpOf(sql), wanted)).toBe(true);
     }
   });
 });

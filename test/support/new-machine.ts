@@ -43,10 +43,10 @@ export class NewMachine {
   }
 
   /** Runs `npm create byref NAME -- --template TEMPLATE` from the tarballs. Returns the output. */
-  createProject(template: string, name = template): string {
+  createProject(template: string, name = template, ...more: readonly string[]): string {
     const program = ["exec", "--yes", `--package=${this.create}`, "--", "create-byref", name];
     const flags = ["--template", template, "--model", "demo", "--byref", this.byref];
-    return this.run(".", "npm", ...program, ...flags);
+    return this.run(".", "npm", ...program, ...flags, ...more);
   }
 
   /** Runs a program in a folder of this machine and returns its output. Throws if it fails. */

@@ -208,17 +208,7 @@ tag = "v1"
 new_sqlite_classes = ["Conversation", "Directory"]
 `,
   "package.json": JSON.stringify({ name: "packed", type: "module" }),
-  "tsconfig.json": tsconfig(["src/index.ts"], {
-    moduleResolution: "bundler",
-    lib: ["ES2024"],
-    types: ["@cloudflare/workers-types"],
-  }),
-  "tsconfig.test.json": tsconfig(["test/weather.test.ts"], {
-    moduleResolution: "bundler",
-    lib: ["ES2024"],
-    types: ["@cloudflare/workers-types"],
-  }),
-  "tsconfig.all.json": tsconfig(["src/all.ts"], {
+  "tsconfig.json": tsconfig(["src/index.ts", "test/weather.test.ts", "src/all.ts"], {
     moduleResolution: "bundler",
     lib: ["ES2024"],
     types: ["@cloudflare/workers-types"],

@@ -204,7 +204,7 @@ function waitingIn(message: UIMessage | undefined): string | undefined {
   return undefined;
 }
 
-export function post(url: string, body: object): Promise<Response> {
+function post(url: string, body: object): Promise<Response> {
   return fetch(url, {
     method: "POST",
     headers: { accept: "text/event-stream", "content-type": "application/json" },

@@ -1,12 +1,10 @@
-import { bundleWorker, type ChaosWorker, startWorker, withBindings } from "../worker.ts";
+import { bundleWorker, type ChaosWorker, startWorker } from "../worker.ts";
 import { Gate } from "./gate.ts";
 
 /** The server under test, killed and restarted on the same state. Clients reach it through the gate. */
 export class Server {
   readonly gate = new Gate();
   readonly stateDir: string;
-  /** How far the Worker's clock is ahead of the machine's, from the next start on. */
-  clockShiftMs = 0;
   readonly #options: Promise<string>;
   #worker: ChaosWorker | undefined;
   #killing: Promise<void> = Promise.resolve();
@@ -28,9 +26,7 @@ export class Server {
   /** Starts the server. Clients cannot reach it until `openGate`. */
   async start(): Promise<void> {
     await this.#killing;
-    const plain = await this.#options;
-    const shift = { CLOCK_SHIFT_MS: String(this.clockShiftMs) };
-    const options = this.clockShiftMs === 0 ? plain : withBindings(plain, shift);
+    const options = await this.#options;
     this.#startedMs = performance.now();
     this.#worker = await startWorker(this.stateDir, options);
   }

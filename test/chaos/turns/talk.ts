@@ -204,6 +204,6 @@ export class Talk {
   }
 }
 
-export function markerOf(message: UIMessage): string | undefined {
+function markerOf(message: UIMessage): string | undefined {
   return message.role === "user" ? markerIn(JSON.stringify(message.parts)) : undefined;
 }

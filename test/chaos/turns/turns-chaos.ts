@@ -1,7 +1,5 @@
 import type { UIMessage } from "ai";
 import { Random } from "../random.ts";
-import { postDifferent, postIdentical } from "./bursts.ts";
-import { JUMPS, jumpInTime } from "./clock.ts";
 import { Findings } from "./findings.ts";
 import { Killer } from "./killer.ts";
 import { type Round, ROUNDS, Rounds } from "./rounds.ts";
@@ -42,7 +40,6 @@ class TurnsChaos {
   readonly #stage: Stage;
   readonly #random: Random;
   readonly #rounds: Rounds;
-  #bursts = 0;
 
   constructor(options: TurnsChaosOptions, world: World, server: Server) {
     this.#options = options;
@@ -56,18 +53,15 @@ class TurnsChaos {
   async run(): Promise<Findings> {
     const { findings, server } = this.#stage;
     const { wrongEnough = WRONG_ENOUGH } = this.#options;
-    const kills = this.#options.kills - JUMPS;
+    const { kills } = this.#options;
     await server.start();
     server.openGate();
     await this.#rehearse();
     while (findings.kills < kills && findings.wrong.length < wrongEnough) {
       await this.#rounds.play(this.#chooseRound());
-      if (this.#random.chance(0.06)) await this.#burst();
       if (this.#random.chance(0.06)) await this.#rounds.stopAndKill();
       this.#options.onProgress?.(findings);
     }
-    if (findings.counted("bursts of identical posts") === 0) await this.#burst();
-    await this.#jump();
     return findings;
   }
 
@@ -87,31 +81,6 @@ class TurnsChaos {
           });
     if (kind === "storm") this.#stage.findings.count("storms");
     return kind;
-  }
-
-  async #burst(): Promise<void> {
-    const isKilled = this.#random.chance(0.6);
-    for (const post of [postIdentical, postDifferent]) {
-      await post({
-        ...this.#stage,
-        random: this.#random.fork(),
-        isKilled,
-        name: `burst${++this.#bursts}`,
-      });
-    }
-  }
-
-  /** Sets the clock one hour ahead, then back by three hours. */
-  async #jump(): Promise<void> {
-    const plain = { shape: "plain", faults: new Map(), deltaMs: 1 };
-    const script = () => this.#rounds.begin(this.#rounds.newTalk(), plain).script;
-    await jumpInTime(this.#stage.server, {
-      scripts: [script(), script(), script()],
-      onKill: () => {
-        this.#stage.findings.kills++;
-      },
-      onWrong: (what) => this.#stage.findings.blame("R21", what),
-    });
   }
 
   /** Runs each shape once, undisturbed, to record its parts. */

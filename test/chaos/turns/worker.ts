@@ -6,26 +6,7 @@ import { openaiCompatibleModels } from "../../../src/openai-compatible.ts";
 import { TOOLS, type ToolName } from "./script.ts";
 
 // Bound only by the test.
-const { WORLD_URL, CLOCK_SHIFT_MS = "0" } = env as unknown as {
-  WORLD_URL: string;
-  CLOCK_SHIFT_MS?: string;
-};
-if (CLOCK_SHIFT_MS !== "0") shiftClock(Number(CLOCK_SHIFT_MS));
-
-/** Shifts `Date` as if the machine's clock had been set. Alarms keep the true time. */
-function shiftClock(shiftMs: number): void {
-  const TrueDate = Date;
-  class ShiftedDate extends TrueDate {
-    constructor(...parts: readonly []) {
-      if (parts.length === 0) super(TrueDate.now() + shiftMs);
-      else super(...parts);
-    }
-    static override now(): number {
-      return TrueDate.now() + shiftMs;
-    }
-  }
-  globalThis.Date = ShiftedDate as DateConstructor;
-}
+const { WORLD_URL } = env as unknown as { WORLD_URL: string };
 
 /** Identifies the call; the world knows the rest. */
 const inputSchema = z.object({ turn: z.string(), call: z.string() });

@@ -152,6 +152,18 @@ describe("a message that comes while a turn runs", () => {
     });
   });
 
+  it("is refused if eight wait already, and those are answered in order", async () => {
+    const words = Array.from({ length: 20 }, (_, index) => `${index}.`);
+    const gate = gated("0.");
+    await withRuntime(options([gate.step, ...words.slice(1).map(says)]), async (own) => {
+      const posts = words.map((word, index) => post(own, question(`q${index}`, word)));
+      const responses = await Promise.all(posts);
+      gate.open();
+      for (const refused of responses.splice(9)) await problemIn(refused, "rate_limited");
+      expect(await Promise.all(responses.map(textFrom))).toEqual(words.slice(0, 9));
+    });
+  });
+
   it("is refused if the agent says so", async () => {
     const gate = gated("One.");
     const setup = options([gate.step, says("Two.")], { whenBusy: "reject" });
