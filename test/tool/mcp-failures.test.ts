@@ -10,6 +10,26 @@ endServersAfterEach();
 const quiet = { warn: () => undefined };
 const never = () => new Promise<never>(() => undefined);
 
+it("a server's tools that are left out are logged once, and the others are used", async () => {
+  let now = 0;
+  const warn = vi.fn<(message: string) => void>();
+  const many = Array.from({ length: limits.maxMcpTools + 1 }, (_, at) => offering(`look_${at}`));
+  const deep = JSON.parse(`${'{"not":'.repeat(200)}{}${"}".repeat(200)}`) as object;
+  const inputSchema = { type: "object" as const, properties: { a: deep } };
+  const server = await start([{ ...offering("odd"), inputSchema }, ...many], { pageSize: 500 });
+  const directory = new McpDirectory({ now: () => now, warn });
+  for (let minute = 0; minute < 3; minute++) {
+    const { tools } = await open(directory, [{ name: "one", url: server.url }]);
+    expect(Object.keys(tools)).toHaveLength(limits.maxMcpTools);
+    now += limits.mcpFreshMs;
+  }
+  expect(warn.mock.calls).toEqual([
+    [
+      "MCP server one is used without tools without a usable schema: odd; tools after the first 2000",
+    ],
+  ]);
+});
+
 describe("a server that is down", () => {
   it("makes only its own tools unavailable, and is logged once, without its address and headers", async () => {
     let now = 0;

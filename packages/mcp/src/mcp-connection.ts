@@ -72,7 +72,7 @@ export class McpConnection {
     const client = await this.#connected(signal);
     const tools: McpDefinition[] = [];
     let cursor: string | undefined;
-    for (let page = 0; page < MAX_PAGES && tools.length < limits.maxMcpTools; page++) {
+    for (let page = 0; page < MAX_PAGES && tools.length <= limits.maxMcpTools; page++) {
       const params = cursor === undefined ? {} : { params: { cursor } };
       const listed = await client.listTools({ ...params, options: { signal } });
       tools.push(...listed.tools);
