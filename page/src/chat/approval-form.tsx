@@ -1,8 +1,10 @@
-import { type ReactNode, useState } from "react";
+import { useRef } from "react";
+import type { JsonObject } from "../../../src/value/json.ts";
 import type { ApprovalRequest, VariableDiff } from "../../../src/tool/policy.ts";
 import { Code, SubmitButtons } from "../controls.tsx";
-import { jsonIn, plural, shortened } from "../words.ts";
-import type { AskingPart } from "./tool-part.ts";
+import { useAttempt } from "../hooks.ts";
+import { jsonIn, plural, problemWords, shortened } from "../words.ts";
+import type { AskingPart, ToolPart } from "./tool-part.ts";
 import "./approval-diffs.css";
 import "./approval-table.css";
 
@@ -10,27 +12,44 @@ export type Decide = (decision: {
   readonly id: string;
   readonly approved: boolean;
   readonly reason?: string;
-}) => void;
+  /** In place of the one that waits. */
+  readonly input?: JsonObject;
+}) => Promise<unknown>;
 
 interface ApprovalFormProps {
   readonly part: AskingPart;
   readonly decide: Decide;
 }
 
-type Asked = Partial<Pick<ApprovalRequest, "reason" | "input" | "sizes" | "diffs">>;
+/** What a person was asked about a call. The server sends what the types declare. */
+export const askedAbout = ({ approval }: ToolPart): Partial<ApprovalRequest> => ({
+  ...(approval?.descriptor as Partial<ApprovalRequest> | undefined),
+});
 
-/** A call that needs approval: its input with values, and buttons to approve or deny. */
+/** A call that needs approval: its input with values, which may be changed, and buttons to approve or deny. */
 export function ApprovalForm({ part, decide }: ApprovalFormProps) {
-  const [reason, setReason] = useState("");
-  const { id, descriptor } = part.approval;
-  // The server sends what the types declare.
-  const { input, sizes = [], diffs = [], ...asked } = { ...(descriptor as Asked | undefined) };
+  const form = useRef<HTMLFormElement>(null);
+  const [trouble, attempt] = useAttempt();
+  const { input, sizes = [], diffs = [], changed, ...asked } = askedAbout(part);
   // A long text is clipped, so it may not be JSON.
   const values = input === undefined ? part.input : jsonIn(input);
-  const answer = (approved: boolean) =>
-    decide({ id, approved, ...(reason.trim() === "" ? {} : { reason: reason.trim() }) });
+  const [shown, own] = [fieldsOf(values), fieldsOf(changed?.input ?? part.input)];
+  const answer = (approved: boolean) => {
+    const given = new FormData(form.current ?? undefined);
+    const reason = String(given.get("reason")).trim();
+    const changes = [...shown].flatMap(([name, value]) => {
+      const text = String(given.get(`input ${name}`) ?? wordsOf(value));
+      const typed = typeof value === "string" ? text : (jsonIn(text) ?? text);
+      return text === wordsOf(value) ? [] : [[name, typed] as const];
+    });
+    const whole = Object.fromEntries([...own, ...changes]) as JsonObject;
+    const decision = { id: part.approval.id, approved, ...(reason !== "" && { reason }) };
+    const isChanged = approved && changes.length > 0;
+    void attempt(() => decide({ ...decision, ...(isChanged && { input: whole }) }));
+  };
   return (
     <form
+      ref={form}
       className="approval"
       onSubmit={(event) => {
         event.preventDefault();
@@ -38,79 +57,65 @@ export function ApprovalForm({ part, decide }: ApprovalFormProps) {
       }}
     >
       <p className="approval-why">{asked.reason ?? "This call runs when you approve it."}</p>
-      <ApprovalTable written={part.input} values={values} sizes={sizes} />
       {diffs.map((diff) => (
         <VariableChanges key={diff.name} changes={diff} />
       ))}
-      <details className="approval-json" open={values === undefined || sizes.length === 0}>
+      {sizes.length > 0 && (
+        <table className="approval-table">
+          <caption className="unseen">What would run</caption>
+          <thead>
+            <tr>
+              <th scope="col">Parameter</th>
+              <th scope="col">Value</th>
+              <th scope="col">The model wrote</th>
+            </tr>
+          </thead>
+          <tbody>
+            {sizes.map(({ name, chars }) => {
+              const value = wordsOf(shown.get(name));
+              const written = wordsOf(own.get(name));
+              const about = { "aria-label": name, name: `input ${name}` };
+              const field = { className: "field", defaultValue: value, ...about };
+              return (
+                <tr key={name}>
+                  <th scope="row">{name}</th>
+                  <td>
+                    {isField(shown.get(name)) ? (
+                      <input {...field} />
+                    ) : (
+                      `${cut(value)} (${plural(chars, "character")})`
+                    )}
+                  </td>
+                  <td>{written === value ? <i>the same</i> : <code>{cut(written)}</code>}</td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      )}
+      <label className="approval-label">
+        Reason (optional)
+        <input className="field" name="reason" maxLength={1_000} />
+      </label>
+      {trouble != null && <p role="alert">{problemWords(trouble)}</p>}
+      <SubmitButtons word="Approve" cancelWord="Deny" onCancel={() => answer(false)} />
+      <details className="approval-json" open={sizes.length === 0}>
         <summary>As JSON</summary>
         <Code label="Input with its values">
           {values === undefined ? input : JSON.stringify(values, null, 2)}
         </Code>
       </details>
-      <label className="approval-label">
-        Reason (optional)
-        <input
-          className="field"
-          value={reason}
-          maxLength={1_000}
-          onChange={({ target }) => setReason(target.value)}
-        />
-      </label>
-      <SubmitButtons word="Approve" cancelWord="Deny" onCancel={() => answer(false)} />
     </form>
   );
 }
 
-interface ApprovalTableProps {
-  /** The input as the model wrote it, and with its values, if they are known. */
-  readonly written: unknown;
-  readonly values: unknown;
-  readonly sizes: NonNullable<Asked["sizes"]>;
-}
-
-const MAX_CELL_CHARS = 240;
-
-/** Lists each parameter of a waiting call with its value, and what the model wrote for it. */
-function ApprovalTable({ written, values, sizes }: ApprovalTableProps): ReactNode {
-  if (sizes.length === 0) return null;
-  const wordsIn = (all: unknown, name: string) => {
-    const value = new Map(Object.entries({ ...(all as object | undefined) })).get(name);
-    return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
-  };
-  return (
-    <table className="approval-table">
-      <caption className="unseen">What would run</caption>
-      <thead>
-        <tr>
-          <th scope="col">Parameter</th>
-          <th scope="col">Value</th>
-          <th scope="col">The model wrote</th>
-        </tr>
-      </thead>
-      <tbody>
-        {sizes.map(({ name, chars }) => {
-          const value = wordsIn(values, name);
-          const own = wordsIn(written, name);
-          return (
-            <tr key={name}>
-              <th scope="row">{name}</th>
-              <td>
-                {shortened(value, MAX_CELL_CHARS)}{" "}
-                {(value === "" || value.length > MAX_CELL_CHARS) && (
-                  <i>{plural(chars, "character")}</i>
-                )}
-              </td>
-              <td>
-                {own === value ? <i>the same</i> : <code>{shortened(own, MAX_CELL_CHARS)}</code>}
-              </td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
-  );
-}
+const cut = (text: string) => shortened(text, 240);
+const fieldsOf = (input: unknown): ReadonlyMap<string, unknown> =>
+  new Map(Object.entries({ ...(input as object | undefined) }));
+const wordsOf = (value: unknown) =>
+  typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+/** Short scalars can be changed. */
+const isField = (value: unknown) => typeof value !== "object" && /^.{1,240}$/u.test(wordsOf(value));
 
 const WITHHELD = {
   sealed: "It contains a sealed value, so its changes are not shown.",

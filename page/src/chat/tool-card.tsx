@@ -11,7 +11,7 @@ import { unchanging } from "../queries.ts";
 import { received, type Source, sourcesIn } from "../references/received.ts";
 import { handleIn, LARGE_BYTES } from "../variables/handle.ts";
 import { bytesInWords, figure, plural, problemWords } from "../words.ts";
-import { ApprovalForm, type Decide } from "./approval-form.tsx";
+import { ApprovalForm, askedAbout, type Decide } from "./approval-form.tsx";
 import type { ToolPart } from "./tool-part.ts";
 import "./tool-card.css";
 
@@ -30,7 +30,9 @@ const PROPOSE_PLAN = "propose_plan";
 export function ToolCard({ part, turn, isLive, decide }: ToolCardProps) {
   const [isOpen, setOpen] = useState(false);
   const body = useId();
-  const sources = useSources(part.state === "input-streaming" ? undefined : part.input);
+  const { changed } = askedAbout(part);
+  const input = changed?.input ?? part.input;
+  const sources = useSources(part.state === "input-streaming" ? undefined : input);
   const name = getToolName(part);
   const [kind, word] = stateOf(part, isLive);
   const result = resultOf(part);
@@ -55,7 +57,7 @@ export function ToolCard({ part, turn, isLive, decide }: ToolCardProps) {
             <PlanLine input={part.input} />
           ) : (
             <span className="tool-input-line">
-              (<Highlighted text={lineOf(part.input)} {...{ sources, sizeOf }} />)
+              (<Highlighted text={lineOf(input)} {...{ sources, sizeOf }} />)
             </span>
           )}
           {result !== undefined && <span className="tool-result-name"> → ${result.name}</span>}
@@ -68,7 +70,10 @@ export function ToolCard({ part, turn, isLive, decide }: ToolCardProps) {
       {part.state === "approval-requested" && <ApprovalForm part={part} decide={decide} />}
       {isOpen && (
         <div id={body} className="tool-body">
-          <ToolInput input={part.input as Json | undefined} sources={sources} />
+          {changed && (
+            <Said title="Changed by a person; the model wrote">{lineOf(part.input)}</Said>
+          )}
+          <ToolInput input={input as Json | undefined} sources={sources} />
           <Changed turn={turn} toolCallId={part.toolCallId} sources={sources} />
           <ToolResult part={part} />
         </div>
@@ -174,7 +179,7 @@ function ToolInput({ input, sources }: ToolInputProps) {
   return (
     <div className="tool-inputs">
       <div className="tool-columns" aria-hidden="true">
-        <span className="tool-title">The model wrote</span>
+        <span className="tool-title">Written</span>
         <span className="tool-title">The tool received</span>
       </div>
       {parameters.map(([name, value]) => {

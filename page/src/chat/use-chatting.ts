@@ -67,7 +67,13 @@ export function useChatting(options: ChattingOptions) {
     const show = await lostAnswer(session, chat).catch(() => undefined);
     if (show !== undefined) run(show);
   };
-  const decide: Decide = (decision) => run(() => addToolApprovalResponse(decision));
+  const decide: Decide = async ({ input, ...decision }) => {
+    if (input === undefined) return run(() => addToolApprovalResponse(decision));
+    // An input may be refused: then the call still waits here, too.
+    const { id, ...decided } = decision;
+    await session.conversation.approvals.decide(id, { ...decided, input }).text();
+    run(reload);
+  };
   const edit = ({ id: messageId, parts, metadata }: UIMessage, text: string) => {
     const files = parts.filter((part) => part.type === "file");
     run(() => sendMessage({ text, files, metadata, messageId }));
@@ -84,7 +90,7 @@ export function useChatting(options: ChattingOptions) {
     // The server ends the turn, and then the stream.
     stop: () => run(() => session.conversation.stop()),
     retry: () => run(() => goOn(session, chat, trouble)),
-    decide: useCallback(decide, [run, addToolApprovalResponse]),
+    decide: useCallback(decide, [run, addToolApprovalResponse, session, reload]),
     /** Asks a question again with another text. Its files stay. */
     edit: useCallback(edit, [run, sendMessage]),
     /** Loads the messages from the server. */

@@ -1,7 +1,7 @@
 import { type FormEvent, useState } from "react";
 import type { PlanView as Plan, RunView } from "../../../packages/plans/src/http/plan-view.ts";
 import type { Json } from "../../../src/value/json.ts";
-import { Button, Confirm, Fact, IconButton, SubmitButtons } from "../controls.tsx";
+import { Button, Code, Confirm, Fact, IconButton, SubmitButtons } from "../controls.tsx";
 import { useConversation } from "../conversation-context.ts";
 import { useNow } from "../hooks.ts";
 import { handleIn } from "../variables/handle.ts";
@@ -216,6 +216,7 @@ function RunForm({ template, onRun, onCancel }: RunFormProps) {
       <label htmlFor="plans-input">Input of this run, as JSON</label>
       <textarea
         id="plans-input"
+        className="field"
         autoFocus
         rows={Math.min(12, text.split("\n").length + 1)}
         spellCheck={false}
@@ -264,12 +265,12 @@ function GateCard({ gate, calls, isBusy, onDecide }: GateCardProps) {
           {asked === undefined ? (
             <JsonTree value={calls.find((call) => call._id === _id)?.input ?? null} />
           ) : (
-            <Asked text={asked} />
+            <Code label="What would run">{asked}</Code>
           )}
         </div>
       ))}
       <input
-        className="plans-field"
+        className="field"
         aria-label="Reason"
         placeholder="Reason (optional)"
         value={reason}
@@ -284,14 +285,6 @@ function GateCard({ gate, calls, isBusy, onDecide }: GateCardProps) {
         onCancel={() => decide(false)}
       />
     </section>
-  );
-}
-
-function Asked({ text }: { readonly text: string }) {
-  return (
-    <pre className="plans-asked" tabIndex={0}>
-      {text}
-    </pre>
   );
 }
 
@@ -322,7 +315,7 @@ function CallDetails({ call }: { readonly call: PlannedCall }) {
       {asked !== undefined && (
         <>
           <h4>What would run</h4>
-          <Asked text={asked} />
+          <Code label="What would run">{asked}</Code>
         </>
       )}
     </section>
@@ -344,7 +337,7 @@ function CallOutput({ output }: { readonly output: NonNullable<PlannedCall["outp
         </button>
         <span>{about}</span>
       </p>
-      {preview !== undefined && <Asked text={preview} />}
+      {preview !== undefined && <Code label="Preview">{preview}</Code>}
     </>
   );
 }
