@@ -12,9 +12,9 @@ import * as limits from "../../../src/limits.ts";
 import type { JSONSchema7 } from "ai";
 import { ByrefError, messageOf } from "../../../src/errors.ts";
 import { version } from "../../../src/version.ts";
-import { mcpFetch } from "./mcp-fetch.ts";
+import { mcpFetchWith } from "./mcp-fetch.ts";
 import { redact, secretsIn } from "./secrets.ts";
-import { characters, withTimeLimit } from "../../../src/internal.ts";
+import { characters, json, withTimeLimit } from "../../../src/internal.ts";
 import { type McpServer, widenSchema } from "../../../src/internal-tool.ts";
 
 const MAX_PAGES = 100;
@@ -79,8 +79,10 @@ export class McpConnection {
       cursor = listed.nextCursor;
       if (cursor === undefined) break;
     }
-    const usable = tools.filter(({ inputSchema }) => isUsable(inputSchema));
-    const unusable = tools.filter((tool) => !usable.includes(tool)).map(({ name }) => name);
+    const usable = tools.filter((tool) => isUsable(tool));
+    const unusable = tools
+      .filter((tool) => !usable.includes(tool))
+      .map(({ name }) => name || "one without a name");
     const isCut = cursor !== undefined || usable.length > limits.maxMcpTools;
     const leftOut = [
       ...(unusable.length === 0 ? [] : [`tools without a usable schema: ${unusable.join(", ")}`]),
@@ -166,7 +168,7 @@ export class McpConnection {
         type: "http",
         url,
         headers: { ...headers },
-        fetch: mcpFetch,
+        fetch: mcpFetchWith((result) => readableList(result)),
         onSessionIdChange: (id) => {
           hasSession ||= id !== undefined;
         },
@@ -188,8 +190,53 @@ export class McpConnection {
   }
 }
 
+/**
+ * Makes a list of tools readable for the library, which else refuses all of it: members that are null or of another type
+ * are left out, and a tool without a schema gets one with which `isUsable` finds it. Other results stay as they are.
+ */
+function readableList(result: Readonly<Record<string, unknown>>): typeof result {
+  const { tools, nextCursor, ...others } = result;
+  if (!Array.isArray(tools)) return result;
+  const read = tools.map((tool: unknown) => {
+    const given = json.isObject(tool) ? tool : {};
+    const { name, inputSchema, annotations } = given;
+    const kept = Object.entries(given).filter(([key, value]) => (MEMBERS[key] ?? isAny)(value));
+    const hints = json.isObject(annotations)
+      ? Object.entries(annotations).filter(([key, value]) =>
+          key === "title" ? isText(value) : !key.endsWith("Hint") || typeof value === "boolean",
+        )
+      : undefined;
+    const hasSchema =
+      json.isObject(inputSchema) &&
+      (inputSchema.properties === undefined || json.isObject(inputSchema.properties));
+    return {
+      ...Object.fromEntries(kept),
+      name: isText(name) ? name : "",
+      ...(hints && { annotations: Object.fromEntries(hints) }),
+      inputSchema: hasSchema ? inputSchema : UNUSABLE,
+    };
+  });
+  // Some servers end a list with null or an empty text.
+  const isMore = isText(nextCursor) && nextCursor !== "";
+  return { ...others, tools: read, ...(isMore && { nextCursor }) };
+}
+
+const isText = (value: unknown) => typeof value === "string";
+const isAny = () => true;
+const MEMBERS: Readonly<Record<string, (value: unknown) => boolean>> = {
+  title: isText,
+  description: isText,
+  outputSchema: json.isObject,
+  annotations: json.isObject,
+  _meta: json.isObject,
+};
+
+/** No input fits it. */
+const UNUSABLE = { not: {} };
+
 /** One invalid tool must not remove all others from a turn. */
-function isUsable(schema: McpDefinition["inputSchema"]): boolean {
+function isUsable({ name, inputSchema: schema }: McpDefinition): boolean {
+  if (name === "" || JSON.stringify(schema) === JSON.stringify(UNUSABLE)) return false;
   if (!isShallow(schema, limits.maxDepth)) return false;
   if (JSON.stringify(schema).length > limits.maxPieceChars) return false;
   try {

@@ -1,6 +1,13 @@
 import { withTimeLimit } from "../../../src/internal.ts";
 import * as limits from "../../../src/limits.ts";
-import { type ErrorAnswer, type Flaw, ownAnswer, replacementFor } from "./own-answer.ts";
+import {
+  type ChangeResult,
+  type ErrorAnswer,
+  type Flaw,
+  ownAnswer,
+  type Replacing,
+  replacementFor,
+} from "./own-answer.ts";
 
 /** Time limit for ending a session. */
 const DELETE_MS = 2_000;
@@ -11,7 +18,18 @@ const MAX_REFUSAL_CHARS = 1_000;
  * redirects within the origin only, because headers hold keys, and limits the size of responses. If a stream
  * ends or breaks before its response, it adds an error response, because the client would wait for one.
  */
-export const mcpFetch: typeof fetch = async (input: RequestInfo | URL, init: RequestInit = {}) => {
+export const mcpFetch: typeof fetch = (input, init) => fetchChanged(input, init);
+
+/** The same, with results changed before the client reads them. */
+export function mcpFetchWith(change: ChangeResult): typeof fetch {
+  return (input: RequestInfo | URL, init?: RequestInit) => fetchChanged(input, init, change);
+}
+
+async function fetchChanged(
+  input: RequestInfo | URL,
+  init: RequestInit = {},
+  change?: ChangeResult,
+): Promise<Response> {
   // A GET would open the stream of the server's own messages, which nothing reads. Servers without that
   // stream answer 405.
   if (init.method === "GET") return new Response(null, { status: 405 });
@@ -28,13 +46,14 @@ export const mcpFetch: typeof fetch = async (input: RequestInfo | URL, init: Req
     const value = headers.get(name);
     return value === null ? [] : [[name, value] as [string, string]];
   });
+  const replacing = { asked: id === undefined ? undefined : Number(id), change };
   const answer = isEventStream(response)
-    ? bounded(body, { id, events: new EventReader(false, id) })
+    ? bounded(body, { id, events: new EventReader(false, replacing) })
     : id === undefined
       ? bounded(body)
-      : await readAnswer(body, id);
+      : await readAnswer(body, replacing);
   return new Response(answer, { status, headers: kept });
-};
+}
 
 /**
  * Converts a refusal to text, so that the client reports the status. As JSON-RPC, the same text would hide
@@ -160,11 +179,11 @@ function eventOf(answer: ErrorAnswer): Uint8Array {
 /** Returns the body of a response in JSON, or what the client gets in place of it. */
 async function readAnswer(
   body: ReadableStream<Uint8Array>,
-  id: string,
+  replacing: Replacing,
 ): Promise<ArrayBuffer | string> {
   const bytes = await new Response(bounded(body)).arrayBuffer();
   if (bytes.byteLength > MAX_EVENT_BYTES) return bytes;
-  const replacement = replacementFor(new TextDecoder().decode(bytes), Number(id));
+  const replacement = replacementFor(new TextDecoder().decode(bytes), replacing);
   return replacement === undefined ? bytes : JSON.stringify(replacement);
 }
 
@@ -174,16 +193,16 @@ const MAX_EVENT_BYTES = 8_388_608;
 /** Passes on a stream of events, each when it is complete, with replacements for what a client would not understand. */
 class EventReader {
   readonly #isResumable: boolean;
-  readonly #asked: number | undefined;
+  readonly #replacing: Replacing;
   #hasIds = false;
   #held: Uint8Array[] = [];
   #bytes = 0;
   #isLineEmpty = true;
 
-  /** `isResumable`: the client resumes a stream whose events have ids. `id`: of the request that it answers. */
-  constructor(isResumable: boolean, id?: string) {
+  /** `isResumable`: the client resumes a stream whose events have ids. */
+  constructor(isResumable: boolean, replacing: Replacing) {
     this.#isResumable = isResumable;
-    this.#asked = id === undefined ? undefined : Number(id);
+    this.#replacing = replacing;
   }
 
   get canResume(): boolean {
@@ -226,7 +245,7 @@ class EventReader {
         return found === name ? [value] : [];
       });
     this.#hasIds ||= valuesOf("id").some((id) => id !== "");
-    const replacement = replacementFor(valuesOf("data").join("\n"), this.#asked);
+    const replacement = replacementFor(valuesOf("data").join("\n"), this.#replacing);
     if (replacement === undefined) return held;
     const kept = lines.filter((line) => !/^data(?:$|:)/u.test(line));
     const written = [...kept, `data: ${JSON.stringify(replacement)}`, "", ""].join("\n");
@@ -254,13 +273,16 @@ export async function upstreamFetch(
   for (const name of ["content-encoding", "content-length"]) headers.delete(name);
   const id = idOf(init.body);
   const isAnswer = response.ok && id !== undefined && headers.get("content-type")?.includes("json");
-  const read = isAnswer ? await readAnswer(body, id) : bounded(body, optionsFor(response, init));
+  const asked = Number(id);
+  const read = isAnswer
+    ? await readAnswer(body, { asked })
+    : bounded(body, optionsFor(response, init));
   return new Response(read, { status, statusText, headers });
 }
 
 function optionsFor(response: Response, { method, body }: RequestInit): BoundedOptions {
   if (!isEventStream(response)) return {};
   const id = idOf(body);
-  const events = new EventReader(true, id);
+  const events = new EventReader(true, { asked: id === undefined ? undefined : Number(id) });
   return method === "GET" ? { events, size: eventSize() } : { events, id };
 }

@@ -53,22 +53,35 @@ function withDigits(exact: unknown): unknown {
 /**
  * Returns the message that a client over HTTP gets in place of this one; undefined if it gets this one: an error for an
  * answer that it would ignore, and structured content also as a text, because the client reads numbers as doubles.
- * `asked` is the id of the only request that it can answer.
+ * `asked` is the id of the only request that it can answer; `change` returns another result, or the same.
  */
-export function replacementFor(text: string, asked?: number): object | undefined {
+export function replacementFor(
+  text: string,
+  { asked, change = (result) => result }: Replacing = {},
+): object | undefined {
   const message = messageIn(text);
   const answer = inPlaceOf(message, asked);
   if (answer !== undefined || !json.isObject(message) || !json.isObject(message.result))
     return answer;
-  const { result } = message;
+  const result = change(message.result);
   const { structuredContent } = result;
-  if (!exactNumbers.holdsExactNumber(structuredContent)) return undefined;
+  if (!exactNumbers.holdsExactNumber(structuredContent))
+    return result === message.result ? undefined : { ...message, result };
   const meta = {
     ...(json.isObject(result._meta) && result._meta),
     [DIGITS]: JSON.stringify(structuredContent),
   };
   return { ...message, result: { ...result, _meta: meta } };
 }
+
+export interface Replacing {
+  readonly asked?: number | undefined;
+  readonly change?: ChangeResult | undefined;
+}
+
+export type ChangeResult = (
+  result: Readonly<Record<string, unknown>>,
+) => Readonly<Record<string, unknown>>;
 
 /** A name that no server knows: what has it comes from `replacementFor`. */
 const DIGITS = `byref/digits-${crypto.randomUUID()}`;
