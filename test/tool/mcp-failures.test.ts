@@ -10,6 +10,23 @@ endServersAfterEach();
 const quiet = { warn: () => undefined };
 const never = () => new Promise<never>(() => undefined);
 
+describe("a server with too many tools", () => {
+  it("offers the first 256, and the others are named in the log, once", async () => {
+    let now = 0;
+    const warn = vi.fn<(message: string) => void>();
+    const { url } = await start(Array.from({ length: 258 }, (_, at) => offering(`tool_${at}`)));
+    const directory = new McpDirectory({ now: () => now, warn });
+    for (let minute = 0; minute < 12; minute += 6) {
+      const { tools } = await open(directory, [{ name: "big", url }]);
+      expect(Object.keys(tools)).toHaveLength(256);
+      now += 360_000;
+    }
+    expect(warn.mock.calls).toEqual([
+      [expect.stringMatching(/^MCP server big: 2 tools are left out\. .*tool_256, tool_257$/)],
+    ]);
+  });
+});
+
 describe("a server that is down", () => {
   it("makes only its own tools unavailable, and is logged once, without its address and headers", async () => {
     let now = 0;

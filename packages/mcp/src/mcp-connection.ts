@@ -36,6 +36,8 @@ export interface McpConnectionOptions {
   readonly signal: AbortSignal;
   /** Called when a call's failure suggests that the server has changed. */
   readonly onStale: () => void;
+  /** Called with the names of tools that a list leaves out: beyond the limit, or with a schema that is no good. */
+  readonly onOmitted: (names: readonly string[]) => void;
 }
 
 /**
@@ -72,7 +74,12 @@ export class McpConnection {
       cursor = listed.nextCursor;
       if (cursor === undefined) break;
     }
-    return tools.filter(({ inputSchema }) => isUsable(inputSchema)).slice(0, limits.maxMcpTools);
+    const usable = tools.filter(({ inputSchema }) => isUsable(inputSchema));
+    const kept = new Set(usable.slice(0, limits.maxMcpTools));
+    const omitted = tools.filter((tool) => !kept.has(tool)).map(({ name }) => name);
+    if (cursor !== undefined) omitted.push("further ones");
+    if (omitted.length > 0) this.#options.onOmitted(omitted);
+    return [...kept];
   }
 
   /**

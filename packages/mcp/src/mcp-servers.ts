@@ -27,7 +27,7 @@ export interface McpTools {
 export interface McpDirectoryOptions {
   /** Milliseconds since 1970. */
   readonly now?: () => number;
-  /** Called once for each server that is down, until it is back. */
+  /** Called once for each server that is down, until it is back, and for one whose tools are not all offered. */
   readonly warn?: (message: string) => void;
 }
 
@@ -90,6 +90,14 @@ export class McpDirectory {
       handshake: known?.handshake ?? {},
       signal,
       onStale: () => this.#markStale(key),
+      onOmitted: (names) => {
+        if (known !== undefined) return;
+        const all = connection.redact(characters.clip(names.join(", "), limits.maxReasonChars));
+        const advice = `A server has at most ${limits.maxMcpTools} tools here, with schemas of at most ${limits.maxPieceChars} characters. Left out:`;
+        this.#warn(
+          `MCP server ${server.name}: ${names.length} tools are left out. ${advice} ${all}`,
+        );
+      },
     });
     const definitions = known?.tools ?? [];
     if (known !== undefined && this.#now() < known.freshUntil) {
