@@ -46,8 +46,10 @@ export class ConversationObject extends DurableObject {
   /** Handles a request that the Worker has authenticated and forwarded. */
   override async fetch(request: Request): Promise<Response> {
     try {
-      // Writes wait while the conversation is deleted or imported. Most reads find nothing at once.
-      if (isWrite(request)) await this.parts.context.deletion.whenDone();
+      // Writes wait while the conversation is deleted or imported. Most reads find nothing at once. A DELETE joins a
+      // deletion that is under way.
+      if (!/^(?:GET|HEAD|DELETE)$/u.test(request.method))
+        await this.parts.context.deletion.whenDone();
       return await this.#routes.fetch(request, this.parts);
     } catch (error) {
       return problem(error, placeIn(this.parts.context, request.method));
@@ -82,9 +84,4 @@ export class ConversationObject extends DurableObject {
   status(): ConversationStatus | undefined {
     return statusOf(this.parts);
   }
-}
-
-/** True for requests that wait for a deletion. A DELETE joins a deletion that is under way instead. */
-function isWrite({ method }: Request): boolean {
-  return method !== "GET" && method !== "HEAD" && method !== "DELETE";
 }

@@ -23,7 +23,8 @@ export function logFailure(
   { tenant, conversation, request }: FailurePlace,
 ): string {
   const id = crypto.randomUUID();
-  const cause = { name: classOf(error), platform: platformCodeOf(error), at: framesOf(error) };
+  const platform = PLATFORM_CODE.exec(messageOf(error))?.[0];
+  const cause = { name: classOf(error), platform, at: framesOf(error) };
   const code = codeOf(error);
   const at = new Date().toISOString();
   const line = { event: "failed", id, at, code, tenant, conversation, request, cause };
@@ -50,10 +51,6 @@ function classOf(error: unknown): string {
 }
 
 /** What the platform's errors say, which have no places: SQLite's code, or the reference of an internal error. */
-function platformCodeOf(error: unknown): string | undefined {
-  return PLATFORM_CODE.exec(messageOf(error))?.[0];
-}
-
 const PLATFORM_CODE =
   /\bSQLITE_(?:BUSY|CANTOPEN|CORRUPT|ERROR|FULL|IOERR|NOMEM|READONLY|TOOBIG)\b|\breference = [a-z0-9]{8,40}\b/u;
 

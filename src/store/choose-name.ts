@@ -24,7 +24,10 @@ export function chooseName(
   const { name = { base: "variable", numbered: true, inputDigest: "" }, tool } = write;
   if (typeof name === "string") {
     requireName(name);
-    return write.mode === "new" ? requireName(newName(name, taken.highestNumber(name, ""))) : name;
+    if (write.mode !== "new") return name;
+    // The first of `name_000`, `name_001` … above every used number.
+    const number = String(taken.highestNumber(name, "") + 1).padStart(3, "0");
+    return requireName(`${name}_${number}`);
   }
   const ending = write.run === undefined ? "" : `_${write.run}`;
   const base = automaticBase(name.base).slice(0, Math.max(MAX_BASE_CHARS - ending.length, 1));
@@ -46,11 +49,6 @@ export function chooseName(
 }
 
 const MAX_CONTINUED_CHARS = 40;
-
-/** Returns the first of `name_000`, `name_001` … above every used number. */
-function newName(name: string, highestNumber: number): string {
-  return `${name}_${String(highestNumber + 1).padStart(3, "0")}`;
-}
 
 /** True if the name is the base, with or without a number, followed by the ending. */
 function isOf(base: string, name: string, ending: string): boolean {

@@ -42,13 +42,9 @@ export function toIdentifier(text: string): string {
   for (const character of text.normalize("NFKD")) {
     const code = character.codePointAt(0) ?? 0;
     if (isWordCode(code)) identifier += character;
-    else if (!isCombiningMark(code) && !identifier.endsWith("_")) identifier += "_";
+    else if (!/[\u0300-\u036f]/u.test(character) && !identifier.endsWith("_")) identifier += "_";
   }
   return trimUnderscores(identifier);
-}
-
-function isCombiningMark(code: number): boolean {
-  return code >= 0x300 && code <= 0x36f;
 }
 
 function trimUnderscores(text: string): string {

@@ -178,7 +178,8 @@ export function nameFor(name: string, store: VariableStore, scope?: RunScope): s
     if (isOwn) return own;
   }
   const run = store.glance(chosen)?.run;
-  const isOthers = run === undefined ? isEnded(chosen, store) : run !== scope?.run;
+  const isEnded = store.tombstone(chosen)?.reason === "run_ended";
+  const isOthers = run === undefined ? isEnded : run !== scope?.run;
   return isOthers && chosen === name ? undefined : chosen;
 }
 
@@ -213,8 +214,4 @@ export function targetFor(text: string, store: VariableStore, scope?: RunScope):
 export function ownedBy(scope: RunScope | undefined, write: Write): Write {
   if (scope?.ownsResults !== true || typeof write.name === "string") return write;
   return { ...write, run: scope.run };
-}
-
-function isEnded(name: string, store: VariableStore): boolean {
-  return store.tombstone(name)?.reason === "run_ended";
 }

@@ -93,6 +93,8 @@ export function issuesOf(error: unknown): readonly Issue[] {
     issueListIn(error) ?? (isObject(error) ? issueListIn(error.cause) : undefined) ?? [];
   return issues.slice(0, MAX_ISSUES).flatMap((issue) => {
     if (!isObject(issue) || typeof issue.message !== "string") return [];
+    // A path segment of Standard Schema is the key itself, or an object that holds it.
+    const keyOf = (step: unknown) => String(isObject(step) ? step.key : step);
     const path = Array.isArray(issue.path) ? issue.path.map(keyOf) : [];
     return [{ path, message: clip(issue.message, MAX_ISSUE_CHARS) }];
   });
@@ -101,11 +103,6 @@ export function issuesOf(error: unknown): readonly Issue[] {
 function issueListIn(error: unknown): readonly unknown[] | undefined {
   if (Array.isArray(error)) return error;
   return isObject(error) && Array.isArray(error.issues) ? error.issues : undefined;
-}
-
-/** A path segment of Standard Schema is the key itself, or an object that holds it. */
-function keyOf(step: unknown): string {
-  return String(isObject(step) ? step.key : step);
 }
 
 /** An input that does not fit the tool's schema. */

@@ -39,8 +39,8 @@ export function figuresIn(text: string, covered: readonly Range[] = []): readonl
   const figures: Figure[] = [];
   let gap = 0;
   for (const { 0: found, index } of rest.matchAll(NAME_OR_NUMBER)) {
-    if (digitsOf(found) < 2 || !/^\p{Nd}/u.test(found) || isListNumber(rest, index, found))
-      continue;
+    const digits = found.replaceAll(/\P{Nd}/gu, "").length;
+    if (digits < 2 || !/^\p{Nd}/u.test(found) || isListNumber(rest, index, found)) continue;
     while ((gaps[gap + 1]?.at ?? Infinity) <= index) gap++;
     const { at = 0, start: first = 0 } = gaps[gap] ?? {};
     const start = first + index - at;
@@ -56,10 +56,6 @@ export function figuresBeyond<Found extends Figure>(
 ): readonly Found[] {
   const numbers = new Set(figuresIn(known).map(({ text }) => numberIn(text)));
   return figures.filter(({ text }) => !numbers.has(numberIn(text)));
-}
-
-function digitsOf(text: string): number {
-  return text.replaceAll(/\P{Nd}/gu, "").length;
 }
 
 function numberIn(text: string): string {

@@ -79,7 +79,7 @@ function localAuthenticator(request: Request, settings: Settings): string {
     );
   }
   const host = request.headers.get("host") ?? new URL(request.url).host;
-  if (!LOCAL_HOSTS.has(hostname(host))) {
+  if (!LOCAL_HOSTS.has(host.replace(/:\d{1,5}$/, "").toLowerCase())) {
     throw new ByrefError("foreign_origin", `AUTH=none answers to localhost only, not to ${host}.`);
   }
   const origin = request.headers.get("origin");
@@ -98,10 +98,6 @@ export function isAllowedOrigin(
 ): boolean {
   const isOwn = origin === `http://${host}` || origin === `https://${host}`;
   return isOwn || CORS_ORIGINS.includes(origin);
-}
-
-function hostname(host: string): string {
-  return host.replace(/:\d{1,5}$/, "").toLowerCase();
 }
 
 const bearerAuthenticator: Authenticator = async (request, { API_KEYS = {} }) => {

@@ -133,7 +133,7 @@ export class DirectoryObject extends DurableObject {
 
   #list({ limit, before, search = "" }: DirectoryQuery): DirectoryPage {
     if (this.#isEmpty) return { entries: [] };
-    const words = wordsIn(search);
+    const words = foldCase(search).split(/\s+/u).filter(Boolean);
     const size = words.length === 0 ? limit + 1 : SEARCHED_AT_ONCE;
     const entries: DirectoryEntry[] = [];
     let last = before;
@@ -239,10 +239,6 @@ const RETRY_MS = 60_000;
 
 /** Entries that a search reads with one statement. */
 const SEARCHED_AT_ONCE = 500;
-
-function wordsIn(text: string): readonly string[] {
-  return foldCase(text).split(/\s+/u).filter(Boolean);
-}
 
 function hasWords(title: string | null, words: readonly string[]): boolean {
   const text = foldCase(title ?? "");

@@ -170,13 +170,9 @@ export const receipt = later(() =>
     complete: z.boolean().describe("False if both lists end at the last span"),
     changes: z
       .array(
-        z.strictObject({
-          call: text,
-          tool: text,
-          effective: text.describe("With values, shortened"),
-          proposed: z.unknown().describe("As the model wrote it"),
-          approved: z.unknown().describe("As a person wrote it; this ran"),
-        }),
+        z
+          .looseObject({ call: text, tool: text, effective: text })
+          .describe("With `proposed` by the model and `approved` by a person; both as written"),
       )
       .optional()
       .describe("Calls that a person approved with another input"),

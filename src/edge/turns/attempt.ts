@@ -1,4 +1,3 @@
-import type { AgentContext } from "../agent-types.ts";
 import type { UIMessageChunk } from "ai";
 import { codeIn, codeOf, limitOf, publicErrorOf, publicTextOf } from "../../errors.ts";
 import type { Post } from "../../turn/history/post.ts";
@@ -12,7 +11,6 @@ import {
 import type { PlatformServices } from "../../turn/toolbox.ts";
 import type { Cost } from "../../turn/spend/spend.ts";
 import type { TurnOptions } from "../../turn/turn-context.ts";
-import type { Identity } from "../../tool/identity.ts";
 import { compact } from "../../value/json.ts";
 import type { ConversationContext, QueueSlot } from "../conversation-context.ts";
 import { instanceOf, isFailure, logFailure, placeIn } from "../log-failure.ts";
@@ -62,6 +60,7 @@ export async function attempt<Result>(
   let end: RecordedEnd | undefined;
   try {
     const chosen = chooseNow();
+    const { tenant, principal, claims } = chosen.asked;
     watch.chosen(chosen);
     equipped = await chosen.equip(signal, turn);
     const result = await work({
@@ -71,7 +70,7 @@ export async function attempt<Result>(
       store: data.store,
       history: data.history,
       journal: data.journal,
-      asker: askerOf(chosen.asked),
+      asker: { tenant, ...compact({ principal, claims }) },
       services: recordedServices(context.servicesFor({ ...chosen.asked, turn }), emitInner),
       spendLimits: context.setup.spendLimits,
       leases: context.leases,
@@ -79,7 +78,11 @@ export async function attempt<Result>(
       now: Date.now,
       newId: () => crypto.randomUUID(),
       trace: watch.trace,
-      cost: () => withEventRow(cost()),
+      // Counts the row of the turn's events, which is written later.
+      cost: () => {
+        const own = cost();
+        return { ...own, rowsWritten: own.rowsWritten + 1 };
+      },
       observer: watch.observer,
       timeline: watch.timeline,
       onFailure: (error) => {
@@ -115,11 +118,6 @@ function endWith(error: unknown, cost: Cost): RecordedEnd {
   return { status, ...compact({ code, limit: limitOf(about) }), cost };
 }
 
-/** What is stored of who asks. */
-function askerOf({ tenant, principal, claims }: AgentContext): Identity {
-  return { tenant, ...compact({ principal, claims }) };
-}
-
 function recordedServices(
   services: PlatformServices,
   emitInner: AttemptOptions<unknown>["emitInner"],
@@ -130,11 +128,6 @@ function recordedServices(
     ...services,
     findAgent: (name) => ({ ...findAgent(name), onChunk: emitInner() }),
   };
-}
-
-/** Counts the row of the turn's events, which is written later. */
-function withEventRow(cost: Cost): Cost {
-  return { ...cost, rowsWritten: cost.rowsWritten + 1 };
 }
 
 /** Adds an event for each tool call and outcome among the chunks that the turn emits. */

@@ -101,7 +101,8 @@ export function messageStream(
   first?: number,
   accept: string | null = null,
 ): ReadableStream<Uint8Array> {
-  const framesFor = isForSdk6(accept) ? framesForSdk6() : (frame: Frame) => [frame];
+  const isForSdk6 = /\btext\/event-stream\s*;\s*sdk=6\b/iu.test(accept ?? "");
+  const framesFor = isForSdk6 ? framesForSdk6() : (frame: Frame) => [frame];
   return watch(log, first, {
     write: (frame) =>
       framesFor(frame)
@@ -248,11 +249,6 @@ const SINCE_7: ReadonlySet<string> = new Set([
   "reset-step",
   "tool-approval-response",
 ]);
-
-/** True for a client that asks for `text/event-stream;sdk=6`. */
-function isForSdk6(accept: string | null): boolean {
-  return /\btext\/event-stream\s*;\s*sdk=6\b/iu.test(accept ?? "");
-}
 
 /**
  * Returns a function that converts frames for a client of AI SDK 6: newer chunks become transient data parts, for

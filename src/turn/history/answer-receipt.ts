@@ -61,7 +61,9 @@ export function answerReceipt(message: StoredMessage, question?: StoredMessage):
   });
   return {
     message: message.id,
-    spans: spans.map((span) => receiptSpan(span, places[span.text] ?? 0)),
+    spans: spans.map(({ text, source, ...span }) => {
+      return { part: places[text] ?? 0, reference: source, ...compact(span) };
+    }),
     typedFigures: figuresBeyond(typed, asked),
     complete: isCut !== true,
     ...compact({ changes: changesIn(message) }),
@@ -76,10 +78,6 @@ function changesIn({ parts }: StoredMessage): AnswerReceipt["changes"] {
     return [{ call, tool: getToolName(part), proposed, approved, effective }];
   });
   return changes.length === 0 ? undefined : changes;
-}
-
-function receiptSpan({ text: _text, source, ...span }: StoredSpan, part: number): ReceiptSpan {
-  return { part, reference: source, ...compact(span) };
 }
 
 /** The texts as they are stored, one for each text part. */

@@ -103,7 +103,8 @@ export class VariableList {
   #find(shown: Shown): Found {
     const { store, variables } = this.#options;
     const given = variables?.();
-    const all = given ?? (store.runs().length === 0 ? undefined : store.list().filter(isLasting));
+    const lasting = () => store.list().filter(({ scope }) => scope !== "run");
+    const all = given ?? (store.runs().length === 0 ? undefined : lasting());
     const newest = this.#newest;
     const named = new Set([...shown.keys(), ...newest.keys()]);
     const known = all?.filter(({ name }) => named.has(name)) ?? store.list({ names: [...named] });
@@ -208,10 +209,6 @@ interface Found {
 }
 
 const REMOVED = 0;
-
-function isLasting({ scope }: VariableInfo): boolean {
-  return scope !== "run";
-}
 
 function isLong({ type, chars }: { readonly type: unknown; readonly chars: unknown }): boolean {
   return type === "string" && typeof chars === "number" && chars > limits.maxShownResultChars;

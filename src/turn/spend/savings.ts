@@ -81,7 +81,9 @@ export class SavingsCounter {
   #extraChars(part: unknown): number {
     const output = toolOutputIn(part);
     const name = variableIn(output);
-    if (name === undefined || hasValue(output) || isOfBytes(output)) return 0;
+    if (name === undefined || !isObject(output) || "value" in output) return 0;
+    // By value, bytes would not be text: an image counts as zero characters, too.
+    if (output.type === "bytes") return 0;
     // The variable may have another version by now. The handle has the size of the version that was shown.
     const info = this.#store.glance(name);
     const bytes = bytesIn(output);
@@ -127,15 +129,6 @@ function toolOutputIn(part: unknown): unknown {
 function isContent(part: object): boolean {
   const output = "output" in part ? part.output : undefined;
   return isObject(output) && output.type === "content";
-}
-
-function hasValue(output: unknown): boolean {
-  return isObject(output) && "value" in output;
-}
-
-/** True for a handle of bytes. By value they would not be text: an image counts as zero characters, too. */
-function isOfBytes(output: unknown): boolean {
-  return isObject(output) && output.type === "bytes";
 }
 
 /** The size in the handle itself, for a variable that no longer exists. */
