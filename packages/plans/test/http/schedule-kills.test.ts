@@ -26,7 +26,7 @@ async function settle(turns: number): Promise<void> {
 
 it("a kill anywhere in a scheduled run loses nothing and repeats nothing; the next one comes", async () => {
   const ends = new Set<string>();
-  for (let turns = 0; turns < 50; turns++) {
+  for (let turns = 0; turns < 44; turns++) {
     vi.setSystemTime("2026-11-29T22:00:00Z");
     /** What a receiver that knows the keys of its requests has done. */
     const effects = new Map<string, number>();
@@ -55,10 +55,13 @@ it("a kill anywhere in a scheduled run loses nothing and repeats nothing; the ne
     };
     vi.setSystemTime(Date.now() + DAY_MS);
     runtime.start();
-    await settle(turns);
-    ends.add(
-      `${runtime.directoryNamed().sql.all(`SELECT 1 FROM program_run`).length} ${effects.size}`,
-    );
+    const rows = () => runtime.directoryNamed().sql.all(`SELECT 1 FROM program_run`).length;
+    const state = () => `${rows()} ${effects.size}`;
+    // At any point, and then at those that a busy machine may miss.
+    const point = ["1 0", "1 1", "1 2", "1 3"][turns - 40];
+    if (point === undefined) await settle(turns);
+    else while (state() !== point) await settle(1);
+    ends.add(state());
     runtime.kill();
     const passed = async (what: () => Promise<boolean>) => {
       for (let minutes = 0; !(await what()); minutes++) {
