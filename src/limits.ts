@@ -36,7 +36,7 @@ export const maxPageSize = 200;
  * replaces the oldest finished one.
  */
 export const maxPlanItems = 200;
-/** Runs of one plan; runs and versions of one program. A new one replaces the oldest finished one. */
+/** Runs of one plan; runs, versions and triggers of one program; late runs of a schedule. The oldest ended run goes. */
 export const maxPlanRuns = 50;
 /** Calls of one run that execute in parallel. */
 export const maxParallelCalls = 4;
@@ -177,7 +177,7 @@ export const maxRowBytes = 65_536;
 export const markBytes = 262_144;
 /**
  * One record that is held or sent in one piece: a chunk row, a call's stored input, a plan, a workflow or a tag's
- * body, an image that a model sees, unread events of a reader.
+ * body, a body of a webhook, an image that a model sees, unread events of a reader.
  */
 export const maxRecordBytes = 1_048_576;
 /**

@@ -180,18 +180,23 @@ function planRefund(id: string, { thisTurn }: DemoConversation): Plan {
   return { stages: [[order], [refund]], answer };
 }
 
-function planOrders({ goal, status }: OrdersIntent, conversation: DemoConversation): Plan {
+function planOrders(
+  { goal, status, list: name }: OrdersIntent,
+  conversation: DemoConversation,
+): Plan {
   const need = (toolName: string, input: () => JSONObject): Need => ({
     toolName,
     outcome: outcomesOf(toolName, conversation.thisTurn).at(-1),
     input,
   });
   const fresh = need("list_orders", () => (status === undefined ? {} : { status }));
-  // A question for the orders lists them again. A question for totals uses the saved list.
+  const given = conversation.variables.get(name ?? "");
+  const named = given && { toolName: "list_orders", input: {}, result: given };
+  // A question for the orders lists them again. A question for totals uses the saved list, or the one it names.
   const list =
     goal === "list"
       ? fresh
-      : { ...fresh, outcome: fresh.outcome ?? earlierList(conversation, status) };
+      : { ...fresh, outcome: named ?? fresh.outcome ?? earlierList(conversation, status) };
   const totals = need("monthly_totals", () => ({ orders: reference(list) }));
   const summary = need("summarize_orders", () => summaryInput(list));
   const report = need("write_report", () => ({

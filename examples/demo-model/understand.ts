@@ -17,6 +17,8 @@ export type Intent =
       readonly kind: "orders";
       readonly goal: OrderGoal;
       readonly status: OrderStatus | undefined;
+      /** A variable that the question names: `$sales`. */
+      readonly list: string | undefined;
     };
 
 const set = (words: string) => new Set(words.split(" "));
@@ -83,7 +85,8 @@ function ordersIntent(question: string): Intent | undefined {
   );
   const isAbout = goal !== undefined || words.some((word) => orderWords.has(word));
   if (!isKnown || !isAbout || statuses.length > 1) return undefined;
-  return { kind: "orders", goal: goal ?? "list", status: statuses[0] };
+  const list = /\$(\w+)/u.exec(question)?.[1];
+  return { kind: "orders", goal: goal ?? "list", status: statuses[0], list };
 }
 
 function weatherIntent(question: string): Intent | undefined {

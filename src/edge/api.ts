@@ -2,13 +2,11 @@ import { routePath } from "hono/route";
 import { Hono } from "hono/tiny";
 import type {
   Api,
-  ConversationParts,
   GatewaySupport,
   PlanSupport,
   QuerySupport,
   Transfers,
 } from "./conversation-parts.ts";
-import type { TenantParts } from "./directory/tenant-feature.ts";
 import type { ObjectContext } from "./conversation-of.ts";
 import type { Endpoint } from "./http/endpoint.ts";
 import { placeIn } from "./log-failure.ts";
@@ -78,20 +76,8 @@ export function mergedApi(parts: readonly (Api | undefined)[]): Required<Api> {
   };
 }
 
-/**
- * The endpoints of a conversation's object. All objects share one router, which receives the parts of one
- * conversation.
- */
-export function conversationRoutes({ conversation, internal }: Required<Api>) {
-  return routesOf<ConversationParts>([...conversation, ...internal]);
-}
-
-/** The same for a tenant's object. */
-export function tenantRoutes({ tenant }: Required<Api>) {
-  return routesOf<TenantParts>(tenant);
-}
-
-function routesOf<Parts extends { readonly context: ObjectContext }>(
+/** The router that all objects of a kind share. It receives the parts of one of them. */
+export function routesOf<Parts extends { readonly context: ObjectContext }>(
   endpoints: readonly Endpoint<Parts>[],
 ) {
   const routes = new Hono<{ Bindings: Parts }>();
@@ -101,9 +87,8 @@ function routesOf<Parts extends { readonly context: ObjectContext }>(
       return endpoint.handle({ request: req.raw, params: req.param(), text }, env);
     });
   }
-  routes.onError((error, context) => {
-    const { method } = context.req;
-    return problem(error, placeIn(context.env.context, `${method} ${routePath(context)}`));
+  routes.onError((error, one) => {
+    return problem(error, placeIn(one.env.context, `${one.req.method} ${routePath(one)}`));
   });
   return routes;
 }

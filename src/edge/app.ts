@@ -5,7 +5,7 @@ import { routePath } from "hono/route";
 import { secureHeaders } from "hono/secure-headers";
 import { apiOf, type ApiOptions, mergedApi } from "./api.ts";
 import type { AppEnv } from "./app-env.ts";
-import { authenticate, type Authenticator, isAllowedOrigin } from "./auth/authenticator.ts";
+import * as auth from "./auth/authenticator.ts";
 import type { Identity } from "../tool/identity.ts";
 import { identityHeader } from "./auth/forwarded-identity.ts";
 import type { FailurePlace } from "./log-failure.ts";
@@ -17,14 +17,15 @@ import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { conversationOf, mutableResponse, type RemoteConversation } from "./conversation-of.ts";
 import type { Api } from "./conversation-parts.ts";
+import type { TenantParts } from "./directory/tenant-feature.ts";
 import { type Endpoint, parseHeaders } from "./http/endpoint.ts";
 import { ClientBody, isStreamed, maxBodyBytes, tooLarge, withEnd } from "./http/client-body.ts";
 
 export interface AppOptions extends ApiOptions, WorkerApiOptions {
-  readonly authenticator: Authenticator;
+  readonly authenticator: auth.Authenticator;
 }
 
-/** The Worker. All endpoints except `/health` require authentication. */
+/** The Worker. All endpoints except `/health` and those of webhooks require authentication. */
 export function createApp({ agents, page, model, authenticator, ...options }: AppOptions) {
   const api: Required<Api> = mergedApi([
     workerApi({ agents, page, model }, () => api),
@@ -53,28 +54,27 @@ export function createApp({ agents, page, model, authenticator, ...options }: Ap
     if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
   });
   serve(true);
+  const toTenant = (one: Endpoint<TenantParts>, ...before: readonly MiddlewareHandler<AppEnv>[]) =>
+    app.on(one.method, [one.path], ...before, (context) => forward(context, one, directoryFor));
+  for (const one of api.tenant) {
+    if (one.tenantIn !== undefined) toTenant(one, auth.byPath(one.tenantIn), limitBody);
+  }
   app.use((context, next) => {
     const { CORS_ORIGINS: origin = [] } = settingsOf(context.env);
     return origin.length === 0
       ? next()
       : cors({ origin: [...origin], exposeHeaders: EXPOSED_HEADERS })(context, next);
   });
-  app.use(authenticate(authenticator));
+  app.use(auth.authenticate(authenticator));
   // Hono's smallest router ignores a final slash, so a request whose client omitted a variable's name by
   // mistake would reach all variables.
   app.use(async (context, next) => (context.req.path.endsWith("/") ? nothingAt(context) : next()));
   app.use(limitBody);
   serve(false);
-  for (const endpoint of api.conversation) {
-    app.on(endpoint.method, endpoint.path, (context) => {
-      return forward(context, endpoint, (id) => conversationOf(context, id));
-    });
+  for (const one of api.conversation) {
+    app.on(one.method, one.path, (context) => forward(context, one, conversationOf));
   }
-  for (const endpoint of api.tenant) {
-    app.on(endpoint.method, endpoint.path, (context) => {
-      return forward(context, endpoint, () => directoryFor(context));
-    });
-  }
+  for (const one of api.tenant) toTenant(one);
   app.notFound(nothingAt);
   app.onError((error, context) => {
     const { req, env } = context;
@@ -120,7 +120,7 @@ const COMMON_HEADERS = ["accept", "content-type", "traceparent"];
 async function forward<Parts>(
   context: Context<AppEnv>,
   endpoint: Endpoint<Parts>,
-  objectOf: (id: string | undefined) => Pick<RemoteConversation, "fetch">,
+  objectOf: (context: Context<AppEnv>, id?: string) => Pick<RemoteConversation, "fetch">,
 ): Promise<Response> {
   const { raw } = context.req;
   // Parsed here too, because the platform drops empty headers when it forwards a request.
@@ -139,7 +139,7 @@ async function forward<Parts>(
   if (header !== undefined) headers.set(...header);
   headers.set(...identityHeader(context.get("identity")));
   const init = { method: raw.method, headers, body: body ?? null };
-  return mutableResponse(await objectOf(id).fetch(raw.url, init));
+  return mutableResponse(await objectOf(context, id).fetch(raw.url, init));
 }
 
 interface Received {
@@ -179,7 +179,7 @@ function requireOwnPage({ env, req: { raw } }: Context<AppEnv>): void {
   const origin = raw.headers.get("origin");
   if (origin === null) return;
   const host = raw.headers.get("host") ?? new URL(raw.url).host;
-  if (isAllowedOrigin(origin, host, settingsOf(env))) return;
+  if (auth.isAllowedOrigin(origin, host, settingsOf(env))) return;
   throw new ByrefError(
     "foreign_origin",
     `Pages of ${origin} may not connect here; see CORS_ORIGINS.`,

@@ -3,7 +3,7 @@ import { hasSchema } from "../store/rows/migrations.ts";
 import { ConversationContext, type ConversationSetup } from "./conversation-context.ts";
 import type { ConversationStatus } from "./conversation-of.ts";
 import { type ConversationParts, statusOf } from "./conversation-parts.ts";
-import type { conversationRoutes } from "./api.ts";
+import type { routesOf } from "./api.ts";
 import { problem } from "./http/problem.ts";
 import { placeIn } from "./log-failure.ts";
 import { onAlarm } from "./maintenance.ts";
@@ -12,7 +12,7 @@ import { Turns } from "./turns/turns.ts";
 
 /** An application's configuration of its conversations. */
 export interface ConversationOptions extends ConversationSetup {
-  readonly routes: Pick<ReturnType<typeof conversationRoutes>, "fetch">;
+  readonly routes: Pick<ReturnType<typeof routesOf<ConversationParts>>, "fetch">;
 }
 
 /**

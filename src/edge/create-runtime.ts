@@ -7,7 +7,7 @@ import type { Equip } from "./turns/chosen-agent.ts";
 import type { RetentionOption } from "./conversation-context.ts";
 import { createApp } from "./app.ts";
 import { ConversationObject, type ConversationOptions } from "./conversation.ts";
-import { apiOf, conversationRoutes, tenantRoutes } from "./api.ts";
+import { apiOf, routesOf } from "./api.ts";
 import { DirectoryObject } from "./directory/directory.ts";
 import { requireDirectory } from "./directory/directory-client.ts";
 import { type Authenticator, authenticatorBySettings } from "./auth/authenticator.ts";
@@ -105,8 +105,8 @@ export function createRuntime({
   authenticator = authenticatorBySettings(jwt),
 }: RuntimeOptions): Runtime {
   const api = apiOf({ plans, transfer, files, queries, gateway });
-  const routes = conversationRoutes(api);
-  const tenant = { routes: tenantRoutes(api), open: plans?.openTenant };
+  const routes = routesOf([...api.conversation, ...api.internal]);
+  const tenant = { routes: routesOf(api.tenant), open: plans?.openTenant };
   const modelFor = (settings: Settings, env: Cloudflare.Env, asked?: AgentContext) =>
     typeof model === "function" ? model(settings, env, asked) : model;
   const setup = (env: Cloudflare.Env): ConversationOptions => ({

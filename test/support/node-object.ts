@@ -83,6 +83,10 @@ export class NodeObject<Held extends Pick<ConversationObject, "alarm"> = Convers
         this.#handler = undefined;
         if (!handler.hasSet) this.#alarmMs = null;
         this.tick();
+      })
+      .catch((error: unknown) => {
+        // A handler of a dead process fails unseen.
+        if (this.#handler === handler) throw error;
       });
   }
 

@@ -111,6 +111,7 @@ function nameFor({ name }: OpenApiParameter, route: string): fc.Arbitrary<string
   if (name === "id") return fc.constantFrom(...IDS);
   if (name === "name") return fc.constantFrom(...NAMES);
   if (name === "program") return fc.constantFrom(...PROGRAMS);
+  if (name === "trigger") return fc.constantFrom("daily", "weekly");
   // A placeholder for the sender, which alone knows which ones exist.
   return fc.nat(5).map((number) => `{${name}:${number}}`);
 }

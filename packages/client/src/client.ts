@@ -32,8 +32,11 @@ export type {
   ClientPrograms,
   ListedProgram,
   ListedProgramRun,
+  NewSchedule,
   ProgramRunView,
   ProgramView,
+  ScheduleView,
+  WebhookView,
   WrittenProgram,
 } from "./client/programs.ts";
 export type { Chunk, Streamed, Told, TurnAnswer, TurnData } from "./client/streamed.ts";

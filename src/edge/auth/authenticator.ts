@@ -3,6 +3,7 @@ import { isTenant, LOCAL_HOSTS, type Settings, settingsOf } from "../settings.ts
 import type { Context, MiddlewareHandler } from "hono";
 import { logFailure } from "../log-failure.ts";
 import type { AppEnv } from "../app-env.ts";
+import type { Operation } from "../http/endpoint.ts";
 import type { Identity } from "../../tool/identity.ts";
 import { compact, isObject } from "../../value/json.ts";
 import { tenantOfTicket } from "./tickets.ts";
@@ -155,6 +156,16 @@ export function authenticate(authenticator: Authenticator): MiddlewareHandler<Ap
     if (ticket !== null) context.res.headers.set("cross-origin-resource-policy", "cross-origin");
   };
 }
+
+/** Sets the tenant that an open endpoint's path names. Its rate is limited apart from the tenant's own requests. */
+export const byPath =
+  (tenantIn: Required<Operation>["tenantIn"]): MiddlewareHandler<AppEnv> =>
+  async (context, next) => {
+    const tenant = tenantIn(context.req.param());
+    await limitRate(context.env.RATE_LIMIT, `hooks of ${tenant}`);
+    context.set("identity", { tenant });
+    await next();
+  };
 
 /** Returns the ticket's tenant; a key in the request is ignored. Removes the ticket from the request. */
 async function redeem(

@@ -152,10 +152,11 @@ export class DirectoryObject extends DurableObject {
 
   /**
    * Deletes the conversations that exist now, in pieces: each runs in an alarm of its own, which the platform repeats
-   * if the process dies. They are off the list at once. The tenant's spend stays.
+   * if the process dies. They are off the list at once. What the feature keeps is deleted too; the tenant's spend stays.
    */
   async deleteAll(tenant: string): Promise<DeletionProgress> {
     this.#deletion.begin(tenant, Date.now());
+    this.#parts.feature?.deleteAll();
     await this.#setAlarm(0);
     return this.#deletion.progress ?? { startedMs: Date.now(), deleted: 0, remaining: 0 };
   }

@@ -13,6 +13,7 @@ export interface TenantFeature {
   /** When `onAlarm` is due, in milliseconds since 1970. */
   readonly dueMs: number;
   onAlarm(): Promise<void>;
+  deleteAll(): void;
 }
 
 /** The parts of a tenant's object that its endpoints use. */

@@ -27,6 +27,8 @@ export interface Operation {
   readonly answers: Readonly<Record<number, Content | string>>;
   /** True if no authentication is required. */
   readonly isOpen?: boolean;
+  /** The tenant, by an open endpoint's path: that tenant's object checks the request. Throws `unauthorized`. */
+  readonly tenantIn?: (params: Readonly<Record<string, string>>) => string;
   /** True if it opens a WebSocket, which only pages of allowed origins may do. */
   readonly isSocket?: boolean;
   /**

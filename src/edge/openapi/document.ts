@@ -61,7 +61,7 @@ class Describer {
     const { summary, query = {}, headers = {}, isBodyOptional, answers, isOpen } = operation;
     const { body, content = body && { "application/json": body } } = operation;
     const [, resource, , part = ""] = path.split("/");
-    const known = resource === "programs" ? resource : "worker";
+    const known = resource === "programs" || resource === "hooks" ? "programs" : "worker";
     const tag = resource === "conversations" ? (TAGS[part] ?? resource) : known;
     // Tickets are for paths below a conversation.
     const takesTicket = method === "GET" && resource === "conversations" && part !== "";

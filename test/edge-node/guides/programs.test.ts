@@ -28,7 +28,21 @@ it("a program of the client runs on other data", async () => {
   await client.programs.put("totals", { conversation: "shop", from: "$report" });
   const { state, ms } = await client.programs.run("totals", { input: { sales: [{ sum: 40 }] } });
   const { runs } = await client.programs.runs("totals");
+  await client.programs.schedule("totals", "weekly", {
+    cron: "0 8 * * 1",
+    timeZone: "Europe/Berlin",
+  });
+  const { path, secret } = await client.programs.webhook("totals", "shop");
+  await client.programs.delete("totals", "schedules", "weekly");
   // ---
   expect([state, runs.length]).toEqual([{ report: 40 }, 1]);
   expect(ms).toBeGreaterThanOrEqual(0);
+  expect([path, secret]).toEqual([
+    expect.stringMatching("^/hooks/"),
+    expect.stringMatching("^whsec_"),
+  ]);
+  expect(await client.programs.get("totals")).toMatchObject({
+    schedules: [],
+    webhooks: [{ name: "shop", path }],
+  });
 });

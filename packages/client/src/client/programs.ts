@@ -1,9 +1,12 @@
 import type * as z from "zod";
 import type {
+  newSchedule,
   programListed,
   programRunListed,
   programRunView,
   programView,
+  scheduleView,
+  webhookView,
 } from "../../../plans/src/http/program-schemas.ts";
 import type { jsonPlan } from "../../../plans/src/plan/json-plan.ts";
 import type { Json } from "../../../../src/references.ts";
@@ -17,6 +20,9 @@ export type WrittenProgram =
 export type ListedProgram = z.infer<ReturnType<typeof programListed>>;
 export type ProgramView = z.infer<ReturnType<typeof programView>>;
 export type ListedProgramRun = z.infer<ReturnType<typeof programRunListed>>;
+export type NewSchedule = z.input<typeof newSchedule>;
+export type ScheduleView = z.infer<ReturnType<typeof scheduleView>>;
+export type WebhookView = z.infer<ReturnType<typeof webhookView>>;
 export type ProgramRunView = z.infer<ReturnType<typeof programRunView>>;
 
 /** The programs of the key's tenant. They need the binding `DIRECTORY`. */
@@ -30,7 +36,15 @@ export interface ClientPrograms {
   ): Promise<ProgramView>;
   /** Default: the newest version. */
   get(name: string, query?: { readonly version?: number }): Promise<ProgramView>;
-  delete(name: string): Promise<void>;
+  /** Deletes a program, or a schedule or webhook of it. */
+  delete(
+    name: string,
+    ...trigger: readonly [] | readonly [kind: "schedules" | "webhooks", name: string]
+  ): Promise<void>;
+  /** Runs a program at the times of a cron line. Throws `bad_request` and `invalid_plan`. */
+  schedule(name: string, schedule: string, when: NewSchedule): Promise<ScheduleView>;
+  /** Adds a webhook, or gives it a new secret, which only this call returns. */
+  webhook(name: string, webhook: string): Promise<WebhookView>;
   /** Runs a program until it ends or waits for a person. */
   run(
     name: string,
@@ -48,7 +62,9 @@ export function programsOf({ ask, call }: Connection): ClientPrograms {
     list: () => ask("GET", at()),
     put: (name, json, query = {}) => ask("PUT", at(name), { json, query }),
     get: (name, query = {}) => ask("GET", at(name), { query }),
-    delete: async (name) => void (await call("DELETE", at(name))),
+    delete: async (...path) => void (await call("DELETE", at(...path))),
+    schedule: (name, schedule, json) => ask("PUT", at(name, "schedules", schedule), { json }),
+    webhook: (name, webhook) => ask("PUT", at(name, "webhooks", webhook)),
     run: (name, json = {}) => ask("POST", at(name, "runs"), { json }),
     runs: (name) => ask("GET", at(name, "runs")),
     getRun: (name, run) => ask("GET", at(name, "runs", run)),

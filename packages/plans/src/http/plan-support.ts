@@ -3,7 +3,7 @@ import type { PlanFormat } from "../plan/plan-format.ts";
 import { jsonPlan, jsonPlans } from "../plan/json-plan.ts";
 import { planList, planView, runView } from "./plan-schemas.ts";
 import { Plans } from "./plans.ts";
-import { programApi } from "./program-endpoints.ts";
+import { programApi, sourceIn } from "./program-endpoints.ts";
 import { Programs } from "./programs.ts";
 import {
   approvalEndpoint,
@@ -13,12 +13,11 @@ import {
   identityIn,
   locationQuery,
   parameters,
-  parse,
   type PlanSupport,
   requestBodies,
   schemas,
 } from "../../../../src/internal-edge.ts";
-import { json, later } from "../../../../src/internal.ts";
+import { later } from "../../../../src/internal.ts";
 import { toolInputs } from "../../../../src/internal-tool.ts";
 
 /** `POST …/plans/:plan/run`. */
@@ -36,17 +35,6 @@ const planSource = z.strictObject({
   name: z.string().max(200).optional(),
 });
 const planOrSource = later(() => z.union([jsonPlan, planSource]));
-
-/** Undefined for a text that is a plan itself. Throws `bad_request`. */
-function planSourceIn(text: string): z.infer<typeof planSource> | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  return json.isObject(value) && "from" in value ? parse(planSource, value) : undefined;
-}
 
 /** The response to a decision: the run for a plan's gate, otherwise the turn. */
 const decided = later(() => z.union([schemas.turn(), runView()]));
@@ -124,7 +112,7 @@ function proposeEndpoint(planFormats: readonly PlanFormat[]): Endpoint<Conversat
       const plans = plansToChange(parts);
       const { context } = parts;
       const asked = context.askedBy(identityIn(request.headers, context), params.id);
-      const source = format === "json" ? planSourceIn(written) : undefined;
+      const source = format === "json" ? sourceIn(written, planSource) : undefined;
       const proposal = source ?? { format, text: written };
       const proposed = await plans.propose({ proposal, agent, asked });
       if (run !== "true") return Response.json(proposed, { status: 201 });

@@ -14,20 +14,28 @@ import {
   type TenantParts,
 } from "../../../../src/internal-edge.ts";
 import { json } from "../../../../src/internal.ts";
+import { toolInputs } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { PlanFormat } from "../plan/plan-format.ts";
 import {
   newRun,
+  newSchedule,
   planOrProgram,
   programList,
   programRunList,
   programRunView,
   programSource,
   programView,
+  received,
+  scheduleView,
+  webhookView,
 } from "./program-schemas.ts";
 import type { Plans } from "./plans.ts";
 import type { Program, ProgramRun } from "./program-store.ts";
 import { type AskedRun, Programs } from "./programs.ts";
+import type { Schedule } from "./schedule.ts";
+import type { Trigger } from "./trigger-store.ts";
+import { tenantOfHook } from "./webhook.ts";
 
 const program = { "application/json": programView };
 const ran = {
@@ -58,7 +66,7 @@ function programEndpoints({ formatOf }: ProgramSupport): readonly Endpoint<Tenan
       async ({ params, query: { agent }, request, text }, parts) => {
         const { format } = formatOf(request);
         const written = await text();
-        const source = (format === "json" ? sourceIn(written) : undefined) ?? {
+        const source = (format === "json" ? sourceIn(written, programSource) : undefined) ?? {
           format,
           text: written,
         };
@@ -83,9 +91,12 @@ function programEndpoints({ formatOf }: ProgramSupport): readonly Endpoint<Tenan
     ),
     endpoint(
       "DELETE /programs/:program",
-      { summary: "Deletes a program and the history of its runs", answers: { 204: "Deleted" } },
+      {
+        summary: "Deletes a program, its schedules, webhooks and history",
+        answers: { 204: "Deleted" },
+      },
       ({ params }, parts) => {
-        programsOf(parts).store.delete(params.program);
+        programsOf(parts).delete(params.program);
         return new Response(null, { status: 204 });
       },
     ),
@@ -129,6 +140,81 @@ function programEndpoints({ formatOf }: ProgramSupport): readonly Endpoint<Tenan
   ];
 }
 
+/** Endpoints of what starts programs: schedules and webhooks. */
+const triggerEndpoints: readonly Endpoint<TenantParts>[] = [
+  endpoint(
+    "PUT /programs/:program/schedules/:trigger",
+    {
+      summary: "Runs a program at the times of a cron line",
+      body: newSchedule,
+      answers: { 200: { "application/json": scheduleView } },
+    },
+    async ({ params, body, request }, parts) => {
+      const asker = identityIn(request.headers, parts.context);
+      const schedule = await programsOf(parts).schedule(placeOf(params), body, asker);
+      return Response.json(scheduleOf(schedule));
+    },
+  ),
+  endpoint(
+    "PUT /programs/:program/webhooks/:trigger",
+    {
+      summary: "Adds a webhook, or gives it a new secret, which only this response shows",
+      answers: { 200: { "application/json": webhookView } },
+    },
+    ({ params, request }, parts) => {
+      const asker = identityIn(request.headers, parts.context);
+      const webhook = programsOf(parts).webhook(placeOf(params), asker);
+      return Response.json({ ...webhookOf(webhook), secret: webhook.secret });
+    },
+  ),
+  deleteEndpoint("schedule"),
+  deleteEndpoint("webhook"),
+  endpoint(
+    "POST /hooks/:hook",
+    {
+      summary: "Starts a run of a webhook's program; signed as in Standard Webhooks",
+      isOpen: true,
+      tenantIn: tenantOfHook,
+      headers: {
+        "webhook-id": parameters.text.optional(),
+        "webhook-timestamp": parameters.text.optional(),
+        "webhook-signature": parameters.text.optional(),
+      },
+      content: { "application/json": toolInputs.anyJson },
+      answers: { 202: { "application/json": received } },
+    },
+    async ({ params, headers, text }, parts) => {
+      const run = await programsOf(parts).receive(params.hook, headers, await text());
+      return Response.json({ run }, { status: 202 });
+    },
+  ),
+];
+
+function deleteEndpoint(kind: Trigger["kind"]): Endpoint<TenantParts> {
+  return endpoint(
+    `DELETE /programs/:program/${kind}s/:trigger`,
+    { summary: `Deletes a ${kind}`, answers: { 204: "Deleted" } },
+    ({ params: { program, trigger } }, parts) => {
+      programsOf(parts).triggers.delete(program, kind, trigger);
+      return new Response(null, { status: 204 });
+    },
+  );
+}
+
+function placeOf({ program, trigger }: { readonly program: string; readonly trigger: string }) {
+  return { program, name: nameIn(trigger) };
+}
+
+function scheduleOf({ name, createdAt, schedule, dueMs }: Trigger) {
+  const nextAt = dueMs === undefined ? undefined : new Date(dueMs).toISOString();
+  // A trigger of this kind has one.
+  return { name, createdAt, ...(schedule as Schedule), ...json.compact({ nextAt }) };
+}
+
+function webhookOf({ name, createdAt, hook = "" }: Trigger) {
+  return { name, createdAt, path: `/hooks/${encodeURIComponent(hook)}` };
+}
+
 /** What the object of a tenant asks a conversation. It has written the bodies. */
 function conversationEndpoints({
   plansOf,
@@ -169,7 +255,7 @@ interface ProgramSupport {
 
 export function programApi(support: ProgramSupport): Api {
   return {
-    tenant: programEndpoints(support),
+    tenant: [...programEndpoints(support), ...triggerEndpoints],
     internal: conversationEndpoints(support),
     components: {
       WrittenProgram: planOrProgram,
@@ -178,6 +264,9 @@ export function programApi(support: ProgramSupport): Api {
       ProgramList: programList,
       ProgramRun: programRunView,
       ProgramRunList: programRunList,
+      NewSchedule: newSchedule,
+      Schedule: scheduleView,
+      Webhook: webhookView,
     },
   };
 }
@@ -188,21 +277,26 @@ function programsOf({ feature }: TenantParts): Programs {
 }
 
 /** Undefined for a text that is a plan itself. Throws `bad_request`. */
-function sourceIn(text: string): z.infer<typeof programSource> | undefined {
+export function sourceIn<Source extends z.ZodType>(text: string, source: Source) {
   const value = json.jsonIn(text);
-  return json.isObject(value) && "from" in value ? parse(programSource, value) : undefined;
+  return json.isObject(value) && "from" in value ? parse(source, value) : undefined;
 }
 
 function shortOf({ name, version, agent, tainted, createdAt, input }: Program) {
   return { name, version, agent, createdAt, ...json.compact({ tainted, input }) };
 }
 
-function viewOf({ store }: Programs, program: Program): z.infer<ReturnType<typeof programView>> {
+function viewOf(
+  { store, triggers }: Programs,
+  program: Program,
+): z.infer<ReturnType<typeof programView>> {
   const { name, version, format, calls, findings } = program;
   const text = store.textOf(name, version);
   const plan = format === "json" ? json.parsedJson(text) : text;
   const versions = [...store.versionsOf(name)];
-  return { ...shortOf(program), format, calls, findings, plan, versions };
+  const schedules = triggers.list(name, "schedule").map(scheduleOf);
+  const webhooks = triggers.list(name, "webhook").map(webhookOf);
+  return { ...shortOf(program), format, calls, findings, plan, versions, schedules, webhooks };
 }
 
 function runViewOf(

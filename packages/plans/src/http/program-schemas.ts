@@ -1,4 +1,5 @@
 import * as z from "zod";
+import * as limits from "../../../../src/limits.ts";
 import { later } from "../../../../src/internal.ts";
 import { toolInputs } from "../../../../src/internal-tool.ts";
 import { jsonPlan } from "../plan/json-plan.ts";
@@ -38,6 +39,8 @@ export const programView = later(() =>
     findings: planListed().shape.findings,
     plan: toolInputs.anyJson.readonly().describe("As it was written; JSON, or a text"),
     versions: z.array(z.int().min(1)).describe("Versions that are kept, oldest first"),
+    schedules: z.array(scheduleView()),
+    webhooks: z.array(webhookView()),
   }),
 );
 export const programList = later(() => z.strictObject({ programs: z.array(programListed()) }));
@@ -65,3 +68,36 @@ export const programRunView = later(() =>
   }),
 );
 export const programRunList = later(() => z.strictObject({ runs: z.array(programRunListed()) }));
+
+export const newSchedule = z.strictObject({
+  cron: z
+    .string()
+    .max(limits.maxLineChars)
+    .meta({ examples: ["0 8 * * 1"] })
+    .describe("Minute, hour, day, month, weekday; seconds may stand before them"),
+  timeZone: z
+    .string()
+    .max(limits.maxLineChars)
+    .meta({ examples: ["Europe/Berlin"] })
+    .describe("A name of the IANA time zone database"),
+  input: toolInputs.anyJson.optional(),
+  misfires: z
+    .enum(["skip", "once", "all"])
+    .default("once")
+    .describe("The runs of times that passed while the service was down"),
+});
+const trigger = { name: z.string(), createdAt: z.iso.datetime() };
+export const scheduleView = later(() =>
+  newSchedule.extend({
+    ...trigger,
+    nextAt: z.iso.datetime().optional().describe("Absent if there is no next time"),
+  }),
+);
+export const webhookView = later(() =>
+  z.strictObject({
+    ...trigger,
+    path: z.string().describe("Where signed requests are sent"),
+    secret: z.string().optional().describe("`whsec_…`: shown only when it is made"),
+  }),
+);
+export const received = z.strictObject({ run: z.string() });

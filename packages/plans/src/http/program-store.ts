@@ -1,4 +1,4 @@
-import { ByrefError, limitExceeded } from "../../../../src/errors.ts";
+import { ByrefError, limitExceeded, requireAtMost } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
 import type { PlanFormatName } from "../../../../src/internal-tool.ts";
 import { exactNumbers, json, type Sql, sqlRows } from "../../../../src/internal.ts";
@@ -34,6 +34,13 @@ export interface ProgramRun {
   readonly createdMs: number;
   readonly endedMs?: number;
   readonly error?: string;
+}
+
+interface RunInput {
+  readonly input: Json;
+  readonly asker: Identity;
+  /** Default: in a minute. */
+  readonly dueMs?: number | undefined;
 }
 
 /** What a run ends with, or waits for. */
@@ -127,10 +134,23 @@ export class ProgramStore {
     });
   }
 
-  /** Adds a run. At the limit, deletes the program's oldest runs that have ended. */
+  /** Deletes all programs with their runs. */
+  deleteAll(): void {
+    if (!this.isUsed) return;
+    for (const table of ["program", "program_run"]) this.#sql.run(`DELETE FROM ${table}`);
+  }
+
+  /** Throws `limit_exceeded` if the program has the maximum of open runs. */
+  requireRoom(program: string): void {
+    const open = this.#count(`program_run WHERE program = ? AND ended IS NULL`, program);
+    const advice = "Wait until runs have ended, or decide their pending approvals.";
+    requireAtMost(["maxPlanRuns", limits.maxPlanRuns], open + 1, advice);
+  }
+
+  /** Adds a run, which is asked for at `dueMs`. At the limit, deletes the program's oldest runs that have ended. */
   addRun(
     run: ProgramRun,
-    { input, asker }: { readonly input: Json; readonly asker: Identity },
+    { input, asker, dueMs = run.createdMs + CHECK_AFTER_MS }: RunInput,
   ): void {
     this.#sql.run(
       `DELETE FROM program_run WHERE program = ?1 AND ended IS NOT NULL AND seq <= (
@@ -138,19 +158,13 @@ export class ProgramStore {
       run.program,
       limits.maxPlanRuns - 1,
     );
-    const open = this.#count(`program_run WHERE program = ? AND ended IS NULL`, run.program);
-    if (open >= limits.maxPlanRuns) {
-      const advice = "Wait until runs have ended, or decide their pending approvals.";
-      const [maximum, actual] = [limits.maxPlanRuns, open + 1];
-      throw limitExceeded("maxPlanRuns", { maximum, actual, advice });
-    }
     const { id, program, version, cause, conversation, isTrusted, createdMs } = run;
     const values = [id, program, version, cause, conversation, isTrusted ? 1 : 0, createdMs];
     this.#sql.run(
       `INSERT INTO program_run (id, program, version, cause, conversation, trusted, created, due, input, asker)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       ...values,
-      createdMs + CHECK_AFTER_MS,
+      dueMs,
       JSON.stringify(input),
       JSON.stringify(asker),
     );
@@ -188,6 +202,10 @@ export class ProgramStore {
     const row = this.isUsed ? sqlRows.firstRow(this.#sql, select, program, id) : undefined;
     if (row !== undefined) return runIn(row);
     throw new ByrefError("not_found", `There is no run ${id.slice(0, 80)} of this program.`);
+  }
+
+  hasRun(id: string): boolean {
+    return this.#count(`program_run WHERE id = ?`, id) > 0;
   }
 
   /** Runs that are to be asked for, oldest first. */

@@ -1,20 +1,24 @@
-import { ByrefError, codeIn, codeOf, publicTextOf } from "../../../../src/errors.ts";
+import { ByrefError, codeIn, codeOf, publicTextOf, requireAtMost } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
 import {
   conversations,
   identityHeader,
   logFailure,
   placeIn,
+  requestBodies,
   type TenantContext,
   type TenantFeature,
 } from "../../../../src/internal-edge.ts";
-import { json } from "../../../../src/internal.ts";
+import { encoding, json } from "../../../../src/internal.ts";
 import type { Plan } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 import { requireInput, withDefaults } from "../plan/plan-input.ts";
 import type { CheckedProgram, ProgramOutcome, ProgramStart, WrittenProgram } from "./program.ts";
 import { type Program, type ProgramRun, ProgramStore } from "./program-store.ts";
+import { nextTime, type Schedule, timesBetween } from "./schedule.ts";
+import { type Trigger, TriggerStore } from "./trigger-store.ts";
+import { newHook, newSecret, notSigned, requireSignature, type SignedHeaders } from "./webhook.ts";
 
 /** What a program is made from: a value or an answer of a conversation. */
 export interface ProgramSource {
@@ -23,13 +27,21 @@ export interface ProgramSource {
 }
 
 interface NewProgramRun {
+  /** Default: a new id. */
+  readonly id?: string;
   readonly input?: Json | undefined;
   /** Default: the newest. */
   readonly version?: number | undefined;
   readonly cause: string;
   readonly isTrusted: boolean;
   readonly asker: Identity;
+  /** When the alarm starts it. Default: in a minute, unless the request that adds it does. */
+  readonly dueMs?: number;
+  /** True if nobody receives an error: then the history has a run that cannot start, as failed. */
+  readonly isAlone?: true;
 }
+
+type TriggerPlace = Pick<Trigger, "program" | "name">;
 
 /** A run, and what its conversation says of it, if it is there. */
 export interface AskedRun {
@@ -43,15 +55,17 @@ export interface AskedRun {
  */
 export class Programs implements TenantFeature {
   readonly store: ProgramStore;
+  readonly triggers: TriggerStore;
   readonly #context: TenantContext;
 
   constructor(context: TenantContext) {
     this.#context = context;
     this.store = new ProgramStore(context.sql);
+    this.triggers = new TriggerStore(context.sql);
   }
 
   get dueMs(): number {
-    return this.store.dueMs;
+    return Math.min(this.store.dueMs, this.triggers.dueMs);
   }
 
   /** Checks and keeps a program. Throws `invalid_plan` with all findings; then nothing is stored. */
@@ -75,6 +89,58 @@ export class Programs implements TenantFeature {
     return this.store.put(name, written, checked);
   }
 
+  /** Deletes a program, its history, and what starts it. Throws `not_found`. */
+  delete(name: string): void {
+    this.store.delete(name);
+    this.triggers.deleteAll(name);
+  }
+
+  deleteAll(): void {
+    this.store.deleteAll();
+    this.triggers.deleteAll();
+  }
+
+  /** Checks and keeps a schedule. Throws `bad_request`, and `invalid_plan` if the program could not run now. */
+  async schedule(place: TriggerPlace, schedule: Schedule, asker: Identity): Promise<Trigger> {
+    const { version } = this.store.required(place.program);
+    const proposal = this.#written(place.program, version);
+    await this.#ask(["", "check"], { proposal, agent: proposal.agent }, asker);
+    // It may have been deleted meanwhile.
+    inputFor(this.store.required(place.program), schedule.input ?? {});
+    const dueMs = nextTime(schedule, Date.now());
+    const never = "cron: There is no such day: the program would never run.";
+    if (dueMs === undefined) throw new ByrefError("bad_request", never);
+    const trigger = this.triggers.put({ ...place, kind: "schedule", asker, schedule, dueMs });
+    await this.#context.setAlarm();
+    return trigger;
+  }
+
+  /** Adds a webhook, or gives it a new secret. */
+  webhook(place: TriggerPlace, asker: Identity): Trigger {
+    this.store.required(place.program);
+    const known = this.triggers.list(place.program, "webhook");
+    const { hook = newHook(asker.tenant) } = known.find(({ name }) => name === place.name) ?? {};
+    return this.triggers.put({ ...place, kind: "webhook", asker, hook, secret: newSecret() });
+  }
+
+  /** Adds the run of a signed request, once for each `webhook-id`. Returns its id. Throws `unauthorized`. */
+  async receive(hook: string, headers: SignedHeaders, body: string): Promise<string> {
+    const maximum = ["maxRecordBytes", limits.maxRecordBytes] as const;
+    requireAtMost(maximum, encoding.byteLength(body), "Send long data another way.");
+    const webhook = this.triggers.withHook(hook);
+    const key = await requireSignature(webhook?.secret ?? newSecret(), headers, body);
+    if (webhook === undefined) throw notSigned();
+    const { program, asker } = webhook;
+    const cause = `webhook:${webhook.name}`;
+    const id = await runIdOf(program, cause, key);
+    if (!this.store.hasRun(id)) {
+      const input = requestBodies.parseJson(body);
+      this.add(program, { id, cause, input, asker, isTrusted: false, dueMs: Date.now() });
+    }
+    await this.#context.setAlarm();
+    return id;
+  }
+
   /** Starts a run, and waits until it ends or waits for a person. Throws `not_found` and `invalid_plan`. */
   start(name: string, start: NewProgramRun): Promise<AskedRun> {
     const run = this.add(name, start);
@@ -83,10 +149,10 @@ export class Programs implements TenantFeature {
   }
 
   /** Adds a run, which the alarm starts if nothing else does. */
-  add(name: string, { input = {}, version, cause, isTrusted, asker }: NewProgramRun): ProgramRun {
+  add(name: string, { input = {}, version, isAlone, dueMs, ...start }: NewProgramRun): ProgramRun {
     const program = this.store.required(name, version);
-    const whole = inputFor(program, input);
-    const id = `r${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
+    const random = `r${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
+    const { id = random, cause, isTrusted, asker } = start;
     const run: ProgramRun = {
       id,
       program: name,
@@ -99,7 +165,15 @@ export class Programs implements TenantFeature {
       tries: 0,
       createdMs: Date.now(),
     };
-    this.store.addRun(run, { input: whole, asker });
+    try {
+      const whole = inputFor(program, input);
+      this.store.requireRoom(name);
+      this.store.addRun(run, { input: whole, asker, dueMs });
+    } catch (error) {
+      if (isAlone !== true) throw error;
+      this.store.addRun(run, { input, asker });
+      this.store.saveEnd(run, { status: "failed", error: publicTextOf(error) }, run.createdMs);
+    }
     return run;
   }
 
@@ -114,20 +188,45 @@ export class Programs implements TenantFeature {
     return this.#look(this.store.run(name, id));
   }
 
-  /** Asks for runs whose end nobody has reported. Does not throw. */
+  /** Adds the runs of schedules that are due, and asks for runs that are to begin or have not reported their end. */
   async onAlarm(): Promise<void> {
-    const due = this.store.isUsed ? this.store.dueRuns(Date.now(), limits.maxPlanRuns) : [];
-    await Promise.all(
-      due.map(async (run) => {
-        // Before the request, so that a run whose object breaks does not come again at once.
-        this.store.saveTry(run, Date.now());
-        await this.#advance(run, this.store.askerOf(run.id)).catch(() => undefined);
-      }),
-    );
+    const nowMs = Date.now();
+    for (const trigger of this.triggers.due(nowMs)) {
+      await this.#fire(trigger, nowMs).catch((error: unknown) => {
+        logFailure(error, placeIn(this.#context, "schedule"));
+        this.triggers.postpone(trigger, nowMs + RETRY_MS);
+      });
+    }
+    const due = this.store.isUsed ? this.store.dueRuns(nowMs, limits.maxPlanRuns) : [];
+    for (const run of due) {
+      // Before the request, so that a run whose object breaks does not come again at once.
+      this.store.saveTry(run, nowMs);
+      // The alarm does not wait for it: a long run would delay the next one of all schedules.
+      const running = this.#advance(run, this.store.askerOf(run.id));
+      this.#context.state.waitUntil(running.catch(() => undefined));
+    }
+  }
+
+  /** Adds a run for each time at which a schedule was due, once, in the commit that sets when it is due next. */
+  async #fire(trigger: Trigger, nowMs: number): Promise<void> {
+    const { program, schedule, dueMs = nowMs, asker } = trigger;
+    if (schedule === undefined) return;
+    const cause = `schedule:${trigger.name}`;
+    const times = timesBetween(schedule, dueMs, nowMs);
+    const ids = await Promise.all(times.map((timeMs) => runIdOf(program, cause, String(timeMs))));
+    this.#context.sql.transaction(() => {
+      if (!this.triggers.postpone(trigger, nextTime(schedule, nowMs))) return;
+      const start = { cause, input: schedule.input, asker, dueMs: nowMs } as const;
+      for (const id of ids.filter((one) => !this.store.hasRun(one))) {
+        this.add(program, { ...start, id, isTrusted: true, isAlone: true });
+      }
+    });
   }
 
   /** Asks for a run without starting it. */
   async #look(run: ProgramRun): Promise<AskedRun> {
+    // Until its conversation has answered the alarm, which starts it, that one may not know it yet.
+    if (!run.hasBegun && run.cause !== "request") return { run };
     try {
       return await this.#advance({ ...run, hasBegun: true }, this.store.askerOf(run.id));
     } catch {
@@ -192,10 +291,20 @@ export class Programs implements TenantFeature {
   }
 }
 
+/** The pause after which a schedule that could not add its runs is due again. */
+const RETRY_MS = 60_000;
+
 type Problem = Readonly<Record<string, Json>>;
 
 /** What a conversation has refused, which another try would not change. */
 class Refusal extends ByrefError {}
+
+/** One id for each firing: asked for again, it is the same run, in the same conversation. */
+async function runIdOf(program: string, cause: string, key: string): Promise<string> {
+  const text = new TextEncoder().encode(JSON.stringify([program, cause, key]));
+  const digest = await crypto.subtle.digest("SHA-256", text);
+  return `r${encoding.toHex(new Uint8Array(digest).subarray(0, 8))}`;
+}
 
 function isOpen({ status }: Pick<ProgramRun, "status">): boolean {
   return status === "running" || status === "waiting";

@@ -1,0 +1,112 @@
+import { ByrefError, requireAtMost } from "../../../../src/errors.ts";
+import * as limits from "../../../../src/limits.ts";
+import { exactNumbers, json, type Sql, sqlRows } from "../../../../src/internal.ts";
+import type { Identity } from "../../../../src/runtime.ts";
+import type { Schedule } from "./schedule.ts";
+
+/** What starts runs of a program: a schedule, or a webhook. */
+export interface Trigger {
+  readonly program: string;
+  readonly kind: "schedule" | "webhook";
+  readonly name: string;
+  /** Who has made it. Its runs are theirs. */
+  readonly asker: Identity;
+  /** ISO 8601. */
+  readonly createdAt: string;
+  readonly schedule?: Schedule;
+  /** When a schedule is due, in milliseconds since 1970. */
+  readonly dueMs?: number | undefined;
+  /** A webhook's address, and what its requests are signed with. */
+  readonly hook?: string;
+  readonly secret?: string;
+}
+
+/** A tenant's schedules and webhooks. The first one creates the table. */
+export class TriggerStore {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  get #isUsed(): boolean {
+    return sqlRows.hasTable(this.#sql, "program_trigger");
+  }
+
+  /** By name. */
+  list(program: string, kind: Trigger["kind"]): readonly Trigger[] {
+    return this.#all(`program = ? AND kind = ? ORDER BY name`, program, kind);
+  }
+
+  /** Schedules that are due, longest first. */
+  due(nowMs: number): readonly Trigger[] {
+    return this.#all(`due <= ? ORDER BY due LIMIT ?`, nowMs, limits.maxPlanRuns);
+  }
+
+  withHook(hook: string): Trigger | undefined {
+    return this.#all(`hook = ?`, hook)[0];
+  }
+
+  /** When the next schedule is due, in milliseconds since 1970. */
+  get dueMs(): number {
+    return this.#all(`due IS NOT NULL ORDER BY due LIMIT 1`)[0]?.dueMs ?? Infinity;
+  }
+
+  /** Adds or replaces a trigger. Throws `limit_exceeded`. */
+  put({ dueMs, ...about }: Omit<Trigger, "createdAt">): Trigger {
+    const trigger = { ...about, createdAt: new Date().toISOString() };
+    for (const statement of TABLES) this.#sql.run(statement);
+    const { program, kind, name, hook } = trigger;
+    const counted = `SELECT 1 FROM program_trigger WHERE program = ? AND NOT (kind = ? AND name = ?)`;
+    const others = this.#sql.all(counted, program, kind, name).length;
+    const advice = "Delete schedules and webhooks that are no longer needed.";
+    requireAtMost(["maxPlanRuns", limits.maxPlanRuns], others + 1, advice);
+    this.#sql.run(
+      `REPLACE INTO program_trigger (program, kind, name, data, due, hook) VALUES (?, ?, ?, ?, ?, ?)`,
+      program,
+      kind,
+      name,
+      JSON.stringify(trigger),
+      dueMs ?? null,
+      hook ?? null,
+    );
+    return { ...trigger, dueMs };
+  }
+
+  /** Sets when a schedule is due next. Returns false if it has changed meanwhile. */
+  postpone({ program, name, dueMs }: Trigger, nextMs: number | undefined): boolean {
+    const update = `UPDATE program_trigger SET due = ? WHERE program = ? AND name = ? AND due = ? RETURNING name`;
+    return this.#sql.all(update, nextMs ?? null, program, name, dueMs ?? null).length > 0;
+  }
+
+  /** Throws `not_found`. */
+  delete(program: string, kind: Trigger["kind"], name: string): void {
+    const deleted = `DELETE FROM program_trigger WHERE program = ? AND kind = ? AND name = ? RETURNING 1`;
+    if (this.#isUsed && this.#sql.all(deleted, program, kind, name).length > 0) return;
+    throw new ByrefError("not_found", `There is no ${kind} ${name.slice(0, 80)} of this program.`);
+  }
+
+  /** Deletes those of a program, or all. */
+  deleteAll(program?: string): void {
+    const deleted = `DELETE FROM program_trigger WHERE program = coalesce(?, program)`;
+    if (this.#isUsed) this.#sql.run(deleted, program ?? null);
+  }
+
+  #all(where: string, ...bindings: readonly (string | number)[]): readonly Trigger[] {
+    if (!this.#isUsed) return [];
+    const select = `SELECT data, due FROM program_trigger WHERE ${where}`;
+    return this.#sql.all(select, ...bindings).map((row) => {
+      // `put` wrote it.
+      const trigger = exactNumbers.parseExactly(sqlRows.textIn(row, "data")) as unknown as Trigger;
+      const { due } = row;
+      return { ...trigger, ...json.compact({ dueMs: typeof due === "number" ? due : undefined }) };
+    });
+  }
+}
+
+const TABLES = [
+  `CREATE TABLE IF NOT EXISTS program_trigger (
+     program TEXT, kind TEXT, name TEXT, data TEXT NOT NULL, due INTEGER, hook TEXT UNIQUE,
+     PRIMARY KEY (program, kind, name)) WITHOUT ROWID`,
+  `CREATE INDEX IF NOT EXISTS program_trigger_due ON program_trigger (due) WHERE due IS NOT NULL`,
+];
