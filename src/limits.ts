@@ -14,7 +14,7 @@ export const maxItems = 1_000;
  * an import; calls of a code run and the variables it reads; open runs; failed lookups that suggest names.
  */
 export const maxBatchItems = 100;
-/** Items that are shown: rows of a table in an answer, hits of a search, findings of a plan, problems of an input. */
+/** Items that are shown: rows of a table in an answer, hits of a search, findings of a plan, problems of an input, variables that a value was made of. */
 export const maxShownItems = 50;
 /** Variables in a prompt's list; variables that one code run writes. */
 export const maxListedVariables = 20;

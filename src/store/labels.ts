@@ -1,9 +1,13 @@
 import type { Variables } from "./variable-store.ts";
-import type { Flag, VariableInfo, Visibility } from "./variable.ts";
+import * as limits from "../limits.ts";
+import type { Flag, Sources, VariableInfo, Visibility } from "./variable.ts";
 import type { About } from "./bytes/content.ts";
 
 /** A value's visibility and provenance. */
-export type ValueLabels = Pick<VariableInfo, "visibility" | "sources" | "trusted" | "flags">;
+export type ValueLabels = Pick<
+  VariableInfo,
+  "visibility" | "sources" | "trusted" | "flags" | "madeOf"
+>;
 
 const order: readonly Visibility[] = ["model", "sealed", "secret"];
 
@@ -26,7 +30,24 @@ export function joinedLabels(labels: readonly ValueLabels[]): ValueLabels {
     sources: [...new Set(labels.flatMap(({ sources }) => sources))],
     trusted: labels.every(({ trusted }) => trusted),
     ...flagged(labels.flatMap(({ flags = [] }) => flags)),
+    ...madeOfAll(labels.map(({ madeOf }) => madeOf)),
   };
+}
+
+/** Returns what a value is made of as a property to spread: of each variable the oldest version that was read. */
+export function madeOfAll(all: readonly (Sources | undefined)[]): Pick<ValueLabels, "madeOf"> {
+  const oldest = new Map<string, number>();
+  for (const [name, version] of all.flatMap((sources) => Object.entries(sources ?? {})))
+    oldest.set(name, Math.min(version, oldest.get(name) ?? version));
+  if (oldest.size === 0) return {};
+  return { madeOf: Object.fromEntries([...oldest].slice(0, limits.maxShownItems)) };
+}
+
+/** What is made of a variable is made of its version; of one of a run, which ends, of what that is made of. */
+function madeOfIt({ name, version, scope, readOnly, madeOf = {} }: VariableInfo) {
+  if (scope === "run") return { madeOf };
+  // Each message has another `input`, and a longer history.
+  return { madeOf: name === "input" || readOnly === true ? {} : { [name]: version } };
 }
 
 /** Returns the distinct flags as a property to spread; an empty object if there are none. */
@@ -110,7 +131,7 @@ export class Labels {
   add(name: string): void {
     // The listed metadata omits long inputs; this runs for every reference.
     const [info] = this.#store.list({ names: [name] });
-    if (info !== undefined) this.#note({ ...info, name });
+    if (info !== undefined) this.#note({ ...info, name, ...madeOfIt(info) });
   }
 
   /** Marks the result as composed: it contains a URL built from values and other text. */
@@ -147,6 +168,7 @@ export class Labels {
         ...(isComposed ? ["composed" as const] : []),
         ...(inherited === "model" ? [] : ["derived" as const]),
       ]),
+      ...madeOfAll(this.consumed.map(({ madeOf }) => madeOf)),
     };
   }
 }

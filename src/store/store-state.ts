@@ -11,7 +11,7 @@ import { tombstoneOf, toIso } from "./metadata.ts";
 import { UsedNumbers } from "./choose-name.ts";
 import { VariableIndex } from "./variable-index.ts";
 import type { OpenValue, Change, EvictionReason, Tombstone, VariableInfo } from "./variable.ts";
-import type { Json } from "../value/json.ts";
+import { compact, type Json } from "../value/json.ts";
 
 /** Variables whose metadata is kept: more than a prompt lists. */
 const MAX_LISTED = 50;
@@ -135,9 +135,10 @@ export class StoreState {
       for (const info of this.rows.listed(missing.map(({ name }) => name)))
         infos.set(info.name, info);
     }
-    const listed = entries.flatMap(({ name, seq, accessedAtMs }) => {
+    const listed = entries.flatMap((entry) => {
+      const { name, seq } = entry;
       const info = infos.get(name) ?? this.#listed.get(name)?.info;
-      return info === undefined ? [] : { seq, info: { ...info, accessedAt: toIso(accessedAtMs) } };
+      return info === undefined ? [] : { seq, info: this.#currently(info, entry) };
     });
     if (entries.length <= limits.maxListedVariables) this.#keepListed(listed);
     return listed.map(({ info }) => info);
@@ -164,15 +165,21 @@ export class StoreState {
   info(name: string): VariableInfo | undefined {
     const entry = this.index.get(name);
     const info = entry === undefined ? undefined : this.rows.info(name);
-    return entry && info && withAccess(info, entry);
+    return entry && info && this.#currently(info, entry);
   }
 
   /** Like `info`, without a long input, because many variables may be evicted at once. */
   shortInfo(name: string): VariableInfo | undefined {
     const entry = this.index.get(name);
-    return entry === undefined
-      ? undefined
-      : this.rows.listed([name]).map((info) => withAccess(info, entry))[0];
+    return entry && this.listed([entry])[0];
+  }
+
+  /** Adds what the row does not have: the time of the last access, and what is newer than its sources. */
+  #currently(info: VariableInfo, { name, accessedAtMs }: Entry): VariableInfo {
+    const { stale: _, ...written } = info;
+    const madeOf = this.index.newerThan(name);
+    const stale = madeOf && { madeOf };
+    return { ...written, accessedAt: toIso(accessedAtMs), ...compact({ stale }) };
   }
 
   /** Opens the current value: its metadata and stored bytes. Close it. */
@@ -193,7 +200,7 @@ export class StoreState {
       return this.rows.transaction(() => {
         const result = work();
         // Last, so that observers receive no changes that are rolled back.
-        for (const change of changes) this.#options.onChange(change);
+        for (const change of changes) this.#options.onChange(this.#withStale(change));
         return result;
       });
     } catch (error) {
@@ -266,6 +273,11 @@ export class StoreState {
     return tombstoneOf(info, { inputDigest: entry.inputDigest, reason, atMs });
   }
 
+  #withStale(change: Change): Change {
+    if (change.kind !== "saved") return change;
+    return { ...change, ...compact({ stale: this.index.staleBy(change.info.name) }) };
+  }
+
   queueChange(change: Change): void {
     this.#changes?.push(change);
   }
@@ -279,10 +291,6 @@ export class StoreState {
       this.removeTombstone(oldest);
     }
   }
-}
-
-function withAccess(info: VariableInfo, { accessedAtMs }: Entry): VariableInfo {
-  return { ...info, accessedAt: toIso(accessedAtMs) };
 }
 
 /** A cache of parsed, frozen values, bounded by their stored bytes. The least recently used are dropped first. */

@@ -1,7 +1,8 @@
 import { changedEntry } from "./metadata.ts";
 import { highestNumberIn } from "./names.ts";
 import type { Call, Entry, Row, Rows } from "./rows/rows.ts";
-import type { VariableInfo } from "./variable.ts";
+import type { NewerSource, VariableInfo } from "./variable.ts";
+import * as limits from "../limits.ts";
 
 /** Keeps the seqs of one millisecond below those of the next. A seq has at most 15 digits. */
 const SEQS_PER_MS = 100;
@@ -23,6 +24,8 @@ export class VariableIndex {
   readonly #reads = new Map<number, number>();
   /** Seqs that the last transaction replaced or touched. */
   #settled: number[] = [];
+  /** Values that are made of older versions, until a write. */
+  #stale: ReadonlyMap<string, readonly NewerSource[]> | undefined;
 
   constructor(rows: Rows) {
     this.#rows = rows;
@@ -70,6 +73,20 @@ export class VariableIndex {
     return this.values().filter(
       ({ tool, inputDigest }) => tool === call.tool && inputDigest === call.inputDigest,
     );
+  }
+
+  /** What is newer than the versions that the variable is made of, directly or not; undefined if nothing is. */
+  newerThan(name: string): readonly NewerSource[] | undefined {
+    this.#stale ??= staleIn(this.#entries);
+    return this.#stale.get(name);
+  }
+
+  /** The first names of the variables that are made of an older version of this one; undefined if none is. */
+  staleBy(name: string): readonly string[] | undefined {
+    const names = this.values().flatMap((entry) =>
+      this.newerThan(entry.name)?.some((source) => source.name === name) ? entry.name : [],
+    );
+    return names.length === 0 ? undefined : names.slice(0, limits.maxListedVariables);
   }
 
   couldBegin(prefix: string): boolean {
@@ -134,6 +151,7 @@ export class VariableIndex {
   /** Call it after a rollback. */
   forget(): void {
     this.#loaded = undefined;
+    this.#stale = undefined;
     this.#settled = [];
   }
 
@@ -157,6 +175,7 @@ export class VariableIndex {
 
   #add(entry: Entry): void {
     this.#entries.set(entry.name, entry);
+    this.#stale = undefined;
     this.#bytes += entry.bytes;
     this.#newestSeq = Math.max(this.#newestSeq, entry.seq);
     this.#lastAccessMs = Math.max(this.#lastAccessMs, entry.accessedAtMs);
@@ -166,7 +185,26 @@ export class VariableIndex {
     const entry = this.get(name);
     if (entry === undefined) return;
     this.#entries.delete(name);
+    this.#stale = undefined;
     this.#bytes -= entry.bytes;
     this.#settled.push(entry.seq);
   }
+}
+
+/** `entries`: oldest first. What a value is made of is then before it, or newer. Cost: linear in the sources. */
+function staleIn(entries: ReadonlyMap<string, Entry>): ReadonlyMap<string, readonly NewerSource[]> {
+  const stale = new Map<string, readonly NewerSource[]>();
+  for (const { name, seq, madeOf = {} } of entries.values()) {
+    const newer = new Map<string, NewerSource>();
+    for (const [source, version] of Object.entries(madeOf)) {
+      const { version: now, seq: nowSeq } = entries.get(source) ?? { version, seq: 0 };
+      // Versions begin again after a delete.
+      const isNewer = now !== version || nowSeq > seq;
+      const own = isNewer ? [{ name: source, version, now }] : (stale.get(source) ?? []);
+      for (const one of own) newer.set(one.name, newer.get(one.name) ?? one);
+    }
+    newer.delete(name);
+    if (newer.size > 0) stale.set(name, [...newer.values()].slice(0, limits.maxListedVariables));
+  }
+  return stale;
 }

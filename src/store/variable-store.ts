@@ -10,6 +10,7 @@ import type {
   Flag,
   Glance,
   OpenValue,
+  Sources,
   Tombstone,
   VariableInfo,
   Visibility,
@@ -61,6 +62,8 @@ export interface Write {
   /** Default: true. */
   readonly trusted?: boolean;
   readonly flags?: readonly Flag[];
+  /** See `VariableInfo`. May have the variable's own name. */
+  readonly madeOf?: Sources;
   /** The run at whose end the variable is evicted. Names chosen automatically then end in `_<run>`. */
   readonly run?: string;
 }

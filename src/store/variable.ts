@@ -62,9 +62,21 @@ export interface VariableInfo {
   readonly trusted: boolean;
   /** Absent if there are none. */
   readonly flags?: readonly Flag[];
+  /** The variables that the call read, as they were. A value that adds to an older one names itself. */
+  readonly madeOf?: Sources;
+  /** Set if the value, or one that it was made of, was made of versions that are not current. Computed when read. */
+  readonly stale?: { readonly madeOf: readonly NewerSource[] };
   readonly location: Location;
   /** Set if the variable cannot be written. */
   readonly readOnly?: true;
+}
+
+/** Versions of variables, by name. 0: there was none. */
+export type Sources = Readonly<Record<string, number>>;
+
+/** A version, and the current one. */
+export interface NewerSource extends Pick<VariableInfo, "name" | "version"> {
+  readonly now: number;
 }
 
 /** How a metadata field is stored, validated and documented. */
@@ -94,6 +106,8 @@ export type FieldType =
   | "order"
   | "boolean"
   | "time"
+  | "versions"
+  | "stale"
   | { readonly oneOf: readonly string[] }
   | { readonly someOf: readonly string[] };
 
@@ -155,6 +169,14 @@ export const variableFields = {
     isOptional: true,
     isMoved: true,
   },
+  madeOf: {
+    is: "versions",
+    isOptional: true,
+    isMoved: true,
+    since: 7,
+    about: "Versions of the variables that its call read",
+  },
+  stale: { is: "stale", hasColumn: false, isOptional: true, about: "Some of them are newer now" },
   location: { is: { oneOf: ["row", "chunks", "r2", "messages"] } },
   readOnly: { is: "boolean", hasColumn: false, isOptional: true, about: "It cannot be written" },
 } as const satisfies { readonly [Name in keyof Required<VariableInfo>]: Field };
@@ -196,7 +218,9 @@ export interface Glance extends Pick<
 
 /** A change of a variable. Never contains a value. */
 export type Change =
-  | { readonly kind: "saved" | "updated" | "deleted"; readonly info: VariableInfo }
+  | { readonly kind: "updated" | "deleted"; readonly info: VariableInfo }
+  /** `stale`: names of values that are made of an older version, if there are any. */
+  | { readonly kind: "saved"; readonly info: VariableInfo; readonly stale?: readonly string[] }
   | { readonly kind: "evicted"; readonly info: VariableInfo; readonly tombstone: Tombstone };
 
 /** A value as bytes. It stays readable until it is closed, even if the variable is replaced or deleted. */

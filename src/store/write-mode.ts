@@ -1,9 +1,10 @@
 import { compact, isJsonArray, isJsonObject, type Json, typeOfJson } from "../value/json.ts";
 import { ByrefError } from "../errors.ts";
 import type { Write, WriteMode } from "./variable-store.ts";
+import type { Entry } from "./rows/rows.ts";
 import type { VariableInfo } from "./variable.ts";
 import { formatPath, type Path } from "../value/path.ts";
-import { flagged, joinedLabels } from "./labels.ts";
+import { flagged, joinedLabels, madeOfAll } from "./labels.ts";
 
 /**
  * Returns a variable's value after a write. `append` joins texts and adds elements to an array; `merge`
@@ -102,8 +103,8 @@ export function keepingMetadata(write: Write, existing: VariableInfo, nowMs: num
 
 /** Returns a write that extends the variable, with the labels of both. */
 export function extending(write: Write, existing: VariableInfo, nowMs: number): Write {
-  const { trusted = true, visibility = "model", flags, toolCallId } = write;
-  const own = { sources: sourcesOf(write), trusted, visibility, ...flagged(flags) };
+  const { trusted = true, visibility = "model", toolCallId } = write;
+  const own = { ...write, sources: sourcesOf(write), trusted, visibility };
   const labels = joinedLabels([existing, own]);
   // A call that adds to a guarded value derives a new one from it.
   const isDerived = toolCallId !== undefined && labels.visibility !== "model";
@@ -114,6 +115,20 @@ export function extending(write: Write, existing: VariableInfo, nowMs: number): 
     ...(isDerived ? flagged([...(labels.flags ?? []), "derived"]) : {}),
   };
 }
+
+/**
+ * Returns what the variable is made of after a write. One that adds to the existing value is made of what that is made
+ * of; a call that repeats it would not make the whole value, so the value names itself.
+ */
+export function madeOfAfter(write: Write, name: string, previous: Made = { version: 0 }) {
+  const { madeOf, tool } = write;
+  const readsOwn = Object.hasOwn(madeOf ?? {}, name) && madeOf?.[name] !== 0;
+  if (!isExtension(write) && !readsOwn) return madeOfAll([madeOf]);
+  const { [name]: _, ...others } = madeOfAll([previous.madeOf, madeOf]).madeOf ?? {};
+  return madeOfAll([tool === undefined ? undefined : { [name]: previous.version }, others]);
+}
+
+type Made = Pick<Entry, "version"> & Partial<Pick<Entry, "madeOf">>;
 
 /** Returns the sources that a write sets; by default its tool, or the caller. */
 export function sourcesOf({ sources, tool }: Pick<Write, "sources" | "tool">): readonly string[] {

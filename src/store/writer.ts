@@ -12,7 +12,7 @@ import type { StoreState } from "./store-state.ts";
 import type { VariableRecord, VersionRecord, Write } from "./variable-store.ts";
 import { flagged, redacted, strictestVisibility } from "./labels.ts";
 import type { VariableInfo } from "./variable.ts";
-import { extending, isExtension, keepingMetadata, sourcesOf } from "./write-mode.ts";
+import { extending, isExtension, keepingMetadata, madeOfAfter, sourcesOf } from "./write-mode.ts";
 
 /** Writes variables whose content is ready. */
 export class Writer {
@@ -77,6 +77,7 @@ export class Writer {
       chars,
       visibility,
       ...flagged(flags),
+      madeOf: earlier.info.madeOf,
       seq: index.nextSeq(nowMs),
       version: current.version + 1,
       accessedAtMs: nowMs,
@@ -131,6 +132,7 @@ export class Writer {
       run,
       tool,
       inputDigest,
+      madeOf: info.madeOf,
     };
     const restored: VariableInfo = {
       ...info,
@@ -204,6 +206,7 @@ export class Writer {
       sources: [...sourcesOf(write)],
       trusted: write.trusted ?? true,
       ...flagged(write.flags),
+      ...compact({ madeOf: entry.madeOf }),
       location: isStored(stored.body) ? stored.body.location : "row",
     };
     return { entry, info, stored };
@@ -234,6 +237,7 @@ export class Writer {
       run: write.run,
       tool: write.tool?.toWellFormed(),
       inputDigest: typeof write.name === "object" ? write.name.inputDigest : undefined,
+      madeOf: madeOfAfter(write, name, previous).madeOf,
     };
   }
 

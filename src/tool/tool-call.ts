@@ -811,7 +811,7 @@ interface Saving {
   readonly unresolved: ResolvedInput["unresolved"];
   /** See `ToolOutput`. */
   readonly notes?: readonly string[];
-  readonly call: Pick<CallOptions, "scope" | "isPlanned" | "saveTo" | "keepAs">;
+  readonly call: Pick<CallOptions, "scope" | "isPlanned" | "saveTo" | "keepAs" | "remakes">;
   /** A value of more characters is not shown. */
   readonly inlineChars?: number | undefined;
 }
@@ -823,8 +823,9 @@ interface Saving {
 export function saveAt(saving: Saving, options: WrapOptions): StagedWrites<Saved> {
   const { write, places, call } = saving;
   const { store } = options;
+  const keeps = call.remakes === true ? { keepsMetadata: true, keepsVersion: true } : {};
   const placedWrites = places.map(({ name, path, run: owner }): Write => {
-    return { ...write, name, path, ...compact({ run: owner }) };
+    return { ...write, ...keeps, name, path, ...compact({ run: owner }) };
   });
   const [first = write, ...others] = placedWrites;
   const own = [first, ...others].map((one) => ownedBy(call.scope, one));

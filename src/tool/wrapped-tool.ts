@@ -115,6 +115,8 @@ export interface CallOptions {
   readonly extras?: object;
   /** Set for a step of a plan's run. */
   readonly isPlanned?: true;
+  /** Set for a call that makes a variable again: it keeps its description, ttl and pin, and its earlier version. */
+  readonly remakes?: true;
   /** The variable for a result that is too long to be shown, or guarded. Set for a step of a plan's run. */
   readonly keepAs?: AutomaticName;
   /** This call's share of the work that the calls of a step may do. Default: all of it. */

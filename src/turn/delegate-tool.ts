@@ -11,7 +11,7 @@ import { chosenPlaces } from "../tool/save-target.ts";
 import { digestOf } from "../tool/tool-input.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
 import type { CallOptions, WrapOptions } from "../tool/wrapped-tool.ts";
-import type { Json } from "../value/json.ts";
+import { compact, type Json } from "../value/json.ts";
 import type { Agent } from "./agent.ts";
 
 export const DELEGATE = "delegate";
@@ -108,7 +108,7 @@ export function delegateTool({ calledAgents, ask, wrap }: DelegateOptions): Runt
 
 /** Applies the calling agent's policy for `delegate` to the labels of an answer. */
 function withPolicy(
-  { visibility, sources, trusted, flags }: ModelAnswer["labels"],
+  { visibility, sources, trusted, flags, madeOf }: ModelAnswer["labels"],
   { sealed, declassifies, source, trusted: isTrusted = true }: ToolPolicy = {},
 ): ModelAnswer["labels"] {
   const inherited = declassifies === true ? "model" : visibility;
@@ -117,5 +117,6 @@ function withPolicy(
     sources: source === undefined ? sources : [...new Set([source, ...sources])],
     trusted: trusted && isTrusted,
     ...(declassifies === true ? {} : flagged(flags)),
+    ...compact({ madeOf }),
   };
 }

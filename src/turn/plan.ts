@@ -19,6 +19,8 @@ export interface Plan {
   readonly outputs: readonly PlanOutput[];
   /** `data`: a call starts when the values that it reads exist. `written`: calls run one after another. */
   readonly order: "data" | "written";
+  /** Set if each call makes the variable at its output path again, in place, unless that is current by then. */
+  readonly remakes?: true;
 }
 
 export type PlanFormatName = "json" | "capability-xml" | "template";
@@ -39,4 +41,6 @@ export interface PlanCall {
   readonly gates?: readonly string[];
   /** Place of the result, e.g. `†state.user`. `a || b` is one of them, `a && b` all of them. */
   readonly outputPath?: string;
+  /** Variables that it reads, beside its references. */
+  readonly reads?: readonly string[];
 }

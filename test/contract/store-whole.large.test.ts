@@ -3,6 +3,7 @@ import { storeGuards } from "./store-guards.ts";
 import { storeParts } from "./store-parts.ts";
 import { storeQuota } from "./store-quota.ts";
 import { onEveryKind, sampledKinds } from "./store-testing.ts";
+import { staleness } from "./store-stale.ts";
 import { versions } from "./store-versions.ts";
 
 onEveryKind((at) => {
@@ -10,4 +11,5 @@ onEveryKind((at) => {
   describe("parts", () => storeParts(at));
   describe("eviction", () => storeQuota(at));
   describe("earlier versions", () => versions(at));
+  describe("values that are made of others", () => staleness(at));
 }, sampledKinds);

@@ -7,10 +7,10 @@ import { iso } from "./variable-store-fixture.ts";
 import type { Entry, Model } from "./variable-store-model.ts";
 import { BYTES_TYPE, once, storedBytes, type Value } from "./variable-store-model-values.ts";
 
-/** Metadata without shape and preview, which have tests of their own. */
+/** Metadata without shape, preview and what it was made of, which have tests of their own. */
 export function about(info: VariableInfo | undefined) {
   if (info === undefined) return undefined;
-  const { shape, preview, ...others } = info;
+  const { shape, preview, madeOf: _, ...others } = info;
   expect([typeof shape, typeof preview]).toEqual(["string", "string"]);
   if (info.visibility === "secret") expect([shape, preview]).toEqual([info.type, ""]);
   return others;

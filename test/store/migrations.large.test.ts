@@ -308,7 +308,7 @@ describe("migrations", () => {
     expect(schemaOf(sql).map(({ name }) => name)).toEqual(tables);
     expect(sql.all("SELECT key, value FROM meta ORDER BY key")).toEqual([
       { key: "created", value: String(START_MS) },
-      { key: "schema", value: "6" },
+      { key: "schema", value: "7" },
     ]);
     expect((await new SqlStore(sql, { now }).save({ value: 1 })).name).toBe("variable_1");
   });
@@ -332,6 +332,26 @@ describe("migrations", () => {
       migrate(sql);
       expect(schemaOf(sql)).toEqual(schemaOf(migratedSql()));
     }
+  });
+
+  it("add what values are made of to version 6, whose values are never stale", async () => {
+    const sql = migratedSql();
+    await new SqlStore(sql, { now }).saveAll([
+      { name: "orders", value: 1 },
+      { name: "old", value: 1 },
+    ]);
+    sql.run(`ALTER TABLE variable DROP COLUMN made_of`);
+    sql.run(`UPDATE meta SET value = '6' WHERE key = 'schema'`);
+    migrate(sql);
+    const madeOf = { orders: 1 };
+    await new SqlStore(sql, { now }).save({ name: "new", value: 1, madeOf });
+    await new SqlStore(sql, { now }).save({ name: "orders", value: 2 });
+    const listed = new SqlStore(sql, { now }).list();
+    expect(listed.map(({ name, madeOf: made, stale }) => [name, made, stale])).toEqual([
+      ["old", undefined, undefined],
+      ["new", madeOf, { madeOf: [{ name: "orders", version: 1, now: 2 }] }],
+      ["orders", undefined, undefined],
+    ]);
   });
 
   it("leave a newer database unchanged", () => {

@@ -34,6 +34,7 @@ describe("a policy", () => {
       return "allow";
     };
     const input = { to: "$mine[0]", text: "$mail and $mail, $ssn" };
+    const own = (name: string) => ({ name, madeOf: { [name]: 1 } });
     const { ready, runs } = await prepare(input, { policy, taint: new Taint(true) });
     expect(ready).toMatchObject({ kind: "ready" });
     expect(runs()).toBe(0);
@@ -43,9 +44,9 @@ describe("a policy", () => {
         input,
         resolved: { to: "a", text: "From afar. and From afar., 078" },
         references: [
-          { name: "mine", visibility: "model", sources: ["caller"], trusted: true },
-          { name: "mail", visibility: "model", sources: ["mcp:mail"], trusted: false },
-          { name: "ssn", visibility: "sealed", sources: ["caller"], trusted: true },
+          { ...own("mine"), visibility: "model", sources: ["caller"], trusted: true },
+          { ...own("mail"), visibility: "model", sources: ["mcp:mail"], trusted: false },
+          { ...own("ssn"), visibility: "sealed", sources: ["caller"], trusted: true },
         ],
         tainted: true,
       },

@@ -118,6 +118,18 @@ describe("the list of variables", () => {
     expect(lists[4]).toEqual(lists[3]);
   });
 
+  it("says which values are stale, also of those that a message shows", async () => {
+    const { chat, next } = await listing();
+    const made = [[toolCall("small", { n: "$a" }), asked], done] as const;
+    expect(await next(made)).toEqual([a, b]);
+    await chat.store.save({ name: "a", value: 7 });
+    const stale = [a, b, a, "$small_1: object (1) {n: number} (stale)"];
+    expect(await next()).toEqual(stale);
+    expect(await next()).toEqual(stale);
+    chat.store.delete("a");
+    expect((await next()).slice(4)).toEqual(["$a: removed", "$small_1: object (1) {n: number}"]);
+  });
+
   it("leaves out what a message shows, until that is no longer true", async () => {
     const { chat, next } = await listing();
     expect(await next([[toolCall("small", { n: 3 }), asked], done])).toEqual([a, b]);

@@ -27,7 +27,13 @@ export {
   type ListedConversation,
 } from "./client/create-client.ts";
 export type { ClientFiles, FilePutOptions } from "./client/files.ts";
-export type { ClientPlans, RunData, RunOptions, WrittenPlan } from "./client/plans.ts";
+export type {
+  ClientPlans,
+  Recomputation,
+  RunData,
+  RunOptions,
+  WrittenPlan,
+} from "./client/plans.ts";
 export type {
   ClientPrograms,
   ListedProgram,

@@ -234,6 +234,8 @@ async function writesFor(finished: FinishedRun, assigned: SandboxRun["assigned"]
     value: null,
     ...values[index],
     name: variable,
+    // It is not all that the call makes.
+    madeOf: { ...common.madeOf, [variable]: 0 },
   }));
   return result === undefined ? { vars } : { returned: { ...common, ...result, name }, vars };
 }

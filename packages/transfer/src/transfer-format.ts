@@ -112,6 +112,7 @@ const plan = z.looseObject({
         tool: text,
         parameters: z.record(text, toolInputs.anyJson),
         outputPath: text.optional(),
+        reads: names.optional(),
       }),
     ),
     syntaxes: z.array(z.enum(["dollar", "mustache", "dagger"])),

@@ -51,6 +51,8 @@ export const variableSchemas = {
   order,
   boolean,
   time,
+  versions: z.record(name, count),
+  stale: z.unknown(),
 };
 // The table of fields defines the shape and the type.
 const info = z.object(

@@ -57,12 +57,14 @@ const VISIBILITIES: Readonly<Record<string, string>> = {
 };
 
 /** Returns the labels of a variable: its visibility, trust and scope. */
-export function labelsOf(info: Pick<VariableInfo, "visibility" | "trusted" | "scope">) {
-  const { visibility, trusted, scope } = info;
+export function labelsOf(info: Pick<VariableInfo, "visibility" | "trusted" | "scope" | "stale">) {
+  const { visibility, trusted, scope, stale } = info;
+  const newer = stale?.madeOf.map(({ name, version, now }) => `$${name} ${version} of ${now}`);
   const meaning = VISIBILITIES[visibility];
   const all = [
     { isOn: meaning !== undefined, name: visibility, meaning, isWarning: false },
     { isOn: !trusted, name: "untrusted", meaning: UNTRUSTED, isWarning: true },
+    { isOn: stale !== undefined, name: "stale", meaning: `Made of ${newer}`, isWarning: true },
     { isOn: scope === "run", name: "run", meaning: "Removed when its run ends", isWarning: false },
   ];
   return all.filter(({ isOn }) => isOn);

@@ -224,6 +224,10 @@ export const variable = later(() =>
       order: z.int().min(1),
       boolean: z.boolean(),
       time,
+      versions: z.record(text, count),
+      stale: z.strictObject({
+        madeOf: z.array(z.strictObject({ name: text, version: count, now: count })),
+      }),
     }),
   ),
 );

@@ -16,9 +16,10 @@ export function metadataEtagOf(info: Written, representation = ""): string {
   return `"${stateOf(info)}${changes === undefined ? "" : `-${changes}`}${representation}"`;
 }
 
-/** The ETag of the metadata as served. Reading a value changes it, but not the ETag that guards a PATCH. */
-export function infoEtagOf(info: Written & Pick<VariableInfo, "accessedAt">): string {
-  return metadataEtagOf(info, `.${timeIn(info.accessedAt)}`);
+/** The ETag of the metadata as served. A read, and a newer source, change it, but not the ETag that guards a PATCH. */
+export function infoEtagOf(info: Written & Pick<VariableInfo, "accessedAt" | "stale">): string {
+  const newer = (info.stale?.madeOf ?? []).map(({ now }) => `s${now}`);
+  return metadataEtagOf(info, `.${timeIn(info.accessedAt)}${newer.join("")}`);
 }
 
 /** Conditions for a write: every representation of a state counts as that state. */

@@ -93,6 +93,7 @@ export interface Entry {
   readonly run: string | undefined;
   readonly tool: string | undefined;
   readonly inputDigest: string | undefined;
+  readonly madeOf: VariableInfo["madeOf"] | undefined;
 }
 
 /** Identifies the call that created a variable. */

@@ -16,7 +16,7 @@ import { bodyColumns, storedFrom } from "./stored-columns.ts";
 import { SqlVersions } from "./versions.ts";
 import { columnsOf, ENTRY_COLUMNS, infoColumns, infoFrom } from "./variable-columns.ts";
 import { visibilityIn } from "../labels.ts";
-import type { Tombstone, VariableInfo } from "../variable.ts";
+import type { Sources, Tombstone, VariableInfo } from "../variable.ts";
 
 const INFO_COLUMNS = [...infoColumns.map(({ column }) => column), "run"].join(", ");
 /** The columns without long JSON, because many variables are listed at once. */
@@ -32,8 +32,8 @@ const NUMBERS_KEY = "numbers";
 const COLUMNS = ENTRY_COLUMNS.join(", ");
 const ENTRIES = `SELECT json_group_array(json_array(${COLUMNS})) AS entries,
   count(*) AS count, max(name) AS last`;
-/** Entries of one statement: about 200 bytes each, and at most 2 MB in SQLite's output. */
-const MAX_SELECTED = 1_000;
+/** Entries of one statement: 200 bytes each, 4,000 with all that one is made of, and at most 2 MB in SQLite's output. */
+const MAX_SELECTED = 400;
 /** Names in one binding, which is limited to `maxSqlValueBytes`. */
 const MAX_NAMES = 10_000;
 
@@ -214,11 +214,12 @@ type EntryValues = readonly [
   run: string | null,
   tool: string | null,
   inputDigest: string | null,
+  madeOf: string | null,
 ];
 
 function entryOf(values: EntryValues): Entry {
   const [name, seq, version, type, bytes, chars, createdAtMs, accessedAtMs, ...more] = values;
-  const [expiresAtMs, pinned, visibility, run, tool, inputDigest] = more;
+  const [expiresAtMs, pinned, visibility, run, tool, inputDigest, madeOf] = more;
   return {
     name,
     seq,
@@ -235,5 +236,6 @@ function entryOf(values: EntryValues): Entry {
     run: run ?? undefined,
     tool: tool ?? undefined,
     inputDigest: inputDigest ?? undefined,
+    madeOf: madeOf === null ? undefined : (JSON.parse(madeOf) as Sources),
   };
 }

@@ -20,7 +20,7 @@ export const infoColumns: readonly Column[] = Object.entries<Field>(variableFiel
 /** The columns of an `Entry`, in the order in which `SqlRows` reads them. */
 export const ENTRY_COLUMNS = (
   "name seq version type bytes chars created_at accessed_at expires_at pinned visibility run tool " +
-  "input_digest"
+  "input_digest made_of"
 ).split(" ");
 
 /** Columns of `variable` that are not metadata fields, except `marks` and `value`. */
@@ -71,16 +71,18 @@ export function infoFrom(row: SqlRow): VariableInfo {
   };
 }
 
+const JSON_TYPES: ReadonlySet<FieldType> = new Set(["json", "names", "versions"] as const);
+
 function encoded(value: VariableInfo[keyof VariableInfo], is: FieldType): SqlValue {
   if (value === undefined) return null;
-  if (is === "json" || is === "names") return JSON.stringify(value);
+  if (JSON_TYPES.has(is)) return JSON.stringify(value);
   if (is === "boolean") return value === true ? 1 : 0;
   if (is === "time") return Date.parse(String(value));
   return typeof value === "number" ? value : String(value);
 }
 
 function decoded(value: SqlValue, is: FieldType): unknown {
-  if (is === "json" || is === "names") return deepFreeze(parsedJson(String(value)));
+  if (JSON_TYPES.has(is)) return deepFreeze(parsedJson(String(value)));
   if (is === "boolean") return value === 1;
   return is === "time" ? toIso(Number(value)) : value;
 }

@@ -163,10 +163,15 @@ export class VariableList {
     const created = missing
       .filter(({ name }) => !newest.has(name))
       .toSorted((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt));
-    const updated = [...missing, ...known.filter(({ name }) => current.has(name))].filter(
+    const live = [...missing, ...known.filter(({ name }) => current.has(name))];
+    const updated = live.filter(
       ({ name, version }) => newest.has(name) && newest.get(name)?.[1] !== version,
     );
-    for (const info of [...created, ...updated]) {
+    const marked = live.filter(
+      ({ name, stale }) =>
+        (stale !== undefined) !== (newest.get(name)?.[2].endsWith(STALE) === true),
+    );
+    for (const info of new Set([...created, ...updated, ...marked])) {
       // The keys of a shape can also be untrusted text.
       if (describesUntrusted(info) && !hidesUntrusted) taint.add();
       this.#lines.push([info.name, info.version, aboutVariable(info, hidesUntrusted)]);
@@ -175,7 +180,8 @@ export class VariableList {
 
   /** Returns no line while the messages show everything that the lines describe. */
   #written({ current, total }: Found): readonly string[] {
-    const isNeeded = ([name, version]: ListedLine) => version === REMOVED || !current.has(name);
+    const isNeeded = ([name, version, about]: ListedLine) =>
+      version === REMOVED || !current.has(name) || about.endsWith(STALE);
     if (!this.#lines.some(isNeeded)) return [];
     const write = writerIn(this.#options.syntaxes) ?? String;
     const newest = this.#newest;
@@ -210,11 +216,18 @@ interface Found {
 
 const REMOVED = 0;
 
+/** Ends the line of a value that is made of an older version of another. */
+const STALE = " (stale)";
+
 function isLong({ type, chars }: { readonly type: unknown; readonly chars: unknown }): boolean {
   return type === "string" && typeof chars === "number" && chars > limits.maxShownResultChars;
 }
 
 function aboutVariable(info: VariableInfo, hidesUntrusted: boolean): string {
+  return `${shortAbout(info, hidesUntrusted)}${info.stale === undefined ? "" : STALE}`;
+}
+
+function shortAbout(info: VariableInfo, hidesUntrusted: boolean): string {
   const { type, count, shape, description, trusted } = info;
   const guarded = guardedView(info);
   if (guarded !== undefined && guarded.type === undefined) return guarded.visibility;

@@ -23,6 +23,8 @@ export interface ConversationEvent {
   readonly variable?: EventVariable;
   readonly file?: EventFile;
   readonly query?: EventQuery;
+  /** Set for a variable that was saved: the first names of those that are made of an older version of it. */
+  readonly stale?: readonly string[];
   /** Set for an eviction. */
   readonly reason?: EvictionReason;
   readonly turn?: string;
@@ -143,7 +145,12 @@ export class EventLog {
 
   addChange(change: Change): void {
     const { kind, info } = change;
-    const event: NewEvent = { type: `variable.${kind}`, variable: eventVariable(info) };
+    const { stale } = kind === "saved" ? change : {};
+    const event = {
+      type: `variable.${kind}`,
+      variable: eventVariable(info),
+      ...compact({ stale }),
+    } as const;
     if (kind !== "evicted") return this.add(event);
     // An eviction is not an activity. The last use of the variable counts.
     const { reason } = change.tombstone;

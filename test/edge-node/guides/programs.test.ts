@@ -7,7 +7,7 @@ import { json } from "../../support/edge.ts";
 import { NodeRuntime } from "../../support/node-runtime.ts";
 import { planning } from "../../support/planning.ts";
 
-it("a program of the client runs on other data", async () => {
+async function shop() {
   const total = tool({
     inputSchema: z.object({ rows: z.array(z.object({ sum: z.number() })) }),
     execute: ({ rows }) => rows.reduce((sum, row) => sum + row.sum, 0),
@@ -21,6 +21,11 @@ it("a program of the client runs on other data", async () => {
   const client = createClient(origin, {
     fetch: (url, init) => ask(init.method ?? "GET", url.slice(origin.length), init),
   });
+  return client;
+}
+
+it("a program of the client runs on other data", async () => {
+  const client = await shop();
   const { plans } = client.conversation("shop");
   const made = await plans.propose({ from: "$report" });
   expect(made.calls).toMatchObject([{ _tool: "total" }]);
@@ -45,4 +50,16 @@ it("a program of the client runs on other data", async () => {
     schedules: [],
     webhooks: [{ name: "shop", path }],
   });
+});
+
+it("a stale value of the client is made again", async () => {
+  const client = await shop();
+  // --- recompute
+  const { plans, variables } = client.conversation("shop");
+  await variables.put("sales", [{ sum: 40 }]);
+  const { calls, left } = await plans.recomputation(["report"]); // nothing runs yet
+  await plans.recompute(["report"]).json();
+  const report = await variables.get("report"); // 40
+  // ---
+  expect([calls, left, report]).toMatchObject([[{ _id: "report", _tool: "total" }], [], 40]);
 });

@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import type { callPart, runPart } from "../../../plans/src/http/plan-schemas.ts";
+import type { callPart, recomputation, runPart } from "../../../plans/src/http/plan-schemas.ts";
 import type { PlanView, RunView } from "../../../plans/src/http/plan-view.ts";
 import type { jsonPlan } from "../../../plans/src/plan/json-plan.ts";
 import type { Json } from "../../../../src/references.ts";
@@ -21,6 +21,9 @@ export type RunData = TurnData & {
   call: z.infer<ReturnType<typeof callPart>>;
   run: z.infer<ReturnType<typeof runPart>>;
 };
+
+/** The calls that make stale variables again, in their order, and the variables that no call makes again. */
+export type Recomputation = z.infer<ReturnType<typeof recomputation>>;
 
 /** Options of a plan run. */
 export interface RunOptions {
@@ -50,6 +53,17 @@ export class ClientPlans {
           : ["application/json", JSON.stringify(plan)];
     const headers = { "content-type": type };
     return this.#connection.ask("POST", "/plans", { query, headers, body });
+  }
+
+  /** Says which calls would make stale variables again, by default all that are stale. */
+  recomputation(names?: readonly string[]): Promise<Recomputation> {
+    return this.#connection.ask("POST", "/recompute", { json: { names } });
+  }
+
+  /** Runs those calls, as `run` does; resolves with the `Recomputation` if there are none. */
+  recompute(names?: readonly string[]): Streamed<RunData, RunView | Recomputation> {
+    const json = { names, run: true };
+    return streamed(this.#connection, { method: "POST", at: "/recompute", json, mayRepeat: false });
   }
 
   /** Oldest first. */

@@ -76,6 +76,21 @@ export const planView = later(() =>
   }),
 );
 
+export const recomputation = later(() =>
+  z.strictObject({
+    calls: z.array(
+      z.strictObject({
+        _id: z.string().describe("The variable that it makes again"),
+        _tool: z.string(),
+        after: z.array(z.string()).describe("The calls that it depends on"),
+        effects: z.enum(["none", "idempotent", "once"]),
+        approval: z.enum(["always", "perhaps"]).optional().describe("Whether a person is asked"),
+      }),
+    ),
+    left: z.array(z.strictObject({ name: z.string(), reason: z.string() })),
+  }),
+);
+
 export const planListed = later(() =>
   planView()
     .omit({ runs: true, input: true })

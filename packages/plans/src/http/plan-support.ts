@@ -1,7 +1,8 @@
 import * as z from "zod";
 import type { PlanFormat } from "../plan/plan-format.ts";
 import { jsonPlan, jsonPlans } from "../plan/json-plan.ts";
-import { planList, planView, runView } from "./plan-schemas.ts";
+import { planList, planView, recomputation, runView } from "./plan-schemas.ts";
+import * as limits from "../../../../src/limits.ts";
 import { Plans } from "./plans.ts";
 import { programApi, sourceIn } from "./program-endpoints.ts";
 import { Programs } from "./programs.ts";
@@ -24,6 +25,12 @@ import { toolInputs } from "../../../../src/internal-tool.ts";
 const runBody = z.strictObject({
   input: toolInputs.anyJson.optional(),
   keep: z.boolean().optional(),
+});
+
+/** `POST …/recompute`. */
+const recomputeBody = z.strictObject({
+  names: z.array(z.string()).max(limits.maxItems).optional().describe("Default: all stale ones"),
+  run: z.boolean().optional().describe("True: runs the calls, as a plan that is approved"),
 });
 
 /** A plan, or what it is made from. */
@@ -83,8 +90,38 @@ function planEndpoints(planFormats: readonly PlanFormat[]): readonly Endpoint<Co
       async ({ params }, parts) => Response.json(await plansToChange(parts).cancel(params.plan)),
     ),
     runEndpoint,
+    recomputeEndpoint,
   ];
 }
+
+const runAnswers = {
+  "text/event-stream": parameters.text.describe("With data-call and data-run parts"),
+  "text/plain": parameters.text.describe("One line for each call"),
+  "application/json": runView,
+};
+
+const recomputed = later(() => z.union([recomputation(), runView()]));
+
+const recomputeEndpoint: Endpoint<ConversationParts> = endpoint(
+  "POST /conversations/:id/recompute",
+  {
+    summary: "Says which calls make stale variables again, or runs them",
+    query: { agent: parameters.text.optional() },
+    body: recomputeBody,
+    isBodyOptional: true,
+    answers: {
+      200: {
+        ...runAnswers,
+        "application/json": recomputed,
+      },
+    },
+  },
+  ({ params: { id }, query: { agent }, body, request }, parts) => {
+    const asked = parts.context.askedBy(identityIn(request.headers, parts.context), id);
+    const { names, run = false } = body ?? {};
+    return plansToChange(parts).recompute({ names, run, agent, asked }, request.headers);
+  },
+);
 
 function proposeEndpoint(planFormats: readonly PlanFormat[]): Endpoint<ConversationParts> {
   return endpoint(
@@ -120,12 +157,6 @@ function proposeEndpoint(planFormats: readonly PlanFormat[]): Endpoint<Conversat
     },
   );
 }
-
-const runAnswers = {
-  "text/event-stream": parameters.text.describe("With data-call and data-run parts"),
-  "text/plain": parameters.text.describe("One line for each call"),
-  "application/json": runView,
-};
 
 const runEndpoint: Endpoint<ConversationParts> = endpoint(
   "POST /conversations/:id/plans/:plan/run",
@@ -173,6 +204,9 @@ export function planSupport(...others: readonly PlanFormat[]): PlanSupport {
       components: {
         WrittenPlan: planOrSource,
         RunBody: runBody,
+        RecomputeBody: recomputeBody,
+        Recomputation: recomputation,
+        Recomputed: recomputed,
         Plan: planView,
         PlanList: planList,
         Run: runView,

@@ -18,6 +18,8 @@ import type { PlanRun } from "../plan/plan-run.ts";
 import { planNotFound, type PlanStore } from "../plan/plan-store.ts";
 import { cancelRun } from "../run/plan-turn.ts";
 import { planFrom, type PlanSource } from "../program/plan-from.ts";
+import { planRecomputation, recomputationView } from "./recompute.ts";
+import type { Planner } from "../run/open-plan.ts";
 import { type Proposal, proposePlan, proposePlanTool } from "../run/propose-plan.ts";
 import {
   type AgentContext,
@@ -61,6 +63,12 @@ interface ProposalRequest {
   readonly asked: AgentContext;
   /** Default: the application's first agent. */
   readonly agent?: string | undefined;
+}
+
+interface RecomputeRequest extends Omit<ProposalRequest, "proposal"> {
+  /** Default: all that are stale. */
+  readonly names?: readonly string[] | undefined;
+  readonly run: boolean;
 }
 
 interface RunRequest {
@@ -121,9 +129,22 @@ export class Plans implements ConversationPlans {
     });
   }
 
-  async #proposing<Result>(
-    { proposal, agent, asked }: ProposalRequest,
+  #proposing<Result>(
+    { proposal, ...request }: ProposalRequest,
     then: (record: PlanRecord, written: Proposal) => Promise<Result> | Result,
+  ): Promise<Result> {
+    return this.#equipped(request, async (agent, signal) => {
+      const written = "from" in proposal ? await this.#proposalFrom(proposal, agent) : proposal;
+      // An application's policy may take a while.
+      const proposed = await unlessAborted(this.#propose(agent, written), signal);
+      signal.throwIfAborted();
+      return then(proposed, written);
+    });
+  }
+
+  async #equipped<Result>(
+    { agent, asked }: Omit<ProposalRequest, "proposal">,
+    work: (agent: Agent, signal: AbortSignal) => Promise<Result>,
   ): Promise<Result> {
     const { setup, settings, deletion } = this.#context;
     const chosen = chooseAgent(setup, settings, { name: agent, asked });
@@ -131,13 +152,7 @@ export class Plans implements ConversationPlans {
       return await deletion.stoppably(async (signal) => {
         const equipped = await chosen.equip(signal);
         try {
-          const written =
-            "from" in proposal ? await this.#proposalFrom(proposal, equipped.agent) : proposal;
-          const proposing = this.#propose(equipped.agent, written);
-          // An application's policy may take a while.
-          const proposed = await unlessAborted(proposing, signal);
-          signal.throwIfAborted();
-          return await then(proposed, written);
+          return await work(equipped.agent, signal);
         } finally {
           void equipped.close();
         }
@@ -145,6 +160,23 @@ export class Plans implements ConversationPlans {
     } finally {
       await this.#context.settle();
     }
+  }
+
+  /** Says which calls make stale values again, and runs them if asked, as an approved plan. */
+  async recompute(
+    { names, run, ...request }: RecomputeRequest,
+    headers: Headers,
+  ): Promise<Response> {
+    this.#context.requireExisting();
+    const planned = await this.#equipped(request, async (agent, signal) => {
+      const planning = planRecomputation(this.#planner(agent), names);
+      const { record, ...others } = await unlessAborted(planning, signal);
+      return { ...others, agent, ...json.compact({ record }) };
+    });
+    const { record } = planned;
+    if (!run || record === undefined) return Response.json(recomputationView(planned));
+    this.#keep({ ...record, status: "approved" });
+    return this.run(record.id, { conversation: request.asked.conversation }, headers);
   }
 
   /** Makes a plan from this conversation that does not need it, and stores nothing. */
@@ -371,12 +403,15 @@ export class Plans implements ConversationPlans {
   }
 
   #propose(agent: Agent, proposal: Proposal): Promise<PlanRecord> {
+    return proposePlan(this.#planner(agent), proposal);
+  }
+
+  #planner(agent: Agent): Planner {
     const context = this.#context;
     const { context: asked } = agent;
     const services =
       asked === undefined ? {} : context.servicesFor(context.askedBy(asked, asked.conversation));
-    const planner = { agent, store: context.store, services, planFormats: this.#planFormats };
-    return proposePlan(planner, proposal);
+    return { agent, store: context.store, services, planFormats: this.#planFormats };
   }
 
   #keep(record: PlanRecord): void {

@@ -173,7 +173,10 @@ class Check {
     index: number,
     texts: readonly ParameterText[],
   ): Promise<CheckedCall> {
-    const needs = texts.flatMap((text) => text.needs);
+    const read = (call.reads ?? []).map((name): Need => {
+      return { at: "", source: `$${name}`, operator: "all", references: [{ name, path: [] }] };
+    });
+    const needs = [...texts.flatMap((text) => text.needs), ...read];
     const gates = gatesIn(call, this.#plan);
     const target = this.#targets[index];
     const own = { call, gates, ...json.compact({ target }) };
@@ -251,7 +254,7 @@ class Check {
 
   /** Models write dollar references elsewhere. In a plan they would stay text. */
   #checkDollars(call: PlanCall): void {
-    if (this.#plan.format !== "json") return;
+    if (this.#plan.format !== "json" || this.#plan.syntaxes.includes("dollar")) return;
     for (const { at, source, references } of needsIn(call.parameters, ["dollar"])) {
       if (at === LITERAL[call.tool]) continue;
       const isMeant = references.some(

@@ -175,6 +175,12 @@ export class PlanRun {
     const { call } = checked;
     const begun = stateIn(this.#options.record, call.id);
     try {
+      const [place] = checked.target?.places ?? [];
+      if (this.#remakes && place !== undefined && store.info(place.name)?.stale === undefined) {
+        // Another run was faster.
+        const output = { $var: place.name };
+        return this.#setCall(checked, { status: "done", places: [place.source], output });
+      }
       const ready = await tools.get(call.tool)?.prepare(call.parameters, this.#optionsFor(checked));
       if (ready === undefined) throw new ByrefError("unknown_tool", `${call.tool} is gone.`);
       if (ready.kind === "failed") throw new ByrefError(ready.code, ready.message);
@@ -224,11 +230,17 @@ export class PlanRun {
       signal: this.#signal,
       idempotencyKey: `${keyPrefix}/${this.record.id}/${call.id}`,
       scope: scopeOfRun(this.record.id, checked),
-      keepAs: keptName(this.record.id, checked.plan, call.id),
+      ...(this.#remakes
+        ? { remakes: true }
+        : { keepAs: keptName(this.record.id, checked.plan, call.id) }),
       observer,
       work: new LookupWork({ whole: this.#reads }),
       ...(target === undefined ? {} : { saveTo: this.#inRun(target) }),
     };
+  }
+
+  get #remakes(): boolean {
+    return this.#options.checked.plan.remakes === true;
   }
 
   #inRun({ operator, places }: SaveTarget): SaveTarget {

@@ -161,7 +161,7 @@ interface Node {
 }
 
 /** Tools that are not in plans: they call models, or are another way to write a plan. */
-const NOT_PLANNED = /^(?:delegate|propose_plan|variable_\w+)$/;
+export const NOT_PLANNED = /^(?:delegate|propose_plan|variable_\w+)$/;
 
 /** Follows the versions of all variables through a conversation. */
 class Past {

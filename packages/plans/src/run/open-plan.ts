@@ -199,12 +199,14 @@ async function toolsOf(
   };
 }
 
-function wrapFor({ syntaxes, order }: Plan, { agent, store }: Planner, taint: Taint): WrapOptions {
+function wrapFor(plan: Plan, { agent, store }: Planner, taint: Taint): WrapOptions {
+  const { syntaxes, order, remakes = false } = plan;
   return {
     ...wrapOptionsFor({ ...agent, outputPath: false }),
     store,
     taint,
     syntaxes,
-    unknown: order === "data" ? "error" : "keep",
+    // A call that is made again reads its references as its model wrote them.
+    ...(remakes ? {} : { unknown: order === "data" ? "error" : "keep" }),
   };
 }

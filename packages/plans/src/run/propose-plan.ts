@@ -39,22 +39,23 @@ export async function proposePlan(
   planner: Planner,
   { format, text, tainted = false, isForModel = false, notes = [] }: Proposal,
 ): Promise<PlanRecord> {
-  const actual = encoding.byteLength(text);
-  const maximum = limits.maxRecordBytes;
-  if (actual > maximum) {
-    const advice = "Keep long data in variables, and refer to them.";
-    throw limitExceeded("maxRecordBytes", { maximum, actual, advice });
-  }
+  requireLength(text, "Keep long data in variables, and refer to them.");
   const { plan, findings } = planFormatOf(planner.planFormats, format).read(text);
   if (plan === undefined) throw invalidPlan(new Findings(findings));
   const record = await recordOf(plan, planner, { tainted, isForModel });
   return notes.length === 0 ? record : { ...record, notes };
 }
 
-async function recordOf(
+export function requireLength(text: string, advice: string): void {
+  const actual = encoding.byteLength(text);
+  const maximum = limits.maxRecordBytes;
+  if (actual > maximum) throw limitExceeded("maxRecordBytes", { maximum, actual, advice });
+}
+
+export async function recordOf(
   read: Plan,
   planner: Planner,
-  { tainted, isForModel }: { readonly tainted: boolean; readonly isForModel: boolean },
+  { tainted, isForModel = false }: { readonly tainted: boolean; readonly isForModel?: boolean },
 ): Promise<PlanRecord> {
   const { agent, store, planFormats } = planner;
   const tools = await toolsToCheck(read, planner);

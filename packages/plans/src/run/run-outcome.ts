@@ -191,8 +191,9 @@ async function prepareCopy(store: VariableStore, { info }: ResultPart): Promise<
   return store.prepare({ ...labelsOf(info), name: info.name, value, mode: "replace" });
 }
 
-function labelsOf({ visibility, sources, trusted, flags }: ResultPart["info"]) {
-  return { sources, trusted, ...flagged(flags), ...(visibility === "model" ? {} : { visibility }) };
+function labelsOf({ visibility, sources, trusted, flags, madeOf }: ResultPart["info"]) {
+  const labels = { sources, trusted, ...flagged(flags), ...json.compact({ madeOf }) };
+  return { ...labels, ...(visibility === "model" ? {} : { visibility }) };
 }
 
 /** Copies in chunks, because the value may not fit into memory. */
