@@ -7,37 +7,21 @@
 import { leakingStatements } from "../test/support/sql-fuzz.ts";
 import { leakingTexts } from "../test/support/url-fuzz.ts";
 
-/** What is tried: how many by default, how many at a time, and the first fault in some of them. */
-const KINDS = {
-  urls: {
-    count: 1_000_000,
-    step: 1_000,
-    firstFault: (seed: number, count: number) => leakingTexts(seed, count).next().value,
-  },
-  sql: {
-    count: 1_000_000,
-    step: 10_000,
-    firstFault: async (seed: number, count: number) =>
-      (await leakingStatements(seed, count).next()).value,
-  },
-};
+const [kind = "urls", count = 1_000_000, firstSeed = 1] = process.argv.slice(2);
+const total = Number(count);
+const isSql = kind === "sql";
+const step = isSql ? 10_000 : 1_000;
 
-const [given] = process.argv.slice(2);
-const isNamed = given === "urls" || given === "sql";
-const [wantedCount, wantedSeed] = process.argv.slice(isNamed ? 3 : 2);
-const { step, firstFault, ...kind } = KINDS[isNamed ? given : "urls"];
-const count = Number(wantedCount ?? kind.count);
-const firstSeed = Number(wantedSeed ?? 1);
-
-for (let done = 0; done < count; done += step) {
-  const fault = await firstFault(firstSeed + done, Math.min(step, count - done));
+for (let done = 0; done < total; done += step) {
+  const tried = [Number(firstSeed) + done, Math.min(step, total - done)] as const;
+  const leaks = isSql ? leakingStatements(...tried) : leakingTexts(...tried);
+  const { value: fault } = await leaks.next();
   if (fault !== undefined) {
     console.error(JSON.stringify(fault, null, 2));
     process.exit(1);
   }
-  const percent = ((Math.min(done + step, count) / count) * 100).toFixed(0);
-  process.stdout.write(
-    `\r${Math.min(done + step, count).toLocaleString("en")} texts without a fault (${percent} %)`,
-  );
+  const now = Math.min(done + step, total);
+  const percent = ((now / total) * 100).toFixed(0);
+  process.stdout.write(`\r${now.toLocaleString("en")} texts without a fault (${percent} %)`);
 }
 process.stdout.write("\n");

@@ -13,8 +13,7 @@ import { describeTextColumns } from "../../packages/query/test/text-columns.ts";
 import { newId } from "../support/edge.ts";
 import * as limits from "../../src/limits.ts";
 
-/** Runs a store's contract over the SQLite of a real Durable Object. */
-function contractInAnObject(hasBucket: boolean): void {
+describe("SqlStore in a real object, with a real bucket", () => {
   let storage: DurableObjectStorage | undefined;
 
   // Each test runs inside an object of its own, because only the object can reach its storage.
@@ -33,20 +32,11 @@ function contractInAnObject(hasBucket: boolean): void {
       if (storage === undefined) throw new Error("A test runs outside of an object.");
       const sql = new DurableSql(storage);
       migrate(sql);
-      if (!hasBucket) return new SqlStore(sql, options);
       const bucket = { blobs: new R2Blobs(env.BLOBS), prefix: `${crypto.randomUUID()}/` };
       return new SqlStore(sql, { ...options, bucket });
     },
-    { hasBucket },
+    { hasBucket: true },
   );
-}
-
-describe("SqlStore in a real object, with a real bucket", () => {
-  contractInAnObject(true);
-});
-
-describe("SqlStore in a real object", () => {
-  contractInAnObject(false);
 });
 
 function tables(): QueryEngine {

@@ -381,25 +381,9 @@ describe("files in R2", () => {
         expect((await files.read("b.md"))?.labels).toEqual({ ...unknown, visibility: "secret" });
         expect((await files.read("b.md"))?.addition).toBeUndefined();
       });
-
-      it("are listed in pages", slow, async () => {
-        const { prefix, files } = folder();
-        const put = (from: number, to: number) =>
-          Promise.all(
-            Array.from({ length: to - from }, (_, index) =>
-              env.BLOBS.put(`${prefix}files/n/${from + index}.md`, ""),
-            ),
-          );
-        await files.write("other.md", text(""), {});
-        await put(0, 1_002);
-        const listed = await files.list("n/");
-        expect(new Set(listed).size).toBe(1_002);
-        expect(await files.list("n/1001")).toHaveLength(1);
-        expect(await files.list("")).toHaveLength(1_003);
-      });
     });
 
-    describe("a listing", () => {
+    describe("a listing of several pages", () => {
       /** A bucket with this many keys under every prefix. */
       const bucketOf = (count: number) => ({
         asked: 0,
