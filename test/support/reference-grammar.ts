@@ -1,9 +1,8 @@
-// Texts that resemble the reference language: `answerText` and `variableSet` for fast-check.
+// Texts that resemble the reference language, for differential tests: `answerText` and `variableSet` for
+// fast-check (which shrinks failures), `randomText` for millions of texts.
 
 import fc from "fast-check";
-import type { Json } from "../../src/value/json.ts";
-
-export type Variables = Record<string, Json>;
+import type { Variables } from "./reference-oracle.ts";
 
 /** Small values, including some that open URLs, tags and code, or look like references themselves. */
 export const fixedVariables: Variables = {
@@ -209,6 +208,7 @@ const mustache: Form = (inside) => `{{${inside}}}`;
 const spacedMustache: Form = (inside) => `{{ ${inside}\t}}`;
 const dagger: Form = (inside) => `†${inside}`;
 
+const DOLLAR_FORMS = [dollar, dollar, braced];
 const ALL_FORMS = [dollar, dollar, dollar, braced, braced, mustache, spacedMustache, dagger];
 
 const escaped: Form = (reference) => `\\${reference}`;
@@ -292,7 +292,7 @@ export const variableSet: fc.Arbitrary<Variables> = fc.oneof(
 );
 
 // ---------------------------------------------------------------------------------------------
-// For generators of millions of texts
+// A generator for millions of texts
 
 export type Random = () => number;
 
@@ -309,4 +309,40 @@ export function randomFrom(seed: number): Random {
 
 export function pick<Choice>(random: Random, choices: readonly Choice[]): Choice {
   return choices[Math.floor(random() * choices.length)] as Choice;
+}
+
+function randomReference(random: Random, forms: readonly Form[]): string {
+  let inside = pick(random, random() < 0.9 ? NAMES : UNKNOWN_NAMES);
+  while (random() < 0.35) inside += pick(random, random() < 0.85 ? SEGMENTS : BROKEN_SEGMENTS);
+  const written = pick(random, DECORATIONS)(pick(random, forms)(inside));
+  if (random() < 0.9) return written;
+  const lost = Math.floor(random() * written.length);
+  return written.slice(0, lost) + written.slice(lost + 1);
+}
+
+function randomPiece(random: Random, forms: readonly Form[], kinds: readonly string[][]): string {
+  const choice = random();
+  if (choice < 0.35) return randomReference(random, forms);
+  if (choice < 0.7 || kinds.length === 0) return pick(random, GLUE);
+  return pick(random, pick(random, kinds));
+}
+
+/** A text that ends within a surrogate pair is one that no model writes. */
+function withoutHalfPair(text: string): string {
+  const last = text.charCodeAt(text.length - 1);
+  return last >= 0xd800 && last <= 0xdbff ? text.slice(0, -1) : text;
+}
+
+/**
+ * Returns a text of 1 to 120 characters, determined by the seed. Each text uses only a few kinds of pieces;
+ * if all were in every text, nearly every reference would be in code or a URL.
+ */
+export function randomText(seed: number): string {
+  const random = randomFrom(seed);
+  const length = 1 + Math.floor(random() * 120);
+  const forms = random() < 0.6 ? DOLLAR_FORMS : ALL_FORMS;
+  const kinds = KINDS.filter(() => random() < 0.2);
+  let text = "";
+  while (text.length < length) text += randomPiece(random, forms, kinds);
+  return withoutHalfPair(text.slice(0, length)) || "$";
 }

@@ -3,7 +3,8 @@ import { inertText } from "../../src/reference/inert-text.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import { UrlTracker } from "../../src/reference/url-tracker.ts";
 import { type PageUrl, renderers, urlsOf } from "./markdown-renderers.ts";
-import { randomFrom, type Variables } from "./reference-grammar.ts";
+import { randomFrom } from "./reference-grammar.ts";
+import type { Variables } from "./reference-oracle.ts";
 import { CANARY, harmlessVariables, urlText, urlVariables } from "./url-grammar.ts";
 
 /** A URL that a renderer makes out of an answer and that contains a value. */

@@ -1,7 +1,8 @@
 // Answers in which a prompt-injected model tries to put a value into a URL: pieces of every construct from
 // which a Markdown or HTML renderer makes a URL, in any order, with references anywhere.
 
-import { pick, type Random, randomFrom, type Variables } from "./reference-grammar.ts";
+import { pick, type Random, randomFrom } from "./reference-grammar.ts";
+import type { Variables } from "./reference-oracle.ts";
 
 /** Part of every value that must not get into a URL. Lower case, because searches are in lower case. */
 export const CANARY = "canary7q";
