@@ -32,7 +32,7 @@ it("a server's tools that are left out are logged once, and the others are used"
 
 const schema = { type: "object" };
 
-it.each<readonly [tool: unknown, isOffered: boolean, list?: object]>([
+const LISTS: readonly (readonly [tool: unknown, isOffered: boolean, list?: object])[] = [
   [{ name: "odd" }, false],
   [{ name: "odd", inputSchema: null }, false],
   [{ name: "odd", inputSchema: "object" }, false],
@@ -50,32 +50,37 @@ it.each<readonly [tool: unknown, isOffered: boolean, list?: object]>([
   [{ name: "odd", inputSchema: schema, annotations: { title: null, readOnlyHint: "yes" } }, true],
   [{ name: "odd", inputSchema: schema }, true, { nextCursor: null }],
   [{ name: "odd", inputSchema: schema }, true, { nextCursor: "" }],
-])("a list with %j leaves the server's other tools usable", async (tool, isOffered, list = {}) => {
-  const answers: Readonly<Record<string, object>> = {
-    initialize: {
-      protocolVersion: "2025-06-18",
-      capabilities: { tools: {} },
-      serverInfo: { name: "odd", version: "1" },
-    },
-    "tools/list": { tools: [tool, { name: "good", inputSchema: schema }], ...list },
-  };
-  const server = await startLoopback(async (request, response) => {
-    if (request.method !== "POST") return response.writeHead(405).end();
-    const { id, method } = JSON.parse(await textOf(request)) as { id?: number; method: string };
-    if (id === undefined) return response.writeHead(202).end();
-    const result = answers[method];
-    const error = { code: -32_601, message: "Method not found" };
-    response.writeHead(200, { "content-type": "application/json" });
-    const answer = result === undefined ? { error } : { result };
-    response.end(JSON.stringify({ jsonrpc: "2.0", id, ...answer }));
-  });
-  try {
-    const { tools } = await open(new McpDirectory(quiet), [{ name: "one", url: server.url }]);
-    expect(Object.keys(tools).toSorted()).toEqual(isOffered ? ["good", "odd"] : ["good"]);
-  } finally {
-    await server.down();
-  }
-});
+];
+
+it.each(LISTS)(
+  "a list with %j leaves the server's other tools usable",
+  async (tool, isOffered, list = {}) => {
+    const answers: Readonly<Record<string, object>> = {
+      initialize: {
+        protocolVersion: "2025-06-18",
+        capabilities: { tools: {} },
+        serverInfo: { name: "odd", version: "1" },
+      },
+      "tools/list": { tools: [tool, { name: "good", inputSchema: schema }], ...list },
+    };
+    const server = await startLoopback(async (request, response) => {
+      if (request.method !== "POST") return response.writeHead(405).end();
+      const { id, method } = JSON.parse(await textOf(request)) as { id?: number; method: string };
+      if (id === undefined) return response.writeHead(202).end();
+      const result = answers[method];
+      const error = { code: -32_601, message: "Method not found" };
+      response.writeHead(200, { "content-type": "application/json" });
+      const answer = result === undefined ? { error } : { result };
+      response.end(JSON.stringify({ jsonrpc: "2.0", id, ...answer }));
+    });
+    try {
+      const { tools } = await open(new McpDirectory(quiet), [{ name: "one", url: server.url }]);
+      expect(Object.keys(tools).toSorted()).toEqual(isOffered ? ["good", "odd"] : ["good"]);
+    } finally {
+      await server.down();
+    }
+  },
+);
 
 describe("a server that is down", () => {
   it("makes only its own tools unavailable, and is logged once, without its address and headers", async () => {
