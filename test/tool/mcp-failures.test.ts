@@ -61,7 +61,7 @@ it.each(LISTS)(
         capabilities: { tools: {} },
         serverInfo: { name: "odd", version: "1" },
       },
-      "tools/list": { tools: [tool, { name: "good", inputSchema: schema }], ...list },
+      "tools/list": { tools: [tool, { name: "good", inputSchema: schema }], ...(list as object) },
     };
     const server = await startLoopback(async (request, response) => {
       if (request.method !== "POST") return response.writeHead(405).end();
