@@ -36,7 +36,9 @@ const QUICK = [
 
 /** The longest first, so that lanes end together. Each lane takes the next; a third one, because servers wait at times. */
 function rest(): readonly Iterable<Job>[] {
-  const tags = hasMoreSamples() ? "slow or sampled" : "slow";
+  // The quick tests have taken a tenth of the samples: fewer, with the same seed, are among them.
+  const { SAMPLES = "all" } = process.env;
+  const tags = SAMPLES === "all" || Number(SAMPLES) < 10 ? "slow or sampled" : "slow";
   const slow = [`--tagsFilter=${tags}`, ...filesWith(tags)];
   const jobs = [
     vitest("large-process-2", ONE_WORKER, "--project=large-process", "--shard=2/2"),
@@ -53,27 +55,18 @@ function rest(): readonly Iterable<Job>[] {
   return [jobs, jobs, jobs];
 }
 
-/** False if the quick tests have taken as many samples: with the same seed, they were the same ones. */
-function hasMoreSamples(): boolean {
-  const { SAMPLES = "all" } = process.env;
-  return SAMPLES === "all" || Number(SAMPLES) < 10;
-}
-
 /** Files that have tests with one of these tags, of their own or of a suite. To load all others takes minutes. */
 function filesWith(tags: string): readonly string[] {
   const files = globSync("{test,page/test,packages/*/test}/**/*.{ts,tsx}", { cwd: root });
-  const texts = new Map(files.map((file) => [file, readFileSync(join(root, file), "utf8")]));
   const used = tags.replaceAll(" or ", "|");
-  const isTagged = new RegExp(
-    `\\b(?:${used})\\b[^}]*\\} from ".*/slow\\.ts"|\\{ tags: \\["(?:${used})"`,
-  );
-  const isTest = (file: string) => /\.test\.tsx?$/.test(file);
-  const tagged = files.filter((file) => isTagged.test(texts.get(file) ?? ""));
-  const suites = tagged.flatMap((file) =>
-    isTest(file) || file.endsWith("/slow.ts") ? [] : [`/${basename(file)}"`],
-  );
-  const uses = (file: string) => suites.some((suite) => texts.get(file)?.includes(suite) === true);
-  return files.filter((file) => isTest(file) && (tagged.includes(file) || uses(file)));
+  const tag = new RegExp(`\\b(?:${used})\\b[^}]*\\} from ".*/slow\\.ts"|tags: \\["(?:${used})"`);
+  const texts = files.map((file) => [file, readFileSync(join(root, file), "utf8")] as const);
+  const tagged = texts.flatMap(([file, text]) => (tag.test(text) ? [file] : []));
+  const suites = tagged.filter((file) => !/\.test\.tsx?$|\/slow\.ts$/.test(file));
+  const isOfSuite = (text: string) => suites.some((suite) => text.includes(`/${basename(suite)}"`));
+  const isChosen = ([file, text]: (typeof texts)[number]) =>
+    /\.test\.tsx?$/.test(file) && (tagged.includes(file) || isOfSuite(text));
+  return texts.filter(isChosen).map(([file]) => file);
 }
 
 /** A job with more failed files is not repeated. */

@@ -68,10 +68,12 @@ export function bytesInWords(bytes: number): string {
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${unit}`;
 }
 
-/** Returns undefined for a text that is no JSON. */
+/** Returns undefined for a text that is no JSON. Numbers that the browser may not give back stay texts. */
 export function jsonIn(text = ""): unknown {
+  const digits = (_: string, value: unknown, about?: { readonly source?: string }) =>
+    typeof value === "number" && /(?:\d\W*){16}/u.test(about?.source ?? "") ? about?.source : value;
   try {
-    return JSON.parse(text);
+    return JSON.parse(text, digits);
   } catch {
     return undefined;
   }

@@ -157,10 +157,14 @@ export function authenticate(authenticator: Authenticator): MiddlewareHandler<Ap
   };
 }
 
-/** Sets the tenant that an open endpoint's path names. Its rate is limited apart from the tenant's own requests. */
+/**
+ * Sets the tenant that an open endpoint's path names. Its rate is limited apart from the tenant's own requests. Throws
+ * `bad_configuration`, so that bad settings close it as they close all others.
+ */
 export const byPath =
   (tenantIn: Required<Operation>["tenantIn"]): MiddlewareHandler<AppEnv> =>
   async (context, next) => {
+    settingsOf(context.env);
     const tenant = tenantIn(context.req.param());
     await limitRate(context.env.RATE_LIMIT, `hooks of ${tenant}`);
     context.set("identity", { tenant });
