@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { type InputOptions, rolldown } from "rolldown";
 import { dts } from "rolldown-plugin-dts";
-import { entryFolder } from "./entry-folder.ts";
+import { entryFolder } from "./built.ts";
 
 const NOT_IN_NODE = `byref is for Cloudflare Workers: it imports "cloudflare:workers", which Node does not have. In Node, import "byref/agent" (agents of the AI SDK), "byref/client" (the HTTP client) or "byref/references" (the reference engine).`;
 

@@ -38,9 +38,8 @@ for (let done = 0; done < count; done += step) {
     console.error(JSON.stringify(fault, null, 2));
     process.exit(1);
   }
-  const percent = ((Math.min(done + step, count) / count) * 100).toFixed(0);
-  process.stdout.write(
-    `\r${Math.min(done + step, count).toLocaleString("en")} texts without a fault (${percent} %)`,
-  );
+  const tried = Math.min(done + step, count);
+  const percent = ((tried / count) * 100).toFixed(0);
+  process.stdout.write(`\r${tried.toLocaleString("en")} texts without a fault (${percent} %)`);
 }
 process.stdout.write("\n");

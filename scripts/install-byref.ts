@@ -6,7 +6,7 @@
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
-import { entryFolder, sourceFolders } from "./entry-folder.ts";
+import { entryFolder, sourceFolders } from "./built.ts";
 
 type Versions = Readonly<Record<string, string>>;
 

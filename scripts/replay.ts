@@ -74,13 +74,8 @@ async function serve(
 ): Promise<Replay> {
   const traces = lines.map(({ text, ...line }): Trace => {
     if (text === undefined) return line;
-    const step = {
-      tool: "take_text",
-      input: { text },
-      refs: [],
-      expect: { text },
-      output: "taken",
-    };
+    const taken = { refs: [], expect: { text }, output: "taken" };
+    const step = { tool: "take_text", input: { text }, ...taken };
     return { ...line, steps: [step] };
   });
   const { failures } = await replayServed(traces, () => undefined);
@@ -94,8 +89,7 @@ async function replayAll(lines: readonly Line[]): Promise<Replay> {
     if (options["as-plans"] === true) {
       // A text has no calls.
       if (line.text !== undefined) continue;
-      const made = replayAsPlans(line, { seed: seeds.next(), shuffles: SHUFFLES });
-      const result = await made;
+      const result = await replayAsPlans(line, { seed: seeds.next(), shuffles: SHUFFLES });
       if (result.kind === "skipped") continue;
       runs += result.runs;
       failures.push(...result.failures);

@@ -3,7 +3,7 @@ import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { compileFunction } from "node:vm";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { entryFolder } from "../../scripts/entry-folder.ts";
+import { entryFolder } from "../../scripts/built.ts";
 import { temporaryFolder } from "../support/server.ts";
 import { slow } from "../support/slow.ts";
 
