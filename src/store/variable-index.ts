@@ -83,6 +83,11 @@ export class VariableIndex {
 
   /** The first names of the variables that are made of an older version of this one; undefined if none is. */
   staleBy(name: string): readonly string[] | undefined {
+    let isSource = false;
+    for (const { madeOf } of this.#entries.values())
+      isSource ||= madeOf !== undefined && Object.hasOwn(madeOf, name);
+    // The usual case, at which nothing is computed.
+    if (!isSource) return undefined;
     const names = this.values().flatMap((entry) =>
       this.newerThan(entry.name)?.some((source) => source.name === name) ? entry.name : [],
     );
@@ -194,7 +199,8 @@ export class VariableIndex {
 /** `entries`: oldest first. What a value is made of is then before it, or newer. Cost: linear in the sources. */
 function staleIn(entries: ReadonlyMap<string, Entry>): ReadonlyMap<string, readonly NewerSource[]> {
   const stale = new Map<string, readonly NewerSource[]>();
-  for (const { name, seq, madeOf = {} } of entries.values()) {
+  for (const { name, seq, madeOf } of entries.values()) {
+    if (madeOf === undefined) continue;
     const newer = new Map<string, NewerSource>();
     for (const [source, version] of Object.entries(madeOf)) {
       const { version: now, seq: nowSeq } = entries.get(source) ?? { version, seq: 0 };
