@@ -69,7 +69,7 @@ export function replacementFor(
     return result === message.result ? undefined : { ...message, result };
   const meta = {
     ...(json.isObject(result._meta) && result._meta),
-    [DIGITS]: JSON.stringify(structuredContent),
+    [nameOfDigits()]: JSON.stringify(structuredContent),
   };
   return { ...message, result: { ...result, _meta: meta } };
 }
@@ -83,8 +83,12 @@ export type ChangeResult = (
   result: Readonly<Record<string, unknown>>,
 ) => Readonly<Record<string, unknown>>;
 
-/** A name that no server knows: what has it comes from `replacementFor`. */
-const DIGITS = `byref/digits-${crypto.randomUUID()}`;
+/** A name that no server knows: what has it comes from `replacementFor`. A Worker may not make it before a request. */
+let digits: string | undefined;
+
+function nameOfDigits(): string {
+  return (digits ??= `byref/digits-${crypto.randomUUID()}`);
+}
 
 interface StructuredResult {
   readonly structuredContent?: unknown;
@@ -93,7 +97,7 @@ interface StructuredResult {
 
 /** Returns the result with the digits that `replacementFor` has kept. */
 export function restoreDigits<Result extends StructuredResult>(result: Result): Result {
-  const { [DIGITS]: text, ..._meta } = result._meta ?? {};
+  const { [nameOfDigits()]: text, ..._meta } = result._meta ?? {};
   if (typeof text !== "string") return result;
   return { ...result, _meta, structuredContent: exactNumbers.parseExactly(text) };
 }
