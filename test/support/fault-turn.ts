@@ -1,10 +1,26 @@
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
 import { keptIn } from "./fault-steps.ts";
 import { finish, text } from "../../packages/testing/src/testing.ts";
 import { type Conversation, promptOf, readMessage, shownText, type Turn } from "./turn.ts";
 
 /** Only timers are faked, because digests and streams do not use the fake clock. */
 export const TIMERS = ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] as const;
+
+/** Fakes timers. Returns how many of ours wait: tests of other files in the same process may leave some. */
+export function fakeTimers(): () => number {
+  vi.useFakeTimers({ toFake: [...TIMERS] });
+  const own = new Set<unknown>();
+  const { setTimeout: set, clearTimeout: clear } = globalThis;
+  const ours = (work: () => void, ms?: number) => {
+    const timer = set(() => (own.delete(timer), work()), ms);
+    if (/\/src\//u.test(new Error().stack?.replaceAll(/node_modules.*/gu, "") ?? ""))
+      own.add(timer);
+    return timer;
+  };
+  const cleared = (timer?: ReturnType<typeof set>) => (own.delete(timer), clear(timer));
+  Object.assign(globalThis, { setTimeout: ours, clearTimeout: cleared });
+  return () => own.size;
+}
 
 /** The expected outcome of a fault. The next message is always answered. */
 export interface Outcome {

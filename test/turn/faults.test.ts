@@ -5,7 +5,7 @@ import * as limits from "../../src/limits.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import { cut, never, stalling, status } from "../support/fault-steps.ts";
-import { expectOutcome, type Outcome, TIMERS } from "../support/fault-turn.ts";
+import { expectOutcome, fakeTimers, type Outcome } from "../support/fault-turn.ts";
 import { DEEP } from "../support/fault-values.ts";
 import { NodeSql } from "../support/node-sql.ts";
 import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
@@ -64,12 +64,12 @@ describe("a model", () => {
     ["says nothing and ends", [[finish()]], { ends: "finish", keeps: [], calls: 1 }],
     ["ends without a finish part", always([half]), failed(3, "Hello, wor")],
   ])("that %s", async (_, steps, outcome) => {
-    vi.useFakeTimers({ toFake: [...TIMERS] });
+    const timers = fakeTimers();
     const chat = new Conversation({ tools: { echo } });
     const running = chat.say({ steps });
     await vi.advanceTimersByTimeAsync(6 * limits.modelSilenceMs);
     const turn = await running;
-    expect(vi.getTimerCount()).toBe(0);
+    expect(timers()).toBe(0);
     vi.useRealTimers();
     await expectOutcome(chat, turn, outcome);
   });
