@@ -102,7 +102,8 @@ function withInput(
 ): DecidedCall["approval"] {
   if (patch === undefined) return approval;
   const check = (after: Json) => requireShort(charsOf(after, limits.maxRecordBytes));
-  return { ...approval, input: patched(waited, patch, { spend: () => undefined, check }) };
+  const { input = waited } = approval;
+  return { ...approval, input: patched(input, patch, { spend: () => undefined, check }) };
 }
 
 /** A decision is stored with its input, in one row. */

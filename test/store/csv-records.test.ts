@@ -228,7 +228,7 @@ describe("a CSV", () => {
     ["500 names and empty cells", names(500, 60), [",".repeat(499), 400]],
     ["9,999 names", names(9_999), [",1".repeat(9_999).slice(1), 50]],
     ["few rows", names(500, 15), ["1", 50]],
-  ])("may be wide: %s", async (_, header, [row, count]) => {
+  ])("may be wide: %s", slow, async (_, header, [row, count]) => {
     expect(await read(`${header}\n${`${row}\n`.repeat(count)}`)).toHaveLength(count);
   });
 

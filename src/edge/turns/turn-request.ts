@@ -84,7 +84,7 @@ export const approvalBody = z.object({
     .array(patchOperation)
     .max(limits.maxBatchItems)
     .optional()
-    .describe("In place of `input`: a JSON Patch (RFC 6902) of the one that waits"),
+    .describe("A JSON Patch (RFC 6902) of `input`, by default of the one that waits"),
   run: z.string().max(64).optional(),
 });
 
@@ -165,9 +165,6 @@ export function approvalOf(
   approvalId: string,
   { approved, reason, input, patch }: z.infer<typeof approvalBody>,
 ): ApprovalResponse {
-  if (input !== undefined && patch !== undefined) {
-    throw new ByrefError("bad_request", "A decision has an input or a patch, not both.");
-  }
   return { approvalId, approved, ...compact({ reason, ...(approved && { input, patch }) }) };
 }
 

@@ -10,6 +10,7 @@ import { runQuery } from "../../../query/src/run-query.ts";
 import { valueAt } from "../../../../src/tool/variables/sequence.ts";
 import { readable } from "../../../../src/tool/variables/variable-target.ts";
 import { QueryProcess } from "../../src/agent/process-query-engine.ts";
+import { slow } from "../../../../test/support/slow.ts";
 
 const pathOf = (module: string) =>
   fileURLToPath(new URL(`../../src/agent/${module}`, import.meta.url).href);
@@ -26,31 +27,35 @@ async function withRows() {
 const HOURS =
   "SELECT count(*) AS n FROM rows a JOIN rows b ON a.same = b.same JOIN rows c ON b.same = c.same";
 
-it("ends a query that would run for hours, while others go on, and runs the next one", async () => {
-  const store = await withRows();
-  const running = new QueryProcess(file, 5_000);
-  const databases = new QueryDatabases(() => running.engine());
-  const query = (sql: string) =>
-    runQuery(sql, {
-      store,
-      databases,
-      most: "visible",
-      syntaxes: [],
-      read: valueAt,
-      table: ({ name }) => readable(store, name),
-      parameter: () => Promise.resolve(undefined),
-    });
-  expect((await query("SELECT count(*) AS n FROM rows")).records).toBe('[{"n":10000}]');
-  let turns = 0;
-  const others = setInterval(() => turns++, 50);
-  const refusal = await query(HOURS).catch((error: unknown) => error);
-  clearInterval(others);
-  expect(codeOf(refusal)).toBe("query_too_expensive");
-  expect(turns).toBeGreaterThan(10);
-  expect((await query("SELECT count(*) AS n FROM rows")).records).toBe('[{"n":10000}]');
-});
+it(
+  "ends a query that would run for hours, while others go on, and runs the next one",
+  slow,
+  async () => {
+    const store = await withRows();
+    const running = new QueryProcess(file, 5_000);
+    const databases = new QueryDatabases(() => running.engine());
+    const query = (sql: string) =>
+      runQuery(sql, {
+        store,
+        databases,
+        most: "visible",
+        syntaxes: [],
+        read: valueAt,
+        table: ({ name }) => readable(store, name),
+        parameter: () => Promise.resolve(undefined),
+      });
+    expect((await query("SELECT count(*) AS n FROM rows")).records).toBe('[{"n":10000}]');
+    let turns = 0;
+    const others = setInterval(() => turns++, 50);
+    const refusal = await query(HOURS).catch((error: unknown) => error);
+    clearInterval(others);
+    expect(codeOf(refusal)).toBe("query_too_expensive");
+    expect(turns).toBeGreaterThan(10);
+    expect((await query("SELECT count(*) AS n FROM rows")).records).toBe('[{"n":10000}]');
+  },
+);
 
-it("ends with a program that is killed while a query runs", async () => {
+it("ends with a program that is killed while a query runs", slow, async () => {
   const program = `
     import { QueryProcess } from ${JSON.stringify(pathOf("process-query-engine.ts"))};
     const engine = new QueryProcess(${JSON.stringify(file)}, 600_000).engine();

@@ -57,7 +57,7 @@ export interface Decision {
   readonly reason?: string;
   /** Runs in place of the input that waits. It may have references, and is checked like a model's. Not for gates. */
   readonly input?: JsonObject;
-  /** In place of `input`: a JSON Patch (RFC 6902) of the input that waits. */
+  /** A JSON Patch (RFC 6902) of `input`, by default of the input that waits. */
   readonly patch?: readonly PatchOperation[];
 }
 

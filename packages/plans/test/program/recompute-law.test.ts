@@ -6,6 +6,7 @@ import type { Json } from "../../../../src/value/json.ts";
 import { json } from "../../../../test/support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../../../test/support/own-runtime.ts";
 import { planning } from "../../../../test/support/planning.ts";
+import { sampled, samples } from "../../../../test/support/slow.ts";
 import { finish, type Step, text, toolCall } from "../../../testing/src/testing.ts";
 import { recomputation, runView } from "../../src/http/plan-schemas.ts";
 
@@ -141,7 +142,7 @@ const edit = fc.tuple(fc.nat(60), fc.nat(9));
 
 it(
   "a recompute after random edits equals starting over, and runs no call whose inputs did not change",
-  { tags: ["sampled"] },
+  sampled,
   () =>
     fc.assert(
       fc.asyncProperty(
@@ -149,6 +150,6 @@ it(
         fc.array(edit, { minLength: 1, maxLength: 4 }),
         checkRecompute,
       ),
-      { numRuns: 20, endOnFailure: true },
+      { numRuns: samples(60), endOnFailure: true },
     ),
 );
