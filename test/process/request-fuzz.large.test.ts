@@ -9,7 +9,7 @@ import { type PlainServer, startPlain, stop } from "../support/plain-server.ts";
 import { temporaryFolder } from "../support/server.ts";
 import { samples } from "../support/slow.ts";
 
-const CALLS = samples(20_000);
+const CALLS = samples(36_000);
 /** Another seed makes other requests: `SEED=7`. */
 const USUAL_SEED = 20_261_126;
 /** Number of simultaneous requests. */
