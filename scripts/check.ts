@@ -26,8 +26,8 @@ const MAX_LINES = {
   page: 10_500,
   bench: 2_500,
   scripts: 2_380,
-  test: 76_200,
-  "packages/*/test": 18_480,
+  test: 76_210,
+  "packages/*/test": 18_490,
 };
 
 const checks = [
