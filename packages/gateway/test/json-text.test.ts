@@ -217,11 +217,12 @@ describe("a reference whose value has another type than the parameter", () => {
 it.each<Sending>(["JSON", "a stream", "a stream with ids", "SSE"])(
   "keeps digits of structured content that a server behind a URL sends as %s",
   async (sending) => {
-    const value = '{"id":1234567890123456789,"far":1e400,"share":0.1234567890123456789}';
+    // Longer than what a connection passes on at once.
+    const value = `{"id":1234567890123456789,"far":1e400,"text":"${"x".repeat(400_000)}"}`;
     const structuredContent = parsedJson(value);
     const result = { content: [], structuredContent, _meta: { by: "shop" } };
     const server = await startWireServer(sending, () => ({ result }));
-    const rules = { inlineChars: 10_000 };
+    const rules = { inlineChars: 1_000_000 };
     const { call, sent, gateway } = await startGateway([{ ...server.behind, rules }]);
     try {
       await call("act");

@@ -117,20 +117,25 @@ function bounded(
     async pull(controller) {
       let flaw: Flaw = "cut off";
       try {
-        const { value, done } = await reader.read();
-        if (done) {
-          for (const part of events?.rest() ?? []) controller.enqueue(part);
-          if (id === undefined || events === undefined || events.canResume)
-            return controller.close();
-          throw new Error("The server ended its answer too early.");
+        // A stream that gets nothing here does not ask again.
+        for (;;) {
+          const { value, done } = await reader.read();
+          if (done) {
+            for (const part of events?.rest() ?? []) controller.enqueue(part);
+            if (id === undefined || events === undefined || events.canResume)
+              return controller.close();
+            throw new Error("The server ended its answer too early.");
+          }
+          if (size(value) > limits.maxBodyBytes) {
+            flaw = "too long";
+            const error = new Error(TOO_LONG);
+            reader.cancel(error).catch(() => undefined);
+            throw error;
+          }
+          const parts = [...(events?.read(value) ?? [value])];
+          for (const part of parts) controller.enqueue(part);
+          if (parts.length > 0) return;
         }
-        if (size(value) > limits.maxBodyBytes) {
-          flaw = "too long";
-          const error = new Error(TOO_LONG);
-          reader.cancel(error).catch(() => undefined);
-          throw error;
-        }
-        for (const part of events?.read(value) ?? [value]) controller.enqueue(part);
       } catch (error) {
         const isLeft = flaw === "cut off" && events?.canResume === true;
         if (id === undefined || events === undefined || isLeft) throw error;
