@@ -241,7 +241,7 @@ function sizesOf(content: Json): ApprovalRequest["sizes"] {
 function startOf(value: Json, room: { left: number }): Json {
   if (isScalar(value)) {
     const short = typeof value === "string" ? clip(value, limits.maxExcerptChars) : value;
-    room.left -= String(short).length;
+    room.left -= charsOf(short, Infinity);
     return short;
   }
   // The value of a reference to bytes (`store-lookup.ts`).

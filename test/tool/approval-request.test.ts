@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import type { Consumed } from "../../src/store/labels.ts";
 import { approvalRequest } from "../../src/tool/policy.ts";
-import type { Json } from "../../src/value/json.ts";
+import { type Json, parsedJson } from "../../src/value/json.ts";
 import { slow } from "../support/slow.ts";
 
 const using = (visibility: Consumed["visibility"]): Consumed => ({
@@ -30,7 +30,7 @@ describe("what a person is shown of a call", () => {
   });
 
   it("has no sizes if the input is not an object", () => {
-    for (const input of [5, "text", [1], null])
+    for (const input of [5, "text", [1], null, parsedJson("[1e400,-1234567890123456789]")])
       expect(requestFor(input)).toEqual({
         reason: expect.any(String),
         input: JSON.stringify(input),

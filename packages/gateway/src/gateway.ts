@@ -98,14 +98,9 @@ export interface ApprovalNeeded {
   readonly question: string;
 }
 
-/** Returns the short scalars of an input that a person is shown. None if it is cut. */
+/** Returns the short scalars of an input that a person is shown. None if it is cut; no number that a double rounds. */
 function fieldsIn(shown: string): Fields {
-  let input: unknown;
-  try {
-    input = JSON.parse(shown);
-  } catch {
-    return {};
-  }
+  const input = json.jsonIn(shown);
   const fields = Object.entries(json.isObject(input) ? input : {}).filter(([, value]) => {
     const isText = typeof value === "string";
     return isText

@@ -9,6 +9,7 @@ import {
   play,
 } from "../../../test/contract/approval-cases.ts";
 import { NodeSql } from "../../../test/support/node-sql.ts";
+import { parsedJson } from "../../../src/value/json.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { GatewayState } from "../src/gateway-state.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
@@ -40,18 +41,12 @@ async function openShop(kept: Parameters<typeof startGateway>[1] = {}) {
     ...kept,
   });
   await store.save({ name: "order", value: "o1" });
-  const call = (name: string, input: object | string, round: object = {}) =>
-    client.request(
-      {
-        method: "tools/call",
-        params: {
-          name,
-          arguments: typeof input === "string" ? { id: input } : { ...input },
-          ...round,
-        },
-      },
-      { allowInputRequired: true },
-    ) as Promise<Record<string, unknown>>;
+  const call = (name: string, input: object | string, round: object = {}) => {
+    const given = typeof input === "string" ? { id: input } : { ...input };
+    const params = { name, arguments: given, ...round };
+    const asked = client.request({ method: "tools/call", params }, { allowInputRequired: true });
+    return asked as Promise<Record<string, unknown>>;
+  };
   return { ran, call, store };
 }
 
@@ -124,6 +119,15 @@ describe("an approval", () => {
     expect(ran).toEqual([]);
     expect(await call("show_order", "o1", round)).toMatchObject({ content: [{ text: "done" }] });
     expect(ran).toEqual(["show_order o1"]);
+  });
+
+  it("has no field for a number that the form would round", async () => {
+    const { call, store } = await openShop();
+    await store.save({ name: "long", value: parsedJson("12345678901234567") });
+    const asked = await call("delete_order", { id: "o1", n: 3, long: "$long" });
+    const text = JSON.stringify(asked.inputRequests);
+    expect(text.match(/"(?:id|n|long)":\{/gu)).toEqual(['"id":{', '"n":{']);
+    expect(text).toContain("12345678901234567");
   });
 
   it.each([...APPROVAL_CASES, ...CHANGED_CASES])("%s", async (_rule, acts, values) => {
