@@ -48,6 +48,7 @@ const LISTS: readonly (readonly [tool: unknown, isOffered: boolean, list?: objec
   [{ name: "odd", description: ["Looks."], inputSchema: schema }, true],
   [{ name: "odd", inputSchema: schema, outputSchema: null, annotations: null, _meta: null }, true],
   [{ name: "odd", inputSchema: schema, annotations: { title: null, readOnlyHint: "yes" } }, true],
+  [JSON.parse('{"name":"odd","inputSchema":{"type":"object"},"__proto__":{"a":1}}'), true],
   [{ name: "odd", inputSchema: schema }, true, { nextCursor: null }],
   [{ name: "odd", inputSchema: schema }, true, { nextCursor: "" }],
 ];

@@ -55,6 +55,8 @@ export class McpConnection {
   #handshake: McpHandshake;
   #client: Promise<MCPClient> | undefined;
   #isClosed = false;
+  /** Names of tools of the list that cannot be used. */
+  readonly #unusable: string[] = [];
 
   constructor(endpoint: McpServer, options: McpConnectionOptions) {
     this.#endpoint = endpoint;
@@ -79,10 +81,12 @@ export class McpConnection {
       cursor = listed.nextCursor;
       if (cursor === undefined) break;
     }
-    const usable = tools.filter((tool) => isUsable(tool));
-    const unusable = tools
-      .filter((tool) => !usable.includes(tool))
-      .map(({ name }) => name || "one without a name");
+    const usable: McpDefinition[] = [];
+    for (const tool of tools) {
+      if (isUsable(tool.inputSchema)) usable.push(tool);
+      else this.#unusable.push(tool.name);
+    }
+    const unusable = this.#unusable.splice(0);
     const isCut = cursor !== undefined || usable.length > limits.maxMcpTools;
     const leftOut = [
       ...(unusable.length === 0 ? [] : [`tools without a usable schema: ${unusable.join(", ")}`]),
@@ -168,7 +172,7 @@ export class McpConnection {
         type: "http",
         url,
         headers: { ...headers },
-        fetch: mcpFetchWith((result) => readableList(result)),
+        fetch: mcpFetchWith((result) => readableList(result, this.#unusable)),
         onSessionIdChange: (id) => {
           hasSession ||= id !== undefined;
         },
@@ -192,28 +196,30 @@ export class McpConnection {
 
 /**
  * Makes a list of tools readable for the library, which else refuses all of it: members that are null or of another type
- * are left out, and a tool without a schema gets one with which `isUsable` finds it. Other results stay as they are.
+ * are left out, and so are tools that it cannot read, whose names are added to `leftOut`. Other results stay as they are.
  */
-function readableList(result: Readonly<Record<string, unknown>>): typeof result {
+function readableList(result: Readonly<Record<string, unknown>>, leftOut: string[]): typeof result {
   const { tools, nextCursor, ...others } = result;
   if (!Array.isArray(tools)) return result;
-  const read = tools.map((tool: unknown) => {
-    const given = json.isObject(tool) ? tool : {};
-    const { name, inputSchema, annotations } = given;
-    const kept = Object.entries(given).filter(([key, value]) => (MEMBERS[key] ?? isAny)(value));
-    const hints = json.isObject(annotations)
-      ? Object.entries(annotations).filter(([key, value]) =>
-          key === "title" ? isText(value) : !key.endsWith("Hint") || typeof value === "boolean",
-        )
-      : undefined;
-    const hasSchema =
-      json.isObject(inputSchema) &&
-      (inputSchema.properties === undefined || json.isObject(inputSchema.properties));
+  const read = tools.flatMap((tool: unknown) => {
+    const { name, inputSchema, annotations, ...members } = json.isObject(tool) ? tool : {};
+    const isReadable = isText(name) && json.isObject(inputSchema) && hasProperties(inputSchema);
+    if (!isReadable) {
+      leftOut.push(isText(name) ? name : "one without a name");
+      return [];
+    }
+    const kept = Object.entries(members).filter(
+      ([key, value]) => MEMBERS.get(key)?.(value) ?? true,
+    );
+    const hints = Object.entries(json.isObject(annotations) ? annotations : {}).filter(
+      ([key, value]) =>
+        key === "title" ? isText(value) : !key.endsWith("Hint") || typeof value === "boolean",
+    );
     return {
+      name,
+      inputSchema,
       ...Object.fromEntries(kept),
-      name: isText(name) ? name : "",
-      ...(hints && { annotations: Object.fromEntries(hints) }),
-      inputSchema: hasSchema ? inputSchema : UNUSABLE,
+      annotations: Object.fromEntries(hints),
     };
   });
   // Some servers end a list with null or an empty text.
@@ -221,22 +227,20 @@ function readableList(result: Readonly<Record<string, unknown>>): typeof result 
   return { ...others, tools: read, ...(isMore && { nextCursor }) };
 }
 
-const isText = (value: unknown) => typeof value === "string";
-const isAny = () => true;
-const MEMBERS: Readonly<Record<string, (value: unknown) => boolean>> = {
-  title: isText,
-  description: isText,
-  outputSchema: json.isObject,
-  annotations: json.isObject,
-  _meta: json.isObject,
-};
+function hasProperties({ properties }: Readonly<Record<string, unknown>>): boolean {
+  return properties === undefined || json.isObject(properties);
+}
 
-/** No input fits it. */
-const UNUSABLE = { not: {} };
+const isText = (value: unknown) => typeof value === "string";
+const MEMBERS = new Map<string, (value: unknown) => boolean>([
+  ["title", isText],
+  ["description", isText],
+  ["outputSchema", json.isObject],
+  ["_meta", json.isObject],
+]);
 
 /** One invalid tool must not remove all others from a turn. */
-function isUsable({ name, inputSchema: schema }: McpDefinition): boolean {
-  if (name === "" || JSON.stringify(schema) === JSON.stringify(UNUSABLE)) return false;
+function isUsable(schema: McpDefinition["inputSchema"]): boolean {
   if (!isShallow(schema, limits.maxDepth)) return false;
   if (JSON.stringify(schema).length > limits.maxPieceChars) return false;
   try {

@@ -18,10 +18,10 @@ const MAX_REFUSAL_CHARS = 1_000;
  * redirects within the origin only, because headers hold keys, and limits the size of responses. If a stream
  * ends or breaks before its response, it adds an error response, because the client would wait for one.
  */
-export const mcpFetch: typeof fetch = (input, init) => fetchChanged(input, init);
+export const mcpFetch = mcpFetchWith();
 
 /** The same, with results changed before the client reads them. */
-export function mcpFetchWith(change: ChangeResult): typeof fetch {
+export function mcpFetchWith(change?: ChangeResult): typeof fetch {
   return (input: RequestInfo | URL, init?: RequestInit) => fetchChanged(input, init, change);
 }
 
@@ -46,7 +46,7 @@ async function fetchChanged(
     const value = headers.get(name);
     return value === null ? [] : [[name, value] as [string, string]];
   });
-  const replacing = { asked: id === undefined ? undefined : Number(id), change };
+  const replacing = { asked: id, change };
   const answer = isEventStream(response)
     ? bounded(body, { id, events: new EventReader(false, replacing) })
     : id === undefined
@@ -91,15 +91,16 @@ function isEventStream({ headers }: Response): boolean {
 }
 
 /** The request's id, which is at the end of its body. Undefined for a notification. */
-function idOf(body: RequestInit["body"]): string | undefined {
-  return typeof body === "string" ? /"id":(\d+)\}$/.exec(body.slice(-40))?.[1] : undefined;
+function idOf(body: RequestInit["body"]): number | undefined {
+  const [, id] = (typeof body === "string" && /"id":(\d+)\}$/.exec(body.slice(-40))) || [];
+  return id === undefined ? undefined : Number(id);
 }
 
 interface BoundedOptions {
   /** Reads the events of a stream, to answer in place of the server. Default: the response is no such stream. */
   readonly events?: EventReader;
   /** The id of the request that the stream answers. */
-  readonly id?: string | undefined;
+  readonly id?: number | undefined;
   /** Counts bytes of a stream that has no end. Default: all bytes that were received. */
   readonly size?: (chunk: Uint8Array) => number;
 }
@@ -140,7 +141,7 @@ function bounded(
         const isLeft = flaw === "cut off" && events?.canResume === true;
         if (id === undefined || events === undefined || isLeft) throw error;
         const why = error instanceof Error ? error.message : "The connection broke.";
-        controller.enqueue(eventOf(ownAnswer(Number(id), flaw, why)));
+        controller.enqueue(eventOf(ownAnswer(id, flaw, why)));
         controller.close();
       }
     },
@@ -278,9 +279,8 @@ export async function upstreamFetch(
   for (const name of ["content-encoding", "content-length"]) headers.delete(name);
   const id = idOf(init.body);
   const isAnswer = response.ok && id !== undefined && headers.get("content-type")?.includes("json");
-  const asked = Number(id);
   const read = isAnswer
-    ? await readAnswer(body, { asked })
+    ? await readAnswer(body, { asked: id })
     : bounded(body, optionsFor(response, init));
   return new Response(read, { status, statusText, headers });
 }
@@ -288,6 +288,6 @@ export async function upstreamFetch(
 function optionsFor(response: Response, { method, body }: RequestInit): BoundedOptions {
   if (!isEventStream(response)) return {};
   const id = idOf(body);
-  const events = new EventReader(true, { asked: id === undefined ? undefined : Number(id) });
+  const events = new EventReader(true, { asked: id });
   return method === "GET" ? { events, size: eventSize() } : { events, id };
 }

@@ -6,7 +6,12 @@ import * as limits from "../../../src/limits.ts";
 import { dynamicTool, jsonSchema } from "@ai-sdk/provider-utils";
 import type { JSONSchema7, ToolSet } from "ai";
 import { messageOf } from "../../../src/errors.ts";
-import { McpConnection, type McpDefinition, type McpHandshake } from "./mcp-connection.ts";
+import {
+  McpConnection,
+  type McpDefinition,
+  type McpHandshake,
+  type McpList,
+} from "./mcp-connection.ts";
 import { fitScalars } from "./fit-scalars.ts";
 import { valueOfResult } from "./result-value.ts";
 import { type RuledServer, policyOf } from "./server-rules.ts";
@@ -32,8 +37,7 @@ export interface McpDirectoryOptions {
 }
 
 /** Known data of a server: plain data that any request may use. */
-interface KnownServer {
-  readonly tools: readonly McpDefinition[];
+interface KnownServer extends McpList {
   readonly freshUntil: number;
   readonly handshake: McpHandshake;
 }
@@ -46,7 +50,6 @@ interface KnownServer {
 export class McpDirectory {
   readonly #known = new Map<string, KnownServer>();
   readonly #downUntil = new Map<string, number>();
-  readonly #warned = new Set<string>();
   readonly #now: () => number;
   readonly #warn: (message: string) => void;
 
@@ -103,11 +106,11 @@ export class McpDirectory {
     try {
       const list = (limited: AbortSignal) => connection.list(limited);
       const { tools, leftOut } = await withTimeLimit(limits.replyMs, list, signal);
-      const warning = characters.clip(`MCP server ${server.name} is used without ${leftOut}`, 500);
-      if (leftOut !== "" && !this.#warned.has(warning)) this.#warn(warning);
-      this.#warned.add(warning);
+      if (leftOut !== "" && leftOut !== known?.leftOut)
+        this.#warn(characters.clip(`MCP server ${server.name} is used without ${leftOut}`, 500));
       const { handshake } = connection;
-      this.#known.set(key, { tools, freshUntil: this.#now() + limits.mcpFreshMs, handshake });
+      const freshUntil = this.#now() + limits.mcpFreshMs;
+      this.#known.set(key, { tools, leftOut, freshUntil, handshake });
       this.#downUntil.delete(key);
       return { server, connection, definitions: tools, isUp: true };
     } catch (error) {
