@@ -5,6 +5,7 @@ import type {
   LanguageModelV4Middleware,
 } from "@ai-sdk/provider";
 import { wrapLanguageModel } from "ai";
+import { toolOutputs } from "../../../../src/internal-tool.ts";
 
 type WrapGenerate = NonNullable<LanguageModelV4Middleware["wrapGenerate"]>;
 
@@ -19,8 +20,6 @@ export interface Tokens {
   readonly cached: number;
   readonly output: number;
 }
-
-const CHARS_PER_TOKEN = 4;
 
 /** Counts the calls of a model in one cell. Tokens that a provider does not report are a quarter of the characters. */
 export class Meter implements Tokens {
@@ -75,5 +74,5 @@ function promptTokensOf({ prompt, tools }: LanguageModelV4CallOptions): number {
 }
 
 function tokensOf(value: unknown): number {
-  return Math.ceil(JSON.stringify(value).length / CHARS_PER_TOKEN);
+  return Math.ceil(JSON.stringify(value).length / toolOutputs.CHARS_PER_TOKEN);
 }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import { toolOutputs } from "../../../../src/internal-tool.ts";
 import { scriptedModel } from "../../../testing/src/testing/scripted-model.ts";
 import { finish, text, toolCall } from "../../../testing/src/testing/stream-parts.ts";
 import { Random } from "../random.ts";
@@ -7,8 +8,6 @@ import { Hand } from "./hand.ts";
 import { type Reply, rules } from "./rules.ts";
 import { sightOf } from "./sight.ts";
 import type { Skill } from "./skills.ts";
-
-const CHARS_PER_TOKEN = 4;
 
 /** A model that does the tasks from the text of its prompts alone. The same prompt has the same reply. */
 export function skillModel(skill: Skill): LanguageModelV4 {
@@ -22,7 +21,7 @@ export function skillModel(skill: Skill): LanguageModelV4 {
             toolCall(tool, input, { id: `call_${digest}_${index}` }),
           );
     const [input, output] = [[options.prompt, options.tools], reply].map((value) =>
-      Math.ceil(JSON.stringify(value).length / CHARS_PER_TOKEN),
+      Math.ceil(JSON.stringify(value).length / toolOutputs.CHARS_PER_TOKEN),
     );
     const end = finish("text" in reply ? "stop" : "tool-calls", {
       input: input ?? 0,

@@ -1,7 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { delay } from "@ai-sdk/provider-utils";
 import type { ModelProvider } from "../../../../src/internal-edge.ts";
-import { charsOfMessage, charsOfTools } from "../../../../src/internal-tool.ts";
+import { charsOfMessage, charsOfTools, toolOutputs } from "../../../../src/internal-tool.ts";
 import { generated } from "../testing/generated.ts";
 import { finish, type Part, streamOf, text, toolCall } from "../testing/stream-parts.ts";
 import { nextStep, refusal } from "./next-step.ts";
@@ -14,7 +14,6 @@ export interface DemoModelOptions {
   readonly scripts?: readonly DemoScript[];
 }
 
-const CHARS_PER_TOKEN = 4;
 const CHARS_PER_INPUT_DELTA = 12;
 
 /** `MODEL=demo`, the default: `modelFromSettings(demoModels)`. */
@@ -70,7 +69,9 @@ function* speak(options: LanguageModelV4CallOptions, scripts: readonly DemoScrip
 /** Estimates four characters per token, rounded up, because a demo has no tokenizer. */
 function tokensOf({ prompt, tools }: LanguageModelV4CallOptions, outputChars: number) {
   const chars = prompt.reduce((sum, one) => sum + charsOfMessage(one), charsOfTools(tools));
-  const [input = 0, output = 0] = [chars, outputChars].map((n) => Math.ceil(n / CHARS_PER_TOKEN));
+  const [input = 0, output = 0] = [chars, outputChars].map((n) =>
+    Math.ceil(n / toolOutputs.CHARS_PER_TOKEN),
+  );
   return { input, cached: 0, output };
 }
 
