@@ -130,11 +130,9 @@ class Lane {
       const actual = call ?? (step === received.length ? said : undefined);
       if (!isRight) this.failures.push({ id: trace.id, step, expected, actual });
     }
-    const extra = received.length - trace.steps.length;
-    if (extra > 0) {
-      const place = { id: trace.id, step: trace.steps.length };
-      this.failures.push({ ...place, expected: null, actual: `${extra} more calls` });
-    }
+    const step = trace.steps.length;
+    const actual = `${received.length - step} more calls`;
+    if (received.length > step) this.failures.push({ id: trace.id, step, expected: null, actual });
   }
 
   async stop(): Promise<void> {
@@ -169,11 +167,15 @@ function nextStep(traces: readonly Trace[], { messages, tools }: ChatBody): Chat
   if (failed !== -1) return { kind: "text", text: `Step ${failed} failed.` };
   const step = steps[variables.length];
   if (step === undefined) return { kind: "text", text: "Done." };
-  const tool = tools.find(({ function: { description } }) => description === step.tool);
+  // A tool that is on demand stands in the description of the tool that finds it.
+  const lines = tools.flatMap(({ function: { name, description } }) =>
+    `${name}: ${description}`.split("\n"),
+  );
+  const named = lines.find((line) => line.endsWith(`: ${step.tool}`)) ?? step.tool;
   const sources = step.refs.map((reference) => sourceOf(reference, steps, variables));
   // The input of every recorded step is an object.
   const input = writtenWith(step, sources) as JsonObject;
-  return { kind: "calls", calls: [{ name: tool?.function.name ?? step.tool, input }] };
+  return { kind: "calls", calls: [{ name: named.split(": ", 1).join(), input }] };
 }
 
 /** Returns the variable name in a result that the model was shown. */
