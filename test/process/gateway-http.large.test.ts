@@ -47,21 +47,27 @@ afterAll(async () => {
   await once(gateway, "exit");
 });
 
-async function connected(mode: "auto" | "legacy"): Promise<Client> {
+async function connected(mode: "auto" | "legacy", fetchAs = fetch): Promise<Client> {
   const capabilities = { elicitation: { form: {} } };
   const client = new Client(
     { name: "test", version: "1" },
     { versionNegotiation: { mode }, capabilities },
   );
-  await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+  await client.connect(new StreamableHTTPClientTransport(new URL(url), { fetch: fetchAs }));
   return client;
 }
 
 it.each(["auto", "legacy"] as const)(
-  "byref mcp --http lists the tools of all servers, and its own, to a client of the %s era",
+  "byref mcp --http lists the tools of all servers, and keeps the digits of arguments, for a client of the %s era",
   async (mode) => {
-    const client = await connected(mode);
+    const digits = "12345678901234567";
+    const client = await connected(mode, (place, init) => {
+      const body = String(init?.body).replace(`"${digits}"`, digits);
+      return fetch(place, init?.body === undefined ? init : { ...init, body });
+    });
     await listedTools(client, ["write_file", "echo", "list_variables"]);
+    const echoed = await client.callTool({ name: "echo", arguments: { message: digits } });
+    expect(textIn(echoed)).toBe(`Echo: ${digits}`);
     await client.close();
   },
 );
@@ -99,8 +105,10 @@ describe("byref mcp --http", () => {
     ],
     ["a client that sends text/plain", 415, { ...json, "content-type": "text/plain" }],
     ["a program", 200, json],
-  ])("answers %s with %i", async (_what, status, headers) => {
-    expect(await statusOf({ headers })).toBe(status);
+    ["what is no JSON", 400, json, "{"],
+    ["what has too many bytes", 413, { ...json, "content-length": "1000000000" }],
+  ])("answers %s with %i", async (_what, status, headers, body = ping) => {
+    expect(await statusOf({ headers }, body)).toBe(status);
   });
 
   it("ends on SIGTERM while a client is waiting", async () => {
@@ -119,9 +127,10 @@ describe("byref mcp --http", () => {
   });
 
   /** `fetch` sets its own `Host`. */
-  async function statusOf(options: Parameters<typeof request>[1] & object): Promise<number> {
+  async function statusOf(options: Parameters<typeof request>[1] & object, body: string) {
     const sent = request(url, { method: "POST", ...options });
-    sent.end(options.method === "GET" ? undefined : ping);
+    sent.write(body);
+    if (!("content-length" in (options.headers ?? {}))) sent.end();
     const [response] = (await once(sent, "response")) as [IncomingMessage];
     response.destroy();
     return response.statusCode ?? 0;

@@ -1,8 +1,8 @@
 import { InMemoryTransport, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { textIn } from "../../../test/support/gateway-process.ts";
-import { RawServer, silence } from "../../../test/support/raw-server.ts";
+import { RawServer } from "../../../test/support/raw-server.ts";
 
 const tools = ["ping", "leave", "wait"].map((name) => ({ name, inputSchema: { type: "object" } }));
 const answers = {
@@ -23,7 +23,7 @@ it("a connection that was lost is opened again by the next call, without a pause
 });
 
 it("a failure of an earlier connection does not end the next one", async () => {
-  let fail: (error: Error) => void = () => undefined;
+  let fail: ((error: Error) => void) | undefined;
   let opened = 0;
   const open = () => {
     const isFirst = ++opened === 1;
@@ -39,12 +39,12 @@ it("a failure of an earlier connection does not end the next one", async () => {
     };
     return near;
   };
-  const make = () => new RawServer({ "tools/call": silence });
-  const { call } = await startGateway([{ name: "shop", make, open }]);
+  const { call } = await startGateway([{ name: "shop", make: () => new RawServer(answers), open }]);
   const waiting = call("wait");
+  await vi.waitFor(() => expect(fail).toBeDefined());
   expect(textIn(await call("ping"))).toBe("pong");
   expect(opened).toBe(2);
-  fail(new TypeError("fetch failed"));
+  fail?.(new TypeError("fetch failed"));
   expect((await waiting).isError).toBe(true);
   expect(textIn(await call("ping"))).toBe("pong");
   expect(opened).toBe(2);

@@ -9,10 +9,12 @@ import {
   isInitializeRequest,
   localhostAllowedHostnames,
   localhostAllowedOrigins,
+  readRequestBody,
   validateHostHeader,
   validateOriginHeader,
 } from "@modelcontextprotocol/server";
 import * as limits from "../gateway-limits.ts";
+import { messageIn } from "../../../mcp/src/own-answer.ts";
 import { withTimeLimit } from "../../../../src/internal.ts";
 
 /** Only programs on this machine can connect. */
@@ -26,7 +28,8 @@ export interface HttpEndpoint {
   close(): Promise<void>;
 }
 
-type Answer = (request: Request) => Promise<Response>;
+/** Answers a request whose body, if there is one, has been read: the library would round its numbers. */
+type Answer = (request: Request, options: { readonly parsedBody?: unknown }) => Promise<Response>;
 
 /**
  * Serves MCP over streamable HTTP, on the loopback address. Requests that a browser sends for a website are
@@ -60,7 +63,15 @@ export async function listen(handler: Answer, port: number): Promise<HttpEndpoin
 interface Refusal {
   readonly status: number;
   readonly message: string;
+  /** Of JSON-RPC. Default: that of the server's own errors. */
+  readonly code?: number;
 }
+
+const TOO_LARGE: Refusal = {
+  status: 413,
+  message: `A request has at most ${limits.maxGatewayMessageBytes} bytes.`,
+};
+const NO_JSON: Refusal = { status: 400, message: "The body is no JSON.", code: -32_700 };
 
 function refusalOf({ url = "", headers }: IncomingMessage): Refusal | undefined {
   const checks = [
@@ -74,8 +85,8 @@ function refusalOf({ url = "", headers }: IncomingMessage): Refusal | undefined 
   return { status: 404, message: `MCP is served at ${PATH}.` };
 }
 
-function refuse(outgoing: ServerResponse, { status, message }: Refusal): void {
-  const error = { jsonrpc: "2.0", error: { code: -32_000, message }, id: null };
+function refuse(outgoing: ServerResponse, { status, message, code = -32_000 }: Refusal): void {
+  const error = { jsonrpc: "2.0", error: { code, message }, id: null };
   outgoing.writeHead(status, { "content-type": "application/json", connection: "close" });
   outgoing.end(JSON.stringify(error));
 }
@@ -87,7 +98,12 @@ async function answer(
 ): Promise<void> {
   const gone = new AbortController();
   outgoing.once("close", () => gone.abort());
-  const response = await handler(requestOf(incoming, gone.signal));
+  const request = requestOf(incoming, gone.signal);
+  const read = await readRequestBody(request, limits.maxGatewayMessageBytes);
+  if (read.tooLarge) return refuse(outgoing, TOO_LARGE);
+  const parsedBody = messageIn(read.text);
+  if (parsedBody === undefined && incoming.method === "POST") return refuse(outgoing, NO_JSON);
+  const response = await handler(request, { parsedBody });
   outgoing.writeHead(response.status, Object.fromEntries(response.headers));
   if (response.body === null) return void outgoing.end();
   // Casts between two declarations of one class.
@@ -121,14 +137,14 @@ export class HttpSessions {
   }
 
   /** Answers a request that begins a session or belongs to one; undefined for any other. */
-  async fetch(request: Request): Promise<Response | undefined> {
+  async fetch(...[request, options]: Parameters<Answer>): Promise<Response | undefined> {
     const id = request.headers.get("mcp-session-id");
-    if (id !== null) return this.#used(id)?.handleRequest(request) ?? notFound();
+    if (id !== null) return this.#used(id)?.handleRequest(request, options) ?? notFound();
     // Requests after the first, and all of newer clients, name their version.
     const isFirst = request.method === "POST" && !request.headers.has("mcp-protocol-version");
-    if (!isFirst || !(await begins(request))) return undefined;
+    if (!isFirst || !isInitializeRequest(options.parsedBody)) return undefined;
     const transport = await this.#begin();
-    return transport.handleRequest(request);
+    return transport.handleRequest(request, options);
   }
 
   /** Ends all sessions. */
@@ -143,7 +159,6 @@ export class HttpSessions {
         this.#open.set(id, transport);
         this.#endOldest();
       },
-      maxRequestBodySize: limits.maxGatewayMessageBytes,
     });
     await this.#make().connect(transport);
     const { onclose } = transport;
@@ -166,15 +181,6 @@ export class HttpSessions {
     const [oldest] = this.#open.values();
     if (this.#open.size > limits.maxGatewaySessions) void oldest?.close();
   }
-}
-
-/** True for the first message of a client. */
-async function begins(request: Request): Promise<boolean> {
-  const message: unknown = await request
-    .clone()
-    .json()
-    .catch(() => undefined);
-  return isInitializeRequest(message);
 }
 
 /** A client then begins another session. */

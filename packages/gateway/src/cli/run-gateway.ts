@@ -106,21 +106,18 @@ async function overHttp(
   { gateway, port }: { readonly gateway: Gateway; readonly port: number },
 ): Promise<Handle> {
   // Standard input and output need none of it.
-  const [{ listen }, { HttpSessions }] = await Promise.all([
-    import("./http.ts"),
-    import("./http.ts"),
-  ]);
+  const { listen, HttpSessions } = await import("./http.ts");
   const sessions = new HttpSessions(() => make("legacy"));
   const handler = createMcpHandler(({ era }) => make(era), {
-    maxRequestBodySize: limits.maxGatewayMessageBytes,
     // A call may take longer than a client waits for the first byte of a response.
     responseMode: "sse",
     onerror: logError,
   });
   gateway.onChange((change) => publish(handler.notify, change));
-  const answer = async (request: Request) =>
-    (await sessions.fetch(request)) ?? handler.fetch(request);
-  const endpoint = await listen(answer, port);
+  const endpoint = await listen(
+    async (...received) => (await sessions.fetch(...received)) ?? handler.fetch(...received),
+    port,
+  );
   log(`Listening on ${endpoint.url}`);
   return {
     close: async () => {
