@@ -12,8 +12,8 @@ import type { CallOptions, Effects, Saved, Stage } from "./wrapped-tool.ts";
 
 /**
  * The stages of a conversation's prompt, which only go forward. `start`: all values are in the messages, in
- * full. `variable`: the first that is not. `text`: the first text of over `maxShownResultChars`, more
- * variables than the prompt lists, or compaction.
+ * full. `variable`: the first that is not. `text`: the first text of over `maxShownResultChars`, or value
+ * that a model wrote, more variables than the prompt lists, or compaction.
  */
 export const promptStages = ["start", "variable", "text"] as const;
 

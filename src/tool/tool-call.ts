@@ -59,6 +59,7 @@ import {
   checkInput,
   digestOf,
   jsonSchemaOf,
+  KeptInput,
   misfitHint,
   type ResolvedInput,
   withNumbers,
@@ -273,6 +274,7 @@ interface PreparedCall {
   readonly named: Labels;
   readonly digest: string;
   readonly places: SaveTarget | undefined;
+  readonly kept: KeptInput;
 }
 
 interface CallInput extends ResolvedInput {
@@ -310,6 +312,7 @@ async function prepareCall(tool: Callable, given: Json, call: CallOptions): Prom
   const { policies, store, taint } = options;
   const variables = own === undefined ? store : new ScopedStore(store, call.scope);
   const labels = new Labels(variables, taint, call.madeOf);
+  const kept = new KeptInput(tool, call);
   try {
     // The model's input is part of the history: the tool must not change it.
     const written = deepFreeze(copyJson(given));
@@ -318,7 +321,7 @@ async function prepareCall(tool: Callable, given: Json, call: CallOptions): Prom
     const references = { authoredChars: 0, resolvedChars: 0, values: [] };
     const input =
       own === undefined
-        ? await agentInput(tool, split.input, { call, labels, references })
+        ? await agentInput(tool, split.input, { call, labels, references, kept })
         : await ownInput(own, split.input, { call, options });
     const named = new Labels(variables, taint, labels);
     for (const variable of input.names ?? []) named.add(variable);
@@ -327,9 +330,9 @@ async function prepareCall(tool: Callable, given: Json, call: CallOptions): Prom
     const pin = await digestOf(input.pinned ?? input.value);
     // A digest of a guarded value would allow guessing the value.
     const digest = labels.isGuarded ? await digestOf(split.input) : pin;
-    const prepared = { tool, call, split, input, labels, named, digest, places };
+    const prepared = { tool, call, split, input, labels, named, digest, places, kept };
     const decision = await approvalFor(prepared);
-    if (decision.kind === "failed") return decision;
+    if (decision.kind === "failed") return kept.addTo(decision);
     const { approval } = decision;
     return {
       kind: "ready",
@@ -344,7 +347,7 @@ async function prepareCall(tool: Callable, given: Json, call: CallOptions): Prom
   } catch (error) {
     const about = { name, options, labels };
     const isInput = codeOf(error) === "invalid_tool_input";
-    return isInput ? failedCall(error, about) : unresolvedCall(error, about);
+    return kept.addTo(isInput ? failedCall(error, about) : unresolvedCall(error, about));
   }
 }
 
@@ -374,13 +377,14 @@ interface Resolving {
   readonly labels: Labels;
   /** Counts the characters of the references, and those of their values. */
   readonly references: { authoredChars: number; resolvedChars: number; readonly values: Json[] };
+  readonly kept: KeptInput;
 }
 
 /** Resolves and validates the input of an agent's tool. */
 async function agentInput(
   { name, tool, options }: Callable,
   written: Json,
-  { call, labels, references }: Resolving,
+  { call, labels, references, kept }: Resolving,
 ): Promise<CallInput> {
   if (tool.execute === undefined) throw notExecutable(name);
   const { store, syntaxes, unknown, owner, policies, textFor } = options;
@@ -408,6 +412,7 @@ async function agentInput(
           onComposed: () => labels.compose(),
         });
   const { value, unresolved } = resolved;
+  if (references.values.length === 0) kept.value = value;
   const isReadonly = options.readonlyTools?.includes(name) ?? false;
   const hint = () => misfitHint({ written, value, unresolved }, options);
   const schema = await jsonSchemaOf(tool, name);
@@ -493,13 +498,14 @@ async function run(prepared: PreparedCall): Promise<ToolRun> {
     addNamed();
     const result = await execute(prepared);
     addNamed();
+    await prepared.kept.save();
     named.include(labels);
     const call = new FinishedCall(prepared, result);
     const stage = () => call.stage();
     const changes = changedBy(prepared, result);
     return { kind: "done", changes, stage, save: () => saveStaged(options.store, stage) };
   } catch (error) {
-    return failedCall(error, { name, options, labels });
+    return prepared.kept.addTo(failedCall(error, { name, options, labels }));
   }
 }
 
@@ -739,7 +745,7 @@ class FinishedCall {
   }
 
   #saveOf({ value, notes, places, untrusted = false }: ValueResult): StagedWrites<Saved> {
-    const { tool, call, split, named, input } = this.#prepared;
+    const { tool, call, split, named, input, kept } = this.#prepared;
     const { name, options } = tool;
     const policy = options.policies?.[name];
     const description = [split.description ?? "", ...notes].filter((text) => text !== "").join(" ");
@@ -757,7 +763,8 @@ class FinishedCall {
     };
     const { unresolved } = input;
     const { inlineChars = options.inlineChars } = policy ?? {};
-    return saveAt({ write, places, unresolved, call, inlineChars }, options);
+    const saving = { write, places, unresolved, call, inlineChars, keptInput: kept.name };
+    return saveAt(saving, options);
   }
 }
 
@@ -814,6 +821,8 @@ interface Saving {
   readonly call: Pick<CallOptions, "scope" | "isPlanned" | "saveTo" | "keepAs" | "remakes">;
   /** A value of more characters is not shown. */
   readonly inlineChars?: number | undefined;
+  /** The variable that keeps the call's input. */
+  readonly keptInput?: string | undefined;
 }
 
 /**
@@ -866,7 +875,16 @@ interface SavedValue extends Omit<Saving, "write"> {
 }
 
 function savedOf(
-  { value, places, unresolved, notes, call: { scope, keepAs }, isKept, inlineChars }: SavedValue,
+  {
+    value,
+    places,
+    unresolved,
+    notes,
+    call: { scope, keepAs },
+    isKept,
+    inlineChars,
+    keptInput,
+  }: SavedValue,
   infos: readonly VariableInfo[],
   { store, owner, untrusted, taint }: WrapOptions,
 ): Saved {
@@ -878,7 +896,14 @@ function savedOf(
   const named = { ...info, name: writtenName(info.name, store, scope) ?? info.name };
   const about = path.length > 0 && json !== undefined ? partInfo(named, json) : named;
   const hidesUntrusted = untrusted === "hide";
-  const output = toolOutput(about, json, { unresolved, notes, path, hidesUntrusted, inlineChars });
+  const output = toolOutput(about, json, {
+    unresolved,
+    notes,
+    path,
+    hidesUntrusted,
+    inlineChars,
+    keptInput,
+  });
   if ("untrusted" in output) taint?.add();
   const saved = { info, output, places: places.map(({ source }) => source) };
   if (keepAs === undefined) return saved;

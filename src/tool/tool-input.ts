@@ -28,9 +28,12 @@ import { toHex } from "../value/encoding.ts";
 import { requireJson } from "../value/require-json.ts";
 import { shapeOf } from "../value/shape.ts";
 import { type Definition, schemaAt, typesIn } from "./json-schema.ts";
-import type { ToolPolicy } from "./policy.ts";
+import { Labels } from "../store/labels.ts";
+import { automaticBase } from "../store/names.ts";
+import type { Failed, ToolPolicy } from "./policy.ts";
 import { newestNames } from "./store-lookup.ts";
-import type { WrapOptions } from "./wrapped-tool.ts";
+import { isShort } from "./tool-output.ts";
+import type { CallOptions, WrapOptions } from "./wrapped-tool.ts";
 
 /** An input with references resolved. */
 export interface ResolvedInput {
@@ -312,4 +315,45 @@ async function faultyIn(schema: object): Promise<readonly string[]> {
     }
   }
   return faulty;
+}
+
+/** The tool of a variable that has what a model wrote. */
+export const AUTHOR = "set_variable";
+
+/** What a model wrote as an input, if it is long and has no reference: a variable, to be edited and sent again. */
+export class KeptInput {
+  readonly #tool: { readonly name: string; readonly options: WrapOptions };
+  readonly #call: CallOptions;
+  /** The input; undefined if it has a reference. */
+  value: Json | undefined;
+  /** The variable's name, once it is saved. */
+  name: string | undefined;
+
+  constructor(tool: { readonly name: string; readonly options: WrapOptions }, call: CallOptions) {
+    this.#tool = tool;
+    this.#call = call;
+  }
+
+  /** Saves it once. Does nothing if there is no room for it, and for an input that code or a plan wrote. */
+  async save(): Promise<void> {
+    const { name: tool, options } = this.#tool;
+    const { store, taint, owner } = options;
+    const { madeOf, isPlanned } = this.#call;
+    const { value } = this;
+    const isModels = madeOf === undefined && isPlanned !== true;
+    if (!isModels || this.name !== undefined || value === undefined || isShort(value)) return;
+    const base = automaticBase(`${tool}_input`);
+    const name = { base, numbered: true, inputDigest: await digestOf(value) };
+    const write = { value, name, tool: AUTHOR, ...new Labels(store, taint).ofResult(AUTHOR) };
+    const info = await store.save(write).catch(() => undefined);
+    if (info !== undefined && owner !== undefined) store.holds.hold(owner, info.name);
+    this.name = info?.name;
+  }
+
+  /** Saves it, and says in a failure how to name it. */
+  async addTo(failure: Failed): Promise<Failed> {
+    await this.save();
+    if (this.name === undefined) return failure;
+    return { ...failure, message: `${failure.message} Its input is $${this.name}.` };
+  }
 }

@@ -41,6 +41,8 @@ interface ResultNotes {
   readonly unresolved?: readonly Unresolved[];
   /** What the result depends on, such as texts that a query did not read as numbers. */
   readonly notes?: readonly string[];
+  /** A reference to the call's input, if the model wrote a long one: it can be edited and sent again by this name. */
+  readonly _input?: string;
 }
 
 /** The output for a large result. At most `maxHandleChars` as JSON, notes excluded. */
@@ -96,6 +98,8 @@ export interface OutputOptions {
   readonly hidesUntrusted?: boolean;
   /** A value of more characters is not shown. Default: `maxShownResultChars`. */
   readonly inlineChars?: number | undefined;
+  /** The variable that keeps the call's input. */
+  readonly keptInput?: string | undefined;
 }
 
 /**
@@ -111,14 +115,17 @@ export function toolOutput(
     path = [],
     hidesUntrusted = false,
     inlineChars = limits.maxShownResultChars,
+    keptInput,
   }: OutputOptions = {},
 ): ToolOutput {
   const place = path.length === 0 ? {} : { path: formatPath(path) };
   const { name, type, count, trusted } = info;
   const guarded = guardedView(info);
-  if (guarded !== undefined) return { $var: name, ...guarded, ...place };
+  const input = keptInput === undefined ? {} : { _input: `$${keptInput}` };
+  if (guarded !== undefined) return { $var: name, ...guarded, ...place, ...input };
   const details = {
     ...place,
+    ...input,
     ...(unresolved.length === 0 ? {} : { unresolved: unresolved.slice(0, MAX_NOTES) }),
   };
   if (!trusted && hidesUntrusted)

@@ -5,6 +5,7 @@ import type { Taint } from "../../store/labels.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { isFrom, type PromptStage } from "../../tool/runtime-tool.ts";
+import { AUTHOR } from "../../tool/tool-input.ts";
 import { describesUntrusted, guardedView } from "../../tool/tool-output.ts";
 import { clip, inOneLine } from "../../value/characters.ts";
 import {
@@ -139,7 +140,7 @@ export class VariableList {
       );
     const hasText =
       handles.some(({ output: { type, count } }) => isLong({ type, chars: count })) ||
-      missing.some((info) => info.visibility === "model" && isLong(info));
+      missing.some((info) => info.visibility === "model" && (isLong(info) || isWritten(info)));
     if (hasText || total - current.size > limits.maxListedVariables) this.#reach("text");
   }
 
@@ -221,6 +222,11 @@ const STALE = " (stale)";
 
 function isLong({ type, chars }: { readonly type: unknown; readonly chars: unknown }): boolean {
   return type === "string" && typeof chars === "number" && chars > limits.maxShownResultChars;
+}
+
+/** True for what a model wrote, as a value or as an input of a call, and may want to edit. */
+function isWritten({ tool, chars }: VariableInfo): boolean {
+  return tool === AUTHOR && chars > limits.maxShownResultChars;
 }
 
 function aboutVariable(info: VariableInfo, hidesUntrusted: boolean): string {
