@@ -23,8 +23,10 @@ describe("follow-up questions", () => {
     };
     expect(followUps([orders, totals])).toEqual([
       "What is the highest total in $totals?",
+      "What is the lowest total in $totals?",
       "What is the average total by country in $list_orders_1?",
     ]);
+    expect(followUps([orders]).at(-1)).toBe("What is the lowest total in $list_orders_1?");
   });
 
   it("are none that was asked, and ask for no average of averages", () => {
@@ -33,6 +35,8 @@ describe("follow-up questions", () => {
     const averages = { ...orders, name: "averages", shape, updatedAt: "2026-01-02T00:00:00Z" };
     expect(followUps([orders, averages], [asked])).toEqual([
       "What is the highest average in $averages?",
+      "What is the lowest average in $averages?",
+      "What is the highest total in $list_orders_1?",
     ]);
   });
 

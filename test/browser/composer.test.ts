@@ -1,5 +1,6 @@
 import { describe, expect } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
+import { barriersInBoth } from "../support/axe.ts";
 import { ask, eventually, idIn, it } from "../support/page-test.ts";
 
 /** A promise that is resolved from outside. */
@@ -44,6 +45,46 @@ describe("the composer", () => {
       "Third in line",
     ]);
     expect(await queue.getByRole("listitem").count()).toBe(0);
+  });
+
+  it("completes references with the keys or the pointer, and shows what a question names", async ({
+    open,
+    scripted,
+  }) => {
+    const page = await open(scripted.url);
+    await page.getByText("test-model", { exact: true }).waitFor();
+    const field = page.getByLabel("Message", { exact: true });
+    await page.getByLabel("Files to attach").setInputFiles({
+      name: "my sales.csv",
+      mimeType: "text/csv",
+      buffer: Buffer.from("city,total\nOslo,3\nRome,4\n"),
+    });
+    await eventually(async () => expect(await field.inputValue()).toBe("$my_sales "));
+    await field.fill("");
+    await field.pressSequentially("Add $my");
+    const list = page.getByRole("listbox", { name: "References" });
+    await list.getByRole("option", { name: "$my_sales 2 elements" }).waitFor();
+    expect(await barriersInBoth(page)).toEqual([]);
+    await page.keyboard.press("Enter");
+    expect(await field.inputValue()).toBe("Add $my_sales");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Tab");
+    await page.keyboard.type(".t");
+    await list.getByText("$my_sales[*].total").click();
+    expect(await field.inputValue()).toBe("Add $my_sales[*].total");
+    await page.keyboard.type(" to $");
+    await list.waitFor();
+    await page.keyboard.press("Escape");
+    expect(await list.count()).toBe(0);
+    scripted.answer("Add $my_sales[*].total to $", { kind: "text", text: "It is 7." });
+    await page.keyboard.press("Enter");
+    await page.getByText("It is 7.").waitFor();
+    await page.getByRole("button", { name: "$my_sales 2 rows × 2 columns" }).click();
+    await page
+      .getByRole("button", { name: "Copy $my_sales" })
+      .or(page.getByText("Oslo"))
+      .first()
+      .waitFor();
   });
 
   it("attaches chosen or pasted files, and adds their names to the message", async ({

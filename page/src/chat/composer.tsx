@@ -7,6 +7,7 @@ import {
   useState,
 } from "react";
 import { Button, FileButton, IconButton } from "../controls.tsx";
+import { useCompletions } from "../references/completion-list.tsx";
 import { UploadList, useUploads } from "../variables/uploads.tsx";
 import "../variables/variables.css";
 import "./composer.css";
@@ -30,6 +31,7 @@ interface ComposerProps {
 export function Composer(props: ComposerProps) {
   const { agent, isBusy, isHeld, field, send, onSaved } = props;
   const [draft, setDraft] = useState("");
+  const completions = useCompletions({ field, setDraft });
   const queue = useQueue({ isBusy, isHeld, send });
   const uploads = useUploads((name) => {
     setDraft((text) => withReference(text, name));
@@ -50,6 +52,7 @@ export function Composer(props: ComposerProps) {
     <>
       <QueuedMessages {...queue} canSend={isHeld && !isBusy} />
       <UploadList {...uploads} />
+      {completions.list}
       <form
         className="composer"
         onSubmit={(event) => {
@@ -70,7 +73,9 @@ export function Composer(props: ComposerProps) {
           rows={1}
           value={draft}
           onChange={({ target }) => setDraft(target.value)}
+          {...completions.attributes}
           onKeyDown={(event) => {
+            if (completions.onKeyDown(event)) return event.preventDefault();
             if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
             event.preventDefault();
             submit();

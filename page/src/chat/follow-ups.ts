@@ -1,12 +1,14 @@
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { parseShape, type Shape, type ShapeKey } from "../../../src/value/parse-shape.ts";
+import { countWords } from "../variables/words.ts";
+import { plural } from "../words.ts";
 
 type Described = Pick<VariableInfo, "name" | "type" | "count" | "shape" | "visibility">;
 type Known = Described & Pick<VariableInfo, "trusted" | "updatedAt">;
 
-const MAX_FOLLOW_UPS = 2;
+const MAX_FOLLOW_UPS = 3;
 
-/** Suggests two questions that were not asked about the newest variables, from their names and fields. */
+/** Suggests up to three questions that were not asked about the newest variables, from their names and fields. */
 export function followUps(
   variables: Iterable<Known>,
   asked: readonly string[] = [],
@@ -20,17 +22,20 @@ export function followUps(
   return all.filter((question) => !asked.includes(question)).slice(0, MAX_FOLLOW_UPS);
 }
 
-/** Suggests questions about an array of records with a numeric field. */
+/** Returns up to three questions about an array of records with a numeric field. */
 function questionsAbout(info: Known): readonly string[] {
   const fields = fieldsOf(info).filter(({ key }) => PLAIN_KEY.test(key));
   const figures = fields.filter((field) => isOf(field, "number") && !IDS.test(field.key));
   const figure = figures.find(({ key }) => FIGURES.test(key)) ?? figures[0];
   if (figure === undefined) return [];
   const group = fields.find((field) => isOf(field, "string") && GROUPS.test(field.key));
+  const extremes = ["highest", "lowest"].map(
+    (one) => `What is the ${one} ${figure.key} in $${info.name}?`,
+  );
   // Of averages and counts there is no average.
   return group === undefined || AGGREGATES.test(figure.key)
-    ? [`What is the highest ${figure.key} in $${info.name}?`]
-    : [`What is the average ${figure.key} by ${group.key} in $${info.name}?`];
+    ? extremes
+    : [`What is the average ${figure.key} by ${group.key} in $${info.name}?`, ...extremes];
 }
 
 /** Matches keys that read like a word. */
@@ -53,6 +58,14 @@ function fieldsOf({ type, count, shape }: Omit<Described, "name">): readonly Sha
   const [kind] = onlyOf(parseShape(shape));
   const [record] = onlyOf(typeof kind === "object" && "elements" in kind ? kind.elements : []);
   return typeof record === "object" && "keys" in record ? record.keys : [];
+}
+
+/** Says how large a variable is: of records also how many columns they have. */
+export function sizeWords(info: Described & Pick<VariableInfo, "mediaType">): string {
+  const columns = fieldsOf(info).length;
+  return columns === 0
+    ? countWords(info)
+    : `${plural(info.count, "row")} × ${plural(columns, "column")}`;
 }
 
 function onlyOf(shape: Shape): Shape {

@@ -6,6 +6,7 @@ import { useConversation } from "../conversation-context.ts";
 import type { IconName } from "../icon.tsx";
 import { unchanging } from "../queries.ts";
 import { plural, titleFor } from "../words.ts";
+import { sizeWords } from "./follow-ups.ts";
 import { AnswerText } from "./answer-text.tsx";
 import type { Decide } from "./approval-form.tsx";
 import { hasProof, Proof } from "./proof.tsx";
@@ -49,6 +50,7 @@ function Question({ message, isBusy, actions }: MessageViewProps) {
     return (
       <article className="message message-user" aria-label="You">
         <p className="message-question">{text}</p>
+        <NamedVariables text={text} />
         <div className="message-actions">
           <Action icon="edit" word="Edit" isOff={isBusy} act={() => setDraft(text)} />
           <CopyButton className="message-action" text={text} label="Copy" />
@@ -79,6 +81,23 @@ function Question({ message, isBusy, actions }: MessageViewProps) {
       <SubmitButtons word="Send" onCancel={cancel} />
     </form>
   );
+}
+
+/** Chips of the variables that a question names, such as what was pasted into it. */
+function NamedVariables({ text }: { readonly text: string }) {
+  const { variables, open } = useConversation();
+  const names = new Set(Array.from(text.matchAll(/\$([A-Za-z_]\w*)/g), ([, name = ""]) => name));
+  const named = [...names].flatMap((name) => variables.get(name) ?? []);
+  return named.map((info) => (
+    <Button
+      key={info.name}
+      className="message-variable"
+      title={`Open $${info.name}`}
+      onClick={() => open({ tab: "variables", variable: info.name })}
+    >
+      <code>${info.name}</code> {sizeWords(info)}
+    </Button>
+  ));
 }
 
 /** Two digits close together: the shortest figure. */
