@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect } from "vitest";
-import { eventually, it } from "../support/page-test.ts";
+import { createClient } from "../../packages/client/src/client.ts";
+import type { Json } from "../../src/value/json.ts";
+import { eventually, idIn, it } from "../support/page-test.ts";
 import { drop, listed, variablesPage } from "../support/variables-page.ts";
 
 describe("a dropped file", () => {
@@ -128,5 +130,41 @@ describe("an edited variable", () => {
     await page.getByRole("button", { name: "Overwrite it with mine" }).click();
     await field.waitFor({ state: "detached" });
     expect(await variables.get("quote")).toEqual({ price: 3 });
+  });
+
+  it("lists earlier versions with their changes, and restores one exactly", async ({
+    open,
+    demo,
+  }) => {
+    const { page, variables } = await variablesPage({ open, demo });
+    const first = '{"id":12345678901234567,"total":1.50}';
+    await variables.put("order", new Blob([first], { type: "application/json" }));
+    await variables.put("order", { id: 1, total: 2 });
+    await listed(page, "order").click();
+    await page.getByText("Earlier versions").click();
+    const changes = page.getByRole("group", { name: "Changes after version 1" });
+    expect(await changes.innerText()).toContain('-"id":12345678901234567,');
+    await page.getByRole("button", { name: "Restore" }).click();
+    await page.getByText("version 3").waitFor();
+    expect(await (await variables.open("order")).text()).toBe(first);
+  });
+
+  it("makes a stale value again, after it has shown the calls", async ({ open, demo }) => {
+    const page = await open(demo.url);
+    await page.getByRole("button", { name: "What are the monthly totals of my orders?" }).click();
+    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    const { variables } = createClient(demo.url).conversation(idIn(page));
+    const [totals, orders] = ["monthly_totals_1", "list_orders_1"] as const;
+    const [first = null] = await variables.get<Json[]>(orders);
+    await variables.put(orders, [first]);
+    await page.getByText("stale", { exact: true }).waitFor();
+    await listed(page, totals).click();
+    await page.getByText(`$${orders} 1 (now 2)`).waitFor();
+    await page.getByRole("button", { name: "Recompute…" }).click();
+    await page.getByRole("listitem").filter({ hasText: "only reads" }).waitFor();
+    await page.getByRole("button", { name: "Run these calls" }).click();
+    await page.getByText("version 2,").waitFor();
+    expect(await variables.get(totals, { path: "[1]" })).toMatchObject({ orders: 0 });
+    expect(await page.getByRole("region", { name: "Stale" }).count()).toBe(0);
   });
 });

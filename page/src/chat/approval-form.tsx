@@ -2,10 +2,10 @@ import { useRef } from "react";
 import type { JsonObject } from "../../../src/value/json.ts";
 import type { ApprovalRequest, VariableDiff } from "../../../src/tool/policy.ts";
 import { Code, SubmitButtons } from "../controls.tsx";
+import { DiffLines } from "../diff-lines.tsx";
 import { useAttempt } from "../hooks.ts";
 import { jsonIn, plural, problemWords, shortened } from "../words.ts";
 import type { AskingPart, ToolPart } from "./tool-part.ts";
-import "./approval-diffs.css";
 import "./approval-table.css";
 
 export type Decide = (decision: {
@@ -146,20 +146,9 @@ function VariableChanges({ changes }: { readonly changes: VariableDiff }) {
           {more > 0 && " …"}
         </span>
       </summary>
-      <Code label={`Changes of ${name}`}>
-        {lines.map((line, index) => (
-          <Line key={index} line={line} />
-        ))}
-      </Code>
+      <DiffLines label={`Changes of ${name}`} lines={lines} />
       {more > 0 && <p className="tool-note">and {plural(more, "more line")}</p>}
       {from.version > 1 && <p className="tool-note">Changes before {since} are not shown.</p>}
     </details>
   );
-}
-
-/** The sign at the start of a line carries the same information as its colour. */
-function Line({ line }: { readonly line: string }) {
-  if (line.startsWith("+")) return <ins className="diff-line diff-added">{line}</ins>;
-  if (line.startsWith("-")) return <del className="diff-line diff-removed">{line}</del>;
-  return <span className={`diff-line${line.startsWith("@@") ? " diff-hunk" : ""}`}>{line}</span>;
 }

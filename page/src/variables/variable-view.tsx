@@ -19,6 +19,7 @@ import { bytesInWords, codeOf, problemWords } from "../words.ts";
 import { Problem } from "./problem.tsx";
 import { isEditable, ValueEditor } from "./value-editor.tsx";
 import { ValueView } from "./value-view.tsx";
+import { EarlierVersions, openWhole, Staleness } from "./versions.tsx";
 import { Labels, LifeBar, VariableName } from "./variable-list.tsx";
 import { ageWords, countWords, durationWords, fileName, lifeOf, secondsIn } from "./words.ts";
 import "./variable-view.css";
@@ -71,6 +72,7 @@ function VariableBody({ info, onClose }: InfoProps & { readonly onClose: () => v
   return (
     <>
       <VariableFacts info={info} />
+      <Staleness info={info} />
       <VariableActions {...{ info, doing, onClose }} onDo={setDoing} />
       {doing === "settings" && <VariableSettings info={info} onDone={view} />}
       {doing === "edit" ? (
@@ -105,6 +107,7 @@ function VariableFacts({ info }: InfoProps) {
         <summary>Source</summary>
         <Origin info={info} now={now} />
       </details>
+      <EarlierVersions info={info} />
     </div>
   );
 }
@@ -222,14 +225,16 @@ function Action({ icon, isOn, onClick, children }: ActionProps) {
 const URL_MS = 60_000;
 
 /** Downloads the value. Records that are read from a file are downloaded as that file; a link would get their JSON. */
-async function save({ link, conversation }: Session, info: VariableInfo): Promise<void> {
+async function save(session: Session, info: VariableInfo): Promise<void> {
   const { name, type, mediaType } = info;
   if (type !== "array" || !mediaType.startsWith("text/")) {
-    const href = await link(conversation.id, `/variables/${encodeURIComponent(name)}`);
+    const href = await session.link(
+      session.conversation.id,
+      `/variables/${encodeURIComponent(name)}`,
+    );
     return download(href, fileName(info));
   }
-  const response = await conversation.variables.open(name, {}, { accept: mediaType });
-  const url = URL.createObjectURL(await response.blob());
+  const url = URL.createObjectURL(await (await openWhole(session, info)).blob());
   setTimeout(() => URL.revokeObjectURL(url), URL_MS);
   return download(url, fileName(info));
 }

@@ -133,8 +133,9 @@ export class Plans implements ConversationPlans {
     { proposal, ...request }: ProposalRequest,
     then: (record: PlanRecord, written: Proposal) => Promise<Result> | Result,
   ): Promise<Result> {
-    return this.#equipped(request, async (agent, signal) => {
-      const written = "from" in proposal ? await this.#proposalFrom(proposal, agent) : proposal;
+    const isFrom = "from" in proposal;
+    return this.#equipped(isFrom ? this.#asBefore(request) : request, async (agent, signal) => {
+      const written = isFrom ? await this.#proposalFrom(proposal, agent) : proposal;
       // An application's policy may take a while.
       const proposed = await unlessAborted(this.#propose(agent, written), signal);
       signal.throwIfAborted();
@@ -162,13 +163,21 @@ export class Plans implements ConversationPlans {
     }
   }
 
+  /** Names the agent of the newest turn, which has made the calls, if the request names none. */
+  #asBefore<Request extends { readonly agent?: string | undefined }>(request: Request): Request {
+    const { data, setup } = this.#context;
+    const last = data?.journal.head()?.agent;
+    const isThere = setup.agents.some(({ name }) => name === last);
+    return { ...request, agent: request.agent ?? (isThere ? last : undefined) };
+  }
+
   /** Says which calls make stale values again, and runs them if asked, as an approved plan. */
   async recompute(
     { names, run, ...request }: RecomputeRequest,
     headers: Headers,
   ): Promise<Response> {
     this.#context.requireExisting();
-    const planned = await this.#equipped(request, async (agent, signal) => {
+    const planned = await this.#equipped(this.#asBefore(request), async (agent, signal) => {
       const planning = planRecomputation(this.#planner(agent), names);
       const { record, ...others } = await unlessAborted(planning, signal);
       return { ...others, agent, ...json.compact({ record }) };
@@ -180,8 +189,10 @@ export class Plans implements ConversationPlans {
   }
 
   /** Makes a plan from this conversation that does not need it, and stores nothing. */
-  writeProgram(request: ProposalRequest & { readonly proposal: PlanSource }): Promise<Proposal> {
-    return this.#proposing(request, (_, written) => written);
+  writeProgram(
+    request: ProposalRequest & { readonly proposal: PlanSource },
+  ): Promise<Proposal & Pick<PlanRecord, "agent">> {
+    return this.#proposing(request, ({ agent }, written) => ({ ...written, agent }));
   }
 
   /** Checks a program, and stores nothing. Throws `invalid_plan` with all findings. */
@@ -417,7 +428,9 @@ export class Plans implements ConversationPlans {
   #keep(record: PlanRecord): void {
     const data = this.#context.wake();
     plansOf(data).add(record);
-    data.events.add({ type: "plan.proposed", plan: record.id });
+    // A recompute is asked for with its calls known: nobody has to look at a proposal.
+    const type = record.plan.remakes === true ? "plan.approved" : "plan.proposed";
+    data.events.add({ type, plan: record.id });
   }
 
   #start({ id, agent }: PlanRecord, asked: AgentContext, work: RunWork): LiveRun {

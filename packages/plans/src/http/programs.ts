@@ -84,7 +84,8 @@ export class Programs implements TenantFeature {
       const at = conversations.requireId(conversation);
       written = await this.#ask<WrittenProgram>([at, "source"], about, asker);
     }
-    const about = { proposal: { ...written, format: written.format }, agent };
+    const { agent: before, ...proposal } = written;
+    const about = { proposal, agent: agent ?? before };
     const checked = await this.#ask<CheckedProgram>(["", "check"], about, asker);
     return this.store.put(name, written, checked);
   }

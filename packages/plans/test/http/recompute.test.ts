@@ -32,23 +32,23 @@ const put = (own: Pick<OwnRuntime, "call">, name: string, value: number, query =
 function changed(work: (own: OwnRuntime, paid: number[]) => Promise<void>, query = "") {
   const { tools, paid, policy } = payingPlanner();
   const effects = { add: "none" } as const;
-  return withRuntime(
-    planning(tools, { steps, agent: { outputPath: true, effects, policy } }),
-    async (own) => {
-      await put(own, "x", 1);
-      await put(own, "y", 10, query);
-      const init = json({ message: "Add." }, { accept: "application/json" });
-      const asked = await own.call("POST", `${at}/messages`, init);
-      const { message } = await asked.json<{
-        message: { parts: { toolCallId?: string; state?: string; approval?: { id: string } }[] };
-      }>();
-      const waiting = message.parts.find(({ state }) => state === "approval-requested");
-      const id = waiting?.approval?.id ?? "";
-      await (await decide(own, id, { approved: true })).text();
-      await put(own, "y", 20);
-      await work(own, paid);
-    },
-  );
+  const options = planning(tools, { steps, agent: { outputPath: true, effects, policy } });
+  // Not the default agent: calls are made again by the one that made them.
+  const other = { name: "other", description: "", instructions: "", tools: {} };
+  return withRuntime({ ...options, agents: [other, ...options.agents] }, async (own) => {
+    await put(own, "x", 1);
+    await put(own, "y", 10, query);
+    const init = json({ message: "Add.", agent: "planner" }, { accept: "application/json" });
+    const asked = await own.call("POST", `${at}/messages`, init);
+    const { message } = await asked.json<{
+      message: { parts: { toolCallId?: string; state?: string; approval?: { id: string } }[] };
+    }>();
+    const waiting = message.parts.find(({ state }) => state === "approval-requested");
+    const id = waiting?.approval?.id ?? "";
+    await (await decide(own, id, { approved: true })).text();
+    await put(own, "y", 20);
+    await work(own, paid);
+  });
 }
 
 const recompute = (own: Pick<OwnRuntime, "call">, body: object = {}) =>
