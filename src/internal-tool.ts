@@ -74,6 +74,7 @@ export type {
 export { resolveAgent, type Agent, type CapabilityOptions, wrapOptionsFor } from "./turn/agent.ts";
 export { Attempt, headFor, type AttemptEnd } from "./turn/turn.ts";
 export { type ModelAnswer, withOwnTools } from "./turn/delegate-tool.ts";
+export { finderTool } from "./turn/find-tools.ts";
 export type { PromptDescription } from "./turn/describe-prompt.ts";
 export type { AnswerReceipt, ReceiptSpan, TypedFigure } from "./turn/history/answer-receipt.ts";
 export { changedIn } from "./turn/history/message-parts.ts";

@@ -135,6 +135,8 @@ export interface McpRequest {
   readonly conversation: string;
   /** Also offers this agent's tools. */
   readonly agent: string | undefined;
+  /** Lists all tools, or only what finds and calls them. */
+  readonly tools: "list" | "search";
 }
 
 /** A conversation as an MCP server. */

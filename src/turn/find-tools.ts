@@ -61,7 +61,7 @@ function optionsOf(tool: unknown) {
   const most = read("maxResults");
   return {
     most: typeof most === "number" ? most : MAX_FOUND,
-    search: read("search") as ((options: object) => unknown) | undefined,
+    search: read("search") as Finder["search"],
   };
 }
 
@@ -71,34 +71,58 @@ export function findTools(
   tools: ToolSet,
 ): readonly RuntimeTool[] {
   if (names.size === 0 && !isSearch(tools[finder])) return [];
-  const { most, search = matchesFor } = optionsOf(tools[finder]);
   const known = [...names].map((name) => {
     const { description } = tools[name] ?? {};
     return { name, description: typeof description === "string" ? description : "" };
   });
-  const lines = known.map(({ name, description }) =>
-    clip(`${name}: ${inOneLine(description)}`, MAX_LINE_CHARS),
+  const how = "They can be called from the next step on.";
+  return [finderTool({ name: finder, how, known, ...optionsOf(tools[finder]) })];
+}
+
+interface Findable {
+  readonly name: string;
+  readonly description: string;
+}
+
+interface Finder {
+  readonly name: string;
+  /** What a model does with tools that it has found, a sentence. */
+  readonly how: string;
+  /** The tools, as a model is shown those that it has found. */
+  readonly known: readonly Findable[];
+  readonly most?: number;
+  readonly search?: ((options: Query) => unknown) | undefined;
+  /** Characters of the lines of all tools. Default: a line for each. */
+  readonly maxChars?: number;
+}
+
+/** Makes the tool that finds others. */
+export function finderTool({ name, how, known, ...options }: Finder): RuntimeTool {
+  const { most = MAX_FOUND, search = matchesFor, maxChars = Infinity } = options;
+  const all = known.map((one) =>
+    clip(inOneLine(`${one.name}: ${one.description}`), Math.max(MAX_LINE_CHARS, one.name.length)),
   );
-  const tool = runtimeTool({
-    name: finder,
-    description: [`Shows up to ${most} more tools, ${HOW}`, ...lines].join("\n"),
+  let chars = 0;
+  const lines = all.filter((line) => (chars += line.length) <= maxChars);
+  const more = all.length - lines.length;
+  const first = `Shows up to ${most} more tools, by their names or by words. ${how} There are:`;
+  return runtimeTool({
+    name,
+    description: [first, ...lines, ...(more > 0 ? [`… and ${more} more.`] : [])].join("\n"),
     inputSchema: z.object({ query: z.string().min(1) }),
     offeredFrom: "start",
     async execute({ query }) {
       const found: unknown = await search({ query, tools: known.map((one) => ({ ...one })) });
       const wanted = new Set<unknown>(Array.isArray(found) ? found : []);
-      const ranked = [...wanted].flatMap((name) => known.filter((one) => one.name === name));
-      return { output: { tools: ranked.slice(0, most) } };
+      const ranked = [...wanted].flatMap((wish) => known.filter((one) => one.name === wish));
+      return { output: { tools: ranked.slice(0, most).map((one) => ({ ...one })) } };
     },
   });
-  return [tool];
 }
-
-const HOW = "by their names or by words. They can be called from the next step on. There are:";
 
 interface Query {
   readonly query: string;
-  readonly tools: readonly { readonly name: string; readonly description: string }[];
+  readonly tools: readonly Findable[];
 }
 
 /** Ranks by the words that the query has in common with a name, which count twice, and with a description. */

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +9,7 @@ import { Experimental_StdioMCPTransport as AiStdioTransport } from "@ai-sdk/mcp/
 import { Client as ClientOne } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport as TransportOne } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { isObject } from "../../src/value/json.ts";
 import {
   EVERYTHING,
@@ -30,12 +31,13 @@ const started = gatewayCommand(folder, servers);
 const command = { ...started, args: [...started.args, "--allow-write", saved] };
 
 /** Connects a client of the MCP library that the gateway itself uses. */
-async function connected() {
+async function connected(more: readonly string[] = []) {
   const client = new Client(
     { name: "test", version: "1" },
     { versionNegotiation: { mode: "auto" }, capabilities: { elicitation: { form: {} } } },
   );
-  await client.connect(new StdioClientTransport({ ...command, stderr: "ignore" }));
+  const args = [...command.args, ...more];
+  await client.connect(new StdioClientTransport({ ...command, args, stderr: "ignore" }));
   return client;
 }
 
@@ -107,6 +109,50 @@ describe("the gateway", () => {
     const answer = await call("trigger-elicitation-request");
     expect(textIn(answer)).toContain("Ada");
   });
+});
+
+const searching = join(folder, "searching.json");
+
+it.each([
+  ["--tools", "search"],
+  ["--config", searching],
+])("finds and calls the tools of published servers, with %s %s", async (...option) => {
+  const written = JSON.parse(readFileSync(join(folder, "mcp.json"), "utf8")) as object;
+  writeFileSync(searching, JSON.stringify({ ...written, byref: { tools: "search" } }));
+  const client = await connected(option);
+  const call = (name: string, args: object = {}) =>
+    client.callTool({ name, arguments: { ...args } });
+  const by = (name: string, args: object) => call("call_tool", { name, arguments: args });
+  const { tools } = await client.listTools();
+  expect(tools.map(({ name }) => name)).not.toContain("echo");
+  expect(JSON.stringify(tools).length).toBeLessThan(7_000);
+  const description = await vi.waitFor(async () => {
+    const listed = (await client.listTools()).tools.find(({ name }) => name === "find_tools");
+    expect(listed?.description).toMatch(/\nread_text_file: .*\necho: /su);
+    return listed?.description ?? "";
+  });
+  expect(description.split("\n").length).toBeGreaterThan(30);
+  const found = textIn(await call("find_tools", { query: "write a file" }));
+  expect(found).toMatch(/"name":"write_file".*"inputSchema":\{.*"path"/su);
+  client.setRequestHandler("elicitation/create", () => ({
+    action: "accept",
+    content: { name: "Ada" },
+  }));
+  expect(textIn(await by("trigger-elicitation-request", {}))).toContain("Ada");
+  const text = "by reference ".repeat(1_000);
+  writeFileSync(join(files, "found.txt"), text);
+  const name = nameIn(await by("read_text_file", { path: join(files, "found.txt") }));
+  expect(name).toMatch(/^read_text_file_/u);
+  await by("write_file", { path: join(files, "called.txt"), content: `$${name}` });
+  expect(readFileSync(join(files, "called.txt"), "utf8")).toBe(text);
+  expect(textIn(await call("echo", { message: "by its name" }))).toBe("Echo: by its name");
+  expect(await by("echo", {})).toEqual(await call("echo", {}));
+  await client.close();
+});
+
+it("does not start with tools that it does not know", () => {
+  const { status, stderr } = spawnSync(command.command, [...command.args, "--tools", "none"]);
+  expect([status, String(stderr)]).toEqual([1, "--tools is list or search, not none.\n"]);
 });
 
 describe("two gateways of one workspace", () => {

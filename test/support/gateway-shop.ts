@@ -81,6 +81,7 @@ export const clerk: Agent = {
 
 interface Connecting {
   readonly agent?: string;
+  readonly tools?: "search";
   readonly era?: "modern" | "legacy";
   readonly accepts?: boolean;
   /** True if the test answers elicitations itself. */
@@ -94,10 +95,11 @@ export async function connected(
   own: Pick<OwnRuntime, "call">,
   connecting: Connecting = {},
 ): Promise<Client> {
-  const { agent, era = "modern", accepts, isManual = false, headers = {}, id = "one" } = connecting;
-  const query = agent === undefined ? "" : `?agent=${agent}`;
+  const { agent, tools, accepts, isManual = false, headers = {}, id = "one" } = connecting;
+  const { era = "modern" } = connecting;
+  const query = String(new URLSearchParams({ ...(agent && { agent }), ...(tools && { tools }) }));
   const transport = new StreamableHTTPClientTransport(
-    new URL(`${ORIGIN}/conversations/${id}/mcp${query}`),
+    new URL(`${ORIGIN}/conversations/${id}/mcp?${query}`),
     {
       requestInit: { headers: { ...headers } },
       fetch: (url, init) => own.call(init?.method ?? "GET", String(url), init ?? {}),

@@ -6,7 +6,11 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 import { createMcpHandler } from "@modelcontextprotocol/server";
-import type { ServerAddress, ToolFilter } from "../../packages/gateway/src/configuration.ts";
+import type {
+  ServerAddress,
+  ToolFilter,
+  ToolOffer,
+} from "../../packages/gateway/src/configuration.ts";
 import { Gateway } from "../../packages/gateway/src/gateway.ts";
 import {
   type ServingOptions,
@@ -45,6 +49,8 @@ interface Options {
   /** Default: keeps nothing, and the client need not wait for instructions. */
   readonly lists?: ListKeeper;
   readonly files?: FileSaver;
+  /** With `search`, the client calls tools by `call_tool`. */
+  readonly tools?: ToolOffer;
   readonly app?: VariableApp;
   readonly taint?: Taint;
   /** What outlives the process. Default: nothing. */
@@ -79,6 +85,7 @@ export async function startGateway(behind: readonly BehindServer[], options: Opt
     queries: (wrap) => queryTools({ databases, wrap }),
     log: (line) => log.push(line),
     lists,
+    tools: options.tools,
     ...(files && { files }),
     ...(app && { app }),
     ...(taint && { taint }),
@@ -122,10 +129,25 @@ export async function startGateway(behind: readonly BehindServer[], options: Opt
   }
   options.onConnecting?.(client);
   const sent: unknown[] = [];
-  await client.connect(await transportTo({ gateway, serving, era, sent }));
+  const transport = await transportTo({ gateway, serving, era, sent });
+  await client.connect(options.tools === "search" ? callingByName(transport) : transport);
   const call = (name: string, args: Record<string, unknown> = {}) =>
     client.callTool({ name, arguments: args });
   return { client, call, gateway, serving, store, statistics, log, sent };
+}
+
+/** Puts each call of a tool that a search finds into one of `call_tool`. */
+function callingByName(transport: Transport): Transport {
+  const send = transport.send.bind(transport);
+  transport.send = (message, options) => {
+    const { params: given = {} } = "method" in message ? message : {};
+    const { name, arguments: input, ...others } = given;
+    if (name === undefined || /^(?:find_tools|call_tool)$/u.test(String(name)))
+      return send(message, options);
+    const params = { ...others, name: "call_tool", arguments: { name, arguments: input } };
+    return send({ ...message, params }, options);
+  };
+  return transport;
 }
 
 interface Connecting {

@@ -73,16 +73,33 @@ export function readConfiguration(
   environment: Environment = {},
   project?: string,
 ): readonly ServerConfiguration[] {
-  const errors: ParseError[] = [];
-  const source = withoutMark(text);
-  const read: unknown = parse(source, errors, { allowTrailingComma: true });
-  const [error] = errors;
-  if (error !== undefined) throw bad(syntaxMessage(source, error));
+  const read = parsed(text);
   const all = project === undefined ? read : at(at(read, "projects"), project);
   const servers = at(all, "mcpServers") ?? at(all, "servers");
   if (servers === undefined) throw bad('It has neither "mcpServers" nor "servers".');
   if (!json.isObject(servers)) throw bad("Its servers are not an object of servers by name.");
   return Object.entries(servers).flatMap(([name, value]) => serverIn(name, value, environment));
+}
+
+/** All tools are listed, or only the gateway's own with two that find and call the others. */
+export type ToolOffer = "list" | "search";
+
+/** Returns how the tools are offered, as `"byref": {"tools": …}` beside the servers says. Throws `bad_configuration`. */
+export function offerOf(text: string): ToolOffer | undefined {
+  const { success, data } = offerSchema.safeParse(at(parsed(text), "byref") ?? {});
+  if (!success) throw bad('"byref" beside its servers is not {"tools": "list"} or "search".');
+  return data.tools;
+}
+
+const offerSchema = z.strictObject({ tools: z.enum(["list", "search"]).optional() });
+
+function parsed(text: string): unknown {
+  const errors: ParseError[] = [];
+  const source = withoutMark(text);
+  const read: unknown = parse(source, errors, { allowTrailingComma: true });
+  const [error] = errors;
+  if (error !== undefined) throw bad(syntaxMessage(source, error));
+  return read;
 }
 
 /** Says where a text is not JSON, and what is wrong there. */

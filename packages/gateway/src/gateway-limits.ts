@@ -29,6 +29,8 @@ export const gatewayQuestionMs = 600_000;
 export const gatewayRetryMs = 60_000;
 /** Characters of a tool's name. */
 export const maxGatewayNameChars = 128;
+/** Characters of the lines with which `find_tools` lists all tools. */
+export const maxFinderChars = 20_000;
 /** Size of an image that is passed through beside its handle. */
 export const maxInlineImageBytes = 102_400;
 /** Time that another process has to finish reading a value that was replaced. */

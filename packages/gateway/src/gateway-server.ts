@@ -47,6 +47,7 @@ import {
   variableResources,
 } from "./own-tools.ts";
 import { withTokens } from "./gateway-state.ts";
+import { CALL_TOOL, calledBy } from "./tool-search.ts";
 import type { Change, Upstream } from "./upstream.ts";
 import type { FoundResource } from "./offered-items.ts";
 
@@ -95,7 +96,10 @@ export function gatewayServer(gateway: Gateway, options: ServingOptions, era: Er
   server.setRequestHandler("tools/call", ({ params }, context) => {
     const declared = declaredBy(server, context);
     gateway.client.declare(declared);
-    return answerTo(params, { ...options, gateway, codec, context, declared, era });
+    const answering = { ...options, gateway, codec, context, declared, era };
+    const isOther = gateway.searches && params.name === CALL_TOOL.name;
+    if (!isOther) return asProtocolError(() => answerTo(params, answering));
+    return asFailure(() => answerTo(calledBy(params), answering));
   });
   serveResources(server, gateway);
   servePrompts(server, gateway);
@@ -128,7 +132,7 @@ async function answerTo(
   const approving = approvalsFor(params.name, answering.context, approvals);
   if (approving.isDeclined) return failedResult("tool_denied", DECLINED);
   const call = continued(answering) ?? begun(params, answering, approving);
-  const answer = await asProtocolError(() => call.next(roundOf(answering)));
+  const answer = await call.next(roundOf(answering));
   switch (answer.kind) {
     case "result":
       return answer.result;
@@ -288,6 +292,16 @@ async function asProtocolError<Result>(work: () => Promise<Result>): Promise<Res
     if (error instanceof ProtocolError) throw error;
     const message = `${codeOf(error)}: ${messageOf(error)}`;
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, message);
+  }
+}
+
+/** A model that calls by `call_tool` reads what is wrong: the tool that its client has called is there. */
+async function asFailure<Result>(work: () => Promise<Result>): Promise<Result | CallToolResult> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ProtocolError) throw error;
+    return failedResult(codeOf(error), messageOf(error));
   }
 }
 

@@ -3,6 +3,7 @@ import { ByrefError, codeOf, messageOf } from "../../../src/errors.ts";
 import {
   type ApprovalRequest,
   diffsOfEdited,
+  noSuchTool,
   ownTools,
   ranInstead,
   type Ready,
@@ -21,7 +22,7 @@ import {
   unknownOutcome,
   wasSent,
 } from "./gateway-state.ts";
-import { type ServerConfiguration, isAllowed } from "./configuration.ts";
+import { type ServerConfiguration, type ToolOffer, isAllowed } from "./configuration.ts";
 import * as limits from "./gateway-limits.ts";
 import { instructionsFor, withServers } from "./instructions.ts";
 import { savedFailure, savedValue } from "./json-text.ts";
@@ -41,6 +42,7 @@ import {
   showVariable,
 } from "./own-tools.ts";
 import { type ListKeeper, ToolLists } from "./tool-lists.ts";
+import { CALL_TOOL, withFinder } from "./tool-search.ts";
 import { LastingNames } from "./unique-names.ts";
 import { type Change, type OpenTransport, Upstream, type UpstreamStatus } from "./upstream.ts";
 
@@ -53,6 +55,8 @@ export interface GatewayOptions {
   readonly queries?: (wrap: WrapOptions) => { readonly query: OwnTool } | undefined;
   /** Offers tools of this process before those of the servers. */
   readonly local?: LocalTools;
+  /** Default: `list`. */
+  readonly tools?: ToolOffer | undefined;
   /** Writes files for `save_variable`; without it, there is no such tool. */
   readonly files?: FileSaver;
   /** The view of `show_variable`; without it, there is no such tool. */
@@ -184,6 +188,11 @@ export class Gateway {
     return this.#queryTool !== undefined;
   }
 
+  /** True if only the gateway's own tools are listed, and the others are found and called with two of them. */
+  get searches(): boolean {
+    return this.#options.tools === "search";
+  }
+
   /** Counts since the workspace was created. */
   get counts(): Counts {
     return this.#options.statistics.read();
@@ -206,10 +215,12 @@ export class Gateway {
     return text;
   }
 
-  /** The tools of the servers that answer, then the gateway's own. */
+  /** The tools of the servers that answer, unless they are found by a search, then the gateway's own. */
   async tools(): Promise<readonly Tool[]> {
     const offered = await (this.#lists.areFresh(this.upstreams) ? this.#tools() : this.#renewed());
-    return [...offered.values()].map(({ definition }) => definition);
+    const listed = [...offered.values()].filter(({ own }) => !this.searches || own !== undefined);
+    const calling = this.searches ? [CALL_TOOL] : [];
+    return [...listed.map(({ definition }) => definition), ...calling];
   }
 
   /** Calls `listener` when a list or a resource has changed, until the returned function is called. */
@@ -223,12 +234,13 @@ export class Gateway {
    * the protocol that a server gave.
    */
   async call(call: GatewayCall): Promise<CallAnswer | ApprovalNeeded> {
-    const tool = (await this.#tools()).get(call.name);
+    const offered = await this.#tools();
+    const tool = offered.get(call.name);
     if (tool === undefined) {
       const starting = this.status.filter(({ state }) => state === "starting");
       const names = starting.map(({ name }) => name).join(", ");
       const hint = names === "" ? "" : ` These servers are still starting: ${names}.`;
-      throw new ByrefError("unknown_tool", `There is no tool ${call.name}.${hint}`);
+      throw new ByrefError("unknown_tool", noSuchTool(call.name, [...offered.keys()]) + hint);
     }
     await this.#evict();
     const toolCallId = crypto.randomUUID();
@@ -345,13 +357,14 @@ export class Gateway {
       }),
     );
     const local = await this.#options.local?.(this.#wrap);
-    return offeredTools(lists.flat(), {
+    const offered = await offeredTools(lists.flat(), {
       wrap: this.#wrap,
       local: local ?? new Map(),
       own: this.#ownTools,
       names: this.#names,
       call: (from, input, toolCallId) => this.#callServer(from, input, toolCallId),
     });
+    return this.searches ? withFinder(offered, this.#wrap) : offered;
   }
 
   get #queryTool(): OwnTool | undefined {

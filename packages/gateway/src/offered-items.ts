@@ -72,7 +72,7 @@ export async function offeredTools(
   const tools = await Promise.all([
     ...local.map((tool) => localTool(next(), tool)),
     ...listed.map((from) => readableTool(next(), from, options)),
-    ...options.own.map((tool) => ownTool(tool, options)),
+    ...options.own.map((tool) => ownTool(tool, options.wrap)),
   ]);
   const offered = tools.filter((tool) => tool !== undefined);
   return new Map(offered.map((tool) => [tool.definition.name, tool]));
@@ -131,7 +131,7 @@ async function localTool(name: string, wrapped: WrappedTool): Promise<OfferedToo
   return { definition: { name, ...described, inputSchema }, wrapped, isLocal: true };
 }
 
-async function ownTool(tool: OwnTool, { wrap }: OfferingOptions): Promise<OfferedTool> {
+export async function ownTool(tool: OwnTool, wrap: WrapOptions): Promise<OfferedTool> {
   const wrapped = await wrapRuntimeTool(tool, wrap);
   const inputSchema = (await shownSchema(wrapped)) as Tool["inputSchema"];
   const readOnly = tool.effects === undefined && tool.writes === undefined;

@@ -86,7 +86,8 @@ function looksOwn(name: string): boolean {
   return OWN.test(name.toLowerCase().replaceAll(/[^a-z\d]/gu, ""));
 }
 
-const OWN = /^byref|^(?:[l1i][i1l]st|read|ed[i1l]t|query|save|sh[o0]w)var[i1l]ab[l1i]es?$/u;
+const OWN =
+  /^byref|^(?:[l1i][i1l]st|read|ed[i1l]t|query|save|sh[o0]w)var[i1l]ab[l1i]es?$|^(?:f[i1l]nd|ca[l1i]{2})t[o0]{2}[l1i]s?$/u;
 
 function shortened(name: string): string {
   if (name.length <= limits.maxGatewayNameChars) return name;

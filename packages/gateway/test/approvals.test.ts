@@ -12,6 +12,7 @@ import { NodeSql } from "../../../test/support/node-sql.ts";
 import { parsedJson } from "../../../src/value/json.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { GatewayState } from "../src/gateway-state.ts";
+import type { ToolOffer } from "../src/configuration.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { approvalsFor, questionAbout } from "../src/gateway-server.ts";
 import { ApprovalLedger } from "../../../src/tool/policy.ts";
@@ -93,9 +94,9 @@ const CHANGES: readonly (readonly [string, (shop: Shop, state: unknown) => Promi
   ],
 ];
 
-describe("an approval", () => {
+describe.each(["list", "search"] as const)("an approval, tools: %s", (tools) => {
   it.each(CHANGES)("does not count if %s", async (_what, change) => {
-    const shop = await openShop();
+    const shop = await openShop({ tools });
     const { requestState } = await shop.call("delete_order", "$order");
     const answer = await change(shop, requestState);
     expect(shop.ran).toEqual([]);
@@ -103,7 +104,7 @@ describe("an approval", () => {
   });
 
   it("of a value counts for a reference to the same value, and vice versa", async () => {
-    const { ran, call } = await openShop();
+    const { ran, call } = await openShop({ tools });
     const first = await call("delete_order", "$order");
     const round = ({ requestState }: typeof first) => ({ inputResponses: accept, requestState });
     await call("delete_order", "o1", round(first));
@@ -112,7 +113,7 @@ describe("an approval", () => {
   });
 
   it("is for one tool: another tool with the same input asks again", async () => {
-    const { ran, call } = await openShop();
+    const { ran, call } = await openShop({ tools });
     const { requestState } = await call("show_order", "o1");
     const round = { inputResponses: accept, requestState };
     expect(await call("delete_order", "o1", round)).toMatchObject({ resultType: "input_required" });
@@ -122,7 +123,7 @@ describe("an approval", () => {
   });
 
   it("has no field for a number that the form would round", async () => {
-    const { call, store } = await openShop();
+    const { call, store } = await openShop({ tools });
     await store.save({ name: "long", value: parsedJson("12345678901234567") });
     const asked = await call("delete_order", { id: "o1", n: 3, long: "$long" });
     const text = JSON.stringify(asked.inputRequests);
@@ -132,20 +133,20 @@ describe("an approval", () => {
 
   it.each([...APPROVAL_CASES, ...CHANGED_CASES])("%s", async (_rule, acts, values) => {
     const ran: string[] = [];
-    await play(await openHost(ran), acts);
+    await play(await openHost(ran, tools), acts);
     expect(ran).toEqual(values.map((value) => `delete_order ${value}`));
   });
 });
 
 /** A client that calls again with its answer, and gateways that share a database, one after the other. */
-async function openHost(ran: string[]): Promise<ApprovalHost> {
+async function openHost(ran: string[], tools: ToolOffer): Promise<ApprovalHost> {
   const sql = new NodeSql();
   const store = new MemoryStore();
   const key = new Uint8Array(32).fill(7);
   const owner = { id: "", isAlive: () => true };
   const open = () => {
     const { approvals } = new GatewayState(sql, { owner, log: () => {}, onTaint: () => {} });
-    return openShop({ store, serving: { key, approvals } });
+    return openShop({ store, tools, serving: { key, approvals } });
   };
   let shop = await open();
   const save = (value: number) => store.save({ name: "order", value: String(value) });

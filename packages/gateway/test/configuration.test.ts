@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   type ServerAddress,
   clientVariablesIn,
+  offerOf,
   readConfiguration,
   secretsOf,
   unusableBecause,
@@ -40,6 +41,24 @@ describe("the configuration of the gateway", () => {
     });
     expect(one?.problem).toBeUndefined();
   });
+
+  it.each([
+    ["", undefined],
+    [', "byref": {}', undefined],
+    [', "byref": { "tools": "list" }', "list"],
+    [', "byref": { "tools": "search" }, // found', "search"],
+  ])("says beside the servers how tools are offered%s", (written, offer) => {
+    expect(offerOf(`{ "mcpServers": {}${written}\n}`)).toBe(offer);
+  });
+
+  it.each(['"search"', "[]", '{"tools":"none"}', '{"tool":"search"}', '{"tools":{}}'])(
+    "refuses how tools are offered if it cannot be read: %s",
+    (written) => {
+      expect(() => offerOf(`{"servers":{},"byref":${written}}`)).toThrow(
+        '"byref" beside its servers is not',
+      );
+    },
+  );
 
   it("replaces environment variables, with a default where there is one", () => {
     const text = JSON.stringify({

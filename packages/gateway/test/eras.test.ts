@@ -69,9 +69,12 @@ describe.each([
   ["legacy", "modern"],
   ["legacy", "legacy"],
 ] as const)("between a %s client and a %s server, the gateway", (era, its) => {
-  it("passes on a call's progress and cancellation, and other calls still work", async () => {
+  it.each([
+    ["", "list"],
+    [" by call_tool", "search"],
+  ] as const)("passes on progress and cancellation of a call%s", async (_how, tools) => {
     const { behind, stopped } = working(its);
-    const { client, call } = await startGateway([behind], { era });
+    const { client, call } = await startGateway([behind], { era, tools });
     const cancelling = new AbortController();
     const steps: unknown[] = [];
     const onprogress = (progress: object) => steps.push(progress);

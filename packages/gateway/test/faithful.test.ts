@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Client, InMemoryTransport, ProtocolError } from "@modelcontextprotocol/client";
 import { expect, it } from "vitest";
+import type { ToolOffer } from "../src/configuration.ts";
 import { isObject, parsedJson } from "../../../src/value/json.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { RawError, RawServer } from "../../../test/support/raw-server.ts";
@@ -149,7 +150,7 @@ const CASES: readonly Case[] = [
 /** Returns what the server receives and what the client gets. */
 async function run(
   { schema = {}, outputSchema, input = "1", result = '{"content":[]}', error }: Case,
-  isDirect: boolean,
+  how: "direct" | ToolOffer,
 ) {
   const inputs: string[] = [];
   const inputSchema = { type: "object", properties: { a: schema } };
@@ -163,9 +164,10 @@ async function run(
       return parsedJson(result);
     },
   });
-  const { client } = isDirect
-    ? await connected(server)
-    : await startGateway([{ name: "raw", make: () => server }]);
+  const { client } =
+    how === "direct"
+      ? await connected(server)
+      : await startGateway([{ name: "raw", make: () => server }], { tools: how });
   const asked = client.callTool({ name: "act", arguments: { a: parsedJson(input) } });
   if (error !== undefined) return { input: inputs.join(), ...(await errorOf(asked)) };
   const answer = await asked;
@@ -200,7 +202,8 @@ function parsedKeys(said: object) {
 }
 
 it.each(CASES)("passes the gateway as directly, or by a rule: $title", async (one) => {
-  const [direct, through] = [await run(one, true), await run(one, false)];
+  const [direct, through] = [await run(one, "direct"), await run(one, "list")];
+  expect(await run(one, "search")).toEqual(through);
   if (one.rule === undefined) return expect(through).toEqual(direct);
   const { input, content } = one.through ?? {};
   expect(readFileSync("docs/guides/gateway.md", "utf8")).toContain(`- **${one.rule}`);

@@ -57,6 +57,10 @@ const OWN_NAMES = [
 
 const LOOKALIKES = [
   ...OWN_NAMES,
+  "find_tools",
+  "call_tool",
+  "Find-Tool",
+  "caI1_t00ls",
   "READ_VARIABLE",
   "readVariable",
   "read-variable",

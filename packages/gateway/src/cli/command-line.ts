@@ -3,7 +3,12 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { hasNodeSqlite } from "../../../adapters/src/agent/node-sql.ts";
 import { ByrefError, messageOf } from "../../../../src/errors.ts";
-import { type ServerConfiguration, readConfiguration } from "../configuration.ts";
+import {
+  type ServerConfiguration,
+  type ToolOffer,
+  offerOf,
+  readConfiguration,
+} from "../configuration.ts";
 import { type Counts, withTokens } from "../gateway-state.ts";
 import { version } from "../../../../src/version.ts";
 import { ownSecrets } from "./own-environment.ts";
@@ -24,6 +29,7 @@ const HELP = `byref ${version}
 
   --state DIR                  where variables are kept (default: the platform's folder for data)
   --http PORT                  serve HTTP at http://127.0.0.1:PORT/mcp, not standard input and output
+  --tools search               list only what finds and calls the servers' tools (default: list)
   --allow-write DIR            save_variable may write files in this folder; may be given several times
   --workspace NAME             whose variables (default: the working folder's)
   --except NAME                wrap: leave this server as it is; may be given several times
@@ -42,6 +48,7 @@ const options = {
   workspace: { type: "string" },
   http: { type: "string" },
   "allow-write": { type: "string", multiple: true },
+  tools: { type: "string" },
   "dry-run": { type: "boolean" },
   json: { type: "boolean" },
   help: { type: "boolean", short: "h" },
@@ -81,12 +88,13 @@ async function run(): Promise<void> {
   if (action !== "unwrap") requireNodeSqlite();
   switch (action) {
     case "serve": {
-      const all = serversOf({ config, project, command });
+      const { servers: all, tools: kind } = serversOf({ config, project, command });
+      const tools = values.tools === undefined ? kind : offerIn(values.tools);
       const servers = all.filter(({ name }) => !except.includes(name));
       const http = portIn(values.http);
       // The other commands need none of it.
       const { runGateway } = await import("./run-gateway.ts");
-      return runGateway({ servers, state, workspace, allowWrite, http });
+      return runGateway({ servers, state, workspace, allowWrite, http, tools });
     }
     case "wrap":
       return console.log(
@@ -142,21 +150,27 @@ function argumentsIn(all: readonly string[]) {
   return { args: all.slice(0, end), command: all.slice(end + 1) };
 }
 
+interface Configuration {
+  readonly servers: readonly ServerConfiguration[];
+  readonly tools?: ToolOffer | undefined;
+}
+
+function offerIn(text: string): ToolOffer {
+  if (text === "list" || text === "search") return text;
+  throw new Error(`--tools is list or search, not ${text}.`);
+}
+
 interface Servers {
   readonly config: string | undefined;
   readonly project: string | undefined;
   readonly command: readonly string[];
 }
 
-function serversOf({
-  config,
-  project,
-  command: [program, ...args],
-}: Servers): readonly ServerConfiguration[] {
+function serversOf({ config, project, command: [program, ...args] }: Servers): Configuration {
   if (config === undefined && program !== undefined) {
     // A client gives it the variables for the server, and those that name secrets are kept out of failures.
     const address = { command: program, args, env: ownSecrets(), inherits: true } as const;
-    return [{ name: "server", address, rules: {} }];
+    return { servers: [{ name: "server", address, rules: {} }] };
   }
   if (config !== undefined && program === undefined) return serversIn(resolve(config), project);
   throw new Error(
@@ -164,11 +178,12 @@ function serversOf({
   );
 }
 
-function serversIn(file: string, project: string | undefined): readonly ServerConfiguration[] {
+function serversIn(file: string, project: string | undefined): Configuration {
   if (!existsSync(file)) throw new Error(`--config: there is no file ${file}.`);
   if (statSync(file).isDirectory()) throw new Error(`--config needs a file: ${file} is a folder.`);
   try {
-    return readConfiguration(readFileSync(file, "utf8"), process.env, project);
+    const text = readFileSync(file, "utf8");
+    return { servers: readConfiguration(text, process.env, project), tools: offerOf(text) };
   } catch (error) {
     throw new Error(`--config ${file}: ${messageOf(error)}`, { cause: error });
   }

@@ -10,7 +10,7 @@ import {
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { queryTools } from "../../../query/src/query-tools.ts";
 import { nodeQueryDatabases } from "../../../adapters/src/agent/node-query-engine.ts";
-import { type ServerConfiguration, secretsOf } from "../configuration.ts";
+import { type ServerConfiguration, type ToolOffer, secretsOf } from "../configuration.ts";
 import { Gateway } from "../gateway.ts";
 import { gatewayServer, publish } from "../gateway-server.ts";
 import { WaitingCalls } from "../running-call.ts";
@@ -33,6 +33,8 @@ export interface GatewayCommand extends StatePlace {
   readonly allowWrite?: readonly string[];
   /** Serves HTTP on this port of the loopback address; 0 is any free one. Default: standard input and output. */
   readonly http?: number | undefined;
+  /** Default: `list`. */
+  readonly tools?: ToolOffer | undefined;
 }
 
 /** Serves the gateway until the client or a signal ends it. */
@@ -40,6 +42,7 @@ export async function runGateway({
   servers,
   allowWrite = [],
   http,
+  tools,
   ...place
 }: GatewayCommand): Promise<void> {
   const folder = stateFolder(place);
@@ -49,6 +52,7 @@ export async function runGateway({
   const gateway = new Gateway({
     servers,
     store,
+    tools,
     journal: state,
     open: transportTo,
     taint: state.taint,

@@ -63,11 +63,12 @@ class ConversationGateway {
   }
 
   /** Answers one message of a client. Throws `not_found`. */
-  async handle({ request, message, agent, conversation }: McpRequest): Promise<Response> {
+  async handle(asked: McpRequest): Promise<Response> {
+    const { request, message } = asked;
     // Only a call creates the conversation.
     if (isCall(message)) this.#context.wake();
     const asker = identityIn(request.headers, this.#context);
-    const gateway = this.#gatewayFor(agent, this.#context.askedBy(asker, conversation));
+    const gateway = this.#gatewayFor(asked, this.#context.askedBy(asker, asked.conversation));
     const response = await gateway.handler.fetch(request, { parsedBody: message });
     // The handler also reports requests that it refuses.
     if (response.status >= 500) {
@@ -76,11 +77,11 @@ class ConversationGateway {
     return response;
   }
 
-  #gatewayFor(agent: string | undefined, asked: AgentContext): OpenGateway {
+  #gatewayFor({ agent, tools }: McpRequest, asked: AgentContext): OpenGateway {
     const { store } = this.#context;
     const { principal, claims } = asked;
     // An agent's tools may be another's for each principal.
-    const key = agent === undefined ? "" : JSON.stringify([agent, principal, claims]);
+    const key = JSON.stringify(agent === undefined ? tools : [tools, agent, principal, claims]);
     const known = this.#open.get(key);
     if (known?.gateway.store === store) {
       known.closeLater();
@@ -88,11 +89,8 @@ class ConversationGateway {
     }
     known?.close();
     const { setup } = this.#context;
-    const made = this.#make(
-      store,
-      agent === undefined ? undefined : agentNamed(setup.agents, agent),
-      asked,
-    );
+    const definition = agent === undefined ? undefined : agentNamed(setup.agents, agent);
+    const made = this.#make(store, { agent: definition, asked, tools });
     this.#open.delete(key);
     for (const [oldest, open] of [...this.#open].slice(0, -limits.maxOpenGateways)) {
       open.close();
@@ -103,15 +101,12 @@ class ConversationGateway {
     return made;
   }
 
-  #make(
-    store: VariableStore,
-    agent: AgentDefinition | undefined,
-    asked: AgentContext,
-  ): OpenGateway {
+  #make(store: VariableStore, { agent, asked, tools }: Making): OpenGateway {
     const context = this.#context;
     const gateway = new StoppableGateway(context, {
       servers: serversFor(context.settings, agent),
       store,
+      tools,
       open: transportTo,
       journal: this.#state,
       taint: this.#state.taint,
@@ -136,6 +131,11 @@ class ConversationGateway {
     for (const gateway of this.#open.values()) gateway.close();
     this.#open.clear();
   }
+}
+
+interface Making extends Pick<McpRequest, "tools"> {
+  readonly agent: AgentDefinition | undefined;
+  readonly asked: AgentContext;
 }
 
 function log(line: string): void {
@@ -265,7 +265,10 @@ const message: Endpoint<ConversationParts> = endpoint(
   "POST /conversations/:id/mcp",
   {
     summary: "The conversation as an MCP server (streamable HTTP, without sessions)",
-    query: { agent: parameters.text.optional().describe("Also offers this agent's tools") },
+    query: {
+      agent: parameters.text.optional().describe("Also offers this agent's tools"),
+      tools: z.enum(["list", "search"]).default("list").describe("`search`: only what finds tools"),
+    },
     headers: {
       "mcp-protocol-version": header,
       "mcp-session-id": header,
@@ -281,9 +284,16 @@ const message: Endpoint<ConversationParts> = endpoint(
       202: "A notification was received",
     },
   },
-  ({ body, params, query: { agent }, request }, { context }) => {
+  ({ body, params, query, request }, { context }) => {
     if (context.gateway === undefined) throw new ByrefError("internal", "There is no gateway.");
-    return context.gateway.handle({ request, message: body, conversation: params.id, agent });
+    const { agent, tools } = query;
+    return context.gateway.handle({
+      request,
+      message: body,
+      conversation: params.id,
+      agent,
+      tools,
+    });
   },
 );
 
