@@ -7,6 +7,7 @@ const QUICK = [
   "bundle",
   "prompt",
   "long-talk",
+  "on-demand",
   "written-rows",
   "loop",
   "saturation",

@@ -1,68 +1,17 @@
-import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { Client, type Tool } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { Ajv } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { EVERYTHING, FILESYSTEM, gatewayCommand, MEMORY } from "../support/gateway-process.ts";
+import { gatewayCommand } from "../support/gateway-process.ts";
+import { installPublished, publishedServers } from "../support/published-servers.ts";
 import { temporaryFolder } from "../support/server.ts";
 import { sampleStep } from "../support/slow.ts";
 
-/** Servers from npm that start without a network, with their arguments. */
-const PUBLISHED: Readonly<Record<string, readonly string[]>> = {
-  airtable: ["airtable-mcp-server"],
-  brave: ["mcp-server-brave-search"],
-  brave_2: ["brave-search-mcp-server"],
-  chart: ["mcp-server-chart"],
-  chrome: ["chrome-devtools-mcp"],
-  context7: ["context7-mcp"],
-  duckduckgo: ["duckduckgo-mcp-server"],
-  everart: ["mcp-server-everart"],
-  figma: ["figma-developer-mcp", "--stdio"],
-  firecrawl: ["firecrawl-mcp"],
-  github: ["mcp-server-github"],
-  gitlab: ["mcp-server-gitlab"],
-  maps: ["mcp-server-google-maps"],
-  notion: ["notion-mcp-server"],
-  postgres: ["mcp-server-postgres", "postgresql://127.0.0.1:1/none"],
-  searxng: ["mcp-searxng"],
-  slack: ["mcp-server-slack"],
-  tavily: ["tavily-mcp"],
-  thinking: ["mcp-server-sequential-thinking"],
-};
-
-/** They start with any key, and are asked for lists only. */
-const KEYS = [
-  "AIRTABLE_API_KEY",
-  "BRAVE_API_KEY",
-  "EVERART_API_KEY",
-  "FIGMA_API_KEY",
-  "FIRECRAWL_API_KEY",
-  "GITLAB_PERSONAL_ACCESS_TOKEN",
-  "GOOGLE_MAPS_API_KEY",
-  "NOTION_TOKEN",
-  "SLACK_BOT_TOKEN",
-  "SLACK_TEAM_ID",
-  "TAVILY_API_KEY",
-].map((name) => `${name}=none`);
-
 const folder = temporaryFolder();
-const bin = join(folder, "servers/node_modules/.bin");
 /** A shortened run takes every third of them. */
-const chosen = Object.entries(PUBLISHED).filter((_, index) => sampleStep === 1 || index % 3 === 0);
-const servers: Readonly<Record<string, readonly string[]>> = {
-  everything: EVERYTHING,
-  filesystem: [...FILESYSTEM, folder],
-  memory: MEMORY,
-  ...Object.fromEntries(
-    chosen.map(([name, [program = "", ...args]]) => [
-      name,
-      ["env", ...KEYS, "SEARXNG_URL=http://127.0.0.1:1", join(bin, program), ...args],
-    ]),
-  ),
-};
+const servers = publishedServers(folder, sampleStep === 1 ? 1 : 3);
 const count = Object.keys(servers).length;
 
 /** What a client lists. */
@@ -100,12 +49,7 @@ function withoutRules({ inputSchema, ...given }: Tool): object {
   return { ...tool, parameters: Object.keys(properties), required };
 }
 
-beforeAll(() => {
-  mkdirSync(join(folder, "servers"));
-  cpSync(join(import.meta.dirname, "mcp-servers"), join(folder, "servers"), { recursive: true });
-  // With the environment of this process, which may name a registry.
-  execFileSync("npm", ["ci", "--ignore-scripts"], { cwd: join(folder, "servers"), stdio: "pipe" });
-});
+beforeAll(() => installPublished(folder));
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
