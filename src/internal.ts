@@ -70,6 +70,7 @@ export { hasSchema, migrate } from "./store/rows/migrations.ts";
 export { SqlRows } from "./store/rows/sql-rows.ts";
 export type { Sql } from "./store/rows/sql.ts";
 export { SqlStore, type SqlStoreOptions } from "./store/sql-store.ts";
+export { withUser } from "./store/user-variables.ts";
 export { summaryOf, type Summarized } from "./store/summary.ts";
 export type {
   AutomaticName,

@@ -202,6 +202,8 @@ export const maxJsonBytes = 16_777_216;
 export const maxBodyBytes = 33_554_432;
 /** Size of a text, of bytes or of an array of records. JSON that has to be parsed has its own limit. */
 export const maxValueBytes = 99_614_720;
+/** All values of a user: a turn reads all of them at once. */
+export const maxUserBytes = 1_048_576;
 /** All values of a conversation. Above it, the least recently used variables are evicted. */
 export const maxConversationBytes = 268_435_456;
 /** All files of a conversation. An export of them, in Base64, still fits into `maxTransferBytes`. */
@@ -254,5 +256,7 @@ export const idempotencyMs = 86_400_000;
 export const variableIdleMs = 86_400_000;
 /** Idle time after which a conversation is deleted. */
 export const conversationIdleMs = 2_592_000_000;
+/** Idle time after which a value of a user is evicted. */
+export const userIdleMs = 31_536_000_000;
 /** Ten years. A variable that should stay longer has no time to live. */
 export const maxTtlSeconds = 315_360_000;

@@ -12,7 +12,7 @@ import type { Endpoint } from "./http/endpoint.ts";
 import { placeIn } from "./log-failure.ts";
 import { problem } from "./http/problem.ts";
 import * as schemas from "./openapi/schemas.ts";
-import { conversationEndpoints, titleBody } from "./routes/conversations.ts";
+import { conversationEndpoints, titleBody, userDeletionEndpoint } from "./routes/conversations.ts";
 import { approvalEndpoint, messageEndpoints } from "./routes/messages.ts";
 import type { FileEndpoints } from "./routes/files.ts";
 import { objectPromptEndpoint, promptEndpoint } from "./routes/prompt.ts";
@@ -37,7 +37,23 @@ export interface ApiOptions {
 /** The HTTP interface of an application, except the Worker's own endpoints (`workerApi`). */
 export function apiOf({ plans, transfer, files, queries, gateway }: ApiOptions): Required<Api> {
   const optional = [files?.api, queries?.api, gateway?.api, plans?.api ?? WITHOUT_PLANS];
-  return mergedApi([transfer?.api, coreApi, ...optional]);
+  const api = mergedApi([transfer?.api, coreApi, ...optional]);
+  return { ...api, conversation: [...api.conversation, ...userEndpoints(api.conversation)] };
+}
+
+/** The values of who asks have the endpoints of a conversation's variables, and its export, in their own object. */
+function userEndpoints(all: Required<Api>["conversation"]): Required<Api>["conversation"] {
+  const shared = all.filter(({ path }) =>
+    /^\/conversations\/:id\/(?:variables|export)/u.test(path),
+  );
+  const own = shared.map((one): (typeof all)[number] => ({
+    ...one,
+    path: one.path.replace("/conversations/:id", "/user"),
+    summary: `${one.summary}: of the user who asks`,
+    handle: ({ params, ...incoming }, parts) =>
+      one.handle({ ...incoming, params: { ...params, id: "user" } }, parts),
+  }));
+  return [...own, userDeletionEndpoint];
 }
 
 /** The endpoints of every application. */

@@ -15,7 +15,12 @@ import { directoryFor, workerApi, type WorkerApiOptions } from "./routes/worker.
 import { settingsOf } from "./settings.ts";
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
-import { conversationOf, mutableResponse, type RemoteConversation } from "./conversation-of.ts";
+import {
+  conversationOf,
+  mutableResponse,
+  type RemoteConversation,
+  userOf,
+} from "./conversation-of.ts";
 import type { Api } from "./conversation-parts.ts";
 import type { TenantParts } from "./directory/tenant-feature.ts";
 import { type Endpoint, parseHeaders } from "./http/endpoint.ts";
@@ -72,7 +77,8 @@ export function createApp({ agents, page, model, authenticator, ...options }: Ap
   app.use(limitBody);
   serve(false);
   for (const one of api.conversation) {
-    app.on(one.method, one.path, (context) => forward(context, one, conversationOf));
+    const objectOf = one.path.startsWith("/user") ? userOf : conversationOf;
+    app.on(one.method, one.path, (context) => forward(context, one, objectOf));
   }
   for (const one of api.tenant) toTenant(one);
   app.notFound(nothingAt);
@@ -120,7 +126,7 @@ const COMMON_HEADERS = ["accept", "content-type", "traceparent"];
 async function forward<Parts>(
   context: Context<AppEnv>,
   endpoint: Endpoint<Parts>,
-  objectOf: (context: Context<AppEnv>, id?: string) => Pick<RemoteConversation, "fetch">,
+  objectOf: (context: Context<AppEnv>, id?: string) => Fetches | Promise<Fetches>,
 ): Promise<Response> {
   const { raw } = context.req;
   // Parsed here too, because the platform drops empty headers when it forwards a request.
@@ -139,8 +145,11 @@ async function forward<Parts>(
   if (header !== undefined) headers.set(...header);
   headers.set(...identityHeader(context.get("identity")));
   const init = { method: raw.method, headers, body: body ?? null };
-  return mutableResponse(await objectOf(context, id).fetch(raw.url, init));
+  const object = await objectOf(context, id);
+  return mutableResponse(await object.fetch(raw.url, init));
 }
+
+type Fetches = Pick<RemoteConversation, "fetch">;
 
 interface Received {
   /** Default: the id in the path. */

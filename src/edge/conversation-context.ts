@@ -1,8 +1,10 @@
 import type { AgentContext } from "./agent-types.ts";
 import { ByrefError } from "../errors.ts";
+import * as limits from "../limits.ts";
 import type { Bucket } from "../store/bytes/bodies.ts";
 import type { Sql } from "../store/rows/sql.ts";
 import { SqlStore } from "../store/sql-store.ts";
+import { USER } from "../store/user-variables.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
 import type { WrapOptions } from "../tool/wrapped-tool.ts";
@@ -17,7 +19,7 @@ import type { MakeCodeTool, PlatformServices, QueryTools } from "../turn/toolbox
 import type { Bindings } from "./app-env.ts";
 import { ConversationData, type Retention } from "./conversation-data.ts";
 import { ofTenant } from "./auth/forwarded-identity.ts";
-import { conversationIn } from "./conversation-of.ts";
+import { conversationIn, indexedIdIn } from "./conversation-of.ts";
 import { Deletion } from "./deletion.ts";
 import { ConversationIndex, leasesOf, throttled } from "./directory/directory-client.ts";
 import { EventStreams } from "./http/event-streams.ts";
@@ -270,7 +272,9 @@ export class ConversationContext {
   /** Creates data that no other part can see. */
   newData(): ConversationData {
     const { sql, bucket, setup } = this;
-    const retention = setup.transfer?.retentionIn(sql) ?? this.#retention();
+    const isUser = indexedIdIn(this.state.id.name)?.startsWith(`${USER}:`) === true;
+    const own = isUser ? USER_RETENTION : setup.transfer?.retentionIn(sql);
+    const retention = own ?? this.#retention();
     const onAccess = this.#flushAccessSoon;
     const data = new ConversationData(sql, { bucket, retention, csv: setup.csv, onAccess });
     this.queries?.watch(data);
@@ -370,6 +374,13 @@ function servicesOf(context: ConversationContext, asked: AgentContext): Platform
 /** The store of a conversation that has no data yet. */
 /** Delay after which access times, and queries in the audit log, are written in one batch. */
 const FLUSH_MS = 5_000;
+
+/** A turn reads all values of a user at once, and they outlast its conversations. */
+const USER_RETENTION: Retention = {
+  quotaBytes: limits.maxUserBytes,
+  variableIdleMs: limits.userIdleMs,
+  conversationIdleMs: limits.userIdleMs,
+};
 
 const EMPTY_STORE = new SqlStore({
   run: () => undefined,

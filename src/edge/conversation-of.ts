@@ -4,6 +4,10 @@ import { parse } from "./http/endpoint.ts";
 import { locationQuery, objectIn, type Placement } from "./placement.ts";
 import { settingsOf } from "./settings.ts";
 import { ByrefError } from "../errors.ts";
+import { nobodyAsks, USER, type UserValue } from "../store/user-variables.ts";
+import type { UserWrite } from "../store/variable-store.ts";
+import type { Identity } from "../tool/identity.ts";
+import { wholeDigestOf } from "../tool/tool-input.ts";
 import { jsonIn } from "../value/json.ts";
 
 /** `waiting`: a call or run needs a person's approval. */
@@ -13,6 +17,7 @@ export type ConversationStatus = "idle" | "running" | "waiting";
 export interface RemoteConversation extends Pick<DurableObjectStub, "fetch"> {
   status(): Promise<ConversationStatus | undefined>;
   deleteBefore(timeMs: number): Promise<void>;
+  userValues(write?: UserWrite): Promise<readonly UserValue[]>;
 }
 
 /**
@@ -30,6 +35,17 @@ export function conversationOf(
 /** The object that stores the parts of an import. No conversation's name has a third element. */
 export function importOf(context: Context<AppEnv>, id: string): RemoteConversation {
   return objectNamed(context, [context.get("identity").tenant, requireId(id), "import"]);
+}
+
+/** The object with the values of who asks. Throws `bad_request` if nobody is known to ask. */
+export async function userOf(context: Context<AppEnv>): Promise<RemoteConversation> {
+  return objectNamed(context, await userObjectName(context.get("identity")));
+}
+
+/** The name of the object with a user's values. A digest, because the platform forgets names of over 1,024 bytes. */
+export async function userObjectName({ tenant, principal }: Identity): Promise<readonly string[]> {
+  if (principal === undefined) throw nobodyAsks();
+  return [tenant, await wholeDigestOf(principal), USER];
 }
 
 /** With the tenant before it, the name of an object in which nothing is ever stored. */
@@ -84,6 +100,18 @@ export function conversationIn(name = "null") {
   if (!Array.isArray(parts) || parts.length !== 2) return undefined;
   const [tenant, id] = parts as readonly unknown[];
   return typeof tenant === "string" && typeof id === "string" ? { tenant, id } : undefined;
+}
+
+/** The id with which the directory knows an object: a conversation's own, or `user:` and a digest, which none has. */
+export function indexedIdIn(name = "null"): string | undefined {
+  const [, digest, kind] = (jsonIn(name) ?? []) as readonly unknown[];
+  return kind === USER ? `${USER}:${String(digest)}` : conversationIn(name)?.id;
+}
+
+/** The name, without its tenant, of the object with this id. */
+export function namedBy(indexedId: string): readonly string[] {
+  const [kind = "", digest] = indexedId.split(":");
+  return digest === undefined ? [indexedId] : [digest, kind];
 }
 
 /** Parses the tenant from the name of any object that `conversation-of.ts` made. */

@@ -1,5 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { hasSchema } from "../store/rows/migrations.ts";
+import type { UserValue } from "../store/user-variables.ts";
+import type { UserWrite } from "../store/variable-store.ts";
 import { ConversationContext, type ConversationSetup } from "./conversation-context.ts";
 import type { ConversationStatus } from "./conversation-of.ts";
 import { type ConversationParts, statusOf } from "./conversation-parts.ts";
@@ -9,6 +11,7 @@ import { placeIn } from "./log-failure.ts";
 import { onAlarm } from "./maintenance.ts";
 import { Sockets } from "./sockets/sockets.ts";
 import { Turns } from "./turns/turns.ts";
+import { userValuesIn } from "./user-object.ts";
 
 /** An application's configuration of its conversations. */
 export interface ConversationOptions extends ConversationSetup {
@@ -78,6 +81,13 @@ export class ConversationObject extends DurableObject {
     // An import or a deletion may be under way.
     await context.deletion.whenDone();
     if (context.data !== undefined && context.data.bornMs <= timeMs) await context.deletion.start();
+  }
+
+  /** The values of the user whose object this is, after a write. */
+  async userValues(write?: UserWrite): Promise<readonly UserValue[]> {
+    const { context } = this.parts;
+    await context.deletion.whenDone();
+    return userValuesIn(context, write);
   }
 
   /** Undefined for a conversation that does not exist. */

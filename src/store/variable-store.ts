@@ -166,8 +166,35 @@ export interface Variables {
   delete(name: string): boolean;
 }
 
+/** A write of a user's value. It replaces the value, and has the labels of what it was made of. */
+export interface UserWrite
+  extends
+    Required<Pick<Write, "visibility" | "sources" | "trusted">>,
+    Pick<Write, "description" | "ttlMs" | "tool" | "flags"> {
+  readonly name: string;
+  readonly json: string;
+}
+
+/** The values of who asks, of which a turn loads all at once. Names are as in `user.address`. */
+export interface UserVariables {
+  /** Loads them, once. Rejects with `bad_request` or `unavailable`; the next use then tries again. */
+  load(): Promise<void>;
+  /** Undefined before they are loaded. */
+  info(name: string): VariableInfo | undefined;
+  /** The loaded ones, oldest first. */
+  list(): readonly VariableInfo[];
+  write(write: UserWrite): Promise<VariableInfo>;
+}
+
 /** All variables of one conversation, with operations on the whole set. */
 export interface VariableStore extends Variables {
+  /** The values of who asks, where an agent may use them. */
+  readonly user?: {
+    readonly scope: UserVariables;
+    readonly isWritable: boolean;
+    /** The store without them. */
+    readonly conversation: VariableStore;
+  };
   /**
    * Receives a CSV as records. Returns undefined, without reading the stream, if the store does not read the
    * media type as records. Rejects with `bad_value`, `limit_exceeded` or `unsupported_media_type`.

@@ -5,7 +5,7 @@ import type { Lookup } from "../reference/lookup.ts";
 import type { Reference } from "../reference/reference.ts";
 import type { Unresolved } from "../reference/expand.ts";
 import type { Syntax } from "../reference/reference.ts";
-import type { Variables } from "../store/variable-store.ts";
+import type { Variables, VariableStore } from "../store/variable-store.ts";
 import type { Labels } from "../store/labels.ts";
 
 import type { CallOptions, Effects, Saved, Stage } from "./wrapped-tool.ts";
@@ -70,6 +70,8 @@ type ContentPart =
 
 export interface RuntimeToolContext {
   readonly store: Variables;
+  /** The values of who asks, where the agent may use them. */
+  readonly user: VariableStore["user"];
   /** Labels of all values that were resolved so far. */
   readonly labels: Labels;
   readonly call: CallOptions;

@@ -1,14 +1,19 @@
+import { codeOf, type ErrorCode, messageOf } from "../errors.ts";
+import * as limits from "../limits.ts";
 import type { Content } from "../store/bytes/content.ts";
-import type { Lookup } from "../reference/lookup.ts";
+import { type Lookup, LookupWork, type Missing } from "../reference/lookup.ts";
+import { nearest } from "../reference/near.ts";
 import type { Reference } from "../reference/reference.ts";
 import type {
   Changes,
   ListOptions,
   PreparedWrite,
+  UserVariables,
   Variables,
   VariableStore,
   Write,
 } from "../store/variable-store.ts";
+import { nameInScope, USER } from "../store/user-variables.ts";
 import type { OpenValue, Glance, Tombstone, VariableInfo } from "../store/variable.ts";
 import type { Json } from "../value/json.ts";
 import type { Path, Reading } from "../value/path.ts";
@@ -156,8 +161,9 @@ export function lookupFor(
   store: VariableStore,
   { secrets = [], onUsed, ...options }: LookupOptions,
 ): Lookup {
-  return (reference, work) => {
-    const from = scopeFor(reference, scope);
+  const look = (at: Reference | Missing, work: LookupWork | undefined) => {
+    if ("found" in at) return at;
+    const from = scopeFor(at, scope);
     const stored = (name: string) => nameFor(name, store, from);
     const lookup = lookupInStore(new ScopedStore(store, from), {
       ...options,
@@ -165,8 +171,48 @@ export function lookupFor(
       secrets: secrets.filter((name) => stored(name) === name),
       onUsed: (name) => onUsed?.(stored(name) ?? name),
     });
-    return lookup(reference, work);
+    return lookup(at, work);
   };
+  return (reference, work) => {
+    const at = located(reference, store, work);
+    return at instanceof Promise ? at.then((found) => look(found, work)) : look(at, work);
+  };
+}
+
+/** Returns the place that is read: `$user.address.city` is `city` of the value `user.address`, loaded now. */
+export function located(
+  reference: Reference,
+  { user }: VariableStore,
+  work?: LookupWork,
+): Reference | Missing | Promise<Reference | Missing> {
+  const isPlain = user === undefined || reference.name !== USER;
+  return isPlain ? reference : locatedIn(user.scope, reference, work);
+}
+
+async function locatedIn(
+  scope: UserVariables,
+  { path: [first, ...path] }: Reference,
+  work = new LookupWork(),
+): Promise<Reference | Missing> {
+  if (first === undefined || !("key" in first)) return { found: false, reason: "unknown" };
+  try {
+    await scope.load();
+  } catch (error) {
+    return unreadable(codeOf(error), messageOf(error));
+  }
+  const name = nameInScope(first.key);
+  const info = scope.info(name);
+  if (info?.type === "bytes")
+    return unreadable("bad_value", `$${name} is bytes: read it over HTTP.`);
+  if (info !== undefined) return { name, path };
+  const names = scope.list().map((one) => one.name.slice(USER.length + 1));
+  const near = work.explains() ? nearest(first.key, names) : [];
+  const keys = names.slice(0, limits.maxShownItems);
+  return { found: false, reason: "path", nearest: USER, keys, ...(near.length > 0 && { near }) };
+}
+
+function unreadable(code: ErrorCode, message: string): Missing {
+  return { found: false, reason: "unreadable", code, message };
 }
 
 /** Returns the stored name for a written name; undefined if it belongs to another run. */

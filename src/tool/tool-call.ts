@@ -17,6 +17,7 @@ import type { Content } from "../store/bytes/content.ts";
 import { Labels } from "../store/labels.ts";
 import { nameForCall, toIdentifier } from "../store/names.ts";
 import { retryConflicts } from "../store/retry-conflicts.ts";
+import { USER } from "../store/user-variables.ts";
 import type { AutomaticName, PreparedWrite, Variables, Write } from "../store/variable-store.ts";
 import type { VariableInfo } from "../store/variable.ts";
 import { Deadline } from "../value/deadline.ts";
@@ -46,6 +47,7 @@ import {
   withTarget,
 } from "./save-target.ts";
 import {
+  located,
   lookupFor,
   nameFor,
   ownedBy,
@@ -218,7 +220,10 @@ function flowOf(tool: Callable, written: Json, { scope }: Pick<CallOptions, "sco
     ...(wanted === undefined ? [] : orElse(() => saveTargetIn(wanted).places, [])),
     ...targetsIn(textsIn(input, parameters)),
   ];
-  const writes = places.map(({ name: place, path }) => ({ name: stored(place), path }));
+  const isUser = store.user !== undefined && isJsonObject(input) && input["scope"] === USER;
+  const writes = places.map(({ name: place, path }) =>
+    isUser ? { name: USER, path: [{ key: place }, ...path] } : { name: stored(place), path },
+  );
   const flow = { reads: [...reads, ...named], writes };
   // An application's own naming may depend on the output.
   if (wanted !== undefined || own !== undefined || naming !== undefined) return flow;
@@ -436,8 +441,9 @@ async function ownInput(
     if (stores.some((from) => from.glance(name) !== undefined)) found.add(name);
   };
   for (const text of namedIn(tool, written, options)) add(nameIn(text));
-  const addName: Lookup = ({ name }) => {
-    add(name);
+  const addName: Lookup = async (reference) => {
+    const at = await located(reference, store);
+    if ("name" in at) add(at.name);
     return { found: true, value: "" };
   };
   // An input with too many references fails when the tool runs.
@@ -626,10 +632,11 @@ function contextOf(
       ...compact({ syntaxes }),
       onComposed: () => labels.compose(),
     });
+  const { user } = options.store;
   const storeOf: RuntimeToolContext["storeOf"] = (reference) =>
     new ScopedStore(options.store, scopeFor(reference, call.scope));
   const hidesUntrusted = options.untrusted === "hide";
-  return { store, labels, call, hidesUntrusted, storeOf, lookup, resolve };
+  return { store, user, labels, call, hidesUntrusted, storeOf, lookup, resolve };
 }
 
 /** Returns what the tool's `contextSchema` makes of the context; without one, all of it. */

@@ -198,7 +198,8 @@ export async function digestOf(input: Json): Promise<string> {
   return (await wholeDigestOf(input)).slice(0, 32);
 }
 
-async function wholeDigestOf(value: Json): Promise<string> {
+/** All 64 digits. */
+export async function wholeDigestOf(value: Json): Promise<string> {
   if (charsOf(value, MAX_PART_CHARS) <= MAX_PART_CHARS) return sha256(canonicalJson(value));
   // The value of a reference to bytes (`store-lookup.ts`).
   if ((value as unknown) instanceof Uint8Array) return sha256(value as unknown as Uint8Array);

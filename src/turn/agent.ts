@@ -105,6 +105,11 @@ export interface Agent {
    */
   readonly toolSearch?: false | ToolSearch;
   /**
+   * The values of who asks, which are the same in each of their conversations: `$user.address`. `write`: also
+   * `set_variable` with `scope: "user"`. Default: neither, and `$user` is a name like any other.
+   */
+  readonly userScope?: "read" | "write";
+  /**
    * Names of the agents that this one may call with the tool `delegate`. They share the conversation's
    * variables and nothing else. Default: none, and no such tool.
    */

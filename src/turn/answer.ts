@@ -2,6 +2,7 @@ import * as limits from "../limits.ts";
 import type { UIMessageChunk } from "ai";
 import { type Placed, TextsExpander } from "../reference/expand-texts.ts";
 import type { Found, Lookup } from "../reference/lookup.ts";
+import { USER } from "../store/user-variables.ts";
 import type { VariableInfo } from "../store/variable.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { lookupFor, ScopedStore } from "../tool/scoped-store.ts";
@@ -97,7 +98,9 @@ export class Answer {
     const isRead = info !== undefined && info.version === version;
     const { tool, toolCallId: call, updatedAt: at }: Partial<VariableInfo> = isRead ? info : {};
     const origin = { version, tool, call, at };
-    const placed = { source, variable, path: formatPath(path), chars: text.length };
+    // Of `$user.address`, `address` is part of the variable's name.
+    const below = variable.startsWith(`${USER}.`) ? path.slice(1) : path;
+    const placed = { source, variable, path: formatPath(below), chars: text.length };
     const span = this.#parts.place(id, { ...placed, ...compact(origin) });
     if (span === undefined || value === undefined) return;
     const digest = this.#digestOf(value);

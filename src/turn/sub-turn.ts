@@ -4,6 +4,7 @@ import * as limits from "../limits.ts";
 import { resolveReferences } from "../reference/resolve.ts";
 import { UrlSources } from "../tool/composed.ts";
 import { Labels } from "../store/labels.ts";
+import { withUser } from "../store/user-variables.ts";
 import type { VariableInfo } from "../store/variable.ts";
 import { ScopedStore } from "../tool/scoped-store.ts";
 import { variableIn } from "../tool/tool-output.ts";
@@ -91,8 +92,10 @@ class SubTurn {
     calledAgent: CalledAgent & { readonly agent: Agent },
     question: Question,
   ) {
-    const { store, newId } = asker;
+    const { newId } = asker;
     const { agent, model, redact, onChunk } = calledAgent;
+    // Its own definition decides, not that of the agent which calls it.
+    const store = withUser(asker.store, asker.user, agent.userScope);
     const { call } = question;
     const id = call.idempotencyKey ?? newId();
     this.#question = question;
@@ -101,6 +104,7 @@ class SubTurn {
     this.#context = {
       ...asker,
       agent,
+      store,
       model,
       redact,
       signal: call.signal,

@@ -211,7 +211,8 @@ async function ownTools(
   const { toolMs } = options;
   const { query, records } = queriesFor?.(options) ?? {};
   const queries = query === undefined || !isOffered(query.name, agent) ? [] : [query];
-  const tools = [...variableTools(compact({ files, records })), ...queries];
+  const user = agent.userScope;
+  const tools = [...variableTools(compact({ files, records, user })), ...queries];
   if (code === undefined) return tools;
   const time = toolMs === undefined ? {} : { timeMs: toolMs };
   const inCode = new Map([...(await wrapRuntimeTools(queries, options)), ...callable]);

@@ -1,5 +1,6 @@
 import type { FinishReason, LanguageModel, UIMessageChunk } from "ai";
 import type { ErrorCode, PublicError } from "../errors.ts";
+import type { UserScope } from "../store/user-variables.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { Agent } from "./agent.ts";
 import type { History } from "./history/history.ts";
@@ -22,6 +23,8 @@ export interface TurnContext extends ModelCallContext {
   readonly agent: Agent;
   readonly model: LanguageModel;
   readonly store: VariableStore;
+  /** The values of who asks, for agents that may use them. Default: nobody is known to ask. */
+  readonly user?: UserScope;
   readonly log: Pick<TurnLog, "commit" | "note">;
   /** Receives each chunk as the client sees it. */
   readonly emit: (chunk: UIMessageChunk) => void;

@@ -38,6 +38,7 @@ export function contextOn(store: VariableStore, signal: AbortSignal): RuntimeToo
   const lookup = lookupInStore(store, { onUsed: (used) => labels.add(used) });
   return {
     store,
+    user: undefined,
     labels,
     hidesUntrusted: false,
     call: { toolCallId: "call_1", messages: [], signal },

@@ -6,7 +6,7 @@ import type { QuotaService } from "../../turn/spend/lease.ts";
 import type { SpendLimits } from "../../turn/spend/spend.ts";
 import { withTimeLimit } from "../../value/deadline.ts";
 import type { Bindings } from "../app-env.ts";
-import { conversationIn, type ObjectContext } from "../conversation-of.ts";
+import { indexedIdIn, type ObjectContext, tenantIn } from "../conversation-of.ts";
 import { objectIn } from "../placement.ts";
 import { settingsOf } from "../settings.ts";
 import type { DirectoryEntry, DirectoryObject, SentEntry } from "./directory.ts";
@@ -58,7 +58,7 @@ async function callDirectory<Answer>(
   { env, state: { id } }: ObjectContext,
   call: (directory: RemoteDirectory) => Promise<Answer>,
 ): Promise<Answer | undefined> {
-  const { tenant } = conversationIn(id.name) ?? {};
+  const tenant = tenantIn(id.name);
   // A new stub for each call: a stub whose object failed stays broken.
   const directory = tenant === undefined ? undefined : directoryOf(env, tenant, id.jurisdiction);
   if (directory === undefined) return undefined;
@@ -136,7 +136,7 @@ export class ConversationIndex {
   constructor(conversation: IndexedConversation) {
     this.#conversation = conversation;
     const { env, state } = conversation;
-    this.#id = hasDirectory(env) ? conversationIn(state.id.name)?.id : undefined;
+    this.#id = hasDirectory(env) ? indexedIdIn(state.id.name) : undefined;
   }
 
   /** Calls `update` after a short delay, so that a turn's first words do not wait for it. */

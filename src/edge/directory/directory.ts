@@ -1,9 +1,10 @@
 import { DurableObject } from "cloudflare:workers";
 import * as limits from "../../limits.ts";
 import { hasTable, numberIn, optionalTextIn, type SqlRow, textIn } from "../../store/rows/sql.ts";
+import { USER } from "../../store/user-variables.ts";
 import type { Claim, Grant, QuotaService } from "../../turn/spend/lease.ts";
 import { withTimeLimit } from "../../value/deadline.ts";
-import { conversationNamed } from "../conversation-of.ts";
+import { conversationNamed, namedBy } from "../conversation-of.ts";
 import { problem } from "../http/problem.ts";
 import { logFailure, placeIn } from "../log-failure.ts";
 import { DurableSql } from "../platform/durable-sql.ts";
@@ -187,7 +188,7 @@ export class DirectoryObject extends DurableObject {
   async #delete(tenant: string, { id, beforeMs }: Doomed): Promise<boolean> {
     try {
       const { jurisdiction } = this.ctx.id;
-      const conversation = conversationNamed(this.env, [tenant, id], { jurisdiction });
+      const conversation = conversationNamed(this.env, [tenant, ...namedBy(id)], { jurisdiction });
       await withTimeLimit(limits.silenceMs, () => conversation.deleteBefore(beforeMs));
       return true;
     } catch (error) {
@@ -215,7 +216,7 @@ export class DirectoryObject extends DurableObject {
 
   #following(place: DirectoryPlace | undefined, count: number): readonly DirectoryEntry[] {
     const rows = this.#sql.all(
-      `SELECT * FROM entry WHERE (updated_at, id) < (?, ?)
+      `SELECT * FROM entry WHERE (updated_at, id) < (?, ?) AND id NOT LIKE '${USER}:%'
        ORDER BY updated_at DESC, id DESC LIMIT ?`,
       place?.updatedMs ?? Number.MAX_SAFE_INTEGER,
       place?.id ?? "",

@@ -70,7 +70,7 @@ export class ClientBody {
 
 /** True for values, files, and parts of an import, which have their own limits (`receive.ts`). */
 export function isStreamed({ method, path }: Place): boolean {
-  if (method === "PUT") return path.startsWith("/conversations/");
+  if (method === "PUT") return /^\/(?:conversations|user)\//u.test(path);
   return method === "POST" && /\/(import|variables)$/.test(path);
 }
 

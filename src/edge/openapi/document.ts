@@ -62,7 +62,8 @@ class Describer {
     const { body, content = body && { "application/json": body } } = operation;
     const [, resource, , part = ""] = path.split("/");
     const known = resource === "programs" || resource === "hooks" ? "programs" : "worker";
-    const tag = resource === "conversations" ? (TAGS[part] ?? resource) : known;
+    const other = resource === "user" ? "variables" : known;
+    const tag = resource === "conversations" ? (TAGS[part] ?? resource) : other;
     // Tickets are for paths below a conversation.
     const takesTicket = method === "GET" && resource === "conversations" && part !== "";
     const keys = takesTicket ? [{ key: [] }, { ticket: [] }] : [{ key: [] }];

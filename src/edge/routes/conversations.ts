@@ -110,6 +110,16 @@ export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
   ),
 ];
 
+/** In the object of a user. */
+export const userDeletionEndpoint: Endpoint<ConversationParts> = endpoint(
+  "DELETE /user",
+  { summary: "Deletes all values of the user who asks", answers: { 204: "Deleted" } },
+  async (_, { context }) => {
+    if (context.data !== undefined) await context.deletion.start();
+    return new Response(null, { status: 204 });
+  },
+);
+
 function infoOf(parts: ConversationParts) {
   const { info } = parts.context.requireExisting();
   return { ...info, status: statusOf(parts) ?? "idle" };

@@ -185,9 +185,9 @@ const values: readonly Endpoint<ConversationParts>[] = [
       content: value,
       answers: { 200: info, 201: info },
     },
-    async ({ params: { id, name }, query, request }, { context }) => {
+    async ({ params: { name }, query, request }, { context }) => {
       requireName(requireWritable(name));
-      return saved(context, { id, name, request, settings: query });
+      return saved(context, { name, request, settings: query });
     },
   ),
   endpoint(
@@ -198,8 +198,7 @@ const values: readonly Endpoint<ConversationParts>[] = [
       content: value,
       answers: { 201: info },
     },
-    ({ params: { id }, query, request }, { context }) =>
-      saved(context, { id, name: "", request, settings: query }),
+    ({ query, request }, { context }) => saved(context, { name: "", request, settings: query }),
   ),
 ];
 
@@ -264,7 +263,6 @@ const changes: readonly Endpoint<ConversationParts>[] = [
 export const variableEndpoints = [...lists, ...values, ...changes];
 
 interface Saving {
-  readonly id: string;
   /** Empty: the next automatic one. */
   readonly name: string;
   readonly request: Request;
@@ -273,7 +271,7 @@ interface Saving {
 
 /** Saves the body, and names the variable in `Location` if the store has chosen its name. */
 async function saved(context: ConversationContext, saving: Saving): Promise<Response> {
-  const { id, name, request } = saving;
+  const { name, request } = saving;
   const { mode, ttl, pin, visibility, description, types, delimiter } = saving.settings;
   const options = {
     ...compact({ mode, visibility, description }),
@@ -283,7 +281,10 @@ async function saved(context: ConversationContext, saving: Saving): Promise<Resp
   const reading = compact({ types, delimiter });
   const { info, isNew } = await putValue(context, { name, request, options, reading });
   const headers = new Headers({ etag: etagOf(info) });
-  if (info.name !== name) headers.set("location", `/conversations/${id}/variables/${info.name}`);
+  if (info.name !== name) {
+    const [above] = new URL(request.url).pathname.split("/variables");
+    headers.set("location", `${above}/variables/${info.name}`);
+  }
   return Response.json(info, { status: isNew ? 201 : 200, headers });
 }
 

@@ -9,10 +9,12 @@ import {
   withShortNames,
 } from "../../turn/log/event-log.ts";
 import type { PlatformServices } from "../../turn/toolbox.ts";
+import { withUser } from "../../store/user-variables.ts";
 import type { Cost } from "../../turn/spend/spend.ts";
 import type { TurnOptions } from "../../turn/turn-context.ts";
 import { compact } from "../../value/json.ts";
 import type { ConversationContext, QueueSlot } from "../conversation-context.ts";
+import { userScopeOf } from "../user-object.ts";
 import { instanceOf, isFailure, logFailure, placeIn } from "../log-failure.ts";
 import type { ObservedTurn } from "../telemetry/telemetry.ts";
 import type { RecordedEnd } from "../telemetry/trace.ts";
@@ -63,11 +65,14 @@ export async function attempt<Result>(
     const { tenant, principal, claims } = chosen.asked;
     watch.chosen(chosen);
     equipped = await chosen.equip(signal, turn);
+    const { agent } = equipped;
+    const user = userScopeOf(context, chosen.asked);
     const result = await work({
       ...start,
       ...chosen,
-      agent: equipped.agent,
-      store: data.store,
+      agent,
+      store: withUser(data.store, user, agent.userScope),
+      user,
       history: data.history,
       journal: data.journal,
       asker: { tenant, ...compact({ principal, claims }) },

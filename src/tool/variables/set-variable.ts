@@ -21,19 +21,22 @@ const NAME = "set_variable";
 const MAX_NOTES = 5;
 const MAX_NOTE_CHARS = 300;
 
-const inputSchema = z
-  .object({
-    name: z.string().optional(),
-    value: z.unknown(),
-    mode: z.enum(["replace", "append", "merge", "new"]).optional(),
-    description: z.string().optional(),
-    ttl: z.number().positive().optional(),
-  })
-  // Older versions of Zod let a missing value pass.
-  .refine(({ value }) => value !== undefined, {
-    path: ["value"],
-    error: "Invalid input: expected nonoptional, received undefined",
-  });
+const parameters = {
+  name: z.string().optional(),
+  value: z.unknown(),
+  mode: z.enum(["replace", "append", "merge", "new"]).optional(),
+  description: z.string().optional(),
+  ttl: z.number().positive().optional(),
+};
+
+// Older versions of Zod let a missing value pass.
+const hasValue = ({ value }: { readonly value?: unknown }) => value !== undefined;
+const noValue = {
+  path: ["value"],
+  error: "Invalid input: expected nonoptional, received undefined",
+};
+
+const inputSchema = z.object(parameters).refine(hasValue, noValue);
 
 /** Saves a variable from the model's text and its references, with the guards of the referenced values. */
 export const setVariable = runtimeTool({
@@ -54,6 +57,44 @@ export const setVariable = runtimeTool({
     return { output: save };
   },
 });
+
+/** The same for an agent that may write the values of who asks. */
+export const setVariableOrUser = runtimeTool({
+  ...setVariable,
+  description: `${setVariable.description} scope user: as $user.name, in all conversations of this user.`,
+  inputSchema: z
+    .object({ ...parameters, scope: z.literal("user").optional() })
+    .refine(hasValue, noValue),
+  async execute({ scope, ...input }, context) {
+    if (scope === undefined) return setVariable.execute(input, context);
+    return { output: await savedForUser(input, context) };
+  },
+});
+
+/** Saves a value of who asks, now: a call that is repeated after a crash writes the same again. */
+async function savedForUser(
+  input: z.infer<typeof inputSchema>,
+  { user, call, labels, resolve }: RuntimeToolContext,
+): Promise<Json> {
+  if (user?.isWritable !== true) {
+    throw new ByrefError("bad_request", "The values of the user cannot be written here.");
+  }
+  const { mode = "replace" } = input;
+  const { name, path } = targetIn(input.name ?? "");
+  if (path.length > 0 || mode !== "replace" || call.saveTo !== undefined) {
+    const message = "A value of the user is replaced as a whole: write a name without a path.";
+    throw new ByrefError("bad_value", message);
+  }
+  const { value } = await resolve(input.value as Json);
+  // Names of this conversation's variables say nothing in another.
+  const { madeOf: _madeOf, ...own } = labels.ofResult(NAME);
+  const { description, ttlMs } = writeOf(input);
+  const json = JSON.stringify(value);
+  const about = { name, json, tool: NAME, ...compact({ description, ttlMs }), ...own };
+  // No handle: clients and prompts look for those in the conversation.
+  const { $var: saved, ...handle } = handleOf(await user.scope.write(about));
+  return compact({ saved: `$${String(saved)}`, ...handle });
+}
 
 /** Returns the value for the call's place for its result. A variable that it adds to stays as it is. */
 async function resultOf(
@@ -147,7 +188,9 @@ function handleOf(info: VariableInfo): Record<string, Json> {
   return compact({ $var: name, ...(guardedView(info) ?? { type, count, version }) });
 }
 
-type Context = Pick<RuntimeToolContext, "store" | "call">;
+interface Context extends Pick<RuntimeToolContext, "store"> {
+  readonly call: Pick<RuntimeToolContext["call"], "isPlanned">;
+}
 
 /**
  * Throws `bad_name`, `variable_secret` or `variable_sealed` for a place that a model may
@@ -165,8 +208,8 @@ export function requireWritable(
     );
   }
   if (name === undefined || store.glance(name) === undefined) return;
-  const { visibility, readOnly: isReadOnly } = usable(store, name);
-  if (isReadOnly === true) throw readOnly(name);
+  if (store.glance(name)?.readOnly === true) throw readOnly(name);
+  const { visibility } = usable(store, name);
   const isAdded = visibility !== "model" && isExtension({ ...write, value: null });
   if (isAdded && call.isPlanned !== true) throw notExtended(name);
 }

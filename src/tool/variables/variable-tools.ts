@@ -3,9 +3,9 @@ import type { RecordEdits } from "../edit/edited-value.ts";
 import { exportVariable } from "./export-variable.ts";
 import type { FileWriter } from "../files.ts";
 import { readVariable } from "./read-variable.ts";
-import { type RuntimeTool, runtimeTool, fits } from "../runtime-tool.ts";
+import { type RuntimeResult, type RuntimeTool, runtimeTool, fits } from "../runtime-tool.ts";
 import { searchVariable } from "./search-variable.ts";
-import { setVariable } from "./set-variable.ts";
+import { setVariable, setVariableOrUser } from "./set-variable.ts";
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import { change } from "../tool-call.ts";
@@ -21,6 +21,8 @@ export interface VariableToolsOptions {
   readonly files?: FileWriter;
   /** Required for `edit_variable` to change records by a condition. */
   readonly records?: RecordEdits | undefined;
+  /** What the agent may do with the values of who asks. Default: nothing, and no tool says so. */
+  readonly user?: "read" | "write" | undefined;
   /** Work limit of one search; see `SearchOptions`. */
   readonly maxReadWork?: number;
 }
@@ -52,13 +54,13 @@ export const capabilityToolNames: readonly string[] = [
 
 /** The tools with which a model reads and writes variables. */
 export function variableTools(options: VariableToolsOptions = {}): readonly RuntimeTool[] {
-  const { files, records, maxReadWork } = options;
+  const { files, records, maxReadWork, user } = options;
   const maxWork = maxReadWork === undefined ? {} : { maxWork: maxReadWork };
   return [
-    listVariables,
+    user === undefined ? listVariables : listVariablesOrUser,
     readVariable,
     searchVariable(maxWork),
-    setVariable,
+    user === "write" ? setVariableOrUser : setVariable,
     deleteVariable,
     editVariable(records),
     ...(files === undefined ? [] : [exportVariable(files)]),
@@ -101,19 +103,40 @@ export const deleteVariable = runtimeTool({
  */
 const LENGTHS = [limits.maxLineChars, 120, 60, 20, 0];
 
+const listed = { last_n: z.int().min(1).max(limits.maxBatchItems).optional() };
+
 const listVariables = runtimeTool({
   name: "list_variables",
   description: "List variables.",
   offeredFrom: "text",
   unlisted: ["last_n"],
-  inputSchema: z.object({ last_n: z.int().min(1).max(limits.maxBatchItems).optional() }),
+  inputSchema: z.object(listed),
   execute({ last_n = limits.maxListedVariables }, { store, hidesUntrusted }) {
-    const listed = store.list({ last: last_n });
-    const { infos, output } = withinBounds(listed, { total: store.count(), hidesUntrusted });
-    const isUntrusted = infos.some(describesUntrusted);
-    return { output, untrusted: isUntrusted && !hidesUntrusted };
+    return resultOf(store.list({ last: last_n }), { total: store.count(), hidesUntrusted });
   },
 });
+
+/** The same for an agent that may use the values of who asks. */
+const listVariablesOrUser = runtimeTool({
+  ...listVariables,
+  description: `${listVariables.description} scope user: $user.name, the values of this user in all conversations.`,
+  // No prompt lists them.
+  offeredFrom: "start",
+  inputSchema: z.object({ ...listed, scope: z.literal("user").optional() }),
+  async execute({ scope, ...input }, context) {
+    const { user, hidesUntrusted } = context;
+    if (scope === undefined || user === undefined) return listVariables.execute(input, context);
+    await user.scope.load();
+    const infos = user.scope.list();
+    const last = infos.slice(-(input.last_n ?? limits.maxListedVariables));
+    return resultOf(last, { total: infos.length, hidesUntrusted });
+  },
+});
+
+function resultOf(infos: readonly VariableInfo[], about: Listed): RuntimeResult {
+  const { infos: shown, output } = withinBounds(infos, about);
+  return { output, untrusted: shown.some(describesUntrusted) && !about.hidesUntrusted };
+}
 
 interface Listed {
   /** Total number of variables. */

@@ -54,7 +54,7 @@ import {
   type TurnHead,
   wrapOptionsFor,
 } from "../../../../src/internal-tool.ts";
-import { json, unlessAborted } from "../../../../src/internal.ts";
+import { json, unlessAborted, withUser } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 
 /** A proposal from a person: a text, or the value or answer that a plan is made from. */
@@ -422,7 +422,9 @@ export class Plans implements ConversationPlans {
     const { context: asked } = agent;
     const services =
       asked === undefined ? {} : context.servicesFor(context.askedBy(asked, asked.conversation));
-    return { agent, store: context.store, services, planFormats: this.#planFormats };
+    // A plan that is checked reads no value.
+    const store = withUser(context.store, undefined, agent.userScope);
+    return { agent, store, services, planFormats: this.#planFormats };
   }
 
   #keep(record: PlanRecord): void {

@@ -1,0 +1,425 @@
+import { tool } from "ai";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import * as z from "zod";
+import { ConversationObject } from "../../src/edge/conversation.ts";
+import type { AgentDefinition } from "../../src/edge/agent-types.ts";
+import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
+import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
+import { transfers } from "../../packages/transfer/src/transfers.ts";
+import {
+  finish,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "../../packages/testing/src/testing.ts";
+import { NodeRuntime } from "../support/node-runtime.ts";
+
+const calls = vi.spyOn(ConversationObject.prototype, "userValues");
+afterEach(() => void calls.mockClear());
+
+let stalls = 0;
+
+/** What the tools received. */
+let sent: unknown[] = [];
+
+const tools = {
+  send: tool({
+    inputSchema: z.object({ to: z.unknown() }),
+    execute: async ({ to }) => {
+      sent.push(to);
+      if (stalls-- > 0) await new Promise(() => undefined);
+      return { sent: String(to) };
+    },
+  }),
+  ask_first: tool({
+    inputSchema: z.object({ to: z.unknown() }),
+    needsApproval: true,
+    execute: ({ to }) => {
+      sent.push(to);
+      return "ok";
+    },
+  }),
+};
+
+const called = (name: string, input = {}): Step => [toolCall(name, input), finish("tool-calls")];
+const said = (words: string): Step => [text(words), finish()];
+const SEND = called("send", { to: "$user.address" });
+const SAVE = called("set_variable", { name: "address", value: "4 Elm Road", scope: "user" });
+
+const clerk = (userScope?: "read" | "write"): AgentDefinition => ({
+  name: "clerk",
+  description: "",
+  instructions: "",
+  tools,
+  effects: { send: "none" },
+  delegates: ["helper"],
+  policies: { ask_first: { secrets: ["user.token"] } },
+  ...(userScope && { userScope }),
+});
+const helper = (userScope?: "read"): AgentDefinition => ({
+  ...clerk(),
+  name: "helper",
+  delegates: [],
+  ...(userScope && { userScope }),
+});
+
+function started(steps: readonly Step[], more: Partial<RuntimeOptions> = {}) {
+  sent = [];
+  const model = scriptedModel(steps);
+  const runtime = new NodeRuntime({
+    agents: [clerk("write"), helper()],
+    model,
+    authenticator: (request) => {
+      const [tenant = "", principal] = (request.headers.get("x-user") ?? "").split("/");
+      return { tenant, ...(principal !== undefined && { principal }) };
+    },
+    plans: planSupport(),
+    transfer: transfers,
+    ...more,
+  });
+  const ask = async (user: string, route: string, body?: unknown) => {
+    const [method = "", path = ""] = route.split(" ");
+    const headers = {
+      "x-user": user,
+      accept: "application/json, text/event-stream",
+      "content-type": "application/json",
+    };
+    const given = typeof body === "string" ? body : JSON.stringify(body);
+    const init = { headers, ...(body !== undefined && { body: given }) };
+    const response = await runtime.ask(method, path, init);
+    return { status: response.status, text: await response.text(), headers: response.headers };
+  };
+  const put = (user: string, value: unknown, query = "") =>
+    ask(user, `PUT /user/variables/address${query}`, JSON.stringify(value));
+  /** Returns what the user sees. */
+  const say = async (user: string, conversation = "c") => {
+    const route = `POST /conversations/${conversation}/messages`;
+    const { text: frames } = await ask(user, route, { message: "Go." });
+    const deltas = [...frames.matchAll(/"delta":("(?:[^"\\]|\\.)*")/gu)];
+    return deltas.map(([, delta = '""']) => String(JSON.parse(delta))).join("");
+  };
+  const lastPrompt = () => JSON.stringify(model.calls.at(-1)?.prompt);
+  return { runtime, model, ask, put, say, lastPrompt };
+}
+
+describe("a value of the user", () => {
+  it("is read in tool inputs and answers of all of the user's conversations, with one call a turn", async () => {
+    const { ask, put, say } = started([
+      SEND,
+      called("send", { to: "To ${user.place.city}: $user.address" }),
+      said("It goes to $user.address, {{user.address}}."),
+      said("Again: $user.address"),
+    ]);
+    expect((await put("acme/ada", "4 Elm Road")).status).toBe(201);
+    await ask("acme/ada", "PUT /user/variables/place", { city: "Bath" });
+    const first = await say("acme/ada");
+    expect(sent).toEqual(["4 Elm Road", "To Bath: 4 Elm Road"]);
+    expect(first).toContain("It goes to 4 Elm Road, {{user.address}}.");
+    expect(calls).toHaveBeenCalledTimes(1);
+    expect(await say("acme/ada", "other")).toContain("Again: 4 Elm Road");
+    const { text: listed } = await ask("acme/ada", "GET /conversations/other/messages");
+    const [, answer = ""] = /.*"id":"([^"]+)","role":"assistant"/u.exec(listed) ?? [];
+    const { text: receipt } = await ask(
+      "acme/ada",
+      `GET /conversations/other/messages/${answer}/receipt`,
+    );
+    expect(JSON.parse(receipt)).toMatchObject({
+      spans: [{ variable: "user.address", path: "", version: 1 }],
+      complete: true,
+    });
+  });
+
+  it("is written by an agent that may, and listed", async () => {
+    const { ask, say, lastPrompt } = started([
+      SAVE,
+      called("list_variables", { scope: "user" }),
+      SEND,
+      said("Done."),
+      SEND,
+      said("Done."),
+    ]);
+    await say("acme/ada");
+    expect(lastPrompt()).toContain("user.address");
+    await say("acme/ada", "other");
+    expect(sent).toEqual(["4 Elm Road", "4 Elm Road"]);
+    expect((await ask("acme/ada", "GET /user/variables/address")).text).toBe('"4 Elm Road"');
+    const { text: info } = await ask("acme/ada", "GET /user/variables/address/info");
+    expect(JSON.parse(info)).toMatchObject({ sources: ["tool:set_variable"], trusted: true });
+    // Nothing of it is in the conversations.
+    const { text: kept } = await ask("acme/ada", "GET /conversations/c/variables");
+    expect(JSON.parse(kept)).toMatchObject({ variables: [{ name: "send_4_elm_road" }] });
+  });
+
+  it("is written before a call of the same step reads it", async () => {
+    const save = { name: "address", value: "5 Elm Road", scope: "user" };
+    const both: Step = [
+      ...toolCall("set_variable", save, { id: "call_1" }),
+      ...toolCall("send", { to: "$user.address" }, { id: "call_2" }),
+      finish("tool-calls"),
+    ];
+    const { put, say } = started([both, said("Done.")]);
+    await put("acme/ada", "4 Elm Road");
+    await say("acme/ada");
+    expect(sent).toEqual(["5 Elm Road"]);
+  });
+
+  it("costs a turn that does not use it nothing", async () => {
+    const { put, say } = started([called("send", { to: "$user" }), said("$user costs 5.")]);
+    await put("acme/ada", "4 Elm Road");
+    expect(await say("acme/ada")).toContain("$user costs 5.");
+    expect(calls).not.toHaveBeenCalled();
+    expect(sent).toEqual(["$user"]);
+  });
+
+  it("that does not exist fails the call, and names those that do", async () => {
+    const steps = [called("send", { to: "$user.adress" }), said("Done.")];
+    const { put, say, lastPrompt } = started(steps);
+    await put("acme/ada", "4 Elm Road");
+    await say("acme/ada");
+    expect(sent).toEqual([]);
+    expect(lastPrompt()).toContain("user has the keys address");
+  });
+
+  it("keeps its labels in what is made of it", async () => {
+    const { ask, put, say, lastPrompt } = started([SEND, said("See $user.address")]);
+    await put("acme/ada", "4 Elm Road", "?visibility=sealed");
+    const answer = await say("acme/ada");
+    expect(lastPrompt()).not.toContain("Elm");
+    expect(answer).toContain("See 4 Elm Road");
+    const { text: listed } = await ask("acme/ada", "GET /conversations/c/variables");
+    expect(JSON.parse(listed)).toMatchObject({
+      variables: [{ visibility: "sealed", flags: ["derived"], sources: ["tool:send", "caller"] }],
+    });
+    expect(listed).not.toContain("madeOf");
+  });
+
+  it.each(["sealed", "secret"])("that is %s is not shown by a list", async (visibility) => {
+    const list = called("list_variables", { scope: "user" });
+    const { put, say, lastPrompt } = started([list, said("$user.address")]);
+    await put("acme/ada", "4 Elm Road", `?visibility=${visibility}`);
+    const answer = await say("acme/ada");
+    expect(lastPrompt()).toContain("user.address");
+    expect(lastPrompt()).not.toContain("Elm");
+    expect(answer.includes("Elm")).toBe(visibility === "sealed");
+  });
+
+  it("of the conversation's user stays in a call that another approves after a restart", async () => {
+    const { runtime, ask, put, say } = started([
+      called("ask_first", { to: "$user.address" }),
+      said("Done."),
+    ]);
+    await put("acme/ada", "4 Elm Road");
+    await put("acme/boss", "1 Head Office");
+    await say("acme/ada");
+    const { text: listed } = await ask("acme/ada", "GET /conversations/c/messages");
+    const [approval] = /(?<="approval":\{"id":")[^"]+/u.exec(listed) ?? [];
+    runtime.kill();
+    await ask("acme/boss", `POST /conversations/c/approvals/${approval}`, { approved: true });
+    expect(sent).toEqual(["4 Elm Road"]);
+  });
+
+  it("is the asker's in a turn that a crash interrupts", async () => {
+    stalls = 1;
+    vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const { runtime, ask, put, say } = started([SEND, said("Done.")]);
+    await put("acme/ada", "4 Elm Road");
+    await put("acme/boss", "1 Head Office");
+    void say("acme/ada").catch(() => undefined);
+    await vi.waitFor(() => expect(sent).toHaveLength(1));
+    runtime.kill();
+    await ask("acme/boss", "GET /conversations/c/messages");
+    await vi.waitFor(() => expect(sent).toHaveLength(2), { timeout: 20_000 });
+    expect(sent).toEqual(["4 Elm Road", "4 Elm Road"]);
+  });
+
+  it("is read by a plan's run", async () => {
+    const { ask, put } = started([]);
+    await put("acme/ada", "4 Elm Road");
+    const plan = { calls: [{ _tool: "send", to: "†user.address" }] };
+    const { text: made, status } = await ask("acme/ada", "POST /conversations/c/plans", plan);
+    expect(status).toBe(201);
+    const { id } = JSON.parse(made) as { id: string };
+    await ask("acme/ada", `POST /conversations/c/plans/${id}/approve`, {});
+    await ask("acme/ada", `POST /conversations/c/plans/${id}/run`, {});
+    const run = await ask("acme", `POST /conversations/c/plans/${id}/run`, {});
+    expect([sent, run.text]).toEqual([["4 Elm Road"], expect.stringContaining("bad_request")]);
+  });
+});
+
+describe("over HTTP", () => {
+  it("the user's values have the endpoints of a conversation's variables", async () => {
+    const { ask, put } = started([]);
+    await put("acme/ada", "4 Elm Road");
+    const posted = await ask("acme/ada", "POST /user/variables", [1]);
+    expect(posted.headers.get("location")).toBe("/user/variables/variable_1");
+    expect((await ask("acme/ada", "PATCH /user/variables/address", { pinned: true })).status).toBe(
+      200,
+    );
+    expect((await ask("acme/ada", "DELETE /user/variables/variable_1")).status).toBe(204);
+    const { text: listed } = await ask("acme/ada", "GET /user/variables");
+    expect(JSON.parse(listed)).toMatchObject({ variables: [{ name: "address", pinned: true }] });
+    expect((await ask("acme/ada", "GET /user/export")).text).toContain("4 Elm Road");
+    expect((await ask("acme/ada", "DELETE /user")).status).toBe(204);
+    expect((await ask("acme/ada", "DELETE /user")).status).toBe(204);
+    expect((await ask("acme/ada", "GET /user/variables")).text).toBe('{"variables":[]}');
+  });
+
+  it("they are no conversation, and are deleted with the tenant's", async () => {
+    const { runtime, ask, put } = started([]);
+    await put("acme/ada", "4 Elm Road");
+    await put("globex/ada", "5 Elm Road");
+    expect((await ask("acme/ada", "GET /conversations")).text).toBe('{"conversations":[]}');
+    await ask("acme/eve", "DELETE /conversations?all=true");
+    await runtime.directoryNamed(JSON.stringify(["acme", "directory"])).tick();
+    expect((await ask("acme/ada", "GET /user/variables")).text).toBe('{"variables":[]}');
+    expect((await ask("globex/ada", "GET /user/variables")).text).toContain("address");
+  });
+
+  it("a user's values have a quota of their own", async () => {
+    const { ask } = started([]);
+    const big = "x".repeat(600_000);
+    await ask("acme/ada", "PUT /user/variables/one", JSON.stringify(big));
+    await ask("acme/ada", "PUT /user/variables/two", JSON.stringify(big));
+    const { text: listed } = await ask("acme/ada", "GET /user/variables");
+    expect(JSON.parse(listed)).toMatchObject({ variables: [{ name: "two" }] });
+    expect(
+      (await ask("acme/ada", "PUT /user/variables/big", JSON.stringify(big + big))).status,
+    ).toBe(422);
+  });
+});
+
+describe("attacks on the values of a user", () => {
+  it.each([
+    ["another principal of the tenant", "acme/eve"],
+    ["the same principal of another tenant", "globex/ada"],
+    ["a principal whose name contains another", 'acme/ada","user'],
+    ["a request without a principal", "acme"],
+  ])("%s reads nothing", async (_, user) => {
+    const { ask, put, say, lastPrompt } = started([SEND, said("At $user.address")]);
+    await put("acme/ada", "4 Elm Road");
+    const answer = await say(user);
+    expect(sent).toEqual([]);
+    expect(answer + lastPrompt()).not.toContain("Elm");
+    expect((await ask(user, "GET /user/variables")).text).not.toContain("address");
+    expect((await ask(user, "GET /user/variables/address")).status).not.toBe(200);
+    expect((await ask(user, "GET /user/export")).text).not.toContain("Elm");
+    await ask(user, "DELETE /user");
+    expect((await ask("acme/ada", "GET /user/variables/address")).text).toBe('"4 Elm Road"');
+  });
+
+  it("a request without a principal is refused, and shares no store with others", async () => {
+    const { ask, say, lastPrompt } = started([SAVE, said("Done.")]);
+    for (const route of ["GET /user/variables", "DELETE /user", "GET /user/export"]) {
+      expect(JSON.parse((await ask("acme", route)).text)).toMatchObject({ code: "bad_request" });
+    }
+    await say("acme");
+    expect(lastPrompt()).toContain("bad_request");
+    expect(calls).not.toHaveBeenCalled();
+  });
+
+  it("another who asks in a shared conversation reads their own", async () => {
+    const { put, say } = started([SEND, said("Done."), SEND, said("At $user.address")]);
+    await put("acme/ada", "4 Elm Road");
+    await put("acme/eve", "9 Dark Lane");
+    await say("acme/ada");
+    const answer = await say("acme/eve");
+    expect(sent).toEqual(["4 Elm Road", "9 Dark Lane"]);
+    expect(answer).toContain("At 9 Dark Lane");
+  });
+
+  it("a variable user of the conversation does not stand in for them", async () => {
+    const { ask, put, say } = started([SEND, said("Done.")]);
+    await put("acme/ada", "4 Elm Road");
+    await ask("acme/eve", "PUT /conversations/c/variables/user", { address: "9 Dark Lane" });
+    await say("acme/ada");
+    expect(sent).toEqual(["4 Elm Road"]);
+  });
+
+  it("a fork and an import read those of who asks in them", async () => {
+    const { ask, put, say } = started([SEND, said("At $user.address"), SEND, said("Done.")]);
+    await put("acme/ada", "4 Elm Road");
+    await say("acme/ada");
+    const { text: file } = await ask("acme/ada", "GET /conversations/c/export");
+    const fork = await ask("acme/eve", "POST /conversations/c/fork", {});
+    const { id } = JSON.parse(fork.text) as { id: string };
+    sent = [];
+    const answer = await say("acme/eve", id);
+    expect([sent, answer.includes("Elm")]).toEqual([[], false]);
+    const imported = await ask("globex/gus", "POST /conversations/import", file);
+    const { id: copy } = JSON.parse(imported.text) as { id: string };
+    await say("globex/gus", copy);
+    expect(sent).toEqual([]);
+  });
+
+  it.each([undefined, "read"] as const)("an agent with %s does not write", async (userScope) => {
+    const { ask, say } = started([SAVE, said("Done.")], { agents: [clerk(userScope), helper()] });
+    await say("acme/ada");
+    // It is a variable of the conversation like any other.
+    expect((await ask("acme/ada", "GET /conversations/c/variables/address")).status).toBe(200);
+    expect((await ask("acme/ada", "GET /user/variables")).text).toBe('{"variables":[]}');
+    expect(calls).not.toHaveBeenCalled();
+  });
+
+  it("without the option $user is a name like any other, in tools, prompts and answers", async () => {
+    const set = called("set_variable", { name: "user", value: { address: "mine" } });
+    const { put, say, model } = started([set, SEND, said("At $user.address")], {
+      agents: [clerk(), helper()],
+    });
+    await put("acme/ada", "4 Elm Road");
+    const answer = await say("acme/ada");
+    expect([sent, answer.includes("At mine")]).toEqual([["mine"], true]);
+    expect(JSON.stringify(model.calls[0]?.tools)).not.toContain("scope");
+    expect(calls).not.toHaveBeenCalled();
+  });
+
+  it("an agent that is called reads them only if its own definition says so", async () => {
+    const delegate = called("delegate", { agent: "helper", task: "Send to $user.address" });
+    const steps = [delegate, SEND, said("Sent to $user.address"), said("Done.")];
+    const without = started(steps);
+    await without.put("acme/ada", "4 Elm Road");
+    await without.say("acme/ada");
+    expect(sent).toEqual(["$user.address"]);
+    expect(JSON.stringify(without.model.calls)).not.toContain("Elm");
+    const withIt = started(steps, { agents: [clerk(), helper("read")] });
+    await withIt.put("acme/ada", "4 Elm Road");
+    await withIt.say("acme/ada");
+    expect(sent).toEqual(["4 Elm Road"]);
+  });
+
+  it("a model does not overwrite a secret, or open what is sealed", async () => {
+    const { ask, put, say, lastPrompt } = started([SAVE, said("Done."), SAVE, said("Done.")]);
+    await put("acme/ada", "4 Elm Road", "?visibility=secret");
+    await say("acme/ada");
+    expect(lastPrompt()).toContain("variable_secret");
+    await ask("acme/ada", "DELETE /user/variables/address");
+    await put("acme/ada", "5 Elm Road", "?visibility=sealed");
+    await say("acme/ada");
+    const { text: info } = await ask("acme/ada", "GET /user/variables/address/info");
+    expect(JSON.parse(info)).toMatchObject({ visibility: "sealed", version: 2 });
+  });
+
+  it("what came from an untrusted tool stays untrusted in another conversation", async () => {
+    const copy = called("set_variable", { name: "address", value: "$send_x", scope: "user" });
+    const steps = [called("send", { to: "x" }), copy, said("Done."), SEND, said("Done.")];
+    const agents = [
+      { ...clerk("write"), policies: { send: { trusted: false } } },
+      helper(),
+    ] as const;
+    const { ask, say } = started(steps, { agents });
+    await say("acme/ada");
+    const { text: info } = await ask("acme/ada", "GET /user/variables/address/info");
+    expect(JSON.parse(info)).toMatchObject({ trusted: false, type: "object" });
+    await say("acme/ada", "other");
+    expect(sent.at(-1)).toEqual({ sent: "x" });
+  });
+
+  it("the object's name is reached by no conversation's id", async () => {
+    const { ask, put } = started([]);
+    await put("acme/ada", "4 Elm Road");
+    for (const id of ["user", "user:ada", encodeURIComponent('ada","user')]) {
+      const { text: found } = await ask("acme/ada", `GET /conversations/${id}/variables`);
+      expect(found).not.toContain("address");
+    }
+  });
+});
