@@ -27,7 +27,7 @@ export function userScopeOf({ env, state }: ObjectContext, asked: Identity): Use
   return new UserScope({ read: () => call(), write: call });
 }
 
-/** In a user's object: all values, after a write. What is guarded stays so. */
+/** In a user's object: the values, after a write. What is guarded stays so. */
 export async function userValuesIn(
   context: ConversationContext,
   write?: UserWrite,
@@ -42,7 +42,7 @@ export async function userValuesIn(
     await context.settle();
   }
   const { store } = context;
-  const values = store.list().map(async (info) => {
+  const values = store.list({ last: limits.maxItems }).map(async (info) => {
     const value = info.type === "bytes" ? undefined : await store.read(info.name);
     return { info, ...(value !== undefined && { json: JSON.stringify(value) }) };
   });

@@ -14,10 +14,12 @@ export interface UserValue {
   readonly json?: string;
 }
 
+type Values = readonly UserValue[];
+
 /** The object with a user's values. Both return all of them. */
 export interface UserObject {
-  read(): Promise<readonly UserValue[]>;
-  write(write: UserWrite): Promise<readonly UserValue[]>;
+  read(): Promise<Values>;
+  write(write: UserWrite): Promise<Values>;
 }
 
 /** The values of who asks, in one attempt at a turn: one call at the first use, and one for each write. */
@@ -33,21 +35,14 @@ export class UserScope implements UserVariables {
   }
 
   load(): Promise<void> {
-    this.#loading ??= this.#replace((object) => object.read()).catch((error: unknown) => {
-      this.#loading = undefined;
-      throw error;
-    });
-    return this.#loading;
+    return this.#loading ?? this.#replace((object) => object.read());
   }
 
   async write(write: UserWrite): Promise<VariableInfo> {
-    this.#loading = this.#replace((object) => object.write(write));
-    await this.#loading.finally(() => (this.#loading = undefined));
-    this.#loading = Promise.resolve();
+    await this.#replace((object) => object.write(write), this.#loading);
     const info = this.info(nameInScope(write.name));
-    if (info === undefined)
-      throw new ByrefError("conflict", `${write.name} was deleted meanwhile.`);
-    return info;
+    if (info !== undefined) return info;
+    throw new ByrefError("conflict", `${write.name} was deleted meanwhile.`);
   }
 
   list(): readonly VariableInfo[] {
@@ -67,11 +62,21 @@ export class UserScope implements UserVariables {
     return value;
   }
 
-  async #replace(call: (object: UserObject) => Promise<readonly UserValue[]>): Promise<void> {
-    if (this.#object === undefined) throw nobodyAsks();
-    const values = await call(this.#object);
-    this.#parsed.clear();
-    this.#values = new Map(values.map((value) => [nameInScope(value.info.name), value]));
+  /** One call after the other. Later uses wait for this one; if it fails, the next loads the values again. */
+  #replace(call: (object: UserObject) => Promise<Values>, earlier?: Promise<void>): Promise<void> {
+    const replacing = async () => {
+      await earlier?.catch(() => undefined);
+      if (this.#object === undefined) throw nobodyAsks();
+      const values = await call(this.#object);
+      this.#parsed.clear();
+      this.#values = new Map(values.map((value) => [nameInScope(value.info.name), value]));
+    };
+    const replaced = replacing();
+    this.#loading = replaced;
+    replaced.catch(() => {
+      if (this.#loading === replaced) this.#loading = undefined;
+    });
+    return replaced;
   }
 }
 
@@ -106,7 +111,10 @@ export function withUser(
       const infos = options.names?.flatMap((name) => scope.info(name) ?? []) ?? [];
       return [...conversation.list(options), ...infos];
     },
-    read: async (name) => scope.read(name) ?? conversation.read(name),
+    read: async (name) => {
+      const value = scope.read(name);
+      return value === undefined ? conversation.read(name) : value;
+    },
     readPath: async (name, path, work) => {
       const value = scope.read(name);
       return value === undefined

@@ -1,8 +1,10 @@
 import { tool } from "ai";
+import { SignJWT } from "jose";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { ConversationObject } from "../../src/edge/conversation.ts";
 import type { AgentDefinition } from "../../src/edge/agent-types.ts";
+import { jwtAuthenticator } from "../../src/edge/auth/jwt-authenticator.ts";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { transfers } from "../../packages/transfer/src/transfers.ts";
@@ -164,6 +166,30 @@ describe("a value of the user", () => {
     expect(sent).toEqual(["5 Elm Road"]);
   });
 
+  it.each([
+    ["null", null],
+    ["an empty text", ""],
+    ["a list", [1, [2]]],
+  ])("may be %s", async (_, value) => {
+    const steps = [SEND, said("Done.")];
+    const { put, say } = started(steps);
+    await put("acme/ada", value);
+    await say("acme/ada");
+    expect(sent).toEqual([value]);
+  });
+
+  it("is each of several that are written at once", async () => {
+    const save = (name: string) =>
+      toolCall("set_variable", { name, value: name, scope: "user" }, { id: `call_${name}` });
+    const both: Step = [...save("address"), ...save("place"), finish("tool-calls")];
+    const { ask, say, lastPrompt } = started([both, said("$user.address, $user.place")]);
+    expect(await say("acme/ada")).toBe("address, place");
+    expect(lastPrompt()).not.toContain("conflict");
+    expect((await ask("acme/ada", "GET /user/variables?names=address,place")).text).toMatch(
+      /"address".*"place"/u,
+    );
+  });
+
   it("costs a turn that does not use it nothing", async () => {
     const { put, say } = started([called("send", { to: "$user" }), said("$user costs 5.")]);
     await put("acme/ada", "4 Elm Road");
@@ -306,6 +332,32 @@ describe("attacks on the values of a user", () => {
     expect((await ask(user, "GET /user/export")).text).not.toContain("Elm");
     await ask(user, "DELETE /user");
     expect((await ask("acme/ada", "GET /user/variables/address")).text).toBe('"4 Elm Road"');
+  });
+
+  it("a token that is forged or old reads nothing, and no header names a user", async () => {
+    const secret = "secret-of-this-test-0123456789abcdef";
+    const agents = [clerk("write"), helper()] as const;
+    const options = { agents, model: scriptedModel([]), jwt: jwtAuthenticator };
+    const settings = { AUTH: "jwt", JWT_SECRET: secret, JWT_TENANT_CLAIM: "org" };
+    const runtime = new NodeRuntime(options, settings);
+    const tokenOf = (sub: string, { key = secret, expires = "1h" } = {}) =>
+      new SignJWT({ org: "acme", sub })
+        .setProtectedHeader({ alg: "HS256" })
+        .setExpirationTime(expires)
+        .sign(new TextEncoder().encode(key));
+    const read = async (token: string, more = {}) => {
+      const headers = { authorization: `Bearer ${token}`, ...more };
+      return runtime.ask("GET", "/user/variables/address", { headers });
+    };
+    const ada = await tokenOf("ada");
+    const headers = { authorization: `Bearer ${ada}`, "content-type": "application/json" };
+    await runtime.ask("PUT", "/user/variables/address", { headers, body: '"4 Elm Road"' });
+    expect((await read(ada)).status).toBe(200);
+    expect((await read(await tokenOf("ada", { key: `${secret}0` }))).status).toBe(401);
+    expect((await read(await tokenOf("ada", { expires: "-1h" }))).status).toBe(401);
+    const identity = JSON.stringify({ tenant: "acme", principal: "ada" });
+    const more = { "x-byref-identity": encodeURIComponent(identity) };
+    expect((await read(await tokenOf("eve"), more)).status).toBe(404);
   });
 
   it("a request without a principal is refused, and shares no store with others", async () => {

@@ -1,5 +1,6 @@
 import { rmSync } from "node:fs";
 import fc from "fast-check";
+import { SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AnswerCheck, type Answered } from "../support/answer-check.ts";
 import type { OpenApi } from "../../src/edge/openapi/document.ts";
@@ -27,19 +28,26 @@ const MORE_THAN_SCHEMAS = /before|tickets|socket|variables\/\{name\}.* (?:offset
 
 describe("requests made from GET /openapi.json", () => {
   const stateDir = temporaryFolder();
-  const key = "key-of-the-one-tenant";
-  const authorization = `Bearer ${key}`;
+  const secret = "secret-of-the-one-tenant-0123456789";
+  let authorization: string;
   const plans: { readonly id: string; readonly conversation: string }[] = [];
   let server: PlainServer;
   let origin: string;
   let document: OpenApi;
 
   beforeAll(async () => {
+    // Of a user, whose values have calls too.
+    const token = new SignJWT({ tenant: "tenant", sub: "ada" }).setProtectedHeader({
+      alg: "HS256",
+    });
+    const signed = token.setExpirationTime("1d").sign(new TextEncoder().encode(secret));
+    authorization = `Bearer ${await signed}`;
     server = startPlain({
       PORT: String(await freePort()),
       STATE_DIR: stateDir,
-      AUTH: "bearer",
-      API_KEYS: JSON.stringify({ [key]: "tenant" }),
+      AUTH: "jwt",
+      JWT_SECRET: secret,
+      JWT_TENANT_CLAIM: "tenant",
       LOG: "off",
     });
     origin = (await server.url) ?? "";
