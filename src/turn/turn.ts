@@ -1,7 +1,10 @@
 import * as limits from "../limits.ts";
 import type { FinishReason, UIMessage, UIMessageChunk } from "ai";
 import { limitOf, type PublicError, publicErrorOf, ByrefError } from "../errors.ts";
-import { compact } from "../value/json.ts";
+import { pickSyntaxes } from "../reference/syntaxes.ts";
+import { USER } from "../store/user-variables.ts";
+import { compact, isJsonObject, isScalar, type Json } from "../value/json.ts";
+import { referencesOf } from "./agent.ts";
 import { compactionFor } from "./history/compaction.ts";
 import { type StoredMessage, toUIMessage } from "./history/stored-message.ts";
 import type { Post } from "./history/post.ts";
@@ -15,7 +18,12 @@ import { isTaintedPrompt } from "./prompts.ts";
 import { Steps } from "./steps.ts";
 import { askAgentFor } from "./sub-turn.ts";
 import type { TurnEnd, TurnOptions, TurnContext } from "./turn-context.ts";
-import { type ApprovalResponse, decidedIn, withoutWaiting } from "./waiting-calls.ts";
+import {
+  type ApprovalResponse,
+  decidedIn,
+  type DecidedCall,
+  withoutWaiting,
+} from "./waiting-calls.ts";
 import type { Change } from "../store/variable.ts";
 import { Lease, leaseKeyOf, leaseOf } from "./spend/lease.ts";
 
@@ -93,6 +101,7 @@ export async function resumeTurn(
 ): Promise<TurnResult> {
   const { history, journal, post } = options;
   const given = decidedIn(history, approvals);
+  requireOwnUser(given, options);
   const message = history.newest();
   const id = message?.id ?? "";
   const isWritten = given.some(({ approval: { input } }) => input !== undefined);
@@ -503,4 +512,39 @@ function chunkOf(change: Change): UIMessageChunk | undefined {
   const { evictedAt, reason } = change.kind === "evicted" ? change.tombstone : {};
   const data = reason === undefined ? info : { ...info, evictedAt, reason };
   return { type: "data-variable", data, transient: true };
+}
+
+/**
+ * Throws `tool_denied` if an input that another than the asker wrote reads or writes the asker's own values. Texts
+ * that may be such a reference count.
+ */
+function requireOwnUser(
+  decided: readonly DecidedCall[],
+  { asker, agent, store }: Pick<TurnOptions, "asker" | "agent" | "store">,
+): void {
+  if (store.user === undefined) return;
+  const openings = pickSyntaxes(referencesOf(agent).syntaxes).map(({ opening }) => opening);
+  for (const { approval, call } of decided) {
+    const { input, principal } = approval;
+    if (input === undefined || principal === asker?.principal) continue;
+    const known = new Set(textsIn(call.input));
+    const mayRead = textsIn(input).some(
+      (text) =>
+        !known.has(text) &&
+        openings.some((opening) =>
+          text.split(opening).some((rest, at) => at > 0 && STARTS_WITH_USER.test(rest)),
+        ),
+    );
+    if (!mayRead && !(isJsonObject(input) && input["scope"] === USER)) continue;
+    const message = "Only the user who asked writes $user into the input of a call.";
+    throw new ByrefError("tool_denied", message);
+  }
+}
+
+const STARTS_WITH_USER = new RegExp(String.raw`^[^\w]*${USER}(?!\w)`, "u");
+
+function textsIn(value: Json): readonly string[] {
+  if (typeof value === "string") return [value];
+  if (typeof value !== "object" || value === null || isScalar(value)) return [];
+  return Object.values(value).flatMap((inner) => textsIn(inner as Json));
 }

@@ -245,6 +245,32 @@ describe("a value of the user", () => {
     expect(sent).toEqual(["4 Elm Road"]);
   });
 
+  it.each([
+    ["a reference", { to: "$user.token" }],
+    ["one in a text", { to: "at ${user.token}" }],
+    ["one in the path of another", { to: "$x['$user.token']" }],
+    ["one of alternatives", { to: "$x || $user.token" }],
+    ["the scope of a write", { to: "x", scope: "user" }],
+  ])("is not read by who approves the asker's call with %s", async (_, input) => {
+    const { ask, put, say } = started([
+      called("ask_first", { to: "$user.address" }),
+      said("Done."),
+    ]);
+    await put("acme/ada", "4 Elm Road");
+    await ask("acme/ada", "PUT /user/variables/token", '"ada-token"');
+    await say("acme/ada");
+    const { text: listed } = await ask("acme/ada", "GET /conversations/c/messages");
+    const [approval] = /(?<="approval":\{"id":")[^"]+/u.exec(listed) ?? [];
+    const route = `POST /conversations/c/approvals/${approval}`;
+    const refused = await ask("acme/boss", route, { approved: true, input });
+    expect(JSON.parse(refused.text)).toMatchObject({ code: "tool_denied" });
+    expect(sent).toEqual([]);
+    // What the model wrote may stay.
+    const patch = [{ op: "add", path: "/note", value: "ok" }];
+    expect((await ask("acme/boss", route, { approved: true, patch })).status).toBe(200);
+    expect(sent).toEqual(["4 Elm Road"]);
+  });
+
   it("is the asker's in a turn that a crash interrupts", async () => {
     stalls = 1;
     vi.spyOn(console, "error").mockImplementation(() => undefined);
