@@ -77,6 +77,8 @@ export interface RuntimeToolContext {
   readonly call: CallOptions;
   /** True if untrusted values are described no further than sealed ones. */
   readonly hidesUntrusted: boolean;
+  /** Returns the place that a reference reads: a user's value is loaded. Throws if there is none. */
+  locate(reference: Reference): Promise<Reference>;
   /** Returns the variables that a reference reads: in a run, the conversation's for state that it inherits. */
   storeOf(reference: Reference): Variables;
   /** Looks a reference up in them, and notes its labels. */

@@ -11,6 +11,7 @@ import * as limits from "../limits.ts";
 import type { Lookup } from "../reference/lookup.ts";
 import { needsIn } from "../reference/needs-in.ts";
 import type { Reference } from "../reference/reference.ts";
+import { problemFrom } from "../reference/reference-problem.ts";
 import { resolveReferences } from "../reference/resolve.ts";
 import { pickSyntaxes } from "../reference/syntaxes.ts";
 import type { Content } from "../store/bytes/content.ts";
@@ -76,7 +77,7 @@ import {
   toolOutput,
 } from "./tool-output.ts";
 import { type PlacedResult, placedResultOf } from "./tool-result.ts";
-import { nameIn, targetIn } from "./variables/variable-target.ts";
+import { nameIn, referenceTo, targetIn } from "./variables/variable-target.ts";
 import {
   type AnyTool,
   type CallFlow,
@@ -440,7 +441,12 @@ async function ownInput(
   const add = (name: string) => {
     if (stores.some((from) => from.glance(name) !== undefined)) found.add(name);
   };
-  for (const text of namedIn(tool, written, options)) add(nameIn(text));
+  for (const text of namedIn(tool, written, options)) {
+    add(nameIn(text));
+    const target = store.user && orElse(() => targetIn(text), undefined);
+    const at = target && (await located(target, store));
+    if (at !== undefined && "name" in at) add(at.name);
+  }
   const addName: Lookup = async (reference) => {
     const at = await located(reference, store);
     if ("name" in at) add(at.name);
@@ -636,7 +642,12 @@ function contextOf(
   const storeOf: RuntimeToolContext["storeOf"] = (reference) =>
     new ScopedStore(options.store, scopeFor(reference, call.scope));
   const hidesUntrusted = options.untrusted === "hide";
-  return { store, user, labels, call, hidesUntrusted, storeOf, lookup, resolve };
+  const locate = async (reference: Reference) => {
+    const at = await located(reference, options.store);
+    if ("name" in at) return at;
+    throw problemFrom(referenceTo(reference), at);
+  };
+  return { store, user, labels, call, hidesUntrusted, locate, storeOf, lookup, resolve };
 }
 
 /** Returns what the tool's `contextSchema` makes of the context; without one, all of it. */

@@ -56,7 +56,6 @@ const clerk = (userScope?: "read" | "write"): AgentDefinition => ({
   tools,
   effects: { send: "none" },
   delegates: ["helper"],
-  policies: { ask_first: { secrets: ["user.token"] } },
   ...(userScope && { userScope }),
 });
 const helper = (userScope?: "read"): AgentDefinition => ({
@@ -228,6 +227,44 @@ describe("a value of the user", () => {
     expect(lastPrompt()).toContain("user.address");
     expect(lastPrompt()).not.toContain("Elm");
     expect(answer.includes("Elm")).toBe(visibility === "sealed");
+  });
+
+  it("that is secret reaches the tool whose policy lists it, and no other", async () => {
+    const hidden = { send: { secrets: ["user.address"] } };
+    for (const [policies, received] of [
+      [hidden, ["4 Elm Road"]],
+      [{}, []],
+    ] as const) {
+      const agents = [{ ...clerk("read"), policies }, helper()] as const;
+      const { put, say, lastPrompt } = started([SEND, said("$user.address")], { agents });
+      await put("acme/ada", "4 Elm Road", "?visibility=secret");
+      const answer = await say("acme/ada");
+      expect([sent, answer]).toEqual([received, "[secret: user]"]);
+      expect(lastPrompt()).not.toContain("Elm");
+    }
+  });
+
+  it.each([
+    ["model", "Elm"],
+    ["sealed", "variable_sealed"],
+    ["secret", "variable_secret"],
+  ])("is read by a model if it may see it: %s", async (visibility, shown) => {
+    const read = called("read_variable", { name: "$user.address[0:5]" });
+    const { ask, put, say, lastPrompt } = started([read, said("Done.")]);
+    await put("acme/ada", "4 Elm Road", `?visibility=${visibility}`);
+    await say("acme/ada");
+    expect(lastPrompt()).toContain(shown);
+    expect(lastPrompt().includes("Elm")).toBe(visibility === "model");
+    const { text: none } = await ask("acme/eve", "GET /user/variables");
+    expect(none).toBe('{"variables":[]}');
+  });
+
+  it("keeps the digits of its numbers", async () => {
+    const copy = { name: "copy", value: { is: "$user.address" }, scope: "user" };
+    const steps = [called("set_variable", copy), said("$user.address, $user.copy.is")];
+    const { ask, say } = started(steps);
+    await ask("acme/ada", "PUT /user/variables/address", "12345678901234567890");
+    expect(await say("acme/ada")).toBe("12345678901234567890, 12345678901234567890");
   });
 
   it("of the conversation's user stays in a call that another approves after a restart", async () => {

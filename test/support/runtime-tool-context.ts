@@ -42,6 +42,7 @@ export function contextOn(store: VariableStore, signal: AbortSignal): RuntimeToo
     labels,
     hidesUntrusted: false,
     call: { toolCallId: "call_1", messages: [], signal },
+    locate: async (reference) => reference,
     storeOf: () => store,
     lookup,
     resolve: (value) => resolveReferences(value, lookup),

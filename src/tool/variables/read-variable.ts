@@ -52,8 +52,8 @@ export const readVariable = runtimeTool({
   // The name may have the path. A path has slices.
   unlisted: ["path", "limit"],
   inputSchema,
-  async execute({ name, path, offset = 0, limit }, { store }) {
-    const target = targetIn(name, path);
+  async execute({ name, path, offset = 0, limit }, { store, locate }) {
+    const target = await locate(targetIn(name, path));
     const info = readable(store, target.name);
     const untrusted = !info.trusted;
     if (info.type === "bytes") {

@@ -422,7 +422,6 @@ export class Plans implements ConversationPlans {
     const { context: asked } = agent;
     const services =
       asked === undefined ? {} : context.servicesFor(context.askedBy(asked, asked.conversation));
-    // A plan that is checked reads no value.
     const store = withUser(context.store, undefined, agent.userScope);
     return { agent, store, services, planFormats: this.#planFormats };
   }
