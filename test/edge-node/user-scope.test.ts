@@ -1,6 +1,6 @@
 import { tool } from "ai";
 import { SignJWT } from "jose";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod";
 import { ConversationObject } from "../../src/edge/conversation.ts";
 import type { AgentDefinition } from "../../src/edge/agent-types.ts";
@@ -19,6 +19,7 @@ import { NodeRuntime } from "../support/node-runtime.ts";
 
 const calls = vi.spyOn(ConversationObject.prototype, "userValues");
 afterEach(() => void calls.mockClear());
+afterAll(() => void calls.mockRestore());
 
 let stalls = 0;
 
@@ -310,7 +311,8 @@ describe("a value of the user", () => {
 
   it("is the asker's in a turn that a crash interrupts", async () => {
     stalls = 1;
-    vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    onTestFinished(() => void log.mockRestore());
     const { runtime, ask, put, say } = started([SEND, said("Done.")]);
     await put("acme/ada", "4 Elm Road");
     await put("acme/boss", "1 Head Office");
@@ -525,6 +527,7 @@ describe("attacks on the values of a user", () => {
     await say("acme/ada");
     const { text: info } = await ask("acme/ada", "GET /user/variables/address/info");
     expect(JSON.parse(info)).toMatchObject({ trusted: false, type: "object" });
+    expect(info).not.toContain("madeOf");
     await say("acme/ada", "other");
     expect(sent.at(-1)).toEqual({ sent: "x" });
   });
