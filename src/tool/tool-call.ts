@@ -351,9 +351,8 @@ async function prepareCall(tool: Callable, given: Json, call: CallOptions): Prom
       run: () => run(prepared),
     };
   } catch (error) {
-    const about = { name, options, labels };
-    const isInput = codeOf(error) === "invalid_tool_input";
-    return kept.addTo(isInput ? failedCall(error, about) : unresolvedCall(error, about));
+    const failureOf = codeOf(error) === "invalid_tool_input" ? failedCall : unresolvedCall;
+    return kept.addTo(failureOf(error, { name, options, labels }));
   }
 }
 
@@ -541,10 +540,8 @@ async function execute(prepared: PreparedCall): Promise<CallResult> {
     own === undefined ? await contextFor(tool.tool as AnyTool, options.context) : undefined;
   if (call.signal.aborted) throw stopped(name);
   const message = `${name} did not finish within ${toolMs} ms. Ask for less.`;
-  const limit = new Deadline(toolMs, {
-    signal: call.signal,
-    error: () => new ByrefError("tool_timeout", message, { toolMs }),
-  });
+  const error = () => new ByrefError("tool_timeout", message, { toolMs });
+  const limit = new Deadline(toolMs, { signal: call.signal, error });
   const { signal } = limit;
   // The signal stops a tool that is no longer awaited, and everything that it has started.
   const work = async () =>
@@ -638,7 +635,6 @@ function contextOf(
       ...compact({ syntaxes }),
       onComposed: () => labels.compose(),
     });
-  const { user } = options.store;
   const storeOf: RuntimeToolContext["storeOf"] = (reference) =>
     new ScopedStore(options.store, scopeFor(reference, call.scope));
   const hidesUntrusted = options.untrusted === "hide";
@@ -647,7 +643,8 @@ function contextOf(
     if ("name" in at) return at;
     throw problemFrom(referenceTo(reference), at);
   };
-  return { store, user, labels, call, hidesUntrusted, locate, storeOf, lookup, resolve };
+  const about = { store, user: options.store.user, labels, call, hidesUntrusted };
+  return { ...about, locate, storeOf, lookup, resolve };
 }
 
 /** Returns what the tool's `contextSchema` makes of the context; without one, all of it. */
