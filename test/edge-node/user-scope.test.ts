@@ -338,6 +338,39 @@ describe("a value of the user", () => {
   });
 });
 
+it.each([
+  ["ask_first", { to: "$user.address" }],
+  ["set_variable", { name: "copy", value: "$user.address" }],
+])("an approval of %s is for the value as it was", async (name, input) => {
+  const policies = { set_variable: { approval: true } };
+  const agents = [{ ...clerk("read"), policies }, helper()] as const;
+  const { ask, put, say } = started([called(name, input), said("Done.")], { agents });
+  await put("acme/ada", "4 Elm Road");
+  await say("acme/ada");
+  const approve = async () => {
+    const { text: listed } = await ask("acme/ada", "GET /conversations/c/messages");
+    const [approval] = /(?<="approval":\{"id":")[^"]+/u.exec(listed) ?? [];
+    const route = `POST /conversations/c/approvals/${approval}`;
+    return (await ask("acme/ada", route, { approved: true })).text;
+  };
+  await put("acme/ada", "5 Elm Road");
+  expect(await approve()).toContain("tool-approval-request");
+  expect(sent).toEqual([]);
+  expect(await approve()).toContain("Done.");
+});
+
+it("a value that a plan reads by its name keeps its labels", async () => {
+  const { ask, put } = started([]);
+  await put("acme/ada", "4 Elm Road");
+  const plan = { calls: [{ _tool: "read_variable", name: "user.address", _outputPath: "†copy" }] };
+  const { text: made } = await ask("acme/ada", "POST /conversations/c/plans", plan);
+  const { id } = JSON.parse(made) as { id: string };
+  await ask("acme/ada", `POST /conversations/c/plans/${id}/approve`, {});
+  await ask("acme/ada", `POST /conversations/c/plans/${id}/run`, {});
+  const { text: info } = await ask("acme/ada", "GET /conversations/c/variables/copy/info");
+  expect(JSON.parse(info)).toMatchObject({ sources: ["tool:read_variable", "caller"] });
+});
+
 describe("over HTTP", () => {
   it("the user's values have the endpoints of a conversation's variables", async () => {
     const { ask, put } = started([]);
