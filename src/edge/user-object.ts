@@ -15,7 +15,7 @@ import { conversationNamed, type ObjectContext, userObjectName } from "./convers
 /** The values of who asks, in the object that only this tenant's turns of this principal name. */
 export function userScopeOf({ env, state }: ObjectContext, asked: Identity): UserScope {
   if (asked.principal === undefined) return new UserScope();
-  const call = async (write?: UserWrite) => {
+  return new UserScope(async (write) => {
     const { jurisdiction } = state.id;
     const object = conversationNamed(env, await userObjectName(asked), { jurisdiction });
     return withTimeLimit(limits.replyMs, () => object.userValues(write)).catch((error: unknown) => {
@@ -23,8 +23,7 @@ export function userScopeOf({ env, state }: ObjectContext, asked: Identity): Use
       logFailure(error, placeIn({ state }, "user"));
       throw new ByrefError("unavailable", "The values of the user are not available now.");
     });
-  };
-  return new UserScope({ read: () => call(), write: call });
+  });
 }
 
 /** In a user's object: the values, after a write. What is guarded stays so. */

@@ -14,32 +14,27 @@ export interface UserValue {
   readonly json?: string;
 }
 
-type Values = readonly UserValue[];
-
-/** The object with a user's values. Both return all of them. */
-export interface UserObject {
-  read(): Promise<Values>;
-  write(write: UserWrite): Promise<Values>;
-}
+/** Returns a user's values from their object, after a write if there is one. */
+type CallUser = (write?: UserWrite) => Promise<readonly UserValue[]>;
 
 /** The values of who asks, in one attempt at a turn: one call at the first use, and one for each write. */
 export class UserScope implements UserVariables {
-  readonly #object: UserObject | undefined;
+  readonly #call: CallUser | undefined;
   #loading: Promise<void> | undefined;
   #values: ReadonlyMap<string, UserValue> = new Map();
   readonly #parsed = new Map<string, Json>();
 
-  /** Without an object, nobody is known to ask: every use is refused. */
-  constructor(object?: UserObject) {
-    this.#object = object;
+  /** Without `call`, nobody is known to ask: every use is refused. */
+  constructor(call?: CallUser) {
+    this.#call = call;
   }
 
   load(): Promise<void> {
-    return this.#loading ?? this.#replace((object) => object.read());
+    return this.#loading ?? this.#replace();
   }
 
   async write(write: UserWrite): Promise<VariableInfo> {
-    await this.#replace((object) => object.write(write), this.#loading);
+    await this.#replace(write);
     const info = this.info(nameInScope(write.name));
     if (info !== undefined) return info;
     throw new ByrefError("conflict", `${write.name} was deleted meanwhile.`);
@@ -63,11 +58,12 @@ export class UserScope implements UserVariables {
   }
 
   /** One call after the other. Later uses wait for this one; if it fails, the next loads the values again. */
-  #replace(call: (object: UserObject) => Promise<Values>, earlier?: Promise<void>): Promise<void> {
+  #replace(write?: UserWrite): Promise<void> {
+    const earlier = this.#loading;
     const replacing = async () => {
       await earlier?.catch(() => undefined);
-      if (this.#object === undefined) throw nobodyAsks();
-      const values = await call(this.#object);
+      if (this.#call === undefined) throw nobodyAsks();
+      const values = await this.#call(write);
       this.#parsed.clear();
       this.#values = new Map(values.map((value) => [nameInScope(value.info.name), value]));
     };

@@ -190,6 +190,19 @@ describe("a value of the user", () => {
     );
   });
 
+  it("fails a call while the user's object fails, and is loaded by the next", async () => {
+    const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    onTestFinished(() => void log.mockRestore());
+    const { put, say, model } = started([SEND, SEND, said("Done.")]);
+    await put("acme/ada", "4 Elm Road");
+    calls.mockRejectedValueOnce(new Error("internal words"));
+    await say("acme/ada");
+    const prompt = JSON.stringify(model.calls[1]?.prompt);
+    expect(prompt).toContain("unavailable");
+    expect(prompt).not.toContain("internal words");
+    expect(sent).toEqual(["4 Elm Road"]);
+  });
+
   it("costs a turn that does not use it nothing", async () => {
     const { put, say } = started([called("send", { to: "$user" }), said("$user costs 5.")]);
     await put("acme/ada", "4 Elm Road");
