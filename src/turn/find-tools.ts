@@ -65,7 +65,7 @@ function optionsOf(tool: unknown) {
   };
 }
 
-/** The tool with which a model finds others, if there are any. Its description has a line for each, in their order. */
+/** The tool with which a model finds others, if there are any. Its parameter has a line for each, in their order. */
 export function findTools(
   { names, finder }: DeferredTools,
   tools: ToolSet,
@@ -105,11 +105,12 @@ export function finderTool({ name, how, known, ...options }: Finder): RuntimeToo
   let chars = 0;
   const lines = all.filter((line) => (chars += line.length) <= maxChars);
   const more = all.length - lines.length;
-  const first = `Shows up to ${most} more tools, by their names or by words. ${how} There are:`;
+  const there = ["There are:", ...lines, ...(more > 0 ? [`… and ${more} more.`] : [])].join("\n");
   return runtimeTool({
     name,
-    description: [first, ...lines, ...(more > 0 ? [`… and ${more} more.`] : [])].join("\n"),
-    inputSchema: z.object({ query: z.string().min(1) }),
+    description: `Shows up to ${most} more tools, by their names or by words. ${how}`,
+    // Providers refuse more than 1,024 characters of a tool's description, and clients cut it; not a parameter's.
+    inputSchema: z.object({ query: z.string().min(1).describe(there) }),
     offeredFrom: "start",
     async execute({ query }) {
       const found: unknown = await search({ query, tools: known.map((one) => ({ ...one })) });

@@ -126,12 +126,13 @@ it.each([
   const { tools } = await client.listTools();
   expect(tools.map(({ name }) => name)).not.toContain("echo");
   expect(JSON.stringify(tools).length).toBeLessThan(7_000);
-  const description = await vi.waitFor(async () => {
+  const described = await vi.waitFor(async () => {
     const listed = (await client.listTools()).tools.find(({ name }) => name === "find_tools");
-    expect(listed?.description).toMatch(/\nread_text_file: .*\necho: /su);
-    return listed?.description ?? "";
+    const text = JSON.stringify(listed?.inputSchema);
+    expect(text).toMatch(/\\nread_text_file: .*\\necho: /u);
+    return text;
   });
-  expect(description.split("\n").length).toBeGreaterThan(30);
+  expect(described.split("\\n").length).toBeGreaterThan(30);
   const found = textIn(await call("find_tools", { query: "write a file" }));
   expect(found).toMatch(/"name":"write_file".*"inputSchema":\{.*"path"/su);
   client.setRequestHandler("elicitation/create", () => ({

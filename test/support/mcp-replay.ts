@@ -167,10 +167,12 @@ function nextStep(traces: readonly Trace[], { messages, tools }: ChatBody): Chat
   if (failed !== -1) return { kind: "text", text: `Step ${failed} failed.` };
   const step = steps[variables.length];
   if (step === undefined) return { kind: "text", text: "Done." };
-  // A tool that is on demand stands in the description of the tool that finds it.
-  const lines = tools.flatMap(({ function: { name, description } }) =>
-    `${name}: ${description}`.split("\n"),
-  );
+  // A tool that is on demand stands in the parameter of the tool that finds it.
+  const lines = tools.flatMap(({ function: { name, description, parameters } }) => {
+    const { query } = isObject(parameters.properties) ? parameters.properties : {};
+    const there = isObject(query) ? String(query.description) : "";
+    return [`${name}: ${description}`, ...there.split("\n")];
+  });
   const named = lines.find((line) => line.endsWith(`: ${step.tool}`)) ?? step.tool;
   const sources = step.refs.map((reference) => sourceOf(reference, steps, variables));
   // The input of every recorded step is an object.

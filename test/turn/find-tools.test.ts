@@ -67,9 +67,12 @@ describe("tools on demand", () => {
       ],
     });
     const [finder] = first.calls[0]?.tools?.filter(({ name }) => name === "find_tools") ?? [];
-    const description = finder?.type === "function" ? String(finder.description) : "";
-    expect(description.split("\n")).toHaveLength(41);
-    expect(description).toContain("load_7: Loads an invoice of a customer.");
+    const { description = "", inputSchema = {} } = finder?.type === "function" ? finder : {};
+    // OpenAI refuses longer ones.
+    expect(description.length).toBeLessThan(1_024);
+    const lines = JSON.stringify(inputSchema).split("\\n");
+    expect(lines).toHaveLength(41);
+    expect(lines).toContain("load_7: Loads an invoice of a customer.");
     expect(JSON.stringify(first.calls[1]?.prompt.at(-1))).toContain('"load_7"');
     expect(namesIn(first, 0).filter(isLoad)).toEqual([]);
     expect(namesIn(first, 1).filter(isLoad)).toEqual(["load_7"]);
