@@ -1,3 +1,4 @@
+import { jsonSchema } from "@ai-sdk/provider-utils";
 import type { JSONSchema7 } from "ai";
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
@@ -49,6 +50,23 @@ export function shownSchema(
   const shown = known.get(key) ?? make();
   shownSchemas.set(schema, known.set(key, shown));
   return isChosen ? shown : { ...shown, target: wanted };
+}
+
+/** OpenAI refuses a call with a tool that is described in more characters; a schema's own description has no limit. */
+const MAX_DESCRIPTION_CHARS = 1_024;
+
+/** Returns how a tool is described to a model. What a description has no room for begins that of the schema. */
+export function describedTool(description: unknown, schema: JSONSchema7) {
+  if (typeof description !== "string" || description.length <= MAX_DESCRIPTION_CHARS)
+    return { description, inputSchema: jsonSchema(schema) };
+  const start = description.slice(0, MAX_DESCRIPTION_CHARS).replace(/[\uD800-\uDBFF]$/, "");
+  const end = Math.max(start.lastIndexOf(" "), start.lastIndexOf("\n"));
+  const shown = end > 0 ? start.slice(0, end) : start;
+  const more = [description.slice(shown.length).trimStart(), schema.description ?? []].flat();
+  return {
+    description: shown,
+    inputSchema: jsonSchema({ ...schema, description: more.join("\n") }),
+  };
 }
 
 /**

@@ -4,7 +4,7 @@
  * approval (`approvalFor`), run (`execute`), save (`FinishedCall`, `stageAll`). An agent's tools and the runtime's own
  * have the same steps; `Callable.own` tells them apart where they differ.
  */
-import { jsonSchema, safeValidateTypes } from "@ai-sdk/provider-utils";
+import { safeValidateTypes } from "@ai-sdk/provider-utils";
 import type { ToolSet } from "ai";
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
@@ -57,7 +57,13 @@ import {
   targetFor,
   writtenName,
 } from "./scoped-store.ts";
-import { declaredIn, requireKnown, runtimeToolSchema, shownSchema } from "./shown-schema.ts";
+import {
+  declaredIn,
+  describedTool,
+  requireKnown,
+  runtimeToolSchema,
+  shownSchema,
+} from "./shown-schema.ts";
 import {
   checkInput,
   digestOf,
@@ -129,7 +135,7 @@ export async function wrapTool(
   const shown = shownSchema({ name, tool, options }, await jsonSchemaOf(tool, name));
   const { schema, target, parameters } = shown;
   // Has no validator, because the resolved input is validated, not the references. Otherwise the same tool.
-  const definition = { ...rest, inputSchema: jsonSchema(schema) } as AnyTool;
+  const definition = { ...rest, ...describedTool(rest.description, schema) } as AnyTool;
   return wrapped({ name, options, tool, target, parameters }, definition);
 }
 
@@ -150,8 +156,9 @@ export async function wrapRuntimeTool(
   options: WrapOptions,
 ): Promise<WrappedTool> {
   const { name, description, takesOutputPath = false } = tool;
-  const schema = runtimeToolSchema(await jsonSchemaOf(tool, name), tool);
-  const extended = takesOutputPath ? withTarget(schema, false) : undefined;
+  const ownSchema = runtimeToolSchema(await jsonSchemaOf(tool, name), tool);
+  const extended = takesOutputPath ? withTarget(ownSchema, false) : undefined;
+  const schema = extended ?? ownSchema;
   // The stores of calls in plan runs, so that outputs use the names of the run.
   const runStores = new Map<string, Variables>();
   const toModelOutput = async (shown: { readonly output: Json; readonly toolCallId: string }) => {
@@ -163,13 +170,11 @@ export async function wrapRuntimeTool(
   // Has no validator, because the model receives Byref's own messages about an invalid input. The SDK's type
   // of a tool depends on the type of its input, which this schema does not have.
   const definition = {
-    description,
-    inputSchema: jsonSchema(extended ?? schema),
+    ...describedTool(description, schema),
     ...(tool.toModelOutput === undefined ? {} : { toModelOutput }),
   } as unknown as AnyTool;
-  const parameters = declaredIn(extended ?? schema);
-  const target = extended !== undefined;
-  const callable = { name, options, tool, own: tool, target, parameters };
+  const about = { target: extended !== undefined, parameters: declaredIn(schema) };
+  const callable = { name, options, tool, own: tool, ...about };
   const { prepare, ...rest } = wrapped(callable, definition);
   return {
     ...rest,
@@ -656,14 +661,9 @@ async function contextFor({ contextSchema }: AnyTool, context: unknown): Promise
   throw new ByrefError("bad_configuration", "The tool's contextSchema refuses who asks.");
 }
 
-function notExecutable(name: string): ByrefError {
-  const message = `${name} cannot be executed here: it has no execute function.`;
-  return new ByrefError("unknown_tool", message);
-}
-
-function stopped(name: string): ByrefError {
-  return new ByrefError("tool_failed", `${name} was stopped.`);
-}
+const notExecutable = (name: string) =>
+  new ByrefError("unknown_tool", `${name} cannot be executed here: it has no execute function.`);
+const stopped = (name: string) => new ByrefError("tool_failed", `${name} was stopped.`);
 
 // Saving the result: staged asynchronously, then committed in one transaction.
 

@@ -20,6 +20,10 @@ interface Call {
   readonly function: { readonly name: string; readonly arguments: string };
 }
 
+interface Described {
+  readonly description?: string;
+}
+
 interface Entry {
   readonly role?: string;
   readonly type?: string;
@@ -202,6 +206,11 @@ export const chatRules: readonly Rule[] = [
     ({ id }) => id.length > 40,
   ),
   rule([NAMES, "function.name: string does not match pattern."], functionsIn, isNoName),
+  rule(
+    ["getsentry/sentry-mcp/issues/106", "function.description: string too long."],
+    ({ tools = [] }: Body) => tools as readonly { readonly function?: Described }[],
+    ({ function: { description = "" } = {} }) => description.length > 1_024,
+  ),
   rule(
     ["https://platform.openai.com/docs/api-reference/chat/create", "expected a string, got null."],
     messagesOf,

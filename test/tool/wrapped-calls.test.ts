@@ -56,6 +56,35 @@ describe("a tool that cannot run here", () => {
   });
 });
 
+describe("a description that OpenAI would refuse (sentry-mcp#106, genaiscript#1381, cherry-studio#3698)", () => {
+  const long = `${"Lists events. ".repeat(80)}The end.`;
+
+  it.each<[string, string, string, JSONSchema7]>([
+    ["at a space", long, "Lists events.", { type: "object", properties: {} }],
+    ["before the schema's own", long, "Lists events.", { type: "object", description: "Own." }],
+    ["anywhere in one long word", "x".repeat(3_000), "x", { type: "object" }],
+    ["but not in an emoji", `x${"🙂".repeat(600)}`, "🙂", { type: "object" }],
+  ])("goes on in its schema, cut %s", async (_where, description, end, schema) => {
+    const made = { description, inputSchema: jsonSchema(schema), execute: () => 1 };
+    const { shown } = await wrapTool("act", made as AnyTool, { store: new MemoryStore() });
+    const said = String(shown.description);
+    const { description: more = "" } = (shown.inputSchema as { jsonSchema: JSONSchema7 })
+      .jsonSchema;
+    expect(said.length).toBeLessThanOrEqual(1_024);
+    expect(said.endsWith(end)).toBe(true);
+    const own = schema.description === undefined ? "" : `\n${schema.description}`;
+    const whole = [`${said}${more}`, `${said} ${more}`];
+    expect(whole).toContain(`${description}${own}`);
+    expect([said, more].every((text) => text.isWellFormed())).toBe(true);
+  });
+
+  it("stays as it is below that", async () => {
+    const made = { description: "x".repeat(1_024), inputSchema: jsonSchema({}), execute: () => 1 };
+    const { shown } = await wrapTool("act", made as AnyTool, { store: new MemoryStore() });
+    expect(shown.description).toBe(made.description);
+  });
+});
+
 describe("the schema that a model is shown", () => {
   const closed: JSONSchema7 = {
     $schema: "http://json-schema.org/draft-07/schema#",

@@ -35,7 +35,11 @@ const tools = {
     },
   }),
   send: tool({ inputSchema: z.object({}), needsApproval: true, execute: () => "Sent." }),
-  silent: tool({ inputSchema: z.object({}), execute: () => "" }),
+  silent: tool({
+    description: "Says nothing. ".repeat(200),
+    inputSchema: z.object({}),
+    execute: () => "",
+  }),
 };
 
 /** Asks each provider a question after the conversation's history. */
