@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, globSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../scripts/local-server.ts";
@@ -38,7 +38,7 @@ export function bundleWorker(config: string, classes: Bundle["classes"]): Bundle
     stdio: "pipe",
     env: { ...process.env, WRANGLER_SEND_METRICS: "false", CI: "1" },
   });
-  return { path: join(folder, "worker.js"), classes };
+  return { path: join(folder, ...globSync("*.js", { cwd: folder })), classes };
 }
 
 /**
