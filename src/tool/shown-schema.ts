@@ -38,7 +38,7 @@ export function shownSchema(
   const wanted = typeof outputPath === "boolean" ? outputPath : (outputPath[name] ?? false);
   const isChosen = wanted === true;
   const make = (): ShownSchema => {
-    const widened = widenSchema(schema, { syntaxes });
+    const widened = widenSchema(isStrict ? schema : plainRoot(schema), { syntaxes });
     const shown = isStrict || needsOwnDraft(schema) ? widened : conciseSchema(widened);
     const extended = isChosen ? withTarget(shown, isStrict) : undefined;
     const parameters = declaredIn(extended ?? schema);
@@ -50,6 +50,85 @@ export function shownSchema(
   const shown = known.get(key) ?? make();
   shownSchemas.set(schema, known.set(key, shown));
   return isChosen ? shown : { ...shown, target: wanted };
+}
+
+/** What Anthropic and OpenAI refuse at the root of a tool's schema, and with it the call. */
+const CHOICES = ["anyOf", "oneOf", "allOf"] as const;
+const MAX_TOLD_CHARS = 1_000;
+
+/**
+ * Returns a schema of an object without choices at its root: it has the properties of all of them, and requires what all
+ * require. Its description says the rest; the tool's own schema checks the input. A root of another type stays.
+ */
+function plainRoot(schema: JSONSchema7): JSONSchema7 {
+  const { anyOf, oneOf, allOf, not, enum: listed, ...rest } = schema;
+  const left = compact({ anyOf, oneOf, allOf, not, enum: listed });
+  const isObject = partsOf(schema, schema).every(({ type = "object" }) => type === "object");
+  if (Object.keys(left).length === 0 || !isObject) return schema;
+  const told = JSON.stringify(left);
+  const more = told.length > MAX_TOLD_CHARS ? [] : [`It must also fit ${told}.`];
+  return {
+    ...rest,
+    type: "object",
+    ...compact({ description: [schema.description ?? [], more].flat().join("\n") || undefined }),
+    properties: propertiesOf(schema, schema),
+    required: [...requiredOf(schema, schema)],
+  };
+}
+
+/** The schemas that an object's schema is made of, each once: itself, and those of its choices. */
+function partsOf(
+  schema: JSONSchema7,
+  root: JSONSchema7,
+  parts = new Set<JSONSchema7>(),
+): readonly JSONSchema7[] {
+  if (parts.has(schema)) return [];
+  parts.add(schema);
+  for (const keyword of CHOICES)
+    for (const part of schema[keyword] ?? []) partsOf(resolved(part, root), root, parts);
+  return [...parts];
+}
+
+function resolved(part: Definition, root: JSONSchema7): JSONSchema7 {
+  if (typeof part === "boolean") return {};
+  const [, keyword = "", name = ""] =
+    /^#\/(\$defs|definitions)\/([^/]+)$/.exec(part.$ref ?? "") ?? [];
+  const held: unknown = Reflect.get(root, keyword);
+  const found: unknown = isObject(held) && Object.hasOwn(held, name) ? held[name] : undefined;
+  return isObject(found) ? found : part;
+}
+
+function propertiesOf(schema: JSONSchema7, root: JSONSchema7): Record<string, Definition> {
+  const all = new Map<string, Map<string, Definition>>();
+  for (const { properties = {} } of partsOf(schema, root)) {
+    for (const [name, one] of Object.entries(properties)) {
+      const known = all.get(name) ?? new Map<string, Definition>();
+      all.set(name, known.set(JSON.stringify(one), one));
+    }
+  }
+  return Object.fromEntries(
+    Array.from(all, ([name, kinds]) => {
+      const [only = true, ...others] = kinds.values();
+      return [name, others.length === 0 ? only : { anyOf: [only, ...others] }];
+    }),
+  );
+}
+
+/** Of a part that comes again, nothing is required: to require less is never wrong in what is shown. */
+function requiredOf(
+  schema: JSONSchema7,
+  root: JSONSchema7,
+  seen = new Set<JSONSchema7>(),
+): ReadonlySet<string> {
+  if (seen.has(schema)) return new Set();
+  seen.add(schema);
+  const { required = [], anyOf = [], oneOf = [], allOf = [] } = schema;
+  const of = (part: Definition) => requiredOf(resolved(part, root), root, seen);
+  const ofEach = [anyOf, oneOf].flatMap((parts) => {
+    const [first = new Set<string>(), ...others] = parts.map(of);
+    return [...first].filter((name) => others.every((one) => one.has(name)));
+  });
+  return new Set([...required, ...allOf.flatMap((part) => [...of(part)]), ...ofEach]);
 }
 
 /** OpenAI refuses a call with a tool that is described in more characters; a schema's own description has no limit. */

@@ -22,7 +22,11 @@ interface Call {
 
 interface Described {
   readonly description?: string;
+  readonly parameters?: object;
 }
+
+const hasChoice = (schema: object) =>
+  ["anyOf", "oneOf", "allOf", "not", "enum"].some((keyword) => keyword in schema);
 
 interface Entry {
   readonly role?: string;
@@ -117,6 +121,14 @@ export const anthropicRules: readonly Rule[] = [
   ),
   rule([NAMES, "tool_use.name: String should match a pattern"], allUsesIn, isNoName),
   rule(
+    [
+      "makenotion/notion-mcp-server/issues/341",
+      "input_schema does not support oneOf, allOf, or anyOf",
+    ],
+    ({ tools = [] }: Body) => tools as readonly { readonly input_schema?: object }[],
+    ({ input_schema: schema = {} }) => hasChoice(schema),
+  ),
+  rule(
     ["vybestack/llxprt-code/issues/964", "tool_use.id: String should match a pattern"],
     allUsesIn,
     ({ id = "" }) => !/^[a-zA-Z0-9_-]+$/u.test(id),
@@ -210,6 +222,11 @@ export const chatRules: readonly Rule[] = [
     ["getsentry/sentry-mcp/issues/106", "function.description: string too long."],
     ({ tools = [] }: Body) => tools as readonly { readonly function?: Described }[],
     ({ function: { description = "" } = {} }) => description.length > 1_024,
+  ),
+  rule(
+    ["https://platform.openai.com/docs/guides/function-calling", "schema must have type 'object'."],
+    ({ tools = [] }: Body) => tools as readonly { readonly function?: Described }[],
+    ({ function: { parameters = {} } = {} }) => hasChoice(parameters),
   ),
   rule(
     ["https://platform.openai.com/docs/api-reference/chat/create", "expected a string, got null."],

@@ -85,6 +85,68 @@ describe("a description that OpenAI would refuse (sentry-mcp#106, genaiscript#13
   });
 });
 
+describe("choices at the root of a schema (notion-mcp-server#341, claude-code#95504, gitlab-mcp#550)", () => {
+  const text = { type: "string" } as const;
+  const byId: JSONSchema7 = {
+    type: "object",
+    properties: { id: text, n: text },
+    required: ["id", "n"],
+  };
+  const bySlug: JSONSchema7 = {
+    properties: { slug: text, n: { type: "number" } },
+    required: ["slug", "n"],
+  };
+  const loop: JSONSchema7 = { anyOf: [{ $ref: "#/$defs/loop" }], properties: { id: text } };
+
+  it.each<[string, JSONSchema7, readonly string[], readonly string[]]>([
+    ["any of", { type: "object", anyOf: [byId, bySlug] }, ["id", "n", "slug"], ["n"]],
+    ["one of, without a type", { oneOf: [byId, bySlug] }, ["id", "n", "slug"], ["n"]],
+    [
+      "all of",
+      { allOf: [byId, { required: ["x"], properties: { x: true } }] },
+      ["id", "n", "x"],
+      ["id", "n", "x"],
+    ],
+    [
+      "what they require only",
+      { ...byId, anyOf: [{ required: ["id"] }, { required: ["n"] }] },
+      ["id", "n"],
+      ["id", "n"],
+    ],
+    [
+      "a definition",
+      { anyOf: [{ $ref: "#/$defs/a" }, byId], $defs: { a: bySlug } } as JSONSchema7,
+      ["slug", "n", "id"],
+      ["n"],
+    ],
+    ["a definition that is its own", { ...loop, $defs: { loop } } as JSONSchema7, ["id"], []],
+    ["no", { ...byId, not: { required: ["slug"] } }, ["id", "n"], ["id", "n"]],
+  ])("are shown as one object: %s", async (_what, schema, names, required) => {
+    const flat = await schemaOf(schema);
+    expect(flat).toMatchObject({ type: "object" });
+    for (const keyword of ["anyOf", "oneOf", "allOf", "not", "enum"])
+      expect(flat).not.toHaveProperty(keyword);
+    expect(Object.keys(flat.properties ?? {})).toEqual(names);
+    expect([...(flat.required ?? [])].toSorted()).toEqual(required.toSorted());
+    expect(flat.description).toMatch(/^It must also fit /u);
+  });
+
+  it("a property that they have in several forms takes each, and references", async () => {
+    const { properties } = await schemaOf({ anyOf: [byId, bySlug] });
+    expect(properties?.["n"]).toEqual({ anyOf: [text, { type: "number" }, expect.anything()] });
+  });
+
+  it("are checked all the same, and stay where not all are objects", async () => {
+    const inputSchema = z.union([z.object({ id: z.string() }), z.object({ slug: z.string() })]);
+    const { act, taken } = recording({ inputSchema });
+    await runOnce(act, { id: 1 });
+    await runOnce(act, { slug: "a" });
+    expect(taken).toEqual([{ slug: "a" }]);
+    const mixed: JSONSchema7 = { anyOf: [byId, { type: "string" }] };
+    expect(await schemaOf(mixed)).toEqual(mixed);
+  });
+});
+
 describe("the schema that a model is shown", () => {
   const closed: JSONSchema7 = {
     $schema: "http://json-schema.org/draft-07/schema#",
@@ -130,7 +192,7 @@ describe("the schema that a model is shown", () => {
   });
 
   it("is unchanged if it is not that of an object", async () => {
-    const schema = { $schema: "x", anyOf: [closed] };
+    const schema: JSONSchema7 = { $schema: "x", type: "array", items: closed };
     expect(await schemaOf(schema)).toEqual(schema);
   });
 });

@@ -37,7 +37,7 @@ const tools = {
   send: tool({ inputSchema: z.object({}), needsApproval: true, execute: () => "Sent." }),
   silent: tool({
     description: "Says nothing. ".repeat(200),
-    inputSchema: z.object({}),
+    inputSchema: z.union([z.object({}), z.object({ loud: z.boolean() })]),
     execute: () => "",
   }),
 };
