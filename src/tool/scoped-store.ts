@@ -174,19 +174,19 @@ export function lookupFor(
     return lookup(at, work);
   };
   return (reference, work) => {
-    const at = located(reference, store, work);
+    const at = locateReference(reference, store, work);
     return at instanceof Promise ? at.then((found) => look(found, work)) : look(at, work);
   };
 }
 
 /** Returns the place that is read: `$user.address.city` is `city` of the value `user.address`, loaded now. */
-export function located(
+export function locateReference(
   reference: Reference,
   { user }: VariableStore,
   work?: LookupWork,
 ): Reference | Missing | Promise<Reference | Missing> {
-  const isPlain = user === undefined || reference.name !== USER;
-  return isPlain ? reference : locatedIn(user.scope, reference, work);
+  if (user === undefined || reference.name !== USER) return reference;
+  return locatedIn(user.scope, reference, work);
 }
 
 async function locatedIn(

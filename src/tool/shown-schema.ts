@@ -63,15 +63,16 @@ const MAX_TOLD_CHARS = 1_000;
 function plainRoot(schema: JSONSchema7): JSONSchema7 {
   const { anyOf, oneOf, allOf, not, enum: listed, ...rest } = schema;
   const left = compact({ anyOf, oneOf, allOf, not, enum: listed });
-  const isObject = partsOf(schema, schema).every(({ type = "object" }) => type === "object");
-  if (Object.keys(left).length === 0 || !isObject) return schema;
+  if (Object.keys(left).length === 0) return schema;
+  const parts = partsOf(schema, schema);
+  if (parts.some(({ type = "object" }) => type !== "object")) return schema;
   const told = JSON.stringify(left);
   const more = told.length > MAX_TOLD_CHARS ? [] : [`It must also fit ${told}.`];
   return {
     ...rest,
     type: "object",
     ...compact({ description: [schema.description ?? [], more].flat().join("\n") || undefined }),
-    properties: propertiesOf(schema, schema),
+    properties: propertiesOf(parts),
     required: [...requiredOf(schema, schema)],
   };
 }
@@ -91,16 +92,16 @@ function partsOf(
 
 function resolved(part: Definition, root: JSONSchema7): JSONSchema7 {
   if (typeof part === "boolean") return {};
-  const [, keyword = "", name = ""] =
-    /^#\/(\$defs|definitions)\/([^/]+)$/.exec(part.$ref ?? "") ?? [];
+  const { $ref = "" } = part;
+  const [, keyword = "", name = ""] = DEFINITION.test($ref) ? $ref.split("/") : [];
   const held: unknown = Reflect.get(root, keyword);
   const found: unknown = isObject(held) && Object.hasOwn(held, name) ? held[name] : undefined;
   return isObject(found) ? found : part;
 }
 
-function propertiesOf(schema: JSONSchema7, root: JSONSchema7): Record<string, Definition> {
+function propertiesOf(parts: readonly JSONSchema7[]): Record<string, Definition> {
   const all = new Map<string, Map<string, Definition>>();
-  for (const { properties = {} } of partsOf(schema, root)) {
+  for (const { properties = {} } of parts) {
     for (const [name, one] of Object.entries(properties)) {
       const known = all.get(name) ?? new Map<string, Definition>();
       all.set(name, known.set(JSON.stringify(one), one));
@@ -141,11 +142,9 @@ export function describedTool(description: unknown, schema: JSONSchema7) {
   const start = description.slice(0, MAX_DESCRIPTION_CHARS).replace(/[\uD800-\uDBFF]$/, "");
   const end = Math.max(start.lastIndexOf(" "), start.lastIndexOf("\n"));
   const shown = end > 0 ? start.slice(0, end) : start;
-  const more = [description.slice(shown.length).trimStart(), schema.description ?? []].flat();
-  return {
-    description: shown,
-    inputSchema: jsonSchema({ ...schema, description: more.join("\n") }),
-  };
+  const rest = description.slice(shown.length).trimStart();
+  const more = [rest, schema.description ?? []].flat().join("\n");
+  return { description: shown, inputSchema: jsonSchema({ ...schema, description: more }) };
 }
 
 /**

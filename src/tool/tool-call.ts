@@ -48,7 +48,7 @@ import {
   withTarget,
 } from "./save-target.ts";
 import {
-  located,
+  locateReference,
   lookupFor,
   nameFor,
   ownedBy,
@@ -448,11 +448,11 @@ async function ownInput(
   for (const text of namedIn(tool, written, options)) {
     add(nameIn(text));
     const target = store.user && orElse(() => targetIn(text), undefined);
-    const at = target && (await located(target, store));
+    const at = target && (await locateReference(target, store));
     if (at !== undefined && "name" in at) add(at.name);
   }
   const addName: Lookup = async (reference) => {
-    const at = await located(reference, store);
+    const at = await locateReference(reference, store);
     if ("name" in at) add(at.name);
     return { found: true, value: "" };
   };
@@ -644,7 +644,7 @@ function contextOf(
     new ScopedStore(options.store, scopeFor(reference, call.scope));
   const hidesUntrusted = options.untrusted === "hide";
   const locate = async (reference: Reference) => {
-    const at = await located(reference, options.store);
+    const at = await locateReference(reference, options.store);
     if ("name" in at) return at;
     throw problemFrom(referenceTo(reference), at);
   };

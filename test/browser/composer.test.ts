@@ -1,3 +1,4 @@
+import type { Page } from "playwright-core";
 import { describe, expect } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
 import { barriersInBoth } from "../support/axe.ts";
@@ -10,6 +11,12 @@ function gate() {
     open = resolve;
   });
   return { opened, open };
+}
+
+async function attachSales(page: Page, rows: string): Promise<void> {
+  const buffer = Buffer.from(`city,total\n${rows}`);
+  const file = { name: "my sales.csv", mimeType: "text/csv", buffer };
+  await page.getByLabel("Files to attach").setInputFiles(file);
 }
 
 describe("the composer", () => {
@@ -54,11 +61,7 @@ describe("the composer", () => {
     const page = await open(scripted.url);
     await page.getByText("test-model", { exact: true }).waitFor();
     const field = page.getByLabel("Message", { exact: true });
-    await page.getByLabel("Files to attach").setInputFiles({
-      name: "my sales.csv",
-      mimeType: "text/csv",
-      buffer: Buffer.from("city,total\nOslo,3\nRome,4\n"),
-    });
+    await attachSales(page, "Oslo,3\nRome,4\n");
     await eventually(async () => expect(await field.inputValue()).toBe("$my_sales "));
     await field.fill("");
     await field.pressSequentially("Add $my");
@@ -95,11 +98,7 @@ describe("the composer", () => {
     await page.getByText("test-model", { exact: true }).waitFor();
     const field = page.getByLabel("Message", { exact: true });
     await field.fill("Sum up");
-    await page.getByLabel("Files to attach").setInputFiles({
-      name: "my sales.csv",
-      mimeType: "text/csv",
-      buffer: Buffer.from("city,total\nOslo,3\n"),
-    });
+    await attachSales(page, "Oslo,3\n");
     await eventually(async () => expect(await field.inputValue()).toBe("Sum up $my_sales "));
     await page.evaluate(`(() => {
       const clipboardData = new DataTransfer();

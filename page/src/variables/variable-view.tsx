@@ -19,7 +19,7 @@ import { bytesInWords, codeOf, problemWords } from "../words.ts";
 import { Problem } from "./problem.tsx";
 import { isEditable, ValueEditor } from "./value-editor.tsx";
 import { ValueView } from "./value-view.tsx";
-import { EarlierVersions, openWhole, Staleness } from "./versions.tsx";
+import { EarlierVersions, isFile, openWhole, Staleness } from "./versions.tsx";
 import { Labels, LifeBar, VariableName } from "./variable-list.tsx";
 import { ageWords, countWords, durationWords, fileName, lifeOf, secondsIn } from "./words.ts";
 import "./variable-view.css";
@@ -226,12 +226,9 @@ const URL_MS = 60_000;
 
 /** Downloads the value. Records that are read from a file are downloaded as that file; a link would get their JSON. */
 async function save(session: Session, info: VariableInfo): Promise<void> {
-  const { name, type, mediaType } = info;
-  if (type !== "array" || !mediaType.startsWith("text/")) {
-    const href = await session.link(
-      session.conversation.id,
-      `/variables/${encodeURIComponent(name)}`,
-    );
+  if (!isFile(info)) {
+    const { id } = session.conversation;
+    const href = await session.link(id, `/variables/${encodeURIComponent(info.name)}`);
     return download(href, fileName(info));
   }
   const url = URL.createObjectURL(await (await openWhole(session, info)).blob());

@@ -20,15 +20,20 @@ const MAX_COMPARED_CHARS = 200_000;
 /** Settings may keep more; of those, the newest are listed. */
 const MOST_VERSIONS = 5;
 
+/** True for records that are read from a file. */
+export function isFile({ type, mediaType }: VariableInfo): boolean {
+  return type === "array" && mediaType.startsWith("text/");
+}
+
 /** Opens a version; records that are read from a file as that file. */
 export function openWhole(
   { conversation }: Session,
-  { name, type, mediaType }: VariableInfo,
+  info: VariableInfo,
   version?: number,
 ): Promise<Response> {
-  const isFile = type === "array" && mediaType.startsWith("text/");
   const part = version === undefined ? {} : { version };
-  return conversation.variables.open(name, part, isFile ? { accept: mediaType } : {});
+  const headers = isFile(info) ? { accept: info.mediaType } : {};
+  return conversation.variables.open(info.name, part, headers);
 }
 
 interface Version {

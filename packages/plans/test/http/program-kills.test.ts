@@ -4,6 +4,7 @@ import * as z from "zod";
 import { json } from "../../../../test/support/edge.ts";
 import { NodeRuntime } from "../../../../test/support/node-runtime.ts";
 import { planning } from "../../../../test/support/planning.ts";
+import { COUNTING } from "./counting.ts";
 import { programRunView } from "../../src/http/program-schemas.ts";
 
 beforeEach(() => void vi.spyOn(console, "error").mockImplementation(() => undefined));
@@ -29,13 +30,7 @@ async function killedAt(dies: number) {
   });
   const options = planning({ count }, { agent: { effects: { count: "none" } } });
   const runtime = new NodeRuntime(options);
-  const calls = [1, 2, 3].map((number) => ({
-    _tool: "count",
-    number,
-    before: number === 1 ? 0 : `†state.n${number - 1}`,
-    _outputPath: `†state.n${number}`,
-  }));
-  await runtime.ask("PUT", "/programs/p", json({ calls }));
+  await runtime.ask("PUT", "/programs/p", json({ calls: COUNTING }));
   void runtime.ask("POST", "/programs/p/runs", json({})).catch(() => undefined);
   await vi.waitUntil(() => began === dies);
   runtime.kill();

@@ -5,6 +5,7 @@ import * as z from "zod";
 import { json } from "../../../../test/support/edge.ts";
 import { NodeRuntime } from "../../../../test/support/node-runtime.ts";
 import { planning } from "../../../../test/support/planning.ts";
+import { COUNTING } from "./counting.ts";
 import { slow } from "../../../../test/support/slow.ts";
 import { programRunList } from "../../src/http/program-schemas.ts";
 
@@ -44,13 +45,7 @@ it(
       });
       const options = planning({ count }, { agent: { effects: { count: "idempotent" } } });
       const runtime = new NodeRuntime(options);
-      const calls = [1, 2, 3].map((number) => ({
-        _tool: "count",
-        number,
-        before: number === 1 ? 0 : `†state.n${number - 1}`,
-        _outputPath: `†state.n${number}`,
-      }));
-      await runtime.ask("PUT", "/programs/p", json({ calls }));
+      await runtime.ask("PUT", "/programs/p", json({ calls: COUNTING }));
       const daily = json({ cron: "0 0 * * *", timeZone: "UTC" });
       await runtime.ask("PUT", "/programs/p/schedules/s", daily);
       const runs = async () => {
