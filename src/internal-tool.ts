@@ -32,7 +32,8 @@ export {
 } from "./tool/tool-call.ts";
 export type { Stage } from "./tool/wrapped-tool.ts";
 export type { BytesResult } from "./tool/tool-result.ts";
-export { widenSchema, runtimeToolSchema, shownSchema } from "./tool/shown-schema.ts";
+export { acceptableSchema } from "./tool/acceptable-schema.ts";
+export { runtimeToolSchema, shownSchema, widenSchema } from "./tool/shown-schema.ts";
 export { UrlSources } from "./tool/composed.ts";
 export { diffsOfEdited } from "./tool/edit/edited-diffs.ts";
 export {

@@ -92,41 +92,6 @@ export function withoutKeywords(
 
 const NARROWING: ReadonlySet<string> = new Set(["contains", "if", "not", "oneOf", "propertyNames"]);
 
-/** True if the schema names an older draft, and has keywords that 2020-12 refuses or reads differently. */
-export function needsOwnDraft(schema: JSONSchema7): boolean {
-  const { $schema }: { readonly $schema?: unknown } = schema;
-  return typeof $schema === "string" && !$schema.includes("/2020-12/") && hasOlderKeyword(schema);
-}
-
-function hasOlderKeyword(schema: unknown): boolean {
-  if (!isObject(schema)) return false;
-  // The siblings of a `$ref` count since 2019-09.
-  const isReference = "$ref" in schema && !Object.keys(schema).every((key) => BESIDE_REF.has(key));
-  return (
-    isReference ||
-    Object.entries(schema).some(
-      ([keyword, held]) =>
-        isOlder(keyword, held) ||
-        subschemasIn(keyword, held as Json).some(([, part]) => hasOlderKeyword(part)),
-    )
-  );
-}
-
-function isOlder(keyword: string, held: unknown): boolean {
-  if (keyword === "items") return Array.isArray(held);
-  if (keyword === "$id") return typeof held === "string" && /#./u.test(held);
-  return OLDER_KEYWORDS.has(keyword) || (WITH_NUMBER.has(keyword) && typeof held === "boolean");
-}
-
-const OLDER_KEYWORDS: ReadonlySet<string> = new Set(
-  "$recursiveAnchor $recursiveRef dependencies".split(" "),
-);
-const WITH_NUMBER: ReadonlySet<string> = new Set(["exclusiveMaximum", "exclusiveMinimum"]);
-/** Keywords that mean the same beside a `$ref` in all drafts. */
-const BESIDE_REF: ReadonlySet<string> = new Set(
-  "$ref $schema $comment $defs definitions default description examples title".split(" "),
-);
-
 /** Combines the schemas that apply to one value into one result. */
 export interface SchemaFold<Result> {
   /** Result for a schema's own keywords, without those that hold other schemas for the same value. */
@@ -152,7 +117,7 @@ export function foldSchema<Result>(
     known.set(one, undefined);
     const inner = (part: Definition) => read(part, depth + 1);
     const { $ref, allOf = [] } = one;
-    const target = $ref === undefined ? [] : [inner(targetOf($ref, root))];
+    const target = $ref === undefined ? [] : [inner(schemaAtPointer($ref, root))];
     if (target.includes(undefined)) return undefined;
     const groups = alternativesIn(one).map((group) => group.map(inner).filter(isKnown));
     const parts = [...target, ...allOf.map(inner)].filter(isKnown);
@@ -175,8 +140,11 @@ function alternativesIn(schema: JSONSchema7): readonly (readonly Definition[])[]
   return [anyOf, oneOf, schema.if === undefined ? [] : [met, unmet]];
 }
 
+/** A pointer to a definition. */
+export const DEFINITION = /^#\/(?:\$defs|definitions)\/[^/]+$/;
+
 /** Returns the target of a pointer like `#/$defs/name`, or `true` (any value) if there is none. */
-function targetOf(pointer: string, root: JSONSchema7): Definition {
+export function schemaAtPointer(pointer: string, root: JSONSchema7): Definition {
   const [start, ...keys] = pointer.split("/");
   if (start !== "#") return true;
   let at: unknown = root;

@@ -5,8 +5,9 @@ import * as limits from "../limits.ts";
 import { nearest } from "../reference/near.ts";
 import type { Syntaxes } from "../reference/syntaxes.ts";
 import { clip } from "../value/characters.ts";
-import { compact, isObject, type Json } from "../value/json.ts";
-import { type Definition, mapSubschemas, needsOwnDraft, withoutKeywords } from "./json-schema.ts";
+import { compact, isJsonObject, isObject, type Json } from "../value/json.ts";
+import { acceptableSchema } from "./acceptable-schema.ts";
+import { DEFINITION, type Definition, mapSubschemas, withoutKeywords } from "./json-schema.ts";
 import type { RuntimeTool } from "./runtime-tool.ts";
 import { withTarget } from "./save-target.ts";
 import type { AnyTool, WrapOptions } from "./wrapped-tool.ts";
@@ -18,13 +19,17 @@ export interface NamedTool {
 }
 
 /** A schema as the model is shown it. */
-interface ShownSchema {
+export interface ShownSchema {
   readonly schema: JSONSchema7;
-  /** Place of the result. True: the model may choose with `_outputPath`; a string: at that place. */
+  /** Place of the result. True: the model may choose with `_outputPath`; a string: at that place; false: only the caller may. */
   readonly target: string | boolean;
   /** The parameters of the tool and of `schema`; undefined if there may be others. */
   readonly parameters: ReadonlySet<string> | undefined;
+  /** The tool's names of parameters that have another name in `schema`, by that name. */
+  readonly names?: ReadonlyMap<string, string> | undefined;
 }
+
+const NO_NAMES: ReadonlyMap<string, string> = new Map();
 
 /** By the tool's own schema: each turn wraps all tools, and widening is most of the work. */
 const shownSchemas = new WeakMap<JSONSchema7, Map<string, ShownSchema>>();
@@ -38,11 +43,14 @@ export function shownSchema(
   const wanted = typeof outputPath === "boolean" ? outputPath : (outputPath[name] ?? false);
   const isChosen = wanted === true;
   const make = (): ShownSchema => {
-    const widened = widenSchema(isStrict ? schema : plainRoot(schema), { syntaxes });
-    const shown = isStrict || needsOwnDraft(schema) ? widened : conciseSchema(widened);
+    const { schema: plain, names } = isStrict
+      ? { schema, names: NO_NAMES }
+      : withPlainNames(acceptableSchema(schema));
+    const widened = widenSchema(plain, { syntaxes });
+    const shown = isStrict ? widened : conciseSchema(widened);
     const extended = isChosen ? withTarget(shown, isStrict) : undefined;
     const parameters = declaredIn(extended ?? schema);
-    return { schema: extended ?? shown, target: extended !== undefined, parameters };
+    return { schema: extended ?? shown, target: extended !== undefined, parameters, names };
   };
   // Everything else that the result depends on.
   const key = [syntaxes?.includes("dollar") ?? true, isStrict, isChosen].join();
@@ -52,84 +60,48 @@ export function shownSchema(
   return isChosen ? shown : { ...shown, target: wanted };
 }
 
-/** What Anthropic and OpenAI refuse at the root of a tool's schema, and with it the call. */
-const CHOICES = ["anyOf", "oneOf", "allOf"] as const;
-const MAX_TOLD_CHARS = 1_000;
+/** Anthropic refuses a call with a tool that has a parameter of another name. */
+const PARAMETER = /^[\w.-]{1,64}$/;
+const MAX_PARAMETER_CHARS = 60;
 
-/**
- * Returns a schema of an object without choices at its root: it has the properties of all of them, and requires what all
- * require. Its description says the rest; the tool's own schema checks the input. A root of another type stays.
- */
-function plainRoot(schema: JSONSchema7): JSONSchema7 {
-  const { anyOf, oneOf, allOf, not, enum: listed, ...rest } = schema;
-  const left = compact({ anyOf, oneOf, allOf, not, enum: listed });
-  if (Object.keys(left).length === 0) return schema;
-  const parts = partsOf(schema, schema);
-  if (parts.some(({ type = "object" }) => type !== "object")) return schema;
-  const told = JSON.stringify(left);
-  const more = told.length > MAX_TOLD_CHARS ? [] : [`It must also fit ${told}.`];
+/** Gives parameters whose names a provider refuses, like `$filter`, other names. */
+function withPlainNames(schema: JSONSchema7): Pick<ShownSchema, "schema" | "names"> {
+  const { properties = {}, required = [] } = schema;
+  if (Object.keys(properties).every((own) => PARAMETER.test(own)))
+    return { schema, names: NO_NAMES };
+  const names = new Map<string, string>();
+  const shownNames = new Map<string, string>();
+  const renamed = Object.entries(properties).map(([own, definition]) => {
+    if (PARAMETER.test(own)) return [own, definition];
+    const plain = own.replaceAll(/[^\w.-]+/g, "_").replaceAll(/^_+|_+$/g, "");
+    const start = plain.slice(0, MAX_PARAMETER_CHARS) || "parameter";
+    let name = start;
+    for (let count = 2; Object.hasOwn(properties, name) || names.has(name); count++)
+      name = `${start}_${count}`;
+    names.set(name, own);
+    shownNames.set(own, name);
+    const { description, ...rest } = typeof definition === "boolean" ? {} : definition;
+    return [name, { description: [own, description ?? []].flat().join(": "), ...rest }];
+  });
+  const all = required.map((own) => shownNames.get(own) ?? own);
   return {
-    ...rest,
-    type: "object",
-    ...compact({ description: [schema.description ?? [], more].flat().join("\n") || undefined }),
-    properties: propertiesOf(parts),
-    required: [...requiredOf(schema, schema)],
+    schema: {
+      ...schema,
+      properties: Object.fromEntries(renamed) as JSONSchema7["properties"] & object,
+      required: all,
+    },
+    names,
   };
 }
 
-/** The schemas that an object's schema is made of, each once: itself, and those of its choices. */
-function partsOf(
-  schema: JSONSchema7,
-  root: JSONSchema7,
-  parts = new Set<JSONSchema7>(),
-): readonly JSONSchema7[] {
-  if (parts.has(schema)) return [];
-  parts.add(schema);
-  for (const keyword of CHOICES)
-    for (const part of schema[keyword] ?? []) partsOf(resolved(part, root), root, parts);
-  return [...parts];
-}
-
-function resolved(part: Definition, root: JSONSchema7): JSONSchema7 {
-  if (typeof part === "boolean") return {};
-  const { $ref = "" } = part;
-  const [, keyword = "", name = ""] = DEFINITION.test($ref) ? $ref.split("/") : [];
-  const held: unknown = Reflect.get(root, keyword);
-  const found: unknown = isObject(held) && Object.hasOwn(held, name) ? held[name] : undefined;
-  return isObject(found) ? found : part;
-}
-
-function propertiesOf(parts: readonly JSONSchema7[]): Record<string, Definition> {
-  const all = new Map<string, Map<string, Definition>>();
-  for (const { properties = {} } of parts) {
-    for (const [name, one] of Object.entries(properties)) {
-      const known = all.get(name) ?? new Map<string, Definition>();
-      all.set(name, known.set(JSON.stringify(one), one));
-    }
-  }
-  return Object.fromEntries(
-    Array.from(all, ([name, kinds]) => {
-      const [only = true, ...others] = kinds.values();
-      return [name, others.length === 0 ? only : { anyOf: [only, ...others] }];
-    }),
-  );
-}
-
-/** Of a part that comes again, nothing is required: to require less is never wrong in what is shown. */
-function requiredOf(
-  schema: JSONSchema7,
-  root: JSONSchema7,
-  seen = new Set<JSONSchema7>(),
-): ReadonlySet<string> {
-  if (seen.has(schema)) return new Set();
-  seen.add(schema);
-  const { required = [], anyOf = [], oneOf = [], allOf = [] } = schema;
-  const of = (part: Definition) => requiredOf(resolved(part, root), root, seen);
-  const ofEach = [anyOf, oneOf].flatMap((parts) => {
-    const [first = new Set<string>(), ...others] = parts.map(of);
-    return [...first].filter((name) => others.every((one) => one.has(name)));
+/** Returns an input with the tool's names of its parameters. */
+export function withOwnNames(input: Json, names = NO_NAMES): Json {
+  if (names.size === 0 || !isJsonObject(input)) return input;
+  const entries = Object.entries(input).map(([name, value]) => {
+    const own = names.get(name) ?? name;
+    return [Object.hasOwn(input, own) ? name : own, value];
   });
-  return new Set([...required, ...allOf.flatMap((part) => [...of(part)]), ...ofEach]);
+  return Object.fromEntries(entries) as Json;
 }
 
 /** OpenAI refuses a call with a tool that is described in more characters; a schema's own description has no limit. */
@@ -149,14 +121,13 @@ export function describedTool(description: unknown, schema: JSONSchema7) {
 
 /**
  * Removes keywords that do not inform a model, because the schema is sent with each call. Not for strict tools, whose
- * providers require `additionalProperties: false`, nor for schemas that are valid in their own draft only.
+ * providers require `additionalProperties: false`.
  */
 function conciseSchema(schema: JSONSchema7): JSONSchema7 {
   if (schema.type !== "object") return schema;
   return withoutKeywords(
     schema,
-    (keyword, held) =>
-      keyword === "$schema" || (keyword === "additionalProperties" && held === false),
+    (keyword, held) => keyword === "additionalProperties" && held === false,
   );
 }
 
@@ -301,9 +272,6 @@ class Widening {
       : orReference(inner, this.#reference);
   }
 }
-
-/** Definitions, which are widened where they are defined. */
-const DEFINITION = /^#\/(?:\$defs|definitions)\/[^/]+$/;
 
 function refersTo(schema: Definition | undefined): boolean {
   return schema !== undefined && JSON.stringify(schema).includes('"$ref"');

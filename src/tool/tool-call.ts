@@ -62,7 +62,9 @@ import {
   describedTool,
   requireKnown,
   runtimeToolSchema,
+  type ShownSchema,
   shownSchema,
+  withOwnNames,
 } from "./shown-schema.ts";
 import {
   checkInput,
@@ -98,16 +100,12 @@ import {
 } from "./wrapped-tool.ts";
 
 /** A tool as the steps of a call see it. */
-interface Callable {
+interface Callable extends Omit<ShownSchema, "schema"> {
   readonly name: string;
   readonly options: WrapOptions;
   readonly tool: AnyTool | RuntimeTool;
   /** Set for one of the runtime's own tools. */
   readonly own?: RuntimeTool;
-  /** Place of the result. True: the model may choose; a string: at that place; false: only the caller may choose. */
-  readonly target: string | boolean;
-  /** The parameters of its schema; undefined if it may have others. */
-  readonly parameters: ReadonlySet<string> | undefined;
 }
 
 /** Wraps every tool of a set, by name. Tools that the provider executes are left unchanged. */
@@ -133,10 +131,10 @@ export async function wrapTool(
   }
   const { execute: _execute, toModelOutput: _toModelOutput, ...rest } = tool;
   const shown = shownSchema({ name, tool, options }, await jsonSchemaOf(tool, name));
-  const { schema, target, parameters } = shown;
+  const { schema, ...about } = shown;
   // Has no validator, because the resolved input is validated, not the references. Otherwise the same tool.
   const definition = { ...rest, ...describedTool(rest.description, schema) } as AnyTool;
-  return wrapped({ name, options, tool, target, parameters }, definition);
+  return wrapped({ name, options, tool, ...about }, definition);
 }
 
 /**
@@ -190,8 +188,8 @@ function wrapped(tool: Callable, shown: AnyTool): WrappedTool {
   return {
     name: tool.name,
     shown,
-    flow: (input, call) => flowOf(tool, input, call),
-    prepare: (input, call) => prepare(tool, input, call),
+    flow: (input, call) => flowOf(tool, withOwnNames(input, tool.names), call),
+    prepare: (input, call) => prepare(tool, withOwnNames(input, tool.names), call),
   };
 }
 
@@ -561,7 +559,7 @@ async function execute(prepared: PreparedCall): Promise<CallResult> {
 
 /** Runs an agent's tool; of several results that it yields, the last one counts. */
 async function resultOf(
-  { tool: { tool, options }, call, input, labels, places }: PreparedCall,
+  { tool: { tool, options }, call, input: { checked }, labels, places }: PreparedCall,
   signal: AbortSignal,
   context: unknown,
 ): Promise<CallResult> {
@@ -570,7 +568,6 @@ async function resultOf(
     readonly execute: (input: unknown, options: unknown) => unknown;
     readonly onInputAvailable?: (options: unknown) => unknown;
   };
-  const { checked } = input;
   const optionsOf = () => executionOptions(call, signal, context);
   await onInputAvailable?.(Object.assign(optionsOf(), { input: checked }));
   const returned = await lastOf(await run(checked, optionsOf()), signal);

@@ -1,4 +1,5 @@
 import { isObject } from "../../src/value/json.ts";
+import { schemaErrors } from "./strict-schemas.ts";
 
 /** A provider's published rule for the messages of a request. */
 export interface Rule {
@@ -21,12 +22,12 @@ interface Call {
 }
 
 interface Described {
+  readonly type?: string;
   readonly description?: string;
   readonly parameters?: object;
+  readonly input_schema?: object;
+  readonly function?: Described;
 }
-
-const hasChoice = (schema: object) =>
-  ["anyOf", "oneOf", "allOf", "not", "enum"].some((keyword) => keyword in schema);
 
 interface Entry {
   readonly role?: string;
@@ -67,6 +68,15 @@ function rule<Item>(
     errors: (body) => (isBroken(body) ? [error] : []),
   };
 }
+
+/** What any provider refuses in a tool's schema: most servers and proxies pass it on to another. */
+function schemaRule(schemaOf: (tool: Described) => object | undefined): Rule {
+  const errors = ({ tools = [] }: Body) =>
+    (tools as readonly Described[]).flatMap((tool) => schemaErrors(schemaOf(tool) ?? EMPTY));
+  return { source: "strict-schemas.ts", errors };
+}
+
+const EMPTY = { type: "object", properties: {} };
 
 function blocksOf({ content }: Entry): readonly Block[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
@@ -120,14 +130,7 @@ export const anthropicRules: readonly Rule[] = [
     (texts) => texts.length > 0 && texts.every(({ text = "" }) => isBlank(text)),
   ),
   rule([NAMES, "tool_use.name: String should match a pattern"], allUsesIn, isNoName),
-  rule(
-    [
-      "makenotion/notion-mcp-server/issues/341",
-      "input_schema does not support oneOf, allOf, or anyOf",
-    ],
-    ({ tools = [] }: Body) => tools as readonly { readonly input_schema?: object }[],
-    ({ input_schema: schema = {} }) => hasChoice(schema),
-  ),
+  schemaRule((tool) => tool.input_schema),
   rule(
     ["vybestack/llxprt-code/issues/964", "tool_use.id: String should match a pattern"],
     allUsesIn,
@@ -223,11 +226,7 @@ export const chatRules: readonly Rule[] = [
     ({ tools = [] }: Body) => tools as readonly { readonly function?: Described }[],
     ({ function: { description = "" } = {} }) => description.length > 1_024,
   ),
-  rule(
-    ["https://platform.openai.com/docs/guides/function-calling", "schema must have type 'object'."],
-    ({ tools = [] }: Body) => tools as readonly { readonly function?: Described }[],
-    ({ function: { parameters = {} } = {} }) => hasChoice(parameters),
-  ),
+  schemaRule((tool) => tool.function?.parameters),
   rule(
     ["https://platform.openai.com/docs/api-reference/chat/create", "expected a string, got null."],
     messagesOf,
@@ -241,6 +240,7 @@ const ofCall = (type: string, id: string | undefined) => (item: Entry) =>
 
 /** OpenAI's Responses API. */
 export const responsesRules: readonly Rule[] = [
+  schemaRule(({ type, parameters }) => (type === "function" ? parameters : undefined)),
   rule(
     ["vercel/ai/issues/7099", "'reasoning' was provided without its required following item."],
     itemsOf,

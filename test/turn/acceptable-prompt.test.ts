@@ -22,7 +22,7 @@ type Message = LanguageModelV4Prompt[number];
 type AssistantPart = Extract<Message, { role: "assistant" }>["content"][number];
 
 const tools: NonNullable<LanguageModelV4CallOptions["tools"]> = [
-  { type: "function", name: "look", inputSchema: { type: "object" } },
+  { type: "function", name: "look", inputSchema: { type: "object", properties: {} } },
 ];
 
 const user = (...texts: readonly string[]): Message => ({

@@ -1,5 +1,5 @@
 import "../support/property-seed.ts";
-import { tool } from "ai";
+import { dynamicTool, jsonSchema, tool } from "ai";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -39,6 +39,19 @@ const tools = {
     description: "Says nothing. ".repeat(200),
     inputSchema: z.union([z.object({}), z.object({ loud: z.boolean() })]),
     execute: () => "",
+  }),
+  // As generators make them from OpenAPI, with what each provider refuses.
+  list: dynamicTool({
+    inputSchema: jsonSchema({
+      $schema: "http://json-schema.org/draft-07/schema#",
+      properties: {
+        $filter: { type: "string", pattern: "^(?!null$)" },
+        "user[ids]": { type: "array" },
+        range: { type: "array", items: [{ type: "number" }, { $ref: "#/components/Number" }] },
+      },
+      required: ["$filter", "token"],
+    }),
+    execute: () => "Listed.",
   }),
 };
 

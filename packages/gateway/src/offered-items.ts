@@ -7,6 +7,7 @@ import { json, withTimeLimit } from "../../../src/internal.ts";
 import {
   type WrapOptions,
   type WrappedTool,
+  acceptableSchema,
   fitsName,
   wrapRuntimeTool,
   wrapTool,
@@ -97,7 +98,7 @@ async function serversTool(
   const { upstream, tool } = from;
   // Results are handles, and tasks are calls like any other.
   const { outputSchema: _outputSchema, execution: _execution, ...definition } = tool;
-  const schema = tool.inputSchema as JSONSchema7;
+  const schema = acceptableSchema(tool.inputSchema as JSONSchema7);
   const runnable = dynamicTool({
     // The server checks its own inputs.
     inputSchema: jsonSchema(schema, {

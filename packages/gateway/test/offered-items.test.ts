@@ -46,7 +46,8 @@ async function offer(
 
 describe("the tools that a client is offered", () => {
   it("exclude a tool whose schema cannot be read, and say so", async () => {
-    const bad = { type: "object", properties: { a: { $ref: "#/nowhere" } }, allOf: 1 };
+    const endless = '{"not":'.repeat(50_000) + "{}" + "}".repeat(50_000);
+    const bad = { type: "object", properties: { a: JSON.parse(endless) as object } };
     const listed = [
       { name: "bad", inputSchema: bad as unknown as Tool["inputSchema"] },
       { name: "good", inputSchema: SCHEMA },

@@ -15,7 +15,7 @@ import { version } from "../../../src/version.ts";
 import { mcpFetchWith } from "./mcp-fetch.ts";
 import { redact, secretsIn } from "./secrets.ts";
 import { characters, json, withTimeLimit } from "../../../src/internal.ts";
-import { type McpServer, widenSchema } from "../../../src/internal-tool.ts";
+import { type McpServer, acceptableSchema } from "../../../src/internal-tool.ts";
 
 const MAX_PAGES = 100;
 /** From this MCP version on there are no sessions and no handshake to reuse. */
@@ -81,18 +81,13 @@ export class McpConnection {
       cursor = listed.nextCursor;
       if (cursor === undefined) break;
     }
-    const usable: McpDefinition[] = [];
-    for (const tool of tools) {
-      if (isUsable(tool.inputSchema)) usable.push(tool);
-      else this.#unusable.push(tool.name);
-    }
     const unusable = this.#unusable.splice(0);
-    const isCut = cursor !== undefined || usable.length > limits.maxMcpTools;
+    const isCut = cursor !== undefined || tools.length > limits.maxMcpTools;
     const leftOut = [
       ...(unusable.length === 0 ? [] : [`tools without a usable schema: ${unusable.join(", ")}`]),
-      ...(isCut ? [`tools after the first ${Math.min(usable.length, limits.maxMcpTools)}`] : []),
+      ...(isCut ? [`tools after the first ${Math.min(tools.length, limits.maxMcpTools)}`] : []),
     ].join("; ");
-    return { tools: usable.slice(0, limits.maxMcpTools), leftOut };
+    return { tools: tools.slice(0, limits.maxMcpTools), leftOut };
   }
 
   /**
@@ -203,8 +198,7 @@ function readableList(result: Readonly<Record<string, unknown>>, leftOut: string
   if (!Array.isArray(tools)) return result;
   const read = tools.flatMap((tool: unknown) => {
     const { name, inputSchema, annotations, ...members } = json.isObject(tool) ? tool : {};
-    const isReadable = isText(name) && json.isObject(inputSchema) && hasProperties(inputSchema);
-    if (!isReadable) {
+    if (!isText(name) || !json.isObject(inputSchema) || !isUsable(inputSchema)) {
       leftOut.push(isText(name) ? name : "one without a name");
       return [];
     }
@@ -217,7 +211,7 @@ function readableList(result: Readonly<Record<string, unknown>>, leftOut: string
     );
     return {
       name,
-      inputSchema,
+      inputSchema: acceptableSchema(inputSchema as JSONSchema7),
       ...Object.fromEntries(kept),
       annotations: Object.fromEntries(hints),
     };
@@ -225,10 +219,6 @@ function readableList(result: Readonly<Record<string, unknown>>, leftOut: string
   // Some servers end a list with null or an empty text.
   const isMore = isText(nextCursor) && nextCursor !== "";
   return { ...others, tools: read, ...(isMore && { nextCursor }) };
-}
-
-function hasProperties({ properties }: Readonly<Record<string, unknown>>): boolean {
-  return properties === undefined || json.isObject(properties);
 }
 
 const isText = (value: unknown) => typeof value === "string";
@@ -239,17 +229,11 @@ const MEMBERS = new Map<string, (value: unknown) => boolean>([
   ["_meta", json.isObject],
 ]);
 
-/** One invalid tool must not remove all others from a turn. */
-function isUsable(schema: McpDefinition["inputSchema"]): boolean {
-  if (!isShallow(schema, limits.maxDepth)) return false;
-  if (JSON.stringify(schema).length > limits.maxPieceChars) return false;
-  try {
-    // The protocol requires a JSON Schema; an invalid one throws here.
-    widenSchema(schema as JSONSchema7);
-    return true;
-  } catch {
-    return false;
-  }
+/** One schema without end must not remove all other tools from a turn. */
+function isUsable(schema: object): boolean {
+  return (
+    isShallow(schema, limits.maxDepth) && JSON.stringify(schema).length <= limits.maxPieceChars
+  );
 }
 
 function isShallow(value: unknown, depth: number): boolean {

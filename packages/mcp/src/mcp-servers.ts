@@ -172,7 +172,6 @@ function safeName(name: string): string {
 function toolFrom(definition: McpDefinition, connection: McpConnection): ToolSet[string] {
   const { description, inputSchema } = definition;
   const { properties = {} } = inputSchema;
-  // `isUsable` has checked that this is a schema.
   const schema = { ...inputSchema, type: "object", properties } as JSONSchema7;
   return dynamicTool({
     ...(description === undefined
