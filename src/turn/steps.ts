@@ -131,8 +131,11 @@ export class Steps {
   get notice(): { readonly outlined?: string } {
     if (this.#refused === undefined) return {};
     const { question, error } = this.#refused;
-    const what = `The turn "${question}" was sent to the model in outline only`;
-    return { outlined: `${what}, because its provider refused it: ${error}` };
+    const what =
+      question === undefined
+        ? "The images of this turn were not sent to the model, because its provider refused them"
+        : `The turn "${question}" was sent to the model in outline only, because its provider refused it`;
+    return { outlined: `${what}: ${error}` };
   }
 
   startStep(): void {

@@ -9,6 +9,7 @@ import {
   text,
   toolCall,
 } from "../../packages/testing/src/testing.ts";
+import { bytesContent } from "../../src/store/bytes/content.ts";
 import { refusedTurn, withOutline } from "../../src/turn/model/acceptable-prompt.ts";
 import { Conversation } from "../support/turn.ts";
 
@@ -18,11 +19,16 @@ const look = tool({
 });
 
 /** Refuses a prompt that has this text, as an endpoint does. */
-function refusing(refused: string, message: string, step: readonly StepItem[]): Step {
+function refusing(
+  refused: string,
+  message: string,
+  step: readonly StepItem[],
+  statusCode = 400,
+): Step {
   return (options) => {
     if (!JSON.stringify(options.prompt).includes(refused)) return step;
     const about = { message, url: "", requestBodyValues: {} };
-    throw new APICallError({ ...about, statusCode: 400, responseHeaders: {} });
+    throw new APICallError({ ...about, statusCode, responseHeaders: {} });
   };
 }
 
@@ -105,6 +111,37 @@ describe("a prompt that the provider refuses", () => {
       expect(result.error?.message).toBe(`The model failed: ${message}`);
     },
   );
+});
+
+describe("an image that the provider refuses", () => {
+  it.each([
+    ["messages.6.content.0.image.source.base64: image exceeds 5 MB maximum", 400],
+    ["Could not process image", 400],
+    ["request_too_large", 413],
+  ])("is left out of the turn that read it: %s", async (message, status) => {
+    const chat = await talked();
+    const image = bytesContent(new Uint8Array([137, 80, 78, 71, 0, 255]), "image/png");
+    await chat.store.save({ name: "photo", value: image });
+    const read = [toolCall("read_variable", { name: "photo" }), finish("tool-calls")];
+    const again = [toolCall("look", { at: 8 }), finish("tool-calls")];
+    const { result, calls } = await chat.say({
+      steps: [read, ...[1, 2].map(() => refusing("iVBORwD/", message, again, status)), [...answer]],
+      question: "Third.",
+    });
+    expect(result.error).toBeUndefined();
+    const prompts = calls.map(({ prompt }) => JSON.stringify(prompt));
+    expect(prompts.map((prompt) => prompt.includes("iVBORwD/"))).toEqual([
+      false,
+      true,
+      false,
+      false,
+    ]);
+    expect(prompts.map((prompt) => prompt.includes("Seen 7."))).toEqual([true, true, true, true]);
+    expect(prompts[2]).toContain("the provider refused this image");
+    expect(result.message.metadata).toMatchObject({
+      outlined: `The images of this turn were not sent to the model, because its provider refused them: ${message}`,
+    });
+  });
 });
 
 describe("a turn in outline", () => {

@@ -388,17 +388,18 @@ function isPlainText(part: { readonly type: string }): part is LanguageModelV4Te
 const MAX_OUTLINE_CHARS = 480;
 const MAX_QUESTION_CHARS = 60;
 
-/** The earlier turn that a provider refuses. */
+/** The turn that a provider refuses. */
 export interface RefusedTurn {
   /** Counted from 0, in the messages of the prompt. */
   readonly turn: number;
-  /** The start of its question. */
-  readonly question: string;
+  /** The start of its question. Undefined for the newest turn, of which only the images are left out. */
+  readonly question?: string;
 }
 
 /**
- * Returns the earlier turn with the message that a provider's error names, as in `messages.3: …`. If it names none: the
- * oldest turn with more than texts. Undefined if there is none, or if the message belongs to the newest turn.
+ * Returns the turn with the message that a provider's error names, as in `messages.3: …`. If it names none: the newest
+ * if the model reads images in it, else the oldest with more than texts. Undefined if there is none, or if the message
+ * belongs to the newest turn and that has no images.
  */
 export function refusedTurn(
   prompt: LanguageModelV4Prompt,
@@ -406,21 +407,32 @@ export function refusedTurn(
 ): RefusedTurn | undefined {
   const starts = turnStarts(prompt);
   const place = namedMessage(prompt, errorText);
+  const hasImages = prompt
+    .slice(starts.at(-1))
+    .some((message) => withoutImages(message) !== message);
+  const newest = starts.length - 1;
   const isOf = (turn: number) => {
     const [from = 0, to = prompt.length] = starts.slice(turn, turn + 2);
     if (place !== undefined) return from <= place && place < to;
+    if (hasImages) return turn === newest;
     return prompt.slice(from, to).some((message) => !isText(message));
   };
   const turn = starts.findIndex((_, at) => isOf(at));
   const start = prompt[starts[turn] ?? -1];
-  if (start?.role !== "user" || turn === starts.length - 1) return undefined;
+  if (turn === newest) return hasImages ? { turn } : undefined;
+  if (start?.role !== "user") return undefined;
   return { turn, question: clip(inOneLine(textOf(start)), MAX_QUESTION_CHARS) };
 }
 
-/** Replaces the messages of a turn with the start of the question, the names of the calls and the start of the answer. */
+/**
+ * Replaces the messages of a turn with the start of the question, the names of the calls and the start of the answer; of
+ * the newest turn, only its images.
+ */
 export function withOutline(prompt: LanguageModelV4Prompt, turn: number): LanguageModelV4Prompt {
-  const [from, to = prompt.length] = turnStarts(prompt).slice(turn, turn + 2);
+  const starts = turnStarts(prompt);
+  const [from, to = prompt.length] = starts.slice(turn, turn + 2);
   if (from === undefined) return prompt;
+  if (turn === starts.length - 1) return prompt.map(withoutImages);
   const [start, ...rest] = prompt.slice(from, to);
   const question = start?.role === "user" ? textOf(start) : "";
   const said = rest.flatMap((message) => (message.role === "assistant" ? message.content : []));
@@ -436,6 +448,21 @@ export function withOutline(prompt: LanguageModelV4Prompt, turn: number): Langua
     ...(rest.length === 0 ? [] : [textMessage("assistant", outline)]),
     ...prompt.slice(to),
   ];
+}
+
+const NO_IMAGE = { type: "text", text: "(the provider refused this image)" } as const;
+
+/** Returns the same message if it has no images. */
+function withoutImages(message: Message): Message {
+  if (message.role !== "tool") return message;
+  let isSame = true;
+  const content = message.content.map((part) => {
+    if (part.type !== "tool-result" || part.output.type !== "content") return part;
+    const value = part.output.value.map((one) => (one.type === "text" ? one : NO_IMAGE));
+    isSame &&= !value.includes(NO_IMAGE);
+    return { ...part, output: { ...part.output, value } };
+  });
+  return isSame ? message : { ...message, content };
 }
 
 function textMessage(role: "user" | "assistant", said: string): Message {

@@ -120,7 +120,7 @@ function tokensOf(usage: Usage | undefined) {
   return { inputTokens: usage?.inputTokens, outputTokens: usage?.outputTokens };
 }
 
-/** The earlier turn that the provider refuses. Undefined if it was sent in outline already. */
+/** The turn that the provider refuses. Undefined if it was sent in outline already. */
 function refusedIn(
   error: unknown,
   call: ModelCall | undefined,
@@ -136,9 +136,15 @@ function asModelFailure(
   refused: RefusedTurn | undefined,
 ): ByrefError {
   if (error instanceof ByrefError) return error;
-  const also =
-    refused === undefined ? "" : ` So it did with the turn "${refused.question}" in outline only.`;
+  const also = refused === undefined ? "" : ` So it did ${withLess(refused)}.`;
   return new ByrefError("model_failed", `The model failed: ${textOf(error, context)}${also}`);
+}
+
+/** Says what was left out of a prompt. */
+export function withLess({ question }: RefusedTurn): string {
+  return question === undefined
+    ? "without the images of this turn"
+    : `with the turn "${question}" in outline only`;
 }
 
 /** An endpoint's error text may be long, and may repeat the key that it received. */
@@ -158,7 +164,7 @@ export interface ModelRequest {
   readonly hasTags?: boolean;
   /** True if the last message is the list of variables. */
   readonly hasList?: boolean;
-  /** The earlier turn that the provider refuses, counted from 0. It is sent in outline. */
+  /** The turn that the provider refuses, counted from 0. It is sent in outline, the newest without images. */
   readonly outlined?: number | undefined;
   readonly signal: AbortSignal;
 }

@@ -67,7 +67,7 @@ export function failureOf(error: unknown): string {
 /** True if the endpoint refused the request as it is: a prompt with other messages may be accepted. */
 export function isRefused(error: unknown): boolean {
   const status = layersOf(error).map(statusIn).find(isFailedStatus);
-  return /^(?:400|422)$/u.test(String(status));
+  return /^(?:400|413|422)$/u.test(String(status));
 }
 
 /** Milliseconds to wait after try number `tried`, from 1. Undefined if there is no further try. */
