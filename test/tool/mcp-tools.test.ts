@@ -127,6 +127,11 @@ describe("a result's value", () => {
     ["the list of several contents", { content: [text("1"), text("2")] }, [text("1"), text("2")]],
     ["a link, as it is", { content: [link] }, [link]],
     ["a link beside a text", { content: [text("see"), link] }, [text("see"), link]],
+    [
+      "structuredContent, with what is beside it that is no text",
+      { ...structured({ a: [1] }), content: [text('{"a":[1]}'), image, link] },
+      { a: [1], _content: [image, link] },
+    ],
     ["an image beside a text", { content: [text("see"), image] }, [text("see"), image]],
   ])("is %s", async (_what, result, value) => {
     const given = await valueOf(result);

@@ -72,6 +72,20 @@ describe("an image that the model asks to read", () => {
     expect(imagesShown(replaced, 2).at(-2)).toEqual(["$photo", LEFT_OUT]);
   });
 
+  it("is shown if it is beside a text in a result of an MCP server", async () => {
+    const chat = new Conversation({});
+    const image = { type: "image", data: BASE64, mimeType: "image/png" };
+    await chat.store.save({ name: "shot", value: [{ type: "text", text: "Done." }, image] });
+    const turn = await chat.say({
+      steps: [
+        [toolCall("read_variable", { name: "$shot[1]" }), asked],
+        [text("I see."), finish()],
+      ],
+    });
+    expect(imagesShown(turn, 1)).toEqual([["$shot[1]", "shown"]]);
+    expect(JSON.stringify(chat.history.newest())).not.toContain(BASE64);
+  });
+
   it("is shown while it is one of the newest four, and then marked as left out", async () => {
     const chat = new Conversation({});
     const names = ["a", "b", "c", "d", "e", "f"];

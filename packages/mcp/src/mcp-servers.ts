@@ -13,7 +13,7 @@ import {
   type McpList,
 } from "./mcp-connection.ts";
 import { fitScalars } from "./fit-scalars.ts";
-import { valueOfResult } from "./result-value.ts";
+import { type ServerResult, valueOfResult } from "./result-value.ts";
 import { type RuledServer, policyOf } from "./server-rules.ts";
 
 /** Maximum length of a tool's name at the model providers. */
@@ -182,10 +182,20 @@ function toolFrom(definition: McpDefinition, connection: McpConnection): ToolSet
       validate: (input) => ({ success: true, value: fitScalars(input, schema) }),
     }),
     execute: async (input, { abortSignal }) =>
-      valueOfResult(
+      wholeValueOf(
         await connection.call(definition, json.isObject(input) ? input : {}, abortSignal),
       ),
   });
+}
+
+/** Pictures and links beside structured content are kept under `_content`; its texts repeat it. */
+function wholeValueOf(result: ServerResult): unknown {
+  const value = valueOfResult(result);
+  const { content, structuredContent } = result;
+  if (structuredContent === undefined || !Array.isArray(content)) return value;
+  const others = content.filter((part: unknown) => !json.isObject(part) || part.type !== "text");
+  if (others.length === 0) return value;
+  return { ...(json.isObject(value) ? value : { structuredContent: value }), _content: others };
 }
 
 /** The settings have rules for tools only. */

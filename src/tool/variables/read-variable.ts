@@ -25,7 +25,7 @@ import { clip } from "../../value/characters.ts";
 import type { Path } from "../../value/path.ts";
 import { previewOf } from "../../value/preview.ts";
 import { shapeOf } from "../../value/shape.ts";
-import { elementsWithin, partAt, type Sequence } from "./sequence.ts";
+import { elementsWithin, partAt, type Sequence, valueAt } from "./sequence.ts";
 import {
   inspect,
   nameOf,
@@ -57,12 +57,19 @@ export const readVariable = runtimeTool({
     const info = readable(store, target.name);
     const untrusted = !info.trusted;
     if (info.type === "bytes") {
-      return { output: isShowable(info) ? aboutImage(info) : aboutBytes(info), untrusted };
+      return {
+        output: isShowable(info, info) ? aboutImage(info, target, info) : aboutBytes(info),
+        untrusted,
+      };
     }
     const output = await inspect(info, target, async () => {
       const part = await partAt(store, target);
       const request: ReadRequest = { target, offset, limit };
-      return "sequence" in part ? pieceOf(request, part) : shown(request, part.value);
+      if ("sequence" in part) return pieceOf(request, part);
+      const picture = pictureIn(part.value);
+      return picture !== undefined && isShowable(info, picture)
+        ? aboutImage(info, target, picture)
+        : shown(request, part.value);
     });
     return { output, untrusted };
   },
@@ -262,16 +269,30 @@ function aboutValue(value: Json): string {
 /** Image types that the providers of the AI SDK accept. */
 const IMAGE = /^image\/(?:png|jpeg|webp|gif)$/u;
 
+interface Picture {
+  readonly mediaType: string;
+  readonly bytes: number;
+}
+
+/** A picture as an MCP server returns it beside other content. */
+function pictureIn(value: Json): (Picture & { readonly data: string }) | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const { type, data, mimeType } = value;
+  if (type !== "image" || typeof data !== "string" || typeof mimeType !== "string")
+    return undefined;
+  return { mediaType: mimeType, bytes: Math.floor((data.length * 3) / 4), data };
+}
+
 /** True if a model may see it as an image. */
-function isShowable({ mediaType, bytes, visibility }: VariableInfo): boolean {
+function isShowable({ visibility }: VariableInfo, { mediaType, bytes }: Picture): boolean {
   return visibility === "model" && IMAGE.test(mediaType) && bytes <= limits.maxRecordBytes;
 }
 
 /** Identifies an image that a model has read. The history keeps this output, never the bytes. */
-function aboutImage(info: VariableInfo): Json {
-  const { name, version, updatedAt, type, bytes, mediaType, trusted } = info;
+function aboutImage(info: VariableInfo, target: Target, { mediaType, bytes }: Picture): Json {
+  const { version, updatedAt, type, trusted } = info;
   const which = { version, updatedAt, trusted };
-  return { reference: `$${name}`, type, bytes, mediaType, ...which, image: true };
+  return { reference: referenceTo(target), type, bytes, mediaType, ...which, image: true };
 }
 
 /** True for outputs of `aboutImage`; no other tool returns both keys. */
@@ -289,24 +310,30 @@ const LEFT_OUT = `left out: you see the newest ${limits.maxShownImages} that you
 
 /** Adds the image itself, if the variable still has the same image. */
 async function imageIn(output: JsonObject, store: Variables): Promise<ModelOutput> {
-  const name = String(output.reference).slice(1);
-  const info = store.info(name);
-  if (info === undefined || !isShowable(info) || !isSame(info, output)) return imageLeftOut(output);
-  const open = store.open(name);
-  if (open === undefined) return imageLeftOut(output);
+  const target = targetIn(String(output.reference));
+  const info = store.info(target.name);
+  if (info === undefined || !isSame(info, output)) return imageLeftOut(output);
+  const picture = await pictureAt(info, target, store);
+  if (picture === undefined || !isShowable(info, picture)) return imageLeftOut(output);
+  const { data } = picture;
+  // Providers compare the type with the bytes.
+  const mediaType = detectMediaType({ data, topLevelType: "image" }) ?? picture.mediaType;
+  return {
+    type: "content",
+    value: [
+      { type: "text", text: JSON.stringify(output) },
+      { type: "file", mediaType, data: { type: "data", data } },
+    ],
+  };
+}
+
+async function pictureAt(info: VariableInfo, target: Target, store: Variables) {
+  if (info.type !== "bytes") return pictureIn(await valueAt(store, target));
+  const open = isShowable(info, info) ? store.open(info.name) : undefined;
   try {
-    const data = toBase64(await open.read(0, info.bytes));
-    // Providers compare the type with the bytes.
-    const mediaType = detectMediaType({ data, topLevelType: "image" }) ?? info.mediaType;
-    return {
-      type: "content",
-      value: [
-        { type: "text", text: JSON.stringify(output) },
-        { type: "file", mediaType, data: { type: "data", data } },
-      ],
-    };
+    return open && { ...info, data: toBase64(await open.read(0, info.bytes)) };
   } finally {
-    open.close();
+    open?.close();
   }
 }
 
