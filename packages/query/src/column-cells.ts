@@ -32,8 +32,9 @@ const MAX_WORDS = 4;
 /** A longer text is no number. */
 const MAX_CHARS = 40;
 const PLAIN = /^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?\s*$/i;
+/** Accounts write a negative number in parentheses. */
 const FORMATTED =
-  /^[-+]?\s?\p{Sc}?\s?[-+]?(?:\d{1,3}(?:([,.' \u2019\u00a0\u202f])\d{3})(?:\1\d{3})*(?:[.,]\d+)?|\d+(?:[.,]\d+)?)\s?(?:\p{Sc}|%)?$/u;
+  /^(?=[^(]*$|.*\)$)[-+(]?\s?\p{Sc}?\s?[-+(]?(?:\d{1,3}(?:([,.' \u2019\u00a0\u202f])\d{3})(?:\1\d{3})*(?:[.,]\d+)?|\d+(?:[.,]\d+)?)\s?(?:\p{Sc}|%)?\)?$/u;
 const DECIMAL_COMMA = /,(?:\d{1,2}|\d{4,})\D*$|\.\d{3},\d/;
 const TRUTH = /^(?:true|false)$/i;
 
@@ -149,7 +150,8 @@ function stays(cell: string, named: readonly string[]): string {
 /** Removes what keeps SQLite from reading formatted numbers. */
 function cleaned(cell: string, { marks, hasDecimalComma }: ColumnCells): string {
   let text = cell;
-  for (const mark of marks) if (mark !== ",") text = `REPLACE(${text}, ${quoted(mark)}, '')`;
+  for (const mark of marks)
+    if (mark !== ",") text = `REPLACE(${text}, ${quoted(mark)}, '${mark === "(" ? "-" : ""}')`;
   if (hasDecimalComma) return `REPLACE(REPLACE(${text}, '.', ''), ',', '.')`;
   return marks.includes(",") ? `REPLACE(${text}, ',', '')` : text;
 }
@@ -213,7 +215,7 @@ export function isSameResult(as: readonly string[], bs: readonly string[]): bool
 function isSameCell(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "string") return false;
-  const digits = a.replaceAll(/[^\d.,eE+-]/g, "");
+  const digits = a.replace("(", "-").replaceAll(/[^\d.,eE+-]/g, "");
   const numbers = [digits.replaceAll(",", ""), digits.replaceAll(".", "").replace(",", ".")];
   const isNumber = digits !== "" && (PLAIN.test(a) || FORMATTED.test(a.trim()));
   if (b === null) return !isNumber;
