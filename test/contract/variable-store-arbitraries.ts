@@ -34,6 +34,7 @@ export const names = [
   "w_2",
   "orders_2",
   "var_ref",
+  "__proto__",
   "_",
   "_5",
 ];

@@ -252,6 +252,18 @@ export const sweeping = command(
 /** After waking, every owner holds its variables again. */
 export const waking = command(() => "wake", wake);
 
+/** The same command, by an object that has kept nothing in memory. */
+export function afterWaking(inner: Command): Command {
+  return {
+    check: () => true,
+    run: (model, real) => {
+      wake(model, real);
+      return inner.run(model, real);
+    },
+    toString: () => inner.toString(),
+  };
+}
+
 export function wake(model: Model, real: Real): void {
   real.store = real.wake();
   for (const { owner, name } of model.held) real.store.holds.hold(owner, name);

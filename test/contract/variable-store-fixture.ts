@@ -8,8 +8,6 @@ import type { Json } from "../../src/value/json.ts";
 export interface Fixture {
   store: VariableStore;
   nowMs: number;
-  /** True if the store has a bucket for large values. */
-  readonly hasBucket: boolean;
 }
 
 export const START_MS = Date.UTC(2026, 0, 1);

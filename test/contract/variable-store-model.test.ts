@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { sqliteStore } from "../../packages/adapters/src/agent.ts";
+import { sharedStore } from "../../packages/gateway/src/cli/shared-store.ts";
 import * as limits from "../../src/limits.ts";
 import { MemoryBlobs } from "../../src/store/bytes/memory-blobs.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
@@ -9,7 +11,13 @@ import type { StoreOptions } from "../../src/store/variables.ts";
 import type { Json } from "../../src/value/json.ts";
 import { migratedSql } from "../support/node-sql.ts";
 import { commands, IDLE_MS, largeValues, names, readPaths } from "./variable-store-arbitraries.ts";
-import { expectSameOf, observing, type Real, wake } from "./variable-store-commands.ts";
+import {
+  afterWaking,
+  expectSameOf,
+  observing,
+  type Real,
+  wake,
+} from "./variable-store-commands.ts";
 import { Model } from "./variable-store-model.ts";
 import { at, isSame } from "./variable-store-model-facts.ts";
 import { samples } from "../support/slow.ts";
@@ -35,6 +43,8 @@ const subjects: Readonly<Record<string, (options: StoreOptions) => Subject>> = {
     const sql = migratedSql();
     return { wake: () => new SqlStore(sql, options), close: () => sql.close() };
   },
+  sqliteStore: (options) => ofOneProcess(sqliteStore(":memory:", options)),
+  sharedStore: (options) => ofOneProcess(sharedStore(":memory:", options)),
   "SqlStore with a bucket": (options) => {
     const sql = migratedSql();
     const blobs = new MemoryBlobs();
@@ -43,15 +53,23 @@ const subjects: Readonly<Record<string, (options: StoreOptions) => Subject>> = {
   },
 };
 
+function ofOneProcess(store: VariableStore & { close(): void }): Subject {
+  const wake = () => {
+    store.forget();
+    return store;
+  };
+  return { wake, close: () => store.close() };
+}
+
 describe.each(Object.entries(subjects))("%s", (name, make) => {
-  it.each([limits.maxConversationBytes, 150])(
-    "behaves like a naive model, with and without restarts, with a quota of %i bytes",
-    (quotaBytes) => {
-      const hasBucket = name.endsWith("bucket");
-      const model = () => new Model({ quotaBytes, idleMs: IDLE_MS, hasBucket });
-      return holds(model, make);
-    },
-  );
+  it.each([
+    [limits.maxConversationBytes, "now and then"],
+    [limits.maxConversationBytes, "before every call"],
+    [150, "now and then"],
+  ])("behaves like a naive model with a quota of %i bytes, woken %s", (quotaBytes, woken) => {
+    const bounds = { quotaBytes, idleMs: IDLE_MS, hasBucket: name.endsWith("bucket") };
+    return holds(() => new Model(bounds), make, woken === "before every call");
+  });
 
   it("reads every part of a large value like that part of the whole", async () => {
     const subject = make({});
@@ -64,8 +82,13 @@ describe.each(Object.entries(subjects))("%s", (name, make) => {
   });
 });
 
-async function holds(empty: () => Model, make: (options: StoreOptions) => Subject): Promise<void> {
-  const anyCommands = fc.commands(commands, { maxCommands: 80, size: "max" });
+async function holds(
+  empty: () => Model,
+  make: (options: StoreOptions) => Subject,
+  isWoken: boolean,
+): Promise<void> {
+  const all = isWoken ? commands.map((any) => any.map(afterWaking)) : commands;
+  const anyCommands = fc.commands(all, { maxCommands: 80, size: "max" });
   await fc.assert(
     fc.asyncProperty(anyCommands, async (sequence) => {
       const model = empty();

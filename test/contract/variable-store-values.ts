@@ -1,43 +1,9 @@
 import { expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import type { Json } from "../../src/value/json.ts";
-import {
-  expectCode,
-  type Fixture,
-  namesOf,
-  START_MS,
-  textOf,
-  withCode,
-} from "./variable-store-fixture.ts";
-import { slow } from "../support/slow.ts";
+import { expectCode, type Fixture, namesOf, START_MS, withCode } from "./variable-store-fixture.ts";
 
-/** Every value that JSON can hold comes back, as a frozen copy. */
+/** What is kept is a frozen copy. */
 export function values(at: Fixture): void {
-  it.each<[string, Json]>([
-    ["an empty string", ""],
-    ["a text", 'a\n"b"\\ é € 😀'],
-    ["a text that reads like JSON", '{"a": 1}'],
-    ["NUL characters", "\u0000a\u0000b\u0000"],
-    ["lone surrogates", "\ud800a\udc00\ud83d"],
-    ["lone surrogates inside", { "\udc00": ["\ud800", "a\u0000"] }],
-    ["zero", 0],
-    ["a number", -1.5e-300],
-    ["true", true],
-    ["false", false],
-    ["null", null],
-    ["an empty array", []],
-    ["an empty object", {}],
-    ["nested values", [[], {}, [null, { a: [1, "2", false, { "": {} }] }]]],
-    ["keys in their order", JSON.parse(`{"b": 1, "a": 2, "10": 3, "9": 4}`)],
-    ["a __proto__ key", JSON.parse(`{"__proto__": {"a": 1}, "constructor": 2}`)],
-  ])("keeps %s", async (_, value) => {
-    await at.store.save({ name: "a", value });
-    expect(await at.store.read("a")).toStrictEqual(value);
-    expect(JSON.stringify(await at.store.read("a"))).toBe(JSON.stringify(value));
-    expect(at.store.info("a")?.bytes).toBe(Buffer.byteLength(textOf(value)));
-    expect(at.store.info("a")?.chars).toBe(textOf(value).length);
-  });
-
   it("keeps negative zero as zero, like JSON", async () => {
     await at.store.save({ name: "a", value: -0 });
     await at.store.save({ name: "b", value: [-0] });
@@ -75,37 +41,8 @@ export function values(at: Fixture): void {
   });
 }
 
-/** Saves the value as `a`, checks that it reads back, and returns where it is stored. */
-async function keeps(at: Fixture, value: Json) {
-  await at.store.save({ name: "a", value });
-  // Compares without a diff, which is slow to print for megabytes.
-  const isSame = Object.is(textOf((await at.store.read("a")) ?? null), textOf(value));
-  expect(isSame || "differs").toBe(true);
-  return at.store.info("a")?.location;
-}
-
-/** Values at the sizes where the storage location changes. */
+/** Inputs of calls, which are stored in the row. */
 export function largeValues(at: Fixture): void {
-  it("stores values over 8 MiB in the bucket, if there is one", slow, async () => {
-    const large = at.hasBucket ? "r2" : "chunks";
-    expect(await keeps(at, "x".repeat(limits.maxChunkedBytes))).toBe("chunks");
-    for (const value of ["é".repeat(limits.maxChunkedBytes / 2) + "x", ["x".repeat(9_000_000)]])
-      expect(await keeps(at, value)).toBe(large);
-    expect(await keeps(at, "small")).toBe("row");
-    await at.store.sweep();
-    expect(at.store.hasGarbage()).toBe(false);
-  });
-
-  it.each<[string, Json]>([
-    ["a text with characters of two to four bytes", `é${"😀€".repeat(400_000)}`],
-    ["a text with a lone surrogate", `\ud800${"😀".repeat(500_000)}`],
-    ["an array", Array.from({ length: 60_000 }, (_, id) => ({ id, name: `Zoë 😀 ${id} €` }))],
-  ])("keeps %s in chunks", async (_, value) => {
-    expect(await keeps(at, value)).toBe("chunks");
-    expect(await keeps(at, "small")).toBe("row");
-    expect(await keeps(at, value)).toBe("chunks");
-  });
-
   it("accepts a call's input up to maxRecordBytes, and refuses a larger one", async () => {
     // The quotation marks take two bytes.
     const input = "x".repeat(limits.maxRecordBytes - 2);

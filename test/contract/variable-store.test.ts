@@ -6,17 +6,12 @@ import { MemoryStore } from "../../src/store/memory-store.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import { variableStoreContract } from "./variable-store.ts";
 import { contractOnSql } from "./variable-store-on-sql.ts";
-import { wokenStore } from "./variable-store-woken.ts";
 
 describe("MemoryStore", () => variableStoreContract((options) => new MemoryStore(options)));
 describe("SqlStore", () => contractOnSql((sql, options) => new SqlStore(sql, options)));
-describe("SqlStore, woken before every call", () =>
-  contractOnSql((sql, options) => wokenStore(() => new SqlStore(sql, options))));
 describe("SqlStore with a bucket", () => {
   const bucket = () => ({ blobs: new MemoryBlobs(), prefix: "c/" });
-  contractOnSql((sql, options) => new SqlStore(sql, { ...options, bucket: bucket() }), {
-    hasBucket: true,
-  });
+  contractOnSql((sql, options) => new SqlStore(sql, { ...options, bucket: bucket() }));
 });
 describe.each(Object.entries({ sqliteStore, sharedStore }))("%s", (_, open) => {
   const opened = new Map<object, () => void>();

@@ -27,16 +27,13 @@ describe("SqlStore in a real object, with a real bucket", () => {
     });
   });
 
-  variableStoreContract(
-    (options) => {
-      if (storage === undefined) throw new Error("A test runs outside of an object.");
-      const sql = new DurableSql(storage);
-      migrate(sql);
-      const bucket = { blobs: new R2Blobs(env.BLOBS), prefix: `${crypto.randomUUID()}/` };
-      return new SqlStore(sql, { ...options, bucket });
-    },
-    { hasBucket: true },
-  );
+  variableStoreContract((options) => {
+    if (storage === undefined) throw new Error("A test runs outside of an object.");
+    const sql = new DurableSql(storage);
+    migrate(sql);
+    const bucket = { blobs: new R2Blobs(env.BLOBS), prefix: `${crypto.randomUUID()}/` };
+    return new SqlStore(sql, { ...options, bucket });
+  });
 });
 
 function tables(): QueryEngine {
