@@ -25,23 +25,12 @@ import {
   scriptedModel,
   text,
   toolCall,
-  type Step,
 } from "../../packages/testing/src/testing.ts";
 import { slow } from "../support/slow.ts";
 import { withEnd } from "../../src/edge/http/client-body.ts";
 import { refuseRows, rowsReadBy } from "../support/storage.ts";
 import { anyBytes } from "../support/values.ts";
-import { approved, planning, streamed } from "../support/planning.ts";
-import {
-  endless,
-  many,
-  REFUSED,
-  refusedOf,
-  say,
-  spendAtOnce,
-  spendingTenant,
-  spendInOne,
-} from "../support/tenant.ts";
+import { spendAtOnce, spendingTenant, spendInOne } from "../support/tenant.ts";
 
 describe("the list of conversations", () => {
   it("is empty without conversations, and reading it creates no tables", async () => {
@@ -520,76 +509,6 @@ describe("tenant spend", () => {
   describe("a tenant's limit", () => {
     it("holds for many conversations at once, and is spent to the last call", () =>
       spendAtOnce({ conversations: 12, maximum: 30 }));
-
-    it.each([
-      { what: "toolCalls", maximum: 10, last: 10 },
-      // Each call takes 100 tokens, and the last one takes more than the rest.
-      { what: "tokens", maximum: 550, last: 600 },
-    ] as const)("of $what holds for many at once", async ({ what, maximum, last }) => {
-      const tenant = spendingTenant({ tenant: { [what]: maximum } }, { steps: endless(1) });
-      expect(refusedOf(await many(12, tenant.ask))).toBeGreaterThan(0);
-      // Amounts that were leased during the refusals become available again.
-      await eventually(async () => {
-        await tenant.ask();
-        expect(await tenant.used(what)).toBe(last);
-      });
-      expect(refusedOf([await tenant.ask()])).toBe(1);
-      if (what === "toolCalls") expect(tenant.acts()).toBe(maximum);
-    });
-
-    it("survives a restart of the directory", async () => {
-      const tenant = spendingTenant({ tenant: { modelCalls: 2 } });
-      await tenant.ask();
-      await eventually(async () => expect(await tenant.used("modelCalls")).toBe(1));
-      await evictDurableObject(directoryOf(tenant.name));
-      expect(refusedOf([await tenant.ask(), await tenant.ask()])).toBe(1);
-    });
-  });
-
-  /** A step that reports that it was reached, and then hangs. */
-  function hanging() {
-    const reached = Promise.withResolvers<void>();
-    const step: Step = async function* () {
-      yield text("Before.", { id: "1" });
-      reached.resolve();
-      await new Promise<never>(() => {});
-    };
-    return { reached: reached.promise, step };
-  }
-
-  const done: Step = [text("Done."), finish()];
-
-  // A settlement or lease that is not answered: test/edge-node/directory-calls.test.ts.
-  describe("a turn's settlement", () => {
-    it("is made even if the conversation is deleted", async () => {
-      const { reached, step } = hanging();
-      const tenant = spendingTenant({ tenant: { modelCalls: 2 } }, { steps: [step, done] });
-      await tenant.inside(async (own) => {
-        const asked = say(own);
-        await reached;
-        expect((await own.call("DELETE", "/conversations/c")).status).toBe(204);
-        await asked;
-      });
-      await eventually(async () => expect(await tenant.used("modelCalls")).toBe(1));
-      expect(refusedOf([await tenant.ask(), await tenant.ask()])).toBe(1);
-    });
-  });
-
-  describe("a run of a plan", () => {
-    const three = ["a", "b", "c"].map((id) => ({ _tool: "echo", _id: id, value: 1 }));
-
-    it("spends the tenant's limit: a call beyond it fails", async () => {
-      const tenant = spendingTenant({ tenant: { toolCalls: 2 } }, { more: planning() });
-      await tenant.inside(async (own) => {
-        const id = await approved(own, three);
-        const parts = await streamed(await own.call("POST", `/conversations/c/plans/${id}/run`));
-        const failed = parts.filter(
-          ({ status, call }) => status === "failed" && call !== undefined,
-        );
-        expect(failed).toMatchObject([{ reason: expect.stringContaining(REFUSED) }]);
-      });
-      await eventually(async () => expect(await tenant.used("toolCalls")).toBe(2));
-    });
   });
 
   describe("a directory", () => {

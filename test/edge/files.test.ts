@@ -2,10 +2,10 @@ import { env } from "cloudflare:workers";
 import { tool } from "ai";
 import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
-import type { FileSummary } from "../../src/edge/files/file-page.ts";
 import { fileEndpoints } from "../../src/edge/routes/files.ts";
-import { call, json, newId, objectOf, problemIn, put } from "../support/edge.ts";
+import { call, json, newId, objectOf, problemIn } from "../support/edge.ts";
 import { at, body, list, save, folderOf } from "../support/files.ts";
+import { type Exchange, httpCases } from "../support/http-cases.ts";
 import { withRuntime, type OwnRuntime } from "../support/own-runtime.ts";
 import {
   finish,
@@ -25,43 +25,6 @@ import type { Files } from "../../src/tool/files.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 
 describe("a conversation's files", () => {
-  it("are saved, listed, served and deleted", async () => {
-    const id = newId();
-    expect(await list(id)).toEqual({ files: [] });
-    const created = await call(
-      "PUT",
-      at(id, "/reports/May 2026/umsätze.csv"),
-      body("a,b\r\n", "text/csv"),
-    );
-    expect(created.status).toBe(201);
-    const file = await created.json<FileSummary>();
-    expect(file).toEqual({
-      path: "reports/May 2026/umsätze.csv",
-      bytes: 5,
-      mediaType: "text/csv",
-      etag: created.headers.get("etag"),
-      modified: expect.stringMatching(/^\d{4}-.*Z$/),
-      visibility: "model",
-    });
-    expect(await list(id)).toEqual({ files: [file] });
-    const served = await call("GET", at(id, `/${file.path}`));
-    expect(await served.text()).toBe("a,b\r\n");
-    const { headers } = served;
-    expect(headers.get("etag")).toBe(file.etag);
-    expect(headers.get("content-type")).toBe("text/csv");
-    expect(headers.get("content-disposition")).toBe("attachment");
-    expect(headers.get("x-content-type-options")).toBe("nosniff");
-    expect(headers.get("content-security-policy")).toBe("sandbox; default-src 'none'");
-    const replaced = await call("PUT", at(id, `/${file.path}`), body("a,b\r\n", "text/html"));
-    expect(replaced.status).toBe(200);
-    // The same bytes with another content type are another representation.
-    expect(replaced.headers.get("etag")).not.toBe(file.etag);
-    expect((await call("DELETE", at(id, `/${file.path}`))).status).toBe(204);
-    await problemIn(await call("GET", at(id, `/${file.path}`)), "not_found");
-    await problemIn(await call("DELETE", at(id, `/${file.path}`)), "not_found");
-    expect(await list(id)).toEqual({ files: [] });
-  });
-
   it("include what a turn exports", async () => {
     const options = {
       agents: [{ name: "a", description: "", instructions: "", tools: { rows: rowsTool() } }],
@@ -138,57 +101,99 @@ describe("a file's part", () => {
   });
 });
 
-describe("a condition", () => {
-  it("guards a file against lost updates", async () => {
-    const id = newId();
-    const write = (headers: Record<string, string>, content = "new") =>
-      call("PUT", at(id, "/a.txt"), body(content, "text/plain", headers));
-    await problemIn(await write({ "if-match": "*" }), "precondition_failed");
+const CSV = "/files/reports/May%202026/ums%C3%A4tze.csv";
+const csv = {
+  path: "reports/May 2026/umsätze.csv",
+  bytes: 5,
+  mediaType: "text/csv",
+  visibility: "model",
+  modified: expect.stringMatching(/^\d{4}-.*Z$/),
+};
+const one = (headers = {}) => body("one", "text/plain", headers);
+/** Segments of a path, and what is wrong with them. */
+const PATHS: Readonly<Record<string, string>> = {
+  "an encoded slash": "a%2Fb.txt",
+  "an encoded traversal": "a%2f..%2fb",
+  "an encoded way out": "..%2F..%2Fother",
+  "an empty segment": "a//b.txt",
+  "an empty first segment": "/a.txt",
+  "a backslash": "a%5Cb",
+  "a null": "a%00b",
+  "a line feed": "a%0Ab",
+  "a surrogate": "%ED%A0%80",
+  "invalid UTF-8": "%FF",
+  "a second scheme": "file:file:a",
+  "201 characters": "x".repeat(201),
+};
+
+httpCases({
+  "a conversation's files are saved, listed, served and deleted": [
+    ["GET /files", 200, { files: [] }],
+    [`PUT ${CSV}`, body("a,b\r\n", "text/csv"), 201, csv],
+    ["GET /files", 200, { files: [csv] }],
+    [
+      `GET ${CSV}`,
+      200,
+      "a,b\r\n",
+      {
+        "content-type": "text/csv",
+        "content-disposition": "attachment",
+        "x-content-type-options": "nosniff",
+        "content-security-policy": "sandbox; default-src 'none'",
+      },
+    ],
+    // The same bytes with another content type are another representation.
+    [`PUT ${CSV}`, body("a,b\r\n", "text/html"), 200],
+    [`PUT ${CSV}`, (etag) => body("x", "text/csv", { "if-match": etag }), 200],
+    [`DELETE ${CSV}`, 204],
+    [`GET ${CSV}`, "not_found"],
+    [`DELETE ${CSV}`, "not_found"],
+    ["GET /files", 200, { files: [] }],
+  ],
+  "a condition guards a file against lost updates": [
+    ["PUT /files/a.txt", one({ "if-match": "*" }), "precondition_failed"],
     // A rejected first write leaves no conversation.
-    await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
-    expect((await write({ "if-none-match": "*" })).status).toBe(201);
-    await problemIn(await write({ "if-none-match": "*" }), "precondition_failed");
-    const { etag } = (await list(id)).files[0] as FileSummary;
-    expect((await write({ "if-match": etag })).status).toBe(200);
-    await problemIn(await write({ "if-match": etag }), "precondition_failed");
-    const stale = { headers: { "if-match": etag } };
-    await problemIn(await call("DELETE", at(id, "/a.txt"), stale), "precondition_failed");
-    expect((await list(id)).files).toHaveLength(1);
-  });
-});
-
-describe("a path", () => {
-  it.each([
-    ["a%2Fb.txt", "an encoded slash"],
-    ["a%2f..%2fb", "an encoded traversal"],
-    ["..%2F..%2Fother", "an encoded way out"],
-    ["a//b.txt", "an empty segment"],
-    ["/a.txt", "an empty first segment"],
-    ["a%5Cb", "a backslash"],
-    ["a%00b", "a null"],
-    ["a%0Ab", "a line feed"],
-    ["%ED%A0%80", "a surrogate"],
-    ["%FF", "invalid UTF-8"],
-    ["file:file:a", "a second scheme"],
-    ["x".repeat(201), "201 characters"],
-  ])("%s is refused: %s", async (path) => {
-    const id = newId();
-    for (const method of ["GET", "PUT", "DELETE"]) {
-      const init = method === "PUT" ? body("a") : {};
-      await problemIn(await call(method, at(id, `/${path}`), init), "bad_path");
-    }
-    await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
-  });
-
-  it("that a client resolves leads to another route, and never out of the folder", async () => {
-    const id = newId();
-    await put(id, "v", 1);
-    for (const path of ["/../variables", "/%2e%2e/variables", "/a/%2E%2E/../variables"]) {
-      const response = await call("GET", at(id, path));
-      expect(await response.json()).toMatchObject({ variables: [{ name: "v" }] });
-    }
-    await problemIn(await call("PUT", at(id, "/a/"), body("a")), "not_found");
-  });
+    ["GET ", "conversation_not_found"],
+    ["PUT /files/a.txt", one({ "if-none-match": "*" }), 201],
+    ["PUT /files/a.txt", one({ "if-none-match": "*" }), "precondition_failed"],
+    ["GET /files/a.txt", 200, "one"],
+    ["PUT /files/a.txt", (etag) => body("two", "text/plain", { "if-match": etag }), 200],
+    ["PUT /files/a.txt", one({ "if-match": '"1"' }), "precondition_failed"],
+    ["DELETE /files/a.txt", { headers: { "if-match": '"1"' } }, "precondition_failed"],
+    ["GET /files/a.txt", 200, "two"],
+  ],
+  ...Object.fromEntries(
+    Object.entries(PATHS).map(([what, path]): [string, readonly Exchange[]] => [
+      `a path with ${what} is refused`,
+      [
+        [`GET /files/${path}`, "bad_path"],
+        [`PUT /files/${path}`, one(), "bad_path"],
+        [`DELETE /files/${path}`, "bad_path"],
+        ["GET ", "conversation_not_found"],
+      ],
+    ]),
+  ),
+  "a path that a client resolves leads to another route, and never out of the folder": [
+    ["PUT /variables/v", json(1), 201],
+    ["GET /files/../variables", 200, { variables: [{ name: "v" }] }],
+    ["GET /files/%2e%2e/variables", 200, { variables: [{ name: "v" }] }],
+    ["GET /files/a/%2E%2E/../variables", 200, { variables: [{ name: "v" }] }],
+    ["PUT /files/a/", one(), "not_found"],
+  ],
+  "a file with an unsupported content type is refused": [
+    [
+      "PUT /files/a.txt",
+      body("a=1", "application/x-www-form-urlencoded"),
+      "unsupported_media_type",
+    ],
+  ],
+  "a file that is longer than a value may be is refused": [
+    [
+      "PUT /files/a.txt",
+      one({ "content-length": `${limits.maxValueBytes + 1}` }),
+      "body_too_large",
+    ],
+  ],
 });
 
 describe("a file's guards", () => {
@@ -212,13 +217,6 @@ describe("a file's guards", () => {
 });
 
 describe("a file that cannot be saved", () => {
-  it("is longer than a value may be", async () => {
-    const id = newId();
-    const long = String(limits.maxValueBytes + 1);
-    const init = body("x", "text/plain", { "content-length": long });
-    await problemIn(await call("PUT", at(id, "/a.txt"), init), "body_too_large");
-  });
-
   it("exceeds the number of files, or their total size", async () => {
     const id = newId();
     await save(id, "/a.txt", "a");
@@ -246,12 +244,6 @@ describe("a file that cannot be saved", () => {
     expect((await write()).status).toBe(201);
     listing.mockRestore();
     expect((await list(id)).files.map(({ path }) => path)).toEqual(["a.txt", "b.txt"]);
-  });
-
-  it("has an unsupported content type", async () => {
-    const id = newId();
-    const form = body("a=1", "application/x-www-form-urlencoded");
-    await problemIn(await call("PUT", at(id, "/a.txt"), form), "unsupported_media_type");
   });
 
   it("is incomplete: nothing of it is visible", async () => {

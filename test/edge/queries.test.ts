@@ -3,7 +3,8 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { queries, csvRecords, type RuntimeOptions } from "../../src/byref.ts";
 import { scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
-import { call, get, json, newId, objectOf, problemIn, put } from "../support/edge.ts";
+import { call, json, newId, objectOf, problemIn, put } from "../support/edge.ts";
+import { httpCases } from "../support/http-cases.ts";
 import { withRuntime, type OwnRuntime } from "../support/own-runtime.ts";
 import type { Authority } from "../../packages/query/src/query-databases.ts";
 import { tool } from "ai";
@@ -54,73 +55,85 @@ describe("queries", () => {
     });
   }
 
-  describe("a query over HTTP", () => {
-    it("returns records from variables by their names", async () => {
-      const id = newId();
-      await put(id, "orders", ORDERS);
-      const sql = "SELECT customer, sum(total) AS sum, count(*) AS n FROM orders GROUP BY customer";
-      expect(await records(id, sql)).toEqual([
-        { customer: "ann", sum: 17, n: 2 },
-        { customer: "bob", sum: 5.5, n: 1 },
-      ]);
-    });
-
-    it("accepts parts of variables as tables, and references as values", async () => {
-      const id = newId();
-      await put(id, "orders", ORDERS);
-      await put(id, "wish", { skus: ["a", "c"], least: 2 });
-      const sql =
-        "SELECT sku, qty FROM $orders[*].lines WHERE sku IN ($wish.skus) AND qty >= $wish.least";
-      expect(await records(id, sql)).toEqual([{ sku: "a", qty: 2 }]);
-      expect(await records(id, "SELECT typeof($wish.least) AS t, 7 / $wish.least AS n")).toEqual([
-        { t: "integer", n: 3 },
-      ]);
-    });
-
-    it("returns lines, CSV or Markdown on request", async () => {
-      const id = newId();
-      await put(id, "orders", ORDERS);
-      const sql = "SELECT id, customer FROM orders WHERE id < 3";
-      const textOf = async (accept: string) => (await query(id, sql, { accept })).text();
-      expect(await textOf("application/x-ndjson")).toBe(
+  const sql = (text: string, headers = {}) => json({ sql: text }, headers);
+  const SMALL = "SELECT id, customer FROM orders WHERE id < 3";
+  httpCases({
+    "a query returns records from variables by their names": [
+      ["PUT /variables/orders", json(ORDERS), 201],
+      [
+        "POST /query",
+        sql("SELECT customer, sum(total) AS sum, count(*) AS n FROM orders GROUP BY customer"),
+        200,
+        '[{"customer":"ann","sum":17,"n":2},{"customer":"bob","sum":5.5,"n":1}]',
+      ],
+    ],
+    "a query accepts parts of variables as tables, and references as values": [
+      ["PUT /variables/orders", json(ORDERS), 201],
+      ["PUT /variables/wish", json({ skus: ["a", "c"], least: 2 }), 201],
+      [
+        "POST /query",
+        sql(
+          "SELECT sku, qty FROM $orders[*].lines WHERE sku IN ($wish.skus) AND qty >= $wish.least",
+        ),
+        200,
+        '[{"sku":"a","qty":2}]',
+      ],
+      [
+        "POST /query",
+        sql("SELECT typeof($wish.least) AS t, 7 / $wish.least AS n"),
+        200,
+        '[{"t":"integer","n":3}]',
+      ],
+    ],
+    "a query returns lines, CSV or Markdown on request": [
+      ["PUT /variables/orders", json(ORDERS), 201],
+      [
+        "POST /query",
+        sql(SMALL, { accept: "application/x-ndjson" }),
+        200,
         '{"id":1,"customer":"ann"}\n{"id":2,"customer":"bob"}\n',
-      );
-      expect(await textOf("text/csv")).toBe("id,customer\r\n1,ann\r\n2,bob\r\n");
-      expect(await textOf("text/markdown")).toBe(
+      ],
+      ["POST /query", sql(SMALL, { accept: "text/csv" }), 200, "id,customer\r\n1,ann\r\n2,bob\r\n"],
+      [
+        "POST /query",
+        sql(SMALL, { accept: "text/markdown" }),
+        200,
         "| id | customer |\n| --- | --- |\n| 1 | ann |\n| 2 | bob |\n",
-      );
-    });
-
-    it("saves records with the guards of their sources", async () => {
-      const id = newId();
-      await put(id, "orders?visibility=sealed", ORDERS);
-      const sql = "SELECT customer FROM orders WHERE total > 6";
-      const response = await call(
-        "POST",
-        `/conversations/${id}/query`,
-        json({ sql, saveAs: "big" }),
-      );
-      expect(response.status).toBe(201);
-      expect(await response.json()).toMatchObject({ name: "big", count: 2, visibility: "sealed" });
-      expect(await (await get(id, "big")).json()).toEqual([
-        { customer: "ann" },
-        { customer: "ann" },
-      ]);
-      await put(id, "key?visibility=secret", [{ a: 1 }]);
-      await problemIn(await query(id, "SELECT * FROM key"), "variable_secret");
-    });
-
-    it("is in the audit log by its variables and a digest, without its text", async () => {
-      const id = newId();
-      await put(id, "orders", ORDERS);
-      await query(id, "SELECT 'not to be seen' FROM orders");
-      const text = await (await call("GET", `/conversations/${id}/events`)).text();
-      expect(text).not.toContain("not to be seen");
-      expect(JSON.parse(text).events.at(-1)).toMatchObject({
-        type: "variables.queried",
-        query: { variables: ["orders"], digest: expect.stringMatching(/^[\w+/=-]{20,}$/) },
-      });
-    });
+      ],
+    ],
+    "a query saves records with the guards of their sources": [
+      ["PUT /variables/orders?visibility=sealed", json(ORDERS), 201],
+      [
+        "POST /query",
+        json({ sql: "SELECT customer FROM orders WHERE total > 6", saveAs: "big" }),
+        201,
+        { name: "big", count: 2, visibility: "sealed" },
+      ],
+      ["GET /variables/big", 200, '[{"customer":"ann"},{"customer":"ann"}]'],
+      ["PUT /variables/key?visibility=secret", json([{ a: 1 }]), 201],
+      ["POST /query", sql("SELECT * FROM key"), "variable_secret"],
+    ],
+    "a query is in the audit log by its variables and a digest, without its text": [
+      ["PUT /variables/orders", json(ORDERS), 201],
+      ["POST /query", sql("SELECT 'not to be seen' FROM orders"), 200],
+      [
+        "GET /events",
+        200,
+        {
+          events: [
+            {},
+            {
+              type: "variables.queried",
+              query: {
+                variables: ["orders"],
+                digest: expect.stringMatching(/^[\w+/=-]{20,}$/),
+              },
+            },
+          ],
+        },
+      ],
+      ["GET /events", 200, /^(?!.*not to be seen)/],
+    ],
   });
 
   describe("the tables of a conversation", () => {

@@ -530,17 +530,6 @@ const newest = (own: OwnRuntime) =>
   own.conversation().readMessages({ limit: 1, form: "display" }).messages[0];
 
 describe("the AI SDK's WebSocketChatTransport", () => {
-  it("holds a conversation over one socket", async () => {
-    const id = newId();
-    const { transport, send, resume } = transportTo({ call }, id);
-    const first = await messageIn(await send("What is the weather in NYC?"));
-    expect(textOf(first)).toMatch(/^It is .* in New York/);
-    const second = await messageIn(await send("What about London? Then compare them."));
-    expect(textOf(second)).toMatch(/New York is .* than London|London is .* than New York/);
-    expect(await resume()).toBeNull();
-    transport.close();
-  });
-
   it("resumes after its socket has gone: the same message, from its first part", async () => {
     const { open, reached, options } = haltedTurn();
     await withSockets(options, async (own) => {

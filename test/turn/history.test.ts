@@ -75,36 +75,6 @@ describe("a message", () => {
   });
 });
 
-describe("a page", () => {
-  const history = historyOf(
-    ...Array.from({ length: 5 }, (_, at) => [
-      userMessage(`q${at}`, "?"),
-      answer(`a${at}`, "!"),
-    ]).flat(),
-  );
-
-  it("has the newest messages, oldest first", () => {
-    expect(ids(history.page({ limit: 3 }).messages)).toEqual(["a3", "q4", "a4"]);
-    expect(history.page({ limit: 100 }).messages).toHaveLength(10);
-  });
-
-  it("continues before a given message, without gaps or repetition, to the first", () => {
-    let before: string | undefined;
-    const pages: (readonly string[])[] = [];
-    for (;;) {
-      const { messages } = history.page({ limit: 4, ...(before === undefined ? {} : { before }) });
-      if (messages.length === 0) break;
-      pages.unshift(ids(messages));
-      before = messages[0]?.id;
-    }
-    expect(pages).toEqual([
-      ["q0", "a0"],
-      ["q1", "a1", "q2", "a2"],
-      ["q3", "a3", "q4", "a4"],
-    ]);
-  });
-});
-
 describe.each(["read anew", "kept since it was read"])("the window of a prompt, %s", (when) => {
   function windowOf(
     messages: readonly StoredMessage[],

@@ -56,14 +56,6 @@ describe("a model that fails for a moment", () => {
     expect(calls.map(({ prompt }) => prompt)).toEqual(calls.map(() => calls[0]?.prompt));
   });
 
-  it("is tried three times, then fails with its last error", async () => {
-    const { error, calls, delaysMs } = await callWith({
-      steps: [failing(500), failing(502), failing(503), said],
-    });
-    expect(error).toMatchObject({ code: "model_failed", message: "The model failed: Said 503." });
-    expect([calls.length, delaysMs.length]).toEqual([3, 2]);
-  });
-
   it.each<[string, Step]>([
     ["is cut off", breaking(opened("Hello, wor"))],
     ["ends without a finish part", [opened("Hello, wor")]],
@@ -112,20 +104,6 @@ describe("a model that fails for a moment", () => {
 });
 
 describe("a model that refuses or fails for unknown reasons", () => {
-  it.each<[string, Step]>([
-    ["400", failing(400)],
-    ["401", failing(401)],
-    ["403", failing(403)],
-    ["an error", () => Promise.reject(new Error("Said 0."))],
-  ])("is not retried: %s", async (_, step) => {
-    const { error, calls, delaysMs } = await callWith({ steps: [step, said] });
-    expect(error).toMatchObject({
-      code: "model_failed",
-      message: expect.stringMatching(/^The model failed: Said \d+\.$/u),
-    });
-    expect([calls.length, delaysMs]).toEqual([1, []]);
-  });
-
   it("reveals no secrets", async () => {
     const step: Step = () => Promise.reject(new Error("Bad key: sk-secret"));
     const { error } = await callWith({ steps: [step] });
@@ -161,21 +139,6 @@ describe("an answer that has ended", () => {
 });
 
 describe("a silent model", () => {
-  it.each<[string, Step]>([
-    ["before its first part", silent()],
-    ["in a text", silent(opened("Hm"))],
-    ["that does not even answer", () => new Promise(() => undefined)],
-  ])("%s is retried, and abandoned after the third try", async (_, step) => {
-    vi.useFakeTimers();
-    const running = callWith({ steps: [step, step, step] });
-    await vi.advanceTimersByTimeAsync(3 * 1.25 * limits.modelSilenceMs);
-    const { error, calls } = await running;
-    expect(error).toMatchObject({ code: "model_timeout" });
-    expect(calls).toHaveLength(3);
-    expect(calls.every(({ abortSignal }) => abortSignal?.aborted === true)).toBe(true);
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
   it("gets its full timeout after each part", async () => {
     vi.useFakeTimers();
     const step: Step = async function* () {

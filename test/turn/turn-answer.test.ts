@@ -10,7 +10,6 @@ import {
   shownText,
   START_MS,
 } from "../support/turn.ts";
-import { slow } from "../support/slow.ts";
 
 const MARKER = "only-in-the-value";
 
@@ -111,39 +110,6 @@ describe("a variable that no longer exists", () => {
       expect(chat.history.newest()).not.toHaveProperty("display");
     },
   );
-});
-
-describe("a path that leads nowhere in an answer", () => {
-  it("stays as written, and the word undefined never appears", async () => {
-    const chat = new Conversation({});
-    await chat.store.save({ name: "nyc", value: { temp: 72 } });
-    const { chunks } = await say(chat, "It is $nyc.wind and $nyc.temp.", 1);
-    expect(shownText(chunks)).toBe("It is $nyc.wind and 72.");
-    expect(dataOf(chunks, "data-unresolved")).toMatchObject([
-      { reference: "$nyc.wind", code: "path_not_found" },
-    ]);
-    expect(JSON.stringify(chunks)).not.toContain("undefined");
-  });
-});
-
-describe("a text that is split anywhere", () => {
-  const answer = "A $city, ${rows[0].id}; $5.00 \\$city $city$ $rows[*].id😀 `$city` $";
-  const shown = 'A Rome, 7; $5.00 $city $city$ [7,"x😀"]😀 `$city` $';
-
-  async function chatWithCity(): Promise<Conversation> {
-    const chat = new Conversation({});
-    await chat.store.save({ name: "city", value: "Rome" });
-    await chat.store.save({ name: "rows", value: [{ id: 7 }, { id: "x😀" }] });
-    return chat;
-  }
-
-  it("is shown the same when it is split in two, at any place", slow, async () => {
-    for (let at = 1; at < answer.length; at++) {
-      const pieces = [answer.slice(0, at), answer.slice(at)];
-      const { chunks } = await say(await chatWithCity(), answer, pieces);
-      expect(shownText(chunks)).toBe(shown);
-    }
-  });
 });
 
 describe("the time at which text is emitted", () => {

@@ -1,7 +1,6 @@
 import { tool, type ToolSet, type UIMessageChunk } from "ai";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
-import { textOf } from "../support/turn-client.ts";
 import {
   finish,
   type Part,
@@ -9,14 +8,7 @@ import {
   text,
   toolCall,
 } from "../../packages/testing/src/testing.ts";
-import {
-  chunksOf,
-  Conversation,
-  promptOf,
-  shownText,
-  type Turn,
-  typesOf,
-} from "../support/turn.ts";
+import { Conversation, promptOf, shownText, type Turn, typesOf } from "../support/turn.ts";
 
 const asked = finish("tool-calls");
 const done = [text("Done."), finish()];
@@ -42,50 +34,11 @@ async function nextPrompt(chat: Conversation): Promise<string> {
   return JSON.stringify(promptOf(next, 0));
 }
 
-/** Returns the step for each of the three attempts of a model call. */
-const always = (step: Step): readonly Step[] => [step, step, step];
-
-function expectFailure(turn: Turn, errorText: string): void {
-  expect(turn.chunks.at(-1)).toEqual({ type: "error", errorText });
-  const [code = "", ...message] = errorText.split(": ");
-  expect(turn.result).toMatchObject({ finishReason: "error" });
-  expect(turn.result.error).toEqual({ code, message: message.join(": ") });
-  expect(chunksOf(turn.chunks, "finish")).toEqual([]);
-  expect(chunksOf(turn.chunks, "message-metadata")).toHaveLength(1);
-}
-
 afterEach(() => {
   vi.useRealTimers();
 });
 
 describe("a model that fails", () => {
-  it.each<[string, Step]>([
-    ["breaks off", breaking(opened("Hello, wor"))],
-    ["reports an error", [opened("Hello, wor"), { type: "error", error: "Overloaded." }]],
-    ["ends without a finish", [opened("Hello, wor")]],
-  ])("because it %s in a text keeps the text so far", async (_, step) => {
-    const chat = new Conversation({});
-    const turn = await chat.say({ steps: always(step) });
-    expect(turn.result.error?.code).toBe("model_failed");
-    expect(typesOf(turn.chunks).slice(-4)).toEqual([
-      "text-delta",
-      "text-end",
-      "message-metadata",
-      "error",
-    ]);
-    expect(chat.history.newest()).toMatchObject({
-      role: "assistant",
-      parts: [{ type: "step-start" }, { type: "text", text: "Hello, wor" }],
-    });
-    expect(await nextPrompt(chat)).toContain("Hello, wor");
-  });
-
-  it("fails the turn if it ends without a finish, even if all its texts have ended", async () => {
-    const turn = await new Conversation({}).say({ steps: always([text("Hello.")]) });
-    expectFailure(turn, "model_failed: The model's answer broke off before its end.");
-    expect(textOf(turn.result.message)).toBe("Hello.");
-  });
-
   it("after tool calls causes none of them to run, and later prompts say so", async () => {
     let runs = 0;
     const count = tool({ inputSchema: z.object({}), execute: () => ++runs });

@@ -176,23 +176,6 @@ describe("a prompt", () => {
   });
 });
 
-describe("prompts for a provider with a cache", () => {
-  it("begin with the previous one, within a turn and across turns, except for the list at the end", async () => {
-    const { chat } = counting({});
-    const first = await chat.say({ steps: [calls(2), calls(1), done] });
-    const second = await chat.say({ question: "And now?", steps: [calls(1), done] });
-    const prompts = [...first.calls, ...second.calls].map(({ prompt }) => prompt);
-    expect(prompts).toHaveLength(5);
-    for (const [index, prompt] of prompts.slice(1).entries()) {
-      const before = prompts[index] ?? [];
-      const tail = JSON.stringify(before.at(-1));
-      const lasting = tail.includes("<variables>") ? before.slice(0, -1) : before;
-      expect(JSON.stringify(prompt.slice(0, lasting.length))).toBe(JSON.stringify(lasting));
-      expect(prompt.length).toBeGreaterThan(lasting.length);
-    }
-  });
-});
-
 describe("the tool calls of one model answer", () => {
   it("are limited in number; further ones fail, and the turn continues", async () => {
     const { chat, runs } = counting({});

@@ -1,4 +1,4 @@
-import { tool, type ToolSet } from "ai";
+import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
@@ -12,7 +12,6 @@ import {
   shownText,
   type Turn,
   turnWith,
-  typesOf,
 } from "../support/turn.ts";
 
 const asked = finish("tool-calls");
@@ -31,29 +30,11 @@ function taker() {
   return { taken, take };
 }
 
-/** Runs a turn in which the model calls `act` once, without arguments. */
-function acting(execute: () => unknown): Promise<Turn> {
-  const act = tool({ inputSchema: z.object({}), execute });
-  return turnWith({ tools: { act }, steps: [[toolCall("act", {}), asked], done] });
-}
-
 function expectNormalEnd(turn: Turn): void {
   expect(turn.result.error).toBeUndefined();
   expect(turn.chunks.at(-1)).toEqual({ type: "finish", finishReason: "stop" });
   expect(shownText(turn.chunks)).toBe("Done.");
   expect(turn.calls).toHaveLength(2);
-}
-
-function saying(message: string): () => never {
-  return () => {
-    throw new Error(message);
-  };
-}
-
-function cycle(): unknown {
-  const value: Record<string, unknown> = { a: 1 };
-  value["self"] = value;
-  return value;
 }
 
 describe("a result is shown in full", () => {
@@ -81,84 +62,6 @@ describe("a result is shown in full", () => {
     expect(result.error).toMatchObject({ code: "bad_configuration" });
   });
 });
-
-describe("a tool's result is stored as JSON:", () => {
-  it("keys of the prototype, of which a handle is shown", async () => {
-    const given = '{"__proto__":{"a":1}}';
-    const turn = await acting(() => JSON.parse(given) as unknown);
-    expect(JSON.stringify(await turn.store.read("act_1"))).toBe(given);
-    expect(resultShown(turn, 1, "call_act")).toMatchObject({ $var: "act_1", preview: given });
-  });
-});
-
-describe("a misbehaving tool leads to an error that the model sees, if it", () => {
-  it.each<[string, () => unknown, string]>([
-    ["throws", saying("The disk is full."), "tool_failed: The disk is full."],
-    ["rejects", () => Promise.reject(new Error("No.")), "tool_failed: No."],
-    ["throws a string", throwing("Just words."), "tool_failed: Just words."],
-    ["throws undefined", throwing(undefined), "tool_failed: Unknown error"],
-    ["throws an error without a message", saying(""), "tool_failed: Unknown error"],
-    ["throws with a foreign code", throwing(withCode("ENOENT")), "tool_failed: No such file."],
-    ["returns a cycle", cycle, "bad_value: A value that contains itself cannot be kept"],
-    ["returns a function", () => () => 1, "bad_value: A function cannot be kept"],
-    ["returns a symbol", () => Symbol("x"), "bad_value: A symbol cannot be kept"],
-    ["returns bytes in JSON", () => [new Uint8Array(3)], "bad_value: Bytes cannot be kept"],
-    ["returns an unreadable object", unreadable, "bad_value: An object that cannot be read (No.)"],
-    [
-      "returns a value that is nested too deeply",
-      () => deep(201),
-      "limit_exceeded: maxDepth is at most 200",
-    ],
-    ["returns too much", () => ["x".repeat(17_000_000)], "limit_exceeded: maxJsonBytes"],
-    ["breaks while it yields", breaking, "tool_failed: Half way."],
-  ])("%s", async (_, execute, message) => {
-    const turn = await acting(execute);
-    expectNormalEnd(turn);
-    const shown = resultShown(turn, 1, "call_act");
-    expect(shown).toContain(message);
-    const [sent] = chunksOf(turn.chunks, "tool-output-error");
-    expect(sent?.errorText).toBe(shown);
-    expect(turn.store.count()).toBe(0);
-    expect(dataOf(turn.chunks, "data-variable")).toEqual([]);
-    expect(turn.history.newest()?.parts[1]).toMatchObject({ state: "output-error" });
-  });
-
-  it("has no execute function", async () => {
-    const tools: ToolSet = { here: tool({ inputSchema: z.object({}) }) };
-    const turn = await turnWith({ tools, steps: [[toolCall("here", {}), asked], done] });
-    expectNormalEnd(turn);
-    expect(resultShown(turn, 1, "call_here")).toContain("unknown_tool: here cannot be executed");
-  });
-});
-
-function throwing(thrown: unknown): () => never {
-  return () => {
-    throw thrown;
-  };
-}
-
-function withCode(code: string): Error {
-  return Object.assign(new Error("No such file."), { code });
-}
-
-function unreadable(): unknown {
-  return {
-    get a(): never {
-      throw new Error("No.");
-    },
-  };
-}
-
-function deep(levels: number): unknown {
-  let value: unknown[] = [];
-  for (let at = 1; at < levels; at++) value = [value];
-  return value;
-}
-
-async function* breaking() {
-  yield 1;
-  throw new Error("Half way.");
-}
 
 describe("a reference in a tool's input", () => {
   it("is shown in chunks, parts and prompts instead of its value", async () => {
@@ -208,33 +111,5 @@ describe("calls in parallel", () => {
     expect(turn.store.list().map(({ name }) => name)).toEqual(["meet_a", "meet_b", "meet_c"]);
     const ids = chunksOf(turn.chunks, "tool-output-available").map((chunk) => chunk.toolCallId);
     expect(ids).toEqual(["call_a", "call_b", "call_c"]);
-  });
-
-  it("see each other's results if they name them, and are not stopped by one that fails", async () => {
-    const { take, taken } = taker();
-    const fail: ToolSet[string] = tool({
-      inputSchema: z.object({}),
-      execute: (): string => saying("No.")(),
-    });
-    const turn = await turnWith({
-      tools: { take, fail },
-      steps: [
-        [
-          toolCall("take", { it: 1 }, { id: "a" }),
-          toolCall("fail", {}, { id: "b" }),
-          toolCall("take", { it: "$take_1" }, { id: "c" }),
-          asked,
-        ],
-        done,
-      ],
-    });
-    expectNormalEnd(turn);
-    expect(taken).toEqual([1, "taken"]);
-    expect(typesOf(turn.chunks).filter((type) => type.startsWith("tool-output"))).toEqual([
-      "tool-output-available",
-      "tool-output-error",
-      "tool-output-available",
-    ]);
-    expect(turn.store.count()).toBe(2);
   });
 });

@@ -1,7 +1,6 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { createWeather } from "../../examples/agents/weather.ts";
 import * as limits from "../../src/limits.ts";
 import { guideOf } from "../../src/turn/agent.ts";
 import { guidedText } from "../../src/turn/history/guide.ts";
@@ -12,7 +11,6 @@ import {
   promptOf,
   readMessage,
   resultShown,
-  shownText,
   type Turn,
   turnWith,
   typesOf,
@@ -87,52 +85,6 @@ describe("a result of 200,000 characters", () => {
   });
 });
 
-describe("the seed's conversation", () => {
-  it("compares two cities over two turns, by reference", async () => {
-    const chat = new Conversation({
-      agent: {
-        ...createWeather({ now: () => new Date("2025-07-15T00:00:00Z") }),
-        naming: (tool, input) => {
-          const { location } = input as { location?: string };
-          return location === undefined ? tool : `weather_${location}`.toLowerCase();
-        },
-      },
-    });
-    const first = await chat.say({
-      question: "What's the weather in NYC?",
-      steps: [
-        [toolCall("get_weather", { location: "NYC" }), asked],
-        [text("It's $weather_nyc.temperature °C in NYC.", { chunks: 3 }), finish()],
-      ],
-    });
-    const nyc = (await chat.store.read("weather_nyc")) as { temperature: number };
-    expect(shownText(first.chunks)).toBe(`It's ${nyc.temperature} °C in NYC.`);
-    const input = { city1: "$weather_nyc", city2: "$weather_london" };
-    const second = await chat.say({
-      question: "What about London? Then compare them.",
-      steps: [
-        [toolCall("get_weather", { location: "London" }), asked],
-        [toolCall("compare_weather", input, { chunks: 6 }), asked],
-        [text("$compare_weather.summary"), finish()],
-      ],
-    });
-    const compared = (await chat.store.read("compare_weather")) as {
-      warmer: string;
-      summary: string;
-    };
-    expect(compared.warmer).toBe("New York");
-    expect(shownText(second.chunks)).toBe(compared.summary);
-    expect(chat.store.info("compare_weather")).toMatchObject({ tool: "compare_weather", input });
-    expect(JSON.stringify(promptOf(second, 0))).toContain("$weather_nyc.temperature °C");
-    expect(chat.history.page({ limit: 10 }).messages.map(({ role }) => role)).toEqual([
-      "user",
-      "assistant",
-      "user",
-      "assistant",
-    ]);
-  });
-});
-
 describe("the list of variables", () => {
   const lastText = ({ calls }: Turn, call: number) => {
     const message = promptOf({ calls }, call).at(-1);
@@ -195,20 +147,6 @@ describe("the loop", () => {
     });
     const results = turn.result.message.parts.filter((part) => part.type === "tool-load");
     expect(results.every((part) => "output" in part)).toBe(true);
-  });
-
-  it("continues after a broken call, and ends with a step without calls", async () => {
-    const turn = await turnWith({
-      tools: toolsFor(1, []),
-      steps: [
-        [toolCall("nope", {}), asked],
-        [toolCall("load", "{"), asked],
-        [text("I give up."), finish()],
-      ],
-    });
-    expect(turn.calls).toHaveLength(3);
-    expect(resultShown(turn, 1, "call_nope")).toContain("nope");
-    expect(shownText(turn.chunks)).toBe("I give up.");
   });
 
   it("emits its id first, then every step, its metadata and its end", async () => {

@@ -36,36 +36,6 @@ it("is written, read, changed and listed with the client", () =>
     expect(newest[0]?.expiresAt).toBeUndefined();
   }));
 
-it("is written in four modes", () =>
-  withVariables(async (own) => {
-    const { variables } = createClient(url, optionsFor(own)).conversation("guide");
-    for (const value of [["a"], "b"]) await variables.put("log", value, { mode: "append" });
-    expect(await variables.get("log")).toEqual(["a", "b"]);
-    const { name } = await variables.put("draft", "one", { mode: "new" });
-    expect(name).toBe("draft_000");
-    const failure = await failureOf(variables.put("log", { a: 1 }, { mode: "merge" }));
-    expect(failure).toMatchObject({ code: "bad_value", status: 422 });
-  }));
-
-it("keeps ttl, pin, description and visibility when it is replaced", () =>
-  withVariables(async (own) => {
-    const { variables } = createClient(url, optionsFor(own)).conversation("guide");
-    const said = { ttl: 60, pin: true, description: "d", visibility: "sealed" } as const;
-    await variables.put("log", ["a"], said);
-    expect(await variables.put("log", "b", { mode: "append" })).toMatchObject({
-      expiresAt: expect.any(String),
-      pinned: true,
-      description: "d",
-      visibility: "sealed",
-    });
-    expect(await variables.put("log", [])).toMatchObject({
-      expiresAt: expect.any(String),
-      pinned: true,
-      description: "d",
-      visibility: "sealed",
-    });
-  }));
-
 it("is guarded against lost updates", () =>
   withVariables(async (own) => {
     const { variables } = createClient(url, optionsFor(own)).conversation("guide");

@@ -1,5 +1,5 @@
 import { generateText, tool } from "ai";
-import { type Agent, createRuntime, limits } from "byref";
+import { type Agent, createRuntime } from "byref";
 import { createClient } from "byref/client";
 import { expect, it } from "vitest";
 import * as z from "zod";
@@ -15,7 +15,6 @@ import {
   text,
   toolCall,
 } from "../../../packages/testing/src/testing.ts";
-import { slow } from "../../support/slow.ts";
 import { endless } from "../../support/tenant.ts";
 
 const rows = Array.from({ length: 500 }, (_, id) => ({ id, note: "x".repeat(20) }));
@@ -151,34 +150,6 @@ it("ends a turn at its spending limits", async () => {
     actual: 16,
   });
   expect(model.calls).toHaveLength(15);
-});
-
-it("counts a retried call, but its prompt only once", slow, async () => {
-  const fails: Step = () => {
-    throw Object.assign(new Error("fetch failed"), { isRetryable: true });
-  };
-  const said: Step = [text("Here."), finish("stop", tokens)];
-  const promptChars = async (steps: readonly Step[]) => {
-    const model = scriptedModel(steps);
-    const runtime = createRuntime({ agents: [shop], model, spend: { turn: { modelCalls: 2 } } });
-    return withWorker(runtime, async (own) => {
-      const chat = createClient(ORIGIN, { fetch: sendTo(own as OwnRuntime) }).conversation("c");
-      const { savings } = await chat.send("?").json();
-      return { calls: model.calls.length, chars: savings.promptChars };
-    });
-  };
-  const [once, again] = [await promptChars([said]), await promptChars([fails, said])];
-  expect([once.calls, again.calls]).toEqual([1, 2]);
-  expect(again.chars).toBe(once.chars);
-});
-
-it("ends a turn after a number of steps without spending limits", async () => {
-  const model = endlessly();
-  await withWorker(createRuntime({ agents: [shop], model }), async (own) => {
-    const init = json({ message: "Go." });
-    await (await own.call("POST", "/conversations/c/messages", init)).text();
-  });
-  expect(model.calls).toHaveLength(limits.maxSteps);
 });
 
 // --- an agent's budget

@@ -1,4 +1,4 @@
-import { tool, type ToolExecutionOptions, type ToolSet } from "ai";
+import { tool, type ToolExecutionOptions } from "ai";
 import { type Agent, createRuntime, runCode } from "byref";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
@@ -128,21 +128,6 @@ it("gives the second tool the values, and the model a handle and a widened schem
       },
     },
   });
-});
-
-it("lets a tool refuse the value of a reference", async () => {
-  sent.length = 0;
-  const { prompt } = await turn(shop, [
-    call("list_orders", { customer: "Ada" }),
-    call("email_orders", { to: "ada@example.com", orders: "$list_orders_ada[0]" }),
-    call("email_orders", { to: "ada@example.com", orders: "$list_orders_ada[0].idd" }),
-    call("email_orders", { to: "ada@example.com", orders: "$list_order" }),
-    say("No."),
-  ]);
-  expect(sent).toEqual([]);
-  expect(prompt).toContain("invalid_tool_input: The input does not fit the tool: orders: ");
-  expect(prompt).toContain("path_not_found: ");
-  expect(prompt).toContain("$list_order is not a variable.");
 });
 
 it("saves what a Response streams, and passes bytes on", async () => {
@@ -337,14 +322,6 @@ describe("the calls of one step in the guide", () => {
     expect(prompt).toContain("tool_failed: Forgotten.");
     expect(prompt.match(/skipped: \$/g)).toHaveLength(2);
   });
-
-  it("fail with similar names if there is no such tool", async () => {
-    const wrong = calls.slice(0, 1).map((one) => ({ ...one, name: "memory_recal" }));
-    const { prompt } = await oneStep(() => "Ada can fly.", wrong);
-    const [, told = ""] = /`(There is no tool [^`]*)`/.exec(guide) ?? [];
-    expect(told).toContain("memory_recal");
-    expect(prompt).toContain(`unknown_tool: ${told}`);
-  });
 });
 
 it("runs code on variables, and asks another agent", async () => {
@@ -368,38 +345,4 @@ it("runs code on variables, and asks another agent", async () => {
   // ---
   const said = await withWorker(runtime, ask);
   expect(said).toBe("It is 1770.");
-});
-
-it("ignores a tool's own toModelOutput, and keeps its description", async () => {
-  const look = tool({
-    description: "Looks.",
-    inputSchema: z.object({}),
-    execute: () => "what it says",
-    toModelOutput: () => ({ type: "text", value: "something else" }),
-  });
-  const { prompt, model } = await turn(agentWith({ tools: { look } }), [
-    call("look", {}),
-    say("Done."),
-  ]);
-  expect(prompt).toContain('{"$var":"look_1","value":"what it says"}');
-  expect(prompt).not.toContain("something else");
-  expect(model.calls[0]?.tools?.[0]).toMatchObject({ name: "look", description: "Looks." });
-});
-
-it("ends a turn with an error that names the tool whose schema has no JSON Schema", async () => {
-  const inputSchema = z.object({ image: z.instanceof(Uint8Array) });
-  const mail: ToolSet[string] = tool({ inputSchema, execute: ({ image }) => image.length });
-  const model = scriptedModel([say("Never.")]);
-  const agents = [agentWith({ tools: { mail } })] as const;
-  await using runtime = await startRuntime({ agents, model });
-  await expect(runtime.client.conversation("c").send("Go.").text()).rejects.toMatchObject({
-    code: "bad_configuration",
-    message: expect.stringContaining("mail"),
-  });
-});
-
-it("does not run a tool without execute", async () => {
-  const look = tool({ inputSchema: z.object({}) }) as unknown as ToolSet[string];
-  const { prompt } = await turn(agentWith({ tools: { look } }), [call("look", {}), say("Done.")]);
-  expect(prompt).toContain("unknown_tool: look cannot be executed here");
 });

@@ -3,10 +3,7 @@ import {
   UI_MESSAGE_STREAM_HEADERS,
   type UIMessage,
   type UIMessageChunk,
-  type DynamicToolUIPart,
-  isToolUIPart,
   tool,
-  type ToolUIPart,
   type JSONValue,
 } from "ai";
 import { describe, expect, it, vi } from "vitest";
@@ -28,7 +25,6 @@ import { alarmOf } from "../../support/storage.ts";
 import { watchRows } from "../../support/written-rows.ts";
 import * as z from "zod";
 import { type Agent, capabilityTags, planSupport, queries, runCode } from "../../../src/byref.ts";
-import { clientOf } from "../../support/client.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import {
   finish,
@@ -36,7 +32,6 @@ import {
   type Step,
   text,
   toolCall,
-  type ScriptedModel,
 } from "../../../packages/testing/src/testing.ts";
 import type { RuntimeOptions } from "../../../src/edge/create-runtime.ts";
 import * as schemas from "../../../src/edge/openapi/schemas.ts";
@@ -394,104 +389,6 @@ describe("messages", () => {
       });
     });
   });
-
-  const page = Array.from({ length: 9 }, (_, line) => `line ${line}\n`).join("");
-  const DIFF =
-    "@@ -2,7 +2,7 @@\n line 1\n line 2\n line 3\n-line 4\n+line FOUR\n line 5\n line 6\n line 7\n";
-
-  function publishing() {
-    const sent: string[] = [];
-    const agent: Agent = {
-      name: "editor",
-      description: "Edits pages.",
-      instructions: "Edit.",
-      tools: {
-        get_page: tool({ inputSchema: z.object({}), execute: () => page }),
-        put_page: tool({
-          inputSchema: z.object({ html: z.string() }),
-          needsApproval: true,
-          execute: ({ html }) => {
-            sent.push(html);
-            return "saved";
-          },
-        }),
-      },
-    };
-    return { agent, sent };
-  }
-
-  const edits = [{ find: "line 4", replace: "line FOUR" }];
-  const fetched: Step = [toolCall("get_page", {}), finish("tool-calls")];
-  const edited = (more: object = {}): Step => [
-    toolCall("edit_variable", { name: "get_page_1", edits, ...more }),
-    finish("tool-calls"),
-  ];
-  const put = (html: string): Step => [toolCall("put_page", { html }), finish("tool-calls")];
-  const done: Step = [text("Done."), finish()];
-
-  async function asked(own: OwnRuntime) {
-    const response = await own.call(
-      "POST",
-      "/conversations/c/messages",
-      json({ message: "Edit." }),
-    );
-    return chunksIn(await framesIn(response));
-  }
-
-  async function waitingPart(own: OwnRuntime) {
-    const { messages } = await clientOf(own).conversation("c").messages();
-    const parts = messages.flatMap((message) => message.parts.filter(isToolUIPart));
-    const isWaiting = (part: ToolUIPart | DynamicToolUIPart) => part.state === "approval-requested";
-    const part = parts.find(isWaiting);
-    if (part?.state !== "approval-requested") throw new Error("No call waits.");
-    return part.approval;
-  }
-
-  describe("a call that waits with an edited variable", () => {
-    it.each([
-      ["in place", { more: {}, name: "get_page_1", version: 2 }],
-      ["under another name", { more: { saveAs: "page_2" }, name: "page_2", version: 1 }],
-    ])(
-      "shows what was edited %s, in the stream and in the messages",
-      async (_, { more, name, version }) => {
-        const { agent, sent } = publishing();
-        const model = scriptedModel([fetched, edited(more), put(`$${name}`), done]);
-        await withRuntime({ agents: [agent], model }, async (own) => {
-          const diffs = [{ name, version, from: { name: "get_page_1", version: 1 }, diff: DIFF }];
-          const chunks = await asked(own);
-          const request = chunks.find(({ type }) => type === "tool-approval-request");
-          expect(request).toMatchObject({ approvalDescriptor: { diffs } });
-          own.wakeAgain();
-          const { id, descriptor } = await waitingPart(own);
-          expect(descriptor).toMatchObject({ diffs });
-          await clientOf(own).conversation("c").approvals.decide(id, { approved: true }).json();
-          expect(sent).toEqual([page.replace("line 4", "line FOUR")]);
-          // The model receives its own diff of the edit, and not this one as well.
-          expect(JSON.stringify(model.calls[3]?.prompt).split("line FOUR")).toHaveLength(3);
-        });
-      },
-    );
-
-    it("shows no content of a sealed value", async () => {
-      const { agent } = publishing();
-      const edits = [{ find: "line 4", replace: "$key" }];
-      const sealing = edited({ edits, saveAs: "page_2" });
-      const model = scriptedModel([fetched, sealing, put("$page_2"), done]);
-      await withRuntime({ agents: [agent], model }, async (own) => {
-        const { variables } = clientOf(own).conversation("c");
-        await variables.put("key", "the sealed words", { visibility: "sealed" });
-        await asked(own);
-        const { descriptor } = await waitingPart(own);
-        const { diffs } = descriptor as { diffs: readonly { name: string }[] };
-        expect(diffs.find(({ name }) => name === "page_2")).toEqual({
-          name: "page_2",
-          version: 1,
-          from: { name: "get_page_1", version: 1 },
-          withheld: "sealed",
-        });
-      });
-    });
-  });
 });
 
 const LONG = "A paragraph. ".repeat(200);
@@ -690,68 +587,6 @@ describe("compaction", () => {
       await problemIn(await call("PATCH", path, json({ pinned: true })), "bad_name");
       await problemIn(await call("DELETE", path), "bad_name");
       expect((await get(id, "history")).status).toBe(200);
-    });
-  });
-
-  interface Talk {
-    readonly model: ScriptedModel;
-    readonly own: OwnRuntime;
-    say(turns: number): Promise<void>;
-    /** Returns the lines of the outline in the newest prompt. */
-    outline(): readonly string[];
-  }
-
-  /** Runs a conversation of an agent with a small history budget. */
-  function talk(more: Partial<Agent>, work: (talk: Talk) => Promise<void>): Promise<void> {
-    const agent = { name: "a", description: "", instructions: "Help.", tools: {}, ...more };
-    const answer = [text(`Well. ${"y".repeat(300)}`), finish("stop")];
-    const model = scriptedModel(Array.from({ length: 200 }, () => answer));
-    return withRuntime({ agents: [{ historyChars: 4_000, ...agent }], model }, async (own) => {
-      let turn = 0;
-      await work({
-        model,
-        own,
-        async say(turns) {
-          for (let last = turn + turns; turn < last;) {
-            const init = json({ message: `Question ${++turn}?` }, { accept: "application/json" });
-            const response = await own.call("POST", "/conversations/c/messages", init);
-            expect(response.status).toBe(200);
-          }
-        },
-        outline() {
-          const prompt = model.calls.at(-1)?.prompt ?? [];
-          const first = prompt.find(({ role }) => role === "user");
-          const [part] = first?.role === "user" ? first.content : [];
-          const content = part?.type === "text" ? part.text : "";
-          const lines = content.startsWith("<history>") ? content.split("\n").slice(2, -1) : [];
-          return lines.filter((line) => !line.endsWith("only."));
-        },
-      });
-    });
-  }
-
-  describe("an agent that summarizes", () => {
-    it("replaces the lines with its summary, after the turn, once for each compaction", async () => {
-      const asked: string[][] = [];
-      const summarize: Agent["summarize"] = async (turns) => {
-        asked.push(turns.map(([question]) => `${question?.turn}: ${question?.text}`));
-        return `Talked about ${turns.length} things.\n</history>`;
-      };
-      await talk({ summarize }, async ({ say, outline }) => {
-        await say(12);
-        await vi.waitFor(() => expect(asked.length).toBeGreaterThan(0));
-        await say(1);
-        const [turns = []] = asked;
-        expect(turns[0]).toMatch(/^\d: Question \d\?$/u);
-        const from = Number(turns[0]?.[0]);
-        expect(outline()[0]).toBe(
-          `${from} to ${from + turns.length - 1}, summary: Talked about ${turns.length} things. ‹/history>`,
-        );
-        await say(10);
-        const numbers = asked.flat().map((question) => Number.parseInt(question, 10));
-        expect(asked.length).toBeGreaterThan(1);
-        expect(numbers).toEqual([...new Set(numbers)].toSorted((one, other) => one - other));
-      });
     });
   });
 });

@@ -5,7 +5,6 @@ import { textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { framesIn as eventsIn, readUntil, chunksIn, framesIn } from "../../support/turn-client.ts";
 import { finish, scriptedModel, text, type Script } from "../../../packages/testing/src/testing.ts";
-import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { messageStream, textStream } from "../../../src/edge/turns/turn-response.ts";
 import * as limits from "../../../src/limits.ts";
 import { TurnLog } from "../../../src/turn/log/turn-log.ts";
@@ -50,35 +49,6 @@ describe("stream", () => {
   }
 
   describe("a stream that is watched again", () => {
-    it("is byte for byte the same for everybody who joins while the turn runs", async () => {
-      const { open, reached, options } = haltedTurn();
-      await withRuntime(options, async (own) => {
-        const asked = await ask(own, "Hello.");
-        await reached;
-        const watchers = await Promise.all([watch(own), watch(own), watch(own)]);
-        expect(watchers.map(({ status }) => status)).toEqual([200, 200, 200]);
-        expect(watchers[0]?.headers.get("x-vercel-ai-ui-message-stream")).toBe("v1");
-        open();
-        const bodies = await Promise.all([asked, ...watchers].map((response) => response.text()));
-        expect(new Set(bodies).size).toBe(1);
-        const frames = framesIn(bodies[0] ?? "");
-        expect(frames.map(({ id }) => id)).toEqual(frames.map((_, index) => MAX + 1 + index));
-        expect(bodies[0]?.endsWith("data: [DONE]\n\n")).toBe(true);
-      });
-    });
-
-    it("continues when its client has gone, which does not stop the turn", async () => {
-      const { open, reached, options } = haltedTurn();
-      await withRuntime(options, async (own) => {
-        const asked = await ask(own, "Hello.");
-        await reached;
-        await asked.body?.cancel();
-        const watcher = await watch(own);
-        open();
-        expect(await watcher.text()).toContain(" After.");
-      });
-    });
-
     it("continues after the last frame that a client has received, even when the turn is over", async () => {
       const { open, reached, options } = haltedTurn();
       await withRuntime(options, async (own) => {
@@ -293,31 +263,4 @@ describe("faults clients", () => {
       },
     );
   });
-
-  describe("posts", () => {
-    const echo = ({ prompt }: LanguageModelV4CallOptions): Script => [
-      text(`You said: ${questionIn(prompt)}`),
-      finish(),
-    ];
-
-    it("of two messages at once are answered in order", async () => {
-      const model = scriptedModel([echo, echo]);
-      await withRuntime({ agents: [agent], model }, async (own) => {
-        const two = await Promise.all(
-          ["One.", "Two."].map((words) => ask(own, words, "text/plain")),
-        );
-        const texts = await Promise.all(two.map((response) => response.text()));
-        expect(texts).toEqual(["You said: One.", "You said: Two."]);
-        const history = messagesOf(own).map(textOf);
-        expect(history).toEqual(["One.", "You said: One.", "Two.", "You said: Two."]);
-      });
-    });
-  });
-
-  /** Returns the newest text of the user. */
-  function questionIn(prompt: LanguageModelV4Prompt): string {
-    const question = prompt.findLast(({ role }) => role === "user");
-    if (question?.role !== "user") return "";
-    return question.content.map((part) => (part.type === "text" ? part.text : "")).join("");
-  }
 });

@@ -3,6 +3,7 @@ import { get, newId, problemIn, put, call, json, objectOf } from "../../support/
 import { anyBytes, bytesOf, getWith, NDJSON, putAs, TEXT } from "../../support/values.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { runInDurableObject } from "cloudflare:test";
+import { type Exchange, httpCases } from "../../support/http-cases.ts";
 import { exportOf, fork, imported } from "../../support/transfer.ts";
 import type { Json } from "../../../src/value/json.ts";
 
@@ -50,100 +51,185 @@ describe("bytes", () => {
   });
 });
 
-describe("text", () => {
-  it.each(["utf-16le", "iso-8859-1", "nonsense"])("in %s is refused", async (charset) => {
-    const id = newId();
-    const sent = await putAs(id, "a", { body: "a\0b\0", type: `text/plain; charset=${charset}` });
-    const { detail } = await problemIn(sent, "unsupported_media_type");
-    expect(detail).toContain("UTF-8");
-    await problemIn(await get(id, "a"), "variable_not_found");
-  });
-
-  it.each([1, 70_000, 2_000_000])("that is not UTF-8 at its byte %i is refused", async (place) => {
-    const id = newId();
-    const bytes = new Uint8Array(place + 10).fill(0x61);
-    bytes[place] = 0xff;
-    await problemIn(await putAs(id, "a", { body: bytes, type: TEXT }), "bad_value");
-    await problemIn(await get(id, "a"), "variable_not_found");
-  });
+const raw = (type: string, body: BodyInit, headers = {}) => ({
+  body,
+  headers: { "content-type": type, ...headers },
 });
+const accept = (type: string, headers = {}) => ({ headers: { accept: type, ...headers } });
+/** A text whose byte at this place is never valid in UTF-8. */
+const wrongAt = (place: number) =>
+  new Uint8Array(place + 10).fill(0x61).fill(0xff, place, place + 1);
+const CSV = "text/csv";
+const JSON_TYPE = "application/json";
+const PUT = "PUT /variables/a";
+const GET = "GET /variables/a";
 
-describe("records", () => {
-  const array = '[{"id":1,"name":"é€😀"},[2],null,"four"]';
+const UNTIDY = '\uFEFF {"id":1,"name":"é€😀"}\r\n\n[2]  \n\t\n\tnull\n"four"';
+const AS_ARRAY = '[{"id":1,"name":"é€😀"},[2],null,"four"]';
+const asJson = { "content-type": JSON_TYPE, "content-disposition": null, vary: "accept" };
+const asLines = { "content-type": NDJSON, "content-disposition": "attachment", vary: "accept" };
+const PEOPLE = 'id,name,note\r\n1,"Ann, B.",\r\n2,Bob,"say ""hi"""\r\n';
+const TYPE = "text/csv; charset=UTF-8";
+const DIGITS = ["1234567890123456789", "9007199254740993", "1e400", "0.1234567890123456789"];
+const CHARACTERS = [..."a😀é€👩‍👩‍👧z"];
+const LIST = CHARACTERS.map((character, index) => [index, character]);
+const NINE = anyBytes(9);
+/** A query of a part, and where the part begins and ends. */
+const PARTS: readonly (readonly [query: string, from: number, to: number])[] = [
+  ["offset=0", 0, 99],
+  ["offset=1", 1, 99],
+  ["offset=1&limit=1", 1, 2],
+  ["limit=2", 0, 2],
+  ["offset=4&limit=3", 4, 7],
+  ["offset=99", 99, 99],
+  ["offset=3&limit=0", 3, 3],
+  ["limit=999999999999999", 0, 99],
+];
+const TYPES = [
+  "image/png; charset=x, text/html",
+  "application/json, text/html",
+  "text/plain; x, text/html",
+  "png",
+  `image/png; x=${"x".repeat(300)}`,
+  "image/png,text/html",
+  "text/html;image/png",
+];
 
-  it("are read as a JSON array, or as lines on request", async () => {
-    const id = newId();
-    const untidy = '\uFEFF {"id":1,"name":"é€😀"}\r\n\n[2]  \n\t\n\tnull\n"four"';
-    const sent = await putAs(id, "a", { body: untidy, type: `${NDJSON}; charset=utf-8` });
-    expect(await sent.json()).toMatchObject({ type: "array", count: 4, mediaType: NDJSON });
-    for (const accept of ["application/json", "*/*", "text/html"]) {
-      const response = await getWith(id, "a", { accept });
-      expect(response.headers.get("content-type")).toBe("application/json");
-      expect(response.headers.get("content-disposition")).toBeNull();
-      expect(response.headers.get("vary")).toBe("accept");
-      expect(await response.text()).toBe(array);
-    }
-    const response = await getWith(id, "a", { accept: NDJSON });
-    expect(response.headers.get("content-type")).toBe(NDJSON);
-    expect(response.headers.get("vary")).toBe("accept");
-    expect(response.headers.get("content-disposition")).toBe("attachment");
-    expect(Buffer.from(await response.arrayBuffer()).toString()).toBe(untidy);
-  });
-
-  it.each([
-    ["invalid JSON", '{"a":1}\n{"b":}\n', { record: 2, line: 2 }],
-    ["two values on a line", "1\n2 3\n", { record: 2, line: 2 }],
-    ["a value on two lines", '\n\n{"a":\n1}\n', { record: 1, line: 3 }],
-    ["invalid UTF-8", new Uint8Array([0x31, 0x0a, 0x22, 0xc3, 0x22, 0x0a]), { record: 2, line: 2 }],
-  ])("that are %s are refused, and the first of them is named", async (_, body, place) => {
-    const id = newId();
-    await put(id, "a", "before");
-    expect(
-      await problemIn(await putAs(id, "a", { body: body, type: NDJSON }), "bad_json"),
-    ).toMatchObject(place);
-    expect(await (await get(id, "a")).text()).toBe("before");
-  });
-});
-
-describe("?offset= and ?limit=", () => {
-  const text = "a😀é€👩‍👩‍👧z";
-  const characters = [...text];
-
-  it.each([
-    ["offset=0", 0, 99],
-    ["offset=1", 1, 99],
-    ["offset=1&limit=1", 1, 2],
-    ["limit=2", 0, 2],
-    ["offset=4&limit=3", 4, 7],
-    ["offset=99", 99, 99],
-    ["offset=3&limit=0", 3, 3],
-    ["limit=999999999999999", 0, 99],
-  ])(
-    "%s count characters of a text, elements of an array, bytes of bytes",
-    async (query, from, to) => {
-      const id = newId();
-      const list = characters.map((character, index) => [index, character]);
-      const bytes = anyBytes(9);
-      await putAs(id, "text", { body: text, type: TEXT });
-      await put(id, "list", list);
-      await put(id, "object", { "the list": list });
-      await putAs(id, "records", {
-        body: list.map((pair) => JSON.stringify(pair)).join("\n"),
-        type: NDJSON,
-      });
-      await putAs(id, "bytes", { body: bytes, type: "image/png" });
-      const sliced = characters.slice(from, to).join("");
-      expect(await (await get(id, `text?${query}`)).text()).toBe(sliced);
-      for (const at of [`list?`, `records?`, `object?path=["the list"]&`]) {
-        expect(await (await get(id, at + query)).json()).toEqual(list.slice(from, to));
-      }
-      expect(await bytesOf(await get(id, `bytes?${query}`))).toEqual([...bytes.subarray(from, to)]);
-    },
-  );
+httpCases({
+  "a text that is not UTF-8 is refused, and saves nothing": [
+    ...["utf-16le", "iso-8859-1", "nonsense"].map((charset): Exchange => [
+      PUT,
+      raw(`text/plain; charset=${charset}`, "a\0b\0"),
+      "unsupported_media_type",
+      { detail: expect.stringContaining("UTF-8") },
+    ]),
+    ...[1, 70_000, 2_000_000].map((place): Exchange => [
+      PUT,
+      raw(TEXT, wrongAt(place)),
+      "bad_value",
+    ]),
+    [GET, "variable_not_found"],
+  ],
+  "a wrong content type is refused": TYPES.map((type) => [
+    PUT,
+    raw(type, "1"),
+    "unsupported_media_type",
+  ]),
+  "records are read as a JSON array, or as lines on request": [
+    [PUT, raw(`${NDJSON}; charset=utf-8`, UNTIDY), 201, { type: "array", count: 4 }],
+    ...[JSON_TYPE, "*/*", "text/html"].map((type): Exchange => [
+      GET,
+      accept(type),
+      200,
+      AS_ARRAY,
+      asJson,
+    ]),
+    [GET, accept(NDJSON), 200, UNTIDY, asLines],
+  ],
+  "invalid records are refused, and the first of them is named": [
+    [PUT, json("before"), 201],
+    [PUT, raw(NDJSON, '{"a":1}\n{"b":}\n'), "bad_json", { record: 2, line: 2 }],
+    [PUT, raw(NDJSON, "1\n2 3\n"), "bad_json", { record: 2, line: 2 }],
+    [PUT, raw(NDJSON, '\n\n{"a":\n1}\n'), "bad_json", { record: 1, line: 3 }],
+    [
+      PUT,
+      raw(NDJSON, new Uint8Array([0x31, 0x0a, 0x22, 0xc3, 0x22, 0x0a])),
+      "bad_json",
+      { record: 2, line: 2 },
+    ],
+    [GET, 200, "before"],
+  ],
+  "?offset= and ?limit= count characters of a text, elements of an array, bytes of bytes": [
+    ["PUT /variables/text", raw(TEXT, CHARACTERS.join("")), 201],
+    ["PUT /variables/list", json(LIST), 201],
+    ["PUT /variables/object", json({ "the list": LIST }), 201],
+    [
+      "PUT /variables/records",
+      raw(NDJSON, LIST.map((pair) => JSON.stringify(pair)).join("\n")),
+      201,
+    ],
+    ["PUT /variables/bytes", raw("image/png", NINE), 201],
+    ...PARTS.flatMap(([query, from, to]): Exchange[] => {
+      const part = JSON.stringify(LIST.slice(from, to));
+      return [
+        [`GET /variables/text?${query}`, 200, CHARACTERS.slice(from, to).join("")],
+        [`GET /variables/list?${query}`, 200, part],
+        [`GET /variables/records?${query}`, 200, part],
+        [`GET /variables/object?path=["the list"]&${query}`, 200, part],
+        [`GET /variables/bytes?${query}`, 200, NINE.slice(from, to)],
+      ];
+    }),
+  ],
+  "a CSV is saved as records, and served as JSON or CSV": [
+    [PUT, raw(TYPE, PEOPLE), 201, { type: "array", count: 2, mediaType: TYPE }],
+    [
+      GET,
+      200,
+      '[{"id":1,"name":"Ann, B.","note":""},{"id":2,"name":"Bob","note":"say \\"hi\\""}]',
+      asJson,
+    ],
+    [GET, accept(CSV), 200, PEOPLE, { "content-type": TYPE, "content-disposition": "attachment" }],
+    [GET, (etag) => accept(CSV, { "if-none-match": etag }), 304],
+    [GET, (etag) => accept(JSON_TYPE, { "if-none-match": etag }), 200],
+    [`${GET}?offset=1&limit=1`, accept(CSV), 200, 'id,name,note\r\n2,Bob,"say ""hi"""\r\n'],
+  ],
+  "a JSON array is served as CSV, and nothing else is": [
+    [PUT, raw(JSON_TYPE, '[{"a":1},{"b":[2]},3]'), 201],
+    [GET, accept(CSV), 200, "a,b,value\r\n1,,\r\n,[2],\r\n,,3\r\n"],
+    [PUT, raw(JSON_TYPE, '{"a":1}'), 200],
+    [GET, accept(`${CSV}, */*;q=0.1`), 200, '{"a":1}', asJson],
+  ],
+  "the query says how a CSV is read": [
+    [`${PUT}?delimiter=semicolon&types=off`, raw(CSV, "x;y\n1;2"), 201],
+    [GET, 200, '[{"x":"1","y":"2"}]'],
+    [`${PUT}?delimiter=auto`, raw(CSV, "x|y\n1|2"), 200],
+    [GET, 200, '[{"x":1,"y":2}]'],
+    [PUT, raw("text/tab-separated-values", "x\ty\n1\t2"), 200],
+    [GET, 200, '[{"x":1,"y":2}]'],
+    [`${PUT}?types=on`, raw(CSV, "x"), "bad_request"],
+  ],
+  "a broken CSV is refused with its line, and saves nothing": [
+    [
+      PUT,
+      raw(CSV, 'x,y\n1,"2\n'),
+      "bad_value",
+      { detail: "Line 2 has a quote that is not closed." },
+    ],
+    [
+      PUT,
+      raw(CSV, "x;y\n1,5;2\n"),
+      "bad_value",
+      {
+        detail:
+          "Line 2 has 2 cells, and the first line has 1. If a comma does not separate them, set ?delimiter=auto.",
+      },
+    ],
+    [PUT, raw("text/csv; charset=latin1", "x"), "unsupported_media_type"],
+    [GET, "variable_not_found"],
+  ],
+  ...Object.fromEntries(
+    DIGITS.map((digits): [string, readonly Exchange[]] => [
+      `the number ${digits} has its digits in every part and text`,
+      [
+        [PUT, raw(JSON_TYPE, `[{"id":${digits},"n":1},{"id":2,"n":2}]`), 201],
+        [`${GET}?path=[0].id`, 200, digits],
+        [`${GET}?path=[*].id`, 200, `[${digits},2]`],
+        [`${GET}?path=[0:1]`, 200, `[{"id":${digits},"n":1}]`],
+        [GET, accept(NDJSON), 200, `{"id":${digits},"n":1}\n{"id":2,"n":2}\n`],
+        [GET, accept(CSV), 200, `id,n\r\n${digits},1\r\n2,2\r\n`],
+        [`${GET}/info`, 200, { preview: expect.stringContaining(digits) }],
+        [
+          "POST /interpolate",
+          json({ text: "First: {{a[0].id}}, all: {{a}}" }),
+          200,
+          { text: expect.stringContaining(`First: ${digits}, all: `) },
+        ],
+      ],
+    ]),
+  ),
 });
 
 describe("representations", () => {
-  const JSON_TYPE = "application/json";
   const at = (id: string, rest = "") => `/conversations/${id}/variables/a${rest}`;
 
   interface Case {
@@ -277,57 +363,6 @@ describe("representations", () => {
       expect((await patch(id, { pinned: false }, etagIn(writing))).status).toBe(200);
     });
   });
-
-  describe("a content type", () => {
-    it.each([
-      "image/png; charset=x, text/html",
-      "application/json, text/html",
-      "text/plain; x, text/html",
-      "png",
-      `image/png; x=${"x".repeat(300)}`,
-      "image/png,text/html",
-      "text/html;image/png",
-    ])("%s is refused", async (type) => {
-      await problemIn(await putAs(newId(), "a", { body: "1", type }), "unsupported_media_type");
-    });
-  });
-});
-
-const CSV = "text/csv";
-
-it("a CSV is saved as records, and served as JSON, NDJSON or CSV", async () => {
-  const id = newId();
-  const body = 'id,name,note\r\n1,"Ann, B.",\r\n2,Bob,"say ""hi"""\r\n';
-  const sent = await putAs(id, "people", { body, type: "text/csv; charset=UTF-8" });
-  expect(sent.status).toBe(201);
-  const mediaType = "text/csv; charset=UTF-8";
-  expect(await sent.json()).toMatchObject({ type: "array", count: 2, mediaType });
-  const records = [
-    { id: 1, name: "Ann, B.", note: "" },
-    { id: 2, name: "Bob", note: 'say "hi"' },
-  ];
-  const json = await get(id, "people");
-  expect(await json.json()).toEqual(records);
-  const csv = await getWith(id, "people", { accept: CSV });
-  expect(csv.headers.get("content-type")).toBe(mediaType);
-  expect(csv.headers.get("content-disposition")).toBe("attachment");
-  expect(csv.headers.get("etag")).not.toBe(json.headers.get("etag"));
-  expect(await csv.text()).toBe(body);
-  const part = await getWith(id, "people?offset=1&limit=1", { accept: CSV });
-  expect(await part.text()).toBe('id,name,note\r\n2,Bob,"say ""hi"""\r\n');
-  const etag = csv.headers.get("etag") ?? "";
-  const again = await getWith(id, "people", { accept: CSV, "if-none-match": etag });
-  expect(again.status).toBe(304);
-});
-
-it("a JSON array is served as CSV, and nothing else is", async () => {
-  const id = newId();
-  await putAs(id, "list", { body: '[{"a":1},{"b":[2]},3]', type: "application/json" });
-  const csv = await getWith(id, "list", { accept: CSV });
-  expect(await csv.text()).toBe("a,b,value\r\n1,,\r\n,[2],\r\n,,3\r\n");
-  await putAs(id, "one", { body: '{"a":1}', type: "application/json" });
-  const one = await getWith(id, "one", { accept: `${CSV}, */*;q=0.1` });
-  expect(one.headers.get("content-type")).toBe("application/json");
 });
 
 it("a changed CSV is records, and an undo gives the file back", async () => {
@@ -352,44 +387,11 @@ it("a changed CSV is records, and an undo gives the file back", async () => {
   expect(await (await get(id, "lines")).json()).toEqual([{ id: 1 }, { id: 2 }]);
 });
 
-it("the query says how a CSV is read", async () => {
-  const id = newId();
-  await putAs(id, "a?delimiter=semicolon&types=off", { body: "x;y\n1;2", type: CSV });
-  expect(await (await get(id, "a")).json()).toEqual([{ x: "1", y: "2" }]);
-  await putAs(id, "b?delimiter=auto", { body: "x|y\n1|2", type: CSV });
-  expect(await (await get(id, "b")).json()).toEqual([{ x: 1, y: 2 }]);
-  await putAs(id, "c", { body: "x\ty\n1\t2", type: "text/tab-separated-values" });
-  expect(await (await get(id, "c")).json()).toEqual([{ x: 1, y: 2 }]);
-  await problemIn(await putAs(id, "d?types=on", { body: "x", type: CSV }), "bad_request");
-});
-
-it("a broken CSV is refused with its line, and saves nothing", async () => {
-  const id = newId();
-  const refused = await putAs(id, "a", { body: 'x,y\n1,"2\n', type: CSV });
-  expect((await problemIn(refused, "bad_value")).detail).toBe(
-    "Line 2 has a quote that is not closed.",
-  );
-  await problemIn(await get(id, "a"), "variable_not_found");
-  const semicolons = await putAs(id, "a", { body: "x;y\n1,5;2\n", type: CSV });
-  expect((await problemIn(semicolons, "bad_value")).detail).toBe(
-    "Line 2 has 2 cells, and the first line has 1. If a comma does not separate them, set ?delimiter=auto.",
-  );
-  const latin = await putAs(id, "a", { body: "x", type: "text/csv; charset=latin1" });
-  await problemIn(latin, "unsupported_media_type");
-});
-
 describe("exact", () => {
-  const JSON_TYPE = "application/json";
-  const NDJSON = "application/x-ndjson";
-
   const at = (id: string, name = "a") => `/conversations/${id}/variables/${name}`;
 
   function putBody(path: string, body: string, type = JSON_TYPE): Promise<Response> {
     return call("PUT", path, { body, headers: { "content-type": type } });
-  }
-
-  async function textOf(response: Promise<Response>): Promise<string> {
-    return (await response).text();
   }
 
   const rows = (count: number) =>
@@ -436,33 +438,6 @@ describe("exact", () => {
       expect(await isSame(await fork(id))).toBe(true);
     });
   });
-
-  describe.each(["1234567890123456789", "9007199254740993", "1e400", "0.1234567890123456789"])(
-    "the number %s",
-    (digits) => {
-      const records = `{"id":${digits},"n":1}\n{"id":2,"n":2}\n`;
-
-      it.each([
-        ["JSON", JSON_TYPE, `[{"id":${digits},"n":1},{"id":2,"n":2}]`],
-        ["NDJSON", NDJSON, records],
-      ])("of %s has its digits in every part and text", async (_, type, body) => {
-        const id = newId();
-        await putBody(at(id), body, type);
-        const path = (of: string) => textOf(get(id, `a?path=${encodeURIComponent(of)}`));
-        expect(await path("[0].id")).toBe(digits);
-        expect(await path("[*].id")).toBe(`[${digits},2]`);
-        expect(await path("[0:1]")).toBe(`[{"id":${digits},"n":1}]`);
-        const as = (accept: string) => textOf(call("GET", at(id), { headers: { accept } }));
-        expect(await as(NDJSON)).toBe(records);
-        expect(await as("text/csv")).toBe(`id,n\r\n${digits},1\r\n2,2\r\n`);
-        const text = "First: {{a[0].id}}, all: {{a}}";
-        const answer = await call("POST", `/conversations/${id}/interpolate`, json({ text }));
-        expect((await answer.json<{ text: string }>()).text).toContain(`First: ${digits}, all: `);
-        const info = await (await get(id, "a/info")).json<{ preview: string }>();
-        expect(info.preview).toContain(digits);
-      });
-    },
-  );
 });
 
 /** Half of an emoji, which JSON can hold and UTF-8 cannot. */

@@ -2,143 +2,185 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, afterEach, vi } from "vitest";
 import * as limits from "../../../src/limits.ts";
 import { call, get, namesIn, newId, objectOf, problemIn, put, json } from "../../support/edge.ts";
+import { httpCases } from "../../support/http-cases.ts";
 import { slow } from "../../support/slow.ts";
 import { getWith, putAs, TEXT, anyBytes, bytesOf, NDJSON } from "../../support/values.ts";
 import { leaksIn, SECRET, watchConsole } from "../../support/leaks.ts";
 
+const JSON_TYPE = "application/json";
+const raw = (body: string, type = JSON_TYPE) => ({ body, headers: { "content-type": type } });
+const listed = (...names: readonly string[]) => ({ variables: names.map((name) => ({ name })) });
+const manyNames = Array.from({ length: limits.maxItems + 1 }, (_, n) => `n${n}`).join();
+const UNTIDY =
+  '[[],{},null,true,0,-1.5e-300,9007199254740991,1.7976931348623157e+308,{"b":1,"a":{"":[]}},' +
+  '"é€😀",{"__proto__":{"polluted":true},"constructor":1},{"toString":"x","length":-1},' +
+  '{"a\\u0000b":"\\ud800","\\udc00":"\\\\"}]';
+const DEEP = {
+  list: [{ id: 1, name: "é€😀z" }, { id: 2 }, { other: 3 }],
+  "a b": { "x]y": "quoted" },
+  nothing: null,
+};
+const at = (path: string) => `GET /variables/a?path=${encodeURIComponent(path)}`;
+const ONE = json(1);
+const isJson = { "content-type": JSON_TYPE };
+const markdown = { headers: { accept: "text/markdown" } };
+/** `PATCH` bodies that are refused. The schema of the others: test/edge-node/endpoints.test.ts. */
+const CHANGES = [{}, { ttl: 0 }, { ttl: "1" }, { pinned: 1 }, { value: 2 }, { version: 7 }, [], 5];
+const TEMPLATE =
+  "Hi {{v.user.name}}, {{v.list}} `{{v.list[1].a}}` https://a.example/{{v.list[0]}} {{nobody}} {{v.nope}}";
+
 describe("variables", () => {
-  // Megabytes take longer on a busy machine.
-  /** Sends a body unchanged, by default as JSON. */
-  function putText(at: string, body: BodyInit, type = "application/json"): Promise<Response> {
-    return call("PUT", at, { body, headers: { "content-type": type } });
-  }
-
-  const at = (id: string, name = "a") => `/conversations/${id}/variables/${name}`;
-
-  describe("PUT and GET", () => {
-    it("creates with 201, replaces with 200; both return the info", async () => {
-      const id = newId();
-      const first = await putText(at(id), "[1, 2]");
-      expect(first.status).toBe(201);
-      const info = await first.json();
-      expect(info).toMatchObject({ name: "a", version: 1, type: "array", count: 2, bytes: 6 });
-      expect(await (await get(id, "a/info")).json()).toEqual(info);
-      const second = await putText(at(id), "two", "text/plain; charset=utf-8");
-      expect(second.status).toBe(200);
-      expect(await second.json()).toMatchObject({
-        name: "a",
-        version: 2,
-        type: "string",
-        count: 3,
-      });
-      expect(await (await get(id, "a")).text()).toBe("two");
-    });
-
-    it("keeps JSON as it is written", async () => {
-      const id = newId();
-      const text =
-        '[[],{},null,true,0,-1.5e-300,9007199254740991,1.7976931348623157e+308,{"b":1,"a":{"":[]}},' +
-        '"é€😀",{"__proto__":{"polluted":true},"constructor":1},{"toString":"x","length":-1},' +
-        '{"a\\u0000b":"\\ud800","\\udc00":"\\\\"}]';
-      expect((await putText(at(id), text)).status).toBe(201);
-      const response = await get(id, "a");
-      expect(response.headers.get("content-type")).toBe("application/json");
-      expect(await response.text()).toBe(text);
-    });
-
-    it("saves ttl, pin and description from the query", async () => {
-      const id = newId();
-      const info = await put(id, "a?ttl=60&pin=true&description=Of%20today%20%E2%82%AC", 1);
-      expect(info).toMatchObject({ pinned: true, description: "Of today €" });
-      expect(Date.parse(info.expiresAt ?? "") - Date.parse(info.updatedAt)).toBe(60_000);
-      const longest = await put(id, `a?ttl=315360000&pin=false&description=${"x".repeat(500)}`, 1);
-      expect(longest).toMatchObject({ pinned: false, description: "x".repeat(500) });
-      const { expiresAt } = longest;
-      expect(await put(id, "a", 1)).toMatchObject({ expiresAt });
-    });
+  httpCases({
+    "PUT creates with 201, replaces with 200; both return the info": [
+      ["PUT /variables/a", raw("[1, 2]"), 201, { name: "a", version: 1, type: "array", count: 2 }],
+      ["GET /variables/a/info", 200, { name: "a", version: 1, type: "array", count: 2, bytes: 6 }],
+      ["PUT /variables/a", raw("two", `${TEXT}; charset=utf-8`), 200, { version: 2, count: 3 }],
+      ["GET /variables/a", 200, "two"],
+    ],
+    "JSON is kept as it is written": [
+      ["PUT /variables/a", raw(UNTIDY), 201],
+      ["GET /variables/a", 200, UNTIDY, isJson],
+    ],
+    "PUT takes ttl, pin and description from the query, and a replacement keeps them": [
+      ["PUT /variables/a?ttl=60&pin=true&description=Of%20today%20%E2%82%AC", ONE, 201],
+      ["PUT /variables/a", ONE, 200, { pinned: true, description: "Of today €" }],
+      ["GET /variables/a/info", 200, { expiresAt: expect.any(String) }],
+      [`PUT /variables/a?pin=false&ttl=315360000&description=${"x".repeat(500)}`, ONE, 200],
+      ["GET /variables/a/info", 200, { pinned: false, description: "x".repeat(500) }],
+    ],
+    // The meaning of paths: test/value/path.test.ts.
+    "?path= selects a part": [
+      ["PUT /variables/a", json(DEEP), 201],
+      [at(""), 200, JSON.stringify(DEEP), isJson],
+      [at(".list[0].name"), 200, '"é€😀z"', isJson],
+      [at(".list[*].id"), 200, "[1,2]", isJson],
+      [at('["a b"]["x]y"]'), 200, '"quoted"', isJson],
+      [at(".nothing"), 200, "null", isJson],
+    ],
+    "the list has all, the newest few, or the named ones; oldest first": [
+      ["GET /variables", 200, listed()],
+      ...["c", "a", "b"].map((name) => [`PUT /variables/${name}`, ONE, 201] as const),
+      ["PUT /variables/c", ONE, 200],
+      ["GET /variables", 200, listed("a", "b", "c")],
+      ["GET /variables?last=2", 200, listed("b", "c")],
+      ["GET /variables?last=0", 200, listed()],
+      ["GET /variables?last=99", 200, listed("a", "b", "c")],
+      ["GET /variables?names=c,none,a", 200, { ...listed("a", "c"), missing: ["none"] }],
+      ["GET /variables?names=a,b&last=1", 200, { ...listed("b"), missing: [] }],
+      ["GET /variables?names=b,no,b,no,Not%20a%20name", 200, { missing: ["no", "Not a name"] }],
+      ["GET /variables?names=", 200, listed()],
+      ["GET /variables?last=1", 200, expect.not.objectContaining({ missing: expect.anything() })],
+      [`GET /variables?names=${manyNames}`, "limit_exceeded"],
+    ],
+    "the list as Markdown shows type, items, description, time and preview of each": [
+      ["PUT /variables/data?description=Customers%20in%20CA", json([{ id: 0, name: "Ada" }]), 201],
+      ["PUT /variables/statistics", json({ mean: 156.4 }), 201],
+      [
+        "GET /variables",
+        markdown,
+        200,
+        /^# Variables Summary\n\n## data\n\n- Type: array\n- Items: 1\n- Description: Customers in CA\n- Created: 20.*\n- Value Preview: \[\{"id":0,"name":"Ada"\}\]\n\n## statistics\n\n- Type: object\n- Items: 1\n/,
+        { "content-type": "text/markdown; charset=utf-8" },
+      ],
+    ],
+    "DELETE resets all, or all but the newest few; pinned ones stay and do not count": [
+      ["DELETE /variables", 200, { deleted: [] }],
+      ...["a?pin=true", "b", "c", "d?pin=true", "e"].map(
+        (name) => [`PUT /variables/${name}`, ONE, 201] as const,
+      ),
+      ["DELETE /variables?keepLast=3", 200, { deleted: [] }],
+      ["DELETE /variables?keepLast=1", 200, { deleted: ["b", "c"] }],
+      ["GET /variables", 200, listed("a", "d", "e")],
+      ["DELETE /variables", 200, { deleted: ["e"] }],
+      ["DELETE /variables?keepLast=0", 200, { deleted: [] }],
+      ["GET /variables", 200, listed("a", "d")],
+    ],
+    "POST without a name saves under the next automatic name, and returns its location": [
+      ["PUT /variables/variable_2", json(["taken"]), 201],
+      [
+        "POST /variables?ttl=3600&description=posted",
+        json([1]),
+        201,
+        { name: "variable_3", version: 1, description: "posted", sources: ["caller"] },
+        { location: expect.stringMatching(/\/conversations\/[\w-]+\/variables\/variable_3$/) },
+      ],
+      ["POST /variables", json([1]), 201, { name: "variable_4" }],
+      ["GET /variables/variable_3", 200, "[1]"],
+      ["GET /variables/variable_2", 200, '["taken"]'],
+    ],
+    "?mode= appends to an array, merges into an object, and refuses what does not fit": [
+      ["PUT /variables/v?mode=append", json([1]), 201],
+      ["PUT /variables/v?mode=append", json(2), 200],
+      ["GET /variables/v", 200, "[1,2]"],
+      ["PUT /variables/o", json({ a: { b: 1 } }), 201],
+      ["PUT /variables/o?mode=merge", json({ a: { c: 2 } }), 200],
+      ["PUT /variables/o?mode=append", json("text"), "bad_value"],
+      ["PUT /variables/o?mode=overwrite", ONE, "bad_request"],
+      ["GET /variables/o", 200, '{"a":{"b":1,"c":2}}'],
+    ],
+    "PATCH changes metadata, and leaves value, version and order": [
+      ["PUT /variables/v?ttl=100", json([1]), 201],
+      ["PUT /variables/later", json(2), 201],
+      [
+        "PATCH /variables/v",
+        json({ ttl: null, pinned: true, description: "kept" }),
+        200,
+        expect.not.objectContaining({ expiresAt: expect.anything() }),
+      ],
+      ["GET /variables/v/info", 200, { version: 1, pinned: true, description: "kept" }],
+      ["GET /variables/v", 200, "[1]"],
+      ["GET /variables", 200, listed("v", "later")],
+      ...CHANGES.map((body) => ["PATCH /variables/v", json(body), "bad_request"] as const),
+    ],
+    "interpolate resolves mustaches, also in code and URLs, and lists unresolved ones": [
+      ["PUT /variables/v", json({ user: { name: "Ada" }, list: [1, { a: "b" }] }), 201],
+      [
+        "POST /interpolate",
+        json({ text: TEMPLATE }),
+        200,
+        {
+          text: 'Hi Ada, [1,{"a":"b"}] `b` https://a.example/1 {{nobody}} {{v.nope}}',
+          unresolved: [
+            { reference: "{{nobody}}", code: "variable_not_found" },
+            { reference: "{{v.nope}}", code: "path_not_found" },
+          ],
+        },
+      ],
+      ...[{}, { text: 1 }, { text: "a", syntax: "percent" }].map(
+        (body) => ["POST /interpolate", json(body), "bad_request"] as const,
+      ),
+    ],
+    "the variable named input comes with a message, and cannot be changed afterwards": [
+      ["PUT /variables/input", ONE, "bad_name"],
+      ["DELETE /variables/input", "bad_name"],
+      ["PATCH /variables/input", json({ pinned: true }), "bad_name"],
+    ],
+    "earlier versions of a secret are not kept, and those of a sealed variable are for people": [
+      ["PUT /variables/a", ONE, 201],
+      ["PUT /variables/a?visibility=sealed", json(2), 200],
+      ["GET /variables/a?version=1", 200, "1"],
+      ["PUT /variables/a?visibility=secret", json(3), 200],
+      ["GET /variables/a?version=2", "variable_secret"],
+    ],
   });
 
-  describe("?path=", () => {
-    const value = {
-      list: [{ id: 1, name: "é€😀z" }, { id: 2 }, { other: 3 }],
-      "a b": { "x]y": "quoted", "it's": true },
-      text: "é€😀z",
-      nothing: null,
-    };
-
-    // The meaning of paths is tested in test/value/path.test.ts.
-    it.each([
-      ["", JSON.stringify(value)],
-      [".list[0].name", '"é€😀z"'],
-      [".list[*].id", "[1,2]"],
-      ['["a b"]["x]y"]', '"quoted"'],
-      [".nothing", "null"],
-    ])("%s gives %s", async (path, expected) => {
-      const id = newId();
-      await put(id, "a", value);
-      const response = await get(id, `a?path=${encodeURIComponent(path)}`);
-      expect(response.status).toBe(200);
-      expect(response.headers.get("content-type")).toBe("application/json");
-      expect(await response.text()).toBe(expected);
+  it("an expired variable answers 410 with its tombstone until it is saved again", async () => {
+    const id = newId();
+    await put(id, "a?ttl=3600", [1]);
+    const expiresAt = Date.now() - 5;
+    await runInDurableObject(objectOf(id), (_, { storage }) => {
+      storage.sql.exec("UPDATE variable SET expires_at = ? WHERE name = 'a'", expiresAt);
     });
-  });
-
-  describe("the list", () => {
-    it("has all, the newest few, or the named ones; oldest first", async () => {
-      const id = newId();
-      expect(await namesIn(id)).toEqual([]);
-      for (const name of ["c", "a", "b", "c"]) await put(id, name, name);
-      expect(await namesIn(id)).toEqual(["a", "b", "c"]);
-      expect(await namesIn(id, "?last=2")).toEqual(["b", "c"]);
-      expect(await namesIn(id, "?last=0")).toEqual([]);
-      expect(await namesIn(id, "?last=99")).toEqual(["a", "b", "c"]);
-      expect(await namesIn(id, "?names=c,none,a")).toEqual(["a", "c"]);
-      expect(await namesIn(id, "?names=a,b&last=1")).toEqual(["b"]);
-      expect(await namesIn(id, "?names=")).toEqual([]);
-      const many = Array.from({ length: limits.maxItems + 1 }, (_, n) => `n${n}`).join();
-      expect((await call("GET", `/conversations/${id}/variables?names=${many}`)).status).toBe(422);
-    });
-  });
-
-  describe("DELETE", () => {
-    const remove = (id: string, rest: string) =>
-      call("DELETE", `/conversations/${id}/variables${rest}`);
-
-    it("resets all, or all but the newest few; pinned ones stay and do not count", async () => {
-      const id = newId();
-      for (const at of ["a?pin=true", "b", "c", "d?pin=true", "e"]) await put(id, at, 1);
-      const reset = async (query: string) => (await remove(id, query)).json();
-      expect(await reset("?keepLast=3")).toEqual({ deleted: [] });
-      expect(await reset("?keepLast=1")).toEqual({ deleted: ["b", "c"] });
-      expect(await namesIn(id)).toEqual(["a", "d", "e"]);
-      expect(await reset("")).toEqual({ deleted: ["e"] });
-      expect(await reset("?keepLast=0")).toEqual({ deleted: [] });
-      expect(await namesIn(id)).toEqual(["a", "d"]);
-      expect(await remove(newId(), "").then((response) => response.json())).toEqual({
-        deleted: [],
-      });
-    });
-  });
-
-  describe("an expired variable", () => {
-    it("answers 410 with its tombstone until it is saved again", async () => {
-      const id = newId();
-      await put(id, "a?ttl=3600", [1]);
-      const expiresAt = Date.now() - 5;
-      await runInDurableObject(objectOf(id), (_, { storage }) => {
-        storage.sql.exec("UPDATE variable SET expires_at = ? WHERE name = 'a'", expiresAt);
-      });
-      await evictDurableObject(objectOf(id));
-      const evictedAt = new Date(expiresAt).toISOString();
-      for (const rest of ["a", "a/info", "a?path=[0]"]) {
-        const problem = await problemIn(await get(id, rest), "variable_evicted");
-        expect(problem.tombstone).toEqual({ name: "a", version: 1, evictedAt, reason: "expired" });
-        expect(problem.detail).toContain(evictedAt);
-      }
-      expect(await namesIn(id)).toEqual([]);
-      expect((await putText(at(id), "2")).status).toBe(201);
-      expect(await (await get(id, "a/info")).json()).toMatchObject({ version: 2 });
-    });
+    await evictDurableObject(objectOf(id));
+    const evictedAt = new Date(expiresAt).toISOString();
+    for (const rest of ["a", "a/info", "a?path=[0]"]) {
+      const problem = await problemIn(await get(id, rest), "variable_evicted");
+      expect(problem.tombstone).toEqual({ name: "a", version: 1, evictedAt, reason: "expired" });
+      expect(problem.detail).toContain(evictedAt);
+    }
+    expect(await namesIn(id)).toEqual([]);
+    expect((await putAs(id, "a", { body: "2", type: JSON_TYPE })).status).toBe(201);
+    expect(await (await get(id, "a/info")).json()).toMatchObject({ version: 2 });
   });
 
   describe("large values", () => {
@@ -153,7 +195,7 @@ describe("variables", () => {
         [text, "text/plain"],
         [rows, "application/json"],
       ] as const) {
-        const info = await (await putText(at(id), body, type)).json();
+        const info = await (await putAs(id, "a", { body, type })).json();
         expect(info).toMatchObject({ location: "chunks", chars: body.length });
         await evictDurableObject(objectOf(id));
         expect((await (await get(id, "a")).text()) === body).toBe(true);
@@ -171,7 +213,10 @@ describe("variables", () => {
         ["a", JSON.stringify("x".repeat(maximum - 1))],
         ["b", JSON.stringify(["x".repeat(maximum - 3)])],
       ] as const) {
-        const problem = await problemIn(await putText(at(id, name), body), "body_too_large");
+        const problem = await problemIn(
+          await putAs(id, name, { body, type: JSON_TYPE }),
+          "body_too_large",
+        );
         expect(problem).toMatchObject({ limit: "maxJsonBytes", maximum });
         expect(problem.detail).toContain("application/x-ndjson");
       }
@@ -179,169 +224,10 @@ describe("variables", () => {
       expect(await (await get(id, "a/info")).json()).toMatchObject({ version: 1 });
       expect(await namesIn(id)).toEqual(["a"]);
       const longest = JSON.stringify(["x".repeat(maximum - 4)]);
-      expect((await putText(at(id), longest)).status).toBe(200);
+      expect((await putAs(id, "a", { body: longest, type: JSON_TYPE })).status).toBe(200);
       expect((await (await get(id, "a")).text()) === longest).toBe(true);
     });
   });
-});
-
-describe("variable writes", () => {
-  /** `place` is a query, optionally with another name than `v` before it. */
-  const put = (id: string, place: string, value: unknown) => {
-    const at = place === "" || place.startsWith("?") ? `v${place}` : place;
-    return call("PUT", `/conversations/${id}/variables/${at}`, json(value));
-  };
-  const valueOf = async (id: string, name = "v") => (await get(id, name)).json();
-
-  describe("POST without a name", () => {
-    const post = (id: string, init: RequestInit, query = "") =>
-      call("POST", `/conversations/${id}/variables${query}`, init);
-
-    it("saves each value under the next automatic name, and returns its location", async () => {
-      const id = newId();
-      await put(id, "variable_2", ["taken"]);
-      for (const [value, name] of [
-        [[1], "variable_3"],
-        [[1], "variable_4"],
-      ] as const) {
-        const response = await post(id, json(value), "?ttl=3600&description=posted");
-        expect(response.status).toBe(201);
-        expect(response.headers.get("location")).toBe(`/conversations/${id}/variables/${name}`);
-        const info = await response.json<Record<string, unknown>>();
-        expect(info).toMatchObject({ name, version: 1, type: "array", description: "posted" });
-        expect(info).toMatchObject({ sources: ["caller"], expiresAt: expect.any(String) });
-        expect(response.headers.get("etag")).toBe((await get(id, name)).headers.get("etag"));
-        expect(await valueOf(id, name)).toEqual(value);
-      }
-      expect(await valueOf(id, "variable_2")).toEqual(["taken"]);
-    });
-  });
-
-  describe("PUT with a mode", () => {
-    it("appends to an array and merges into an object", async () => {
-      const id = newId();
-      expect((await put(id, "?mode=append", [1])).status).toBe(201);
-      expect((await put(id, "?mode=append", 2)).status).toBe(200);
-      expect(await valueOf(id)).toEqual([1, 2]);
-      await put(id, "o", { a: { b: 1 } });
-      await put(id, "o?mode=merge", { a: { c: 2 } });
-      expect(await valueOf(id, "o")).toEqual({ a: { b: 1, c: 2 } });
-    });
-
-    it("refuses a value that does not fit the existing one, which stays", async () => {
-      const id = newId();
-      await put(id, "", { a: 1 });
-      await problemIn(await put(id, "?mode=append", "text"), "bad_value");
-      expect(await valueOf(id)).toEqual({ a: 1 });
-      await problemIn(await put(id, "?mode=overwrite", 1), "bad_request");
-    });
-  });
-
-  describe("PATCH", () => {
-    const patch = (id: string, changes: unknown, name = "v") =>
-      call("PATCH", `/conversations/${id}/variables/${name}`, json(changes));
-
-    it("changes metadata, and leaves value, version and order", async () => {
-      const id = newId();
-      await put(id, "?ttl=100", [1]);
-      await put(id, "later", 2);
-      const response = await patch(id, { ttl: null, pinned: true, description: "kept" });
-      expect(response.status).toBe(200);
-      const info = await response.json();
-      expect(info).toMatchObject({ name: "v", version: 1, pinned: true, description: "kept" });
-      expect(info).not.toHaveProperty("expiresAt");
-      expect(await (await get(id, "v/info")).json()).toEqual(info);
-      expect(await valueOf(id)).toEqual([1]);
-    });
-
-    it.each([{}, { ttl: 0 }, { ttl: "1" }, { pinned: 1 }, { value: 2 }, { version: 7 }, [], 5])(
-      "refuses %j",
-      async (changes) => {
-        const id = newId();
-        await put(id, "", 1);
-        await problemIn(await patch(id, changes), "bad_request");
-      },
-    );
-  });
-
-  describe("GET variables", () => {
-    const markdown = (id: string, query = "") =>
-      call("GET", `/conversations/${id}/variables${query}`, {
-        headers: { accept: "text/markdown" },
-      });
-
-    it("shows type, items, description, time and preview of each as Markdown", async () => {
-      const id = newId();
-      await put(id, "data_filtered?description=Customers%20in%20CA", [{ id: 0, name: "Ada" }]);
-      await put(id, "statistics", { mean: 156.4 });
-      const response = await markdown(id);
-      expect(response.headers.get("content-type")).toBe("text/markdown; charset=utf-8");
-      const text = await response.text();
-      expect(text).toMatch(/^# Variables Summary\n\n## data_filtered\n/);
-      expect(text).toContain(
-        "- Type: array\n- Items: 1\n- Description: Customers in CA\n- Created: 20",
-      );
-      expect(text).toContain('- Value Preview: [{"id":0,"name":"Ada"}]');
-      expect(text).toContain("## statistics\n\n- Type: object\n- Items: 1\n");
-    });
-
-    it("lists the names that no variable has, and only those", async () => {
-      const id = newId();
-      for (const name of ["a", "b"]) await put(id, name, 1);
-      const missingIn = async (query: string) => {
-        const response = await call("GET", `/conversations/${id}/variables?${query}`);
-        return (await response.json<{ missing?: unknown }>()).missing;
-      };
-      expect(await missingIn("names=a,nope,b,nope,Not%20a%20name")).toEqual(["nope", "Not a name"]);
-      expect(await missingIn("names=a,b&last=1")).toEqual([]);
-      expect(await missingIn("last=1")).toBeUndefined();
-    });
-  });
-
-  describe("POST interpolate", () => {
-    const interpolate = (id: string, body: unknown) =>
-      call("POST", `/conversations/${id}/interpolate`, json(body));
-
-    it("resolves mustaches, also in code and URLs, and lists unresolved ones", async () => {
-      const id = newId();
-      await put(id, "", { user: { name: "Ada" }, list: [1, { a: "b" }] });
-      const text =
-        "Hi {{v.user.name}}, {{v.list}} `{{v.list[1].a}}` https://a.example/{{v.list[0]}} {{nobody}} {{v.nope}}";
-      const answer = await (await interpolate(id, { text })).json();
-      expect(answer).toMatchObject({
-        text: 'Hi Ada, [1,{"a":"b"}] `b` https://a.example/1 {{nobody}} {{v.nope}}',
-        unresolved: [
-          { reference: "{{nobody}}", code: "variable_not_found" },
-          { reference: "{{v.nope}}", code: "path_not_found" },
-        ],
-      });
-    });
-
-    it.each([{}, { text: 1 }, { text: "a", syntax: "percent" }])("refuses %j", async (body) => {
-      await problemIn(await interpolate(newId(), body), "bad_request");
-    });
-  });
-
-  describe("the variable named input", () => {
-    it("comes with a message, and cannot be changed afterwards", async () => {
-      const id = newId();
-      const at = `/conversations/${id}/variables/input`;
-      const value = { body: "1", headers: { "content-type": "application/json" } };
-      await problemIn(await call("PUT", at, value), "bad_name");
-      await problemIn(await call("DELETE", at), "bad_name");
-      const init = { body: '{"pinned":true}', headers: { "content-type": "application/json" } };
-      await problemIn(await call("PATCH", at, init), "bad_name");
-    });
-  });
-});
-
-it("earlier versions of a secret are not kept, and those of a sealed variable are for people", async () => {
-  const id = newId();
-  await put(id, "a", 1);
-  await put(id, "a?visibility=sealed", 2);
-  expect(await (await get(id, "a?version=1")).json()).toBe(1);
-  await put(id, "a?visibility=secret", 3);
-  await problemIn(await get(id, "a?version=2"), "variable_secret");
 });
 
 describe("value conditions", () => {
@@ -374,24 +260,6 @@ describe("value conditions", () => {
       const outside = await getWith(id, "a", { range: "bytes=1000-" });
       expect(outside.headers.get("content-range")).toBe("bytes */1000");
       expect(await problemIn(outside, "range_not_satisfiable")).toMatchObject({ size: 1_000 });
-    });
-  });
-
-  describe("If-None-Match", () => {
-    it("answers 304 without the value if it names the current etag", async () => {
-      const id = newId();
-      await put(id, "a", [1, 2, 3]);
-      const etag = await etagOf(id);
-      for (const rest of ["a", "a?path=[0]", "a?offset=1"]) {
-        const response = await getWith(id, rest, { "if-none-match": `"x", ${etag}` });
-        expect([response.status, await response.text()]).toEqual([304, ""]);
-        expect(response.headers.get("etag")).toBe(etag);
-        expect(response.headers.get("vary")).toBe("accept");
-      }
-      await put(id, "a", [1, 2, 3]);
-      expect((await getWith(id, "a", { "if-none-match": etag })).status).toBe(200);
-      await problemIn(await getWith(id, "a", { "if-none-match": etag.slice(1) }), "bad_request");
-      await problemIn(await getWith(id, "none", { "if-none-match": "*" }), "variable_not_found");
     });
   });
 
