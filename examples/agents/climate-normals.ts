@@ -132,7 +132,7 @@ Auckland||New Zealand|-36.8 174.8|19.5 20 18.5 16.5 14 12 11 11.5 13 14 16 18|76
 `;
 
 /** 100 cities; the same frozen rows at every import. */
-export const climateNormals: readonly ClimateNormals[] = Object.freeze(
+const climateNormals: readonly ClimateNormals[] = Object.freeze(
   table.trim().split("\n").map(parseRow),
 );
 

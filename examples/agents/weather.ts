@@ -2,7 +2,7 @@ import { tool, type ToolSet } from "ai";
 import * as z from "zod";
 import { type ClimateNormals, findCity, nearestCityNames } from "./climate-normals.ts";
 
-export const weatherReadingSchema = z.object({
+const weatherReadingSchema = z.object({
   city: z.string(),
   country: z.string(),
   month: z.string(),

@@ -1,5 +1,4 @@
 import { expect } from "vitest";
-import * as limits from "../../src/limits.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { VariableInfo } from "../../src/store/variable.ts";
 import type { Json } from "../../src/value/json.ts";
@@ -11,23 +10,6 @@ export interface Fixture {
 }
 
 export const START_MS = Date.UTC(2026, 0, 1);
-
-/** Returns when a variable used at this time is evicted if it is not used again. */
-export function idleFrom(timeMs: number): number {
-  return timeMs + limits.variableIdleMs;
-}
-
-/** What an empty store shows. */
-export const NOTHING = { list: [], count: 0, values: [], nextDueMs: undefined };
-
-/**
- * Returns what a reader who knows no name can see of a store. Reading counts as use, so the list comes last.
- */
-export async function observe(store: VariableStore) {
-  const values: (Json | undefined)[] = [];
-  for (const { name } of store.list()) values.push(await store.read(name));
-  return { list: store.list(), values, count: store.count(), nextDueMs: store.nextDueMs() };
-}
 
 export function namesOf(infos: readonly Pick<VariableInfo, "name">[]): readonly string[] {
   return infos.map(({ name }) => name);

@@ -4,13 +4,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import * as z from "zod";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
-import {
-  finish,
-  scriptedModel,
-  type Step,
-  text,
-  toolCall,
-} from "../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "byref/testing";
 import { json } from "../support/edge.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
 import { samples } from "../support/slow.ts";

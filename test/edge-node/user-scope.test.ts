@@ -8,13 +8,7 @@ import { jwtAuthenticator } from "../../src/edge/auth/jwt-authenticator.ts";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { transfers } from "../../packages/transfer/src/transfers.ts";
-import {
-  finish,
-  scriptedModel,
-  type Step,
-  text,
-  toolCall,
-} from "../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "byref/testing";
 import { NodeRuntime } from "../support/node-runtime.ts";
 
 const calls = vi.spyOn(ConversationObject.prototype, "userValues");

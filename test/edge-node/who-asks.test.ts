@@ -7,13 +7,7 @@ import { mcpTools } from "../../packages/mcp/src/mcp-servers.ts";
 import { mcpGateway } from "../../packages/gateway/src/conversation/conversation-gateway.ts";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { transfers } from "../../packages/transfer/src/transfers.ts";
-import {
-  finish,
-  scriptedModel,
-  type Step,
-  text,
-  toolCall,
-} from "../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "byref/testing";
 import { codeTool } from "../../packages/code/src/code-tool.ts";
 import { evaluatingSandbox } from "../support/evaluating-sandbox.ts";
 import { startMcpServer } from "../support/mcp-server.ts";

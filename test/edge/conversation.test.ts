@@ -23,13 +23,7 @@ import * as z from "zod";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import type { VariableInfo } from "../../src/store/variable.ts";
 import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
-import {
-  finish,
-  type Script,
-  scriptedModel,
-  text,
-  toolCall,
-} from "../../packages/testing/src/testing.ts";
+import { finish, type Script, scriptedModel, text, toolCall } from "byref/testing";
 import { alarmOf, blobsOf, tablesOf, inStorage, rowsIn, runAlarm } from "../support/storage.ts";
 import { anyBytes, putAs, bytesOf } from "../support/values.ts";
 import { env, exports } from "cloudflare:workers";

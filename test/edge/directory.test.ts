@@ -19,13 +19,7 @@ import {
 } from "../support/directory.ts";
 import { json, newId, objectOf, problemIn } from "../support/edge.ts";
 import { withRuntime } from "../support/own-runtime.ts";
-import {
-  finish,
-  type Script,
-  scriptedModel,
-  text,
-  toolCall,
-} from "../../packages/testing/src/testing.ts";
+import { finish, type Script, scriptedModel, text, toolCall } from "byref/testing";
 import { slow } from "../support/slow.ts";
 import { withEnd } from "../../src/edge/http/client-body.ts";
 import { refuseRows, rowsReadBy } from "../support/storage.ts";

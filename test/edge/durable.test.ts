@@ -17,14 +17,7 @@ import {
   conversationVariables,
   type ConversationVariablesOptions,
 } from "../../packages/adapters/src/durable.ts";
-import {
-  scriptedModel,
-  finish,
-  text,
-  toolCall,
-  startRuntime,
-  type Step,
-} from "../../packages/testing/src/testing.ts";
+import { scriptedModel, finish, text, toolCall, startRuntime, type Step } from "byref/testing";
 import { call, namesIn, newId, put } from "../support/edge.ts";
 import { exportOf, fileOf, importFile, linesIn } from "../support/transfer.ts";
 import * as limits from "../../src/limits.ts";

@@ -12,13 +12,7 @@ import {
   watchEvents,
 } from "../support/event-reader.ts";
 import { withRuntime, type OwnRuntime } from "../support/own-runtime.ts";
-import {
-  finish,
-  scriptedModel,
-  type Step,
-  text,
-  toolCall,
-} from "../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "byref/testing";
 import { rowsIn } from "../support/storage.ts";
 import { anyBytes, putAs } from "../support/values.ts";
 import { EventStreams } from "../../src/edge/http/event-streams.ts";

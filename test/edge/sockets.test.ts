@@ -10,13 +10,7 @@ import * as z from "zod";
 import { json, problemIn, textOf, callWith, newId, call, objectOf, put } from "../support/edge.ts";
 import { haltedTurn } from "../support/halted-turn.ts";
 import type { OwnRuntime } from "../support/own-runtime.ts";
-import {
-  finish,
-  scriptedModel,
-  type Step,
-  text,
-  toolCall,
-} from "../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "byref/testing";
 import {
   connect,
   resumeFrame,

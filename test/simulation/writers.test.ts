@@ -6,13 +6,7 @@ import { transfers } from "../../packages/transfer/src/transfers.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import { json, MORE_WRITERS, WRITERS } from "../chaos/writers.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
-import {
-  finish,
-  scriptedModel,
-  type Step,
-  text,
-  toolCall,
-} from "../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "byref/testing";
 
 const DIRECTORY = {
   idFromName: (name: string) => name,

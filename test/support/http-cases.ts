@@ -56,7 +56,7 @@ function expectAnswer(request: string, answer: unknown, bytes: Uint8Array): void
 }
 
 function textOf(bytes: Uint8Array): string {
-  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+  return new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(bytes);
 }
 
 const api = apiOf({ plans: planSupport(), transfer: transfers, files: fileEndpoints, queries });

@@ -44,7 +44,7 @@ export function spendingTenant(
   };
 }
 
-export async function say(own: OwnRuntime, message = "Go."): Promise<string> {
+async function say(own: OwnRuntime, message = "Go."): Promise<string> {
   return (await own.call("POST", "/conversations/c/messages", json({ message }))).text();
 }
 
@@ -64,12 +64,12 @@ export function endless(acts: number): readonly Step[] {
   return Array.from({ length: 2_000 }, () => step);
 }
 
-export const REFUSED = "spend_exceeded: This tenant may spend";
+const REFUSED = "spend_exceeded: This tenant may spend";
 
-export const many = <Result>(count: number, make: () => Promise<Result>) =>
+const many = <Result>(count: number, make: () => Promise<Result>) =>
   Promise.all(Array.from({ length: count }, make));
 
-export function refusedOf(streams: readonly string[]): number {
+function refusedOf(streams: readonly string[]): number {
   return streams.filter((stream) => stream.includes(REFUSED)).length;
 }
 

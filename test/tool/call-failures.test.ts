@@ -143,6 +143,13 @@ describe("a policy of trust", () => {
     ["ab*ba", "aba", false],
     ["", "", true],
     ["", "a", false],
+    ["*", "", true],
+    ["*", "x", true],
+    ["a*a", "a", false],
+    ["a*a", "aa", true],
+    ["*_mail", "send_mails", false],
+    ["**", "anything", true],
+    ["a.c", "abc", false],
   ])("matches %s with %s: %s", (pattern, name, fits) => {
     expect(fitsName(pattern, name)).toBe(fits);
   });

@@ -131,26 +131,6 @@ describe("a handle", () => {
     toolOutput(info, value as never, { inlineChars: 1 }) as Handle;
   const infoOf = (write: Omit<Write, "name">) => new MemoryStore().save({ ...write, name: "it" });
 
-  it("has the shorter a preview, the longer its shape is", async () => {
-    const value = "p".repeat(500);
-    const info = await infoOf({ value });
-    for (const [shape, preview] of [
-      [1, 119],
-      [50, 70],
-      [60, 60],
-      [61, 60],
-      [200, 60],
-    ] as const) {
-      const handle = handleFor({ ...info, shape: "s".repeat(shape) }, value);
-      expect([shape, handle.preview.length]).toEqual([shape, preview]);
-    }
-    const short = handleFor({ ...info, preview: "as it is", shape: "s".repeat(200) }, value);
-    expect(short.preview).toBe("as it is");
-    const unread = handleFor({ ...info, preview: "q".repeat(300) }, undefined);
-    expect(unread.preview).toMatch(/^q+… \(\+\d+ more\)$/u);
-    expect(unread.preview).toHaveLength(114);
-  });
-
   /** Returns a handle which has this many characters too many before it is shortened. */
   async function shortenedBy(excess: number) {
     const value = "p".repeat(500);
@@ -179,21 +159,6 @@ describe("a handle", () => {
         ["$it[:500]"],
         true,
       ]);
-    }
-  });
-
-  it("then has fewer references, and then a shorter shape", async () => {
-    // A reference has eleven characters with its quotes.
-    for (const excess of [41, 51]) {
-      const { handle, isWhole } = await shortenedBy(excess);
-      expect([handle.preview.length, handle.try, isWhole]).toEqual([20, [], true]);
-    }
-    for (const excess of [52, 60, 200]) {
-      const { handle, isWhole, chars } = await shortenedBy(excess);
-      expect([handle.preview.length, handle.try, isWhole]).toEqual([20, [], false]);
-      expect(handle.shape).toMatch(/^s+… \(\+\d+ more\)$/u);
-      expect(chars).toBeLessThanOrEqual(limits.maxHandleChars);
-      expect(chars).toBeGreaterThan(limits.maxHandleChars - excess);
     }
   });
 

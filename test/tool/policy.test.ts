@@ -143,33 +143,6 @@ describe("requireTrusted", () => {
   it("asks when the model has read untrusted data", async () => {
     expect(await decide("pay", { tainted: true })).toMatchObject({ ask: expect.any(String) });
   });
-
-  it("treats a star as any characters, anywhere in a pattern", async () => {
-    const asks = async (pattern: string, name: string) => {
-      const decision = await requireTrusted([pattern])({
-        tool: name,
-        input: 1,
-        resolved: 1,
-        references: [],
-        tainted: true,
-      });
-      return decision !== "allow";
-    };
-    for (const [pattern, name, expected] of [
-      ["*", "", true],
-      ["*", "x", true],
-      ["a*a", "a", false],
-      ["a*a", "aa", true],
-      ["a*b*c", "a_b_b_c", true],
-      ["a*b*c", "a_c_b", false],
-      ["*_mail", "send_mail", true],
-      ["*_mail", "send_mails", false],
-      ["**", "anything", true],
-      ["a.c", "abc", false],
-    ] as const) {
-      expect([pattern, name, await asks(pattern, name)]).toEqual([pattern, name, expected]);
-    }
-  });
 });
 
 describe("needsApproval", () => {

@@ -2,14 +2,11 @@ import { describe, expect, it } from "vitest";
 import { ByrefError } from "../../src/errors.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import {
-  choiceIn,
-  chosenPlaces,
   requireOpen,
   requireOwnPlaces,
   requireReplaced,
   saveTargetIn,
   splitInput,
-  withTarget,
 } from "../../src/tool/save-target.ts";
 
 /** Returns code and message of what is thrown. */
@@ -123,79 +120,12 @@ describe("a place in the store", () => {
   });
 });
 
-describe("the chosen places", () => {
-  const named = (text: string, choice?: string) =>
-    chosenPlaces(saveTargetIn(text), choice).map(({ source }) => source);
-
-  it("do not include another one", () => {
-    expect(refusalOf(() => named("$a || $b", "$c"))).toBe(
-      "bad_path: The tool chose $c, not one of $a, $b.",
-    );
-    expect(refusalOf(() => named("$a || $b", "b"))).toContain("chose b, not");
-  });
-
-  it("are read from a result with two properties only", () => {
-    const choice = { _outputPath: "$a", value: 1 };
-    expect(choiceIn(choice)).toEqual({ named: "$a", value: 1 });
-    for (const result of [
-      1,
-      null,
-      [],
-      { value: 1 },
-      { ...choice, more: 1 },
-      { _outputPath: "$a", x: 1 },
-    ])
-      expect(choiceIn(result)).toEqual({ value: result });
-    expect(choiceIn({ _outputPath: 5, value: 1 })).toEqual({ value: { _outputPath: 5, value: 1 } });
-  });
-});
-
 describe("the parameters about the result", () => {
-  it("are removed from the input", () => {
-    expect(splitInput({ a: 1, _outputPath: "$r", _description: "It." })).toEqual({
-      input: { a: 1 },
-      target: "$r",
-      description: "It.",
-    });
-    for (const none of [null, ""])
-      expect(splitInput({ _outputPath: none, _description: none })).toEqual({ input: {} });
-    for (const other of [5, "text", null]) expect(splitInput(other)).toEqual({ input: other });
-  });
-
   it("must be texts, and a description is shortened", () => {
     const refusal = (input: object) => refusalOf(() => splitInput(input as never));
     expect(refusal({ _outputPath: 5 })).toBe("bad_path: _outputPath must be text.");
     expect(refusal({ _description: ["a"] })).toBe("bad_path: _description must be text.");
     const { description } = splitInput({ _description: "x".repeat(501) });
     expect(description).toBe("x".repeat(500));
-  });
-
-  it("are added to a schema of an object that has neither", () => {
-    const schema = {
-      type: "object",
-      properties: { a: { type: "number" } },
-      required: ["a"],
-    } as const;
-    const given = { ...schema, required: ["a"] };
-    const extended = withTarget(given, false);
-    expect(extended).toEqual({
-      ...given,
-      properties: {
-        a: { type: "number" },
-        _outputPath: {
-          type: "string",
-          description: "save the result as, e.g. $report or $state.user",
-        },
-        _description: { type: "string", description: "what the saved result is" },
-      },
-    });
-    expect(withTarget(given, true)).toMatchObject({
-      required: ["a", "_outputPath", "_description"],
-      properties: { _outputPath: { type: ["string", "null"] } },
-    });
-    expect(withTarget({ type: "object" }, true)?.required).toEqual(["_outputPath", "_description"]);
-    for (const own of ["_outputPath", "_description"])
-      expect(withTarget({ type: "object", properties: { [own]: {} } }, false)).toBeUndefined();
-    expect(withTarget({ type: "array" }, false)).toBeUndefined();
   });
 });

@@ -8,13 +8,7 @@ import type { Agent } from "../../src/turn/agent.ts";
 import type { Json } from "../../src/value/json.ts";
 import { evaluatingSandbox } from "../support/evaluating-sandbox.ts";
 import { MemoryFiles } from "../support/memory-files.ts";
-import {
-  finish,
-  type Part,
-  scriptedModel,
-  text,
-  toolCall,
-} from "../../packages/testing/src/testing.ts";
+import { finish, type Part, scriptedModel, text, toolCall } from "byref/testing";
 import { Conversation, shownText } from "../support/turn.ts";
 
 const PRIVATE = "4711PRIVATE";

@@ -1,14 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { metadataCases, openCases, providerToolCases } from "../support/model-cases.ts";
 import { askBoth, askSdk, askUs, endedPart } from "../support/model-conformance.ts";
-import {
-  finish,
-  reasoning,
-  scriptedModel,
-  type Step,
-  text,
-  toolCall,
-} from "../../packages/testing/src/testing.ts";
+import { finish, reasoning, scriptedModel, type Step, text, toolCall } from "byref/testing";
 
 const last: Step = [text("Fine."), finish()];
 const finished = [...metadataCases, ...providerToolCases];

@@ -2,13 +2,7 @@ import { describe, expect, it } from "vitest";
 import { MessageParts } from "../../src/turn/history/message-parts.ts";
 import { answers, asked, calls, failures, oneCall, tools } from "../support/conformance-cases.ts";
 import { askBoth, askUs, endedPart } from "../support/model-conformance.ts";
-import {
-  finish,
-  scriptedModel,
-  type Step,
-  text,
-  toolCall,
-} from "../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "byref/testing";
 import { readMessage, turnWith } from "../support/turn.ts";
 
 /** Removes a last empty step: Byref starts a step before the model answers, the SDK when it answers. */

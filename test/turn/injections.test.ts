@@ -4,13 +4,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { requireTrusted } from "../../src/tool/policy.ts";
 import type { Agent } from "../../src/turn/agent.ts";
-import {
-  finish,
-  type Script,
-  type Step,
-  text,
-  toolCall,
-} from "../../packages/testing/src/testing.ts";
+import { finish, type Script, type Step, text, toolCall } from "byref/testing";
 import { chunksOf, Conversation, shownText } from "../support/turn.ts";
 
 /** Ways to word an injected instruction (after AgentDojo). */

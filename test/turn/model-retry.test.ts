@@ -4,13 +4,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import * as limits from "../../src/limits.ts";
 import { callWith } from "../support/model-call.ts";
-import {
-  finish,
-  type Part,
-  type Step,
-  text,
-  toolCall,
-} from "../../packages/testing/src/testing.ts";
+import { finish, type Part, type Step, text, toolCall } from "byref/testing";
 import { shownText, typesOf } from "../support/turn.ts";
 
 const said = [text("Hello."), finish("stop", { input: 3, output: 2 })];

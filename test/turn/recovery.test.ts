@@ -6,9 +6,8 @@ import { QueryDatabases } from "../../packages/query/src/query-databases.ts";
 import { queryTools } from "../../packages/query/src/query-tools.ts";
 import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import { waitingCalls } from "../../src/turn/waiting-calls.ts";
-import { chunksOf, Crashing, hang } from "../support/crashing.ts";
+import { Crashing, hang } from "../support/crashing.ts";
 import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
-import { readMessage } from "../support/turn.ts";
 
 const asked = finish("tool-calls");
 const never: Step = () => hang();
@@ -62,56 +61,6 @@ describe("a turn that a crash interrupts", () => {
     ]);
   });
 
-  it("while the model answers: the step is reset, and begins again with new ids", async () => {
-    const chat = new Crashing({});
-    const half: Step = async function* () {
-      yield text("All is", { chunks: 2 }).slice(0, -1);
-      await hang();
-    };
-    const before = await chat.run(half);
-    expect(before.result).toBeUndefined();
-    expect(before.journal.head()).toMatchObject({ isOpen: true, attempt: 1 });
-    expect(chat.history.newest()).toMatchObject({ id: "q" });
-    const after = await chat.recover([text("All is well."), finish()]);
-    expect(after.types).toEqual([
-      "start",
-      "start-step",
-      "reset-step",
-      "text-start",
-      "text-delta",
-      "text-end",
-      "finish-step",
-      "message-metadata",
-      "finish",
-    ]);
-    const ids = after.frames.map(({ id }) => id);
-    expect(ids).toEqual(
-      [1, 2].map((at) => 1e9 + at).concat([1, 2, 3, 4, 5, 6, 7].map((at) => 2e9 + at)),
-    );
-    expect(JSON.parse(after.frames[3]?.data ?? "")).toMatchObject({ id: "text_1~2" });
-    expect((await readMessage(chunksOf(after.frames))).message?.parts).toMatchObject([
-      { type: "step-start" },
-      { type: "text", text: "All is well." },
-    ]);
-    expect(after.journal.head()).toMatchObject({ isOpen: false });
-    expect(chat.history.newest()).toMatchObject({ role: "assistant" });
-    expect(chat.history.count()).toBe(2);
-  });
-
-  it.each(["none", "idempotent"] as const)(
-    "while a tool with effects %s runs: it runs again with the same key, and the model is not called",
-    async (effects) => {
-      const { keys, tools, about } = hanging(effects);
-      const chat = new Crashing(tools, about);
-      await chat.run(call);
-      const after = await chat.recover(done);
-      expect(after.types).not.toContain("reset-step");
-      expect(keys).toEqual(["c/id_1/0/0", "c/id_1/0/0"]);
-      expect(chat.store.list().map(({ name }) => name)).toEqual(["act_1"]);
-      expect(JSON.stringify(after.result?.message.parts)).toContain("Done: 2");
-    },
-  );
-
   it("while a query runs: it does not run again", async () => {
     let runs = 0;
     const engine = {
@@ -141,39 +90,6 @@ describe("a turn that a crash interrupts", () => {
       errorText: expect.stringMatching(/^outcome_unknown: /),
     });
     expect(after.result?.error).toBeUndefined();
-  });
-
-  it("after a result: the tool does not run again, and the next step begins again", async () => {
-    let runs = 0;
-    const act = tool({ inputSchema, execute: () => ++runs });
-    const chat = new Crashing({ act });
-    const before = await chat.run(call, never);
-    expect(before.types.slice(-3)).toEqual(["tool-output-available", "finish-step", "start-step"]);
-    const after = await chat.recover(done);
-    expect(runs).toBe(1);
-    expect(after.frames.slice(0, before.frames.length)).toEqual(before.frames);
-    expect(after.types.at(before.frames.length)).toBe("reset-step");
-    expect(JSON.stringify(after.result?.message.parts)).toContain("Done: 1");
-  });
-
-  it("after a person has approved a call: it runs or its outcome is unknown, without another question", async () => {
-    for (const effects of ["idempotent", "once"] as const) {
-      const { keys, tools, about } = hanging(effects);
-      const policies = { act: { approval: true } };
-      const chat = new Crashing(tools, { ...about, policies });
-      await chat.run(call);
-      const [approval = ""] = waitingCalls(chat.history.newest()).keys();
-      await chat.approve(approval);
-      const after = await chat.recover([text("So."), finish()]);
-      expect(keys).toHaveLength(effects === "once" ? 1 : 2);
-      expect(after.result?.finishReason).toBe("stop");
-      const state = effects === "once" ? "output-error" : "output-available";
-      expect(after.result?.message.parts[1]).toMatchObject({ state });
-      expect(after.types.filter((type) => type === "tool-approval-request")).toHaveLength(1);
-      // A client that reads the stream from the beginning has one message.
-      const { message } = await readMessage(chunksOf(after.frames));
-      expect(message?.parts.length).toBe(after.result?.message.parts.length);
-    }
   });
 
   it.each([

@@ -2,13 +2,7 @@ import { APICallError } from "@ai-sdk/provider";
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import {
-  finish,
-  type Step,
-  type StepItem,
-  text,
-  toolCall,
-} from "../../packages/testing/src/testing.ts";
+import { finish, type Step, type StepItem, text, toolCall } from "byref/testing";
 import { bytesContent } from "../../src/store/bytes/content.ts";
 import { refusedTurn, withOutline } from "../../src/turn/model/acceptable-prompt.ts";
 import { Conversation } from "../support/turn.ts";

@@ -3,14 +3,7 @@ import { dynamicTool, jsonSchema, tool } from "ai";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
-import {
-  finish,
-  type Part,
-  reasoning,
-  type Step,
-  text,
-  toolCall,
-} from "../../packages/testing/src/testing.ts";
+import { finish, type Part, reasoning, type Step, text, toolCall } from "byref/testing";
 import { answers, calls, failures } from "../support/conformance-cases.ts";
 import { slow } from "../support/slow.ts";
 import { startStrictProviders } from "../support/strict-providers.ts";

@@ -1,13 +1,7 @@
 import { tool, type ToolSet, type UIMessageChunk } from "ai";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
-import {
-  finish,
-  type Part,
-  type Step,
-  text,
-  toolCall,
-} from "../../packages/testing/src/testing.ts";
+import { finish, type Part, type Step, text, toolCall } from "byref/testing";
 import { Conversation, promptOf, shownText, type Turn, typesOf } from "../support/turn.ts";
 
 const asked = finish("tool-calls");

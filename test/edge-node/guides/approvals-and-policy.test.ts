@@ -15,13 +15,7 @@ import { clientOf, failureOf } from "../../support/client.ts";
 import { json, ORIGIN, textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { approvalIn, messagesOf } from "../../support/paying.ts";
-import {
-  finish,
-  scriptedModel,
-  type Step,
-  text,
-  toolCall,
-} from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "byref/testing";
 
 const url = ORIGIN;
 

@@ -6,14 +6,7 @@ import { json, problemIn } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { approvalIn, ask, decide, paying } from "../../support/paying.ts";
 import { expectSame, loaded, stockChat } from "../../support/stock-chat.ts";
-import {
-  finish,
-  type Part,
-  type Step,
-  scriptedModel,
-  text,
-  toolCall,
-} from "../../../packages/testing/src/testing.ts";
+import { finish, type Part, type Step, scriptedModel, text, toolCall } from "byref/testing";
 
 const done: Step = [text("Done."), finish()];
 

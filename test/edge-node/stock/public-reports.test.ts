@@ -6,13 +6,7 @@ import { json, textOf } from "../../support/edge.ts";
 import { gate } from "../../support/fault-stages.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { expectSame, loaded, stockChat } from "../../support/stock-chat.ts";
-import {
-  finish,
-  type Step,
-  scriptedModel,
-  text,
-  toolCall,
-} from "../../../packages/testing/src/testing.ts";
+import { finish, type Step, scriptedModel, text, toolCall } from "byref/testing";
 
 const done: Step = [text("Done."), finish()];
 const asked = finish("tool-calls");

@@ -6,14 +6,7 @@ import type { Agent } from "../../../src/turn/agent.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { expectSame, loaded, stockChat } from "../../support/stock-chat.ts";
 import { framesIn } from "../../support/turn-client.ts";
-import {
-  callsOf,
-  finish,
-  type Step,
-  scriptedModel,
-  text,
-  toolCall,
-} from "../../../packages/testing/src/testing.ts";
+import { callsOf, finish, type Step, scriptedModel, text, toolCall } from "byref/testing";
 
 const asked = finish("tool-calls");
 const done: Step = [text("Done."), finish()];

@@ -5,13 +5,7 @@ import type { Agent } from "../../../src/turn/agent.ts";
 import { json } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { chunksIn, framesIn, textIn } from "../../support/turn-client.ts";
-import {
-  finish,
-  type Step,
-  scriptedModel,
-  text,
-  toolCall,
-} from "../../../packages/testing/src/testing.ts";
+import { finish, type Step, scriptedModel, text, toolCall } from "byref/testing";
 
 /** The types of chunks in the schema of `ai` 6.0.326, which refuses any other. `data-` stands for all data. */
 const KNOWN = new Set(

@@ -2,13 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { json, problemIn, textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import {
-  finish,
-  type Script,
-  scriptedModel,
-  type Step,
-  text,
-} from "../../../packages/testing/src/testing.ts";
+import { finish, type Script, scriptedModel, type Step, text } from "byref/testing";
 import { slow } from "../../support/slow.ts";
 import { chunksIn, textIn } from "../../support/turn-client.ts";
 

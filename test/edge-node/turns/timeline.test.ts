@@ -1,13 +1,7 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import {
-  finish,
-  scriptedModel,
-  type Step,
-  text,
-  toolCall,
-} from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "byref/testing";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { clientOf, failureOf } from "../../support/client.ts";
 import { withRuntime } from "../../support/own-runtime.ts";

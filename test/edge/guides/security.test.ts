@@ -7,13 +7,7 @@ import { readSettings } from "../../../src/edge/settings.ts";
 import { callWith, json, problemIn } from "../../support/edge.ts";
 import { fencedIn } from "../../support/fences.ts";
 import { withRuntime, withWorker } from "../../support/own-runtime.ts";
-import {
-  finish,
-  scriptedModel,
-  type Step,
-  text,
-  toolCall,
-} from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "byref/testing";
 
 const asked = finish("tool-calls");
 const [bearer = {}, jwt = {}] = fencedIn(guide, "json").map(

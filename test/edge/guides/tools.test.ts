@@ -7,14 +7,7 @@ import { clientOf } from "../../support/client.ts";
 import { fencesIn } from "../../support/fences.ts";
 import { json } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime, withWorker } from "../../support/own-runtime.ts";
-import {
-  finish,
-  scriptedModel,
-  startRuntime,
-  type Step,
-  text,
-  toolCall,
-} from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, startRuntime, type Step, text, toolCall } from "byref/testing";
 
 const fetched = Array.from({ length: 60 }, (_, at) => ({ id: `ord_${at + 1}`, total: at }));
 const fetchOrders = (_customer: string) => Promise.resolve(fetched);

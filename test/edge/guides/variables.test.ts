@@ -2,13 +2,7 @@ import { tool } from "ai";
 import type { Agent } from "byref";
 import { expect, it } from "vitest";
 import * as z from "zod";
-import {
-  finish,
-  scriptedModel,
-  startRuntime,
-  text,
-  toolCall,
-} from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, startRuntime, text, toolCall } from "byref/testing";
 
 let sent: unknown[] = [];
 const send = tool({

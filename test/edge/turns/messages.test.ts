@@ -26,13 +26,7 @@ import { watchRows } from "../../support/written-rows.ts";
 import * as z from "zod";
 import { type Agent, capabilityTags, planSupport, queries, runCode } from "../../../src/byref.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import {
-  finish,
-  scriptedModel,
-  type Step,
-  text,
-  toolCall,
-} from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "byref/testing";
 import type { RuntimeOptions } from "../../../src/edge/create-runtime.ts";
 import * as schemas from "../../../src/edge/openapi/schemas.ts";
 import type { PromptDescription } from "../../../src/turn/describe-prompt.ts";

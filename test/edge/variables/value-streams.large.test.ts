@@ -1,9 +1,9 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import type { VariableInfo } from "../../../src/store/variable.ts";
-import { call, get, namesIn, newId, objectOf, problemIn, put } from "../../support/edge.ts";
+import { call, get, newId, objectOf, problemIn } from "../../support/edge.ts";
 import { blobsOf, rowsIn, runAlarm } from "../../support/storage.ts";
-import { anyBytes, bytesOf, getWith, NDJSON, putAs, TEXT } from "../../support/values.ts";
+import { anyBytes, bytesOf, putAs, TEXT } from "../../support/values.ts";
 
 // Tens of megabytes take longer on a busy machine.
 /** Streams the pieces on demand, then ends, or fails with `fail`. */
@@ -90,73 +90,6 @@ describe("90 MB", () => {
     const problem = await problemIn(await get(id, "a?path=[1:]"), "limit_exceeded");
     expect(problem).toMatchObject({ limit: "maxJsonBytes" });
   });
-
-  it("of records are written as lines, and read as lines or as one array", async () => {
-    const id = newId();
-    const [times, perPiece] = [90, 1_000];
-    function* records(): Generator<Uint8Array> {
-      const text = "some text to fill é€ ".repeat(42);
-      for (let time = 0; time < times; time++) {
-        const lines = Array.from({ length: perPiece }, (_, index) => {
-          return `${JSON.stringify({ id: time * perPiece + index, text })}\n`;
-        });
-        yield new TextEncoder().encode(lines.join(""));
-      }
-    }
-    const sent = new Digest();
-    const body = streamOf(digested(records(), sent));
-    const info = await (await putAs(id, "a", { body, type: NDJSON })).json<VariableInfo>();
-    const count = times * perPiece;
-    expect(sent.length).toBeGreaterThan(85_000_000);
-    expect(info).toMatchObject({ type: "array", count, bytes: sent.length, location: "r2" });
-    expect(info.shape).toBe("{id: number, text: string}[]");
-    await evictDurableObject(objectOf(id));
-    const lines = await getWith(id, "a", { accept: NDJSON });
-    expect(await digestOf(lines.body)).toBe(sent.value);
-    const asArray = new Digest().add(new TextEncoder().encode("["));
-    let index = 0;
-    for (const piece of records()) {
-      const isLast = ++index === times;
-      const array = piece.map((byte) => (byte === 0x0a ? 0x2c : byte));
-      if (isLast) array[array.length - 1] = 0x5d;
-      asArray.add(array);
-    }
-    expect(await digestOf((await get(id, "a")).body)).toBe(asArray.value);
-    expect(await (await get(id, `a?path=[${count - 1}].id`)).text()).toBe(String(count - 1));
-    expect(await (await get(id, `a?offset=${count / 2}&limit=2&path=`)).json()).toMatchObject([
-      { id: count / 2 },
-      { id: count / 2 + 1 },
-    ]);
-  });
-});
-
-describe("a failed upload", () => {
-  const failure = new Error("The client is gone.");
-
-  it.each([
-    ["text", TEXT, 0.001],
-    ["text", TEXT, 20],
-    ["lines", NDJSON, 20],
-    ["bytes", "video/mp4", 0.001],
-    ["bytes", "video/mp4", 20],
-    ["JSON", "application/json", 1],
-  ])("leaves nothing of %s (%s) after %d MB", async (_, type, megabytes) => {
-    const id = newId();
-    await put(id, "there", "before");
-    const piece = new Uint8Array(megabytes * 100_000).fill(0x20);
-    piece[0] = 0x31;
-    piece[piece.length - 1] = type === NDJSON ? 0x0a : 0x20;
-    for (const name of ["there", "new"]) {
-      const body = streamOf(repeated(piece, 10), failure);
-      const response = await putAs(id, name, { body, type }).catch(() => undefined);
-      expect(response?.status ?? 500).toBeGreaterThanOrEqual(400);
-    }
-    expect(await (await get(id, "there")).text()).toBe("before");
-    expect(await (await get(id, "there/info")).json()).toMatchObject({ version: 1 });
-    expect(await namesIn(id)).toEqual(["there"]);
-    await expectSwept(id, 0);
-    expect(await rowsIn(id, "chunk")).toEqual([]);
-  });
 });
 
 describe("a value that is being read", () => {
@@ -178,23 +111,6 @@ describe("a value that is being read", () => {
     return { reader, rest };
   }
 
-  const deleteIt = (id: string) => call("DELETE", `/conversations/${id}/variables/a`);
-
-  it.each<readonly [string, (id: string) => Promise<unknown>]>([
-    ["it is replaced by a large one", (id) => replace(id, anyBytes(9_000_000).reverse())],
-    ["it is replaced by a small one", (id) => put(id, "a", 1)],
-    ["it is deleted", deleteIt],
-    ["all are reset", (id) => call("DELETE", `/conversations/${id}/variables`)],
-  ])("if %s, arrives whole, as it was", async (_, change) => {
-    const id = newId();
-    const { rest } = await begun(id);
-    await change(id);
-    await deleteIt(id);
-    await runAlarm(id);
-    expect(Buffer.compare(await rest(), old)).toBe(0);
-    await expectSwept(id, 0);
-  });
-
   it("is released when its reader stops", async () => {
     const id = newId();
     const { reader } = await begun(id);
@@ -215,10 +131,6 @@ describe("a value that is being read", () => {
     await call("DELETE", `/conversations/${id}/variables/a`);
     await expectSwept(id, 0);
   });
-
-  function replace(id: string, body: Uint8Array<ArrayBuffer>): Promise<Response> {
-    return putAs(id, "a", { body, type: "image/png" });
-  }
 });
 
 describe("an object that ends during an upload", () => {
