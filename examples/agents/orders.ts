@@ -33,7 +33,7 @@ export const orderSummarySchema = z.object({
   by_country: z.record(z.string(), groupSchema),
 });
 
-export const monthlyTotalSchema = z.object({
+const monthlyTotalSchema = z.object({
   month: z.string().describe("e.g. 2025-01"),
   orders: z.number().int(),
   total: z.number(),

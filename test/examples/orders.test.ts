@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import {
-  monthlyTotalSchema,
   type Order,
   orders,
   orderSchema,
@@ -9,7 +8,7 @@ import {
 } from "../../examples/agents/orders.ts";
 
 const options = { toolCallId: "call_1", messages: [], context: {} };
-const { list_orders, summarize_orders, monthly_totals, write_report } = orders.tools;
+const { list_orders, summarize_orders } = orders.tools;
 
 async function listOrders(status?: Order["status"]): Promise<Order[]> {
   const list = await list_orders.execute(status === undefined ? {} : { status }, options);
@@ -20,10 +19,6 @@ async function summarize(list: Order[], currency = "USD") {
   return orderSummarySchema.parse(
     await summarize_orders.execute({ orders: list, currency }, options),
   );
-}
-
-async function monthlyTotals(list: Order[]) {
-  return z.array(monthlyTotalSchema).parse(await monthly_totals.execute({ orders: list }, options));
 }
 
 function order(over: Partial<Order>): Order {
@@ -91,51 +86,5 @@ describe("summarize_orders", () => {
       expect(BigInt(sums.reduce((a, b) => a + b))).toBe(cents);
     }
     expect(summary.largest?.total).toBe(Math.max(...list.map(({ total }) => total)));
-  });
-});
-
-describe("monthly_totals", () => {
-  it("returns twelve flat rows that count every order once", async () => {
-    const list = await listOrders();
-    const rows = await monthlyTotals(list);
-    expect(rows.map(({ month }) => month)).toEqual(
-      Array.from({ length: 12 }, (_, index) => `2025-${String(index + 1).padStart(2, "0")}`),
-    );
-    expect(rows.reduce((sum, row) => sum + row.orders, 0)).toBe(5_000);
-    expect(rows.every((row) => Object.keys(row).join() === "month,orders,total")).toBe(true);
-  });
-
-  it("adds each month to the cent, with 0 where nothing was ordered", async () => {
-    const rows = await monthlyTotals([
-      order({ total: 0.1, placed_at: "2025-03-01T00:00:00Z" }),
-      order({ total: 0.2, placed_at: "2025-03-31T23:59:59Z" }),
-    ]);
-    expect(rows[2]).toEqual({ month: "2025-03", orders: 2, total: 0.3 });
-    expect(rows[3]).toEqual({ month: "2025-04", orders: 0, total: 0 });
-  });
-});
-
-describe("write_report", () => {
-  async function report(list: Order[], title = "Orders in 2025") {
-    const [totals, summary] = [await monthlyTotals(list), await summarize(list)];
-    return String(await write_report.execute({ title, totals, summary }, options));
-  }
-
-  it("is Markdown with a title, several paragraphs and a row for each month", async () => {
-    const list = await listOrders();
-    const text = await report(list);
-    expect(text.startsWith("# Orders in 2025\n\n")).toBe(true);
-    expect(text.split("\n\n").length).toBeGreaterThan(6);
-    expect(text.split("\n").filter((line) => line.startsWith("| 2025-"))).toHaveLength(12);
-    expect(text).toContain("| Month | Orders | Total (USD) |\n| --- | ---: | ---: |\n| 2025-01 |");
-    expect(text).toContain((await summarize(list)).largest?.id);
-    expect(text).toContain("The period has 5000 orders");
-  });
-
-  it("keeps a title on one line and can report on nothing", async () => {
-    const text = await report([], "Two\nlines");
-    expect(text.startsWith("# Two lines\n\n")).toBe(true);
-    expect(text).toContain("By status: none.");
-    expect(text).not.toContain("undefined");
   });
 });

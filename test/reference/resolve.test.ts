@@ -111,91 +111,12 @@ describe("an escaped reference", () => {
   });
 });
 
-describe("a missing path", () => {
-  it("is an error with the nearest prefix, its keys and similar ones", async () => {
-    for (const input of [{ a: ["$orders[1].customer.nam"] }, "by $orders[1].customer.nam!"]) {
-      expect(await problemOf(input)).toMatchObject({
-        name: "ReferenceProblem",
-        code: "path_not_found",
-        message: expect.stringMatching(/\$orders\[1\]\.customer\.nam .*Did you mean name\?/),
-        details: {
-          reference: "$orders[1].customer.nam",
-          nearest: "orders[1].customer",
-          keys: ["name"],
-          near: ["name"],
-        },
-      });
-    }
-  });
-
-  it("reports the length of an array or a text", async () => {
-    expect(await problemOf("$orders[2].id")).toMatchObject({
-      message: expect.stringContaining("length 2"),
-      details: { reference: "$orders[2].id", nearest: "orders", length: 2 },
-    });
-    expect(await problemOf("$text.size")).toMatchObject({
-      details: { nearest: "text", length: 2 },
-    });
-  });
-});
-
-describe("an unreadable variable", () => {
-  it("is an error if it is secret", async () => {
-    const secret: Lookup = () => ({ found: false, reason: "secret" });
-    for (const input of ["$key", "Bearer $key"]) {
-      expect(await problemOf(input, {}, secret)).toMatchObject({
-        code: "variable_secret",
-        message: expect.stringContaining("$key"),
-        details: { reference: "$key" },
-      });
-    }
-  });
-
-  it("is an error if it was evicted, in the words of the lookup", async () => {
-    const message = "$old was evicted an hour ago; get_weather {city: Paris} made it.";
-    const evicted: Lookup = () => ({ found: false, reason: "evicted", message });
-    for (const input of ["$old", "see $old.x"]) {
-      expect(await problemOf(input, {}, evicted)).toMatchObject({
-        code: "variable_evicted",
-        message,
-      });
-    }
-    expect(await valueOf("\\$old", {}, evicted)).toBe("\\$old");
-  });
-});
-
 describe("alternatives", () => {
   it("return the first that exists, and stop there", async () => {
     const { asked, lookup } = counting();
     expect(await valueOf("†nope || †orders||†temp", dagger, lookup)).toBe(orders);
     expect(asked.map(({ name }) => name)).toEqual(["nope", "orders"]);
     expect(await valueOf("†temp && †orders", dagger)).toBe(orders);
-  });
-
-  it("name every operand if none exists", async () => {
-    const problem = await problemOf(["†nope || †orders[9] || †temp.x"], dagger);
-    expect(problem).toMatchObject({
-      code: "path_not_found",
-      details: {
-        reference: "†nope || †orders[9] || †temp.x",
-        operands: [
-          { reference: "†nope", code: "variable_not_found" },
-          { reference: "†orders[9]", code: "path_not_found" },
-          { reference: "†temp.x", code: "path_not_found" },
-        ],
-      },
-    });
-    for (const operand of ["†nope", "†orders[9]", "†temp.x"]) {
-      expect(problem).toHaveProperty("message", expect.stringContaining(operand));
-    }
-  });
-
-  it("name the missing operand if all are needed", async () => {
-    expect(await problemOf("†temp && †orders[9]", dagger)).toMatchObject({
-      code: "path_not_found",
-      message: expect.stringContaining("†orders[9]"),
-      details: { reference: "†temp && †orders[9]" },
-    });
   });
 
   it("cannot be mixed, and are text inside a longer text", async () => {
