@@ -1,4 +1,5 @@
 import type { JSONSchema7 } from "ai";
+import * as limits from "../limits.ts";
 import { compact, isObject } from "../value/json.ts";
 import { DEFINITION, type Definition, schemaAtPointer } from "./json-schema.ts";
 
@@ -12,6 +13,9 @@ export function acceptableSchema(schema: JSONSchema7): JSONSchema7 {
   return plainRoot(new SchemaReader(schema).read());
 }
 
+/** The most that descriptions say of a keyword that is left out. */
+const MAX_TOLD_CHARS = 1_000;
+
 type Held = Readonly<Record<string, unknown>>;
 /** Returns what a keyword may hold; undefined leaves the keyword out. */
 type Read = (held: unknown) => unknown;
@@ -22,7 +26,6 @@ const isCount = (held: unknown) => Number.isSafeInteger(held) && Number(held) >=
 const isFlag = (held: unknown) => typeof held === "boolean";
 const isNamesByName = (held: unknown) =>
   isObject(held) && Object.values(held).every((names) => uniqueIn(names)?.every(isText) === true);
-const isSchema = (held: unknown) => isFlag(held) || isObject(held);
 
 function keywords(names: string, read: Read): readonly (readonly [string, Read])[] {
   return names.split(" ").map((name) => [name, read]);
@@ -31,7 +34,7 @@ function keywords(names: string, read: Read): readonly (readonly [string, Read])
 const onlyIf = (fits: (held: unknown) => boolean) => (held: unknown) =>
   fits(held) ? held : undefined;
 
-/** Other keywords stay as they are. Those of older drafts only narrow; those of other names for a schema have no reader. */
+/** Other keywords stay as they are. The last ones are left out: another draft has them, or a provider refuses them. */
 const READERS: ReadonlyMap<string, Read> = new Map([
   ...keywords("title description $comment format contentEncoding contentMediaType", onlyIf(isText)),
   ...keywords("minimum maximum exclusiveMinimum exclusiveMaximum", onlyIf(isNumber)),
@@ -104,8 +107,8 @@ function readType(held: unknown): unknown {
  * Unicode, or a bracket in a class. OpenAI refuses others.
  */
 function isPlainPattern(held: unknown): held is string {
-  if (typeof held !== "string" || /\(\?(?!:)|\\[^\W\dbBdDwWsStnrfv]|\\\d/.test(held)) return false;
-  if (/\[\^?\]|\[(?:[^\]\\]|\\.)*\[/.test(held)) return false;
+  if (typeof held !== "string" || held.length > MAX_TOLD_CHARS) return false;
+  if (/\(\?(?!:)|\\[^\W\dbBdDwWsStnrfv]|\\\d|\[\^?\]|\[(?:[^\]\\]|\\.)*\[/.test(held)) return false;
   try {
     return new RegExp(held, "u") instanceof RegExp;
   } catch {
@@ -117,6 +120,8 @@ class SchemaReader {
   readonly #root: JSONSchema7;
   /** Schemas that references find outside of definitions, by pointer. They are definitions in the result. */
   readonly #moved = new Map<string, { readonly name: string; schema: Definition }>();
+  /** Each of them is a copy. */
+  #left = limits.maxBlockChars;
 
   constructor(root: JSONSchema7) {
     this.#root = root;
@@ -141,7 +146,8 @@ class SchemaReader {
 
   #valueOf(keyword: string, held: unknown): unknown {
     if (keyword === "$ref") return this.#referenceTo(held);
-    if (ONE.has(keyword)) return isSchema(held) ? this.#definition(held) : undefined;
+    if (ONE.has(keyword))
+      return isFlag(held) || isObject(held) ? this.#definition(held) : undefined;
     if (NARROWING.has(keyword)) return this.#same(held);
     if (LISTS.has(keyword))
       return Array.isArray(held)
@@ -178,6 +184,8 @@ class SchemaReader {
     if (DEFINITION.test(held)) return held;
     const known = this.#moved.get(held);
     if (known !== undefined) return `#/$defs/${known.name}`;
+    this.#left -= JSON.stringify(target).length;
+    if (this.#left < 0) return undefined;
     const { $defs = {} } = this.#root as { readonly $defs?: object };
     let name = `part_${this.#moved.size + 1}`;
     while (Object.hasOwn($defs, name)) name = `${name}_`;
@@ -202,7 +210,8 @@ class SchemaReader {
       const isWhole = Object.keys(given.patternProperties).every((one) => Object.hasOwn(kept, one));
       if (!isWhole) for (const rest of OTHERS) delete schema[rest];
     }
-    if (typeof given.pattern === "string" && pattern === undefined)
+    const isTold = typeof given.pattern === "string" && given.pattern.length <= MAX_TOLD_CHARS;
+    if (isTold && pattern === undefined)
       schema.description = [description ?? [], `Pattern: ${given.pattern}`].flat().join(" ");
     return compact(schema);
   }
@@ -235,7 +244,6 @@ function withTypedChoices(schema: Held): Held {
 
 /** What Anthropic and OpenAI refuse at the root of a tool's schema, and with it the call. */
 const CHOICES = ["anyOf", "oneOf", "allOf"] as const;
-const MAX_TOLD_CHARS = 1_000;
 
 /**
  * Returns a schema of an object without choices at its root: it has the properties of all of them, and requires what all

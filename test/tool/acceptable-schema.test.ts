@@ -168,6 +168,28 @@ describe("the schema that a model is shown", () => {
   });
 });
 
+describe("a schema of a hostile server", () => {
+  it("is shown in about its own size, whatever its references repeat", async () => {
+    let nested: object = { type: "string" };
+    let path = "#/properties/a";
+    const properties: Record<string, object> = {};
+    for (let at = 0; at < 60; at++) {
+      nested = { type: "object", description: "x".repeat(200), properties: { a: nested } };
+      path += "/properties/a";
+      properties[`b${at}`] = { $ref: path };
+    }
+    const schema = { type: "object", properties: { ...properties, a: nested } };
+    const { shown: made } = await shown(schema);
+    expect(JSON.stringify(made).length - JSON.stringify(schema).length).toBeLessThan(60_000);
+    expect(schemaErrors(made)).toEqual([]);
+  });
+
+  it("has no pattern of over 1,000 characters, which takes long to read", async () => {
+    const { shown: made } = await shown(ofProperty({ type: "string", pattern: "\\[".repeat(501) }));
+    expect(made.properties?.["it"]).toEqual({ type: "string" });
+  });
+});
+
 describe("a parameter with a name that a provider refuses", () => {
   const schema = {
     type: "object",
