@@ -22,8 +22,8 @@ const bundles = [
 /** Lines of TypeScript by folder. A change that exceeds one deletes first; what falls below it lowers it. */
 const MAX_LINES = {
   src: 39_290,
-  "packages/*/src": 36_500,
-  page: 11_000,
+  "packages/*/src": 36_473,
+  page: 10_996,
   bench: 2_500,
   scripts: 2_380,
   test: 75_217,

@@ -39,7 +39,8 @@ export function IconButton({ icon, label, size = 18, ...props }: IconButtonProps
 interface SubmitButtonsProps {
   readonly word: string;
   readonly isOff?: boolean;
-  readonly onCancel: () => void;
+  /** Default: there is no button for it. */
+  readonly onCancel?: (() => void) | undefined;
   /** Default: submits the form. */
   readonly onClick?: () => void;
   readonly cancelWord?: string;
@@ -52,7 +53,7 @@ export function SubmitButtons({ word, isOff, onClick, onCancel, cancelWord }: Su
       <Button isMain type={onClick ? "button" : "submit"} disabled={isOff} onClick={onClick}>
         {word}
       </Button>
-      <Button onClick={onCancel}>{cancelWord ?? "Cancel"}</Button>
+      {onCancel && <Button onClick={onCancel}>{cancelWord ?? "Cancel"}</Button>}
     </div>
   );
 }

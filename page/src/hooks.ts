@@ -11,12 +11,15 @@ export function useNow(everyMs: number): number {
   return now;
 }
 
-/** Runs actions. Returns the error of the last one, until the network is back, and a function that forgets it. */
+/** Runs actions. Returns the error of the last one, until the network is back, and what forgets it; whether one runs. */
 export function useAttempt() {
   const [problem, setProblem] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
   const attempt = useCallback(async (work: () => Promise<unknown>) => {
     setProblem(undefined);
+    setBusy(true);
     await work().catch(setProblem);
+    setBusy(false);
   }, []);
   const forget = () => setProblem(undefined);
   useEffect(() => {
@@ -24,7 +27,7 @@ export function useAttempt() {
     window.addEventListener("online", back);
     return () => window.removeEventListener("online", back);
   }, []);
-  return [problem, attempt, forget] as const;
+  return [problem, attempt, forget, isBusy] as const;
 }
 
 /** True while the media query matches. */

@@ -23,6 +23,7 @@ const paths = {
   plans: "M4 4h4v4H4zM12 12h4v4h-4zM8 6h3a3 3 0 0 1 3 3v3",
   plus: "M10 4v12M4 10h12",
   retry: "M15.5 10a5.5 5.5 0 1 1-1.6-3.900M15.5 3.500v3h-3",
+  run: "M6.5 4v12l9-6z",
   settings:
     "M3.12 6.25h6.25M13.12 6.25h3.75M3.12 13.75h3.75M10.62 13.75h6.25M11.25 4.38v3.75M8.75 11.88v3.75",
   stop: "M6 6h8v8H6z",
@@ -42,15 +43,10 @@ export function Icon({ name, size = 18 }: { readonly name: IconName; readonly si
   return (
     <svg
       aria-hidden="true"
-      className="icon"
+      className={`icon icon-${name}`}
       width={size}
       height={size}
       viewBox="0 0 20 20"
-      fill={name === "stop" ? "currentColor" : "none"}
-      stroke="currentColor"
-      strokeWidth="1.6"
-      strokeLinecap="round"
-      strokeLinejoin="round"
     >
       <path d={paths[name]} />
     </svg>

@@ -13,6 +13,8 @@ export interface Entry {
   readonly options: ClientOptions;
   /** Sends a request that the client has no method for. Throws a `ClientError` unless it succeeds. */
   readonly ask: Connection["ask"];
+  /** Like `ask`, for any body. */
+  readonly call: Connection["call"];
   /** Returns a URL below a conversation that needs no headers, for images and downloads. Valid for a minute. */
   readonly link: (conversation: string, at: string) => Promise<string>;
 }
@@ -42,11 +44,12 @@ export function enter(key: string | undefined, onRefused: () => void): Entry {
     return response;
   };
   const options = { fetch: send, ...(key === undefined ? {} : { auth: key }) };
-  const { ask } = connect("", options);
+  const { ask, call } = connect("", options);
   return {
     client: createClient("", options),
     options,
     ask,
+    call,
     link: async (conversation, at) => {
       const root = `/conversations/${encodeURIComponent(conversation)}`;
       const path = root + at;

@@ -1,5 +1,6 @@
 import { QueryClientContext } from "@tanstack/react-query";
-import { Component, type ContextType, type PropsWithChildren, type ReactNode } from "react";
+import { Component, type ContextType, type PropsWithChildren, StrictMode } from "react";
+import { createRoot } from "react-dom/client";
 import { Button } from "./controls.tsx";
 import "./view-boundary.css";
 
@@ -29,7 +30,7 @@ export class ViewBoundary extends Component<PropsWithChildren, ViewBoundaryState
     else this.setState({ hasFailed: false, wasReloaded: true });
   };
 
-  override render(): ReactNode {
+  override render(): React.ReactNode {
     if (!this.state.hasFailed) return this.props.children;
     return (
       <p className="view-failed" role="alert">
@@ -37,4 +38,12 @@ export class ViewBoundary extends Component<PropsWithChildren, ViewBoundaryState
       </p>
     );
   }
+}
+
+/** Renders a page into its element. */
+export function mount(selector: string, page: React.ReactNode): void {
+  const element = document.querySelector(selector);
+  if (element === null) return;
+  const whole = <ViewBoundary>{page}</ViewBoundary>;
+  createRoot(element).render(<StrictMode>{whole}</StrictMode>);
 }

@@ -1,13 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../src/value/json.ts";
-import { valueScale } from "../src/chart/chart-scale.ts";
-import {
-  comparable,
-  firstChoice,
-  seriesOf,
-  summariesOf,
-  xColumns,
-} from "../src/chart/chart-series.ts";
+import { comparable, firstChoice, seriesOf, xColumns } from "../src/chart/chart-series.ts";
 import { columnsOf } from "../src/variables/records.ts";
 
 const rowsOf = (values: readonly Json[]) => values.map((value, index) => ({ index, value }));
@@ -40,27 +33,5 @@ describe("series", () => {
     ]);
     const near = seriesOf(rowsOf([{ a: 1, b: 20 }]), ["a", "b"]);
     expect(comparable(near)).toHaveLength(1);
-  });
-
-  it("are summarized in words for screen readers", () => {
-    const [summary] = summariesOf([...series, { name: "none", values: [null] }]);
-    expect(summary).toBe("n: 2 values from 1 to 3, 2 on average");
-    expect(summariesOf([{ name: "none", values: [null] }])).toEqual([]);
-  });
-});
-
-describe("scales", () => {
-  const tall = { height: 240, fromZero: false };
-
-  it("have room for negative values and for a single value", () => {
-    const scale = valueScale([{ name: "n", values: [-5, 5] }], { height: 100, fromZero: true });
-    expect(scale.place(0)).toBeCloseTo(50);
-    const below = valueScale([{ name: "n", values: [-5, -1] }], { height: 100, fromZero: true });
-    expect(below.place(0)).toBeCloseTo(0);
-    for (const values of [[7], [0], [], [null]]) {
-      const { place, ticks } = valueScale([{ name: "n", values }], tall);
-      expect(Number.isFinite(place(7))).toBe(true);
-      expect(ticks.length).toBeGreaterThan(1);
-    }
   });
 });

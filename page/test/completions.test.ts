@@ -37,20 +37,4 @@ describe("completions of a reference", () => {
     expect(all.map(({ reference }) => reference)).toEqual(expected);
     if (all.length > 0) expect(text.slice(from)).toMatch(/^\$/u);
   });
-
-  it("say what they find", () => {
-    const abouts = (text: string) => completionsFor(text, variables)?.all.map(({ about }) => about);
-    expect(abouts("$Order_")).toEqual(["2 keys {sum: number | null, by: {month: string}}"]);
-    expect(abouts("$Order_totals.")).toEqual(["number | null", "object"]);
-    expect(abouts("$orders[0].lines")).toEqual(["object", "object", "list"]);
-  });
-
-  it.each([
-    ["$orders", true],
-    ["$orders[0].id", true],
-    ["$orders[0].nothing", false],
-    ["$ord", false],
-  ])("know whether %j is a reference already", (text, isWhole) => {
-    expect(completionsFor(text, variables)?.isWhole).toBe(isWhole);
-  });
 });

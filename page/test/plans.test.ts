@@ -1,46 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { PlanView, RunView } from "../../packages/plans/src/http/plan-view.ts";
-import {
-  callsIn,
-  gatesOf,
-  inputFields,
-  markOfCall,
-  markOfPlan,
-  runsNow,
-} from "../src/plans/call-state.ts";
-import { layoutOf } from "../src/plans/plan-graph.tsx";
-
-const flow = (edges: Readonly<Record<string, readonly string[]>>) =>
-  Object.entries(edges).map(([id, after]) => ({ id, after }));
-
-describe("the graph of a plan", () => {
-  it("places each call after the calls that it depends on, in both directions", () => {
-    const nodes = flow({ c: ["a", "b", "unknown"], a: [], b: ["a"] });
-    for (const [within, along] of [
-      [undefined, "x"],
-      [300, "y"],
-    ] as const) {
-      const { nodes: places, edges } = layoutOf(nodes, within);
-      const at = new Map(places.map((place) => [place.id, place[along]]));
-      expect(["a", "b", "c"].toSorted((m, n) => (at.get(m) ?? 0) - (at.get(n) ?? 0))).toEqual([
-        "a",
-        "b",
-        "c",
-      ]);
-      expect(edges).toHaveLength(3);
-    }
-  });
-
-  it("keeps the written order in a layer, and narrows a wide one", () => {
-    const wide = flow({ a: [], b: [], c: [] });
-    expect(layoutOf(wide, 2_000).nodeWidth).toBe(172);
-    expect(layoutOf(wide, 400).width).toBeLessThanOrEqual(400);
-    expect(layoutOf(wide, 100).nodeWidth).toBe(112);
-    const [, ...within] = layoutOf(flow({ z: [], c: ["z"], b: ["z"], a: ["z"] }), 2_000).nodes;
-    const across = within.map(({ x }) => x);
-    expect(across).toEqual(across.toSorted((one, other) => one - other));
-  });
-});
+import { callsIn, gatesOf, inputFields, markOfCall, markOfPlan } from "../src/plans/call-state.ts";
 
 const call = (id: string, more = {}) =>
   ({ _id: id, _tool: "echo", status: "waiting", ...more }) as const;
@@ -86,24 +46,12 @@ describe("the order of a plan's calls", () => {
   const afterIn = (format: string) =>
     callsIn(
       plan({ format, calls: [0, 1, 2].map((n) => ({ ...call(`c${n}`), after: ["c0"] })) }),
-      undefined,
-      undefined,
     ).map(({ after }) => after);
 
   it("follows the data, or the written order for a workflow or a template", () => {
     expect(afterIn("json")).toEqual([["c0"], ["c0"], ["c0"]]);
     expect(afterIn("template")).toEqual([[], ["c0"], ["c1"]]);
     expect(afterIn("capability-xml")).toEqual([[], ["c0"], ["c1"]]);
-  });
-});
-
-describe("live runs", () => {
-  it("update while they run, but not while they wait for a person", () => {
-    const calls = [call("a", { gate: "legal" })];
-    const runs = [run("w", { calls }), run("r", { status: "running", calls })];
-    const told = new Map([["a", call("a", { status: "done" })]]);
-    expect(runsNow(runs, told).map(({ calls: [one] }) => one?.status)).toEqual(["waiting", "done"]);
-    expect(runsNow(runs, undefined)).toBe(runs);
   });
 });
 

@@ -6,7 +6,6 @@ import { createClient } from "../../packages/client/src/client.ts";
 import {
   byrefTransport,
   useEvents,
-  usePlans,
   useVariable,
   useVariables,
 } from "../../packages/client/src/react.ts";
@@ -17,15 +16,6 @@ const query = new URLSearchParams(location.search);
 const id = query.get("id") ?? "";
 const client = createClient("");
 const transport = byrefTransport("", { agent: "weather" });
-
-declare global {
-  interface Window {
-    /** Each pair of a value and a version that was rendered. */
-    drawn: { readonly value: string; readonly version: number | undefined }[];
-  }
-}
-
-window.drawn = [];
 
 function Chat({ messages: before }: { readonly messages: readonly UIMessage[] }) {
   const { messages, sendMessage, status, stop } = useChat({
@@ -56,15 +46,13 @@ function textOf({ role, parts }: UIMessage): string {
   return `${role}: ${parts.map((part) => (part.type === "text" ? part.text : "")).join("")}`;
 }
 
-function Variable({ label }: { readonly label: string }) {
+function Variable() {
   const name = query.get("name") ?? "rows";
   const part = useVariable(client.conversation(id), name, query.get("path") ?? "");
   const { value, info, status, error } = part;
-  const text = JSON.stringify(value) ?? "";
-  window.drawn.push({ value: text, version: info?.version });
   return (
-    <output aria-label={label}>
-      {text} v{info?.version} {status} {error?.code}
+    <output aria-label="First">
+      {JSON.stringify(value)} v{info?.version} {status} {error?.code}
     </output>
   );
 }
@@ -72,26 +60,19 @@ function Variable({ label }: { readonly label: string }) {
 function Lists() {
   const conversation = client.conversation(id);
   const variables = useVariables(conversation);
-  const { plans, approve, run } = usePlans(conversation);
   const { events } = useEvents(conversation);
-  const [last] = plans?.slice(-1) ?? [];
   return (
     <>
       <output aria-label="Variables">
         {variables.map(({ name, version }) => `${name} v${version}`).join(", ")}
       </output>
-      <output aria-label="Plans">{plans?.map(({ status }) => status).join(", ")}</output>
       <output aria-label="Events">{events.map(({ type }) => type).join(", ")}</output>
-      <button type="button" onClick={() => last && void approve(last.id).then(() => run(last.id))}>
-        Run
-      </button>
     </>
   );
 }
 
 function App() {
   const [messages, setMessages] = useState<readonly UIMessage[]>();
-  const [isOpen, setOpen] = useState(true);
   useEffect(() => {
     client
       .conversation(id)
@@ -102,12 +83,8 @@ function App() {
   return (
     <>
       {messages !== undefined && <Chat messages={messages} />}
-      {isOpen && <Variable label="First" />}
-      <Variable label="Second" />
+      <Variable />
       <Lists />
-      <button type="button" onClick={() => setOpen(!isOpen)}>
-        Toggle
-      </button>
     </>
   );
 }

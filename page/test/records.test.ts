@@ -1,13 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../src/value/json.ts";
-import {
-  cellOf,
-  columnsOf,
-  filtered,
-  sorted,
-  stretchAt,
-  textOf,
-} from "../src/variables/records.ts";
+import { cellOf, columnsOf, filtered, sorted, textOf } from "../src/variables/records.ts";
 
 const rowsOf = (...values: Json[]) => values.map((value, index) => ({ index, value }));
 const indices = (rows: readonly { index: number }[]) => rows.map(({ index }) => index);
@@ -50,16 +43,5 @@ describe("filtering", () => {
     const foundBy = (text: string) => indices(filtered(rows, text));
     expect([foundBy("ADA 12"), foundBy("1,234"), foundBy("ito 1")]).toEqual([[2], [0], []]);
     expect(filtered(rows, "  ")).toBe(rows);
-  });
-});
-
-describe("the visible rows", () => {
-  const list = { count: 1_000, rowHeight: 32, windowHeight: 320 };
-
-  it("are those in the window and a few around it", () => {
-    expect(stretchAt(0, list)).toEqual({ from: 0, to: 19, top: 0, height: 32_000 });
-    const { from, to, top } = stretchAt(3_200, list);
-    expect([from, to, top]).toEqual([92, 119, 92 * 32]);
-    expect(stretchAt(31_680, list).to).toBe(1_000);
   });
 });

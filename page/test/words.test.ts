@@ -1,5 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { ageWords, durationWords, labelsOf, lifeOf, secondsIn } from "../src/variables/words.ts";
+import {
+  ageWords,
+  durationWords,
+  fileName,
+  isShownImage,
+  labelsOf,
+  lifeOf,
+  secondsIn,
+} from "../src/variables/words.ts";
+import { tokensOf } from "../src/meter/turn-costs.ts";
 import { jsonIn, numberWords, troubleOf } from "../src/words.ts";
 
 const START = "2026-01-01T00:00:00.000Z";
@@ -81,4 +90,21 @@ describe("a number", () => {
   ])("%d of the column %s is written %s", (value, column, words) => {
     expect(numberWords(value, column)).toBe(words);
   });
+});
+
+it.each([
+  ["application/x-ndjson", "v.json", false],
+  ["text/csv;delimiter=semicolon", "v.csv", false],
+  ["image/JPEG", "v.jpg", true],
+  ["image/svg+xml", "v.svg", false],
+  ["nonsense/", "v.bin", false],
+])("a download of %s is named %s, and that it is shown is %s", (mediaType, name, isShown) => {
+  expect(fileName({ name: "v", mediaType })).toBe(name);
+  expect(isShownImage(mediaType)).toBe(isShown);
+});
+
+it("tokens are estimated if the provider reports none", () => {
+  const prompt = { promptChars: 1_562, inlinePromptChars: 4_000 };
+  expect(tokensOf(prompt, undefined)).toMatchObject({ sent: 391, inline: 1_000 });
+  expect(tokensOf({ promptChars: 0, inlinePromptChars: 0 }, 0)).toMatchObject({ inline: 0 });
 });

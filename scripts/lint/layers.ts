@@ -14,6 +14,7 @@ const CORE = ["src/value", "src/reference", "src/store", "src/tool"];
 const RUNTIME = [...CORE, "src/turn"];
 const ON_WORKERS = ["node:", "cloudflare:test"];
 const EDGE = "src/internal-edge.ts";
+const SHAPES = ["src/value/parse-shape.ts", "src/value/csv-columns.ts"];
 const GATEWAY = ["packages/gateway/src", "packages/mcp/src"];
 
 interface Layer {
@@ -93,7 +94,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     not: ["hono", "cloudflare:"],
   },
   "page/src/": {
-    imports: ["packages/client/src", "src/references.ts", "src/value/parse-shape.ts"],
+    imports: ["packages/client/src", "src/references.ts", ...SHAPES],
     not: PLATFORM,
     anyTypes: true,
   },

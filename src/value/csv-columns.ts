@@ -128,3 +128,39 @@ function isNumber(cell: string): boolean {
   const digits = cell.replace(/[-.]/g, "").replace(/^0+/, "");
   return digits.length <= EXACT_DIGITS;
 }
+
+/** Splits the rows of a valid CSV into their cells. */
+export function splitRows(text: string, delimiter: number): readonly (readonly string[])[] {
+  const rows: string[][] = [];
+  let row: string[] = [];
+  for (let at = 0; at < text.length; at++) {
+    const start = at;
+    if (text.charCodeAt(at) === QUOTE) {
+      at = closingQuote(text, at) + 1;
+      row.push(text.slice(start + 1, at - 1).replaceAll('""', '"'));
+    } else {
+      while (at < text.length && !endsCell(text.charCodeAt(at), delimiter)) at++;
+      row.push(text.slice(start, at));
+    }
+    const isLast = text.charCodeAt(at) !== delimiter;
+    if (!isLast && at + 1 === text.length) row.push("");
+    if (!isLast && at + 1 < text.length) continue;
+    // A line without content is no row.
+    if (row.length > 1 || at > start) rows.push(row);
+    row = [];
+    if (text.startsWith("\r\n", at)) at++;
+  }
+  return rows;
+}
+
+function endsCell(code: number, delimiter: number): boolean {
+  return code === delimiter || code === LINE_FEED || code === CARRIAGE_RETURN;
+}
+
+function closingQuote(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (end >= 0 && text.charCodeAt(end + 1) === QUOTE) end = text.indexOf('"', end + 2);
+  return end < 0 ? text.length : end;
+}
+
+const [QUOTE, LINE_FEED, CARRIAGE_RETURN] = [0x22, 0x0a, 0x0d];

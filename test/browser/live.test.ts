@@ -13,39 +13,54 @@ const forgives = /ERR_|Failed to|rror/;
 
 const london = { name: "get_weather", input: { location: "London" } };
 
-/** Opens a conversation on two devices, with the answer "Here." */
-async function twoDevices(open: Open, urls: readonly [string, string], question: string) {
+/** Opens a conversation on two devices, or in two tabs of one, with the answer "Here." */
+async function twoDevices(
+  open: Open,
+  urls: readonly [string, string],
+  { question, isTab = false }: { readonly question: string; readonly isTab?: boolean },
+) {
   const first = await open(urls[0], { forgives });
   await ask(first, question);
   await first.getByText("Here.", { exact: true }).waitFor();
-  const second = await open(`${urls[1]}/#/c/${idIn(first)}`, { forgives });
+  const beside = isTab ? { beside: first } : {};
+  const second = await open(`${urls[1]}/#/c/${idIn(first)}`, { forgives, ...beside });
   await second.getByText("Here.", { exact: true }).waitFor();
   return { first, second, conversation: createClient(urls[0]).conversation(idIn(first)) };
 }
 
 describe("another device", () => {
-  it("shows a turn while it runs: its calls, variables and text", async ({ open, scripted }) => {
-    const held = Promise.withResolvers<void>();
-    scripted.answer("Before the turn.", { kind: "text", text: "Here." });
-    scripted.answer(
-      "Seen while it runs.",
-      { kind: "calls", calls: [london] },
-      { kind: "text", text: "Half of it, and the rest.", hold: held.promise },
-    );
-    const { first, second } = await twoDevices(
-      open,
-      [scripted.url, scripted.url],
-      "Before the turn.",
-    );
-    await ask(first, "Seen while it runs.");
-    await second.getByRole("region", { name: "Call of get_weather" }).waitFor();
-    await second.getByText("Half of").waitFor();
-    await listed(second, "get_weather_london").waitFor();
-    await second.getByRole("tab", { name: "Variables 1" }).waitFor();
-    held.resolve();
-    await second.getByText("Half of it, and the rest.").waitFor();
-    expect(await second.getByRole("article").count()).toBe(4);
-  });
+  it.for([
+    ["device", false],
+    ["tab", true],
+  ] as const)(
+    "or %s shows a turn while it runs: its calls, variables and text",
+    async ([other, isTab], { open, scripted }) => {
+      const held = Promise.withResolvers<void>();
+      const [question, next] = [`Before the turn, ${other}.`, `Seen while it runs, ${other}.`];
+      const text = "Half of it, and the rest.";
+      scripted.answer(question, { kind: "text", text: "Here." });
+      scripted.answer(
+        next,
+        { kind: "calls", calls: [london] },
+        { kind: "text", text, hold: held.promise },
+      );
+      const urls = [scripted.url, scripted.url] as const;
+      const { first, second } = await twoDevices(open, urls, { question, isTab });
+      await ask(first, next);
+      await second.getByRole("region", { name: "Call of get_weather" }).waitFor();
+      for (const page of [first, second]) await page.getByText("Half of").waitFor();
+      await second.getByRole("button", { name: "Stop" }).waitFor();
+      await listed(second, "get_weather_london").waitFor();
+      await second.getByRole("tab", { name: "Variables 1" }).waitFor();
+      held.resolve();
+      for (const page of [first, second]) {
+        await page.getByText(text).waitFor();
+        await page.getByRole("button", { name: "Send" }).waitFor();
+        expect(await page.getByRole("article").count()).toBe(4);
+      }
+      expect(scripted.asked(next)).toBe(2);
+    },
+  );
 
   it("shows an approval, and decides it on both", async ({ open, scripted }) => {
     const mail = { name: "send_mail", input: { text: "Decided elsewhere" } };
@@ -55,11 +70,9 @@ describe("another device", () => {
       { kind: "calls", calls: [mail] },
       { kind: "text", text: "It went out." },
     );
-    const { first, second } = await twoDevices(
-      open,
-      [scripted.url, scripted.url],
-      "Before the mail.",
-    );
+    const urls = [scripted.url, scripted.url] as const;
+    const question = "Before the mail.";
+    const { first, second } = await twoDevices(open, urls, { question });
     await ask(first, "Send it from there.");
     const approve = { name: "Approve", exact: true } as const;
     await first.getByRole("button", approve).waitFor();
@@ -79,7 +92,8 @@ describe("a page without a connection", () => {
     scripted.answer("Before the tunnel.", { kind: "text", text: "Here." });
     scripted.answer("During the tunnel.", { kind: "text", text: "Unheard of." });
     const urls = [scripted.url, line.url] as const;
-    const { first, second, conversation } = await twoDevices(open, urls, "Before the tunnel.");
+    const question = "Before the tunnel.";
+    const { first, second, conversation } = await twoDevices(open, urls, { question });
     const note = second.getByRole("status").filter({ hasText: "You are offline." });
     line.cut();
     await second.context().setOffline(true);

@@ -3,27 +3,6 @@ import { describe, expect, it } from "vitest";
 import { type Mark, spanOf } from "../../src/value/marks.ts";
 
 describe("the span of a range", () => {
-  const marks: readonly Mark[] = [
-    [1, 0],
-    [100, 10],
-    [200, 11],
-    [300, 40],
-  ];
-  const total = { bytes: 500, count: 45 };
-
-  it.each([
-    ["at the start", 0, 1, [1, 100, 0]],
-    ["up to a mark", 0, 10, [1, 100, 0]],
-    ["one beyond a mark", 0, 11, [1, 200, 0]],
-    ["across a mark", 9, 12, [1, 300, 0]],
-    ["from a mark", 10, 11, [100, 200, 10]],
-    ["between marks", 15, 20, [200, 300, 11]],
-    ["after the last mark", 44, 45, [300, 500, 40]],
-    ["the whole", 0, 45, [1, 500, 0]],
-  ])("%s goes from mark to mark", (...[, from, to, [fromByte, toByte, firstCount]]) => {
-    expect(spanOf(marks, total, { from, to })).toEqual({ fromByte, toByte, firstCount });
-  });
-
   it("is the smallest that contains the range, for any marks", () => {
     const gaps = fc.tuple(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 9 }));
     const property = fc.property(

@@ -84,7 +84,7 @@ type Segment =
   | { readonly kind: "block"; readonly span: ReceiptSpan };
 
 /** Splits an answer at values that are Markdown blocks: tables, lists, headings … */
-export function segmentsOf(shown: string, spans: readonly ReceiptSpan[]): readonly Segment[] {
+function segmentsOf(shown: string, spans: readonly ReceiptSpan[]): readonly Segment[] {
   const segments: Segment[] = [];
   let at = 0;
   for (const span of spans.filter((one) => isBlock(shown, one))) {

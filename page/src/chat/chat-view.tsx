@@ -53,6 +53,7 @@ export function ChatView(props: ChatViewProps) {
   const last = messages.at(-1);
   const proof = useMemo(() => messages.find(hasProof), [messages]);
   const isQuiet = !isBusy && trouble === undefined;
+  const offers = isQuiet && (!last || (last.role === "assistant" && !isForPerson(last)));
   const isThinking = isBusy && last !== undefined && isAwaited(last);
   return (
     <div className="chat">
@@ -66,7 +67,6 @@ export function ChatView(props: ChatViewProps) {
           {last === undefined && isQuiet && (
             <FirstRun presented={described.page ?? {}} ask={onExample} />
           )}
-          {last === undefined && isQuiet && <Suggestions chatting={chatting} />}
           {messages.map((message) => (
             <ViewBoundary key={message.id}>
               <MessageView
@@ -78,9 +78,7 @@ export function ChatView(props: ChatViewProps) {
               />
             </ViewBoundary>
           ))}
-          {isQuiet && last?.role === "assistant" && !isForPerson(last) && (
-            <Suggestions chatting={chatting} />
-          )}
+          {offers && <Suggestions chatting={chatting} />}
           {(isThinking || isReconnecting) && (
             <p className="chat-waiting">
               <span className="chat-pulse" aria-hidden="true" />

@@ -5,6 +5,7 @@ import { Button, copyExact, CopyButton, IconButton, SubmitButtons } from "../con
 import { useConversation } from "../conversation-context.ts";
 import type { IconName } from "../icon.tsx";
 import { unchanging } from "../queries.ts";
+import { SaveProgram } from "../programs/save-program.tsx";
 import { plural, titleFor } from "../words.ts";
 import { sizeWords } from "./follow-ups.ts";
 import { AnswerText } from "./answer-text.tsx";
@@ -186,6 +187,7 @@ interface AnswerActionsProps extends MessageViewProps {
 function AnswerActions(props: AnswerActionsProps) {
   const { message, isBusy, isTroubled, actions, text, children } = props;
   const { open } = useConversation();
+  const [isSaving, setSaving] = useState(false);
   // The error note offers the same actions.
   if (isTroubled && text === "") return null;
   const look = () => open({ tab: "events", turn: message.id });
@@ -195,6 +197,10 @@ function AnswerActions(props: AnswerActionsProps) {
       {text !== "" && <CopyButton className="message-action" text={text} label="Copy" />}
       <Action icon="retry" word="Answer again" isOff={isBusy} act={again} />
       <Action icon="meter" word="Look inside" act={look} />
+      {message.parts.some(isToolPart) && (
+        <Action icon="run" word="Save as program" act={() => setSaving(true)} />
+      )}
+      {isSaving && <SaveProgram from={message.id} onClose={() => setSaving(false)} />}
       {children}
     </div>
   );

@@ -260,7 +260,7 @@ function Changed({ turn, toolCallId, sources }: ChangedProps) {
 }
 
 /** Returns a variable's version at the time of a call, or undefined if the events do not contain it. */
-export function versionAt(
+function versionAt(
   events: readonly ConversationEvent[],
   name: string,
   { turn, toolCallId }: Pick<ChangedProps, "turn" | "toolCallId">,

@@ -24,30 +24,21 @@ interface MeterPanelProps {
 /** Tokens saved by references, as counted by the server: in total and by turn. */
 export function MeterPanel({ messages, prompt }: MeterPanelProps) {
   const turns = useMemo(() => turnCosts(messages), [messages]);
-  if (turns.length === 0) {
-    return (
-      <section className="meter" aria-label="Meter">
-        <p className="meter-note">
-          After the first answer you see here what the model was sent, and what it would have been
-          sent with every value in the prompt.
-        </p>
-        {prompt}
-      </section>
-    );
-  }
+  const hasTurns = turns.length > 0;
   return (
     <section className="meter" aria-label="Meter">
-      <Whole totals={totalsOf(turns)} />
+      {hasTurns && <Whole totals={totalsOf(turns)} />}
       {prompt}
-      <h2 className="meter-title">Turn by turn</h2>
+      {hasTurns && <h2 className="meter-title">Turn by turn</h2>}
       <ol className="meter-turns">
         {turns.map((turn) => (
           <Turn key={turn.id} turn={turn} />
         ))}
       </ol>
       <p className="meter-note">
-        The model's provider reports the tokens sent, the server counts characters. ≈ is an
-        estimate.
+        {hasTurns
+          ? "The model's provider reports the tokens sent, the server counts characters. ≈ is an estimate."
+          : "After the first answer you see here what the model was sent, and what it would have been sent with every value in the prompt."}
       </p>
     </section>
   );

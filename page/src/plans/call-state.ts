@@ -63,26 +63,13 @@ export function gatesOf(runs: readonly RunView[]): readonly Gate[] {
   });
 }
 
-/** States of calls from a run's stream, by id. */
-export type Told = ReadonlyMap<string, CallState>;
-
-/** Merges the stream's state into the run in progress. Only one run is active at a time. */
-export function runsNow(runs: readonly RunView[], told: Told | undefined): readonly RunView[] {
-  if (told === undefined) return runs;
-  return runs.map((run) => {
-    if (run.status !== "running") return run;
-    return { ...run, calls: run.calls.map((call) => told.get(call._id) ?? call) };
-  });
-}
-
-/** Returns the plan's calls with their state in a run, or in its stream if that is newer. */
+/** Returns the plan's calls with their state in a run. */
 export function callsIn(
-  plan: PlanView,
-  run: RunView | undefined,
-  told: Told | undefined,
+  plan: Pick<PlanView, "format"> & { readonly calls: readonly PlannedCall[] },
+  run?: RunView,
 ): readonly PlannedCall[] {
   return plan.calls.map(({ _id, _tool, _outputPath, input, after: data }, index) => {
-    const state = told ? told.get(_id) : run?.calls.find((other) => other._id === _id);
+    const state = run?.calls.find((other) => other._id === _id);
     // Calls of JSON plans depend on data. Other formats run in written order.
     const before = plan.calls.slice(Math.max(0, index - 1), index).map((call) => call._id);
     const after = plan.format === "json" ? data : before;

@@ -20,11 +20,6 @@ export function MarkSign({ mark }: { readonly mark: Mark }) {
       width="14"
       height="14"
       viewBox="0 0 14 14"
-      fill="none"
-      stroke="currentColor"
-      strokeWidth="1.75"
-      strokeLinecap="round"
-      strokeLinejoin="round"
       aria-hidden="true"
     >
       <path className={mark === "running" ? "plans-spin" : undefined} d={DRAWN[mark]} />

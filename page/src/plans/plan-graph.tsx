@@ -94,7 +94,7 @@ const DOWN = { rankdir: "TB", ranksep: 36, nodesep: 12, edgesep: 12 } as const;
  * Places the nodes from left to right; or within a width from top to bottom, where they are narrowed so that the
  * widest layer fits, if possible.
  */
-export function layoutOf(
+function layoutOf(
   nodes: readonly FlowNode[],
   within: number | undefined,
   nodeWidth: number = MAX_NODE_WIDTH,

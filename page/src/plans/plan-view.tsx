@@ -1,13 +1,14 @@
-import { type FormEvent, useState } from "react";
+import { type ReactNode, useState } from "react";
 import type { PlanView as Plan, RunView } from "../../../packages/plans/src/http/plan-view.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { Button, Code, Confirm, Fact, IconButton, SubmitButtons } from "../controls.tsx";
 import { useConversation } from "../conversation-context.ts";
 import { useNow } from "../hooks.ts";
+import { fieldsOf } from "../programs/input-fields.ts";
+import { InputForm } from "../programs/input-form.tsx";
 import { handleIn } from "../variables/handle.ts";
 import { JsonTree } from "../variables/json-tree.tsx";
 import { Problem } from "../variables/problem.tsx";
-import { faultIn } from "../variables/value-editor.tsx";
 import { ageWords } from "../variables/words.ts";
 import { plural } from "../words.ts";
 import {
@@ -20,7 +21,6 @@ import {
   markOfPlan,
   type PlannedCall,
   planName,
-  runsNow,
 } from "./call-state.ts";
 import { MarkLabel } from "./mark.tsx";
 import { PlanGraph } from "./plan-graph.tsx";
@@ -34,7 +34,7 @@ interface PlanViewProps {
 /** A plan: its graph, open gates and runs. */
 export function PlanView({ id, onClose }: PlanViewProps) {
   const open = usePlan(id);
-  const { plan, problem, told } = open;
+  const { plan, problem } = open;
   return (
     <article className="plans-one" aria-label="Plan">
       <header className="plans-title">
@@ -48,7 +48,7 @@ export function PlanView({ id, onClose }: PlanViewProps) {
           onClick={onClose}
         />
         <h2>{plan && planName(plan)}</h2>
-        {plan && <MarkLabel mark={told === undefined ? markOfPlan(plan) : "running"} />}
+        {plan && <MarkLabel mark={markOfPlan(plan)} />}
       </header>
       <Problem error={problem} />
       {plan && <PlanBody plan={plan} open={open} />}
@@ -68,9 +68,8 @@ const FORMATS = {
 } as const;
 
 function PlanBody({ plan, open }: PlanBodyProps) {
-  const [selected, setSelected] = useState<string>();
   const [shownRun, setShownRun] = useState<string>();
-  const { told, isBusy } = open;
+  const { isBusy } = open;
   // Selects the run that was started here.
   const newest = <Asked extends readonly unknown[]>(work: (...asked: Asked) => void) => {
     return (...asked: Asked) => {
@@ -79,9 +78,8 @@ function PlanBody({ plan, open }: PlanBodyProps) {
     };
   };
   const run = plan.runs.find(({ id }) => id === shownRun) ?? plan.runs.at(-1);
-  const calls = callsIn(plan, run, told);
-  const call = calls.find(({ _id }) => _id === selected);
-  const gates = gatesOf(runsNow(plan.runs, told));
+  const calls = callsIn(plan, run);
+  const gates = gatesOf(plan.runs);
   return (
     <>
       <p className="variables-facts plans-facts">
@@ -110,23 +108,61 @@ function PlanBody({ plan, open }: PlanBodyProps) {
         open={{ ...open, run: newest(open.run) }}
         isWaiting={gates.length > 0}
       />
-      {plan.findings.length > 0 && (
-        <ul className="plans-findings" aria-label="Problems">
-          {plan.findings.map(({ code, call, at, message }) => (
-            <li key={`${code}/${call}/${at}/${message}`}>
-              {call !== undefined && <strong>{call} </strong>}
-              {message}
-            </li>
-          ))}
-        </ul>
-      )}
+      <Findings findings={plan.findings} label="Problems" />
+      <Steps calls={calls} />
+      <RunList runs={plan.runs.toReversed()} shown={shownRun} onShow={setShownRun}>
+        {({ input, state, error, omitted }) => (
+          <>
+            <Problem error={error} />
+            {omitted === true ? (
+              <p className="plans-quiet">Its input and state are too large to show here.</p>
+            ) : (
+              <>
+                <h4>Input</h4>
+                <JsonTree value={input} />
+                <h4>State</h4>
+                <JsonTree value={state} />
+              </>
+            )}
+          </>
+        )}
+      </RunList>
+    </>
+  );
+}
+
+interface FindingsProps {
+  readonly findings: Plan["findings"];
+  readonly label: "Problems" | "Notes";
+}
+
+/** What the check of a plan has found. Renders nothing without it. */
+export function Findings({ findings, label }: FindingsProps) {
+  if (findings.length === 0) return null;
+  return (
+    <ul className="plans-findings" aria-label={label}>
+      {findings.map(({ code, call, at, message }) => (
+        <li key={`${code}/${call}/${at}/${message}`}>
+          {call !== undefined && <strong>{call} </strong>}
+          {message}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The graph of a plan's calls, and the selected one. */
+export function Steps({ calls }: { readonly calls: readonly PlannedCall[] }) {
+  const [selected, setSelected] = useState<string>();
+  const call = calls.find(({ _id }) => _id === selected);
+  return (
+    <>
       <PlanGraph calls={calls} selected={selected} onSelect={setSelected} />
       {call === undefined ? (
         <p className="plans-hint">Select a step to see its input.</p>
       ) : (
         <CallDetails call={call} />
       )}
-      <RunList runs={plan.runs} shown={shownRun} onShow={setShownRun} />
     </>
   );
 }
@@ -141,6 +177,7 @@ function PlanActions({ plan, open, isWaiting }: PlanActionsProps) {
   const { approve, cancel, run, isBusy } = open;
   const fields = inputFields(plan.calls);
   const last = plan.runs.findLast(({ omitted }) => omitted !== true)?.input;
+  const text = inputTemplate(fields, last);
   const canRun = plan.status !== "proposed" && plan.status !== "cancelled";
   const close = () => setAsking(undefined);
   const begin = () => {
@@ -169,14 +206,19 @@ function PlanActions({ plan, open, isWaiting }: PlanActionsProps) {
         )}
       </div>
       {asking === "run" && (
-        <RunForm
-          template={inputTemplate(fields, last)}
+        <InputForm
+          fields={plan.input === undefined ? [{ kind: "json", text }] : fieldsOf(plan.input, last)}
           onCancel={close}
-          onRun={(request) => {
+          onRun={(json, given) => {
             close();
-            run(request);
+            run({ input: JSON.parse(json) as Json, keep: given.has("keep") });
           }}
-        />
+        >
+          <label className="plans-keep">
+            <input type="checkbox" name="keep" defaultChecked />
+            Save its result in $state
+          </label>
+        </InputForm>
       )}
       {asking === "cancel" && (
         <Confirm
@@ -191,49 +233,6 @@ function PlanActions({ plan, open, isWaiting }: PlanActionsProps) {
         />
       )}
     </>
-  );
-}
-
-interface RunFormProps {
-  /** JSON template of the input. */
-  readonly template: string;
-  readonly onRun: OpenPlan["run"];
-  readonly onCancel: () => void;
-}
-
-/** Form for a run's input. */
-function RunForm({ template, onRun, onCancel }: RunFormProps) {
-  const [text, setText] = useState(template);
-  const [keep, setKeep] = useState(true);
-  const json = text.trim() === "" ? "{}" : text;
-  const fault = faultIn(json);
-  const run = (event: FormEvent) => {
-    event.preventDefault();
-    if (fault === undefined) onRun({ input: JSON.parse(json) as Json, keep });
-  };
-  return (
-    <form className="plans-form" onSubmit={run}>
-      <label htmlFor="plans-input">Input of this run, as JSON</label>
-      <textarea
-        id="plans-input"
-        className="field"
-        autoFocus
-        rows={Math.min(12, text.split("\n").length + 1)}
-        spellCheck={false}
-        aria-invalid={fault !== undefined}
-        aria-describedby="plans-fault"
-        value={text}
-        onChange={({ target }) => setText(target.value)}
-      />
-      <p id="plans-fault" className="plans-fault" aria-live="polite">
-        {fault}
-      </p>
-      <label className="plans-keep">
-        <input type="checkbox" checked={keep} onChange={({ target }) => setKeep(target.checked)} />
-        Save its result in $state
-      </label>
-      <SubmitButtons word="Run" isOff={fault !== undefined} onCancel={onCancel} />
-    </form>
   );
 }
 
@@ -342,50 +341,46 @@ function CallOutput({ output }: { readonly output: NonNullable<PlannedCall["outp
   );
 }
 
-interface RunListProps {
-  /** Oldest first. */
-  readonly runs: readonly RunView[];
-  /** Id of the run shown in the graph. */
+interface RunListProps<Run> {
+  /** Newest first. */
+  readonly runs: readonly Run[];
+  /** Id of the run that is shown. */
   readonly shown: string | undefined;
   readonly onShow: (run: string | undefined) => void;
+  /** What is in the line of a run. Default: its id. */
+  readonly lineOf?: (run: Run) => string;
+  /** What is shown of the shown run. */
+  readonly children: (run: Run) => ReactNode;
 }
 
-/** The runs of a plan with input and outcome, newest first. */
-function RunList({ runs, shown, onShow }: RunListProps) {
+/** The runs of a plan or program. */
+export function RunList<Run extends Pick<RunView, "id" | "status" | "createdAt">>(
+  props: RunListProps<Run>,
+) {
+  const { runs, shown, onShow, lineOf = ({ id }) => id, children } = props;
   const now = useNow(10_000);
   if (runs.length === 0) return null;
   return (
     <section className="plans-runs" aria-label="Runs">
       <h3>{plural(runs.length, "run")}</h3>
       <ul>
-        {runs.toReversed().map(({ id, status, createdAt, input, state, error, omitted }) => (
-          <li key={id}>
-            <Button
-              className="plans-run"
-              aria-expanded={id === shown}
-              onClick={() => onShow(id === shown ? undefined : id)}
-            >
-              <MarkLabel mark={status === "waiting" ? "asks" : status} />
-              <span className="plans-quiet">{id}</span>
-              <time dateTime={createdAt}>{ageWords(createdAt, now)}</time>
-            </Button>
-            {id === shown && (
-              <div className="plans-run-details">
-                <Problem error={error} />
-                {omitted === true ? (
-                  <p className="plans-quiet">Its input and state are too large to show here.</p>
-                ) : (
-                  <>
-                    <h4>Input</h4>
-                    <JsonTree value={input} />
-                    <h4>State</h4>
-                    <JsonTree value={state} />
-                  </>
-                )}
-              </div>
-            )}
-          </li>
-        ))}
+        {runs.map((run) => {
+          const { id, status, createdAt } = run;
+          return (
+            <li key={id}>
+              <Button
+                className="plans-run"
+                aria-expanded={id === shown}
+                onClick={() => onShow(id === shown ? undefined : id)}
+              >
+                <MarkLabel mark={status === "waiting" ? "asks" : status} />
+                <span className="plans-quiet">{lineOf(run)}</span>
+                <time dateTime={createdAt}>{ageWords(createdAt, now)}</time>
+              </Button>
+              {id === shown && <div className="plans-run-details">{children(run)}</div>}
+            </li>
+          );
+        })}
       </ul>
     </section>
   );

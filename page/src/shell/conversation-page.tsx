@@ -7,7 +7,7 @@ import { ChatView } from "../chat/chat-view.tsx";
 import { askingIn, textsOf } from "../chat/tool-part.ts";
 import { type Chatting, type Loaded, useChatting } from "../chat/use-chatting.ts";
 import { useWaiting } from "../chat/waiting.tsx";
-import { ConversationContext, type View } from "../conversation-context.ts";
+import { ConversationContext, type SideTab, type View } from "../conversation-context.ts";
 import { EventsPanel } from "../events/events-panel.tsx";
 import { MeterPanel } from "../meter/meter-panel.tsx";
 import { SentPrompt } from "../meter/sent-prompt.tsx";
@@ -49,6 +49,20 @@ export function ConversationPage(props: ConversationPageProps) {
   );
   const field = useRef<HTMLTextAreaElement>(null);
   const tabs = { open, count: variables.size, waiting };
+  const prompt = agent !== undefined && <SentPrompt agent={agent} exists={exists} />;
+  const panels: Readonly<Record<SideTab, React.ReactNode>> = {
+    variables: (
+      <VariablesPanel
+        exists={exists}
+        onSaved={props.onBegin}
+        selected={view.variable}
+        onSelect={(variable) => open({ variable })}
+      />
+    ),
+    plans: <PlansPanel exists={exists} selected={view.plan} onSelect={(plan) => open({ plan })} />,
+    events: <EventsPanel {...{ events, chatting, prompt }} turn={view.turn} />,
+    meter: <MeterPanel messages={chatting.messages} prompt={prompt} />,
+  };
   return (
     <ConversationContext value={context}>
       <ConnectionNote {...events} />
@@ -69,54 +83,13 @@ export function ConversationPage(props: ConversationPageProps) {
           </ViewBoundary>
         </section>
         <Side tab={view.side} {...tabs}>
-          <ViewBoundary key={view.side}>
-            <SideContent
-              {...{ view, open, exists, agent, events, chatting }}
-              onSaved={props.onBegin}
-            />
-          </ViewBoundary>
+          <ViewBoundary key={view.side}>{panels[view.side]}</ViewBoundary>
         </Side>
       </main>
       <Announcements chatting={chatting} variables={variables.size} />
       <BottomTabs tab={view.tab} {...tabs} />
     </ConversationContext>
   );
-}
-
-interface SideContentProps {
-  readonly view: View;
-  readonly open: (view: Partial<View>) => void;
-  readonly exists: boolean;
-  readonly agent: string | undefined;
-  /** Called when a file has been saved as a variable. */
-  readonly onSaved: () => void;
-  readonly events: Events;
-  readonly chatting: Chatting;
-}
-
-function SideContent({ view, open, exists, agent, onSaved, events, chatting }: SideContentProps) {
-  const { variable, plan, turn } = view;
-  const prompt = agent !== undefined && <SentPrompt agent={agent} exists={exists} />;
-  switch (view.side) {
-    case "variables":
-      return (
-        <VariablesPanel
-          {...{ exists, onSaved }}
-          selected={variable}
-          onSelect={(name) => open({ variable: name })}
-        />
-      );
-    case "plans":
-      return exists ? (
-        <PlansPanel selected={plan} onSelect={(id) => open({ plan: id })} />
-      ) : (
-        <p className="side-note">No plans yet. Ask for one: "Make a plan …"</p>
-      );
-    case "events":
-      return <EventsPanel {...{ events, chatting, turn, prompt }} />;
-    default:
-      return <MeterPanel messages={chatting.messages} prompt={prompt} />;
-  }
 }
 
 function useParts(props: ConversationPageProps) {

@@ -5,6 +5,7 @@ import { WaitingCount } from "../chat/waiting.tsx";
 import { Button, IconButton, moveFocus } from "../controls.tsx";
 import { useStored } from "../hooks.ts";
 import { Icon } from "../icon.tsx";
+import { ProgramsDialog } from "../programs/programs-dialog.tsx";
 import { unchanging } from "../queries.ts";
 import type { Entry } from "../session.ts";
 import { whenInWords } from "../words.ts";
@@ -29,6 +30,7 @@ const PAGE = 30;
 
 /** The conversations of the key's tenant: pinned ones first, the rest newest first. */
 export function Conversations({ entry, onNew, onImport, ...others }: ConversationsProps) {
+  const [showsPrograms, setShowsPrograms] = useState(false);
   const [search, setSearch] = useState("");
   // Loads again after changes, and when the page becomes visible.
   const { data, error, hasNextPage, fetchNextPage, refetch } = useInfiniteQuery({
@@ -74,22 +76,36 @@ export function Conversations({ entry, onNew, onImport, ...others }: Conversatio
           Show more
         </Button>
       )}
-      <label
-        className="conversations-import"
-        title="An exported conversation, or CSV or JSON as a variable of a new one"
-      >
-        <Icon name="upload" size={16} /> Import
-        <input
-          className="unseen"
-          type="file"
-          accept=".ndjson,.jsonl,.json,.csv,.tsv,application/x-ndjson,application/json,text/csv,text/plain"
-          onChange={({ target }) => {
-            const file = target.files?.[0];
-            if (file !== undefined) onImport(file);
-            target.value = "";
+      <div className="conversations-foot">
+        <Button className="conversations-import" onClick={() => setShowsPrograms(true)}>
+          <Icon name="run" size={16} /> Programs
+        </Button>
+        <label
+          className="conversations-import"
+          title="An exported conversation, or CSV or JSON as a variable of a new one"
+        >
+          <Icon name="upload" size={16} /> Import
+          <input
+            className="unseen"
+            type="file"
+            accept=".ndjson,.jsonl,.json,.csv,.tsv,application/x-ndjson,application/json,text/csv,text/plain"
+            onChange={({ target }) => {
+              const file = target.files?.[0];
+              if (file !== undefined) onImport(file);
+              target.value = "";
+            }}
+          />
+        </label>
+      </div>
+      {showsPrograms && (
+        <ProgramsDialog
+          entry={entry}
+          onClose={() => {
+            setShowsPrograms(false);
+            others.onLeave();
           }}
         />
-      </label>
+      )}
     </div>
   );
 }

@@ -82,7 +82,7 @@ function Branch({ label, value, path, root }: ChildrenProps & { readonly label: 
 }
 
 /** Returns the first children of an array or object, and their number. */
-export function childrenOf(value: Json, most: number) {
+function childrenOf(value: Json, most: number) {
   if (isLeaf(value)) return { entries: [], count: 0 };
   const all = Object.entries(value as Readonly<Record<string, Json>>);
   const entries = all.slice(0, most).map(([label, child]) => {
@@ -95,7 +95,7 @@ export function childrenOf(value: Json, most: number) {
 const MAX_SUMMARY_CHARS = 60;
 
 /** Describes a closed branch: its size and its beginning. */
-export function summaryOf(value: Json): string {
+function summaryOf(value: Json): string {
   if (Array.isArray(value)) return plural(value.length, "element");
   const { entries, count } = childrenOf(value, 4);
   const parts = entries.map(({ label, value: child }) =>

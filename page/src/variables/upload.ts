@@ -1,3 +1,5 @@
+import { jsonIn } from "../words.ts";
+
 /** The request that uploads a file. */
 export interface Upload {
   readonly name: string;
@@ -59,4 +61,30 @@ function decoded(bytes: ArrayBuffer): string {
   } catch {
     return new TextDecoder("windows-1252").decode(bytes);
   }
+}
+
+/** Detects what a text is from its beginning: an export of a conversation, or data. Undefined for any other text. */
+export function kindOfText(head: string, isCut = false): "export" | FileKind | undefined {
+  // A line that is cut off at the end of the head is ignored.
+  const lines = head.replace(/^\uFEFF/, "").split(/\r?\n/);
+  if (isCut) lines.pop();
+  const [first, second, ...rest] = lines.filter((line) => line.trim() !== "");
+  const record = jsonIn(first);
+  if (typeof record === "object" && record !== null) {
+    if ("type" in record && record.type === "byref") return "export";
+    return jsonIn(second) === undefined ? "json" : "records";
+  }
+  if (/^\s*[[{]/.test(head)) return "json";
+  return delimiterIn([first, second, ...rest]) === undefined ? undefined : "csv";
+}
+
+/** Returns the delimiter that occurs equally often in the first lines. Quoted cells may contain it. */
+export function delimiterIn(lines: readonly (string | undefined)[]): string | undefined {
+  const [first = "", ...others] = lines.slice(0, 5);
+  const count = (line = "", delimiter: string) =>
+    line.replaceAll(/"(?:[^"]|"")*"/g, "").split(delimiter).length;
+  return [",", ";", "\t", "|"].find((delimiter) => {
+    const cells = count(first, delimiter);
+    return cells > 1 && others.every((line) => count(line, delimiter) === cells);
+  });
 }

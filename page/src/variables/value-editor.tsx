@@ -4,6 +4,7 @@ import { useState } from "react";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { Button, SubmitButtons } from "../controls.tsx";
 import { useConversation } from "../conversation-context.ts";
+import { useAttempt } from "../hooks.ts";
 import { unchanging } from "../queries.ts";
 import type { Session } from "../session.ts";
 import { codeOf, figure, problemWords } from "../words.ts";
@@ -64,23 +65,17 @@ interface EditorFieldProps extends ValueEditorProps {
 function EditorField({ info, opened, onDone, onReload }: EditorFieldProps) {
   const { variables } = useConversation().session.conversation;
   const [text, setText] = useState(opened.text);
-  const [problem, setProblem] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
+  const [problem, attempt, , isBusy] = useAttempt();
   const isString = info.type === "string";
   const fault = isString ? undefined : faultIn(text);
   const isLost = codeOf(problem) === "precondition_failed";
-  const save = async (etag: string | undefined) => {
-    setBusy(true);
-    try {
+  const save = (etag: string | undefined) =>
+    void attempt(async () => {
       const contentType = isString ? "text/plain" : "application/json";
       const guard = etag === undefined ? {} : { ifMatch: etag };
       await variables.put(info.name, new Blob([text]), { contentType, ...guard });
       onDone();
-    } catch (error) {
-      setBusy(false);
-      setProblem(error);
-    }
-  };
+    });
   return (
     <div className="variables-editor">
       <textarea
@@ -97,7 +92,7 @@ function EditorField({ info, opened, onDone, onReload }: EditorFieldProps) {
         <div className="variables-confirm" role="alert">
           <p>${info.name} has been changed since you opened it.</p>
           <Button onClick={onReload}>Load what is there now</Button>
-          <Button className="button button-bad" onClick={() => void save(undefined)}>
+          <Button className="button button-bad" onClick={() => save(undefined)}>
             Overwrite it with mine
           </Button>
         </div>
@@ -107,7 +102,7 @@ function EditorField({ info, opened, onDone, onReload }: EditorFieldProps) {
       <SubmitButtons
         word="Save"
         isOff={fault !== undefined || isBusy || text === opened.text}
-        onClick={() => void save(opened.etag)}
+        onClick={() => save(opened.etag)}
         onCancel={onDone}
       />
     </div>
@@ -115,7 +110,7 @@ function EditorField({ info, opened, onDone, onReload }: EditorFieldProps) {
 }
 
 /** Returns the syntax error in a JSON text. */
-export function faultIn(text: string): string | undefined {
+function faultIn(text: string): string | undefined {
   try {
     JSON.parse(text);
     return undefined;

@@ -14,6 +14,7 @@ import {
 import { useConversation } from "../conversation-context.ts";
 import { useAttempt, useNow } from "../hooks.ts";
 import { Icon, type IconName } from "../icon.tsx";
+import { SaveProgram } from "../programs/save-program.tsx";
 import type { Session } from "../session.ts";
 import { bytesInWords, codeOf, problemWords } from "../words.ts";
 import { Problem } from "./problem.tsx";
@@ -64,7 +65,7 @@ interface InfoProps {
   readonly info: VariableInfo;
 }
 
-type Doing = "view" | "edit" | "settings" | "delete";
+type Doing = "view" | "edit" | "settings" | "program" | "delete";
 
 function VariableBody({ info, onClose }: InfoProps & { readonly onClose: () => void }) {
   const [doing, setDoing] = useState<Doing>("view");
@@ -155,7 +156,7 @@ interface VariableActionsProps extends InfoProps {
 function VariableActions({ info, doing, onDo, onClose }: VariableActionsProps) {
   const { session } = useConversation();
   const [problem, attempt] = useAttempt();
-  const { name, pinned, visibility } = info;
+  const { name, pinned, tool, visibility } = info;
   const { variables } = session.conversation;
   const remove = async () => {
     await variables.delete(name);
@@ -187,10 +188,16 @@ function VariableActions({ info, doing, onDo, onClose }: VariableActionsProps) {
         <Action icon="settings" {...toggle("settings")}>
           Settings
         </Action>
+        {tool !== undefined && (
+          <Action icon="run" {...toggle("program")}>
+            Save as program
+          </Action>
+        )}
         <Action icon="trash" {...toggle("delete")}>
           Delete
         </Action>
       </div>
+      {doing === "program" && <SaveProgram from={`$${name}`} onClose={() => onDo("view")} />}
       {doing === "delete" && (
         <Confirm
           title={`Delete $${name}?`}

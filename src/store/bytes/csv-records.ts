@@ -2,7 +2,7 @@ import { CsvError, parse } from "csv-parse/sync";
 import { ByrefError, limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { piecesOf } from "../../value/bytes.ts";
-import { CsvColumns } from "../../value/csv-columns.ts";
+import { CsvColumns, splitRows } from "../../value/csv-columns.ts";
 import { csvLine, RecordColumns } from "../../value/csv-text.ts";
 import { MarkList } from "../../value/marks.ts";
 import { parseMediaType } from "../../value/media-type.ts";
@@ -112,39 +112,6 @@ class Csv {
       skip_empty_lines: true,
     };
   }
-}
-
-function splitRows(text: string, delimiter: number): readonly (readonly string[])[] {
-  const rows: string[][] = [];
-  let row: string[] = [];
-  for (let at = 0; at < text.length; at++) {
-    const start = at;
-    if (text.charCodeAt(at) === QUOTE) {
-      at = closingQuote(text, at) + 1;
-      row.push(text.slice(start + 1, at - 1).replaceAll('""', '"'));
-    } else {
-      while (at < text.length && !endsCell(text.charCodeAt(at), delimiter)) at++;
-      row.push(text.slice(start, at));
-    }
-    const isLast = text.charCodeAt(at) !== delimiter;
-    if (!isLast && at + 1 === text.length) row.push("");
-    if (!isLast && at + 1 < text.length) continue;
-    // A line without content is no row.
-    if (row.length > 1 || at > start) rows.push(row);
-    row = [];
-    if (text.startsWith("\r\n", at)) at++;
-  }
-  return rows;
-}
-
-function endsCell(code: number, delimiter: number): boolean {
-  return code === delimiter || code === LINE_FEED || code === CARRIAGE_RETURN;
-}
-
-function closingQuote(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1);
-  while (end >= 0 && text.charCodeAt(end + 1) === QUOTE) end = text.indexOf('"', end + 2);
-  return end < 0 ? text.length : end;
 }
 
 function isDelimiter(text: string): text is CsvDelimiter {
@@ -348,7 +315,5 @@ function malformed(line: number, reason: string): ByrefError {
   return new ByrefError("bad_value", `Line ${line} ${reason}.`, { line });
 }
 
-const QUOTE = 0x22;
-const LINE_FEED = 0x0a;
-const CARRIAGE_RETURN = 0x0d;
+const [QUOTE, LINE_FEED, CARRIAGE_RETURN] = [0x22, 0x0a, 0x0d];
 const LINE_BREAK = /\r\n|\r|\n/g;

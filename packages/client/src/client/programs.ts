@@ -28,11 +28,11 @@ export type ProgramRunView = z.infer<ReturnType<typeof programRunView>>;
 /** The programs of the key's tenant. They need the binding `DIRECTORY`. */
 export interface ClientPrograms {
   list(): Promise<{ readonly programs: readonly ListedProgram[] }>;
-  /** Keeps a program, as a new version if there is one. Throws `invalid_plan`. */
+  /** Keeps a program, as a new version if there is one, or with `check` says what it would be. Throws `invalid_plan`. */
   put(
     name: string,
     program: WrittenProgram,
-    query?: { readonly agent?: string },
+    query?: { readonly agent?: string; readonly check?: true },
   ): Promise<ProgramView>;
   /** Default: the newest version. */
   get(name: string, query?: { readonly version?: number }): Promise<ProgramView>;

@@ -4,6 +4,12 @@ import { toolInputs } from "../../../../src/internal-tool.ts";
 
 /** Schemas of plans over HTTP. Views use only their types; responses are not validated. */
 
+/** What a plan or program is made from. */
+export const from = z
+  .string()
+  .min(1)
+  .describe("A variable, as `$report`, or the id of an answer: the calls that led to it");
+
 export const callView = later(() =>
   z.strictObject({
     _id: z.string(),

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { PlanFormat } from "../plan/plan-format.ts";
 import { jsonPlan, jsonPlans } from "../plan/json-plan.ts";
-import { planList, planView, recomputation, runView } from "./plan-schemas.ts";
+import { from, planList, planView, recomputation, runView } from "./plan-schemas.ts";
 import * as limits from "../../../../src/limits.ts";
 import { Plans } from "./plans.ts";
 import { programApi, sourceIn } from "./program-endpoints.ts";
@@ -34,13 +34,7 @@ const recomputeBody = z.strictObject({
 });
 
 /** A plan, or what it is made from. */
-const planSource = z.strictObject({
-  from: z
-    .string()
-    .min(1)
-    .describe("A variable, as `$report`, or the id of an answer: the calls that led to it"),
-  name: z.string().max(200).optional(),
-});
+const planSource = z.strictObject({ from, name: z.string().max(200).optional() });
 const planOrSource = later(() => z.union([jsonPlan, planSource]));
 
 /** The response to a decision: the run for a plan's gate, otherwise the turn. */

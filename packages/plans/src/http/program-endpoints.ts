@@ -55,7 +55,10 @@ function programEndpoints({ formatOf }: ProgramSupport): readonly Endpoint<Tenan
       "PUT /programs/:program",
       {
         summary: "Keeps a plan, or what led to a value or an answer, as a program",
-        query: { agent: parameters.text.optional() },
+        query: {
+          agent: parameters.text.optional(),
+          check: parameters.oneOf("check", ["true"]).optional().describe("Keeps nothing"),
+        },
         content: {
           "application/json": planOrProgram,
           "application/xml": parameters.text.describe("A capability workflow"),
@@ -63,7 +66,7 @@ function programEndpoints({ formatOf }: ProgramSupport): readonly Endpoint<Tenan
         },
         answers: { 200: program },
       },
-      async ({ params, query: { agent }, request, text }, parts) => {
+      async ({ params, query: { agent, check }, request, text }, parts) => {
         const { format } = formatOf(request);
         const written = await text();
         const source = (format === "json" ? sourceIn(written, programSource) : undefined) ?? {
@@ -73,8 +76,9 @@ function programEndpoints({ formatOf }: ProgramSupport): readonly Endpoint<Tenan
         const asker = identityIn(request.headers, parts.context);
         const programs = programsOf(parts);
         const about = { source, asker, ...json.compact({ agent }) };
-        const kept = await programs.put(nameIn(params.program), about);
-        return Response.json(viewOf(programs, kept));
+        const keeps = check === undefined;
+        const put = await programs.put(nameIn(params.program), { ...about, keeps });
+        return Response.json(viewOf(programs, put.program, put.text));
       },
     ),
     endpoint(
@@ -289,9 +293,9 @@ function shortOf({ name, version, agent, tainted, createdAt, input }: Program) {
 function viewOf(
   { store, triggers }: Programs,
   program: Program,
+  text = store.textOf(program.name, program.version),
 ): z.infer<ReturnType<typeof programView>> {
-  const { name, version, format, calls, findings } = program;
-  const text = store.textOf(name, version);
+  const { name, format, calls, findings } = program;
   const plan = format === "json" ? json.parsedJson(text) : text;
   const versions = [...store.versionsOf(name)];
   const schedules = triggers.list(name, "schedule").map(scheduleOf);

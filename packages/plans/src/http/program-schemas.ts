@@ -3,17 +3,11 @@ import * as limits from "../../../../src/limits.ts";
 import { later } from "../../../../src/internal.ts";
 import { toolInputs } from "../../../../src/internal-tool.ts";
 import { jsonPlan } from "../plan/json-plan.ts";
-import { planListed, runView } from "./plan-schemas.ts";
+import { from, planListed, runView } from "./plan-schemas.ts";
 
 /** Schemas of programs over HTTP. */
 
-export const programSource = z.strictObject({
-  conversation: z.string(),
-  from: z
-    .string()
-    .min(1)
-    .describe("A variable, as `$report`, or the id of an answer: the calls that led to it"),
-});
+export const programSource = z.strictObject({ conversation: z.string(), from });
 export const planOrProgram = later(() => z.union([jsonPlan, programSource]));
 
 export const newRun = z.strictObject({

@@ -95,21 +95,29 @@ export class ProgramStore {
 
   /** The versions that are kept, oldest first. */
   versionsOf(name: string): readonly number[] {
+    if (!this.isUsed) return [];
     return this.#sql
       .all(`SELECT version FROM program WHERE name = ? ORDER BY version`, name)
       .map((row) => sqlRows.numberIn(row, "version"));
   }
 
-  /** Adds a version, unless it equals the newest. Throws `limit_exceeded`. */
-  put(name: string, written: WrittenProgram, checked: CheckedProgram): Program {
+  /** The version that `put` keeps. */
+  next(name: string, written: WrittenProgram, checked: CheckedProgram): Program {
     const { format, text, tainted, notes = [] } = written;
     const about = { format, ...checked, findings: notes, ...(tainted === true && { tainted }) };
     const now = this.get(name);
     if (now !== undefined && this.textOf(name, now.version) === text && now.agent === checked.agent)
       return now;
     const version = (now?.version ?? 0) + 1;
-    const createdAt = new Date().toISOString();
-    const program: Program = { name, version, createdAt, ...about } as Program;
+    return { name, version, createdAt: new Date().toISOString(), ...about } as Program;
+  }
+
+  /** Adds a version, unless it equals the newest. Throws `limit_exceeded`. */
+  put(name: string, written: WrittenProgram, checked: CheckedProgram): Program {
+    const program = this.next(name, written, checked);
+    const { version } = program;
+    const now = this.get(name)?.version;
+    if (version === now) return program;
     this.#sql.transaction(() => {
       for (const table of TABLES) this.#sql.run(table);
       const maximum = limits.maxPlanItems;
@@ -118,7 +126,7 @@ export class ProgramStore {
         throw limitExceeded("maxPlanItems", { maximum, actual: maximum + 1, advice });
       }
       const data = JSON.stringify(program);
-      this.#sql.run(`INSERT INTO program VALUES (?, ?, ?, ?)`, name, version, data, text);
+      this.#sql.run(`INSERT INTO program VALUES (?, ?, ?, ?)`, name, version, data, written.text);
       const oldest = version - limits.maxPlanRuns;
       this.#sql.run(`DELETE FROM program WHERE name = ? AND version <= ?`, name, oldest);
     });

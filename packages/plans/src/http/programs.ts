@@ -1,3 +1,4 @@
+import type * as z from "zod";
 import { ByrefError, codeIn, codeOf, publicTextOf, requireAtMost } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
 import {
@@ -14,16 +15,19 @@ import type { Plan } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 import { requireInput, withDefaults } from "../plan/plan-input.ts";
+import type { programSource } from "./program-schemas.ts";
 import type { CheckedProgram, ProgramOutcome, ProgramStart, WrittenProgram } from "./program.ts";
 import { type Program, type ProgramRun, ProgramStore } from "./program-store.ts";
 import { nextTime, type Schedule, timesBetween } from "./schedule.ts";
 import { type Trigger, TriggerStore } from "./trigger-store.ts";
 import { newHook, newSecret, notSigned, requireSignature, type SignedHeaders } from "./webhook.ts";
 
-/** What a program is made from: a value or an answer of a conversation. */
-export interface ProgramSource {
-  readonly conversation: string;
-  readonly from: string;
+interface NewProgram {
+  readonly source: WrittenProgram | z.infer<typeof programSource>;
+  readonly agent?: string;
+  readonly asker: Identity;
+  /** False if nothing is stored. */
+  readonly keeps: boolean;
 }
 
 interface NewProgramRun {
@@ -68,15 +72,11 @@ export class Programs implements TenantFeature {
     return Math.min(this.store.dueMs, this.triggers.dueMs);
   }
 
-  /** Checks and keeps a program. Throws `invalid_plan` with all findings; then nothing is stored. */
+  /** Checks a program, and keeps it. Throws `invalid_plan` with all findings; then nothing is stored. */
   async put(
     name: string,
-    {
-      source,
-      agent,
-      asker,
-    }: { source: WrittenProgram | ProgramSource; agent?: string; asker: Identity },
-  ): Promise<Program> {
+    { source, agent, asker, keeps }: NewProgram,
+  ): Promise<{ readonly program: Program; readonly text: string }> {
     let written = source as WrittenProgram;
     if ("from" in source) {
       const { from, conversation } = source;
@@ -87,7 +87,8 @@ export class Programs implements TenantFeature {
     const { agent: before, ...proposal } = written;
     const about = { proposal, agent: agent ?? before };
     const checked = await this.#ask<CheckedProgram>(["", "check"], about, asker);
-    return this.store.put(name, written, checked);
+    const program = this.store[keeps ? "put" : "next"](name, written, checked);
+    return { program, text: written.text };
   }
 
   /** Deletes a program, its history, and what starts it. Throws `not_found`. */

@@ -4,12 +4,17 @@ import { messageOf } from "../../../../src/errors.ts";
 import { parameterFindings, type ParameterText, parameterTexts } from "./check-parameters.ts";
 import { Findings, tooManyCalls, type Finding, type FindingCode } from "./findings.ts";
 import { afterFindings, gatesIn, gateFindings } from "./gates.ts";
-import { cycleAdvice, shown, writeAdvice } from "./plan-advice.ts";
 import { PathIndex, type Writers } from "./path-index.ts";
 import { writeAnswer } from "./write-answer.ts";
-import { findCycle } from "./find-cycle.ts";
 import { GATES, STATE } from "./run-names.ts";
-import { characters, json, LookupWork, type Need, needsIn } from "../../../../src/internal.ts";
+import {
+  characters,
+  json,
+  LookupWork,
+  nearest,
+  type Need,
+  needsIn,
+} from "../../../../src/internal.ts";
 import {
   noSuchTool,
   type Plan,
@@ -332,3 +337,71 @@ function faultIn({ places }: SaveTarget): string | undefined {
   }
   return undefined;
 }
+
+const MAX_SOURCE_CHARS = 200;
+
+/** A reference as findings show it. */
+function shown(source: string): string {
+  return characters.clip(source, MAX_SOURCE_CHARS);
+}
+
+/** Advice for a reference that no call writes: read a similar place, or let a call write this one. */
+function writeAdvice(
+  { source, references }: Pick<Need, "source" | "references">,
+  targets: readonly (SaveTarget | undefined)[],
+): string {
+  const places = targets.flatMap((target) => target?.places.map((place) => place.source) ?? []);
+  const near = nearest(source, new Set(places));
+  if (near.length > 0) return `Did you mean ${near.join(" or ")}?`;
+  const [{ name, path } = { name: STATE, path: [] }] = references;
+  // A variable is written whole, and the conversation's state by its keys.
+  const other = path.findIndex((segment) => !("key" in segment));
+  const keys = path.slice(0, other === -1 ? undefined : other);
+  const place = name + formatPath(name === STATE ? keys : []);
+  return `Give the call that makes it _outputPath "†${shown(place)}".`;
+}
+
+/** How to break a cycle of calls: by a reference in its first call to a result of the one before it. */
+function cycleAdvice(calls: readonly CheckedCall[], cycle: readonly number[]): string {
+  const [reader, maker] = [calls[cycle[0] ?? 0], cycle.at(-2)];
+  const isRead = ({ writers }: CheckedNeed) =>
+    writers.some((one) =>
+      [one?.whole ?? [], one?.parts ?? []].flat().some((by) => by.call === maker),
+    );
+  const source = shown(reader?.needs.find(isRead)?.source ?? "");
+  return `Remove one of the references, such as ${source} in ${reader?.call.id}.`;
+}
+
+/**
+ * Finds a cycle among the calls. Returns the indices along it, with the first one repeated at the end, or
+ * undefined. `dependsOn` lists the calls before each call. Cost: linear in calls and edges.
+ */
+function findCycle(dependsOn: readonly ReadonlySet<number>[]): readonly number[] | undefined {
+  const state = new Uint8Array(dependsOn.length);
+  const path: number[] = [];
+  for (let start = 0; start < dependsOn.length; start++) {
+    if (state[start] !== NEW) continue;
+    // Each entry is a call and its unvisited dependencies. Iterative, because a plan can be deep.
+    const open = [{ call: start, rest: [...(dependsOn[start] ?? [])] }];
+    state[start] = OPEN;
+    path.push(start);
+    for (let top = open.at(-1); top !== undefined; top = open.at(-1)) {
+      const next = top.rest.pop();
+      if (next === undefined) {
+        state[top.call] = DONE;
+        open.pop();
+        path.pop();
+      } else if (state[next] === OPEN) {
+        // Reversed into the order of the data flow: from a producer to its readers.
+        return [...path.slice(path.indexOf(next)), next].reverse();
+      } else if (state[next] === NEW) {
+        state[next] = OPEN;
+        path.push(next);
+        open.push({ call: next, rest: [...(dependsOn[next] ?? [])] });
+      }
+    }
+  }
+  return undefined;
+}
+
+const [NEW, OPEN, DONE] = [0, 1, 2];

@@ -11,16 +11,17 @@ import {
   stateIn,
   OUTCOME_UNKNOWN,
 } from "./plan-record.ts";
-import { type InputNow, inputNow } from "./input-now.ts";
 import { deniedReason, type Progress, readinessOf } from "./readiness.ts";
 import { GATES, keptName, nameInRun, scopeOfRun } from "./run-names.ts";
 import {
+  approvalRequest,
   type CallOptions,
   type Observer,
   type PlanCall,
   type Ready,
   type SaveTarget,
   scopes,
+  toolInputs,
   toolOutputs,
   type WrappedTool,
 } from "../../../../src/internal-tool.ts";
@@ -32,7 +33,7 @@ import {
   workOfRun,
 } from "../../../../src/internal.ts";
 import type { Effects } from "../../../../src/runtime.ts";
-import type { Json } from "../../../../src/references.ts";
+import { type Json, type Lookup, resolveReferences } from "../../../../src/references.ts";
 
 export interface PlanRunOptions {
   readonly checked: CheckedPlan;
@@ -290,11 +291,23 @@ export class PlanRun {
     this.#setCall(call, { status: "waiting", gate, reason, asked, shown });
   }
 
-  #inputNow({ call }: CheckedCall): Promise<InputNow> {
+  /** The input with which a call would run now, as a shortened text for people, and a digest of all of it. */
+  async #inputNow({ call: { tool, parameters } }: CheckedCall) {
     const { checked, store } = this.#options;
-    const lookup = scopes.lookupFor(scopeOfRun(this.record.id, checked), store, {});
+    // Has no secrets: they stay as they are written.
+    const values = scopes.lookupFor(scopeOfRun(this.record.id, checked), store, {});
+    // The call runs only after its gates have been opened.
+    const lookup: Lookup = (reference, sharedWork) =>
+      reference.name === GATES ? { found: true, value: true } : values(reference, sharedWork);
     const work = new LookupWork({ whole: this.#reads });
-    return inputNow(call, { syntaxes: checked.plan.syntaxes, lookup, work });
+    const { syntaxes } = checked.plan;
+    const resolved = await resolveReferences(parameters, lookup, { syntaxes, work }).then(
+      ({ value }) => value,
+      // Errors in references are reported when the call runs.
+      () => parameters,
+    );
+    const about = { tool, input: parameters, resolved, references: [] };
+    return { text: approvalRequest(about).input, digest: await toolInputs.digestOf(resolved) };
   }
 
   /** True if the call waits for a person's decision. */

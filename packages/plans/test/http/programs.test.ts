@@ -86,6 +86,9 @@ describe("a program", () => {
 
   it("keeps its versions, and runs each", async () => {
     const { runtime } = programming();
+    const checked = await runtime.ask("PUT", "/programs/p?check=true", json(echo(7)));
+    expect(await checked.json()).toMatchObject({ version: 1, versions: [] });
+    await problemIn(await runtime.ask("GET", "/programs/p"), "not_found");
     await kept(runtime, "p", echo("†input.value"));
     expect(await kept(runtime, "p", echo("†input.value"))).toMatchObject({ version: 1 });
     expect(await kept(runtime, "p", echo(7))).toMatchObject({ versions: [1, 2] });
