@@ -1,4 +1,4 @@
-import { maxReasonChars } from "./limits.ts";
+import * as limits from "./limits.ts";
 
 /** Failures that a caller, a model or a person can meet: a stable code, its HTTP status, its title. */
 export const errorCodes = {
@@ -65,9 +65,9 @@ export const errorCodes = {
 /** A stable error code that programs can rely on. */
 export type ErrorCode = keyof typeof errorCodes;
 
-/** Returns a text in at most `maxReasonChars`: its start, and its end, which says what to do. */
+/** Returns a text in at most `limits.maxReasonChars`: its start, and its end, which says what to do. */
 function excerptOf(text: string): string {
-  if (text.length <= maxReasonChars) return text;
+  if (text.length <= limits.maxReasonChars) return text;
   const skipped = `… (+${text.length - START_CHARS - END_CHARS} more) …`;
   return (text.slice(0, START_CHARS) + skipped + text.slice(-END_CHARS)).toWellFormed();
 }
@@ -102,8 +102,13 @@ export class ByrefError extends Error {
   }
 }
 
-/** A limit of `limits.ts`: the name of its constant, as errors report it, and its maximum. */
-export type Bound = readonly [limit: string, maximum: number];
+/** A limit of `limits.ts`: the name of its constant, as errors report it. */
+export type LimitName = Exclude<keyof typeof limits, "lease">;
+
+export const maxima: Readonly<Record<LimitName, number>> = limits;
+
+/** A limit; a name with its maximum where that depends on something. */
+export type Bound = LimitName | readonly [limit: string, maximum: number];
 
 /** Creates the error for an exceeded limit. It names the limit, its maximum and the actual size. */
 export function limitExceeded(
@@ -119,7 +124,8 @@ export function limitExceeded(
 }
 
 /** Throws `limit_exceeded` if `actual` exceeds the maximum. */
-export function requireAtMost([limit, maximum]: Bound, actual: number, advice: string): void {
+export function requireAtMost(bound: Bound, actual: number, advice: string): void {
+  const [limit, maximum] = typeof bound === "string" ? [bound, maxima[bound]] : bound;
   if (actual > maximum) throw limitExceeded(limit, { maximum, actual, advice });
 }
 
@@ -140,7 +146,7 @@ export function codeIn(text: string): ErrorCode {
   return Object.hasOwn(errorCodes, code) ? (code as ErrorCode) : "tool_failed";
 }
 
-/** Returns the message of anything thrown, in at most `maxReasonChars`. Never empty. */
+/** Returns the message of anything thrown, in at most `limits.maxReasonChars`. Never empty. */
 export function messageOf(error: unknown): string {
   const message = typeof error === "string" ? error : propertyOf(error, "message");
   if (typeof message === "string" && message !== "") return excerptOf(message);

@@ -1,10 +1,4 @@
-const BACKTICK = 96;
-const TILDE = 126;
-const LF = 10;
-const CR = 13;
-const SPACE = 32;
-const TAB = 9;
-const GREATER = 62;
+import * as ascii from "../value/ascii.ts";
 
 /**
  * Tracks whether the next character of a Markdown text is in code. Reads forward only.
@@ -29,7 +23,7 @@ export class CodeTracker {
     if (this.#fenceLength > 0) return true;
     if (this.#runLength === 0) return this.#inline > 0;
     if (this.#opensFence) return true;
-    if (this.#runCode === TILDE) return this.#inline > 0;
+    if (this.#runCode === ascii.TILDE) return this.#inline > 0;
     return this.#inline === 0 || this.#inline !== this.#runLength;
   }
 
@@ -39,13 +33,13 @@ export class CodeTracker {
   }
 
   feed(code: number): void {
-    if (code === LF || code === CR) this.#endLine();
-    else if (this.#place === "behind" && this.#runLength === 0 && code !== BACKTICK) return;
+    if (code === ascii.LF || code === ascii.CR) this.#endLine();
+    else if (this.#place === "behind" && this.#runLength === 0 && code !== ascii.BACKTICK) return;
     else this.#feedMarked(code);
   }
 
   #feedMarked(code: number): void {
-    const isBlank = code === SPACE || code === TAB;
+    const isBlank = code === ascii.SPACE || code === ascii.TAB;
     if (isBlank && this.#fenceLength > 0 && this.#opensFence) {
       this.#place = "trailingBlanks";
       return;
@@ -55,9 +49,9 @@ export class CodeTracker {
       return;
     }
     const isFront = this.#place === "front";
-    if (isFront && (isBlank || code === GREATER)) return;
+    if (isFront && (isBlank || code === ascii.GREATER)) return;
     if (this.#runLength > 0) this.#endRun();
-    if (code === BACKTICK || (isFront && code === TILDE)) {
+    if (code === ascii.BACKTICK || (isFront && code === ascii.TILDE)) {
       this.#runCode = code;
       this.#runLength = 1;
       if (isFront) this.#place = "firstRun";
@@ -71,7 +65,7 @@ export class CodeTracker {
       if (this.#opensFence) {
         this.#fenceCode = this.#runCode;
         this.#fenceLength = this.#runLength;
-      } else if (this.#runCode === BACKTICK) {
+      } else if (this.#runCode === ascii.BACKTICK) {
         if (this.#inline === 0) this.#inline = this.#runLength;
         else if (this.#inline === this.#runLength) this.#inline = 0;
       }

@@ -67,6 +67,6 @@ export class LookupWork extends Work {
   countInserted(chars: number): void {
     this.#insertedChars += chars;
     const advice = "Call fewer tools with large values at once.";
-    requireAtMost(["maxStepInputChars", limits.maxStepInputChars], this.#insertedChars, advice);
+    requireAtMost("maxStepInputChars", this.#insertedChars, advice);
   }
 }

@@ -1,4 +1,4 @@
-import { type Bound, limitExceeded } from "../errors.ts";
+import { limitExceeded, type LimitName, maxima } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { isJsonArray, isJsonObject, isScalar, type Json } from "../value/json.ts";
 import { charsOf } from "../value/json-text.ts";
@@ -106,7 +106,7 @@ class Resolver {
   async resolve(value: Json, place: Place): Promise<Json> {
     if (typeof value === "string") return this.#resolveText(value, place);
     if (!isJsonArray(value) && !isJsonObject(value)) return value;
-    check(["maxDepth", limits.maxDepth], place.length + 1, "Pass deep data by one reference.");
+    check("maxDepth", place.length + 1, "Pass deep data by one reference.");
     const isArray = isJsonArray(value);
     const resolved = await this.#resolveAll(
       isArray ? value.entries() : Object.entries(value),
@@ -251,11 +251,10 @@ class Resolver {
     }
     const { value } = answer;
     const advice = `Pass ${source} alone, as the whole string.`;
-    const embedded: Bound = ["maxEmbeddedChars", limits.maxEmbeddedChars];
     // Checked before the value is serialized.
-    if (typeof value !== "string") check(embedded, answer.chars ?? 0, advice);
+    if (typeof value !== "string") check("maxEmbeddedChars", answer.chars ?? 0, advice);
     const text = renderText(value);
-    check(embedded, text.length, advice);
+    check("maxEmbeddedChars", text.length, advice);
     this.#countInserted(text.length, "Pass large values alone, as whole strings.");
     this.#options.onResolved?.(source, { ...answer, chars: text.length });
     return text;
@@ -270,14 +269,14 @@ class Resolver {
 
   #countInserted(chars: number, advice: string): void {
     this.#chars += chars;
-    check(["maxInsertedChars", limits.maxInsertedChars], this.#chars, advice);
+    check("maxInsertedChars", this.#chars, advice);
     this.#work.countInserted(chars);
   }
 
   #count(): void {
     this.#references++;
     const advice = "Pass one reference to a list instead.";
-    check(["maxItems", limits.maxItems], this.#references, advice);
+    check("maxItems", this.#references, advice);
   }
 
   #noteUnknown(source: string, missing: Missing): void {
@@ -306,7 +305,8 @@ function isRefused({ reason }: Missing): boolean {
   return reason === "secret" || reason === "unreadable";
 }
 
-function check([limit, maximum]: Bound, actual: number, advice: string): void {
+function check(limit: LimitName, actual: number, advice: string): void {
+  const maximum = maxima[limit];
   if (actual <= maximum) return;
   const { code, message, details } = limitExceeded(limit, { maximum, actual, advice });
   throw new ReferenceProblem(code, message, details);

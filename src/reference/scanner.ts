@@ -1,11 +1,8 @@
+import * as ascii from "../value/ascii.ts";
 import * as limits from "../limits.ts";
 import { CodeTracker } from "./code-tracker.ts";
 import type { Reference, Syntax } from "./reference.ts";
 
-const LF = 10;
-const CR = 13;
-const SPACE = 32;
-const BACKSLASH = 92;
 const ASCII = 128;
 
 /** Text with the form of a reference, if its name exists. */
@@ -97,7 +94,7 @@ export class Scanner {
     const text = this.#text;
     for (let at = start; at < text.length; at++) {
       const code = text.charCodeAt(at);
-      const mayOpen = code === BACKSLASH || this.#openings[code < ASCII ? code : ASCII] !== 0;
+      const mayOpen = code === ascii.BACKSLASH || this.#openings[code < ASCII ? code : ASCII] !== 0;
       const piece = mayOpen ? this.#pieceAt(at, code) : undefined;
       if (piece !== undefined) {
         this.#position = at;
@@ -121,7 +118,7 @@ export class Scanner {
 
   /** Rejects the last piece as plain text. Returns its opening and continues directly after that. */
   reject(): string {
-    const isEscaped = this.#text.charCodeAt(this.#pendingStart) === BACKSLASH;
+    const isEscaped = this.#text.charCodeAt(this.#pendingStart) === ascii.BACKSLASH;
     const end = this.#pendingStart + (isEscaped ? 2 : 1);
     const opening = this.#text.slice(this.#pendingStart, end);
     for (let at = this.#pendingStart; at < end; at++) this.#pass(this.#text.charCodeAt(at));
@@ -133,12 +130,12 @@ export class Scanner {
     this.#code?.feed(code);
     this.#before = code;
     this.#first = false;
-    if (code === LF || code === CR) this.#onlySpaces = true;
-    else if (code !== SPACE) this.#onlySpaces = false;
+    if (code === ascii.LF || code === ascii.CR) this.#onlySpaces = true;
+    else if (code !== ascii.SPACE) this.#onlySpaces = false;
   }
 
   #pieceAt(at: number, code: number): ReferencePiece | "partial" | undefined {
-    const escaped = code === BACKSLASH;
+    const escaped = code === ascii.BACKSLASH;
     const start = escaped ? at + 1 : at;
     if (escaped && start === this.#text.length) {
       return this.#ended || this.#code?.inCode === true ? undefined : "partial";
@@ -147,7 +144,7 @@ export class Scanner {
     const syntax = this.#syntaxes.find((candidate) => candidate.opening === opening);
     // A character after a backslash was matched together with it.
     if (syntax === undefined || this.#code?.inCode === true) return undefined;
-    if (!escaped && this.#before === BACKSLASH) return undefined;
+    if (!escaped && this.#before === ascii.BACKSLASH) return undefined;
     return this.#match(syntax, start, at);
   }
 
@@ -177,7 +174,7 @@ export class Scanner {
       source: text.slice(start, match.end),
       escaped: from < start,
       alone: this.#onlySpaces && (isAtEnd || isLineBreak(text.charCodeAt(match.end))),
-      isAfterReturn: this.#before === CR,
+      isAfterReturn: this.#before === ascii.CR,
       first: this.#first,
       last: isAtEnd,
       next: text.charCodeAt(match.end),
@@ -186,5 +183,5 @@ export class Scanner {
 }
 
 function isLineBreak(code: number): boolean {
-  return code === LF || code === CR;
+  return code === ascii.LF || code === ascii.CR;
 }

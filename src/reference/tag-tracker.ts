@@ -1,19 +1,5 @@
-import {
-  EXCLAMATION,
-  FORM_FEED,
-  GREATER,
-  isAsciiLetter,
-  LESS,
-  QUESTION,
-  SLASH,
-  SPACE,
-  TAB,
-  wordsOf,
-} from "./url-characters.ts";
-
-const QUOTE = 34;
-const APOSTROPHE = 39;
-const EQUALS = 61;
+import * as ascii from "../value/ascii.ts";
+import { isAsciiLetter, wordsOf } from "./url-characters.ts";
 
 /** Tags whose content a renderer may read as raw text: an empty line does not end a tag there. */
 const RAW_TAGS = wordsOf("pre textarea code kbd");
@@ -56,21 +42,24 @@ const TO_VALUE: Move = { from: BEFORE_VALUE, to: IN_VALUE };
 const OTHER_MOVES: readonly Move[] = [TO_ATTRIBUTE, TO_VALUE];
 const BLANK_MOVES: readonly Move[] = [{ from: IN_NAME | IN_VALUE, to: BEFORE_ATTRIBUTE }];
 const MOVES: ReadonlyMap<number, readonly Move[]> = new Map([
-  [SPACE, BLANK_MOVES],
-  [TAB, BLANK_MOVES],
-  [FORM_FEED, BLANK_MOVES],
-  [GREATER, [{ from: EVERYWHERE & ~QUOTED & ~UNENDING, to: 0 }]],
-  [SLASH, [{ from: IN_NAME | BEFORE_ATTRIBUTE | IN_ATTRIBUTE, to: BEFORE_ATTRIBUTE }, TO_VALUE]],
+  [ascii.SPACE, BLANK_MOVES],
+  [ascii.TAB, BLANK_MOVES],
+  [ascii.FORM_FEED, BLANK_MOVES],
+  [ascii.GREATER, [{ from: EVERYWHERE & ~QUOTED & ~UNENDING, to: 0 }]],
   [
-    EQUALS,
+    ascii.SLASH,
+    [{ from: IN_NAME | BEFORE_ATTRIBUTE | IN_ATTRIBUTE, to: BEFORE_ATTRIBUTE }, TO_VALUE],
+  ],
+  [
+    ascii.EQUALS,
     [
       { from: BEFORE_ATTRIBUTE, to: IN_ATTRIBUTE },
       { from: IN_ATTRIBUTE, to: BEFORE_VALUE },
       TO_VALUE,
     ],
   ],
-  [QUOTE, quoteMoves(IN_QUOTES)],
-  [APOSTROPHE, quoteMoves(IN_APOSTROPHES)],
+  [ascii.QUOTE, quoteMoves(IN_QUOTES)],
+  [ascii.APOSTROPHE, quoteMoves(IN_APOSTROPHES)],
 ]);
 
 /**
@@ -109,10 +98,10 @@ export class TagTracker {
    * Returns true at the end of text that is certainly a tag.
    */
   feed(code: number, previous: number, isAtStart: boolean): boolean {
-    const isMark = code === GREATER && isAtStart && this.#isNested;
-    const mayEnd = code === GREATER && !isMark && this.isOpen;
+    const isMark = code === ascii.GREATER && isAtStart && this.#isNested;
+    const mayEnd = code === ascii.GREATER && !isMark && this.isOpen;
     if (!isMark) this.#places = moved(this.#places, code);
-    if (previous === LESS) this.#open(code);
+    if (previous === ascii.LESS) this.#open(code);
     if (QUOTES.includes(String.fromCharCode(code))) this.#hasQuotes = true;
     const isTag = this.#feedText(code);
     if (mayEnd && !isTag && this.#isRaw && this.#hasQuotes) this.#places |= UNENDING;
@@ -120,8 +109,8 @@ export class TagTracker {
   }
 
   #open(code: number): void {
-    if (isAsciiLetter(code) || code === SLASH) this.#places |= IN_NAME;
-    else if (code === EXCLAMATION || code === QUESTION) {
+    if (isAsciiLetter(code) || code === ascii.SLASH) this.#places |= IN_NAME;
+    else if (code === ascii.EXCLAMATION || code === ascii.QUESTION) {
       this.#places |= IN_COMMENT;
       this.#isRaw = true;
     }
@@ -130,8 +119,8 @@ export class TagTracker {
   #feedText(code: number): boolean {
     if (this.#text === "") return false;
     this.#text += String.fromCharCode(code);
-    const isTag = code === GREATER && PLAIN_TAG.test(this.#text);
-    const isOver = code === GREATER || this.#text.length > MAX_PLAIN_TAG_CHARS;
+    const isTag = code === ascii.GREATER && PLAIN_TAG.test(this.#text);
+    const isOver = code === ascii.GREATER || this.#text.length > MAX_PLAIN_TAG_CHARS;
     if (isOver) this.#text = "";
     return isTag;
   }
@@ -144,7 +133,7 @@ export class TagTracker {
 
   /** Call it for a block quote mark, list mark or `<` at the start of a line. */
   beginBlock(code: number): void {
-    if (code === LESS) this.#isHtml = true;
+    if (code === ascii.LESS) this.#isHtml = true;
     else this.#isNested = true;
   }
 
@@ -157,7 +146,7 @@ export class TagTracker {
     this.#text = "";
     const mayEndBlock = this.#isRaw || (this.#isHtml && (isBlank || this.#isNested));
     if (mayEndBlock && (this.#places & QUOTED) !== 0) this.#places |= UNENDING;
-    this.#places = moved(this.#places, SPACE);
+    this.#places = moved(this.#places, ascii.SPACE);
     if (!isEmpty) return;
     this.#isHtml = false;
     if (!this.#isRaw) this.#places &= UNENDING;

@@ -1,32 +1,10 @@
-export const TAB = 9;
-export const LF = 10;
-export const FORM_FEED = 12;
-export const CR = 13;
-export const SPACE = 32;
-export const EXCLAMATION = 33;
-export const HASH = 35;
-export const AMPERSAND = 38;
-export const OPEN_PAREN = 40;
-export const CLOSE_PAREN = 41;
-export const DASH = 45;
-export const DOT = 46;
-export const SLASH = 47;
-export const COLON = 58;
-export const SEMICOLON = 59;
-export const LESS = 60;
-export const GREATER = 62;
-export const QUESTION = 63;
-export const AT = 64;
-export const OPEN_BRACKET = 91;
-export const BACKSLASH = 92;
-export const CLOSE_BRACKET = 93;
-export const CARET = 94;
+import * as ascii from "../value/ascii.ts";
 
 const ASCII = 128;
 
 /** True for white space within a line, as in the URL standard. */
 export function isBlank(code: number): boolean {
-  return code === SPACE || code === TAB || code === FORM_FEED;
+  return code === ascii.SPACE || code === ascii.TAB || code === ascii.FORM_FEED;
 }
 
 export function isAsciiLetter(code: number): boolean {

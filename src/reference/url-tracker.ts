@@ -1,30 +1,7 @@
+import * as ascii from "../value/ascii.ts";
 import { isDigit, isWordCode } from "../value/characters.ts";
 import { TagTracker } from "./tag-tracker.ts";
-import {
-  AMPERSAND,
-  AT,
-  BACKSLASH,
-  CARET,
-  CLOSE_BRACKET,
-  CLOSE_PAREN,
-  COLON,
-  CR,
-  DASH,
-  DOT,
-  GREATER,
-  HASH,
-  isBlank,
-  LESS,
-  letterOf,
-  LF,
-  OPEN_BRACKET,
-  OPEN_PAREN,
-  SEMICOLON,
-  SLASH,
-  SPACE,
-  TAB,
-  wordsOf,
-} from "./url-characters.ts";
+import { isBlank, letterOf, wordsOf } from "./url-characters.ts";
 
 const SCHEMES = wordsOf("http https ws wss ftp mailto data javascript tel sms file");
 /** Entities of ASCII characters that can form a URL. */
@@ -54,7 +31,7 @@ const AFTER_HOST = "/?#:";
 export class UrlTracker {
   /** True if following letters change only the word. */
   #isPlain = false;
-  #previous = LF;
+  #previous = ascii.LF;
   /** The previous character is an unescaped backslash. */
   #isEscaped = false;
   #lineBreaks = 0;
@@ -67,7 +44,7 @@ export class UrlTracker {
   /** The letters since the last mark, as a number. A backslash is not a mark. */
   #word = 0;
   /** The mark before them: any character that is not a letter. */
-  #mark = LF;
+  #mark = ascii.LF;
   /** After a dot in a name (`evil.com`), followed only by letters, digits and dashes. */
   #isDotted = false;
   /** After a `<`, without white space since. */
@@ -108,9 +85,9 @@ export class UrlTracker {
    * autolink's scheme (`<value:`).
    */
   isOpenWith(next: number): boolean {
-    if (next === AT) return true;
+    if (next === ascii.AT) return true;
     const mayContinue = isWordCode(next) || SCHEME_MARKS.includes(String.fromCharCode(next));
-    return this.#previous === LESS && mayContinue;
+    return this.#previous === ascii.LESS && mayContinue;
   }
 
   /** True if the text, emitted next, would be part of a URL, or of a footnote that a renderer may move into one. */
@@ -131,22 +108,22 @@ export class UrlTracker {
   }
 
   #feedCode(code: number, letter: number): void {
-    if (code === LF || code === CR) this.#feedLineBreak(code);
+    if (code === ascii.LF || code === ascii.CR) this.#feedLineBreak(code);
     else {
       this.#lineBreaks = 0;
       this.#footnote.feed(code);
       if (!isBlank(code)) this.#isBlankLine = false;
-      if (this.#tag.isOpen || this.#previous === LESS) this.#feedTag(code);
+      if (this.#tag.isOpen || this.#previous === ascii.LESS) this.#feedTag(code);
       this.#feedBare(code, letter);
       this.#feedDestination(code);
       this.#feedDefinition(code);
     }
-    this.#isEscaped = code === BACKSLASH && !this.#isEscaped;
+    this.#isEscaped = code === ascii.BACKSLASH && !this.#isEscaped;
     this.#previous = code;
     this.#isPlain =
       !this.#tag.isOpen &&
-      code !== LESS &&
-      code !== BACKSLASH &&
+      code !== ascii.LESS &&
+      code !== ascii.BACKSLASH &&
       !this.#isAtStart &&
       !this.#awaitsAngle &&
       this.#angle === "no" &&
@@ -155,11 +132,11 @@ export class UrlTracker {
   }
 
   #feedLineBreak(code: number): void {
-    const isSecondHalf = code === LF && this.#previous === CR;
+    const isSecondHalf = code === ascii.LF && this.#previous === ascii.CR;
     if (isSecondHalf) return;
     this.#lineBreaks++;
     const isEmptyLine = this.#lineBreaks > 1;
-    this.#endWord(LF);
+    this.#endWord(ascii.LF);
     this.#isBare = false;
     this.#angle = "no";
     if (this.#label === "closed") this.#label = "no";
@@ -177,9 +154,9 @@ export class UrlTracker {
   #feedBare(code: number, letter: number): void {
     if (letter > 0) this.#word = this.#word * 28 + letter;
     // Some renderers remove backslashes before they search for URLs.
-    else if (code !== BACKSLASH) {
+    else if (code !== ascii.BACKSLASH) {
       // A form feed ends a URL for a browser, but not for every renderer.
-      if (code === SPACE || code === TAB) this.#isBare = false;
+      if (code === ascii.SPACE || code === ascii.TAB) this.#isBare = false;
       else if (this.#opensBare(code)) this.#isBare = true;
       this.#endWord(code);
     }
@@ -188,17 +165,17 @@ export class UrlTracker {
   #opensBare(code: number): boolean {
     const [word, mark] = [this.#word, this.#mark];
     if (this.#isDotted && word > 27 && AFTER_HOST.includes(String.fromCharCode(code))) return true;
-    if (code === COLON) return SCHEMES.has(word) && !isDigit(mark);
+    if (code === ascii.COLON) return SCHEMES.has(word) && !isDigit(mark);
     // The number of a long word is not exact, so the word may end with `www`.
-    if (code === DOT) return word >= LONG_WORD || word % WWW_RANGE === WWW;
-    if (code === AT) return this.#isInAngles || this.#isAfter(ADDRESS_MARKS);
-    if (code === SEMICOLON) return mark === AMPERSAND && ENTITIES.has(word);
+    if (code === ascii.DOT) return word >= LONG_WORD || word % WWW_RANGE === WWW;
+    if (code === ascii.AT) return this.#isInAngles || this.#isAfter(ADDRESS_MARKS);
+    if (code === ascii.SEMICOLON) return mark === ascii.AMPERSAND && ENTITIES.has(word);
     if (word > 0) return false;
     // A footnote's name is part of its link. Numeric entities can represent any character.
     return (
-      (code === SLASH && mark === SLASH) ||
-      (code === CARET && mark === OPEN_BRACKET) ||
-      (code === HASH && mark === AMPERSAND)
+      (code === ascii.SLASH && mark === ascii.SLASH) ||
+      (code === ascii.CARET && mark === ascii.OPEN_BRACKET) ||
+      (code === ascii.HASH && mark === ascii.AMPERSAND)
     );
   }
 
@@ -208,22 +185,23 @@ export class UrlTracker {
   }
 
   #endWord(code: number): void {
-    if (this.#mark === LESS) this.#tag.endName(this.#word);
-    if (code === DOT) this.#isDotted = this.#isAfter(NAME_MARKS);
-    else if (code !== DASH && !isDigit(code)) this.#isDotted = false;
-    if (code === LESS) {
+    if (this.#mark === ascii.LESS) this.#tag.endName(this.#word);
+    if (code === ascii.DOT) this.#isDotted = this.#isAfter(NAME_MARKS);
+    else if (code !== ascii.DASH && !isDigit(code)) this.#isDotted = false;
+    if (code === ascii.LESS) {
       this.#isInAngles = true;
       this.#tag.begin(!this.isOpen && !this.#isEscaped);
-    } else if (code === GREATER || code === LF || isBlank(code)) this.#isInAngles = false;
+    } else if (code === ascii.GREATER || code === ascii.LF || isBlank(code))
+      this.#isInAngles = false;
     this.#word = 0;
     this.#mark = code;
   }
 
   #feedDestination(code: number): void {
-    const isOpened = code === OPEN_PAREN && this.#previous === CLOSE_BRACKET;
+    const isOpened = code === ascii.OPEN_PAREN && this.#previous === ascii.CLOSE_BRACKET;
     if (this.#depth > 0 && !this.#isEscaped) {
-      if (code === OPEN_PAREN) this.#depth++;
-      else if (code === CLOSE_PAREN) this.#depth--;
+      if (code === ascii.OPEN_PAREN) this.#depth++;
+      else if (code === ascii.CLOSE_PAREN) this.#depth--;
     } else if (isOpened) {
       this.#depth = 1;
     }
@@ -233,36 +211,36 @@ export class UrlTracker {
   }
 
   #feedAngle(code: number): void {
-    if (code === GREATER && !this.#isEscaped) this.#angle = "closing";
+    if (code === ascii.GREATER && !this.#isEscaped) this.#angle = "closing";
     else if (this.#angle === "closing") {
-      this.#angle = code === CLOSE_PAREN || isBlank(code) ? "no" : "open";
+      this.#angle = code === ascii.CLOSE_PAREN || isBlank(code) ? "no" : "open";
     }
   }
 
   #awaitAngle(code: number): void {
-    const isMark = code === GREATER && this.#isAtStart;
+    const isMark = code === ascii.GREATER && this.#isAtStart;
     if (isBlank(code) || isMark) return;
     this.#awaitsAngle = false;
-    if (code === LESS) this.#angle = "open";
+    if (code === ascii.LESS) this.#angle = "open";
   }
 
   #feedDefinition(code: number): void {
     if (this.#definition === "blank" && !isBlank(code)) this.#definition = "open";
-    if (code === CARET && this.#previous === OPEN_BRACKET) this.#hasCaret = true;
-    if (this.#label === "open" && code === CLOSE_BRACKET && !this.#isEscaped) {
+    if (code === ascii.CARET && this.#previous === ascii.OPEN_BRACKET) this.#hasCaret = true;
+    if (this.#label === "open" && code === ascii.CLOSE_BRACKET && !this.#isEscaped) {
       this.#label = "closed";
       this.#isAtStart = false;
     } else if (this.#label === "closed") {
       this.#label = "no";
-      if (code !== COLON) return;
+      if (code !== ascii.COLON) return;
       if (this.#hasCaret) this.#footnote.begin();
       this.#definition = "blank";
       this.#isAtStart = true;
     } else if (this.#isAtStart) {
-      if (code === OPEN_BRACKET) this.#beginLabel();
+      if (code === ascii.OPEN_BRACKET) this.#beginLabel();
       if (isBlank(code)) return;
       this.#isAtStart = BLOCK_MARKS.includes(String.fromCharCode(code));
-      if (code === LESS || this.#isAtStart) this.#tag.beginBlock(code);
+      if (code === ascii.LESS || this.#isAtStart) this.#tag.beginBlock(code);
     }
   }
 
@@ -306,7 +284,7 @@ class FootnoteTracker {
   feed(code: number): void {
     const isAtStart = this.#isAtStart;
     this.#isAtStart = false;
-    if (code === SPACE || code === TAB || code === GREATER) return;
+    if (code === ascii.SPACE || code === ascii.TAB || code === ascii.GREATER) return;
     this.#hasText = true;
     if (isAtStart && this.#place === "after a blank line") this.#place = "outside";
   }

@@ -1,5 +1,5 @@
 import { compact, deepFreeze, type Json, parsedJson } from "../value/json.ts";
-import { limitExceeded } from "../errors.ts";
+import { requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { clip } from "../value/characters.ts";
 import { byteLength } from "../value/encoding.ts";
@@ -24,15 +24,7 @@ type Provenance = Pick<VariableInfo, "description" | "tool" | "toolCallId" | "in
 /** Copies the input, because the caller may change its own. Throws `limit_exceeded`. */
 function copiedInput(input: Json): Json {
   const text = JSON.stringify(input);
-  const bytes = byteLength(text);
-  if (bytes > limits.maxRecordBytes) {
-    const advice = "Pass large data by reference.";
-    throw limitExceeded("maxRecordBytes", {
-      maximum: limits.maxRecordBytes,
-      actual: bytes,
-      advice,
-    });
-  }
+  requireAtMost("maxRecordBytes", byteLength(text), "Pass large data by reference.");
   return deepFreeze(parsedJson(text));
 }
 

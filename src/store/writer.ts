@@ -1,5 +1,5 @@
 import { compact } from "../value/json.ts";
-import { ByrefError, limitExceeded } from "../errors.ts";
+import { ByrefError, limitExceeded, requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { type Content, isStored, type Stored, storedOf } from "./bytes/content.ts";
 import { chooseName, type TakenNames } from "./choose-name.ts";
@@ -166,11 +166,9 @@ export class Writer {
   }
 
   #requireRoom(bytes: number): void {
-    const maximum = this.#quotaBytes;
     const actual = this.#state.index.bytes + this.#state.versions.bytes + bytes;
-    if (actual <= maximum) return;
     const advice = "Raise the quota, or take fewer variables.";
-    throw limitExceeded("maxConversationBytes", { maximum, actual, advice });
+    requireAtMost(["maxConversationBytes", this.#quotaBytes], actual, advice);
   }
 
   /** Completes the write with the metadata that it keeps from the existing variable. */

@@ -267,7 +267,7 @@ function unattended(tool: WrappedTool, { tools, call: { scope } }: Question): Wr
 
 function requireDepth(depth: number): void {
   const advice = "Too many agents wait for one another: do this without another one.";
-  requireAtMost(["maxDelegateDepth", limits.maxDelegateDepth], depth, advice);
+  requireAtMost("maxDelegateDepth", depth, advice);
 }
 
 /** Rejects a partial answer, because no person sees that it is cut off. */

@@ -109,7 +109,7 @@ function withInput(
 /** A decision is stored with its input, in one row. */
 function requireShort(actual: number): void {
   const advice = "Save a long value as a variable, and name it in the input.";
-  requireAtMost(["maxRecordBytes", limits.maxRecordBytes], actual, advice);
+  requireAtMost("maxRecordBytes", actual, advice);
 }
 
 /** Throws `approval_not_found`. */

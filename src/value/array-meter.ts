@@ -1,3 +1,4 @@
+import * as ascii from "./ascii.ts";
 import { ByrefError, messageOf } from "../errors.ts";
 import { copyOf, joinBytes } from "./bytes.ts";
 import { type Json, parsedBody } from "./json.ts";
@@ -134,15 +135,15 @@ class ElementScanner {
     for (let index = 0; index < piece.length && !this.isClosed; index++) {
       const code = piece[index];
       if (this.#isString) this.#passInString(code);
-      else if (code === QUOTE) this.#isString = true;
-      else if (code === COMMA && this.#depth === 1) {
+      else if (code === ascii.QUOTE) this.#isString = true;
+      else if (code === ascii.COMMA && this.#depth === 1) {
         end = index + 1;
         this.#commas++;
         this.#marks.offer(this.#bytes + end, this.#commas);
-      } else if (code === OPENING_BRACKET || code === OPENING_BRACE) {
+      } else if (code === ascii.OPEN_BRACKET || code === ascii.OPEN_BRACE) {
         if (this.#depth === undefined) this.#marks.offer(this.#bytes + index + 1, 0);
         this.#depth = (this.#depth ?? 0) + 1;
-      } else if (code === CLOSING_BRACKET || code === CLOSING_BRACE) {
+      } else if (code === ascii.CLOSE_BRACKET || code === ascii.CLOSE_BRACE) {
         this.#depth = (this.#depth ?? 0) - 1;
         if (this.isClosed) end = index + 1;
       }
@@ -153,15 +154,7 @@ class ElementScanner {
 
   #passInString(code: number | undefined): void {
     if (this.#isEscaped) this.#isEscaped = false;
-    else if (code === BACKSLASH) this.#isEscaped = true;
-    else if (code === QUOTE) this.#isString = false;
+    else if (code === ascii.BACKSLASH) this.#isEscaped = true;
+    else if (code === ascii.QUOTE) this.#isString = false;
   }
 }
-
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const OPENING_BRACKET = 0x5b;
-const BACKSLASH = 0x5c;
-const CLOSING_BRACKET = 0x5d;
-const OPENING_BRACE = 0x7b;
-const CLOSING_BRACE = 0x7d;

@@ -1,3 +1,4 @@
+import * as ascii from "./ascii.ts";
 import * as limits from "../limits.ts";
 import { requireAtMost } from "../errors.ts";
 
@@ -23,7 +24,7 @@ export class CsvColumns {
   /** `names`: the first row. `kinds`: a letter for each column, if they are known. Throws `limit_exceeded`. */
   constructor(names: readonly string[], kinds = "") {
     const advice = "Save it as text/plain, or send fewer columns.";
-    requireAtMost(["maxEntries", limits.maxEntries], names.length, advice);
+    requireAtMost("maxEntries", names.length, advice);
     this.#keys = distinct(names).map((name) => `${JSON.stringify(name)}:`);
     this.#readChars = charsOf(names);
     this.#repeatedChars = recordOf(this.#keys, () => "null").length;
@@ -135,7 +136,7 @@ export function splitRows(text: string, delimiter: number): readonly (readonly s
   let row: string[] = [];
   for (let at = 0; at < text.length; at++) {
     const start = at;
-    if (text.charCodeAt(at) === QUOTE) {
+    if (text.charCodeAt(at) === ascii.QUOTE) {
       at = closingQuote(text, at) + 1;
       row.push(text.slice(start + 1, at - 1).replaceAll('""', '"'));
     } else {
@@ -154,13 +155,11 @@ export function splitRows(text: string, delimiter: number): readonly (readonly s
 }
 
 function endsCell(code: number, delimiter: number): boolean {
-  return code === delimiter || code === LINE_FEED || code === CARRIAGE_RETURN;
+  return code === delimiter || code === ascii.LF || code === ascii.CR;
 }
 
 function closingQuote(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
-  while (end >= 0 && text.charCodeAt(end + 1) === QUOTE) end = text.indexOf('"', end + 2);
+  while (end >= 0 && text.charCodeAt(end + 1) === ascii.QUOTE) end = text.indexOf('"', end + 2);
   return end < 0 ? text.length : end;
 }
-
-const [QUOTE, LINE_FEED, CARRIAGE_RETURN] = [0x22, 0x0a, 0x0d];

@@ -1,3 +1,4 @@
+import * as ascii from "./ascii.ts";
 import * as limits from "../limits.ts";
 import { type Json, parsedJson } from "./json.ts";
 import { type Mark, MarkList } from "./marks.ts";
@@ -48,14 +49,14 @@ class ArrayEncoder {
   /** Call it once, after all elements. */
   end(): EncodedArray {
     const bytes = new Uint8Array(Math.max(this.#bytes, 2));
-    bytes[0] = OPENING_BRACKET;
+    bytes[0] = ascii.OPEN_BRACKET;
     let end = 1;
     for (const piece of this.#pieces) {
       bytes.set(piece, end);
       end += piece.length + 1;
-      bytes[end - 1] = COMMA;
+      bytes[end - 1] = ascii.COMMA;
     }
-    bytes[bytes.length - 1] = CLOSING_BRACKET;
+    bytes[bytes.length - 1] = ascii.CLOSE_BRACKET;
     return { bytes, chars: Math.max(this.#chars, 2), marks: this.#marks.marks };
   }
 
@@ -75,10 +76,6 @@ class ArrayEncoder {
     return text.length;
   }
 }
-
-const OPENING_BRACKET = 0x5b;
-const COMMA = 0x2c;
-const CLOSING_BRACKET = 0x5d;
 
 /**
  * Parses a span of a JSON array that was cut at marks. Its last element is followed by a comma or by the

@@ -1,4 +1,5 @@
-import { ByrefError, limitExceeded, messageOf } from "../errors.ts";
+import * as ascii from "./ascii.ts";
+import { ByrefError, messageOf, requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { joinBytes, piecesOf } from "./bytes.ts";
 import { type Json, parsedJson } from "./json.ts";
@@ -13,7 +14,6 @@ const MAX_OBSERVED_RECORDS = 1_000;
 const MAX_OBSERVED_CHARS = 1_048_576;
 
 const EMPTY = new Uint8Array(0);
-const LINE_FEED = 10;
 const BYTE_ORDER_MARK = "\uFEFF";
 
 /**
@@ -43,7 +43,7 @@ export class RecordsMeter implements Meter {
 
   end(): { rest: Uint8Array; metered: Metered } {
     const bytes = this.#bytes + this.#held.length;
-    if (this.#held.length > 0) this.#take(Uint8Array.of(LINE_FEED));
+    if (this.#held.length > 0) this.#take(Uint8Array.of(ascii.LF));
     const count = this.#count;
     const chars = this.#chars + Math.max(count - 1, 0) + 2;
     const summary = { shape: this.#shape.shape(), preview: this.#preview.preview(count) };
@@ -53,7 +53,7 @@ export class RecordsMeter implements Meter {
 
   /** Reads complete lines at once and holds the rest. */
   #take(piece: Uint8Array): void {
-    const end = piece.lastIndexOf(LINE_FEED) + 1;
+    const end = piece.lastIndexOf(ascii.LF) + 1;
     if (end > 0) {
       const bytes = this.#held.length + end;
       const lines = this.#completed(piece.subarray(0, end));
@@ -66,7 +66,7 @@ export class RecordsMeter implements Meter {
 
   #completed(lines: Uint8Array): Uint8Array {
     if (this.#held.length === 0) return lines;
-    const end = lines.indexOf(LINE_FEED);
+    const end = lines.indexOf(ascii.LF);
     this.#held.append(lines.subarray(0, end));
     return joinBytes([this.#held.take(), lines.subarray(end)]);
   }
@@ -75,7 +75,7 @@ export class RecordsMeter implements Meter {
     let end = 0;
     for (const line of this.#decode(lines)) {
       this.#lines++;
-      end = lines.indexOf(LINE_FEED, end) + 1;
+      end = lines.indexOf(ascii.LF, end) + 1;
       const text = this.#lines === 1 ? withoutByteOrderMark(trimmed(line)) : trimmed(line);
       if (text === "") continue;
       this.#marks.offer(this.#end, this.#count);
@@ -116,7 +116,7 @@ export class RecordsMeter implements Meter {
   /** One line at a time, so that the first error of any kind is reported. */
   *#decodeEach(lines: Uint8Array): Generator<string> {
     let start = 0;
-    for (let end = lines.indexOf(LINE_FEED); end >= 0; end = lines.indexOf(LINE_FEED, start)) {
+    for (let end = lines.indexOf(ascii.LF); end >= 0; end = lines.indexOf(ascii.LF, start)) {
       let line: string;
       try {
         line = this.#utf8.decode(lines.subarray(start, end));
@@ -141,10 +141,9 @@ class HeldLine {
 
   append(bytes: Uint8Array): void {
     const end = bytes.findLastIndex((byte) => !isBlank(byte)) + 1;
-    const maximum = limits.maxJsonBytes;
-    const actual = this.#length + end;
-    if (end > 0 && actual > maximum) throw recordTooLong(actual);
-    this.#line.add(bytes.subarray(0, Math.max(maximum - this.#length, 0)));
+    const advice = "Send smaller records, one on each line.";
+    if (end > 0) requireAtMost("maxJsonBytes", this.#length + end, advice);
+    this.#line.add(bytes.subarray(0, Math.max(limits.maxJsonBytes - this.#length, 0)));
     this.#length += bytes.length;
   }
 
@@ -158,11 +157,6 @@ class HeldLine {
 function notJson(reason: string, at: { record: number; line: number }): ByrefError {
   const message = `Record ${at.record} (line ${at.line}) is not JSON: ${reason}`;
   return new ByrefError("bad_json", message, at);
-}
-
-function recordTooLong(actual: number): ByrefError {
-  const advice = "Send smaller records, one on each line.";
-  return limitExceeded("maxJsonBytes", { maximum: limits.maxJsonBytes, actual, advice });
 }
 
 /** True for a space, tab or carriage return, which may surround a record. */

@@ -1,5 +1,4 @@
-import { type Bound, ByrefError, limitExceeded } from "../errors.ts";
-import * as limits from "../limits.ts";
+import { ByrefError, requireAtMost } from "../errors.ts";
 import { isJsonArray, isScalar, type Json, type JsonScalar } from "./json.ts";
 
 /**
@@ -13,14 +12,15 @@ export function requireJson(value: Json, around = 0, before = 0): number {
   let level = containersIn([value]);
   let containers = before;
   for (let levels = 1 - around; level.length > 0; levels++) {
-    if (levels > limits.maxDepth) throw tooMuch(["maxDepth", limits.maxDepth], levels);
+    requireAtMost("maxDepth", levels, ADVICE);
     containers += level.length;
-    if (containers > limits.maxContainers)
-      throw tooMuch(["maxContainers", limits.maxContainers], containers);
+    requireAtMost("maxContainers", containers, ADVICE);
     level = level.flatMap(containersIn);
   }
   return containers;
 }
+
+const ADVICE = "Send flatter data, or text.";
 
 type Container = Exclude<Json, JsonScalar>;
 
@@ -36,9 +36,4 @@ function containersIn(container: Container): Container[] {
 
 function notFinite(): ByrefError {
   return new ByrefError("bad_value", "A number is too large to be kept; send it as a string.");
-}
-
-function tooMuch([limit, maximum]: Bound, actual: number): ByrefError {
-  const advice = "Send flatter data, or text.";
-  return limitExceeded(limit, { maximum, actual, advice });
 }

@@ -56,7 +56,7 @@ export class EditWork {
   add(chars: number): void {
     this.#added += chars;
     const advice = "Replace less often, or with a shorter text.";
-    requireAtMost(["maxInsertedChars", limits.maxInsertedChars], this.#added, advice);
+    requireAtMost("maxInsertedChars", this.#added, advice);
   }
 
   /** True now and then, when it is time for a break. */

@@ -1,5 +1,4 @@
-import { type Bound, ByrefError, codeOf, limitExceeded, messageOf } from "../errors.ts";
-import * as limits from "../limits.ts";
+import { ByrefError, codeOf, messageOf, requireAtMost } from "../errors.ts";
 import { isExactNumber } from "./exact-number.ts";
 import type { Json } from "./json.ts";
 
@@ -69,9 +68,7 @@ class Converter {
 
   #object(value: object, depth: number): Json | undefined {
     if (isExactNumber(value)) return this.#count(value, value.rawJSON.length);
-    if (depth >= limits.maxDepth) {
-      throw tooLarge(["maxDepth", limits.maxDepth], depth + 1, "Return flatter data, or text.");
-    }
+    requireAtMost("maxDepth", depth + 1, "Return flatter data, or text.");
     if (this.#open.has(value)) throw refused("A value that contains itself");
     this.#open.add(value);
     try {
@@ -169,25 +166,13 @@ class Converter {
   #countContainer(): void {
     this.#containers++;
     this.#count(null, 1);
-    if (this.#containers > limits.maxContainers) {
-      throw tooLarge(
-        ["maxContainers", limits.maxContainers],
-        this.#containers,
-        "Return flatter data, or text.",
-      );
-    }
+    requireAtMost("maxContainers", this.#containers, "Return flatter data, or text.");
   }
 
   /** Counts characters. A value with shared parts can be far larger as JSON than in memory. */
   #count<Result>(result: Result, chars: number): Result {
     this.#chars += chars + 1;
-    if (this.#chars > limits.maxJsonBytes) {
-      throw tooLarge(
-        ["maxJsonBytes", limits.maxJsonBytes],
-        this.#chars,
-        "Return a part of it, or text.",
-      );
-    }
+    requireAtMost("maxJsonBytes", this.#chars, "Return a part of it, or text.");
     return result;
   }
 }
@@ -205,10 +190,6 @@ const NOTHING_SPECIAL = Symbol("nothing special");
 
 function isConversionError(error: unknown): boolean {
   return codeOf(error) === "bad_value" || codeOf(error) === "limit_exceeded";
-}
-
-function tooLarge([limit, maximum]: Bound, actual: number, advice: string): ByrefError {
-  return limitExceeded(limit, { maximum, actual, advice });
 }
 
 function refused(what: string): ByrefError {

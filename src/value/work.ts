@@ -10,7 +10,7 @@ export interface WorkOptions {
 
 /** Creates the total work of one code or plan run. Each of its calls also has its own limit. */
 export function workOfRun(): Work {
-  return new Work({ bound: ["maxRunReadWork", limits.maxRunReadWork] });
+  return new Work({ bound: "maxRunReadWork" });
 }
 
 /**
@@ -26,7 +26,7 @@ export class Work {
   readonly #keys = new WeakMap<object, readonly string[]>();
 
   constructor({ bound, whole }: WorkOptions = {}) {
-    this.#bound = bound ?? ["maxReadWork", limits.maxReadWork];
+    this.#bound = bound ?? "maxReadWork";
     this.#whole = whole;
   }
 

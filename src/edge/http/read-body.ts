@@ -1,3 +1,4 @@
+import * as ascii from "../../value/ascii.ts";
 import type { Context } from "hono";
 import { ByrefError, messageOf, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
@@ -60,20 +61,12 @@ export function bounded<Body extends object>(body: Body): Body {
 /** Throws `limit_exceeded` if there are more bytes than one message may have. */
 function requireMessageSize(actual: number): void {
   const advice = "Put long data into a variable.";
-  requireAtMost(["maxMessageBytes", limits.maxMessageBytes], actual, advice);
+  requireAtMost("maxMessageBytes", actual, advice);
 }
 
 /** A buffer for a body that is received in pieces. `ByteBuffer` holds the whole body. */
 export type BodyBuffer = Pick<ByteBuffer, "add" | "size" | "text">;
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_ARRAY = 0x5b;
-const CLOSE_ARRAY = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
 const MESSAGES = "messages";
 
 /**
@@ -109,17 +102,17 @@ export class LastMessage implements BodyBuffer {
     for (let at = 0; at < bytes.length; at++) {
       const byte = bytes[at] ?? 0;
       if (this.#isInString) this.#readString(byte);
-      else if (byte === QUOTE) this.#beginString();
-      else if (byte === COMMA && this.#depth === 2 && this.#elementAt !== undefined) {
+      else if (byte === ascii.QUOTE) this.#beginString();
+      else if (byte === ascii.COMMA && this.#depth === 2 && this.#elementAt !== undefined) {
         this.#held.cut(this.#elementAt);
         from = at + 1;
-      } else if (byte === COLON && this.#depth === 1) this.#key = this.#string;
-      else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) {
+      } else if (byte === ascii.COLON && this.#depth === 1) this.#key = this.#string;
+      else if (byte === ascii.OPEN_BRACKET || byte === ascii.OPEN_BRACE) {
         this.#depth++;
-        if (byte === OPEN_OBJECT || this.#depth !== 2 || this.#key !== MESSAGES) continue;
+        if (byte === ascii.OPEN_BRACE || this.#depth !== 2 || this.#key !== MESSAGES) continue;
         hold(at + 1);
         this.#elementAt = this.#held.size;
-      } else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) {
+      } else if (byte === ascii.CLOSE_BRACKET || byte === ascii.CLOSE_BRACE) {
         if (this.#depth === 2) this.#elementAt = undefined;
         this.#depth--;
       }
@@ -138,8 +131,8 @@ export class LastMessage implements BodyBuffer {
 
   #readString(byte: number): void {
     if (this.#isEscaped) this.#isEscaped = false;
-    else if (byte === BACKSLASH) this.#isEscaped = true;
-    else if (byte === QUOTE) this.#isInString = false;
+    else if (byte === ascii.BACKSLASH) this.#isEscaped = true;
+    else if (byte === ascii.QUOTE) this.#isInString = false;
     else if (this.#depth === 1 && this.#string.length <= MESSAGES.length) {
       this.#string += String.fromCharCode(byte);
     }

@@ -1,4 +1,4 @@
-import { limitExceeded } from "../../errors.ts";
+import { requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { byteLength } from "../../value/encoding.ts";
 import type { Cost } from "../../turn/spend/spend.ts";
@@ -8,13 +8,12 @@ import { type Sql, sqlError, type SqlRow, type SqlValue } from "../../store/rows
  * Checks the platform's limit of 2 MB for a value. Local workerd does not enforce it, so tests would miss it.
  */
 function requireSqlValue(value: SqlValue): void {
-  const maximum = limits.maxSqlValueBytes;
   const units = typeof value === "string" ? value.length : 0;
   const bytes = value instanceof ArrayBuffer ? value.byteLength : units;
   // At most three bytes a character: most texts need no exact count.
-  const actual = units * 3 > maximum && typeof value === "string" ? byteLength(value) : bytes;
-  if (actual <= maximum) return;
-  throw limitExceeded("maxSqlValueBytes", { maximum, actual, advice: "Store it in chunks." });
+  const actual =
+    units * 3 > limits.maxSqlValueBytes && typeof value === "string" ? byteLength(value) : bytes;
+  requireAtMost("maxSqlValueBytes", actual, "Store it in chunks.");
 }
 
 /** A Durable Object's SQLite. Counts the rows that are read and written. */

@@ -62,7 +62,7 @@ export class R2Files implements Files {
     const head = await this.#bucket.head(key);
     if (head === null) return undefined;
     const advice = `file:${path} is too large to be read.`;
-    requireAtMost(["maxJsonBytes", limits.maxJsonBytes], head.size, advice);
+    requireAtMost("maxJsonBytes", head.size, advice);
     const object = await this.#bucket.get(key, { onlyIf: { etagMatches: head.etag } });
     if (object === null) return undefined;
     if (!("body" in object)) throw writeConflict(path);
@@ -71,7 +71,7 @@ export class R2Files implements Files {
 
   async list(prefix: string): Promise<readonly string[]> {
     const advice = `Too many files begin with "${prefix}": name fewer.`;
-    const check = (count: number) => requireAtMost(["maxFiles", limits.maxFiles], count, advice);
+    const check = (count: number) => requireAtMost("maxFiles", count, advice);
     const keys = await keysIn(this.#bucket, `${this.#folder}${prefix}`, check);
     return keys.map((key) => key.slice(this.#folder.length));
   }
@@ -184,7 +184,7 @@ export async function requireRoom(
     const others = page.objects.filter((object) => object.key !== key);
     files += others.length;
     for (const other of others) sum += other.size;
-    requireAtMost(["maxFiles", limits.maxFiles], files, ADVICE);
+    requireAtMost("maxFiles", files, ADVICE);
     // Without the sum: the sizes of sealed files are in it.
     if (sum > limits.maxFilesBytes) {
       const maximum = limits.maxFilesBytes;

@@ -1,6 +1,6 @@
 import { compact } from "../../value/json.ts";
 import * as z from "zod";
-import { ByrefError, type Bound, requireAtMost } from "../../errors.ts";
+import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { parsePath } from "../../reference/grammar.ts";
 import { interpolate } from "../../reference/resolve.ts";
@@ -364,8 +364,7 @@ function pageOf(store: VariableStore, { names, last, after = 0, limit }: PageQue
 /** The newest `last` of the named variables, and the names that no variable has. */
 function namedVariables(store: VariableStore, list: string, last = Infinity) {
   const names = [...new Set(list.split(",").filter((name) => name !== ""))];
-  const bound: Bound = ["maxItems", limits.maxItems];
-  requireAtMost(bound, names.length, "Ask for fewer names at once.");
+  requireAtMost("maxItems", names.length, "Ask for fewer names at once.");
   const found = store.list({ names });
   const known = new Set(found.map(({ name }) => name));
   return {

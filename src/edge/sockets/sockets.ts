@@ -55,8 +55,8 @@ export class Sockets {
       const message = `A conversation has at most ${limits.maxSockets} sockets; close one of them.`;
       throw new ByrefError("rate_limited", message);
     }
-    const longest = ["maxTokenChars", limits.maxTokenChars] as const;
-    requireAtMost(longest, JSON.stringify(asker).length, "Send messages with POST instead.");
+    const advice = "Send messages with POST instead.";
+    requireAtMost("maxTokenChars", JSON.stringify(asker).length, advice);
     const { 0: client, 1: server } = new WebSocketPair();
     // Answered without waking the object.
     state.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));

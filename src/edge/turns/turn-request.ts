@@ -142,7 +142,7 @@ export function turnIn(body: z.infer<typeof chatBody>): TurnRequest {
 /** Throws `limit_exceeded`. */
 function requireFewParts(message: unknown): void {
   const advice = "Send several messages, or put the files into variables.";
-  requireAtMost(["maxBatchItems", limits.maxBatchItems], partsIn(message).length, advice);
+  requireAtMost("maxBatchItems", partsIn(message).length, advice);
 }
 
 function partsIn(message: unknown): readonly unknown[] {

@@ -102,11 +102,7 @@ export function storedOf({ about, marks, columns, body }: Content): Stored {
 
 /** Creates content from bytes with a media type. Does not copy them. Throws `limit_exceeded`. */
 export function bytesContent(bytes: Uint8Array, mediaType: string): Content {
-  requireAtMost(
-    ["maxValueBytes", limits.maxValueBytes],
-    bytes.length,
-    "Split it into several variables.",
-  );
+  requireAtMost("maxValueBytes", bytes.length, "Split it into several variables.");
   const meter = new BytesMeter(mediaType);
   meter.write(bytes);
   const { metered } = meter.end();
@@ -123,7 +119,7 @@ export function jsonContent(value: Json, source?: string): Content {
   // A lone surrogate cannot be stored as UTF-8; JSON escapes it.
   if (typeof value === "string" && value.isWellFormed()) return textContent(value);
   const { bytes, chars, marks } = encoded(value, source);
-  requireAtMost(["maxJsonBytes", limits.maxJsonBytes], bytes.length, JSON_ADVICE);
+  requireAtMost("maxJsonBytes", bytes.length, JSON_ADVICE);
   const about = { ...described(value), bytes: bytes.length, chars, mediaType: JSON_TYPE } as const;
   // A value of this size would take too much memory twice. It is parsed when it is first read.
   if (bytes.length > limits.maxChunkedBytes) return new Content({ about, marks, body: bytes });
@@ -137,7 +133,7 @@ export function jsonContent(value: Json, source?: string): Content {
 /** Creates content from a long array in pieces. It is parsed when it is first read. Throws `limit_exceeded`. */
 export function arrayContent(array: MeteredArray): Content {
   const { bytes, marks, count, chars, shape, preview } = array;
-  requireAtMost(["maxJsonBytes", limits.maxJsonBytes], bytes.length, JSON_ADVICE);
+  requireAtMost("maxJsonBytes", bytes.length, JSON_ADVICE);
   const sizes = { count, bytes: bytes.length, chars };
   const about = { type: "array", ...sizes, shape, preview, mediaType: JSON_TYPE } as const;
   return new Content({ about, marks, body: bytes });
@@ -156,7 +152,7 @@ export const JSON_ADVICE =
 
 function textContent(text: string): Content {
   const bytes = byteLength(text);
-  requireAtMost(["maxValueBytes", limits.maxValueBytes], bytes, "Split it into several variables.");
+  requireAtMost("maxValueBytes", bytes, "Split it into several variables.");
   const about = { ...described(text), bytes, chars: text.length, mediaType: TEXT_TYPE };
   if (bytes <= limits.maxRowBytes)
     return new Content({ about, marks: [], body: text, value: text });

@@ -1,5 +1,6 @@
+import * as ascii from "../../value/ascii.ts";
 import { CsvError, parse } from "csv-parse/sync";
-import { ByrefError, limitExceeded } from "../../errors.ts";
+import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { piecesOf } from "../../value/bytes.ts";
 import { CsvColumns, splitRows } from "../../value/csv-columns.ts";
@@ -204,12 +205,10 @@ class CsvMeter implements TableMeter {
   /** Reads the rows that are complete, once there are enough. */
   #take(): void {
     if (this.#end >= BATCH_CHARS) return this.#read(this.#end);
-    const maximum = limits.maxJsonBytes;
-    const actual = this.#held.length;
-    if (this.#end > 0 || actual <= maximum) return;
+    if (this.#end > 0 || this.#held.length <= limits.maxJsonBytes) return;
     // If a quote is missing, that is the error.
     this.#parsed(() => this.#csv.rows(this.#held));
-    throw limitExceeded("maxJsonBytes", { maximum, actual, advice: "Send shorter rows." });
+    requireAtMost("maxJsonBytes", this.#held.length, "Send shorter rows.");
   }
 
   /** Finds the first line break that ends a row, and the last one: they are not inside of quotes. */
@@ -218,9 +217,9 @@ class CsvMeter implements TableMeter {
     const last = this.#held.length - 1;
     for (let at = this.#searched; at < last; at++) {
       const code = this.#held.charCodeAt(at);
-      if (code === QUOTE) this.#isQuoted = !this.#isQuoted;
-      if (this.#isQuoted || (code !== LINE_FEED && code !== CARRIAGE_RETURN)) continue;
-      const isHalf = code === CARRIAGE_RETURN && this.#held.charCodeAt(at + 1) === LINE_FEED;
+      if (code === ascii.QUOTE) this.#isQuoted = !this.#isQuoted;
+      if (this.#isQuoted || (code !== ascii.LF && code !== ascii.CR)) continue;
+      const isHalf = code === ascii.CR && this.#held.charCodeAt(at + 1) === ascii.LF;
       if (isHalf) continue;
       const isSought = this.#columns === undefined && this.#headerEnd === 0;
       if (isSought && this.#isRow(this.#held.slice(this.#end, at))) this.#headerEnd = at + 1;
@@ -315,5 +314,4 @@ function malformed(line: number, reason: string): ByrefError {
   return new ByrefError("bad_value", `Line ${line} ${reason}.`, { line });
 }
 
-const [QUOTE, LINE_FEED, CARRIAGE_RETURN] = [0x22, 0x0a, 0x0d];
 const LINE_BREAK = /\r\n|\r|\n/g;

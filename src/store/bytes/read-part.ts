@@ -299,5 +299,5 @@ async function readEach({ spans, work }: Elements, rest: Path): Promise<Reading>
 /** Throws `limit_exceeded` if the size is too large to be in memory at once. */
 export function requireReadable(actual: number): void {
   const advice = "Ask for a slice of it, such as [0:100].";
-  requireAtMost(["maxJsonBytes", limits.maxJsonBytes], actual, advice);
+  requireAtMost("maxJsonBytes", actual, advice);
 }

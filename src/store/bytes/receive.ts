@@ -1,3 +1,4 @@
+import * as ascii from "../../value/ascii.ts";
 import { ByrefError, messageOf, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { ArrayMeter } from "../../value/array-meter.ts";
@@ -90,12 +91,12 @@ export async function* joinedLines(
   lines: AsyncIterable<Uint8Array>,
   added: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
-  let last: number | undefined = LINE_FEED;
+  let last: number | undefined = ascii.LF;
   for await (const part of lines) {
     last = part.at(-1) ?? last;
     yield part;
   }
-  if (last !== LINE_FEED) yield Uint8Array.of(LINE_FEED);
+  if (last !== ascii.LF) yield Uint8Array.of(ascii.LF);
   let isStart = true;
   for await (const part of added) {
     yield isStart && BYTE_ORDER_MARK.every((byte, at) => part[at] === byte)
@@ -105,7 +106,6 @@ export async function* joinedLines(
   }
 }
 
-const LINE_FEED = 10;
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 
 /** Reads bytes in memory or in storage. */
@@ -167,11 +167,7 @@ class Incoming {
   async add(bytes: Uint8Array): Promise<void> {
     if (bytes.length === 0) return;
     this.#bytes += bytes.length;
-    requireAtMost(
-      ["maxValueBytes", limits.maxValueBytes],
-      this.#bytes,
-      "Split it into several variables.",
-    );
+    requireAtMost("maxValueBytes", this.#bytes, "Split it into several variables.");
     if (this.#writer !== undefined) return this.#writer.write(bytes);
     // A stream may reuse the buffer of its chunks.
     this.#held.push(copyOf(bytes));
@@ -214,7 +210,7 @@ async function receiveJson(stream: AsyncIterable<Uint8Array>): Promise<Content> 
   let longBytes = LONG_BYTES;
   for await (const chunk of stream) {
     bytes += chunk.length;
-    requireAtMost(["maxJsonBytes", limits.maxJsonBytes], bytes, JSON_ADVICE);
+    requireAtMost("maxJsonBytes", bytes, JSON_ADVICE);
     for (const piece of piecesOf(chunk, PIECE_BYTES)) {
       if (array !== undefined) array.write(piece);
       else held.add(piece);

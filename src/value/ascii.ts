@@ -1,0 +1,33 @@
+/** Codes of ASCII characters, of which each is one byte in UTF-8 and one unit of a text. */
+
+export const TAB = 9;
+export const LF = 10;
+export const FORM_FEED = 12;
+export const CR = 13;
+export const SPACE = 32;
+export const EXCLAMATION = 33;
+export const QUOTE = 34;
+export const HASH = 35;
+export const AMPERSAND = 38;
+export const APOSTROPHE = 39;
+export const OPEN_PAREN = 40;
+export const CLOSE_PAREN = 41;
+export const COMMA = 44;
+export const DASH = 45;
+export const DOT = 46;
+export const SLASH = 47;
+export const COLON = 58;
+export const SEMICOLON = 59;
+export const LESS = 60;
+export const EQUALS = 61;
+export const GREATER = 62;
+export const QUESTION = 63;
+export const AT = 64;
+export const OPEN_BRACKET = 91;
+export const BACKSLASH = 92;
+export const CLOSE_BRACKET = 93;
+export const CARET = 94;
+export const BACKTICK = 96;
+export const OPEN_BRACE = 123;
+export const CLOSE_BRACE = 125;
+export const TILDE = 126;
