@@ -24,16 +24,16 @@ export interface Metered {
  * more than the start of one record (`maxJsonBytes`). Unusable after it threw or ended.
  */
 export interface Meter {
-  /** Returns the bytes to store for these and for held bytes; may be a view of them. Throws ByrefError. */
-  write(bytes: Uint8Array): Uint8Array;
-  /** Returns the last bytes to store, and the result. Throws ByrefError. */
-  end(): { readonly rest: Uint8Array; readonly metered: Metered };
+  /** Throws ByrefError. */
+  write(bytes: Uint8Array): void;
+  /** Throws ByrefError. */
+  end(): Metered;
 }
 
 /** Bytes that are decoded at a time: few enough for one mark and one record to be sufficient. */
 export const PIECE_BYTES = limits.markBytes / 4;
 
-/** Passes bytes through unchanged. */
+/** Measures bytes without a format. */
 export class BytesMeter implements Meter {
   readonly #mediaType: string;
   #bytes = 0;
@@ -42,16 +42,14 @@ export class BytesMeter implements Meter {
     this.#mediaType = mediaType;
   }
 
-  write(bytes: Uint8Array): Uint8Array {
+  write(bytes: Uint8Array): void {
     this.#bytes += bytes.length;
-    return bytes;
   }
 
-  end(): { rest: Uint8Array; metered: Metered } {
+  end(): Metered {
     const bytes = this.#bytes;
     const preview = previewOf(`${this.#mediaType}, ${bytes} bytes`);
     const sizes = { count: bytes, bytes, chars: bytes };
-    const about = { type: "bytes", ...sizes, shape: "bytes", preview } as const;
-    return { rest: new Uint8Array(), metered: { about, marks: [] } };
+    return { about: { type: "bytes", ...sizes, shape: "bytes", preview }, marks: [] };
   }
 }

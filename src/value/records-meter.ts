@@ -13,11 +13,10 @@ import { ArrayShape } from "./shape.ts";
 const MAX_OBSERVED_RECORDS = 1_000;
 const MAX_OBSERVED_CHARS = 1_048_576;
 
-const EMPTY = new Uint8Array(0);
 const BYTE_ORDER_MARK = "\uFEFF";
 
 /**
- * Passes NDJSON through unchanged. Blank lines, white space around a record and a byte order mark are no part of its
+ * Measures NDJSON. Blank lines, white space around a record and a byte order mark are no part of its
  * records. Throws `bad_json` for a record that is not JSON, `limit_exceeded` for a record of more than
  * `maxJsonBytes` as soon as that much has arrived, and the errors of `requireJson`.
  */
@@ -36,19 +35,18 @@ export class RecordsMeter implements Meter {
   /** Characters of the records, without separators. */
   #chars = 0;
 
-  write(bytes: Uint8Array): Uint8Array {
+  write(bytes: Uint8Array): void {
     for (const piece of piecesOf(bytes, PIECE_BYTES)) this.#take(piece);
-    return bytes;
   }
 
-  end(): { rest: Uint8Array; metered: Metered } {
+  end(): Metered {
     const bytes = this.#bytes + this.#held.length;
     if (this.#held.length > 0) this.#take(Uint8Array.of(ascii.LF));
     const count = this.#count;
     const chars = this.#chars + Math.max(count - 1, 0) + 2;
     const summary = { shape: this.#shape.shape(), preview: this.#preview.preview(count) };
     const about = { type: "array", count, bytes, chars, ...summary } as const;
-    return { rest: EMPTY, metered: { about, marks: this.#marks.marks } };
+    return { about, marks: this.#marks.marks };
   }
 
   /** Reads complete lines at once and holds the rest. */

@@ -6,7 +6,7 @@ import { type Meter, type Metered, PIECE_BYTES } from "./meter.ts";
 import { previewOfText } from "./preview.ts";
 import { invalidByteIn, isContinuation } from "./encoding.ts";
 
-/** Passes text through unchanged, including a byte order mark. Throws `bad_value` for text that is not UTF-8. */
+/** Measures text, including a byte order mark. Throws `bad_value` for text that is not UTF-8. */
 export class TextMeter implements Meter {
   readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   readonly #marks = new MarkList();
@@ -15,17 +15,16 @@ export class TextMeter implements Meter {
   #chars = 0;
   #start = "";
 
-  write(bytes: Uint8Array): Uint8Array {
+  write(bytes: Uint8Array): void {
     for (const piece of piecesOf(bytes, PIECE_BYTES)) this.#inspect(piece);
-    return bytes;
   }
 
-  end(): { rest: Uint8Array; metered: Metered } {
+  end(): Metered {
     this.#decode();
     const preview = previewOfText(this.#start, this.#count);
     const sizes = { count: this.#count, bytes: this.#bytes, chars: this.#chars };
     const about = { type: "string", ...sizes, shape: "string", preview } as const;
-    return { rest: new Uint8Array(), metered: { about, marks: this.#marks.marks } };
+    return { about, marks: this.#marks.marks };
   }
 
   #inspect(piece: Uint8Array): void {

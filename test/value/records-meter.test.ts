@@ -66,7 +66,6 @@ describe("a records meter", () => {
     const property = fc.property(layout, cuts, (given, lengths) => {
       const { stored, about } = runRecords(sent(given), lengths);
       const texts = given.written.map(textOf);
-      expect(stored).toEqual(Buffer.from(sent(given)));
       const values = texts.map((text): Json => JSON.parse(text));
       expect(about).toEqual(expectAbout(sent(given), texts, values));
       expect(parseRecords(stored.toString())).toEqual(values);
@@ -95,8 +94,7 @@ describe("a records meter", () => {
     ["scalars", '1\nnull\n"x"\ntrue\n', ["1", "null", '"x"', "true"]],
   ])("reads %s", (_name, text, records) => {
     for (const lengths of [[1], [2], [3], [Infinity]]) {
-      const { stored, about, marks } = runRecords(text, lengths);
-      expect(stored.toString()).toBe(text);
+      const { about, marks } = runRecords(text, lengths);
       expect(about).toEqual(
         expectAbout(
           text,
@@ -270,7 +268,7 @@ describe("a records meter", () => {
       meter.write(Buffer.from("1\n"));
       const write = () => meter.write(piece);
       for (let sent = piece.length; sent <= limits.maxJsonBytes; sent += piece.length) {
-        expect(write()).toBe(piece);
+        write();
       }
       expect(write).toThrow(tooLong);
     });
@@ -278,16 +276,14 @@ describe("a records meter", () => {
     it("keeps any number of blanks after a record and in an empty line", slow, () => {
       const blanks = " ".repeat(limits.maxJsonBytes + 100_000);
       const text = `{"a":1}${blanks}\r\n${blanks}\n2\n`;
-      const { stored, about } = runRecords(text, [65_537]);
-      expect(stored.equals(Buffer.from(text))).toBe(true);
+      const { about } = runRecords(text, [65_537]);
       expect(about.count).toBe(2);
       expect(() => runRecords(`[1${blanks}]\n`, [65_537])).toThrow(tooLong);
     });
 
     it("reads short ones after a long one", () => {
       const long = recordOf(3_000_000);
-      const { stored } = runRecords(`1\n${long}\n2\n${long}\n3`, [1_000]);
-      expect(stored.toString() === `1\n${long}\n2\n${long}\n3`).toBe(true);
+      expect(runRecords(`1\n${long}\n2\n${long}\n3`, [1_000]).about.count).toBe(5);
     });
   });
 });

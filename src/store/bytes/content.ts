@@ -105,8 +105,8 @@ export function bytesContent(bytes: Uint8Array, mediaType: string): Content {
   requireAtMost("maxValueBytes", bytes.length, "Split it into several variables.");
   const meter = new BytesMeter(mediaType);
   meter.write(bytes);
-  const { metered } = meter.end();
-  return new Content({ ...metered, about: { ...metered.about, mediaType }, body: bytes });
+  const { about, marks } = meter.end();
+  return new Content({ about: { ...about, mediaType }, marks, body: bytes });
 }
 
 /**
@@ -159,7 +159,7 @@ function textContent(text: string): Content {
   const body = new TextEncoder().encode(text);
   const meter = new TextMeter();
   meter.write(body);
-  return new Content({ about, marks: meter.end().metered.marks, body, value: text });
+  return new Content({ about, marks: meter.end().marks, body, value: text });
 }
 
 /** Returns the bytes to store, and the length of `JSON.stringify`. */

@@ -129,7 +129,7 @@ function frequentIn(text: string): string {
 }
 
 /**
- * Passes a CSV through unchanged, and measures its records. Holds one batch of rows. A record is measured with the
+ * Measures the records of a CSV. Holds one batch of rows. A record is measured with the
  * kinds that its columns have shown so far; if a column turns out to be text later, `again` measures all anew.
  */
 class CsvMeter implements TableMeter {
@@ -174,24 +174,22 @@ class CsvMeter implements TableMeter {
       : undefined;
   }
 
-  write(bytes: Uint8Array): Uint8Array {
+  write(bytes: Uint8Array): void {
     for (const piece of piecesOf(bytes, PIECE_BYTES)) {
       this.#held += this.#decode(piece);
       this.#search();
       this.#take();
     }
-    return bytes;
   }
 
-  end(): { readonly rest: Uint8Array; readonly metered: Metered } {
+  end(): Metered {
     this.#held += this.#decode();
     this.#search();
     // The text after the last complete row is read alone: if a quote is open, its line is the first.
     this.#read(this.#end);
     this.#read(this.#held.length);
-    const { about } = this.#records.end().metered;
-    const metered = { about: { ...about, bytes: this.#bytes }, marks: this.#marks.marks };
-    return { rest: new Uint8Array(), metered };
+    const { about } = this.#records.end();
+    return { about: { ...about, bytes: this.#bytes }, marks: this.#marks.marks };
   }
 
   #decode(piece?: Uint8Array): string {

@@ -4,7 +4,7 @@ import * as limits from "../../limits.ts";
 import { ArrayMeter } from "../../value/array-meter.ts";
 import { copyOf, joinBytes, piecesOf } from "../../value/bytes.ts";
 import { ByteBuffer } from "../../value/byte-buffer.ts";
-import { BytesMeter, type Meter, PIECE_BYTES } from "../../value/meter.ts";
+import { BytesMeter, type Meter, type Metered, PIECE_BYTES } from "../../value/meter.ts";
 import { RecordsMeter } from "../../value/records-meter.ts";
 import { TextMeter } from "../../value/text-meter.ts";
 import { type Json, type JsonArray, parsedBody } from "../../value/json.ts";
@@ -74,7 +74,7 @@ export async function receiveTable(
     const again = meter.again();
     if (again === undefined) return new Content({ ...content, columns: meter.columns });
     for await (const part of partsOf(storedOf(content), bodies)) again.write(part);
-    const { about } = again.end().metered;
+    const { about } = again.end();
     return new Content({
       ...content,
       about: { ...content.about, ...about },
@@ -141,8 +141,11 @@ async function receiveMeasured(
 ): Promise<Content> {
   const incoming = new Incoming(bodies);
   try {
-    for await (const bytes of stream) await incoming.add(meter.write(bytes));
-    return await incoming.end(meter, mediaType);
+    for await (const bytes of stream) {
+      meter.write(bytes);
+      await incoming.add(bytes);
+    }
+    return await incoming.end(meter.end(), mediaType);
   } catch (error) {
     await incoming.abort();
     throw error;
@@ -174,16 +177,13 @@ class Incoming {
     if (this.#bytes > this.#bodies.maxHeldBytes) await this.#startWriting();
   }
 
-  async end(meter: Meter, mediaType: string): Promise<Content> {
-    const { rest, metered } = meter.end();
-    await this.add(rest);
-    const about = { ...metered.about, mediaType };
+  async end({ about: measured, marks }: Metered, mediaType: string): Promise<Content> {
+    const about = { ...measured, mediaType };
     if (this.#writer !== undefined) {
-      return new Content({ about, marks: metered.marks, body: await this.#writer.complete() });
+      return new Content({ about, marks, body: await this.#writer.complete() });
     }
     const body = joinBytes(this.#held);
     if (about.type === "bytes") return bytesContent(body, mediaType);
-    const { marks } = metered;
     if (this.#bytes > limits.maxRowBytes) return new Content({ about, marks, body });
     const text = decodeUtf8(body);
     if (about.type === "string") return jsonContent(text);
