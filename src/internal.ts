@@ -30,7 +30,6 @@ export { Work, workOfRun } from "./value/work.ts";
 
 // References: what an answer, a template or code needs of the engine, beyond `references.ts`.
 export { CodeTracker } from "./reference/code-tracker.ts";
-export { dollar } from "./reference/dollar.ts";
 export { TextsExpander } from "./reference/expand-texts.ts";
 export { LookupWork } from "./reference/lookup.ts";
 export { nearest, withWordsOf } from "./reference/near.ts";
@@ -39,7 +38,7 @@ export { describe, problemFrom } from "./reference/reference-problem.ts";
 export { wholeReference, wholeView } from "./reference/reference.ts";
 export type { Place } from "./reference/resolve.ts";
 export { Scanner } from "./reference/scanner.ts";
-export { inTexts, pickSyntaxes, type Syntaxes, writerIn } from "./reference/syntaxes.ts";
+export { dollar, inTexts, pickSyntaxes, type Syntaxes, writerIn } from "./reference/syntaxes.ts";
 
 // The store: variables, their labels and bytes, and the SQL that they are stored in.
 export * as sqlRows from "./store/rows/sql.ts";

@@ -1,8 +1,7 @@
 export { ByrefError, type ErrorCode } from "./errors.ts";
 export * as limits from "./limits.ts";
 export type { ExpandOptions, ExpansionBudget, Unresolved } from "./reference/expand.ts";
-export { createExpander, type PushExpander } from "./reference/create-expander.ts";
-export { expandText } from "./reference/expand-text.ts";
+export { createExpander, expandText, type PushExpander } from "./reference/expand-text.ts";
 export { matchName, matchPath, parsePath } from "./reference/grammar.ts";
 export { lookupIn } from "./reference/lookup-in.ts";
 export {

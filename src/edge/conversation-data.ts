@@ -3,7 +3,7 @@ import * as limits from "../limits.ts";
 import type { Bucket } from "../store/bytes/bodies.ts";
 import type { RecordsFormat } from "../store/bytes/receive.ts";
 import { migrate } from "../store/rows/migrations.ts";
-import { type Sql, textIn } from "../store/rows/sql.ts";
+import { type Sql, textIn, writeMeta } from "../store/rows/sql.ts";
 import { SqlStore } from "../store/sql-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { EventLog } from "../turn/log/event-log.ts";
@@ -213,12 +213,7 @@ export class ConversationData {
 
   #setMeta(key: string, value: string): void {
     this.#known = undefined;
-    this.sql.run(
-      `INSERT INTO meta (key, value) VALUES (?, ?)
-       ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
-      key,
-      value,
-    );
+    writeMeta(this.sql, key, value);
   }
 }
 

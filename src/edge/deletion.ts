@@ -1,7 +1,7 @@
 import { ByrefError } from "../errors.ts";
 import type { Bucket } from "../store/bytes/bodies.ts";
 import { migrate } from "../store/rows/migrations.ts";
-import { firstRow, numberIn, type Sql, textIn } from "../store/rows/sql.ts";
+import { readMeta, type Sql, textIn, writeMeta } from "../store/rows/sql.ts";
 import type { AlarmClock } from "./platform/alarm-clock.ts";
 import type { DurableSql } from "./platform/durable-sql.ts";
 
@@ -151,7 +151,7 @@ export function markDeleted(sql: Sql): void {
       const name = textIn(table, "name");
       sql.run(`DELETE FROM "${name}"${name === "meta" ? ` WHERE key <> 'schema'` : ""}`);
     }
-    sql.run(`INSERT INTO meta (key, value) VALUES ('${DELETING}', '1')`);
+    writeMeta(sql, DELETING, "1");
   });
 }
 
@@ -159,7 +159,7 @@ export function markDeleted(sql: Sql): void {
 function markImporting(sql: Sql): void {
   sql.transaction(() => {
     migrate(sql);
-    sql.run(`INSERT INTO meta (key, value) VALUES ('${DELETING}', '1')`);
+    writeMeta(sql, DELETING, "1");
   });
 }
 
@@ -169,6 +169,5 @@ function markImported(sql: Sql): void {
 
 /** True between `markDeleted` and the end of the deletion. */
 function isMarkedDeleted(sql: Sql): boolean {
-  const found = firstRow(sql, `SELECT count(*) AS found FROM meta WHERE key = '${DELETING}'`);
-  return found !== undefined && numberIn(found, "found") > 0;
+  return readMeta(sql, DELETING) !== undefined;
 }

@@ -1,119 +1,56 @@
 import * as limits from "../limits.ts";
-import { clip } from "../value/characters.ts";
-import { Expander, type ExpandOptions } from "./expand.ts";
+import { slicesOf } from "../value/characters.ts";
+import { type Emit, Expander, type ExpandOptions } from "./expand.ts";
 import type { Lookup } from "./lookup.ts";
 
 /**
- * Creates a stream that replaces references to variables known to `lookup` by their values. A long value is
- * emitted in slices of at most `maxPieceChars`, without splitting surrogate pairs, as the reader requests
- * them; until then the stream accepts no further text. An error of `lookup` fails both sides.
+ * Creates a stream that replaces references to variables known to `lookup` by their values. A long value leaves it in
+ * slices of at most `maxPieceChars`, without splitting surrogate pairs; while as much is unread, the stream accepts no
+ * further text. An error of `lookup` fails both sides.
  */
 export function expandText(
   lookup: Lookup,
   options: ExpandOptions = {},
 ): TransformStream<string, string> {
   const expander = new Expander(lookup, options);
-  const outlet = new Outlet();
-  /** Stays synchronous if the lookup is synchronous. */
-  const expanding = (work: () => void | Promise<void>): void | Promise<void> => {
-    try {
-      const working = work();
-      return working === undefined ? undefined : working.catch(failed);
-    } catch (error) {
-      return failed(error);
-    }
-  };
-  const failed = (error: unknown): never => {
-    outlet.error(error);
-    throw error;
-  };
-  const writable = new WritableStream<string>({
-    write(chunk) {
-      const writing = expanding(() => expander.write(chunk, outlet.emit));
-      return writing === undefined ? outlet.ready() : writing.then(() => outlet.ready());
+  const slicesTo =
+    (controller: TransformStreamDefaultController<string>): Emit =>
+    (text) => {
+      for (const slice of slicesOf(text, limits.maxPieceChars)) controller.enqueue(slice);
+    };
+  return new TransformStream<string, string>(
+    {
+      transform: (chunk, controller) => expander.write(chunk, slicesTo(controller)),
+      flush: (controller) => expander.flush(slicesTo(controller)),
     },
-    async close() {
-      await expanding(() => expander.flush(outlet.emit));
-      outlet.end();
-    },
-    abort: (reason) => outlet.error(reason),
-  });
-  return { readable: outlet.readable, writable };
+    undefined,
+    { highWaterMark: limits.maxPieceChars, size: (text) => text.length },
+  );
 }
 
-/**
- * The readable side. A waiting reader receives emitted text at once. Text that has not been requested is
- * joined, so that deltas that are ready at the same time are delivered together. Holds about one slice.
- */
-class Outlet {
-  readonly readable: ReadableStream<string>;
-  #controller: ReadableStreamDefaultController<string> | undefined;
-  #waiting = "";
-  /** True if the reader requested text and none was available. */
-  #isRequested = false;
-  #isEnded = false;
-  #cancelled: { readonly reason: unknown } | undefined;
-  #resume: (() => void) | undefined;
+/** Expands a text that arrives in pieces, without a stream. */
+export interface PushExpander {
+  /**
+   * Takes the next piece, cut anywhere, and returns the text that is complete: a reference is held back until
+   * its end is known. Wait for the result before the next call.
+   */
+  push(piece: string): Promise<string>;
+  /** Returns the rest. Call it once, at the end of the text. */
+  end(): Promise<string>;
+}
 
-  constructor() {
-    this.readable = new ReadableStream<string>(
-      {
-        start: (controller) => {
-          this.#controller = controller;
-        },
-        pull: () => {
-          this.#isRequested = true;
-          this.#serve();
-        },
-        cancel: (reason) => {
-          this.#cancelled = { reason };
-          this.#waiting = "";
-          this.#resume?.();
-        },
-      },
-      { highWaterMark: 0 },
-    );
-  }
-
-  readonly emit = (text: string): void => {
-    if (this.#cancelled !== undefined) return;
-    this.#waiting += text;
-    this.#serve();
-  };
-
-  /** Resolves when there is room; undefined if there is room now. Rejects if the reader has cancelled. */
-  ready(): Promise<void> | undefined {
-    if (this.#cancelled !== undefined) return Promise.reject(this.#cancelled.reason);
-    if (this.#waiting.length < limits.maxPieceChars) return undefined;
-    return new Promise((resolve, reject) => {
-      this.#resume = () => {
-        this.#resume = undefined;
-        if (this.#cancelled === undefined) resolve();
-        else reject(this.#cancelled.reason);
-      };
+/** Creates an expander for a loop that passes on pieces of text itself; see `expandText` for streams. */
+export function createExpander(lookup: Lookup, options: ExpandOptions = {}): PushExpander {
+  const expander = new Expander(lookup, options);
+  const collected = async (work: (emit: Emit) => void | Promise<void>) => {
+    let text = "";
+    await work((slice) => {
+      text += slice;
     });
-  }
-
-  /** Ends the text. The stream closes when all text has been delivered. */
-  end(): void {
-    this.#isEnded = true;
-    this.#serve();
-  }
-
-  error(reason: unknown): void {
-    this.#waiting = "";
-    this.#controller?.error(reason);
-  }
-
-  #serve(): void {
-    if (this.#isRequested && this.#waiting !== "") {
-      const slice = clip(this.#waiting, limits.maxPieceChars);
-      this.#waiting = this.#waiting.slice(slice.length);
-      this.#isRequested = false;
-      this.#controller?.enqueue(slice);
-    }
-    if (this.#waiting.length < limits.maxPieceChars) this.#resume?.();
-    const isDone = this.#isEnded && this.#waiting === "" && this.#cancelled === undefined;
-    if (isDone) this.#controller?.close();
-  }
+    return text;
+  };
+  return {
+    push: (piece) => collected((emit) => expander.write(piece, emit)),
+    end: () => collected((emit) => expander.flush(emit)),
+  };
 }

@@ -64,7 +64,7 @@ export const NONE: Match = { kind: "none" };
 /** A reference may begin here, depending on the text that follows. */
 export const PARTIAL: Match = { kind: "partial" };
 
-/** A syntax of references. Each has a file and a row in `syntaxes.ts`. */
+/** A syntax of references. Those of the runtime are in `syntaxes.ts`. */
 export interface Syntax {
   readonly name: string;
   /** The first character of every reference. */

@@ -1,5 +1,6 @@
 import { ByrefError } from "../errors.ts";
 import type { Json } from "../value/json.ts";
+import { valueIn } from "../value/path.ts";
 import {
   Content,
   isOfLines,
@@ -10,7 +11,6 @@ import {
   storedOf,
 } from "./bytes/content.ts";
 import { joinedLines, receive } from "./bytes/receive.ts";
-import type { Entry } from "./rows/rows.ts";
 import { requireName } from "./names.ts";
 import { retryConflicts } from "./retry-conflicts.ts";
 import { ndjsonOf, readContent } from "./bytes/read-part.ts";
@@ -20,30 +20,26 @@ import type { VariableInfo } from "./variable.ts";
 import { isExtension, valueWithin } from "./write-mode.ts";
 import type { Writer } from "./writer.ts";
 
-export interface BatchTools {
-  readonly state: StoreState;
-  readonly writer: Writer;
-  readonly read: (entry: Entry) => Promise<Json | undefined>;
-}
-
 /**
  * Writes that commit together. Each write sees the values of the writes before it. `prepare` does the
  * asynchronous work, `commit` is synchronous. Bytes stored for the batch are protected from the sweep until
  * it is settled.
  */
 export class Batch {
-  readonly #tools: BatchTools;
+  readonly #state: StoreState;
+  readonly #writer: Writer;
   readonly #writes: readonly Write[];
   readonly #drafts: Draft[] = [];
   #inUse: readonly StoredBody[];
 
-  constructor(writes: readonly Write[], tools: BatchTools) {
-    this.#tools = tools;
+  constructor(writes: readonly Write[], state: StoreState, writer: Writer) {
+    this.#state = state;
+    this.#writer = writer;
     this.#writes = writes;
     this.#inUse = writes.flatMap(({ value }) =>
       value instanceof Content && isStored(value.body) ? [value.body] : [],
     );
-    for (const body of this.#inUse) tools.state.bodies.keep(body);
+    for (const body of this.#inUse) state.bodies.keep(body);
   }
 
   /** Does the asynchronous work. Settles the batch if it rejects. */
@@ -79,12 +75,12 @@ export class Batch {
 
   /** Releases stored bytes that belong to no variable to the sweep. Idempotent. */
   settle(): void {
-    for (const body of this.#inUse) this.#tools.state.bodies.drop(body);
+    for (const body of this.#inUse) this.#state.bodies.drop(body);
     this.#inUse = [];
   }
 
   #commit(): readonly VariableInfo[] {
-    const { state, writer } = this.#tools;
+    const state = this.#state;
     return state.atomically(() => {
       // Variables that the batch writes or extends are not evicted to make room for the rest of it.
       const kept = new Set(this.#writes.filter(isExtension).map(({ name }) => String(name)));
@@ -96,7 +92,7 @@ export class Batch {
           const expected = after.draft === undefined ? after.seq : seqs.get(after.draft);
           if (state.alive(name)?.seq !== expected) throw changedMeanwhile(name);
         }
-        const info = writer.put(write, content, kept);
+        const info = this.#writer.put(write, content, kept);
         kept.add(info.name);
         seqs.set(draft, state.index.get(info.name)?.seq);
         return info;
@@ -111,7 +107,7 @@ export class Batch {
     // Only writes that depend on a changed value are prepared again.
     if (draft !== undefined && !isExtension(write)) return draft;
     requireTarget(write);
-    const { bodies } = this.#tools.state;
+    const { bodies } = this.#state;
     const lines = areRecords(write.value) ? await this.#withLines(write, index) : undefined;
     if (lines !== undefined) return lines;
     const { value, after } = isExtension(write) ? await this.#base(write, index) : NO_BASE;
@@ -129,7 +125,7 @@ export class Batch {
       return undefined;
     }
     const isFirst = this.#drafts.slice(0, index).every((draft) => draft.write.name !== name);
-    const { state } = this.#tools;
+    const state = this.#state;
     const entry = isFirst ? state.alive(name) : undefined;
     const stored = entry && state.rows.stored(name);
     if (entry === undefined || stored === undefined || !isOfLines(stored)) return undefined;
@@ -163,20 +159,21 @@ export class Batch {
 
   /** Returns the value that the write extends: that of an earlier write of the batch, or the variable's current one. */
   async #base({ name }: Write, index: number): Promise<Base> {
-    const { state, read } = this.#tools;
     const earlier = this.#drafts
       .slice(0, index)
       .findLast(({ write }) => write.name === name && write.mode !== "new");
     if (earlier !== undefined) {
       return { value: await this.#valueOf(earlier), after: { draft: earlier } };
     }
-    const entry = state.alive(String(name));
+    const entry = this.#state.alive(String(name));
     if (entry === undefined) return NO_BASE;
-    return { value: await read(entry), after: { seq: entry.seq } };
+    // Does not count as an access: a rejected write leaves no trace.
+    const value = valueIn(await this.#state.readPath(entry, []));
+    return { value, after: { seq: entry.seq } };
   }
 
   async #valueOf({ write, content }: Omit<Draft, "after">): Promise<Json> {
-    return content.value ?? readContent(String(write.name), content, this.#tools.state);
+    return content.value ?? readContent(String(write.name), content, this.#state);
   }
 }
 

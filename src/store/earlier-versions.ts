@@ -1,6 +1,4 @@
-import type { Path, Reading } from "../value/path.ts";
-import { readPath } from "../value/path.ts";
-import { Work } from "../value/work.ts";
+import { type Path, type Reading, readPath } from "../value/path.ts";
 import type { Json } from "../value/json.ts";
 import {
   openStored,
@@ -8,6 +6,7 @@ import {
   readWhole,
   selectsPart,
   type StoredValues,
+  whileHeld,
 } from "./bytes/read-part.ts";
 import type { KeptGlance, KeptVersion, Rows } from "./rows/rows.ts";
 import type { OpenValue, VariableInfo } from "./variable.ts";
@@ -91,22 +90,15 @@ export class EarlierVersions {
     const kept = this.get(name, version);
     if (kept === undefined) return undefined;
     const { info, stored } = kept;
-    const { csv } = this.#values;
-    const open = () => openStored(info, stored, this.#values);
-    const holding = async <Result>(use: (opened: OpenValue) => Promise<Result>) => {
-      const opened = open();
-      return use(opened).finally(() => opened.close());
-    };
-    const read = () => holding((opened) => readWhole(name, { stored, csv, read: opened.read }));
+    const values = this.#values;
+    const read = () => whileHeld(stored, values, (source) => readWhole(name, source));
     return {
       info,
-      open,
+      open: () => openStored(info, stored, values),
       read,
       readPath: async (path) =>
         selectsPart(stored, path)
-          ? holding(({ read: from }) =>
-              readPart({ stored, csv, work: new Work(), read: from }, path),
-            )
+          ? whileHeld(stored, values, (source) => readPart(source, path))
           : readPath(await read(), path),
     };
   }

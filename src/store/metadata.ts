@@ -4,6 +4,7 @@ import * as limits from "../limits.ts";
 import { clip } from "../value/characters.ts";
 import { byteLength } from "../value/encoding.ts";
 import { dueAt } from "./eviction.ts";
+import { flagged } from "./labels.ts";
 import type { Entry } from "./rows/rows.ts";
 import type { Changes } from "./variable-store.ts";
 import type { EvictionReason, Tombstone, VariableInfo } from "./variable.ts";
@@ -11,12 +12,12 @@ import type { EvictionReason, Tombstone, VariableInfo } from "./variable.ts";
 /** Returns the provenance fields that a write sets. */
 export function provenanceOf(write: Provenance): Provenance {
   const { description, tool, toolCallId, input } = write;
-  return {
-    ...(description === undefined ? {} : { description: clippedDescription(description) }),
-    ...(tool === undefined ? {} : { tool: tool.toWellFormed() }),
-    ...(toolCallId === undefined ? {} : { toolCallId: toolCallId.toWellFormed() }),
-    ...(input === undefined ? {} : { input: copiedInput(input) }),
-  };
+  return compact({
+    description: description === undefined ? undefined : clippedDescription(description),
+    tool: tool?.toWellFormed(),
+    toolCallId: toolCallId?.toWellFormed(),
+    input: input === undefined ? undefined : copiedInput(input),
+  });
 }
 
 type Provenance = Pick<VariableInfo, "description" | "tool" | "toolCallId" | "input">;
@@ -40,6 +41,32 @@ export function changedInfo(info: VariableInfo, changes: Changes, nowMs: number)
     pinned,
     ...(description === undefined ? {} : { description: clippedDescription(description) }),
     ...compact({ expiresAt }),
+  };
+}
+
+/** The fields of an entry that its metadata does not have. */
+interface OwnFields extends Pick<Entry, "seq" | "createdAtMs" | "run" | "inputDigest"> {
+  readonly nowMs: number;
+}
+
+/** Returns the entry of a variable that is written now. */
+export function entryOf(info: VariableInfo, { nowMs, ...own }: OwnFields): Entry {
+  const { name, version, type, bytes, chars, expiresAt, pinned, visibility, tool, madeOf } = info;
+  return {
+    ...own,
+    name,
+    version,
+    type,
+    bytes,
+    chars,
+    accessedAtMs: nowMs,
+    writtenAccessMs: nowMs,
+    expiresAtMs: expiresAt === undefined ? undefined : Date.parse(expiresAt),
+    pinned,
+    visibility,
+    ...flagged(info.flags),
+    tool,
+    madeOf,
   };
 }
 

@@ -1,6 +1,6 @@
 import * as limits from "../limits.ts";
 import type { Bodies } from "./bytes/bodies.ts";
-import { openStored } from "./bytes/read-part.ts";
+import { openStored, readPart, readWhole, selectsPart, whileHeld } from "./bytes/read-part.ts";
 import type { RecordsFormat } from "./bytes/receive.ts";
 import type { ComputedVariable } from "./computed.ts";
 import { EarlierVersions } from "./earlier-versions.ts";
@@ -12,6 +12,8 @@ import { UsedNumbers } from "./choose-name.ts";
 import { VariableIndex } from "./variable-index.ts";
 import type { OpenValue, Change, EvictionReason, Tombstone, VariableInfo } from "./variable.ts";
 import { compact, type Json } from "../value/json.ts";
+import { type Path, type Reading, readPath } from "../value/path.ts";
+import { Work } from "../value/work.ts";
 
 /** Variables whose metadata is kept: more than a prompt lists. */
 const MAX_LISTED = 50;
@@ -188,6 +190,25 @@ export class StoreState {
     const stored = this.rows.stored(entry.name);
     if (info === undefined || stored === undefined) return undefined;
     return openStored(info, stored, this);
+  }
+
+  /** Reads what is at a path of the value. Large arrays and texts are loaded in parts; a whole value is cached. */
+  async readPath(entry: Entry, path: Path, work = new Work()): Promise<Reading | undefined> {
+    const { name, seq } = entry;
+    const cached = this.cache.get(name);
+    if (cached !== undefined) return readPath(cached, path, work);
+    const stored = this.rows.stored(name);
+    if (stored === undefined) return undefined;
+    if (selectsPart(stored, path)) {
+      return whileHeld(stored, this, (source) => readPart(source, path), work);
+    }
+    // The records of a table may be longer than its bytes.
+    const size = Math.max(stored.bytes, entry.chars);
+    this.cache.makeRoom(size);
+    const value = await whileHeld(stored, this, (source) => readWhole(name, source), work);
+    // A new version may have been written meanwhile.
+    if (this.index.get(name)?.seq === seq) this.cache.set(name, value, size);
+    return readPath(value, path, work);
   }
 
   /** Runs `work` in a transaction. Discards the state in memory if the transaction is rolled back. */

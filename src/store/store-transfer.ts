@@ -44,16 +44,11 @@ export class StoreTransfer implements Transfer {
     };
   }
 
-  async restore(record: VariableRecord, content: Content): Promise<VariableInfo> {
-    const { bodies } = this.#state;
-    let kept = content;
-    try {
+  restore(record: VariableRecord, content: Content): Promise<VariableInfo> {
+    return this.#stored(content, (kept) => {
       requireName(record.info.name);
-      if (bodies.belongsInBucket(content)) kept = await bodies.toBucket(content);
-      return this.#state.atomically(() => this.#writer.restore(record, kept));
-    } finally {
-      if (isStored(kept.body)) bodies.drop(kept.body);
-    }
+      return this.#writer.restore(record, kept);
+    });
   }
 
   versions(name: string): readonly ExportedVersion[] {
@@ -64,12 +59,20 @@ export class StoreTransfer implements Transfer {
     });
   }
 
-  async restoreVersion(record: VersionRecord, content: Content): Promise<void> {
+  restoreVersion(record: VersionRecord, content: Content): Promise<void> {
+    return this.#stored(content, (kept) => this.#writer.restoreVersion(record, kept));
+  }
+
+  /** Stores content that is too large for rows in the bucket, and commits what `restore` writes. */
+  async #stored<Result extends VariableInfo | void>(
+    content: Content,
+    restore: (kept: Content) => Result,
+  ): Promise<Result> {
     const { bodies } = this.#state;
     let kept = content;
     try {
       if (bodies.belongsInBucket(content)) kept = await bodies.toBucket(content);
-      this.#state.atomically(() => this.#writer.restoreVersion(record, kept));
+      return this.#state.atomically<VariableInfo | void>(() => restore(kept)) as Result;
     } finally {
       if (isStored(kept.body)) bodies.drop(kept.body);
     }

@@ -129,7 +129,7 @@ export interface Variables {
   /** Prepares several writes that commit together. Each extends the values that the writes before it wrote. */
   prepareAll(writes: readonly Write[]): Promise<PreparedWrite<readonly VariableInfo[]>>;
   /** Receives a value from a stream, for a later save. Rejects with the errors of the meter of its media type. */
-  receive(stream: ReadableStream<Uint8Array>, mediaType: string): Promise<Content>;
+  receive(stream: AsyncIterable<Uint8Array>, mediaType: string): Promise<Content>;
   /**
    * Changes metadata and increments `metadataVersion`; version and order do not change. Returns undefined
    * if the variable does not exist.
@@ -200,7 +200,7 @@ export interface VariableStore extends Variables {
    * media type as records. Rejects with `bad_value`, `limit_exceeded` or `unsupported_media_type`.
    */
   receiveRecords(
-    stream: ReadableStream<Uint8Array>,
+    stream: AsyncIterable<Uint8Array>,
     mediaType: string,
     reading?: ReadingOptions,
   ): Promise<Content | undefined>;

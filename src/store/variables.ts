@@ -1,11 +1,11 @@
 import { compact, type Json } from "../value/json.ts";
 import * as limits from "../limits.ts";
-import { type Path, type Reading, readPath } from "../value/path.ts";
+import { type Path, type Reading, valueIn } from "../value/path.ts";
 import { Work } from "../value/work.ts";
 import { Batch, only } from "./batch.ts";
 import { Bodies, type Bucket } from "./bytes/bodies.ts";
-import { readContent, readPart, readWhole, selectsPart, type Source } from "./bytes/read-part.ts";
-import { Content, isStored, type Stored } from "./bytes/content.ts";
+import { readContent } from "./bytes/read-part.ts";
+import { Content, isStored } from "./bytes/content.ts";
 import { type ComputedVariable, readOnly } from "./computed.ts";
 import type { EarlierVersion } from "./earlier-versions.ts";
 import type { Entry, Rows } from "./rows/rows.ts";
@@ -55,7 +55,6 @@ export class Variables implements VariableStore {
   readonly #state: StoreState;
   readonly #bodies: Bodies;
   readonly #writer: Writer;
-  readonly #reader: ValueReader;
   readonly #idleMs: number;
   readonly #onAccess: () => void;
   readonly #observers = new Set<(change: Change) => void>();
@@ -79,7 +78,6 @@ export class Variables implements VariableStore {
       },
     });
     this.#writer = new Writer(this.#state, options.quotaBytes ?? limits.maxConversationBytes);
-    this.#reader = new ValueReader(this.#state);
     this.transfer = new StoreTransfer(this.#state, this.#writer);
   }
 
@@ -102,12 +100,12 @@ export class Variables implements VariableStore {
     return { commit: () => batch.commit(), discard: () => batch.settle() };
   }
 
-  receive(stream: ReadableStream<Uint8Array>, mediaType: string): Promise<Content> {
+  receive(stream: AsyncIterable<Uint8Array>, mediaType: string): Promise<Content> {
     return receive(stream, mediaType, this.#bodies);
   }
 
   async receiveRecords(
-    stream: ReadableStream<Uint8Array>,
+    stream: AsyncIterable<Uint8Array>,
     mediaType: string,
     reading: ReadingOptions = {},
   ): Promise<Content | undefined> {
@@ -138,7 +136,7 @@ export class Variables implements VariableStore {
     const entry = this.#state.alive(name);
     if (entry === undefined) return undefined;
     this.#access(entry);
-    return this.#reader.readPath(entry, path, work);
+    return this.#state.readPath(entry, path, work);
   }
 
   open(name: string): OpenValue | undefined {
@@ -292,12 +290,7 @@ export class Variables implements VariableStore {
   }
 
   #batch(writes: readonly Write[]): Batch {
-    return new Batch(writes, {
-      state: this.#state,
-      writer: this.#writer,
-      // Does not count as an access: a rejected write leaves no trace.
-      read: async (entry) => valueIn(await this.#reader.readPath(entry, [])),
-    });
+    return new Batch(writes, this.#state, this.#writer);
   }
 
   /** Records an access in memory. The row is updated only when its time is older by a small part of the idle time. */
@@ -333,57 +326,3 @@ function wholeCount(count: number): number {
 }
 
 const MAX_COUNT = 1_000_000_000;
-
-function valueIn(reading: Reading | undefined): Json | undefined {
-  return reading?.found === true ? reading.value : undefined;
-}
-
-/** Reads the values of stored variables, whole or in parts. */
-class ValueReader {
-  readonly #state: StoreState;
-
-  constructor(state: StoreState) {
-    this.#state = state;
-  }
-
-  /** Returns what is at a path of the value. Large arrays and texts are loaded in parts. */
-  async readPath(entry: Entry, path: Path, work = new Work()): Promise<Reading | undefined> {
-    const cached = this.#state.cache.get(entry.name);
-    if (cached !== undefined) return readPath(cached, path, work);
-    const stored = this.#state.rows.stored(entry.name);
-    if (stored === undefined) return undefined;
-    if (selectsPart(stored, path)) {
-      return this.#holding({ stored, work }, (source) => readPart(source, path));
-    }
-    return readPath(await this.#load(entry, stored, work), path, work);
-  }
-
-  /** Loads the whole value and caches it. */
-  async #load(entry: Entry, stored: Stored, work: Work): Promise<Json> {
-    // The records of a table may be longer than its bytes.
-    const size = Math.max(stored.bytes, entry.chars);
-    this.#state.cache.makeRoom(size);
-    const value = await this.#holding({ stored, work }, (source) => readWhole(entry.name, source));
-    // A new version may have been written meanwhile.
-    const isCurrent = this.#state.index.get(entry.name)?.seq === entry.seq;
-    if (isCurrent) this.#state.cache.set(entry.name, value, size);
-    return value;
-  }
-
-  /** Reads a body and protects it from the sweep until it is read. */
-  async #holding<Result>(
-    { stored, work }: Pick<Source, "stored" | "work">,
-    use: (source: Source) => Promise<Result>,
-  ): Promise<Result> {
-    const release = this.#state.bodies.hold(stored.body);
-    try {
-      const read = async (from: number, to: number) => {
-        work.spend(to - from);
-        return this.#state.bodies.read(stored.body, from, to);
-      };
-      return await use({ stored, csv: this.#state.csv, work, read });
-    } finally {
-      release();
-    }
-  }
-}

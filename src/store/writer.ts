@@ -1,13 +1,13 @@
 import { compact } from "../value/json.ts";
 import { ByrefError, limitExceeded, requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
-import { type Content, isStored, type Stored, storedOf } from "./bytes/content.ts";
+import { type Content, isStored, locationOf, type Stored, storedOf } from "./bytes/content.ts";
 import { chooseName, type TakenNames } from "./choose-name.ts";
 import { readOnly } from "./computed.ts";
 import type { Entry, Row } from "./rows/rows.ts";
 import { dueAt, entriesToEvict } from "./eviction.ts";
 import { highestNumberIn } from "./names.ts";
-import { provenanceOf, toIso } from "./metadata.ts";
+import { entryOf, provenanceOf, toIso } from "./metadata.ts";
 import type { StoreState } from "./store-state.ts";
 import type { VariableRecord, VersionRecord, Write } from "./variable-store.ts";
 import { flagged, redacted, strictestVisibility } from "./labels.ts";
@@ -67,82 +67,49 @@ export class Writer {
     versions.take(name, earlier.info.version);
     versions.add({ info, stored, isUndone: true });
     const nowMs = this.#state.now();
-    const { type, bytes, chars, flags } = earlier.info;
-    const visibility = strictestVisibility([info.visibility, earlier.info.visibility]);
-    const { flags: _, ...rest } = current;
-    const entry: Entry = {
-      ...rest,
-      type,
-      bytes,
-      chars,
-      visibility,
-      ...flagged(flags),
-      madeOf: earlier.info.madeOf,
-      seq: index.nextSeq(nowMs),
-      version: current.version + 1,
-      accessedAtMs: nowMs,
-      writtenAccessMs: nowMs,
-    };
     const { pinned, expiresAt, createdAt, scope } = info;
-    const { expiresAt: __, ...restored } = earlier.info;
+    const { expiresAt: _, ...restored } = earlier.info;
     const now = toIso(nowMs);
-    const row: Row = {
-      entry,
-      info: {
-        ...restored,
-        version: entry.version,
-        createdAt,
-        updatedAt: now,
-        accessedAt: now,
-        pinned,
-        scope,
-        visibility,
-        ...compact({ expiresAt }),
-      },
-      stored: earlier.stored,
+    const after: VariableInfo = {
+      ...restored,
+      version: current.version + 1,
+      createdAt,
+      updatedAt: now,
+      accessedAt: now,
+      pinned,
+      scope,
+      visibility: strictestVisibility([info.visibility, earlier.info.visibility]),
+      ...compact({ expiresAt }),
     };
-    index.put(row);
+    const { createdAtMs, run, inputDigest } = current;
+    const own = { seq: index.nextSeq(nowMs), createdAtMs, run, inputDigest, nowMs };
+    index.put({ entry: entryOf(after, own), info: after, stored: earlier.stored });
     cache.delete(name);
-    this.#state.queueChange({ kind: "saved", info: row.info });
-    return row.info;
+    this.#state.queueChange({ kind: "saved", info: after });
+    return after;
   }
 
   /** Restores a variable from another store. Evicts nothing and calls no observers. Call it in a transaction. */
   restore({ info, run, inputDigest }: VariableRecord, content: Content): VariableInfo {
     const { index, numbers } = this.#state;
-    const { name, version, visibility, flags, pinned, tool } = info;
+    const { name, visibility } = info;
     if (index.get(name) !== undefined) {
       throw new ByrefError("conflict", `The variable ${name} already exists.`);
     }
     this.#requireRoom(content.about.bytes);
     const nowMs = this.#state.now();
     const stored = this.#stored(content);
-    const entry: Entry = {
-      name,
-      seq: index.nextSeq(nowMs),
-      version,
-      ...sizesOf(content),
-      createdAtMs: Date.parse(info.createdAt),
-      accessedAtMs: nowMs,
-      writtenAccessMs: nowMs,
-      expiresAtMs: info.expiresAt === undefined ? undefined : Date.parse(info.expiresAt),
-      pinned,
-      visibility,
-      ...flagged(flags),
-      run,
-      tool,
-      inputDigest,
-      madeOf: info.madeOf,
-    };
     const restored: VariableInfo = {
       ...info,
       ...redacted(content.about, visibility),
       ...provenanceOf(info),
       accessedAt: toIso(nowMs),
       scope: run === undefined ? "conversation" : "run",
-      location: isStored(stored.body) ? stored.body.location : "row",
+      location: locationOf(stored.body),
     };
-    index.put({ entry, info: restored, stored });
+    const createdAtMs = Date.parse(info.createdAt);
+    const own = { seq: index.nextSeq(nowMs), createdAtMs, run, inputDigest, nowMs };
+    index.put({ entry: entryOf(restored, own), info: restored, stored });
     numbers.note(name);
     return restored;
   }
@@ -154,13 +121,12 @@ export class Writer {
     const hasRoom = index.bytes + versions.bytes + bytes <= this.#quotaBytes;
     if (!hasRoom || index.get(info.name) === undefined) return;
     const stored = this.#stored(content);
-    const location = isStored(stored.body) ? stored.body.location : "row";
     const restored: VariableInfo = {
       ...info,
       ...redacted(content.about, info.visibility),
       accessedAt: info.updatedAt,
       scope: "conversation",
-      location,
+      location: locationOf(stored.body),
     };
     versions.add({ info: restored, stored, isUndone: undone === true });
   }
@@ -185,58 +151,35 @@ export class Writer {
   }
 
   #rowOf(name: string, write: Write, given: { content: Content; nowMs: number }): Row {
+    const { index, tombstones } = this.#state;
     const { content, nowMs } = given;
+    const { run } = write;
     const stored = this.#stored(content);
-    const entry = this.#entryOf(name, write, { ...content.about, nowMs });
-    const { createdAtMs, accessedAtMs, expiresAtMs, visibility } = entry;
+    const previous = index.get(name);
+    const createdAtMs = previous?.createdAtMs ?? nowMs;
+    const visibility = write.visibility ?? previous?.visibility ?? "model";
+    const expiresAtMs = dueAt(write, nowMs);
     const info: VariableInfo = {
       name,
-      version: entry.version,
+      version: 1 + (previous?.version ?? tombstones.get(name)?.version ?? 0),
       ...redacted(content.about, visibility),
       ...provenanceOf(write),
       createdAt: toIso(createdAtMs),
-      updatedAt: toIso(accessedAtMs),
-      accessedAt: toIso(accessedAtMs),
+      updatedAt: toIso(nowMs),
+      accessedAt: toIso(nowMs),
       ...(expiresAtMs === undefined ? {} : { expiresAt: toIso(expiresAtMs) }),
-      pinned: entry.pinned,
-      scope: entry.run === undefined ? "conversation" : "run",
+      pinned: write.pinned ?? false,
+      scope: run === undefined ? "conversation" : "run",
       visibility,
       sources: [...sourcesOf(write)],
       trusted: write.trusted ?? true,
       ...flagged(write.flags),
-      ...compact({ madeOf: entry.madeOf }),
-      location: isStored(stored.body) ? stored.body.location : "row",
+      ...madeOfAfter(write, name, previous),
+      location: locationOf(stored.body),
     };
-    return { entry, info, stored };
-  }
-
-  #entryOf(
-    name: string,
-    write: Write,
-    about: Content["about"] & { readonly nowMs: number },
-  ): Entry {
-    const { index, tombstones } = this.#state;
-    const previous = index.get(name);
-    const { nowMs } = about;
-    return {
-      name,
-      seq: index.nextSeq(nowMs),
-      version: 1 + (previous?.version ?? tombstones.get(name)?.version ?? 0),
-      type: about.type,
-      bytes: about.bytes,
-      chars: about.chars,
-      createdAtMs: previous?.createdAtMs ?? nowMs,
-      accessedAtMs: nowMs,
-      writtenAccessMs: nowMs,
-      expiresAtMs: dueAt(write, nowMs),
-      pinned: write.pinned ?? false,
-      visibility: write.visibility ?? previous?.visibility ?? "model",
-      ...flagged(write.flags),
-      run: write.run,
-      tool: write.tool?.toWellFormed(),
-      inputDigest: typeof write.name === "object" ? write.name.inputDigest : undefined,
-      madeOf: madeOfAfter(write, name, previous).madeOf,
-    };
+    const inputDigest = typeof write.name === "object" ? write.name.inputDigest : undefined;
+    const own = { seq: index.nextSeq(nowMs), createdAtMs, run, inputDigest, nowMs };
+    return { entry: entryOf(info, own), info, stored };
   }
 
   /** Stores the body in the row if it fits, else in chunk rows. A body that is stored already is claimed. */
@@ -318,9 +261,4 @@ interface Needed {
   readonly bytes: number;
   /** True if the current value is kept as an earlier version. */
   readonly keeps: boolean;
-}
-
-function sizesOf({ about }: Content): Pick<Entry, "type" | "bytes" | "chars"> {
-  const { type, bytes, chars } = about;
-  return { type, bytes, chars };
 }

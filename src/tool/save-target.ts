@@ -1,11 +1,9 @@
+import { dagger, dollar, target } from "../reference/syntaxes.ts";
 import { compact, isObject, type Json } from "../value/json.ts";
 import type { JSONSchema7 } from "ai";
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
-import { dagger } from "../reference/dagger.ts";
-import { dollar } from "../reference/dollar.ts";
 import { type Reference, type Syntax, wholeView } from "../reference/reference.ts";
-import { target } from "../reference/target.ts";
 import { readOnly } from "../store/computed.ts";
 import type { Variables } from "../store/variable-store.ts";
 import { formatPath } from "../value/path.ts";

@@ -28,18 +28,23 @@ export function copyOf(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return new Uint8Array(bytes);
 }
 
-/** A stream that pulls its parts on demand. */
-export function streamOf(parts: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
+/** A stream that pulls its parts on demand. `first`: the result of `next`, if that was called. */
+export function streamOf(
+  parts: AsyncGenerator<Uint8Array>,
+  first?: IteratorResult<Uint8Array>,
+): ReadableStream<Uint8Array> {
+  let ready = first;
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { done, value } = await parts.next();
-        if (done === true) controller.close();
-        else controller.enqueue(value);
+        let next = ready ?? (await parts.next());
+        ready = undefined;
+        while (next.done !== true && next.value.length === 0) next = await parts.next();
+        if (next.done === true) controller.close();
+        else controller.enqueue(next.value);
       },
-      async cancel() {
-        await parts.return(undefined);
-      },
+      // Not awaited: what waits for something ends after its wait.
+      cancel: () => void parts.return(undefined),
     },
     { highWaterMark: 0 },
   );

@@ -65,9 +65,10 @@ export function unlessAborted<Result>(
   result: Promise<Result>,
   signal: AbortSignal,
 ): Promise<Result> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const stop = () => reject(signal.reason);
-  if (signal.aborted) stop();
-  signal.addEventListener("abort", stop);
-  return Promise.race([result, aborted]).finally(() => signal.removeEventListener("abort", stop));
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop);
+    void result.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
 }

@@ -29,6 +29,11 @@ interface Missing {
   readonly element?: Json;
 }
 
+/** Returns the value that was read, if there is one. */
+export function valueIn(reading: Reading | undefined): Json | undefined {
+  return reading?.found === true ? reading.value : undefined;
+}
+
 /**
  * Reads the value at a path, through own properties only. Copies nothing except slices and projections.
  * Throws `limit_exceeded` when `work` is used up.

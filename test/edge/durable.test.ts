@@ -334,8 +334,9 @@ describe("expandText in a Worker", () => {
   it("accepts no more input until a long value has been read, slice by slice", async () => {
     const { readable, writable } = expandText(lookupIn({ long }));
     const writer = writable.getWriter();
+    await writer.write("$long,");
     let isTaken = false;
-    const writing = writer.write("$long,").then(() => {
+    const writing = writer.write(".").then(() => {
       isTaken = true;
     });
     const reader = readable.getReader();
@@ -347,7 +348,7 @@ describe("expandText in a Worker", () => {
     const closing = writer.close();
     for (let read = await reader.read(); !read.done; read = await reader.read()) text += read.value;
     await Promise.all([writing, closing]);
-    expect([isTaken, text === `${long},`]).toEqual([true, true]);
+    expect([isTaken, text === `${long},.`]).toEqual([true, true]);
   });
 });
 

@@ -1,8 +1,6 @@
+import { dagger, dollar, mustache } from "../../src/reference/syntaxes.ts";
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import { dagger } from "../../src/reference/dagger.ts";
-import { dollar } from "../../src/reference/dollar.ts";
-import { mustache } from "../../src/reference/mustache.ts";
 import type { Lookup } from "../../src/reference/lookup.ts";
 import { resolveReferences } from "../../src/reference/resolve.ts";
 import { UrlTracker } from "../../src/reference/url-tracker.ts";

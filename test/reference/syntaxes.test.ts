@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import { dagger } from "../../src/reference/dagger.ts";
 import { matchName, matchPath, parsePath } from "../../src/reference/grammar.ts";
 import { nearest } from "../../src/reference/near.ts";
 import { wholeReference, wholeView } from "../../src/reference/reference.ts";
-import { pickSyntaxes, writerIn } from "../../src/reference/syntaxes.ts";
+import { dagger, pickSyntaxes, writerIn } from "../../src/reference/syntaxes.ts";
 
 describe("a text", () => {
   it("is a whole reference only without anything beside it", () => {

@@ -1,8 +1,6 @@
-import { dagger } from "../../src/reference/dagger.ts";
-import { dollar } from "../../src/reference/dollar.ts";
+import { dagger, dollar, mustache } from "../../src/reference/syntaxes.ts";
 import { Expander } from "../../src/reference/expand.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
-import { mustache } from "../../src/reference/mustache.ts";
 import type { Lookup } from "../../src/reference/lookup.ts";
 import type { Syntax } from "../../src/reference/reference.ts";
 

@@ -208,7 +208,7 @@ describe("a message of over a megabyte", () => {
     migrate(sql);
     const history = new History(sql);
     const large = userMessage("q", "x".repeat(1_200_000));
-    sql.failsAt = "INSERT INTO message";
+    sql.failsAt = "INTO message";
     expect(() => history.add(large)).toThrow("disk full");
     sql.failsAt = undefined;
     history.add(large);

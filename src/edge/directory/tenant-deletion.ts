@@ -1,4 +1,4 @@
-import { firstRow, hasTable, numberIn, type Sql, textIn } from "../../store/rows/sql.ts";
+import { firstRow, hasTable, numberIn, numberOf, type Sql, textIn } from "../../store/rows/sql.ts";
 
 /** How far the deletion of a tenant's conversations is. */
 export interface DeletionProgress {
@@ -66,7 +66,7 @@ export class TenantDeletion {
    */
   covers(bornMs: number, nowMs: number): boolean {
     this.#beforeMs ??= hasTable(this.#sql, "deletion")
-      ? this.#numberOf(`SELECT before AS n FROM deletion`)
+      ? numberOf(this.#sql, `SELECT before FROM deletion`)
       : -Infinity;
     if (this.#beforeMs > nowMs) {
       this.#sql.run(`UPDATE deletion SET before = 0`);
@@ -122,11 +122,6 @@ export class TenantDeletion {
         remaining: numberIn(row, "remaining"),
       }
     );
-  }
-
-  #numberOf(query: string): number {
-    const row = firstRow(this.#sql, query);
-    return row === undefined ? -Infinity : numberIn(row, "n");
   }
 }
 

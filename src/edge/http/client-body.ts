@@ -1,7 +1,8 @@
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { Deadline } from "../../value/deadline.ts";
-import { joinBytes } from "../../value/bytes.ts";
+import { Deadline, unlessAborted } from "../../value/deadline.ts";
+import { copyOf, joinBytes } from "../../value/bytes.ts";
+import { decodeUtf8 } from "../../value/encoding.ts";
 import { JSON_ADVICE, JSON_TYPE } from "../../store/bytes/content.ts";
 import { parseMediaType } from "../../value/media-type.ts";
 
@@ -9,8 +10,9 @@ import { parseMediaType } from "../../value/media-type.ts";
 export class ClientBody {
   readonly #body: ReadableStream<Uint8Array> | null;
   readonly #maxBytes: number;
+  /** Set if the body was too large or too slow. */
+  error: ByrefError | undefined;
   #cancel: (reason?: unknown) => Promise<void>;
-  #error: ByrefError | undefined;
   #allBytes = 0;
   #waitedMs = 0;
   #bytes = 0;
@@ -21,15 +23,12 @@ export class ClientBody {
     this.#cancel = async (reason) => body?.cancel(reason);
   }
 
-  /** Set if the body was too large or too slow. */
-  get error(): ByrefError | undefined {
-    return this.#error;
-  }
-
   /** Yields the body's pieces, once. Each piece is overwritten by the next. */
   async *pieces(): AsyncGenerator<Uint8Array> {
     if (this.#body === null) return;
-    const read = this.#reading(pieceReader(this.#body));
+    const reader = pieceReader(this.#body);
+    this.#cancel = (reason) => reader.cancel(reason);
+    const read = () => this.#read(reader);
     for (let piece = await read(); piece !== undefined; piece = await read()) yield piece;
   }
 
@@ -38,24 +37,20 @@ export class ClientBody {
     this.#cancel(reason).catch(() => undefined);
   }
 
-  #reading(reader: PieceReader): () => Promise<Uint8Array | undefined> {
-    this.#cancel = (reason) => reader.cancel(reason);
-    return async () => {
-      const startMs = Date.now();
-      const silence = new Deadline(limits.silenceMs - this.#waitedMs, {
-        error: () => (this.#error = tooSlow()),
-      });
-      try {
-        const { value } = await silence.race(reader.read());
-        if (value === undefined) return undefined;
-        this.#note(value.byteLength, Date.now() - startMs);
-        if (this.#allBytes > this.#maxBytes) throw (this.#error = tooLarge(this.#maxBytes));
-        return value;
-      } catch (error) {
-        this.cancel(error);
-        throw error;
-      }
-    };
+  async #read(reader: PieceReader): Promise<Uint8Array | undefined> {
+    const startMs = Date.now();
+    const error = () => (this.error = tooSlow());
+    const silence = new Deadline(limits.silenceMs - this.#waitedMs, { error });
+    try {
+      const piece = await silence.race(reader.read());
+      if (piece === undefined) return undefined;
+      this.#note(piece.length, Date.now() - startMs);
+      if (this.#allBytes > this.#maxBytes) throw (this.error = tooLarge(this.#maxBytes));
+      return piece;
+    } catch (error) {
+      this.cancel(error);
+      throw error;
+    }
   }
 
   #note(bytes: number, waitedMs: number): void {
@@ -105,46 +100,36 @@ function tooSlow(): ByrefError {
 /** The largest size of a piece. */
 const PIECE_BYTES = 65_536;
 
-export interface PieceReader {
-  /** The value is undefined at the end. The next read overwrites it. */
-  read(): Promise<{ readonly value?: Uint8Array | undefined }>;
+interface PieceReader {
+  /** Undefined at the end. The next read overwrites the piece. */
+  read(): Promise<Uint8Array | undefined>;
   cancel(reason?: unknown): Promise<void>;
 }
 
 /**
- * Reads a body into one reused buffer, with `headBytes` free in front of each piece. With a new buffer for
- * each piece, a long body leaves 64 MiB of garbage before V8 collects it.
+ * Reads a body into one reused buffer. With a new buffer for each piece, a long body leaves 64 MiB of garbage before
+ * V8 collects it.
  */
-function pieceReader(body: ReadableStream<Uint8Array>, headBytes = 0): PieceReader {
+function pieceReader(body: ReadableStream<Uint8Array>): PieceReader {
   let reader: ReadableStreamBYOBReader;
   try {
     reader = body.getReader({ mode: "byob" });
   } catch {
-    return copyingReader(body.getReader(), headBytes);
+    // The stream provides its own buffers, and may reuse them.
+    const own = body.getReader();
+    const read = async () => {
+      const { value } = await own.read();
+      return value && copyOf(value);
+    };
+    return { read, cancel: (reason) => own.cancel(reason) };
   }
-  let buffer: ArrayBufferLike = new ArrayBuffer(headBytes + PIECE_BYTES);
+  let buffer: ArrayBufferLike = new ArrayBuffer(PIECE_BYTES);
   return {
     read: async () => {
-      const { done, value } = await reader.read(new Uint8Array(buffer, headBytes));
-      if (done) return {};
+      const { done, value } = await reader.read(new Uint8Array(buffer));
+      if (done) return undefined;
       buffer = value.buffer;
-      return { value };
-    },
-    cancel: (reason) => reader.cancel(reason),
-  };
-}
-
-/** Returns a reader for a stream that provides its own buffers. */
-function copyingReader(
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-  headBytes: number,
-): PieceReader {
-  return {
-    read: async () => {
-      const { value } = await reader.read();
-      return value === undefined
-        ? {}
-        : { value: joinBytes([new Uint8Array(headBytes), value]).subarray(headBytes) };
+      return value;
     },
     cancel: (reason) => reader.cancel(reason),
   };
@@ -152,8 +137,6 @@ function copyingReader(
 
 /** Contains the end marker of the body. */
 const END_HEADER = "x-byref-end";
-/** The length of a UUID. */
-const END_BYTES = 36;
 
 /**
  * Streams a client's body to the object, followed by an end marker. If a client's body breaks off, the object
@@ -179,63 +162,30 @@ export function withEnd(pieces: AsyncIterable<Uint8Array>): {
 }
 
 /**
- * The body without its end marker. Reading fails with `bad_request` if the marker is missing, and with the
- * signal's reason as soon as the signal is aborted, also while no bytes arrive.
+ * The body without its end marker. The next piece overwrites the last. Fails with `bad_request` if the marker is missing,
+ * and with the signal's reason as soon as the signal is aborted, also while no bytes arrive.
  */
-export function untilEnd(request: Request, signal: AbortSignal): ReadableStream<Uint8Array> {
-  const body = new Ending(new TextEncoder().encode(request.headers.get(END_HEADER) ?? ""));
-  const reader = pieceReader(request.body ?? new Blob().stream(), END_BYTES);
-  const cancel = (reason: unknown) => reader.cancel(reason).catch(() => undefined);
-  return new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        const stop = () => {
-          controller.error(signal.reason);
-          void cancel(signal.reason);
-        };
-        if (signal.aborted) stop();
-        else signal.addEventListener("abort", stop, { once: true });
-      },
-      async pull(controller) {
-        for (;;) {
-          const { value } = await reader.read();
-          if (signal.aborted) return;
-          if (value === undefined) {
-            body.requireEnd();
-            return controller.close();
-          }
-          const bytes = body.take(value);
-          if (bytes.length > 0) return controller.enqueue(bytes);
-        }
-      },
-      cancel,
-    },
-    { highWaterMark: 0 },
-  );
-}
-
-/** Holds back the bytes that may be the end marker. */
-class Ending {
-  readonly #end: Uint8Array;
-  #held = new Uint8Array();
-
-  constructor(end: Uint8Array) {
-    this.#end = end;
+export async function* untilEnd(
+  request: Request,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, undefined> {
+  const end = request.headers.get(END_HEADER) ?? "";
+  const reader = pieceReader(request.body ?? new Blob().stream());
+  /** The last bytes, which may be the marker. */
+  let held = new Uint8Array();
+  try {
+    for (;;) {
+      const piece = await unlessAborted(reader.read(), signal);
+      if (piece === undefined) break;
+      const passed = Math.max(held.length + piece.length - end.length, 0);
+      const [before, start] = [held.subarray(0, passed), Math.max(passed - held.length, 0)];
+      held = copyOf(joinBytes([held.subarray(passed), piece.subarray(start)]));
+      if (before.length > 0) yield before;
+      if (start > 0) yield piece.subarray(0, start);
+    }
+  } finally {
+    reader.cancel(signal.reason).catch(() => undefined);
   }
-
-  /** Returns a view of the piece's memory, with the held bytes in front of the piece. */
-  take({ buffer, byteOffset, length }: Uint8Array): Uint8Array {
-    const held = this.#held;
-    const all = new Uint8Array(buffer, byteOffset - held.length, held.length + length);
-    all.set(held);
-    const passed = Math.max(all.length - this.#end.length, 0);
-    this.#held = all.slice(passed);
-    return all.subarray(0, passed);
-  }
-
-  requireEnd(): void {
-    const end = this.#end;
-    if (end.length > 0 && end.every((byte, index) => byte === this.#held[index])) return;
-    throw new ByrefError("bad_request", "The body ended early.");
-  }
+  if (end !== "" && decodeUtf8(held) === end) return undefined;
+  throw new ByrefError("bad_request", "The body ended early.");
 }

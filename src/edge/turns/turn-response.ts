@@ -10,7 +10,7 @@ import { type Frame, TurnLog } from "../../turn/log/turn-log.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import type { QueuedTurn, TurnQueue } from "./turn-queue.ts";
 import * as limits from "../../limits.ts";
-import { joinBytes } from "../../value/bytes.ts";
+import { joinBytes, streamOf } from "../../value/bytes.ts";
 import { isHighSurrogate } from "../../value/characters.ts";
 import { isObject } from "../../value/json.ts";
 import { byteLength } from "../../value/encoding.ts";
@@ -103,14 +103,12 @@ export function messageStream(
 ): ReadableStream<Uint8Array> {
   const isForSdk6 = /\btext\/event-stream\s*;\s*sdk=6\b/iu.test(accept ?? "");
   const framesFor = isForSdk6 ? framesForSdk6() : (frame: Frame) => [frame];
-  return watch(log, first, {
-    write: (frame) =>
-      framesFor(frame)
-        .map(({ id, data }) => `id: ${id}\ndata: ${data}\n\n`)
-        .join(""),
-    last: "data: [DONE]\n\n",
-    keepAlive: ": waiting\n\n",
-  });
+  const write = (frame: Frame) =>
+    framesFor(frame)
+      .map(({ id, data }) => `id: ${id}\ndata: ${data}\n\n`)
+      .join("");
+  const form = { write, last: "data: [DONE]\n\n", keepAlive: ": waiting\n\n" };
+  return streamOf(written(log, first, form));
 }
 
 /** The answer's text. Approval requests, errors and the states of a plan's calls are separate lines. */
@@ -124,7 +122,7 @@ export function textStream(log: TurnLog, first?: number): ReadableStream<Uint8Ar
     hasText ||= chunk.type === "text-delta";
     return gap + textOf(chunk);
   };
-  return watch(log, first, { write, last: "", keepAlive: "" });
+  return streamOf(written(log, first, { write, last: "", keepAlive: "" }));
 }
 
 interface Form {
@@ -133,26 +131,17 @@ interface Form {
   readonly keepAlive: string;
 }
 
-function watch(log: TurnLog, first: number | undefined, form: Form): ReadableStream<Uint8Array> {
+async function* written(
+  log: TurnLog,
+  first: number | undefined,
+  { write, last, keepAlive }: Form,
+): AsyncGenerator<Uint8Array> {
   const encoder = new StreamEncoder();
-  const all = framesOf(log, first);
-  return new ReadableStream<Uint8Array>({
-    pull: async (controller) => {
-      for (let hasWritten = false; !hasWritten;) {
-        const { value: frames, done } = await all.next();
-        const silence = frames?.length === 0 ? form.keepAlive : "";
-        const bytes =
-          done === true
-            ? encoder.end(form.last)
-            : encoder.encode(silence + (frames ?? []).map(form.write).join(""));
-        hasWritten = bytes.length > 0;
-        if (hasWritten) controller.enqueue(bytes);
-        if (done === true) return controller.close();
-      }
-    },
-    // Not awaited: the iterator ends after its current wait.
-    cancel: () => void all.return(),
-  });
+  for await (const frames of framesOf(log, first)) {
+    // Even nothing is a part, after which a reader that has left ends this.
+    yield encoder.encode(frames.length === 0 ? keepAlive : frames.map(write).join(""));
+  }
+  yield encoder.end(last);
 }
 
 /**

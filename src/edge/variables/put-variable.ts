@@ -95,7 +95,7 @@ async function putVariable(
 }
 
 interface ReceivedBody {
-  readonly body: ReadableStream<Uint8Array>;
+  readonly body: AsyncIterable<Uint8Array>;
   readonly type: string;
   readonly reading: ReadingOptions;
 }

@@ -6,7 +6,8 @@ import { formatOf, JSON_TYPE, RECORDS_TYPE, TEXT_TYPE } from "../../store/bytes/
 import type { OpenValue, VariableInfo } from "../../store/variable.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import type { RecordsFormat } from "../../store/bytes/receive.ts";
-import { isJsonArray, type Json, type JsonArray } from "../../value/json.ts";
+import { streamOf } from "../../value/bytes.ts";
+import { isJsonArray, type Json, type JsonArray, parsedJson } from "../../value/json.ts";
 import { parseMediaType } from "../../value/media-type.ts";
 import { formatPath, type Path } from "../../value/path.ts";
 import {
@@ -21,7 +22,6 @@ import {
 } from "../http/request-headers.ts";
 import { problemOf } from "../http/problem.ts";
 import { etagOf } from "./etags.ts";
-import { bodyFrom, csvBody, elementsOf, type OpenRecords, storedRecords } from "./serve-csv.ts";
 
 /** The parts of a request that select a value's representation. */
 export interface ValueRequest {
@@ -57,7 +57,7 @@ export async function serveValue(
     const unchanged = notModified(headers, served);
     if (unchanged !== undefined) return unchanged;
     const isCsv = served.mediaType === csv?.mediaType && isJsonArray(value);
-    const body = isCsv ? await csvBody(csv, elementsOf(value)) : written(value, served.mediaType);
+    const body = isCsv ? await csvOf(csv, value) : written(value, served.mediaType);
     return respond(body, served);
   }
   const served = chosen(headers, info, withCsv(wholeOffersOf(info), csv));
@@ -69,9 +69,8 @@ export async function serveValue(
   const isCsv = info.type === "array" && served.mediaType === csv?.mediaType && !isAsStored;
   const { lines, close } = open;
   if (lines !== undefined && !isAsStored) {
-    const records = { lines, close };
-    const body = isCsv ? csvBody(csv, storedRecords(records)) : linesBody(records, served);
-    return respond(await body, served);
+    const parts = isCsv ? csv.write(() => recordsIn(lines())) : partsOf(lines(), served);
+    return respond(await bodyFrom(parts, close), served);
   }
   try {
     if (isAsStored) {
@@ -85,7 +84,7 @@ export async function serveValue(
   }
   close();
   const value = ((await store.read(info.name)) ?? []) as JsonArray;
-  const body = isCsv ? await csvBody(csv, elementsOf(value)) : written(value, RECORDS_TYPE);
+  const body = isCsv ? await csvOf(csv, value) : written(value, RECORDS_TYPE);
   return respond(body, served);
 }
 
@@ -223,22 +222,53 @@ function unsatisfiable(size: number): Response {
   return response;
 }
 
-/** Stored records as a JSON array or as NDJSON, written while they are read. */
-function linesBody({ lines, close }: OpenRecords, { mediaType }: Served): Promise<Body> {
+/** Records as CSV. Throws what is wrong with their columns. */
+function csvOf(csv: RecordsFormat, records: JsonArray): Promise<Body> {
+  async function* parts(): AsyncGenerator<JsonArray> {
+    for (let from = 0; from < records.length; from += PART_RECORDS) {
+      yield records.slice(from, from + PART_RECORDS);
+    }
+  }
+  return bodyFrom(csv.write(parts), () => undefined);
+}
+
+const PART_RECORDS = 1_000;
+
+type Lines = AsyncIterable<readonly string[]>;
+
+async function* recordsIn(lines: Lines): AsyncGenerator<JsonArray> {
+  for await (const part of lines) yield part.map(parsedJson);
+}
+
+/** Stored records as a JSON array or as NDJSON. */
+async function* partsOf(lines: Lines, { mediaType }: Served): AsyncGenerator<Uint8Array> {
   const isArray = mediaType === JSON_TYPE;
   const [first, between, last] = isArray ? ["[", ",", "]"] : ["", "\n", "\n"];
   const encoder = new TextEncoder();
-  async function* parts(): AsyncGenerator<Uint8Array> {
-    let before = first;
-    let isEmpty = true;
-    for await (const part of lines()) {
-      if (part.length === 0) continue;
-      yield encoder.encode(before + part.map((line) => line.trim()).join(between));
-      [before, isEmpty] = [between, false];
-    }
-    if (isArray || !isEmpty) yield encoder.encode(isEmpty ? "[]" : last);
+  let before = first;
+  let isEmpty = true;
+  for await (const part of lines) {
+    if (part.length === 0) continue;
+    yield encoder.encode(before + part.map((line) => line.trim()).join(between));
+    [before, isEmpty] = [between, false];
   }
-  return bodyFrom(parts(), close);
+  if (isArray || !isEmpty) yield encoder.encode(isEmpty ? "[]" : last);
+}
+
+/** A body that is made while it is read. Throws what is wrong with its first part. */
+async function bodyFrom(
+  parts: AsyncGenerator<Uint8Array>,
+  close: () => void,
+): Promise<ReadableStream<Uint8Array>> {
+  async function* closing(): AsyncGenerator<Uint8Array> {
+    try {
+      yield* parts;
+    } finally {
+      close();
+    }
+  }
+  const all = closing();
+  return streamOf(all, await all.next());
 }
 
 /** The JSON of a stored text. */
@@ -271,31 +301,14 @@ async function bodyOf(
   transform: Transform = (bytes) => bytes,
 ): Promise<Body> {
   const step = limits.maxRecordBytes;
-  if (to - from <= step) {
-    const bytes = transform(await open.read(from, to), from);
-    open.close();
-    return bytes;
+  const read = async (at: number) => transform(await open.read(at, Math.min(at + step, to)), at);
+  async function* parts(): AsyncGenerator<Uint8Array> {
+    for (let at = from; at < to; at += step) yield await read(at);
   }
-  let next = from;
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const end = Math.min(next + step, to);
-        try {
-          controller.enqueue(transform(await open.read(next, end), next));
-        } catch (error) {
-          open.close();
-          throw error;
-        }
-        next = end;
-        if (next < to) return;
-        controller.close();
-        open.close();
-      },
-      cancel: () => open.close(),
-    },
-    { highWaterMark: 0 },
-  );
+  if (to - from > step) return bodyFrom(parts(), () => open.close());
+  const bytes = await read(from);
+  open.close();
+  return bytes;
 }
 
 type Body = string | Uint8Array | ReadableStream<Uint8Array>;

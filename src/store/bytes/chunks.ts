@@ -1,13 +1,12 @@
 import * as limits from "../../limits.ts";
 import { joinBytes, piecesOf, copyOf } from "../../value/bytes.ts";
 import { decodeUtf8 } from "../../value/encoding.ts";
-import type { Sql } from "../rows/sql.ts";
+import { LateTable, type Sql } from "../rows/sql.ts";
 import { type Undo, UndoableMap } from "../rows/undo.ts";
 
 /**
  * Stores long values in rows of at most `maxRecordBytes`, each under its id and the offset of its first
- * byte, so that a range is found without reading the rest. The table is created for the first value,
- * because most conversations never need it.
+ * byte, so that a range is found without reading the rest.
  */
 export interface Chunks {
   /** Appends bytes. The id must be new, or `start` must be the end of its last bytes. */
@@ -19,17 +18,15 @@ export interface Chunks {
 
 export class SqlChunks implements Chunks {
   readonly #sql: Sql;
-  #hasTable = false;
+  readonly #table: LateTable;
 
   constructor(sql: Sql) {
     this.#sql = sql;
+    this.#table = new LateTable(sql, "chunk", CHUNK_COLUMNS);
   }
 
   write(id: string, start: number, bytes: Uint8Array): void {
-    if (!this.#hasTable) {
-      this.#sql.run(CHUNK_TABLE);
-      this.#hasTable = true;
-    }
+    this.#table.create();
     let offset = start;
     for (const chunk of piecesOf(bytes, limits.maxRecordBytes)) {
       // SQLite copies the whole buffer, so a view of a larger buffer needs its own.
@@ -69,12 +66,11 @@ export class SqlChunks implements Chunks {
 
   /** A rollback may have removed the table. */
   forget(): void {
-    this.#hasTable = false;
+    this.#table.forget();
   }
 }
 
-export const CHUNK_TABLE = `CREATE TABLE IF NOT EXISTS chunk
-  (id TEXT, start INTEGER, bytes BLOB NOT NULL, PRIMARY KEY (id, start)) WITHOUT ROWID`;
+export const CHUNK_COLUMNS = `(id TEXT, start INTEGER, bytes BLOB NOT NULL, PRIMARY KEY (id, start)) WITHOUT ROWID`;
 
 /** Stores a text as chunks. The id must be new. */
 export function writeText(chunks: Chunks, id: string, text: string): void {

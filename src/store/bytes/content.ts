@@ -58,6 +58,10 @@ export function isStored(body: Body): body is StoredBody {
   return typeof body === "object" && "location" in body;
 }
 
+export function locationOf(body: Body): "row" | StoredBody["location"] {
+  return isStored(body) ? body.location : "row";
+}
+
 /** Location of a value, and how to decode it. */
 export interface Stored {
   readonly mediaType: string;

@@ -1,4 +1,4 @@
-import { firstRow, hasTable, type Sql, textIn } from "../rows/sql.ts";
+import { firstRow, LateTable, replaceRow, type Sql, textIn } from "../rows/sql.ts";
 import type { StoredBody } from "./content.ts";
 import { type Undo, UndoableMap } from "../rows/undo.ts";
 
@@ -16,31 +16,33 @@ export interface Garbage {
 
 export class SqlGarbage implements Garbage {
   readonly #sql: Sql;
-  #hasTable: boolean | undefined;
+  readonly #table: LateTable;
 
   constructor(sql: Sql) {
     this.#sql = sql;
+    this.#table = new LateTable(
+      sql,
+      "garbage",
+      `(id TEXT PRIMARY KEY, location TEXT) WITHOUT ROWID`,
+    );
   }
 
   add({ id, location }: StoredBody): void {
-    if (!this.#exists()) {
-      this.#sql.run(`CREATE TABLE garbage (id TEXT PRIMARY KEY, location TEXT) WITHOUT ROWID`);
-      this.#hasTable = true;
-    }
-    this.#sql.run(`INSERT OR REPLACE INTO garbage (id, location) VALUES (?, ?)`, id, location);
+    this.#table.create();
+    replaceRow(this.#sql, "garbage", { id, location });
   }
 
   remove(id: string): void {
-    if (this.#exists()) this.#sql.run(`DELETE FROM garbage WHERE id = ?`, id);
+    if (this.#table.exists) this.#sql.run(`DELETE FROM garbage WHERE id = ?`, id);
   }
 
   has(id: string): boolean {
-    if (!this.#exists()) return false;
+    if (!this.#table.exists) return false;
     return firstRow(this.#sql, `SELECT 1 AS found FROM garbage WHERE id = ?`, id) !== undefined;
   }
 
   all(): readonly StoredBody[] {
-    if (!this.#exists()) return [];
+    if (!this.#table.exists) return [];
     return this.#sql.all(`SELECT id, location FROM garbage`).map((row) => ({
       id: textIn(row, "id"),
       location: textIn(row, "location") === "r2" ? "r2" : "chunks",
@@ -49,12 +51,7 @@ export class SqlGarbage implements Garbage {
 
   /** A rollback may have removed the table. */
   forget(): void {
-    this.#hasTable = undefined;
-  }
-
-  #exists(): boolean {
-    this.#hasTable ??= hasTable(this.#sql, "garbage");
-    return this.#hasTable;
+    this.#table.forget();
   }
 }
 

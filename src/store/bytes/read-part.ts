@@ -27,7 +27,7 @@ import {
 import type { OpenValue, VariableInfo } from "../variable.ts";
 import type { Bodies } from "./bodies.ts";
 import { partsOf, type RecordsFormat } from "./receive.ts";
-import type { Work } from "../../value/work.ts";
+import { Work } from "../../value/work.ts";
 
 /** A stored value and a function that reads its bytes. */
 export interface Source {
@@ -243,6 +243,25 @@ export function openStored(
     ...(isOfLines(stored) ? { lines: () => storedLines({ stored, csv, read }) } : {}),
     close: bodies.hold(stored.body),
   };
+}
+
+/** Calls `use` with a stored value, whose bytes are protected from the sweep until they are read. */
+export async function whileHeld<Result>(
+  stored: Stored,
+  { bodies, csv }: StoredValues,
+  use: (source: Source) => Promise<Result>,
+  work = new Work(),
+): Promise<Result> {
+  const release = bodies.hold(stored.body);
+  try {
+    const read = async (from: number, to: number) => {
+      work.spend(to - from);
+      return bodies.read(stored.body, from, to);
+    };
+    return await use({ stored, csv, work, read });
+  } finally {
+    release();
+  }
 }
 
 /** Where values are stored, and how files are read as records. */

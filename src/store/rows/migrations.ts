@@ -1,6 +1,6 @@
-import { CHUNK_TABLE } from "../bytes/chunks.ts";
+import { CHUNK_COLUMNS } from "../bytes/chunks.ts";
 import { infoColumns, sqlTypeOf, variableTable } from "./variable-columns.ts";
-import { firstRow, hasTable, numberIn, type Sql } from "./sql.ts";
+import { hasTable, readMeta, type Sql } from "./sql.ts";
 
 const TURN_TABLE = `CREATE TABLE turn (part INTEGER PRIMARY KEY, head TEXT, log TEXT NOT NULL)`;
 
@@ -64,7 +64,7 @@ function toVersion2(sql: Sql, nowMs: number): void {
   sql.run(`CREATE TABLE event (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, data TEXT NOT NULL)`);
   if (!hasTable(sql, "chunk")) return;
   sql.run(`ALTER TABLE chunk RENAME TO chunk_1`);
-  sql.run(CHUNK_TABLE);
+  sql.run(`CREATE TABLE chunk ${CHUNK_COLUMNS}`);
   sql.run(`INSERT INTO chunk
       SELECT id, coalesce(sum(length(CAST(text AS BLOB))) OVER (
         PARTITION BY id ORDER BY part ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0),
@@ -115,10 +115,5 @@ export function hasSchema(sql: Sql): boolean {
 }
 
 function schemaVersion(sql: Sql): number {
-  if (!hasTable(sql, "meta")) return 0;
-  const row = firstRow(
-    sql,
-    `SELECT CAST(value AS INTEGER) AS version FROM meta WHERE key = 'schema'`,
-  );
-  return row === undefined ? 0 : numberIn(row, "version");
+  return hasTable(sql, "meta") ? Number(readMeta(sql, "schema") ?? 0) : 0;
 }

@@ -5,12 +5,14 @@ import type { Entry, Row, Rows } from "./rows.ts";
 import { SqlGarbage } from "../bytes/garbage.ts";
 import {
   firstRow,
-  hasTable,
+  LateTable,
   numberIn,
+  readMeta,
+  replaceRow,
   type Sql,
   type SqlRow,
-  type SqlValue,
   textIn,
+  writeMeta,
 } from "./sql.ts";
 import { bodyColumns, storedFrom } from "./stored-columns.ts";
 import { SqlVersions } from "./versions.ts";
@@ -29,6 +31,7 @@ const LISTED_COLUMNS = [
   ),
 ].join(", ");
 const NUMBERS_KEY = "numbers";
+const TOMBSTONE_COLUMNS = `(seq INTEGER PRIMARY KEY, name TEXT NOT NULL, data TEXT NOT NULL)`;
 const COLUMNS = ENTRY_COLUMNS.join(", ");
 const ENTRIES = `SELECT json_group_array(json_array(${COLUMNS})) AS entries,
   count(*) AS count, max(name) AS last`;
@@ -45,7 +48,7 @@ export class SqlRows implements Rows {
   readonly #sql: Sql;
   /** True while the database is new and empty. Then nothing needs to be read. */
   #isNew: boolean;
-  #hasTombstones: boolean | undefined;
+  readonly #tombstones: LateTable;
 
   constructor(sql: Sql, isNew = false) {
     this.#isNew = isNew;
@@ -53,6 +56,7 @@ export class SqlRows implements Rows {
     this.chunks = new SqlChunks(sql);
     this.garbage = new SqlGarbage(sql);
     this.versions = new SqlVersions(sql, isNew);
+    this.#tombstones = new LateTable(sql, "tombstone", TOMBSTONE_COLUMNS);
   }
 
   entries(): readonly Entry[] {
@@ -101,7 +105,7 @@ export class SqlRows implements Rows {
   }
 
   put({ entry, info, stored }: Row): void {
-    const columns: Readonly<Record<string, SqlValue>> = {
+    replaceRow(this.#sql, "variable", {
       ...columnsOf(info),
       // More precise than the metadata, which has whole milliseconds.
       created_at: entry.createdAtMs,
@@ -110,13 +114,7 @@ export class SqlRows implements Rows {
       run: entry.run ?? null,
       input_digest: entry.inputDigest ?? null,
       ...bodyColumns(stored),
-    };
-    const names = Object.keys(columns);
-    this.#sql.run(
-      `INSERT OR REPLACE INTO variable (${names.join(", ")})
-       VALUES (${names.map(() => "?").join(", ")})`,
-      ...Object.values(columns),
-    );
+    });
   }
 
   change(info: VariableInfo): void {
@@ -139,8 +137,7 @@ export class SqlRows implements Rows {
   }
 
   tombstones(): readonly Tombstone[] {
-    this.#hasTombstones ??= hasTable(this.#sql, "tombstone");
-    if (!this.#hasTombstones) return [];
+    if (!this.#tombstones.exists) return [];
     // `addTombstone` wrote these rows. Earlier versions kept inputs of up to `maxRecordBytes`.
     const most = 2 * limits.maxListedInputBytes;
     return this.#sql
@@ -152,18 +149,11 @@ export class SqlRows implements Rows {
   }
 
   addTombstone(tombstone: Tombstone): void {
-    if (this.#hasTombstones !== true) {
-      this.#sql.run(
-        `CREATE TABLE IF NOT EXISTS tombstone
-         (seq INTEGER PRIMARY KEY, name TEXT NOT NULL, data TEXT NOT NULL)`,
-      );
-      this.#hasTombstones = true;
-    }
-    this.#sql.run(
-      `INSERT INTO tombstone (name, data) VALUES (?, ?)`,
-      tombstone.name,
-      JSON.stringify(tombstone),
-    );
+    this.#tombstones.create();
+    replaceRow(this.#sql, "tombstone", {
+      name: tombstone.name,
+      data: JSON.stringify(tombstone),
+    });
   }
 
   removeTombstone(name: string): void {
@@ -171,18 +161,12 @@ export class SqlRows implements Rows {
   }
 
   numbers(): Readonly<Record<string, number>> {
-    const row = firstRow(this.#sql, `SELECT value FROM meta WHERE key = ?`, NUMBERS_KEY);
     // `saveNumbers` wrote it.
-    return row === undefined ? {} : (JSON.parse(textIn(row, "value")) as Record<string, number>);
+    return JSON.parse(readMeta(this.#sql, NUMBERS_KEY) ?? "{}") as Record<string, number>;
   }
 
   saveNumbers(numbers: Readonly<Record<string, number>>): void {
-    this.#sql.run(
-      `INSERT INTO meta (key, value) VALUES (?, ?)
-       ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
-      NUMBERS_KEY,
-      JSON.stringify(numbers),
-    );
+    writeMeta(this.#sql, NUMBERS_KEY, JSON.stringify(numbers));
   }
 
   transaction<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result {
@@ -191,7 +175,7 @@ export class SqlRows implements Rows {
 
   forget(): void {
     this.#isNew = false;
-    this.#hasTombstones = undefined;
+    this.#tombstones.forget();
     this.chunks.forget();
     this.garbage.forget();
     this.versions.forget();

@@ -35,6 +35,69 @@ export function firstRow(
   return sql.all(statement, ...bindings)[0];
 }
 
+/** Returns the only number of the first row; 0 if there is none. */
+export function numberOf(sql: Sql, statement: string, ...bindings: readonly SqlValue[]): number {
+  const [number] = Object.values(firstRow(sql, statement, ...bindings) ?? {});
+  return typeof number === "number" ? number : 0;
+}
+
+/** Writes a row with these columns. It replaces the one with the same key. */
+export function replaceRow(
+  sql: Sql,
+  table: string,
+  columns: Readonly<Record<string, SqlValue>>,
+): void {
+  const names = Object.keys(columns);
+  const statement = `INSERT OR REPLACE INTO ${table} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`;
+  sql.run(statement, ...Object.values(columns));
+}
+
+/** Reads a text of the table `meta`. */
+export function readMeta(sql: Sql, key: string): string | undefined {
+  return optionalTextIn(firstRow(sql, `SELECT value FROM meta WHERE key = ?`, key) ?? {}, "value");
+}
+
+export function writeMeta(sql: Sql, key: string, value: string): void {
+  sql.run(
+    `INSERT INTO meta (key, value) VALUES (?, ?)
+     ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
+    key,
+    value,
+  );
+}
+
+/** A table that is created when something is first written to it, because most conversations never need it. */
+export class LateTable {
+  readonly #sql: Sql;
+  readonly #name: string;
+  readonly #columns: string;
+  #exists: boolean | undefined;
+
+  /** `columns`: the rest of the statement that creates it. `isNew`: it does not exist yet. */
+  constructor(sql: Sql, name: string, columns: string, isNew = false) {
+    this.#sql = sql;
+    this.#name = name;
+    this.#columns = columns;
+    if (isNew) this.#exists = false;
+  }
+
+  get exists(): boolean {
+    this.#exists ??= hasTable(this.#sql, this.#name);
+    return this.#exists;
+  }
+
+  create(): void {
+    if (this.#exists === true) return;
+    this.#sql.run(`CREATE TABLE IF NOT EXISTS ${this.#name} ${this.#columns}`);
+    this.#exists = true;
+  }
+
+  /** A rollback may have removed the table. */
+  forget(): void {
+    this.#exists = undefined;
+  }
+}
+
 export function hasTable(sql: Sql, name: string): boolean {
   return firstRow(sql, `SELECT 1 AS found FROM sqlite_master WHERE name = ?`, name) !== undefined;
 }
@@ -54,9 +117,4 @@ export function optionalTextIn(row: SqlRow, column: string): string | undefined 
 export function numberIn(row: SqlRow, column: string): number {
   const value = row[column];
   return typeof value === "number" ? value : 0;
-}
-
-export function optionalNumberIn(row: SqlRow, column: string): number | undefined {
-  const value = row[column];
-  return typeof value === "number" ? value : undefined;
 }

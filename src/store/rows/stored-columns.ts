@@ -1,13 +1,13 @@
 import { copyOf } from "../../value/bytes.ts";
 import type { Mark } from "../../value/marks.ts";
-import { type Body, isStored, type Stored, type StoredBody } from "../bytes/content.ts";
+import { type Body, isStored, locationOf, type Stored, type StoredBody } from "../bytes/content.ts";
 import { numberIn, optionalTextIn, type SqlRow, type SqlValue, textIn } from "./sql.ts";
 
 /** The columns of a value: its bytes, or where they are. */
 export function bodyColumns({ body, marks, columns }: Stored): Readonly<Record<string, SqlValue>> {
   const isElsewhere = isStored(body);
   return {
-    location: isElsewhere ? body.location : "row",
+    location: locationOf(body),
     body_id: isElsewhere ? body.id : null,
     marks: marksText({ marks, columns }),
     value: isElsewhere ? null : inlineValue(body),

@@ -1,24 +1,21 @@
-import type { Undo } from "./undo.ts";
-import { UndoableMap } from "./undo.ts";
+import { type Undo, UndoableMap } from "./undo.ts";
 import type { KeptGlance, KeptVersion, Versions } from "./rows.ts";
-import { firstRow, hasTable, numberIn, type Sql, type SqlRow, textIn } from "./sql.ts";
+import { firstRow, LateTable, numberIn, replaceRow, type Sql, type SqlRow, textIn } from "./sql.ts";
 import { bodyColumns, storedFrom } from "./stored-columns.ts";
 import type { VariableInfo } from "../variable.ts";
 
-const TABLE = `CREATE TABLE IF NOT EXISTS earlier_version
-  (name TEXT, version INTEGER, bytes INTEGER NOT NULL, undone INTEGER NOT NULL, media_type TEXT NOT NULL,
+const COLUMNS = `(name TEXT, version INTEGER, bytes INTEGER NOT NULL, undone INTEGER NOT NULL, media_type TEXT NOT NULL,
    count INTEGER NOT NULL, location TEXT NOT NULL, body_id TEXT, info TEXT NOT NULL, marks TEXT, value,
    PRIMARY KEY (name, version)) WITHOUT ROWID`;
 
-/** In a table that is created for the first version, because most conversations never keep one. */
 export class SqlVersions implements Versions {
   readonly #sql: Sql;
   #known: KeptGlance[] | undefined;
-  #hasTable: boolean | undefined;
+  readonly #table: LateTable;
 
   constructor(sql: Sql, isNew: boolean) {
     this.#sql = sql;
-    if (isNew) this.#hasTable = false;
+    this.#table = new LateTable(sql, "earlier_version", COLUMNS, isNew);
   }
 
   all(): readonly KeptGlance[] {
@@ -27,7 +24,7 @@ export class SqlVersions implements Versions {
   }
 
   get(name: string, version: number): KeptVersion | undefined {
-    if (!this.#exists()) return undefined;
+    if (!this.#table.exists) return undefined;
     const row = firstRow(
       this.#sql,
       `SELECT * FROM earlier_version WHERE name = ? AND version = ?`,
@@ -43,13 +40,10 @@ export class SqlVersions implements Versions {
 
   add({ info, stored, isUndone }: KeptVersion): void {
     const all = [...this.all()];
-    if (!this.#exists()) {
-      this.#sql.run(TABLE);
-      this.#hasTable = true;
-    }
+    this.#table.create();
     const { name, version } = info;
     const { bytes } = stored;
-    const columns = {
+    replaceRow(this.#sql, "earlier_version", {
       name,
       version,
       bytes,
@@ -58,12 +52,7 @@ export class SqlVersions implements Versions {
       count: stored.count,
       info: JSON.stringify(info),
       ...bodyColumns(stored),
-    };
-    const names = Object.keys(columns);
-    this.#sql.run(
-      `INSERT OR REPLACE INTO earlier_version (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
-      ...Object.values(columns),
-    );
+    });
     this.#known = [...all, { name, version, bytes, isUndone }];
   }
 
@@ -74,19 +63,14 @@ export class SqlVersions implements Versions {
 
   forget(): void {
     this.#known = undefined;
-    this.#hasTable = undefined;
+    this.#table.forget();
   }
 
   #read(): KeptGlance[] {
-    if (!this.#exists()) return [];
+    if (!this.#table.exists) return [];
     return this.#sql
       .all(`SELECT name, version, bytes, undone FROM earlier_version ORDER BY name, version`)
       .map(glanceFrom);
-  }
-
-  #exists(): boolean {
-    this.#hasTable ??= hasTable(this.#sql, "earlier_version");
-    return this.#hasTable;
   }
 }
 

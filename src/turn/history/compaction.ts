@@ -1,6 +1,6 @@
 import { isToolUIPart } from "ai";
 import * as limits from "../../limits.ts";
-import { firstRow, type Sql, textIn } from "../../store/rows/sql.ts";
+import { readMeta, type Sql, writeMeta } from "../../store/rows/sql.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import { byteLength } from "../../value/encoding.ts";
 import { shortHash } from "../../value/short-hash.ts";
@@ -86,8 +86,8 @@ export class Compaction {
   /** Undefined if nothing is compacted. The same object until that changes. Costs one row read at most. */
   get compacted(): Compacted | undefined {
     if (this.#compacted === undefined) {
-      const row = firstRow(this.#sql, `SELECT value FROM meta WHERE key = '${KEY}'`);
-      this.#compacted = row === undefined ? null : (JSON.parse(textIn(row, "value")) as Compacted);
+      const text = readMeta(this.#sql, KEY);
+      this.#compacted = text === undefined ? null : (JSON.parse(text) as Compacted);
     }
     return this.#compacted ?? undefined;
   }
@@ -175,11 +175,7 @@ export class Compaction {
   }
 
   #write(compacted: Compacted): void {
-    this.#sql.run(
-      `INSERT INTO meta (key, value) VALUES ('${KEY}', ?)
-       ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
-      JSON.stringify(compacted),
-    );
+    writeMeta(this.#sql, KEY, JSON.stringify(compacted));
     this.#compacted = compacted;
   }
 }

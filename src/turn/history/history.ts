@@ -5,7 +5,9 @@ import { byteLength } from "../../value/encoding.ts";
 import {
   firstRow,
   numberIn,
+  numberOf,
   optionalTextIn,
+  replaceRow,
   type Sql,
   type SqlRow,
   textIn,
@@ -68,17 +70,15 @@ export class History {
     const chars = JSON.stringify(parts).length;
     const write = () => {
       if (chunks !== null) writeText(this.#chunks, chunks, body);
-      this.#sql.run(
-        `INSERT INTO message (id, role, created_at, chars, body_chars, chunks, body)
-         VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      replaceRow(this.#sql, "message", {
         id,
         role,
-        Date.parse(createdAt),
+        created_at: Date.parse(createdAt),
         chars,
-        body.length,
+        body_chars: body.length,
         chunks,
-        isLarge ? null : body,
-      );
+        body: isLarge ? null : body,
+      });
     };
     // A single statement needs no transaction of its own.
     if (isLarge) this.#atomically(write);
@@ -141,13 +141,8 @@ export class History {
 
   /** Number of questions after `seq` up to `last`. */
   questionsBetween(seq: number, last: number): number {
-    const row = firstRow(
-      this.#sql,
-      `SELECT count(*) AS total FROM message WHERE role = 'user' AND seq > ? AND seq <= ?`,
-      seq,
-      last,
-    );
-    return row === undefined ? 0 : numberIn(row, "total");
+    const counted = `SELECT count(*) FROM message WHERE role = 'user' AND seq > ? AND seq <= ?`;
+    return numberOf(this.#sql, counted, seq, last);
   }
 
   /** Replaces the newest message, which has the same id. */
@@ -261,12 +256,8 @@ export class History {
 
   /** Number of messages that `removeAnswers` would remove. */
   countAnswers(messageId: string): number {
-    const row = firstRow(
-      this.#sql,
-      `SELECT count(*) AS total FROM message WHERE seq > ?`,
-      this.#questionOf(messageId),
-    );
-    return row === undefined ? 0 : numberIn(row, "total");
+    const seq = this.#questionOf(messageId);
+    return numberOf(this.#sql, `SELECT count(*) FROM message WHERE seq > ?`, seq);
   }
 
   /** True if `removeAnswers` would find a question. */
@@ -291,12 +282,8 @@ export class History {
 
   #questionOf(messageId: string | undefined): number {
     const named = messageId === undefined ? Number.MAX_SAFE_INTEGER : this.#seqOf(messageId);
-    const row = firstRow(
-      this.#sql,
-      `SELECT max(seq) AS seq FROM message WHERE role = 'user' AND seq <= ?`,
-      named,
-    );
-    return row === undefined ? 0 : numberIn(row, "seq");
+    const newest = `SELECT max(seq) FROM message WHERE role = 'user' AND seq <= ?`;
+    return numberOf(this.#sql, newest, named);
   }
 
   /** Returns the first message written after `seq`. Used to read all messages one by one, oldest first. */
@@ -318,13 +305,11 @@ export class History {
 
   /** The sequence number of the newest message. Grows with each message. */
   lastSeq(): number {
-    const row = firstRow(this.#sql, `SELECT max(seq) AS seq FROM message`);
-    return row === undefined ? 0 : numberIn(row, "seq");
+    return numberOf(this.#sql, `SELECT max(seq) FROM message`);
   }
 
   count(): number {
-    const row = firstRow(this.#sql, `SELECT count(*) AS total FROM message`);
-    return row === undefined ? 0 : numberIn(row, "total");
+    return numberOf(this.#sql, `SELECT count(*) FROM message`);
   }
 
   /** Time of the newest message, in milliseconds since 1970. */
@@ -372,12 +357,8 @@ export class History {
   /** The sequence number of a message. 0 for an unknown id. */
   #seqOf(id: string): number {
     if (this.#recent.cached?.length === 0 && this.#lastCompacted === 0) return 0;
-    const row = firstRow(
-      this.#sql,
-      `SELECT seq FROM message WHERE id = ? ORDER BY seq DESC LIMIT 1`,
-      id,
-    );
-    return row === undefined ? 0 : numberIn(row, "seq");
+    const newest = `SELECT seq FROM message WHERE id = ? ORDER BY seq DESC LIMIT 1`;
+    return numberOf(this.#sql, newest, id);
   }
 
   get #lastCompacted(): number {

@@ -1,6 +1,6 @@
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { firstRow, hasTable, type Sql, textIn } from "../../store/rows/sql.ts";
+import { firstRow, hasTable, replaceRow, type Sql, textIn } from "../../store/rows/sql.ts";
 
 /** The parts of a posted request by which a repeated request is recognised. */
 export interface Post {
@@ -60,12 +60,6 @@ export class PostKeys {
        (key TEXT PRIMARY KEY, digest TEXT NOT NULL, turn TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID`,
     );
     this.#sql.run(`DELETE FROM post WHERE at <= ?`, nowMs - limits.idempotencyMs);
-    this.#sql.run(
-      `INSERT OR REPLACE INTO post (key, digest, turn, at) VALUES (?, ?, ?, ?)`,
-      idempotencyKey,
-      digest,
-      turn,
-      nowMs,
-    );
+    replaceRow(this.#sql, "post", { key: idempotencyKey, digest, turn, at: nowMs });
   }
 }

@@ -4,7 +4,7 @@ import * as limits from "../../limits.ts";
 import {
   firstRow,
   numberIn,
-  optionalNumberIn,
+  numberOf,
   type Sql,
   type SqlRow,
   textIn,
@@ -222,8 +222,8 @@ export class EventLog {
 
   *#eventsAfter(after: number): Generator<ConversationEvent> {
     // The row that contains `after` may contain later events too.
-    const last = firstRow(this.#sql, `SELECT max(seq) AS seq FROM event WHERE seq <= ?`, after);
-    for (let from = optionalNumberIn(last ?? {}, "seq") ?? 0; ;) {
+    const last = `SELECT max(seq) FROM event WHERE seq <= ?`;
+    for (let from = numberOf(this.#sql, last, after); ;) {
       const rows = this.#sql.all(
         `SELECT seq, data FROM event WHERE seq >= ? ORDER BY seq LIMIT ${ROWS_AT_ONCE}`,
         from,
