@@ -39,7 +39,11 @@ async function tried<Result>(attempt: () => Promise<Result>): Promise<Result> {
   }
 }
 
-async function inQueue<Result>(subject: object, work: () => Promise<Result>): Promise<Result> {
+/** Runs the work after that which came before it, for the same subject. */
+export async function inQueue<Result>(
+  subject: object,
+  work: () => Promise<Result>,
+): Promise<Result> {
   const result = (queues.get(subject) ?? Promise.resolve()).then(work);
   const settled: Promise<unknown> = result
     .catch(() => undefined)

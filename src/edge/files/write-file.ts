@@ -1,16 +1,17 @@
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import { inQueue } from "../../store/retry-conflicts.ts";
 import type { Visibility } from "../../store/variable.ts";
 import type { ConversationContext } from "../conversation-context.ts";
 import { untilEnd } from "../http/client-body.ts";
 import { conditionsIn, requireConditions } from "../http/request-headers.ts";
 import { storedType, writing } from "../variables/put-variable.ts";
-import type { ConversationFiles } from "./conversation-files.ts";
+import type { R2Files } from "../platform/r2-files.ts";
 import type { FileSummary } from "./file-page.ts";
 
 /** A write of one file over HTTP. */
 export interface FileChange {
-  readonly files: ConversationFiles;
+  readonly files: R2Files;
   readonly path: string;
   readonly request: Request;
 }
@@ -22,7 +23,8 @@ export interface FilePut extends FileChange {
 
 /**
  * Saves the request's body as a file, completely or not at all, and creates the conversation if it does not
- * exist. The conditions are checked twice: before the body is received, and before the file becomes visible.
+ * exist. The conditions are checked twice: before the body is received, and before the file becomes visible. R2 checks
+ * none when it completes an upload or deletes a file, so one change follows the other. A turn's own writes do not wait.
  */
 export function putFile(context: ConversationContext, put: FilePut) {
   const { files, path, request, visibility } = put;
@@ -40,7 +42,7 @@ export function putFile(context: ConversationContext, put: FilePut) {
         requireSize(bytes);
         await upload.write(piece);
       }
-      return await exclusively(context, async () => {
+      return await inQueue(context, async () => {
         const current = await files.find(path);
         requireConditions(conditions, current?.etag);
         const isOther = current !== undefined && current.visibility !== kept;
@@ -69,7 +71,7 @@ export async function deleteFile(
     throw missingFile(path);
   }
   await writing(context, ({ events }) =>
-    exclusively(context, async () => {
+    inQueue(context, async () => {
       const current = await files.find(path);
       requireConditions(conditions, current?.etag);
       if (current === undefined) throw missingFile(path);
@@ -97,28 +99,10 @@ function requireSize(bytes: number): void {
   });
 }
 
-async function savedFile(files: ConversationFiles, path: string): Promise<FileSummary> {
+async function savedFile(files: R2Files, path: string): Promise<FileSummary> {
   const found = await files.find(path);
   // A turn has replaced or deleted it, which only a program beside Byref can do.
   if (found === undefined) throw conflict(path);
   const { open: _, ...file } = found;
   return file;
-}
-
-const writes = new WeakMap<ConversationContext, Promise<unknown>>();
-
-/**
- * Runs one write after the other, because R2 checks no conditions when it deletes a file or completes an
- * upload. A turn's own writes do not wait.
- */
-function exclusively<Result>(
-  context: ConversationContext,
-  write: () => Promise<Result>,
-): Promise<Result> {
-  const running = (writes.get(context) ?? Promise.resolve()).then(write);
-  writes.set(
-    context,
-    running.catch(() => undefined),
-  );
-  return running;
 }

@@ -45,8 +45,12 @@ export class R2Blobs implements Blobs {
       await this.#bucket.delete(keys.slice(start, start + MAX_DELETED_KEYS));
   }
 
-  list(prefix: string): Promise<readonly string[]> {
-    return keysIn(this.#bucket, prefix);
+  async list(prefix: string): Promise<readonly string[]> {
+    const keys: string[] = [];
+    for await (const page of pagesOf(this.#bucket, prefix)) {
+      keys.push(...page.map(({ key }) => key));
+    }
+    return keys;
   }
 
   async #bytesIn(key: string, { from, to }: ByteRange): Promise<Uint8Array | undefined> {
@@ -56,17 +60,14 @@ export class R2Blobs implements Blobs {
   }
 }
 
-/** All keys with the prefix. `check` receives their number after each page, and may throw. */
-export async function keysIn(
+/** The objects whose keys have the prefix, page by page. */
+export async function* pagesOf(
   bucket: R2Bucket,
   prefix: string,
-  check?: (count: number) => void,
-): Promise<readonly string[]> {
-  const keys: string[] = [];
+): AsyncGenerator<readonly R2Object[], undefined> {
   for (let page = await bucket.list({ prefix }); ;) {
-    for (const { key } of page.objects) keys.push(key);
-    check?.(keys.length);
-    if (!page.truncated) return keys;
+    yield page.objects;
+    if (!page.truncated) return undefined;
     page = await bucket.list({ prefix, cursor: page.cursor });
   }
 }

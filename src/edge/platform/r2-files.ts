@@ -12,9 +12,19 @@ import {
   type StoredFile,
 } from "../../tool/files.ts";
 import type { Bindings } from "../app-env.ts";
-import { keysIn } from "./r2-blobs.ts";
+import type { FilePage, FileSummary } from "../files/file-page.ts";
+import type { StoredBytes } from "../variables/serve-value.ts";
+import { pagesOf, R2Upload } from "./r2-blobs.ts";
 
-/** A conversation's files in the bucket. A file's metadata has the labels of its content. */
+/** A file that can be read. A read rejects with `conflict` if the file has changed. */
+interface OpenFile extends FileSummary {
+  readonly open: StoredBytes;
+}
+
+/**
+ * A conversation's files in the bucket, as tools and endpoints read and write them. A file's metadata has the labels of
+ * its content. Paths throw `bad_path`.
+ */
 export class R2Files implements Files {
   readonly #bucket: R2Bucket;
   readonly #folder: string;
@@ -31,25 +41,19 @@ export class R2Files implements Files {
   }
 
   async write(path: string, content: FileContent, write: FileWrite) {
-    if (this.#onWrite === undefined) return this.#write(path, content, write);
-    const file = { key: this.#keyOf(path), bytes: bytesOf(content).byteLength };
-    await requireRoom(this.#bucket, this.#folder, file);
-    const written = await this.#write(path, content, write);
-    this.#onWrite(written);
-    return written;
-  }
-
-  async #write(path: string, content: FileContent, write: FileWrite): Promise<WrittenFile> {
     const { mediaType } = content;
     const body = bytesOf(content);
     const { expected } = write;
+    const written = { path, bytes: body.byteLength };
+    if (this.#onWrite !== undefined) await this.requireRoom(path, written.bytes);
     const put = await this.#bucket.put(this.#keyOf(path), body, {
       httpMetadata: { contentType: mediaType },
       customMetadata: metadataOf(write),
       ...(expected === undefined ? {} : { onlyIf: conditionFor(expected) }),
     });
-    if (put !== null) return { path, bytes: body.byteLength };
-    throw writeConflict(path);
+    if (put === null) throw writeConflict(path);
+    this.#onWrite?.(written);
+    return written;
   }
 
   async info(path: string): Promise<FileInfo | undefined> {
@@ -71,9 +75,84 @@ export class R2Files implements Files {
 
   async list(prefix: string): Promise<readonly string[]> {
     const advice = `Too many files begin with "${prefix}": name fewer.`;
-    const check = (count: number) => requireAtMost("maxFiles", count, advice);
-    const keys = await keysIn(this.#bucket, `${this.#folder}${prefix}`, check);
-    return keys.map((key) => key.slice(this.#folder.length));
+    const paths: string[] = [];
+    for await (const page of pagesOf(this.#bucket, `${this.#folder}${prefix}`)) {
+      paths.push(...page.map(({ key }) => key.slice(this.#folder.length)));
+      requireAtMost("maxFiles", paths.length, advice);
+    }
+    return paths;
+  }
+
+  /** Lists files in the order of their paths in UTF-8. */
+  async page({ after, limit }: { after?: string | undefined; limit: number }): Promise<FilePage> {
+    const found = await this.#bucket.list({
+      prefix: this.#folder,
+      limit,
+      include: ["httpMetadata", "customMetadata"],
+      ...(after === undefined ? {} : { startAfter: `${this.#folder}${after}` }),
+    });
+    const files = found.objects.map((object) => this.#summaryOf(object));
+    const next = found.truncated ? files.at(-1)?.path : undefined;
+    return { files, ...compact({ next }) };
+  }
+
+  async find(path: string): Promise<OpenFile | undefined> {
+    const key = this.#keyOf(path);
+    const head = await this.#bucket.head(key);
+    if (head === null) return undefined;
+    const read = async (from: number, to: number) => {
+      if (from === to) return new Uint8Array();
+      const range = { offset: from, length: to - from };
+      const object = await this.#bucket.get(key, { range, onlyIf: { etagMatches: head.etag } });
+      if (object !== null && "body" in object) return object.bytes();
+      throw new ByrefError("conflict", `${path} changed while it was read; try again.`);
+    };
+    const open = { info: { bytes: head.size }, read, close: () => undefined };
+    return { ...this.#summaryOf(head), open };
+  }
+
+  /** Begins a file of the caller's. It is visible when the upload is complete. */
+  upload(
+    path: string,
+    { mediaType, visibility }: Pick<FileSummary, "mediaType" | "visibility">,
+  ): R2Upload {
+    return new R2Upload(this.#bucket, this.#keyOf(path), {
+      httpMetadata: { contentType: mediaType },
+      customMetadata: metadataOf({ visibility, sources: ["caller"] }),
+    });
+  }
+
+  async delete(path: string): Promise<void> {
+    await this.#bucket.delete(this.#keyOf(path));
+  }
+
+  /** Throws `limit_exceeded` if a file of this size does not fit beside the others. */
+  async requireRoom(path: string, bytes: number): Promise<void> {
+    const own = this.#keyOf(path);
+    let [files, sum] = [1, bytes];
+    for await (const page of pagesOf(this.#bucket, this.#folder)) {
+      const others = page.filter(({ key }) => key !== own);
+      files += others.length;
+      for (const other of others) sum += other.size;
+      requireAtMost("maxFiles", files, ADVICE);
+      if (sum <= limits.maxFilesBytes) continue;
+      // Without the sum: the sizes of sealed files are in it.
+      const details = { limit: "maxFilesBytes", maximum: limits.maxFilesBytes };
+      throw new ByrefError("limit_exceeded", `maxFilesBytes is exceeded. ${ADVICE}`, details);
+    }
+  }
+
+  #summaryOf(object: R2Object): FileSummary {
+    const { key, size, version, uploaded, httpMetadata } = object;
+    return {
+      path: key.slice(this.#folder.length),
+      bytes: size,
+      mediaType: httpMetadata?.contentType ?? "application/octet-stream",
+      // R2's own etag is the same for the same bytes of another media type.
+      etag: `"${version}"`,
+      modified: uploaded.toISOString(),
+      visibility: infoOf(object).labels.visibility,
+    };
   }
 
   #keyOf(path: string): string {
@@ -81,12 +160,7 @@ export class R2Files implements Files {
   }
 }
 
-type OnWrite = (file: WrittenFile) => void;
-
-interface WrittenFile {
-  readonly path: string;
-  readonly bytes: number;
-}
+type OnWrite = (file: { readonly path: string; readonly bytes: number }) => void;
 
 /** Throws `bad_value` for half of a character. */
 function bytesOf(content: FileContent): Uint8Array {
@@ -104,7 +178,7 @@ function conditionFor(expected: string | null): R2Conditional {
   return expected === null ? { etagDoesNotMatch: "*" } : { etagMatches: expected };
 }
 
-export function metadataOf({
+function metadataOf({
   visibility = "model",
   sources,
   trusted,
@@ -120,7 +194,7 @@ export function metadataOf({
 }
 
 /** A file without labels was written by another program, so it is untrusted. */
-export function infoOf({ etag, customMetadata = {} }: R2Object): FileInfo {
+function infoOf({ etag, customMetadata = {} }: R2Object): FileInfo {
   const { visibility, trusted, sources, addition } = customMetadata;
   const added = additionIn(addition);
   return {
@@ -163,38 +237,13 @@ function textOf(path: string, bytes: ArrayBuffer): string {
 }
 
 /** The conversation's files; undefined without a bucket binding. */
-export function filesIn(env: Cloudflare.Env, prefix: string, onWrite?: OnWrite): Files | undefined {
+export function filesIn(
+  env: Cloudflare.Env,
+  prefix: string,
+  onWrite?: OnWrite,
+): R2Files | undefined {
   const { BLOBS }: Partial<Bindings> = env;
   return BLOBS && new R2Files(BLOBS, prefix, onWrite);
-}
-
-/** Throws `limit_exceeded` if a file does not fit beside the others in its folder. */
-export async function requireRoom(
-  bucket: R2Bucket,
-  folder: string,
-  { key, bytes }: { readonly key: string; readonly bytes: number },
-): Promise<void> {
-  let [files, sum] = [1, bytes];
-  let cursor: string | undefined;
-  do {
-    const page = await bucket.list({
-      prefix: folder,
-      ...(cursor === undefined ? {} : { cursor }),
-    });
-    const others = page.objects.filter((object) => object.key !== key);
-    files += others.length;
-    for (const other of others) sum += other.size;
-    requireAtMost("maxFiles", files, ADVICE);
-    // Without the sum: the sizes of sealed files are in it.
-    if (sum > limits.maxFilesBytes) {
-      const maximum = limits.maxFilesBytes;
-      throw new ByrefError("limit_exceeded", `maxFilesBytes is exceeded. ${ADVICE}`, {
-        limit: "maxFilesBytes",
-        maximum,
-      });
-    }
-    cursor = page.truncated ? page.cursor : undefined;
-  } while (cursor !== undefined);
 }
 
 const ADVICE = "Delete some of the conversation's files.";

@@ -1,14 +1,13 @@
 import * as limits from "../../limits.ts";
 import { ByrefError } from "../../errors.ts";
 import { filePathIn } from "../../tool/files.ts";
-import type { Bindings } from "../app-env.ts";
 import type { ConversationContext } from "../conversation-context.ts";
 import type { Api, ConversationParts } from "../conversation-parts.ts";
-import { ConversationFiles } from "../files/conversation-files.ts";
 import { deleteFile, missingFile, putFile } from "../files/write-file.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { ifMatch, ifNoneMatch, ifRange, pageSize, text } from "../http/parameters.ts";
 import { locationQuery } from "../placement.ts";
+import { filesIn, type R2Files } from "../platform/r2-files.ts";
 import { visibilityQuery } from "./variables.ts";
 import { serveStored } from "../variables/serve-value.ts";
 import * as z from "zod";
@@ -96,9 +95,9 @@ const endpoints: readonly Endpoint<ConversationParts>[] = [
 ];
 
 /** Throws `not_configured`. */
-function folderOf({ env, prefix }: ConversationContext): ConversationFiles {
-  const { BLOBS }: Partial<Bindings> = env;
-  if (BLOBS !== undefined) return new ConversationFiles(BLOBS, prefix);
+function folderOf({ env, prefix }: ConversationContext): R2Files {
+  const files = filesIn(env, prefix);
+  if (files !== undefined) return files;
   throw new ByrefError("not_configured", NOT_CONFIGURED);
 }
 
