@@ -44,12 +44,12 @@ export interface ConversationSetup extends AgentSetup {
   /** Absent: no `run_code`. */
   readonly code?: MakeCodeTool | undefined;
   /** Absent: no plans. */
-  readonly plans?: PlanParts | undefined;
+  readonly plans?: Feature<ConversationPlans> | undefined;
   readonly transfer?: TransferParts | undefined;
   /** Absent: no queries. */
-  readonly queries?: QueryParts | undefined;
+  readonly queries?: Feature<ConversationQueries> | undefined;
   /** Absent: no MCP gateway. */
-  readonly gateway?: GatewayParts | undefined;
+  readonly gateway?: Feature<ConversationMcp> | undefined;
 }
 
 /** Retention, or a function that returns it for a conversation. */
@@ -57,9 +57,9 @@ export type RetentionOption =
   | Retention
   | ((about: Pick<AgentContext, "tenant" | "conversation" | "env">) => Retention);
 
-/** The part of queries that every conversation uses. */
-export interface QueryParts {
-  readonly open: (context: ConversationContext) => ConversationQueries;
+/** A feature of an application, of which each conversation has a part. */
+export interface Feature<Part> {
+  readonly open: (context: ConversationContext) => Part;
 }
 
 /** A conversation's queries. */
@@ -70,11 +70,6 @@ export interface ConversationQueries {
   watch(data: ConversationData): void;
   /** Resolves when they are deleted. */
   purged(): Promise<void>;
-}
-
-/** The part of plan support that every conversation uses. */
-export interface PlanParts {
-  readonly open: (context: ConversationContext) => ConversationPlans;
 }
 
 /** A conversation's plans. Their runs take places in the queue of turns, and are in its journal. */
@@ -121,11 +116,6 @@ interface ImportedPlans {
   readonly cancelled: number;
   /** Plans that wait for approval again. */
   readonly withdrawn: number;
-}
-
-/** The part of the MCP gateway that every conversation uses. */
-export interface GatewayParts {
-  readonly open: (context: ConversationContext) => ConversationMcp;
 }
 
 /** A message of an MCP client. */
@@ -266,7 +256,17 @@ export class ConversationContext {
 
   /** Services for the runtime's own tools in a turn. */
   servicesFor(asked: AgentContext): PlatformServices {
-    return servicesOf(this, asked);
+    const { env, prefix, setup, queries, plans } = this;
+    const files = filesIn(env, prefix, (file) =>
+      this.data?.events.add({ type: "file.saved", file }),
+    );
+    return {
+      code: setup.code,
+      ...(plans && { planTool: (agent) => plans.toolFor(agent) }),
+      findAgent: (name) => chooseAgent(setup, this.settings, { name, asked }),
+      ...(files && { files }),
+      ...(queries && { queries: (wrap) => queries.toolsFor(wrap) }),
+    };
   }
 
   /** Creates data that no other part can see. */
@@ -356,22 +356,6 @@ export class ConversationContext {
   }
 }
 
-function servicesOf(context: ConversationContext, asked: AgentContext): PlatformServices {
-  const { env, prefix, setup, queries, plans } = context;
-  const { code } = setup;
-  const files = filesIn(env, prefix, (file) =>
-    context.data?.events.add({ type: "file.saved", file }),
-  );
-  return {
-    code,
-    ...(plans && { planTool: (agent) => plans.toolFor(agent) }),
-    findAgent: (name) => chooseAgent(setup, context.settings, { name, asked }),
-    ...(files && { files }),
-    ...(queries && { queries: (wrap) => queries.toolsFor(wrap) }),
-  };
-}
-
-/** The store of a conversation that has no data yet. */
 /** Delay after which access times, and queries in the audit log, are written in one batch. */
 const FLUSH_MS = 5_000;
 
@@ -382,6 +366,7 @@ const USER_RETENTION: Retention = {
   conversationIdleMs: limits.userIdleMs,
 };
 
+/** The store of a conversation that has no data yet. */
 const EMPTY_STORE = new SqlStore({
   run: () => undefined,
   all: () => [],

@@ -94,18 +94,16 @@ export interface ObjectContext {
  * Parses the tenant and id from an object's name, made by `conversation-of.ts`. Returns undefined for an
  * object that is not a conversation: other objects have names of three elements.
  */
-export function conversationIn(name = "null") {
-  // Not JSON if this Worker did not create the name.
-  const parts = jsonIn(name);
-  if (!Array.isArray(parts) || parts.length !== 2) return undefined;
-  const [tenant, id] = parts as readonly unknown[];
-  return typeof tenant === "string" && typeof id === "string" ? { tenant, id } : undefined;
+export function conversationIn(name: string | undefined) {
+  const [tenant, id, ...others] = partsOf(name);
+  const isOther = tenant === undefined || id === undefined || others.length > 0;
+  return isOther ? undefined : { tenant, id };
 }
 
 /** The id with which the directory knows an object: a conversation's own, or `user:` and a digest, which none has. */
-export function indexedIdIn(name = "null"): string | undefined {
-  const [, digest, kind] = (jsonIn(name) ?? []) as readonly unknown[];
-  return kind === USER ? `${USER}:${String(digest)}` : conversationIn(name)?.id;
+export function indexedIdIn(name: string | undefined): string | undefined {
+  const [, digest, kind] = partsOf(name);
+  return kind === USER ? `${USER}:${digest}` : conversationIn(name)?.id;
 }
 
 /** The name, without its tenant, of the object with this id. */
@@ -115,11 +113,14 @@ export function namedBy(indexedId: string): readonly string[] {
 }
 
 /** Parses the tenant from the name of any object that `conversation-of.ts` made. */
-export function tenantIn(name = "null"): string | undefined {
-  // Not JSON if this Worker did not create the name.
+export function tenantIn(name: string | undefined): string | undefined {
+  return partsOf(name)[0];
+}
+
+/** The parts of a name. None if this Worker did not make it. */
+function partsOf(name = ""): readonly string[] {
   const parts = jsonIn(name);
-  const [tenant]: readonly unknown[] = Array.isArray(parts) ? parts : [];
-  return typeof tenant === "string" ? tenant : undefined;
+  return Array.isArray(parts) && parts.every((part) => typeof part === "string") ? parts : [];
 }
 
 export const CONVERSATION_ID = /^[A-Za-z0-9._-]{1,128}$/;

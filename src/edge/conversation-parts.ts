@@ -5,9 +5,10 @@ import type { Description, Endpoint } from "./http/endpoint.ts";
 import { waitingCalls } from "../turn/waiting-calls.ts";
 import type {
   ConversationContext,
-  GatewayParts,
-  PlanParts,
-  QueryParts,
+  ConversationMcp,
+  ConversationPlans,
+  ConversationQueries,
+  Feature,
   TransferParts,
 } from "./conversation-context.ts";
 import type { TenantContext, TenantFeature, TenantParts } from "./directory/tenant-feature.ts";
@@ -46,14 +47,14 @@ export interface Api {
 }
 
 /** Plan support, as an application passes it to `createRuntime`. */
-export interface PlanSupport extends PlanParts {
+export interface PlanSupport extends Feature<ConversationPlans> {
   readonly api: Api;
   /** What plans add to the object of a tenant. */
   readonly openTenant: (context: TenantContext) => TenantFeature;
 }
 
 /** SQL over variables: the tool `query_variables`, and its endpoint. Needs the binding `TABLES`. */
-export interface QuerySupport extends QueryParts {
+export interface QuerySupport extends Feature<ConversationQueries> {
   readonly api: Api;
 }
 
@@ -63,7 +64,7 @@ export interface Transfers extends TransferParts {
 }
 
 /** The MCP gateway of each conversation. */
-export interface GatewaySupport extends GatewayParts {
+export interface GatewaySupport extends Feature<ConversationMcp> {
   readonly api: Api;
   /** Returns `www-authenticate` of a 401 at this address; undefined elsewhere. */
   readonly challenge: (request: Request, env: AppEnv["Bindings"]) => string | undefined;

@@ -1,6 +1,6 @@
+import { decode, encode } from "jose/base64url";
 import * as limits from "../../limits.ts";
 import { ByrefError } from "../../errors.ts";
-import { toBase64 } from "../../value/encoding.ts";
 import type { Settings } from "../settings.ts";
 
 /**
@@ -14,9 +14,9 @@ export async function newTicket(settings: Settings, tenant: string, path: string
     const message = "TICKET_SECRET must be set: nothing else here could sign a ticket.";
     throw new ByrefError("bad_configuration", message);
   }
-  const claim = toBase64Url(encoder.encode(JSON.stringify([tenant, Date.now() + limits.ticketMs])));
+  const claim = encode(JSON.stringify([tenant, Date.now() + limits.ticketMs]));
   const signature = await crypto.subtle.sign("HMAC", key, signed(claim, path));
-  return `${claim}.${toBase64Url(new Uint8Array(signature))}`;
+  return `${claim}.${encode(new Uint8Array(signature))}`;
 }
 
 /** Returns the ticket's tenant if the ticket is valid for this path now. */
@@ -29,15 +29,10 @@ export async function tenantOfTicket(
   const key = await hmacKey(settings, "ticket");
   if (ticket.length > limits.maxParagraphChars || key === undefined) return undefined;
   if (claim === undefined || signature === undefined) return undefined;
-  const isOurs = await crypto.subtle.verify(
-    "HMAC",
-    key,
-    fromBase64Url(signature),
-    signed(claim, path),
-  );
+  const isOurs = await crypto.subtle.verify("HMAC", key, decode(signature), signed(claim, path));
   if (!isOurs) return undefined;
   // The signature is valid, so `newTicket` made the claim.
-  const text = new TextDecoder().decode(fromBase64Url(claim));
+  const text = new TextDecoder().decode(decode(claim));
   const [tenant, endsMs] = JSON.parse(text) as [string, number];
   const leftMs = endsMs - Date.now();
   // A ticket of a clock that was ahead would be valid for longer.
@@ -73,13 +68,4 @@ export async function hmacKey(
     false,
     ["sign", "verify"],
   );
-}
-
-function toBase64Url(bytes: Uint8Array): string {
-  return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-}
-
-function fromBase64Url(text: string): Uint8Array {
-  const bytes = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
-  return Uint8Array.from(bytes, (unit) => unit.charCodeAt(0));
 }

@@ -38,11 +38,24 @@ export function withoutTrailingSlash(url: string): string {
   return url.replace(/\/$/, "");
 }
 
-/** The setting that a kind of model requires, and why. */
-const NEEDS: Readonly<Record<string, readonly ["MODEL_API_KEY" | "MODEL_BASE_URL", string]>> = {
-  anthropic: ["MODEL_API_KEY", "an anthropic model needs a key"],
-  openai: ["MODEL_API_KEY", "an openai model needs a key"],
-  "openai-compatible": ["MODEL_BASE_URL", "an openai-compatible model needs its endpoint"],
+interface BuiltInKind {
+  /** The export that an application imports. */
+  readonly models: string;
+  /** The setting that it requires, and why. */
+  readonly needs?: readonly [setting: "MODEL_API_KEY" | "MODEL_BASE_URL", why: string];
+}
+
+const BUILT_IN: Readonly<Record<string, BuiltInKind>> = {
+  anthropic: {
+    models: "anthropicModels",
+    needs: ["MODEL_API_KEY", "an anthropic model needs a key"],
+  },
+  openai: { models: "openaiModels", needs: ["MODEL_API_KEY", "an openai model needs a key"] },
+  "openai-compatible": {
+    models: "openaiCompatibleModels",
+    needs: ["MODEL_BASE_URL", "an openai-compatible model needs its endpoint"],
+  },
+  "workers-ai": { models: "workersAiModels" },
 };
 
 /** The only kind without a model id. */
@@ -53,22 +66,10 @@ interface ModelKind {
   readonly name: string;
 }
 
-/** The export that an application imports for each kind of model. */
-const EXPORTS: Readonly<Record<string, string>> = {
-  anthropic: "anthropicModels",
-  openai: "openaiModels",
-  "openai-compatible": "openaiCompatibleModels",
-  "workers-ai": "workersAiModels",
-};
-
 /** The kinds of models of the deployable Worker. */
-export const modelKinds: readonly ModelKind[] = [
-  { name: DEMO },
-  { name: "anthropic" },
-  { name: "openai" },
-  { name: "openai-compatible" },
-  { name: "workers-ai" },
-];
+export const modelKinds: readonly ModelKind[] = [DEMO, ...Object.keys(BUILT_IN)].map((name) => ({
+  name,
+}));
 
 /**
  * The kind and the model id in `MODEL`; the demo model has no id. Throws `bad_configuration`, whose message
@@ -84,14 +85,14 @@ export function modelNamed<Kind extends ModelKind>(
   const isComplete = name === DEMO ? settings.MODEL === DEMO : id !== "";
   if (kind === undefined || !isComplete) {
     const forms = kinds.map(({ name }) => (name === DEMO ? name : `${name}:<model>`)).join(", ");
-    const models = kind === undefined ? EXPORTS[name] : undefined;
+    const models = kind === undefined ? BUILT_IN[name]?.models : undefined;
     const more =
       models === undefined
         ? ""
         : ` For ${name}:<model> pass ${models} of byref/${name} to modelFromSettings.`;
     throw new ByrefError("bad_configuration", `MODEL must be one of ${forms}.${more}`);
   }
-  const [setting, why] = NEEDS[name] ?? [];
+  const [setting, why] = BUILT_IN[name]?.needs ?? [];
   if (setting !== undefined && settings[setting] === undefined) {
     throw new ByrefError("bad_configuration", `${setting} must be set: ${why}.`);
   }
