@@ -10,9 +10,8 @@ import type { Identity } from "../tool/identity.ts";
 import type { Journal } from "./log/journal.ts";
 import type { TurnLog } from "./log/turn-log.ts";
 import type { ModelCallContext } from "./model/model-call.ts";
-import type { QuotaService } from "./spend/lease.ts";
+import type { QuotaService, Cost, SpendLimits, Usage } from "./spend/spend.ts";
 import type { Savings } from "./spend/savings.ts";
-import type { Cost, SpendLimits, Usage } from "./spend/spend.ts";
 import type { PlatformServices } from "./toolbox.ts";
 
 /**

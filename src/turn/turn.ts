@@ -13,7 +13,6 @@ import type { TurnHead } from "./log/journal.ts";
 import { type RecoveredLog, giveUpReason, nextAttempt } from "./log/recovery.ts";
 import { TurnState } from "./log/turn-state.ts";
 import type { Savings } from "./spend/savings.ts";
-import { type Cost, type Usage, Account, Spend, spentBefore } from "./spend/spend.ts";
 import { isTaintedPrompt } from "./prompts.ts";
 import { Steps } from "./steps.ts";
 import { askAgentFor } from "./sub-turn.ts";
@@ -25,7 +24,16 @@ import {
   withoutWaiting,
 } from "./waiting-calls.ts";
 import type { Change } from "../store/variable.ts";
-import { Lease, leaseKeyOf, leaseOf } from "./spend/lease.ts";
+import {
+  Lease,
+  leaseKeyOf,
+  leaseOf,
+  type Cost,
+  type Usage,
+  Account,
+  Spend,
+  spentBefore,
+} from "./spend/spend.ts";
 
 /** The question of a turn, and what the answer replaces. */
 export interface Question {
@@ -82,7 +90,7 @@ export async function runTurn(
     history.compact(compactionFor(agent, store, now()));
     const turn = new Turn(options, attempt);
     turn.start();
-    turn.startStep();
+    turn.steps.startStep();
     return turn;
   });
   return turn.run();
@@ -107,7 +115,9 @@ export async function resumeTurn(
   const isWritten = given.some(({ approval: { input } }) => input !== undefined);
   const attempted = () => new Attempt(options, headFor(options, id));
   // An attempt of its own: nothing of it stays if an input may not run.
-  const decided = isWritten ? await new Turn(options, attempted(), message).pinned(given) : given;
+  const decided = isWritten
+    ? await new Turn(options, attempted(), message).steps.pinned(given)
+    : given;
   const last = journal.head();
   const waited = [last, last?.paused].find((head) => head?.id === id);
   const head = compact({
@@ -141,7 +151,7 @@ export async function recoverTurn(
   const turn = new Turn(options, attempt, message);
   const isOpenStep = turn.restore(recoveredLog);
   attempt.retry(() => {
-    if (isOpenStep) turn.resetStep();
+    if (isOpenStep) turn.steps.resetStep();
   });
   const reason = giveUpReason(recoveredLog);
   if (reason !== undefined) return turn.giveUp(reason);
@@ -167,7 +177,7 @@ class Turn {
   readonly #options: TurnOptions;
   readonly #attempt: Attempt;
   readonly #state: TurnState;
-  readonly #steps: Steps;
+  readonly steps: Steps;
   readonly #resumed: StoredMessage | undefined;
 
   /** `resumed`: the message that has waited for a person. */
@@ -187,7 +197,7 @@ class Turn {
       isTainted: resumed?.tainted === true || isTaintedPrompt(window, compacted),
       counts,
     });
-    this.#steps = new Steps(context, {
+    this.steps = new Steps(context, {
       state: this.#state,
       window,
       outline: compacted,
@@ -201,22 +211,12 @@ class Turn {
     this.#attempt.context.emit({ type: "start", messageId: this.#attempt.head.id });
   }
 
-  readonly pinned: Steps["pinned"] = (decided) => this.#steps.pinned(decided);
-
-  startStep(): void {
-    this.#steps.startStep();
-  }
-
-  resetStep(): void {
-    this.#steps.resetStep();
-  }
-
   /** Restores the state. Returns true if the model had not finished the newest step. */
   restore(recoveredLog: RecoveredLog): boolean {
     const { entries, steps } = recoveredLog;
     this.#state.restore(entries);
     const isOpen = steps > entries.filter(({ step }) => step !== undefined).length;
-    this.#steps.restore(recoveredLog, isOpen);
+    this.steps.restore(recoveredLog, isOpen);
     return isOpen;
   }
 
@@ -226,14 +226,14 @@ class Turn {
     let error: TurnResult["error"];
     try {
       finishReason = await this.#attempt.run(async () => {
-        await this.#steps.open();
-        return (await first?.(this.#steps)) ?? (await this.#steps.run());
+        await this.steps.open();
+        return (await first?.(this.steps)) ?? (await this.steps.run());
       });
     } catch (thrown) {
       if (this.#options.signal.aborted) finishReason = "other";
       else error = this.#publicErrorOf(thrown);
     }
-    await this.#steps.flush();
+    await this.steps.flush();
     return this.#end(finishReason, error);
   }
 
@@ -253,7 +253,7 @@ class Turn {
     const { signal, now } = this.#options;
     const { emit } = this.#attempt.context;
     return this.#attempt.end(() => {
-      if (signal.aborted || error !== undefined) this.#steps.closeCalls();
+      if (signal.aborted || error !== undefined) this.steps.closeCalls();
       const answer = this.#state.message(this.#state.parts.parts, now());
       const stored = { ...answer, ...this.#timeline() };
       const isCut = !signal.aborted && CUT.has(finishReason);
@@ -261,7 +261,7 @@ class Turn {
       const failure = {
         ...(error && { error: error.code, ...error.details }),
         ...(signal.aborted && { stopped: true }),
-        ...this.#steps.notice,
+        ...this.steps.notice,
       };
       const message = {
         ...stored,

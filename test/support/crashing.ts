@@ -6,7 +6,7 @@ import { SqlStore } from "../../src/store/sql-store.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { History } from "../../src/turn/history/history.ts";
 import { Journal } from "../../src/turn/log/journal.ts";
-import type { QuotaService } from "../../src/turn/spend/lease.ts";
+import type { QuotaService } from "../../src/turn/spend/spend.ts";
 import { recoverTurn, resumeTurn, runTurn } from "../../src/turn/turn.ts";
 import type { ApprovalResponse } from "../../src/turn/waiting-calls.ts";
 import type { PlatformServices } from "../../src/turn/toolbox.ts";

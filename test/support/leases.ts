@@ -1,6 +1,11 @@
 import { TenantSpend } from "../../src/edge/directory/tenant-spend.ts";
-import type { Claim, Grant, QuotaService } from "../../src/turn/spend/lease.ts";
-import type { Spent, TenantLimits } from "../../src/turn/spend/spend.ts";
+import type {
+  Claim,
+  Grant,
+  QuotaService,
+  Spent,
+  TenantLimits,
+} from "../../src/turn/spend/spend.ts";
 import { NodeSql } from "./node-sql.ts";
 
 /** A tenant's leases in memory, managed as in its directory. */

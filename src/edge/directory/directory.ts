@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import * as limits from "../../limits.ts";
 import { hasTable, numberIn, optionalTextIn, type SqlRow, textIn } from "../../store/rows/sql.ts";
 import { USER } from "../../store/user-variables.ts";
-import type { Claim, Grant, QuotaService } from "../../turn/spend/lease.ts";
+import type { Claim, Grant, QuotaService } from "../../turn/spend/spend.ts";
 import { withTimeLimit } from "../../value/deadline.ts";
 import { conversationNamed, namedBy } from "../conversation-of.ts";
 import { problem } from "../http/problem.ts";

@@ -1,7 +1,6 @@
 import * as limits from "../../limits.ts";
 import { firstRow, numberIn, type Sql, textIn } from "../../store/rows/sql.ts";
-import type { Claim, Grant, QuotaService } from "../../turn/spend/lease.ts";
-import type { Spent } from "../../turn/spend/spend.ts";
+import type { Claim, Grant, QuotaService, Spent } from "../../turn/spend/spend.ts";
 
 /**
  * A tenant's spend, and the leases of its turns. A lease counts as spent until it is settled, so the total granted

@@ -12,8 +12,7 @@ import {
   typeOf,
 } from "../../turn/log/recovery.ts";
 import { pause } from "../../turn/model/model-failure.ts";
-import { leaseOf } from "../../turn/spend/lease.ts";
-import { NOTHING_SPENT } from "../../turn/spend/spend.ts";
+import { leaseOf, NOTHING_SPENT } from "../../turn/spend/spend.ts";
 import {
   type Question,
   recoverTurn,

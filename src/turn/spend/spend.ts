@@ -1,4 +1,5 @@
 import { ByrefError } from "../../errors.ts";
+import { unlessAborted } from "../../value/deadline.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import { compact } from "../../value/json.ts";
 import { type Savings, SavingsCounter } from "./savings.ts";
@@ -40,19 +41,6 @@ export interface TenantLimits extends Partial<Spent> {
   readonly per?: "day" | "month";
 }
 
-/** A turn's share of its tenant's quota. */
-export interface Share {
-  /** True if there is room for `need` in addition to `spent`. */
-  has(need: Partial<Spent>, spent: Spent): boolean;
-  /**
-   * Requests more room. Rejects with `spend_exceeded` if there is none, or if the quota service does not
-   * respond.
-   */
-  more(need: Partial<Spent>, spent: Spent): Promise<void>;
-  /** Returns the unused rest. */
-  settle(spent: Spent): void;
-}
-
 export const NOTHING_SPENT: Spent = { modelCalls: 0, toolCalls: 0, tokens: 0 };
 
 const WHAT: Readonly<Record<keyof Spent, string>> = {
@@ -61,18 +49,157 @@ const WHAT: Readonly<Record<keyof Spent, string>> = {
   tokens: "tokens",
 };
 
+/** A turn's request for a part of its tenant's quota. */
+export interface Claim {
+  /** Identifies the conversation, the turn and its first attempt. The same after a crash. */
+  readonly key: string;
+  /** The day or month in ISO 8601. Empty for a limit without a period. */
+  readonly window: string;
+  /** Spent by the turn so far. */
+  readonly spent: Spent;
+  /** The planned spending, for each kind that has a limit. */
+  readonly wants: readonly Want[];
+}
+
+interface Want {
+  readonly what: keyof Spent;
+  readonly count: number;
+  readonly maximum: number;
+}
+
+/** The amounts up to which the turn may spend in the window, or the kind that was refused. */
+export type Grant =
+  | { readonly upTo: Partial<Spent> }
+  /** `spent`: spent by the tenant, including leases of other turns. */
+  | { readonly refused: Want & { readonly spent: number } };
+
+/** Manages a tenant's leases. Repeating a request has no further effect. */
+export interface QuotaService {
+  readonly limits: TenantLimits;
+  /** Grants everything requested plus a reserve, or nothing. Rejects if the service cannot be reached. */
+  take(claim: Claim): Promise<Grant>;
+  /** Returns the unused rest in the background. Does not throw. */
+  settle(settled: Pick<Claim, "key" | "spent">): void;
+}
+
+/** The lease of an ended turn, as stored in its head. Empty without leases. */
+export function leaseOf(
+  { leases }: { readonly leases?: QuotaService | undefined },
+  head: LeaseHolder,
+  spent: Spent,
+): { readonly lease?: Pick<Claim, "key" | "spent"> } {
+  return leases === undefined ? {} : { lease: { key: leaseKeyOf(head), spent } };
+}
+
+/** The turn that has a lease. */
+interface LeaseHolder {
+  readonly conversation: string;
+  readonly id: string;
+  readonly attempt: number;
+  readonly firstAttempt?: number;
+}
+
+export function leaseKeyOf(turn: LeaseHolder): string {
+  const { conversation, id, attempt, firstAttempt = attempt } = turn;
+  return `${conversation}/${id}/${firstAttempt}`;
+}
+
+interface LeaseOptions {
+  readonly leases: QuotaService;
+  readonly key: string;
+  readonly now: () => number;
+  readonly signal: AbortSignal;
+}
+
+/** A turn's lease, from its start or its last wait, across crashes. */
+export class Lease {
+  readonly #options: LeaseOptions;
+  /** Amounts up to which the turn may spend, by window and kind. */
+  readonly #upTo = new Map<string, number>();
+  #settled: Spent | undefined;
+
+  constructor(options: LeaseOptions) {
+    this.#options = options;
+  }
+
+  /** True if there is room for `need` in addition to `spent`. */
+  has(need: Partial<Spent>, spent: Spent): boolean {
+    const window = this.#window;
+    return this.#wants(need).every(
+      ({ what, count }) => spent[what] + count <= (this.#upTo.get(window + what) ?? 0),
+    );
+  }
+
+  /** Requests more room. Rejects with `spend_exceeded` if there is none, or if the quota service does not respond. */
+  async more(need: Partial<Spent>, spent: Spent): Promise<void> {
+    const { leases, signal } = this.#options;
+    const { per } = leases.limits;
+    const nowMs = this.#options.now();
+    const window = windowAt(nowMs, per);
+    // A stopped turn does not wait for the tenant's directory.
+    const grant = await unlessAborted(
+      this.#take({ window, spent, wants: this.#wants(need) }),
+      signal,
+    );
+    if ("refused" in grant) {
+      const renewal = per && { per, atMs: windowEndMs(nowMs, per) };
+      throw spendExceeded("tenant", grant.refused, renewal);
+    }
+    for (const [what, upTo] of Object.entries(grant.upTo)) this.#upTo.set(window + what, upTo);
+  }
+
+  /** Returns the unused rest. */
+  settle(spent: Spent): void {
+    const { leases, key } = this.#options;
+    this.#settled = spent;
+    leases.settle({ key, spent });
+  }
+
+  async #take(claim: Omit<Claim, "key">): Promise<Grant> {
+    const { leases, key } = this.#options;
+    const grant = await leases.take({ ...claim, key });
+    // Settles a grant that arrived after the turn stopped waiting for it.
+    if (this.#settled !== undefined) this.settle(this.#settled);
+    return grant;
+  }
+
+  #wants(need: Partial<Spent>): readonly Want[] {
+    const { limits } = this.#options.leases;
+    return (["modelCalls", "toolCalls", "tokens"] as const).flatMap((what) => {
+      const [count, maximum] = [need[what], limits[what]];
+      return !count || maximum === undefined ? [] : [{ what, count, maximum }];
+    });
+  }
+
+  get #window(): string {
+    const { now, leases } = this.#options;
+    return windowAt(now(), leases.limits.per);
+  }
+}
+
+/** The day or month in UTC. */
+function windowAt(timeMs: number, per: TenantLimits["per"]): string {
+  return per ? new Date(timeMs).toISOString().slice(0, per === "day" ? 10 : 7) : "";
+}
+
+function windowEndMs(timeMs: number, per: "day" | "month"): number {
+  const time = new Date(timeMs);
+  const [year, month] = [time.getUTCFullYear(), time.getUTCMonth()];
+  return per === "day" ? Date.UTC(year, month, time.getUTCDate() + 1) : Date.UTC(year, month + 1);
+}
+
 /** Counts a turn's spending, and refuses operations that would exceed a limit, before they run. */
 export class Spend {
   readonly #limits: Omit<SpendLimits, "tenant">;
   /** Spent by the turns before this one. */
   readonly #before: Spent;
-  readonly #share: Share | undefined;
+  readonly #lease: Lease | undefined;
   #turn: Spent = NOTHING_SPENT;
 
-  constructor(limits: Omit<SpendLimits, "tenant">, before: Spent, share?: Share) {
+  constructor(limits: Omit<SpendLimits, "tenant">, before: Spent, lease?: Lease) {
     this.#limits = limits;
     this.#before = before;
-    this.#share = share;
+    this.#lease = lease;
   }
 
   get turn(): Spent {
@@ -100,8 +227,8 @@ export class Spend {
       // The tokens of a call are known only when it is over. If it exceeds the limit, the next call is
       // refused.
       if (what === "modelCalls") this.#require("tokens", 1);
-      if (this.#share?.has(need, this.#turn) !== false) break;
-      await this.#share.more(need, this.#turn);
+      if (this.#lease?.has(need, this.#turn) !== false) break;
+      await this.#lease.more(need, this.#turn);
       // Another call of the turn may have used it meanwhile.
     }
     this.#turn = { ...this.#turn, [what]: this.#turn[what] + count };
@@ -109,7 +236,7 @@ export class Spend {
 
   /** Called at the end, or when the turn begins to wait for a person. */
   settle(): void {
-    this.#share?.settle(this.#turn);
+    this.#lease?.settle(this.#turn);
   }
 
   addTokens(tokens: number): void {
@@ -188,7 +315,7 @@ interface Excess {
 }
 
 /** `renewal`: the period of the limit, and the time in milliseconds since 1970 when the next one begins. */
-export function spendExceeded(
+function spendExceeded(
   scope: keyof SpendLimits,
   { what, maximum, spent, count }: Excess,
   renewal?: { readonly per: string; readonly atMs: number },
