@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { MemoryBlobs } from "../../src/store/bytes/memory-blobs.ts";
+import { MemoryBlobs } from "../support/memory-blobs.ts";
 import { blobsContract, manyBlobs } from "./blobs.ts";
 
 describe("MemoryBlobs", () => {

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { expect } from "vitest";
-import { MemoryBlobs } from "../../src/store/bytes/memory-blobs.ts";
+import { MemoryBlobs } from "../support/memory-blobs.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
-import type { Sql, SqlRow, SqlValue } from "../../src/store/rows/sql.ts";
+import type { SqlRow, SqlValue } from "../../src/store/rows/sql.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { StoreOptions } from "../../src/store/variables.ts";
@@ -82,30 +82,21 @@ export class Ground {
 }
 
 /** Counts what is read and written. */
-export class CountedSql implements Sql {
-  readonly #sql = new NodeSql();
+export class CountedSql extends NodeSql {
   /** Bytes of texts and blobs in rows that were returned. */
   bytesRead = 0;
   /** Statements that may write, newest last. */
   writes: string[] = [];
 
-  run(statement: string, ...bindings: readonly SqlValue[]): void {
+  override run(statement: string, ...bindings: readonly SqlValue[]): void {
     this.writes.push(statement);
-    this.#sql.run(statement, ...bindings);
+    super.run(statement, ...bindings);
   }
 
-  all(statement: string, ...bindings: readonly SqlValue[]): readonly SqlRow[] {
-    const rows = this.#sql.all(statement, ...bindings);
+  override all(statement: string, ...bindings: readonly SqlValue[]): readonly SqlRow[] {
+    const rows = super.all(statement, ...bindings);
     for (const row of rows) for (const value of Object.values(row)) this.bytesRead += sizeOf(value);
     return rows;
-  }
-
-  transaction<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result {
-    return this.#sql.transaction<Result>(work);
-  }
-
-  close(): void {
-    this.#sql.close();
   }
 }
 

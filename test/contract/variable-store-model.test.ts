@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { sqliteStore } from "../../packages/adapters/src/agent.ts";
 import { sharedStore } from "../../packages/gateway/src/cli/shared-store.ts";
 import * as limits from "../../src/limits.ts";
-import { MemoryBlobs } from "../../src/store/bytes/memory-blobs.ts";
+import { MemoryBlobs } from "../support/memory-blobs.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";

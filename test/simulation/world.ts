@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Blobs } from "../../src/store/bytes/blobs.ts";
-import { MemoryBlobs } from "../../src/store/bytes/memory-blobs.ts";
+import { MemoryBlobs } from "../support/memory-blobs.ts";
 import type { Random } from "../chaos/random.ts";
 import { Clock } from "./clock.ts";
 import { Broken } from "./client.ts";

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Blobs } from "../../src/store/bytes/blobs.ts";
 import { bytesContent } from "../../src/store/bytes/content.ts";
-import { MemoryBlobs } from "../../src/store/bytes/memory-blobs.ts";
+import { MemoryBlobs } from "../support/memory-blobs.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { NodeSql } from "../support/node-sql.ts";

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { bytesContent } from "../../src/store/bytes/content.ts";
-import { MemoryBlobs } from "../../src/store/bytes/memory-blobs.ts";
+import { MemoryBlobs } from "../support/memory-blobs.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { Json } from "../../src/value/json.ts";
 import { type Path, readPath } from "../../src/value/path.ts";
