@@ -1,4 +1,4 @@
-import { codeOf, type ErrorCode, errorCodes, messageOf } from "../errors.ts";
+import { codeOf, errorCodes, messageOf } from "../errors.ts";
 import { conversationIn, type ObjectContext } from "./conversation-of.ts";
 
 /** Where something failed. */
@@ -9,9 +9,14 @@ export interface FailurePlace {
   readonly request: string;
 }
 
-/** True for failures of the server, which are logged. Other problems are the caller's, or another server's. */
-export function isFailure(code: ErrorCode): boolean {
-  return errorCodes[code].status === 500 || code === "storage_full";
+/**
+ * Logs the error if it is a failure of the server, and returns the id of the line as `instance` of a problem
+ * document. Other problems are the caller's, or another server's.
+ */
+export function logIfFailure(error: unknown, place: FailurePlace): { readonly instance?: string } {
+  const code = codeOf(error);
+  const isFailure = errorCodes[code].status === 500 || code === "storage_full";
+  return isFailure ? { instance: `urn:uuid:${logFailure(error, place)}` } : {};
 }
 
 /**
@@ -30,11 +35,6 @@ export function logFailure(
   const line = { event: "failed", id, at, code, tenant, conversation, request, cause };
   console.error(JSON.stringify(line));
   return id;
-}
-
-/** The id of a line in the log, as `instance` of a problem document. */
-export function instanceOf(id: string): string {
-  return `urn:uuid:${id}`;
 }
 
 /** The place of work in a conversation's object. */

@@ -7,7 +7,7 @@ import { variableTools } from "../tool/variables/variable-tools.ts";
 import { wrapRuntimeTools, wrapTools } from "../tool/tool-call.ts";
 import { compact } from "../value/json.ts";
 import type { Effects, WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts";
-import { type Agent, type CapabilityTags, isOffered, tagsOf } from "./agent.ts";
+import { type Agent, isOffered, tagsOf } from "./agent.ts";
 import { type AskAgent, DELEGATE, delegateTool, type FindAgent } from "./delegate-tool.ts";
 import { type DeferredTools, deferredTools, findTools } from "./find-tools.ts";
 import { resolvedModel } from "./model/model-call.ts";
@@ -63,6 +63,8 @@ export interface ToolboxOptions {
 export class Toolbox {
   /** The unwrapped tools, with the schemas that resolved inputs are checked against. */
   readonly plain: ToolSet;
+  /** The agent's tools that the model is offered once it has found them. */
+  readonly deferred: DeferredTools;
   readonly #tools: Tools;
 
   /** Opens the tools. An agent's tool takes precedence over the runtime's tool of the same name. */
@@ -71,47 +73,45 @@ export class Toolbox {
     options: WrapOptions,
     services: PlatformServices & ToolboxOptions,
   ): Promise<Toolbox> {
-    const { adapt, showsAll = false } = services;
     const given = new Map(await wrapTools(agent.tools, options));
     const deferred = deferredTools(agent, given);
     const finding = findTools(deferred, agent.tools);
     for (const { name } of finding) given.delete(name);
+    const isFree = ({ name }: RuntimeTool) =>
+      isOffered(name, agent) && !Object.hasOwn(agent.tools, name);
     const own = await ownTools(options, { ...services, agent, callable: given });
-    const chosen = own.filter(({ name }) => isOffered(name, agent) && !given.has(name));
     const asking = delegateTools(agent, options, services);
-    const tags = tagsOf(agent);
-    const tagged = (tags?.tools ?? []).filter(
-      ({ name }) => isOffered(name, agent) && !Object.hasOwn(agent.tools, name),
-    );
     const proposing = proposingTools(agent, services);
-    const runtime = [...finding, ...chosen, ...asking, ...proposing, ...tagged];
-    const effects = new Map(runtime.map(({ name, effects = "none" }) => [name, effects] as const));
-    for (const name of given.keys()) effects.set(name, effectsOf(name, agent));
+    const tagged = tagsOf(agent)?.tools ?? [];
+    const runtime = [
+      ...finding,
+      ...own.filter(isFree),
+      ...asking,
+      ...[...proposing, ...tagged].filter(isFree),
+    ];
     const inOrder = promptStages.flatMap((stage) =>
-      runtime.filter(({ offeredFrom = "variable" }) => offeredFrom === stage),
+      runtime.filter((tool) => stageOf(tool) === stage),
     );
-    return new Toolbox({
-      wrapped: adapted(new Map([...given, ...(await wrapRuntimeTools(inOrder, options))]), adapt),
-      offeredFrom: new Map(
-        inOrder.map(({ name, offeredFrom = "variable" }) => [name, offeredFrom] as const),
-      ),
-      effects,
-      showsAll,
-      deferred,
-      tags,
-      syntaxes: options.syntaxes,
-      plain: { ...plainSetOf(runtime), ...agent.tools },
-    });
+    const all = [...given, ...(await wrapRuntimeTools(inOrder, options))];
+    const { adapt = (tool) => tool, showsAll = false } = services;
+    const wrapped = new Map(all.map(([name, tool]) => [name, adapt(tool)]));
+    const { syntaxes } = options;
+    return new Toolbox({ agent, runtime, wrapped, showsAll, syntaxes }, deferred);
   }
 
-  private constructor(tools: Tools) {
+  private constructor(tools: Tools, deferred: DeferredTools) {
     this.#tools = tools;
-    this.plain = tools.plain;
+    this.deferred = deferred;
+    this.plain = { ...plainSetOf(tools.runtime), ...tools.agent.tools };
   }
 
   /** The effects of running the tool again after a crash. `once` for a tool that no longer exists. */
   effectsOf(name: string): Effects {
-    return this.#tools.effects.get(name) ?? "once";
+    const own = this.#own(name);
+    if (own !== undefined) return own.effects ?? "none";
+    const { wrapped, agent } = this.#tools;
+    const isKnown = wrapped.has(name) && Object.hasOwn(agent.effects ?? {}, name);
+    return (isKnown ? agent.effects?.[name] : undefined) ?? "once";
   }
 
   get(name: string): WrappedTool | undefined {
@@ -120,20 +120,15 @@ export class Toolbox {
 
   /** True if the model calls tools with tags. */
   get hasTags(): boolean {
-    return this.#tools.tags !== undefined;
+    return tagsOf(this.#tools.agent) !== undefined;
   }
 
   /** Wraps the model if it calls tools with tags. `newId` makes the ids of calls. */
   modelFor(model: LanguageModel, newId: () => string): LanguageModel {
-    const { tags, plain, syntaxes = [] } = this.#tools;
-    return tags === undefined
-      ? model
-      : tags.model(resolvedModel(model), { tools: plain, newId, syntaxes });
-  }
-
-  /** The agent's tools that the model is offered once it has found them. */
-  get deferred(): DeferredTools {
-    return this.#tools.deferred;
+    const { agent, syntaxes = [] } = this.#tools;
+    const tags = tagsOf(agent);
+    if (tags === undefined) return model;
+    return tags.model(resolvedModel(model), { tools: this.plain, newId, syntaxes });
   }
 
   /**
@@ -142,10 +137,11 @@ export class Toolbox {
    * reason, the first that it has found brings all of Byref's.
    */
   offeredAt(stage: PromptStage, found: readonly string[] = []): ToolSet {
-    const { wrapped, offeredFrom, showsAll, deferred } = this.#tools;
+    const { wrapped, showsAll } = this.#tools;
     const isOfferedAt = (name: string) =>
-      showsAll || found.length > 0 || isFrom(stage, offeredFrom.get(name) ?? "start");
-    const first = [...wrapped].filter(([name]) => !deferred.names.has(name) && isOfferedAt(name));
+      showsAll || found.length > 0 || isFrom(stage, this.offeredFrom(name) ?? "start");
+    const isDeferred = (name: string) => this.deferred.names.has(name);
+    const first = [...wrapped].filter(([name]) => !isDeferred(name) && isOfferedAt(name));
     const later = found.flatMap((name) => {
       const tool = wrapped.get(name);
       return tool === undefined ? [] : [[name, tool] as const];
@@ -158,29 +154,31 @@ export class Toolbox {
    * always offered.
    */
   offeredFrom(name: string): PromptStage | undefined {
-    return this.#tools.offeredFrom.get(name);
+    const own = this.#own(name);
+    return own && stageOf(own);
   }
 
   /** All tools that a call or a message may name. */
   get all(): ToolSet {
     return setOf(this.#tools.wrapped);
   }
+
+  #own(name: string): RuntimeTool | undefined {
+    return this.#tools.runtime.find((tool) => tool.name === name);
+  }
 }
 
 interface Tools {
-  readonly plain: ToolSet;
+  readonly agent: Agent;
+  /** The runtime's own tools. */
+  readonly runtime: readonly RuntimeTool[];
   readonly wrapped: ReadonlyMap<string, WrappedTool>;
-  /** Stages by the name of each of the runtime's own tools. */
-  readonly offeredFrom: ReadonlyMap<string, PromptStage>;
-  readonly effects: ReadonlyMap<string, Effects>;
   readonly showsAll: boolean;
-  readonly deferred: DeferredTools;
-  readonly tags: CapabilityTags | undefined;
   readonly syntaxes: WrapOptions["syntaxes"];
 }
 
-function effectsOf(name: string, { effects = {} }: Agent): Effects {
-  return Object.hasOwn(effects, name) ? (effects[name] ?? "once") : "once";
+function stageOf({ offeredFrom = "variable" }: RuntimeTool): PromptStage {
+  return offeredFrom;
 }
 
 /** The tools before they are wrapped. */
@@ -194,9 +192,8 @@ function setOf(tools: ReadonlyMap<string, WrappedTool>): ToolSet {
 
 /** The tool to propose plans. None without tools to plan with. */
 function proposingTools(agent: Agent, { planTool }: PlatformServices): readonly RuntimeTool[] {
-  const tool = Object.keys(agent.tools).length === 0 ? undefined : planTool?.(agent);
-  if (tool === undefined) return [];
-  return isOffered(tool.name, agent) && !Object.hasOwn(agent.tools, tool.name) ? [tool] : [];
+  if (planTool === undefined || Object.keys(agent.tools).length === 0) return [];
+  return [planTool(agent)];
 }
 
 interface Callable extends Pick<ToolboxOptions, "onCall"> {
@@ -234,11 +231,4 @@ function delegateTools(
 
 function cannotAsk(): Promise<never> {
   return Promise.reject(new ByrefError("internal", "No agent can be asked here."));
-}
-
-function adapted(
-  tools: ReadonlyMap<string, WrappedTool>,
-  adapt: ToolboxOptions["adapt"] = (tool) => tool,
-): ReadonlyMap<string, WrappedTool> {
-  return new Map(Array.from(tools, ([name, tool]) => [name, adapt(tool)]));
 }

@@ -1,5 +1,5 @@
 import { codeOf, type ErrorCode, errorCodes, messageOf, publicMessageOf } from "../../errors.ts";
-import { type FailurePlace, instanceOf, isFailure, logFailure } from "../log-failure.ts";
+import { type FailurePlace, logIfFailure } from "../log-failure.ts";
 
 /**
  * Creates an RFC 9457 problem document. `code` is stable; the error's `details` become members. A failure of
@@ -7,10 +7,8 @@ import { type FailurePlace, instanceOf, isFailure, logFailure } from "../log-fai
  */
 export function problem(error: unknown, place: FailurePlace): Response {
   if (NO_SQL.test(messageOf(error))) return problemOf("not_configured", SQL_CLASSES);
-  const code = codeOf(error);
-  const detail = publicMessageOf(error);
-  const logged = isFailure(code) && { instance: instanceOf(logFailure(error, place)) };
-  return problemOf(code, detail, { ...detailsOf(error), ...logged });
+  const details = { ...detailsOf(error), ...logIfFailure(error, place) };
+  return problemOf(codeOf(error), publicMessageOf(error), details);
 }
 
 /** The platform's own message, of an object whose class has no migration, or one for key-value classes. */

@@ -1,10 +1,10 @@
 import * as limits from "../../limits.ts";
-import { ByrefError, codeOf, publicTextOf } from "../../errors.ts";
+import { ByrefError, publicTextOf } from "../../errors.ts";
 import type { Identity } from "../../tool/identity.ts";
 import type { TurnLog } from "../../turn/log/turn-log.ts";
 import type { WebSocketChatTransportResponse } from "ai";
 import * as z from "zod";
-import { isFailure, logFailure } from "../log-failure.ts";
+import { logIfFailure } from "../log-failure.ts";
 import { isObject } from "../../value/json.ts";
 import { bounded, parseJson } from "../http/read-body.ts";
 import { parse } from "../http/endpoint.ts";
@@ -106,8 +106,7 @@ export class SocketConnection {
   }
 
   fail(request: SocketRequest, error: unknown): void {
-    if (isFailure(codeOf(error)))
-      logFailure(error, { conversation: this.conversation, request: "socket" });
+    logIfFailure(error, { conversation: this.conversation, request: "socket" });
     this.send(request, { type: "error", errorText: publicTextOf(error) });
   }
 

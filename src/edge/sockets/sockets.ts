@@ -1,5 +1,5 @@
-import { logFailure, isFailure, placeIn } from "../log-failure.ts";
-import { ByrefError, codeOf, requireAtMost } from "../../errors.ts";
+import { logIfFailure, placeIn } from "../log-failure.ts";
+import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { Identity } from "../../tool/identity.ts";
 import type { TurnLog } from "../../turn/log/turn-log.ts";
@@ -147,9 +147,7 @@ export class Sockets {
   ): Promise<Span> {
     const { log, result, first } = await this.#turns.begin(turn, { asker, traceparent: null });
     // The log contains the error too.
-    result.catch((error: unknown) => {
-      if (isFailure(codeOf(error))) logFailure(error, placeIn(this.#context, "socket"));
-    });
+    result.catch((error: unknown) => logIfFailure(error, placeIn(this.#context, "socket")));
     request.log = log;
     if (request.state === "aborted") this.#context.queue.stopOne(log);
     return { log, first, lastSequence: -1 };

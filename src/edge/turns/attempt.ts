@@ -1,5 +1,5 @@
 import type { UIMessageChunk } from "ai";
-import { codeIn, codeOf, limitOf, publicErrorOf, publicTextOf } from "../../errors.ts";
+import { codeIn, limitOf, publicErrorOf, publicTextOf } from "../../errors.ts";
 import type { Post } from "../../turn/history/post.ts";
 import { summarizeOutline } from "../../turn/history/summarize.ts";
 import {
@@ -15,7 +15,7 @@ import type { TurnOptions } from "../../turn/turn-context.ts";
 import { compact } from "../../value/json.ts";
 import type { ConversationContext, QueueSlot } from "../conversation-context.ts";
 import { userScopeOf } from "../user-object.ts";
-import { instanceOf, isFailure, logFailure, placeIn } from "../log-failure.ts";
+import { logFailure, logIfFailure, placeIn } from "../log-failure.ts";
 import type { ObservedTurn } from "../telemetry/telemetry.ts";
 import type { RecordedEnd } from "../telemetry/trace.ts";
 import type { Equipped } from "../../turn/delegate-tool.ts";
@@ -90,10 +90,7 @@ export async function attempt<Result>(
       },
       observer: watch.observer,
       timeline: watch.timeline,
-      onFailure: (error) => {
-        if (!isFailure(codeOf(error))) return {};
-        return { instance: instanceOf(logFailure(error, placeIn(context, kind ?? "turn"))) };
-      },
+      onFailure: (error) => logIfFailure(error, placeIn(context, kind ?? "turn")),
       onEnd: (reached) => {
         end = reached;
       },

@@ -1,8 +1,7 @@
 import { type FinishReason, UI_MESSAGE_STREAM_HEADERS, type UIMessageChunk } from "ai";
 import type { VariableInfo } from "../../store/variable.ts";
 import type { TurnResult } from "../../turn/turn.ts";
-import { codeOf } from "../../errors.ts";
-import { type FailurePlace, isFailure, logFailure } from "../log-failure.ts";
+import { type FailurePlace, logIfFailure } from "../log-failure.ts";
 import { problemOf } from "../http/problem.ts";
 import { strictResponse } from "../http/strict-response.ts";
 import { preferred } from "../http/request-headers.ts";
@@ -60,9 +59,7 @@ function stream(
   body: ReadableStream<Uint8Array>,
   headers: Record<string, string>,
 ): Response {
-  result.catch((error: unknown) => {
-    if (isFailure(codeOf(error))) logFailure(error, place);
-  });
+  result.catch((error: unknown) => logIfFailure(error, place));
   return new Response(body, { headers: { ...headers, "cache-control": "no-cache" } });
 }
 
