@@ -282,8 +282,10 @@ export class Steps {
 
   #afterCalls(): FinishReason | undefined {
     if (this.#state.hasWaiting) return "tool-calls";
-    if (!this.#isOpen) throw tooManySteps();
-    return undefined;
+    if (this.#isOpen) return undefined;
+    const maximum = limits.maxSteps;
+    const advice = "The model kept asking for tools; ask for less at once.";
+    throw limitExceeded("maxSteps", { maximum, actual: maximum + 1, advice });
   }
 
   #note(entry: Omit<JournalEntry, "state">): void {
@@ -372,10 +374,4 @@ interface Progress {
 interface Opened {
   readonly prompts: Prompts;
   readonly calls: ToolCalls;
-}
-
-function tooManySteps(): ByrefError {
-  const maximum = limits.maxSteps;
-  const advice = "The model kept asking for tools; ask for less at once.";
-  return limitExceeded("maxSteps", { maximum, actual: maximum + 1, advice });
 }

@@ -52,10 +52,7 @@ export class SocketConnection {
     return this.#note.asker;
   }
 
-  get isIdle(): boolean {
-    return this.#requests.size === 0;
-  }
-
+  /** Number of open requests. */
   get size(): number {
     return this.#requests.size;
   }
@@ -85,7 +82,7 @@ export class SocketConnection {
     // The request was aborted: another one may use its id now.
     if (this.#requests.get(request.requestId) !== request) return;
     this.#requests.delete(request.requestId);
-    if (!this.isIdle) return;
+    if (this.size > 0) return;
     this.#keep({ isBusy: false });
     if (this.#note.sentChars > limits.maxBodyBytes / 2) this.#close(1013, "Connect again.");
   }

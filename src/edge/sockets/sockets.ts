@@ -82,7 +82,7 @@ export class Sockets {
     }
     this.#connections.set(socket, connection);
     void this.#serve(connection, frame).finally(() => {
-      if (connection.isIdle) this.#connections.delete(socket);
+      if (connection.size === 0) this.#connections.delete(socket);
     });
   }
 
