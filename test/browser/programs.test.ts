@@ -37,7 +37,7 @@ describe("a program", () => {
     await shown.getByText("Saved as version 1.").waitFor();
 
     const sales = shown.getByLabel("sales", { exact: true });
-    await sales.fill("no table");
+    await sales.fill('a,b\n1,"2');
     await shown.getByRole("button", run).click();
     await shown.getByText("sales is neither JSON nor a table").waitFor();
     await sales.fill("[1]");

@@ -128,7 +128,7 @@ describe("on the page", () => {
     const field = page.getByLabel("The value of $get_weather_oslo");
     const value = JSON.parse(await field.inputValue()) as Record<string, unknown>;
     await field.fill(JSON.stringify({ ...value, temperature: 71 }));
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
     await field.waitFor({ state: "detached" });
 
     await ask(page, "Which is warmer?");

@@ -112,7 +112,10 @@ function recordsIn(text: string): string | undefined {
   if (kind !== "csv") return undefined;
   const [names = [], ...rows] = splitRows(text, (delimiterIn(lines) ?? ",").charCodeAt(0));
   const columns = new CsvColumns(names);
-  if (rows.some((row) => row.length > names.length)) throw new Error("A row is too long.");
+  const bare = text.replaceAll(/"(?:[^"]|"")*"/g, "\uFFFF");
+  // A quote is not closed, or text is beside a quoted cell.
+  const isBroken = /"|\uFFFF[^,;\t|\r\n]|[^,;\t|\r\n]\uFFFF/.test(bare);
+  if (isBroken || rows.some((row) => row.length > names.length)) throw new Error("It is no CSV.");
   columns.learn(rows);
   return `[${columns.records(rows).join(",")}]`;
 }

@@ -49,7 +49,7 @@ function Field({ field }: { readonly field: InputField }) {
   };
   return (
     <div className="program-field">
-      <label htmlFor={id}>{key === "" ? "Input of this run, as JSON" : key}</label>
+      <label htmlFor={id}>{field.key === undefined ? "Input of this run, as JSON" : key}</label>
       {about !== "" && <p className="plans-quiet">{about}</p>}
       {kind === "choice" && (
         <select {...attributes}>

@@ -14,7 +14,7 @@ import type { Entry } from "../session.ts";
 import { addressOf } from "../shell/use-route.ts";
 import { Problem } from "../variables/problem.tsx";
 import { durationWords } from "../variables/words.ts";
-import { isLost, jsonIn, plural } from "../words.ts";
+import { isLost, jsonIn, plural, shortened } from "../words.ts";
 import { fieldsOf } from "./input-fields.ts";
 import { InputForm } from "./input-form.tsx";
 import "./programs.css";
@@ -36,18 +36,18 @@ const LOOK_MS = 1_500;
 
 /** A program: the form of its input, its runs and its steps. */
 export function ProgramView({ entry, name, note, back, close }: ProgramViewProps) {
-  const { programs } = entry.client;
   const [shown, setShown] = useState<string>();
   const [problem, attempt, , isBusy] = useAttempt();
-  const at = ["program", name];
   const { data: program, error } = useQuery({
-    queryKey: at,
+    queryKey: ["program", name],
     queryFn: () => exactly<Program>(entry, pathOf(name)),
   });
   const listed = useQuery({
-    queryKey: [...at, "runs"],
-    queryFn: () => programs.runs(name),
-    refetchInterval: ({ state }) => (isBusy || state.data?.runs.some(isOpen)) && LOOK_MS,
+    queryKey: ["program", name, "runs"],
+    queryFn: () => entry.client.programs.runs(name),
+    refetchInterval: ({ state: { data } }) =>
+      (isBusy || isLost(problem) || data?.runs.some(({ status }) => status === "running")) &&
+      LOOK_MS,
   });
   const run = async (input: string) => {
     const headers = { "content-type": "application/json" };
@@ -95,7 +95,6 @@ function pathOf(name: string): string {
   return `/programs/${encodeURIComponent(name)}`;
 }
 
-/** Duration and cause of a run; nothing for one that still runs, or was started here. */
 function lineOf({ ms, cause }: Pick<ProgramRunView, "ms" | "cause">): string {
   const time = ms === undefined ? [] : [ms < 1_000 ? `${ms} ms` : durationWords(ms)];
   return [...time, ...(cause === "request" ? [] : [cause])].join(" · ");
@@ -106,8 +105,9 @@ async function exactly<Body>({ call }: Entry, at: string): Promise<Body> {
   return jsonIn(await (await call("GET", at)).text()) as Body;
 }
 
-function isOpen({ status }: Pick<ProgramRunView, "status">): boolean {
-  return status === "running" || status === "waiting";
+/** Indented, and clipped: results may have a megabyte. */
+function indented(value: Json | undefined): string {
+  return shortened(JSON.stringify(value ?? null, null, 2), 20_000);
 }
 
 /** The steps of a program with their inputs as they are written, and what was replaced in them. */
@@ -133,16 +133,16 @@ function Result({ entry, name, id, close }: ResultProps) {
   const { data: run, error } = useQuery({
     queryKey: ["program", name, "run", id],
     queryFn: () => exactly<ProgramRunView>(entry, `${pathOf(name)}/runs/${encodeURIComponent(id)}`),
-    refetchInterval: ({ state: { data } }) => data !== undefined && isOpen(data) && LOOK_MS,
+    refetchInterval: ({ state: { data } }) => data && !data.endedAt && LOOK_MS,
   });
   if (run === undefined) return <Problem error={error} />;
-  const { status, text, state, input, conversation } = run;
+  const { endedAt, status, text, state, input, conversation } = run;
   const place = status === "waiting" ? "Decide in its conversation" : "Open its conversation";
   return (
     <>
       <Problem error={run.error} />
       {text === undefined ? (
-        state !== undefined && <Code label="Result">{JSON.stringify(state, null, 2)}</Code>
+        endedAt && <Code label="Result">{indented(state)}</Code>
       ) : (
         <Markdown text={withoutMarks(text)} isValue />
       )}
@@ -153,7 +153,7 @@ function Result({ entry, name, id, close }: ResultProps) {
       </p>
       <details className="plans-quiet">
         <summary>Input</summary>
-        <Code label="Input">{JSON.stringify(input, null, 2)}</Code>
+        <Code label="Input">{indented(input)}</Code>
       </details>
     </>
   );

@@ -43,6 +43,8 @@ export function SaveProgram({ from, onClose }: SaveProgramProps) {
     });
   };
   const inputs = fieldsOf(made?.input).flatMap(({ key }) => key ?? []);
+  const none = "It was given nothing, so each run does the same.";
+  const given = inputs.length ? `Each run may be given other ${inputs.join(", ")}.` : none;
   const { findings = [] } = { ...(error instanceof ClientError ? error.details : undefined) };
   return (
     <Dialog label="Save as program" className="program-dialog" onClose={onClose}>
@@ -77,7 +79,7 @@ export function SaveProgram({ from, onClose }: SaveProgramProps) {
                   ? "Use the letters A to Z, digits, dots, _ and -."
                   : before
                     ? `There is a program of this name: this becomes its version ${before.version + 1}.`
-                    : made && inputLine(inputs)}
+                    : made && given}
               </p>
               <Problem error={problem ?? (made ? undefined : error)} />
               <SubmitButtons word="Save" isOff={!isName || isBusy || !made} onCancel={close} />
@@ -89,9 +91,4 @@ export function SaveProgram({ from, onClose }: SaveProgramProps) {
       }
     </Dialog>
   );
-}
-
-function inputLine(inputs: readonly string[]): string {
-  if (inputs.length === 0) return "Nothing was given to it, so each run does the same.";
-  return `Each run may be given other ${inputs.join(", ")}.`;
 }
