@@ -267,14 +267,6 @@ describe("a value of the user", () => {
     expect(none).toBe('{"variables":[]}');
   });
 
-  it("keeps the digits of its numbers", async () => {
-    const copy = { name: "copy", value: { is: "$user.address" }, scope: "user" };
-    const steps = [called("set_variable", copy), said("$user.address, $user.copy.is")];
-    const { ask, say } = started(steps);
-    await ask("acme/ada", "PUT /user/variables/address", "12345678901234567890");
-    expect(await say("acme/ada")).toBe("12345678901234567890, 12345678901234567890");
-  });
-
   it("of the conversation's user stays in a call that another approves after a restart", async () => {
     const { runtime, ask, put, say } = started([
       called("ask_first", { to: "$user.address" }),

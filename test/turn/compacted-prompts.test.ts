@@ -102,25 +102,6 @@ describe("a compacted conversation", () => {
     expect(Object.keys(found.calls[0]?.tools ?? {}).length).toBeGreaterThan(0);
   });
 
-  it("refuses a model that writes to $history or deletes it", async () => {
-    const { conversation, data } = talking();
-    for (let turn = 1; turn <= 20; turn++) await conversation.say({ steps: turnSteps(turn) });
-    const refused = await conversation.say({
-      steps: [
-        [
-          toolCall("set_variable", { name: "history", value: "gone" }, { id: "a" }),
-          toolCall("delete_variable", { name: "history" }, { id: "b" }),
-          finish("tool-calls"),
-        ],
-        [text("No."), finish("stop")],
-      ],
-    });
-    for (const id of ["a", "b"]) {
-      expect(resultShown(refused, 1, id)).toContain("bad_name: $history is read-only");
-    }
-    expect(data.store.info("history")?.type).toBe("array");
-  });
-
   it("answers queries on $history, and refuses a model that edits it", async () => {
     const queries = (wrap: WrapOptions) =>
       queryTools({ databases: nodeQueryDatabases(wrap.store), wrap });

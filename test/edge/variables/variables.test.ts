@@ -332,10 +332,6 @@ describe("secrets", () => {
     return told.join("\n");
   }
 
-  function interpolate(id: string, text: string, syntax = "mustache"): Promise<Response> {
-    return call("POST", `/conversations/${id}/interpolate`, json({ text, syntax }));
-  }
-
   describe("a secret over HTTP", () => {
     it.each(Object.entries(kinds))("of %s can be written, but never read", async (_, sent) => {
       const id = newId();
@@ -367,42 +363,6 @@ describe("secrets", () => {
       }
       expect((await call("HEAD", `/conversations/${id}/variables/s`)).status).toBe(403);
       heard.push(await everything(id), said());
-      expect(leaksIn(heard.join("\n"))).toEqual([]);
-    });
-
-    it.each([
-      ["mustache", "{{s}} {{s.token}} {{s.none}} {{s.list[0]}} {{s[*]}}", 5],
-      ["dollar", "$s $s.token $s.none `$s.list[0]` https://a.example/$s.token", 5],
-      ["dagger", "†s †s.token", 2],
-    ])("prints a placeholder where it is referred to: %s", async (syntax, text, count) => {
-      const id = newId();
-      await put(id, "s?visibility=secret", RECORD);
-      const answer = await (await interpolate(id, text, syntax)).text();
-      expect(leaksIn(answer)).toEqual([]);
-      expect(answer.split("[secret: s]")).toHaveLength(count + 1);
-      expect(answer).not.toMatch(/user|list\b.*list/);
-    });
-
-    it.each<readonly [string, string, unknown]>([
-      ["an append", "s?mode=append", ["more"]],
-      ["an append with visibility model", "s?mode=append&visibility=model", ["more"]],
-      ["an append with visibility sealed", "s?mode=append&visibility=sealed", ["more"]],
-      ["a replacement", "s", ["other", SECRET]],
-      ["a merge", "o?mode=merge", { a: { c: 1 } }],
-      ["a merge with visibility model", "o?mode=merge&visibility=model", { a: { c: 1 } }],
-      ["a replacement of another type", "s", SECRET],
-    ])("stays secret after %s", async (_, at, value) => {
-      const id = newId();
-      await put(id, "s?visibility=secret", [SECRET]);
-      await put(id, "o?visibility=secret", { a: { b: SECRET } });
-      const info = await call("PUT", `/conversations/${id}/variables/${at}`, json(value));
-      expect(await info.clone().json()).toMatchObject({ visibility: "secret", preview: "" });
-      const name = at.slice(0, 1);
-      const patch = json({ description: "d", pinned: true });
-      const patched = await call("PATCH", `/conversations/${id}/variables/${name}`, patch);
-      expect(await patched.clone().json()).toMatchObject({ visibility: "secret", preview: "" });
-      await problemIn(await get(id, name), "variable_secret");
-      const heard = [await textIn(info), await textIn(patched), await everything(id)];
       expect(leaksIn(heard.join("\n"))).toEqual([]);
     });
 
