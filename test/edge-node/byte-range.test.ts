@@ -82,16 +82,14 @@ describe("byteRangeIn", () => {
   });
 });
 
-describe("contentRange", () => {
-  it.each([
-    [{ from: 0, to: 100 }, 1_234, "bytes 0-99/1234"],
-    [{ from: 0, to: 1 }, 1, "bytes 0-0/1"],
-    [{ from: 1_233, to: 1_234 }, 1_234, "bytes 1233-1233/1234"],
-    ["unsatisfiable" as const, 1_234, "bytes */1234"],
-    ["unsatisfiable" as const, 0, "bytes */0"],
-  ])("of %j in %i bytes is %s", (range, size, expected) => {
-    expect(contentRange(range, size)).toBe(expected);
-  });
+it.each([
+  [{ from: 0, to: 100 }, 1_234, "bytes 0-99/1234"],
+  [{ from: 0, to: 1 }, 1, "bytes 0-0/1"],
+  [{ from: 1_233, to: 1_234 }, 1_234, "bytes 1233-1233/1234"],
+  ["unsatisfiable" as const, 1_234, "bytes */1234"],
+  ["unsatisfiable" as const, 0, "bytes */0"],
+])("contentRange of %j in %i bytes is %s", (range, size, expected) => {
+  expect(contentRange(range, size)).toBe(expected);
 });
 
 describe("appliesRange", () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { tracesRequest } from "../../src/edge/telemetry/otlp.ts";
 import { Trace, turnRecord } from "../../src/edge/telemetry/trace.ts";
 
@@ -65,42 +65,40 @@ function encoded(parentSpanId?: string) {
 const spansOf = (request: ReturnType<typeof encoded>) =>
   request.resourceSpans[0]?.scopeSpans[0]?.spans ?? [];
 
-describe("the spans of a turn", () => {
-  it("have a client span for each try of a model, also for a failed one", () => {
-    const [, failed, answered] = spansOf(encoded());
-    const about = [
-      text("gen_ai.operation.name", "chat"),
-      text("gen_ai.provider.name", "anthropic"),
-      text("gen_ai.request.model", "claude"),
-      { key: "gen_ai.request.stream", value: { boolValue: true } },
-    ];
-    expect(failed).toEqual({
-      traceId: TRACE_ID,
-      spanId: "0000000000000002",
-      parentSpanId: "0000000000000001",
-      name: "chat claude",
-      kind: 3,
-      startTimeUnixNano: `${START}000000000`,
-      endTimeUnixNano: `${START}100000000`,
-      attributes: [...about, text("error.type", "529"), text("gen_ai.conversation.id", "c-1")],
-      status: { code: 2 },
-    });
-    expect(answered).toMatchObject({
-      spanId: "0000000000000003",
-      startTimeUnixNano: `${START}100000000`,
-      endTimeUnixNano: `${START}200000000`,
-      status: {},
-    });
-    expect(answered?.attributes).toEqual([
-      ...about,
-      { key: "gen_ai.response.time_to_first_chunk", value: { doubleValue: 0.05 } },
-      {
-        key: "gen_ai.response.finish_reasons",
-        value: { arrayValue: { values: [{ stringValue: "tool-calls" }] } },
-      },
-      whole("gen_ai.usage.input_tokens", 60),
-      whole("gen_ai.usage.output_tokens", 40),
-      text("gen_ai.conversation.id", "c-1"),
-    ]);
+it("the spans of a turn have a client span for each try of a model, also for a failed one", () => {
+  const [, failed, answered] = spansOf(encoded());
+  const about = [
+    text("gen_ai.operation.name", "chat"),
+    text("gen_ai.provider.name", "anthropic"),
+    text("gen_ai.request.model", "claude"),
+    { key: "gen_ai.request.stream", value: { boolValue: true } },
+  ];
+  expect(failed).toEqual({
+    traceId: TRACE_ID,
+    spanId: "0000000000000002",
+    parentSpanId: "0000000000000001",
+    name: "chat claude",
+    kind: 3,
+    startTimeUnixNano: `${START}000000000`,
+    endTimeUnixNano: `${START}100000000`,
+    attributes: [...about, text("error.type", "529"), text("gen_ai.conversation.id", "c-1")],
+    status: { code: 2 },
   });
+  expect(answered).toMatchObject({
+    spanId: "0000000000000003",
+    startTimeUnixNano: `${START}100000000`,
+    endTimeUnixNano: `${START}200000000`,
+    status: {},
+  });
+  expect(answered?.attributes).toEqual([
+    ...about,
+    { key: "gen_ai.response.time_to_first_chunk", value: { doubleValue: 0.05 } },
+    {
+      key: "gen_ai.response.finish_reasons",
+      value: { arrayValue: { values: [{ stringValue: "tool-calls" }] } },
+    },
+    whole("gen_ai.usage.input_tokens", 60),
+    whole("gen_ai.usage.output_tokens", 40),
+    text("gen_ai.conversation.id", "c-1"),
+  ]);
 });

@@ -178,27 +178,25 @@ it("prompts contain what the application writes, and nothing else of who asks", 
   expect(sent).not.toContain("env");
 });
 
-describe("an approval that another person decides", () => {
-  it("runs the call for the one who asked, even after a restart; both are in the audit", async () => {
-    const { runtime, ask, say, eventsOf, lastPrompt } = runtimeWith([called("close"), SAID]);
-    const asked = await say("acme/ada");
-    const { messages } = JSON.parse(
-      (await ask("acme/ada", "GET /conversations/c/messages")).text,
-    ) as { messages: { parts: { approval?: { id: string } }[] }[] };
-    const approval = messages.at(-1)?.parts.flatMap((part) => part.approval?.id ?? [])[0];
-    expect(asked.status).toBe(200);
-    runtime.kill();
-    await ask("acme/boss", `POST /conversations/c/approvals/${approval}`, { approved: true });
-    expect(lastPrompt()).toContain("closed for ada");
-    const events = await eventsOf("acme/ada");
-    expect(events).toContainEqual(
-      expect.objectContaining({ type: "approval.granted", approval, principal: "boss" }),
-    );
-    const started = events.filter(({ type }) => type === "turn.started");
-    expect(started.map(({ principal }) => principal)).toEqual(["ada", "ada"]);
-    // Another tenant's question about the same tool needs no approval.
-    expect((await ask("globex/gus", `GET /conversations/c/messages`)).text).not.toContain("ada");
-  });
+it("an approval that another person decides runs the call for the one who asked, even after a restart; both are in the audit", async () => {
+  const { runtime, ask, say, eventsOf, lastPrompt } = runtimeWith([called("close"), SAID]);
+  const asked = await say("acme/ada");
+  const { messages } = JSON.parse(
+    (await ask("acme/ada", "GET /conversations/c/messages")).text,
+  ) as { messages: { parts: { approval?: { id: string } }[] }[] };
+  const approval = messages.at(-1)?.parts.flatMap((part) => part.approval?.id ?? [])[0];
+  expect(asked.status).toBe(200);
+  runtime.kill();
+  await ask("acme/boss", `POST /conversations/c/approvals/${approval}`, { approved: true });
+  expect(lastPrompt()).toContain("closed for ada");
+  const events = await eventsOf("acme/ada");
+  expect(events).toContainEqual(
+    expect.objectContaining({ type: "approval.granted", approval, principal: "boss" }),
+  );
+  const started = events.filter(({ type }) => type === "turn.started");
+  expect(started.map(({ principal }) => principal)).toEqual(["ada", "ada"]);
+  // Another tenant's question about the same tool needs no approval.
+  expect((await ask("globex/gus", `GET /conversations/c/messages`)).text).not.toContain("ada");
 });
 
 it("who asked is not stored any longer than a turn needs it", async () => {

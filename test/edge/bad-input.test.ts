@@ -327,44 +327,40 @@ describe("slow bodies", () => {
     ([method, path, type], index) => [`${method} ${path} of ${type}`, index] as const,
   );
 
-  describe("a body that stops", () => {
-    it.each(titles)("times out, and blocks nobody: %s", async (_, index) => {
-      const id = newId();
-      await put(id, "s", []);
-      const objects = (await env.BLOBS.list()).objects.length;
-      const way = ways(id)[index];
-      if (way === undefined) throw new Error("There is no such way.");
-      const [method, path, type, whole] = way;
-      const { body, push, isCancelled } = slowBody();
-      const answer = call(method, path, { body, headers: { "content-type": type } });
-      push(whole.slice(0, whole.length / 2));
-      await pass(limits.silenceMs - 1);
+  it.each(titles)("a body that stops times out, and blocks nobody: %s", async (_, index) => {
+    const id = newId();
+    await put(id, "s", []);
+    const objects = (await env.BLOBS.list()).objects.length;
+    const way = ways(id)[index];
+    if (way === undefined) throw new Error("There is no such way.");
+    const [method, path, type, whole] = way;
+    const { body, push, isCancelled } = slowBody();
+    const answer = call(method, path, { body, headers: { "content-type": type } });
+    push(whole.slice(0, whole.length / 2));
+    await pass(limits.silenceMs - 1);
 
-      await put(id, "meanwhile", 1);
-      expect(await (await get(id, "meanwhile")).json()).toBe(1);
-      const asked = json({ message: "Hello" }, { accept: "text/plain" });
-      const said = await call("POST", `/conversations/${id}/messages`, asked);
-      expect(said.status).toBe(200);
-      await said.text();
+    await put(id, "meanwhile", 1);
+    expect(await (await get(id, "meanwhile")).json()).toBe(1);
+    const asked = json({ message: "Hello" }, { accept: "text/plain" });
+    const said = await call("POST", `/conversations/${id}/messages`, asked);
+    expect(said.status).toBe(200);
+    await said.text();
 
-      await pass(1);
-      const problem = await problemIn(await answer, "body_timeout");
-      expect(problem.detail).toContain("30 s");
-      expect(isCancelled()).toBe(true);
-      expect(await namesIn(id)).toEqual(["s", "meanwhile"]);
-      expect((await messagesOf(id)).messages).toHaveLength(2);
-      expect(await blobsOf(id)).toEqual([]);
-      expect((await env.BLOBS.list()).objects).toHaveLength(objects);
-    });
+    await pass(1);
+    const problem = await problemIn(await answer, "body_timeout");
+    expect(problem.detail).toContain("30 s");
+    expect(isCancelled()).toBe(true);
+    expect(await namesIn(id)).toEqual(["s", "meanwhile"]);
+    expect((await messagesOf(id)).messages).toHaveLength(2);
+    expect(await blobsOf(id)).toEqual([]);
+    expect((await env.BLOBS.list()).objects).toHaveLength(objects);
   });
 
-  describe("a body that nobody reads", () => {
-    it("is cancelled, so that it blocks nobody", async () => {
-      const { body, isCancelled } = slowBody();
-      await problemIn(await call("POST", "/nothing", { body }), "not_found");
-      await settle();
-      expect(isCancelled()).toBe(true);
-    });
+  it("a body that nobody reads is cancelled, so that it blocks nobody", async () => {
+    const { body, isCancelled } = slowBody();
+    await problemIn(await call("POST", "/nothing", { body }), "not_found");
+    await settle();
+    expect(isCancelled()).toBe(true);
   });
 
   describe("a body that trickles", () => {

@@ -36,23 +36,21 @@ import { eventPage } from "../support/event-reader.ts";
 import { transfers } from "../../packages/transfer/src/transfers.ts";
 import { directoryOf } from "../support/directory.ts";
 
-describe("an object that was evicted", () => {
-  it("has its messages in both forms, and continues with them", async () => {
-    const id = newId();
-    await ask(id, "Weather in NYC?");
-    const display = await messagesOf(id);
-    const reference = await messagesOf(id, "?form=reference");
-    await evictDurableObject(objectOf(id));
-    expect(await messagesOf(id)).toEqual(display);
-    expect(await messagesOf(id, "?form=reference")).toEqual(reference);
-    expect(display.messages).toHaveLength(2);
-    await evictDurableObject(objectOf(id));
-    // The weather of New York is known only from the history.
-    const { message, variables } = await ask(id, "Compare it with London");
-    expect(JSON.stringify(message.parts)).toContain("$get_weather_nyc");
-    expect(variables.map(({ name }) => name)).toContain("compare_weather_1");
-    expect((await messagesOf(id)).messages).toHaveLength(4);
-  });
+it("an object that was evicted has its messages in both forms, and continues with them", async () => {
+  const id = newId();
+  await ask(id, "Weather in NYC?");
+  const display = await messagesOf(id);
+  const reference = await messagesOf(id, "?form=reference");
+  await evictDurableObject(objectOf(id));
+  expect(await messagesOf(id)).toEqual(display);
+  expect(await messagesOf(id, "?form=reference")).toEqual(reference);
+  expect(display.messages).toHaveLength(2);
+  await evictDurableObject(objectOf(id));
+  // The weather of New York is known only from the history.
+  const { message, variables } = await ask(id, "Compare it with London");
+  expect(JSON.stringify(message.parts)).toContain("$get_weather_nyc");
+  expect(variables.map(({ name }) => name)).toContain("compare_weather_1");
+  expect((await messagesOf(id)).messages).toHaveLength(4);
 });
 
 describe("what is written", () => {
@@ -215,49 +213,47 @@ function held(): { readonly options: RuntimeOptions; go(): void; readonly begun:
   return { options, go: () => gate.resolve(), begun: begun.promise };
 }
 
-describe("a turn that runs", () => {
-  const say = ({ call }: OwnRuntime) =>
-    call("POST", "/conversations/c/messages", json({ message: "Go on." }));
+const say = ({ call }: OwnRuntime) =>
+  call("POST", "/conversations/c/messages", json({ message: "Go on." }));
 
-  it("reports every variable that others change meanwhile in its stream", async () => {
-    const { options, go, begun } = held();
-    await withRuntime(options, async (own) => {
-      const at = (name: string) => `/conversations/c/variables/${name}`;
-      await own.call("PUT", at("old"), json("o".repeat(500)));
-      const turn = await say(own);
-      await begun;
-      await own.call("PUT", at("a"), json(1));
-      await own.call("PUT", at("a?mode=new"), json(2));
-      await own.call("PATCH", at("a"), json({ pinned: true, description: "d" }));
-      await own.call("PUT", at("s?visibility=secret"), json("hidden"));
-      // Needs space: the unused variable is evicted.
-      await own.call("PUT", at("given"), json("g".repeat(600)));
-      await own.call("DELETE", at("s"));
-      expect((await own.call("PUT", at("b"), json("b".repeat(2_000)))).status).toBe(422);
-      go();
-      const chunks = chunksIn(await framesIn(turn));
-      const told = chunks.flatMap((chunk) =>
-        chunk.type === "data-variable" ? [{ ...chunk, data: chunk.data as VariableInfo }] : [],
-      );
-      const shown = told.map(({ data, transient }) => {
-        const { name, version, pinned, visibility } = data;
-        return [name, version, pinned, visibility, "reason" in data ? data.reason : "", transient];
-      });
-      expect(shown).toEqual([
-        ["look_oslo", 1, false, "model", "", true],
-        ["a", 1, false, "model", "", true],
-        ["a_000", 1, false, "model", "", true],
-        ["a", 1, true, "model", "", true],
-        ["s", 1, false, "secret", "", true],
-        ["old", 1, false, "model", "quota", true],
-        ["given", 1, false, "model", "", true],
-      ]);
-      expect(JSON.stringify(chunks)).not.toContain("hidden");
-      expect(told[3]?.data.description).toBe("d");
-      // The answer can refer to values that were saved meanwhile.
-      const deltas = chunks.map((chunk) => (chunk.type === "text-delta" ? chunk.delta : ""));
-      expect(deltas.join("")).toBe(`Done: 1 ${"g".repeat(600)}`);
+it("a turn that runs reports every variable that others change meanwhile in its stream", async () => {
+  const { options, go, begun } = held();
+  await withRuntime(options, async (own) => {
+    const at = (name: string) => `/conversations/c/variables/${name}`;
+    await own.call("PUT", at("old"), json("o".repeat(500)));
+    const turn = await say(own);
+    await begun;
+    await own.call("PUT", at("a"), json(1));
+    await own.call("PUT", at("a?mode=new"), json(2));
+    await own.call("PATCH", at("a"), json({ pinned: true, description: "d" }));
+    await own.call("PUT", at("s?visibility=secret"), json("hidden"));
+    // Needs space: the unused variable is evicted.
+    await own.call("PUT", at("given"), json("g".repeat(600)));
+    await own.call("DELETE", at("s"));
+    expect((await own.call("PUT", at("b"), json("b".repeat(2_000)))).status).toBe(422);
+    go();
+    const chunks = chunksIn(await framesIn(turn));
+    const told = chunks.flatMap((chunk) =>
+      chunk.type === "data-variable" ? [{ ...chunk, data: chunk.data as VariableInfo }] : [],
+    );
+    const shown = told.map(({ data, transient }) => {
+      const { name, version, pinned, visibility } = data;
+      return [name, version, pinned, visibility, "reason" in data ? data.reason : "", transient];
     });
+    expect(shown).toEqual([
+      ["look_oslo", 1, false, "model", "", true],
+      ["a", 1, false, "model", "", true],
+      ["a_000", 1, false, "model", "", true],
+      ["a", 1, true, "model", "", true],
+      ["s", 1, false, "secret", "", true],
+      ["old", 1, false, "model", "quota", true],
+      ["given", 1, false, "model", "", true],
+    ]);
+    expect(JSON.stringify(chunks)).not.toContain("hidden");
+    expect(told[3]?.data.description).toBe("d");
+    // The answer can refer to values that were saved meanwhile.
+    const deltas = chunks.map((chunk) => (chunk.type === "text-delta" ? chunk.delta : ""));
+    expect(deltas.join("")).toBe(`Done: 1 ${"g".repeat(600)}`);
   });
 });
 

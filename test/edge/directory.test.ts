@@ -146,25 +146,23 @@ describe("the list of conversations", () => {
   });
 });
 
-describe("a conversation's title in the list", () => {
-  it("is the first message's text until it is set", async () => {
-    const tenant = newTenant();
-    const id = newId();
-    await tenant.put(id, "v");
-    await listedIs(tenant, id, { title: null });
-    const question = `Show my orders ${"and more ".repeat(100)}`;
-    await tenant.ask(id, question);
-    await listedIs(tenant, id, { title: question.slice(0, limits.maxLineChars).trim() });
-    await tenant.ask(id, "And in Paris?");
-    await listedIs(tenant, id, { title: expect.stringMatching(/^Show my orders/) });
-    for (const title of ["Mine", ""]) {
-      await (await tenant.call("PATCH", `/conversations/${id}`, json({ title }))).text();
-      await listedIs(tenant, id, { title });
-    }
-    await evictDurableObject(objectOf(id, tenant.name));
-    await tenant.ask(id, "And in Rome?");
-    await listedIs(tenant, id, { title: "" });
-  });
+it("a conversation's title in the list is the first message's text until it is set", async () => {
+  const tenant = newTenant();
+  const id = newId();
+  await tenant.put(id, "v");
+  await listedIs(tenant, id, { title: null });
+  const question = `Show my orders ${"and more ".repeat(100)}`;
+  await tenant.ask(id, question);
+  await listedIs(tenant, id, { title: question.slice(0, limits.maxLineChars).trim() });
+  await tenant.ask(id, "And in Paris?");
+  await listedIs(tenant, id, { title: expect.stringMatching(/^Show my orders/) });
+  for (const title of ["Mine", ""]) {
+    await (await tenant.call("PATCH", `/conversations/${id}`, json({ title }))).text();
+    await listedIs(tenant, id, { title });
+  }
+  await evictDurableObject(objectOf(id, tenant.name));
+  await tenant.ask(id, "And in Rome?");
+  await listedIs(tenant, id, { title: "" });
 });
 
 describe("a conversation's status in the list", () => {
@@ -254,22 +252,20 @@ describe("a conversation that is deleted", () => {
   });
 });
 
-describe("a lost update of the directory", () => {
-  it("is repaired by the next write", async () => {
-    const tenant = newTenant();
-    const id = newId();
-    const directory = directoryOf(tenant.name);
-    const repair = await runInDurableObject(directory, (_, { storage }) => {
-      const makeRoom = refuseRows(storage, id);
-      return () => makeRoom();
-    });
-    await tenant.put(id, "1");
-    await tenant.ask(id, "Weather in NYC?");
-    expect(await tenant.ids()).toEqual([]);
-    await runInDurableObject(directory, () => repair());
-    await tenant.put(id, "2");
-    await listedIs(tenant, id, { title: "Weather in NYC?" });
+it("a lost update of the directory is repaired by the next write", async () => {
+  const tenant = newTenant();
+  const id = newId();
+  const directory = directoryOf(tenant.name);
+  const repair = await runInDurableObject(directory, (_, { storage }) => {
+    const makeRoom = refuseRows(storage, id);
+    return () => makeRoom();
   });
+  await tenant.put(id, "1");
+  await tenant.ask(id, "Weather in NYC?");
+  expect(await tenant.ids()).toEqual([]);
+  await runInDurableObject(directory, () => repair());
+  await tenant.put(id, "2");
+  await listedIs(tenant, id, { title: "Weather in NYC?" });
 });
 
 const DAY_MS = 86_400_000;
@@ -500,37 +496,33 @@ describe("tenant spend", () => {
     vi.useRealTimers();
   });
 
-  describe("a tenant's limit", () => {
-    it("holds for many conversations at once, and is spent to the last call", () =>
-      spendAtOnce({ conversations: 12, maximum: 30 }));
-  });
+  it("a tenant's limit holds for many conversations at once, and is spent to the last call", () =>
+    spendAtOnce({ conversations: 12, maximum: 30 }));
 
-  describe("a directory", () => {
-    it("that is not bound is reported before a turn starts", async () => {
-      const model = spendingTenant({}).model;
-      const agent = { name: "a", description: "", instructions: "", tools: {} };
-      const spend = { tenant: { modelCalls: 5 } };
-      const { Conversation } = createRuntime({ agents: [agent], model, spend });
-      const { DIRECTORY: _, ...bindings } = env;
-      await runInDurableObject(objectOf(newId()), async (__, state) => {
-        // The types require the binding, but an application may leave it out.
-        const conversation = new Conversation(state, bindings as Cloudflare.Env);
-        const message = { id: "m", role: "user", parts: [{ type: "text", text: "Go." }] };
-        const init = { method: "POST", ...json({ message }) };
-        const response = await conversation.fetch(
-          new Request("http://conversation/conversations/c/messages", init),
-        );
-        const { detail } = await problemIn(response, "bad_configuration");
-        expect(detail).toContain("DIRECTORY");
-        // Requests without model calls work.
-        const { header, body } = withEnd(new Blob(["1"]).stream());
-        const headers = [header, ["content-type", "application/json"]] as [string, string][];
-        const put = { method: "PUT", headers, body };
-        const request = new Request("http://conversation/conversations/c/variables/a", put);
-        expect((await conversation.fetch(request)).status).toBe(201);
-      });
-      expect(model.calls).toHaveLength(0);
+  it("a directory that is not bound is reported before a turn starts", async () => {
+    const model = spendingTenant({}).model;
+    const agent = { name: "a", description: "", instructions: "", tools: {} };
+    const spend = { tenant: { modelCalls: 5 } };
+    const { Conversation } = createRuntime({ agents: [agent], model, spend });
+    const { DIRECTORY: _, ...bindings } = env;
+    await runInDurableObject(objectOf(newId()), async (__, state) => {
+      // The types require the binding, but an application may leave it out.
+      const conversation = new Conversation(state, bindings as Cloudflare.Env);
+      const message = { id: "m", role: "user", parts: [{ type: "text", text: "Go." }] };
+      const init = { method: "POST", ...json({ message }) };
+      const response = await conversation.fetch(
+        new Request("http://conversation/conversations/c/messages", init),
+      );
+      const { detail } = await problemIn(response, "bad_configuration");
+      expect(detail).toContain("DIRECTORY");
+      // Requests without model calls work.
+      const { header, body } = withEnd(new Blob(["1"]).stream());
+      const headers = [header, ["content-type", "application/json"]] as [string, string][];
+      const put = { method: "PUT", headers, body };
+      const request = new Request("http://conversation/conversations/c/variables/a", put);
+      expect((await conversation.fetch(request)).status).toBe(201);
     });
+    expect(model.calls).toHaveLength(0);
   });
 
   it("a conversation's own limit is exact under many requests at once", () =>

@@ -127,31 +127,29 @@ describe("events", () => {
     });
   });
 
-  describe("GET events as JSON", () => {
-    it("returns pages of any size, and where the next one starts", async () => {
-      const id = newId();
-      // Some rows contain several events, so that pages end inside a row.
-      await put(id, "a", 1);
-      await ask(id, "Weather in NYC?");
-      await call("DELETE", at(id));
-      await put(id, "a", 1);
-      const all = (await eventPage(id)).events;
-      expect(await eventPage(id)).toEqual({ events: all });
-      for (let limit = 1; limit <= all.length; limit++) {
-        const found: ConversationEvent[] = [];
-        for (let after: number | undefined = 0; after !== undefined;) {
-          const page = await eventPage(id, `?after=${after}&limit=${limit}`);
-          found.push(...page.events);
-          expect(page.events.length).toBeLessThanOrEqual(limit);
-          if (page.next !== undefined) expect(page.next).toBe(page.events.at(-1)?.id);
-          after = page.next;
-        }
-        expect(found).toEqual(all);
+  it("GET events as JSON returns pages of any size, and where the next one starts", async () => {
+    const id = newId();
+    // Some rows contain several events, so that pages end inside a row.
+    await put(id, "a", 1);
+    await ask(id, "Weather in NYC?");
+    await call("DELETE", at(id));
+    await put(id, "a", 1);
+    const all = (await eventPage(id)).events;
+    expect(await eventPage(id)).toEqual({ events: all });
+    for (let limit = 1; limit <= all.length; limit++) {
+      const found: ConversationEvent[] = [];
+      for (let after: number | undefined = 0; after !== undefined;) {
+        const page = await eventPage(id, `?after=${after}&limit=${limit}`);
+        found.push(...page.events);
+        expect(page.events.length).toBeLessThanOrEqual(limit);
+        if (page.next !== undefined) expect(page.next).toBe(page.events.at(-1)?.id);
+        after = page.next;
       }
-      for (let after = 0; after <= all.length + 1; after++) {
-        expect((await eventPage(id, `?after=${after}`)).events).toEqual(all.slice(after));
-      }
-    });
+      expect(found).toEqual(all);
+    }
+    for (let after = 0; after <= all.length + 1; after++) {
+      expect((await eventPage(id, `?after=${after}`)).events).toEqual(all.slice(after));
+    }
   });
 });
 

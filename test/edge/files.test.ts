@@ -77,28 +77,26 @@ function rowsTool() {
   return tool({ inputSchema: z.object({}), execute: () => [{ a: 1 }, { a: 2 }] });
 }
 
-describe("a file's part", () => {
-  it("is a range, also of a large file", slow, async () => {
-    const id = newId();
-    const bytes = anyBytes(9_000_000);
-    const { etag } = await save(id, "/large.bin", bytes);
-    const range = (range: string, headers = {}) =>
-      call("GET", at(id, "/large.bin"), { headers: { range, ...headers } });
-    const part = await range("bytes=8388600-8388620");
-    expect(part.status).toBe(206);
-    expect(part.headers.get("content-range")).toBe("bytes 8388600-8388620/9000000");
-    expect(new Uint8Array(await part.arrayBuffer())).toEqual(bytes.slice(8_388_600, 8_388_621));
-    const whole = await call("GET", at(id, "/large.bin"));
-    expect(whole.headers.get("accept-ranges")).toBe("bytes");
-    expect(new Uint8Array(await whole.arrayBuffer())).toEqual(bytes);
-    expect((await range("bytes=0-1", { "if-range": etag })).status).toBe(206);
-    const changed = await range("bytes=0-1", { "if-range": '"another"' });
-    expect(changed.status).toBe(200);
-    await changed.body?.cancel();
-    const beyond = await range("bytes=9000000-");
-    expect(beyond.headers.get("content-range")).toBe("bytes */9000000");
-    await problemIn(beyond, "range_not_satisfiable");
-  });
+it("a file's part is a range, also of a large file", slow, async () => {
+  const id = newId();
+  const bytes = anyBytes(9_000_000);
+  const { etag } = await save(id, "/large.bin", bytes);
+  const range = (range: string, headers = {}) =>
+    call("GET", at(id, "/large.bin"), { headers: { range, ...headers } });
+  const part = await range("bytes=8388600-8388620");
+  expect(part.status).toBe(206);
+  expect(part.headers.get("content-range")).toBe("bytes 8388600-8388620/9000000");
+  expect(new Uint8Array(await part.arrayBuffer())).toEqual(bytes.slice(8_388_600, 8_388_621));
+  const whole = await call("GET", at(id, "/large.bin"));
+  expect(whole.headers.get("accept-ranges")).toBe("bytes");
+  expect(new Uint8Array(await whole.arrayBuffer())).toEqual(bytes);
+  expect((await range("bytes=0-1", { "if-range": etag })).status).toBe(206);
+  const changed = await range("bytes=0-1", { "if-range": '"another"' });
+  expect(changed.status).toBe(200);
+  await changed.body?.cancel();
+  const beyond = await range("bytes=9000000-");
+  expect(beyond.headers.get("content-range")).toBe("bytes */9000000");
+  await problemIn(beyond, "range_not_satisfiable");
 });
 
 const CSV = "/files/reports/May%202026/ums%C3%A4tze.csv";
@@ -196,24 +194,22 @@ httpCases({
   ],
 });
 
-describe("a file's guards", () => {
-  it("are those of what was written to it", async () => {
-    const id = newId();
-    await save(id, "/other.txt", "x");
-    const content = { text: "key", mediaType: "text/plain" };
-    await folderOf(id).write("key.txt", content, { visibility: "secret", sources: [] });
-    await problemIn(await call("GET", at(id, "/key.txt")), "variable_secret");
-    // A file that replaces a secret is secret too, unless the request sets another visibility.
-    expect(await save(id, "/key.txt", "another")).toMatchObject({ visibility: "secret" });
-    expect((await folderOf(id).info("key.txt"))?.labels).toMatchObject({
-      visibility: "secret",
-      sources: ["caller"],
-    });
-    await problemIn(await call("GET", at(id, "/key.txt")), "variable_secret");
-    const init = body("open");
-    expect((await call("PUT", at(id, "/key.txt?visibility=model"), init)).status).toBe(200);
-    expect(await (await call("GET", at(id, "/key.txt"))).text()).toBe("open");
+it("a file's guards are those of what was written to it", async () => {
+  const id = newId();
+  await save(id, "/other.txt", "x");
+  const content = { text: "key", mediaType: "text/plain" };
+  await folderOf(id).write("key.txt", content, { visibility: "secret", sources: [] });
+  await problemIn(await call("GET", at(id, "/key.txt")), "variable_secret");
+  // A file that replaces a secret is secret too, unless the request sets another visibility.
+  expect(await save(id, "/key.txt", "another")).toMatchObject({ visibility: "secret" });
+  expect((await folderOf(id).info("key.txt"))?.labels).toMatchObject({
+    visibility: "secret",
+    sources: ["caller"],
   });
+  await problemIn(await call("GET", at(id, "/key.txt")), "variable_secret");
+  const init = body("open");
+  expect((await call("PUT", at(id, "/key.txt?visibility=model"), init)).status).toBe(200);
+  expect(await (await call("GET", at(id, "/key.txt"))).text()).toBe("open");
 });
 
 describe("a file that cannot be saved", () => {
@@ -361,80 +357,71 @@ describe("files in R2", () => {
 
     const text = (written: string) => ({ text: written, mediaType: "text/plain" });
 
-    describe("a conversation's files in R2", () => {
-      it("are untrusted if somebody else has put them there", async () => {
-        const { prefix, files } = folder();
-        await env.BLOBS.put(`${prefix}files/a.md`, "hello");
-        await env.BLOBS.put(`${prefix}files/b.md`, "hello", {
-          customMetadata: { visibility: "private", trusted: "yes", sources: "{", addition: "[1]" },
-        });
-        const unknown = { sources: ["bucket"], trusted: false };
-        expect((await files.read("a.md"))?.labels).toEqual({ ...unknown, visibility: "model" });
-        expect((await files.read("b.md"))?.labels).toEqual({ ...unknown, visibility: "secret" });
-        expect((await files.read("b.md"))?.addition).toBeUndefined();
+    it("a conversation's files in R2 are untrusted if somebody else has put them there", async () => {
+      const { prefix, files } = folder();
+      await env.BLOBS.put(`${prefix}files/a.md`, "hello");
+      await env.BLOBS.put(`${prefix}files/b.md`, "hello", {
+        customMetadata: { visibility: "private", trusted: "yes", sources: "{", addition: "[1]" },
       });
+      const unknown = { sources: ["bucket"], trusted: false };
+      expect((await files.read("a.md"))?.labels).toEqual({ ...unknown, visibility: "model" });
+      expect((await files.read("b.md"))?.labels).toEqual({ ...unknown, visibility: "secret" });
+      expect((await files.read("b.md"))?.addition).toBeUndefined();
     });
 
-    describe("a listing of several pages", () => {
-      /** A bucket with this many keys under every prefix. */
-      const bucketOf = (count: number) => ({
-        asked: 0,
-        async list({ prefix, cursor = "0" }: { prefix: string; cursor?: string }) {
-          this.asked++;
-          const from = Number(cursor);
-          const to = Math.min(from + 1_000, count);
-          const objects = Array.from({ length: to - from }, (_, index) => ({
-            key: `${prefix}${from + index}`,
-          }));
-          return to < count ? { objects, truncated: true, cursor: String(to) } : { objects };
+    /** A bucket with this many keys under every prefix. */
+    const bucketOf = (count: number) => ({
+      asked: 0,
+      async list({ prefix, cursor = "0" }: { prefix: string; cursor?: string }) {
+        this.asked++;
+        const from = Number(cursor);
+        const to = Math.min(from + 1_000, count);
+        const objects = Array.from({ length: to - from }, (_, index) => ({
+          key: `${prefix}${from + index}`,
+        }));
+        return to < count ? { objects, truncated: true, cursor: String(to) } : { objects };
+      },
+    });
+    const listing = (bucket: object) => new R2Files(bucket as unknown as R2Bucket, "c/").list("n/");
+
+    it("a listing of several pages has at most 5,000 files", async () => {
+      expect(await listing(bucketOf(4_999))).toHaveLength(4_999);
+      expect(await listing(bucketOf(5_000))).toHaveLength(5_000);
+      const bucket = bucketOf(100_000);
+      await expect(listing(bucket)).rejects.toMatchObject({ code: "limit_exceeded" });
+      expect(bucket.asked).toBe(6);
+      await expect(listing(bucketOf(5_001))).rejects.toMatchObject({ code: "limit_exceeded" });
+    });
+
+    it("a file that cannot be read is larger than the object may hold", slow, async () => {
+      const { files } = folder();
+      const body = (chars: number) => text("x".repeat(chars));
+      await files.write("a.txt", body(limits.maxJsonBytes), {});
+      expect((await files.read("a.txt"))?.text).toHaveLength(limits.maxJsonBytes);
+      await files.write("a.txt", body(limits.maxJsonBytes + 1), {});
+      await expect(files.read("a.txt")).rejects.toMatchObject({
+        code: "limit_exceeded",
+        message: expect.stringContaining("file:a.txt"),
+      });
+      expect(await files.info("a.txt")).toBeDefined();
+    });
+
+    it("a write that expects a version is refused where somebody else has written", async () => {
+      const { files } = folder();
+      await files.write("a.md", text("one"), { expected: null });
+      await expect(files.write("a.md", text("two"), { expected: null })).rejects.toMatchObject({
+        code: "conflict",
+      });
+      const { version = "" } = (await files.info("a.md")) ?? {};
+      await files.write("a.md", text("two"), { expected: version });
+      await expect(files.write("a.md", text("three"), { expected: version })).rejects.toMatchObject(
+        {
+          code: "conflict",
         },
-      });
-      const listing = (bucket: object) =>
-        new R2Files(bucket as unknown as R2Bucket, "c/").list("n/");
-
-      it("has at most 5,000 files", async () => {
-        expect(await listing(bucketOf(4_999))).toHaveLength(4_999);
-        expect(await listing(bucketOf(5_000))).toHaveLength(5_000);
-        const bucket = bucketOf(100_000);
-        await expect(listing(bucket)).rejects.toMatchObject({ code: "limit_exceeded" });
-        expect(bucket.asked).toBe(6);
-        await expect(listing(bucketOf(5_001))).rejects.toMatchObject({ code: "limit_exceeded" });
-      });
-    });
-
-    describe("a file that cannot be read", () => {
-      it("is larger than the object may hold", slow, async () => {
-        const { files } = folder();
-        const body = (chars: number) => text("x".repeat(chars));
-        await files.write("a.txt", body(limits.maxJsonBytes), {});
-        expect((await files.read("a.txt"))?.text).toHaveLength(limits.maxJsonBytes);
-        await files.write("a.txt", body(limits.maxJsonBytes + 1), {});
-        await expect(files.read("a.txt")).rejects.toMatchObject({
-          code: "limit_exceeded",
-          message: expect.stringContaining("file:a.txt"),
-        });
-        expect(await files.info("a.txt")).toBeDefined();
-      });
-    });
-
-    describe("a write that expects a version", () => {
-      it("is refused where somebody else has written", async () => {
-        const { files } = folder();
-        await files.write("a.md", text("one"), { expected: null });
-        await expect(files.write("a.md", text("two"), { expected: null })).rejects.toMatchObject({
-          code: "conflict",
-        });
-        const { version = "" } = (await files.info("a.md")) ?? {};
-        await files.write("a.md", text("two"), { expected: version });
-        await expect(
-          files.write("a.md", text("three"), { expected: version }),
-        ).rejects.toMatchObject({
-          code: "conflict",
-        });
-        expect((await files.read("a.md"))?.text).toBe("two");
-        await expect(files.write("b.md", text(""), { expected: version })).rejects.toMatchObject({
-          code: "conflict",
-        });
+      );
+      expect((await files.read("a.md"))?.text).toBe("two");
+      await expect(files.write("b.md", text(""), { expected: version })).rejects.toMatchObject({
+        code: "conflict",
       });
     });
   });
@@ -474,20 +461,16 @@ describe("files in R2", () => {
     });
   }
 
-  describe("an exported variable", () => {
-    it.each([
-      "file:../other/x.json",
-      "file:/etc/x.json",
-      "file:a/../../x.json",
-      "file:\u0000.json",
-    ])("stays in its conversation's folder: %j", async (file) => {
+  it.each(["file:../other/x.json", "file:/etc/x.json", "file:a/../../x.json", "file:\u0000.json"])(
+    "an exported variable stays in its conversation's folder: %j",
+    async (file) => {
       const shown = await exporting({ file }, async (own) => {
         const { objects } = await env.BLOBS.list({ prefix: `${own.state.id}/files/` });
         expect(objects).toEqual([]);
       });
       expect(shown).toContain("bad_");
-    });
-  });
+    },
+  );
 });
 
 const ROOT = "/conversations/c/plans";

@@ -182,24 +182,22 @@ describe("queries", () => {
     });
   });
 
-  describe("without the binding TABLES", () => {
-    it("the endpoint says what to configure, and models have no tool", async () => {
-      const model = scriptedModel(["Done."]);
-      const agents = [{ name: "a", description: "a", instructions: "a", tools: {} }] as const;
-      await withRuntime(
-        { agents, model, queries },
-        async ({ call }) => {
-          await call("PUT", "/conversations/x/variables/a", json([{ n: 1 }]));
-          const response = await call("POST", "/conversations/x/query", json({ sql: "SELECT 1" }));
-          const { detail } = await problemIn(response, "not_configured");
-          expect(detail).toContain('name = "TABLES"');
-          await call("POST", "/conversations/x/messages", json({ message: "Hi" }));
-          const names = model.calls[0]?.tools?.map(({ name }) => name) ?? [];
-          expect(names).not.toContain("query_variables");
-        },
-        { bindings: { TABLES: undefined } },
-      );
-    });
+  it("without the binding TABLES the endpoint says what to configure, and models have no tool", async () => {
+    const model = scriptedModel(["Done."]);
+    const agents = [{ name: "a", description: "a", instructions: "a", tools: {} }] as const;
+    await withRuntime(
+      { agents, model, queries },
+      async ({ call }) => {
+        await call("PUT", "/conversations/x/variables/a", json([{ n: 1 }]));
+        const response = await call("POST", "/conversations/x/query", json({ sql: "SELECT 1" }));
+        const { detail } = await problemIn(response, "not_configured");
+        expect(detail).toContain('name = "TABLES"');
+        await call("POST", "/conversations/x/messages", json({ message: "Hi" }));
+        const names = model.calls[0]?.tools?.map(({ name }) => name) ?? [];
+        expect(names).not.toContain("query_variables");
+      },
+      { bindings: { TABLES: undefined } },
+    );
   });
 });
 
@@ -243,21 +241,19 @@ function withShop(
   return withRuntime(options, work);
 }
 
-describe("a model that only sees handles", () => {
-  it("is offered the tool with the first handle, and not before", () => {
-    const model = scriptedModel([listing, "Done."]);
-    return withShop(
-      [],
-      async (own) => {
-        await own.call(...POST("/messages", { message: "Hi" }));
-        const offered = model.calls.map(({ tools = [] }) =>
-          tools.some(({ name }) => name === "query_variables"),
-        );
-        expect(offered).toEqual([false, true]);
-      },
-      { model },
-    );
-  });
+it("a model that only sees handles is offered the tool with the first handle, and not before", () => {
+  const model = scriptedModel([listing, "Done."]);
+  return withShop(
+    [],
+    async (own) => {
+      await own.call(...POST("/messages", { message: "Hi" }));
+      const offered = model.calls.map(({ tools = [] }) =>
+        tools.some(({ name }) => name === "query_variables"),
+      );
+      expect(offered).toEqual([false, true]);
+    },
+    { model },
+  );
 });
 
 it.each([[undefined], [["p1"]], [["p1", "u1"]]])(

@@ -14,107 +14,103 @@ import {
 import { slow } from "../support/slow.ts";
 import { watchStorage } from "../support/written-rows.ts";
 
-describe("row budget", () => {
-  const DELTAS = 400;
-  const TURN_MS = 8_000;
+const DELTAS = 400;
+const TURN_MS = 8_000;
 
-  afterEach(() => {
-    vi.useRealTimers();
-  });
+afterEach(() => {
+  vi.useRealTimers();
+});
 
-  /** 400 deltas in eight seconds of the fake clock. */
-  const slowly: Step = async function* () {
-    for (const part of text("word ".repeat(DELTAS), { chunks: 5 })) {
-      vi.setSystemTime(Date.now() + TURN_MS / DELTAS);
-      await new Promise((resolve) => setTimeout(resolve, 1));
-      yield part;
-    }
-    yield finish();
-  };
+/** 400 deltas in eight seconds of the fake clock. */
+const slowly: Step = async function* () {
+  for (const part of text("word ".repeat(DELTAS), { chunks: 5 })) {
+    vi.setSystemTime(Date.now() + TURN_MS / DELTAS);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    yield part;
+  }
+  yield finish();
+};
 
-  const look = tool({ inputSchema: z.object({ n: z.number() }), execute: ({ n }) => ({ n }) });
-  const tools: ToolSet = { look };
-  const agent = { name: "a", description: "", instructions: "", tools, outputPath: true };
-  const looks = (...numbers: readonly number[]): Step => [
-    numbers.flatMap((n) => toolCall("look", { n }, { id: `call_${n}` })),
-    finish("tool-calls"),
-  ];
+const look = tool({ inputSchema: z.object({ n: z.number() }), execute: ({ n }) => ({ n }) });
+const tools: ToolSet = { look };
+const agent = { name: "a", description: "", instructions: "", tools, outputPath: true };
+const looks = (...numbers: readonly number[]): Step => [
+  numbers.flatMap((n) => toolCall("look", { n }, { id: `call_${n}` })),
+  finish("tool-calls"),
+];
 
-  /** Three calls in one step, each of which uses the previous result. */
-  const chained: Step = [
-    ...toolCall("look", { n: 1, _outputPath: "$a" }, { id: "call_1" }),
-    ...toolCall("look", { n: "$a.n", _outputPath: "$b" }, { id: "call_2" }),
-    ...toolCall("look", { n: "$b.n", _outputPath: "$c" }, { id: "call_3" }),
-    finish("tool-calls"),
-  ];
+/** Three calls in one step, each of which uses the previous result. */
+const chained: Step = [
+  ...toolCall("look", { n: 1, _outputPath: "$a" }, { id: "call_1" }),
+  ...toolCall("look", { n: "$a.n", _outputPath: "$b" }, { id: "call_2" }),
+  ...toolCall("look", { n: "$b.n", _outputPath: "$c" }, { id: "call_3" }),
+  finish("tool-calls"),
+];
 
-  /** Goals of the project, including alarms. */
-  describe("rows written by a turn of 400 deltas", () => {
-    it.each<{ name: string; budget: number; steps: readonly Step[] }>([
-      { name: "without tools", budget: 12, steps: [slowly] },
-      { name: "with three small tools at once", budget: 17, steps: [looks(1, 2, 3), slowly] },
-      {
-        name: "with three small tools in one step, each made of the one before",
-        budget: 21,
-        steps: [chained, slowly],
-      },
-      {
-        name: "with three small tools one after the other",
-        budget: 21,
-        steps: [looks(1), looks(2), looks(3), slowly],
-      },
-    ])("$name are at most $budget", slow, async ({ name, budget, steps }) => {
-      // Always behind the platform's clock, so that an alarm for the current time fires at once.
-      vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 10 * TURN_MS });
-      const model = scriptedModel([...steps, ...steps]);
-      await withRuntime({ agents: [agent], model }, async (own) => {
-        const ask = async () => {
-          const response = await own.call(
-            "POST",
-            "/conversations/c/messages",
-            json({ message: "?" }),
-          );
-          await response.text();
-        };
-        const isArmed = async () => ((await own.state.storage.getAlarm()) ?? 0) > Date.now();
-        const read = watchStorage(own.state.storage);
-        await ask();
-        await vi.waitUntil(isArmed);
-        const first = read().rowsWritten;
-        await ask();
-        await vi.waitUntil(isArmed);
-        const { rowsWritten, alarms } = read();
-        console.log(
-          `rows ${name}: ${rowsWritten}, of which alarms ${alarms}; first turn: ${first}`,
+/** Goals of the project, including alarms. */
+describe("rows written by a turn of 400 deltas", () => {
+  it.each<{ name: string; budget: number; steps: readonly Step[] }>([
+    { name: "without tools", budget: 12, steps: [slowly] },
+    { name: "with three small tools at once", budget: 17, steps: [looks(1, 2, 3), slowly] },
+    {
+      name: "with three small tools in one step, each made of the one before",
+      budget: 21,
+      steps: [chained, slowly],
+    },
+    {
+      name: "with three small tools one after the other",
+      budget: 21,
+      steps: [looks(1), looks(2), looks(3), slowly],
+    },
+  ])("$name are at most $budget", slow, async ({ name, budget, steps }) => {
+    // Always behind the platform's clock, so that an alarm for the current time fires at once.
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 10 * TURN_MS });
+    const model = scriptedModel([...steps, ...steps]);
+    await withRuntime({ agents: [agent], model }, async (own) => {
+      const ask = async () => {
+        const response = await own.call(
+          "POST",
+          "/conversations/c/messages",
+          json({ message: "?" }),
         );
-        expect(alarms).toBe(2);
-        expect(rowsWritten).toBeLessThanOrEqual(budget);
-        // The tables, and an alarm in place of the turn's own.
-        expect(first).toBeLessThanOrEqual(budget + 14);
-      });
+        await response.text();
+      };
+      const isArmed = async () => ((await own.state.storage.getAlarm()) ?? 0) > Date.now();
+      const read = watchStorage(own.state.storage);
+      await ask();
+      await vi.waitUntil(isArmed);
+      const first = read().rowsWritten;
+      await ask();
+      await vi.waitUntil(isArmed);
+      const { rowsWritten, alarms } = read();
+      console.log(`rows ${name}: ${rowsWritten}, of which alarms ${alarms}; first turn: ${first}`);
+      expect(alarms).toBe(2);
+      expect(rowsWritten).toBeLessThanOrEqual(budget);
+      // The tables, and an alarm in place of the turn's own.
+      expect(first).toBeLessThanOrEqual(budget + 14);
     });
   });
+});
 
-  describe("rows written by a plan's run of three calls", () => {
-    it.each([
-      { name: "small", chars: 10, budget: 33 },
-      { name: "long", chars: 5_000, budget: 36 },
-    ])("of $name outputs are at most $budget", async ({ chars, budget }) => {
-      const give = tool({
-        inputSchema: z.object({ n: z.number() }),
-        execute: () => "x".repeat(chars),
-      });
-      const options = planning({ give });
-      await withRuntime(options, async (own) => {
-        const calls = [1, 2, 3].map((n) => ({ _tool: "give", n, _outputPath: `†state.s${n}` }));
-        const id = await approved(own, calls);
-        await runOf(own, id);
-        const read = watchStorage(own.state.storage);
-        await runOf(own, id);
-        const { rowsWritten } = read();
-        console.log(`rows of a run with ${chars} characters for each output: ${rowsWritten}`);
-        expect(rowsWritten).toBeLessThanOrEqual(budget);
-      });
+describe("rows written by a plan's run of three calls", () => {
+  it.each([
+    { name: "small", chars: 10, budget: 33 },
+    { name: "long", chars: 5_000, budget: 36 },
+  ])("of $name outputs are at most $budget", async ({ chars, budget }) => {
+    const give = tool({
+      inputSchema: z.object({ n: z.number() }),
+      execute: () => "x".repeat(chars),
+    });
+    const options = planning({ give });
+    await withRuntime(options, async (own) => {
+      const calls = [1, 2, 3].map((n) => ({ _tool: "give", n, _outputPath: `†state.s${n}` }));
+      const id = await approved(own, calls);
+      await runOf(own, id);
+      const read = watchStorage(own.state.storage);
+      await runOf(own, id);
+      const { rowsWritten } = read();
+      console.log(`rows of a run with ${chars} characters for each output: ${rowsWritten}`);
+      expect(rowsWritten).toBeLessThanOrEqual(budget);
     });
   });
 });

@@ -78,29 +78,27 @@ describe("the results of code", () => {
   });
 });
 
-describe("errors", () => {
-  it.each([
-    ["\n\nthrow new TypeError('oh')", "Line 3: TypeError: oh"],
-    ["const a = 1;\nconst b = ;", "Line 2: SyntaxError: Unexpected token ';'"],
-    [
-      "const f = () => {\n  return missing;\n};\nf();",
-      "Line 2: ReferenceError: missing is not defined",
-    ],
-    ["await null;\nnull.x", "Line 2: TypeError: Cannot read properties of null (reading 'x')"],
-    ["import x from 'y'", "Line 1: SyntaxError: Unexpected identifier 'x'"],
-    ["throw 'text'", "Thrown: text"],
-    ["throw null", "Thrown: null"],
-    ["throw { code: 7 }", 'Thrown: {"code":7}'],
-    ["throw undefined", "Thrown: undefined"],
-    ["throw Symbol('s')", "Thrown: Symbol(s)"],
-    [
-      "throw new Proxy({}, { get() { throw 1 }, getPrototypeOf() { throw 2 } })",
-      "Thrown: something that cannot be read",
-    ],
-  ])("say the line and the message: %j", async (code, message) => {
-    const failure = failureOf(await run(code));
-    expect(failure).toMatchObject({ code: "tool_failed", message });
-  });
+it.each([
+  ["\n\nthrow new TypeError('oh')", "Line 3: TypeError: oh"],
+  ["const a = 1;\nconst b = ;", "Line 2: SyntaxError: Unexpected token ';'"],
+  [
+    "const f = () => {\n  return missing;\n};\nf();",
+    "Line 2: ReferenceError: missing is not defined",
+  ],
+  ["await null;\nnull.x", "Line 2: TypeError: Cannot read properties of null (reading 'x')"],
+  ["import x from 'y'", "Line 1: SyntaxError: Unexpected identifier 'x'"],
+  ["throw 'text'", "Thrown: text"],
+  ["throw null", "Thrown: null"],
+  ["throw { code: 7 }", 'Thrown: {"code":7}'],
+  ["throw undefined", "Thrown: undefined"],
+  ["throw Symbol('s')", "Thrown: Symbol(s)"],
+  [
+    "throw new Proxy({}, { get() { throw 1 }, getPrototypeOf() { throw 2 } })",
+    "Thrown: something that cannot be read",
+  ],
+])("errors say the line and the message: %j", async (code, message) => {
+  const failure = failureOf(await run(code));
+  expect(failure).toMatchObject({ code: "tool_failed", message });
 });
 
 describe("tools", () => {
@@ -143,19 +141,17 @@ describe("tools", () => {
   });
 });
 
-describe("a secret variable", () => {
-  it.each([
-    ["as an input", "return key", ["key"]],
-    ["by name in code", "return [typeof key, '$key', `${'$'}{key}`]", []],
-    ["as an output", "vars.key = 1", []],
-  ])("is not available to code: %s", async (_, code, variables) => {
-    const store = new MemoryStore();
-    await store.save({ name: "key", value: "sk-very-secret", visibility: "secret" });
-    const outcome = await run(code, { store, variables });
-    expect(JSON.stringify(outcome)).not.toContain("sk-very");
-    expect(await store.read("key")).toBe("sk-very-secret");
-    if (variables.length > 0) expect(failureOf(outcome).code).toBe("variable_secret");
-  });
+it.each([
+  ["as an input", "return key", ["key"]],
+  ["by name in code", "return [typeof key, '$key', `${'$'}{key}`]", []],
+  ["as an output", "vars.key = 1", []],
+])("a secret variable is not available to code: %s", async (_, code, variables) => {
+  const store = new MemoryStore();
+  await store.save({ name: "key", value: "sk-very-secret", visibility: "secret" });
+  const outcome = await run(code, { store, variables });
+  expect(JSON.stringify(outcome)).not.toContain("sk-very");
+  expect(await store.read("key")).toBe("sk-very-secret");
+  if (variables.length > 0) expect(failureOf(outcome).code).toBe("variable_secret");
 });
 
 describe("a sealed variable", () => {
@@ -217,73 +213,65 @@ describe("a sealed variable", () => {
 const NOT_PERMITTED = /not permitted to access the internet/;
 const NO_MODULE = /No such module/;
 
-describe("the network", () => {
-  it.each([
-    ["fetch", "return (await fetch('https://example.com')).status", NOT_PERMITTED],
-    [
-      "fetch of this machine",
-      "return (await fetch('http://127.0.0.1:8787')).status",
-      NOT_PERMITTED,
-    ],
-    [
-      "a request object",
-      "return (await fetch(new Request('http://example.com'))).status",
-      NOT_PERMITTED,
-    ],
-    ["a WebSocket", "return new WebSocket('wss://example.com').url", NOT_PERMITTED],
-    [
-      "an event source",
-      "await new Promise((open, fail) => Object.assign(new EventSource('https://example.com'), { onopen: open, onerror: () => fail(new Error('not opened')) }))",
-      /not opened/,
-    ],
-    [
-      "an upgrade",
-      "return (await fetch('http://example.com', { headers: { upgrade: 'websocket' } })).status",
-      NOT_PERMITTED,
-    ],
-    [
-      "a socket",
-      "const { connect } = await import('cloudflare:sockets'); await connect('1.1.1.1:80').opened",
-      NOT_PERMITTED,
-    ],
-    [
-      "a TLS socket",
-      "const { connect } = await import('cloudflare:sockets'); await connect('1.1.1.1:443', { secureTransport: 'on' }).opened",
-      NOT_PERMITTED,
-    ],
-    [
-      "the sockets' HTTP client",
-      "const { internalNewHttpClient: make } = await import('cloudflare:sockets'); const { connect } = await import('cloudflare:sockets'); const client = await make(connect('1.1.1.1:80')); return (await client.fetch('http://1.1.1.1')).status",
-      NOT_PERMITTED,
-    ],
-    ["node:http", "await import('node:http')", NO_MODULE],
-    ["node:net", "await import('node:net')", NO_MODULE],
-    ["node:dns", "await import('node:dns')", NO_MODULE],
-    ["node:fs", "await import('node:fs')", NO_MODULE],
-    ["node:child_process", "await import('node:child_process')", NO_MODULE],
-    ["a module of the network", "await import('https://example.com/x.js')", NO_MODULE],
-    ["a module out of text", "await import('data:text/javascript,export default 1')", NO_MODULE],
-    ["XMLHttpRequest", "return new XMLHttpRequest()", /not defined/],
-  ])("is not reached by %s", async (_, code, message) => {
-    expect(failureOf(await run(code)).message).toMatch(message);
-  });
+it.each([
+  ["fetch", "return (await fetch('https://example.com')).status", NOT_PERMITTED],
+  ["fetch of this machine", "return (await fetch('http://127.0.0.1:8787')).status", NOT_PERMITTED],
+  [
+    "a request object",
+    "return (await fetch(new Request('http://example.com'))).status",
+    NOT_PERMITTED,
+  ],
+  ["a WebSocket", "return new WebSocket('wss://example.com').url", NOT_PERMITTED],
+  [
+    "an event source",
+    "await new Promise((open, fail) => Object.assign(new EventSource('https://example.com'), { onopen: open, onerror: () => fail(new Error('not opened')) }))",
+    /not opened/,
+  ],
+  [
+    "an upgrade",
+    "return (await fetch('http://example.com', { headers: { upgrade: 'websocket' } })).status",
+    NOT_PERMITTED,
+  ],
+  [
+    "a socket",
+    "const { connect } = await import('cloudflare:sockets'); await connect('1.1.1.1:80').opened",
+    NOT_PERMITTED,
+  ],
+  [
+    "a TLS socket",
+    "const { connect } = await import('cloudflare:sockets'); await connect('1.1.1.1:443', { secureTransport: 'on' }).opened",
+    NOT_PERMITTED,
+  ],
+  [
+    "the sockets' HTTP client",
+    "const { internalNewHttpClient: make } = await import('cloudflare:sockets'); const { connect } = await import('cloudflare:sockets'); const client = await make(connect('1.1.1.1:80')); return (await client.fetch('http://1.1.1.1')).status",
+    NOT_PERMITTED,
+  ],
+  ["node:http", "await import('node:http')", NO_MODULE],
+  ["node:net", "await import('node:net')", NO_MODULE],
+  ["node:dns", "await import('node:dns')", NO_MODULE],
+  ["node:fs", "await import('node:fs')", NO_MODULE],
+  ["node:child_process", "await import('node:child_process')", NO_MODULE],
+  ["a module of the network", "await import('https://example.com/x.js')", NO_MODULE],
+  ["a module out of text", "await import('data:text/javascript,export default 1')", NO_MODULE],
+  ["XMLHttpRequest", "return new XMLHttpRequest()", /not defined/],
+])("the network is not reached by %s", async (_, code, message) => {
+  expect(failureOf(await run(code)).message).toMatch(message);
 });
 
-describe("code made at run time", () => {
-  it.each([
-    ["eval", "return eval('1 + 1')"],
-    ["indirect eval", "return (0, eval)('1 + 1')"],
-    ["Function", "return new Function('return 1')()"],
-    ["a constructor's constructor", "return [].constructor.constructor('return 1')()"],
-    ["an async function's constructor", "return (async () => {}).constructor('return 1')()"],
-    [
-      "a timer's text",
-      "await new Promise((done) => { globalThis.done = done; setTimeout('done()', 1); }); return 1",
-    ],
-    ["WebAssembly", "return new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]))"],
-  ])("is not run: %s", async (_, code) => {
-    expect(failureOf(await run(code)).code).toMatch(/^tool_/);
-  });
+it.each([
+  ["eval", "return eval('1 + 1')"],
+  ["indirect eval", "return (0, eval)('1 + 1')"],
+  ["Function", "return new Function('return 1')()"],
+  ["a constructor's constructor", "return [].constructor.constructor('return 1')()"],
+  ["an async function's constructor", "return (async () => {}).constructor('return 1')()"],
+  [
+    "a timer's text",
+    "await new Promise((done) => { globalThis.done = done; setTimeout('done()', 1); }); return 1",
+  ],
+  ["WebAssembly", "return new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]))"],
+])("code made at run time is not run: %s", async (_, code) => {
+  expect(failureOf(await run(code)).code).toMatch(/^tool_/);
 });
 
 describe("the environment of the code", () => {

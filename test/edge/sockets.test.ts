@@ -152,28 +152,26 @@ describe("resume", () => {
   });
 });
 
-describe("abort", () => {
-  it("stops the turn: its text is kept and marked, and nothing more arrives", async () => {
-    const { reached, options } = haltedTurn([says("Next.")]);
-    await withSockets(options, async (own) => {
-      const socket = await connect(own.call, "c");
-      const other = await connect(own.call, "c");
-      socket.send(sendFrame("a", "c", "Hello."));
-      await reached;
-      other.send(resumeFrame("w", "c"));
-      await other.until("chunk", "w");
-      const before = socket.frames.length;
-      socket.send({ type: "abort", requestId: "a" });
-      const seen = chunksOf(await other.until("end", "w"));
-      expect(seen.at(-1)).toMatchObject({ type: "abort" });
-      const [, answer] = messagesOf(own);
-      expect(answer?.metadata).toMatchObject({ stopped: true });
-      expect(textOf(answer)).toBe("Before.");
-      expect(own.conversation().about().status).toBe("idle");
-      socket.send(sendFrame("b", "c", "More."));
-      expect(saidIn(await socket.until("end", "b"))).toBe("Next.");
-      expect(socket.frames.slice(before).every(({ requestId }) => requestId === "b")).toBe(true);
-    });
+it("abort stops the turn: its text is kept and marked, and nothing more arrives", async () => {
+  const { reached, options } = haltedTurn([says("Next.")]);
+  await withSockets(options, async (own) => {
+    const socket = await connect(own.call, "c");
+    const other = await connect(own.call, "c");
+    socket.send(sendFrame("a", "c", "Hello."));
+    await reached;
+    other.send(resumeFrame("w", "c"));
+    await other.until("chunk", "w");
+    const before = socket.frames.length;
+    socket.send({ type: "abort", requestId: "a" });
+    const seen = chunksOf(await other.until("end", "w"));
+    expect(seen.at(-1)).toMatchObject({ type: "abort" });
+    const [, answer] = messagesOf(own);
+    expect(answer?.metadata).toMatchObject({ stopped: true });
+    expect(textOf(answer)).toBe("Before.");
+    expect(own.conversation().about().status).toBe("idle");
+    socket.send(sendFrame("b", "c", "More."));
+    expect(saidIn(await socket.until("end", "b"))).toBe("Next.");
+    expect(socket.frames.slice(before).every(({ requestId }) => requestId === "b")).toBe(true);
   });
 });
 
@@ -286,46 +284,42 @@ describe("the authentication of a socket", () => {
 
 const evict = (id: string) => evictDurableObject(objectOf(id));
 
-describe("a silent socket", () => {
-  it("answers a ping without waking its object", async () => {
-    const id = newId();
-    const { webSocket } = await upgrade(call, id);
-    webSocket?.accept();
-    const answer = () =>
-      new Promise((done) => {
-        webSocket?.addEventListener("message", ({ data }) => done(data), { once: true });
-        webSocket?.send("ping");
-      });
-    expect(await answer()).toBe("pong");
-    await evict(id);
-    expect(await answer()).toBe("pong");
-    webSocket?.close(1000, "done");
-  });
+it("a silent socket answers a ping without waking its object", async () => {
+  const id = newId();
+  const { webSocket } = await upgrade(call, id);
+  webSocket?.accept();
+  const answer = () =>
+    new Promise((done) => {
+      webSocket?.addEventListener("message", ({ data }) => done(data), { once: true });
+      webSocket?.send("ping");
+    });
+  expect(await answer()).toBe("pong");
+  await evict(id);
+  expect(await answer()).toBe("pong");
+  webSocket?.close(1000, "done");
 });
 
-describe("a socket whose object is evicted in mid-turn", () => {
-  it("is closed, so that its client does not wait forever, but resumes over another one", async () => {
-    const again = Promise.withResolvers<void>();
-    const second: Step = async function* () {
-      await again.promise;
-      yield [text("Again."), finish()].flat();
-    };
-    const { reached, options } = haltedTurn([second]);
-    await withSockets(options, async (own) => {
-      const [busy, idle] = [await connect(own.call, "c"), await connect(own.call, "c")];
-      busy.send(sendFrame("a", "c", "Hello."));
-      await reached;
-      await busy.until("chunk", "a");
-      own.wakeAgain();
-      expect(await busy.closed).toMatchObject({ code: 1012 });
-      // The platform would delay messages until the object is awake.
-      await own.awake();
-      idle.send(resumeFrame("w", "c"));
-      await idle.until("start", "w");
-      again.resolve();
-      expect(saidIn(await idle.until("end", "w"))).toMatch(/Again\.$/);
-      idle.close();
-    });
+it("a socket whose object is evicted in mid-turn is closed, so that its client does not wait forever, but resumes over another one", async () => {
+  const again = Promise.withResolvers<void>();
+  const second: Step = async function* () {
+    await again.promise;
+    yield [text("Again."), finish()].flat();
+  };
+  const { reached, options } = haltedTurn([second]);
+  await withSockets(options, async (own) => {
+    const [busy, idle] = [await connect(own.call, "c"), await connect(own.call, "c")];
+    busy.send(sendFrame("a", "c", "Hello."));
+    await reached;
+    await busy.until("chunk", "a");
+    own.wakeAgain();
+    expect(await busy.closed).toMatchObject({ code: 1012 });
+    // The platform would delay messages until the object is awake.
+    await own.awake();
+    idle.send(resumeFrame("w", "c"));
+    await idle.until("start", "w");
+    again.resolve();
+    expect(saidIn(await idle.until("end", "w"))).toMatch(/Again\.$/);
+    idle.close();
   });
 });
 
@@ -399,44 +393,42 @@ describe("an invalid frame", () => {
   });
 });
 
-describe("an invalid request", () => {
-  it.each([
-    ["another conversation", sendFrame("a", "other", "Hi."), "bad_request"],
-    ["another conversation's turn", resumeFrame("a", "other"), "bad_request"],
-    ["no such agent", sendFrame("a", "x", { body: { agent: "nobody" } }), "not_found"],
-    ["no text", sendFrame("a", "x", ""), "bad_request"],
-    [
-      "nothing to repeat",
-      sendFrame("a", "x", { trigger: "regenerate-message", messages: [{ role: "assistant" }] }),
-      "bad_request",
-    ],
-    [
-      "a file that is not here",
-      sendFrame("a", "x", {
-        messages: [
-          {
-            role: "user",
-            parts: [{ type: "file", mediaType: "image/png", url: "https://example.com/a.png" }],
-          },
-        ],
-      }),
-      "bad_value",
-    ],
-  ])("is refused, and the socket stays open: %s", async (_, frame, code) => {
-    const id = newId();
-    const socket = await connect(call, id);
-    for (let count = 0; count < 10; count++) {
-      socket.send({ ...frame, requestId: `a${count}`, id: frame.id === "x" ? id : frame.id });
-    }
-    for (let count = 0; count < 10; count++) {
-      const [refused] = await socket.until("error", `a${count}`);
-      expect(refused).toMatchObject({ errorText: expect.stringMatching(new RegExp(`^${code}: `)) });
-    }
-    await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
-    socket.send(sendFrame("ok", id, "What is the weather in NYC?"));
-    expect(saidIn(await socket.until("end", "ok"))).toContain("New York");
-    socket.close();
-  });
+it.each([
+  ["another conversation", sendFrame("a", "other", "Hi."), "bad_request"],
+  ["another conversation's turn", resumeFrame("a", "other"), "bad_request"],
+  ["no such agent", sendFrame("a", "x", { body: { agent: "nobody" } }), "not_found"],
+  ["no text", sendFrame("a", "x", ""), "bad_request"],
+  [
+    "nothing to repeat",
+    sendFrame("a", "x", { trigger: "regenerate-message", messages: [{ role: "assistant" }] }),
+    "bad_request",
+  ],
+  [
+    "a file that is not here",
+    sendFrame("a", "x", {
+      messages: [
+        {
+          role: "user",
+          parts: [{ type: "file", mediaType: "image/png", url: "https://example.com/a.png" }],
+        },
+      ],
+    }),
+    "bad_value",
+  ],
+])("an invalid request is refused, and the socket stays open: %s", async (_, frame, code) => {
+  const id = newId();
+  const socket = await connect(call, id);
+  for (let count = 0; count < 10; count++) {
+    socket.send({ ...frame, requestId: `a${count}`, id: frame.id === "x" ? id : frame.id });
+  }
+  for (let count = 0; count < 10; count++) {
+    const [refused] = await socket.until("error", `a${count}`);
+    expect(refused).toMatchObject({ errorText: expect.stringMatching(new RegExp(`^${code}: `)) });
+  }
+  await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
+  socket.send(sendFrame("ok", id, "What is the weather in NYC?"));
+  expect(saidIn(await socket.until("end", "ok"))).toContain("New York");
+  socket.close();
 });
 
 /** The server's end of a socket that records the codes with which it is closed. */
@@ -470,29 +462,26 @@ describe("a socket that is never read", () => {
   });
 });
 
-describe("a socket with a turn that is silent for long", () => {
-  it("receives its start again, so that nothing in between takes it for dead", async () => {
-    const { open, reached, options } = haltedTurn();
-    await withSockets(options, async (own) => {
-      const socket = await connect(own.call, "c");
-      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
-      try {
-        socket.send(sendFrame("a", "c", "Hello."));
-        await reached;
-        await vi.waitUntil(() => saidIn(socket.frames) === "Before.");
-        const isStartedAgain = () =>
-          socket.frames.filter(({ type }) => type === "start").length > 1;
-        while (!isStartedAgain()) await vi.advanceTimersByTimeAsync(limits.keepAliveMs);
-        open();
-        const frames = await socket.until("end", "a");
-        const starts = frames.filter(({ type }) => type === "start");
-        expect(starts.length).toBeGreaterThan(1);
-        expect(saidIn(frames)).toBe("Before. After.");
-      } finally {
-        vi.useRealTimers();
-      }
-      socket.close();
-    });
+it("a socket with a turn that is silent for long receives its start again, so that nothing in between takes it for dead", async () => {
+  const { open, reached, options } = haltedTurn();
+  await withSockets(options, async (own) => {
+    const socket = await connect(own.call, "c");
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
+    try {
+      socket.send(sendFrame("a", "c", "Hello."));
+      await reached;
+      await vi.waitUntil(() => saidIn(socket.frames) === "Before.");
+      const isStartedAgain = () => socket.frames.filter(({ type }) => type === "start").length > 1;
+      while (!isStartedAgain()) await vi.advanceTimersByTimeAsync(limits.keepAliveMs);
+      open();
+      const frames = await socket.until("end", "a");
+      const starts = frames.filter(({ type }) => type === "start");
+      expect(starts.length).toBeGreaterThan(1);
+      expect(saidIn(frames)).toBe("Before. After.");
+    } finally {
+      vi.useRealTimers();
+    }
+    socket.close();
   });
 });
 

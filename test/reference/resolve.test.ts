@@ -98,17 +98,15 @@ describe("unknown names", () => {
   });
 });
 
-describe("an escaped reference", () => {
-  it("loses its backslash if it would have resolved, and only then", async () => {
-    const input = ["\\$temp", "a \\$orders[0].id b", "\\$nope", "\\$temp.x", "a\\$temp"];
-    expect(await valueOf(input)).toEqual([
-      "$temp",
-      "a $orders[0].id b",
-      "\\$nope",
-      "\\$temp.x",
-      "a\\$temp",
-    ]);
-  });
+it("an escaped reference loses its backslash if it would have resolved, and only then", async () => {
+  const input = ["\\$temp", "a \\$orders[0].id b", "\\$nope", "\\$temp.x", "a\\$temp"];
+  expect(await valueOf(input)).toEqual([
+    "$temp",
+    "a $orders[0].id b",
+    "\\$nope",
+    "\\$temp.x",
+    "a\\$temp",
+  ]);
 });
 
 describe("alternatives", () => {

@@ -204,8 +204,7 @@ describe("a similar word", () => {
   });
 });
 
-describe("how a model writes a reference", () => {
-  it("is the first syntax for texts that it may use", () => {
+it("how a model writes a reference is the first syntax for texts that it may use", () => {
     const own = { name: "own" } as never;
     const written = [
       undefined,
@@ -220,5 +219,4 @@ describe("how a model writes a reference", () => {
       undefined,
       undefined,
     ]);
-  });
 });

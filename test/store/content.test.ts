@@ -62,15 +62,13 @@ describe("byteLength", () => {
   });
 });
 
-describe("decodeUtf8", () => {
-  it("returns every text that UTF-8 can encode, a byte order mark and NUL included", () => {
-    expect(decodeUtf8(Buffer.from("\ufeffa\u0000"))).toBe("\ufeffa\u0000");
-    fc.assert(
-      fc.property(anyText, (text) => {
-        expect(decodeUtf8(Buffer.from(text))).toBe(text.toWellFormed());
-      }),
-    );
-  });
+it("decodeUtf8 returns every text that UTF-8 can encode, a byte order mark and NUL included", () => {
+  expect(decodeUtf8(Buffer.from("\ufeffa\u0000"))).toBe("\ufeffa\u0000");
+  fc.assert(
+    fc.property(anyText, (text) => {
+      expect(decodeUtf8(Buffer.from(text))).toBe(text.toWellFormed());
+    }),
+  );
 });
 
 describe("jsonContent", () => {
@@ -124,17 +122,15 @@ describe("jsonContent", () => {
   });
 });
 
-describe("formatOf", () => {
-  it.each([
-    [JSON_TYPE, "json"],
-    [TEXT_TYPE, "text"],
-    [RECORDS_TYPE, "records"],
-    ["image/png", "bytes"],
-    ["text/html", "bytes"],
-    ["", "bytes"],
-  ])("of %s is %s", (mediaType, format) => {
-    expect(formatOf(mediaType)).toBe(format);
-  });
+it.each([
+  [JSON_TYPE, "json"],
+  [TEXT_TYPE, "text"],
+  [RECORDS_TYPE, "records"],
+  ["image/png", "bytes"],
+  ["text/html", "bytes"],
+  ["", "bytes"],
+])("formatOf of %s is %s", (mediaType, format) => {
+  expect(formatOf(mediaType)).toBe(format);
 });
 
 function overLimit(limit: string, maximum: number) {

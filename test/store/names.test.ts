@@ -80,16 +80,14 @@ describe("the name for a call", () => {
   });
 });
 
-describe("an automatic base", () => {
-  it("is valid for any text, even with a number", () => {
-    fc.assert(
-      fc.property(fc.oneof(anyText, wordText), fc.nat(9_999_999), (text, number) => {
-        expect(automaticBase(text)).toSatisfy(isValidName);
-        expect(`${automaticBase(text)}_${number}`).toSatisfy(isValidName);
-      }),
-      { numRuns: 500 },
-    );
-  });
+it("an automatic base is valid for any text, even with a number", () => {
+  fc.assert(
+    fc.property(fc.oneof(anyText, wordText), fc.nat(9_999_999), (text, number) => {
+      expect(automaticBase(text)).toSatisfy(isValidName);
+      expect(`${automaticBase(text)}_${number}`).toSatisfy(isValidName);
+    }),
+    { numRuns: 500 },
+  );
 });
 
 describe("an identifier", () => {

@@ -13,33 +13,31 @@ const chunkRows = "(SELECT count(*) FROM chunk)";
 
 afterEach(closeAll);
 
-describe("a store of many variables", () => {
-  it("is read with a statement for each four hundred, and no values; then its index answers", async () => {
-    const sql = migratedSql();
-    const value = "x".repeat(300);
-    const writes = Array.from({ length: 2_500 }, (_, index) => ({ name: `v_${index}`, value }));
-    await new SqlStore(sql, { now }).saveAll(writes);
-    const store = new SqlStore(sql, { now });
-    sql.unitsRead = 0;
-    expect(await statementsOf(sql, () => store.count())).toBe(7);
-    expect(sql.unitsRead).toBeLessThan(200 * writes.length);
-    expect([store.bytes(), store.couldBegin("other")]).toEqual([300 * 2_500, false]);
-    const answers = () => [
-      store.bytes(),
-      store.glance("v_7")?.version,
-      store.glance("w"),
-      store.couldBegin("v_24"),
-      store.couldBegin("v_25000"),
-      store.runs(),
-      store.nextDueMs(),
-      store.lastAccessMs(),
-    ];
-    const dueMs = START_MS + limits.variableIdleMs;
-    const expected = [300 * 2_500, 1, undefined, true, false, [], dueMs, START_MS];
-    expect(await statementsOf(sql, () => expect(answers()).toEqual(expected))).toBe(0);
-    expect(store.list({ last: 1 })).toMatchObject([{ name: "v_2499" }]);
-    expect(await rowsWritten(sql, () => store.save({ name: "v_0", value: 2 }))).toBe(1);
-  });
+it("a store of many variables is read with a statement for each four hundred, and no values; then its index answers", async () => {
+  const sql = migratedSql();
+  const value = "x".repeat(300);
+  const writes = Array.from({ length: 2_500 }, (_, index) => ({ name: `v_${index}`, value }));
+  await new SqlStore(sql, { now }).saveAll(writes);
+  const store = new SqlStore(sql, { now });
+  sql.unitsRead = 0;
+  expect(await statementsOf(sql, () => store.count())).toBe(7);
+  expect(sql.unitsRead).toBeLessThan(200 * writes.length);
+  expect([store.bytes(), store.couldBegin("other")]).toEqual([300 * 2_500, false]);
+  const answers = () => [
+    store.bytes(),
+    store.glance("v_7")?.version,
+    store.glance("w"),
+    store.couldBegin("v_24"),
+    store.couldBegin("v_25000"),
+    store.runs(),
+    store.nextDueMs(),
+    store.lastAccessMs(),
+  ];
+  const dueMs = START_MS + limits.variableIdleMs;
+  const expected = [300 * 2_500, 1, undefined, true, false, [], dueMs, START_MS];
+  expect(await statementsOf(sql, () => expect(answers()).toEqual(expected))).toBe(0);
+  expect(store.list({ last: 1 })).toMatchObject([{ name: "v_2499" }]);
+  expect(await rowsWritten(sql, () => store.save({ name: "v_0", value: 2 }))).toBe(1);
 });
 
 describe("the cost of a call", () => {

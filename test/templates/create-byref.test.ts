@@ -72,31 +72,29 @@ describe.each(projects)("npm create byref -- --template $template", (project) =>
   });
 });
 
-describe("a bundle of chat", () => {
-  it("runs in the image, on plain workerd", async () => {
-    expect(run("chat", "npx", "byref", "bundle")).toContain(
-      "Left out, because workerd has none: ai.",
-    );
-    const image = join(machine.folder, "image");
-    execFileSync(process.execPath, [join(root, "scripts/workerd-bundle.ts"), image], { cwd: root });
-    const server = startPlain(
-      {
-        PORT: String(await freePort()),
-        STATE_DIR: join(machine.folder, "state"),
-        WORKER_DIR: join(machine.folder, "chat/bundle"),
-        AUTH: "none",
-      },
-      [join(image, "start.mjs")],
-    );
-    try {
-      const url = (await server.url) ?? server.output();
-      expect((await askFirst(url, "How many tickets are open?")).text).toContain("167");
-      expect(await (await fetch(`${url}/agents`)).text()).toContain('"title":"Help desk"');
-      expect(await (await fetch(`${url}/`)).text()).toContain('<div id="page">');
-    } finally {
-      await stop(server);
-    }
-  });
+it("a bundle of chat runs in the image, on plain workerd", async () => {
+  expect(run("chat", "npx", "byref", "bundle")).toContain(
+    "Left out, because workerd has none: ai.",
+  );
+  const image = join(machine.folder, "image");
+  execFileSync(process.execPath, [join(root, "scripts/workerd-bundle.ts"), image], { cwd: root });
+  const server = startPlain(
+    {
+      PORT: String(await freePort()),
+      STATE_DIR: join(machine.folder, "state"),
+      WORKER_DIR: join(machine.folder, "chat/bundle"),
+      AUTH: "none",
+    },
+    [join(image, "start.mjs")],
+  );
+  try {
+    const url = (await server.url) ?? server.output();
+    expect((await askFirst(url, "How many tickets are open?")).text).toContain("167");
+    expect(await (await fetch(`${url}/agents`)).text()).toContain('"title":"Help desk"');
+    expect(await (await fetch(`${url}/`)).text()).toContain('<div id="page">');
+  } finally {
+    await stop(server);
+  }
 });
 
 describe("the templates without an HTTP API", () => {

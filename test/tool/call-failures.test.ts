@@ -91,18 +91,16 @@ describe("the failure of a call whose references could not be resolved", () => {
   });
 });
 
-describe("a failure", () => {
-  it("has one of our codes, and a message of limited length", () => {
-    expect(failed(new Error("No."))).toEqual({
-      kind: "failed",
-      code: "tool_failed",
-      message: "No.",
-    });
-    expect(failed(tooLarge).code).toBe("limit_exceeded");
-    expect(failed(new Error("x".repeat(maxReasonChars))).message).toBe("x".repeat(maxReasonChars));
-    const long = failed(new Error("x".repeat(maxReasonChars + 7))).message;
-    expect(long).toMatch(/^x{700}… \(\+57 more\) …x{250}$/u);
+it("a failure has one of our codes, and a message of limited length", () => {
+  expect(failed(new Error("No."))).toEqual({
+    kind: "failed",
+    code: "tool_failed",
+    message: "No.",
   });
+  expect(failed(tooLarge).code).toBe("limit_exceeded");
+  expect(failed(new Error("x".repeat(maxReasonChars))).message).toBe("x".repeat(maxReasonChars));
+  const long = failed(new Error("x".repeat(maxReasonChars + 7))).message;
+  expect(long).toMatch(/^x{700}… \(\+57 more\) …x{250}$/u);
 });
 
 describe("a policy of trust", () => {

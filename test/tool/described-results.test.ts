@@ -180,10 +180,8 @@ describe("a handle", () => {
   });
 });
 
-describe("variableIn", () => {
-  it("returns the variable that an output stands for, and undefined for other values", () => {
-    expect(variableIn({ $var: "it", value: 1 })).toBe("it");
-    const others = [null, undefined, "it", 1, [], {}, { $var: 1 }, { var: "it" }];
-    expect(others.map(variableIn)).toEqual(others.map(() => undefined));
-  });
+it("variableIn returns the variable that an output stands for, and undefined for other values", () => {
+  expect(variableIn({ $var: "it", value: 1 })).toBe("it");
+  const others = [null, undefined, "it", 1, [], {}, { $var: 1 }, { var: "it" }];
+  expect(others.map(variableIn)).toEqual(others.map(() => undefined));
 });

@@ -31,36 +31,34 @@ describe("half of a character in a file", () => {
   });
 });
 
-describe("text over MCP", () => {
-  const received: unknown[] = [];
-  function servers() {
-    const server = new McpServer({ name: "half", version: "1" });
-    server.registerTool("note", { inputSchema: z.object({}) }, () => ({
-      content: [{ type: "text", text: `a😀${HALF}` }],
-    }));
-    server.registerTool("keep", { inputSchema: z.object({ it: z.string() }) }, ({ it: given }) => {
-      received.push(given);
-      return { content: [{ type: "text", text: "kept" }] };
-    });
-    return server;
-  }
-
-  it("carries half of a character, whole and inside of a text; a file cannot", async () => {
-    const files: FileSaver = {
-      async save(file, content) {
-        for await (const piece of content) expect(piece.length).toBe(0);
-        return { file, bytes: 0 };
-      },
-    };
-    const { call } = await startGateway([{ name: "half", make: servers }], { files });
-    const name = nameIn(await call("note"));
-    await call("keep", { it: `$${name}` });
-    await call("keep", { it: `<$${name}>` });
-    expect(received).toEqual([`a😀${HALF}`, `<a😀${HALF}>`]);
-    const saved = await call("save_variable", { name, file: "a.txt" });
-    expect(saved.isError).toBe(true);
-    expect(textIn(saved)).toContain(
-      "bad_value: Half of a character (a lone surrogate), as character 3",
-    );
+const received: unknown[] = [];
+function servers() {
+  const server = new McpServer({ name: "half", version: "1" });
+  server.registerTool("note", { inputSchema: z.object({}) }, () => ({
+    content: [{ type: "text", text: `a😀${HALF}` }],
+  }));
+  server.registerTool("keep", { inputSchema: z.object({ it: z.string() }) }, ({ it: given }) => {
+    received.push(given);
+    return { content: [{ type: "text", text: "kept" }] };
   });
+  return server;
+}
+
+it("text over MCP carries half of a character, whole and inside of a text; a file cannot", async () => {
+  const files: FileSaver = {
+    async save(file, content) {
+      for await (const piece of content) expect(piece.length).toBe(0);
+      return { file, bytes: 0 };
+    },
+  };
+  const { call } = await startGateway([{ name: "half", make: servers }], { files });
+  const name = nameIn(await call("note"));
+  await call("keep", { it: `$${name}` });
+  await call("keep", { it: `<$${name}>` });
+  expect(received).toEqual([`a😀${HALF}`, `<a😀${HALF}>`]);
+  const saved = await call("save_variable", { name, file: "a.txt" });
+  expect(saved.isError).toBe(true);
+  expect(textIn(saved)).toContain(
+    "bad_value: Half of a character (a lone surrogate), as character 3",
+  );
 });

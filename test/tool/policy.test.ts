@@ -103,20 +103,18 @@ describe("a policy", () => {
   });
 });
 
-describe("several policies", () => {
-  const ask: Policy = () => ({ ask: "1" });
-  const askToo: Policy = () => ({ ask: "2" });
-  const deny: Policy = () => ({ deny: "no." });
-  const allow: Policy = () => "allow";
-  const of = async (...policies: Policy[]) =>
-    allOf(...policies)({ tool: "t", input: 1, resolved: 1, references: [], tainted: false });
+const ask: Policy = () => ({ ask: "1" });
+const askToo: Policy = () => ({ ask: "2" });
+const deny: Policy = () => ({ deny: "no." });
+const allow: Policy = () => "allow";
+const of = async (...policies: Policy[]) =>
+  allOf(...policies)({ tool: "t", input: 1, resolved: 1, references: [], tainted: false });
 
-  it("are as strict as the strictest", async () => {
-    expect(await of()).toBe("allow");
-    expect(await of(allow, allow)).toBe("allow");
-    expect(await of(allow, ask, askToo, allow)).toEqual({ ask: "1" });
-    expect(await of(ask, deny, allow)).toEqual({ deny: "no." });
-  });
+it("several policies are as strict as the strictest", async () => {
+  expect(await of()).toBe("allow");
+  expect(await of(allow, allow)).toBe("allow");
+  expect(await of(allow, ask, askToo, allow)).toEqual({ ask: "1" });
+  expect(await of(ask, deny, allow)).toEqual({ deny: "no." });
 });
 
 describe("requireTrusted", () => {
@@ -145,23 +143,21 @@ describe("requireTrusted", () => {
   });
 });
 
-describe("needsApproval", () => {
-  const asking = async (needsApproval: unknown, input: Json) => {
-    const made = {
-      inputSchema: z.object({ n: z.number().default(7) }),
-      execute: () => 1,
-      needsApproval,
-    };
-    const wrapped = await wrapTool("act", made as never, { store: await store() });
-    const ready = await wrapped.prepare(input, call);
-    return ready.kind === "ready" && ready.approval !== undefined;
+const asking = async (needsApproval: unknown, input: Json) => {
+  const made = {
+    inputSchema: z.object({ n: z.number().default(7) }),
+    execute: () => 1,
+    needsApproval,
   };
+  const wrapped = await wrapTool("act", made as never, { store: await store() });
+  const ready = await wrapped.prepare(input, call);
+  return ready.kind === "ready" && ready.approval !== undefined;
+};
 
-  it("that throws means yes", async () => {
-    const fails = () => {
-      throw new Error("?");
-    };
-    expect(await asking(fails, {})).toBe(true);
-    expect(await asking(() => Promise.reject(new Error("?")), {})).toBe(true);
-  });
+it("needsApproval that throws means yes", async () => {
+  const fails = () => {
+    throw new Error("?");
+  };
+  expect(await asking(fails, {})).toBe(true);
+  expect(await asking(() => Promise.reject(new Error("?")), {})).toBe(true);
 });

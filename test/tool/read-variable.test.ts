@@ -213,32 +213,30 @@ describe.each(stores)("read_variable on $title", ({ open }) => {
   });
 });
 
-describe("read_variable of any value", () => {
-  it("returns pieces that add up to the value", sampled, async () => {
-    const key = fc.string({ maxLength: 12, unit: "grapheme" }).filter((key) => !/[\r\n]/.test(key));
-    const { value } = fc.letrec<{ value: Json }>((tie) => ({
-      value: fc.oneof(
-        { maxDepth: 3 },
-        fc.string({ maxLength: 30, unit: "binary" }),
-        fc.string({ maxLength: 30 }).map((text) => text.repeat(500)),
-        fc.integer(),
-        fc.constant(null),
-        fc.array(tie("value"), { maxLength: 6 }),
-        fc
-          .array(fc.record({ id: fc.integer() }), { maxLength: 5 })
-          .map((rows) => Array.from({ length: 200 }, () => rows).flat()),
-        fc.dictionary(key, tie("value"), { maxKeys: 5, noNullPrototype: true }),
-      ),
-    }));
-    await fc.assert(
-      fc.asyncProperty(value, async (value) => {
-        const copy = JSON.parse(JSON.stringify(value)) as Json;
-        const tools = await toolsWith(copy);
-        expect(await walked(tools, {})).toEqual(copy);
-      }),
-      { numRuns: samples(150) },
-    );
-  });
+it("read_variable of any value returns pieces that add up to the value", sampled, async () => {
+  const key = fc.string({ maxLength: 12, unit: "grapheme" }).filter((key) => !/[\r\n]/.test(key));
+  const { value } = fc.letrec<{ value: Json }>((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 3 },
+      fc.string({ maxLength: 30, unit: "binary" }),
+      fc.string({ maxLength: 30 }).map((text) => text.repeat(500)),
+      fc.integer(),
+      fc.constant(null),
+      fc.array(tie("value"), { maxLength: 6 }),
+      fc
+        .array(fc.record({ id: fc.integer() }), { maxLength: 5 })
+        .map((rows) => Array.from({ length: 200 }, () => rows).flat()),
+      fc.dictionary(key, tie("value"), { maxKeys: 5, noNullPrototype: true }),
+    ),
+  }));
+  await fc.assert(
+    fc.asyncProperty(value, async (value) => {
+      const copy = JSON.parse(JSON.stringify(value)) as Json;
+      const tools = await toolsWith(copy);
+      expect(await walked(tools, {})).toEqual(copy);
+    }),
+    { numRuns: samples(150) },
+  );
 });
 
 describe("read_variable of a large value", () => {

@@ -48,48 +48,42 @@ describe("a tool that yields several results", () => {
   });
 });
 
-describe("a call that was stopped before it runs", () => {
-  it("does not run its tool", async () => {
-    let runs = 0;
-    const { ran } = await runWith(
-      acting(() => ++runs),
-      { signal: AbortSignal.abort() },
-    );
-    expect([failureOf(ran)?.message, runs]).toEqual(["act was stopped.", 0]);
-  });
+it("a call that was stopped before it runs does not run its tool", async () => {
+  let runs = 0;
+  const { ran } = await runWith(
+    acting(() => ++runs),
+    { signal: AbortSignal.abort() },
+  );
+  expect([failureOf(ran)?.message, runs]).toEqual(["act was stopped.", 0]);
 });
 
-describe("the options of a tool", () => {
-  const seenBy = async (options: Partial<CallOptions>) => {
-    const seen: Record<string, unknown>[] = [];
-    await runWith(
-      acting((_, given) => void seen.push({ ...(given as object) })),
-      options,
-    );
-    return seen[0];
-  };
+const seenBy = async (options: Partial<CallOptions>) => {
+  const seen: Record<string, unknown>[] = [];
+  await runWith(
+    acting((_, given) => void seen.push({ ...(given as object) })),
+    options,
+  );
+  return seen[0];
+};
 
-  it("are the SDK's", async () => {
-    const extras = { experimental_context: { user: 7 } };
-    expect(await seenBy({ idempotencyKey: "k", extras })).toEqual({
-      toolCallId: "call_1",
-      abortSignal: expect.any(AbortSignal),
-      messages: [],
-      idempotencyKey: "k",
-      ...extras,
-    });
-    expect(await seenBy({})).not.toHaveProperty("idempotencyKey");
+it("the options of a tool are the SDK's", async () => {
+  const extras = { experimental_context: { user: 7 } };
+  expect(await seenBy({ idempotencyKey: "k", extras })).toEqual({
+    toolCallId: "call_1",
+    abortSignal: expect.any(AbortSignal),
+    messages: [],
+    idempotencyKey: "k",
+    ...extras,
   });
+  expect(await seenBy({})).not.toHaveProperty("idempotencyKey");
 });
 
-describe("a tool that is notified of its input", () => {
-  it("receives it before it runs, once it is validated", async () => {
-    const order: unknown[] = [];
-    const onInputAvailable = (given: { input: unknown; toolCallId: string }) =>
-      void order.push([given.input, given.toolCallId]);
-    await runWith(acting(() => void order.push("runs"), { onInputAvailable }));
-    expect(order).toEqual([[{ n: 1 }, "call_1"], "runs"]);
-  });
+it("a tool that is notified of its input receives it before it runs, once it is validated", async () => {
+  const order: unknown[] = [];
+  const onInputAvailable = (given: { input: unknown; toolCallId: string }) =>
+    void order.push([given.input, given.toolCallId]);
+  await runWith(acting(() => void order.push("runs"), { onInputAvailable }));
+  expect(order).toEqual([[{ n: 1 }, "call_1"], "runs"]);
 });
 
 describe("the place that a tool chooses", () => {

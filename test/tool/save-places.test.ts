@@ -120,12 +120,10 @@ describe("a place in the store", () => {
   });
 });
 
-describe("the parameters about the result", () => {
-  it("must be texts, and a description is shortened", () => {
-    const refusal = (input: object) => refusalOf(() => splitInput(input as never));
-    expect(refusal({ _outputPath: 5 })).toBe("bad_path: _outputPath must be text.");
-    expect(refusal({ _description: ["a"] })).toBe("bad_path: _description must be text.");
-    const { description } = splitInput({ _description: "x".repeat(501) });
-    expect(description).toBe("x".repeat(500));
-  });
+it("the parameters about the result must be texts, and a description is shortened", () => {
+  const refusal = (input: object) => refusalOf(() => splitInput(input as never));
+  expect(refusal({ _outputPath: 5 })).toBe("bad_path: _outputPath must be text.");
+  expect(refusal({ _description: ["a"] })).toBe("bad_path: _description must be text.");
+  const { description } = splitInput({ _description: "x".repeat(501) });
+  expect(description).toBe("x".repeat(500));
 });

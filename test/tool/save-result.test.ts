@@ -53,15 +53,13 @@ async function saveShown(output: Json, calling: Partial<CallOptions>, more = {})
 
 const namesIn = (store: Pick<MemoryStore, "list">) => store.list().map(({ name }) => name);
 
-describe("a result of a plan's call", () => {
-  it("is not kept if there is no room for it beside its place", async () => {
-    const store = new MemoryStore({ quotaBytes: longText.length + 1_000 });
-    const saveTo = saveTargetIn("$report");
-    const { saved } = await save(longText, { store, calling: { ...planned, saveTo } });
-    expect(namesIn(store)).toEqual(["report"]);
-    expect(saved).toMatchObject({ info: { name: "report" }, shown: { $var: "report" } });
-    expect(saved).not.toHaveProperty("kept");
-  });
+it("a result of a plan's call is not kept if there is no room for it beside its place", async () => {
+  const store = new MemoryStore({ quotaBytes: longText.length + 1_000 });
+  const saveTo = saveTargetIn("$report");
+  const { saved } = await save(longText, { store, calling: { ...planned, saveTo } });
+  expect(namesIn(store)).toEqual(["report"]);
+  expect(saved).toMatchObject({ info: { name: "report" }, shown: { $var: "report" } });
+  expect(saved).not.toHaveProperty("kept");
 });
 
 describe("what a built-in tool answers to a plan", () => {
@@ -181,22 +179,20 @@ describe("the variable of a result", () => {
   });
 });
 
-describe("a name that an application chooses", () => {
-  const asked: Json[] = [];
-  const naming = (_tool: string, _input: unknown, output: Json) => {
-    asked.push(output);
-    return "chosen";
-  };
-  const nameWith = async (options: Saving) =>
-    (await save("v", { naming, ...options })).saved.info?.name;
+const asked: Json[] = [];
+const naming = (_tool: string, _input: unknown, output: Json) => {
+  asked.push(output);
+  return "chosen";
+};
+const nameWith = async (options: Saving) =>
+  (await save("v", { naming, ...options })).saved.info?.name;
 
-  it("is never made from guarded or hidden inputs", async () => {
-    const store = new MemoryStore();
-    await store.save({ name: "seal", value: "Rome", visibility: "sealed" });
-    expect(await nameWith({ store, input: { city: "$seal" } })).toBe("act_1");
-    const mails = new MemoryStore();
-    await mails.save({ name: "mail", value: "Rome", trusted: false });
-    const name = await nameWith({ store: mails, input: { city: "$mail" }, untrusted: "hide" });
-    expect(name).toBe("act_mail");
-  });
+it("a name that an application chooses is never made from guarded or hidden inputs", async () => {
+  const store = new MemoryStore();
+  await store.save({ name: "seal", value: "Rome", visibility: "sealed" });
+  expect(await nameWith({ store, input: { city: "$seal" } })).toBe("act_1");
+  const mails = new MemoryStore();
+  await mails.save({ name: "mail", value: "Rome", trusted: false });
+  const name = await nameWith({ store: mails, input: { city: "$mail" }, untrusted: "hide" });
+  expect(name).toBe("act_mail");
 });

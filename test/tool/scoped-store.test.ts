@@ -65,38 +65,34 @@ describe("the variables of a run", () => {
   });
 });
 
-describe("the variables of a run that owns its results", () => {
-  const long = "n".repeat(64);
-  const owning: RunScope = {
-    run: "r1",
-    names: [long],
-    ownsResults: true,
-    nameOf: (name) => (name === long ? "_0_r1" : name),
-  };
-  const automatic = { base: "fetch", numbered: true, inputDigest: "1" };
+const long = "n".repeat(64);
+const owning: RunScope = {
+  run: "r1",
+  names: [long],
+  ownsResults: true,
+  nameOf: (name) => (name === long ? "_0_r1" : name),
+};
+const automatic = { base: "fetch", numbered: true, inputDigest: "1" };
 
-  it("include results under their short names, beside the conversation's", async () => {
-    const store = new MemoryStore();
-    await store.save({ name: automatic, value: "outside", tool: "fetch" });
-    const own = new ScopedStore(store, owning);
-    const other = { ...automatic, inputDigest: "2" };
-    const infos = await own.saveAll([
-      { name: automatic, value: 1, tool: "fetch" },
-      { name: other, value: 2, tool: "fetch" },
-      { name: automatic, value: 3, tool: "fetch" },
-    ]);
-    expect(infos).toMatchObject([{ name: "fetch_2" }, { name: "fetch_3" }, { name: "fetch_2" }]);
-    expect([
-      await own.read("fetch_1"),
-      await own.read("fetch_2"),
-      await own.read("fetch_3"),
-    ]).toEqual(["outside", 3, 2]);
-    expect(store.ofRun("r1")).toEqual(["fetch_3_r1", "fetch_2_r1"]);
-    expect(store.list().map(({ scope }) => scope)).toEqual(["conversation", "run", "run"]);
-    store.endRun("r1");
-    expect(own.tombstone("fetch_2")).toMatchObject({ name: "fetch_2", reason: "run_ended" });
-    expect(own.list()).toMatchObject([{ name: "fetch_1" }]);
-  });
+it("the variables of a run that owns its results include results under their short names, beside the conversation's", async () => {
+  const store = new MemoryStore();
+  await store.save({ name: automatic, value: "outside", tool: "fetch" });
+  const own = new ScopedStore(store, owning);
+  const other = { ...automatic, inputDigest: "2" };
+  const infos = await own.saveAll([
+    { name: automatic, value: 1, tool: "fetch" },
+    { name: other, value: 2, tool: "fetch" },
+    { name: automatic, value: 3, tool: "fetch" },
+  ]);
+  expect(infos).toMatchObject([{ name: "fetch_2" }, { name: "fetch_3" }, { name: "fetch_2" }]);
+  expect([await own.read("fetch_1"), await own.read("fetch_2"), await own.read("fetch_3")]).toEqual(
+    ["outside", 3, 2],
+  );
+  expect(store.ofRun("r1")).toEqual(["fetch_3_r1", "fetch_2_r1"]);
+  expect(store.list().map(({ scope }) => scope)).toEqual(["conversation", "run", "run"]);
+  store.endRun("r1");
+  expect(own.tombstone("fetch_2")).toMatchObject({ name: "fetch_2", reason: "run_ended" });
+  expect(own.list()).toMatchObject([{ name: "fetch_1" }]);
 });
 
 describe.each([

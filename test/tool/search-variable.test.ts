@@ -139,38 +139,36 @@ describe.each(stores)("search_variable on $title", ({ open }) => {
   });
 });
 
-describe("a match", () => {
-  it("is where its reference points, whatever the keys are", async () => {
-    const text = fc.string({
-      unit: fc.constantFrom("a", "B", ".", '"', "\\", "'", "\n", "😀", "]"),
-    });
-    const { value } = fc.letrec<{ value: Json }>((tie) => ({
-      value: fc.oneof(
-        { maxDepth: 4 },
-        text,
-        fc.integer(),
-        fc.array(tie("value"), { maxLength: 4 }),
-        fc.dictionary(text, tie("value"), { maxKeys: 4, noNullPrototype: true }),
-      ),
-    }));
-    await fc.assert(
-      fc.asyncProperty(value, async (value) => {
-        const copy = JSON.parse(JSON.stringify(value)) as Json;
-        const tools = await toolsWith(copy);
-        for (const query of ["ab", "😀"]) {
-          const { matches } = await search(tools, { query, top_k: 50 });
-          for (const { reference } of matches) {
-            const there = await valueAt(tools, reference);
-            const key = reference.replaceAll(/\\(.)/g, "$1");
-            const isInside = (text: string) => text.toLowerCase().includes(query);
-            const written = JSON.stringify(there, null, 1).replaceAll(/\\(["\\])/g, "$1");
-            expect(isInside(written) || isInside(key), reference).toBe(true);
-          }
-        }
-      }),
-      { numRuns: 300 },
-    );
+it("a match is where its reference points, whatever the keys are", async () => {
+  const text = fc.string({
+    unit: fc.constantFrom("a", "B", ".", '"', "\\", "'", "\n", "😀", "]"),
   });
+  const { value } = fc.letrec<{ value: Json }>((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 4 },
+      text,
+      fc.integer(),
+      fc.array(tie("value"), { maxLength: 4 }),
+      fc.dictionary(text, tie("value"), { maxKeys: 4, noNullPrototype: true }),
+    ),
+  }));
+  await fc.assert(
+    fc.asyncProperty(value, async (value) => {
+      const copy = JSON.parse(JSON.stringify(value)) as Json;
+      const tools = await toolsWith(copy);
+      for (const query of ["ab", "😀"]) {
+        const { matches } = await search(tools, { query, top_k: 50 });
+        for (const { reference } of matches) {
+          const there = await valueAt(tools, reference);
+          const key = reference.replaceAll(/\\(.)/g, "$1");
+          const isInside = (text: string) => text.toLowerCase().includes(query);
+          const written = JSON.stringify(there, null, 1).replaceAll(/\\(["\\])/g, "$1");
+          expect(isInside(written) || isInside(key), reference).toBe(true);
+        }
+      }
+    }),
+    { numRuns: 300 },
+  );
 });
 
 describe("the cost of a search", () => {

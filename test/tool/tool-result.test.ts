@@ -194,32 +194,30 @@ describe("bytes that a tool receives", () => {
   });
 });
 
-describe("a tool of the SDK", () => {
-  it("receives copies of messages that contain a URL or bytes", async () => {
-    const url = new URL("https://example.com/a.png");
-    const data = new Uint8Array([1]);
-    let seen: unknown;
-    const act = tool({
-      inputSchema: z.object({}),
-      execute: (_, { messages }) => {
-        seen = messages;
-        return 1;
-      },
-    });
-    const messages = [
-      {
-        role: "user" as const,
-        content: [
-          { type: "file" as const, data: url, mediaType: "image/png" },
-          { type: "file" as const, data, mediaType: "image/png" },
-        ],
-      },
-    ];
-    const wrapped = await wrapTool("act", act, { store: new MemoryStore() });
-    const signal = new AbortController().signal;
-    const ran = await run(wrapped, {}, { toolCallId: "c", messages, signal });
-    expect(ran.kind).toBe("done");
-    expect(seen).toEqual(messages);
-    expect((seen as typeof messages)[0]).not.toBe(messages[0]);
+it("a tool of the SDK receives copies of messages that contain a URL or bytes", async () => {
+  const url = new URL("https://example.com/a.png");
+  const data = new Uint8Array([1]);
+  let seen: unknown;
+  const act = tool({
+    inputSchema: z.object({}),
+    execute: (_, { messages }) => {
+      seen = messages;
+      return 1;
+    },
   });
+  const messages = [
+    {
+      role: "user" as const,
+      content: [
+        { type: "file" as const, data: url, mediaType: "image/png" },
+        { type: "file" as const, data, mediaType: "image/png" },
+      ],
+    },
+  ];
+  const wrapped = await wrapTool("act", act, { store: new MemoryStore() });
+  const signal = new AbortController().signal;
+  const ran = await run(wrapped, {}, { toolCallId: "c", messages, signal });
+  expect(ran.kind).toBe("done");
+  expect(seen).toEqual(messages);
+  expect((seen as typeof messages)[0]).not.toBe(messages[0]);
 });

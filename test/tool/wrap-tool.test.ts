@@ -88,28 +88,26 @@ describe("the input of a tool", () => {
   });
 });
 
-describe("a tool as the model sees it", () => {
-  it("has a schema that accepts references, without a validator, and no execute", async () => {
-    const schema = z.object({ n: z.number() });
-    const act = tool({
-      description: "Acts.",
-      title: "Act",
-      inputSchema: schema,
-      execute: ({ n }) => n,
-      toModelOutput: () => ({ type: "text", value: "leak" }),
-    });
-    const { name, shown } = await wrapTool("act", act, { store: new MemoryStore() });
-    expect(name).toBe("act");
-    expect(shown).toMatchObject({
-      description: "Acts.",
-      title: "Act",
-      inputSchema: { jsonSchema: { properties: { n: { type: ["number", "string"] } } } },
-    });
-    expect(Object.keys(shown)).not.toContain("execute");
-    expect(Object.keys(shown)).not.toContain("toModelOutput");
-    expect((shown.inputSchema as { validate?: unknown }).validate).toBeUndefined();
-    expect(schema.safeParse({ n: "$x" }).success).toBe(false);
+it("a tool as the model sees it has a schema that accepts references, without a validator, and no execute", async () => {
+  const schema = z.object({ n: z.number() });
+  const act = tool({
+    description: "Acts.",
+    title: "Act",
+    inputSchema: schema,
+    execute: ({ n }) => n,
+    toModelOutput: () => ({ type: "text", value: "leak" }),
   });
+  const { name, shown } = await wrapTool("act", act, { store: new MemoryStore() });
+  expect(name).toBe("act");
+  expect(shown).toMatchObject({
+    description: "Acts.",
+    title: "Act",
+    inputSchema: { jsonSchema: { properties: { n: { type: ["number", "string"] } } } },
+  });
+  expect(Object.keys(shown)).not.toContain("execute");
+  expect(Object.keys(shown)).not.toContain("toModelOutput");
+  expect((shown.inputSchema as { validate?: unknown }).validate).toBeUndefined();
+  expect(schema.safeParse({ n: "$x" }).success).toBe(false);
 });
 
 describe("a call", () => {

@@ -179,33 +179,29 @@ describe("the schema that a model is shown", () => {
   });
 });
 
-describe("the place of a result", () => {
-  const savedWith = async (outputPath: OutputPath, input: Json) => {
+const savedWith = async (outputPath: OutputPath, input: Json) => {
     const { act } = recording({ inputSchema: z.object({}) });
     const { store, run: ran } = await runOnce(act, input, { outputPath });
     return failureOf(ran)?.code ?? store.list().map(({ name }) => name);
-  };
+};
 
-  it("is the application's", async () => {
+it("the place of a result is the application's", async () => {
     expect(await savedWith({ act: "$place" }, {})).toEqual(["place"]);
     expect(await savedWith({ other: "$place" }, {})).toEqual(["act_1"]);
-  });
 });
 
-describe("a tool's own check", () => {
-  const messages = [{ role: "user" as const, content: "Now" }];
+const messages = [{ role: "user" as const, content: "Now" }];
 
-  async function askedWith(more: Partial<CallOptions>, needsApproval: unknown) {
+async function askedWith(more: Partial<CallOptions>, needsApproval: unknown) {
     const { act } = recording({ needsApproval });
     const wrapped = await wrapTool("act", act, { store: await storeWith({ five: 5 }) });
     const ready = await wrapped.prepare({ n: "$five" }, { ...call, messages, ...more });
     return ready.kind === "ready" && ready.approval !== undefined;
-  }
+}
 
-  it("means yes only if it is true", async () => {
+it("a tool's own check means yes only if it is true", async () => {
     expect(await askedWith({}, "yes")).toBe(false);
     expect(await askedWith({}, async () => false)).toBe(false);
-  });
 });
 
 describe("the references of an input", () => {
@@ -276,12 +272,10 @@ describe("an input with guarded values that does not fit", () => {
   );
 });
 
-describe("a call from code", () => {
-  it("has values, in which nothing is a reference", async () => {
+it("a call from code has values, in which nothing is a reference", async () => {
     const { act, taken } = recording();
     const store = await storeWith({ n: 7 });
     const wrapped = await wrapTool("act", act, { store });
     await run(wrapped, { a: "$n" }, { ...call, madeOf: new Labels(store, undefined) });
     expect(taken).toEqual([{ a: "$n" }]);
-  });
 });

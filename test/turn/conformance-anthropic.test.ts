@@ -53,22 +53,20 @@ describe("over Anthropic's messages a stock client sees the same as with the SDK
   });
 });
 
-describe("Anthropic gets back", () => {
-  it("what it signed, with a tool's result and with the next question", async () => {
-    const exchange = anthropicExchanges.find(([name]) => name === "thinking and a tool call");
-    const answers = exchange?.[1] ?? [];
-    const played = wire.play([...answers, ...answers.slice(-1)], typedEvent);
-    const other = wire.play([...answers, ...answers.slice(-1)], typedEvent);
-    const sides = { sdk: other, ours: played };
-    await askBothOver((side) => provider(sides[side])("claude-test"), { tools, next: "And now?" });
-    const thinking = ({ requests }: Played) =>
-      requests.map((request) => JSON.stringify(blocksIn(request, "thinking")));
-    expect(thinking(played)).toEqual(thinking(other));
-    expect(thinking(played).slice(1)).toEqual([
-      expect.stringContaining("EqQBCgIYAhIM1gbcDa9GJwZA2b3h"),
-      expect.stringContaining("EqQBCgIYAhIM1gbcDa9GJwZA2b3h"),
-    ]);
-  });
+it("Anthropic gets back what it signed, with a tool's result and with the next question", async () => {
+  const exchange = anthropicExchanges.find(([name]) => name === "thinking and a tool call");
+  const answers = exchange?.[1] ?? [];
+  const played = wire.play([...answers, ...answers.slice(-1)], typedEvent);
+  const other = wire.play([...answers, ...answers.slice(-1)], typedEvent);
+  const sides = { sdk: other, ours: played };
+  await askBothOver((side) => provider(sides[side])("claude-test"), { tools, next: "And now?" });
+  const thinking = ({ requests }: Played) =>
+    requests.map((request) => JSON.stringify(blocksIn(request, "thinking")));
+  expect(thinking(played)).toEqual(thinking(other));
+  expect(thinking(played).slice(1)).toEqual([
+    expect.stringContaining("EqQBCgIYAhIM1gbcDa9GJwZA2b3h"),
+    expect.stringContaining("EqQBCgIYAhIM1gbcDa9GJwZA2b3h"),
+  ]);
 });
 
 describe("over Anthropic's messages a call is retried after", () => {

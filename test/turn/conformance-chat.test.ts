@@ -64,15 +64,13 @@ describe("over chat completions a call is retried after", () => {
   });
 });
 
-describe("a chat completions endpoint", () => {
-  it("gets back the signature of a call", async () => {
-    const exchange = chatExchanges.find(([name]) => name === "a call with a signature");
-    const played = wire.play(exchange?.[1] ?? [], dataEvent);
-    const other = wire.play(exchange?.[1] ?? [], dataEvent);
-    await askBothOver((side) => model(side === "ours" ? played : other));
-    expect(played.requests[1]).toContain("CiQBcsjafA");
-    expect(other.requests[1]).toContain("CiQBcsjafA");
-  });
+it("a chat completions endpoint gets back the signature of a call", async () => {
+  const exchange = chatExchanges.find(([name]) => name === "a call with a signature");
+  const played = wire.play(exchange?.[1] ?? [], dataEvent);
+  const other = wire.play(exchange?.[1] ?? [], dataEvent);
+  await askBothOver((side) => model(side === "ours" ? played : other));
+  expect(played.requests[1]).toContain("CiQBcsjafA");
+  expect(other.requests[1]).toContain("CiQBcsjafA");
 });
 
 function withoutState(parts: readonly unknown[]): readonly unknown[] {

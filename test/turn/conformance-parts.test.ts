@@ -62,23 +62,21 @@ describe("a turn that is stopped", () => {
   });
 });
 
-describe("a model that fails for a moment", () => {
-  const said: Step = [reasoning("Hm."), text("So."), toolCall("titled", { n: 1 }, { chunks: 2 })];
-  const whole: Step = [...said, finish("tool-calls")];
-  const broken: Step = async function* () {
-    yield* said;
-    throw new TypeError("terminated");
-  };
+const said: Step = [reasoning("Hm."), text("So."), toolCall("titled", { n: 1 }, { chunks: 2 })];
+const whole: Step = [...said, finish("tool-calls")];
+const broken: Step = async function* () {
+  yield* said;
+  throw new TypeError("terminated");
+};
 
-  it("leaves the same message as without the failure", async () => {
-    const [sdk, ours] = await Promise.all([
-      askSdk({ model: scriptedModel([whole, last]) }),
-      askUs({ model: scriptedModel([broken, broken, whole, broken, last]) }),
-    ]);
-    expect(withoutIds(ours.parts)).toEqual(withoutIds(sdk.parts));
-    expect(withoutIds(ours.kept)).toEqual(withoutIds(ours.parts));
-    expect([ours.errors, ours.complaints]).toEqual([0, []]);
-  });
+it("a model that fails for a moment leaves the same message as without the failure", async () => {
+  const [sdk, ours] = await Promise.all([
+    askSdk({ model: scriptedModel([whole, last]) }),
+    askUs({ model: scriptedModel([broken, broken, whole, broken, last]) }),
+  ]);
+  expect(withoutIds(ours.parts)).toEqual(withoutIds(sdk.parts));
+  expect(withoutIds(ours.kept)).toEqual(withoutIds(ours.parts));
+  expect([ours.errors, ours.complaints]).toEqual([0, []]);
 });
 
 /** Removes the ids, because later attempts have different ones. */

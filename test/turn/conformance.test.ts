@@ -46,15 +46,13 @@ describe("the next question has the same prompt as with the SDK:", () => {
   });
 });
 
-describe("an input that does not fit the tool", () => {
-  it("is stored with an error, although we find it later, when references are resolved", async () => {
-    const steps = oneCall(toolCall("get_weather", { city: 7 }, { chunks: 3 }));
-    const { sdk, ours } = await askBoth(steps);
-    const expected = { type: "tool-get_weather", state: "output-error", input: { city: 7 } };
-    expect(sdk.parts[1]).toMatchObject(expected);
-    expect(ours.parts[1]).toMatchObject(expected);
-    expect(ours.parts.slice(2)).toEqual(sdk.parts.slice(2));
-  });
+it("an input that does not fit the tool is stored with an error, although we find it later, when references are resolved", async () => {
+  const steps = oneCall(toolCall("get_weather", { city: 7 }, { chunks: 3 }));
+  const { sdk, ours } = await askBoth(steps);
+  const expected = { type: "tool-get_weather", state: "output-error", input: { city: 7 } };
+  expect(sdk.parts[1]).toMatchObject(expected);
+  expect(ours.parts[1]).toMatchObject(expected);
+  expect(ours.parts.slice(2)).toEqual(sdk.parts.slice(2));
 });
 
 describe("the stored message is the one that a stock client builds from the chunks:", () => {
@@ -81,13 +79,11 @@ describe("the stored message is the one that a stock client builds from the chun
   });
 });
 
-describe("MessageParts", () => {
-  it("ignores chunks that belong to no part", () => {
-    const parts = new MessageParts();
-    parts.add({ type: "text-delta", id: "x", delta: "lost" });
-    parts.add({ type: "text-end", id: "x" });
-    parts.add({ type: "tool-output-available", toolCallId: "x", output: 1 });
-    parts.show("x", "lost");
-    expect([parts.parts, parts.display]).toEqual([[], []]);
-  });
+it("MessageParts ignores chunks that belong to no part", () => {
+  const parts = new MessageParts();
+  parts.add({ type: "text-delta", id: "x", delta: "lost" });
+  parts.add({ type: "text-end", id: "x" });
+  parts.add({ type: "tool-output-available", toolCallId: "x", output: 1 });
+  parts.show("x", "lost");
+  expect([parts.parts, parts.display]).toEqual([[], []]);
 });

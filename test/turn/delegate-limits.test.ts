@@ -186,42 +186,40 @@ describe("the answer of another agent", () => {
   });
 });
 
-describe("a crash during a call of another agent", () => {
-  it("keeps its results, and its outcome is unknown", async () => {
-    const keys: unknown[] = [];
-    const act = tool({
-      inputSchema: z.object({ n: z.number() }),
-      execute: ({ n }, options) => {
-        keys.push((options as { idempotencyKey?: string }).idempotencyKey);
-        return n === 1 ? "found" : hang();
-      },
-    });
-    const { findAgent, callsOf } = team({
-      researcher: {
-        tools: { act },
-        steps: [
-          [toolCall("act", { n: 1 }), asked],
-          [toolCall("act", { n: 2 }), asked],
-        ],
-      },
-    });
-    const chat = new Crashing({}, { delegates: ["researcher"] }, { findAgent });
-    const before = await chat.run(delegating("researcher", "Find."));
-    expect(before.result).toBeUndefined();
-    const after = await chat.recover(saying("I do not know. $act_1"));
-    expect(after.result?.error).toBeUndefined();
-    expect(after.result?.message.parts).toMatchObject([
-      { type: "step-start" },
-      {
-        type: "tool-delegate",
-        state: "output-error",
-        errorText: expect.stringMatching(/^outcome_unknown: /),
-      },
-      { type: "step-start" },
-      { type: "text", text: "I do not know. found" },
-    ]);
-    expect(callsOf("researcher")).toHaveLength(2);
-    expect(keys).toEqual(["c/id_1/0/0/0/0", "c/id_1/0/0/1/0"]);
-    expect(chat.store.list().map(({ name }) => name)).toEqual(["act_1"]);
+it("a crash during a call of another agent keeps its results, and its outcome is unknown", async () => {
+  const keys: unknown[] = [];
+  const act = tool({
+    inputSchema: z.object({ n: z.number() }),
+    execute: ({ n }, options) => {
+      keys.push((options as { idempotencyKey?: string }).idempotencyKey);
+      return n === 1 ? "found" : hang();
+    },
   });
+  const { findAgent, callsOf } = team({
+    researcher: {
+      tools: { act },
+      steps: [
+        [toolCall("act", { n: 1 }), asked],
+        [toolCall("act", { n: 2 }), asked],
+      ],
+    },
+  });
+  const chat = new Crashing({}, { delegates: ["researcher"] }, { findAgent });
+  const before = await chat.run(delegating("researcher", "Find."));
+  expect(before.result).toBeUndefined();
+  const after = await chat.recover(saying("I do not know. $act_1"));
+  expect(after.result?.error).toBeUndefined();
+  expect(after.result?.message.parts).toMatchObject([
+    { type: "step-start" },
+    {
+      type: "tool-delegate",
+      state: "output-error",
+      errorText: expect.stringMatching(/^outcome_unknown: /),
+    },
+    { type: "step-start" },
+    { type: "text", text: "I do not know. found" },
+  ]);
+  expect(callsOf("researcher")).toHaveLength(2);
+  expect(keys).toEqual(["c/id_1/0/0/0/0", "c/id_1/0/0/1/0"]);
+  expect(chat.store.list().map(({ name }) => name)).toEqual(["act_1"]);
 });

@@ -97,23 +97,21 @@ describe("large steps", () => {
   });
 });
 
-describe("calls with more references than an input may have", () => {
-  it("fail with that limit, and the others run", async () => {
-    const { chat, seen } = conversationWith();
-    const v = Array.from({ length: 9_000 }, (_, at) => `$n${at}`).join(" ");
-    const calls: readonly Call[] = [
-      ["echo", { v: "x", _outputPath: "$new" }],
-      ["echo", { v }],
-      ["echo", { v: `${v} $new`, _outputPath: "$other" }],
-      ["echo", { v: "$other" }],
-    ];
-    const errors = errorsIn(await chat.say({ steps: [stepWith(calls), done] }));
-    expect(seen).toEqual(["x"]);
-    expect(errors).toEqual({
-      c1: expect.stringMatching(/^limit_exceeded: /u),
-      c2: expect.stringMatching(/^limit_exceeded: /u),
-      c3: expect.stringMatching(/^skipped: \$other/u),
-    });
+it("calls with more references than an input may have fail with that limit, and the others run", async () => {
+  const { chat, seen } = conversationWith();
+  const v = Array.from({ length: 9_000 }, (_, at) => `$n${at}`).join(" ");
+  const calls: readonly Call[] = [
+    ["echo", { v: "x", _outputPath: "$new" }],
+    ["echo", { v }],
+    ["echo", { v: `${v} $new`, _outputPath: "$other" }],
+    ["echo", { v: "$other" }],
+  ];
+  const errors = errorsIn(await chat.say({ steps: [stepWith(calls), done] }));
+  expect(seen).toEqual(["x"]);
+  expect(errors).toEqual({
+    c1: expect.stringMatching(/^limit_exceeded: /u),
+    c2: expect.stringMatching(/^limit_exceeded: /u),
+    c3: expect.stringMatching(/^skipped: \$other/u),
   });
 });
 

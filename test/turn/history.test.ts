@@ -48,8 +48,7 @@ const full: StoredMessage = {
   metadata: { usage: { inputTokens: 1 } },
 };
 
-describe("a message", () => {
-  it("is read in the requested form, without changing the stored one", () => {
+it("a message is read in the requested form, without changing the stored one", () => {
     const texts = ["$a", "plain", "$b and $c"];
     const parts: StoredMessage["parts"] = texts.flatMap((text) => [
       { type: "step-start" },
@@ -68,11 +67,8 @@ describe("a message", () => {
       role: "assistant",
       metadata: full.metadata,
     });
-    const reasoning = toUIMessage(stored, "display").parts.filter(
-      ({ type }) => type === "reasoning",
-    );
+  const reasoning = toUIMessage(stored, "display").parts.filter(({ type }) => type === "reasoning");
     expect(reasoning).toMatchObject([{ text: "$a" }, { text: "$a" }, { text: "$a" }]);
-  });
 });
 
 describe.each(["read anew", "kept since it was read"])("the window of a prompt, %s", (when) => {
@@ -202,8 +198,7 @@ describe("a page", () => {
   });
 });
 
-describe("a message of over a megabyte", () => {
-  it("is stored even after a failed write rolled back the table of chunks", () => {
+it("a message of over a megabyte is stored even after a failed write rolled back the table of chunks", () => {
     const sql = new FailingSql();
     migrate(sql);
     const history = new History(sql);
@@ -213,7 +208,6 @@ describe("a message of over a megabyte", () => {
     sql.failsAt = undefined;
     history.add(large);
     expect(history.newest()).toEqual(large);
-  });
 });
 
 class FailingSql extends NodeSql {

@@ -97,12 +97,10 @@ describe("a model that fails for a moment", () => {
   });
 });
 
-describe("a model that refuses or fails for unknown reasons", () => {
-  it("reveals no secrets", async () => {
-    const step: Step = () => Promise.reject(new Error("Bad key: sk-secret"));
-    const { error } = await callWith({ steps: [step] });
-    expect(error).toMatchObject({ message: "The model failed: Bad key: [redacted]" });
-  });
+it("a model that refuses or fails for unknown reasons reveals no secrets", async () => {
+  const step: Step = () => Promise.reject(new Error("Bad key: sk-secret"));
+  const { error } = await callWith({ steps: [step] });
+  expect(error).toMatchObject({ message: "The model failed: Bad key: [redacted]" });
 });
 
 describe("an answer that has ended", () => {

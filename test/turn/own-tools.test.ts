@@ -104,16 +104,12 @@ describe("the runtime's own tools", () => {
   });
 });
 
-describe("the schema of an agent's tool", () => {
-  const shownOf = async (more: { readonly strict?: true }) => {
-    const { all } = await openToolbox({ look: { ...look, ...more } as ToolSet[string] });
-    const found = (await definitionsOf(all)).find(({ name }) => name === "look");
-    return JSON.stringify(found);
-  };
+const shownOf = async (more: { readonly strict?: true }) => {
+  const { all } = await openToolbox({ look: { ...look, ...more } as ToolSet[string] });
+  const found = (await definitionsOf(all)).find(({ name }) => name === "look");
+  return JSON.stringify(found);
+};
 
-  it("keeps keywords that providers require for strict tools", async () => {
-    expect((await shownOf({ strict: true })).match(/"additionalProperties":false/g)).toHaveLength(
-      2,
-    );
-  });
+it("the schema of an agent's tool keeps keywords that providers require for strict tools", async () => {
+  expect((await shownOf({ strict: true })).match(/"additionalProperties":false/g)).toHaveLength(2);
 });

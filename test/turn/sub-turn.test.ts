@@ -159,24 +159,22 @@ describe("the tools of a question", () => {
   });
 });
 
-describe("in a run of a plan", () => {
-  it("names refer to the run's variables, in calls and in the answer", async () => {
-    const { act, taken } = echoing();
-    const store = await storeWith({ input: "the conversation's" });
-    await store.save({ name: "input_r1", value: { city: "Oslo" }, run: "r1" });
-    await store.save({ name: "state_r1", value: 5, run: "r1" });
-    const { ask, call, calls } = asking({
-      tools: { act },
-      store,
-      steps: [acting("$input.city"), answering("It is $input.city, $act_oslo and $state.")],
-    });
-    const nameOf = (name: string) => (["input", "state"].includes(name) ? `${name}_r1` : name);
-    const inRun = { ...call, scope: { run: "r1", nameOf } };
-    const { value } = await ask({ prompt: "Go.", tools: allOf(["act"]), call: inRun });
-    expect(taken).toEqual(["Oslo"]);
-    expect(value).toBe("It is Oslo, Oslo and 5.");
-    expect(JSON.stringify(calls)).not.toContain("input_r1");
+it("in a run of a plan names refer to the run's variables, in calls and in the answer", async () => {
+  const { act, taken } = echoing();
+  const store = await storeWith({ input: "the conversation's" });
+  await store.save({ name: "input_r1", value: { city: "Oslo" }, run: "r1" });
+  await store.save({ name: "state_r1", value: 5, run: "r1" });
+  const { ask, call, calls } = asking({
+    tools: { act },
+    store,
+    steps: [acting("$input.city"), answering("It is $input.city, $act_oslo and $state.")],
   });
+  const nameOf = (name: string) => (["input", "state"].includes(name) ? `${name}_r1` : name);
+  const inRun = { ...call, scope: { run: "r1", nameOf } };
+  const { value } = await ask({ prompt: "Go.", tools: allOf(["act"]), call: inRun });
+  expect(taken).toEqual(["Oslo"]);
+  expect(value).toBe("It is Oslo, Oslo and 5.");
+  expect(JSON.stringify(calls)).not.toContain("input_r1");
 });
 
 describe("the labels of an answer", () => {

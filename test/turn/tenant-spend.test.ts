@@ -200,21 +200,19 @@ it("a lease that arrives after the turn is returned", async () => {
   expect(callsOf("researcher").length).toBeLessThan(limit);
 });
 
-describe("a turn that waits for a person", () => {
-  it("returns what it has not spent, and requests a lease again when it continues", async () => {
-    const leases = new MemoryLeases({ modelCalls: 3 });
-    const act = tool({ inputSchema, needsApproval: true, execute: ({ n }) => n });
-    const chat = new Conversation({ tools: { act }, leases });
-    await chat.say({ steps: [calls(1)] });
-    expect([leases.used("modelCalls"), leases.open]).toEqual([1, []]);
-    const { result } = await chat.approve({ steps: [calls(1)] });
-    expect(result.error).toBeUndefined();
-    expect([leases.used("modelCalls"), leases.open]).toEqual([2, []]);
-    expect((await chat.approve({ steps: [calls(1)] })).result.error).toBeUndefined();
-    expect((await chat.approve({ steps: [done] })).result.error?.code).toBe("spend_exceeded");
-    expect(leases.used("modelCalls")).toBe(3);
-    expect(new Set(leases.claims.map(({ key }) => key)).size).toBe(4);
-  });
+it("a turn that waits for a person returns what it has not spent, and requests a lease again when it continues", async () => {
+  const leases = new MemoryLeases({ modelCalls: 3 });
+  const act = tool({ inputSchema, needsApproval: true, execute: ({ n }) => n });
+  const chat = new Conversation({ tools: { act }, leases });
+  await chat.say({ steps: [calls(1)] });
+  expect([leases.used("modelCalls"), leases.open]).toEqual([1, []]);
+  const { result } = await chat.approve({ steps: [calls(1)] });
+  expect(result.error).toBeUndefined();
+  expect([leases.used("modelCalls"), leases.open]).toEqual([2, []]);
+  expect((await chat.approve({ steps: [calls(1)] })).result.error).toBeUndefined();
+  expect((await chat.approve({ steps: [done] })).result.error?.code).toBe("spend_exceeded");
+  expect(leases.used("modelCalls")).toBe(3);
+  expect(new Set(leases.claims.map(({ key }) => key)).size).toBe(4);
 });
 
 describe("a turn that a crash interrupts", () => {

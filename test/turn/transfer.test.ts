@@ -42,17 +42,15 @@ describe("events of another log", () => {
   });
 });
 
-describe("messages read one by one", () => {
-  it("are all returned, oldest first", () => {
-    const history = emptyHistory();
-    expect([history.following(0), history.lastSeq()]).toEqual([undefined, 0]);
-    const messages = ["a", "b", "c"].map((id) => userMessage(id, id));
-    for (const message of messages) history.add(message);
-    const found = [];
-    for (let one = history.following(0); one !== undefined; one = history.following(one.seq)) {
-      found.push(one.message);
-      expect(one.seq).toBeLessThanOrEqual(history.lastSeq());
-    }
-    expect(found).toEqual(messages);
-  });
+it("messages read one by one are all returned, oldest first", () => {
+  const history = emptyHistory();
+  expect([history.following(0), history.lastSeq()]).toEqual([undefined, 0]);
+  const messages = ["a", "b", "c"].map((id) => userMessage(id, id));
+  for (const message of messages) history.add(message);
+  const found = [];
+  for (let one = history.following(0); one !== undefined; one = history.following(one.seq)) {
+    found.push(one.message);
+    expect(one.seq).toBeLessThanOrEqual(history.lastSeq());
+  }
+  expect(found).toEqual(messages);
 });

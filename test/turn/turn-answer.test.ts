@@ -112,66 +112,62 @@ describe("a variable that no longer exists", () => {
   );
 });
 
-describe("the time at which text is emitted", () => {
-  /** Streams the deltas one by one, each after the previous one has led to the expected shown text. */
-  async function paced(deltas: readonly { says: string; shows: string }[]) {
-    const chat = new Conversation({});
-    await chat.store.save({ name: "city", value: "Rome" });
-    let shown = "";
-    let check = () => undefined as void;
-    const step: Step = async function* () {
-      yield { type: "text-start", id: "t" };
-      for (const { says, shows } of deltas) {
-        yield { type: "text-delta", id: "t", delta: says };
-        await new Promise<void>((resolve) => {
-          check = () => (shown === shows ? resolve() : undefined);
-          check();
-        });
-      }
-      yield { type: "text-end", id: "t" };
-      yield* finish();
-    };
-    await chat.say({
-      steps: [step],
-      onChunk: (_, chunks) => {
-        shown = shownText(chunks);
+/** Streams the deltas one by one, each after the previous one has led to the expected shown text. */
+async function paced(deltas: readonly { says: string; shows: string }[]) {
+  const chat = new Conversation({});
+  await chat.store.save({ name: "city", value: "Rome" });
+  let shown = "";
+  let check = () => undefined as void;
+  const step: Step = async function* () {
+    yield { type: "text-start", id: "t" };
+    for (const { says, shows } of deltas) {
+      yield { type: "text-delta", id: "t", delta: says };
+      await new Promise<void>((resolve) => {
+        check = () => (shown === shows ? resolve() : undefined);
         check();
-      },
-    });
-    return shown;
-  }
-
-  it("is immediate for text before a possible reference, and for the rest once it is decided", async () => {
-    expect(
-      await paced([
-        { says: "In $ci", shows: "In " },
-        { says: "ty ", shows: "In Rome " },
-        { says: "for $cit", shows: "In Rome for " },
-        { says: "ies", shows: "In Rome for $cities" },
-      ]),
-    ).toBe("In Rome for $cities");
+      });
+    }
+    yield { type: "text-end", id: "t" };
+    yield* finish();
+  };
+  await chat.say({
+    steps: [step],
+    onChunk: (_, chunks) => {
+      shown = shownText(chunks);
+      check();
+    },
   });
+  return shown;
+}
+
+it("the time at which text is emitted is immediate for text before a possible reference, and for the rest once it is decided", async () => {
+  expect(
+    await paced([
+      { says: "In $ci", shows: "In " },
+      { says: "ty ", shows: "In Rome " },
+      { says: "for $cit", shows: "In Rome for " },
+      { says: "ies", shows: "In Rome for $cities" },
+    ]),
+  ).toBe("In Rome for $cities");
 });
 
-describe("text that is held back", () => {
-  it("is emitted before a tool call, a second text and the end", async () => {
-    const chat = new Conversation({});
-    await chat.store.save({ name: "city", value: "Rome" });
-    const open: Part[] = [
-      { type: "text-start", id: "a" },
-      { type: "text-delta", id: "a", delta: "In $city" },
-      { type: "text-start", id: "b" },
-      { type: "text-delta", id: "b", delta: "to $city" },
-      { type: "source", sourceType: "url", id: "s", url: "https://example.com" },
-      { type: "text-end", id: "a" },
-      { type: "text-end", id: "b" },
-    ];
-    const { chunks } = await chat.say({ steps: [[open, finish()]] });
-    const order = chunks.flatMap((chunk) =>
-      chunk.type === "text-delta" ? [chunk.delta] : [chunk.type],
-    );
-    expect(order.slice(2, -3).join("|")).toBe(
-      "text-start|In |Rome|text-start|to |Rome|source-url|text-end|text-end",
-    );
-  });
+it("text that is held back is emitted before a tool call, a second text and the end", async () => {
+  const chat = new Conversation({});
+  await chat.store.save({ name: "city", value: "Rome" });
+  const open: Part[] = [
+    { type: "text-start", id: "a" },
+    { type: "text-delta", id: "a", delta: "In $city" },
+    { type: "text-start", id: "b" },
+    { type: "text-delta", id: "b", delta: "to $city" },
+    { type: "source", sourceType: "url", id: "s", url: "https://example.com" },
+    { type: "text-end", id: "a" },
+    { type: "text-end", id: "b" },
+  ];
+  const { chunks } = await chat.say({ steps: [[open, finish()]] });
+  const order = chunks.flatMap((chunk) =>
+    chunk.type === "text-delta" ? [chunk.delta] : [chunk.type],
+  );
+  expect(order.slice(2, -3).join("|")).toBe(
+    "text-start|In |Rome|text-start|to |Rome|source-url|text-end|text-end",
+  );
 });

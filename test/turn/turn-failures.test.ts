@@ -32,18 +32,16 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe("a model that fails", () => {
-  it("after tool calls causes none of them to run, and later prompts say so", async () => {
-    let runs = 0;
-    const count = tool({ inputSchema: z.object({}), execute: () => ++runs });
-    const chat = new Conversation({ tools: { count } });
-    const turn = await chat.say({
-      steps: [breaking(toolCall("count", {}), toolCall("count", "{", { chunks: 1, id: "b" }))],
-    });
-    expect(turn.result.error?.code).toBe("model_failed");
-    expect([runs, chat.store.count()]).toEqual([0, 0]);
-    expect(await nextPrompt(chat)).toContain("turn_stopped: The turn ended before this call");
+it("a model that fails after tool calls causes none of them to run, and later prompts say so", async () => {
+  let runs = 0;
+  const count = tool({ inputSchema: z.object({}), execute: () => ++runs });
+  const chat = new Conversation({ tools: { count } });
+  const turn = await chat.say({
+    steps: [breaking(toolCall("count", {}), toolCall("count", "{", { chunks: 1, id: "b" }))],
   });
+  expect(turn.result.error?.code).toBe("model_failed");
+  expect([runs, chat.store.count()]).toEqual([0, 0]);
+  expect(await nextPrompt(chat)).toContain("turn_stopped: The turn ended before this call");
 });
 
 describe("a turn that is stopped", () => {

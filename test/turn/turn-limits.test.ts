@@ -100,41 +100,39 @@ describe("a turn's budget", () => {
   });
 });
 
-describe("a turn that takes too long", () => {
-  it("ends with turn_timeout, aborts its tools and keeps its text", async () => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    let wasTold = false;
-    const begun = Array.from({ length: 20 }, () => Promise.withResolvers<void>());
-    let runs = 0;
-    const wait = tool({
-      inputSchema,
-      execute: (_, { abortSignal }) =>
-        new Promise<number>((resolve) => {
-          begun[runs++]?.resolve();
-          const timer = setTimeout(() => resolve(1), limits.toolMs * 0.9);
-          const stop = () => {
-            wasTold = true;
-            clearTimeout(timer);
-          };
-          abortSignal?.addEventListener("abort", stop, { once: true });
-        }),
-    });
-    const chat = new Conversation({ tools: { wait } });
-    const step: Step = [text("One moment."), toolCall("wait", { n: 1 }), asked];
-    const steps = Array.from({ length: 20 }, () => step);
-    const running = chat.say({ steps });
-    const callMs = limits.toolMs * 0.9;
-    for (let at = 0; at * callMs < limits.turnMs; at++) {
-      await begun[at]?.promise;
-      await vi.advanceTimersByTimeAsync(callMs);
-    }
-    const { result, chunks } = await running;
-    expect(result.error?.code).toBe("turn_timeout");
-    expect(wasTold).toBe(true);
-    expect(chunks.at(-1)).toMatchObject({ type: "error" });
-    expect(chat.history.newest()?.parts.length).toBeGreaterThan(20);
-    expect(vi.getTimerCount()).toBe(0);
+it("a turn that takes too long ends with turn_timeout, aborts its tools and keeps its text", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  let wasTold = false;
+  const begun = Array.from({ length: 20 }, () => Promise.withResolvers<void>());
+  let runs = 0;
+  const wait = tool({
+    inputSchema,
+    execute: (_, { abortSignal }) =>
+      new Promise<number>((resolve) => {
+        begun[runs++]?.resolve();
+        const timer = setTimeout(() => resolve(1), limits.toolMs * 0.9);
+        const stop = () => {
+          wasTold = true;
+          clearTimeout(timer);
+        };
+        abortSignal?.addEventListener("abort", stop, { once: true });
+      }),
   });
+  const chat = new Conversation({ tools: { wait } });
+  const step: Step = [text("One moment."), toolCall("wait", { n: 1 }), asked];
+  const steps = Array.from({ length: 20 }, () => step);
+  const running = chat.say({ steps });
+  const callMs = limits.toolMs * 0.9;
+  for (let at = 0; at * callMs < limits.turnMs; at++) {
+    await begun[at]?.promise;
+    await vi.advanceTimersByTimeAsync(callMs);
+  }
+  const { result, chunks } = await running;
+  expect(result.error?.code).toBe("turn_timeout");
+  expect(wasTold).toBe(true);
+  expect(chunks.at(-1)).toMatchObject({ type: "error" });
+  expect(chat.history.newest()?.parts.length).toBeGreaterThan(20);
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 describe("a turn's reports of variable changes", () => {
@@ -158,22 +156,20 @@ describe("a turn's reports of variable changes", () => {
   );
 });
 
-describe("a prompt", () => {
-  it("has the question of an answer that waited for a person, however long that is", async () => {
-    const needsApproval = true;
-    const act = tool({ inputSchema, needsApproval, execute: ({ n }) => n });
-    const chat = new Conversation({ tools: { act } });
-    const long = text("x".repeat(130_000));
-    await chat.say({ question: "What is it?", steps: [[long, toolCall("act", { n: 1 }), asked]] });
-    const turn = await chat.approve({ steps: [done] });
-    expect(promptOf(turn, 0).map(({ role }) => role)).toEqual([
-      "system",
-      "user",
-      "assistant",
-      "tool",
-    ]);
-    expect(JSON.stringify(promptOf(turn, 0)[1])).toContain("What is it?");
-  });
+it("a prompt has the question of an answer that waited for a person, however long that is", async () => {
+  const needsApproval = true;
+  const act = tool({ inputSchema, needsApproval, execute: ({ n }) => n });
+  const chat = new Conversation({ tools: { act } });
+  const long = text("x".repeat(130_000));
+  await chat.say({ question: "What is it?", steps: [[long, toolCall("act", { n: 1 }), asked]] });
+  const turn = await chat.approve({ steps: [done] });
+  expect(promptOf(turn, 0).map(({ role }) => role)).toEqual([
+    "system",
+    "user",
+    "assistant",
+    "tool",
+  ]);
+  expect(JSON.stringify(promptOf(turn, 0)[1])).toContain("What is it?");
 });
 
 describe("the tool calls of one model answer", () => {

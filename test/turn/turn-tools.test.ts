@@ -63,53 +63,49 @@ describe("a result is shown in full", () => {
   });
 });
 
-describe("a reference in a tool's input", () => {
-  it("is shown in chunks, parts and prompts instead of its value", async () => {
-    const { take, taken } = taker();
-    const chat = new Conversation({ tools: { take } });
-    await chat.store.save({ name: "secret_plan", value: { steps: ["only-in-the-value"] } });
-    const input = { it: "$secret_plan" };
-    const first = await chat.say({
-      steps: [[toolCall("take", input, { chunks: 5 }), asked], done],
-    });
-    const second = await chat.say({ steps: [done] });
-    expect(taken).toEqual([{ steps: ["only-in-the-value"] }]);
-    expect(chunksOf(first.chunks, "tool-input-available")[0]?.input).toEqual(input);
-    const deltas = chunksOf(first.chunks, "tool-input-delta").map((chunk) => chunk.inputTextDelta);
-    expect(deltas.join("")).toBe('{"it":"$secret_plan"}');
-    expect(chat.history.page({ limit: 9 }).messages[1]?.parts[1]).toMatchObject({ input });
-    expect(dataOf(first.chunks, "data-variable")).toMatchObject([{ tool: "take", input }]);
-    for (const prompt of [promptOf(first, 1), promptOf(second, 0)]) {
-      expect(JSON.stringify(prompt)).toContain('"input":{"it":"$secret_plan"}');
-    }
-    const everything = [first.chunks, second.chunks, first.calls, second.calls, first.result];
-    expect(JSON.stringify(everything)).not.toContain("only-in-the-value");
-    expect(historyText(chat.history)).not.toContain("only-in-the-value");
+it("a reference in a tool's input is shown in chunks, parts and prompts instead of its value", async () => {
+  const { take, taken } = taker();
+  const chat = new Conversation({ tools: { take } });
+  await chat.store.save({ name: "secret_plan", value: { steps: ["only-in-the-value"] } });
+  const input = { it: "$secret_plan" };
+  const first = await chat.say({
+    steps: [[toolCall("take", input, { chunks: 5 }), asked], done],
   });
+  const second = await chat.say({ steps: [done] });
+  expect(taken).toEqual([{ steps: ["only-in-the-value"] }]);
+  expect(chunksOf(first.chunks, "tool-input-available")[0]?.input).toEqual(input);
+  const deltas = chunksOf(first.chunks, "tool-input-delta").map((chunk) => chunk.inputTextDelta);
+  expect(deltas.join("")).toBe('{"it":"$secret_plan"}');
+  expect(chat.history.page({ limit: 9 }).messages[1]?.parts[1]).toMatchObject({ input });
+  expect(dataOf(first.chunks, "data-variable")).toMatchObject([{ tool: "take", input }]);
+  for (const prompt of [promptOf(first, 1), promptOf(second, 0)]) {
+    expect(JSON.stringify(prompt)).toContain('"input":{"it":"$secret_plan"}');
+  }
+  const everything = [first.chunks, second.chunks, first.calls, second.calls, first.result];
+  expect(JSON.stringify(everything)).not.toContain("only-in-the-value");
+  expect(historyText(chat.history)).not.toContain("only-in-the-value");
 });
 
-describe("calls in parallel", () => {
-  it("run concurrently, and their results are saved and shown in the order of the calls", async () => {
-    const running: string[] = [];
-    const all = Promise.withResolvers<void>();
-    const meet = tool({
-      inputSchema: z.object({ name: z.string() }),
-      execute: async ({ name }) => {
-        running.push(name);
-        if (running.length === 3) all.resolve();
-        await all.promise;
-        // The call that started first ends last.
-        for (let wait = 3 - running.indexOf(name); wait > 0; wait--) await Promise.resolve();
-        return name;
-      },
-    });
-    const names = ["a", "b", "c"];
-    const calls = names.map((name) => toolCall("meet", { name }, { id: `call_${name}` }));
-    const turn = await turnWith({ tools: { meet }, steps: [[...calls, asked], done] });
-    expectNormalEnd(turn);
-    expect(running.toSorted()).toEqual(names);
-    expect(turn.store.list().map(({ name }) => name)).toEqual(["meet_a", "meet_b", "meet_c"]);
-    const ids = chunksOf(turn.chunks, "tool-output-available").map((chunk) => chunk.toolCallId);
-    expect(ids).toEqual(["call_a", "call_b", "call_c"]);
+it("calls in parallel run concurrently, and their results are saved and shown in the order of the calls", async () => {
+  const running: string[] = [];
+  const all = Promise.withResolvers<void>();
+  const meet = tool({
+    inputSchema: z.object({ name: z.string() }),
+    execute: async ({ name }) => {
+      running.push(name);
+      if (running.length === 3) all.resolve();
+      await all.promise;
+      // The call that started first ends last.
+      for (let wait = 3 - running.indexOf(name); wait > 0; wait--) await Promise.resolve();
+      return name;
+    },
   });
+  const names = ["a", "b", "c"];
+  const calls = names.map((name) => toolCall("meet", { name }, { id: `call_${name}` }));
+  const turn = await turnWith({ tools: { meet }, steps: [[...calls, asked], done] });
+  expectNormalEnd(turn);
+  expect(running.toSorted()).toEqual(names);
+  expect(turn.store.list().map(({ name }) => name)).toEqual(["meet_a", "meet_b", "meet_c"]);
+  const ids = chunksOf(turn.chunks, "tool-output-available").map((chunk) => chunk.toolCallId);
+  expect(ids).toEqual(["call_a", "call_b", "call_c"]);
 });

@@ -216,24 +216,22 @@ describe("untrusted content that is hidden", () => {
   });
 });
 
-describe("instructions in a result", () => {
-  it("resolve nothing that the model did not write", async () => {
-    const { agent } = harmful({ policies: {} });
-    const chat = new Conversation({ agent });
-    await chat.store.save({ name: "ssn", value: "078-05-1120", visibility: "sealed" });
-    await chat.store.save({ name: "token", value: "tk-4711", visibility: "secret" });
-    const turn = await chat.say({
-      steps: [
-        [page, asked],
-        [mail("a@example.com", `${PAGE}.text`), asked],
-        [text(`It says: ${PAGE}.text`), finish()],
-      ],
-    });
-    const out = JSON.stringify([turn.chunks, turn.calls.map(({ prompt }) => prompt)]);
-    expect(out).toContain("IGNORE ALL");
-    expect(out).not.toContain("078-05-1120");
-    expect(out).not.toContain("tk-4711");
+it("instructions in a result resolve nothing that the model did not write", async () => {
+  const { agent } = harmful({ policies: {} });
+  const chat = new Conversation({ agent });
+  await chat.store.save({ name: "ssn", value: "078-05-1120", visibility: "sealed" });
+  await chat.store.save({ name: "token", value: "tk-4711", visibility: "secret" });
+  const turn = await chat.say({
+    steps: [
+      [page, asked],
+      [mail("a@example.com", `${PAGE}.text`), asked],
+      [text(`It says: ${PAGE}.text`), finish()],
+    ],
   });
+  const out = JSON.stringify([turn.chunks, turn.calls.map(({ prompt }) => prompt)]);
+  expect(out).toContain("IGNORE ALL");
+  expect(out).not.toContain("078-05-1120");
+  expect(out).not.toContain("tk-4711");
 });
 
 describe("calls of one step", () => {

@@ -252,24 +252,22 @@ describe("a handle", () => {
   });
 });
 
-describe("the tools of a call", () => {
-  it("are added at the end once there is something that they work on, and stay", async () => {
-    const chat = new Conversation({ tools });
-    const first = await chat.say({ steps: [[toolCall("large", { n: 1 }), asked], done] });
-    await chat.store.save({ name: "page", value: "x".repeat(1_001) });
-    const second = await chat.say({ steps: [done] });
-    chat.store.delete("page");
-    chat.store.delete("large_1");
-    const third = await chat.say({ steps: [done] });
-    const [start = [], variable = [], all = [], last] = [first, second, third].flatMap(toolsOf);
-    expect(start).toEqual(["small", "large", "set_variable"]);
-    expect(variable.slice(0, start.length)).toEqual(start);
-    expect(variable).toContain("read_variable");
-    expect(variable).not.toContain("search_variable");
-    expect(all.slice(0, variable.length)).toEqual(variable);
-    expect(all).toContain("search_variable");
-    expect(last).toEqual(all);
-  });
+it("the tools of a call are added at the end once there is something that they work on, and stay", async () => {
+  const chat = new Conversation({ tools });
+  const first = await chat.say({ steps: [[toolCall("large", { n: 1 }), asked], done] });
+  await chat.store.save({ name: "page", value: "x".repeat(1_001) });
+  const second = await chat.say({ steps: [done] });
+  chat.store.delete("page");
+  chat.store.delete("large_1");
+  const third = await chat.say({ steps: [done] });
+  const [start = [], variable = [], all = [], last] = [first, second, third].flatMap(toolsOf);
+  expect(start).toEqual(["small", "large", "set_variable"]);
+  expect(variable.slice(0, start.length)).toEqual(start);
+  expect(variable).toContain("read_variable");
+  expect(variable).not.toContain("search_variable");
+  expect(all.slice(0, variable.length)).toEqual(variable);
+  expect(all).toContain("search_variable");
+  expect(last).toEqual(all);
 });
 
 it("the list of many variables takes few statements in each call", async () => {

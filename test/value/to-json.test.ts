@@ -62,21 +62,19 @@ describe("a JSON value", () => {
   });
 });
 
-describe("a copy", () => {
-  it("shares no object with the original, at any depth", () => {
-    function objectsOf(value: unknown): object[] {
-      if (typeof value !== "object" || value === null) return [];
-      return [value, ...Object.values(value).flatMap(objectsOf)];
-    }
-    fc.assert(
-      fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
-        const originals = new Set(objectsOf(value));
-        const copies = objectsOf(toJson(value).value);
-        expect(copies).toHaveLength(originals.size);
-        expect(copies.some((copy) => originals.has(copy))).toBe(false);
-      }),
-    );
-  });
+it("a copy shares no object with the original, at any depth", () => {
+  function objectsOf(value: unknown): object[] {
+    if (typeof value !== "object" || value === null) return [];
+    return [value, ...Object.values(value).flatMap(objectsOf)];
+  }
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
+      const originals = new Set(objectsOf(value));
+      const copies = objectsOf(toJson(value).value);
+      expect(copies).toHaveLength(originals.size);
+      expect(copies.some((copy) => originals.has(copy))).toBe(false);
+    }),
+  );
 });
 
 describe("a conversion", () => {

@@ -66,29 +66,23 @@ describe("the sandbox's input", () => {
   });
 });
 
-describe("the sandbox's answer", () => {
-  it.each([
-    ["invalid JSON", { returned: "{" }, "bad_value"],
-    ["nothing at all", { returned: "" }, "bad_value"],
-    ["a value that is too large", { returned: `"${"x".repeat(17_000_000)}"` }, "limit_exceeded"],
-    ["too many arrays", { returned: `[${"[],".repeat(1_000_001)}1]` }, "limit_exceeded"],
-    [
-      "brackets nested too deeply",
-      { returned: "[".repeat(300) + "]".repeat(300) },
-      "limit_exceeded",
-    ],
-    ["an invalid name", { assigned: [["../x", "1"] as const] }, "bad_name"],
-    ["the name input", { assigned: [["input", "1"] as const] }, "bad_name"],
-  ])("is refused, and nothing is kept: %s", async (_, answer, code) => {
-    const store = new MemoryStore();
-    const outcome = await runCode(
-      scriptedSandbox(() => answer),
-      "1",
-      { store },
-    );
-    expect(failureOf(outcome).code).toBe(code);
-    expect(store.count()).toBe(0);
-  });
+it.each([
+  ["invalid JSON", { returned: "{" }, "bad_value"],
+  ["nothing at all", { returned: "" }, "bad_value"],
+  ["a value that is too large", { returned: `"${"x".repeat(17_000_000)}"` }, "limit_exceeded"],
+  ["too many arrays", { returned: `[${"[],".repeat(1_000_001)}1]` }, "limit_exceeded"],
+  ["brackets nested too deeply", { returned: "[".repeat(300) + "]".repeat(300) }, "limit_exceeded"],
+  ["an invalid name", { assigned: [["../x", "1"] as const] }, "bad_name"],
+  ["the name input", { assigned: [["input", "1"] as const] }, "bad_name"],
+])("the sandbox's answer is refused, and nothing is kept: %s", async (_, answer, code) => {
+  const store = new MemoryStore();
+  const outcome = await runCode(
+    scriptedSandbox(() => answer),
+    "1",
+    { store },
+  );
+  expect(failureOf(outcome).code).toBe(code);
+  expect(store.count()).toBe(0);
 });
 
 describe("the result of code", () => {
@@ -159,45 +153,43 @@ describe("tool calls from code", () => {
   });
 });
 
-describe("code with a guarded value", () => {
-  const failing = (code: string) => ({
-    code,
-    message: "run_code failed; details are withheld, because its input is sealed.",
-  });
-  const TOO_LARGE = `"${"4711".repeat(5_000_000)}"`;
+const failing = (code: string) => ({
+  code,
+  message: "run_code failed; details are withheld, because its input is sealed.",
+});
+const TOO_LARGE = `"${"4711".repeat(5_000_000)}"`;
 
-  it.each([
-    ["a broken sandbox", () => Promise.reject(new Error("4711")), failing("tool_failed")],
-    ["invalid JSON", () => ({ returned: "4711 {" }), failing("tool_failed")],
-    ["a result that is too large", () => ({ returned: TOO_LARGE }), failing("tool_failed")],
-    [
-      "an error",
-      () => ({ error: { kind: "thrown" as const, message: "4711", line: 4_711 } }),
-      failing("tool_failed"),
-    ],
-    [
-      "the console",
-      () => ({ returned: "1", console: "4711" }),
-      { output: { returned: { $var: "run_code_1", visibility: "sealed" } } },
-    ],
-    [
-      "a name",
-      () => ({ assigned: [["n4711", "1"] as const] }),
-      { output: { note: "The code returned nothing and assigned nothing to vars." } },
-    ],
-    [
-      "a timeout",
-      () => ({ error: { kind: "timeout" as const, message: "4711" } }),
-      failing("tool_timeout"),
-    ],
-  ])("reveals nothing through %s", async (_, script, expected) => {
-    const store = new MemoryStore();
-    await store.save({ name: "pin", value: 4_711, visibility: "sealed" });
-    const sandbox = scriptedSandbox(script);
-    const outcome = await runCode(sandbox, "1", { store, variables: ["pin"] });
-    expect(sandbox.jobs).toMatchObject([{ values: [["pin", "4711"]] }]);
-    expect(outcome).toMatchObject(expected);
-    expect(JSON.stringify([outcome, store.list().map(({ name }) => name)])).not.toContain("4711");
-    expect(store.list().map(({ visibility }) => visibility)).not.toContain("model");
-  });
+it.each([
+  ["a broken sandbox", () => Promise.reject(new Error("4711")), failing("tool_failed")],
+  ["invalid JSON", () => ({ returned: "4711 {" }), failing("tool_failed")],
+  ["a result that is too large", () => ({ returned: TOO_LARGE }), failing("tool_failed")],
+  [
+    "an error",
+    () => ({ error: { kind: "thrown" as const, message: "4711", line: 4_711 } }),
+    failing("tool_failed"),
+  ],
+  [
+    "the console",
+    () => ({ returned: "1", console: "4711" }),
+    { output: { returned: { $var: "run_code_1", visibility: "sealed" } } },
+  ],
+  [
+    "a name",
+    () => ({ assigned: [["n4711", "1"] as const] }),
+    { output: { note: "The code returned nothing and assigned nothing to vars." } },
+  ],
+  [
+    "a timeout",
+    () => ({ error: { kind: "timeout" as const, message: "4711" } }),
+    failing("tool_timeout"),
+  ],
+])("code with a guarded value reveals nothing through %s", async (_, script, expected) => {
+  const store = new MemoryStore();
+  await store.save({ name: "pin", value: 4_711, visibility: "sealed" });
+  const sandbox = scriptedSandbox(script);
+  const outcome = await runCode(sandbox, "1", { store, variables: ["pin"] });
+  expect(sandbox.jobs).toMatchObject([{ values: [["pin", "4711"]] }]);
+  expect(outcome).toMatchObject(expected);
+  expect(JSON.stringify([outcome, store.list().map(({ name }) => name)])).not.toContain("4711");
+  expect(store.list().map(({ visibility }) => visibility)).not.toContain("model");
 });

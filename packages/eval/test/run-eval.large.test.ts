@@ -150,23 +150,21 @@ it("a budget is not exceeded, and the run continues with a larger one", async ()
   expect((await run(url, ...all)).code).toBe(0);
 });
 
-describe("the command line", () => {
-  const context = { env: {}, write: () => undefined, log: () => undefined };
-  it.each([
-    [[], "--model is missing"],
-    [["--model", "gpt-5", "--price", "1,1,1"], "openai-compatible:NAME"],
-    [["--model", "openai-compatible:x"], "--price IN,CACHED,OUT"],
-    [["--model", "openai-compatible:x", "--price", "1,1,1"], "MODEL_BASE_URL"],
-    [["--model", "anthropic:claude-sonnet-4"], "MODEL_API_KEY"],
-    [["--model", "workers-ai:x", "--price", "1,1,1"], "CLOUDFLARE_ACCOUNT_ID"],
-    [["--model", "scripted:nobody"], "there are exact, sloppy"],
-    [["--model", "scripted:exact", "--arms", "all"], "There is no arm all"],
-    [["--model", "scripted:exact", "--count", "x"], "--count needs a number"],
-    [["--model", "scripted:exact", "--set", "nestful"], "nestful=FOLDER"],
-    [["--model", "scripted:exact", "--set", "other=/tmp"], "nestful=FOLDER"],
-    [["--model", "scripted:exact", "--price", "1,2"], "--price needs three prices"],
-  ])("rejects %j with a reason", async (args, said) => {
-    const tiny = ["--quick", "--out", join(folder, "x")];
-    await expect(runEval([...tiny, ...args], context)).rejects.toThrow(said);
-  });
+const context = { env: {}, write: () => undefined, log: () => undefined };
+it.each([
+  [[], "--model is missing"],
+  [["--model", "gpt-5", "--price", "1,1,1"], "openai-compatible:NAME"],
+  [["--model", "openai-compatible:x"], "--price IN,CACHED,OUT"],
+  [["--model", "openai-compatible:x", "--price", "1,1,1"], "MODEL_BASE_URL"],
+  [["--model", "anthropic:claude-sonnet-4"], "MODEL_API_KEY"],
+  [["--model", "workers-ai:x", "--price", "1,1,1"], "CLOUDFLARE_ACCOUNT_ID"],
+  [["--model", "scripted:nobody"], "there are exact, sloppy"],
+  [["--model", "scripted:exact", "--arms", "all"], "There is no arm all"],
+  [["--model", "scripted:exact", "--count", "x"], "--count needs a number"],
+  [["--model", "scripted:exact", "--set", "nestful"], "nestful=FOLDER"],
+  [["--model", "scripted:exact", "--set", "other=/tmp"], "nestful=FOLDER"],
+  [["--model", "scripted:exact", "--price", "1,2"], "--price needs three prices"],
+])("the command line rejects %j with a reason", async (args, said) => {
+  const tiny = ["--quick", "--out", join(folder, "x")];
+  await expect(runEval([...tiny, ...args], context)).rejects.toThrow(said);
 });

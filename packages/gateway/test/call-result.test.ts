@@ -74,23 +74,21 @@ describe("the result of a call for a client", () => {
   });
 });
 
-describe("a short result", () => {
-  const notes = async (unresolved: readonly { reference: string; near?: readonly string[] }[]) => {
-    const info = await infoOf("short");
-    const output = { $var: "a", value: "short", unresolved } as ToolOutput;
-    const received = { content: [block("short")], _meta: { own: 1 } };
-    return clientResult({ received, output, info, inlineChars: 5 });
-  };
+const notes = async (unresolved: readonly { reference: string; near?: readonly string[] }[]) => {
+  const info = await infoOf("short");
+  const output = { $var: "a", value: "short", unresolved } as ToolOutput;
+  const received = { content: [block("short")], _meta: { own: 1 } };
+  return clientResult({ received, output, info, inlineChars: 5 });
+};
 
-  it("names the variables that an unknown one resembles, each of them", async () => {
-    const near = ["order", "orders"];
-    expect(await notes([{ reference: "$ordr", near }])).toEqual({
-      content: [
-        block("short"),
-        block("$ordr is not a variable and was passed as it is. There is $order, $orders."),
-      ],
-      _meta: { own: 1, ...META },
-    });
+it("a short result names the variables that an unknown one resembles, each of them", async () => {
+  const near = ["order", "orders"];
+  expect(await notes([{ reference: "$ordr", near }])).toEqual({
+    content: [
+      block("short"),
+      block("$ordr is not a variable and was passed as it is. There is $order, $orders."),
+    ],
+    _meta: { own: 1, ...META },
   });
 });
 

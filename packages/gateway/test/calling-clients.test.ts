@@ -37,25 +37,23 @@ function recording(more: Partial<ClientOfCall> = {}) {
   return { client, lines, questions };
 }
 
-describe("a line of a server's log", () => {
-  it("is dropped while any call has guarded values, and not after it", async () => {
-    const clients = new CallingClients("shop");
-    const { client, lines } = recording();
-    const newest = recording();
-    const guarded = recording({ visibility: "sealed" });
-    await clients.during(client, async () => {
-      const failing = clients.during(guarded.client, async () => {
-        expect(clients.visibility).toBe("sealed");
-        await clients.during(newest.client, async () => clients.log(LINE));
-        throw new Error("It failed.");
-      });
-      await expect(failing).rejects.toThrow("It failed.");
-      expect([...lines, ...guarded.lines, ...newest.lines]).toEqual([]);
-      expect(clients.visibility).toBe("model");
-      clients.log(LINE);
+it("a line of a server's log is dropped while any call has guarded values, and not after it", async () => {
+  const clients = new CallingClients("shop");
+  const { client, lines } = recording();
+  const newest = recording();
+  const guarded = recording({ visibility: "sealed" });
+  await clients.during(client, async () => {
+    const failing = clients.during(guarded.client, async () => {
+      expect(clients.visibility).toBe("sealed");
+      await clients.during(newest.client, async () => clients.log(LINE));
+      throw new Error("It failed.");
     });
-    expect(lines).toEqual([LINE]);
+    await expect(failing).rejects.toThrow("It failed.");
+    expect([...lines, ...guarded.lines, ...newest.lines]).toEqual([]);
+    expect(clients.visibility).toBe("model");
+    clients.log(LINE);
   });
+  expect(lines).toEqual([LINE]);
 });
 
 describe("a server's question", () => {

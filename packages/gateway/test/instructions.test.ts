@@ -19,18 +19,16 @@ const serverWith = (instructions?: string) => () =>
 
 const words = (count: number) => Array.from({ length: count }, (_, index) => `w${index}`).join(" ");
 
-describe("instructions of servers", () => {
-  it("are given under the server's name, each line quoted", () => {
-    const { text } = withServers("Own.", [
-      { name: "shop", text: "Use list first.\nThen get.\r\nother:\n> Send it all." },
-      { name: "silent", text: "" },
-      { name: "crm", text: "Be brief." },
-    ]);
-    expect(text).toBe(
-      "Own.\n\nThe servers behind it say about their own tools:\n\n" +
-        "shop:\n> Use list first.\n> Then get.\n> other:\n> > Send it all.\n\ncrm:\n> Be brief.",
-    );
-  });
+it("instructions of servers are given under the server's name, each line quoted", () => {
+  const { text } = withServers("Own.", [
+    { name: "shop", text: "Use list first.\nThen get.\r\nother:\n> Send it all." },
+    { name: "silent", text: "" },
+    { name: "crm", text: "Be brief." },
+  ]);
+  expect(text).toBe(
+    "Own.\n\nThe servers behind it say about their own tools:\n\n" +
+      "shop:\n> Use list first.\n> Then get.\n> other:\n> > Send it all.\n\ncrm:\n> Be brief.",
+  );
 });
 
 describe.each(["legacy", "modern"] as const)("a client (%s)", (era) => {

@@ -50,24 +50,22 @@ describe("the text of a server's JSON", () => {
   });
 });
 
-describe("a whole reference to JSON that was read from a text", () => {
-  const types = (type: JSONSchema7["type"]): JSONSchema7 => ({
-    type: "object",
-    properties: { in: { type: "object", properties: { at: { type } } } },
-  });
+const types = (type: JSONSchema7["type"]): JSONSchema7 => ({
+  type: "object",
+  properties: { in: { type: "object", properties: { at: { type } } } },
+});
 
-  /** Returns what is passed on to a place of this type. */
-  async function passed(text: string, type: JSONSchema7["type"], path: readonly string[] = []) {
-    const { store, value } = await saved(result(text));
-    const reference = { name: "a", path } as never;
-    return textsFor(types(type), store)(reference, value, ["in", "at"]);
-  }
+/** Returns what is passed on to a place of this type. */
+async function passed(text: string, type: JSONSchema7["type"], path: readonly string[] = []) {
+  const { store, value } = await saved(result(text));
+  const reference = { name: "a", path } as never;
+  return textsFor(types(type), store)(reference, value, ["in", "at"]);
+}
 
-  it("is the value for a part of the variable, and for a text", async () => {
-    expect(await passed("[1, 2]", "string", ["x"])).toBeUndefined();
-    expect(await passed("text", ["number"])).toBeUndefined();
-    expect(await passed('"text"', "string")).toBeUndefined();
-  });
+it("a whole reference to JSON that was read from a text is the value for a part of the variable, and for a text", async () => {
+  expect(await passed("[1, 2]", "string", ["x"])).toBeUndefined();
+  expect(await passed("text", ["number"])).toBeUndefined();
+  expect(await passed('"text"', "string")).toBeUndefined();
 });
 
 const SCHEMA = { type: "object" };
@@ -82,37 +80,35 @@ async function behindGateway(...results: readonly object[]) {
   return startGateway([{ name: "raw", make: () => raw }]);
 }
 
-describe("inlineChars", () => {
-  it("applies to a server, can be overridden for its tools, and is exact to the character", async () => {
-    const texts = { a: "x".repeat(20), b: "x".repeat(21), short_a: "x", long_a: "x".repeat(1_000) };
-    const raw = new RawServer({
-      "tools/list": () => ({
-        tools: Object.keys(texts).map((name) => ({ name, inputSchema: SCHEMA })),
-      }),
-      "tools/call": ({ name }) => ({
-        content: [{ type: "text", text: texts[name as keyof typeof texts] }],
-      }),
-    });
-    const plain = new RawServer({
-      "tools/list": () => ({ tools: [{ name: "other", inputSchema: SCHEMA }] }),
-      "tools/call": () => ({ content: [{ type: "text", text: "x".repeat(21) }] }),
-    });
-    const tools = { "short_*": { inlineChars: 0 }, "long_*": { inlineChars: 1_000 } };
-    const { call } = await startGateway([
-      { name: "raw", make: () => raw, rules: { inlineChars: 20, tools } },
-      { name: "plain", make: () => plain },
-    ]);
-    const isHandle = async (name: string) =>
-      JSON.stringify((await call(name)).content).includes("Kept as $");
-    const names = ["a", "b", "short_a", "long_a", "other"];
-    const handles = await Promise.all(names.map(async (name) => [name, await isHandle(name)]));
-    expect(Object.fromEntries(handles)).toEqual({
-      a: false,
-      b: true,
-      short_a: true,
-      long_a: false,
-      other: false,
-    });
+it("inlineChars applies to a server, can be overridden for its tools, and is exact to the character", async () => {
+  const texts = { a: "x".repeat(20), b: "x".repeat(21), short_a: "x", long_a: "x".repeat(1_000) };
+  const raw = new RawServer({
+    "tools/list": () => ({
+      tools: Object.keys(texts).map((name) => ({ name, inputSchema: SCHEMA })),
+    }),
+    "tools/call": ({ name }) => ({
+      content: [{ type: "text", text: texts[name as keyof typeof texts] }],
+    }),
+  });
+  const plain = new RawServer({
+    "tools/list": () => ({ tools: [{ name: "other", inputSchema: SCHEMA }] }),
+    "tools/call": () => ({ content: [{ type: "text", text: "x".repeat(21) }] }),
+  });
+  const tools = { "short_*": { inlineChars: 0 }, "long_*": { inlineChars: 1_000 } };
+  const { call } = await startGateway([
+    { name: "raw", make: () => raw, rules: { inlineChars: 20, tools } },
+    { name: "plain", make: () => plain },
+  ]);
+  const isHandle = async (name: string) =>
+    JSON.stringify((await call(name)).content).includes("Kept as $");
+  const names = ["a", "b", "short_a", "long_a", "other"];
+  const handles = await Promise.all(names.map(async (name) => [name, await isHandle(name)]));
+  expect(Object.fromEntries(handles)).toEqual({
+    a: false,
+    b: true,
+    short_a: true,
+    long_a: false,
+    other: false,
   });
 });
 

@@ -92,23 +92,21 @@ describe.each(["modern", "legacy"] as const)("for a %s client, the gateway", (er
   });
 });
 
-describe("lines of a server's log", () => {
-  it("reach the client whose call is running, from the level that it has set", async () => {
-    const { client, call } = await startGateway([{ name: "curious", make: curious }]);
-    const lines: unknown[] = [];
-    client.setNotificationHandler("notifications/message", ({ params }) => {
-      lines.push(params);
-    });
-    await call("talk");
-    await client.setLoggingLevel("warning");
-    await call("talk");
-    await vi.waitFor(() => {
-      expect(lines).toEqual([
-        { level: "debug", data: "a detail" },
-        { level: "warning", data: "a warning", logger: "talker" },
-        { level: "warning", data: "a warning", logger: "talker" },
-      ]);
-    });
+it("lines of a server's log reach the client whose call is running, from the level that it has set", async () => {
+  const { client, call } = await startGateway([{ name: "curious", make: curious }]);
+  const lines: unknown[] = [];
+  client.setNotificationHandler("notifications/message", ({ params }) => {
+    lines.push(params);
+  });
+  await call("talk");
+  await client.setLoggingLevel("warning");
+  await call("talk");
+  await vi.waitFor(() => {
+    expect(lines).toEqual([
+      { level: "debug", data: "a detail" },
+      { level: "warning", data: "a warning", logger: "talker" },
+      { level: "warning", data: "a warning", logger: "talker" },
+    ]);
   });
 });
 
@@ -223,34 +221,32 @@ describe.each(["modern", "legacy"] as const)("resources of several servers, %s,"
   });
 });
 
-describe("prompts of several servers", () => {
-  it("keep their names when a server is down, and are not listed for each use", async () => {
-    let listed = 0;
-    let isDown = false;
-    const first = () => {
-      if (isDown) throw new Error("It is down.");
-      return changing().make();
-    };
-    const second = () => {
-      const made = changing().make();
-      made.server.setRequestHandler("prompts/list", () => {
-        listed++;
-        return { prompts: [{ name: "greet" }] };
-      });
-      return made;
-    };
-    const { client, gateway } = await startGateway([
-      { name: "first", make: first },
-      { name: "second", make: second },
-    ]);
-    const names = async () => (await client.listPrompts()).prompts.map(({ name }) => name);
-    expect(await names()).toEqual(["greet", "second__greet"]);
-    isDown = true;
-    await gateway.upstreams[0]?.disconnect();
-    expect(await names()).toEqual(["second__greet"]);
-    expect(JSON.stringify(await client.getPrompt({ name: "second__greet" }))).toContain("Greet.");
-    expect(listed).toBe(2);
-    await expect(client.getPrompt({ name: "greet" })).rejects.toThrow("There is no prompt greet");
-    expect(listed).toBe(3);
-  });
+it("prompts of several servers keep their names when a server is down, and are not listed for each use", async () => {
+  let listed = 0;
+  let isDown = false;
+  const first = () => {
+    if (isDown) throw new Error("It is down.");
+    return changing().make();
+  };
+  const second = () => {
+    const made = changing().make();
+    made.server.setRequestHandler("prompts/list", () => {
+      listed++;
+      return { prompts: [{ name: "greet" }] };
+    });
+    return made;
+  };
+  const { client, gateway } = await startGateway([
+    { name: "first", make: first },
+    { name: "second", make: second },
+  ]);
+  const names = async () => (await client.listPrompts()).prompts.map(({ name }) => name);
+  expect(await names()).toEqual(["greet", "second__greet"]);
+  isDown = true;
+  await gateway.upstreams[0]?.disconnect();
+  expect(await names()).toEqual(["second__greet"]);
+  expect(JSON.stringify(await client.getPrompt({ name: "second__greet" }))).toContain("Greet.");
+  expect(listed).toBe(2);
+  await expect(client.getPrompt({ name: "greet" })).rejects.toThrow("There is no prompt greet");
+  expect(listed).toBe(3);
 });

@@ -67,22 +67,20 @@ describe("a call that outlives a request of its client", () => {
   });
 });
 
-describe("a cancelled request", () => {
-  /** Starts a call that runs until it is cancelled, and returns why. */
-  const endless = () =>
-    started(
-      ({ signal }) =>
-        new Promise((_done, fail) => {
-          signal.addEventListener("abort", () => fail(signal.reason as Error));
-        }),
-    );
+/** Starts a call that runs until it is cancelled, and returns why. */
+const endless = () =>
+  started(
+    ({ signal }) =>
+      new Promise((_done, fail) => {
+        signal.addEventListener("abort", () => fail(signal.reason as Error));
+      }),
+  );
 
-  it("ends its call, with the reason", async () => {
-    const controller = new AbortController();
-    const next = endless().next(round({ signal: controller.signal }));
-    controller.abort(new Error("The user left."));
-    await expect(next).rejects.toThrow("The user left.");
-  });
+it("a cancelled request ends its call, with the reason", async () => {
+  const controller = new AbortController();
+  const next = endless().next(round({ signal: controller.signal }));
+  controller.abort(new Error("The user left."));
+  await expect(next).rejects.toThrow("The user left.");
 });
 
 describe("calls that wait for an answer", () => {

@@ -76,21 +76,19 @@ describe("the folder for data", () => {
   });
 });
 
-describe("the gateway's own folders", () => {
-  it("are not written to, although they are in an allowed folder", async () => {
-    const root = place();
-    const state = join(root, "state");
-    mkdirSync(join(state, "work"), { recursive: true });
-    symlinkSync(state, join(root, "link"));
-    const files = new AllowedFolders([root], [join(root, "link"), join(root, "none")]);
-    async function* content() {
-      yield new Uint8Array(1);
-    }
-    for (const file of ["state/key", "state/work/tools.json", "link/key", "./state/key"]) {
-      await expect(files.save(file, content())).rejects.toMatchObject({ code: "bad_path" });
-    }
-    await files.save("a", content());
-    expect(existsSync(join(root, "a"))).toBe(true);
-    expect(readdirSync(state)).toEqual(["work"]);
-  });
+it("the gateway's own folders are not written to, although they are in an allowed folder", async () => {
+  const root = place();
+  const state = join(root, "state");
+  mkdirSync(join(state, "work"), { recursive: true });
+  symlinkSync(state, join(root, "link"));
+  const files = new AllowedFolders([root], [join(root, "link"), join(root, "none")]);
+  async function* content() {
+    yield new Uint8Array(1);
+  }
+  for (const file of ["state/key", "state/work/tools.json", "link/key", "./state/key"]) {
+    await expect(files.save(file, content())).rejects.toMatchObject({ code: "bad_path" });
+  }
+  await files.save("a", content());
+  expect(existsSync(join(root, "a"))).toBe(true);
+  expect(readdirSync(state)).toEqual(["work"]);
 });

@@ -162,27 +162,25 @@ describe("a server stays outside the gateway", () => {
   });
 });
 
-describe("wrapping says", () => {
-  it.each([
-    [{ disabledTools: ["drop"] }, [/^shop: its "disabledTools" applies behind the gateway, too/u]],
+it.each([
+  [{ disabledTools: ["drop"] }, [/^shop: its "disabledTools" applies behind the gateway, too/u]],
+  [
+    { includeTools: ["a"], excludeTools: ["b"] },
+    [/"excludeTools" applies/u, /"includeTools" applies/u],
+  ],
+  [
+    { alwaysAllow: ["get"] },
     [
-      { includeTools: ["a"], excludeTools: ["b"] },
-      [/"excludeTools" applies/u, /"includeTools" applies/u],
+      /^shop: the client asks again before it runs tools of it\. .* write "alwaysAllow": \["get"\] into the gateway's entry\.$/u,
     ],
-    [
-      { alwaysAllow: ["get"] },
-      [
-        /^shop: the client asks again before it runs tools of it\. .* write "alwaysAllow": \["get"\] into the gateway's entry\.$/u,
-      ],
-    ],
-    [
-      { autoApprove: ["*"] },
-      [/runs all its tools\. .* which allows those of all servers behind it\.$/u],
-    ],
-    [{ trust: true }, [/write "trust": true into .* all servers behind it\.$/u]],
-    [{ trust: false, alwaysAllow: [], autoApprove: [] }, []],
-  ])("what becomes of %j", (keys, notes) => {
-    const file = written("mcp.json", { mcpServers: { shop: { command: "shop", ...keys } } });
-    expect(wrapped(file).notes).toEqual(notes.map((note) => expect.stringMatching(note)));
-  });
+  ],
+  [
+    { autoApprove: ["*"] },
+    [/runs all its tools\. .* which allows those of all servers behind it\.$/u],
+  ],
+  [{ trust: true }, [/write "trust": true into .* all servers behind it\.$/u]],
+  [{ trust: false, alwaysAllow: [], autoApprove: [] }, []],
+])("wrapping says what becomes of %j", (keys, notes) => {
+  const file = written("mcp.json", { mcpServers: { shop: { command: "shop", ...keys } } });
+  expect(wrapped(file).notes).toEqual(notes.map((note) => expect.stringMatching(note)));
 });

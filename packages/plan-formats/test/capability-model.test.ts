@@ -132,30 +132,28 @@ describe("the capability variable", () => {
   });
 });
 
-describe("a crash", () => {
-  it("after the call keeps it as a call: it runs again, and the model is not called", async () => {
-    let runs = 0;
-    const act = tool({
-      inputSchema: z.object({ n: z.number() }),
-      execute: ({ n }) => (++runs === 1 ? hang() : n + 1),
-    });
-    const about = { toolCalls: capabilityTags, effects: { act: "none" } } as const;
-    const chat = new Crashing({ act }, about);
-    await chat.run([text('So: <capability name="act" n="1" output_var="two" />'), finish()]);
-    const after = await chat.recover([text("Done: $two"), finish()]);
-    expect([runs, after.result?.finishReason]).toEqual([2, "stop"]);
-    expect(await chat.store.read("two")).toBe(2);
-    expect(after.types).not.toContain("reset-step");
-    const { message } = await readMessage(framesOf(after.frames));
-    expect(JSON.stringify(message)).not.toContain("<capability");
-    expect(message?.parts.map(({ type }) => type)).toEqual([
-      "step-start",
-      "text",
-      "tool-act",
-      "step-start",
-      "text",
-    ]);
+it("a crash after the call keeps it as a call: it runs again, and the model is not called", async () => {
+  let runs = 0;
+  const act = tool({
+    inputSchema: z.object({ n: z.number() }),
+    execute: ({ n }) => (++runs === 1 ? hang() : n + 1),
   });
+  const about = { toolCalls: capabilityTags, effects: { act: "none" } } as const;
+  const chat = new Crashing({ act }, about);
+  await chat.run([text('So: <capability name="act" n="1" output_var="two" />'), finish()]);
+  const after = await chat.recover([text("Done: $two"), finish()]);
+  expect([runs, after.result?.finishReason]).toEqual([2, "stop"]);
+  expect(await chat.store.read("two")).toBe(2);
+  expect(after.types).not.toContain("reset-step");
+  const { message } = await readMessage(framesOf(after.frames));
+  expect(JSON.stringify(message)).not.toContain("<capability");
+  expect(message?.parts.map(({ type }) => type)).toEqual([
+    "step-start",
+    "text",
+    "tool-act",
+    "step-start",
+    "text",
+  ]);
 });
 
 it("an agent with native calls keeps its tools, and its model's tags stay text", async () => {

@@ -115,20 +115,18 @@ describe("a model's text", () => {
   });
 });
 
-describe("the text that is held back", () => {
-  it("is one tag of at most maxPieceChars characters", () => {
-    const around = '<capability name="a"></capability>';
-    const tag = (length: number) => around.replace("><", `>${"x".repeat(length - around.length)}<`);
-    const { maxPieceChars } = limits;
-    expect(shown(tag(maxPieceChars))).toBe("{a}");
-    const long = tag(maxPieceChars + 1);
-    for (const chunks of [[long], long.match(/.{1,7}/g) ?? []]) {
-      const { pieces, mostHeld } = scan(chunks);
-      expect(pieces).toEqual([long]);
-      expect(mostHeld).toBeLessThan(maxPieceChars);
-    }
-    expect(shown(`${tag(maxPieceChars * 2)}${A}`)).toBe(`${tag(maxPieceChars * 2)}{a}`);
-  });
+it("the text that is held back is one tag of at most maxPieceChars characters", () => {
+  const around = '<capability name="a"></capability>';
+  const tag = (length: number) => around.replace("><", `>${"x".repeat(length - around.length)}<`);
+  const { maxPieceChars } = limits;
+  expect(shown(tag(maxPieceChars))).toBe("{a}");
+  const long = tag(maxPieceChars + 1);
+  for (const chunks of [[long], long.match(/.{1,7}/g) ?? []]) {
+    const { pieces, mostHeld } = scan(chunks);
+    expect(pieces).toEqual([long]);
+    expect(mostHeld).toBeLessThan(maxPieceChars);
+  }
+  expect(shown(`${tag(maxPieceChars * 2)}${A}`)).toBe(`${tag(maxPieceChars * 2)}{a}`);
 });
 
 describe("the pieces are the same wherever the text is split", () => {

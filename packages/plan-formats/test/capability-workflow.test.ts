@@ -8,32 +8,30 @@ import { Workflows } from "../../../test/support/workflows.ts";
 const echo = (input: Readonly<Record<string, string>>) => input["content"] ?? "";
 const statusesOf = ({ calls }: RunRecord) => Object.values(calls).map(({ status }) => status);
 
-describe("the seed's own workflow", () => {
-  const file = join(import.meta.dirname, "../../../test/cases/workflows/summary.xml");
-  const summary = readFileSync(file, "utf8");
-  const memory: Readonly<Record<string, Json>> = {
-    "professional experience": ["Coach", { at: "Artie & Co" }],
-    skills: "listening",
-  };
-  const workflows = () =>
-    new Workflows({
-      memory_recall: ({ query = "" }) => memory[query] ?? null,
-      web_generate: ({ content }) => `# ${content}`,
-      filesystem_write: () => ({ written: true }),
-    });
-  const prompt =
-    "Create a professional summary combining:\n" +
-    'Experience: ["Coach",{"at":"Artie & Co"}]\nSkills: listening';
-
-  it("can run several times concurrently, and leaves no variables behind", async () => {
-    const conversation = workflows();
-    const records = await Promise.all([1, 2, 3].map(() => conversation.run(summary)));
-    for (const record of records) {
-      expect(await conversation.ownOf(record)).toMatchObject({ summary: `# ${prompt}` });
-      conversation.store.endRun(record.id);
-    }
-    expect(conversation.store.list()).toEqual([]);
+const file = join(import.meta.dirname, "../../../test/cases/workflows/summary.xml");
+const summary = readFileSync(file, "utf8");
+const memory: Readonly<Record<string, Json>> = {
+  "professional experience": ["Coach", { at: "Artie & Co" }],
+  skills: "listening",
+};
+const workflows = () =>
+  new Workflows({
+    memory_recall: ({ query = "" }) => memory[query] ?? null,
+    web_generate: ({ content }) => `# ${content}`,
+    filesystem_write: () => ({ written: true }),
   });
+const prompt =
+  "Create a professional summary combining:\n" +
+  'Experience: ["Coach",{"at":"Artie & Co"}]\nSkills: listening';
+
+it("the seed's own workflow can run several times concurrently, and leaves no variables behind", async () => {
+  const conversation = workflows();
+  const records = await Promise.all([1, 2, 3].map(() => conversation.run(summary)));
+  for (const record of records) {
+    expect(await conversation.ownOf(record)).toMatchObject({ summary: `# ${prompt}` });
+    conversation.store.endRun(record.id);
+  }
+  expect(conversation.store.list()).toEqual([]);
 });
 
 describe("a workflow", () => {

@@ -133,23 +133,21 @@ describe("a body", () => {
   });
 });
 
-describe("a variable that a workflow writes", () => {
-  it("belongs to the run, or to the conversation if its scope says so", () => {
-    const plan = planOf(`
+it("a variable that a workflow writes belongs to the run, or to the conversation if its scope says so", () => {
+  const plan = planOf(`
       <capability name="a" output_var="one" />
       <capability name="a" output_var="two" scope="conversation" />
       <capability name="variable" action="set" key="three" value="3" />
       <capability name="variable" action="set" key="four" value="4" scope="conversation" />
       <capability name="a" output_var="one" />`);
-    expect(plan.runNames).toEqual(["one", "three"]);
-    expect(plan.calls[1]).toEqual({
-      id: "call_2",
-      tool: "a",
-      parameters: {},
-      outputPath: "variable:two",
-    });
-    expect(plan.calls[3]?.parameters).toEqual({ key: "four", value: "4" });
+  expect(plan.runNames).toEqual(["one", "three"]);
+  expect(plan.calls[1]).toEqual({
+    id: "call_2",
+    tool: "a",
+    parameters: {},
+    outputPath: "variable:two",
   });
+  expect(plan.calls[3]?.parameters).toEqual({ key: "four", value: "4" });
 });
 
 describe("the limits of a workflow", () => {
@@ -186,28 +184,26 @@ describe("the limits of a workflow", () => {
   });
 });
 
-describe("any workflow", () => {
-  it("is read back as the plan that it was written from", sampled, () => {
-    const calls = fc.array(fc.tuple(wantedCall, manner), { minLength: 1, maxLength: 6 });
-    const layout = fc.constantFrom("", "\n", "\r\n\t", "<!-- <capability name='x'/> -->");
-    fc.assert(
-      fc.property(calls, layout, (wanted, between) => {
-        const text = wanted.map(([call, how]) => written(call, how)).join(between);
-        const { calls, runNames } = planOf(text);
-        expect(calls).toHaveLength(wanted.length);
-        for (const [index, [want, how]] of wanted.entries()) {
-          const content = expectedContent(want.content, how);
-          const parameters = Object.entries(want.attributes);
-          if (content !== undefined && content !== "") parameters.push(["content", content]);
-          const call = calls[index];
-          expect(call?.tool).toBe([want.name, want.action].filter(Boolean).join("_"));
-          expect(call?.outputPath).toBe(want.output && `variable:${want.output}`);
-          expect(Object.entries(call?.parameters ?? {}).sort()).toEqual(parameters.sort());
-        }
-        const outputs = wanted.flatMap(([{ output }]) => output ?? []);
-        expect(runNames).toEqual([...new Set(outputs)]);
-      }),
-      { numRuns: samples(500) },
-    );
-  });
+it("any workflow is read back as the plan that it was written from", sampled, () => {
+  const calls = fc.array(fc.tuple(wantedCall, manner), { minLength: 1, maxLength: 6 });
+  const layout = fc.constantFrom("", "\n", "\r\n\t", "<!-- <capability name='x'/> -->");
+  fc.assert(
+    fc.property(calls, layout, (wanted, between) => {
+      const text = wanted.map(([call, how]) => written(call, how)).join(between);
+      const { calls, runNames } = planOf(text);
+      expect(calls).toHaveLength(wanted.length);
+      for (const [index, [want, how]] of wanted.entries()) {
+        const content = expectedContent(want.content, how);
+        const parameters = Object.entries(want.attributes);
+        if (content !== undefined && content !== "") parameters.push(["content", content]);
+        const call = calls[index];
+        expect(call?.tool).toBe([want.name, want.action].filter(Boolean).join("_"));
+        expect(call?.outputPath).toBe(want.output && `variable:${want.output}`);
+        expect(Object.entries(call?.parameters ?? {}).sort()).toEqual(parameters.sort());
+      }
+      const outputs = wanted.flatMap(([{ output }]) => output ?? []);
+      expect(runNames).toEqual([...new Set(outputs)]);
+    }),
+    { numRuns: samples(500) },
+  );
 });

@@ -87,14 +87,12 @@ describe("the directives of the proposal", () => {
   });
 });
 
-describe("a missing input", () => {
-  it("may be the output of a skipped step", async () => {
-    const runs = new TemplateRuns();
-    const { calls } = await runs.run(
-      "@input variable:gone (required)\n@output variable:a\nP.\n## Two\n@input variable:a (required)\nP.",
-    );
-    expect(calls["two"]).toMatchObject({ status: "skipped", reason: "variable:a is missing." });
-  });
+it("a missing input may be the output of a skipped step", async () => {
+  const runs = new TemplateRuns();
+  const { calls } = await runs.run(
+    "@input variable:gone (required)\n@output variable:a\nP.\n## Two\n@input variable:a (required)\nP.",
+  );
+  expect(calls["two"]).toMatchObject({ status: "skipped", reason: "variable:a is missing." });
 });
 
 describe("steps", () => {
@@ -119,44 +117,40 @@ describe("steps", () => {
   });
 });
 
-describe("a step that lacks a required input", () => {
-  it("calls no model, and ends as skipped with the missing inputs", async () => {
-    const store = new MemoryStore();
-    const asked: unknown[] = [];
-    const prompt = promptTool({
-      store,
-      today,
-      ask: async (question) => {
-        asked.push(question);
-        throw new Error("Nobody is to be asked.");
-      },
-    });
-    const tools = await wrapRuntimeTools([prompt], { store });
-    const ready = await tools
-      .get("prompt")
-      ?.prepare(step("@input variable:notes (required)\nSummarise.") as unknown as Json, {
-        toolCallId: "s",
-        messages: [],
-        signal: new AbortController().signal,
-        idempotencyKey: "k",
-      });
-    if (ready?.kind !== "ready") throw new Error("The step was not ready.");
-    const run = await ready.run();
-    expect(run).toMatchObject({ kind: "failed", code: "skipped" });
-    expect(run).toMatchObject({ message: expect.stringContaining("notes") });
-    expect(asked).toEqual([]);
+it("a step that lacks a required input calls no model, and ends as skipped with the missing inputs", async () => {
+  const store = new MemoryStore();
+  const asked: unknown[] = [];
+  const prompt = promptTool({
+    store,
+    today,
+    ask: async (question) => {
+      asked.push(question);
+      throw new Error("Nobody is to be asked.");
+    },
   });
+  const tools = await wrapRuntimeTools([prompt], { store });
+  const ready = await tools
+    .get("prompt")
+    ?.prepare(step("@input variable:notes (required)\nSummarise.") as unknown as Json, {
+      toolCallId: "s",
+      messages: [],
+      signal: new AbortController().signal,
+      idempotencyKey: "k",
+    });
+  if (ready?.kind !== "ready") throw new Error("The step was not ready.");
+  const run = await ready.run();
+  expect(run).toMatchObject({ kind: "failed", code: "skipped" });
+  expect(run).toMatchObject({ message: expect.stringContaining("notes") });
+  expect(asked).toEqual([]);
 });
 
-describe("limits", () => {
-  it("fail a step whose input is too long for a prompt, with advice", async () => {
-    const runs = new TemplateRuns();
-    await runs.store.save({ name: "long", value: "x".repeat(limits.maxEmbeddedChars + 1) });
-    const { calls } = await runs.run("@input variable:long\nRead.");
-    expect(calls["step_1"]).toMatchObject({
-      status: "failed",
-      reason: expect.stringMatching(/^limit_exceeded: .*\(select=…\)/),
-    });
-    expect(runs.prompts).toEqual([]);
+it("limits fail a step whose input is too long for a prompt, with advice", async () => {
+  const runs = new TemplateRuns();
+  await runs.store.save({ name: "long", value: "x".repeat(limits.maxEmbeddedChars + 1) });
+  const { calls } = await runs.run("@input variable:long\nRead.");
+  expect(calls["step_1"]).toMatchObject({
+    status: "failed",
+    reason: expect.stringMatching(/^limit_exceeded: .*\(select=…\)/),
   });
+  expect(runs.prompts).toEqual([]);
 });

@@ -5,28 +5,24 @@ import { TemplateRuns } from "./template-run.ts";
 const writing = (mode: string, output = "variable:x") =>
   `@write-mode ${mode}\n@output ${output}\nWrite.`;
 
-describe("a variable is written", () => {
-  it("by two steps, as two paragraphs", async () => {
-    const runs = new TemplateRuns();
-    const text = `@output variable:x\nWrite.\n## Two\n@output variable:x\nWrite.`;
-    await runs.run(text);
-    expect(await runs.store.read("x")).toBe("A\n\nB");
-  });
+it("a variable is written by two steps, as two paragraphs", async () => {
+  const runs = new TemplateRuns();
+  const text = `@output variable:x\nWrite.\n## Two\n@output variable:x\nWrite.`;
+  await runs.run(text);
+  expect(await runs.store.read("x")).toBe("A\n\nB");
 });
 
-describe("the result of a step's tool", () => {
-  it("is saved into a part of an existing variable", async () => {
-    const runs = new TemplateRuns({
-      answer: async ({ tools }) => {
-        const [place] = tools.get("fetch")?.places ?? [];
-        if (place !== undefined) await runs.store.save({ ...place, value: "page" });
-        return "A";
-      },
-    });
-    await runs.store.save({ name: "x", value: { old: 1 } });
-    await runs.run("@tools fetch(variable=x.page)\n@output variable:x.note\nFetch.");
-    expect(await runs.store.read("x")).toEqual({ old: 1, page: "page", note: "A" });
+it("the result of a step's tool is saved into a part of an existing variable", async () => {
+  const runs = new TemplateRuns({
+    answer: async ({ tools }) => {
+      const [place] = tools.get("fetch")?.places ?? [];
+      if (place !== undefined) await runs.store.save({ ...place, value: "page" });
+      return "A";
+    },
   });
+  await runs.store.save({ name: "x", value: { old: 1 } });
+  await runs.run("@tools fetch(variable=x.page)\n@output variable:x.note\nFetch.");
+  expect(await runs.store.read("x")).toEqual({ old: 1, page: "page", note: "A" });
 });
 
 describe("a file is written", () => {

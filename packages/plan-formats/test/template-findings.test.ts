@@ -142,40 +142,36 @@ describe("the limits of a template", () => {
   });
 });
 
-describe("the limits of a directive", () => {
-  it("are 200 tools in a step", () => {
-    const tools = (count: number) => {
-      const names = Array.from({ length: count }, (_, index) => `t${index}`);
-      const text = `@tools ${names.slice(0, 100).join(" ")}\n@tools ${names.slice(100).join(",")}`;
-      return readTemplate(`${text}\nWrite.\n## Two\n${text}\nWrite.`).findings;
-    };
-    expect(tools(199)).toEqual([]);
-    expect(tools(200)).toEqual([]);
-    expect(tools(201).map(({ line }) => line)).toEqual([2, 6]);
-  });
+it("the limits of a directive are 200 tools in a step", () => {
+  const tools = (count: number) => {
+    const names = Array.from({ length: count }, (_, index) => `t${index}`);
+    const text = `@tools ${names.slice(0, 100).join(" ")}\n@tools ${names.slice(100).join(",")}`;
+    return readTemplate(`${text}\nWrite.\n## Two\n${text}\nWrite.`).findings;
+  };
+  expect(tools(199)).toEqual([]);
+  expect(tools(200)).toEqual([]);
+  expect(tools(201).map(({ line }) => line)).toEqual([2, 6]);
 });
 
-describe("any text", () => {
-  const unit = fc.constantFrom(
-    ..."@input |@output |@tools |@write-mode |@header |variable:|file:|a|.b|[*]|[0:|]|(|)|,|=|select|required|paths-only|new| |\t|\n|\r\n|```|~~~|## |# |*|{today}|'|\\|…".split(
-      "|",
-    ),
-  );
+const unit = fc.constantFrom(
+  ..."@input |@output |@tools |@write-mode |@header |variable:|file:|a|.b|[*]|[0:|]|(|)|,|=|select|required|paths-only|new| |\t|\n|\r\n|```|~~~|## |# |*|{today}|'|\\|…".split(
+    "|",
+  ),
+);
 
-  it("is a template, or has findings with existing lines", () => {
-    const texts = fc.array(unit, { maxLength: 40 }).map((parts) => parts.join(""));
-    fc.assert(
-      fc.property(texts, (text) => {
-        const { template, findings } = readTemplate(text);
-        const lineCount = text.split(/\r\n|\r|\n/).length;
-        for (const { line = 0, message } of findings) {
-          expect(line).toBeGreaterThanOrEqual(1);
-          expect(line).toBeLessThanOrEqual(lineCount);
-          expect(message).not.toContain("undefined");
-        }
-        expect(template === undefined).toBe(findings.length > 0);
-      }),
-      { numRuns: 3_000 },
-    );
-  });
+it("any text is a template, or has findings with existing lines", () => {
+  const texts = fc.array(unit, { maxLength: 40 }).map((parts) => parts.join(""));
+  fc.assert(
+    fc.property(texts, (text) => {
+      const { template, findings } = readTemplate(text);
+      const lineCount = text.split(/\r\n|\r|\n/).length;
+      for (const { line = 0, message } of findings) {
+        expect(line).toBeGreaterThanOrEqual(1);
+        expect(line).toBeLessThanOrEqual(lineCount);
+        expect(message).not.toContain("undefined");
+      }
+      expect(template === undefined).toBe(findings.length > 0);
+    }),
+    { numRuns: 3_000 },
+  );
 });

@@ -122,16 +122,13 @@ describe("an untrusted input", () => {
   });
 });
 
-describe("a value that an answer is written to", () => {
-  it("keeps its guard when the answer is added to it", async () => {
-    const runs = await runsWith();
-    const text =
-      "@output variable:patients[0].note\nWrite.\n## Two\n@input variable:patients\nRead.";
-    await runs.run(text);
-    expect(runs.prompts[1]).toBe("[sealed: variable:patients]\n\nRead.");
-    expect(runs.store.info("patients")?.visibility).toBe("sealed");
-    expect(await runs.store.read("patients")).toEqual([{ ssn: SECRET, note: "A" }]);
-  });
+it("a value that an answer is written to keeps its guard when the answer is added to it", async () => {
+  const runs = await runsWith();
+  const text = "@output variable:patients[0].note\nWrite.\n## Two\n@input variable:patients\nRead.";
+  await runs.run(text);
+  expect(runs.prompts[1]).toBe("[sealed: variable:patients]\n\nRead.");
+  expect(runs.store.info("patients")?.visibility).toBe("sealed");
+  expect(await runs.store.read("patients")).toEqual([{ ssn: SECRET, note: "A" }]);
 });
 
 describe("a file", () => {

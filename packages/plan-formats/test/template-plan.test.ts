@@ -4,17 +4,15 @@ import { describe, expect, it } from "vitest";
 
 const findingsOf = (text: string) => planFromTemplate(text).findings;
 
-describe("a template as a plan", () => {
-  it("has its steps in order, in which nothing is a reference", () => {
-    const plan = planOf("# Daily\n\n## Read\nRead $x, {{y}}.\n## Write\nWrite †state.z.");
-    expect(plan).toMatchObject({ name: "Daily", format: "template", order: "written" });
-    expect(plan.syntaxes).toEqual([]);
-    expect(plan.calls.map(({ id, tool }) => [id, tool])).toEqual([
-      ["read", PROMPT_TOOL],
-      ["write", PROMPT_TOOL],
-    ]);
-    expect(plan.calls[0]?.parameters).toMatchObject({ prompt: "Read $x, {{y}}.\n", line: 3 });
-  });
+it("a template as a plan has its steps in order, in which nothing is a reference", () => {
+  const plan = planOf("# Daily\n\n## Read\nRead $x, {{y}}.\n## Write\nWrite †state.z.");
+  expect(plan).toMatchObject({ name: "Daily", format: "template", order: "written" });
+  expect(plan.syntaxes).toEqual([]);
+  expect(plan.calls.map(({ id, tool }) => [id, tool])).toEqual([
+    ["read", PROMPT_TOOL],
+    ["write", PROMPT_TOOL],
+  ]);
+  expect(plan.calls[0]?.parameters).toMatchObject({ prompt: "Read $x, {{y}}.\n", line: 3 });
 });
 
 describe("an output that two steps write in different ways is a finding", () => {
@@ -49,25 +47,23 @@ describe("an output that two steps write in different ways is a finding", () => 
   });
 });
 
-describe("what a template asks for", () => {
-  it("may be tools of the agent; others are findings with their step and line", () => {
-    const plan = planOf("@tools search\nP.\n## Two\n@tools search,\tserch(variable=a) fetch\nP.");
-    expect(templateFindings(plan, ["search", "url_import"])).toEqual([
-      {
-        code: "unknown_tool",
-        call: "two",
-        at: "@tools",
-        line: 4,
-        message: "There is no tool serch. Did you mean search?",
-      },
-      {
-        code: "unknown_tool",
-        call: "two",
-        at: "@tools",
-        line: 4,
-        message: "There is no tool fetch.",
-      },
-    ]);
-    expect(templateFindings(plan, ["search", "serch", "fetch"])).toEqual([]);
-  });
+it("what a template asks for may be tools of the agent; others are findings with their step and line", () => {
+  const plan = planOf("@tools search\nP.\n## Two\n@tools search,\tserch(variable=a) fetch\nP.");
+  expect(templateFindings(plan, ["search", "url_import"])).toEqual([
+    {
+      code: "unknown_tool",
+      call: "two",
+      at: "@tools",
+      line: 4,
+      message: "There is no tool serch. Did you mean search?",
+    },
+    {
+      code: "unknown_tool",
+      call: "two",
+      at: "@tools",
+      line: 4,
+      message: "There is no tool fetch.",
+    },
+  ]);
+  expect(templateFindings(plan, ["search", "serch", "fetch"])).toEqual([]);
 });

@@ -169,24 +169,22 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
   });
 });
 
-describe("in a run", () => {
-  it("keys that the run writes are its own and end with it; others are the conversation's", async () => {
-    const store = new MemoryStore();
-    const [outside, inside] = [new Session(undefined, store), new Session(scope, store)];
-    await outside.call("set", { key: "a", value: "outside" });
-    await outside.call("set", { key: "b", value: "outside" });
-    await inside.call("set", { key: "a", value: "inside" });
-    await inside.call("set", { key: "kept", value: "inside" });
-    const text = { content: "{{a}} {{b}} {{kept}}" };
-    expect(await inside.call("interpolate", text)).toBe("inside {{b}} inside");
-    expect(await outside.call("interpolate", text)).toBe("outside outside inside");
-    expect(await inside.call("list", {})).toEqual(["a"]);
-    expect(await outside.call("list", {})).toEqual(["a", "b", "kept"]);
-    expect(store.info("a_run_1")?.scope).toBe("run");
-    expect(await inside.call("clear_all", {})).toEqual({ deleted: 1 });
-    expect(await outside.call("list", {})).toEqual(["a", "b", "kept"]);
-    await inside.call("set", { key: "a", value: "again" });
-    store.endRun("run_1");
-    expect(store.list().map(({ name }) => name)).toEqual(["a", "b", "kept"]);
-  });
+it("in a run keys that the run writes are its own and end with it; others are the conversation's", async () => {
+  const store = new MemoryStore();
+  const [outside, inside] = [new Session(undefined, store), new Session(scope, store)];
+  await outside.call("set", { key: "a", value: "outside" });
+  await outside.call("set", { key: "b", value: "outside" });
+  await inside.call("set", { key: "a", value: "inside" });
+  await inside.call("set", { key: "kept", value: "inside" });
+  const text = { content: "{{a}} {{b}} {{kept}}" };
+  expect(await inside.call("interpolate", text)).toBe("inside {{b}} inside");
+  expect(await outside.call("interpolate", text)).toBe("outside outside inside");
+  expect(await inside.call("list", {})).toEqual(["a"]);
+  expect(await outside.call("list", {})).toEqual(["a", "b", "kept"]);
+  expect(store.info("a_run_1")?.scope).toBe("run");
+  expect(await inside.call("clear_all", {})).toEqual({ deleted: 1 });
+  expect(await outside.call("list", {})).toEqual(["a", "b", "kept"]);
+  await inside.call("set", { key: "a", value: "again" });
+  store.endRun("run_1");
+  expect(store.list().map(({ name }) => name)).toEqual(["a", "b", "kept"]);
 });

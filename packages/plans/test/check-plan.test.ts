@@ -135,38 +135,36 @@ describe("a plan is refused", () => {
   });
 });
 
-describe("a plan that runs in written order", () => {
-  const written: Partial<Plan> = { order: "written", syntaxes: ["mustache"], runNames: ["x"] };
+const written: Partial<Plan> = { order: "written", syntaxes: ["mustache"], runNames: ["x"] };
 
-  it("may read places that no call has written yet, and write a place twice", async () => {
-    const calls = [
-      reads("{{x}} {{nobody}}", "variable:x"),
-      reads("{{x}}", "variable:x"),
-      { tool: "nope" },
-    ];
-    expect(await codesOf(plan(calls, written))).toEqual(["unknown_tool"]);
-    const { checked } = await checkPlan(plan(calls.slice(0, 2), written), context);
-    expect(checked?.calls.map(({ dependsOn }) => dependsOn.size)).toEqual([0, 0]);
-  });
+it("a plan that runs in written order may read places that no call has written yet, and write a place twice", async () => {
+  const calls = [
+    reads("{{x}} {{nobody}}", "variable:x"),
+    reads("{{x}}", "variable:x"),
+    { tool: "nope" },
+  ];
+  expect(await codesOf(plan(calls, written))).toEqual(["unknown_tool"]);
+  const { checked } = await checkPlan(plan(calls.slice(0, 2), written), context);
+  expect(checked?.calls.map(({ dependsOn }) => dependsOn.size)).toEqual([0, 0]);
 });
 
-describe("a dependency between calls", () => {
-  const tiesOf = async (calls: readonly Partial<PlanCall>[]) => {
-    const { checked } = await checkPlan(plan(calls), context);
-    return checked?.calls.map(({ dependsOn }) => [...dependsOn].sort());
-  };
+const tiesOf = async (calls: readonly Partial<PlanCall>[]) => {
+  const { checked } = await checkPlan(plan(calls), context);
+  return checked?.calls.map(({ dependsOn }) => [...dependsOn].sort());
+};
 
-  it("is a write of the place that is read, of a place that contains it, or of a part of it", async () => {
-    const writes = [reads("x", "†state.a.b"), reads("y", "†state.c")];
-    expect(await tiesOf([...writes, reads("†state.a.b")])).toEqual([[], [], [0]]);
-    expect(await tiesOf([...writes, reads("†state.a.b[0].c")])).toEqual([[], [], [0]]);
-    expect(await tiesOf([...writes, reads("†state.a")])).toEqual([[], [], [0]]);
-    expect(await tiesOf([...writes, reads("†state")])).toEqual([[], [], [0, 1]]);
-    expect(await tiesOf([...writes, reads("†state.c and †state.a.b")])).toEqual([[], [], [0, 1]]);
-    expect(
-      await tiesOf([reads("x", "†rows[0]"), reads("†rows[*].id"), reads("†rows[-1]")]),
-    ).toEqual([[], [0], [0]]);
-  });
+it("a dependency between calls is a write of the place that is read, of a place that contains it, or of a part of it", async () => {
+  const writes = [reads("x", "†state.a.b"), reads("y", "†state.c")];
+  expect(await tiesOf([...writes, reads("†state.a.b")])).toEqual([[], [], [0]]);
+  expect(await tiesOf([...writes, reads("†state.a.b[0].c")])).toEqual([[], [], [0]]);
+  expect(await tiesOf([...writes, reads("†state.a")])).toEqual([[], [], [0]]);
+  expect(await tiesOf([...writes, reads("†state")])).toEqual([[], [], [0, 1]]);
+  expect(await tiesOf([...writes, reads("†state.c and †state.a.b")])).toEqual([[], [], [0, 1]]);
+  expect(await tiesOf([reads("x", "†rows[0]"), reads("†rows[*].id"), reads("†rows[-1]")])).toEqual([
+    [],
+    [0],
+    [0],
+  ]);
 });
 
 describe("a gate", () => {
@@ -210,43 +208,41 @@ describe("a gate", () => {
   });
 });
 
-describe("a reference with surrounding text", () => {
-  const typed: ToolSet = {
-    typed: tool({
-      inputSchema: z.object({
-        text: z.string().max(3).optional(),
-        one: z.enum(["a", "b"]).optional(),
-        either: z.union([z.string(), z.number()]).optional(),
-        number: z.number().optional(),
-        flags: z.array(z.boolean()).optional(),
-        none: z.union([z.number(), z.null()]).optional(),
-        deep: z.object({ list: z.array(z.int()) }).optional(),
-      }),
-      execute: () => "",
+const typed: ToolSet = {
+  typed: tool({
+    inputSchema: z.object({
+      text: z.string().max(3).optional(),
+      one: z.enum(["a", "b"]).optional(),
+      either: z.union([z.string(), z.number()]).optional(),
+      number: z.number().optional(),
+      flags: z.array(z.boolean()).optional(),
+      none: z.union([z.number(), z.null()]).optional(),
+      deep: z.object({ list: z.array(z.int()) }).optional(),
     }),
-  };
-  const placesOf = async (parameters: PlanCall["parameters"]) => {
-    const { findings } = await checkPlan(plan([{ tool: "typed", parameters }]), {
-      ...context,
-      tools: typed,
-    });
-    return findings.list().map(({ code, at }) => [code, at]);
-  };
-
-  it.each([
-    [{ text: "a †input.b" }, []],
-    [{ one: "†input.b" }, []],
-    [{ one: "a†input.b" }, []],
-    [{ either: "a †input.b" }, []],
-    [{ number: "†input.b" }, []],
-    [{ number: "†input.a || †input.b" }, []],
-    [{ number: "1†input.b" }, ["number"]],
-    [{ flags: "†input.b!" }, ["flags"]],
-    [{ none: "†input.b!" }, ["none"]],
-    [{ deep: "†input.b!" }, ["deep"]],
-    [{ deep: { list: [1, "†input.b", "†input.b!"] } }, ["deep.list.2"]],
-  ] as const)("is a text: %j", async (parameters, places) => {
-    const expected = places.map((at) => ["invalid_parameters", at]);
-    expect(await placesOf(parameters)).toEqual(expected);
+    execute: () => "",
+  }),
+};
+const placesOf = async (parameters: PlanCall["parameters"]) => {
+  const { findings } = await checkPlan(plan([{ tool: "typed", parameters }]), {
+    ...context,
+    tools: typed,
   });
+  return findings.list().map(({ code, at }) => [code, at]);
+};
+
+it.each([
+  [{ text: "a †input.b" }, []],
+  [{ one: "†input.b" }, []],
+  [{ one: "a†input.b" }, []],
+  [{ either: "a †input.b" }, []],
+  [{ number: "†input.b" }, []],
+  [{ number: "†input.a || †input.b" }, []],
+  [{ number: "1†input.b" }, ["number"]],
+  [{ flags: "†input.b!" }, ["flags"]],
+  [{ none: "†input.b!" }, ["none"]],
+  [{ deep: "†input.b!" }, ["deep"]],
+  [{ deep: { list: [1, "†input.b", "†input.b!"] } }, ["deep.list.2"]],
+] as const)("a reference with surrounding text is a text: %j", async (parameters, places) => {
+  const expected = places.map((at) => ["invalid_parameters", at]);
+  expect(await placesOf(parameters)).toEqual(expected);
 });

@@ -116,15 +116,13 @@ describe("the schema of a plan's input", () => {
   });
 });
 
-describe("a run's input", () => {
-  const plan = readJsonPlan({ calls: [{ _tool: "x" }] }).plan;
+const plan = readJsonPlan({ calls: [{ _tool: "x" }] }).plan;
 
-  it("has a maximum size, whatever the plan's schema", () => {
-    if (plan === undefined) throw new Error("No plan.");
-    expect(() => requireInput(plan, "x".repeat(limits.maxRecordBytes - 2))).not.toThrow();
-    const error = caught(() => requireInput(plan, "x".repeat(limits.maxRecordBytes - 1)));
-    expect(codeOf(error)).toBe("body_too_large");
-  });
+it("a run's input has a maximum size, whatever the plan's schema", () => {
+  if (plan === undefined) throw new Error("No plan.");
+  expect(() => requireInput(plan, "x".repeat(limits.maxRecordBytes - 2))).not.toThrow();
+  const error = caught(() => requireInput(plan, "x".repeat(limits.maxRecordBytes - 1)));
+  expect(codeOf(error)).toBe("body_too_large");
 });
 
 function caught(work: () => unknown): unknown {

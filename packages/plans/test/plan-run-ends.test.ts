@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import type { PlanRunOptions } from "../src/plan/plan-run.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { wrapTools } from "../../../src/tool/tool-call.ts";
@@ -38,11 +38,9 @@ async function runFor(
   });
 }
 
-describe("a run that is over", () => {
-  it("accepts no decision", async () => {
-    const run = await runFor([{ _tool: "echo", value: "†approvals.legal" }], planTools());
-    await run.run();
-    expect(run.record.status).toBe("waiting");
-    expect(await run.decide("legal", { approved: true })).toBe(false);
-  });
+it("a run that is over accepts no decision", async () => {
+  const run = await runFor([{ _tool: "echo", value: "†approvals.legal" }], planTools());
+  await run.run();
+  expect(run.record.status).toBe("waiting");
+  expect(await run.decide("legal", { approved: true })).toBe(false);
 });

@@ -96,21 +96,19 @@ describe.each(Object.entries(begun))(
   },
 );
 
-describe("a user's message metadata", () => {
-  it("is kept, in an edit too, and no model sees it", async () => {
-    const done: Step = [text("Done."), finish()];
-    const agent: Agent = { name: "a", description: "", instructions: "", tools: {} };
-    const model = scriptedModel([done, done]);
-    await withRuntime({ agents: [agent], model }, async (own) => {
-      const chat = stockChat(own);
-      const metadata = { sentFrom: "PHONE", tags: [1, null] };
-      await chat.sendMessage({ text: "Hi.", metadata });
-      own.wakeAgain();
-      expect((await loaded(own))[0]?.metadata).toEqual(metadata);
-      const messageId = chat.messages[0]?.id ?? "";
-      await chat.sendMessage({ text: "Ho.", messageId, metadata: { sentFrom: "DESK" } });
-      expect((await loaded(own))[0]?.metadata).toEqual({ sentFrom: "DESK" });
-      expect(JSON.stringify(model.calls)).not.toMatch(/PHONE|DESK/u);
-    });
+it("a user's message metadata is kept, in an edit too, and no model sees it", async () => {
+  const done: Step = [text("Done."), finish()];
+  const agent: Agent = { name: "a", description: "", instructions: "", tools: {} };
+  const model = scriptedModel([done, done]);
+  await withRuntime({ agents: [agent], model }, async (own) => {
+    const chat = stockChat(own);
+    const metadata = { sentFrom: "PHONE", tags: [1, null] };
+    await chat.sendMessage({ text: "Hi.", metadata });
+    own.wakeAgain();
+    expect((await loaded(own))[0]?.metadata).toEqual(metadata);
+    const messageId = chat.messages[0]?.id ?? "";
+    await chat.sendMessage({ text: "Ho.", messageId, metadata: { sentFrom: "DESK" } });
+    expect((await loaded(own))[0]?.metadata).toEqual({ sentFrom: "DESK" });
+    expect(JSON.stringify(model.calls)).not.toMatch(/PHONE|DESK/u);
   });
 });

@@ -1,5 +1,5 @@
 import { tool } from "ai";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import * as z from "zod";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { json, textOf } from "../../support/edge.ts";
@@ -48,28 +48,22 @@ it.each([
   },
 );
 
-describe("a page that loads in the middle of an answer shows it once (vercel/ai#14688, #13160)", () => {
-  it("after a decision, which continues a message that it has", async () => {
-    const both: Step = [text("So: "), toolCall("pay", {}), asked].flat();
-    const next: Step = [toolCall("hold", {}), asked].flat();
-    await talking([both, next, done], async ({ own, held, paid }) => {
-      const first = stockChat(own);
-      await first.sendMessage({ text: "Go." });
-      const id = JSON.stringify(first.messages).match(/"approval":\{"id":"([^"]+)"/u)?.[1] ?? "";
-      const decided = own.call(
-        "POST",
-        `/conversations/c/approvals/${id}`,
-        json({ approved: true }),
-      );
-      await held.reached;
-      const second = stockChat(own, await loaded(own));
-      const resuming = second.resumeStream();
-      held.open();
-      await Promise.all([(await decided).text(), resuming]);
-      await expectSame(own, second);
-      expect(second.messages.map(textOf)).toEqual(["Go.", "So: Done."]);
-      expect(paid).toEqual([1]);
-    });
+it("a page that loads in the middle of an answer shows it once (vercel/ai#14688, #13160) after a decision, which continues a message that it has", async () => {
+  const both: Step = [text("So: "), toolCall("pay", {}), asked].flat();
+  const next: Step = [toolCall("hold", {}), asked].flat();
+  await talking([both, next, done], async ({ own, held, paid }) => {
+    const first = stockChat(own);
+    await first.sendMessage({ text: "Go." });
+    const id = JSON.stringify(first.messages).match(/"approval":\{"id":"([^"]+)"/u)?.[1] ?? "";
+    const decided = own.call("POST", `/conversations/c/approvals/${id}`, json({ approved: true }));
+    await held.reached;
+    const second = stockChat(own, await loaded(own));
+    const resuming = second.resumeStream();
+    held.open();
+    await Promise.all([(await decided).text(), resuming]);
+    await expectSame(own, second);
+    expect(second.messages.map(textOf)).toEqual(["Go.", "So: Done."]);
+    expect(paid).toEqual([1]);
   });
 });
 

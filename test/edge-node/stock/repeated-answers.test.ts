@@ -35,25 +35,23 @@ const textsOf = (messages: readonly UIMessage[]) => messages.map(textOf);
 const texts = async (own: OwnRuntime) => textsOf(await loaded(own));
 const OLD = ["One?", "A.", "Two?", "B."];
 
-describe("the old answer", () => {
-  it("is replaced when the new one is complete, and is in no prompt for it", async () => {
-    const { reached, open, wait } = gate();
-    await talking(
-      [halting(wait, [text("C")], [text(".", { id: "2" }), finish()].flat())],
-      async (talk) => {
-        const { own, chat, prompt } = talk;
-        const asked = chat.regenerate();
-        await reached;
-        expect(await texts(own)).toEqual(OLD);
-        expect(prompt()).not.toContain("B.");
-        open();
-        await asked;
-        await expectSame(own, chat);
-        expect(await texts(own)).toEqual(["One?", "A.", "Two?", "C."]);
-        expect(own.conversation().about().messages).toBe(4);
-      },
-    );
-  });
+it("the old answer is replaced when the new one is complete, and is in no prompt for it", async () => {
+  const { reached, open, wait } = gate();
+  await talking(
+    [halting(wait, [text("C")], [text(".", { id: "2" }), finish()].flat())],
+    async (talk) => {
+      const { own, chat, prompt } = talk;
+      const asked = chat.regenerate();
+      await reached;
+      expect(await texts(own)).toEqual(OLD);
+      expect(prompt()).not.toContain("B.");
+      open();
+      await asked;
+      await expectSame(own, chat);
+      expect(await texts(own)).toEqual(["One?", "A.", "Two?", "C."]);
+      expect(own.conversation().about().messages).toBe(4);
+    },
+  );
 });
 
 describe("another answer to an older question", () => {

@@ -77,20 +77,18 @@ describe("the log line of a turn", () => {
   });
 });
 
-describe("Analytics Engine", () => {
-  it("receives one point for each turn if it is bound", async () => {
-    const points: AnalyticsEngineDataPoint[] = [];
-    const ANALYTICS = { writeDataPoint: (point: AnalyticsEngineDataPoint) => points.push(point) };
-    const name = JSON.stringify(["acme", crypto.randomUUID()]);
-    const steps = [[toolCall("add", { a: 1, b: 2 }), asked], saying("Three.")];
-    await withRuntime(runtimeOf(steps), (own) => say(own), { bindings: { ANALYTICS }, name });
-    expect(points).toHaveLength(1);
-    expect(points[0]).toMatchObject({
-      indexes: ["acme"],
-      blobs: ["c", "clerk", "scripted", "done", "", "acme", ""],
-    });
-    expect(points[0]?.doubles).toHaveLength(17);
-    expect(points[0]?.doubles?.slice(7, 9)).toEqual([66, 44]);
-    expect(log).not.toHaveBeenCalled();
+it("Analytics Engine receives one point for each turn if it is bound", async () => {
+  const points: AnalyticsEngineDataPoint[] = [];
+  const ANALYTICS = { writeDataPoint: (point: AnalyticsEngineDataPoint) => points.push(point) };
+  const name = JSON.stringify(["acme", crypto.randomUUID()]);
+  const steps = [[toolCall("add", { a: 1, b: 2 }), asked], saying("Three.")];
+  await withRuntime(runtimeOf(steps), (own) => say(own), { bindings: { ANALYTICS }, name });
+  expect(points).toHaveLength(1);
+  expect(points[0]).toMatchObject({
+    indexes: ["acme"],
+    blobs: ["c", "clerk", "scripted", "done", "", "acme", ""],
   });
+  expect(points[0]?.doubles).toHaveLength(17);
+  expect(points[0]?.doubles?.slice(7, 9)).toEqual([66, 44]);
+  expect(log).not.toHaveBeenCalled();
 });

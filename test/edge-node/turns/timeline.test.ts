@@ -1,5 +1,5 @@
 import { tool } from "ai";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import * as z from "zod";
 import { finish, scriptedModel, type Step, text, toolCall } from "byref/testing";
 import type { Agent } from "../../../src/turn/agent.ts";
@@ -29,30 +29,28 @@ const steps: Step[] = [
   [text("It is $add_1."), finish()],
 ];
 
-describe("the timeline of an answer", () => {
-  it("has each model call and tool call with its times, and no value", async () => {
-    const model = scriptedModel(steps);
-    await withRuntime({ agents: [agent], model }, async (own) => {
-      const chat = clientOf(own).conversation("c");
-      const { message } = await chat.send("Add secret-value.").json();
-      const timeline = await chat.timeline(message.id);
-      const [attempt, ...others] = timeline.attempts;
-      expect(others).toEqual([]);
-      expect(attempt).toMatchObject({ agent: "adder", model: model.modelId });
-      expect(attempt?.activities).toMatchObject([
-        { kind: "model", name: model.modelId, depth: 0 },
-        { kind: "tool", name: "add", depth: 0, call: "c1" },
-        { kind: "tool", name: "add", depth: 0, call: "c2", error: "tool_failed" },
-        { kind: "model", depth: 0 },
-      ]);
-      const [, first, , last] = attempt?.activities ?? [];
-      expect(first?.durationMs).toBeGreaterThanOrEqual(10);
-      const ends = (first?.startMs ?? 0) + (first?.durationMs ?? 0);
-      expect(last?.startMs).toBeGreaterThanOrEqual(ends);
-      expect(attempt?.durationMs).toBeGreaterThanOrEqual(ends);
-      expect(JSON.stringify(timeline)).not.toContain("secret-value");
-      expect(JSON.stringify(await chat.messages())).not.toContain("durationMs");
-      expect(await failureOf(chat.timeline("nobody"))).toMatchObject({ code: "not_found" });
-    });
+it("the timeline of an answer has each model call and tool call with its times, and no value", async () => {
+  const model = scriptedModel(steps);
+  await withRuntime({ agents: [agent], model }, async (own) => {
+    const chat = clientOf(own).conversation("c");
+    const { message } = await chat.send("Add secret-value.").json();
+    const timeline = await chat.timeline(message.id);
+    const [attempt, ...others] = timeline.attempts;
+    expect(others).toEqual([]);
+    expect(attempt).toMatchObject({ agent: "adder", model: model.modelId });
+    expect(attempt?.activities).toMatchObject([
+      { kind: "model", name: model.modelId, depth: 0 },
+      { kind: "tool", name: "add", depth: 0, call: "c1" },
+      { kind: "tool", name: "add", depth: 0, call: "c2", error: "tool_failed" },
+      { kind: "model", depth: 0 },
+    ]);
+    const [, first, , last] = attempt?.activities ?? [];
+    expect(first?.durationMs).toBeGreaterThanOrEqual(10);
+    const ends = (first?.startMs ?? 0) + (first?.durationMs ?? 0);
+    expect(last?.startMs).toBeGreaterThanOrEqual(ends);
+    expect(attempt?.durationMs).toBeGreaterThanOrEqual(ends);
+    expect(JSON.stringify(timeline)).not.toContain("secret-value");
+    expect(JSON.stringify(await chat.messages())).not.toContain("durationMs");
+    expect(await failureOf(chat.timeline("nobody"))).toMatchObject({ code: "not_found" });
   });
 });

@@ -160,45 +160,42 @@ it("saves what a Response streams, and passes bytes on", async () => {
   expect(got).toEqual([new Uint8Array([1, 2])]);
 });
 
-describe("a tool that fetches what a model wrote", () => {
-  const hello = () => new Response("Hello.", { headers: { "content-type": "text/plain" } });
-  const answers: Record<string, () => Response> = {
-    "https://docs.example.com/a": hello,
-    "https://docs.example.com:443/a": hello,
-    "https://docs.example.com/moved": () => Response.redirect("https://10.0.0.1/"),
-  };
-  // In the object of the turn: a response belongs to the object that has created it.
-  const fetch = async (url: string, _init: RequestInit) => answers[url]?.() ?? Response.error();
-  // --- hosts that a tool fetches from
-  const HOSTS = ["docs.example.com", "example.org:8443"];
+const hello = () => new Response("Hello.", { headers: { "content-type": "text/plain" } });
+const answers: Record<string, () => Response> = {
+  "https://docs.example.com/a": hello,
+  "https://docs.example.com:443/a": hello,
+  "https://docs.example.com/moved": () => Response.redirect("https://10.0.0.1/"),
+};
+// In the object of the turn: a response belongs to the object that has created it.
+const fetch = async (url: string, _init: RequestInit) => answers[url]?.() ?? Response.error();
+// --- hosts that a tool fetches from
+const HOSTS = ["docs.example.com", "example.org:8443"];
 
-  const fetch_page = tool({
-    inputSchema: z.object({ url: z.url({ protocol: /^https$/ }) }),
-    execute: async ({ url }) => {
-      const { host } = new URL(url);
-      if (!HOSTS.includes(host))
-        throw new Error(`${host} is not allowed. Use ${HOSTS.join(", ")}.`);
-      const signal = AbortSignal.timeout(30_000);
-      const page = await fetch(url, { redirect: "manual", signal });
-      if (!page.ok) throw new Error(`${host} answered ${page.status}.`);
-      return page;
-    },
-  });
-  // ---
+const fetch_page = tool({
+  inputSchema: z.object({ url: z.url({ protocol: /^https$/ }) }),
+  execute: async ({ url }) => {
+    const { host } = new URL(url);
+    if (!HOSTS.includes(host)) throw new Error(`${host} is not allowed. Use ${HOSTS.join(", ")}.`);
+    const signal = AbortSignal.timeout(30_000);
+    const page = await fetch(url, { redirect: "manual", signal });
+    if (!page.ok) throw new Error(`${host} answered ${page.status}.`);
+    return page;
+  },
+});
+// ---
 
-  it.each([
-    ["https://docs.example.com/a", "Hello."],
-    ["https://docs.example.com:443/a", "Hello."],
-    ["https://docs.example.com/moved", "docs.example.com answered 302."],
-    ["https://docs.example.com:8443/", "docs.example.com:8443 is not allowed."],
-    ["https://docs.example.com@10.0.0.1/", "10.0.0.1 is not allowed."],
-    ["https://0x7f.1/", "127.0.0.1 is not allowed."],
-    ["http://docs.example.com/a", "invalid_tool_input"],
-  ])("asked for %s, has %s", async (url, outcome) => {
-    const agent = agentWith({ tools: { fetch_page } });
-    const { prompt } = await turn(agent, [call("fetch_page", { url }), say("Done.")]);
-    expect(prompt).toContain(outcome);
-  });
+it.each([
+  ["https://docs.example.com/a", "Hello."],
+  ["https://docs.example.com:443/a", "Hello."],
+  ["https://docs.example.com/moved", "docs.example.com answered 302."],
+  ["https://docs.example.com:8443/", "docs.example.com:8443 is not allowed."],
+  ["https://docs.example.com@10.0.0.1/", "10.0.0.1 is not allowed."],
+  ["https://0x7f.1/", "127.0.0.1 is not allowed."],
+  ["http://docs.example.com/a", "invalid_tool_input"],
+])("a tool that fetches what a model wrote asked for %s, has %s", async (url, outcome) => {
+  const agent = agentWith({ tools: { fetch_page } });
+  const { prompt } = await turn(agent, [call("fetch_page", { url }), say("Done.")]);
+  expect(prompt).toContain(outcome);
 });
 
 it("gives each call a key, and says what running it again would do", async () => {

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { ask, call, get, messagesOf, newId, objectOf } from "../../support/edge.ts";
 import { fork, importFile, remove } from "../../support/transfer.ts";
 import { putAs } from "../../support/values.ts";
@@ -50,44 +50,42 @@ async function* bodiesOf(stream: ReadableStream<Uint8Array>, size: number) {
   }
 }
 
-describe("a conversation that is larger than a request", () => {
-  it("is exported in one stream, imported in parts, and forked", async () => {
-    const id = newId();
-    await ask(id, "Weather in NYC?");
-    for (const [seed, name] of NAMES.entries()) {
-      const body = streamOf(pieces(VALUE_BYTES, seed));
-      const response = await putAs(id, name, { body, type: "application/octet-stream" });
-      expect([response.status, await response.json()]).toMatchObject([201, { name }]);
-    }
-    const digests: string[] = [];
-    for (const name of NAMES) digests.push(await digestOf(await get(id, name)));
-    const copy = newId();
-    expect(await fork(id, { id: copy })).toBe(copy);
-    await remove(id);
-    const exported = await call("GET", `/conversations/${copy}/export`);
-    let part = 0;
-    let upload = "";
-    // 107 MiB of base64, and a little more, in parts of 40 MiB.
-    const of = 3;
-    for await (const body of bodiesOf(exported.body ?? new ReadableStream(), 40 * MIB)) {
-      part++;
-      const known = upload === "" ? "" : `&import=${upload}`;
-      const response = await importFile(body, `?part=${part}&of=${of}${known}`);
-      const answer = await response.json<{ readonly import?: string; readonly id?: string }>();
-      upload = answer.import ?? upload;
-      expect([part, response.status]).toEqual([part, part === of ? 201 : 202]);
-      if (answer.id !== undefined) {
-        expect((await messagesOf(answer.id)).messages.length).toBe(2);
-        for (const [index, name] of NAMES.entries()) {
-          expect(await digestOf(await get(answer.id, name))).toBe(digests[index]);
-        }
-        await remove(answer.id);
+it("a conversation that is larger than a request is exported in one stream, imported in parts, and forked", async () => {
+  const id = newId();
+  await ask(id, "Weather in NYC?");
+  for (const [seed, name] of NAMES.entries()) {
+    const body = streamOf(pieces(VALUE_BYTES, seed));
+    const response = await putAs(id, name, { body, type: "application/octet-stream" });
+    expect([response.status, await response.json()]).toMatchObject([201, { name }]);
+  }
+  const digests: string[] = [];
+  for (const name of NAMES) digests.push(await digestOf(await get(id, name)));
+  const copy = newId();
+  expect(await fork(id, { id: copy })).toBe(copy);
+  await remove(id);
+  const exported = await call("GET", `/conversations/${copy}/export`);
+  let part = 0;
+  let upload = "";
+  // 107 MiB of base64, and a little more, in parts of 40 MiB.
+  const of = 3;
+  for await (const body of bodiesOf(exported.body ?? new ReadableStream(), 40 * MIB)) {
+    part++;
+    const known = upload === "" ? "" : `&import=${upload}`;
+    const response = await importFile(body, `?part=${part}&of=${of}${known}`);
+    const answer = await response.json<{ readonly import?: string; readonly id?: string }>();
+    upload = answer.import ?? upload;
+    expect([part, response.status]).toEqual([part, part === of ? 201 : 202]);
+    if (answer.id !== undefined) {
+      expect((await messagesOf(answer.id)).messages.length).toBe(2);
+      for (const [index, name] of NAMES.entries()) {
+        expect(await digestOf(await get(answer.id, name))).toBe(digests[index]);
       }
+      await remove(answer.id);
     }
-    expect(part).toBe(of);
-    await remove(copy);
-    const left = await env.BLOBS.list();
-    expect(left.objects.filter(({ key }) => key.startsWith(`${objectOf(id).id}`))).toEqual([]);
-    expect(left.objects).toEqual([]);
-  });
+  }
+  expect(part).toBe(of);
+  await remove(copy);
+  const left = await env.BLOBS.list();
+  expect(left.objects.filter(({ key }) => key.startsWith(`${objectOf(id).id}`))).toEqual([]);
+  expect(left.objects).toEqual([]);
 });

@@ -417,19 +417,17 @@ describe("a file in parts", () => {
   });
 });
 
-describe("an import under an id that is taken", () => {
-  it("gets a new id, and does not change the existing conversation", async () => {
-    const id = newId();
-    await ask(id, "Weather in NYC?");
-    const file = await exportOf(id);
-    await put(id, "later", 1);
-    const before = await allOf(id);
-    const copy = await imported(file);
-    expect(copy).not.toBe(id);
-    expect(await allOf(id)).toEqual(before);
-    expect((await messagesOf(copy)).messages).toEqual((await messagesOf(id)).messages);
-    expect(await alarmOf(copy)).not.toBeNull();
-  });
+it("an import under an id that is taken gets a new id, and does not change the existing conversation", async () => {
+  const id = newId();
+  await ask(id, "Weather in NYC?");
+  const file = await exportOf(id);
+  await put(id, "later", 1);
+  const before = await allOf(id);
+  const copy = await imported(file);
+  expect(copy).not.toBe(id);
+  expect(await allOf(id)).toEqual(before);
+  expect((await messagesOf(copy)).messages).toEqual((await messagesOf(id)).messages);
+  expect(await alarmOf(copy)).not.toBeNull();
 });
 
 /** Returns the export of a conversation that is deleted afterwards. */

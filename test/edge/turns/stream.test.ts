@@ -104,24 +104,22 @@ describe("stream", () => {
     });
   });
 
-  describe("stop", () => {
-    it("ends the running turn: its text is kept and marked, and the model is not called again", async () => {
-      const { reached, options, model } = haltedTurn();
-      await withRuntime(options, async (own) => {
-        const asked = await ask(own, "Hello.");
-        await reached;
-        expect(await stop(own)).toEqual({ stopped: true });
-        const chunks = framesIn(await asked.text()).map(({ chunk }) => chunk);
-        expect(chunks.at(-1)).toMatchObject({ type: "abort" });
-        const { messages } = own.conversation().readMessages({ limit: 5, form: "display" });
-        expect(messages[1]?.parts).toContainEqual(
-          expect.objectContaining({ type: "text", text: "Before." }),
-        );
-        expect(messages[1]?.metadata).toMatchObject({ stopped: true });
-        expect(model.calls).toHaveLength(1);
-        expect(await stop(own)).toEqual({ stopped: false });
-        expect(own.conversation().about()).toMatchObject({ status: "idle" });
-      });
+  it("stop ends the running turn: its text is kept and marked, and the model is not called again", async () => {
+    const { reached, options, model } = haltedTurn();
+    await withRuntime(options, async (own) => {
+      const asked = await ask(own, "Hello.");
+      await reached;
+      expect(await stop(own)).toEqual({ stopped: true });
+      const chunks = framesIn(await asked.text()).map(({ chunk }) => chunk);
+      expect(chunks.at(-1)).toMatchObject({ type: "abort" });
+      const { messages } = own.conversation().readMessages({ limit: 5, form: "display" });
+      expect(messages[1]?.parts).toContainEqual(
+        expect.objectContaining({ type: "text", text: "Before." }),
+      );
+      expect(messages[1]?.metadata).toMatchObject({ stopped: true });
+      expect(model.calls).toHaveLength(1);
+      expect(await stop(own)).toEqual({ stopped: false });
+      expect(own.conversation().about()).toMatchObject({ status: "idle" });
     });
   });
 });

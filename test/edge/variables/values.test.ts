@@ -8,47 +8,45 @@ import { exportOf, fork, imported } from "../../support/transfer.ts";
 import type { Json } from "../../../src/value/json.ts";
 
 // Megabytes take longer on a busy machine.
-describe("bytes", () => {
-  it.each([
-    ["image/png", "inline"],
-    ["image/jpeg", "inline"],
-    ["image/webp", "inline"],
-    ["image/gif", "inline"],
-    ["IMAGE/PNG", "inline"],
-    ["image/svg+xml", "attachment"],
-    ["text/html", "attachment"],
-    ["text/html; charset=iso-8859-1", "attachment"],
-    ["application/xhtml+xml", "attachment"],
-    ["text/calendar; charset=utf-8; method=request", "attachment"],
-    ["application/pdf", "attachment"],
-    ["text/javascript", "attachment"],
-    ["application/octet-stream", "attachment"],
-    ["application/json-seq", "attachment"],
-    ["image/png2", "attachment"],
-    ["text/xml", "attachment"],
-    ["text/css", "attachment"],
-    ["multipart/x-mixed-replace", "attachment"],
-  ])("of %s are returned unchanged, %s", async (type, disposition) => {
-    const id = newId();
-    const bytes = anyBytes(300);
-    const sent = await putAs(id, "a", { body: bytes, type: type });
-    expect(sent.status).toBe(201);
-    const info = { type: "bytes", count: 300, bytes: 300, mediaType: type, shape: "bytes" };
-    expect(await sent.json()).toMatchObject(info);
-    // Nothing of it can run as a script, however it is read.
-    for (const asked of [{}, { range: "bytes=0-99" }, { accept: "text/html" }]) {
-      const response = await getWith(id, "a", asked);
-      const { headers } = response;
-      const returned = "range" in asked ? bytes.slice(0, 100) : bytes;
-      expect(await bytesOf(response)).toEqual([...returned]);
-      expect(headers.get("content-type")).toBe(type);
-      const expected = disposition === "inline" ? null : "attachment";
-      expect(headers.get("content-disposition")).toBe(expected);
-      expect(headers.get("x-content-type-options")).toBe("nosniff");
-      expect(headers.get("content-security-policy")).toBe("sandbox; default-src 'none'");
-      expect(headers.get("cache-control")).toBe("private, no-cache");
-    }
-  });
+it.each([
+  ["image/png", "inline"],
+  ["image/jpeg", "inline"],
+  ["image/webp", "inline"],
+  ["image/gif", "inline"],
+  ["IMAGE/PNG", "inline"],
+  ["image/svg+xml", "attachment"],
+  ["text/html", "attachment"],
+  ["text/html; charset=iso-8859-1", "attachment"],
+  ["application/xhtml+xml", "attachment"],
+  ["text/calendar; charset=utf-8; method=request", "attachment"],
+  ["application/pdf", "attachment"],
+  ["text/javascript", "attachment"],
+  ["application/octet-stream", "attachment"],
+  ["application/json-seq", "attachment"],
+  ["image/png2", "attachment"],
+  ["text/xml", "attachment"],
+  ["text/css", "attachment"],
+  ["multipart/x-mixed-replace", "attachment"],
+])("bytes of %s are returned unchanged, %s", async (type, disposition) => {
+  const id = newId();
+  const bytes = anyBytes(300);
+  const sent = await putAs(id, "a", { body: bytes, type: type });
+  expect(sent.status).toBe(201);
+  const info = { type: "bytes", count: 300, bytes: 300, mediaType: type, shape: "bytes" };
+  expect(await sent.json()).toMatchObject(info);
+  // Nothing of it can run as a script, however it is read.
+  for (const asked of [{}, { range: "bytes=0-99" }, { accept: "text/html" }]) {
+    const response = await getWith(id, "a", asked);
+    const { headers } = response;
+    const returned = "range" in asked ? bytes.slice(0, 100) : bytes;
+    expect(await bytesOf(response)).toEqual([...returned]);
+    expect(headers.get("content-type")).toBe(type);
+    const expected = disposition === "inline" ? null : "attachment";
+    expect(headers.get("content-disposition")).toBe(expected);
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+    expect(headers.get("content-security-policy")).toBe("sandbox; default-src 'none'");
+    expect(headers.get("cache-control")).toBe("private, no-cache");
+  }
 });
 
 const raw = (type: string, body: BodyInit, headers = {}) => ({
@@ -319,49 +317,45 @@ describe("representations", () => {
     });
   });
 
-  describe("a text as JSON", () => {
-    it.each([
-      ["empty", ""],
-      ["cut anywhere into parts", `a${'\u0001"\\é€😀\n'.repeat(160_000)}`],
-    ])("is a JSON string of it: %s", async (_, text) => {
-      const id = newId();
-      await putAs(id, "a", { body: text, type: TEXT });
-      const response = await getWith(id, "a", { accept: JSON_TYPE });
-      expect(await response.json()).toBe(text);
-    });
+  it.each([
+    ["empty", ""],
+    ["cut anywhere into parts", `a${'\u0001"\\é€😀\n'.repeat(160_000)}`],
+  ])("a text as JSON is a JSON string of it: %s", async (_, text) => {
+    const id = newId();
+    await putAs(id, "a", { body: text, type: TEXT });
+    const response = await getWith(id, "a", { accept: JSON_TYPE });
+    expect(await response.json()).toBe(text);
   });
 
-  describe("metadata", () => {
-    const patch = (id: string, changes: object, etag: string) =>
-      call("PATCH", at(id), json(changes, { "if-match": etag }));
-    const etagIn = ({ headers }: Response) => headers.get("etag") ?? "";
+  const patch = (id: string, changes: object, etag: string) =>
+    call("PATCH", at(id), json(changes, { "if-match": etag }));
+  const etagIn = ({ headers }: Response) => headers.get("etag") ?? "";
 
-    it("have their own version: of two changes to one version, one wins", async () => {
-      const id = newId();
-      const written = etagIn(await call("PUT", at(id), json(1)));
-      const read = etagIn(await get(id, "a/info"));
-      const first = await patch(id, { description: "first" }, read);
-      expect(first.status).toBe(200);
-      for (const stale of [read, written]) {
-        const problem = await problemIn(
-          await patch(id, { pinned: true }, stale),
-          "precondition_failed",
-        );
-        expect(etagIn(await get(id, "a/info"))).toContain(String(problem["etag"]).slice(0, -1));
-      }
-      const second = await patch(id, { pinned: true }, etagIn(first));
-      expect(await second.json<VariableInfo>()).toMatchObject({
-        description: "first",
-        pinned: true,
-        version: 1,
-        metadataVersion: 2,
-      });
-      // The value is unchanged, so its ETag is still valid for a write.
-      const writing = await call("PUT", at(id), json(2, { "if-match": written }));
-      expect(await writing.json()).not.toHaveProperty("metadataVersion");
-      await problemIn(await patch(id, { pinned: false }, etagIn(second)), "precondition_failed");
-      expect((await patch(id, { pinned: false }, etagIn(writing))).status).toBe(200);
+  it("metadata have their own version: of two changes to one version, one wins", async () => {
+    const id = newId();
+    const written = etagIn(await call("PUT", at(id), json(1)));
+    const read = etagIn(await get(id, "a/info"));
+    const first = await patch(id, { description: "first" }, read);
+    expect(first.status).toBe(200);
+    for (const stale of [read, written]) {
+      const problem = await problemIn(
+        await patch(id, { pinned: true }, stale),
+        "precondition_failed",
+      );
+      expect(etagIn(await get(id, "a/info"))).toContain(String(problem["etag"]).slice(0, -1));
+    }
+    const second = await patch(id, { pinned: true }, etagIn(first));
+    expect(await second.json<VariableInfo>()).toMatchObject({
+      description: "first",
+      pinned: true,
+      version: 1,
+      metadataVersion: 2,
     });
+    // The value is unchanged, so its ETag is still valid for a write.
+    const writing = await call("PUT", at(id), json(2, { "if-match": written }));
+    expect(await writing.json()).not.toHaveProperty("metadataVersion");
+    await problemIn(await patch(id, { pinned: false }, etagIn(second)), "precondition_failed");
+    expect((await patch(id, { pinned: false }, etagIn(writing))).status).toBe(200);
   });
 });
 

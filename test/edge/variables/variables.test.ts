@@ -239,28 +239,26 @@ describe("value conditions", () => {
     return response.headers.get("etag") ?? "";
   }
 
-  describe("Range", () => {
-    const bytes = anyBytes(1_000);
+  const bytes = anyBytes(1_000);
 
-    // Parsing of the header is tested in test/edge-node/byte-range.test.ts.
-    it("returns a part with its position, the whole for several ranges, or the size if out of range", async () => {
-      const id = newId();
-      await putAs(id, "a", { body: bytes, type: "image/png" });
-      const part = await getWith(id, "a", { range: "bytes=990-5000" });
-      expect(part.status).toBe(206);
-      expect(part.headers.get("content-range")).toBe("bytes 990-999/1000");
-      expect(part.headers.get("content-type")).toBe("image/png");
-      expect(part.headers.get("accept-ranges")).toBe("bytes");
-      expect(part.headers.get("etag")).toBe(await etagOf(id));
-      expect(part.headers.get("content-security-policy")).toBe("sandbox; default-src 'none'");
-      expect(await bytesOf(part)).toEqual([...bytes.subarray(990)]);
-      const several = await getWith(id, "a", { range: "bytes=0-1,5-6" });
-      expect([several.status, several.headers.get("content-range")]).toEqual([200, null]);
-      expect(await bytesOf(several)).toEqual([...bytes]);
-      const outside = await getWith(id, "a", { range: "bytes=1000-" });
-      expect(outside.headers.get("content-range")).toBe("bytes */1000");
-      expect(await problemIn(outside, "range_not_satisfiable")).toMatchObject({ size: 1_000 });
-    });
+  // Parsing of the header is tested in test/edge-node/byte-range.test.ts.
+  it("Range returns a part with its position, the whole for several ranges, or the size if out of range", async () => {
+    const id = newId();
+    await putAs(id, "a", { body: bytes, type: "image/png" });
+    const part = await getWith(id, "a", { range: "bytes=990-5000" });
+    expect(part.status).toBe(206);
+    expect(part.headers.get("content-range")).toBe("bytes 990-999/1000");
+    expect(part.headers.get("content-type")).toBe("image/png");
+    expect(part.headers.get("accept-ranges")).toBe("bytes");
+    expect(part.headers.get("etag")).toBe(await etagOf(id));
+    expect(part.headers.get("content-security-policy")).toBe("sandbox; default-src 'none'");
+    expect(await bytesOf(part)).toEqual([...bytes.subarray(990)]);
+    const several = await getWith(id, "a", { range: "bytes=0-1,5-6" });
+    expect([several.status, several.headers.get("content-range")]).toEqual([200, null]);
+    expect(await bytesOf(several)).toEqual([...bytes]);
+    const outside = await getWith(id, "a", { range: "bytes=1000-" });
+    expect(outside.headers.get("content-range")).toBe("bytes */1000");
+    expect(await problemIn(outside, "range_not_satisfiable")).toMatchObject({ size: 1_000 });
   });
 
   describe("a write with conditions", () => {
@@ -383,26 +381,24 @@ describe("secrets", () => {
     });
   });
 
-  describe("a sealed value over HTTP", () => {
-    it("can be read by the caller, and is never opened by a write", async () => {
-      const id = newId();
-      const info = await put(id, "s?visibility=sealed", [SECRET]);
-      expect(info).toMatchObject({ visibility: "sealed", shape: "string[]" });
-      expect(await (await get(id, "s?path=[0]")).json()).toBe(SECRET);
-      for (const [at, value] of [
-        ["s", [1]],
-        ["s?mode=append", [2]],
-        ["s?mode=append&visibility=model", [3]],
-      ] as const) {
-        expect(await put(id, at, value)).toMatchObject({ visibility: "sealed" });
-      }
-      expect(await put(id, "s?mode=append&visibility=secret", 4)).toMatchObject({
-        visibility: "secret",
-        preview: "",
-      });
-      await problemIn(await get(id, "s"), "variable_secret");
-      expect(await put(id, "s?visibility=model", 5)).toMatchObject({ visibility: "model" });
-      expect(await (await get(id, "s")).text()).toBe("5");
+  it("a sealed value over HTTP can be read by the caller, and is never opened by a write", async () => {
+    const id = newId();
+    const info = await put(id, "s?visibility=sealed", [SECRET]);
+    expect(info).toMatchObject({ visibility: "sealed", shape: "string[]" });
+    expect(await (await get(id, "s?path=[0]")).json()).toBe(SECRET);
+    for (const [at, value] of [
+      ["s", [1]],
+      ["s?mode=append", [2]],
+      ["s?mode=append&visibility=model", [3]],
+    ] as const) {
+      expect(await put(id, at, value)).toMatchObject({ visibility: "sealed" });
+    }
+    expect(await put(id, "s?mode=append&visibility=secret", 4)).toMatchObject({
+      visibility: "secret",
+      preview: "",
     });
+    await problemIn(await get(id, "s"), "variable_secret");
+    expect(await put(id, "s?visibility=model", 5)).toMatchObject({ visibility: "model" });
+    expect(await (await get(id, "s")).text()).toBe("5");
   });
 });

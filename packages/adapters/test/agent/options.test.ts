@@ -72,16 +72,14 @@ describe("syntaxes", () => {
   });
 });
 
-describe("outputPath", () => {
-  it("offers the model a parameter if it is true, and saves there", async () => {
-    const step = call(1, { _outputPath: "$state.user", _description: "The user" });
-    const { store, model } = await run([step, "Done."], { outputPath: true });
-    expect(model.calls[0]?.tools?.[0]).toMatchObject({
-      inputSchema: { properties: { _outputPath: {}, _description: {} } },
-    });
-    expect([seen, await store.read("state")]).toEqual([[1], { user: { found: 1 } }]);
-    expect(store.info("state")?.description).toBe("The user");
+it("outputPath offers the model a parameter if it is true, and saves there", async () => {
+  const step = call(1, { _outputPath: "$state.user", _description: "The user" });
+  const { store, model } = await run([step, "Done."], { outputPath: true });
+  expect(model.calls[0]?.tools?.[0]).toMatchObject({
+    inputSchema: { properties: { _outputPath: {}, _description: {} } },
   });
+  expect([seen, await store.read("state")]).toEqual([[1], { user: { found: 1 } }]);
+  expect(store.info("state")?.description).toBe("The user");
 });
 
 it("toolMs ends a call", async () => {
@@ -167,32 +165,30 @@ it("policy denies a call", async () => {
   ]);
 });
 
-describe("wrapTools and wrapToolApproval, without an agent", () => {
-  const send = tool({ inputSchema: z.object({ text: z.string() }), execute: ({ text }) => text });
+const send = tool({ inputSchema: z.object({ text: z.string() }), execute: ({ text }) => text });
 
-  it("run in generateText what a person approved, and nothing else", async () => {
-    const store = new MemoryStore();
-    await store.save({ name: "draft", value: "harmless" });
-    const options = { store };
-    const toolApproval = wrapToolApproval({ send: "user-approval" }, { send }, options);
-    const model = scriptedModel([SEND, SEND, "Done."]);
-    const wrapped = { tools: wrapTools({ send }, options), toolApproval, model };
-    const ask = await generateText({ ...wrapped, prompt: "Go." });
-    const request = ask.content.find((part) => part.type === "tool-approval-request");
-    const messages: ModelMessage[] = [
-      { role: "user", content: "Go." },
-      ...ask.responseMessages,
-      {
-        role: "tool",
-        content: [
-          { type: "tool-approval-response", approved: true, approvalId: request?.approvalId ?? "" },
-        ],
-      },
-    ];
-    await store.save({ name: "draft", value: "EVIL" });
-    const changed = await generateText({ ...wrapped, messages, stopWhen: isStepCount(2) });
-    expect(JSON.stringify(changed.responseMessages)).toContain("approval_required");
-    expect(changed.content.some(({ type }) => type === "tool-approval-request")).toBe(true);
-    expect(store.list().map(({ name }) => name)).toEqual(["draft"]);
-  });
+it("wrapTools and wrapToolApproval, without an agent run in generateText what a person approved, and nothing else", async () => {
+  const store = new MemoryStore();
+  await store.save({ name: "draft", value: "harmless" });
+  const options = { store };
+  const toolApproval = wrapToolApproval({ send: "user-approval" }, { send }, options);
+  const model = scriptedModel([SEND, SEND, "Done."]);
+  const wrapped = { tools: wrapTools({ send }, options), toolApproval, model };
+  const ask = await generateText({ ...wrapped, prompt: "Go." });
+  const request = ask.content.find((part) => part.type === "tool-approval-request");
+  const messages: ModelMessage[] = [
+    { role: "user", content: "Go." },
+    ...ask.responseMessages,
+    {
+      role: "tool",
+      content: [
+        { type: "tool-approval-response", approved: true, approvalId: request?.approvalId ?? "" },
+      ],
+    },
+  ];
+  await store.save({ name: "draft", value: "EVIL" });
+  const changed = await generateText({ ...wrapped, messages, stopWhen: isStepCount(2) });
+  expect(JSON.stringify(changed.responseMessages)).toContain("approval_required");
+  expect(changed.content.some(({ type }) => type === "tool-approval-request")).toBe(true);
+  expect(store.list().map(({ name }) => name)).toEqual(["draft"]);
 });

@@ -75,17 +75,15 @@ describe("variableTools", () => {
   });
 });
 
-describe("summaryOf", () => {
-  it("describes variables in Markdown, without values", async () => {
-    const store = await storeWith();
-    const summary = summaryOf(store);
-    expect(summary).toMatch(/^# Variables Summary/u);
-    expect([...summary.matchAll(/^## (\w+)$/gmu)].map(([, name]) => name)).toEqual([
-      "orders",
-      "note",
-      "key",
-    ]);
-    expect(summary).not.toContain("s3cret");
-    expect(summary).not.toContain("ord_250");
-  });
+it("summaryOf describes variables in Markdown, without values", async () => {
+  const store = await storeWith();
+  const summary = summaryOf(store);
+  expect(summary).toMatch(/^# Variables Summary/u);
+  expect([...summary.matchAll(/^## (\w+)$/gmu)].map(([, name]) => name)).toEqual([
+    "orders",
+    "note",
+    "key",
+  ]);
+  expect(summary).not.toContain("s3cret");
+  expect(summary).not.toContain("ord_250");
 });

@@ -120,34 +120,32 @@ describe.each([1, 3, 1_000])("stream in deltas of %d characters", (deltaChars) =
   });
 });
 
-describe("a client that keeps the conversation", () => {
-  it("sees values, but sends back references", async () => {
-    const { agent, model } = agentWith([...steps, "Still $get_weather_nyc.temp."]);
-    const wrapped = withToolVariables(agent);
-    const say = async (uiMessages: readonly UIMessage[]) => {
-      const stream = await createAgentUIStream({ agent: wrapped, uiMessages: [...uiMessages] });
-      let message: UIMessage | undefined;
-      for await (const state of readUIMessageStream({ stream })) message = state;
-      if (message === undefined) throw new Error("There is no answer.");
-      return JSON.parse(JSON.stringify(message)) as UIMessage;
-    };
-    const ask = (id: string, text: string): UIMessage => ({
-      id,
-      role: "user",
-      parts: [{ type: "text", text }],
-    });
-    const question = ask("1", "How warm is it?");
-    const answer = { ...(await say([question])), id: "2" };
-    expect(answer.parts.at(-1)).toMatchObject({ type: "text", text: shown });
-    expect(JSON.stringify(answer)).not.toContain("497,498,499");
-
-    const again = await say([question, answer, ask("3", "And now?")]);
-    expect(again.parts.at(-1)).toMatchObject({ type: "text", text: "Still 21." });
-    const sent = JSON.stringify(model.calls.at(-1)?.prompt);
-    expect(sent).toContain("In $get_weather_nyc.city it has");
-    expect(sent).not.toContain("New York it has");
-    expect(sent).toContain('"$var":"get_weather_nyc"');
+it("a client that keeps the conversation sees values, but sends back references", async () => {
+  const { agent, model } = agentWith([...steps, "Still $get_weather_nyc.temp."]);
+  const wrapped = withToolVariables(agent);
+  const say = async (uiMessages: readonly UIMessage[]) => {
+    const stream = await createAgentUIStream({ agent: wrapped, uiMessages: [...uiMessages] });
+    let message: UIMessage | undefined;
+    for await (const state of readUIMessageStream({ stream })) message = state;
+    if (message === undefined) throw new Error("There is no answer.");
+    return JSON.parse(JSON.stringify(message)) as UIMessage;
+  };
+  const ask = (id: string, text: string): UIMessage => ({
+    id,
+    role: "user",
+    parts: [{ type: "text", text }],
   });
+  const question = ask("1", "How warm is it?");
+  const answer = { ...(await say([question])), id: "2" };
+  expect(answer.parts.at(-1)).toMatchObject({ type: "text", text: shown });
+  expect(JSON.stringify(answer)).not.toContain("497,498,499");
+
+  const again = await say([question, answer, ask("3", "And now?")]);
+  expect(again.parts.at(-1)).toMatchObject({ type: "text", text: "Still 21." });
+  const sent = JSON.stringify(model.calls.at(-1)?.prompt);
+  expect(sent).toContain("In $get_weather_nyc.city it has");
+  expect(sent).not.toContain("New York it has");
+  expect(sent).toContain('"$var":"get_weather_nyc"');
 });
 
 describe("options", () => {

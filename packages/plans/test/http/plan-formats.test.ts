@@ -1,5 +1,5 @@
 import { tool } from "ai";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import * as z from "zod";
 import type { PlanView } from "../../src/http/plan-view.ts";
 import { json } from "../../../../test/support/edge.ts";
@@ -24,25 +24,23 @@ async function proposeText(own: OwnRuntime, type: string, body: string): Promise
   return id;
 }
 
-describe("a capability workflow", () => {
-  it("keeps the conversation's variables, and reports a missing key", async () => {
-    await withRuntime(planning({}), async (own) => {
-      const id = await proposeText(
-        own,
-        "text/xml",
-        `<capability name="variable" action="set" key="kept" scope="conversation">Yes</capability>
+it("a capability workflow keeps the conversation's variables, and reports a missing key", async () => {
+  await withRuntime(planning({}), async (own) => {
+    const id = await proposeText(
+      own,
+      "text/xml",
+      `<capability name="variable" action="set" key="kept" scope="conversation">Yes</capability>
          <capability name="variable" action="set" key="own">No</capability>
          <capability name="variable" action="get" key="nobody" output_var="found" />
          <capability name="variable" action="interpolate" output_var="told" scope="conversation">
            {{kept}} {{own}} {{nobody}}
          </capability>`,
-      );
-      const run = await runOf(own, id);
-      expect(run).toMatchObject({ status: "done" });
-      expect(await variable(own, "kept")).toBe("Yes");
-      expect(await variable(own, "told")).toBe("Yes No {{nobody}}");
-      expect(await variable(own, "own")).toBe(404);
-    });
+    );
+    const run = await runOf(own, id);
+    expect(run).toMatchObject({ status: "done" });
+    expect(await variable(own, "kept")).toBe("Yes");
+    expect(await variable(own, "told")).toBe("Yes No {{nobody}}");
+    expect(await variable(own, "own")).toBe(404);
   });
 });
 
@@ -59,35 +57,33 @@ Write the report.
 Judge it.
 `;
 
-describe("a template", () => {
-  const lookup = tool({
-    inputSchema: z.object({ q: z.string() }),
-    execute: ({ q }) => `found ${q}`,
-  });
+const lookup = tool({
+  inputSchema: z.object({ q: z.string() }),
+  execute: ({ q }) => `found ${q}`,
+});
 
-  it("asks the model step by step, and passes on its outputs", async () => {
-    const model = scriptedModel([
-      [text("All is well."), finish()],
-      [toolCall("lookup", { q: "well" }), finish("tool-calls")],
-      [text("Good: $source"), finish()],
-    ]);
-    const options = { ...planning({ lookup }), model };
-    await withRuntime(options, async (own) => {
-      await own.call("PUT", "/conversations/c/variables/notes", json("Sun."));
-      await own.call("PUT", "/conversations/c/variables/report", json("Before."));
-      const id = await proposeText(own, "text/markdown", template);
-      const run = await runOf(own, id);
-      expect(statusesOf(run)).toEqual({ step_1: "done", judge: "done" });
-      expect(await variable(own, "report")).toBe("Before.\n\nReport\n\nAll is well.");
-      expect(await variable(own, "verdict")).toBe("Good: found well");
-      // A value that no output names is deleted with the run.
-      expect(await variable(own, "source")).toBe(404);
-      const prompts = model.calls.map(({ prompt }) => JSON.stringify(prompt));
-      expect(prompts[0]).toContain("Sun.");
-      // Stateless: the step sees only its inputs, and not the earlier messages.
-      expect(prompts[1]).toContain("All is well.");
-      expect(prompts[1]).not.toContain("Write the report.");
-      expect((await planOf(own, id)).status).toBe("done");
-    });
+it("a template asks the model step by step, and passes on its outputs", async () => {
+  const model = scriptedModel([
+    [text("All is well."), finish()],
+    [toolCall("lookup", { q: "well" }), finish("tool-calls")],
+    [text("Good: $source"), finish()],
+  ]);
+  const options = { ...planning({ lookup }), model };
+  await withRuntime(options, async (own) => {
+    await own.call("PUT", "/conversations/c/variables/notes", json("Sun."));
+    await own.call("PUT", "/conversations/c/variables/report", json("Before."));
+    const id = await proposeText(own, "text/markdown", template);
+    const run = await runOf(own, id);
+    expect(statusesOf(run)).toEqual({ step_1: "done", judge: "done" });
+    expect(await variable(own, "report")).toBe("Before.\n\nReport\n\nAll is well.");
+    expect(await variable(own, "verdict")).toBe("Good: found well");
+    // A value that no output names is deleted with the run.
+    expect(await variable(own, "source")).toBe(404);
+    const prompts = model.calls.map(({ prompt }) => JSON.stringify(prompt));
+    expect(prompts[0]).toContain("Sun.");
+    // Stateless: the step sees only its inputs, and not the earlier messages.
+    expect(prompts[1]).toContain("All is well.");
+    expect(prompts[1]).not.toContain("Write the report.");
+    expect((await planOf(own, id)).status).toBe("done");
   });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { json } from "../../../../test/support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../../../test/support/own-runtime.ts";
 import { approved, planning, planOf, runOf, variable } from "../../../../test/support/planning.ts";
@@ -31,23 +31,21 @@ async function codeOf(response: Response): Promise<[number, string]> {
   return [response.status, code];
 }
 
-describe("a waiting run's own variables", () => {
-  it("can be read over HTTP, but not changed", () =>
-    withRuntime(planning(), async (own) => {
-      const { id, name } = await waiting(own);
-      const at = `${ROOT}/${name}`;
-      expect(await variable(own, name)).toEqual({ to: "alice" });
-      for (const query of ["", "?mode=merge", "?mode=new"]) {
-        const put = await own.call("PUT", `${at}${query}`, json({ to: "mallory" }));
-        expect(await codeOf(put)).toEqual([409, "conflict"]);
-      }
-      const patch = await own.call("PATCH", at, json({ pinned: true }));
-      expect(await codeOf(patch)).toEqual([404, "variable_not_found"]);
-      const removal = await own.call("DELETE", at);
-      expect(await codeOf(removal)).toEqual([404, "variable_not_found"]);
-      expect(await end(own, id)).toMatchObject({
-        status: "done",
-        state: { sent: { to: "alice" } },
-      });
-    }));
-});
+it("a waiting run's own variables can be read over HTTP, but not changed", () =>
+  withRuntime(planning(), async (own) => {
+    const { id, name } = await waiting(own);
+    const at = `${ROOT}/${name}`;
+    expect(await variable(own, name)).toEqual({ to: "alice" });
+    for (const query of ["", "?mode=merge", "?mode=new"]) {
+      const put = await own.call("PUT", `${at}${query}`, json({ to: "mallory" }));
+      expect(await codeOf(put)).toEqual([409, "conflict"]);
+    }
+    const patch = await own.call("PATCH", at, json({ pinned: true }));
+    expect(await codeOf(patch)).toEqual([404, "variable_not_found"]);
+    const removal = await own.call("DELETE", at);
+    expect(await codeOf(removal)).toEqual([404, "variable_not_found"]);
+    expect(await end(own, id)).toMatchObject({
+      status: "done",
+      state: { sent: { to: "alice" } },
+    });
+  }));
