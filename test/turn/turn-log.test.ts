@@ -1,10 +1,12 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { Journal } from "../../src/turn/log/journal.ts";
+import { TurnLog } from "../../src/turn/log/turn-log.ts";
 import {
   delta,
   durability,
   head,
+  labelOf,
   LoggedTurns,
   second,
   seen,
@@ -15,6 +17,37 @@ let turns: LoggedTurns;
 
 beforeEach(() => {
   turns = new LoggedTurns();
+});
+
+describe("frames", () => {
+  it("are the pushed chunks as JSON, between any two indices", () => {
+    const log = turns.begun();
+    log.push(delta("a"));
+    log.push(delta("b"));
+    expect(log.slice(1, 0)[0]).toEqual({ id: 1_000_000_002, data: JSON.stringify(delta("a")) });
+    expect(seen(log)).toEqual(["start", "a", "b"]);
+    expect(log.slice(1, 0, 2).map(({ data }) => labelOf(data))).toEqual(["a"]);
+    expect([log.length, log.count, log.firstOwn]).toEqual([3, 3, 0]);
+  });
+
+  it("are found by the id of the previous one", () => {
+    const log = turns.begun();
+    log.push(delta("a"));
+    log.push(delta("b"));
+    expect(log.indexAfter(0)).toBe(0);
+    expect(log.indexAfter(1_000_000_001)).toBe(1);
+    expect(log.indexAfter(1_000_000_003)).toBe(3);
+    expect(log.indexAfter(1_999_999_999)).toBe(3);
+    // An id of an unknown attempt starts from the beginning.
+    expect(log.indexAfter(2_000_000_000)).toBe(0);
+  });
+
+  it("of a ready-made log are visible, and the log has ended", () => {
+    const log = TurnLog.of([{ type: "start" }, delta("a")]);
+    expect(seen(log)).toEqual(["start", "a"]);
+    expect(log.slice(0, 0).map(({ id }) => id)).toEqual([1, 2]);
+    expect([log.length, log.isEnded, log.rowsToEnd()]).toEqual([2, true, 0]);
+  });
 });
 
 describe("a pushed chunk", () => {
