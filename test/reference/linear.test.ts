@@ -69,12 +69,12 @@ describe("the cost of an expansion is linear", slow, () => {
 });
 
 it("the URL tracker reads each emitted character once", () => {
-    const text = "](<a //www.https: [a]: ".repeat(1_000);
-    const steps = noSteps();
-    const tracker = new UrlTracker();
-    countingReads(steps, () => tracker.feed(text));
-    expect(tracker.isOpen).toBe(true);
-    expect(steps.read).toBe(text.length);
+  const text = "](<a //www.https: [a]: ".repeat(1_000);
+  const steps = noSteps();
+  const tracker = new UrlTracker();
+  countingReads(steps, () => tracker.feed(text));
+  expect(tracker.isOpen).toBe(true);
+  expect(steps.read).toBe(text.length);
 });
 
 describe("the number of matches in a tool's input is linear", slow, () => {

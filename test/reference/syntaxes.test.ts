@@ -205,18 +205,18 @@ describe("a similar word", () => {
 });
 
 it("how a model writes a reference is the first syntax for texts that it may use", () => {
-    const own = { name: "own" } as never;
-    const written = [
-      undefined,
-      ["dagger", "dollar"],
-      ["dagger", "mustache"],
-      ["dagger"],
-      [own, "dagger"],
-    ].map((names) => writerIn(names as Parameters<typeof writerIn>[0])?.("a.b"));
-    expect(written).toEqual(["$a.b", "$a.b", "{{a.b}}", "†a.b", "†a.b"]);
-    expect([writerIn([]), writerIn(["target"]), writerIn([own])]).toEqual([
-      undefined,
-      undefined,
-      undefined,
-    ]);
+  const own = { name: "own" } as never;
+  const written = [
+    undefined,
+    ["dagger", "dollar"],
+    ["dagger", "mustache"],
+    ["dagger"],
+    [own, "dagger"],
+  ].map((names) => writerIn(names as Parameters<typeof writerIn>[0])?.("a.b"));
+  expect(written).toEqual(["$a.b", "$a.b", "{{a.b}}", "†a.b", "†a.b"]);
+  expect([writerIn([]), writerIn(["target"]), writerIn([own])]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
 });

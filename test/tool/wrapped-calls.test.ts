@@ -180,28 +180,28 @@ describe("the schema that a model is shown", () => {
 });
 
 const savedWith = async (outputPath: OutputPath, input: Json) => {
-    const { act } = recording({ inputSchema: z.object({}) });
-    const { store, run: ran } = await runOnce(act, input, { outputPath });
-    return failureOf(ran)?.code ?? store.list().map(({ name }) => name);
+  const { act } = recording({ inputSchema: z.object({}) });
+  const { store, run: ran } = await runOnce(act, input, { outputPath });
+  return failureOf(ran)?.code ?? store.list().map(({ name }) => name);
 };
 
 it("the place of a result is the application's", async () => {
-    expect(await savedWith({ act: "$place" }, {})).toEqual(["place"]);
-    expect(await savedWith({ other: "$place" }, {})).toEqual(["act_1"]);
+  expect(await savedWith({ act: "$place" }, {})).toEqual(["place"]);
+  expect(await savedWith({ other: "$place" }, {})).toEqual(["act_1"]);
 });
 
 const messages = [{ role: "user" as const, content: "Now" }];
 
 async function askedWith(more: Partial<CallOptions>, needsApproval: unknown) {
-    const { act } = recording({ needsApproval });
-    const wrapped = await wrapTool("act", act, { store: await storeWith({ five: 5 }) });
-    const ready = await wrapped.prepare({ n: "$five" }, { ...call, messages, ...more });
-    return ready.kind === "ready" && ready.approval !== undefined;
+  const { act } = recording({ needsApproval });
+  const wrapped = await wrapTool("act", act, { store: await storeWith({ five: 5 }) });
+  const ready = await wrapped.prepare({ n: "$five" }, { ...call, messages, ...more });
+  return ready.kind === "ready" && ready.approval !== undefined;
 }
 
 it("a tool's own check means yes only if it is true", async () => {
-    expect(await askedWith({}, "yes")).toBe(false);
-    expect(await askedWith({}, async () => false)).toBe(false);
+  expect(await askedWith({}, "yes")).toBe(false);
+  expect(await askedWith({}, async () => false)).toBe(false);
 });
 
 describe("the references of an input", () => {
@@ -273,9 +273,9 @@ describe("an input with guarded values that does not fit", () => {
 });
 
 it("a call from code has values, in which nothing is a reference", async () => {
-    const { act, taken } = recording();
-    const store = await storeWith({ n: 7 });
-    const wrapped = await wrapTool("act", act, { store });
-    await run(wrapped, { a: "$n" }, { ...call, madeOf: new Labels(store, undefined) });
-    expect(taken).toEqual([{ a: "$n" }]);
+  const { act, taken } = recording();
+  const store = await storeWith({ n: 7 });
+  const wrapped = await wrapTool("act", act, { store });
+  await run(wrapped, { a: "$n" }, { ...call, madeOf: new Labels(store, undefined) });
+  expect(taken).toEqual([{ a: "$n" }]);
 });

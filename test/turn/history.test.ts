@@ -49,26 +49,26 @@ const full: StoredMessage = {
 };
 
 it("a message is read in the requested form, without changing the stored one", () => {
-    const texts = ["$a", "plain", "$b and $c"];
-    const parts: StoredMessage["parts"] = texts.flatMap((text) => [
-      { type: "step-start" },
-      { type: "reasoning", text: "$a", id: "r" },
-      { type: "text", text },
-    ]);
-    const stored: StoredMessage = { ...full, parts, display: ["1", "plain", "2 and 3"] };
-    const textsIn = (form: "display" | "reference") =>
-      toUIMessage(stored, form).parts.flatMap((part) => (part.type === "text" ? part.text : []));
-    expect(textsIn("reference")).toEqual(texts);
-    expect(textsIn("display")).toEqual(["1", "plain", "2 and 3"]);
-    expect(stored.parts).toBe(parts);
-    const { id, role, metadata } = toUIMessage(stored, "display");
-    expect({ id, role, metadata }).toEqual({
-      id: "a1",
-      role: "assistant",
-      metadata: full.metadata,
-    });
+  const texts = ["$a", "plain", "$b and $c"];
+  const parts: StoredMessage["parts"] = texts.flatMap((text) => [
+    { type: "step-start" },
+    { type: "reasoning", text: "$a", id: "r" },
+    { type: "text", text },
+  ]);
+  const stored: StoredMessage = { ...full, parts, display: ["1", "plain", "2 and 3"] };
+  const textsIn = (form: "display" | "reference") =>
+    toUIMessage(stored, form).parts.flatMap((part) => (part.type === "text" ? part.text : []));
+  expect(textsIn("reference")).toEqual(texts);
+  expect(textsIn("display")).toEqual(["1", "plain", "2 and 3"]);
+  expect(stored.parts).toBe(parts);
+  const { id, role, metadata } = toUIMessage(stored, "display");
+  expect({ id, role, metadata }).toEqual({
+    id: "a1",
+    role: "assistant",
+    metadata: full.metadata,
+  });
   const reasoning = toUIMessage(stored, "display").parts.filter(({ type }) => type === "reasoning");
-    expect(reasoning).toMatchObject([{ text: "$a" }, { text: "$a" }, { text: "$a" }]);
+  expect(reasoning).toMatchObject([{ text: "$a" }, { text: "$a" }, { text: "$a" }]);
 });
 
 describe.each(["read anew", "kept since it was read"])("the window of a prompt, %s", (when) => {
@@ -199,15 +199,15 @@ describe("a page", () => {
 });
 
 it("a message of over a megabyte is stored even after a failed write rolled back the table of chunks", () => {
-    const sql = new FailingSql();
-    migrate(sql);
-    const history = new History(sql);
-    const large = userMessage("q", "x".repeat(1_200_000));
-    sql.failsAt = "INTO message";
-    expect(() => history.add(large)).toThrow("disk full");
-    sql.failsAt = undefined;
-    history.add(large);
-    expect(history.newest()).toEqual(large);
+  const sql = new FailingSql();
+  migrate(sql);
+  const history = new History(sql);
+  const large = userMessage("q", "x".repeat(1_200_000));
+  sql.failsAt = "INTO message";
+  expect(() => history.add(large)).toThrow("disk full");
+  sql.failsAt = undefined;
+  history.add(large);
+  expect(history.newest()).toEqual(large);
 });
 
 class FailingSql extends NodeSql {

@@ -141,7 +141,7 @@ function asModelFailure(
 }
 
 /** Says what was left out of a prompt. */
-export function withLess({ question }: RefusedTurn): string {
+function withLess({ question }: RefusedTurn): string {
   return question === undefined
     ? "without the images of this turn"
     : `with the turn "${question}" in outline only`;
