@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { arms } from "../src/arms/arms.ts";
-import { playCell } from "../src/runner/play-cell.ts";
-import { nestfulTasks } from "../src/sets/nestful.ts";
-import type { Task } from "../src/tasks/task.ts";
+import { arms } from "../src/arms.ts";
+import { playCell } from "../src/play-cell.ts";
+import { nestfulTasks } from "../src/nestful.ts";
+import type { Task } from "../src/task.ts";
 import { type ScriptedCall, scriptedModel } from "../../testing/src/testing.ts";
 
 let folder: string;

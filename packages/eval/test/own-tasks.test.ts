@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { arms } from "../src/arms/arms.ts";
-import { playCell } from "../src/runner/play-cell.ts";
-import { skillModel } from "../src/skill/skill-model.ts";
-import { exact } from "../src/skill/skills.ts";
-import { ownTasks } from "../src/tasks/own-tasks.ts";
-import type { Task } from "../src/tasks/task.ts";
+import { arms } from "../src/arms.ts";
+import { playCell } from "../src/play-cell.ts";
+import { exact, skillModel } from "../src/scripted-models.ts";
+import { ownTasks } from "../src/own-tasks.ts";
+import type { Task } from "../src/task.ts";
 import { slow } from "../../../test/support/slow.ts";
 
 const quick = { isQuick: true, count: 1, seed: 7 };

@@ -13,8 +13,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseXml } from "@rgrove/parse-xml";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Results } from "../src/report/summarize.ts";
-import { runEval } from "../src/runner/run-eval.ts";
+import type { Results } from "../src/results.ts";
+import { runEval } from "../src/run-eval.ts";
 
 let folder: string;
 const servers: Server[] = [];

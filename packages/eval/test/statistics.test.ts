@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Random } from "../src/random.ts";
-import { ratioOf, shareOf } from "../src/statistics/bootstrap.ts";
+import { ratioOf, shareOf } from "../src/results.ts";
 import { slow } from "../../../test/support/slow.ts";
 
 /** Counts the experiments whose interval contains the true value. */

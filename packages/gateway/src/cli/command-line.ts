@@ -70,7 +70,7 @@ async function run(): Promise<void> {
   const [, , first, ...rest] = process.argv;
   if (first === "eval") {
     // Only this command loads it.
-    const { runEval } = await import("../../../eval/src/runner/run-eval.ts");
+    const { runEval } = await import("../../../eval/src/run-eval.ts");
     const { log, error } = console;
     process.exitCode = await runEval(rest, { env: process.env, write: log, log: error });
     return;

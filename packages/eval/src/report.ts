@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Interval } from "../statistics/bootstrap.ts";
-import { measures, type Measures, type Results, type Unit } from "./summarize.ts";
+import { type Interval, measures, type Measures, type Results, type Unit } from "./results.ts";
 
 interface Table {
   readonly title: string;
@@ -17,7 +16,6 @@ export function writeReport(folder: string, results: Results): void {
   writeFileSync(join(folder, "right.svg"), chartOf(results));
 }
 
-/** Prints the results as Markdown. */
 export function markdownReport(results: Results): string {
   const tables = [mainTable, familyTable].map((of) => of(results));
   const sections = tables.flatMap((table) => [`## ${table.title}`, markdownTable(table)]);
@@ -63,7 +61,6 @@ function familyTable({ families, arms }: Results): Table {
   };
 }
 
-/** Notes on the figures. */
 function notesOf({ about }: Results): readonly string[] {
   const { model, date, byref, seed, count, isQuick, sets, price, stopped } = about;
   const tasks = `${count} of each kind from seed ${seed}${isQuick ? ", small sizes only" : ""}${sets.length === 0 ? "" : `, and ${sets.join(", ")}`}`;
@@ -108,7 +105,6 @@ function chartOf({ arms, about }: Results): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" font-family="system-ui, sans-serif" font-size="12"><title>${title}</title><rect width="100%" height="100%" fill="white"/><text x="10" y="20" font-size="14" font-weight="600" fill="#111827">${title}</text>${marks.join("")}</svg>\n`;
 }
 
-/** Prints a value; with its interval if it has one. */
 function shownInterval(interval: Interval | undefined, unit: Unit): string {
   if (interval === undefined) return "–";
   const { value, low, high } = interval;

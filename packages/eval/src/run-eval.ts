@@ -1,18 +1,24 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, truncateSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
-import { version } from "../../../../src/version.ts";
-import { armsNamed } from "../arms/arms.ts";
-import { Budget, RunStopped } from "../models/budget.ts";
-import { modelNamed, type ModelEnvironment } from "../models/model-named.ts";
-import { type Price, priceIn, priceOf, PRICES_OF } from "../models/prices.ts";
-import { markdownReport, shownValue, writeReport } from "../report/report.ts";
-import { summarize } from "../report/summarize.ts";
-import { nestfulTasks } from "../sets/nestful.ts";
-import { ownTasks } from "../tasks/own-tasks.ts";
-import type { Task } from "../tasks/task.ts";
-import { type Cell, keyOf } from "./cell.ts";
-import { playCell } from "./play-cell.ts";
+import { version } from "../../../src/version.ts";
+import { armsNamed } from "./arms.ts";
+import {
+  Budget,
+  type ModelEnvironment,
+  modelNamed,
+  type Price,
+  priceIn,
+  priceOf,
+  PRICES_OF,
+  RunStopped,
+} from "./models.ts";
+import { markdownReport, shownValue, writeReport } from "./report.ts";
+import { summarize } from "./results.ts";
+import { nestfulTasks } from "./nestful.ts";
+import { ownTasks } from "./own-tasks.ts";
+import type { Task } from "./task.ts";
+import { type Cell, keyOf, playCell } from "./play-cell.ts";
 
 const HELP = `byref eval: does your model work better with references? Needs a key of your own.
 
@@ -56,9 +62,7 @@ const OPTIONS = {
 /** Output of the evaluation, and its settings. */
 export interface EvalContext {
   readonly env: ModelEnvironment;
-  /** The results. */
   readonly write: (text: string) => void;
-  /** Progress. */
   readonly log: (line: string) => void;
 }
 

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
-import { json, type JsonObject } from "../../../../src/internal.ts";
-import type { Json } from "../../../../src/references.ts";
-import type { Task } from "../tasks/task.ts";
+import { json, type JsonObject } from "../../../src/internal.ts";
+import type { Json } from "../../../src/references.ts";
+import type { Task } from "./task.ts";
 
 type SetRecord = Readonly<Record<string, unknown>>;
 

@@ -1,0 +1,194 @@
+import {
+  isStepCount,
+  type LanguageModel,
+  type ModelMessage,
+  tool,
+  ToolLoopAgent,
+  type ToolSet,
+} from "ai";
+import * as z from "zod";
+import { variableTools } from "../../adapters/src/agent/variable-tools.ts";
+import { withToolVariables } from "../../adapters/src/agent/with-tool-variables.ts";
+import { characters, MemoryStore, type VariableStore } from "../../../src/internal.ts";
+import type { Json } from "../../../src/references.ts";
+import { INSTRUCTIONS } from "./task.ts";
+
+/** Arms in the order of the tables. The first one is the baseline of comparisons. */
+export const armNames = ["by value", "cap", "offload", "reference", "reference, SQL"] as const;
+
+export type ArmName = (typeof armNames)[number];
+
+/** A way in which results reach the model and the next tool. */
+export interface Arm {
+  readonly name: ArmName;
+  /** Its name on the command line. */
+  readonly word: string;
+  /** Starts a conversation of this kind, with the tools of a task. */
+  open(tools: ToolSet): Conversation;
+}
+
+export interface Conversation {
+  /** Plays a turn until the model calls no tool. Returns the messages of the turn. */
+  play(turn: PlayedTurn): Promise<readonly ModelMessage[]>;
+  readonly store?: VariableStore;
+  /** Tools that look into data that was put aside. Their results are not data of the task. */
+  readonly readers: readonly string[];
+}
+
+interface PlayedTurn {
+  readonly model: LanguageModel;
+  readonly messages: ModelMessage[];
+  /** Model calls of this turn. */
+  readonly maxSteps: number;
+}
+
+/** An agent of the AI SDK, whatever its tools are. */
+type Agent = ToolLoopAgent<never, ToolSet>;
+
+/** Plays a turn in the AI SDK's own loop. `by` may return another agent, as `withToolVariables` does. */
+async function playTurn(
+  { model, messages, maxSteps }: PlayedTurn,
+  tools: ToolSet,
+  by: (agent: Agent) => Pick<Agent, "generate"> = (agent) => agent,
+) {
+  const agent = new ToolLoopAgent<never, ToolSet>({
+    model,
+    tools,
+    instructions: INSTRUCTIONS,
+    stopWhen: isStepCount(maxSteps),
+    // After 429 and other temporary failures, at the pace that the provider asks for.
+    maxRetries: 6,
+  });
+  const { responseMessages } = await by(agent).generate({ messages });
+  return responseMessages;
+}
+
+/** Results are in the messages, whole. */
+const byValue: Arm = {
+  name: "by value",
+  word: "value",
+  open: (tools) => ({ play: (turn) => playTurn(turn, tools), readers: [] }),
+};
+
+/** Characters of a result: a cap of 10,000 tokens at four characters each. */
+const CAP_CHARS = 40_000;
+
+/** Results are in the messages, up to a length. */
+const capped: Arm = {
+  name: "cap",
+  word: "cap",
+  open(tools) {
+    const shown = showing(tools, (text) => {
+      if (text.length <= CAP_CHARS) return undefined;
+      const start = characters.clip(text, CAP_CHARS);
+      return `${start}\n[cut: ${text.length - start.length} more characters]`;
+    });
+    return { play: (turn) => playTurn(turn, shown), readers: [] };
+  },
+};
+
+/** Longer results become files. */
+const OFFLOADED_CHARS = 4_000;
+const PREVIEW_CHARS = 1_000;
+/** Characters of a file returned by one call. */
+const READ_CHARS = 20_000;
+
+/** A long result becomes a file: the model sees a preview, and reads the rest in parts. */
+const offloaded: Arm = {
+  name: "offload",
+  word: "offload",
+  open(tools) {
+    const files = new Map<string, string>();
+    const pathOf = (text: string) => {
+      const known = Array.from(files).find(([, content]) => content === text);
+      const path = known?.[0] ?? `/results/${files.size + 1}.txt`;
+      files.set(path, text);
+      return path;
+    };
+    const shown = showing(tools, (text) => {
+      if (text.length <= OFFLOADED_CHARS) return undefined;
+      const preview = characters.clip(text, PREVIEW_CHARS);
+      const note = "The result is long, so it is in this file. Read it with read_file.";
+      return JSON.stringify({ file: pathOf(text), characters: text.length, preview, note });
+    });
+    const readFile = tool({
+      description: `Reads up to ${READ_CHARS} characters of a file, from an offset on.`,
+      inputSchema: z.object({ path: z.string(), offset: z.int().min(0).optional() }),
+      execute({ path, offset = 0 }) {
+        const text = files.get(path);
+        if (text === undefined) throw new Error(`There is no file ${path}.`);
+        return text.slice(offset, offset + READ_CHARS);
+      },
+    });
+    const all = { ...shown, read_file: readFile };
+    return { play: (turn) => playTurn(turn, all), readers: ["read_file"] };
+  },
+};
+
+/** Returns tools that show their results to the model as another text. Undefined: as they are. */
+function showing(tools: ToolSet, textFor: (text: string) => string | undefined): ToolSet {
+  const entries = Object.entries(tools).map(([name, tool]) => {
+    const toModelOutput = ({ output }: { readonly output: unknown }) => {
+      // The tools of tasks return JSON.
+      const value = output as Json;
+      const text = textFor(typeof value === "string" ? value : JSON.stringify(value));
+      if (text !== undefined) return { type: "text" as const, value: text };
+      return typeof value === "string"
+        ? { type: "text" as const, value }
+        : { type: "json" as const, value: value as never };
+    };
+    return [name, { ...tool, toModelOutput }] as const;
+  });
+  return Object.fromEntries(entries) as ToolSet;
+}
+
+const VARIABLE_TOOLS = [
+  "list_variables",
+  "read_variable",
+  "search_variable",
+  "set_variable",
+  "edit_variable",
+] as const;
+
+/** `byref/agent`, as an application uses it: results are variables, with tools that read and change them. */
+function byReference(
+  toolsOfTask: ToolSet,
+  only: NonNullable<Parameters<typeof variableTools>[0]["only"]>,
+): Conversation {
+  const store = new MemoryStore();
+  const own = variableTools({ store, only });
+  const tools = { ...toolsOfTask, ...own };
+  return {
+    play: (turn) => playTurn(turn, tools, (agent) => withToolVariables(agent, { store })),
+    store,
+    readers: Object.keys(own),
+  };
+}
+
+/** All arms, in the order of `armNames`. */
+export const arms: readonly Arm[] = [
+  byValue,
+  capped,
+  offloaded,
+  {
+    name: "reference",
+    word: "reference",
+    open: (tools) => byReference(tools, VARIABLE_TOOLS),
+  },
+  {
+    name: "reference, SQL",
+    word: "sql",
+    open: (tools) => byReference(tools, [...VARIABLE_TOOLS, "query_variables"]),
+  },
+];
+
+/** Returns the arms with these words; undefined: all. Throws for an unknown word. */
+export function armsNamed(words: readonly string[] | undefined): readonly Arm[] {
+  if (words === undefined) return arms;
+  const known = arms.map(({ word }) => word);
+  const unknown = words.find((word) => !known.includes(word));
+  if (unknown !== undefined) {
+    throw new Error(`There is no arm ${unknown}; there are ${known.join(", ")}.`);
+  }
+  return arms.filter(({ word }) => words.includes(word));
+}

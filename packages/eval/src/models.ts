@@ -1,0 +1,259 @@
+import type {
+  LanguageModelV4,
+  LanguageModelV4GenerateResult,
+  LanguageModelV4Middleware,
+} from "@ai-sdk/provider";
+import { codeOf, messageOf } from "../../../src/errors.ts";
+import type { ModelProvider } from "../../../src/internal-edge.ts";
+import { skillModel, skillNamed } from "./scripted-models.ts";
+import { wrapLanguageModel } from "ai";
+import { toolOutputs } from "../../../src/internal-tool.ts";
+
+/** Settings of the model: `MODEL_BASE_URL`, `MODEL_API_KEY`, `CLOUDFLARE_ACCOUNT_ID`. */
+export type ModelEnvironment = Readonly<Record<string, string | undefined>>;
+
+interface Kind {
+  readonly setting: string;
+  readonly package: string;
+  load(): Promise<Pick<ModelProvider, "model">>;
+}
+
+const KINDS: Readonly<Record<string, Kind>> = {
+  "openai-compatible": {
+    setting: "MODEL_BASE_URL",
+    package: "@ai-sdk/openai-compatible",
+    load: async () => (await import("../../../src/openai-compatible.ts")).openaiCompatibleModels,
+  },
+  anthropic: {
+    setting: "MODEL_API_KEY",
+    package: "@ai-sdk/anthropic",
+    load: async () => (await import("../../../src/anthropic.ts")).anthropicModels,
+  },
+  openai: {
+    setting: "MODEL_API_KEY",
+    package: "@ai-sdk/openai",
+    load: async () => (await import("../../../src/openai.ts")).openaiModels,
+  },
+  // Over HTTP, because there is no binding outside of a Worker.
+  "workers-ai": {
+    setting: "CLOUDFLARE_ACCOUNT_ID",
+    package: "workers-ai-provider",
+    load: async () => {
+      const { createWorkersAI } = await import("workers-ai-provider");
+      return {
+        model: (id, env) => {
+          const { CLOUDFLARE_ACCOUNT_ID: accountId = "", MODEL_API_KEY: apiKey = "" } =
+            env as unknown as ModelEnvironment;
+          return createWorkersAI({ accountId, apiKey })(id) as LanguageModelV4;
+        },
+      };
+    },
+  },
+};
+
+export async function modelNamed(name: string, env: ModelEnvironment): Promise<LanguageModelV4> {
+  const [kind = "", ...rest] = name.split(":");
+  const id = rest.join(":");
+  if (kind === "scripted") return skillModel(skillNamed(id));
+  const known = Object.hasOwn(KINDS, kind) ? KINDS[kind] : undefined;
+  if (known === undefined || id === "") {
+    const forms = [...Object.keys(KINDS), "scripted"].map((one) => `${one}:NAME`);
+    throw new Error(`--model needs ${forms.join(", ")}, not ${name}.`);
+  }
+  if (!env[known.setting]) throw new Error(`${kind} needs ${known.setting} in the environment.`);
+  const provider = await installed(kind, known);
+  // Only the settings of models are read.
+  const model = provider.model(id, env as never, {} as never) as LanguageModelV4;
+  return withoutKey(model, env.MODEL_API_KEY);
+}
+
+/** Removes the key from messages of errors, which are logged and stored. */
+function withoutKey(model: LanguageModelV4, key: string | undefined): LanguageModelV4 {
+  if (key === undefined || key === "") return model;
+  return around(model, async ({ doGenerate }) => {
+    try {
+      return await doGenerate();
+    } catch (error) {
+      if (error instanceof Error) error.message = error.message.replaceAll(key, "…");
+      throw error;
+    }
+  });
+}
+
+async function installed(kind: string, { package: name, load }: Kind) {
+  try {
+    return await load();
+  } catch (error) {
+    if (codeOf(error) !== "internal" || !messageOf(error).includes(name)) throw error;
+    throw new Error(`${kind} needs the package ${name}: npm install ${name}`, { cause: error });
+  }
+}
+
+type WrapGenerate = NonNullable<LanguageModelV4Middleware["wrapGenerate"]>;
+
+/** Returns the model with a function around each call. */
+function around(model: LanguageModelV4, wrapGenerate: WrapGenerate): LanguageModelV4 {
+  return wrapLanguageModel({ model, middleware: { specificationVersion: "v4", wrapGenerate } });
+}
+
+export interface Tokens {
+  /** Cached ones included. */
+  readonly input: number;
+  readonly cached: number;
+  readonly output: number;
+}
+
+/** Counts the calls of a model in one cell. Tokens that a provider does not report are a quarter of the characters. */
+export class Meter implements Tokens {
+  calls = 0;
+  input = 0;
+  cached = 0;
+  output = 0;
+  seconds = 0;
+
+  add(promptTokens: number, { usage, content }: LanguageModelV4GenerateResult): void {
+    const { inputTokens, outputTokens } = usage;
+    this.calls++;
+    this.input += inputTokens.total ?? promptTokens;
+    this.cached += inputTokens.cacheRead ?? 0;
+    this.output += outputTokens.total ?? tokensOf(content);
+  }
+}
+
+/** A prompt that is larger than the model's context. */
+export class DoesNotFit extends Error {
+  constructor(tokens: number, maximum: number) {
+    super(`the prompt of about ${tokens} tokens does not fit into ${maximum}`);
+    this.name = "DoesNotFit";
+  }
+}
+
+export interface MeterOptions {
+  readonly meter: Meter;
+  /** Tokens of a prompt; a longer one is not sent. */
+  readonly contextTokens: number;
+}
+
+/** Returns the model with its calls counted. Failed calls, and waiting for the next try, take no seconds. */
+export function metered(
+  model: LanguageModelV4,
+  { meter, contextTokens }: MeterOptions,
+): LanguageModelV4 {
+  return around(model, async ({ doGenerate, params }) => {
+    const promptTokens = tokensOf(params.prompt) + tokensOf(params.tools ?? []);
+    if (promptTokens > contextTokens) throw new DoesNotFit(promptTokens, contextTokens);
+    const began = Date.now();
+    const result = await doGenerate();
+    meter.seconds += (Date.now() - began) / 1_000;
+    meter.add(promptTokens, result);
+    return result;
+  });
+}
+
+function tokensOf(value: unknown): number {
+  return Math.ceil(JSON.stringify(value).length / toolOutputs.CHARS_PER_TOKEN);
+}
+
+/** Ends a run: the model cannot be reached, or the budget is spent. Finished cells are kept. */
+export class RunStopped extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "RunStopped";
+  }
+}
+
+/**
+ * Limits the cost of a run. A call is made only if its prompt fits beside all spending so far and all prompts in
+ * progress; the output of running calls may exceed the budget.
+ */
+export class Budget {
+  /** Dollars, of earlier parts of the run too. */
+  spent: number;
+  #reserved = 0;
+  readonly #limit: number;
+  readonly #price: Price;
+
+  constructor(limit: number, price: Price, spent: number) {
+    this.#limit = limit;
+    this.#price = price;
+    this.spent = spent;
+  }
+
+  /** Returns the model with the cost of its calls counted. A call throws `RunStopped` if there is too little left. */
+  limit(model: LanguageModelV4): LanguageModelV4 {
+    return around(model, async ({ doGenerate, params }) => {
+      const input = Math.ceil(JSON.stringify(params.prompt).length / 4);
+      const prompt = costOf({ input, cached: 0, output: 0 }, this.#price);
+      if (this.spent + this.#reserved + prompt > this.#limit) {
+        throw new RunStopped(`The budget of ${this.#limit} USD is spent.`);
+      }
+      this.#reserved += prompt;
+      try {
+        const result = await doGenerate();
+        const { inputTokens, outputTokens } = result.usage;
+        const { total = 0, cacheRead = 0 } = inputTokens;
+        const tokens = { input: total, cached: cacheRead, output: outputTokens.total ?? 0 };
+        this.spent += costOf(tokens, this.#price);
+        return result;
+      } finally {
+        this.#reserved -= prompt;
+      }
+    });
+  }
+}
+
+/** Dollars for a million tokens. */
+export interface Price {
+  readonly input: number;
+  readonly cached: number;
+  readonly output: number;
+}
+
+/** The day of the table. Prices change: `--price` sets those of a run. */
+export const PRICES_OF = "2026-06-01";
+
+/** List prices by the start of a model's id, as copies of the providers' price lists gave them on that day. */
+const PRICES: readonly (readonly [start: string, input: number, cached: number, output: number])[] =
+  [
+    ["gpt-5.5", 5, 0.5, 30],
+    ["gpt-5.4-nano", 0.2, 0.02, 1.25],
+    ["gpt-5.4-mini", 0.75, 0.075, 4.5],
+    ["gpt-5.4", 2.5, 0.25, 15],
+    ["gpt-5.2", 1.75, 0.175, 14],
+    ["gpt-5-mini", 0.25, 0.025, 2],
+    ["claude-opus-4-6", 5, 0.5, 25],
+    ["claude-opus-4-5", 5, 0.5, 25],
+    ["claude-sonnet-4", 3, 0.3, 15],
+    ["claude-haiku-4-5", 1, 0.1, 5],
+  ];
+
+/** Price of scripted models, so that their tables have a cost column: that of gpt-5.2. Nothing is paid. */
+const NOMINAL: Price = { input: 1.75, cached: 0.175, output: 14 };
+
+/** Returns the price of `kind:id`; undefined if the table does not have it. */
+export function priceOf(model: string): Price | undefined {
+  const [kind, ...rest] = model.split(":");
+  if (kind === "scripted") return NOMINAL;
+  // A provider's prefix, as in `openai/gpt-5.2`, is no part of the id.
+  const id = rest.join(":").split("/").at(-1) ?? "";
+  const found = PRICES.find(([start]) => id.startsWith(start));
+  if (found === undefined) return undefined;
+  const [, input, cached, output] = found;
+  return { input, cached, output };
+}
+
+/** Parses `--price INPUT,CACHED,OUTPUT`. */
+export function priceIn(text: string): Price {
+  const prices = text.split(",").map(Number);
+  const [input = 0, cached = 0, output = 0] = prices;
+  if (prices.length === 3 && prices.every((price) => price >= 0)) return { input, cached, output };
+  throw new Error(
+    `--price needs three prices in dollars for a million tokens, such as 1.75,0.175,14, not ${text}.`,
+  );
+}
+
+export function costOf({ input, cached, output }: Tokens, price: Price): number {
+  return (
+    ((input - cached) * price.input + cached * price.cached + output * price.output) / 1_000_000
+  );
+}

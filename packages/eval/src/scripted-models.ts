@@ -1,0 +1,500 @@
+import { createHash } from "node:crypto";
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+  LanguageModelV4ToolCallPart,
+} from "@ai-sdk/provider";
+import { toolOutputs } from "../../../src/internal-tool.ts";
+import { scriptedModel } from "../../testing/src/testing/scripted-model.ts";
+import { finish, text, toolCall } from "../../testing/src/testing/stream-parts.ts";
+import { Random } from "./random.ts";
+import { json } from "../../../src/internal.ts";
+import { type Json, parsePath, readPath } from "../../../src/references.ts";
+
+/** Error rates of a scripted model. It does everything else right. */
+export interface Skill {
+  readonly name: string;
+  /** Wrong characters in 1,000 that it copies from its prompt. */
+  readonly copyErrorsPer1000: number;
+  readonly misspells: number;
+  /** Share of the conversations in which it copies values although it could pass them by reference. */
+  readonly ignoresGuide: number;
+}
+
+/** The scripted models of `--model scripted:NAME`. */
+export const exact: Skill = {
+  name: "exact",
+  copyErrorsPer1000: 0,
+  misspells: 0,
+  ignoresGuide: 0,
+};
+const sloppy: Skill = {
+  name: "sloppy",
+  copyErrorsPer1000: 0.2,
+  misspells: 0.05,
+  ignoresGuide: 0.1,
+};
+
+export function skillNamed(name: string): Skill {
+  const skill = [exact, sloppy].find((one) => one.name === name);
+  if (skill !== undefined) return skill;
+  throw new Error(`There is no scripted model ${name}; there are exact, sloppy.`);
+}
+
+/** A model that does the tasks from the text of its prompts alone. The same prompt has the same reply. */
+export function skillModel(skill: Skill): LanguageModelV4 {
+  const playing = (options: LanguageModelV4CallOptions) => {
+    const reply = replyTo(options, skill);
+    const digest = digestOf(options.prompt).toString("hex").slice(0, 12);
+    const parts =
+      "text" in reply
+        ? [text(reply.text)]
+        : reply.calls.map(({ tool, input }, index) =>
+            toolCall(tool, input, { id: `call_${digest}_${index}` }),
+          );
+    const [input, output] = [[options.prompt, options.tools], reply].map((value) =>
+      Math.ceil(JSON.stringify(value).length / toolOutputs.CHARS_PER_TOKEN),
+    );
+    const end = finish("text" in reply ? "stop" : "tool-calls", {
+      input: input ?? 0,
+      output: output ?? 0,
+    });
+    return scriptedModel([[...parts, end]]);
+  };
+  return {
+    specificationVersion: "v4",
+    provider: "scripted",
+    modelId: skill.name,
+    supportedUrls: {},
+    doGenerate: (options) => playing(options).doGenerate(options),
+    doStream: (options) => playing(options).doStream(options),
+  };
+}
+
+/** What a model does wrong in a whole conversation depends on its question. */
+function replyTo({ prompt, tools = [] }: LanguageModelV4CallOptions, skill: Skill): Reply {
+  const sight = sightOf(prompt, tools);
+  const conversation = randomOf([skill.name, sight.question]);
+  const random = randomOf([skill.name, prompt]);
+  const ignoresGuide = conversation.chance(skill.ignoresGuide);
+  const hand = new Hand(sight, { skill, random, ignoresGuide });
+  for (const { pattern, reply } of rules) {
+    const found = pattern.exec(sight.question);
+    if (found !== null) return reply({ sight, hand, parts: found.slice(1) });
+  }
+  return { text: "I do not understand the question." };
+}
+
+function randomOf(value: unknown): Random {
+  return new Random(digestOf(value).readUInt32LE(0));
+}
+
+function digestOf(value: unknown): Buffer {
+  return createHash("sha256").update(JSON.stringify(value)).digest();
+}
+
+type Reply =
+  | { readonly calls: readonly { readonly tool: string; readonly input: object }[] }
+  | { readonly text: string };
+
+interface Work {
+  readonly sight: Sight;
+  readonly hand: Hand;
+  /** The parts of the question that the rule's pattern captured. */
+  readonly parts: readonly string[];
+}
+
+/** Understands one kind of question. */
+interface Rule {
+  readonly pattern: RegExp;
+  reply(work: Work): Reply;
+}
+
+const DONE: Reply = { text: "done" };
+const LOST: Reply = { text: "I cannot do this: I do not see the data." };
+
+/** The questions that scripted models understand: those of the tasks. */
+const rules: readonly Rule[] = [
+  {
+    pattern: /^Fetch the document "(.+?)" with fetch_document, then store it unchanged as "(.+?)"/u,
+    reply: (work) => {
+      const [name = "", copy = ""] = work.parts;
+      return chain(work, { tool: "fetch_document", input: { name } }, (fetched) =>
+        storeCopy(work, copy, work.hand.pass(fetched)),
+      );
+    },
+  },
+  {
+    pattern:
+      /^Fetch the document "(.+?)" with .+? whose "id" is "(.+?)", change "(.+?)" to "(.+?)", .+? as "(.+?)" with/u,
+    reply: (work) => edit(work),
+  },
+  {
+    pattern: /^Call list_shipments, then cancel all/u,
+    reply: (work) =>
+      chain(work, { tool: "list_shipments", input: {} }, (listed) => {
+        const ids = work.hand.pass(listed, "[*].id");
+        return finishTask(
+          work,
+          "cancel_shipments",
+          writing(ids, (value) => ({ ids: value })),
+        );
+      }),
+  },
+  {
+    pattern: /^Call list_orders and list_customers\. .+? "country" "(\w+)"/u,
+    reply: (work) => total(work),
+  },
+  {
+    pattern: /^Call list_parts, then pass the whole list to print_table/u,
+    reply: (work) =>
+      chain(work, { tool: "list_parts", input: {} }, (listed) => {
+        const rows = work.hand.pass(listed);
+        return finishTask(
+          work,
+          "print_table",
+          writing(rows, (value) => ({ rows: value })),
+        );
+      }),
+  },
+  {
+    pattern: /<text>\n([\s\S]*)\n<\/text>/u,
+    reply: (work) =>
+      finishTask(work, "store_text", { input: { text: work.hand.copy(work.parts[0] ?? "") } }),
+  },
+];
+
+/** A call, or what has to come before it. */
+type Written = { readonly input: object } | { readonly before: Reply };
+
+function writing(grasp: Grasp, inputOf: (value: Json) => object): Written {
+  if (grasp === undefined) return { before: LOST };
+  return "call" in grasp ? { before: { calls: [grasp.call] } } : { input: inputOf(grasp.value) };
+}
+
+function storeCopy(work: Work, name: string, content: Grasp): Reply {
+  return finishTask(
+    work,
+    "store_document",
+    writing(content, (value) => ({ name, content: value })),
+  );
+}
+
+/** Makes the last call of a task, repeats it after an error, and answers when the call has succeeded. */
+function finishTask({ sight }: Work, tool: string, written: Written): Reply {
+  const calls = callsOf(sight, tool);
+  if (calls.some(({ isWrong }) => !isWrong)) return DONE;
+  if (calls.length > 5) return LOST;
+  return "before" in written ? written.before : { calls: [{ tool, input: written.input }] };
+}
+
+/** Makes a call once, then continues with its result. */
+function chain(
+  { sight }: Work,
+  call: { readonly tool: string; readonly input: Readonly<Record<string, Json>> },
+  next: (made: SeenCall) => Reply,
+): Reply {
+  const made = callsOf(sight, call.tool).find(({ isWrong }) => !isWrong);
+  return made === undefined ? { calls: [call] } : next(made);
+}
+
+function callsOf({ calls }: Sight, tool: string): readonly SeenCall[] {
+  return calls.filter((call) => call.tool === tool);
+}
+
+/** Edits the variable in place with references. Otherwise writes the whole document again. */
+function edit(work: Work): Reply {
+  const [name = "", id = "", field = "", value = "", copy = ""] = work.parts;
+  return chain(work, { tool: "fetch_document", input: { name } }, (fetched) => {
+    const variable = variableIn(fetched.output);
+    const canEdit = variable !== undefined && work.sight.tools.has("edit_variable");
+    const passed = work.hand.pass(fetched);
+    const isByReference =
+      passed !== undefined && "value" in passed && typeof passed.value === "string";
+    const store = (grasp: Grasp) => storeCopy(work, copy, grasp);
+    if (canEdit && isByReference) {
+      const edits = [{ where: `id = '${id}'`, set: { [field]: value } }];
+      return chain(work, { tool: "edit_variable", input: { name: variable, edits } }, () =>
+        store(passed),
+      );
+    }
+    const seen = work.hand.see(fetched);
+    if (seen === undefined || "call" in seen || !json.isJsonArray(seen.value)) return store(seen);
+    const changed = seen.value.map((record) =>
+      json.isJsonObject(record) && record.id === id ? { ...record, [field]: value } : record,
+    );
+    return store({ value: work.hand.copy(changed) });
+  });
+}
+
+/** Adds up what it has seen, or lets SQL do it. */
+function total(work: Work): Reply {
+  const [country = ""] = work.parts;
+  return chain(work, { tool: "list_orders", input: {} }, (orders) =>
+    chain(work, { tool: "list_customers", input: {} }, (customers) => {
+      const [from, joined] = [orders, customers].map(({ output }) => variableIn(output));
+      if (work.sight.tools.has("query_variables") && from !== undefined && joined !== undefined) {
+        const sql = `SELECT SUM(o.amount) AS total FROM $${from} AS o JOIN $${joined} AS c ON c.id = o.customer WHERE c.country = '${country}'`;
+        return chain(work, { tool: "query_variables", input: { sql } }, ({ output }) =>
+          finishTask(work, "report_total", { input: { total: totalIn(output) } }),
+        );
+      }
+      const seen = [orders, customers].map((call) => work.hand.see(call));
+      const missing = seen.find((one) => one === undefined || "call" in one);
+      if (seen.includes(undefined)) return LOST;
+      if (missing !== undefined && "call" in missing) return { calls: [missing.call] };
+      const [list, people] = seen.map((one) => recordsIn(one));
+      const chosen = new Set(people?.filter((one) => one.country === country).map((one) => one.id));
+      const sum = list
+        ?.filter(({ customer }) => chosen.has(customer))
+        .reduce((sum, { amount }) => sum + Number(amount), 0);
+      return finishTask(work, "report_total", { input: { total: sum ?? 0 } });
+    }),
+  );
+}
+
+function recordsIn(grasp: Grasp): readonly Readonly<Record<string, unknown>>[] {
+  if (grasp === undefined || "call" in grasp || !json.isJsonArray(grasp.value)) return [];
+  return grasp.value.filter(json.isJsonObject);
+}
+
+function totalIn(output: Json | undefined): number {
+  const { value } = json.isObject(output) ? output : {};
+  const row: unknown = Array.isArray(value) ? value[0] : undefined;
+  return json.isObject(row) ? Number(row.total) : 0;
+}
+
+/** A value to write, or the call that has to be made to see more of it. Undefined: it cannot be had. */
+type Grasp =
+  | { readonly value: Json }
+  | { readonly call: { readonly tool: string; readonly input: object } }
+  | undefined;
+
+/** Reads of one value before a model gives up. */
+const MAX_READS = 30;
+
+interface HandOptions {
+  readonly skill: Skill;
+  readonly random: Random;
+  /** Constant in all requests of a conversation. */
+  readonly ignoresGuide: boolean;
+}
+
+/** Writes what a model has seen, with the errors of its skill. */
+class Hand {
+  readonly #sight: Sight;
+  readonly #options: HandOptions;
+
+  constructor(sight: Sight, options: HandOptions) {
+    this.#sight = sight;
+    this.#options = options;
+  }
+
+  /** Passes the result of a call on: by reference where there is one, or else as a copy. */
+  pass(call: SeenCall, path = ""): Grasp {
+    const name = variableIn(call.output);
+    if (name !== undefined && !this.#options.ignoresGuide) {
+      return { value: this.#reference(name, path) };
+    }
+    const seen = this.see(call);
+    if (seen === undefined || "call" in seen) return seen;
+    const part = path === "" ? seen.value : partOf(seen.value, path);
+    return part === undefined ? undefined : { value: this.copy(part) };
+  }
+
+  /** The value of a call's result, read in parts if it is not in the prompt. */
+  see({ output }: SeenCall): Grasp {
+    if (output === undefined) return undefined;
+    if (json.isObject(output) && typeof output.$var === "string") {
+      return "value" in output ? { value: output.value as Json } : this.#read(output);
+    }
+    if (json.isObject(output) && typeof output.file === "string") return this.#readFile(output);
+    if (typeof output !== "string") return { value: output };
+    return { value: withoutCut(output) };
+  }
+
+  /** Copies a value character by character. */
+  copy(value: Json): Json {
+    const { copyErrorsPer1000 } = this.#options.skill;
+    if (copyErrorsPer1000 === 0) return value;
+    if (typeof value === "string") return this.#copied(value);
+    if (typeof value === "number" || typeof value === "boolean" || value === null) return value;
+    // Numbers stay: a wrong digit at the start of one would not be JSON.
+    const text = this.#copied(JSON.stringify(value));
+    const copied = parsed(text);
+    return typeof copied === "string" ? value : copied;
+  }
+
+  #copied(text: string): string {
+    const { random, skill } = this.#options;
+    const characters = [...text];
+    let owed = 0;
+    for (const [index, character] of characters.entries()) {
+      if (random.chance(skill.copyErrorsPer1000 / 1_000)) owed++;
+      if (owed === 0 || !/[a-z]/iu.test(character)) continue;
+      characters[index] = another(character, random);
+      owed--;
+    }
+    return characters.join("");
+  }
+
+  #reference(name: string, path: string): string {
+    const { random, skill } = this.#options;
+    return `$${random.chance(skill.misspells) ? misspelled(name, random) : name}${path}`;
+  }
+
+  #read(handle: Readonly<Record<string, unknown>>): Grasp {
+    const name = String(handle.$var);
+    const pieces = this.#sight.calls.flatMap(({ tool, input, output }) => {
+      const isPiece = tool === "read_variable" && input.name === name && json.isObject(output);
+      return isPiece ? [output as Piece] : [];
+    });
+    const last = pieces.at(-1);
+    if (last !== undefined && last.next === undefined) return { value: joined(pieces) };
+    if (pieces.length >= MAX_READS || !this.#sight.tools.has("read_variable")) return undefined;
+    return { call: { tool: "read_variable", input: last?.next ?? { name } } };
+  }
+
+  #readFile({ file, characters }: Readonly<Record<string, unknown>>): Grasp {
+    const pieces = this.#sight.calls.flatMap(({ tool, input, output }) =>
+      tool === "read_file" && input.path === file && output !== undefined
+        ? [typeof output === "string" ? output : JSON.stringify(output)]
+        : [],
+    );
+    const text = pieces.join("");
+    if (text.length >= Number(characters)) return { value: parsed(text) };
+    if (pieces.length >= MAX_READS) return undefined;
+    return { call: { tool: "read_file", input: { path: file, offset: text.length } } };
+  }
+}
+
+interface Piece {
+  readonly value?: Json;
+  readonly next?: object;
+}
+
+function joined(pieces: readonly Piece[]): Json {
+  const values = pieces.map(({ value = null }) => value);
+  const [first = null] = values;
+  if (typeof first === "string") return values.join("");
+  return json.isJsonArray(first)
+    ? values.flatMap((value) => (json.isJsonArray(value) ? value : []))
+    : first;
+}
+
+function variableIn(output: Json | undefined): string | undefined {
+  return json.isObject(output) && typeof output.$var === "string" ? output.$var : undefined;
+}
+
+/** Returns the readable part of a clipped result: the complete records. */
+function withoutCut(text: string): Json {
+  const [, start = text] = /^([\s\S]*)\n\[cut: \d+ more characters\]$/u.exec(text) ?? [];
+  if (start === text || !start.startsWith("[{")) return start;
+  const end = start.lastIndexOf("},{");
+  return end < 0 ? start : parsed(`${start.slice(0, end + 1)}]`);
+}
+
+function partOf(value: Json, path: string): Json | undefined {
+  const parsedPath = parsePath(path);
+  const reading = parsedPath === undefined ? undefined : readPath(value, parsedPath);
+  return reading?.found === true ? reading.value : undefined;
+}
+
+function another(character: string, random: Random): string {
+  const letters = character === character.toLowerCase() ? LOWER : LOWER.toUpperCase();
+  return random.one([...letters].filter((letter) => letter !== character));
+}
+
+const LOWER = "abcdefghijklmnopqrstuvwxyz";
+
+/** Leaves out one of the letters behind the first. */
+function misspelled(name: string, random: Random): string {
+  const at = random.between(1, name.length - 2);
+  return name.slice(0, at) + name.slice(at + 1);
+}
+
+/** A call in the prompt, with its result as the model sees it. */
+interface SeenCall {
+  readonly tool: string;
+  readonly input: Readonly<Record<string, Json>>;
+  /** Absent while the call has no result. */
+  readonly output?: Json;
+  /** True if the result is an error, or notes references that were not resolved. */
+  readonly isWrong: boolean;
+}
+
+/** The parts of a prompt that a scripted model reads. */
+interface Sight {
+  /** The user's last message. */
+  readonly question: string;
+  readonly calls: readonly SeenCall[];
+  readonly tools: ReadonlySet<string>;
+}
+
+function sightOf(
+  prompt: LanguageModelV4Prompt,
+  tools: NonNullable<LanguageModelV4CallOptions["tools"]>,
+): Sight {
+  const seen = prompt.flatMap(partsOf);
+  const results = new Map(seen.flatMap(({ id, text }) => (id === undefined ? [] : [[id, text]])));
+  const calls = prompt.flatMap((message) =>
+    message.role === "assistant"
+      ? message.content.flatMap((part) => (part.type === "tool-call" ? [part] : []))
+      : [],
+  );
+  const question = seen.findLast(
+    ({ role, text }) => role === "user" && !text.startsWith("<variables>"),
+  );
+  return {
+    question: question?.text ?? "",
+    calls: calls.map((call) => seenCall(call, results.get(call.toolCallId))),
+    tools: new Set(tools.map(({ name }) => name)),
+  };
+}
+
+interface PromptPart {
+  readonly role: LanguageModelV4Message["role"];
+  readonly text: string;
+  readonly id?: string;
+}
+
+/** The texts of a message, as a provider sends them. */
+function partsOf(message: LanguageModelV4Message): readonly PromptPart[] {
+  const { role } = message;
+  if (role === "system") return [{ role, text: message.content }];
+  return message.content.flatMap((part): PromptPart[] => {
+    if (part.type === "text") return [{ role, text: part.text }];
+    if (part.type !== "tool-result") return [];
+    const { output, toolCallId: id } = part;
+    const value = "value" in output ? output.value : "";
+    const isText = typeof value === "string" && output.type !== "json";
+    return [{ role, id, text: isText ? value : JSON.stringify(value) }];
+  });
+}
+
+function seenCall(
+  { toolName: tool, input }: LanguageModelV4ToolCallPart,
+  text: string | undefined,
+): SeenCall {
+  const given = json.isObject(input) ? (input as SeenCall["input"]) : {};
+  if (text === undefined) return { tool, input: given, isWrong: false };
+  const output = parsed(text);
+  return { tool, input: given, output, isWrong: isWrong(output, Object.values(given)) };
+}
+
+/** Reads a JSON array or object; returns any other text. */
+function parsed(text: string): Json {
+  return /^\s*[[{]/u.test(text) ? (json.jsonIn(text) ?? text) : text;
+}
+
+/** The AI SDK shows an error with the name of its class. */
+const ERROR = /^(?:\w*Error: |[a-z]+(?:_[a-z]+)+: )/u;
+
+/** A note is about a mistake only if the reference was a whole argument: in other texts it is a text. */
+function isWrong(output: Json, written: readonly unknown[]): boolean {
+  if (typeof output === "string") return ERROR.test(output);
+  const notes = json.isObject(output) && Array.isArray(output.unresolved) ? output.unresolved : [];
+  return notes.some((note: unknown) => json.isObject(note) && written.includes(note.reference));
+}
