@@ -10,7 +10,7 @@ import { text } from "node:stream/consumers";
 import { nodeQueryEngine } from "../packages/adapters/src/agent/node-query-engine.ts";
 import { messageOf } from "../src/errors.ts";
 import * as limits from "../src/limits.ts";
-import { type QueryEngine, callEngine } from "../packages/query/src/query-engine.ts";
+import { callEngine, type QueryEngine } from "../packages/query/src/query-engine.ts";
 import { Recent } from "../src/value/recent.ts";
 import { builtOnce } from "./built.ts";
 import { type Mark, spawnTied } from "./tied-process.ts";

@@ -26,7 +26,7 @@ export {
   createClient,
   type ListedConversation,
 } from "./client/create-client.ts";
-export type { ClientFiles, FilePutOptions } from "./client/files.ts";
+export type { ClientFiles, FilePutOptions } from "./client/variables.ts";
 export type {
   ClientPlans,
   Recomputation,

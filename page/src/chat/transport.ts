@@ -1,5 +1,5 @@
 import type { ChatTransport, UIMessage, UIMessageChunk } from "ai";
-import { backOff } from "../../../packages/client/src/client/retries.ts";
+import { backOff } from "../../../packages/client/src/client/follow.ts";
 import { byrefTransport } from "../../../packages/client/src/react.ts";
 import type { Session } from "../session.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { backOff } from "../../../packages/client/src/client/retries.ts";
+import { backOff } from "../../../packages/client/src/client/follow.ts";
 import { createClient } from "../../../packages/client/src/client.ts";
 import {
   all,

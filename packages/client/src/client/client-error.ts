@@ -18,17 +18,12 @@ export interface ClientErrorOptions {
   readonly cause?: unknown;
 }
 
-/**
- * The only error that the client throws, except for the reason of an aborted signal, which is thrown
- * unchanged.
- */
+/** The only error that the client throws, except for the reason of an aborted signal, which is thrown unchanged. */
 export class ClientError extends Error {
   readonly code: ClientErrorCode;
   /** Status of the response; 0 if there was none. */
   readonly status: number;
-  /**
-   * The problem document, with a plan's `findings` or a guard's `etag`, or the metadata of a failed stream.
-   */
+  /** The problem document, with a plan's `findings` or a guard's `etag`, or the metadata of a failed stream. */
   readonly details: Readonly<Record<string, unknown>>;
 
   constructor(

@@ -12,10 +12,7 @@ export interface ClientOptions {
    * outlasts a deploy, and spreads clients that lost a server together.
    */
   readonly retryMs?: (failures: number) => number | undefined;
-  /**
-   * A stream without data for this long counts as broken. Default: a minute, the time of four keep-alive
-   * comments.
-   */
+  /** A stream without data for this long counts as broken. Default: a minute, the time of four keep-alive comments. */
   readonly silenceMs?: number;
 }
 
@@ -99,7 +96,6 @@ function errorFor(status: number, text: string): ClientError {
 
 const MAX_TITLE_CHARS = 200;
 
-/** Returns undefined if the text is not JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -10,11 +10,10 @@ import type {
 import type { ConversationInfo, JsonObject, PatchOperation } from "../../../../src/internal.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { ClientOptions, Connection } from "./connection.ts";
-import { ClientFiles } from "./files.ts";
+import { ClientFiles, ClientVariables } from "./variables.ts";
 import { follow } from "./follow.ts";
 import { ClientPlans, type RunData } from "./plans.ts";
 import { type Streamed, streamed, type Told, type TurnAnswer, type TurnData } from "./streamed.ts";
-import { ClientVariables } from "./variables.ts";
 
 /** Text, or a message of the AI SDK. The same id and parts sent twice are one turn. */
 export type Question = string | (Pick<UIMessage, "parts"> & { readonly id?: string });
@@ -115,10 +114,7 @@ export class ClientConversation {
     },
   };
 
-  /**
-   * Sends a message. Reconnects after a broken connection, without losing a part or sending the message
-   * twice.
-   */
+  /** Sends a message. Reconnects after a broken connection, without losing a part or sending the message twice. */
   send(question: Question, options: SendOptions = {}): Streamed<TurnData, TurnAnswer> {
     const { agent, input, idempotencyKey, signal } = options;
     const { id = newId(), parts } =

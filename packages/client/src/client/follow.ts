@@ -1,15 +1,11 @@
-import type { ClientOptions } from "./connection.ts";
-import { type Frame, readFrames } from "./read-frames.ts";
-import { retriesFor } from "./retries.ts";
+import { type ClientOptions, withNetworkErrors } from "./connection.ts";
+import { ClientError } from "./client-error.ts";
 
-export interface FollowOptions {
+interface FollowOptions {
   readonly options: ClientOptions;
   /** Requests the stream, or the part of it after the frame with this id. */
   readonly open: (after: string | undefined) => Promise<Response>;
-  /**
-   * True if the request may be repeated before any frame has arrived, although the server may have received
-   * it.
-   */
+  /** True if the request may be repeated before any frame has arrived, although the server may have received it. */
   readonly mayRepeat: boolean;
   readonly signal?: AbortSignal | undefined;
 }
@@ -41,3 +37,123 @@ export async function* follow({
 }
 
 const SILENCE_MS = 60_000;
+
+/** A server-sent event. */
+interface Frame {
+  readonly id: string | undefined;
+  readonly data: string;
+}
+
+interface ReadOptions {
+  /** Called for each piece of received data, comments included. */
+  readonly onLife: () => void;
+  readonly silenceMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * Reads the frames of a stream with its own end mark. If the stream ends without it, stays silent for too
+ * long or loses its connection, throws `unreachable`. Closes the connection when the reader stops.
+ */
+async function* readFrames(
+  body: ReadableStream<Uint8Array> | null,
+  { onLife, silenceMs, signal }: ReadOptions,
+): AsyncGenerator<Frame, never> {
+  const reader = body?.getReader();
+  const decoder = new TextDecoder();
+  const take = frameReader();
+  // A pending read then returns the stream's end.
+  const close = () => void reader?.cancel().catch(() => {});
+  try {
+    for (;;) {
+      const timer = setTimeout(close, silenceMs);
+      const read = await withNetworkErrors(signal, async () => reader?.read()).finally(() =>
+        clearTimeout(timer),
+      );
+      if (read?.value === undefined) {
+        throw new ClientError("unreachable", "The stream broke.");
+      }
+      onLife();
+      yield* take(decoder.decode(read.value, { stream: true }));
+    }
+  } finally {
+    close();
+  }
+}
+
+/** Takes pieces of text and yields whole frames. A line that arrived in pieces is joined once. */
+function frameReader(): (text: string) => Generator<Frame> {
+  let pieces: string[] = [];
+  let id: string | undefined;
+  let data = "";
+  return function* (text) {
+    const [first = "", ...others] = text.split("\n");
+    pieces.push(first);
+    for (const next of others) {
+      const line = pieces.join("");
+      pieces = [next];
+      // The server writes one line of each field per frame.
+      if (line.startsWith("id: ")) id = line.slice(4);
+      if (line.startsWith("data: ")) data = line.slice(6);
+      if (line !== "" || data === "") continue;
+      yield { id, data };
+      id = undefined;
+      data = "";
+    }
+  };
+}
+
+const MAX_FAILURES = 12;
+const FIRST_MS = 500;
+const LONGEST_MS = 8_000;
+
+interface Retries {
+  /** Waits before the next try. Throws the error if a retry cannot help, or after too many failures in a row. */
+  readonly waitAfter: (error: unknown) => Promise<void>;
+  /** Called after a success: resets the count of failures. */
+  readonly reset: () => void;
+}
+
+export function retriesFor(
+  { retryMs = backOff }: ClientOptions,
+  signal: AbortSignal | undefined,
+): Retries {
+  let failures = 0;
+  return {
+    waitAfter: async (error) => {
+      const code = error instanceof ClientError ? error.code : undefined;
+      const isPassing = code === "unreachable" || code === "unavailable";
+      const ms = isPassing ? retryMs(++failures) : undefined;
+      if (ms === undefined) throw error;
+      await pause(ms, signal);
+    },
+    reset: () => {
+      failures = 0;
+    },
+  };
+}
+
+/** The default of `retryMs`: gives up after 35 to 106 seconds, which outlasts a deploy. */
+export function backOff(failures: number): number | undefined {
+  return failures > MAX_FAILURES ? undefined : pauseMs(failures);
+}
+
+/**
+ * The pause after so many failures in a row. Random between half and one and a half of a time that doubles, so that
+ * clients which lost a server together do not return together.
+ */
+export function pauseMs(failures: number): number {
+  const ms = Math.min(FIRST_MS * 2 ** (failures - 1), LONGEST_MS);
+  return ms * (0.5 + Math.random());
+}
+
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((done, fail) => {
+    const timer = setTimeout(done, ms);
+    const stop = () => {
+      clearTimeout(timer);
+      fail(signal?.reason as Error);
+    };
+    signal?.addEventListener("abort", stop, { once: true });
+  });
+}

@@ -3,8 +3,7 @@ import type { TurnMetadata, VariableInfo } from "../../../../src/runtime.ts";
 import type { Unresolved } from "../../../../src/references.ts";
 import { ClientError, type ClientErrorCode } from "./client-error.ts";
 import type { Connection, Request } from "./connection.ts";
-import { follow } from "./follow.ts";
-import { retriesFor } from "./retries.ts";
+import { follow, retriesFor } from "./follow.ts";
 
 /** A turn's own data parts. */
 export type TurnData = { variable: VariableInfo; unresolved: Unresolved };
@@ -34,7 +33,6 @@ export interface Streamed<Data extends Record<string, unknown>, Whole> extends T
   json(): Promise<Whole>;
 }
 
-/** A request to a conversation. */
 export interface StreamRequest extends Request {
   readonly method: "GET" | "POST";
   readonly at: string;

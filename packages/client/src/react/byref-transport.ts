@@ -1,6 +1,6 @@
 import type { ChatTransport, UIMessage, UIMessageChunk } from "ai";
 import { type ClientOptions, type Connection, connect } from "../client/connection.ts";
-import { backOff } from "../client/retries.ts";
+import { backOff } from "../client/follow.ts";
 import { type Chunk, streamed, type TurnData } from "../client/streamed.ts";
 import { beginReading, tell } from "./turn-news.ts";
 

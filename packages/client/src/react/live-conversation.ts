@@ -1,6 +1,6 @@
 import { ClientError } from "../client/client-error.ts";
 import type { ClientConversation } from "../client/conversation.ts";
-import { pauseMs } from "../client/retries.ts";
+import { pauseMs } from "../client/follow.ts";
 import type { PlanView } from "../../../plans/src/http/plan-view.ts";
 import type { VariablePage } from "../client/variables.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
@@ -39,7 +39,6 @@ export interface VariableList {
   readonly error: unknown;
 }
 
-/** Events loaded of a long conversation. */
 const MAX_EVENTS = 2_000;
 /** Number of variables loaded by default. */
 export const LAST_VARIABLES = 500;
