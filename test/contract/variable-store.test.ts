@@ -1,6 +1,6 @@
 import { describe } from "vitest";
 import { sqliteStore } from "../../packages/adapters/src/agent.ts";
-import { sharedStore } from "../../packages/gateway/src/cli/shared-store.ts";
+import { sharedStore } from "../../packages/gateway/src/cli/state.ts";
 import { MemoryBlobs } from "../support/memory-blobs.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";

@@ -1,16 +1,29 @@
-export { type ExpandingOptions, expandStream } from "./agent/expand-answer.ts";
-export { expandMessages } from "./agent/expand-answer.ts";
-export { expandOutput } from "./agent/expand-object.ts";
-export { type ListingOptions, listingVariables, withGuide } from "./agent/step-prompt.ts";
+export {
+  expandMessages,
+  expandOutput,
+  type ExpandingOptions,
+  expandStream,
+} from "./agent/expand-answer.ts";
+export {
+  type ListingOptions,
+  listingVariables,
+  summaryOf,
+  type SummaryOptions,
+  withGuide,
+} from "./agent/step-prompt.ts";
 export {
   type StoreForCall,
   type ToolVariablesOptions,
   withToolVariables,
 } from "./agent/with-tool-variables.ts";
-export { changeInput, wrapToolApproval } from "./agent/approvals.ts";
-export { type VariableOutput, type WithVariables, wrapTools } from "./agent/wrap-tools.ts";
+export {
+  changeInput,
+  type VariableOutput,
+  type WithVariables,
+  wrapToolApproval,
+  wrapTools,
+} from "./agent/wrap-tools.ts";
 export { sqliteStore, type StoreOnDisk } from "./agent/node-sql.ts";
-export { summaryOf, type SummaryOptions } from "./agent/step-prompt.ts";
 export {
   type VariableToolName,
   variableTools,

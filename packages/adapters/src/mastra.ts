@@ -1,10 +1,11 @@
 export {
   changeInput,
+  type MastraVariableTool,
   type ToolVariablesOptions,
+  variableTools,
   withToolVariables,
 } from "./mastra/with-tool-variables.ts";
 export { expandMessages } from "./agent/expand-answer.ts";
-export { type MastraVariableTool, variableTools } from "./mastra/with-tool-variables.ts";
 export type { VariableToolName, VariableToolsOptions } from "./agent/variable-tools.ts";
 export type { MastraAgent } from "./mastra/mastra-agent.ts";
 export { STORE_KEY as storeKey, type StoredRun, type StoreForRun } from "./mastra/run.ts";

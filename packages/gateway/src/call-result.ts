@@ -34,7 +34,7 @@ export interface SavedResult {
  */
 export function clientResult({ received, output, info, inlineChars }: SavedResult): CallToolResult {
   const isGuarded = "visibility" in output;
-  const isSmall = received !== undefined && !isLong(received, inlineChars);
+  const isSmall = received !== undefined && charsOfResult(received) <= inlineChars;
   if (isSmall && !isGuarded && info !== undefined) {
     return {
       ...received,
@@ -87,15 +87,10 @@ function noteAbout(left: readonly string[], info: VariableInfo | undefined): Con
 
 const MAX_LISTED = 5;
 
-/** True for a result of which clients receive the handle. */
-function isLong(result: CallToolResult, inlineChars: number): boolean {
-  return charsOfResult(result) > inlineChars;
-}
-
 /** True for a failure that is too long to pass on, apart from pictures that come beside a handle, too. */
 export function isLongFailure(failure: CallToolResult): boolean {
   const content = failure.content.filter((part) => !isSmallImage(part));
-  return isLong({ ...failure, content }, maxShownResultChars);
+  return charsOfResult({ ...failure, content }) > maxShownResultChars;
 }
 
 /** Returns what a tool of this process would answer as a server, if its value is small. */
@@ -162,11 +157,8 @@ function charsOfResult(result: CallToolResult): number {
 
 /** Characters of what a model is shown of a result. */
 function contentChars({ content }: Pick<CallToolResult, "content">): number {
-  return content.reduce((sum, part) => sum + charsOf(part), 0);
-}
-
-function charsOf(part: ContentBlock): number {
-  return part.type === "text" ? part.text.length : JSON.stringify(part).length;
+  const texts = content.map((part) => (part.type === "text" ? part.text : JSON.stringify(part)));
+  return texts.reduce((sum, text) => sum + text.length, 0);
 }
 
 function handleText(output: ToolOutput): string {
@@ -304,12 +296,8 @@ export class CallResults {
   /** Passes on a short failure as the server reported it. */
   failedAtServer(received: CallToolResult): CallToolResult {
     const result = withoutViews(withoutVariable(received));
-    const characters = contentChars(result);
-    this.#statistics.add({
-      calls: 1,
-      charactersReceived: characters,
-      charactersSent: characters,
-    });
+    const chars = contentChars(result);
+    this.#statistics.add({ calls: 1, charactersReceived: chars, charactersSent: chars });
     return result;
   }
 }

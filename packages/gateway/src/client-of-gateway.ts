@@ -113,7 +113,6 @@ type Empty = Readonly<Record<string, never>>;
 /** The program that uses the gateway; over HTTP, all such programs together. */
 export class ClientOfGateway {
   #declared: ClientCapabilities = {};
-  /** The level that was set last. */
   logLevel: LoggingLevel | undefined;
   /** Asks a connected client for its roots when no call runs. */
   listRoots: (() => Promise<InputResponse>) | undefined;
@@ -158,7 +157,6 @@ export class CallingClients {
     return strictestVisibility(this.#clients.map(({ visibility = "model" }) => visibility));
   }
 
-  /** Adds the client of a call while it runs. */
   async during<Result>(client: ClientOfCall, run: () => Promise<Result>): Promise<Result> {
     this.#clients = [...this.#clients, client];
     try {

@@ -61,19 +61,30 @@ export interface ServerConfiguration extends RuledServer {
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads the servers of a client's configuration: `{"mcpServers": {…}}` (Claude, Cursor) or `{"servers": {…}}`
- * (VS Code), JSON with comments; with `project`, those that Claude Code has for that folder. `${NAME}`,
- * `${env:NAME}` and `${NAME:-default}` are replaced from the environment, and what the client passed on there; a
- * command, an argument or a folder that begins with `~/` is in the home folder.
- * A server that cannot be used has a problem. Throws `bad_configuration` with the line for text that is not such
- * a file.
+ * Reads the servers of a client's configuration: `{"mcpServers": {…}}` (Claude, Cursor) or `{"servers": {…}}` (VS
+ * Code), JSON with comments; with `project`, those that Claude Code has for that folder. `${NAME}`, `${env:NAME}` and
+ * `${NAME:-default}` are replaced from the environment, and what the client passed on there; a command, an argument or
+ * a folder that begins with `~/` is in the home folder. A server that cannot be used has a problem. Throws
+ * `bad_configuration` with the line for text that is not such a file.
  */
 export function readConfiguration(
   text: string,
   environment: Environment = {},
   project?: string,
 ): readonly ServerConfiguration[] {
+  return serversIn(parsed(text), environment, project);
+}
+
+/** Reads also how the tools are offered, as `"byref": {"tools": …}` beside the servers says. Throws as above. */
+export function readGateway(text: string, environment: Environment, project?: string) {
   const read = parsed(text);
+  const servers = serversIn(read, environment, project);
+  const { success, data } = offerSchema.safeParse(at(read, "byref") ?? {});
+  if (!success) throw bad('"byref" beside its servers is not {"tools": "list"} or "search".');
+  return { servers, tools: data.tools };
+}
+
+function serversIn(read: unknown, environment: Environment, project: string | undefined) {
   const all = project === undefined ? read : at(at(read, "projects"), project);
   const servers = at(all, "mcpServers") ?? at(all, "servers");
   if (servers === undefined) throw bad('It has neither "mcpServers" nor "servers".');
@@ -83,13 +94,6 @@ export function readConfiguration(
 
 /** All tools are listed, or only the gateway's own with two that find and call the others. */
 export type ToolOffer = "list" | "search";
-
-/** Returns how the tools are offered, as `"byref": {"tools": …}` beside the servers says. Throws `bad_configuration`. */
-export function offerOf(text: string): ToolOffer | undefined {
-  const { success, data } = offerSchema.safeParse(at(parsed(text), "byref") ?? {});
-  if (!success) throw bad('"byref" beside its servers is not {"tools": "list"} or "search".');
-  return data.tools;
-}
 
 const offerSchema = z.strictObject({ tools: z.enum(["list", "search"]).optional() });
 
@@ -126,8 +130,9 @@ export function unusableBecause(value: unknown): string | undefined {
   const key = KEYS_OF_CLIENTS.find((name) => data[name] !== undefined && data[name] !== false);
   if (key !== undefined)
     return `Only the client can use its "${key}"; without it, wrap takes the server in.`;
-  const filterProblem = problemOfFilters(value);
-  if (filterProblem !== undefined) return filterProblem;
+  // Without it, more tools could be offered than a person allowed.
+  const [filter] = Object.entries(filtersIn(value)).find(([, names]) => !isTexts(names)) ?? [];
+  if (filter !== undefined) return `Its "${filter}" is no list of names of tools.`;
   const { command, args = [], url } = data;
   if (command !== undefined) {
     return isGateway([command, ...args]) ? "It is a gateway itself." : undefined;
@@ -224,7 +229,8 @@ function fill(text: string, environment: Environment, missing: Set<string>): str
   return text.replaceAll(PLACEHOLDER, (written, inner: string) => {
     const [, prefix, name = "", otherwise] = VARIABLE.exec(inner) ?? [];
     const own = Object.hasOwn(environment, name) ? environment[name] : undefined;
-    const value = clientVariable(inner, environment) ?? own ?? otherwise;
+    const ofClient = OF_CLIENTS.test(inner) ? environment[passedAs(inner)] : undefined;
+    const value = ofClient ?? own ?? otherwise;
     // `${file}` may be a shell's or another client's.
     const isNeeded = prefix !== undefined || IN_CAPITALS.test(name);
     if (value === undefined && isNeeded) missing.add(name);
@@ -311,14 +317,6 @@ export function clientVariablesIn(texts: readonly string[]): Readonly<Record<str
   );
 }
 
-/** Returns what the environment has for a client's variable. Undefined for other names. */
-function clientVariable(
-  name: string,
-  environment: Readonly<Record<string, string | undefined>>,
-): string | undefined {
-  return OF_CLIENTS.test(name) ? environment[passedAs(name)] : undefined;
-}
-
 /** Names must differ in more than case, because Windows ignores case. */
 function passedAs(name: string): string {
   if (name.startsWith("env:")) return name.slice("env:".length);
@@ -346,13 +344,6 @@ export function filtersIn(entry: unknown): Readonly<Record<string, unknown>> {
   return Object.fromEntries(keys.map((key) => [key, all[key]]));
 }
 
-/** Says which filter cannot be read: without it, more tools could be offered than a person allowed. */
-function problemOfFilters(entry: unknown): string | undefined {
-  const [key] = Object.entries(filtersIn(entry)).find(([, value]) => !isTexts(value)) ?? [];
-  return key === undefined ? undefined : `Its "${key}" is no list of names of tools.`;
-}
-
-/** Undefined for an entry without filters. */
 export function filterOf(entry: unknown): ToolFilter | undefined {
   const filters = filtersIn(entry);
   const listsOf = (keys: readonly string[]) => keys.map((key) => filters[key]).filter(isTexts);

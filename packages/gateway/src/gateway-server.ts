@@ -16,9 +16,7 @@ import {
   type McpRequestContext,
   ProtocolError,
   ProtocolErrorCode,
-  type ReadResourceResult,
   type RequestStateCodec,
-  type Resource,
   Server,
   type ServerContext,
   type ServerNotifier,
@@ -47,9 +45,8 @@ import {
   variableResources,
 } from "./own-tools.ts";
 import { withTokens } from "./gateway-state.ts";
-import { CALL_TOOL, calledBy } from "./tool-search.ts";
+import { CALL_TOOL, calledBy, type FoundResource } from "./offered-items.ts";
 import type { Change, Upstream } from "./upstream.ts";
-import type { FoundResource } from "./offered-items.ts";
 
 export interface ServingOptions {
   /** Signs what clients send back: at least 32 bytes, the same for all processes of a workspace. */
@@ -104,7 +101,8 @@ export function gatewayServer(gateway: Gateway, options: ServingOptions, era: Er
   serveResources(server, gateway);
   servePrompts(server, gateway);
   const onGreeted = passEvents(server, gateway, era);
-  answerGreetings(server, gateway, onGreeted);
+  const connect = server.connect.bind(server);
+  server.connect = (transport) => connect(instructed(transport, gateway, onGreeted));
   return server;
 }
 
@@ -188,7 +186,6 @@ function continued({ context: { mcpReq }, waiting }: Answering): RunningCall | u
   return call;
 }
 
-/** The kinds of answers, by the question. */
 const ANSWERS: Readonly<Record<InputRequest["method"], InputResponseView["kind"]>> = {
   [QUESTIONS.elicitation]: "elicit",
   [QUESTIONS.sampling]: "sampling",
@@ -250,7 +247,10 @@ function serveResources(server: Server, gateway: Gateway): void {
   server.setRequestHandler("resources/read", async ({ params: { uri } }, context) => {
     if (uri === gateway.app?.resource.uri) return gateway.app.read();
     const own = OWN_RESOURCES.find((one) => one.uri === uri);
-    if (own !== undefined) return jsonContents(own, own.read(gateway));
+    if (own !== undefined) {
+      const text = JSON.stringify(own.read(gateway), undefined, 2);
+      return { contents: [{ uri, mimeType: own.mimeType, text }] };
+    }
     if (isVariableUri(uri)) return asProtocolError(() => readVariableUri(uri, gateway));
     return readFromServer(uri, gateway, context);
   });
@@ -280,10 +280,6 @@ const OWN_RESOURCES = [
     read: ({ store }: Gateway): unknown => variableResources(store),
   },
 ];
-
-function jsonContents({ uri, mimeType }: Resource, value: unknown): ReadResourceResult {
-  return { contents: [{ uri, mimeType, text: JSON.stringify(value, undefined, 2) }] };
-}
 
 async function asProtocolError<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
@@ -396,15 +392,6 @@ const GREETINGS: ReadonlySet<string> = new Set(["initialize", "server/discover"]
  * Answers the client's greeting with the servers' instructions, too. The library fixes instructions before it knows
  * the client, but servers are connected with the client's capabilities. `onGreeted` is called before that.
  */
-function answerGreetings(
-  server: Server,
-  gateway: Gateway,
-  onGreeted: (declared: ClientCapabilities) => void,
-): void {
-  const connect = server.connect.bind(server);
-  server.connect = (transport) => connect(instructed(transport, gateway, onGreeted));
-}
-
 function instructed(
   transport: Transport,
   gateway: Gateway,
@@ -459,7 +446,12 @@ function passEvents(
   server.onclose = unsubscribe;
   // Later versions have neither of these: levels and roots come with each request.
   if (era === "modern") return () => undefined;
-  passLogLevel(server, gateway);
+  // The servers themselves leave out what is below the level.
+  server.setRequestHandler("logging/setLevel", async ({ params: { level } }) => {
+    gateway.client.logLevel = level;
+    await Promise.all(gateway.upstreams.map((upstream) => upstream.setLogLevel()));
+    return {};
+  });
   server.setRequestHandler("resources/subscribe", async ({ params: { uri } }, context) => {
     const found = await subscribeAtServer("resources/subscribe", { uri, gateway, context });
     watched.set(gateway.resources.addressOf(found), uri);
@@ -483,15 +475,6 @@ const TELL = {
   prompts: "sendPromptListChanged",
   resources: "sendResourceListChanged",
 } as const;
-
-/** The servers themselves leave out what is below the level. */
-function passLogLevel(server: Server, gateway: Gateway): void {
-  server.setRequestHandler("logging/setLevel", async ({ params: { level } }) => {
-    gateway.client.logLevel = level;
-    await Promise.all(gateway.upstreams.map((upstream) => upstream.setLogLevel()));
-    return {};
-  });
-}
 
 /** Servers ask for the roots whenever they like, also when no call runs. A client answers once it is initialized. */
 function passRoots(server: Server, gateway: Gateway, unsubscribe: () => void) {
@@ -543,7 +526,6 @@ function servePrompts(server: Server, gateway: Gateway): void {
 
 type CompletionReference = CompleteRequestParams["ref"];
 
-/** The server of the reference, and the reference as it knows it. */
 async function completing(ref: CompletionReference, gateway: Gateway) {
   if (ref.type === "ref/prompt") {
     const prompt = await gateway.prompts.find(ref.name);
@@ -554,8 +536,7 @@ async function completing(ref: CompletionReference, gateway: Gateway) {
 }
 
 /**
- * Reads a resource, under the address that the client knows, from the server that lists it or has a template
- * for it.
+ * Reads a resource, under the address that the client knows, from the server that lists it or has a template for it.
  */
 async function readFromServer(uri: string, gateway: Gateway, context: ServerContext) {
   const found = await gateway.resources.find(uri);

@@ -166,10 +166,7 @@ export function runsOnce({ annotations }: Pick<Tool, "annotations">): boolean {
   return annotations?.readOnlyHint !== true && annotations?.idempotentHint !== true;
 }
 
-/**
- * Runs a call between its records. Throws `outcome_unknown`, once, if the gateway ended while it ran the same
- * call.
- */
+/** Runs a call between its records. Throws `outcome_unknown`, once, if the gateway ended while it ran the same call. */
 export async function runWithJournal<Result>(
   journal: CallJournal | undefined,
   call: { readonly key: string; readonly tool: string },
@@ -187,7 +184,6 @@ export async function runWithJournal<Result>(
   }
 }
 
-/** The error for a call whose outcome is unknown. */
 export function unknownOutcome(tool: string, what: string): ByrefError {
   const message = `${what}, while ${tool} ran with this input: it may have taken effect. Find out first; if it has not, call it again.`;
   return new ByrefError("outcome_unknown", message);

@@ -27,12 +27,15 @@ import * as limits from "./gateway-limits.ts";
 import { instructionsFor, withServers } from "./instructions.ts";
 import { savedFailure, savedValue } from "./json-text.ts";
 import {
+  CALL_TOOL,
+  LastingNames,
   type LocalTools,
   OfferedPrompts,
   OfferedResources,
   type OfferedTool,
-  type ToolOfServer,
   offeredTools,
+  type ToolOfServer,
+  withFinder,
 } from "./offered-items.ts";
 import {
   type FileSaver,
@@ -42,8 +45,6 @@ import {
   showVariable,
 } from "./own-tools.ts";
 import { type ListKeeper, ToolLists } from "./tool-lists.ts";
-import { CALL_TOOL, withFinder } from "./tool-search.ts";
-import { LastingNames } from "./unique-names.ts";
 import { type Change, type OpenTransport, Upstream, type UpstreamStatus } from "./upstream.ts";
 
 export interface GatewayOptions {
@@ -183,7 +184,6 @@ export class Gateway {
     });
   }
 
-  /** True if `query_variables` is offered. */
   get canQuery(): boolean {
     return this.#queryTool !== undefined;
   }
@@ -284,7 +284,6 @@ export class Gateway {
     }
   }
 
-  /** True if no call runs. */
   get isIdle(): boolean {
     return this.#running.size === 0;
   }
@@ -375,7 +374,11 @@ export class Gateway {
     const { app, files } = this.#options;
     const query = this.#queryTool;
     return [
-      ...ownVariableTools(),
+      // Clients' models have no guide to parameters that are not listed.
+      ...ownTools
+        .variableTools()
+        .filter(({ name }) => OWN_TOOLS.has(name))
+        .map((tool) => ({ ...tool, unlisted: [] })),
       ...(query === undefined ? [] : [query]),
       ...(files === undefined ? [] : [saveVariable(files)]),
       ...(app === undefined ? [] : [showVariable()]),
@@ -420,12 +423,6 @@ interface Running {
   received?: CallToolResult;
   /** The error of the protocol that the server gave in its place. */
   refusal?: ProtocolError;
-}
-
-/** Clients' models have no guide to parameters that are not listed. */
-function ownVariableTools(): readonly OwnTool[] {
-  const own = ownTools.variableTools().filter(({ name }) => OWN_TOOLS.has(name));
-  return own.map((tool) => ({ ...tool, unlisted: [] }));
 }
 
 const OWN_TOOLS: ReadonlySet<string> = new Set([

@@ -1,21 +1,27 @@
 import { asSchema, dynamicTool, jsonSchema } from "@ai-sdk/provider-utils";
 import type { JSONSchema7 } from "ai";
-import type { Prompt, Resource, ResourceTemplateType, Tool } from "@modelcontextprotocol/server";
-import { messageOf } from "../../../src/errors.ts";
+import type {
+  CallToolRequestParams,
+  Prompt,
+  Resource,
+  ResourceTemplateType,
+  Tool,
+} from "@modelcontextprotocol/server";
+import { ByrefError, messageOf } from "../../../src/errors.ts";
 import { fitScalars } from "../../mcp/src/fit-scalars.ts";
-import { json, withTimeLimit } from "../../../src/internal.ts";
+import { json, shortHash, withTimeLimit } from "../../../src/internal.ts";
 import {
+  finderTool,
+  fitsName,
   type WrapOptions,
   type WrappedTool,
   acceptableSchema,
-  fitsName,
   wrapRuntimeTool,
   wrapTool,
 } from "../../../src/internal-tool.ts";
 import { policyOf } from "../../mcp/src/server-rules.ts";
 import { textsFor } from "./json-text.ts";
-import { type OwnTool, isOwn } from "./own-tools.ts";
-import { LastingNames } from "./unique-names.ts";
+import { isOwn, type OwnTool } from "./own-tools.ts";
 import type { Upstream } from "./upstream.ts";
 import * as limits from "./gateway-limits.ts";
 
@@ -25,7 +31,6 @@ export interface OfferedTool {
   readonly wrapped: WrappedTool;
   /** Undefined for a tool of this process. */
   readonly from?: ToolOfServer;
-  /** The gateway's own tool. */
   readonly own?: OwnTool;
   /** True for a tool of this process that is not the gateway's own, such as an agent's. */
   readonly isLocal?: true;
@@ -47,7 +52,7 @@ type CallServer = (
   toolCallId: string,
 ) => Promise<unknown>;
 
-export interface OfferingOptions {
+interface OfferingOptions {
   readonly wrap: WrapOptions;
   readonly local: ReadonlyMap<string, WrappedTool>;
   readonly own: readonly OwnTool[];
@@ -111,7 +116,7 @@ async function serversTool(
     policies: { [name]: policyOf(upstream.server, tool.name) },
     textFor: textsFor(schema, wrap.store),
   });
-  const inputSchema = (await shownSchema(wrapped)) as Tool["inputSchema"];
+  const inputSchema = await shownSchema(wrapped);
   const meta = definition._meta && { _meta: withoutView(definition._meta) };
   return { definition: { ...definition, ...meta, name, inputSchema }, wrapped, from };
 }
@@ -127,34 +132,26 @@ function withoutView(meta: NonNullable<Tool["_meta"]>): NonNullable<Tool["_meta"
 
 async function localTool(name: string, wrapped: WrappedTool): Promise<OfferedTool> {
   const { description } = wrapped.shown;
-  const inputSchema = (await shownSchema(wrapped)) as Tool["inputSchema"];
+  const inputSchema = await shownSchema(wrapped);
   const described = typeof description === "string" ? { description } : {};
   return { definition: { name, ...described, inputSchema }, wrapped, isLocal: true };
 }
 
-export async function ownTool(tool: OwnTool, wrap: WrapOptions): Promise<OfferedTool> {
+async function ownTool(tool: OwnTool, wrap: WrapOptions): Promise<OfferedTool> {
   const wrapped = await wrapRuntimeTool(tool, wrap);
-  const inputSchema = (await shownSchema(wrapped)) as Tool["inputSchema"];
+  const { name, description, meta: _meta } = tool;
+  const inputSchema = await shownSchema(wrapped);
   const readOnly = tool.effects === undefined && tool.writes === undefined;
   const annotations = { readOnlyHint: readOnly, openWorldHint: false };
-  return {
-    definition: {
-      name: tool.name,
-      description: tool.description,
-      inputSchema,
-      annotations,
-      ...(tool.meta && { _meta: tool.meta }),
-    },
-    wrapped,
-    own: tool,
-  };
+  const definition = { name, description, inputSchema, annotations, ...(_meta && { _meta }) };
+  return { definition, wrapped, own: tool };
 }
 
-async function shownSchema({ shown }: WrappedTool) {
-  return asSchema(shown.inputSchema).jsonSchema;
+async function shownSchema({ shown }: WrappedTool): Promise<Tool["inputSchema"]> {
+  return (await asSchema(shown.inputSchema).jsonSchema) as Tool["inputSchema"];
 }
 
-export interface OfferedPrompt {
+interface OfferedPrompt {
   readonly upstream: Upstream;
   readonly item: Prompt;
   /** The name that the client sees. */
@@ -225,12 +222,13 @@ export class OfferedResources {
   /** Asks all servers. */
   async templates(): Promise<readonly ResourceTemplateType[]> {
     const found = await itemsOf(this.#servers, (upstream) => upstream.resourceTemplates());
+    const owners = this.#templateOwners;
     return found
       .filter(({ item }) => !isOwn(item.uriTemplate))
-      .map(({ upstream, item }) => {
-        const uriTemplate = claimed(item.uriTemplate, upstream, this.#templateOwners);
-        return { ...item, uriTemplate };
-      });
+      .map(({ upstream, item }) => ({
+        ...item,
+        uriTemplate: claimed(item.uriTemplate, upstream, owners),
+      }));
   }
 
   /**
@@ -294,9 +292,8 @@ function ownChars(template: string): number {
   return template.replaceAll(EXPRESSION, "").length;
 }
 
-export interface AllServers {
+interface AllServers {
   readonly upstreams: readonly Upstream[];
-  /** Tells a person. */
   log(line: string): void;
 }
 
@@ -317,4 +314,132 @@ async function itemsOf<Item>(
     }),
   );
   return lists.flat();
+}
+
+/** A name as a server gives it. */
+export interface Named {
+  readonly server: string;
+  readonly name: string;
+  /** True for a tool of this process, which is no server's. */
+  readonly isLocal?: true;
+}
+
+/** Gives each tool the name that it had before: a name must not come to mean another server's tool. */
+export class LastingNames {
+  readonly #given = new Map<string, string>();
+  readonly #used = new Set<string>();
+  readonly #servers: readonly string[];
+
+  /** `servers`: all of them. A name that begins with one of them and `__` is that server's. */
+  constructor(servers: readonly string[] = []) {
+    this.#servers = servers;
+  }
+
+  /**
+   * Returns a unique name for each, in order: its own for the first of a name, `server__name` for the others, for names
+   * that a reader could take for the gateway's or another server's, and for those with unusual characters. Names are
+   * the same if they differ in case or punctuation only, because clients replace characters. A name that is too long
+   * ends in a digest of it.
+   */
+  of(all: readonly Named[]): readonly string[] {
+    return all.map((one) => {
+      const key = JSON.stringify([one.server, one.name, one.isLocal]);
+      const name = this.#given.get(key) ?? uniqueName(one, this.#servers, this.#used);
+      this.#given.set(key, name);
+      return name;
+    });
+  }
+}
+
+/** `used`: the keys of the names that are given. Adds the name's. */
+function uniqueName(named: Named, servers: readonly string[], used: Set<string>): string {
+  const { server, name } = named;
+  const own = shortened(name);
+  const isFree = !used.has(keyOf(own)) && !isReserved(named, servers);
+  // A server that is named like the gateway does not look like it either.
+  const prefix = looksOwn(server) ? "server_" : "";
+  const wanted = isFree ? own : shortened(`${prefix}${server}__${name}`);
+  let unique = wanted;
+  for (let count = 2; used.has(keyOf(unique)); count++) unique = shortened(`${wanted}_${count}`);
+  used.add(keyOf(unique));
+  return unique;
+}
+
+/** A name that is printed as it is read. Others get their server's name in front. */
+const PLAIN = /^[\w./:-]+$/u;
+
+function isReserved({ server, name }: Named, servers: readonly string[]): boolean {
+  return (
+    !PLAIN.test(name) ||
+    looksOwn(name) ||
+    servers.some((other) => other !== server && keyOf(name).startsWith(`${keyOf(other)}__`))
+  );
+}
+
+/** What clients leave of a name: they replace what is no letter, digit or underscore, and some ignore case. */
+function keyOf(name: string): string {
+  return name.toLowerCase().replaceAll(/[^\w]/gu, "_");
+}
+
+/**
+ * True for the names of the gateway's own tools, also of those that it does not offer here, and for what a reader takes
+ * for one at a glance: in other case, with other punctuation, in the plural, with digits for letters.
+ */
+function looksOwn(name: string): boolean {
+  return OWN.test(name.toLowerCase().replaceAll(/[^a-z\d]/gu, ""));
+}
+
+const OWN =
+  /^byref|^(?:[l1i][i1l]st|read|ed[i1l]t|query|save|sh[o0]w)var[i1l]ab[l1i]es?$|^(?:f[i1l]nd|ca[l1i]{2})t[o0]{2}[l1i]s?$/u;
+
+function shortened(name: string): string {
+  if (name.length <= limits.maxGatewayNameChars) return name;
+  const end = `_${shortHash(name)}`;
+  return name.slice(0, limits.maxGatewayNameChars - end.length) + end;
+}
+
+type Offered = ReadonlyMap<string, OfferedTool>;
+
+/** Adds the tool that finds those that are not the gateway's own. Its description changes with the list only. */
+export async function withFinder(offered: Offered, wrap: WrapOptions): Promise<Offered> {
+  const others = [...offered.values()].filter(({ own }) => own === undefined);
+  const known = others.map(({ definition: { name, description = "", inputSchema } }) => ({
+    name,
+    description,
+    inputSchema,
+  }));
+  const how = `Call them with ${CALL_TOOL.name}.`;
+  const finder = finderTool({ name: "find_tools", how, known, maxChars: limits.maxFinderChars });
+  return new Map([...offered, [finder.name, await ownTool(finder, wrap)]]);
+}
+
+/** The tool that calls those which are not listed. It has no result of its own: see `calledBy`. */
+export const CALL_TOOL = {
+  name: "call_tool",
+  description: "Call a tool that find_tools shows, with arguments that fit its inputSchema.",
+  inputSchema: {
+    type: "object",
+    properties: { name: { type: "string" }, arguments: { type: "object" } },
+    required: ["name"],
+  },
+} as const satisfies Tool;
+
+/**
+ * Returns the call that a call of `call_tool` stands for. Some clients send the arguments as a JSON text. Throws
+ * `invalid_tool_input`.
+ */
+export function calledBy(params: CallToolRequestParams): CallToolRequestParams {
+  const { name, arguments: given, ...others } = params.arguments ?? {};
+  const input = typeof given === "string" ? json.jsonIn(given) : (given ?? {});
+  const [unknown] = Object.keys(others);
+  if (typeof name !== "string") throw wrong('"name" is not the name of a tool');
+  if (name === CALL_TOOL.name) throw wrong("it does not call itself");
+  if (unknown !== undefined) throw wrong(`"${unknown}" belongs into "arguments"`);
+  if (!json.isObject(input)) throw wrong('"arguments" is not an object');
+  return { ...params, name, arguments: input };
+}
+
+function wrong(why: string): ByrefError {
+  const message = `${CALL_TOOL.name} takes {"name": "…", "arguments": {…}}: ${why}.`;
+  return new ByrefError("invalid_tool_input", message);
 }

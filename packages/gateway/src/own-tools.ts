@@ -149,7 +149,6 @@ export function showVariable(): OwnTool {
   return { ...tool, meta: { ui: { resourceUri: APP.uri }, "ui/resourceUri": APP.uri } };
 }
 
-/** True for a client that shows views. */
 export function showsApps({ extensions }: ClientCapabilities): boolean {
   const declared = extensions?.[EXTENSION];
   if (!json.isObject(declared)) return false;
@@ -183,7 +182,6 @@ export function isOwn(address: string): boolean {
   return /^(?:byref|ui):/iu.test(address.replaceAll(/[\s\p{Cc}]/gu, ""));
 }
 
-/** Start of the URIs of variables. */
 const VARIABLES = "byref://variables/";
 
 /** The address of a variable as a resource. */
@@ -204,7 +202,6 @@ export function variableResources(store: VariableStore): readonly Resource[] {
   });
 }
 
-/** True for the address of a variable. */
 export function isVariableUri(uri: string): boolean {
   return uri.startsWith(VARIABLES);
 }

@@ -14,7 +14,6 @@ type RoundAnswer = CallAnswer | ApprovalNeeded | Question;
 
 /** The request of a client that currently waits for the call. */
 export interface Round extends Omit<ClientOfCall, "onQuestion"> {
-  /** True if the client answers such questions. */
   readonly answers: (question: InputRequest) => boolean;
   /** Sends a question while the request goes on. Default: the request ends with the question. */
   readonly ask?: AskClient;

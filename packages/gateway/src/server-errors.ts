@@ -8,7 +8,7 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 import { messageOf } from "../../../src/errors.ts";
-import { flawIn } from "../../mcp/src/own-answer.ts";
+import { flawIn } from "../../mcp/src/mcp-fetch.ts";
 import { json } from "../../../src/internal.ts";
 import { redactTexts } from "./configuration.ts";
 

@@ -19,7 +19,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { ByrefError, codeOf, messageOf } from "../../../src/errors.ts";
 import * as limits from "./gateway-limits.ts";
-import { restoreDigits } from "../../mcp/src/own-answer.ts";
+import { restoreDigits } from "../../mcp/src/mcp-fetch.ts";
 import { redact } from "../../mcp/src/secrets.ts";
 import {
   CallingClients,
@@ -33,7 +33,7 @@ import { SENT } from "./gateway-state.ts";
 import { characters } from "../../../src/internal.ts";
 import { version } from "../../../src/version.ts";
 import { type ServerConfiguration, redactTexts, secretsOf } from "./configuration.ts";
-import { Connecting } from "./connecting.ts";
+import { Connecting, type LeftOut, ListSieve } from "./connecting.ts";
 import {
   givenError,
   isCutOff,
@@ -44,7 +44,6 @@ import {
   mayHaveRun,
   reasonOf,
 } from "./server-errors.ts";
-import { type LeftOut, ListSieve } from "./list-sieve.ts";
 
 /** Opens the transport to a server; each call a new one. */
 export type OpenTransport = (server: ServerConfiguration) => Transport;
@@ -70,9 +69,7 @@ export interface UpstreamStatus {
 
 export interface ToolList {
   readonly tools: readonly Tool[];
-  /**
-   * Milliseconds for which the list may be used without a new request. Infinite if the server does not specify it.
-   */
+  /** Milliseconds for which the list may be used without a new request. Infinite if the server does not specify it. */
   readonly ttlMs: number;
 }
 
@@ -178,7 +175,8 @@ export class Upstream {
     const answered = await this.#calling.during(from, () =>
       this.#answered(
         (client) =>
-          isTask(tool)
+          // A tool that its server runs only as a task, a feature of 2025-11-25.
+          tool.execution?.taskSupport === "required"
             ? callAsTask(client, params, timing)
             : client.request({ method: "tools/call", params }, timing),
         { isRepeatable: tool.annotations?.readOnlyHint === true },
@@ -484,14 +482,6 @@ async function end(client: Client): Promise<void> {
   await client.close().catch(() => undefined);
 }
 
-/** The library's function that sends a request. */
-type RequestTiming = Parameters<Client["callTool"]>[1] & object;
-
-/** True for a tool that its server runs only as a task, a feature of 2025-11-25. */
-function isTask({ execution }: Pick<Tool, "execution">): boolean {
-  return execution?.taskSupport === "required";
-}
-
 /**
  * Starts the task and waits for its result: the client of the gateway makes a call like any other. Cancels the
  * task with the call.
@@ -499,7 +489,7 @@ function isTask({ execution }: Pick<Tool, "execution">): boolean {
 async function callAsTask(
   client: Client,
   params: Readonly<Record<string, unknown>>,
-  timing: RequestTiming,
+  timing: ReturnType<typeof timingOf>,
 ): Promise<CallToolResult> {
   const task = { ttl: limits.maxGatewayCallMs };
   const starting = { method: "tools/call", params: { ...params, task } };

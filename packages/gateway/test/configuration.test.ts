@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   type ServerAddress,
   clientVariablesIn,
-  offerOf,
+  readGateway,
   readConfiguration,
   secretsOf,
   unusableBecause,
@@ -48,13 +48,13 @@ describe("the configuration of the gateway", () => {
     [', "byref": { "tools": "list" }', "list"],
     [', "byref": { "tools": "search" }, // found', "search"],
   ])("says beside the servers how tools are offered%s", (written, offer) => {
-    expect(offerOf(`{ "mcpServers": {}${written}\n}`)).toBe(offer);
+    expect(readGateway(`{ "mcpServers": {}${written}\n}`, {}).tools).toBe(offer);
   });
 
   it.each(['"search"', "[]", '{"tools":"none"}', '{"tool":"search"}', '{"tools":{}}'])(
     "refuses how tools are offered if it cannot be read: %s",
     (written) => {
-      expect(() => offerOf(`{"servers":{},"byref":${written}}`)).toThrow(
+      expect(() => readGateway(`{"servers":{},"byref":${written}}`, {})).toThrow(
         '"byref" beside its servers is not',
       );
     },

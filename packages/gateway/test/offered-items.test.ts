@@ -1,9 +1,8 @@
 import { McpServer, type Tool } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
-import type { LeftOut } from "../src/list-sieve.ts";
-import { type ToolOfServer, offeredTools } from "../src/offered-items.ts";
+import type { LeftOut } from "../src/connecting.ts";
+import { LastingNames, offeredTools, type ToolOfServer } from "../src/offered-items.ts";
 import { showVariable } from "../src/own-tools.ts";
-import { LastingNames } from "../src/unique-names.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import type { RuntimeTool } from "../../../src/tool/runtime-tool.ts";
 import { wrapTool } from "../../../src/tool/tool-call.ts";

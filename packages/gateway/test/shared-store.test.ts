@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { type SharedStore, sharedStore } from "../src/cli/shared-store.ts";
+import { type SharedStore, sharedStore } from "../src/cli/state.ts";
 import type { StoreOptions } from "../../../src/store/variables.ts";
 import { slow } from "../../../test/support/slow.ts";
 
@@ -75,7 +75,7 @@ describe("a store of two processes", () => {
     slow,
     async () => {
       const file = newFile();
-      const module = new URL("../src/cli/shared-store.ts", import.meta.url).href;
+      const module = new URL("../src/cli/state.ts", import.meta.url).href;
       const run = (letter: string) =>
         promisify(execFile)(process.execPath, [
           "--input-type=module",

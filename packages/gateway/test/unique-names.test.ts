@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { LastingNames, uniqueNames } from "../src/unique-names.ts";
+import { LastingNames, type Named } from "../src/offered-items.ts";
 import { McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import { VariableApp } from "../src/own-tools.ts";
@@ -9,10 +9,12 @@ import { nameIn, textIn } from "../../../test/support/gateway-process.ts";
 import { RawServer } from "../../../test/support/raw-server.ts";
 
 const of = (server: string, name: string) => ({ server, name });
+const namesOf = (all: readonly Named[], servers?: readonly string[]) =>
+  new LastingNames(servers).of(all);
 
 describe("names of the gateway's tools", () => {
   it("are shortened with a digest if they are long, so that two of them differ", () => {
-    const [one = "", two = ""] = uniqueNames([
+    const [one = "", two = ""] = namesOf([
       of("a", `${"n".repeat(200)}1`),
       of("a", `${"n".repeat(200)}2`),
     ]);
@@ -23,10 +25,7 @@ describe("names of the gateway's tools", () => {
 
   it("are whole up to 128 characters, and end in a digest that stays the same above", () => {
     const [fits, long] = ["n".repeat(128), "n".repeat(129)];
-    expect(uniqueNames([of("a", fits), of("a", long)])).toEqual([
-      fits,
-      `${"n".repeat(120)}_1g1dx69`,
-    ]);
+    expect(namesOf([of("a", fits), of("a", long)])).toEqual([fits, `${"n".repeat(120)}_1g1dx69`]);
   });
 });
 
@@ -92,7 +91,7 @@ const LOOKALIKES = [
 describe("a name of the gateway, or of another server", () => {
   it.each(LOOKALIKES)("is not had by a server's tool %j, which gets its server's name", (name) => {
     const given = [{ server: "evil", name }];
-    const [shown = ""] = uniqueNames(given, ["evil", "bank"]);
+    const [shown = ""] = namesOf(given, ["evil", "bank"]);
     expect(shown).toBe(`evil__${name}`);
     expect(new LastingNames(["evil", "bank"]).of(given)).toEqual([shown]);
   });
@@ -100,7 +99,7 @@ describe("a name of the gateway, or of another server", () => {
   it.each(["byref", "Byref", "byref-mcp", "by_ref"])(
     "does not come about by a server that is called %s",
     (server) => {
-      const [shown] = uniqueNames([{ server, name: "read_variable" }], [server]);
+      const [shown] = namesOf([{ server, name: "read_variable" }], [server]);
       expect(shown).toBe(`server_${server}__read_variable`);
     },
   );

@@ -6,13 +6,12 @@ import {
   type MCPClient,
   MCPClientError,
 } from "@ai-sdk/mcp";
-import { restoreDigits } from "./own-answer.ts";
+import { mcpFetchWith, restoreDigits } from "./mcp-fetch.ts";
 import { textOfResult } from "./result-value.ts";
 import * as limits from "../../../src/limits.ts";
 import type { JSONSchema7 } from "ai";
 import { ByrefError, messageOf } from "../../../src/errors.ts";
 import { version } from "../../../src/version.ts";
-import { mcpFetchWith } from "./mcp-fetch.ts";
 import { redact, secretsIn } from "./secrets.ts";
 import { characters, json, withTimeLimit } from "../../../src/internal.ts";
 import { type McpServer, acceptableSchema } from "../../../src/internal-tool.ts";
@@ -39,7 +38,6 @@ export interface McpHandshake {
 
 export interface McpConnectionOptions {
   readonly handshake: McpHandshake;
-  /** Aborts with the turn. */
   readonly signal: AbortSignal;
   /** Called when a call's failure suggests that the server has changed. */
   readonly onStale: () => void;
@@ -64,7 +62,6 @@ export class McpConnection {
     this.#handshake = options.handshake;
   }
 
-  /** The handshake for the next connection. */
   get handshake(): McpHandshake {
     return this.#handshake;
   }
@@ -91,8 +88,7 @@ export class McpConnection {
   }
 
   /**
-   * Calls a tool. Throws `tool_failed` with the server's message, shortened. `signal` cancels the call on
-   * the server.
+   * Calls a tool. Throws `tool_failed` with the server's message, shortened. `signal` cancels the call on the server.
    */
   async call(
     definition: McpDefinition,

@@ -1,13 +1,7 @@
-import { withTimeLimit } from "../../../src/internal.ts";
+import { type EventSourceMessage, EventSourceParserStream } from "@ai-sdk/provider-utils";
+import { messageOf } from "../../../src/errors.ts";
+import { exactNumbers, json, withTimeLimit } from "../../../src/internal.ts";
 import * as limits from "../../../src/limits.ts";
-import {
-  type ChangeResult,
-  type ErrorAnswer,
-  type Flaw,
-  ownAnswer,
-  type Replacing,
-  replacementFor,
-} from "./own-answer.ts";
 
 /** Time limit for ending a session. */
 const DELETE_MS = 2_000;
@@ -48,17 +42,14 @@ async function fetchChanged(
   });
   const replacing = { asked: id, change };
   const answer = isEventStream(response)
-    ? bounded(body, { id, events: new EventReader(false, replacing) })
+    ? eventsOf(bounded(body), { id, isResumable: false, replacing })
     : id === undefined
       ? bounded(body)
       : await readAnswer(body, replacing);
   return new Response(answer, { status, headers: kept });
 }
 
-/**
- * Converts a refusal to text, so that the client reports the status. As JSON-RPC, the same text would hide
- * it.
- */
+/** Converts a refusal to text, so that the client reports the status. As JSON-RPC, the same text would hide it. */
 async function refusal({ status, body }: Response): Promise<Response> {
   const text = body === null ? "" : await new Response(bounded(body)).text();
   return new Response(`Refused: ${text.slice(0, MAX_REFUSAL_CHARS)}`, { status });
@@ -96,52 +87,65 @@ function idOf(body: RequestInit["body"]): number | undefined {
   return id === undefined ? undefined : Number(id);
 }
 
-interface BoundedOptions {
-  /** Reads the events of a stream, to answer in place of the server. Default: the response is no such stream. */
-  readonly events?: EventReader;
-  /** The id of the request that the stream answers. */
-  readonly id?: number | undefined;
-  /** Counts bytes of a stream that has no end. Default: all bytes that were received. */
-  readonly size?: (chunk: Uint8Array) => number;
+const TOO_LONG = `The server's answer is longer than ${limits.maxBodyBytes} bytes.`;
+
+function bounded(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+  let bytes = 0;
+  const counter: Transformer<Uint8Array, Uint8Array> = {
+    transform(chunk, controller) {
+      bytes += chunk.byteLength;
+      if (bytes > limits.maxBodyBytes) throw new Error(TOO_LONG);
+      controller.enqueue(chunk);
+    },
+  };
+  return body.pipeThrough(new TransformStream(counter));
+}
+
+interface EventsOptions {
+  /** The id of the request that the stream answers. Undefined: the stream may end at any time. */
+  readonly id: number | undefined;
+  /** True if the client resumes a stream whose events have ids. */
+  readonly isResumable: boolean;
+  readonly replacing: Replacing;
 }
 
 /**
- * Limits a response's size. If a stream of events ends or breaks, it ends without an error, and with a response to the
- * request, which the client ignores if it already has one; unless the client can resume the stream.
+ * Passes on the events of a stream, with replacements for what a client would not understand. If the stream ends or
+ * breaks, it ends without an error, and with a response to the request, which the client ignores if it already has one;
+ * unless the client can resume the stream. Limits the size of each event.
  */
-function bounded(
+function eventsOf(
   body: ReadableStream<Uint8Array>,
-  { events, id, size = totalSize() }: BoundedOptions = {},
+  { id, isResumable, replacing }: EventsOptions,
 ): ReadableStream<Uint8Array> {
-  const reader = body.getReader();
+  const encoder = new TextEncoder();
+  let hasIds = false;
+  let retry: readonly string[] = [];
+  const onRetry = (ms: number) => {
+    retry = [`retry: ${ms}`];
+  };
+  const reader = body
+    .pipeThrough(new TextDecoderStream())
+    .pipeThrough(new EventSourceParserStream({ maxBufferSize: limits.maxBodyBytes, onRetry }))
+    .getReader();
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      let flaw: Flaw = "cut off";
       try {
-        // A stream that gets nothing here does not ask again.
-        for (;;) {
-          const { value, done } = await reader.read();
-          if (done) {
-            for (const part of events?.rest() ?? []) controller.enqueue(part);
-            if (id === undefined || events === undefined || events.canResume)
-              return controller.close();
-            throw new Error("The server ended its answer too early.");
-          }
-          if (size(value) > limits.maxBodyBytes) {
-            flaw = "too long";
-            const error = new Error(TOO_LONG);
-            reader.cancel(error).catch(() => undefined);
-            throw error;
-          }
-          const parts = [...(events?.read(value) ?? [value])];
-          for (const part of parts) controller.enqueue(part);
-          if (parts.length > 0) return;
-        }
+        const { value, done } = await reader.read();
+        if (!done) {
+          hasIds ||= (value.id ?? "") !== "";
+          controller.enqueue(encoder.encode(eventText(value, retry, replacing)));
+          retry = [];
+        } else if (id === undefined || (isResumable && hasIds)) controller.close();
+        else throw new Error("The server ended its answer too early.");
       } catch (error) {
-        const isLeft = flaw === "cut off" && events?.canResume === true;
-        if (id === undefined || events === undefined || isLeft) throw error;
-        const why = error instanceof Error ? error.message : "The connection broke.";
-        controller.enqueue(eventOf(ownAnswer(id, flaw, why)));
+        const isTooLong = error instanceof Error && TOO_LONG_EVENT.test(error.message);
+        const why = isTooLong ? TOO_LONG : messageOf(error);
+        if (id === undefined || (!isTooLong && isResumable && hasIds)) {
+          throw isTooLong ? new Error(TOO_LONG) : error;
+        }
+        const answer = ownAnswer(id, isTooLong ? "too long" : "cut off", why);
+        controller.enqueue(encoder.encode(`event: message\ndata: ${JSON.stringify(answer)}\n\n`));
         controller.close();
       }
     },
@@ -149,37 +153,23 @@ function bounded(
   });
 }
 
-const TOO_LONG = `The server's answer is longer than ${limits.maxBodyBytes} bytes.`;
+/** What `bounded` and the parser of events say. */
+const TOO_LONG_EVENT = /^The server's answer is longer|exceeded max buffer size/u;
 
-function totalSize(): (chunk: Uint8Array) => number {
-  let bytes = 0;
-  return ({ byteLength }) => (bytes += byteLength);
-}
-
-/** Returns the size of the longest event so far that is not complete or ends in the chunk. */
-function eventSize(): (chunk: Uint8Array) => number {
-  let bytes = 0;
-  let isLineEmpty = true;
-  return (chunk) => {
-    let most = 0;
-    for (const byte of chunk) {
-      most = Math.max(most, ++bytes);
-      if (byte === LINE_FEED) {
-        // An empty line ends an event.
-        if (isLineEmpty) bytes = 0;
-        isLineEmpty = true;
-      } else if (byte !== CARRIAGE_RETURN) isLineEmpty = false;
-    }
-    return most;
-  };
-}
-
-const LINE_FEED = 10;
-const CARRIAGE_RETURN = 13;
-
-function eventOf(answer: ErrorAnswer): Uint8Array {
-  // The empty line ends an event that was cut off.
-  return new TextEncoder().encode(`\n\nevent: message\ndata: ${JSON.stringify(answer)}\n\n`);
+function eventText(
+  { id, event, data }: EventSourceMessage,
+  retry: readonly string[],
+  replacing: Replacing,
+): string {
+  const replacement = data.length > MAX_READ ? undefined : replacementFor(data, replacing);
+  const text = replacement === undefined ? data : JSON.stringify(replacement);
+  const fields = [
+    ...(id === undefined ? [] : [`id: ${id}`]),
+    ...(event === undefined ? [] : [`event: ${event}`]),
+    ...retry,
+    ...text.split("\n").map((line) => `data: ${line}`),
+  ];
+  return `${fields.join("\n")}\n\n`;
 }
 
 /** Returns the body of a response in JSON, or what the client gets in place of it. */
@@ -188,81 +178,17 @@ async function readAnswer(
   replacing: Replacing,
 ): Promise<ArrayBuffer | string> {
   const bytes = await new Response(bounded(body)).arrayBuffer();
-  if (bytes.byteLength > MAX_EVENT_BYTES) return bytes;
+  if (bytes.byteLength > MAX_READ) return bytes;
   const replacement = replacementFor(new TextDecoder().decode(bytes), replacing);
   return replacement === undefined ? bytes : JSON.stringify(replacement);
 }
 
-/** Bytes of an event that is read. A longer one is passed on as it is. */
-const MAX_EVENT_BYTES = 8_388_608;
-
-/** Passes on a stream of events, each when it is complete, with replacements for what a client would not understand. */
-class EventReader {
-  readonly #isResumable: boolean;
-  readonly #replacing: Replacing;
-  #hasIds = false;
-  #held: Uint8Array[] = [];
-  #bytes = 0;
-  #isLineEmpty = true;
-
-  /** `isResumable`: the client resumes a stream whose events have ids. */
-  constructor(isResumable: boolean, replacing: Replacing) {
-    this.#isResumable = isResumable;
-    this.#replacing = replacing;
-  }
-
-  get canResume(): boolean {
-    return this.#isResumable && this.#hasIds;
-  }
-
-  /** Returns the events that the chunk completes, and what there is of one that is too long to be read. */
-  *read(chunk: Uint8Array): Generator<Uint8Array> {
-    for (let at = 0; at < chunk.length;) {
-      const found = chunk.indexOf(LINE_FEED, at);
-      const end = found < 0 ? chunk.length : found + 1;
-      const line = chunk.slice(at, end);
-      at = end;
-      const isBlank = line.every((byte) => byte === LINE_FEED || byte === CARRIAGE_RETURN);
-      this.#held.push(line);
-      this.#bytes += line.length;
-      if (found >= 0 && isBlank && this.#isLineEmpty) {
-        yield* this.#event();
-        this.#bytes = 0;
-      } else if (this.#bytes > MAX_EVENT_BYTES) yield* this.rest();
-      this.#isLineEmpty = found >= 0 || (this.#isLineEmpty && isBlank);
-    }
-  }
-
-  /** Returns what there is of an event that is not complete. */
-  rest(): readonly Uint8Array[] {
-    return this.#held.splice(0);
-  }
-
-  /** Returns the event that has ended, or the one in place of it. */
-  #event(): readonly Uint8Array[] {
-    const held = this.rest();
-    if (this.#bytes > MAX_EVENT_BYTES) return held;
-    const decoder = new TextDecoder();
-    const text = held.map((part) => decoder.decode(part, { stream: true })).join("");
-    const lines = text.split(/\r?\n/u).filter((line) => line !== "");
-    const valuesOf = (name: string) =>
-      lines.flatMap((line) => {
-        const [, found, value = ""] = /^(id|data)(?:: ?(.*))?$/u.exec(line) ?? [];
-        return found === name ? [value] : [];
-      });
-    this.#hasIds ||= valuesOf("id").some((id) => id !== "");
-    const replacement = replacementFor(valuesOf("data").join("\n"), this.#replacing);
-    if (replacement === undefined) return held;
-    const kept = lines.filter((line) => !/^data(?:$|:)/u.test(line));
-    const written = [...kept, `data: ${JSON.stringify(replacement)}`, "", ""].join("\n");
-    return [new TextEncoder().encode(written)];
-  }
-}
+/** Bytes or characters of an answer that is read. A longer one is passed on as it is. */
+const MAX_READ = 8_388_608;
 
 /**
- * The `fetch` of the gateway's clients outside of Workers. It follows redirects within the origin only, because
- * headers hold keys, and limits the size of responses; of a stream that a GET opens, which has no end, that of each
- * message.
+ * The `fetch` of the gateway's clients outside of Workers. It follows redirects within the origin only, because headers
+ * hold keys, and limits the size of responses; of a stream that a GET opens, which has no end, that of each message.
  */
 export async function upstreamFetch(
   input: string | URL,
@@ -279,15 +205,158 @@ export async function upstreamFetch(
   for (const name of ["content-encoding", "content-length"]) headers.delete(name);
   const id = idOf(init.body);
   const isAnswer = response.ok && id !== undefined && headers.get("content-type")?.includes("json");
-  const read = isAnswer
-    ? await readAnswer(body, { asked: id })
-    : bounded(body, optionsFor(response, init));
+  const replacing = { asked: id };
+  if (isEventStream(response)) {
+    // Of a stream that a GET opens, which has no end, each message is limited.
+    const limited = init.method === "GET" ? body : bounded(body);
+    const events = eventsOf(limited, { id, isResumable: true, replacing });
+    return new Response(events, { status, statusText, headers });
+  }
+  const read = isAnswer ? await readAnswer(body, replacing) : bounded(body);
   return new Response(read, { status, statusText, headers });
 }
 
-function optionsFor(response: Response, { method, body }: RequestInit): BoundedOptions {
-  if (!isEventStream(response)) return {};
-  const id = idOf(body);
-  const events = new EventReader(true, { asked: id });
-  return method === "GET" ? { events, size: eventSize() } : { events, id };
+/** What is wrong with the answer of a server. */
+type Flaw = "cut off" | "too long" | "malformed";
+
+const FLAW = "byref/flaw";
+
+interface ErrorAnswer {
+  readonly jsonrpc: "2.0";
+  readonly id: string | number;
+  readonly error: { readonly code: number; readonly message: string; readonly data?: unknown };
+}
+
+/** Returns the error that a client receives in place of an answer with a flaw. */
+function ownAnswer(id: string | number, flaw: Flaw, message: string): ErrorAnswer {
+  return { jsonrpc: "2.0", id, error: { code: -32_000, message, data: { [FLAW]: flaw } } };
+}
+
+/** Returns the flaw that the data of an error names; undefined for an error that a server gave. */
+export function flawIn(data: unknown): unknown {
+  return json.isObject(data) ? data[FLAW] : undefined;
+}
+
+/** Parses a message, with the digits of numbers in values; undefined if it is no JSON. */
+export function messageIn(text: string): unknown {
+  try {
+    return exactNumbers.hasExactNumber(text)
+      ? withDigits(exactNumbers.parseExactly(text))
+      : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** In the rest of a message, such as schemas, the library needs doubles. */
+function withDigits(exact: unknown): unknown {
+  const message = exactNumbers.mapExactNumbers(exact, ({ rawJSON }) => Number(rawJSON));
+  if (!json.isObject(message) || !json.isObject(exact)) return message;
+  const { result, params } = message;
+  const structuredContent = json.isObject(exact.result)
+    ? exact.result.structuredContent
+    : undefined;
+  const given = json.isObject(exact.params) ? exact.params.arguments : undefined;
+  return {
+    ...message,
+    ...(structuredContent !== undefined &&
+      json.isObject(result) && { result: { ...result, structuredContent } }),
+    ...(given !== undefined &&
+      json.isObject(params) && { params: { ...params, arguments: given } }),
+  };
+}
+
+/**
+ * Returns the message that a client over HTTP gets in place of this one; undefined if it gets this one: an error for an
+ * answer that it would ignore, and structured content also as a text, because the client reads numbers as doubles.
+ * `asked` is the id of the only request that it can answer; `change` returns another result, or the same.
+ */
+function replacementFor(
+  text: string,
+  { asked, change = (result) => result }: Replacing = {},
+): object | undefined {
+  const message = messageIn(text);
+  const answer = inPlaceOf(message, asked);
+  if (answer !== undefined || !json.isObject(message) || !json.isObject(message.result))
+    return answer;
+  const result = change(message.result);
+  const { structuredContent } = result;
+  if (!exactNumbers.holdsExactNumber(structuredContent))
+    return result === message.result ? undefined : { ...message, result };
+  const meta = {
+    ...(json.isObject(result._meta) && result._meta),
+    [nameOfDigits()]: JSON.stringify(structuredContent),
+  };
+  return { ...message, result: { ...result, _meta: meta } };
+}
+
+interface Replacing {
+  readonly asked?: number | undefined;
+  readonly change?: ChangeResult | undefined;
+}
+
+type ChangeResult = (
+  result: Readonly<Record<string, unknown>>,
+) => Readonly<Record<string, unknown>>;
+
+/** A name that no server knows: what has it comes from `replacementFor`. A Worker may not make it before a request. */
+let digits: string | undefined;
+
+function nameOfDigits(): string {
+  return (digits ??= `byref/digits-${crypto.randomUUID()}`);
+}
+
+interface StructuredResult {
+  readonly structuredContent?: unknown;
+  readonly _meta?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Returns the result with the digits that `replacementFor` has kept. */
+export function restoreDigits<Result extends StructuredResult>(result: Result): Result {
+  const { [nameOfDigits()]: text, ..._meta } = result._meta ?? {};
+  if (typeof text !== "string") return result;
+  return { ...result, _meta, structuredContent: exactNumbers.parseExactly(text) };
+}
+
+/**
+ * Returns the error in place of an answer that clients would ignore; undefined for any other message. `asked` is the
+ * id of the only request that it can answer.
+ */
+export function inPlaceOf(message: unknown, asked?: number): ErrorAnswer | undefined {
+  if (!json.isObject(message) || "method" in message) return undefined;
+  const id = asked ?? message.id;
+  if (typeof id !== "string" && typeof id !== "number") return undefined;
+  const isOther = asked !== undefined && message.id !== asked;
+  // Servers that fail may not know the id.
+  if (isOther && isError(message.error)) return { jsonrpc: "2.0", id, error: message.error };
+  const problem =
+    problemOf(message) ?? (isOther ? "it has another id than the request" : undefined);
+  if (problem === undefined) return undefined;
+  return ownAnswer(id, "malformed", `The answer does not follow MCP: ${problem}.`);
+}
+
+function isError(error: unknown): error is ErrorAnswer["error"] {
+  return json.isObject(error) && Number.isInteger(error.code) && typeof error.message === "string";
+}
+
+function problemOf(message: Readonly<Record<string, unknown>>): string | undefined {
+  const { jsonrpc, id: _id, result, error, ...others } = message;
+  if (jsonrpc !== "2.0") return `its "jsonrpc" is ${kindOf(jsonrpc)}, not "2.0"`;
+  if ("error" in message) {
+    if (!json.isObject(error)) return `its "error" is ${kindOf(error)}`;
+    if (!Number.isInteger(error.code)) return `the "code" of its error is ${kindOf(error.code)}`;
+    if (typeof error.message !== "string")
+      return `the "message" of its error is ${kindOf(error.message)}`;
+  } else if (!json.isObject(result)) return `its "result" is ${kindOf(result)}`;
+  const isBoth = "error" in message && "result" in message;
+  if (isBoth) return 'it has a "result" and an "error"';
+  return Object.keys(others).length === 0 ? undefined : "it has keys that no answer has";
+}
+
+function kindOf(value: unknown): string {
+  if (value === undefined) return "missing";
+  if (value === null || typeof value === "boolean") return String(value);
+  if (typeof value === "string") return "a text";
+  if (typeof value === "number") return Number.isInteger(value) ? "a number" : "no whole number";
+  return Array.isArray(value) ? "a list" : "an object";
 }

@@ -14,7 +14,7 @@ import {
 } from "./mcp-connection.ts";
 import { fitScalars } from "./fit-scalars.ts";
 import { type ServerResult, valueOfResult } from "./result-value.ts";
-import { type RuledServer, policyOf } from "./server-rules.ts";
+import { policyOf } from "./server-rules.ts";
 
 /** Maximum length of a tool's name at the model providers. */
 const MAX_NAME_CHARS = 64;
@@ -59,9 +59,8 @@ export class McpDirectory {
   }
 
   /**
-   * Returns the tools of the servers that respond. A tool keeps the server's own name unless another server
-   * or `taken` has the same name. Never rejects. Takes at most `replyMs`, and no time while the lists are
-   * fresh.
+   * Returns the tools of the servers that respond. A tool keeps the server's own name unless another server or `taken`
+   * has the same name. Never rejects. Takes at most `replyMs`, and no time while the lists are fresh.
    */
   async open(
     servers: readonly McpServer[],
@@ -76,8 +75,12 @@ export class McpDirectory {
       for (const definition of isUp ? definitions : []) {
         const name = names.get(definition) ?? definition.name;
         tools[name] = toolFrom(definition, connection);
-        policies[name] = policyOf(rulesOf(server), definition.name);
-        effects[name] = effectsOf(definition);
+        // The settings have rules for tools only.
+        const ruled = { name: server.name, rules: { tools: server.tools } };
+        policies[name] = policyOf(ruled, definition.name);
+        const { readOnlyHint, idempotentHint } = definition.annotations ?? {};
+        effects[name] =
+          readOnlyHint === true ? "none" : idempotentHint === true ? "idempotent" : "once";
       }
     }
     const close = async () => {
@@ -174,9 +177,9 @@ function toolFrom(definition: McpDefinition, connection: McpConnection): ToolSet
   const { properties = {} } = inputSchema;
   const schema = { ...inputSchema, type: "object", properties } as JSONSchema7;
   return dynamicTool({
-    ...(description === undefined
-      ? {}
-      : { description: characters.clip(description, limits.maxParagraphChars) }),
+    ...(description !== undefined && {
+      description: characters.clip(description, limits.maxParagraphChars),
+    }),
     // The server validates its own inputs.
     inputSchema: jsonSchema(schema, {
       validate: (input) => ({ success: true, value: fitScalars(input, schema) }),
@@ -196,16 +199,6 @@ function wholeValueOf(result: ServerResult): unknown {
   const others = content.filter((part: unknown) => !json.isObject(part) || part.type !== "text");
   if (others.length === 0) return value;
   return { ...(json.isObject(value) ? value : { structuredContent: value }), _content: others };
-}
-
-/** The settings have rules for tools only. */
-function rulesOf({ name, tools }: McpServer): RuledServer {
-  return { name, rules: { tools } };
-}
-
-function effectsOf({ annotations }: McpDefinition): Effects {
-  if (annotations?.readOnlyHint === true) return "none";
-  return annotations?.idempotentHint === true ? "idempotent" : "once";
 }
 
 /** Caches the servers' tool lists for the lifetime of the isolate; it keeps no connections. */
@@ -242,9 +235,8 @@ export const mcpTools: Equip = async (agent, { MCP_SERVERS = [] }, signal) => {
 };
 
 /**
- * Merges an application's policy for a server's tool over the policy in the settings. Under `server/tool` all
- * of it applies. Under a plain name, which another server's tool may get later, only what makes the policy
- * stricter.
+ * Merges an application's policy for a server's tool over the policy in the settings. Under `server/tool` all of it
+ * applies. Under a plain name, which another server's tool may get later, only what makes the policy stricter.
  */
 function joined(policy: ToolPolicy, { policies = {} }: Agent, name: string): ToolPolicy {
   const { aliases = [] } = policy;

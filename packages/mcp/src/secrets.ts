@@ -18,7 +18,6 @@ export function secretsIn(texts: readonly NamedText[]): readonly string[] {
   return [...secrets].sort((a, b) => b.length - a.length);
 }
 
-/** Replaces the secrets in a text. */
 export function redact(text: string, secrets: readonly string[]): string {
   return secrets.reduce((all, secret) => all.replaceAll(secret, "[secret]"), text);
 }

@@ -30,7 +30,6 @@ export function idlePatterns(
   return patterns.filter((pattern) => !tools.some(({ name }) => fitsName(pattern, name)));
 }
 
-/** Returns the policy for a server's tool. */
 export function policyOf(server: RuledServer, tool: string): ToolPolicy {
   const { sealed, trusted = false, approval, inlineChars } = joinedRules(server, tool);
   return {

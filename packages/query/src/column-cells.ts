@@ -116,7 +116,6 @@ export function typedCell(cell: string, { type }: ColumnCells): string {
   return type === "text" || type === "truth" ? `CAST(${cell} AS TEXT)` : cell;
 }
 
-/** Returns the truth of a cell that is TRUE or FALSE. */
 export function truthOf(cell: string): string {
   return `CASE lower(${cell}) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END`;
 }

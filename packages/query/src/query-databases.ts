@@ -1,9 +1,23 @@
-import { ByrefError } from "../../../src/errors.ts";
-import type { ValueLabels, VariableStore } from "../../../src/internal.ts";
-import { loadTable, type TableSource } from "./load-table.ts";
-import type { EngineAnswer, EngineQuery, QueryEngine } from "./query-engine.ts";
+import { type Bound, ByrefError, requireAtMost } from "../../../src/errors.ts";
+import {
+  encoding,
+  json,
+  type JsonObject,
+  mayHaveHalf,
+  requireWellFormed,
+  sequences,
+  type Target,
+  targets,
+  type ValueLabels,
+  type Variables,
+  type VariableStore,
+} from "../../../src/internal.ts";
+import type { EngineAnswer, EngineQuery, QueryEngine, TableShape } from "./query-engine.ts";
 import { readStatement } from "./read-statement.ts";
 import { requireSmall } from "./sql-query-engine.ts";
+import * as limits from "../../../src/limits.ts";
+import type { Json } from "../../../src/references.ts";
+import { CellCounter } from "./column-cells.ts";
 
 /**
  * The databases of a conversation, from the smallest: trusted values that a model may see, all values that a model
@@ -158,4 +172,230 @@ class OpenedDatabase {
     }
     throw new ByrefError("conflict", "The tables of the query are not kept; try again.");
   }
+}
+
+interface TableSource {
+  readonly store: Variables;
+  readonly target: Target;
+  readonly read: sequences.ReadTarget;
+  /** Identifies the value in the engine. */
+  readonly key: string;
+  /** True as long as the variable has this value, and its labels allow it in the engine's database. */
+  isCurrent(): boolean;
+}
+
+/**
+ * Loads a value into the engine as a table: records with a column for each key; other elements of an array as `value`;
+ * an object as `key` and `value`; a text as `line` and `text`. Throws the errors of reading, `limit_exceeded` for a row
+ * of more than `maxQueryRowBytes`, and `conflict` once the source is not current: nothing is written after that.
+ */
+async function loadTable(engine: QueryEngine, source: TableSource): Promise<void> {
+  const { store, target, read } = source;
+  const part = await sequences.partAt(store, target, read);
+  const writer = (options?: WriterOptions) => new TableWriter(engine, source, options);
+  if (!("sequence" in part)) return loadValue(writer, part.value);
+  const { sequence } = part;
+  if (sequence.type === "string") {
+    await writer({ columns: ["line", "text"] }).load(linesOf(sequence));
+    return;
+  }
+  const depth = target.path.filter((segment) => "each" in segment).length;
+  const elements = depth === 0 ? elementsOf(sequence) : flattened(await allOf(sequence), depth);
+  if (await writer().load(elements)) return;
+  // An element that is not an object.
+  const values = depth === 0 ? elementsOf(sequence) : flattened(await allOf(sequence), depth);
+  await writer({ columns: ["value"], showsIndex: true }).load(asValues(values));
+}
+
+async function loadValue(
+  writer: (options: WriterOptions) => TableWriter,
+  value: Json,
+): Promise<void> {
+  const isObject = !json.isScalar(value);
+  const columns = isObject ? ["key", "value"] : ["value"];
+  const rows = isObject
+    ? Object.entries(value).map(([name, inner]) => ({ key: name, value: inner }))
+    : [{ value }];
+  await writer({ columns }).load(rows);
+}
+
+type Values = AsyncIterable<Json> | Iterable<Json>;
+
+async function* elementsOf(sequence: sequences.Sequence): AsyncGenerator<Json> {
+  for await (const { value } of sequences.childrenOf({ sequence })) yield value;
+}
+
+async function allOf(sequence: sequences.Sequence): Promise<readonly Json[]> {
+  const all = await sequence.slice(0, sequence.count);
+  return json.isJsonArray(all) ? all : [];
+}
+
+/** The elements of all arrays that a path with `depth` times `[*]` finds, and in arrays that end it. */
+function flattened(values: readonly Json[], depth: number): readonly Json[] {
+  if (!values.every(json.isJsonArray)) return values;
+  const inner = values.flat();
+  return depth === 0 ? inner : flattened(inner, depth - 1);
+}
+
+async function* asValues(values: Values): AsyncGenerator<Json> {
+  for await (const value of values) yield { value };
+}
+
+/** Characters of a text that are read at once. */
+const TEXT_CHARS = 262_144;
+
+async function* linesOf(text: sequences.Sequence): AsyncGenerator<Json> {
+  let line = 0;
+  let rest = "";
+  for (let from = 0; from < text.count; from += TEXT_CHARS) {
+    const read = await text.slice(from, Math.min(from + TEXT_CHARS, text.count));
+    const lines = `${rest}${String(read)}`.split("\n");
+    rest = lines.pop() ?? "";
+    for (const one of lines) yield { line: ++line, text: one.replace(/\r$/, "") };
+  }
+  if (rest !== "") yield { line: ++line, text: rest };
+}
+
+interface WriterOptions {
+  /** The columns that the table has in any case. */
+  readonly columns?: readonly string[];
+  readonly showsIndex?: boolean;
+}
+
+/** The most names of columns in a message. */
+const MAX_NAMED = 10;
+const ROW_BYTES: Bound = ["maxQueryRowBytes", limits.maxQueryRowBytes];
+
+/** Turns records into chunks of rows. */
+class TableWriter {
+  readonly #engine: QueryEngine;
+  readonly #source: TableSource;
+  readonly #showsIndex: boolean;
+  readonly #columns: Map<string, number>;
+  readonly #counters: CellCounter[] = [];
+  readonly #omitted = new Set<string>();
+  #rows = 0;
+  #chars = 0;
+  #largestRow = 0;
+  #waiting: string[] = [];
+  #waitingBytes = 0;
+
+  constructor(
+    engine: QueryEngine,
+    source: TableSource,
+    { columns = [], showsIndex = false }: WriterOptions = {},
+  ) {
+    this.#engine = engine;
+    this.#source = source;
+    this.#showsIndex = showsIndex;
+    this.#columns = new Map(columns.map((column, at) => [column, at]));
+  }
+
+  /** Returns false if an element is not an object. The table is then not completed. */
+  async load(records: Values): Promise<boolean> {
+    let table: number | undefined;
+    for await (const record of records) {
+      if (!json.isJsonObject(record)) return false;
+      const row = this.#rowOf(record);
+      if (mayHaveHalf(row)) this.#refuseHalf(record);
+      const bytes = encoding.byteLength(row) + 1;
+      requireAtMost(ROW_BYTES, bytes, "Query a part of it, such as $name[*].key.");
+      this.#largestRow = Math.max(this.#largestRow, bytes);
+      if (this.#waitingBytes + bytes > limits.maxQueryChunkBytes) {
+        table ??= await this.#engine.begin(this.#source.key);
+        await this.#flush(table);
+      }
+      this.#waiting.push(row);
+      this.#waitingBytes += bytes;
+    }
+    // An array without elements may be one of anything.
+    const isEmpty = this.#waiting.length === 0 && this.#rows === 0 && this.#columns.size === 0;
+    if (isEmpty) return false;
+    table ??= await this.#engine.begin(this.#source.key);
+    await this.#flush(table);
+    await this.#engine.complete(table, this.#shape);
+    return true;
+  }
+
+  get #shape(): TableShape {
+    const first = [...this.#omitted].slice(0, MAX_NAMED);
+    return {
+      columns: distinctNames([...this.#columns.keys()]),
+      cells: Array.from(this.#columns, (_, at) =>
+        (this.#counters[at] ?? new CellCounter()).cells(),
+      ),
+      ...(first.length === 0 ? {} : { omitted: { count: this.#omitted.size, first } }),
+      rows: this.#rows,
+      chars: this.#chars,
+      largestRow: this.#largestRow,
+      showsIndex: this.#showsIndex,
+    };
+  }
+
+  /** SQLite would read three other characters. */
+  #refuseHalf(record: JsonObject): void {
+    const index = this.#rows + this.#waiting.length;
+    requireWellFormed(record, "a table", [...this.#source.target.path, { index }]);
+  }
+
+  #rowOf(record: JsonObject): string {
+    const row: Json[] = Array.from({ length: this.#columns.size }, () => null);
+    for (const [key, value] of Object.entries(record)) {
+      let at = this.#columns.get(key);
+      if (at === undefined) {
+        if (this.#columns.size >= limits.maxQueryColumns) {
+          this.#omitted.add(key);
+          continue;
+        }
+        if (!key.isWellFormed()) this.#refuseHalf(record);
+        at = this.#columns.size;
+        this.#columns.set(key, at);
+      }
+      const cell = cellOf(value);
+      row[at] = cell;
+      (this.#counters[at] ??= new CellCounter()).add(cell, this.#rows + this.#waiting.length);
+    }
+    return JSON.stringify(row);
+  }
+
+  async #flush(table: number): Promise<void> {
+    const rows = `[${this.#waiting.join(",")}]`;
+    const { target, isCurrent } = this.#source;
+    if (!isCurrent()) {
+      // What was read may be another value by now, or one that this database must not have.
+      const message = `${targets.referenceTo(target)} has changed while the query read it. Try again.`;
+      throw new ByrefError("conflict", message);
+    }
+    await this.#engine.add(table, { first: this.#rows, json: rows });
+    this.#rows += this.#waiting.length;
+    this.#chars += rows.length;
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+  }
+}
+
+/** Returns a number that a double does not give back with its digits if it has 64 bits, else as a text. */
+function cellOf(value: Json): Json {
+  if (typeof value !== "object" || value === null || !("rawJSON" in value)) return value;
+  const digits = JSON.stringify(value);
+  // An object with such a key.
+  if (digits.startsWith("{")) return value;
+  const isWhole = /^-?\d+$/.test(digits);
+  return isWhole && BigInt.asIntN(64, BigInt(digits)) === BigInt(digits) ? value : digits;
+}
+
+/**
+ * Makes names distinct: SQL ignores case in names, so a name that already exists gets a number. A statement cannot
+ * contain NUL.
+ */
+function distinctNames(names: readonly string[]): readonly string[] {
+  const taken = new Set<string>();
+  return names.map((key) => {
+    const name = key.replaceAll("\0", "\ufffd");
+    let distinct = name;
+    for (let number = 2; taken.has(distinct.toLowerCase()); number++)
+      distinct = `${name}_${number}`;
+    taken.add(distinct.toLowerCase());
+    return distinct;
+  });
 }

@@ -1,9 +1,7 @@
 import type { ColumnCells } from "./column-cells.ts";
 
-/** A value that a query returns or is given. */
 export type SqlScalar = string | number | null;
 
-/** A loaded table. */
 export interface TableShape {
   /** The columns, without the position. */
   readonly columns: readonly string[];
@@ -28,11 +26,9 @@ export interface TableChunk {
   readonly json: string;
 }
 
-/** A table in a query. */
 interface QueryTable {
   /** Identifies the value: the variable, its version, the path. */
   readonly key: string;
-  /** Its name in the statement. */
   readonly name: string;
   /** The name of a further column with the position. Default: none. */
   readonly position?: string;
@@ -59,7 +55,6 @@ export interface PlanFacts {
   /** Facts by alias in lower case. */
   readonly aliases: readonly (readonly [alias: string, targets: readonly AliasFacts[]])[];
   readonly recursionSteps: number;
-  /** Characters of the longest parameter. */
   readonly parameterChars: number;
   /** True if a table may be read more than once. */
   readonly isJoin: boolean;
@@ -154,7 +149,6 @@ export function engineBehind(
   return Object.fromEntries(methods) as QueryEngine;
 }
 
-/** Calls a method of an engine by its name. */
 export function callEngine(
   engine: QueryEngine,
   method: keyof QueryEngine,
@@ -163,4 +157,18 @@ export function callEngine(
   // The caller has the input from `engineBehind`. A stub of an object has no `apply`.
   const methods = engine as unknown as Readonly<Record<keyof QueryEngine, AnyMethod>>;
   return methods[method](...input);
+}
+
+/** Rows as SQLite returns them. Bytes are neither texts nor numbers. */
+interface QueryRows {
+  readonly columns: readonly string[];
+  readonly rows: Iterable<readonly unknown[]>;
+}
+
+/** The database of an engine. Nothing else may use it. */
+export interface QueryDatabase {
+  /** Runs one statement. Reads its rows on demand; do not write before all are read. */
+  query(statement: string, ...bindings: readonly SqlScalar[]): QueryRows;
+  /** Runs the work, then undoes everything that it wrote. */
+  undone<Result>(work: () => Result): Result;
 }

@@ -5,7 +5,6 @@ import { json } from "../../../src/internal.ts";
 export type TableColumns = Readonly<Record<string, readonly string[]>>;
 
 interface ProblemPlace {
-  /** The statement. */
   readonly sql: string;
   /** Position of the problem in the statement, in UTF-16 units. Default: unknown. */
   readonly at?: number | undefined;

@@ -1,20 +1,9 @@
 import * as limits from "../../../src/limits.ts";
 import { requireAtMost } from "../../../src/errors.ts";
 import { nearest } from "../../../src/internal.ts";
-import type { Syntax } from "../../../src/references.ts";
+import type { Path, Syntax } from "../../../src/references.ts";
 import { notAllowed, queryProblem } from "./query-problem.ts";
-import { requireAllowed } from "./allowed-functions.ts";
-import { aliasAt, isComparison, ownAliasOf } from "./table-names.ts";
-import { type AliasTarget, SelectGroup, type TableUse } from "./select-group.ts";
 import { argumentsAt, isLongNumber, isSign, statementTokensOf, type Token } from "./sql-tokens.ts";
-import {
-  AFTER_FROM,
-  AGGREGATES,
-  COMPOUND,
-  STATEMENTS,
-  TABLE_FUNCTIONS,
-} from "./statement-words.ts";
-import type { ParameterUse, Statement } from "./statement.ts";
 
 /**
  * Reads a SQL statement. Throws `bad_query`, also for a misspelled SELECT, `query_not_allowed` for anything but one
@@ -155,7 +144,12 @@ class StatementReader {
   }
 
   #function(word: string, at: number): void {
-    requireAllowed(word, at, { sql: this.#sql, tokens: this.#tokens });
+    const { value = word, start } = this.#tokens[at] ?? {};
+    const place = { sql: this.#sql, at: start };
+    if (FORBIDDEN_FUNCTIONS.has(word)) throw notAllowed(`${value} is not allowed.`, place);
+    if (MISSING.test(word)) {
+      throw queryProblem(`no such function: ${value}. For the median write ${MEDIAN}.`, place);
+    }
     const { select } = this.#group;
     const isScalar =
       (word === "MIN" || word === "MAX") && argumentsAt(this.#tokens, at + 1).length > 1;
@@ -324,5 +318,176 @@ class StatementReader {
 
   #problem(said: string, at?: number) {
     return queryProblem(said, { sql: this.#sql, at });
+  }
+}
+
+const STATEMENTS = new Set(["SELECT", "WITH", "VALUES"]);
+/** Words that end the list of tables. */
+const AFTER_FROM = new Set(
+  "WHERE GROUP ORDER LIMIT HAVING WINDOW UNION INTERSECT EXCEPT SELECT VALUES".split(" "),
+);
+/** Words that may follow a table and are no alias of it. */
+const AFTER_TABLE = new Set([
+  ...AFTER_FROM,
+  ..."JOIN LEFT RIGHT FULL INNER CROSS NATURAL OUTER ON USING INDEXED NOT".split(" "),
+]);
+const COMPOUND = new Set(["UNION", "INTERSECT", "EXCEPT"]);
+const AGGREGATES = new Set(
+  "COUNT SUM AVG TOTAL MIN MAX GROUP_CONCAT STRING_AGG JSON_GROUP_ARRAY JSON_GROUP_OBJECT".split(
+    " ",
+  ),
+);
+/** Functions that return tables. SQLite has others, which show the database itself. */
+const TABLE_FUNCTIONS = new Set(["JSON_EACH", "JSON_TREE"]);
+
+function aliasAt(tokens: readonly Token[], at: number): string | undefined {
+  const token = tokens[at];
+  const isMarked = token?.word === "AS";
+  const alias = isMarked ? tokens[at + 1] : token;
+  if (alias?.kind !== "name" && alias?.kind !== "text") return undefined;
+  return isMarked || !AFTER_TABLE.has(alias.word) ? alias.value : undefined;
+}
+
+/** True if FROM is a part of IS DISTINCT FROM. */
+function isComparison(tokens: readonly Token[], at: number): boolean {
+  const [before, last] = tokens.slice(Math.max(at - 2, 0), at);
+  return last?.word === "DISTINCT" && (before?.word === "IS" || before?.word === "NOT");
+}
+
+/** The alias of a table that has none: its name; for a part of a variable, the last key. */
+function ownAliasOf({ value, reference }: Token): string {
+  if (reference === undefined) return value;
+  const key = reference.path.findLast((segment) => "key" in segment);
+  return key === undefined || /[\s\0()=?]/.test(key.key) ? reference.name : key.key;
+}
+
+/** Functions that do more than compute, fill the memory, or return something else each time. */
+const FORBIDDEN_FUNCTIONS = new Set(
+  `LOAD_EXTENSION READFILE WRITEFILE EDIT FTS3_TOKENIZER ZEROBLOB RANDOMBLOB RANDOM CHANGES TOTAL_CHANGES
+  LAST_INSERT_ROWID SQLITE_COMPILEOPTION_GET SQLITE_COMPILEOPTION_USED SQLITE_VERSION SQLITE_SOURCE_ID`.split(
+    /\s+/,
+  ),
+);
+/** A median; `x` is the column, `t` the table. */
+const MEDIAN =
+  "SELECT avg(x) FROM (SELECT x, row_number() OVER (ORDER BY x) AS r, count(*) OVER () AS n FROM t WHERE x IS NOT NULL) WHERE r IN ((n + 1) / 2, (n + 2) / 2)";
+
+/** Functions that SQLite has in Node, and not in Durable Objects. */
+const MISSING = /^(?:MEDIAN|PERCENTILE(?:_CONT|_DISC)?)$/;
+
+/** A reference that is bound to its value. */
+export interface ParameterUse {
+  readonly token: Token;
+  /** The tokens that its value replaces: with the parentheses behind IN. */
+  readonly start: number;
+  readonly end: number;
+  /** True behind IN: an array is a list of values there. */
+  readonly isList: boolean;
+}
+
+/** One statement that reads, and what it reads. */
+export interface Statement {
+  readonly sql: string;
+  /** The statement without what follows its last token, such as semicolons. */
+  readonly end: number;
+  readonly tokens: readonly Token[];
+  readonly tables: readonly TableUse[];
+  readonly parameters: readonly ParameterUse[];
+  /**
+   * Targets by alias in lower case; "" for statements in FROM without one. An alias may have several targets in
+   * different parts of a statement.
+   */
+  readonly aliases: ReadonlyMap<string, readonly AliasTarget[]>;
+  /** All names in it, in lower case: columns have one of these. */
+  readonly names: ReadonlySet<string>;
+  readonly texts: readonly string[];
+  /** True if columns are used that the statement does not name. */
+  readonly usesAllColumns: boolean;
+  /** True if it reads more than one table, or one more than once. */
+  readonly isJoin: boolean;
+  /** The most steps of a recursion in it; 1 without any. */
+  readonly recursionSteps: number;
+}
+
+/** A place of a statement that names a variable as a table. */
+export interface TableUse {
+  readonly name: string;
+  readonly path: Path;
+  readonly token: Token;
+  readonly group: SelectGroup;
+  /** Undefined where a table has no alias: behind IN. */
+  readonly alias: string | undefined;
+  /** True if the statement itself contains the alias. */
+  readonly isAliased: boolean;
+}
+
+/** The target of an alias: a variable's table, or a statement in parentheses. */
+export type AliasTarget = TableUse | SelectGroup;
+
+/** A statement, or what is between two parentheses in it, as far as the reader of statements has read it. */
+export class SelectGroup {
+  readonly parent: SelectGroup | undefined;
+  /** True in the part of FROM that lists tables, also between parentheses there. */
+  isInFrom: boolean;
+  /** True where the next token is a table. */
+  expectsTable: boolean;
+  /** True if it begins with SELECT, WITH or VALUES, or is a statement. */
+  isSelect = false;
+  /** True if its records are a table of the statement around it. */
+  isTable = false;
+  /** The tables that its WITH defines, by name in lower case. */
+  readonly definitions = new Map<string, SelectGroup>();
+  /** The reader's position in the definitions of WITH. */
+  definition: "none" | "name" | "columns" | "next" = "none";
+  definedName = "";
+  /** A whole number behind LIMIT. */
+  limit: number | undefined;
+  /** True if nothing follows the number behind LIMIT. */
+  isLimitPlain = false;
+  hasAggregate = false;
+  hasWindow = false;
+  isCompound = false;
+  isGrouped = false;
+  readonly depth: number;
+
+  constructor(parent?: SelectGroup, isInFrom = false) {
+    this.parent = parent;
+    this.depth = parent === undefined ? 0 : parent.depth + 1;
+    this.isInFrom = isInFrom;
+    this.expectsTable = isInFrom;
+  }
+
+  /** The nearest enclosing statement, or this one. */
+  get select(): SelectGroup {
+    return this.isSelect || this.parent === undefined ? this : this.parent.select;
+  }
+
+  /** The definition of a name that is visible here; undefined for the name of a variable. */
+  definitionOf(name: string): SelectGroup | undefined {
+    return this.definitions.get(name.toLowerCase()) ?? this.parent?.definitionOf(name);
+  }
+
+  isWithin(other: SelectGroup): boolean {
+    return this === other || this.parent?.isWithin(other) === true;
+  }
+
+  /** The maximum number of records that it returns, as far as the text shows. */
+  get maxRows(): number | undefined {
+    const isOne = this.hasAggregate && !this.isGrouped && !this.hasWindow && !this.isCompound;
+    return isOne ? 1 : this.limit;
+  }
+
+  /** Notes a number behind LIMIT. */
+  readLimit(tokens: readonly Token[], at: number): void {
+    const [number, sign, second, behind] = tokens.slice(at + 1, at + 5);
+    // In LIMIT 5, 10 the second number is the limit.
+    const isPair = isSign(sign, ",");
+    const counted = isPair ? second : number;
+    const end = isPair ? behind : sign;
+    const isEnd = end === undefined || isSign(end, ")");
+    const isNumber = counted?.kind === "value" && /^\d+$/.test(counted.value);
+    const isWhole = isEnd || (!isPair && end.word === "OFFSET");
+    this.limit = isNumber && isWhole ? Number(counted.value) : undefined;
+    this.isLimitPlain = isEnd && !isPair;
   }
 }

@@ -1,9 +1,7 @@
 import { isLongNumber, isSign } from "./sql-tokens.ts";
-import type { TableUse } from "./select-group.ts";
-import type { ParameterUse, Statement } from "./statement.ts";
+import type { ParameterUse, Statement, TableUse } from "./read-statement.ts";
 
 export interface Rewriting {
-  /** The name that a table has in the database. */
   readonly nameOf: (use: TableUse) => string;
   /** The SQL for the value of a reference. */
   readonly textOf: (use: ParameterUse) => string;

@@ -14,20 +14,24 @@ import {
 } from "../../../src/internal.ts";
 import { newestVisible } from "../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../src/runtime.ts";
-import { explainedProblem } from "./explain-problem.ts";
-import { INDEX } from "./loaded-tables.ts";
+import { queryProblem, type TableColumns } from "./query-problem.ts";
+import { INDEX } from "./sql-query-engine.ts";
 import {
   AUTHORITIES,
   type Authority,
-  type AuthorizedTable,
   authorityOf,
+  type AuthorizedTable,
   type QueryDatabases,
 } from "./query-databases.ts";
-import type { EngineAnswer, AliasFacts, PlanFacts } from "./query-engine.ts";
-import { queryProblem } from "./query-problem.ts";
+import type { AliasFacts, EngineAnswer, PlanFacts } from "./query-engine.ts";
 import type { Token } from "./sql-tokens.ts";
-import { type AliasTarget, SelectGroup, type TableUse } from "./select-group.ts";
-import type { ParameterUse, Statement } from "./statement.ts";
+import {
+  type AliasTarget,
+  type ParameterUse,
+  SelectGroup,
+  type Statement,
+  type TableUse,
+} from "./read-statement.ts";
 import { type Rewritten, rewrite } from "./rewrite-statement.ts";
 
 /** The store and databases of a query, and the variables that it may read. */
@@ -36,7 +40,6 @@ export interface QueryAccess {
   readonly databases: QueryDatabases;
   /** The largest database in which it may run. */
   readonly most: Authority;
-  /** The syntaxes of references in a statement. */
   readonly syntaxes: readonly Syntax[];
   /**
    * Returns the variable of a table. Throws if it must not be one. Called again when its value is read. Records
@@ -53,12 +56,7 @@ export interface QueryAccess {
 /** The column with the position of a row in the first table, if the access defines that table. */
 export const POSITION = "$position";
 
-/** Options of one run of a statement. */
-export interface RunOptions {
-  readonly replacing?: Replacing | undefined;
-}
-
-/** A value that is not stored, which replaces that of the first table. */
+/** A value that is not stored, which replaces that of the first table in one run of a statement. */
 interface Replacing {
   /** Identifies the value in the engine. */
   readonly key: string;
@@ -86,18 +84,15 @@ export async function runQuery(sql: string, access: QueryAccess): Promise<QueryR
   return (await prepareQuery(sql, access))();
 }
 
-/**
- * Reads a statement and resolves its references. Returns the function that runs it. Both throw as `runQuery`
- * does.
- */
+/** Reads a statement and resolves its references. Returns the function that runs it. Both throw as `runQuery` does. */
 export async function prepareQuery(
   sql: string,
   access: QueryAccess,
-): Promise<(options?: RunOptions) => Promise<QueryResult>> {
+): Promise<(replacing?: Replacing) => Promise<QueryResult>> {
   requireWellFormed(sql, "SQL");
   const query = new Query(access.databases.reader(sql, access.syntaxes), access);
   const resolved = await query.resolve();
-  return (options) => query.run(resolved, options);
+  return (replacing) => query.run(resolved, replacing);
 }
 
 /** A statement with the values of its references. */
@@ -126,23 +121,17 @@ class Query {
     this.#tables = this.#findTables();
   }
 
-  async run(
-    { rewritten, parameters }: Resolved,
-    { replacing }: RunOptions = {},
-  ): Promise<QueryResult> {
+  async run({ rewritten, parameters }: Resolved, replacing?: Replacing): Promise<QueryResult> {
     const [first, ...others] = this.#distinctTables;
     const tables = first === undefined ? [] : [{ ...first, ...replacing }, ...others];
     const position = this.#access.first === undefined ? undefined : POSITION;
     const query = {
       sql: rewritten.sql,
-      tables: tables.map((table, at) => {
-        const { key, alias: name } = table;
-        return {
-          key,
-          name,
-          ...json.compact({ position: at === 0 ? position : undefined }),
-        };
-      }),
+      tables: tables.map(({ key, alias: name }, at) => ({
+        key,
+        name,
+        ...(at === 0 && json.compact({ position })),
+      })),
       parameters,
       names: [...this.#statement.names],
       texts: [...this.#statement.texts, ...parameters],
@@ -344,11 +333,9 @@ function withIndex(columns: readonly string[]): readonly string[] {
   return columns.some((column) => column.toLowerCase() === INDEX) ? columns : [...columns, INDEX];
 }
 
-/**
- * Returns the SQL of a value. Durable Objects bind every number as a fraction, so numbers are written.
- */
+/** Returns the SQL of a value. Durable Objects bind every number as a fraction, so numbers are written. */
 function literalOf(value: Json, isList: boolean): { text: string; bound?: string } {
-  if (isList && !json.isScalar(value) && json.isJsonArray(value)) {
+  if (isList && json.isJsonArray(value)) {
     return { text: "(SELECT value FROM json_each(?))", bound: JSON.stringify(value) };
   }
   const literal = scalarOf(value);
@@ -360,4 +347,72 @@ function scalarOf(value: Json): { text: string; bound?: string } {
   if (typeof value === "boolean") return { text: value ? "1" : "0" };
   if (typeof value === "number") return { text: value < 0 ? `(${value})` : String(value) };
   return { text: "?", bound: typeof value === "string" ? value : JSON.stringify(value) };
+}
+
+interface Explaining {
+  readonly statement: Statement;
+  readonly tables: TableColumns;
+  /** Position of the problem, if SQLite reports it. */
+  readonly at: number | undefined;
+}
+
+/** Replacements for features of other databases that SQLite does not have. */
+const INSTEAD: Readonly<Record<string, string>> = {
+  REGEXP: "LIKE or GLOB",
+  NOW: "datetime('now')",
+  GETDATE: "datetime('now')",
+  YEAR: "CAST(strftime('%Y', x) AS INTEGER)",
+  MONTH: "CAST(strftime('%m', x) AS INTEGER)",
+  DAY: "CAST(strftime('%d', x) AS INTEGER)",
+  DATE_PART: "CAST(strftime('%Y', x) AS INTEGER)",
+  DATE_TRUNC: "strftime('%Y-%m', x)",
+  DATEDIFF: "julianday(x) - julianday(y)",
+  TO_CHAR: "strftime(format, x) or printf(format, x)",
+  LEFT: "substr(x, 1, n)",
+  RIGHT: "substr(x, -n)",
+  ILIKE: "LIKE, which ignores capitals",
+  ARRAY_AGG: "json_group_array(x)",
+  UNNEST: "json_each(x)",
+};
+
+/** Turns SQLite's message into `bad_query`: with the place, similar names, and what to write instead. */
+function explainedProblem(message: string, { statement, tables, at }: Explaining): ByrefError {
+  const { sql } = statement;
+  const name = nameIn(message);
+  const place = at ?? (name === undefined ? undefined : placeOf(statement, name));
+  const known = new Set(Object.values(tables).flat());
+  const isColumn = message.startsWith("no such column");
+  const near = isColumn && name !== undefined ? nearest(name, known) : [];
+  return queryProblem(`${message}.${hintFor(message, name, known)}`, {
+    sql,
+    at: place,
+    tables,
+    near,
+  });
+}
+
+/** The name in a message of SQLite: `no such column: o.totl`, `near "FORM": syntax error`. */
+function nameIn(message: string): string | undefined {
+  const [, near] = /^near "([^]*)": syntax error$/.exec(message) ?? [];
+  if (near !== undefined) return near;
+  const [, named] =
+    /(?:no such (?:column|function|table): |ambiguous column name: |arguments to function |misuse of (?:aggregate|window function): ?)"?([^\s"()]+)/.exec(
+      message,
+    ) ?? [];
+  return named?.split(".").at(-1);
+}
+
+function placeOf({ tokens }: Statement, name: string): number | undefined {
+  const wanted = name.toLowerCase();
+  return tokens.find(({ value }) => value.toLowerCase() === wanted)?.start;
+}
+
+function hintFor(message: string, name: string | undefined, columns: ReadonlySet<string>): string {
+  if (name === undefined) return "";
+  const instead = Object.hasOwn(INSTEAD, name.toUpperCase())
+    ? INSTEAD[name.toUpperCase()]
+    : undefined;
+  if (instead !== undefined && !message.startsWith("no such column")) return ` Write ${instead}.`;
+  const isKeyword = message.startsWith("near ") && columns.has(name);
+  return isKeyword ? ` As a column it is written "${name}".` : "";
 }

@@ -18,11 +18,9 @@ export interface Token {
   readonly value: string;
   /** A name without quotes in capitals, which may be a keyword; empty for other tokens. */
   readonly word: string;
-  /** The reference of a `reference` token. */
   readonly reference?: Reference;
 }
 
-/** True for a token that is this sign. */
 export function isSign(token: Token | undefined, value: string): boolean {
   return token?.kind === "sign" && token.value === value;
 }
@@ -57,9 +55,7 @@ const NUMBER = /0[xX][\da-fA-F]+|(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]
 /** Strings and identifiers in quotes. A doubled quote is a literal quote. */
 const QUOTED = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]/y;
 
-/**
- * Splits a statement as `tokensOf` does, without the semicolons at its end. Throws for more than one statement.
- */
+/** Splits a statement as `tokensOf` does, without the semicolons at its end. Throws for more than one statement. */
 export function statementTokensOf(sql: string, syntaxes: readonly Syntax[]): readonly Token[] {
   const tokens = tokensOf(sql, syntaxes);
   const isEnd = ({ kind, value }: Token) => kind === "sign" && value === ";";

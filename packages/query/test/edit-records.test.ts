@@ -3,7 +3,7 @@ import { nodeQueryDatabases } from "../../adapters/src/agent/node-query-engine.t
 import { maxQueryRecords } from "../../../src/limits.ts";
 import { Labels, Taint } from "../../../src/store/labels.ts";
 import { editVariable } from "../../../src/tool/edit/edit-variable.ts";
-import { recordEdits } from "../src/record-edits.ts";
+import { recordEdits } from "../src/query-tools.ts";
 import { wrapRuntimeTool } from "../../../src/tool/tool-call.ts";
 import type { WrapOptions } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";

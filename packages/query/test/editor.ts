@@ -2,8 +2,7 @@ import { nodeQueryDatabases } from "../../adapters/src/agent/node-query-engine.t
 import { codeOf } from "../../../src/errors.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { editVariable } from "../../../src/tool/edit/edit-variable.ts";
-import type { RanQuery } from "../src/query-tool.ts";
-import { recordEdits } from "../src/record-edits.ts";
+import { type RanQuery, recordEdits } from "../src/query-tools.ts";
 import { wrapRuntimeTool } from "../../../src/tool/tool-call.ts";
 import type { CallOptions, WrapOptions } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { nodeQueryDatabases } from "../../adapters/src/agent/node-query-engine.ts";
 import { Labels, Taint } from "../../../src/store/labels.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
-import { queryTool, type RanQuery } from "../src/query-tool.ts";
+import { queryTool, type RanQuery } from "../src/query-tools.ts";
 import { wrapRuntimeTool } from "../../../src/tool/tool-call.ts";
 import type { CallOptions, WrapOptions } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";

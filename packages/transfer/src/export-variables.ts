@@ -110,13 +110,9 @@ export async function* dataLines(bytes: number, source: Readable): AsyncGenerato
 
 const LINES_PER_READ = 10;
 
-/**
- * Casts from read-only types to those of the format. Neither is written to, and the reader rejects invalid
- * records.
- */
+/** Casts from read-only types to those of the format. Neither is written to, and the reader rejects invalid records. */
 export function writable<Record>(value: unknown): Record {
   return value as Record;
 }
 
-/** Bytes of a value in one line of an export. */
 const LINE_BYTES = 196_608;

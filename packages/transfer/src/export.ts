@@ -50,6 +50,7 @@ async function* recordsOf({
     title: source.givenTitle ?? null,
     createdAt,
   };
+  const variables = ({ store }: ConversationData) => variableLines(store);
   const planLines = (from: ConversationData) => plans?.exported(from) ?? [];
   for (const records of [messages, variables, planLines, turn, events]) {
     for await (const record of records(source)) {
@@ -99,10 +100,6 @@ function* messages({ history }: ConversationData): Generator<TransferRecord> {
   for (let one = history.following(0); one !== undefined; one = history.following(one.seq)) {
     yield { type: "message", message: writable<TransferOf<"message">["message"]>(one.message) };
   }
-}
-
-function variables({ store }: ConversationData): AsyncGenerator<TransferRecord> {
-  return variableLines(store);
 }
 
 /** A turn's spend and what waits in it, without its text. A running turn is exported as stopped. */

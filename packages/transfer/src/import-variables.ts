@@ -16,7 +16,6 @@ interface Lines {
   next(): Promise<{ readonly type: string } | LineOf<"data">>;
 }
 
-/** Records of a store. */
 export type StoreLine = LineOf<"variable" | "version" | "tombstone" | "numbers">;
 
 /** Restores variables and names from the records of a file, in an empty store. */

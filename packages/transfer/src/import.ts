@@ -1,4 +1,4 @@
-import { limitExceeded } from "../../../src/errors.ts";
+import { requireAtMost } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
 import { VariablesImport } from "./import-variables.ts";
 import { badImport, type TakenLine, TransferReader } from "./transfer-lines.ts";
@@ -51,43 +51,52 @@ export async function importInto(
 }
 
 class Import {
-  readonly #data: ConversationData;
-  readonly #plans: ConversationPlans | undefined;
-  readonly #files: TransferFiles | undefined;
-  readonly #id: string;
+  readonly #options: ImportOptions;
   readonly #reader: TransferReader<OwnRecord>;
   readonly #variables: VariablesImport;
   #formerId = "";
   #writtenFiles = 0;
-  readonly #isTrusted: boolean;
   #lowered = 0;
   #cancelled = 0;
   #omitted = 0;
 
-  constructor(
-    { data, plans, files, id, isTrusted }: ImportOptions,
-    reader: TransferReader<OwnRecord>,
-  ) {
-    this.#data = data;
-    this.#plans = plans;
-    this.#files = files;
-    this.#id = id;
+  constructor(options: ImportOptions, reader: TransferReader<OwnRecord>) {
+    this.#options = options;
     this.#reader = reader;
-    this.#isTrusted = isTrusted;
-    this.#variables = new VariablesImport(data.store, reader);
+    this.#variables = new VariablesImport(options.data.store, reader);
   }
 
   async run(): Promise<readonly ImportFinding[]> {
-    await this.#reader.each((record) => this.#take(this.#isTrusted ? record : this.#lower(record)));
+    const { data, plans, isTrusted } = this.#options;
+    await this.#reader.each((record) => this.#take(isTrusted ? record : this.#lower(record)));
     this.#variables.end();
-    const ended = { isTrusted: this.#isTrusted, reason: COPIED };
-    const plans = await this.#plans?.endImport(this.#data, ended);
-    return findingsOf({
-      lowered: this.#lowered,
-      withdrawn: plans?.withdrawn ?? 0,
-      cancelled: this.#cancelled + (plans?.cancelled ?? 0),
-      omitted: this.#omitted,
-    });
+    const ended = await plans?.endImport(data, { isTrusted, reason: COPIED });
+    const { withdrawn = 0, cancelled = 0 } = ended ?? {};
+    const findings = [
+      [
+        "labels_lowered",
+        this.#lowered,
+        `values that the file calls trusted are not trusted here. ${KEEP_LABELS}`,
+      ],
+      [
+        "approvals_withdrawn",
+        withdrawn,
+        `plans that the file calls approved wait for approval. ${KEEP_LABELS}`,
+      ],
+      [
+        "approvals_cancelled",
+        this.#cancelled + cancelled,
+        "pending approvals are cancelled, because the original may still have them.",
+      ],
+      [
+        "plans_omitted",
+        this.#omitted,
+        "plans are left out, because this Worker has no planSupport().",
+      ],
+    ] as const;
+    return findings
+      .filter(([, count]) => count > 0)
+      .map(([code, count, what]) => ({ code, message: `${count} ${what}` }));
   }
 
   #lower(record: TakenLine<OwnRecord>): TakenLine<OwnRecord> {
@@ -99,6 +108,7 @@ class Import {
 
   // The casts below remove the schemas' statement that absent fields may be undefined.
   async #take(record: TakenLine<OwnRecord>): Promise<void> {
+    const { data, plans } = this.#options;
     switch (record.type) {
       case "byref":
         return this.#begin(record);
@@ -108,49 +118,51 @@ class Import {
         return this.#takeFile(record);
       case "plan":
       case "run":
-        if (this.#plans === undefined) this.#omitted += record.type === "plan" ? 1 : 0;
-        else this.#plans.take(this.#data, record);
+        if (plans === undefined) this.#omitted += record.type === "plan" ? 1 : 0;
+        else plans.take(data, record);
         return;
       case "turn":
         return this.#takeTurn(record.head as unknown as TurnHead);
       case "events":
-        return this.#data.events.restore(record.events as unknown as ConversationEvent[]);
+        return data.events.restore(record.events as unknown as ConversationEvent[]);
       default:
         return this.#variables.take(record);
     }
   }
 
   #begin({ id, title, createdAt }: TransferOf<"byref">): void {
+    const { data } = this.#options;
     this.#formerId = id;
-    this.#data.setCreated(Date.parse(createdAt));
-    if (title !== null) this.#data.setTitle(title);
+    data.setCreated(Date.parse(createdAt));
+    if (title !== null) data.setTitle(title);
   }
 
   /** URLs of stored files are rewritten to this conversation's variables. */
   #takeMessage(message: StoredMessage): void {
+    const { data, id } = this.#options;
     const former = variableUrl(this.#formerId, "");
     const parts = message.parts.map((part) => {
       if (part.type !== "file" || !part.url.startsWith(former)) return part;
-      return { ...part, url: variableUrl(this.#id, part.url.slice(former.length)) };
+      return { ...part, url: variableUrl(id, part.url.slice(former.length)) };
     });
     this.#cancelled += Object.keys(message.waiting ?? {}).length;
-    this.#data.history.add(withoutWaiting({ ...message, parts }, COPIED));
+    data.history.add(withoutWaiting({ ...message, parts }, COPIED));
   }
 
   async #takeFile(record: TransferOf<"file">): Promise<void> {
-    if (this.#files === undefined) throw badImport("It contains files, and no bucket is bound.");
+    const { files } = this.#options;
+    if (files === undefined) throw badImport("It contains files, and no bucket is bound.");
     requireFew(++this.#writtenFiles);
-    const maximum = limits.maxValueBytes;
-    if (record.bytes > maximum) {
-      const advice = "No file is as long.";
-      throw limitExceeded("maxValueBytes", { maximum, actual: record.bytes, advice });
-    }
-    await this.#files.write(record, this.#variables.bytes(record.bytes));
+    requireAtMost(["maxValueBytes", limits.maxValueBytes], record.bytes, "No file is as long.");
+    await files.write(record, this.#variables.bytes(record.bytes));
   }
 
+  /** The turn no longer waits. Its spend still counts for the conversation. */
   #takeTurn(head: TurnHead): void {
-    const ended = { ...endedHead(head), isOpen: false, conversation: this.#id };
-    this.#data.journal.begin(ended, "");
+    const { data, id } = this.#options;
+    const { needs: _needs, counts: _counts, paused: _paused, ...kept } = head;
+    const ended = { ...kept, spent: spentBefore(head), isOpen: false, conversation: id };
+    data.journal.begin(ended, "");
   }
 }
 
@@ -162,46 +174,8 @@ class Import {
 const COPIED =
   "Cancelled, because this conversation is a copy and the original may still run it. Ask again to run it here.";
 
-/** The head of a turn that no longer waits. Its spend still counts for the conversation. */
-function endedHead(head: TurnHead): TurnHead {
-  const { needs: _needs, counts: _counts, paused: _paused, ...kept } = head;
-  return { ...kept, spent: spentBefore(head) };
-}
-
-interface ImportCounts {
-  readonly lowered: number;
-  readonly withdrawn: number;
-  readonly cancelled: number;
-  readonly omitted: number;
-}
-
-function findingsOf({
-  lowered,
-  withdrawn,
-  cancelled,
-  omitted,
-}: ImportCounts): readonly ImportFinding[] {
-  const advice =
-    "The file was changed, or written with another TICKET_SECRET, or other keys where none is set; ?labels=keep keeps them.";
-  const findings: ImportFinding[] = [];
-  if (lowered > 0) {
-    const message = `${lowered} values that the file calls trusted are not trusted here. ${advice}`;
-    findings.push({ code: "labels_lowered", message });
-  }
-  if (withdrawn > 0) {
-    const message = `${withdrawn} plans that the file calls approved wait for approval. ${advice}`;
-    findings.push({ code: "approvals_withdrawn", message });
-  }
-  if (cancelled > 0) {
-    const message = `${cancelled} pending approvals are cancelled, because the original may still have them.`;
-    findings.push({ code: "approvals_cancelled", message });
-  }
-  if (omitted > 0) {
-    const message = `${omitted} plans are left out, because this Worker has no planSupport().`;
-    findings.push({ code: "plans_omitted", message });
-  }
-  return findings;
-}
+const KEEP_LABELS =
+  "The file was changed, or written with another TICKET_SECRET, or other keys where none is set; ?labels=keep keeps them.";
 
 /**
  * The record without what only its file says: values and plans are not trusted, and messages count as

@@ -1,13 +1,12 @@
 import { ByrefError, requireAtMost } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
-import { type Bindings, R2Files } from "../../../src/internal-edge.ts";
+import { type Bindings, type ConversationContext, R2Files } from "../../../src/internal-edge.ts";
 import { type FileInfo, toolFiles } from "../../../src/internal-tool.ts";
 import { visibilityText } from "../../../src/internal.ts";
 import type { TransferOf } from "./transfer-format.ts";
 
 type FileRecord = TransferOf<"file">;
 
-/** A file to export. */
 export interface ExportedFile {
   readonly record: FileRecord;
   /** Reads the bytes from `from` to before `to`. Rejects with `conflict` if the file has changed. */
@@ -95,7 +94,7 @@ export function requireFew(actual: number): void {
 }
 
 /** Undefined without a bucket. */
-export function transferFilesOf(env: Cloudflare.Env, prefix: string): TransferFiles | undefined {
+export function transferFilesOf({ env, prefix }: ConversationContext): TransferFiles | undefined {
   const { BLOBS: bucket }: Partial<Bindings> = env;
   return bucket === undefined ? undefined : new TransferFiles(bucket, prefix);
 }

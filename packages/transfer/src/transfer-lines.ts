@@ -31,7 +31,6 @@ class Sha256Stream {
     return this.#writer.write(bytes);
   }
 
-  /** In hexadecimal. */
   async end(): Promise<string> {
     await this.#writer.close();
     return encoding.toHex(new Uint8Array(await this.#stream.digest));
@@ -47,9 +46,8 @@ interface OwnLine {
 }
 
 /**
- * Encodes records as lines, followed by the end record with their count and digest. An error from `records`
- * becomes a line in place of the end. Records are created on demand; cancelling the stream ends the
- * generator.
+ * Encodes records as lines, followed by the end record with their count and digest. An error from `records` becomes a
+ * line in place of the end. Records are created on demand; cancelling the stream ends the generator.
  */
 export function transferLines(
   records: AsyncGenerator<OwnLine>,
@@ -78,7 +76,12 @@ async function* bytesOf(
       yield bytes;
     }
   } catch (error) {
-    yield encoder.encode(held + lineOf(failureOf(error)));
+    const failure: LineOf<"error"> = {
+      type: "error",
+      code: codeOf(error),
+      message: publicMessageOf(error),
+    };
+    yield encoder.encode(held + lineOf(failure));
     return undefined;
   }
   const bytes = encoder.encode(held);
@@ -91,10 +94,6 @@ async function* bytesOf(
   return undefined;
 }
 
-function failureOf(error: unknown): LineOf<"error"> {
-  return { type: "error", code: codeOf(error), message: publicMessageOf(error) };
-}
-
 /**
  * Splits bytes into lines, with their line breaks. Bytes after the last break are a line too. A line is valid
  * until the next one is asked for.
@@ -102,7 +101,8 @@ function failureOf(error: unknown): LineOf<"error"> {
 async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, undefined> {
   const line = new ByteBuffer();
   const hold = (bytes: Uint8Array) => {
-    requireShort(line.size + bytes.length);
+    const bound = ["maxBodyBytes", limits.maxBodyBytes] as const;
+    requireAtMost(bound, line.size + bytes.length, "No line of an export is this long.");
     line.add(bytes);
   };
   for await (const chunk of stream) {
@@ -118,14 +118,8 @@ async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint
   return undefined;
 }
 
-function requireShort(actual: number): void {
-  const advice = "No line of an export is this long.";
-  requireAtMost(["maxBodyBytes", limits.maxBodyBytes], actual, advice);
-}
-
 /**
- * Reads the records of a file and checks each. The file is complete only if the end record's count and digest
- * match.
+ * Reads the records of a file and checks each. The file is complete only if the end record's count and digest match.
  */
 export class TransferReader<Own extends OwnLine> {
   readonly #lines: AsyncGenerator<Uint8Array, undefined>;
@@ -133,7 +127,6 @@ export class TransferReader<Own extends OwnLine> {
   readonly #digest = new Sha256Stream();
   #count = 0;
 
-  /** `schema`: of the file's lines. */
   constructor(stream: ReadableStream<Uint8Array>, schema: z.ZodType<Own | FrameLine>) {
     this.#lines = linesOf(stream);
     this.#schema = schema;
@@ -200,16 +193,14 @@ function inLine(line: number, error: unknown): unknown {
   return new ByrefError(error.code, `Line ${line}: ${error.message}`, error.details);
 }
 
-/**
- * Throws `bad_import` or `limit_exceeded`. Messages do not quote values, which may be
- * private.
- */
+/** Throws `bad_import` or `limit_exceeded`. Messages do not quote values, which may be private. */
 function recordIn<Record extends OwnLine>(
   line: Uint8Array,
   number: number,
   schema: z.ZodType<Record>,
 ): Record {
   const given = jsonIn(line, number);
+  requireJson(given, LEVELS_AROUND);
   if (number === 1) requireVersion(given);
   const { data, error } = schema.safeParse(given);
   if (data === undefined) {
@@ -222,16 +213,10 @@ function recordIn<Record extends OwnLine>(
   return data;
 }
 
-function jsonIn(line: Uint8Array, number: number): Json {
-  const value = parsedLine(line, number);
-  requireJson(value, LEVELS_AROUND);
-  return value;
-}
-
 /** Nesting levels of a record around its values, with room for later versions. */
 const LEVELS_AROUND = 10;
 
-function parsedLine(line: Uint8Array, number: number): Json {
+function jsonIn(line: Uint8Array, number: number): Json {
   try {
     return json.parsedJson(
       new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(line),

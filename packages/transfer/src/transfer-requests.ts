@@ -5,14 +5,22 @@ import {
   type ConversationContext,
   type ConversationData,
   conversations,
+  hmacKey,
   putValue,
   type Retention,
+  type Settings,
 } from "../../../src/internal-edge.ts";
-import { hasSchema, migrate, type Sql, sqlRows, streamOf } from "../../../src/internal.ts";
+import {
+  encoding,
+  hasSchema,
+  migrate,
+  type Sql,
+  sqlRows,
+  streamOf,
+} from "../../../src/internal.ts";
 import { exportOf } from "./export.ts";
 import { importInto } from "./import.ts";
-import { type TransferFiles, transferFilesOf } from "./transfer-files.ts";
-import { isSeal, sealOf } from "./seal.ts";
+import { transferFilesOf } from "./transfer-files.ts";
 import { type TransferOf, transferRecord } from "./transfer-format.ts";
 
 /** Exports the conversation. Throws `conversation_not_found`. */
@@ -22,7 +30,7 @@ export function exportTo(context: ConversationContext, id: string): Response {
   const sealing = async (sha256: string) =>
     tenant === undefined ? undefined : sealOf(context.settings, tenant, sha256);
   const { plans } = context;
-  const files = filesOf(context);
+  const files = transferFilesOf(context);
   const file = ndjson(exportOf({ data: () => context.data, plans, files, id, sealing }));
   file.headers.set("content-disposition", `attachment; filename="${id}.ndjson"`);
   return file;
@@ -40,7 +48,7 @@ export async function importFrom(
     throw new ByrefError("conversation_exists", `The conversation ${id} already exists.`);
   }
   const { plans } = context;
-  const files = filesOf(context);
+  const files = transferFilesOf(context);
   const isTrusted = labels === "keep";
   const findings = await context.deletion.runImport(() =>
     importInto({ data: context.newData(), plans, files, id, isTrusted }, incoming),
@@ -123,10 +131,6 @@ async function tailOf({ store }: ConversationData, of: number): Promise<string> 
 /** Longer than any end line that this server writes. */
 const MAX_END_CHARS = 512;
 
-function filesOf({ env, prefix }: ConversationContext): TransferFiles | undefined {
-  return transferFilesOf(env, prefix);
-}
-
 const PARTS = "parts";
 
 const PARTS_RETENTION: Retention = {
@@ -184,4 +188,37 @@ function noSuchImport(): ByrefError {
     "not_found",
     "There is no such import, or it has expired. Begin with part 1.",
   );
+}
+
+/**
+ * A file's seal: a signature of its digest and its tenant, with a key of this server's settings. A file with
+ * it was written by a server with these settings for this tenant, and nobody has changed it. Undefined if the
+ * settings have no secret.
+ */
+async function sealOf(
+  settings: Settings,
+  tenant: string,
+  sha256: string,
+): Promise<string | undefined> {
+  const key = await hmacKey(settings, "export");
+  if (key === undefined) return undefined;
+  return encoding.toHex(
+    new Uint8Array(await crypto.subtle.sign("HMAC", key, signed(tenant, sha256))),
+  );
+}
+
+/** True if a server with these settings sealed the digest for the tenant. */
+async function isSeal(
+  settings: Settings,
+  tenant: string,
+  { sha256, seal = "" }: { readonly sha256: string; readonly seal?: string | undefined },
+): Promise<boolean> {
+  const key = await hmacKey(settings, "export");
+  if (key === undefined || !/^[0-9a-f]{64}$/u.test(seal)) return false;
+  const bytes = Uint8Array.from(seal.match(/../gu) ?? [], (hex) => Number.parseInt(hex, 16));
+  return crypto.subtle.verify("HMAC", key, bytes, signed(tenant, sha256));
+}
+
+function signed(tenant: string, sha256: string): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify([tenant, sha256]));
 }

@@ -51,9 +51,6 @@ const exportEndpoint: Endpoint<ConversationParts> = endpoint(
   },
 );
 
-/** Export, handled by the conversation. */
-const conversationEndpoints = [exportEndpoint];
-
 const own = { id: parameters.text, labels: z.enum(["keep", "lower"]).prefault("keep") };
 const place = {
   part: parameters.wholeNumber("part", 1, limits.maxBatchItems).prefault(1),
@@ -220,19 +217,17 @@ async function deleteParts(parts: conversations.RemoteConversation, id: string):
   }
 }
 
-/** True for a problem with this code. */
 async function isRefused(response: Response, code: string): Promise<boolean> {
   if (response.status !== 409) return false;
   const problem = await response.clone().json<{ readonly code?: string }>();
   return problem.code === code;
 }
 
-/** Export, import and fork. */
 export const transfers: Transfers = {
   retentionIn,
   api: {
     worker: workerEndpoints,
-    conversation: conversationEndpoints,
+    conversation: [exportEndpoint],
     internal: internalEndpoints,
     components: {
       ForkBody: forkBody,

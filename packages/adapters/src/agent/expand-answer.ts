@@ -1,8 +1,41 @@
-import type { AssistantModelMessage, ModelMessage, TextStreamPart, ToolSet } from "ai";
-import { type ExpandOptions, type Lookup, createExpander } from "../../../../src/references.ts";
-import { TextsExpander, type VariableStore, json } from "../../../../src/internal.ts";
-import { knownNamesOf, lookupInStore } from "../../../../src/internal-tool.ts";
-import { ledgerOf } from "./approvals.ts";
+import {
+  type AssistantModelMessage,
+  type JSONSchema7,
+  type ModelMessage,
+  type OutputInterface as Output,
+  parsePartialJson,
+  type TextStreamPart,
+  type ToolSet,
+  type UIMessageChunk,
+} from "ai";
+import {
+  createExpander,
+  type ExpandOptions,
+  type ExpansionBudget,
+  type Json,
+  type Lookup,
+  type Reference,
+} from "../../../../src/references.ts";
+import {
+  charsOf,
+  json,
+  LookupWork,
+  pickSyntaxes,
+  type Place,
+  TextsExpander,
+  type VariableStore,
+  wholeReference,
+} from "../../../../src/internal.ts";
+import {
+  jsonSchemas,
+  knownNamesOf,
+  lookupInStore,
+  widenSchema,
+} from "../../../../src/internal-tool.ts";
+import { ledgerOf } from "./wrap-tools.ts";
+import * as limits from "../../../../src/limits.ts";
+import { parseJsonEventStream, type ParseResult } from "@ai-sdk/provider-utils";
+import * as z from "zod";
 
 /** How references in texts are parsed; see `ExpandOptions`. */
 export interface ExpandingOptions extends Pick<ExpandOptions, "syntaxes" | "inCode" | "inUrls"> {
@@ -73,7 +106,6 @@ interface StreamForm<Part> {
   emit(part: Part): void;
   /** The text of a `text-delta`; undefined for other parts. */
   deltaOf(part: Part): string | undefined;
-  /** Returns a `text-delta`. */
   delta(id: string, text: string): Part;
 }
 
@@ -172,8 +204,7 @@ export class TextParts<Part extends StreamPart> {
   }
 }
 
-/** Returns the lookup of answers. */
-export function lookupFor(
+function lookupFor(
   store: VariableStore,
   { sealed }: Pick<ExpandingOptions, "sealed">,
   onUsed?: (name: string) => void,
@@ -196,9 +227,8 @@ function withWritten(metadata: unknown, written: string): object {
 }
 
 /**
- * Returns the messages with texts as the model wrote them. A client that keeps the conversation sends back
- * what it showed, with the values that `expandStream` inserted. Restoring the texts keeps those values out
- * of prompts.
+ * Returns the messages with texts as the model wrote them. A client that keeps the conversation sends back what it
+ * showed, with the values that `expandStream` inserted. Restoring the texts keeps those values out of prompts.
  */
 export function asWritten(messages: readonly ModelMessage[]): ModelMessage[] {
   return withAnswerParts(messages, writtenPart);
@@ -286,4 +316,285 @@ async function texts(held: unknown, metadata: string, expand: Expand): Promise<u
       return { ...part, text, [metadata]: withWritten(part[metadata], part.text) };
     }),
   );
+}
+
+/** Replaces the references in structured answers. */
+export class ObjectExpander {
+  readonly #store: VariableStore;
+  readonly #options: ExpandingOptions;
+  readonly #schema: JSONSchema7;
+
+  /** `schema`: of the answers, with values in place of references. */
+  constructor(store: VariableStore, options: ExpandingOptions, schema: JSONSchema7 = {}) {
+    this.#store = store;
+    this.#options = options;
+    this.#schema = schema;
+  }
+
+  /**
+   * Returns the answer with values in place of its references. A string that is one reference becomes the value
+   * itself, except where the schema takes only text. All others become text, as in any answer. References that
+   * cannot be resolved stay as written.
+   */
+  expand(answer: unknown): Promise<unknown> {
+    return this.#expanded(answer, { ...this.#begin(), isOpen: false });
+  }
+
+  /** Expands a part of an answer, of which the last text may go on. What is not known of it is left out. */
+  async expandPart(part: unknown): Promise<unknown> {
+    const expanded = await this.#expanded(part, { ...this.#begin(), isOpen: true });
+    return expanded === UNKNOWN ? undefined : expanded;
+  }
+
+  #begin(): Omit<At, "isOpen"> {
+    return { place: [], budget: { leftChars: limits.maxInsertedChars, work: new LookupWork() } };
+  }
+
+  async #expanded(value: unknown, at: At): Promise<unknown> {
+    if (typeof value === "string") return this.#text(value, at);
+    const isList = Array.isArray(value);
+    if (!isList && (!json.isObject(value) || Object.getPrototypeOf(value) !== Object.prototype)) {
+      return value;
+    }
+    const known: (readonly [key: string | number, inner: unknown])[] = [];
+    const entries = isList ? [...value.entries()] : Object.entries(value);
+    for (const [index, [key, inner]] of entries.entries()) {
+      const isOpen = at.isOpen && index === entries.length - 1;
+      const expanded = await this.#expanded(inner, { ...at, place: [...at.place, key], isOpen });
+      if (expanded !== UNKNOWN) known.push([key, expanded]);
+    }
+    return isList ? known.map(([, inner]) => inner) : Object.fromEntries(known);
+  }
+
+  async #text(text: string, at: At): Promise<unknown> {
+    const { budget, isOpen } = at;
+    const whole = wholeReference(text, pickSyntaxes(this.#options.syntaxes));
+    const value = whole && !isOpen ? await this.#value(whole.reference, at) : undefined;
+    if (value !== undefined) return value;
+    const options = { ...this.#options, ...knownNamesOf(this.#store), budget };
+    const expander = createExpander(this.#lookup, options);
+    const known = await expander.push(text);
+    if (isOpen) return known === "" && text !== "" ? UNKNOWN : known;
+    return known + (await expander.end());
+  }
+
+  /** Returns the value of a whole reference; undefined if its text is to be in its place. */
+  async #value(reference: Reference, { place, budget }: At): Promise<Json | undefined> {
+    const found = await this.#lookup(reference, budget.work);
+    if (!found.found || typeof found.value === "string") return undefined;
+    if (jsonSchemas.takesTextOnly(this.#schema, place, found.value)) return undefined;
+    const chars = charsOf(found.value, budget.leftChars);
+    if (chars > budget.leftChars) return undefined;
+    budget.leftChars -= chars;
+    return found.value;
+  }
+
+  get #lookup() {
+    return lookupFor(this.#store, this.#options);
+  }
+}
+
+/** Stands for a text that begins with a reference whose end is not known yet. */
+const UNKNOWN = Symbol("unknown");
+
+interface At {
+  readonly place: Place;
+  /** Of the whole answer. */
+  readonly budget: ExpansionBudget;
+  /** True if the last text at this place may go on. */
+  readonly isOpen: boolean;
+}
+
+/** Returns the schema of structured answers as a model is shown it: any part of them may be a reference. */
+export function widenAnswer(
+  schema: JSONSchema7,
+  { syntaxes }: Pick<ExpandingOptions, "syntaxes">,
+): JSONSchema7 {
+  const options = json.compact({ syntaxes });
+  const { items, ...others } = schema;
+  if (schema.type !== "array" || items === undefined) return widenSchema(schema, options);
+  // Only the properties of an object are widened.
+  const asObject = { ...others, type: "object" as const, properties: { items: items as object } };
+  const { properties } = widenSchema(asObject, options);
+  return { ...schema, items: properties?.items ?? items };
+}
+
+/**
+ * Returns the output of an agent, or of `generateText` and `streamText`, for a model that writes references. They
+ * are replaced before the output's own schema validates them. Partial outputs and elements have values, too, but
+ * not parts of a text.
+ */
+export function expandOutput<Complete, Partial, Element>(
+  output: Output<Complete, Partial, Element>,
+  store: VariableStore,
+  options: ExpandingOptions = {},
+): Output<Complete, Partial, Element> {
+  const format = Promise.resolve(output.responseFormat);
+  const openings = pickSyntaxes(options.syntaxes).map(({ opening }) => opening);
+  /** Returns the JSON with values. The end of a part is left out, because the part may go on. */
+  const expanded = async (text: string, isPart: boolean): Promise<string> => {
+    if (!openings.some((opening) => text.includes(opening))) return text;
+    const found = await format;
+    if (found?.type !== "json") return isPart ? text : expandText(text, store, options);
+    const { value, state } = await parsePartialJson(text);
+    const expander = new ObjectExpander(store, options, found.schema);
+    if (state === "successful-parse") return JSON.stringify(await expander.expand(value));
+    const part = state === "repaired-parse" ? await expander.expandPart(value) : undefined;
+    return part === undefined ? text : JSON.stringify(part).replace(/[\]}"]$/u, "");
+  };
+  return {
+    ...output,
+    responseFormat: format.then((found) =>
+      found?.type === "json" && found.schema !== undefined
+        ? { ...found, schema: widenAnswer(found.schema, options) }
+        : found,
+    ),
+    parseCompleteOutput: async ({ text }, context) =>
+      output.parseCompleteOutput({ text: await expanded(text, false) }, context),
+    parsePartialOutput: async ({ text }) =>
+      output.parsePartialOutput({ text: await expanded(text, true) }),
+  };
+}
+
+/** How the results of a call are shown to callers. */
+export interface Showing {
+  readonly store: VariableStore;
+  readonly expanding: ExpandingOptions;
+  /** The output of the call's settings, which has been expanded. */
+  output?: Pick<Output, "responseFormat"> | undefined;
+}
+
+/** The text of a structured answer is for programs, and values in it could break it: it stays as written. */
+async function shownText(text: string, { store, expanding, output }: Showing): Promise<string> {
+  const format = await output?.responseFormat;
+  return format?.type === "json" ? text : expandText(text, store, expanding);
+}
+
+/**
+ * Returns the result with `text` and `output` expanded. All other fields stay as the SDK recorded them, by
+ * reference: `steps`, `content` and `responseMessages`, for the history.
+ */
+export async function expandedResult<
+  Result extends { readonly text: string; readonly output: unknown },
+>(result: Result, showing: Showing): Promise<Result> {
+  const text = await shownText(result.text, showing);
+  // Other properties are inherited from the result. The getter of `output` throws if there is none.
+  return Object.create(result, {
+    text: { value: text },
+    output: { get: () => (showing.output === undefined ? result.output && text : result.output) },
+  }) as Result;
+}
+
+/** The fields of `StreamTextResult` that change, or that have to be read from the original result. */
+interface Streamed<Tools extends ToolSet> {
+  readonly stream: ReadableStream<TextStreamPart<Tools>>;
+  readonly text: PromiseLike<string>;
+  readonly output: PromiseLike<unknown>;
+  readonly partialOutputStream: unknown;
+  readonly elementStream: unknown;
+}
+
+/** Returns the result with its streams, `text` and `output` expanded, and with the responses that are made of them. */
+export async function expandedStreamResult<Tools extends ToolSet, Result extends Streamed<Tools>>(
+  result: Result,
+  showing: Showing,
+): Promise<Result> {
+  const { store, expanding, output } = showing;
+  const format = await output?.responseFormat;
+  const stream = () =>
+    format?.type === "json"
+      ? result.stream
+      : result.stream.pipeThrough<TextStreamPart<Tools>>(expandStream<Tools>(store, expanding));
+  const text = () => result.text.then((written) => shownText(written, showing));
+  // The SDK's methods build responses from `this.stream`, which is the expanded stream here. Getters that
+  // split the SDK's stream must run on the original result. All other properties are inherited.
+  return Object.create(result, {
+    stream: { get: stream },
+    fullStream: { get: stream },
+    text: { get: text },
+    output: { get: () => (output === undefined ? text() : result.output) },
+    partialOutputStream: { get: () => result.partialOutputStream },
+    experimental_partialOutputStream: { get: () => result.partialOutputStream },
+    elementStream: { get: () => result.elementStream },
+  }) as Result;
+}
+
+/** The callbacks of an agent and of its calls that receive the text of an answer. */
+const CALLBACKS = ["onStepEnd", "onStepFinish", "onEnd", "onFinish"] as const;
+
+type Callback = (event: never) => unknown;
+
+/**
+ * Returns an agent's settings, or the options of a call, whose callbacks receive expanded texts. The rest of
+ * their events is for histories, and stays as the SDK recorded it.
+ */
+export function withShownEvents<Options extends object>(
+  options: Options,
+  showing: Showing,
+): Options {
+  const given: { readonly [Name in (typeof CALLBACKS)[number]]?: Callback } = options;
+  const shown = CALLBACKS.flatMap((name) => {
+    const callback = given[name];
+    if (typeof callback !== "function") return [];
+    const onEvent = async (event: { readonly text: string }) => {
+      const text = await shownText(event.text, showing);
+      // Steps have getters, which they inherit.
+      await callback(Object.create(event, { text: { value: text, enumerable: true } }) as never);
+    };
+    return [[name, onEvent]];
+  });
+  return { ...options, ...(Object.fromEntries(shown) as object) };
+}
+
+/**
+ * Expands the references in an answer that `toUIMessageStreamResponse` made, while it is sent. Status and headers stay.
+ * Each changed text ends with the original in its metadata, from which `asWritten` restores it, so that a history of
+ * such messages costs a prompt no more than references. Fails if the body is not such a stream.
+ */
+export function expandResponse(
+  response: Response,
+  store: VariableStore,
+  options: ExpandingOptions = {},
+): Response {
+  const { body, status, statusText } = response;
+  if (body === null) return response;
+  const headers = new Headers(response.headers);
+  headers.delete("content-length");
+  const expanded = body.pipeThrough(expandingEvents(store, options));
+  return new Response(expanded, { status, statusText, headers });
+}
+
+/** A part of the stream. Its readers check the fields. */
+const anyPart = z.looseObject({ type: z.string() });
+
+function expandingEvents(
+  store: VariableStore,
+  options: ExpandingOptions,
+): ReadableWritablePair<Uint8Array, Uint8Array> {
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const encoder = new TextEncoder();
+  const eventOf = (data: string) => encoder.encode(`data: ${data}\n\n`);
+  let parts: TextParts<UIMessageChunk> | undefined;
+  const events = new TransformStream<ParseResult<z.infer<typeof anyPart>>, Uint8Array>({
+    start(controller) {
+      parts = new TextParts<UIMessageChunk>(store, options, {
+        emit: (part) => controller.enqueue(eventOf(JSON.stringify(part))),
+        delta: (id, delta) => ({ type: "text-delta", id, delta }),
+        deltaOf: (part) => (part.type === "text-delta" ? part.delta : undefined),
+      });
+    },
+    async transform(event) {
+      if (!event.success) throw event.error;
+      // Only the fields that are read were checked: the type, and the id and delta of a text.
+      await parts?.write(event.value as unknown as UIMessageChunk);
+    },
+    async flush(controller) {
+      await parts?.flush();
+      controller.enqueue(eventOf("[DONE]"));
+    },
+  });
+  return {
+    writable,
+    readable: parseJsonEventStream({ stream: readable, schema: anyPart }).pipeThrough(events),
+  };
 }

@@ -62,8 +62,7 @@ export class NodeSql implements Sql {
   }
 
   /**
-   * A nested transaction is a savepoint. If it throws and the outer one catches, only the nested one is rolled
-   * back.
+   * A nested transaction is a savepoint. If it throws and the outer one catches, only the nested one is rolled back.
    */
   transaction<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result {
     const onBegin = this.#depth === 0 ? this.#onBegin : undefined;

@@ -1,13 +1,12 @@
 /**
- * The process of `process-query-engine.ts`, which may be killed at any time. SQLite runs in a thread, so that the
+ * The process of `node-query-engine.ts`, which may be killed at any time. SQLite runs in a thread, so that the
  * process can end a query, and ends with the program that started it.
  */
 import { fileURLToPath } from "node:url";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
 import * as limits from "../../../../src/limits.ts";
-import { type QueryEngine, TOO_LONG, callEngine } from "../../../query/src/query-engine.ts";
-import { inProcessEngine } from "./node-query-engine.ts";
-import type { EngineCall, EngineReply } from "./process-query-engine.ts";
+import { callEngine, type QueryEngine, TOO_LONG } from "../../../query/src/query-engine.ts";
+import { type EngineCall, type EngineReply, inProcessEngine } from "./node-query-engine.ts";
 
 /* oxlint-disable unicorn/require-post-message-target-origin -- a thread has no origin. */
 

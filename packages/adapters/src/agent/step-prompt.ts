@@ -21,8 +21,7 @@ import type { ToolPolicy, VariableInfo } from "../../../../src/runtime.ts";
 export type { InstructionStyle } from "../../../../src/internal-tool.ts";
 
 /**
- * Appends the guide to references to the instructions, in the syntax that is on (default: dollars). Adds it
- * only once.
+ * Appends the guide to references to the instructions, in the syntax that is on (default: dollars). Adds it only once.
  */
 export function withGuide(
   instructions: Instructions | undefined,

@@ -16,8 +16,7 @@ import { json, type VariableStore } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 import { nodeQueryDatabases } from "./node-query-engine.ts";
 import { hasNodeSqlite } from "./node-sql.ts";
-import { OwnTool } from "./own-tool.ts";
-import { VARIABLE_TOOL, wrap } from "./wrap-tools.ts";
+import { OwnTool, VARIABLE_TOOL, wrap } from "./wrap-tools.ts";
 
 /** Names of the tools of `variableTools`. */
 export type VariableToolName =
@@ -68,7 +67,6 @@ function queriesFor(wrap: WrapOptions, given: QueryDatabases | undefined): Query
   return queryTools({ databases, wrap });
 }
 
-/** Returns a tool of the runtime as one of the AI SDK. */
 function toolOf(tool: RuntimeTool, options: WrapOptions): AnyTool {
   const own = new VariableTool(tool, options);
   const wrapped = Object.assign(wrap(own, false), { [VARIABLE_TOOL]: true });

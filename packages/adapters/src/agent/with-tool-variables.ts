@@ -10,18 +10,25 @@ import {
   type ToolSet,
   asSchema,
 } from "ai";
-import { Taints, evictDue } from "./own-tool.ts";
-import { asWritten } from "./expand-answer.ts";
-import { expandOutput } from "./expand-object.ts";
 import {
-  type Showing,
+  closeDenied,
+  decides,
+  evictDue,
+  Taints,
+  type WithVariables,
+  wrapDecidedTools,
+  wrapToolApproval,
+  wrapTools,
+} from "./wrap-tools.ts";
+import {
+  asWritten,
   expandedResult,
   expandedStreamResult,
+  expandOutput,
+  type Showing,
   withShownEvents,
-} from "./expand-result.ts";
+} from "./expand-answer.ts";
 import { listingVariables, withGuide } from "./step-prompt.ts";
-import { closeDenied, decides, wrapToolApproval } from "./approvals.ts";
-import { type WithVariables, wrapDecidedTools, wrapTools } from "./wrap-tools.ts";
 import {
   type InstructionStyle,
   type WrapOptions,
@@ -50,10 +57,9 @@ export interface ToolVariablesOptions<CallOptions = never> extends Omit<WrapOpti
 }
 
 /**
- * Returns an agent that works by reference. Tool results are saved as variables, references in tool inputs
- * are resolved, and text is expanded for the caller. The SDK records references, not values, for the next
- * step (`responseMessages`, `steps`). Each step receives a list of the current variables. The given agent is
- * not changed.
+ * Returns an agent that works by reference. Tool results are saved as variables, references in tool inputs are
+ * resolved, and text is expanded for the caller. The SDK records references, not values, for the next step
+ * (`responseMessages`, `steps`). Each step receives a list of the current variables. The given agent is not changed.
  */
 export function withToolVariables<
   CallOptions = never,

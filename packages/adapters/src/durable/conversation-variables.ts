@@ -5,9 +5,13 @@ import type {
   Tool,
   ToolSet,
 } from "ai";
-import { type ShownText, asWritten, expandStream } from "../agent/expand-answer.ts";
-import { expandOutput } from "../agent/expand-object.ts";
-import { expandResponse } from "../agent/expand-result.ts";
+import {
+  asWritten,
+  expandOutput,
+  expandResponse,
+  expandStream,
+  type ShownText,
+} from "../agent/expand-answer.ts";
 import {
   type InstructionStyle,
   type SummaryOptions,
@@ -35,7 +39,7 @@ import type { Json } from "../../../../src/references.ts";
 import { CHANGED, exportStore } from "../../../transfer/src/export-variables.ts";
 import { ShownTexts } from "./shown-texts.ts";
 import { CLEAR_AFTER_MS, StagedImport } from "./staged-import.ts";
-import { OwnAlarm, ScheduledSweep, type SchedulingAgent, type SweepAlarm } from "./sweep-alarm.ts";
+import { ownAlarm, type SchedulingAgent, type SetAlarm, scheduledSweep } from "./sweep-alarm.ts";
 
 /** The state of a Durable Object with SQLite, as its constructor receives it. */
 export type ObjectState = Pick<DurableObjectState, "id" | "storage">;
@@ -106,16 +110,14 @@ export interface ConversationVariables {
   /** Evicts what is due and removes bytes that belong to no variable. May be called at any time. */
   sweep(): Promise<void>;
   /**
-   * Exports all variables as NDJSON, the format of `GET /conversations/:id/export`, created while it is read.
-   * Secrets have no value in it, sealed values do. If a variable changes meanwhile, its last line says
-   * `conflict`.
+   * Exports all variables as NDJSON, the format of `GET /conversations/:id/export`, created while it is read. Secrets
+   * have no value in it, sealed values do. If a variable changes meanwhile, its last line says `conflict`.
    */
   export(): ReadableStream<Uint8Array>;
   /**
-   * Imports such a file into an object without variables. Nothing of it is visible before its end. The file is
-   * trusted as its sender is: labels are imported unchanged. Rejects with `bad_import` and the number of the
-   * line, `bad_import`, `conversation_exists`, `conflict` or the error of a rejected value; the object
-   * is then as it was.
+   * Imports such a file into an object without variables. Nothing of it is visible before its end. The file is trusted
+   * as its sender is: labels are imported unchanged. Rejects with `bad_import` and the number of the line,
+   * `bad_import`, `conversation_exists`, `conflict` or the error of a rejected value; the object is then as it was.
    */
   import(file: ReadableStream<Uint8Array>): Promise<void>;
   /**
@@ -134,7 +136,88 @@ export function conversationVariables(
   state: ObjectState,
   options: ConversationVariablesOptions = {},
 ): ConversationVariables {
-  return new VariablesInObject(state, options);
+  const { syntaxes, instructionStyle } = options;
+  const sql = new DurableSql(state.storage);
+  const taint = new Taint();
+  let opened: Parts | undefined;
+  const parts = () => (opened ??= open());
+  const wrapOptions = (): WrapOptions => ({ ...options, store: parts().store, taint });
+  const expanding = () => {
+    const { shown } = parts();
+    const onShown = (text: ShownText, key: object) => shown.keep(text, key);
+    return { ...json.compact({ syntaxes }), onShown };
+  };
+  let listing: PrepareStepFunction<ToolSet> | undefined;
+  const prepareStep: PrepareStepFunction<ToolSet> = async (step) => {
+    listing ??= listingVariables({ ...wrapOptions(), ...json.compact({ instructionStyle }) });
+    const messages = parts().shown.restored(asWritten(step.messages));
+    return listing({ ...step, messages });
+  };
+  const variables: ConversationVariables = {
+    get store() {
+      return parts().store;
+    },
+    // Only messages and instructions are read and changed, whose types do not depend on the tools.
+    prepareStep: prepareStep as unknown as PrepareAnyStep,
+    transform: () => expandStream(parts().store, expanding()),
+    wrap: (tools) => wrapTools(tools, wrapOptions()),
+    tools: (chosen = {}) => {
+      const { databases } = parts();
+      return variableTools({ ...wrapOptions(), ...json.compact({ databases }), ...chosen });
+    },
+    expand: (response) => expandResponse(response, parts().store, expanding()),
+    output: (output) => expandOutput(output, parts().store, expanding()),
+    summary: (chosen) => summaryOf(parts().store, chosen),
+    nextAlarm() {
+      const { store, imports } = parts();
+      // Garbage is due at once.
+      const dueMs = store.hasGarbage() ? Date.now() : (store.nextDueMs() ?? Infinity);
+      const nextMs = Math.min(dueMs, imports.dueMs);
+      return nextMs === Infinity ? undefined : nextMs;
+    },
+    async sweep() {
+      const { store, imports } = parts();
+      store.flushAccess();
+      let evicted = EVICTIONS;
+      while (evicted === EVICTIONS) evicted = store.evictDue(Date.now(), EVICTIONS).length;
+      if (store.hasGarbage()) await store.sweep();
+      await imports.clear();
+      await arm();
+    },
+    export: () => exportStore(parts().store, state.id.toString()),
+    async import(file) {
+      const { store, imports } = parts();
+      // If the process ends, the alarm wakes the object, which then clears what was imported.
+      await setAlarm?.(Date.now() + CLEAR_AFTER_MS);
+      await imports.run(file, store);
+      await arm();
+    },
+    async fork(into) {
+      for (let tries = 1; ; tries++) {
+        try {
+          return await into(variables.export());
+        } catch (error) {
+          if (tries === MAX_TRIES || !isConflict(error)) throw error;
+        }
+      }
+    },
+  };
+  const setAlarm = alarmOf(state, sql, { ...options, sweep: () => variables.sweep() });
+  /** Sets the alarm, if there is one and it is later than what is due. */
+  const arm = async () => setAlarm?.(variables.nextAlarm() ?? Infinity);
+
+  function open(): Parts {
+    const openStore = (prefix: string) => storeWith(prefix, { state, sql, options });
+    const store = openStore(PREFIX);
+    if (setAlarm !== undefined) {
+      store.observe(() => void arm().catch((error: unknown) => console.error(error)));
+    }
+    const imports = new StagedImport({ sql, prefix: PREFIX, open: openStore });
+    const databases = databasesFor(store, state, options);
+    return { store, imports, shown: new ShownTexts(sql, PREFIX), ...json.compact({ databases }) };
+  }
+
+  return variables;
 }
 
 interface Parts {
@@ -144,197 +227,53 @@ interface Parts {
   readonly databases?: QueryDatabases;
 }
 
-class VariablesInObject implements ConversationVariables {
-  readonly #state: ObjectState;
-  readonly #sql: DurableSql;
-  readonly #options: ConversationVariablesOptions;
-  readonly #taint = new Taint();
-  readonly #alarm: SweepAlarm | undefined;
-  readonly #prepareStep: PrepareAnyStep;
-  #opened: Parts | undefined;
-
-  constructor(state: ObjectState, options: ConversationVariablesOptions) {
-    this.#state = state;
-    this.#sql = new DurableSql(state.storage);
-    this.#options = options;
-    this.#alarm = this.#alarmOf(options);
-    let listing: PrepareStepFunction<ToolSet> | undefined;
-    const prepare: PrepareStepFunction<ToolSet> = async (step) => {
-      listing ??= listingVariables({ ...this.#wrapOptions, ...styleOf(options) });
-      const messages = this.#parts.shown.restored(asWritten(step.messages));
-      return listing({ ...step, messages });
-    };
-    // Only messages and instructions are read and changed, whose types do not depend on the tools.
-    this.#prepareStep = prepare as unknown as PrepareAnyStep;
-  }
-
-  get store(): VariableStore {
-    return this.#parts.store;
-  }
-
-  get prepareStep(): PrepareAnyStep {
-    return this.#prepareStep;
-  }
-
-  get transform(): ConversationVariables["transform"] {
-    return () => expandStream(this.store, this.#expanding);
-  }
-
-  wrap<Tools extends ToolSet>(tools: Tools): WithVariables<Tools> {
-    return wrapTools(tools, this.#wrapOptions);
-  }
-
-  tools<Name extends VariableToolName = VariableToolName>(
-    options: { readonly only?: readonly Name[] } = {},
-  ): Record<Name, Tool<Json, Json>> {
-    return variableTools<Name>({
-      ...this.#wrapOptions,
-      ...json.compact({ databases: this.#parts.databases }),
-      ...options,
-    });
-  }
-
-  expand(response: Response): Response {
-    return expandResponse(response, this.store, this.#expanding);
-  }
-
-  output<Complete, Partial, Element>(
-    output: Output<Complete, Partial, Element>,
-  ): Output<Complete, Partial, Element> {
-    return expandOutput(output, this.store, this.#expanding);
-  }
-
-  summary(options: SummaryOptions = {}): string {
-    return summaryOf(this.store, options);
-  }
-
-  nextAlarm(): number | undefined {
-    const { store, imports } = this.#parts;
-    // Garbage is due at once.
-    const dueMs = store.hasGarbage() ? Date.now() : (store.nextDueMs() ?? Infinity);
-    const nextMs = Math.min(dueMs, imports.dueMs);
-    return nextMs === Infinity ? undefined : nextMs;
-  }
-
-  async sweep(): Promise<void> {
-    const { store, imports } = this.#parts;
-    store.flushAccess();
-    let evicted = EVICTIONS;
-    while (evicted === EVICTIONS) evicted = store.evictDue(Date.now(), EVICTIONS).length;
-    if (store.hasGarbage()) await store.sweep();
-    await imports.clear();
-    await this.#arm();
-  }
-
-  export(): ReadableStream<Uint8Array> {
-    return exportStore(this.store, this.#state.id.toString());
-  }
-
-  async import(file: ReadableStream<Uint8Array>): Promise<void> {
-    const { store, imports } = this.#parts;
-    // If the process ends, the alarm wakes the object, which then clears what was imported.
-    await this.#alarm?.setBy(Date.now() + CLEAR_AFTER_MS);
-    await imports.run(file, store);
-    await this.#arm();
-  }
-
-  async fork<Result>(
-    into: (file: ReadableStream<Uint8Array>) => PromiseLike<Result>,
-  ): Promise<Result> {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await into(this.export());
-      } catch (error) {
-        if (tries === MAX_TRIES || !isConflict(error)) throw error;
-      }
-    }
-  }
-
-  get #wrapOptions(): WrapOptions {
-    return { ...this.#options, store: this.store, taint: this.#taint };
-  }
-
-  get #expanding() {
-    const { syntaxes } = this.#options;
-    const { shown } = this.#parts;
-    const onShown = (text: ShownText, key: object) => shown.keep(text, key);
-    return { ...json.compact({ syntaxes }), onShown };
-  }
-
-  get #parts() {
-    this.#opened ??= this.#open();
-    return this.#opened;
-  }
-
-  #open(): Parts {
-    const store = this.#storeWith(PREFIX);
-    if (this.#alarm !== undefined) {
-      store.observe(() => void this.#arm().catch((error: unknown) => console.error(error)));
-    }
-    const open = (prefix: string) => this.#storeWith(prefix);
-    const imports = new StagedImport({ sql: this.#sql, prefix: PREFIX, open });
-    const databases = this.#databasesFor(store);
-    return {
-      store,
-      imports,
-      shown: new ShownTexts(this.#sql, PREFIX),
-      ...json.compact({ databases }),
-    };
-  }
-
-  /** The copies in them are deleted with the variables, or when they are idle. */
-  #databasesFor(store: SqlStore): QueryDatabases | undefined {
-    const { tables } = this.#options;
-    if (tables === undefined) return undefined;
-    const { id } = this.#state;
-    const connect = (authority: Authority) => {
-      const name = tables.idFromName(`${id.toString()} ${authority}`);
-      // The namespace is bound to TablesObject.
-      return tables.get(name) as unknown as QueryEngine;
-    };
-    const databases = new QueryDatabases((authority) => remoteEngine(() => connect(authority)));
-    databases.watch(store, () => {
-      databases.purge(AUTHORITIES).catch((error: unknown) => console.error(error));
-    });
-    return databases;
-  }
-
-  #storeWith(prefix: string): SqlStore {
-    const { bucket, quotaBytes, idleMs } = this.#options;
-    const sql = new PrefixedSql(this.#sql, prefix);
-    const isNew = migrate(sql);
-    return new SqlStore(sql, {
-      isNew,
-      ...json.compact({ quotaBytes, idleMs }),
-      ...(bucket === undefined
-        ? {}
-        : {
-            bucket: {
-              blobs: new R2Blobs(bucket),
-              prefix: `${PREFIX}${this.#state.id.toString()}/`,
-            },
-          }),
-    });
-  }
-
-  #alarmOf({ alarm, agent }: ConversationVariablesOptions): SweepAlarm | undefined {
-    if (agent !== undefined) return new ScheduledSweep(agent, () => this.sweep());
-    return alarm === "own" ? new OwnAlarm(this.#state.storage, this.#sql, PREFIX) : undefined;
-  }
-
-  /** Sets the alarm, if there is one and it is later than what is due. */
-  async #arm(): Promise<void> {
-    await this.#alarm?.setBy(this.nextAlarm() ?? Infinity);
-  }
+function alarmOf(
+  { storage }: ObjectState,
+  sql: Sql,
+  { alarm, agent, sweep }: ConversationVariablesOptions & { readonly sweep: () => Promise<void> },
+): SetAlarm | undefined {
+  if (agent !== undefined) return scheduledSweep(agent, sweep);
+  return alarm === "own" ? ownAlarm(storage, sql, PREFIX) : undefined;
 }
 
-function styleOf({ instructionStyle }: ConversationVariablesOptions) {
-  return json.compact({ instructionStyle });
+/** The copies in them are deleted with the variables, or when they are idle. */
+function databasesFor(
+  store: SqlStore,
+  { id }: ObjectState,
+  { tables }: ConversationVariablesOptions,
+): QueryDatabases | undefined {
+  if (tables === undefined) return undefined;
+  const connect = (authority: Authority) => {
+    const name = tables.idFromName(`${id.toString()} ${authority}`);
+    // The namespace is bound to TablesObject.
+    return tables.get(name) as unknown as QueryEngine;
+  };
+  const databases = new QueryDatabases((authority) => remoteEngine(() => connect(authority)));
+  databases.watch(store, () => {
+    databases.purge(AUTHORITIES).catch((error: unknown) => console.error(error));
+  });
+  return databases;
+}
+
+interface Storing {
+  readonly state: ObjectState;
+  readonly sql: Sql;
+  readonly options: ConversationVariablesOptions;
+}
+
+function storeWith(prefix: string, { state, sql, options }: Storing): SqlStore {
+  const { bucket: r2, quotaBytes, idleMs } = options;
+  const own = new PrefixedSql(sql, prefix);
+  const isNew = migrate(own);
+  const bucket = r2 && {
+    blobs: new R2Blobs(r2),
+    prefix: `${PREFIX}${state.id.toString()}/`,
+  };
+  return new SqlStore(own, { isNew, ...json.compact({ quotaBytes, idleMs, bucket }) });
 }
 
 const PREFIX = "byref_";
 
-/** Evictions in one transaction. */
 const EVICTIONS = 500;
 
 /** Copies of variables that change meanwhile. */

@@ -11,10 +11,8 @@ export class ShownTexts {
   readonly #sql: Sql;
   readonly #table: string;
   #kept: Map<number, ShownText> | undefined;
-  /** The ids of texts that are being shown. */
   readonly #open = new WeakMap<object, number>();
 
-  /** `prefix`: of the table. */
   constructor(sql: Sql, prefix: string) {
     this.#sql = sql;
     this.#table = `${prefix}${SHOWN_TABLES[0]}`;
@@ -43,7 +41,6 @@ export class ShownTexts {
     this.#sql.run(`DELETE FROM ${this.#table} WHERE id = ?`, oldest);
   }
 
-  /** The messages with texts as the model wrote them. */
   restored(messages: readonly ModelMessage[]): ModelMessage[] {
     const texts = [...this.#all.values()].toReversed();
     if (texts.length === 0) return [...messages];

@@ -1,19 +1,15 @@
 import { type Sql, sqlRows } from "../../../../src/internal.ts";
 
-/** Calls `sweep` of the variables at a time. */
-export abstract class SweepAlarm {
-  #last: Promise<void> = Promise.resolve();
+/** Makes sure that `sweep` is called at that time or earlier, in milliseconds since 1970. Infinity: nothing is due. */
+export type SetAlarm = (dueMs: number) => Promise<void>;
 
-  /**
-   * Makes sure that it calls at that time or earlier, in milliseconds since 1970. Infinity: nothing is due.
-   */
-  setBy(dueMs: number): Promise<void> {
-    const set = this.#last.then(() => this.setNext(dueMs));
-    this.#last = set.catch(() => undefined);
-    return set;
-  }
-
-  protected abstract setNext(dueMs: number): Promise<void>;
+function oneByOne(set: SetAlarm): SetAlarm {
+  let last: Promise<void> = Promise.resolve();
+  return (dueMs) => {
+    const done = last.then(() => set(dueMs));
+    last = done.catch(() => undefined);
+    return done;
+  };
 }
 
 /**
@@ -21,55 +17,42 @@ export abstract class SweepAlarm {
  * table, and is set again after the sweeps before it. If the object deletes such an alarm meanwhile, it fires
  * nevertheless, and sweeps.
  */
-export class OwnAlarm extends SweepAlarm {
-  readonly #storage: Pick<DurableObjectStorage, "getAlarm" | "setAlarm">;
-  readonly #sql: Sql;
-  readonly #table: string;
-
-  /** `prefix`: of the table. */
-  constructor(
-    storage: Pick<DurableObjectStorage, "getAlarm" | "setAlarm">,
-    sql: Sql,
-    prefix: string,
-  ) {
-    super();
-    this.#storage = storage;
-    this.#sql = sql;
-    this.#table = `${prefix}${ALARM_TABLE}`;
-  }
-
-  protected async setNext(dueMs: number): Promise<void> {
-    const armedMs = (await this.#storage.getAlarm()) ?? Infinity;
-    const known = this.#read();
-    const isForeign = armedMs !== Infinity && armedMs !== known.setMs;
-    const latestMs = isForeign ? armedMs : known.replacedMs;
-    const replacedMs = latestMs > Date.now() ? latestMs : Infinity;
-    const nextMs = Math.min(dueMs, replacedMs);
-    if (nextMs >= armedMs) return;
-    this.#write({ setMs: nextMs, replacedMs: replacedMs === nextMs ? Infinity : replacedMs });
-    await this.#storage.setAlarm(nextMs);
-  }
-
-  #read(): Alarms {
-    const [row] = sqlRows.hasTable(this.#sql, this.#table)
-      ? this.#sql.all(`SELECT set_ms, replaced_ms FROM ${this.#table}`)
+export function ownAlarm(
+  storage: Pick<DurableObjectStorage, "getAlarm" | "setAlarm">,
+  sql: Sql,
+  prefix: string,
+): SetAlarm {
+  const table = `${prefix}${ALARM_TABLE}`;
+  const read = (): Alarms => {
+    const [row] = sqlRows.hasTable(sql, table)
+      ? sql.all(`SELECT set_ms, replaced_ms FROM ${table}`)
       : [];
     const msOf = (key: string) => {
       const timeMs = row?.[key];
       return typeof timeMs === "number" ? timeMs : Infinity;
     };
     return { setMs: msOf("set_ms"), replacedMs: msOf("replaced_ms") };
-  }
-
-  #write({ setMs, replacedMs }: Alarms): void {
-    this.#sql.run(`CREATE TABLE IF NOT EXISTS ${this.#table}
+  };
+  const write = ({ setMs, replacedMs }: Alarms) => {
+    sql.run(`CREATE TABLE IF NOT EXISTS ${table}
       (id INTEGER PRIMARY KEY, set_ms INTEGER NOT NULL, replaced_ms INTEGER)`);
-    this.#sql.run(
-      `INSERT OR REPLACE INTO ${this.#table} (id, set_ms, replaced_ms) VALUES (1, ?, ?)`,
+    sql.run(
+      `INSERT OR REPLACE INTO ${table} (id, set_ms, replaced_ms) VALUES (1, ?, ?)`,
       setMs,
       replacedMs === Infinity ? null : replacedMs,
     );
-  }
+  };
+  return oneByOne(async (dueMs) => {
+    const armedMs = (await storage.getAlarm()) ?? Infinity;
+    const known = read();
+    const isForeign = armedMs !== Infinity && armedMs !== known.setMs;
+    const latestMs = isForeign ? armedMs : known.replacedMs;
+    const replacedMs = latestMs > Date.now() ? latestMs : Infinity;
+    const nextMs = Math.min(dueMs, replacedMs);
+    if (nextMs >= armedMs) return;
+    write({ setMs: nextMs, replacedMs: replacedMs === nextMs ? Infinity : replacedMs });
+    await storage.setAlarm(nextMs);
+  });
 }
 
 /** Times in milliseconds since 1970; Infinity for none. */
@@ -101,42 +84,35 @@ export interface SchedulingAgent {
 const CALLBACK = "sweepByrefVariables";
 
 /** A sweep in the scheduler of the Agents SDK: one schedule at a time. */
-export class ScheduledSweep extends SweepAlarm {
-  readonly #agent: SchedulingAgent;
-  #next: { readonly id: string; readonly timeMs: number } | undefined;
+export function scheduledSweep(agent: SchedulingAgent, sweep: () => Promise<void>): SetAlarm {
+  let next: { readonly id: string; readonly timeMs: number } | undefined;
   /** False until this life of the object knows what an earlier one has scheduled. */
-  #isKnown = false;
-
-  constructor(agent: SchedulingAgent, sweep: () => Promise<void>) {
-    super();
-    this.#agent = agent;
-    const onSchedule = async () => {
-      // The schedule that calls this is over, although the SDK still lists it.
-      this.#isKnown = true;
-      this.#next = undefined;
-      await sweep();
-    };
-    Object.defineProperty(agent, CALLBACK, { value: onSchedule, configurable: true });
-  }
-
-  protected async setNext(dueMs: number): Promise<void> {
+  let isKnown = false;
+  const onSchedule = async () => {
+    // The schedule that calls this is over, although the SDK still lists it.
+    isKnown = true;
+    next = undefined;
+    await sweep();
+  };
+  Object.defineProperty(agent, CALLBACK, { value: onSchedule, configurable: true });
+  return oneByOne(async (dueMs) => {
     if (dueMs === Infinity) return;
-    if (!this.#isKnown) this.#next = await this.#scheduled();
-    this.#isKnown = true;
+    if (!isKnown) next = await scheduledBefore(agent);
+    isKnown = true;
     // The SDK rounds down to whole seconds, and would call before anything is due.
     const timeMs = Math.ceil(dueMs / 1_000) * 1_000;
-    const before = this.#next;
+    const before = next;
     if (before !== undefined && before.timeMs <= timeMs) return;
-    const { id } = await this.#agent.schedule(new Date(timeMs), CALLBACK);
-    this.#next = { id, timeMs };
-    if (before !== undefined) await this.#agent.cancelSchedule(before.id);
-  }
+    const { id } = await agent.schedule(new Date(timeMs), CALLBACK);
+    next = { id, timeMs };
+    if (before !== undefined) await agent.cancelSchedule(before.id);
+  });
+}
 
-  async #scheduled() {
-    const all = await this.#agent.listSchedules();
-    const ours = all
-      .filter(({ callback, time }) => callback === CALLBACK && time * 1_000 > Date.now())
-      .map(({ id, time }) => ({ id, timeMs: time * 1_000 }));
-    return ours.toSorted((one, other) => one.timeMs - other.timeMs)[0];
-  }
+async function scheduledBefore(agent: SchedulingAgent) {
+  const all = await agent.listSchedules();
+  const ours = all
+    .filter(({ callback, time }) => callback === CALLBACK && time * 1_000 > Date.now())
+    .map(({ id, time }) => ({ id, timeMs: time * 1_000 }));
+  return ours.toSorted((one, other) => one.timeMs - other.timeMs)[0];
 }

@@ -1,11 +1,11 @@
 import type { JSONSchema7 } from "ai";
 import {
   type ExpandingOptions,
-  TextParts,
   expandMessages,
   expandText,
+  ObjectExpander,
+  TextParts,
 } from "../agent/expand-answer.ts";
-import { ObjectExpander } from "../agent/expand-object.ts";
 import { Recent, type VariableStore, json } from "../../../../src/internal.ts";
 import type { ClientCalls, Run } from "./run.ts";
 import type {
@@ -307,7 +307,6 @@ export class Scoring {
     if (this.#hasScorers && knownStore !== undefined) this.#stores.set(id, knownStore);
   }
 
-  /** Returns the scorers of an agent by their names. */
   ofAgent(scorers: Readonly<Record<string, { readonly scorer: Scorer }>>): typeof scorers {
     const entries = Object.entries(scorers);
     this.#hasScorers = entries.length > 0;

@@ -110,7 +110,6 @@ export interface ToolsFor {
   readonly threadId?: string;
   readonly resourceId?: string;
   readonly requestContext: MastraRequestContext;
-  /** Options of the call. */
   readonly inputProcessors?: readonly object[];
 }
 

@@ -5,10 +5,14 @@ import {
   toolInputs,
 } from "../../../../src/internal-tool.ts";
 import { type JsonObject, type VariableStore, json } from "../../../../src/internal.ts";
-import { ClientCalls, Run, Runs, type StoreForRun, Stores } from "./run.ts";
+import { ClientCalls, Run, Runs, type StoreForRun, Stores, wrapCoreTool } from "./run.ts";
 import { VARIABLE_TOOL } from "../agent/wrap-tools.ts";
-import { type ExpandingOptions, asWritten } from "../agent/expand-answer.ts";
-import { ObjectExpander, widenAnswer } from "../agent/expand-object.ts";
+import {
+  asWritten,
+  type ExpandingOptions,
+  ObjectExpander,
+  widenAnswer,
+} from "../agent/expand-answer.ts";
 import {
   Scoring,
   type Showing,
@@ -25,7 +29,6 @@ import type {
   StandardSchema,
   ToolsFor,
 } from "./mastra-agent.ts";
-import { wrapCoreTool } from "./mastra-tool.ts";
 import {
   type FlexibleSchema,
   type JSONSchema7,
@@ -79,7 +82,6 @@ export function withToolVariables<Agent extends MastraAgent>(
 /** An agent that is wrapped again works with the new options only. */
 const originals = new WeakMap<object, AgentMembers>();
 
-/** The runs of an agent that `withToolVariables` returned. */
 const runsOf = new WeakMap<object, Runs>();
 
 /** See `changeInput` of `byref/agent`: the same for a call that waits in a run of this agent, in this process. */
@@ -269,7 +271,6 @@ class VariableAgent {
   }
 }
 
-/** The parts of a prompt. */
 interface Prompting {
   readonly run: Run;
   readonly clientCalls: ClientCalls;

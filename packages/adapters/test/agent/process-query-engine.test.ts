@@ -9,7 +9,7 @@ import { QueryDatabases } from "../../../query/src/query-databases.ts";
 import { runQuery } from "../../../query/src/run-query.ts";
 import { valueAt } from "../../../../src/tool/variables/sequence.ts";
 import { readable } from "../../../../src/tool/variables/variable-target.ts";
-import { QueryProcess } from "../../src/agent/process-query-engine.ts";
+import { QueryProcess } from "../../src/agent/node-query-engine.ts";
 import { slow } from "../../../../test/support/slow.ts";
 
 const pathOf = (module: string) =>
@@ -57,7 +57,7 @@ it(
 
 it("ends with a program that is killed while a query runs", slow, async () => {
   const program = `
-    import { QueryProcess } from ${JSON.stringify(pathOf("process-query-engine.ts"))};
+    import { QueryProcess } from ${JSON.stringify(pathOf("node-query-engine.ts"))};
     const engine = new QueryProcess(${JSON.stringify(file)}, 600_000).engine();
     await engine.keep([]);
     const table = await engine.begin("t 1");

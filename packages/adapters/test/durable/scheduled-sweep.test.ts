@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { ScheduledSweep, type SchedulingAgent } from "../../src/durable/sweep-alarm.ts";
+import { scheduledSweep, type SchedulingAgent } from "../../src/durable/sweep-alarm.ts";
 
 interface Schedule {
   readonly id: string;
@@ -57,28 +57,28 @@ describe("a sweep in the scheduler of the Agents SDK", () => {
   });
 
   it("is scheduled once, never before it is due, and earlier if needed", async () => {
-    const alarm = new ScheduledSweep(agent, sweep);
-    await Promise.all([alarm.setBy(nowMs + 90_001), alarm.setBy(nowMs + 95_000)]);
+    const setAlarm = scheduledSweep(agent, sweep);
+    await Promise.all([setAlarm(nowMs + 90_001), setAlarm(nowMs + 95_000)]);
     expect(agent.times).toEqual([nowMs + 91_000]);
-    await alarm.setBy(nowMs + 30_000);
+    await setAlarm(nowMs + 30_000);
     expect(agent.times).toEqual([nowMs + 30_000]);
   });
 
   it("is found after a restart of the object, among the agent's own schedules", async () => {
     await agent.schedule(new Date(nowMs + 5_000), "remind");
-    await new ScheduledSweep(agent, sweep).setBy(nowMs + 90_000);
-    const alarm = new ScheduledSweep(agent, sweep);
-    await alarm.setBy(nowMs + 120_000);
+    await scheduledSweep(agent, sweep)(nowMs + 90_000);
+    const setAlarm = scheduledSweep(agent, sweep);
+    await setAlarm(nowMs + 120_000);
     expect(agent.times).toEqual([nowMs + 5_000, nowMs + 90_000]);
-    await alarm.setBy(nowMs + 60_000);
+    await setAlarm(nowMs + 60_000);
     expect(agent.times).toEqual([nowMs + 5_000, nowMs + 60_000]);
   });
 
   it("is scheduled again by the sweep that it calls", async () => {
-    await new ScheduledSweep(agent, sweep).setBy(nowMs + 90_000);
+    await scheduledSweep(agent, sweep)(nowMs + 90_000);
     // The scheduler wakes the object.
-    const alarm = new ScheduledSweep(agent, sweep);
-    sweep.mockImplementationOnce(() => alarm.setBy(nowMs + 180_000));
+    const setAlarm = scheduledSweep(agent, sweep);
+    sweep.mockImplementationOnce(() => setAlarm(nowMs + 180_000));
     await agent.ring();
     expect(sweep).toHaveBeenCalledOnce();
     expect(agent.times).toEqual([nowMs + 180_000]);

@@ -20,7 +20,6 @@ import { type PageFile, pageFiles } from "./page-files.ts";
 export interface BundleOptions {
   /** The folder of `wrangler.toml`, with wrangler among its packages. */
   readonly project: string;
-  /** Folder to which the bundle is written. */
   readonly folder: string;
 }
 
@@ -95,11 +94,9 @@ function requireOwn(folder: string): void {
 
 /** Leaves `index.js`. Throws if wrangler wrote modules beside it. */
 function nameMain(made: string, main: string): void {
-  const inside = readdirSync(made);
   for (const name of ["README.md", `${main}.js.map`]) rmSync(join(made, name), { force: true });
   renameSync(join(made, `${main}.js`), join(made, "index.js"));
-  const known = new Set(["README.md", `${main}.js`, `${main}.js.map`]);
-  const others = inside.filter((name) => !known.has(name));
+  const others = readdirSync(made).filter((name) => name !== "index.js");
   if (others.length === 0) return;
   throw new Error(`byref bundle takes modules of JavaScript only, not ${others.join(", ")}.`);
 }

@@ -70,9 +70,7 @@ interface Rule {
   readonly headers: readonly (readonly [name: string, value: string])[];
 }
 
-/**
- * Parses `_headers`: a line with a path that ends in `*`, and below it, indented, the headers for that path.
- */
+/** Parses `_headers`: a line with a path that ends in `*`, and below it, indented, the headers for that path. */
 function rulesIn(text: string): readonly Rule[] {
   return text.split(/\n(?=\/)/).map((rule) => {
     const [path = "", ...lines] = rule.trim().split("\n");

@@ -120,7 +120,8 @@ async function writeNew(
   draft: string,
   { content, mode }: { readonly content: AsyncIterable<Uint8Array>; readonly mode: number },
 ): Promise<number> {
-  const written = await open(draft, O_WRONLY | O_CREAT | O_EXCL | flag(O_NOFOLLOW), 0o600);
+  // Windows has no `O_NOFOLLOW`.
+  const written = await open(draft, O_WRONLY | O_CREAT | O_EXCL | (O_NOFOLLOW ?? 0), 0o600);
   try {
     let bytes = 0;
     for await (const piece of content) {
@@ -157,11 +158,6 @@ const NOT_ON_WINDOWS =
 function isInside(place: string, folder: string): boolean {
   const path = relative(folder, place);
   return path !== ".." && !path.startsWith(`..${sep}`) && !isAbsolute(path);
-}
-
-/** Windows has none of these flags. */
-function flag(value: number | undefined): number {
-  return value ?? 0;
 }
 
 function codeOfSystem(error: unknown): string {

@@ -3,12 +3,7 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { hasNodeSqlite } from "../../../adapters/src/agent/node-sql.ts";
 import { ByrefError, messageOf } from "../../../../src/errors.ts";
-import {
-  type ServerConfiguration,
-  type ToolOffer,
-  offerOf,
-  readConfiguration,
-} from "../configuration.ts";
+import { readGateway } from "../configuration.ts";
 import { type Counts, withTokens } from "../gateway-state.ts";
 import { version } from "../../../../src/version.ts";
 import { ownSecrets } from "./own-environment.ts";
@@ -89,7 +84,9 @@ async function run(): Promise<void> {
   switch (action) {
     case "serve": {
       const { servers: all, tools: kind } = serversOf({ config, project, command });
-      const tools = values.tools === undefined ? kind : offerIn(values.tools);
+      const { tools = kind } = values;
+      if (tools !== undefined && tools !== "list" && tools !== "search")
+        throw new Error(`--tools is list or search, not ${tools}.`);
       const servers = all.filter(({ name }) => !except.includes(name));
       const http = portIn(values.http);
       // The other commands need none of it.
@@ -97,13 +94,11 @@ async function run(): Promise<void> {
       return runGateway({ servers, state, workspace, allowWrite, http, tools });
     }
     case "wrap":
-      return console.log(
-        linesOf(wrapFile(file ?? findConfiguration(), { dryRun, except }), dryRun),
-      );
-    case "unwrap":
-      return console.log(
-        linesOf(unwrapFile(file ?? findConfiguration(), { dryRun, except }), dryRun),
-      );
+    case "unwrap": {
+      const change = action === "wrap" ? wrapFile : unwrapFile;
+      const report = change(file ?? findConfiguration(), { dryRun, except });
+      return console.log(linesOf(report, dryRun));
+    }
     case "stats": {
       const counts = new StateFile(stateFolder({ state, workspace }), console.error).read();
       if (values.json === true) return console.log(JSON.stringify(withTokens(counts)));
@@ -150,27 +145,19 @@ function argumentsIn(all: readonly string[]) {
   return { args: all.slice(0, end), command: all.slice(end + 1) };
 }
 
-interface Configuration {
-  readonly servers: readonly ServerConfiguration[];
-  readonly tools?: ToolOffer | undefined;
-}
-
-function offerIn(text: string): ToolOffer {
-  if (text === "list" || text === "search") return text;
-  throw new Error(`--tools is list or search, not ${text}.`);
-}
-
 interface Servers {
   readonly config: string | undefined;
   readonly project: string | undefined;
   readonly command: readonly string[];
 }
 
+type Configuration = ReturnType<typeof readGateway>;
+
 function serversOf({ config, project, command: [program, ...args] }: Servers): Configuration {
   if (config === undefined && program !== undefined) {
     // A client gives it the variables for the server, and those that name secrets are kept out of failures.
     const address = { command: program, args, env: ownSecrets(), inherits: true } as const;
-    return { servers: [{ name: "server", address, rules: {} }] };
+    return { servers: [{ name: "server", address, rules: {} }], tools: undefined };
   }
   if (config !== undefined && program === undefined) return serversIn(resolve(config), project);
   throw new Error(
@@ -182,8 +169,7 @@ function serversIn(file: string, project: string | undefined): Configuration {
   if (!existsSync(file)) throw new Error(`--config: there is no file ${file}.`);
   if (statSync(file).isDirectory()) throw new Error(`--config needs a file: ${file} is a folder.`);
   try {
-    const text = readFileSync(file, "utf8");
-    return { servers: readConfiguration(text, process.env, project), tools: offerOf(text) };
+    return readGateway(readFileSync(file, "utf8"), process.env, project);
   } catch (error) {
     throw new Error(`--config ${file}: ${messageOf(error)}`, { cause: error });
   }

@@ -14,14 +14,13 @@ import {
   validateOriginHeader,
 } from "@modelcontextprotocol/server";
 import * as limits from "../gateway-limits.ts";
-import { messageIn } from "../../../mcp/src/own-answer.ts";
+import { messageIn } from "../../../mcp/src/mcp-fetch.ts";
 import { withTimeLimit } from "../../../../src/internal.ts";
 
 /** Only programs on this machine can connect. */
 const LOOPBACK = "127.0.0.1";
 const PATH = "/mcp";
 
-/** An endpoint that accepts connections. */
 export interface HttpEndpoint {
   readonly url: string;
   /** Ends all connections, those with a running answer after at most `gatewayCloseMs`. */
@@ -32,9 +31,8 @@ export interface HttpEndpoint {
 type Answer = (request: Request, options: { readonly parsedBody?: unknown }) => Promise<Response>;
 
 /**
- * Serves MCP over streamable HTTP, on the loopback address. Requests that a browser sends for a website are
- * refused by their `Host` and `Origin`, because a website's name can be made to mean this machine. Rejects if
- * the port is in use.
+ * Serves MCP over streamable HTTP, on the loopback address. Requests that a browser sends for a website are refused by
+ * their `Host` and `Origin`, because a website's name can be made to mean this machine. Rejects if the port is in use.
  */
 export async function listen(handler: Answer, port: number): Promise<HttpEndpoint> {
   const server = createServer((incoming, outgoing) => {
@@ -139,7 +137,12 @@ export class HttpSessions {
   /** Answers a request that begins a session or belongs to one; undefined for any other. */
   async fetch(...[request, options]: Parameters<Answer>): Promise<Response | undefined> {
     const id = request.headers.get("mcp-session-id");
-    if (id !== null) return this.#used(id)?.handleRequest(request, options) ?? notFound();
+    if (id !== null) {
+      // After a 404 a client begins another session.
+      const error = { code: -32_001, message: "There is no such session; start another." };
+      const none = () => Response.json({ jsonrpc: "2.0", error, id: null }, { status: 404 });
+      return this.#used(id)?.handleRequest(request, options) ?? none();
+    }
     // Requests after the first, and all of newer clients, name their version.
     const isFirst = request.method === "POST" && !request.headers.has("mcp-protocol-version");
     if (!isFirst || !isInitializeRequest(options.parsedBody)) return undefined;
@@ -181,10 +184,4 @@ export class HttpSessions {
     const [oldest] = this.#open.values();
     if (this.#open.size > limits.maxGatewaySessions) void oldest?.close();
   }
-}
-
-/** A client then begins another session. */
-function notFound(): Response {
-  const error = { code: -32_001, message: "There is no such session; start another." };
-  return Response.json({ jsonrpc: "2.0", error, id: null }, { status: 404 });
 }

@@ -11,7 +11,7 @@ import {
 } from "@modelcontextprotocol/client/stdio";
 import { ByrefError } from "../../../../src/errors.ts";
 import * as limits from "../gateway-limits.ts";
-import { inPlaceOf, messageIn } from "../../../mcp/src/own-answer.ts";
+import { inPlaceOf, messageIn } from "../../../mcp/src/mcp-fetch.ts";
 import { StringDecoder } from "node:string_decoder";
 
 /**
@@ -107,7 +107,6 @@ export class ProgramTransport extends StdioClientTransport {
 
 const HAS_GROUPS = process.platform !== "win32";
 
-/** The groups of programs that have not ended. */
 const groups = new Set<number>();
 
 // Whatever ends this process.
@@ -147,7 +146,6 @@ export function readLongMessages(transport: object): void {
 export class MessageBuffer extends ReadBuffer {
   #held: Buffer[] = [];
   #bytes = 0;
-  /** Whole lines. */
   #lines = Buffer.alloc(0);
 
   /** Throws `limit_exceeded` for a message of more than `maxGatewayMessageBytes`. */

@@ -20,10 +20,16 @@ import { redact } from "../../../mcp/src/secrets.ts";
 import { VariableApp } from "../own-tools.ts";
 import { AllowedFolders } from "./allowed-folders.ts";
 import { dataFolder } from "./data-folder.ts";
-import { StateFile, type StatePlace, listFile, signingKey, stateFolder } from "./state.ts";
+import {
+  listFile,
+  sharedStore,
+  signingKey,
+  StateFile,
+  stateFolder,
+  type StatePlace,
+} from "./state.ts";
 import { environmentFor } from "./own-environment.ts";
 import { ProgramTransport, readLines, readLongMessages } from "./program-transport.ts";
-import { sharedStore } from "./shared-store.ts";
 import { characters } from "../../../../src/internal.ts";
 import { upstreamFetch } from "../../../mcp/src/mcp-fetch.ts";
 

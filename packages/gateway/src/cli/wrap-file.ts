@@ -4,22 +4,24 @@ import { unusableBecause } from "../configuration.ts";
 import { json } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 import {
-  type ClientFile,
-  type ServerGroup,
   bytesOf,
+  type ClientFile,
   edited,
   entryFor,
   exceptionsIn,
   isAsWritten,
   nameFor,
+  noteOnAllowed,
+  notesOn,
   ownEntryIn,
   readClientFile,
   renewedEntry,
+  ruleAgainst,
+  type ServerGroup,
   serversAt,
   withServersOf,
 } from "./client-file.ts";
 import { digestOf, writeAtomically } from "./state.ts";
-import { noteOnAllowed, notesOn, ruleAgainst } from "./client-rules.ts";
 import * as limits from "../../../../src/limits.ts";
 import { LineDiff, lineSegments } from "../../../../src/internal-tool.ts";
 
@@ -166,7 +168,6 @@ interface Place {
 
 interface Wrapping {
   readonly client: ClientFile;
-  /** The file as it was named. */
   readonly name: string;
   readonly except: readonly string[];
 }

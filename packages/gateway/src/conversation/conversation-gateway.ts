@@ -192,7 +192,6 @@ class StoppableGateway extends Gateway {
   }
 }
 
-/** The servers in the settings that are for everybody, or for the agent. */
 function serversFor(
   { MCP_SERVERS = [] }: Settings,
   agent: Pick<AgentDefinition, "name"> | undefined,

@@ -1,11 +1,11 @@
 import { messageOf } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
 import {
+  callEngine,
   type EngineAnswer,
+  engineBehind,
   type QueryEngine,
   TOO_LONG,
-  callEngine,
-  engineBehind,
 } from "../query-engine.ts";
 import { withTimeLimit } from "../../../../src/internal.ts";
 

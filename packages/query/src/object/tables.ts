@@ -3,12 +3,12 @@ import * as limits from "../../../../src/limits.ts";
 import type {
   EngineAnswer,
   EngineQuery,
+  QueryDatabase,
   QueryEngine,
   SqlScalar,
   TableChunk,
   TableShape,
 } from "../query-engine.ts";
-import type { QueryDatabase } from "../query-database.ts";
 import { SqlQueryEngine } from "../sql-query-engine.ts";
 
 /**
