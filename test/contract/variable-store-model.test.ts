@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { sqliteStore } from "../../packages/adapters/src/agent.ts";
-import { sharedStore } from "../../packages/gateway/src/cli/shared-store.ts";
+import { sharedStore } from "../../packages/gateway/src/cli/state.ts";
 import * as limits from "../../src/limits.ts";
 import { MemoryBlobs } from "../support/memory-blobs.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
