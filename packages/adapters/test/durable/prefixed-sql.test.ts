@@ -38,7 +38,10 @@ it("every table that a store creates has the prefix", () => {
     readFileSync(join(root, path), "utf8"),
   );
   const names = sources.flatMap((source) =>
-    Array.from(source.matchAll(/CREATE TABLE (?:IF NOT EXISTS )?(\w+)/gu), ([, name = ""]) => name),
+    Array.from(
+      source.matchAll(/(?:CREATE TABLE |new LateTable\(\s*[\w.]+,\s*")(?!IF )(\w+)/gu),
+      ([, name = ""]) => name,
+    ),
   );
   expect(names.length).toBeGreaterThan(6);
   for (const name of names) {
