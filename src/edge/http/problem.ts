@@ -2,13 +2,14 @@ import { codeOf, type ErrorCode, errorCodes, messageOf, publicMessageOf } from "
 import { type FailurePlace, logIfFailure } from "../log-failure.ts";
 
 /**
- * Creates an RFC 9457 problem document. `code` is stable; the error's `details` become members. A failure of
- * the server is logged, and `instance` has the id of its line.
+ * Creates an RFC 9457 problem document. `code` is stable; the error's `details` become members, unless it is internal. A
+ * failure of the server is logged, and `instance` has the id of its line.
  */
 export function problem(error: unknown, place: FailurePlace): Response {
   if (NO_SQL.test(messageOf(error))) return problemOf("not_configured", SQL_CLASSES);
-  const details = { ...detailsOf(error), ...logIfFailure(error, place) };
-  return problemOf(codeOf(error), publicMessageOf(error), details);
+  const code = codeOf(error);
+  const details = code === "internal" ? {} : detailsOf(error);
+  return problemOf(code, publicMessageOf(error), { ...details, ...logIfFailure(error, place) });
 }
 
 /** The platform's own message, of an object whose class has no migration, or one for key-value classes. */
