@@ -22,6 +22,7 @@ type Read = (held: unknown) => unknown;
 
 const isText = (held: unknown) => typeof held === "string";
 const isNumber = (held: unknown) => typeof held === "number";
+const isPositive = (held: unknown) => isNumber(held) && Number(held) > 0;
 const isCount = (held: unknown) => Number.isSafeInteger(held) && Number(held) >= 0;
 const isFlag = (held: unknown) => typeof held === "boolean";
 const isNamesByName = (held: unknown) =>
@@ -38,10 +39,7 @@ const onlyIf = (fits: (held: unknown) => boolean) => (held: unknown) =>
 const READERS: ReadonlyMap<string, Read> = new Map([
   ...keywords("title description $comment format contentEncoding contentMediaType", onlyIf(isText)),
   ...keywords("minimum maximum exclusiveMinimum exclusiveMaximum", onlyIf(isNumber)),
-  ...keywords(
-    "multipleOf",
-    onlyIf((held) => isNumber(held) && Number(held) > 0),
-  ),
+  ...keywords("multipleOf", onlyIf(isPositive)),
   ...keywords(
     "minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains",
     onlyIf(isCount),

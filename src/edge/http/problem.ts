@@ -2,7 +2,7 @@ import { codeOf, type ErrorCode, errorCodes, messageOf, publicMessageOf } from "
 import { type FailurePlace, logIfFailure } from "../log-failure.ts";
 
 /**
- * Creates an RFC 9457 problem document. `code` is stable; the error's `details` become members, unless it is internal. A
+ * Creates an RFC 9457 problem document. `code` is stable; `details` become members, unless the error is internal. A
  * failure of the server is logged, and `instance` has the id of its line.
  */
 export function problem(error: unknown, place: FailurePlace): Response {
