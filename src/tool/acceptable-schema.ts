@@ -1,7 +1,14 @@
 import type { JSONSchema7 } from "ai";
 import * as limits from "../limits.ts";
 import { compact, isObject } from "../value/json.ts";
-import { DEFINITION, type Definition, schemaAtPointer } from "./json-schema.ts";
+import {
+  DEFINITION,
+  type Definition,
+  LIST_KEYWORDS,
+  NAMED_SCHEMA_KEYWORDS,
+  SCHEMA_KEYWORDS,
+  schemaAtPointer,
+} from "./json-schema.ts";
 
 /**
  * Makes of any schema of a tool's input one that providers take. They check the schemas of all tools with each call, and
@@ -56,19 +63,10 @@ const READERS: ReadonlyMap<string, Read> = new Map([
   ),
 ]);
 
-const ONE: ReadonlySet<string> = new Set(
-  "additionalProperties contains else items propertyNames then unevaluatedItems unevaluatedProperties".split(
-    " ",
-  ),
-);
 /** What is left out of these would let the schema around them accept less. */
 const NARROWING: ReadonlySet<string> = new Set(["if", "not"]);
 /** They apply to what the patterns of names leave. */
 const OTHERS = ["additionalProperties", "unevaluatedProperties"] as const;
-const LISTS: ReadonlySet<string> = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
-const NAMED: ReadonlySet<string> = new Set(
-  "$defs definitions dependentSchemas patternProperties properties".split(" "),
-);
 
 /** Returns each item once. */
 function uniqueIn(held: unknown): readonly unknown[] | undefined {
@@ -144,16 +142,17 @@ class SchemaReader {
 
   #valueOf(keyword: string, held: unknown): unknown {
     if (keyword === "$ref") return this.#referenceTo(held);
-    if (ONE.has(keyword))
-      return isFlag(held) || isObject(held) ? this.#definition(held) : undefined;
     if (NARROWING.has(keyword)) return this.#same(held);
-    if (LISTS.has(keyword))
+    const read = READERS.get(keyword);
+    if (read !== undefined) return read(held);
+    if (LIST_KEYWORDS.has(keyword))
       return Array.isArray(held)
         ? unlessEmpty(held.map((part) => this.#definition(part)))
         : undefined;
-    if (NAMED.has(keyword)) return isObject(held) ? this.#named(keyword, held) : undefined;
-    const read = READERS.get(keyword);
-    return read === undefined ? held : read(held);
+    if (NAMED_SCHEMA_KEYWORDS.has(keyword))
+      return isObject(held) ? this.#named(keyword, held) : undefined;
+    if (!SCHEMA_KEYWORDS.has(keyword)) return held;
+    return isFlag(held) || isObject(held) ? this.#definition(held) : undefined;
   }
 
   #definition(held: unknown): Definition {

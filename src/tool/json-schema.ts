@@ -15,13 +15,13 @@ import { isObject, type Json, typeOfJson } from "../value/json.ts";
 export type Definition = JSONSchema7 | boolean;
 
 /** Keywords that hold one schema, or a list of schemas. */
-const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set(
+export const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set(
   "additionalItems additionalProperties allOf anyOf contains else if items not oneOf prefixItems propertyNames then unevaluatedItems unevaluatedProperties".split(
     " ",
   ),
 );
 /** Keywords that hold schemas by name. */
-const NAMED_SCHEMA_KEYWORDS: ReadonlySet<string> = new Set(
+export const NAMED_SCHEMA_KEYWORDS: ReadonlySet<string> = new Set(
   "$defs definitions dependencies dependentSchemas patternProperties properties".split(" "),
 );
 
@@ -58,7 +58,9 @@ export function mapSubschemas(
   return Object.fromEntries(mapped);
 }
 
-const LIST_KEYWORDS: ReadonlySet<string> = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
+export const LIST_KEYWORDS: ReadonlySet<string> = new Set(
+  "allOf anyOf oneOf prefixItems".split(" "),
+);
 
 function listIn(keyword: string, held: unknown): readonly unknown[] {
   if (Array.isArray(held)) return held;

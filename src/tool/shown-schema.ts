@@ -70,7 +70,6 @@ function withPlainNames(schema: JSONSchema7): Pick<ShownSchema, "schema" | "name
   if (Object.keys(properties).every((own) => PARAMETER.test(own)))
     return { schema, names: NO_NAMES };
   const names = new Map<string, string>();
-  const shownNames = new Map<string, string>();
   const renamed = Object.entries(properties).map(([own, definition]) => {
     if (PARAMETER.test(own)) return [own, definition];
     const plain = own.replaceAll(/[^\w.-]+/g, "_").replaceAll(/^_+|_+$/g, "");
@@ -79,16 +78,15 @@ function withPlainNames(schema: JSONSchema7): Pick<ShownSchema, "schema" | "name
     for (let count = 2; Object.hasOwn(properties, name) || names.has(name); count++)
       name = `${start}_${count}`;
     names.set(name, own);
-    shownNames.set(own, name);
     const { description, ...rest } = typeof definition === "boolean" ? {} : definition;
     return [name, { description: [own, description ?? []].flat().join(": "), ...rest }];
   });
-  const all = required.map((own) => shownNames.get(own) ?? own);
+  const shownNames = new Map(Array.from(names, ([name, own]) => [own, name]));
   return {
     schema: {
       ...schema,
       properties: Object.fromEntries(renamed) as JSONSchema7["properties"] & object,
-      required: all,
+      required: required.map((own) => shownNames.get(own) ?? own),
     },
     names,
   };
