@@ -135,7 +135,7 @@ export interface MeterOptions {
 }
 
 /** Returns the model with its calls counted. Failed calls, and waiting for the next try, take no seconds. */
-export function metered(
+export function meterModel(
   model: LanguageModelV4,
   { meter, contextTokens }: MeterOptions,
 ): LanguageModelV4 {

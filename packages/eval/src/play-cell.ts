@@ -8,7 +8,7 @@ import {
   costOf,
   DoesNotFit,
   Meter,
-  metered,
+  meterModel,
   type MeterOptions,
   type Price,
   RunStopped,
@@ -113,7 +113,7 @@ async function play(
   const maxSteps = MAX_STEPS + script.length;
   try {
     const messages = await conversation.play({
-      model: scriptedLead(script, metered(options.model, options)),
+      model: scriptedLead(script, meterModel(options.model, options)),
       messages: [{ role: "user", content: question }],
       maxSteps,
     });
