@@ -28,9 +28,14 @@ describe("an agent with an MCP server", () => {
       required: ["id"],
     };
     const { url } = await start([{ ...offering("get_order"), description: "One.", inputSchema }]);
-    const { tools } = await open(new McpDirectory(), [{ name: "shop", url }]);
+    const [directory, servers] = [new McpDirectory(), [{ name: "shop", url }]];
+    const { tools } = await open(directory, servers);
     expect(tools.get_order?.description).toBe("One.");
-    expect(await asSchema(tools.get_order?.inputSchema).jsonSchema).toMatchObject(inputSchema);
+    const { jsonSchema } = asSchema(tools.get_order?.inputSchema);
+    expect(jsonSchema).toMatchObject(inputSchema);
+    // The same object in each turn: what a model is shown of it is made once.
+    const next = await open(directory, servers);
+    expect(asSchema(next.tools.get_order?.inputSchema).jsonSchema).toBe(jsonSchema);
   });
 
   it.each([{}, { sessions: true }, { json: true }, { sessions: true, json: true }])(

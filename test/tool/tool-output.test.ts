@@ -24,6 +24,17 @@ function listOf(chars: number): Json {
   return ["x".repeat(chars - 4)];
 }
 
+/** Expects that each is resolved as a whole, not as the variable followed by text. */
+async function expectWholeReferences(suggestions: readonly string[], store: MemoryStore) {
+  for (const suggestion of suggestions) {
+    const reference = suggestion.replace(/: [a-z ()|[\]]+$/u, "");
+    const sources: string[] = [];
+    const onResolved = (source: string) => void sources.push(source);
+    await resolveReferences(reference, lookupInStore(store), { onResolved });
+    expect(sources).toEqual([reference]);
+  }
+}
+
 describe("a small result", () => {
   it.each<Json>([null, 0, "", false, [], {}, "text", { a: [1, { b: null }] }])(
     "is shown whole: %j",
@@ -91,14 +102,7 @@ describe("the handle of a large result", () => {
       expect(JSON.stringify(output).length).toBeLessThanOrEqual(limits.maxHandleChars);
       expect(output.try.length).toBeLessThanOrEqual(4);
       expect(new Set(output.try).size).toBe(output.try.length);
-      for (const suggestion of output.try) {
-        const reference = suggestion.replace(/: [a-z ()|[\]]+$/u, "");
-        // Resolved as a whole reference, not as the variable followed by text.
-        const sources: string[] = [];
-        const onResolved = (source: string) => void sources.push(source);
-        await resolveReferences(reference, lookupInStore(store), { onResolved });
-        expect(sources).toEqual([reference]);
-      }
+      await expectWholeReferences(output.try, store);
     },
   );
 
@@ -155,13 +159,7 @@ describe("the handle of a large result", () => {
     if (!isHandle(output)) throw new Error("It was shown whole.");
     expect(output.try).toEqual(paths);
     expect(JSON.stringify(output).length).toBeLessThanOrEqual(limits.maxHandleChars);
-    for (const suggestion of output.try) {
-      const reference = suggestion.replace(/: [a-z ()|[\]]+$/u, "");
-      const sources: string[] = [];
-      const onResolved = (source: string) => void sources.push(source);
-      await resolveReferences(reference, lookupInStore(store), { onResolved });
-      expect(sources).toEqual([reference]);
-    }
+    await expectWholeReferences(output.try, store);
   });
 
   it("is well-formed text without control characters for any value", async () => {

@@ -9,7 +9,6 @@ import {
 import { mcpFetchWith, restoreDigits } from "./mcp-fetch.ts";
 import { textOfResult } from "./result-value.ts";
 import * as limits from "../../../src/limits.ts";
-import type { JSONSchema7 } from "ai";
 import { ByrefError, messageOf } from "../../../src/errors.ts";
 import { version } from "../../../src/version.ts";
 import { redact, secretsIn } from "./secrets.ts";
@@ -74,7 +73,11 @@ export class McpConnection {
     for (let page = 0; page < MAX_PAGES && tools.length <= limits.maxMcpTools; page++) {
       const params = cursor === undefined ? {} : { params: { cursor } };
       const listed = await client.listTools({ ...params, options: { signal } });
-      tools.push(...listed.tools);
+      for (const tool of listed.tools) {
+        const { inputSchema } = tool;
+        if (isUsable(inputSchema)) tools.push({ ...tool, inputSchema: shownSchemaOf(inputSchema) });
+        else this.#unusable.push(tool.name);
+      }
       cursor = listed.nextCursor;
       if (cursor === undefined) break;
     }
@@ -194,7 +197,7 @@ function readableList(result: Readonly<Record<string, unknown>>, leftOut: string
   if (!Array.isArray(tools)) return result;
   const read = tools.flatMap((tool: unknown) => {
     const { name, inputSchema, annotations, ...members } = json.isObject(tool) ? tool : {};
-    if (!isText(name) || !json.isObject(inputSchema) || !isUsable(inputSchema)) {
+    if (!isText(name) || !json.isObject(inputSchema)) {
       leftOut.push(isText(name) ? name : "one without a name");
       return [];
     }
@@ -207,7 +210,9 @@ function readableList(result: Readonly<Record<string, unknown>>, leftOut: string
     );
     return {
       name,
-      inputSchema: acceptableSchema(inputSchema as JSONSchema7),
+      inputSchema: json.isObject(inputSchema.properties)
+        ? inputSchema
+        : { ...inputSchema, properties: {} },
       ...Object.fromEntries(kept),
       annotations: Object.fromEntries(hints),
     };
@@ -224,6 +229,11 @@ const MEMBERS = new Map<string, (value: unknown) => boolean>([
   ["outputSchema", json.isObject],
   ["_meta", json.isObject],
 ]);
+
+/** The schema of an object that providers take. */
+function shownSchemaOf(schema: object): McpDefinition["inputSchema"] {
+  return { properties: {}, ...acceptableSchema(schema), type: "object" };
+}
 
 /** One schema without end must not remove all other tools from a turn. */
 function isUsable(schema: object): boolean {

@@ -174,8 +174,8 @@ function safeName(name: string): string {
 
 function toolFrom(definition: McpDefinition, connection: McpConnection): ToolSet[string] {
   const { description, inputSchema } = definition;
-  const { properties = {} } = inputSchema;
-  const schema = { ...inputSchema, type: "object", properties } as JSONSchema7;
+  // Not a copy: by the list's own object, what a model is shown is kept from turn to turn.
+  const schema = inputSchema as JSONSchema7;
   return dynamicTool({
     ...(description !== undefined && {
       description: characters.clip(description, limits.maxParagraphChars),

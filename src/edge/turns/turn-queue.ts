@@ -27,7 +27,9 @@ export interface RunningTurn {
 /** A conversation's turns and plan runs, one after the other in the order of arrival. */
 export class TurnQueue {
   readonly #options: TurnQueueOptions;
-  readonly #queue = new Queue();
+  #tail: Promise<unknown> = Promise.resolve();
+  /** Those that run or wait. */
+  #waiting = 0;
   readonly #stopping = new WeakMap<TurnLog, AbortController>();
   #running: TurnLog | undefined;
 
@@ -36,12 +38,12 @@ export class TurnQueue {
   }
 
   get isRunning(): boolean {
-    return this.#queue.length > 0;
+    return this.#waiting > 0;
   }
 
   /** True while nothing waits behind the running turn. */
   get isLast(): boolean {
-    return this.#queue.length === 1;
+    return this.#waiting === 1;
   }
 
   /** The log of the running turn. */
@@ -50,8 +52,11 @@ export class TurnQueue {
   }
 
   /** Resolves when nothing runs or waits. */
-  idle(): Promise<void> {
-    return this.#queue.idle();
+  async idle(): Promise<void> {
+    for (let tail; tail !== this.#tail;) {
+      tail = this.#tail;
+      await tail;
+    }
   }
 
   /** Stops the running turn; returns false if there is none. */
@@ -73,7 +78,7 @@ export class TurnQueue {
     const stopping = new AbortController();
     const { isRunning } = this;
     const queuedAtMs = Date.now();
-    const result = this.#queue.run(async () => {
+    const result = this.#run(async () => {
       this.#running = log;
       try {
         return await work({
@@ -91,28 +96,9 @@ export class TurnQueue {
     // A deletion also stops waiting turns.
     return { log, result: deletion.stoppable(stopping, result) };
   }
-}
 
-/** Runs tasks one after the other, in the order of arrival; a failed task does not stop the next. */
-class Queue {
-  #tail: Promise<unknown> = Promise.resolve();
-  #waiting = 0;
-
-  /** Tasks that run or wait. */
-  get length(): number {
-    return this.#waiting;
-  }
-
-  /** Resolves when none runs or waits. */
-  async idle(): Promise<void> {
-    for (let tail; tail !== this.#tail;) {
-      tail = this.#tail;
-      await tail;
-    }
-  }
-
-  /** Throws `rate_limited` at once if the queue is full. */
-  run<Result>(task: () => Promise<Result>): Promise<Result> {
+  /** Runs tasks one after the other; a failed one does not stop the next. */
+  #run<Result>(task: () => Promise<Result>): Promise<Result> {
     if (this.#waiting > limits.maxQueuedTurns) {
       const message = `${limits.maxQueuedTurns} messages are waiting for an answer; try again later.`;
       throw new ByrefError("rate_limited", message);

@@ -49,6 +49,7 @@ interface RequestDetails extends Asking {
 export class Turns {
   readonly #context: ConversationContext;
   readonly #posted = new PostedTurns();
+  #begun: Promise<unknown> = Promise.resolve();
 
   constructor(context: ConversationContext) {
     this.#context = context;
@@ -73,8 +74,14 @@ export class Turns {
     });
   }
 
-  /** Starts the requested turn, or finds the one of an equal post. */
-  async begin(turn: TurnRequest, request: Asking): Promise<RequestedTurn> {
+  /** Starts the requested turn, or finds the one of an equal post. Turns begin in the order of the calls. */
+  begin(turn: TurnRequest, request: Asking): Promise<RequestedTurn> {
+    const begun = this.#begun.then(() => this.#begin(turn, request));
+    this.#begun = begun.catch(() => undefined);
+    return begun;
+  }
+
+  async #begin(turn: TurnRequest, request: Asking): Promise<RequestedTurn> {
     const { deletion } = this.#context;
     const post = await postOf(turn);
     await deletion.whenDone();

@@ -158,6 +158,20 @@ describe("a message that comes while a turn runs", () => {
     });
   });
 
+  it("is answered in the order of arrival, whatever its digest takes", async () => {
+    const digest = vi.spyOn(crypto.subtle, "digest").mockImplementationOnce(async (...given) => {
+      for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setTimeout(resolve));
+      return crypto.subtle.digest(...given);
+    });
+    await withRuntime(options([says("One."), says("Two.")]), async (own) => {
+      const posts = [post(own, question("q", "Hi.")), post(own, question("r", "Ho."))];
+      const responses = await Promise.all(posts);
+      expect(await Promise.all(responses.map(textFrom))).toEqual(["One.", "Two."]);
+    });
+    expect(digest).toHaveBeenCalled();
+    digest.mockRestore();
+  });
+
   it("is refused if the agent says so", async () => {
     const gate = gated("One.");
     const setup = options([gate.step, says("Two.")], { whenBusy: "reject" });

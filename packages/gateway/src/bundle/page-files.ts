@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { extname, join, relative } from "node:path";
+import { getMimeType } from "hono/utils/mime";
+import { join, relative } from "node:path";
 
 /**
  * The folder of the built page: static files, and `_headers` as Cloudflare reads it. In `wrangler.toml` it is
@@ -18,21 +19,6 @@ export interface PageFile {
 
 const HEADERS = "_headers";
 
-const TYPES: Readonly<Record<string, string>> = {
-  ".css": "text/css; charset=utf-8",
-  ".html": "text/html; charset=utf-8",
-  ".ico": "image/x-icon",
-  ".jpg": "image/jpeg",
-  ".js": "text/javascript; charset=utf-8",
-  ".json": "application/json",
-  ".map": "application/json",
-  ".png": "image/png",
-  ".svg": "image/svg+xml",
-  ".txt": "text/plain; charset=utf-8",
-  ".webp": "image/webp",
-  ".woff2": "font/woff2",
-};
-
 /**
  * Lists the page's files, or those of a page of your own, for servers that do not read `_headers` as Cloudflare
  * does. Throws if the type of a file is unknown.
@@ -42,7 +28,7 @@ export function pageFiles(folder = pageFolder): readonly PageFile[] {
   const rules = existsSync(headers) ? rulesIn(readFileSync(headers, "utf8")) : [];
   return namesIn(folder).map((name) => {
     const path = `/${name.replace(/(^|\/)index\.html$/, "$1")}`;
-    const type = TYPES[extname(name)];
+    const type = getMimeType(name);
     if (type === undefined) throw new Error(`The type of ${name} is unknown.`);
     const own = rules.filter(({ start }) => path.startsWith(start));
     const pairs = own.flatMap(({ headers }) => headers);
