@@ -1,6 +1,7 @@
 import { orders } from "../examples/agents/orders.ts";
 import { page } from "../examples/agents/page.ts";
 import { pages } from "../examples/agents/pages.ts";
+import { parcels } from "../examples/agents/parcels.ts";
 import { refunds } from "../examples/agents/refunds.ts";
 import { weather } from "../examples/agents/weather.ts";
 import { demoModels } from "../examples/demo-model/demo-model.ts";
@@ -24,7 +25,7 @@ import {
 } from "./byref.ts";
 
 const runtime = createRuntime({
-  agents: [weather, orders, pages, refunds],
+  agents: [weather, orders, pages, refunds, parcels],
   model: modelFromSettings(
     demoModels,
     anthropicModels,

@@ -37,6 +37,7 @@ const examples: Readonly<Record<string, string>> = {
   publish_page: "Change the prices on my page, and publish it.",
   get_order: "Refund order ord_00009.",
   refund_order: "Refund order ord_00009.",
+  send_parcel: "Remember my address: 1 Harbour Street, Oslo.",
 };
 
 /** The questions of the example agents. */
@@ -53,6 +54,8 @@ export const shop: DemoScript = {
 /** Returns the missing calls, or the answer if there are none. */
 function nextStep(intent: Intent, conversation: DemoConversation, tools: DemoTools): DemoStep {
   if (intent.kind === "refund") return follow(planRefund(intent.order, conversation), tools);
+  if (intent.kind === "address") return follow(planAddress(intent.address, conversation), tools);
+  if (intent.kind === "parcel") return follow(planParcel(intent.item, conversation), tools);
   if (intent.kind === "page") return follow(planPage(conversation), tools);
   if (intent.kind === "orders") return follow(planOrders(intent, conversation), tools);
   const plan = planWeather(intent, conversation);
@@ -86,12 +89,13 @@ const LATER: ReadonlySet<string> = new Set(["edit_variable", "propose_plan"]);
 
 function isMet(need: Need): boolean {
   const result = need.outcome?.result;
-  return result?.kind === "variable" || isProposed(result);
+  return result?.kind === "variable" || isDone(result);
 }
 
-/** True for a plan that waits for a person's approval. */
-function isProposed(result: Outcome["result"] | undefined): boolean {
-  return result?.kind === "failure" && isObject(result.value) && "plan" in result.value;
+/** True for a plan that waits for a person's approval, and for a value of the user that was saved. */
+function isDone(result: Outcome["result"] | undefined): boolean {
+  if (result?.kind !== "failure" || !isObject(result.value)) return false;
+  return "plan" in result.value || "saved" in result.value;
 }
 
 function planWeather(intent: WeatherIntent, conversation: DemoConversation): Plan | undefined {
@@ -178,6 +182,28 @@ function planRefund(id: string, { thisTurn }: DemoConversation): Plan {
   const answer = () =>
     `${done}.amount ${done}.currency of ${done}.order are paid back to ${it}.customer.`;
   return { stages: [[order], [refund]], answer };
+}
+
+/** Saves the address as a value of the user, which all conversations have. */
+function planAddress(address: string, { thisTurn }: DemoConversation): Plan {
+  const saved = {
+    toolName: "set_variable",
+    outcome: outcomesOf("set_variable", thisTurn).at(-1),
+    input: () => ({ name: "address", value: address, scope: "user" }),
+  };
+  const answer = () =>
+    'I keep it for all your conversations: $user.address. Say "Send me a lamp.", here or in a new one.';
+  return { stages: [[saved]], answer };
+}
+
+function planParcel(item: string, { thisTurn }: DemoConversation): Plan {
+  const sent: Need = {
+    toolName: "send_parcel",
+    outcome: outcomesOf("send_parcel", thisTurn).at(-1),
+    input: () => ({ item, to: "$user.address" }),
+  };
+  const answer = () => `The ${item} is on its way to ${reference(sent)}.to.`;
+  return { stages: [[sent]], answer };
 }
 
 function planOrders(

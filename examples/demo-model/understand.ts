@@ -7,6 +7,8 @@ type OrderStatus = (typeof orderStatuses)[number];
 export type Intent =
   | { readonly kind: "page" }
   | { readonly kind: "refund"; readonly order: string }
+  | { readonly kind: "address"; readonly address: string }
+  | { readonly kind: "parcel"; readonly item: string }
   | {
       readonly kind: "weather";
       /** Places as written in the question, in order, each city once. */
@@ -51,6 +53,7 @@ export function understand(question: string): Intent | undefined {
   if (question.length > 500) return undefined;
   return (
     refundIntent(question) ??
+    parcelIntent(question) ??
     weatherIntent(question) ??
     pageIntent(question) ??
     ordersIntent(question)
@@ -62,6 +65,18 @@ const REFUND = /^\s*(?:please )?refund (?:the )?(?:order )?(ord_\d{5})(?:,? plea
 function refundIntent(question: string): Intent | undefined {
   const order = REFUND.exec(question)?.[1]?.toLowerCase();
   return order === undefined ? undefined : { kind: "refund", order };
+}
+
+const ADDRESS =
+  /^\s*(?:please )?remember (?:that )?my address(?: is|:)?\s+(\S.{1,199}?)\s*\.?\s*$/iu;
+const PARCEL =
+  /^\s*(?:please )?send me (?:an? |the |some )?([\p{L}\d][\p{L}\d -]{0,59}?)(?:,? please)?\s*[.!]?\s*$/iu;
+
+function parcelIntent(question: string): Intent | undefined {
+  const address = ADDRESS.exec(question)?.[1];
+  if (address !== undefined) return { kind: "address", address };
+  const item = PARCEL.exec(question)?.[1];
+  return item === undefined ? undefined : { kind: "parcel", item };
 }
 
 function pageIntent(question: string): Intent | undefined {

@@ -18,6 +18,8 @@ export type Authenticator = (
 ) => Promise<string | Identity> | string | Identity;
 
 const LOCAL_TENANT = "local";
+/** All who reach this machine are one user, so that values of a user can be tried. */
+const LOCAL_USER = "local";
 
 /**
  * The authenticator that `AUTH` names; `jwt` is used for `AUTH=jwt`. If `AUTH` is unset, every request is
@@ -27,7 +29,7 @@ export function authenticatorBySettings(jwt: Authenticator = missingJwt): Authen
   return (request, settings) => {
     switch (settings.AUTH) {
       case "none":
-        return localAuthenticator(request, settings);
+        return { tenant: localAuthenticator(request, settings), principal: LOCAL_USER };
       case "bearer":
         return bearerAuthenticator(request, settings);
       case "jwt":
@@ -40,9 +42,11 @@ export function authenticatorBySettings(jwt: Authenticator = missingJwt): Authen
   };
 }
 
-/** The authenticator that `AUTH` names, except `jwt`. */
-export const settingsAuthenticator: Authenticator = (request, settings) =>
-  authenticatorBySettings()(request, settings);
+/** The authenticator that `AUTH` names, except `jwt`. Returns the tenant alone, as a text. */
+export const settingsAuthenticator: Authenticator = async (request, settings) => {
+  const found = await authenticatorBySettings()(request, settings);
+  return typeof found === "string" ? found : found.tenant;
+};
 
 function missingJwt(): never {
   const message = "AUTH=jwt needs an authenticator in the application: jwt: jwtAuthenticator.";
