@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { describe, expect, it } from "vitest";
-import { z } from "../../src/edge/platform/no-zod-languages.ts";
+import { z } from "../../src/no-zod-languages.ts";
 import { codeOf } from "../../src/errors.ts";
 
 const leftOut = new Set(["locales", "core", "z", "compile", "withParser"]);
