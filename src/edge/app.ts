@@ -9,7 +9,7 @@ import * as auth from "./auth/authenticator.ts";
 import type { Identity } from "../tool/identity.ts";
 import { identityHeader } from "./auth/forwarded-identity.ts";
 import type { FailurePlace } from "./log-failure.ts";
-import { problem } from "./http/problem.ts";
+import { OLDER, problem } from "./http/problem.ts";
 import { LastMessage, parseJson, readText, requireJsonType } from "./http/read-body.ts";
 import { directoryFor, workerApi, type WorkerApiOptions } from "./routes/worker.ts";
 import { settingsOf } from "./settings.ts";
@@ -146,7 +146,11 @@ async function forward<Parts>(
   headers.set(...identityHeader(context.get("identity")));
   const init = { method: raw.method, headers, body: body ?? null };
   const object = await objectOf(context, id);
-  return mutableResponse(await object.fetch(raw.url, init));
+  const response = await object.fetch(raw.url, init);
+  // The router of an object whose version does not have the endpoint.
+  if (response.status === 404 && response.headers.get("content-type")?.startsWith("text/plain"))
+    throw new ByrefError("unavailable", OLDER);
+  return mutableResponse(response);
 }
 
 type Fetches = Pick<RemoteConversation, "fetch">;

@@ -6,7 +6,9 @@ import { type FailurePlace, logIfFailure } from "../log-failure.ts";
  * failure of the server is logged, and `instance` has the id of its line.
  */
 export function problem(error: unknown, place: FailurePlace): Response {
-  if (NO_SQL.test(messageOf(error))) return problemOf("not_configured", SQL_CLASSES);
+  const message = messageOf(error);
+  if (NO_SQL.test(message)) return problemOf("not_configured", SQL_CLASSES);
+  if (OLDER_CODE.test(message)) return problemOf("unavailable", OLDER);
   const code = codeOf(error);
   const details = code === "internal" ? {} : detailsOf(error);
   return problemOf(code, publicMessageOf(error), { ...details, ...logIfFailure(error, place) });
@@ -19,6 +21,12 @@ const SQL_CLASSES = `The classes of Byref need SQLite. List those that are bound
 tag = "v1"
 new_sqlite_classes = ["Conversation", "Directory", "Tables"]
 A class that was deployed without it cannot be changed: give it another name.`;
+
+/** The platform's own messages, of an object that a deploy has not reached yet. */
+const OLDER_CODE =
+  /^The RPC receiver does not implement the method|does not export a fetch\(\) function/;
+export const OLDER =
+  "This object still has the code of an earlier version, for some minutes after a deploy. Try again then.";
 
 export function problemOf(
   code: ErrorCode,

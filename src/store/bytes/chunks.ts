@@ -70,7 +70,7 @@ export class SqlChunks implements Chunks {
   }
 }
 
-export const CHUNK_COLUMNS = `(id TEXT, start INTEGER, bytes BLOB NOT NULL, PRIMARY KEY (id, start)) WITHOUT ROWID`;
+const CHUNK_COLUMNS = `(id TEXT, start INTEGER, bytes BLOB NOT NULL, PRIMARY KEY (id, start)) WITHOUT ROWID`;
 
 /** Stores a text as chunks. The id must be new. */
 export function writeText(chunks: Chunks, id: string, text: string): void {
