@@ -74,11 +74,9 @@ export class Prompts {
     this.past = past;
     this.#context = context;
     this.#options = options;
-    this.#found = foundTools(
-      tools.deferred,
-      past,
-      toolsIn([...window.map(({ prompt }) => prompt), own]),
-    );
+    const records = [...window.map(({ prompt }) => prompt), own];
+    const named = records.flatMap((record) => record?.tools ?? []);
+    this.#found = foundTools(tools.deferred, past, named);
     this.#list = new VariableList({
       store,
       taint,
@@ -122,10 +120,6 @@ export class Prompts {
       hasDetails: details !== "",
     };
   }
-}
-
-function toolsIn(records: readonly (PromptRecord | undefined)[]): readonly string[] {
-  return records.flatMap((record) => record?.tools ?? []);
 }
 
 /** True if a prompt with these messages repeats what a model wrote after it had seen untrusted content. */

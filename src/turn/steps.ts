@@ -95,7 +95,7 @@ export class Steps {
         return result.finishReason;
       }
       this.#isOpen = false;
-      // The message keeps the last of the calls that share an id.
+      // A call that was written twice is one.
       const calls = new Map(result.calls.map((call) => [call.toolCallId, call])).values();
       const planned = await this.#required.calls.plan([...calls], messages);
       const step = () => ({ step: this.#state.parts.step(), ...this.#takeLate() });
@@ -190,11 +190,8 @@ export class Steps {
       const isUnknown =
         begun !== undefined && this.#opened?.prompts.tools.effectsOf(begun.toolName) !== "none";
       const { code: known, message } = isUnknown ? OUTCOME_UNKNOWN : { code, message: why };
-      void this.#write({
-        type: "tool-output-error",
-        toolCallId,
-        errorText: `${known}: ${message}`,
-      });
+      const errorText = `${known}: ${message}`;
+      void this.#write({ type: "tool-output-error", toolCallId, errorText });
     }
   }
 
@@ -325,6 +322,8 @@ export class Steps {
 
   /** Stores the chunk as the model wrote it, and emits it with references expanded. */
   #write(chunk: UIMessageChunk): void | Promise<void> {
+    // Clients refuse the result of a call that there is not.
+    if (isProvided(chunk) && this.#state.parts.toolOf(chunk.toolCallId) === "") return undefined;
     if (this.#isUntrusted(chunk)) this.#state.taint.add();
     if (isProvided(chunk) && !this.#state.parts.isInStep(chunk.toolCallId)) this.#late.push(chunk);
     this.#state.parts.add(chunk);

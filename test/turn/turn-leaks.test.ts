@@ -172,15 +172,6 @@ it("the result of a provider's own tool taints the turn and the next one", async
   expect(sent).toEqual([]);
 });
 
-it("an input that is nested too deeply is an error, and the turn continues", async () => {
-  const { chat, sent } = agentWith({});
-  const deep = `{"a":${"[".repeat(20_000)}${"]".repeat(20_000)}}`;
-  const turn = await chat.say({ steps: [[toolCall("send", deep), asked], done] });
-  expect(turn.result.error).toBeUndefined();
-  expect(prompts(turn)).toContain("deeper than 200 levels");
-  expect(sent).toEqual([]);
-});
-
 describe("the runtime's own tools", () => {
   it("keep the guard of a variable that a model replaces, and the caller's input", async () => {
     const { chat } = agentWith({});

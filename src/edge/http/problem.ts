@@ -1,4 +1,5 @@
 import { codeOf, type ErrorCode, errorCodes, messageOf, publicMessageOf } from "../../errors.ts";
+import { isObject } from "../../value/json.ts";
 import { type FailurePlace, logIfFailure } from "../log-failure.ts";
 
 /**
@@ -53,7 +54,5 @@ function retryAfterOf(
 }
 
 function detailsOf(error: unknown): Readonly<Record<string, unknown>> {
-  if (typeof error !== "object" || error === null || !("details" in error)) return {};
-  const { details } = error;
-  return typeof details === "object" && details !== null ? { ...details } : {};
+  return isObject(error) && isObject(error.details) ? { ...error.details } : {};
 }

@@ -7,6 +7,7 @@ export type MessagePart = UIMessage["parts"][number];
 /** A part that is a tool call. */
 export type ToolPart = Extract<MessagePart, { toolCallId: string }>;
 type Fields = Record<string, unknown>;
+type Chunk<Type extends UIMessageChunk["type"]> = Extract<UIMessageChunk, { type: Type }>;
 
 /** The content of a message so far. */
 interface Written {
@@ -259,7 +260,7 @@ export class MessageParts {
     }
   }
 
-  #start(chunk: Extract<UIMessageChunk, { type: "text-start" | "reasoning-start" }>): void {
+  #start(chunk: Chunk<"text-start" | "reasoning-start">): void {
     const { id, providerMetadata } = chunk;
     const kind = chunk.type === "text-start" ? "text" : "reasoning";
     const part: Fields = {
@@ -274,12 +275,7 @@ export class MessageParts {
     this.#parts.push(part);
   }
 
-  #extend(
-    chunk: Extract<
-      UIMessageChunk,
-      { type: "text-delta" | "reasoning-delta" | "text-end" | "reasoning-end" }
-    >,
-  ): void {
+  #extend(chunk: Chunk<`${"text" | "reasoning"}-${"delta" | "end"}`>): void {
     const key = `${chunk.type.startsWith("text") ? "text" : "reasoning"} ${chunk.id}`;
     const part = this.#open.get(key);
     if (part === undefined) return;
@@ -293,12 +289,7 @@ export class MessageParts {
     this.#open.delete(key);
   }
 
-  #toolInput(
-    chunk: Extract<
-      UIMessageChunk,
-      { type: "tool-input-start" | "tool-input-available" | "tool-input-error" }
-    >,
-  ): void {
+  #toolInput(chunk: Chunk<`tool-input-${"start" | "available" | "error"}`>): void {
     const { type, toolCallId, toolName, dynamic, providerMetadata, ...rest } = chunk;
     const existing = this.#parts
       .slice(this.#stepStart)
@@ -317,7 +308,7 @@ export class MessageParts {
     Object.assign(part, rest);
   }
 
-  #approval(chunk: Extract<UIMessageChunk, { type: "tool-approval-request" }>): void {
+  #approval(chunk: Chunk<"tool-approval-request">): void {
     const { toolCallId, approvalId: id, approvalDescriptor: descriptor } = chunk;
     const part = this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
     if (part === undefined) return;
@@ -325,7 +316,7 @@ export class MessageParts {
     part.approval = compact({ id, descriptor });
   }
 
-  #answer(chunk: Extract<UIMessageChunk, { type: "tool-approval-response" }>): void {
+  #answer(chunk: Chunk<"tool-approval-response">): void {
     const { approvalId, approved, reason } = chunk;
     for (const part of this.#parts) {
       if (!isObject(part.approval) || part.approval.id !== approvalId) continue;
@@ -339,9 +330,7 @@ export class MessageParts {
     if (part !== undefined) part.state = "output-denied";
   }
 
-  #toolOutput(
-    chunk: Extract<UIMessageChunk, { type: "tool-output-available" | "tool-output-error" }>,
-  ): void {
+  #toolOutput(chunk: Chunk<"tool-output-available" | "tool-output-error">): void {
     const { type, toolCallId, dynamic: _dynamic, providerMetadata, ...rest } = chunk;
     const part = this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
     if (part === undefined) return;

@@ -175,7 +175,8 @@ export class VariableList {
     for (const info of new Set([...created, ...updated, ...marked])) {
       // The keys of a shape can also be untrusted text.
       if (describesUntrusted(info) && !hidesUntrusted) taint.add();
-      this.#lines.push([info.name, info.version, aboutVariable(info, hidesUntrusted)]);
+      const stale = info.stale === undefined ? "" : STALE;
+      this.#lines.push([info.name, info.version, shortAbout(info, hidesUntrusted) + stale]);
     }
   }
 
@@ -227,10 +228,6 @@ function isLong({ type, chars }: { readonly type: unknown; readonly chars: unkno
 /** True for what a model wrote, as a value or as an input of a call, and may want to edit. */
 function isWritten({ tool, chars }: VariableInfo): boolean {
   return tool === AUTHOR && chars > limits.maxShownResultChars;
-}
-
-function aboutVariable(info: VariableInfo, hidesUntrusted: boolean): string {
-  return `${shortAbout(info, hidesUntrusted)}${info.stale === undefined ? "" : STALE}`;
 }
 
 function shortAbout(info: VariableInfo, hidesUntrusted: boolean): string {

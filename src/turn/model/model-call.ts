@@ -34,6 +34,7 @@ import {
 import type { ModelName, Observer } from "../../tool/observer.ts";
 import { noSuchTool } from "../../tool/policy.ts";
 import { hasExactNumber, parseExactly } from "../../value/exact-number.ts";
+import { requireJson } from "../../value/require-json.ts";
 
 /** What a turn provides to the calls of its model. */
 export interface ModelCallContext {
@@ -283,6 +284,8 @@ class ModelTry {
   #invalidCalls = 0;
   #hasWritten = false;
   #hasFailed = false;
+  /** The texts and reasoning that are open. */
+  readonly #blocks = new Set<string>();
   #end: End | undefined;
 
   constructor(options: TryOptions) {
@@ -349,13 +352,14 @@ class ModelTry {
       case "reasoning-start":
       case "reasoning-delta":
       case "reasoning-end":
+        return this.#takeBlock(part);
       case "source":
       case "custom":
-        return this.#write(plainChunk(part, this.#options.idSuffix));
+        return this.#write(chunkOf(part));
       case "tool-input-start":
         return this.#write(this.#tools.start(part));
       case "tool-input-delta":
-        return this.#write(this.#tools.delta(part));
+        return this.#write(chunkOf({ ...part, id: this.#tools.openId(part.id) }));
       case "tool-call":
         return this.#takeCall(part);
       case "tool-result":
@@ -376,16 +380,35 @@ class ModelTry {
     }
   }
 
-  async #takeCall(part: Part<"tool-call">): Promise<void> {
+  /** Begins a text or reasoning that the provider did not begin: clients refuse a part of none. */
+  #takeBlock(part: BlockPart): void | Promise<void> {
+    const { idSuffix } = this.#options;
+    const kind = part.type.startsWith("text") ? "text" : "reasoning";
+    const key = `${kind} ${part.id}`;
+    const isBegun = this.#blocks.has(key);
+    if (part.type.endsWith("-end")) this.#blocks.delete(key);
+    else this.#blocks.add(key);
+    const write = () => this.#write(blockChunk(part, idSuffix));
+    if (isBegun || part.type.endsWith("-start")) return write();
+    if (!("delta" in part)) return undefined;
+    const start = this.#write(blockChunk({ type: `${kind}-start`, id: part.id }, idSuffix));
+    return start === undefined ? write() : start.then(write);
+  }
+
+  async #takeCall(written: Part<"tool-call">): Promise<void> {
+    const part = { ...written, toolCallId: this.#tools.idOf(written) };
     const { chunk, input, isInvalid } = await this.#tools.call(part);
     const { toolCallId, toolName } = part;
     if (part.providerExecuted === true) return this.#write(chunk);
-    if (isTooDeep(input)) {
+    try {
+      // Storing an input that is deeper would end the turn. The SDK made it by parsing JSON.
+      requireJson(input as Json);
+    } catch (error) {
       this.#invalidCalls++;
-      return this.#write(tooDeep(part));
+      const errorText = `invalid_tool_input: ${messageOf(error)}`;
+      return this.#write({ type: "tool-input-error", toolCallId, toolName, input: {}, errorText });
     }
     if (isInvalid) this.#invalidCalls++;
-    // The SDK made the input by parsing JSON.
     else this.#calls.push({ toolCallId, toolName, input: input as Json });
     return this.#write(chunk);
   }
@@ -437,26 +460,6 @@ function isModelFinish({ unified, raw }: End["finishReason"]): boolean {
 
 function writeFailed(cause: unknown): never {
   throw new WriteFailed("A chunk was not taken.", { cause });
-}
-
-/** True if the input is deeper than any tool accepts. Storing it would end the turn. */
-function isTooDeep(input: unknown): boolean {
-  let level: readonly unknown[] = [input];
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > limits.maxDepth) return true;
-    level = level.flatMap((value) =>
-      typeof value === "object" && value !== null ? Object.values(value) : [],
-    );
-  }
-  return false;
-}
-
-function tooDeep({
-  toolCallId,
-  toolName,
-}: Pick<ToolCall, "toolCallId" | "toolName">): UIMessageChunk {
-  const errorText = `invalid_tool_input: The input is deeper than ${limits.maxDepth} levels.`;
-  return { type: "tool-input-error", toolCallId, toolName, input: {}, errorText };
 }
 
 /** Ticks per silence period. */
@@ -520,20 +523,9 @@ function chunkOf(part: object, tools: ToolSet = {}, errorText = ""): UIMessageCh
   return toUIMessageChunk(part as TextStreamPart<ToolSet>, options) as UIMessageChunk;
 }
 
-/** Parts that become a chunk as they are, except for the suffix on ids of text and reasoning. */
-type PlainPart = Part<
-  | "text-start"
-  | "text-delta"
-  | "text-end"
-  | "reasoning-start"
-  | "reasoning-delta"
-  | "reasoning-end"
-  | "source"
-  | "custom"
->;
+type BlockPart = Part<`${"text" | "reasoning"}-${"start" | "delta" | "end"}`>;
 
-function plainChunk(part: PlainPart, idSuffix: string): UIMessageChunk {
-  if (part.type === "source" || part.type === "custom") return chunkOf(part);
+function blockChunk(part: BlockPart, idSuffix: string): UIMessageChunk {
   const id = part.id + idSuffix;
   return chunkOf("delta" in part ? { ...part, id, text: part.delta } : { ...part, id });
 }
@@ -562,9 +554,17 @@ interface ParsedCall {
   readonly isInvalid: boolean;
 }
 
+/** The id of a call, and its tool and input when they are complete. */
+interface BegunCall {
+  readonly id: string;
+  call?: string;
+}
+
 /** Builds the chunks of tools. A part refers to earlier calls of the same answer. */
 class ToolChunks {
   readonly #tools: ToolSet;
+  /** Calls by the id that the provider wrote. */
+  readonly #begun = new Map<string, BegunCall[]>();
   /** Metadata of the tools, by call id. */
   readonly #metadata = new Map<string, ToolSet[string]["metadata"]>();
 
@@ -574,11 +574,32 @@ class ToolChunks {
 
   start(part: Part<"tool-input-start">): UIMessageChunk {
     const { toolName, dynamic = false } = part;
-    return chunkOf({ ...part, dynamic, ...this.#about(toolName) }, this.#tools);
+    const { id } = this.#begin(part.id);
+    return chunkOf({ ...part, id, dynamic, ...this.#about(toolName) }, this.#tools);
   }
 
-  delta(part: Part<"tool-input-delta">): UIMessageChunk {
-    return chunkOf(part);
+  /** Returns the id of the call whose input is streamed under an id. */
+  openId(written: string): string {
+    return this.#begun.get(written)?.at(-1)?.id ?? written;
+  }
+
+  /** Returns an id that no other call of the answer has. A call that is written twice is one. */
+  idOf({ toolCallId, toolName, input }: Part<"tool-call">): string {
+    const call = `${toolName} ${input}`;
+    const begun = this.#begun.get(toolCallId) ?? [];
+    const isOpen = begun.find((one) => one.call === undefined);
+    const own = isOpen ?? begun.find((one) => one.call === call) ?? this.#begin(toolCallId);
+    own.call = call;
+    return own.id;
+  }
+
+  /** Providers may give several calls one id. */
+  #begin(written: string): BegunCall {
+    const begun = this.#begun.get(written) ?? [];
+    const own = { id: begun.length === 0 ? written : `${written}#${begun.length + 1}` };
+    begun.push(own);
+    this.#begun.set(written, begun);
+    return own;
   }
 
   async call(part: Part<"tool-call">): Promise<ParsedCall> {

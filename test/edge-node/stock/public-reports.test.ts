@@ -6,10 +6,12 @@ import { json, textOf } from "../../support/edge.ts";
 import { gate } from "../../support/fault-stages.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { expectSame, loaded, stockChat } from "../../support/stock-chat.ts";
-import { finish, type Step, scriptedModel, text, toolCall } from "byref/testing";
+import { finish, reasoning, type Step, scriptedModel, text, toolCall } from "byref/testing";
 
 const done: Step = [text("Done."), finish()];
 const asked = finish("tool-calls");
+const said = { toolCallId: "s", toolName: "s" };
+const both: Step = [toolCall("say", { n: 1 }), toolCall("say", { n: 2 }), asked].flat();
 const fails: Step = [{ type: "error", error: new Error("It is down.") }];
 
 interface Talk {
@@ -31,19 +33,24 @@ async function talking(steps: readonly Step[], work: (talk: Talk) => Promise<voi
   await withRuntime(options, (own) => work({ own, paid, held }));
 }
 
-it.each([
-  ["fails", fails],
-  ["says nothing", [finish()].flat()],
+it.each<[string, Step, ...string[]]>([
+  ["fails (vercel/ai#10638)", fails],
+  ["says nothing", finish()],
   ["says nothing but white space", [text("\n"), finish()].flat()],
-] as const)(
-  "a model that %s leaves a message that the SDK accepts (vercel/ai#10638)",
-  async (_, step) => {
-    await talking([step, done], async ({ own }) => {
+  ["begins no text (#11765)", [text("Hm."), finish()].flat().slice(1), '"Hm."'],
+  ["begins no reasoning (#18553)", [...reasoning("Hm.").slice(1), ...finish()], '"Hm."'],
+  ["says what no tool said", [{ type: "tool-result", ...said, result: 1 }, ...finish()]],
+  ["gives two calls one id (camel-ai/camel#3027)", both, '{"n":1}', '{"n":2}'],
+])(
+  "a model that %s leaves a message with all of it that the SDK accepts",
+  async (_, step, ...parts) => {
+    await talking([step, done, done], async ({ own }) => {
       await stockChat(own).sendMessage({ text: "Go." });
       const chat = stockChat(own, await loaded(own));
       await chat.sendMessage({ text: "And now?" });
       await expectSame(own, chat);
       expect(await loaded(own)).toHaveLength(4);
+      for (const part of parts) expect(JSON.stringify(await loaded(own))).toContain(part);
     });
   },
 );
