@@ -275,9 +275,10 @@ export class ConversationContext {
     const own = isUser ? USER_RETENTION : setup.transfer?.retentionIn(sql);
     const retention = own ?? this.#retention();
     const onAccess = this.#flushAccessSoon;
-    const data = new ConversationData(sql, { bucket, retention, csv: setup.csv, onAccess });
+    const onEvents = () => this.eventStreams.announce();
+    const options = { bucket, retention, csv: setup.csv, onAccess, onEvents };
+    const data = new ConversationData(sql, options);
     this.queries?.watch(data);
-    data.events.watch((events) => this.eventStreams.publish(events));
     if (!data.isNew) {
       this.plans?.endRuns(data);
       data.holdNeeded();

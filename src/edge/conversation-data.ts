@@ -32,6 +32,8 @@ export interface DataOptions {
   readonly csv?: RecordsFormat | undefined;
   /** Called when a variable's time of last access changes. */
   readonly onAccess: () => void;
+  /** Called when events were written. */
+  readonly onEvents?: () => void;
 }
 
 /** A conversation's entry in a list. */
@@ -76,7 +78,7 @@ export class ConversationData {
   #words: { readonly first: string; readonly title: string | undefined } | undefined;
 
   /** Creates the tables if there are none. */
-  constructor(sql: Sql, { bucket, retention, csv, onAccess }: DataOptions) {
+  constructor(sql: Sql, { bucket, retention, csv, onAccess, onEvents }: DataOptions) {
     const nowMs = Date.now();
     const isNew = migrate(sql, nowMs);
     const { quotaBytes, keepVersions, variableIdleMs, conversationIdleMs } = retention;
@@ -93,7 +95,7 @@ export class ConversationData {
     });
     this.journal = new Journal(sql, { isNew });
     this.postKeys = new PostKeys(sql);
-    this.events = new EventLog(sql, { isNew });
+    this.events = new EventLog(sql, { isNew, ...compact({ onFlush: onEvents }) });
     this.store.observe((change) => this.events.addChange(change));
     if (isNew) this.#known = { title: undefined, created: nowMs };
   }

@@ -9,22 +9,29 @@ export interface DeadlineOptions {
 export class Deadline {
   /** Aborts when the time is over, or with the caller's signal. */
   readonly signal: AbortSignal;
-  readonly #passed: Promise<never>;
+  /** Rejects with the error, or with the reason of the caller's signal. */
+  readonly passed: Promise<never>;
+  #touchedMs = -Infinity;
   #end: () => void = () => undefined;
 
   constructor(ms: number, { error, signal }: DeadlineOptions) {
     const timeout = new AbortController();
     this.signal = signal === undefined ? timeout.signal : AbortSignal.any([signal, timeout.signal]);
     // Not `Promise.withResolvers`, which Node 20 lacks.
-    this.#passed = new Promise((_, reject) => {
+    this.passed = new Promise((_, reject) => {
       const pass = () => {
+        const leftMs = Math.min(this.#touchedMs + ms - Date.now(), ms);
+        if (leftMs > 0) {
+          timer = setTimeout(pass, leftMs);
+          return;
+        }
         const reason = error();
         // First, so that `race` rejects with this reason and not with the work's reaction to the abort.
         reject(reason);
         timeout.abort(reason);
       };
       const stop = () => reject(signal?.reason);
-      const timer = setTimeout(pass, ms);
+      let timer = setTimeout(pass, ms);
       signal?.addEventListener("abort", stop);
       if (signal?.aborted === true) stop();
       this.#end = () => {
@@ -32,7 +39,7 @@ export class Deadline {
         signal?.removeEventListener("abort", stop);
       };
     });
-    this.#passed.catch(() => undefined);
+    this.passed.catch(() => undefined);
   }
 
   /**
@@ -40,7 +47,12 @@ export class Deadline {
    * aborts. Ends the deadline.
    */
   race<Result>(work: Promise<Result>): Promise<Result> {
-    return Promise.race([work, this.#passed]).finally(() => this.end());
+    return Promise.race([work, this.passed]).finally(() => this.end());
+  }
+
+  /** Starts the time anew. It needs no timer, so that it may be called often. */
+  touch(): void {
+    this.#touchedMs = Date.now();
   }
 
   /** Clears the timer. Idempotent. */

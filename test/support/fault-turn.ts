@@ -3,8 +3,14 @@ import { keptIn } from "./fault-steps.ts";
 import { finish, text } from "../../packages/testing/src/testing.ts";
 import { type Conversation, promptOf, readMessage, shownText, type Turn } from "./turn.ts";
 
-/** Only timers are faked, because digests and streams do not use the fake clock. */
-export const TIMERS = ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] as const;
+/** What deadlines use; digests and streams do not use the fake clock. */
+export const TIMERS = [
+  "setTimeout",
+  "clearTimeout",
+  "setInterval",
+  "clearInterval",
+  "Date",
+] as const;
 
 /** Fakes timers. Returns how many of ours wait: tests of other files in the same process may leave some. */
 export function fakeTimers(): () => number {

@@ -120,6 +120,8 @@ export interface EventLogOptions {
   readonly now?: () => number;
   /** True if nothing has been written yet. Skips reads. */
   readonly isNew?: boolean;
+  /** Called when waiting events were written. */
+  readonly onFlush?: () => void;
 }
 
 /**
@@ -129,13 +131,14 @@ export interface EventLogOptions {
 export class EventLog {
   readonly #sql: Sql;
   readonly #now: () => number;
-  readonly #watchers = new Set<(events: readonly ConversationEvent[]) => void>();
+  readonly #onFlush: (() => void) | undefined;
   #waiting: ConversationEvent[] = [];
   #newest: Newest | undefined;
 
-  constructor(sql: Sql, { now = Date.now, isNew = false }: EventLogOptions = {}) {
+  constructor(sql: Sql, { now = Date.now, isNew = false, onFlush }: EventLogOptions = {}) {
     this.#sql = sql;
     this.#now = now;
+    this.#onFlush = onFlush;
     if (isNew) this.#newest = NONE;
   }
 
@@ -168,7 +171,7 @@ export class EventLog {
   }
 
   /**
-   * Appends events of another log without notifying watchers. They count as recent activity. Throws
+   * Appends events of another log. They count as recent activity. Throws
    * `bad_value` if their ids do not follow the existing ones, or if one event is a megabyte long.
    */
   restore(events: readonly ConversationEvent[]): void {
@@ -193,21 +196,19 @@ export class EventLog {
     return this.#readNewest().activeMs;
   }
 
-  /** Writes pending events, one row for up to 500 events or about 64 KiB, and notifies the watchers. */
+  /** Writes pending events, one row for up to 500 events or about 64 KiB. */
   flush(): void {
-    const events = this.#write();
-    if (events.length === 0) return;
-    for (const watch of this.#watchers) watch(events);
+    if (this.#waiting.length === 0) return;
+    this.#write();
+    this.#onFlush?.();
   }
 
-  #write(): readonly ConversationEvent[] {
-    const events = this.#waiting;
-    for (const { first, data } of rowsOf(events)) {
+  #write(): void {
+    for (const { first, data } of rowsOf(this.#waiting)) {
       const insert = `INSERT INTO event (seq, at, data) VALUES (?, ?, ?)`;
       this.#sql.run(insert, first, this.lastActiveMs, data);
     }
     this.#waiting = [];
-    return events;
   }
 
   /** Returns written events with ids above `after`, oldest first. Reads at most a few rows more. */
@@ -241,12 +242,6 @@ export class EventLog {
     return this.#sql
       .all(`SELECT data FROM event ORDER BY seq DESC LIMIT ${RECENT_ROWS}`)
       .flatMap(eventsIn);
-  }
-
-  /** Notifies `watcher` of events as they are written. Returns a function that stops it. */
-  watch(watcher: (events: readonly ConversationEvent[]) => void): () => void {
-    this.#watchers.add(watcher);
-    return () => this.#watchers.delete(watcher);
   }
 
   /** Deletes all but the newest `maxEntries`, in whole rows. */

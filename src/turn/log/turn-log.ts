@@ -1,5 +1,6 @@
 import type { UIMessageChunk } from "ai";
 import * as limits from "../../limits.ts";
+import { News } from "../../value/news.ts";
 import { strictJson } from "../../value/strict-json.ts";
 import type { Journal, JournalEntry, TurnHead } from "./journal.ts";
 import {
@@ -43,8 +44,7 @@ export class TurnLog {
   readonly #now: () => number;
   readonly #durable: (() => Promise<void>) | undefined;
   readonly #frames: Frame[] = [];
-  #watchers: readonly Watcher[] = [];
-  #timer: ReturnType<typeof setInterval> | undefined;
+  readonly #news = new News();
   #journal: Journal | undefined;
   #pending = "";
   #writtenMs = 0;
@@ -205,26 +205,7 @@ export class TurnLog {
 
   /** Resolves to true when there is something new, and to false after one to two times `patienceMs`. */
   waitForFrames(patienceMs: number): Promise<boolean> {
-    return new Promise((resolve) => {
-      this.#watchers = [...this.#watchers, { resolve, isLate: false }];
-      // One timer serves all watchers and keeps running: frames arrive faster than timers can be created.
-      this.#timer ??= setInterval(() => this.#tick(), patienceMs);
-    });
-  }
-
-  /** Resolves watchers that have waited for a whole tick to false. */
-  #tick(): void {
-    const late = this.#watchers.filter(({ isLate }) => isLate);
-    this.#watchers = this.#watchers.flatMap(({ resolve, isLate }) =>
-      isLate ? [] : [{ resolve, isLate: true }],
-    );
-    for (const { resolve } of late) resolve(false);
-    if (this.#watchers.length + late.length === 0) this.#stopTimer();
-  }
-
-  #stopTimer(): void {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    return this.#news.wait(patienceMs);
   }
 
   #open(journal: Journal, attempt: Omit<AttemptLine, "ms">): void {
@@ -307,15 +288,7 @@ export class TurnLog {
   }
 
   #wake(): void {
-    const watchers = this.#watchers;
-    this.#watchers = [];
-    for (const { resolve } of watchers) resolve(true);
-    if (this.isEnded) this.#stopTimer();
+    if (this.isEnded) this.#news.end();
+    else this.#news.announce();
   }
-}
-
-interface Watcher {
-  readonly resolve: (isNews: boolean) => void;
-  /** True after one whole tick. */
-  readonly isLate: boolean;
 }

@@ -2,6 +2,7 @@ import * as limits from "../../limits.ts";
 import { ByrefError, codeOf, messageOf } from "../../errors.ts";
 import { compact, type Json, jsonIn } from "../../value/json.ts";
 import { clip } from "../../value/characters.ts";
+import { Deadline } from "../../value/deadline.ts";
 import type { Account, Usage } from "../spend/spend.ts";
 import type { ToolCall } from "../waiting-calls.ts";
 import { failureOf, isRefused, pause, retryDelayMs, StreamCutOff } from "./model-failure.ts";
@@ -312,33 +313,36 @@ class ModelTry {
 
   /** Runs the try. Throws the provider's errors, `model_timeout`, or the stop signal's reason. */
   async run(prepare: (signal: AbortSignal) => Promise<ModelCall>): Promise<CallModelResult> {
-    const watchdog = new Watchdog(this.#options.signal, limits.modelSilenceMs);
-    const opening = open(prepare, watchdog.signal);
+    const silence = new Deadline(limits.modelSilenceMs, {
+      signal: this.#options.signal,
+      error: () => new ByrefError("model_timeout", SILENT),
+    });
+    const opening = open(prepare, silence.signal);
     // A model that ignores the signal is not awaited. Its late answer is cancelled when it arrives.
     const abandon = (reason?: unknown) => {
       opening.then((reader) => reader.cancel(reason)).catch(() => undefined);
     };
-    watchdog.aborted.catch(abandon);
+    silence.passed.catch(abandon);
     try {
-      const reader = await Promise.race([opening, watchdog.aborted]);
-      await this.#read(reader, watchdog);
-      watchdog.signal.throwIfAborted();
+      const reader = await Promise.race([opening, silence.passed]);
+      await this.#read(reader, silence);
+      silence.signal.throwIfAborted();
     } catch (error) {
       if (error instanceof WriteFailed) throw error;
       if (this.#options.signal.aborted || !this.#isComplete) {
-        throw watchdog.signal.aborted ? watchdog.signal.reason : error;
+        throw silence.signal.aborted ? silence.signal.reason : error;
       }
     } finally {
-      watchdog.end();
+      silence.end();
       abandon();
     }
     return this.#result();
   }
 
-  async #read(reader: ReadableStreamDefaultReader<Part>, watchdog: Watchdog): Promise<void> {
+  async #read(reader: ReadableStreamDefaultReader<Part>, silence: Deadline): Promise<void> {
     for (let read = await reader.read(); !read.done; read = await reader.read()) {
-      watchdog.touch();
-      const writing = this.#take(read.value, watchdog.signal);
+      silence.touch();
+      const writing = this.#take(read.value, silence.signal);
       if (writing !== undefined) await writing;
     }
   }
@@ -440,6 +444,8 @@ class ModelTry {
   }
 }
 
+const SILENT = `The model said nothing for ${limits.modelSilenceMs} ms.`;
+
 async function open(
   prepare: (signal: AbortSignal) => Promise<ModelCall>,
   signal: AbortSignal,
@@ -460,57 +466,6 @@ function isModelFinish({ unified, raw }: End["finishReason"]): boolean {
 
 function writeFailed(cause: unknown): never {
   throw new WriteFailed("A chunk was not taken.", { cause });
-}
-
-/** Ticks per silence period. */
-const TICKS = 4;
-
-/** Aborts a model that sends nothing for too long. Uses few timers, however many parts arrive. */
-class Watchdog {
-  readonly #controller = new AbortController();
-  readonly #silenceMs: number;
-  readonly signal: AbortSignal;
-  /** Rejects with the reason when the signal aborts. Never resolves. */
-  readonly aborted: Promise<never>;
-  readonly #onAbort: () => void;
-  readonly #timer: ReturnType<typeof setInterval>;
-  /** Number of whole ticks without a part. */
-  #quietTicks = 0;
-
-  constructor(outer: AbortSignal, silenceMs: number) {
-    this.#silenceMs = silenceMs;
-    this.signal = AbortSignal.any([outer, this.#controller.signal]);
-    const { promise, reject } = Promise.withResolvers<never>();
-    this.#onAbort = () => reject(this.signal.reason);
-    if (this.signal.aborted) this.#onAbort();
-    else this.signal.addEventListener("abort", this.#onAbort, { once: true });
-    // The rejection may have no other handler.
-    promise.catch(() => undefined);
-    this.aborted = promise;
-    this.#timer = setInterval(() => this.#tick(), silenceMs / TICKS);
-  }
-
-  /** Restarts the silence period after a part. */
-  touch(): void {
-    // The tick in which the part arrived does not count as quiet.
-    this.#quietTicks = -1;
-  }
-
-  end(): void {
-    clearInterval(this.#timer);
-    // A composed signal with a listener stays alive, and so does everything that the listener references.
-    this.signal.removeEventListener("abort", this.#onAbort);
-  }
-
-  /**
-   * Aborts after `silenceMs` without a part, or up to a tick later, so that a part needs no timer of its own.
-   */
-  #tick(): void {
-    this.#quietTicks++;
-    if (this.#quietTicks < TICKS) return;
-    const message = `The model said nothing for ${this.#silenceMs} ms.`;
-    this.#controller.abort(new ByrefError("model_timeout", message));
-  }
 }
 
 type Part<Type extends LanguageModelV4StreamPart["type"] = LanguageModelV4StreamPart["type"]> =
