@@ -75,14 +75,13 @@ export type {
   AutomaticName,
   PreparedWrite,
   VariableRecord,
-  VariableStore,
   Variables,
   VersionRecord,
   Write,
   WriteMode,
 } from "./store/variable-store.ts";
 export type { Glance, MovedInfo, OpenValue, Tombstone, Visibility } from "./store/variable.ts";
-export { Variables as VariablesOfRows, type StoreOptions } from "./store/variables.ts";
+export { VariableStore, type StoreOptions } from "./store/variables.ts";
 
 // Parts of variables that a reference names.
 export * as targets from "./tool/variables/variable-target.ts";

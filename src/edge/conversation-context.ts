@@ -5,7 +5,7 @@ import type { Bucket } from "../store/bytes/bodies.ts";
 import type { Sql } from "../store/rows/sql.ts";
 import { SqlStore } from "../store/sql-store.ts";
 import { USER } from "../store/user-variables.ts";
-import type { VariableStore } from "../store/variable-store.ts";
+import type { VariableStore } from "../store/variables.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
 import type { WrapOptions } from "../tool/wrapped-tool.ts";
 import type { Json } from "../value/json.ts";

@@ -5,7 +5,7 @@ import type { RecordsFormat } from "../store/bytes/receive.ts";
 import { migrate } from "../store/rows/migrations.ts";
 import { type Sql, textIn, writeMeta } from "../store/rows/sql.ts";
 import { SqlStore } from "../store/sql-store.ts";
-import type { VariableStore } from "../store/variable-store.ts";
+import type { VariableStore } from "../store/variables.ts";
 import { EventLog } from "../turn/log/event-log.ts";
 import { History } from "../turn/history/history.ts";
 import type { StoredMessage } from "../turn/history/stored-message.ts";

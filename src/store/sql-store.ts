@@ -1,6 +1,6 @@
 import type { Sql } from "./rows/sql.ts";
 import { SqlRows } from "./rows/sql-rows.ts";
-import { type StoreOptions, Variables } from "./variables.ts";
+import { type StoreOptions, VariableStore } from "./variables.ts";
 
 export interface SqlStoreOptions extends StoreOptions {
   /** True if the database is new and empty. */
@@ -8,7 +8,7 @@ export interface SqlStoreOptions extends StoreOptions {
 }
 
 /** Variables in SQLite, with large values in a bucket. Call `migrate` first. */
-export class SqlStore extends Variables {
+export class SqlStore extends VariableStore {
   constructor(sql: Sql, { isNew = false, ...options }: SqlStoreOptions = {}) {
     super(new SqlRows(sql, isNew), options);
   }

@@ -6,14 +6,14 @@ import type {
   ExportedVariable,
   ExportedVersion,
   NameRecords,
-  Transfer,
   VariableRecord,
   VersionRecord,
 } from "./variable-store.ts";
 import type { VariableInfo } from "./variable.ts";
 import type { Writer } from "./writer.ts";
 
-export class StoreTransfer implements Transfer {
+/** Copies all variables of a store into another one, one at a time. */
+export class StoreTransfer {
   readonly #state: StoreState;
   readonly #writer: Writer;
 
@@ -22,6 +22,7 @@ export class StoreTransfer implements Transfer {
     this.#writer = writer;
   }
 
+  /** The names of variables that have not expired, oldest first. */
   names(): readonly string[] {
     const { index } = this.#state;
     return index.values().flatMap(({ name }) => this.#state.alive(name)?.name ?? []);
@@ -32,6 +33,7 @@ export class StoreTransfer implements Transfer {
     return { tombstones: [...tombstones.values()], numbers: numbers.toJSON() };
   }
 
+  /** Opens a variable without counting as an access. Undefined if it does not exist (any more). Close it. */
   open(name: string): ExportedVariable | undefined {
     const entry = this.#state.alive(name);
     if (entry === undefined) return undefined;
@@ -44,6 +46,11 @@ export class StoreTransfer implements Transfer {
     };
   }
 
+  /**
+   * Restores a variable from another store, as the newest one. Its idle time starts again. Observers are
+   * not called. `content` must be received by this store; it is saved or discarded. Rejects with
+   * `bad_name`, `conflict` (the name is taken) or `limit_exceeded`, because restoring evicts nothing.
+   */
   restore(record: VariableRecord, content: Content): Promise<VariableInfo> {
     return this.#stored(content, (kept) => {
       requireName(record.info.name);
@@ -51,6 +58,7 @@ export class StoreTransfer implements Transfer {
     });
   }
 
+  /** The earlier versions of a variable, oldest first. */
   versions(name: string): readonly ExportedVersion[] {
     const { versions } = this.#state;
     return versions.of(name).flatMap(({ version, isUndone }) => {
@@ -59,6 +67,10 @@ export class StoreTransfer implements Transfer {
     });
   }
 
+  /**
+   * Restores an earlier version of a variable that was restored. `content` must be received by this store; it
+   * is saved or discarded. A version that does not fit into the quota is left out.
+   */
   restoreVersion(record: VersionRecord, content: Content): Promise<void> {
     return this.#stored(content, (kept) => this.#writer.restoreVersion(record, kept));
   }
@@ -78,6 +90,7 @@ export class StoreTransfer implements Transfer {
     }
   }
 
+  /** Replaces all name records, or none if it throws. */
   restoreNames({ tombstones, numbers }: NameRecords): void {
     const { rows } = this.#state;
     this.#state.atomically(() => {

@@ -2,7 +2,8 @@ import { ByrefError } from "../errors.ts";
 import { deepFreeze, type Json, parsedJson } from "../value/json.ts";
 import { readPath } from "../value/path.ts";
 import type { Glance, VariableInfo } from "./variable.ts";
-import type { UserVariables, UserWrite, VariableStore } from "./variable-store.ts";
+import type { UserVariables, UserWrite } from "./variable-store.ts";
+import type { VariableStore } from "./variables.ts";
 
 /** The name under which references read the values of who asks: `$user.address`. */
 export const USER = "user";

@@ -2,11 +2,7 @@ import type { Json } from "../value/json.ts";
 import type { Path, Reading } from "../value/path.ts";
 import type { Work } from "../value/work.ts";
 import type { Content } from "./bytes/content.ts";
-import type { ReadingOptions } from "./bytes/receive.ts";
-import type { EarlierVersion } from "./earlier-versions.ts";
-import type { Holds } from "./eviction.ts";
 import type {
-  Change,
   Flag,
   Glance,
   OpenValue,
@@ -186,68 +182,6 @@ export interface UserVariables {
   write(write: UserWrite): Promise<VariableInfo>;
 }
 
-/** All variables of one conversation, with operations on the whole set. */
-export interface VariableStore extends Variables {
-  /** The values of who asks, where an agent may use them. */
-  readonly user?: {
-    readonly scope: UserVariables;
-    readonly isWritable: boolean;
-    /** The store without them. */
-    readonly conversation: VariableStore;
-  };
-  /**
-   * Receives a CSV as records. Returns undefined, without reading the stream, if the store does not read the
-   * media type as records. Rejects with `bad_value`, `limit_exceeded` or `unsupported_media_type`.
-   */
-  receiveRecords(
-    stream: AsyncIterable<Uint8Array>,
-    mediaType: string,
-    reading?: ReadingOptions,
-  ): Promise<Content | undefined>;
-  /** Returns the variables of `list` in pages. */
-  page(options: PageOptions): Page;
-  /** Returns an earlier version that is kept. */
-  earlier(name: string, version: number): EarlierVersion | undefined;
-  /** The size of all values together, with their earlier versions. */
-  bytes(): number;
-  /**
-   * Deletes all but the newest `keepLast` variables and returns the deleted names. Pinned variables and
-   * those of runs are not deleted and do not count.
-   */
-  reset(keepLast: number): readonly string[];
-  /** Evicts the variables of a run. */
-  endRun(run: string): readonly Tombstone[];
-  /** The runs that have variables. */
-  runs(): readonly string[];
-  /** The names of a run's variables. */
-  ofRun(run: string): readonly string[];
-  /** Variables that must not be evicted. */
-  readonly holds: Holds;
-  /** Exports all variables, or imports them from another store. */
-  readonly transfer: Transfer;
-  /** Evicts variables that are due at `nowMs`, at most `limit` per call, and writes tombstones. */
-  evictDue(nowMs: number, limit: number): readonly Tombstone[];
-  /** Time at which the next variable is due, in milliseconds since 1970; undefined if none is. */
-  nextDueMs(): number | undefined;
-  /** Time of the last read or write of any value, in milliseconds since 1970. */
-  lastAccessMs(): number | undefined;
-  /** Writes pending access times to the rows. */
-  flushAccess(): void;
-  /** Removes stored bytes that belong to no variable, or never did. True if none are left. */
-  sweep(): Promise<boolean>;
-  /** Discards a received value that will not be saved. */
-  discard(content: Content): void;
-  /** True if there are bytes to sweep. */
-  hasGarbage(): boolean;
-  /**
-   * Calls the observer for each change, in order, inside the transaction that makes it. An error that the
-   * observer throws rolls the transaction back. Returns a function that removes the observer.
-   */
-  observe(observer: (change: Change) => void): () => void;
-  /** Discards the state in memory. Call it after rolling back a transaction around this store's calls. */
-  forget(): void;
-}
-
 /** A variable as another store imports it, without its value. */
 export interface VariableRecord {
   readonly info: MovedInfo;
@@ -276,28 +210,4 @@ export interface NameRecords {
   readonly tombstones: readonly Tombstone[];
   /** The highest numbers used in names, by base. */
   readonly numbers: Readonly<Record<string, number>>;
-}
-
-/** Copies all variables of a store into another one, one at a time. */
-export interface Transfer {
-  /** The names of variables that have not expired, oldest first. */
-  names(): readonly string[];
-  nameRecords(): NameRecords;
-  /** Opens a variable without counting as an access. Undefined if it does not exist (any more). Close it. */
-  open(name: string): ExportedVariable | undefined;
-  /**
-   * Restores a variable from another store, as the newest one. Its idle time starts again. Observers are
-   * not called. `content` must be received by this store; it is saved or discarded. Rejects with
-   * `bad_name`, `conflict` (the name is taken) or `limit_exceeded`, because restoring evicts nothing.
-   */
-  restore(record: VariableRecord, content: Content): Promise<VariableInfo>;
-  /** The earlier versions of a variable, oldest first. */
-  versions(name: string): readonly ExportedVersion[];
-  /**
-   * Restores an earlier version of a variable that was restored. `content` must be received by this store; it
-   * is saved or discarded. A version that does not fit into the quota is left out.
-   */
-  restoreVersion(version: VersionRecord, content: Content): Promise<void>;
-  /** Replaces all name records, or none if it throws. */
-  restoreNames(records: NameRecords): void;
 }

@@ -16,13 +16,13 @@ import { receive, receiveTable, type ReadingOptions, type RecordsFormat } from "
 import { StoreState } from "./store-state.ts";
 import { StoreTransfer } from "./store-transfer.ts";
 import type {
-  Transfer,
   Changes,
   ListOptions,
   Page,
   PageOptions,
   PreparedWrite,
-  VariableStore,
+  UserVariables,
+  Variables,
   Write,
 } from "./variable-store.ts";
 import type { OpenValue, Change, Glance, Tombstone, VariableInfo } from "./variable.ts";
@@ -48,10 +48,17 @@ export interface StoreOptions {
   readonly computed?: () => ComputedVariable | undefined;
 }
 
-/** The variables of one conversation, stored in any kind of rows. Subclasses: `MemoryStore`, `SqlStore`. */
-export class Variables implements VariableStore {
+/**
+ * All variables of one conversation, stored in any kind of rows, with operations on the whole set. Subclasses:
+ * `MemoryStore`, `SqlStore`.
+ */
+export class VariableStore implements Variables {
+  /** The values of who asks, where an agent may use them (`withUser`). */
+  readonly user: AskingUser | undefined;
+  /** Variables that must not be evicted. */
   readonly holds = new Holds();
-  readonly transfer: Transfer;
+  /** Exports all variables, or imports them from another store. */
+  readonly transfer: StoreTransfer;
   readonly #state: StoreState;
   readonly #bodies: Bodies;
   readonly #writer: Writer;
@@ -104,6 +111,10 @@ export class Variables implements VariableStore {
     return receive(stream, mediaType, this.#bodies);
   }
 
+  /**
+   * Receives a CSV as records. Returns undefined, without reading the stream, if the store does not read the
+   * media type as records. Rejects with `bad_value`, `limit_exceeded` or `unsupported_media_type`.
+   */
   async receiveRecords(
     stream: AsyncIterable<Uint8Array>,
     mediaType: string,
@@ -173,6 +184,7 @@ export class Variables implements VariableStore {
     return [...(isFirst ? [info] : []), ...this.#state.listed(listed)];
   }
 
+  /** Returns the variables of `list` in pages. */
   page({ after = 0, limit }: PageOptions): Page {
     const { info } = (after === 0 ? this.#state.computed() : undefined) ?? {};
     const first = info === undefined ? [] : [info];
@@ -189,6 +201,7 @@ export class Variables implements VariableStore {
     return this.#state.unexpired().length + (this.#state.computed() === undefined ? 0 : 1);
   }
 
+  /** The size of all values together, with their earlier versions. */
   bytes(): number {
     return this.#state.index.bytes + this.#state.versions.bytes;
   }
@@ -205,6 +218,7 @@ export class Variables implements VariableStore {
     return this.#state.atomically(() => this.#writer.undo(name));
   }
 
+  /** Returns an earlier version that is kept. */
   earlier(name: string, version: number): EarlierVersion | undefined {
     const isAlive = this.#state.alive(name) !== undefined;
     return isAlive ? this.#state.versions.earlier(name, version) : undefined;
@@ -220,6 +234,10 @@ export class Variables implements VariableStore {
     return existed;
   }
 
+  /**
+   * Deletes all but the newest `keepLast` variables and returns the deleted names. Pinned variables and
+   * those of runs are not deleted and do not count.
+   */
   reset(keepLast: number): readonly string[] {
     const removable = this.#state
       .unexpired()
@@ -230,20 +248,24 @@ export class Variables implements VariableStore {
     return names;
   }
 
+  /** Evicts the variables of a run. */
   endRun(run: string): readonly Tombstone[] {
     const ended = this.#state.index.ofRuns().filter((entry) => entry.run === run);
     if (ended.length === 0) return [];
     return this.#state.atomically(() => this.#state.evict(ended, () => "run_ended"));
   }
 
+  /** The runs that have variables. */
   runs(): readonly string[] {
     return [...new Set(this.#state.index.ofRuns().flatMap(({ run }) => run ?? []))];
   }
 
+  /** The names of a run's variables. */
   ofRun(run: string): readonly string[] {
     return this.#state.index.ofRuns().flatMap((entry) => (entry.run === run ? entry.name : []));
   }
 
+  /** Evicts variables that are due at `nowMs`, at most `limit` per call, and writes tombstones. */
   evictDue(nowMs: number, limit: number): readonly Tombstone[] {
     const due = this.#state.due(nowMs).slice(0, wholeCount(limit));
     if (due.length === 0) return [];
@@ -252,39 +274,50 @@ export class Variables implements VariableStore {
     );
   }
 
+  /** Time at which the next variable is due, in milliseconds since 1970; undefined if none is. */
   nextDueMs(): number | undefined {
     const next = this.#state.nextDueMs();
     return next === Infinity ? undefined : next;
   }
 
+  /** Time of the last read or write of any value, in milliseconds since 1970. */
   lastAccessMs(): number | undefined {
     const { size, lastAccessMs } = this.#state.index;
     return size === 0 ? undefined : lastAccessMs;
   }
 
+  /** Discards a received value that will not be saved. */
   discard({ body }: Content): void {
     if (isStored(body)) this.#bodies.drop(body);
   }
 
+  /** Writes pending access times to the rows. */
   flushAccess(): void {
     const { index } = this.#state;
     const unwritten = index.read().filter((entry) => this.#isUnwritten(entry));
     if (unwritten.length > 0) this.#state.atomically(() => index.touch(unwritten));
   }
 
+  /** True if there are bytes to sweep. */
   hasGarbage(): boolean {
     return this.#bodies.hasGarbage();
   }
 
+  /** Removes stored bytes that belong to no variable, or never did. True if none are left. */
   sweep(): Promise<boolean> {
     return this.#bodies.sweep();
   }
 
+  /**
+   * Calls the observer for each change, in order, inside the transaction that makes it. An error that the
+   * observer throws rolls the transaction back. Returns a function that removes the observer.
+   */
   observe(observer: (change: Change) => void): () => void {
     this.#observers.add(observer);
     return () => this.#observers.delete(observer);
   }
 
+  /** Discards the state in memory. Call it after rolling back a transaction around this store's calls. */
   forget(): void {
     this.#state.forget();
   }
@@ -315,6 +348,13 @@ export class Variables implements VariableStore {
     }
     if (hasNumbered) this.#state.saveNumbers();
   }
+}
+
+interface AskingUser {
+  readonly scope: UserVariables;
+  readonly isWritable: boolean;
+  /** The store without them. */
+  readonly conversation: VariableStore;
 }
 
 /** How often the access time of a constantly read variable is written within its idle time. */

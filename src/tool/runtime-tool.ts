@@ -5,7 +5,8 @@ import type { Lookup } from "../reference/lookup.ts";
 import type { Reference } from "../reference/reference.ts";
 import type { Unresolved } from "../reference/expand.ts";
 import type { Syntax } from "../reference/reference.ts";
-import type { Variables, VariableStore } from "../store/variable-store.ts";
+import type { Variables } from "../store/variable-store.ts";
+import type { VariableStore } from "../store/variables.ts";
 import type { Labels } from "../store/labels.ts";
 
 import type { CallOptions, Effects, Saved, Stage } from "./wrapped-tool.ts";

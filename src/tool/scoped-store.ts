@@ -10,9 +10,9 @@ import type {
   PreparedWrite,
   UserVariables,
   Variables,
-  VariableStore,
   Write,
 } from "../store/variable-store.ts";
+import type { VariableStore } from "../store/variables.ts";
 import { nameInScope, USER } from "../store/user-variables.ts";
 import type { OpenValue, Glance, Tombstone, VariableInfo } from "../store/variable.ts";
 import type { Json } from "../value/json.ts";

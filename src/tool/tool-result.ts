@@ -1,6 +1,6 @@
 import { codeOf } from "../errors.ts";
 import { bytesContent, Content, valueIn } from "../store/bytes/content.ts";
-import type { VariableStore } from "../store/variable-store.ts";
+import type { VariableStore } from "../store/variables.ts";
 import { copyOf } from "../value/bytes.ts";
 import { isObject, type Json } from "../value/json.ts";
 import { toJson } from "../value/to-json.ts";

@@ -4,7 +4,7 @@ import { type Placed, TextsExpander } from "../reference/expand-texts.ts";
 import type { Found, Lookup } from "../reference/lookup.ts";
 import { USER } from "../store/user-variables.ts";
 import type { VariableInfo } from "../store/variable.ts";
-import type { VariableStore } from "../store/variable-store.ts";
+import type { VariableStore } from "../store/variables.ts";
 import { lookupFor, ScopedStore } from "../tool/scoped-store.ts";
 import { knownNamesOf } from "../tool/store-lookup.ts";
 import { digestOf } from "../tool/tool-input.ts";

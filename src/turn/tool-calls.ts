@@ -3,7 +3,8 @@ import type { ModelMessage, UIMessageChunk } from "ai";
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import { LookupWork } from "../reference/lookup.ts";
 import { compact, isObject } from "../value/json.ts";
-import type { PreparedWrite, VariableStore } from "../store/variable-store.ts";
+import type { PreparedWrite } from "../store/variable-store.ts";
+import type { VariableStore } from "../store/variables.ts";
 import { diffsOfEdited } from "../tool/edit/edited-diffs.ts";
 import {
   type Prepared,

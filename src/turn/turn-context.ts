@@ -1,7 +1,7 @@
 import type { FinishReason, LanguageModel, UIMessageChunk } from "ai";
 import type { ErrorCode, PublicError } from "../errors.ts";
 import type { UserScope } from "../store/user-variables.ts";
-import type { VariableStore } from "../store/variable-store.ts";
+import type { VariableStore } from "../store/variables.ts";
 import type { Agent } from "./agent.ts";
 import type { History } from "./history/history.ts";
 import type { TimedAttempt } from "./history/timeline.ts";

@@ -5,7 +5,7 @@ import { MemoryStore } from "../../src/store/memory-store.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import type { SqlRow, SqlValue } from "../../src/store/rows/sql.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
-import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variables.ts";
 import type { StoreOptions } from "../../src/store/variables.ts";
 import type { Json } from "../../src/value/json.ts";
 import { NodeSql } from "../support/node-sql.ts";

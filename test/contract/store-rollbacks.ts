@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import type { VariableStore, Write } from "../../src/store/variable-store.ts";
+import type { Write } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variables.ts";
 import type { Change } from "../../src/store/variable.ts";
 import { arrayOfBytes } from "./store-content.ts";
 import { expectFailure, facts, isSame, KIB, MINUTE_MS, seen } from "./store-fixture.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, describe } from "vitest";
-import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variables.ts";
 import { sampleStep } from "../support/slow.ts";
 import { Ground, KIB, MIB, type Options, type StoreKind, storeKinds } from "./store-fixture.ts";
 

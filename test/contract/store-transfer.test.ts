@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { jsonContent } from "../../src/store/bytes/content.ts";
-import type { ExportedVariable, VariableStore } from "../../src/store/variable-store.ts";
+import type { ExportedVariable } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variables.ts";
 import { slow } from "../support/slow.ts";
 import { expectFailure, Ground, KIB, MIB, seen } from "./store-fixture.ts";
 import { plainTextOfBytes } from "./store-content.ts";

@@ -6,7 +6,7 @@ import * as limits from "../../src/limits.ts";
 import { MemoryBlobs } from "../support/memory-blobs.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
-import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variables.ts";
 import type { StoreOptions } from "../../src/store/variables.ts";
 import type { Json } from "../../src/value/json.ts";
 import { migratedSql } from "../support/node-sql.ts";

@@ -1,5 +1,5 @@
 import type { Sql } from "../../src/store/rows/sql.ts";
-import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variables.ts";
 import { migratedSql, type NodeSql } from "../support/node-sql.ts";
 import { type StoreOptions, variableStoreContract } from "./variable-store.ts";
 

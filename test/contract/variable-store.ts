@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variables.ts";
 import { type Fixture, iso, START_MS } from "./variable-store-fixture.ts";
 import { tombstones } from "./variable-store-life.ts";
 import { largeValues, values } from "./variable-store-values.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variables.ts";
 import { failureOf, fakeTool, returnedBy, type CodeCall, runCode } from "../support/run-code.ts";
 import { runInObject as run, inObject } from "../support/run-code-in-object.ts";
 

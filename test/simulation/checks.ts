@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { getToolName, isToolUIPart, type UIMessage } from "ai";
 import { type Sql, textIn } from "../../src/store/rows/sql.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
-import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variables.ts";
 import type { VariableInfo } from "../../src/store/variable.ts";
 import { variableIn } from "../../src/tool/tool-output.ts";
 import { History } from "../../src/turn/history/history.ts";

@@ -1,7 +1,7 @@
 import { ByrefError } from "../../src/errors.ts";
 import type { Sql } from "../../src/store/rows/sql.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
-import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variables.ts";
 import { History } from "../../src/turn/history/history.ts";
 import { Journal } from "../../src/turn/log/journal.ts";
 import { readLines, recoveryDelayMs } from "../../src/turn/log/recovery.ts";

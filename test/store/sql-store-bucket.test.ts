@@ -3,7 +3,7 @@ import type { Blobs } from "../../src/store/bytes/blobs.ts";
 import { bytesContent } from "../../src/store/bytes/content.ts";
 import { MemoryBlobs } from "../support/memory-blobs.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
-import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variables.ts";
 import type { NodeSql } from "../support/node-sql.ts";
 import { closeAll, everything, fails, migratedSql, one, type WatchedSql } from "./watched-sql.ts";
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { SqlStore } from "../../src/store/sql-store.ts";
-import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variables.ts";
 import type { NodeSql } from "../support/node-sql.ts";
 import { closeAll, everything as everythingOf, fails, migratedSql, one } from "./watched-sql.ts";
 

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
-import type { VariableStore, Write } from "../../src/store/variable-store.ts";
+import type { Write } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variables.ts";
 import { slow } from "../support/slow.ts";
 import { closeAll, migratedSql, one, rowsWritten, statementsOf } from "./watched-sql.ts";
 

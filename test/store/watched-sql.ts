@@ -7,7 +7,7 @@ import {
   type SqlRow,
   type SqlValue,
 } from "../../src/store/rows/sql.ts";
-import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variables.ts";
 import { NodeSql } from "../support/node-sql.ts";
 
 /** Fails once, before the statement after the next `statementsLeft`. Counts what it reads and writes. */

@@ -2,7 +2,7 @@ import { tool, type UIMessageChunk } from "ai";
 import * as z from "zod";
 import { ByrefError } from "../../src/errors.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variables.ts";
 import type { CallOptions } from "../../src/tool/wrapped-tool.ts";
 import { Account, Spend, type SpendLimits, NOTHING_SPENT } from "../../src/turn/spend/spend.ts";
 import type { Agent } from "../../src/turn/agent.ts";

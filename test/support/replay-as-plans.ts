@@ -7,7 +7,7 @@ import { nameInRun } from "../../packages/plans/src/plan/run-names.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
-import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variables.ts";
 import { wrapTools } from "../../src/tool/tool-call.ts";
 import type { Json } from "../../src/value/json.ts";
 import { Random } from "../chaos/random.ts";

@@ -1,6 +1,7 @@
 import { codeOf, messageOf } from "../../src/errors.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import type { VariableStore, Write } from "../../src/store/variable-store.ts";
+import type { Write } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variables.ts";
 import { codeTool, type CodeToolOptions } from "../../packages/code/src/code-tool.ts";
 import type { RuntimeResult } from "../../src/tool/runtime-tool.ts";
 import type { Sandbox } from "../../packages/code/src/sandbox.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variables.ts";
 import { type RuntimeTool, runtimeTool } from "../../src/tool/runtime-tool.ts";
 import { saveTargetIn } from "../../src/tool/save-target.ts";
 import { variableTools } from "../../src/tool/variables/variable-tools.ts";

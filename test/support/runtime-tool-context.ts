@@ -2,7 +2,7 @@ import * as z from "zod";
 import { resolveReferences } from "../../src/reference/resolve.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
-import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variables.ts";
 import { Labels } from "../../src/store/labels.ts";
 import type { RuntimeTool, RuntimeToolContext } from "../../src/tool/runtime-tool.ts";
 import { lookupInStore } from "../../src/tool/store-lookup.ts";

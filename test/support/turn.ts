@@ -8,7 +8,7 @@ import {
 } from "ai";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variables.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { History } from "../../src/turn/history/history.ts";
 import type { StoredMessage } from "../../src/turn/history/stored-message.ts";

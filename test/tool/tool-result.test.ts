@@ -1,7 +1,7 @@
 import { jsonSchema, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variables.ts";
 import type { AnyTool } from "../../src/tool/wrapped-tool.ts";
 import { failureOf, returning, run, runOnce } from "../support/wrapped.ts";
 import { csvRecords } from "../../src/store/bytes/csv-records.ts";

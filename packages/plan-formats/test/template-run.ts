@@ -7,7 +7,7 @@ import { nameInRun } from "../../plans/src/plan/run-names.ts";
 import { promptTool } from "../src/template/templates.ts";
 import { planFromTemplate } from "../src/template/template-plan.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
-import type { VariableStore } from "../../../src/store/variable-store.ts";
+import type { VariableStore } from "../../../src/store/variables.ts";
 import { wrapRuntimeTools } from "../../../src/tool/tool-call.ts";
 import type { WrapOptions } from "../../../src/tool/wrapped-tool.ts";
 import { RunOutcome } from "../../plans/src/run/run-outcome.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { variableCapability } from "../src/capability/variable-capability.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
-import type { VariableStore } from "../../../src/store/variable-store.ts";
+import type { VariableStore } from "../../../src/store/variables.ts";
 import { saveTargetIn } from "../../../src/tool/save-target.ts";
 import { wrapRuntimeTools } from "../../../src/tool/tool-call.ts";
 import type { CallOptions, RunScope, Saved } from "../../../src/tool/wrapped-tool.ts";

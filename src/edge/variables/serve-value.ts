@@ -4,7 +4,7 @@ import { answerFrom } from "../../reference/lookup-in.ts";
 import { problemFrom } from "../../reference/reference-problem.ts";
 import { formatOf, JSON_TYPE, RECORDS_TYPE, TEXT_TYPE } from "../../store/bytes/content.ts";
 import type { OpenValue, VariableInfo } from "../../store/variable.ts";
-import type { VariableStore } from "../../store/variable-store.ts";
+import type { VariableStore } from "../../store/variables.ts";
 import type { RecordsFormat } from "../../store/bytes/receive.ts";
 import { streamOf } from "../../value/bytes.ts";
 import { isJsonArray, type Json, type JsonArray, parsedJson } from "../../value/json.ts";

@@ -1,5 +1,5 @@
 import * as limits from "../../limits.ts";
-import type { VariableStore } from "../../store/variable-store.ts";
+import type { VariableStore } from "../../store/variables.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { lineSegments } from "../../value/compare-lines.ts";
 import { visibleText } from "../../value/characters.ts";

@@ -1,7 +1,7 @@
 import { isToolUIPart } from "ai";
 import * as limits from "../../limits.ts";
 import { readMeta, type Sql, writeMeta } from "../../store/rows/sql.ts";
-import type { VariableStore } from "../../store/variable-store.ts";
+import type { VariableStore } from "../../store/variables.ts";
 import { byteLength } from "../../value/encoding.ts";
 import { shortHash } from "../../value/short-hash.ts";
 import type { Agent } from "../agent.ts";

@@ -2,7 +2,7 @@ import type { ModelMessage } from "ai";
 import * as limits from "../../limits.ts";
 import { type Syntaxes, writerIn } from "../../reference/syntaxes.ts";
 import type { Taint } from "../../store/labels.ts";
-import type { VariableStore } from "../../store/variable-store.ts";
+import type { VariableStore } from "../../store/variables.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { isFrom, type PromptStage } from "../../tool/runtime-tool.ts";
 import { AUTHOR } from "../../tool/tool-input.ts";

@@ -1,6 +1,6 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Message } from "@ai-sdk/provider";
 import * as limits from "../../limits.ts";
-import type { VariableStore } from "../../store/variable-store.ts";
+import type { VariableStore } from "../../store/variables.ts";
 import { CHARS_PER_TOKEN, variableIn } from "../../tool/tool-output.ts";
 import { isObject } from "../../value/json.ts";
 import type { ReferenceCount } from "../../tool/wrapped-tool.ts";

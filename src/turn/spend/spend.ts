@@ -1,6 +1,6 @@
 import { ByrefError } from "../../errors.ts";
 import { unlessAborted } from "../../value/deadline.ts";
-import type { VariableStore } from "../../store/variable-store.ts";
+import type { VariableStore } from "../../store/variables.ts";
 import { compact } from "../../value/json.ts";
 import { type Savings, SavingsCounter } from "./savings.ts";
 

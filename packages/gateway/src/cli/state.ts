@@ -24,8 +24,7 @@ import {
   SqlRows,
   type StoredBody,
   type StoreOptions,
-  VariablesOfRows as Variables,
-  type VariableStore,
+  VariableStore,
 } from "../../../../src/internal.ts";
 import { GatewayState } from "../gateway-state.ts";
 import type { Tool } from "@modelcontextprotocol/server";
@@ -252,10 +251,10 @@ export function sharedStore(file: string, options: StoreOptions = {}): SharedSto
     known = now;
   };
   const sql = new NodeSql(database, { onBegin: refresh });
-  let store: Variables | undefined;
+  let store: VariableStore | undefined;
   // Another process may be creating the tables.
   sql.transaction(() => void migrate(sql));
-  const made = new Variables(new SharedRows(sql), {
+  const made = new VariableStore(new SharedRows(sql), {
     ...options,
     // Other processes must not evict what this one uses.
     onAccess: () => queueMicrotask(() => database.isOpen && made.flushAccess()),
@@ -296,7 +295,7 @@ const WRITING = new Set<PropertyKey>([
 ]);
 
 /** Each method works on the current state of the database, and on one state. */
-function guarded(store: Variables, { sql, refresh }: Guards): Variables {
+function guarded(store: VariableStore, { sql, refresh }: Guards): VariableStore {
   const guard = (key: PropertyKey, call: () => unknown): unknown => {
     if (WRITING.has(key)) return sql.transaction(call);
     const current = () => {
