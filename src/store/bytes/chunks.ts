@@ -2,7 +2,6 @@ import * as limits from "../../limits.ts";
 import { joinBytes, piecesOf, copyOf } from "../../value/bytes.ts";
 import { decodeUtf8 } from "../../value/encoding.ts";
 import { LateTable, type Sql } from "../rows/sql.ts";
-import { type Undo, UndoableMap } from "../rows/undo.ts";
 
 /**
  * Stores long values in rows of at most `maxRecordBytes`, each under its id and the offset of its first
@@ -81,35 +80,13 @@ export function readText(chunks: Chunks, id: string): string {
   return decodeUtf8(chunks.read(id, 0, Infinity));
 }
 
-export class MemoryChunks implements Chunks {
-  readonly #chunks: Map<string, readonly Chunk[]>;
-
-  constructor(undo: Undo) {
-    this.#chunks = new UndoableMap(undo);
-  }
-
-  write(id: string, start: number, bytes: Uint8Array): void {
-    const chunk = { start, bytes: copyOf(bytes) };
-    this.#chunks.set(id, [...(this.#chunks.get(id) ?? []), chunk]);
-  }
-
-  read(id: string, from: number, to: number): Uint8Array {
-    // A copy, so that readers cannot change the stored bytes.
-    return bytesIn(this.#chunks.get(id) ?? [], from, to).slice();
-  }
-
-  remove(id: string): void {
-    this.#chunks.delete(id);
-  }
-}
-
-interface Chunk {
+export interface Chunk {
   readonly start: number;
   readonly bytes: Uint8Array;
 }
 
 /** Returns the bytes of `from` to `to` that are in the chunks, which ascend without a gap. */
-function bytesIn(chunks: readonly Chunk[], from: number, to: number): Uint8Array {
+export function bytesIn(chunks: readonly Chunk[], from: number, to: number): Uint8Array {
   return joinBytes(
     chunks.map(({ start, bytes }) =>
       bytes.subarray(Math.max(from - start, 0), Math.max(Math.min(to - start, bytes.length), 0)),

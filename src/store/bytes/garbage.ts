@@ -1,6 +1,5 @@
 import { firstRow, LateTable, replaceRow, type Sql, textIn } from "../rows/sql.ts";
 import type { StoredBody } from "./content.ts";
-import { type Undo, UndoableMap } from "../rows/undo.ts";
 
 /**
  * Bodies without a variable. An id is listed here from before its first byte is stored until the row that
@@ -52,29 +51,5 @@ export class SqlGarbage implements Garbage {
   /** A rollback may have removed the table. */
   forget(): void {
     this.#table.forget();
-  }
-}
-
-export class MemoryGarbage implements Garbage {
-  readonly #bodies: Map<string, StoredBody>;
-
-  constructor(undo: Undo) {
-    this.#bodies = new UndoableMap(undo);
-  }
-
-  add(body: StoredBody): void {
-    this.#bodies.set(body.id, body);
-  }
-
-  remove(id: string): void {
-    this.#bodies.delete(id);
-  }
-
-  has(id: string): boolean {
-    return this.#bodies.has(id);
-  }
-
-  all(): readonly StoredBody[] {
-    return [...this.#bodies.values()];
   }
 }

@@ -1,39 +1,78 @@
-import { copyOf } from "../../value/bytes.ts";
 import * as limits from "../../limits.ts";
+import { copyOf } from "../../value/bytes.ts";
 import { byteLength } from "../../value/encoding.ts";
-import type { Stored } from "../bytes/content.ts";
-import type { Entry, Row, Rows } from "./rows.ts";
-import { MemoryChunks } from "../bytes/chunks.ts";
-import { MemoryGarbage } from "../bytes/garbage.ts";
+import { bytesIn, type Chunk, type Chunks } from "../bytes/chunks.ts";
+import type { Stored, StoredBody } from "../bytes/content.ts";
+import type { Garbage } from "../bytes/garbage.ts";
 import { changedEntry } from "../metadata.ts";
-import { Undo, UndoableMap } from "./undo.ts";
-import { MemoryVersions } from "./versions.ts";
 import type { Tombstone, VariableInfo } from "../variable.ts";
+import type { Entry, KeptVersion, Row, Rows, Versions } from "./rows.ts";
 
-/** Variables in the memory of this process. They are lost with it. */
+/** What a rollback restores. */
+interface State {
+  readonly rows: Map<string, Row>;
+  readonly tombstones: Map<string, Tombstone>;
+  readonly chunks: Map<string, readonly Chunk[]>;
+  readonly garbage: Map<string, StoredBody>;
+  readonly versions: Map<string, KeptVersion>;
+  numbers: Readonly<Record<string, number>>;
+}
+
+/** Variables in the memory of this process. They are lost with it. Cost of a transaction: linear in their number. */
 export class MemoryRows implements Rows {
-  readonly #undo = new Undo();
-  readonly chunks = new MemoryChunks(this.#undo);
-  readonly garbage = new MemoryGarbage(this.#undo);
-  readonly versions = new MemoryVersions(this.#undo);
-  readonly #rows = new UndoableMap<string, Row>(this.#undo);
-  readonly #tombstones = new UndoableMap<string, OrderedTombstone>(this.#undo);
-  #lastOrder = 0;
-  #numbers: Readonly<Record<string, number>> = {};
+  #state: State = {
+    rows: new Map(),
+    tombstones: new Map(),
+    chunks: new Map(),
+    garbage: new Map(),
+    versions: new Map(),
+    numbers: {},
+  };
+  #isOpen = false;
+
+  readonly chunks: Chunks = {
+    write: (id, start, bytes) => {
+      const { chunks } = this.#state;
+      chunks.set(id, [...(chunks.get(id) ?? []), { start, bytes: copyOf(bytes) }]);
+    },
+    // A copy, so that readers cannot change the stored bytes.
+    read: (id, from, to) => bytesIn(this.#state.chunks.get(id) ?? [], from, to).slice(),
+    remove: (id) => void this.#state.chunks.delete(id),
+  };
+
+  readonly garbage: Garbage = {
+    add: (body) => void this.#state.garbage.set(body.id, body),
+    remove: (id) => void this.#state.garbage.delete(id),
+    has: (id) => this.#state.garbage.has(id),
+    all: () => [...this.#state.garbage.values()],
+  };
+
+  readonly versions: Versions = {
+    all: () =>
+      [...this.#state.versions.values()]
+        .map(({ info: { name, version }, stored: { bytes }, isUndone }) => {
+          return { name, version, bytes, isUndone };
+        })
+        .sort((one, other) => one.version - other.version),
+    get: (name, version) => this.#state.versions.get(`${name} ${version}`),
+    add: (kept) => void this.#state.versions.set(`${kept.info.name} ${kept.info.version}`, kept),
+    remove: (name, version) => void this.#state.versions.delete(`${name} ${version}`),
+    forget: () => undefined,
+  };
 
   entries(): readonly Entry[] {
-    return Array.from(this.#rows.values(), ({ entry }) => entry).sort(
+    return Array.from(this.#state.rows.values(), ({ entry }) => entry).sort(
       (one, other) => one.seq - other.seq,
     );
   }
 
   info(name: string): VariableInfo | undefined {
-    return this.#rows.get(name)?.info;
+    return this.#state.rows.get(name)?.info;
   }
 
   listed(names: readonly string[]): readonly VariableInfo[] {
     return [...new Set(names)].flatMap((name) => {
-      const info = this.#rows.get(name)?.info;
+      const info = this.info(name);
       if (info?.input === undefined) return info ?? [];
       const isLong = byteLength(JSON.stringify(info.input)) > limits.maxListedInputBytes;
       if (!isLong) return info;
@@ -43,73 +82,80 @@ export class MemoryRows implements Rows {
   }
 
   stored(name: string): Stored | undefined {
-    return this.#rows.get(name)?.stored;
+    return this.#state.rows.get(name)?.stored;
   }
 
   put({ entry, info, stored: given }: Row): void {
     const { body } = given;
     const stored = body instanceof Uint8Array ? { ...given, body: copyOf(body) } : given;
-    this.#rows.set(entry.name, { entry, info, stored });
+    this.#state.rows.set(entry.name, { entry, info, stored });
   }
 
   change(info: VariableInfo): void {
-    const row = this.#rows.get(info.name);
-    if (row === undefined) return;
-    this.#rows.set(info.name, { ...row, info, entry: changedEntry(row.entry, info) });
+    this.#change(info.name, (row) => ({ ...row, info, entry: changedEntry(row.entry, info) }));
   }
 
   remove(name: string): void {
-    this.#rows.delete(name);
+    this.#state.rows.delete(name);
   }
 
   touch(times: ReadonlyMap<string, number>): void {
     for (const [name, accessedAtMs] of times) {
-      const row = this.#rows.get(name);
-      if (row === undefined) continue;
-      const entry = { ...row.entry, accessedAtMs, writtenAccessMs: accessedAtMs };
-      this.#rows.set(name, { ...row, entry });
+      this.#change(name, ({ entry, ...row }) => {
+        return { ...row, entry: { ...entry, accessedAtMs, writtenAccessMs: accessedAtMs } };
+      });
     }
   }
 
   tombstones(): readonly Tombstone[] {
-    // A restored tombstone is at the end of the Map.
-    return [...this.#tombstones.values()]
-      .sort((one, other) => one.order - other.order)
-      .map(({ tombstone }) => tombstone);
+    return [...this.#state.tombstones.values()];
   }
 
   addTombstone(tombstone: Tombstone): void {
-    this.#lastOrder++;
-    this.#tombstones.set(tombstone.name, { tombstone, order: this.#lastOrder });
+    this.removeTombstone(tombstone.name);
+    this.#state.tombstones.set(tombstone.name, tombstone);
   }
 
   removeTombstone(name: string): void {
-    this.#tombstones.delete(name);
+    this.#state.tombstones.delete(name);
   }
 
   numbers(): Readonly<Record<string, number>> {
-    return this.#numbers;
+    return this.#state.numbers;
   }
 
   saveNumbers(numbers: Readonly<Record<string, number>>): void {
-    const before = this.#numbers;
-    this.#undo.record(() => {
-      this.#numbers = before;
-    });
-    this.#numbers = numbers;
+    this.#state.numbers = numbers;
   }
 
   transaction<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result {
-    return this.#undo.during<Result>(work);
+    if (this.#isOpen) return work();
+    const { rows, tombstones, chunks, garbage, versions, numbers } = this.#state;
+    this.#isOpen = true;
+    this.#state = {
+      rows: new Map(rows),
+      tombstones: new Map(tombstones),
+      chunks: new Map(chunks),
+      garbage: new Map(garbage),
+      versions: new Map(versions),
+      numbers,
+    };
+    try {
+      return work();
+    } catch (error) {
+      this.#state = { rows, tombstones, chunks, garbage, versions, numbers };
+      throw error;
+    } finally {
+      this.#isOpen = false;
+    }
   }
 
   forget(): void {
     // Nothing is cached: the rows are the only copy.
   }
-}
 
-interface OrderedTombstone {
-  readonly tombstone: Tombstone;
-  /** Increases with each added tombstone. */
-  readonly order: number;
+  #change(name: string, change: (row: Row) => Row): void {
+    const row = this.#state.rows.get(name);
+    if (row !== undefined) this.#state.rows.set(name, change(row));
+  }
 }

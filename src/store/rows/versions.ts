@@ -1,4 +1,3 @@
-import { type Undo, UndoableMap } from "./undo.ts";
 import type { KeptGlance, KeptVersion, Versions } from "./rows.ts";
 import { firstRow, LateTable, numberIn, replaceRow, type Sql, type SqlRow, textIn } from "./sql.ts";
 import { bodyColumns, storedFrom } from "./stored-columns.ts";
@@ -81,39 +80,4 @@ function glanceFrom(row: SqlRow): KeptGlance {
     bytes: numberIn(row, "bytes"),
     isUndone: numberIn(row, "undone") === 1,
   };
-}
-
-export class MemoryVersions implements Versions {
-  readonly #versions: Map<string, KeptVersion>;
-
-  constructor(undo: Undo) {
-    this.#versions = new UndoableMap(undo);
-  }
-
-  all(): readonly KeptGlance[] {
-    return [...this.#versions.values()]
-      .map(({ info, stored, isUndone }) => ({
-        name: info.name,
-        version: info.version,
-        bytes: stored.bytes,
-        isUndone,
-      }))
-      .sort((one, other) => one.version - other.version);
-  }
-
-  get(name: string, version: number): KeptVersion | undefined {
-    return this.#versions.get(`${name} ${version}`);
-  }
-
-  add(kept: KeptVersion): void {
-    this.#versions.set(`${kept.info.name} ${kept.info.version}`, kept);
-  }
-
-  remove(name: string, version: number): void {
-    this.#versions.delete(`${name} ${version}`);
-  }
-
-  forget(): void {
-    // Nothing is cached: this is the only copy.
-  }
 }
