@@ -18,7 +18,7 @@ import { previewOf } from "../value/preview.ts";
 import { shapeOf } from "../value/shape.ts";
 import { isShortJson } from "../value/strict-json.ts";
 import { byteLength } from "../value/encoding.ts";
-import { parseRecords } from "../value/encode-json.ts";
+import { parseRecords } from "../value/records-text.ts";
 import { parseShape, type Shape } from "../value/parse-shape.ts";
 import { strictestVisibility } from "../store/labels.ts";
 import type { Place } from "./save-target.ts";

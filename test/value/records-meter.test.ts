@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import { parseRecords } from "../../src/value/encode-json.ts";
+import { parseRecords } from "../../src/value/records-text.ts";
 import type { Json } from "../../src/value/json.ts";
 import { spanOf } from "../../src/value/marks.ts";
 import { RecordsMeter } from "../../src/value/records-meter.ts";

@@ -1,7 +1,6 @@
 import { requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { marksOfElements, type MeteredArray } from "../../value/array-meter.ts";
-import { encodeArray } from "../../value/encode-json.ts";
 import {
   countOf,
   deepFreeze,
@@ -122,16 +121,17 @@ export function jsonContent(value: Json, source?: string): Content {
   requireJson(value);
   // A lone surrogate cannot be stored as UTF-8; JSON escapes it.
   if (typeof value === "string" && value.isWellFormed()) return textContent(value);
-  const { bytes, chars, marks } = encoded(value, source);
+  const text = source?.isWellFormed() === true ? source : JSON.stringify(value);
+  const bytes = new TextEncoder().encode(text);
   requireAtMost("maxJsonBytes", bytes.length, JSON_ADVICE);
+  const chars = text === source ? jsonChars(value, Infinity) : text.length;
   const about = { ...described(value), bytes: bytes.length, chars, mediaType: JSON_TYPE } as const;
+  const isLong = bytes.length > limits.maxRowBytes;
+  const marks = isLong && isJsonArray(value) ? marksOfElements(bytes) : [];
   // A value of this size would take too much memory twice. It is parsed when it is first read.
   if (bytes.length > limits.maxChunkedBytes) return new Content({ about, marks, body: bytes });
-  const text = decodeUtf8(bytes);
   const copy = deepFreeze(parsedBody(text));
-  return bytes.length > limits.maxRowBytes
-    ? new Content({ about, marks, body: bytes, value: copy })
-    : new Content({ about, marks: [], body: text, value: copy });
+  return new Content({ about, marks, body: isLong ? bytes : text, value: copy });
 }
 
 /** Creates content from a long array in pieces. It is parsed when it is first read. Throws `limit_exceeded`. */
@@ -164,18 +164,6 @@ function textContent(text: string): Content {
   const meter = new TextMeter();
   meter.write(body);
   return new Content({ about, marks: meter.end().marks, body, value: text });
-}
-
-/** Returns the bytes to store, and the length of `JSON.stringify`. */
-function encoded(value: Json, source: string | undefined) {
-  if (source?.isWellFormed() !== true) {
-    if (isJsonArray(value)) return encodeArray(value);
-    const text = JSON.stringify(value);
-    return { bytes: new TextEncoder().encode(text), chars: text.length, marks: [] };
-  }
-  const bytes = new TextEncoder().encode(source);
-  const marks = isJsonArray(value) ? marksOfElements(bytes) : [];
-  return { bytes, chars: jsonChars(value, Infinity), marks };
 }
 
 function described(value: Json) {

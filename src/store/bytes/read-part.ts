@@ -1,6 +1,6 @@
 import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { parseElements, parseLines, parseRecords, recordLines } from "../../value/encode-json.ts";
+import { parseElements, parseLines, parseRecords, recordLines } from "../../value/records-text.ts";
 import { deepFreeze, type Json, parsedBody } from "../../value/json.ts";
 import { spanOf } from "../../value/marks.ts";
 import { byteLength, decodeUtf8 } from "../../value/encoding.ts";
