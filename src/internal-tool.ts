@@ -91,7 +91,7 @@ export type { JournalEntry, TurnHead } from "./turn/log/journal.ts";
 export { type RecoveredLog, giveUpReason, recoveryDelayMs } from "./turn/log/recovery.ts";
 export { pause } from "./turn/model/model-failure.ts";
 export type { Plan, PlanCall, PlanFormatName, PlanOutput } from "./turn/plan.ts";
-export { charsOfMessage, charsOfTools } from "./turn/spend/savings.ts";
+export { charsOfMessage, charsOfTools } from "./turn/spend/account.ts";
 export { NOTHING_SPENT, spentBefore } from "./turn/spend/spend.ts";
 export { askAgentFor, askModelOf, type AskModel } from "./turn/sub-turn.ts";
 export {

@@ -18,6 +18,6 @@ export type { Effects, Naming } from "./tool/wrapped-tool.ts";
 export type { CapabilityTags } from "./turn/agent.ts";
 export type { Identity } from "./tool/identity.ts";
 export type { Cost, Usage } from "./turn/spend/spend.ts";
-export type { Savings } from "./turn/spend/savings.ts";
+export type { Savings } from "./turn/spend/account.ts";
 export type { TurnMetadata } from "./turn/turn.ts";
 export type { Consumed } from "./store/labels.ts";

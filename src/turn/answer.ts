@@ -52,7 +52,7 @@ export class Answer {
       ...references,
       ...knownNamesOf(new ScopedStore(context.store, options.scope)),
       onResolved: (source, text) =>
-        account.savings.addReferences({
+        account.addReferences({
           authoredChars: source.length,
           resolvedChars: text.length,
         }),

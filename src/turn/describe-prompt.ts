@@ -8,7 +8,7 @@ import { compactionFor, type PastMessages } from "./history/compaction.ts";
 import type { History } from "./history/history.ts";
 import { prepareModelCall, resolvedModel } from "./model/model-call.ts";
 import { isTaintedPrompt, type Prompt, Prompts } from "./prompts.ts";
-import { charsOfMessage, charsOfTools } from "./spend/savings.ts";
+import { charsOfMessage, charsOfTools } from "./spend/account.ts";
 import type { TurnContext } from "./turn-context.ts";
 
 /** The prompt of a model call, with sizes in characters as `savings` counts them. */

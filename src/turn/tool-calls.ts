@@ -203,7 +203,7 @@ export class ToolCalls {
     if (!("commit" in save)) return errorOf(toolCallId, save);
     try {
       const { output } = save.commit();
-      this.#context.account.savings.addReferences(ready.references);
+      this.#context.account.addReferences(ready.references);
       return { type: "tool-output-available", toolCallId, output };
     } catch (error) {
       if (canRetry && codeOf(error) === "conflict") return undefined;

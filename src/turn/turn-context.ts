@@ -11,7 +11,7 @@ import type { Journal } from "./log/journal.ts";
 import type { TurnLog } from "./log/turn-log.ts";
 import type { ModelCallContext } from "./model/model-call.ts";
 import type { QuotaService, Cost, SpendLimits, Usage } from "./spend/spend.ts";
-import type { Savings } from "./spend/savings.ts";
+import type { Savings } from "./spend/account.ts";
 import type { PlatformServices } from "./toolbox.ts";
 
 /**

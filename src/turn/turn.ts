@@ -12,7 +12,7 @@ import { MAX_ATTEMPTS } from "./history/timeline.ts";
 import type { TurnHead } from "./log/journal.ts";
 import { type RecoveredLog, giveUpReason, nextAttempt } from "./log/recovery.ts";
 import { TurnState } from "./log/turn-state.ts";
-import type { Savings } from "./spend/savings.ts";
+import { Account, type Savings } from "./spend/account.ts";
 import { isTaintedPrompt } from "./prompts.ts";
 import { Steps } from "./steps.ts";
 import { askAgentFor } from "./sub-turn.ts";
@@ -30,7 +30,6 @@ import {
   leaseOf,
   type Cost,
   type Usage,
-  Account,
   Spend,
   spentBefore,
 } from "./spend/spend.ts";

@@ -1,13 +1,13 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { LanguageModel, ModelMessage, ToolSet, UIMessageChunk } from "ai";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import type { SavingsCounter } from "../../src/turn/spend/savings.ts";
+import { Account, type Savings } from "../../src/turn/spend/account.ts";
 import {
   callModel,
   type CallModelResult,
   type ModelOutput,
 } from "../../src/turn/model/model-call.ts";
-import { Account, NOTHING_SPENT, Spend, type Usage } from "../../src/turn/spend/spend.ts";
+import { NOTHING_SPENT, Spend, type Usage } from "../../src/turn/spend/spend.ts";
 import { scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
 
 interface CallOptions extends Partial<Pick<ModelOutput, "write" | "idSuffix">> {
@@ -37,7 +37,7 @@ interface Call {
   readonly delaysMs: readonly number[];
   /** The options that the model received, one entry per attempt. */
   readonly calls: readonly LanguageModelV4CallOptions[];
-  readonly savings: SavingsCounter;
+  readonly savings: Savings;
 }
 
 const HELLO: readonly ModelMessage[] = [{ role: "user", content: "Hello." }];
@@ -49,7 +49,6 @@ export async function callWith(options: CallOptions): Promise<Call> {
   const log: UIMessageChunk[] = [];
   const delaysMs: number[] = [];
   const account = new Account(new MemoryStore(), new Spend({}, NOTHING_SPENT));
-  const { savings } = account;
   const context = {
     account,
     signal: options.signal ?? new AbortController().signal,
@@ -68,13 +67,13 @@ export async function callWith(options: CallOptions): Promise<Call> {
     idSuffix: options.idSuffix ?? "",
     ...(canReset ? { reset: () => void log.push({ type: "reset-step" }) } : {}),
   };
-  const about = { log, delaysMs, calls: model.calls, savings };
+  const about = { log, delaysMs, calls: model.calls };
   const kept = () => log.slice(log.findLastIndex(({ type }) => type === "reset-step") + 1);
   try {
     const result = await callModel(context, request, output);
-    const { usage } = account;
-    return { result: { ...result, usage }, usage, chunks: kept(), ...about };
+    const { counts } = account;
+    return { result: { ...result, usage: counts.usage }, ...counts, chunks: kept(), ...about };
   } catch (error) {
-    return { error, usage: account.usage, chunks: kept(), ...about };
+    return { error, ...account.counts, chunks: kept(), ...about };
   }
 }

@@ -20,8 +20,8 @@ describe("the cost of a question to a model", () => {
     });
     await ask({ prompt: "Go.", tools: allOf(["act"]), call });
     expect(account.spend.turn).toEqual({ modelCalls: 2, toolCalls: 1, tokens: 103 });
-    expect(account.usage).toEqual({ inputTokens: 61, outputTokens: 42, totalTokens: 103 });
-    const { promptChars, inlinePromptChars, resolvedChars } = account.savings.savings;
+    expect(account.counts.usage).toEqual({ inputTokens: 61, outputTokens: 42, totalTokens: 103 });
+    const { promptChars, inlinePromptChars, resolvedChars } = account.counts.savings;
     expect(inlinePromptChars).toBeGreaterThan(promptChars);
     expect(resolvedChars).toBe(2_000);
   });

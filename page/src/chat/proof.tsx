@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getToolName, type UIMessage } from "ai";
 import type { ReactNode } from "react";
 import type { VariableInfo } from "../../../src/store/variable.ts";
-import type { Savings } from "../../../src/turn/spend/savings.ts";
+import type { Savings } from "../../../src/turn/spend/account.ts";
 import type { TurnMetadata } from "../../../src/turn/turn.ts";
 import { Button } from "../controls.tsx";
 import { useConversation } from "../conversation-context.ts";

@@ -1,5 +1,5 @@
 import type { UIMessage } from "ai";
-import type { Savings } from "../../../src/turn/spend/savings.ts";
+import type { Savings } from "../../../src/turn/spend/account.ts";
 import type { TurnMetadata } from "../../../src/turn/turn.ts";
 import { textsOf } from "../chat/tool-part.ts";
 import { figure } from "../words.ts";

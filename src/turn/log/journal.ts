@@ -7,7 +7,8 @@ import { type Json } from "../../value/json.ts";
 import type { Deferred, Step } from "../history/message-parts.ts";
 import type { Post } from "../history/post.ts";
 import type { Identity } from "../../tool/identity.ts";
-import type { Counts, Spent } from "../spend/spend.ts";
+import type { Counts } from "../spend/account.ts";
+import type { Spent } from "../spend/spend.ts";
 import type { ApprovalResponse } from "../waiting-calls.ts";
 
 /** The state of a turn, apart from its messages. */

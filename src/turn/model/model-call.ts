@@ -3,7 +3,8 @@ import { ByrefError, codeOf, messageOf } from "../../errors.ts";
 import { compact, type Json, jsonIn } from "../../value/json.ts";
 import { clip } from "../../value/characters.ts";
 import { Deadline } from "../../value/deadline.ts";
-import type { Account, Usage } from "../spend/spend.ts";
+import type { Account } from "../spend/account.ts";
+import type { Usage } from "../spend/spend.ts";
 import type { ToolCall } from "../waiting-calls.ts";
 import { failureOf, isRefused, pause, retryDelayMs, StreamCutOff } from "./model-failure.ts";
 import {
@@ -72,7 +73,7 @@ export async function callModel(
   const prepare = async (signal: AbortSignal) => {
     if (call !== undefined) return call;
     call = await prepareModelCall({ ...request, signal });
-    account.savings.addPrompt({ ...call.options, prompt: call.plain });
+    account.addPrompt({ ...call.options, prompt: call.plain });
     return call;
   };
   let hasWritten = false;

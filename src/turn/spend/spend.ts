@@ -1,8 +1,6 @@
 import { ByrefError } from "../../errors.ts";
 import { unlessAborted } from "../../value/deadline.ts";
-import type { VariableStore } from "../../store/variables.ts";
 import { compact } from "../../value/json.ts";
-import { type Savings, SavingsCounter } from "./savings.ts";
 
 /** Quantities that limits apply to, because they cost money or cause harm when they grow out of control. */
 export interface Spent {
@@ -251,60 +249,6 @@ export class Spend {
       throw spendExceeded(scope, { what, maximum, spent: spent[scope], count });
     }
   }
-}
-
-/** The cost of a turn or a plan run so far, including agents called during it. */
-export class Account {
-  readonly savings: SavingsCounter;
-  readonly spend: Spend;
-  #usage: Usage = {};
-
-  constructor(store: VariableStore, spend: Spend, contextTokens?: number) {
-    this.savings = new SavingsCounter(store, contextTokens);
-    this.spend = spend;
-  }
-
-  get usage(): Usage {
-    return this.#usage;
-  }
-
-  get counts(): Counts {
-    return { usage: this.#usage, savings: this.savings.savings, spent: this.spend.turn };
-  }
-
-  /** Counts one model call, as far as its provider reported it. */
-  addCall(usage: Usage | undefined): void {
-    this.#usage = addUsage(this.#usage, usage);
-    this.spend.addTokens(usage?.totalTokens ?? 0);
-  }
-
-  /** Continues from stored counts. */
-  restore({ usage, savings, spent }: Counts): void {
-    this.#usage = usage;
-    this.savings.restore(savings);
-    this.spend.restore(spent);
-  }
-}
-
-/** The figures of an account. */
-export interface Counts {
-  readonly usage: Usage;
-  readonly savings: Savings;
-  readonly spent: Spent;
-}
-
-/** Adds two usages. A number that was never reported stays absent. */
-function addUsage(sum: Usage, more: Usage = {}): Usage {
-  const add = (key: keyof Usage) => {
-    const total = (sum[key] ?? 0) + (more[key] ?? 0);
-    return sum[key] === undefined && more[key] === undefined ? {} : { [key]: total };
-  };
-  return {
-    ...add("inputTokens"),
-    ...add("cachedInputTokens"),
-    ...add("outputTokens"),
-    ...add("totalTokens"),
-  };
 }
 
 interface Excess {

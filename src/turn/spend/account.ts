@@ -4,6 +4,7 @@ import type { VariableStore } from "../../store/variables.ts";
 import { CHARS_PER_TOKEN, variableIn } from "../../tool/tool-output.ts";
 import { isObject } from "../../value/json.ts";
 import type { ReferenceCount } from "../../tool/wrapped-tool.ts";
+import type { Spend, Spent, Usage } from "./spend.ts";
 
 /** Characters saved in a turn by passing values by reference. Counted, not estimated. */
 export interface Savings {
@@ -22,30 +23,46 @@ export interface Savings {
   readonly resolvedChars: number;
 }
 
-export class SavingsCounter {
+/** The figures of an account. */
+export interface Counts {
+  readonly usage: Usage;
+  readonly savings: Savings;
+  readonly spent: Spent;
+}
+
+/** The cost of a turn or a plan run so far, including agents called during it. */
+export class Account {
+  readonly spend: Spend;
   readonly #store: VariableStore;
   readonly #maxInlineChars: number;
+  #usage: Usage = {};
   #savings: Savings = { promptChars: 0, inlinePromptChars: 0, authoredChars: 0, resolvedChars: 0 };
 
   /** `contextTokens`: the model's context window. */
-  constructor(store: VariableStore, contextTokens: number = limits.contextTokens) {
+  constructor(store: VariableStore, spend: Spend, contextTokens: number = limits.contextTokens) {
+    this.spend = spend;
     this.#store = store;
     this.#maxInlineChars = contextTokens * CHARS_PER_TOKEN;
   }
 
-  get savings(): Savings {
-    return this.#savings;
+  get counts(): Counts {
+    return { usage: this.#usage, savings: this.#savings, spent: this.spend.turn };
   }
 
   /** Continues from stored counts. */
-  restore(savings: Savings): void {
+  restore({ usage, savings, spent }: Counts): void {
+    this.#usage = usage;
     this.#savings = savings;
+    this.spend.restore(spent);
   }
 
-  addReferences({
-    authoredChars,
-    resolvedChars,
-  }: Pick<ReferenceCount, "authoredChars" | "resolvedChars">): void {
+  /** Counts one model call, as far as its provider reported it. */
+  addCall(usage: Usage | undefined): void {
+    this.#usage = addUsage(this.#usage, usage);
+    this.spend.addTokens(usage?.totalTokens ?? 0);
+  }
+
+  addReferences({ authoredChars, resolvedChars }: Omit<ReferenceCount, "values">): void {
     const savings = this.#savings;
     this.#savings = {
       ...savings,
@@ -54,7 +71,7 @@ export class SavingsCounter {
     };
   }
 
-  /** Counts one model call. Cost: linear in the prompt. */
+  /** Counts the prompt of a model call. Cost: linear in it. */
   addPrompt({ prompt, tools }: Pick<LanguageModelV4CallOptions, "prompt" | "tools">): void {
     let chars = charsOfTools(tools);
     let extraChars = 0;
@@ -90,6 +107,20 @@ export class SavingsCounter {
     const valueChars = info?.bytes === bytes ? info.chars : bytes;
     return Math.max(valueChars - JSON.stringify(output).length, 0);
   }
+}
+
+/** Adds two usages. A number that was never reported stays absent. */
+function addUsage(sum: Usage, more: Usage = {}): Usage {
+  const add = (key: keyof Usage) => {
+    const total = (sum[key] ?? 0) + (more[key] ?? 0);
+    return sum[key] === undefined && more[key] === undefined ? {} : { [key]: total };
+  };
+  return {
+    ...add("inputTokens"),
+    ...add("cachedInputTokens"),
+    ...add("outputTokens"),
+    ...add("totalTokens"),
+  };
 }
 
 /** Characters of the definitions as JSON. */
