@@ -2,7 +2,6 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import type { FrameLocator } from "playwright-core";
 import { describe, expect } from "vitest";
-import { VariableApp } from "../../packages/gateway/src/own-tools.ts";
 import { type Content } from "../../src/store/bytes/content.ts";
 import type { Json } from "../../src/value/json.ts";
 import { startGateway } from "../support/gateway.ts";
@@ -29,7 +28,7 @@ const it = base.extend("shown", async ({ open, demo }) => {
     value: Json | Content,
     { theme = "light", path = "" } = {},
   ): Promise<{ frame: FrameLocator; answer: string; read: string[] }> => {
-    const app = new VariableApp(() => readFileSync(VIEW, "utf8"));
+    const app = () => readFileSync(VIEW, "utf8");
     const { client, call, store } = await startGateway([], { app, capabilities: SUPPORTED });
     await store.save({ name: "orders", value });
     const page = await open(`${demo.url}/health`);
@@ -86,7 +85,7 @@ describe("show_variable in a client that renders views", () => {
 
 describe("show_variable elsewhere", () => {
   base("is not offered to a client that shows no views", async () => {
-    const app = new VariableApp(() => "");
+    const app = () => "";
     const { client } = await startGateway([], { app });
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).not.toContain("show_variable");
@@ -95,7 +94,7 @@ describe("show_variable elsewhere", () => {
   });
 
   base("is defined in few characters, with the gateway's other tools", async () => {
-    const app = new VariableApp(() => "");
+    const app = () => "";
     const files = { save: () => Promise.reject(new Error("It is not called.")) };
     const { client } = await startGateway([], { app, files, capabilities: SUPPORTED });
     const { tools } = await client.listTools();
@@ -109,7 +108,7 @@ describe("show_variable elsewhere", () => {
   });
 
   base("neither shows nor reads a sealed value", async () => {
-    const app = new VariableApp(() => "");
+    const app = () => "";
     const { client, call, store } = await startGateway([], { app, capabilities: SUPPORTED });
     await store.save({ name: "key", value: "tok_123", visibility: "sealed" });
     const answer = await call("show_variable", { name: "key" });

@@ -20,7 +20,7 @@ import {
 import { ApprovalLedger } from "../../src/tool/policy.ts";
 import { WaitingCalls } from "../../packages/gateway/src/running-call.ts";
 import { MemoryStatistics } from "../../packages/gateway/src/gateway-state.ts";
-import type { FileSaver, VariableApp } from "../../packages/gateway/src/own-tools.ts";
+import type { FileSaver } from "../../packages/gateway/src/own-tools.ts";
 import type { ListKeeper } from "../../packages/gateway/src/tool-lists.ts";
 import { nodeQueryDatabases } from "../../packages/adapters/src/agent/node-query-engine.ts";
 import { queryTools } from "../../packages/query/src/query-tools.ts";
@@ -51,7 +51,7 @@ interface Options {
   readonly files?: FileSaver;
   /** With `search`, the client calls tools by `call_tool`. */
   readonly tools?: ToolOffer;
-  readonly app?: VariableApp;
+  readonly app?: () => string;
   readonly taint?: Taint;
   /** What outlives the process. Default: nothing. */
   readonly serving?: Partial<ServingOptions>;

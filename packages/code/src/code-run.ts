@@ -1,4 +1,4 @@
-import { ByrefError, codeOf, limitExceeded, messageOf, publicTextOf } from "../../../src/errors.ts";
+import { ByrefError, codeOf, messageOf, publicTextOf, requireAtMost } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
 import type { NamedText, Sandbox, SandboxAnswer, SandboxRun } from "./sandbox.ts";
 import {
@@ -126,14 +126,8 @@ export class CodeRun {
       const known = [...tools.keys()].filter((other) => other !== "run_code").join(", ");
       throw new ByrefError("unknown_tool", `There is no tool ${name}. There are: ${known}.`);
     }
-    this.#calls++;
-    if (this.#calls <= limits.maxBatchItems) return tool;
-    const advice = "Call tools less often in one run.";
-    throw limitExceeded("maxBatchItems", {
-      maximum: limits.maxBatchItems,
-      actual: this.#calls,
-      advice,
-    });
+    requireAtMost("maxBatchItems", ++this.#calls, "Call tools less often in one run.");
+    return tool;
   }
 
   async #resultOf(tool: string, name: string): Promise<string> {
@@ -146,12 +140,8 @@ export class CodeRun {
     }
     labels.add(name);
     const text = JSON.stringify((await store.read(name)) ?? null);
-    if (text.length <= limits.maxCodeCrossingChars) return text;
-    const sizes = { maximum: limits.maxCodeCrossingChars, actual: text.length };
-    throw limitExceeded("maxCodeCrossingChars", {
-      ...sizes,
-      advice: `It is kept as ${name}.`,
-    });
+    requireAtMost("maxCodeCrossingChars", text.length, `It is kept as ${name}.`);
+    return text;
   }
 
   #requireOpen(): void {
@@ -227,7 +217,11 @@ export async function readInputs(
     }
     const text = await readText(store, target, { labels });
     chars += text.length;
-    requireRoom(chars, "Name fewer variables, or the large ones in another call.");
+    requireAtMost(
+      "maxCodeCrossingChars",
+      chars,
+      "Name fewer variables, or the large ones in another call.",
+    );
     values.push([name, text]);
   }
   return { values, large };
@@ -255,7 +249,7 @@ async function readPart(
   }
   const text = await readText(store, match.reference, { labels, work });
   work.spend(text.length);
-  requireRoom(text.length, "Read smaller parts of it.");
+  requireAtMost("maxCodeCrossingChars", text.length, "Read smaller parts of it.");
   return text;
 }
 
@@ -284,15 +278,6 @@ function aboutLarge(
   const { type, bytes, count = 0 } = { ...store.info(name), ...glance };
   const about: Json = { type, count, bytes };
   return JSON.stringify(about);
-}
-
-function requireRoom(actual: number, advice: string): void {
-  if (actual <= limits.maxCodeCrossingChars) return;
-  throw limitExceeded("maxCodeCrossingChars", {
-    maximum: limits.maxCodeCrossingChars,
-    actual,
-    advice,
-  });
 }
 
 /** Reserved words, and names that the sandbox defines. */
@@ -326,10 +311,7 @@ export function parseResult(text: string): Json {
     else if (code === BACKSLASH) index++;
     else if (!isInString && (code === BRACKET || code === BRACE)) containers++;
   }
-  if (containers > limits.maxContainers) {
-    const sizes = { maximum: limits.maxContainers, actual: containers };
-    throw limitExceeded("maxContainers", { ...sizes, advice: "Return flatter data, or text." });
-  }
+  requireAtMost("maxContainers", containers, "Return flatter data, or text.");
   return json.parsedJson(text);
 }
 

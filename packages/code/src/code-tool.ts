@@ -222,7 +222,7 @@ async function writesFor(finished: FinishedRun, assigned: SandboxRun["assigned"]
   } = finished;
   requireSize([returned ?? "", ...assigned.map(([, text]) => text)]);
   const advice = "Assign fewer names to vars; one of them may be an object of many values.";
-  requireAtMost(["maxListedVariables", limits.maxListedVariables], assigned.length, advice);
+  requireAtMost("maxListedVariables", assigned.length, advice);
   for (const [variable] of assigned) requireOutputName(store, variable);
   const values = assigned.map(([, text]) => valueFrom(text));
   const result = returned === undefined ? undefined : valueFrom(returned);

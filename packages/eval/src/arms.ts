@@ -21,9 +21,7 @@ export type ArmName = (typeof armNames)[number];
 /** A way in which results reach the model and the next tool. */
 export interface Arm {
   readonly name: ArmName;
-  /** Its name on the command line. */
   readonly word: string;
-  /** Starts a conversation of this kind, with the tools of a task. */
   open(tools: ToolSet): Conversation;
 }
 
@@ -38,7 +36,6 @@ export interface Conversation {
 interface PlayedTurn {
   readonly model: LanguageModel;
   readonly messages: ModelMessage[];
-  /** Model calls of this turn. */
   readonly maxSteps: number;
 }
 
@@ -165,7 +162,6 @@ function byReference(
   };
 }
 
-/** All arms, in the order of `armNames`. */
 export const arms: readonly Arm[] = [
   byValue,
   capped,

@@ -120,7 +120,6 @@ export class Meter implements Tokens {
   }
 }
 
-/** A prompt that is larger than the model's context. */
 export class DoesNotFit extends Error {
   constructor(tokens: number, maximum: number) {
     super(`the prompt of about ${tokens} tokens does not fit into ${maximum}`);

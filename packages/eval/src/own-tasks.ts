@@ -5,7 +5,6 @@ import { intact, lastCall, same, type Task } from "./task.ts";
 import { encoding } from "../../../src/internal.ts";
 
 export interface TaskOptions {
-  /** Small sizes only. */
   readonly isQuick: boolean;
   readonly count: number;
   readonly seed: number;

@@ -60,7 +60,6 @@ export function keyOf({ task, arm }: Pick<Cell, "task" | "arm">): string {
   return `${task} | ${arm}`;
 }
 
-/** Model calls of one turn. */
 const MAX_STEPS = 30;
 
 interface PlayOptions extends Omit<MeterOptions, "meter"> {
@@ -187,7 +186,6 @@ function copiedBy(
   return errors > Math.ceil(chars * MAX_WRONG_SHARE) ? {} : { copied: { chars, errors } };
 }
 
-/** A call of the model, with what it read as its result. */
 interface MadeCall {
   readonly tool: string;
   readonly input: unknown;

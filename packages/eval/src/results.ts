@@ -5,7 +5,6 @@ import { type Cell, keyOf } from "./play-cell.ts";
 import type { Family } from "./task.ts";
 import { Random } from "./random.ts";
 
-/** How a column prints its values. */
 export type Unit = "share" | "number" | "dollars";
 
 /** The content of `results.json`. */

@@ -106,7 +106,6 @@ interface Work {
   readonly parts: readonly string[];
 }
 
-/** Understands one kind of question. */
 interface Rule {
   readonly pattern: RegExp;
   reply(work: Work): Reply;
@@ -425,7 +424,6 @@ interface SeenCall {
   readonly isWrong: boolean;
 }
 
-/** The parts of a prompt that a scripted model reads. */
 interface Sight {
   /** The user's last message. */
   readonly question: string;

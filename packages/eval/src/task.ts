@@ -21,12 +21,10 @@ export interface Task {
   readonly family: Family;
   /** Characters of the data that the task is about. */
   readonly size: number;
-  /** The user's message. */
   readonly question: string;
   /** Calls that are played in place of the model's first ones. Default: none. */
   readonly script?: readonly ScriptedCall[];
   readonly tools: Readonly<Record<string, ToolDefinition>>;
-  /** Judges what the tools have received. */
   check(received: readonly ReceivedCall[]): Verdict;
 }
 

@@ -18,7 +18,6 @@ import { type Statistics, WRONG_REFERENCES } from "./gateway-state.ts";
 /** The key of a result's `_meta` with the variable that has its value: `{name, version}`. */
 const VARIABLE_META = "byref/variable";
 
-/** Response to a call whose result was saved. */
 export interface SavedResult {
   /** The result as returned by the server. Undefined for a large result of a tool in this process. */
   readonly received: CallToolResult | undefined;
@@ -143,7 +142,6 @@ function withoutViews(result: CallToolResult): CallToolResult {
   return { ...result, content: result.content.filter((part) => !isView(part)) };
 }
 
-/** Returns a failure as data for the model. */
 export function failedResult(code: string, message: string): CallToolResult {
   return { isError: true, content: [textBlock(`${code}: ${message}`)] };
 }
@@ -234,7 +232,6 @@ export interface FinishedCall {
   readonly shown?: ModelOutput | undefined;
 }
 
-/** Why a call did not succeed. */
 export interface CallFailure {
   readonly code: string;
   readonly message: string;

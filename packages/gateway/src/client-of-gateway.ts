@@ -17,7 +17,6 @@ export interface ClientOfCall {
   /** The client's `_meta`, without what is the gateway's own. */
   readonly meta?: Readonly<Record<string, unknown>> | undefined;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
-  /** Receives a line of the server's log. */
   readonly onLog?: ((message: LoggingMessageNotificationParams) => void) | undefined;
   /** Requests a person's answer, a model's answer or the roots. Default: questions stay unanswered. */
   readonly onQuestion?: AskClient | undefined;
@@ -53,7 +52,6 @@ export function timingOf({ signal, onProgress }: Waiting, redact: (text: string)
   return { signal, ...timing, onprogress };
 }
 
-/** A pending request of the client. */
 export type Waiting = Pick<ClientOfCall, "signal" | "onProgress" | "meta">;
 
 /** Returns what a server may know of the client's request, whose progress token is another one there. */
@@ -127,7 +125,6 @@ export class ClientOfGateway {
     };
   }
 
-  /** Adds to the capabilities that are declared to servers. */
   declare(capabilities: ClientCapabilities): void {
     const { elicitation, sampling, roots } = capabilities;
     const modes = { ...modesOf(this.#declared), ...modesOf(capabilities) };
@@ -152,7 +149,6 @@ export class CallingClients {
     this.#server = server;
   }
 
-  /** Visibility of the server's messages. */
   get visibility(): Visibility {
     return strictestVisibility(this.#clients.map(({ visibility = "model" }) => visibility));
   }

@@ -26,7 +26,6 @@ const serverSchema = z.looseObject({
 /** Keys with which only the client can start a server, sign in or keep it in a sandbox. */
 const KEYS_OF_CLIENTS = ["envFile", "headersHelper", "oauth", "auth", "sandbox", "sandboxEnabled"];
 
-/** A program that is started. */
 export interface ProgramAddress {
   readonly command: string;
   readonly args: readonly string[];
@@ -36,7 +35,6 @@ export interface ProgramAddress {
   readonly inherits?: true;
 }
 
-/** A program, or the address of a running server. */
 export type ServerAddress =
   | ProgramAddress
   | {
@@ -46,7 +44,6 @@ export type ServerAddress =
       readonly isSse?: true;
     };
 
-/** A server of a configuration. */
 export interface ServerConfiguration extends RuledServer {
   readonly address: ServerAddress;
   /** Names of variables and headers that are secrets, besides those that look like it. */
@@ -57,7 +54,6 @@ export interface ServerConfiguration extends RuledServer {
   readonly problem?: string;
 }
 
-/** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
@@ -141,7 +137,6 @@ export function unusableBecause(value: unknown): string | undefined {
   return url.includes("${") ? undefined : problemOfUrl(url);
 }
 
-/** True for commands that start `byref mcp`. */
 function isGateway(words: readonly string[]): boolean {
   const program = words.findIndex((word) =>
     /(?:^|[\\/])(?:byref(?:@[^\\/]*)?|byref[\\/]dist[\\/]cli[\\/]main\.js)$/u.test(word),
@@ -337,7 +332,6 @@ const WITHOUT = ["disabledTools", "excludeTools"];
 /** Gemini CLI; Copilot. */
 const ONLY = ["includeTools", "tools"];
 
-/** Returns the filters of an entry, by their keys. */
 export function filtersIn(entry: unknown): Readonly<Record<string, unknown>> {
   const { ...all } = json.isObject(entry) ? entry : {};
   const keys = [...WITHOUT, ...ONLY].filter((key) => (all[key] ?? undefined) !== undefined);
@@ -356,7 +350,6 @@ export function filterOf(entry: unknown): ToolFilter | undefined {
   return filter.only.length + filter.not.length === 0 ? undefined : filter;
 }
 
-/** True if the server's tool is offered. */
 export function isAllowed(filter: ToolFilter | undefined, tool: string): boolean {
   const { only = [], not = [] } = filter ?? {};
   return only.every((names) => names.includes(tool)) && !not.includes(tool) && !not.includes("*");

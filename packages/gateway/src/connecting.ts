@@ -58,7 +58,6 @@ export class Connecting {
     await this.#end();
   }
 
-  /** Says as a sentence why the server could not be reached. */
   reasonOf(error: unknown): string {
     if (this.#isGivenUp) return "The connection was ended before the server answered.";
     const isEnded = error instanceof SdkError && error.code === SdkErrorCode.ConnectionClosed;

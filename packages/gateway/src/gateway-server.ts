@@ -5,7 +5,6 @@ import {
   type ClientCapabilities,
   type CompleteRequestParams,
   type ElicitRequestFormParams,
-  type EmptyResult,
   type InputRequest,
   type InputRequiredResult,
   type InputResponse,
@@ -38,6 +37,8 @@ import * as limits from "./gateway-limits.ts";
 import { type Round, RunningCall, type WaitingCalls } from "./running-call.ts";
 import {
   VARIABLE_TEMPLATE,
+  VIEW,
+  readView,
   isShowing,
   isVariableUri,
   readVariableUri,
@@ -45,7 +46,7 @@ import {
   variableResources,
 } from "./own-tools.ts";
 import { withTokens } from "./gateway-state.ts";
-import { CALL_TOOL, calledBy, type FoundResource } from "./offered-items.ts";
+import { CALL_TOOL, calledBy } from "./offered-items.ts";
 import type { Change, Upstream } from "./upstream.ts";
 
 export interface ServingOptions {
@@ -58,9 +59,11 @@ export interface ServingOptions {
 }
 
 /** State that a client returns with the next round of a call. */
-interface State extends ApprovalState {
+interface State {
   /** The call whose server has sent a question. */
   readonly waiting?: string;
+  /** The id of the question whether the call may run. */
+  readonly question?: string;
 }
 
 type Era = McpRequestContext["era"];
@@ -71,7 +74,7 @@ const QUESTION = "question";
 /** Returns a server for one connection or one request of a client; it serves both eras of the protocol. */
 export function gatewayServer(gateway: Gateway, options: ServingOptions, era: Era): Server {
   const codec = createRequestStateCodec<State>({ key: options.key });
-  const server = new (era === "legacy" ? LegacyServer : Server)(
+  const server = new Server(
     { name: "byref", title: "Byref", version },
     {
       capabilities: {
@@ -90,28 +93,29 @@ export function gatewayServer(gateway: Gateway, options: ServingOptions, era: Er
     const tools = await gateway.tools();
     return { tools: tools.filter((tool) => showsApps(declared) || !isShowing(tool)) };
   });
-  server.setRequestHandler("tools/call", ({ params }, context) => {
+  server.setRequestHandler("tools/call", async ({ params }, context) => {
     const declared = declaredBy(server, context);
     gateway.client.declare(declared);
     const answering = { ...options, gateway, codec, context, declared, era };
+    // A model that calls by `call_tool` reads what is wrong: the tool that its client has called is there.
     const isOther = gateway.searches && params.name === CALL_TOOL.name;
-    if (!isOther) return asProtocolError(() => answerTo(params, answering));
-    return asFailure(() => answerTo(calledBy(params), answering));
+    try {
+      return await answerTo(isOther ? calledBy(params) : params, answering);
+    } catch (error) {
+      if (!isOther || error instanceof ProtocolError) throw protocolErrorOf(error);
+      return failedResult(codeOf(error), messageOf(error));
+    }
   });
   serveResources(server, gateway);
   servePrompts(server, gateway);
   const onGreeted = passEvents(server, gateway, era);
   const connect = server.connect.bind(server);
-  server.connect = (transport) => connect(instructed(transport, gateway, onGreeted));
+  server.connect = (transport) => {
+    // Later versions prescribe the code of a resource that is missing.
+    if (era === "legacy") keepSentCodes(transport);
+    return connect(instructed(transport, gateway, onGreeted));
+  };
   return server;
-}
-
-/** Later versions prescribe the code of a resource that is missing. */
-class LegacyServer extends Server {
-  override async connect(transport: Transport): Promise<void> {
-    keepSentCodes(transport);
-    await super.connect(transport);
-  }
 }
 
 interface Answering extends ServingOptions {
@@ -142,7 +146,7 @@ async function answerTo(
       });
     case "approval": {
       if (modesOf(answering.declared).form === undefined) {
-        return failedResult("approval_required", refusalOf(answer));
+        return failedResult("approval_required", refusalOf(answer.approval.reason));
       }
       const question = inputRequired.elicit({
         message: questionAbout(params.name, answer),
@@ -230,9 +234,7 @@ function envelopeOf({ mcpReq }: ServerContext): Readonly<Record<string, unknown>
 function serveResources(server: Server, gateway: Gateway): void {
   server.setRequestHandler("resources/list", async (_request, context) => ({
     resources: [
-      ...(gateway.app !== undefined && showsApps(declaredBy(server, context))
-        ? [gateway.app.resource]
-        : []),
+      ...(gateway.app !== undefined && showsApps(declaredBy(server, context)) ? [VIEW] : []),
       ...OWN_RESOURCES.map(({ read: _read, ...resource }) => resource),
       ...variableResources(gateway.store),
       ...(await gateway.resources.list()),
@@ -245,14 +247,16 @@ function serveResources(server: Server, gateway: Gateway): void {
     ],
   }));
   server.setRequestHandler("resources/read", async ({ params: { uri } }, context) => {
-    if (uri === gateway.app?.resource.uri) return gateway.app.read();
+    if (gateway.app !== undefined && uri === VIEW.uri) return readView(gateway.app());
     const own = OWN_RESOURCES.find((one) => one.uri === uri);
     if (own !== undefined) {
       const text = JSON.stringify(own.read(gateway), undefined, 2);
       return { contents: [{ uri, mimeType: own.mimeType, text }] };
     }
-    if (isVariableUri(uri)) return asProtocolError(() => readVariableUri(uri, gateway));
-    return readFromServer(uri, gateway, context);
+    if (!isVariableUri(uri)) return readFromServer(uri, gateway, context);
+    return readVariableUri(uri, gateway).catch((error: unknown) => {
+      throw protocolErrorOf(error);
+    });
   });
 }
 
@@ -281,33 +285,14 @@ const OWN_RESOURCES = [
   },
 ];
 
-async function asProtocolError<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof ProtocolError) throw error;
-    const message = `${codeOf(error)}: ${messageOf(error)}`;
-    throw new ProtocolError(ProtocolErrorCode.InvalidParams, message);
-  }
-}
-
-/** A model that calls by `call_tool` reads what is wrong: the tool that its client has called is there. */
-async function asFailure<Result>(work: () => Promise<Result>): Promise<Result | CallToolResult> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof ProtocolError) throw error;
-    return failedResult(codeOf(error), messageOf(error));
-  }
+function protocolErrorOf(error: unknown): ProtocolError {
+  if (error instanceof ProtocolError) return error;
+  const message = `${codeOf(error)}: ${messageOf(error)}`;
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, message);
 }
 
 /** The key of the question whether a call may run, as the client names the answer. */
 const APPROVAL = "approve";
-
-/** State that a client returns with the answer: the id of the question. */
-export interface ApprovalState {
-  readonly question?: string;
-}
 
 const DECLINED = "The user declined this call. Do not try it again unless you are asked to.";
 
@@ -318,7 +303,7 @@ export function approvalsFor(
   approvals: ApprovalLedger<string>,
 ) {
   const response = inputResponse(mcpReq.inputResponses, APPROVAL);
-  const { question = "" } = mcpReq.requestState<ApprovalState>() ?? {};
+  const { question = "" } = mcpReq.requestState<State>() ?? {};
   const isAccepted = response.kind === "elicit" && response.action === "accept";
   const isDeclined = response.kind === "elicit" && !isAccepted;
   if (isDeclined) approvals.take(question);
@@ -377,12 +362,8 @@ const WITHHELD = {
   gone: "the value before is not kept",
 } as const;
 
-export function refusalOf({
-  approval,
-}: {
-  readonly approval: { readonly reason: string };
-}): string {
-  return `${approval.reason} This client cannot ask a person. Do not try again; tell the user, who can use a client with elicitation or change "approval" of this server in the configuration.`;
+export function refusalOf(reason: string): string {
+  return `${reason} This client cannot ask a person. Do not try again; tell the user, who can use a client with elicitation or change "approval" of this server in the configuration.`;
 }
 
 /** The first request of a client, in both eras of the protocol. */
@@ -452,15 +433,16 @@ function passEvents(
     await Promise.all(gateway.upstreams.map((upstream) => upstream.setLogLevel()));
     return {};
   });
-  server.setRequestHandler("resources/subscribe", async ({ params: { uri } }, context) => {
-    const found = await subscribeAtServer("resources/subscribe", { uri, gateway, context });
-    watched.set(gateway.resources.addressOf(found), uri);
-    return found.result;
-  });
-  server.setRequestHandler("resources/unsubscribe", async ({ params: { uri } }, context) => {
-    for (const [key, known] of watched) if (known === uri) watched.delete(key);
-    return (await subscribeAtServer("resources/unsubscribe", { uri, gateway, context })).result;
-  });
+  for (const method of ["resources/subscribe", "resources/unsubscribe"] as const) {
+    server.setRequestHandler(method, async ({ params: { uri } }, context) => {
+      const found = await gateway.resources.find(uri);
+      if (found === undefined) throw unknown(`resource ${uri} to subscribe to`);
+      for (const [key, known] of watched) if (known === uri) watched.delete(key);
+      const result = await found.upstream.ask(method, { uri: found.uri }, waitingOf(context));
+      if (method === "resources/subscribe") watched.set(gateway.resources.addressOf(found), uri);
+      return result;
+    });
+  }
   return passRoots(server, gateway, unsubscribe);
 }
 
@@ -550,26 +532,6 @@ async function readFromServer(uri: string, gateway: Gateway, context: ServerCont
 /** A model may read what the server answers, also as an error. */
 function taintBy({ server }: Upstream, { taint }: Gateway): void {
   if (server.rules.trusted !== true) taint.add();
-}
-
-interface Subscribing {
-  readonly uri: string;
-  readonly gateway: Gateway;
-  readonly context: ServerContext;
-}
-
-/**
- * Subscribes to a resource at its server, or ends that; returns the server, the address that it knows, and its answer.
- * Rejects for a resource that no server has.
- */
-async function subscribeAtServer(
-  method: "resources/subscribe" | "resources/unsubscribe",
-  { uri, gateway, context }: Subscribing,
-): Promise<FoundResource & { readonly result: EmptyResult }> {
-  const found = await gateway.resources.find(uri);
-  if (found === undefined) throw unknown(`resource ${uri} to subscribe to`);
-  const result = await found.upstream.ask(method, { uri: found.uri }, waitingOf(context));
-  return { ...found, result };
 }
 
 function unknown(what: string): ProtocolError {

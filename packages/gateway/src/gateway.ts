@@ -37,13 +37,7 @@ import {
   type ToolOfServer,
   withFinder,
 } from "./offered-items.ts";
-import {
-  type FileSaver,
-  type OwnTool,
-  type VariableApp,
-  saveVariable,
-  showVariable,
-} from "./own-tools.ts";
+import { type FileSaver, type OwnTool, saveVariable, showVariable } from "./own-tools.ts";
 import { type ListKeeper, ToolLists } from "./tool-lists.ts";
 import { type Change, type OpenTransport, Upstream, type UpstreamStatus } from "./upstream.ts";
 
@@ -60,8 +54,8 @@ export interface GatewayOptions {
   readonly tools?: ToolOffer | undefined;
   /** Writes files for `save_variable`; without it, there is no such tool. */
   readonly files?: FileSaver;
-  /** The view of `show_variable`; without it, there is no such tool. */
-  readonly app?: VariableApp;
+  /** Returns the view of `show_variable`, as HTML; without it, there is no such tool. */
+  readonly app?: () => string;
   /** Remembers calls that a crash cuts off. Default: they can run again. */
   readonly journal?: CallJournal;
   /** Remembers whether the client's model has seen what is not trusted. Default: until the process ends. */
@@ -132,7 +126,7 @@ export class Gateway {
   readonly store: VariableStore;
   /** The servers in the configuration's order. */
   readonly upstreams: readonly Upstream[];
-  readonly app: VariableApp | undefined;
+  readonly app: (() => string) | undefined;
   /** The program that uses the gateway, as servers see it. */
   readonly client = new ClientOfGateway();
   /** Tells a person; never a value of a result. */

@@ -115,7 +115,7 @@ const EXTENSION = "io.modelcontextprotocol/ui";
 const APP_TYPE = "text/html;profile=mcp-app";
 
 /** The address of the view, one file of HTML. */
-const APP = {
+export const VIEW = {
   uri: "ui://byref/variable",
   name: "variable",
   description: "Shows a variable to the person.",
@@ -146,7 +146,7 @@ export function showVariable(): OwnTool {
     },
   });
   // Hosts of before the specification know the second key only.
-  return { ...tool, meta: { ui: { resourceUri: APP.uri }, "ui/resourceUri": APP.uri } };
+  return { ...tool, meta: { ui: { resourceUri: VIEW.uri }, "ui/resourceUri": VIEW.uri } };
 }
 
 export function showsApps({ extensions }: ClientCapabilities): boolean {
@@ -162,19 +162,10 @@ export function isShowing({ name }: Tool): boolean {
 }
 
 /** The view as a resource. It loads nothing from anywhere. */
-export class VariableApp {
-  readonly resource = APP;
-  readonly #html: () => string;
-
-  constructor(html: () => string) {
-    this.#html = html;
-  }
-
-  read(): ReadResourceResult {
-    const { uri, mimeType } = APP;
-    const meta = { _meta: { ui: { prefersBorder: true } } };
-    return { contents: [{ uri, mimeType, text: this.#html(), ...meta }] };
-  }
+export function readView(html: string): ReadResourceResult {
+  const { uri, mimeType } = VIEW;
+  const meta = { _meta: { ui: { prefersBorder: true } } };
+  return { contents: [{ uri, mimeType, text: html, ...meta }] };
 }
 
 /** True for addresses of resources that only the gateway itself has. Clients remove spaces when they read an address. */

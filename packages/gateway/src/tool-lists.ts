@@ -23,7 +23,7 @@ export interface ToolListsOptions {
 }
 
 /** Tools that a server has listed in this process. */
-interface Known extends ToolList {
+interface Known extends Pick<ToolList, "tools"> {
   /** Time from which the server wants a new request, in milliseconds since 1970. */
   readonly freshUntilMs: number;
 }
@@ -51,7 +51,8 @@ export class ToolLists {
     const known = this.#known.get(server.name);
     if (known !== undefined && isFresh(known)) return known.tools;
     const given = known?.tools ?? this.#options.keeper?.read(keyOf(upstream));
-    const waitMs = waitMsFor(known, given);
+    const waitMs =
+      known !== undefined ? limits.gatewayStaleMs : given === undefined ? limits.gatewayListMs : 0;
     const { beganMs, tools } = this.#ask(upstream, { given: given ?? [], waitMs });
     if (given !== undefined && waitMs === 0) return given;
     const leftMs = Math.max(beganMs + waitMs - Date.now(), 0);
@@ -111,21 +112,17 @@ export class ToolLists {
   async #fetched(upstream: Upstream): Promise<readonly Tool[] | undefined> {
     try {
       const { tools, ttlMs } = await upstream.tools();
-      this.#known.set(upstream.server.name, { tools, ttlMs, freshUntilMs: Date.now() + ttlMs });
-      this.#keep(upstream, tools);
+      this.#known.set(upstream.server.name, { tools, freshUntilMs: Date.now() + ttlMs });
+      const { keeper } = this.#options;
+      const { instructions } = upstream;
+      keeper?.write(keyOf(upstream), tools);
+      if (instructions !== undefined) keeper?.writeInstructions?.(keyOf(upstream), instructions);
       this.#logIdleRules(upstream.server, tools);
       return tools;
     } catch (error) {
       if (!upstream.isClosed) this.#options.log(messageOf(error));
       return undefined;
     }
-  }
-
-  #keep(upstream: Upstream, tools: readonly Tool[]): void {
-    const { keeper } = this.#options;
-    const { instructions } = upstream;
-    keeper?.write(keyOf(upstream), tools);
-    if (instructions !== undefined) keeper?.writeInstructions?.(keyOf(upstream), instructions);
   }
 
   /** Logs each rule that fits no tool, once. */
@@ -153,11 +150,6 @@ export class ToolLists {
 interface Waiting {
   readonly given: readonly Tool[];
   readonly waitMs: number;
-}
-
-function waitMsFor(known: Known | undefined, given: readonly Tool[] | undefined): number {
-  if (known !== undefined) return limits.gatewayStaleMs;
-  return given === undefined ? limits.gatewayListMs : 0;
 }
 
 function isFresh({ freshUntilMs }: Known): boolean {

@@ -155,12 +155,12 @@ export class Upstream {
   /** The tools in the server's order. Rejects with `server_unavailable`. */
   async tools(): Promise<ToolList> {
     let ttl = Infinity;
-    const tools = await this.#list("tools", async (client) => {
+    const ask = async (client: Client) => {
       const { tools, ttlMs } = await client.listTools({}, { ...LIST_TIMING, cacheMode: "refresh" });
       if (typeof ttlMs === "number" && ttlMs >= 0) ttl = ttlMs;
-      return this.#firstOfEach(tools, ({ name }) => name);
-    });
-    return { tools, ttlMs: ttl };
+      return tools;
+    };
+    return { tools: await this.#list("tools", ask, ({ name }) => name), ttlMs: ttl };
   }
 
   /**
@@ -210,41 +210,26 @@ export class Upstream {
 
   /** Resolves with an empty list if the server has none. Rejects with `server_unavailable`, like the next two. */
   async prompts(): Promise<readonly Prompt[]> {
-    return this.#list("prompts", async (client) => {
-      const { prompts } = await client.listPrompts({}, LIST_TIMING);
-      return this.#firstOfEach(prompts, ({ name }) => name);
-    });
+    const ask = async (client: Client) => (await client.listPrompts({}, LIST_TIMING)).prompts;
+    return this.#list("prompts", ask, ({ name }) => name);
   }
 
   async resources(): Promise<readonly Resource[]> {
-    return this.#list("resources", async (client) => {
-      const { resources } = await client.listResources({}, LIST_TIMING);
-      return this.#firstOfEach(resources, ({ uri }) => uri);
-    });
+    const ask = async (client: Client) => (await client.listResources({}, LIST_TIMING)).resources;
+    return this.#list("resources", ask, ({ uri }) => uri);
   }
 
   async resourceTemplates(): Promise<readonly ResourceTemplateType[]> {
-    return this.#list("resource templates", async (client) => {
-      const listed = client.listResourceTemplates({}, LIST_TIMING);
-      // The capability for resources does not promise templates.
-      const { resourceTemplates } = await listed.catch((error: unknown) => {
+    const ask = async (client: Client) => {
+      try {
+        return (await client.listResourceTemplates({}, LIST_TIMING)).resourceTemplates;
+      } catch (error) {
+        // The capability for resources does not promise templates.
         if (!isUnknownMethod(error)) throw error;
-        return { resourceTemplates: [] };
-      });
-      return this.#firstOfEach(resourceTemplates, ({ uriTemplate }) => uriTemplate);
-    });
-  }
-
-  /** Returns the first item of each name or address, and logs once which the server lists again. */
-  #firstOfEach<Item>(items: readonly Item[], nameOf: (item: Item) => string): readonly Item[] {
-    const first = new Map<string, Item>();
-    for (const item of items) {
-      const name = nameOf(item);
-      const shown = characters.clip(name, limits.maxGatewayNameChars);
-      if (!first.has(name)) first.set(name, item);
-      else this.#logOnce(`it lists ${shown} more than once; the first is offered.`);
-    }
-    return [...first.values()];
+        return [];
+      }
+    };
+    return this.#list("resource templates", ask, ({ uriTemplate }) => uriTemplate);
   }
 
   #logOnce(what: string): void {
@@ -252,9 +237,11 @@ export class Upstream {
     this.#logged.add(what);
   }
 
+  /** Returns the first item of each name or address, and logs once which the server lists again. */
   async #list<Item>(
     what: "tools" | "prompts" | "resources" | "resource templates",
     ask: (client: Client) => Promise<readonly Item[]>,
+    nameOf: (item: Item) => string,
   ): Promise<readonly Item[]> {
     const capability = what === "resource templates" ? "resources" : what;
     try {
@@ -262,7 +249,14 @@ export class Upstream {
         client.getServerCapabilities()?.[capability] === undefined ? [] : ask(client),
       );
       this.#failedLists.delete(what);
-      return listed;
+      const first = new Map<string, Item>();
+      for (const item of listed) {
+        const name = nameOf(item);
+        const shown = characters.clip(name, limits.maxGatewayNameChars);
+        if (!first.has(name)) first.set(name, item);
+        else this.#logOnce(`it lists ${shown} more than once; the first is offered.`);
+      }
+      return [...first.values()];
     } catch (error) {
       this.#failedLists.set(what, `Its list of ${what} could not be read: ${messageOf(error)}`);
       throw error;

@@ -1,7 +1,7 @@
 import { McpServer } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { type FileSaver, VariableApp } from "../src/own-tools.ts";
+import type { FileSaver } from "../src/own-tools.ts";
 import { joinBytes } from "../../../src/value/bytes.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { nameIn, textIn } from "../../../test/support/gateway-process.ts";
@@ -95,7 +95,7 @@ const capabilities = {
 it.each(["modern", "legacy"] as const)(
   "a host finds the view of show_variable where the specification puts it, and in the older place, %s",
   async (era) => {
-    const app = new VariableApp(() => "<!doctype html><title>View</title>");
+    const app = () => "<!doctype html><title>View</title>";
     const { client } = await startGateway([], { app, capabilities, era });
     const { tools } = await client.listTools();
     const showing = tools.filter(({ _meta: meta }) => meta?.ui !== undefined);
@@ -123,7 +123,7 @@ it.each([
   ["no extension", {}],
   ["another type", { extensions: { "io.modelcontextprotocol/ui": { mimeTypes: ["text/html"] } } }],
 ])("a client with %s is not offered it", async (_what, other) => {
-  const app = new VariableApp(() => "");
+  const app = () => "";
   const { client } = await startGateway([], { app, capabilities: other });
   const { tools } = await client.listTools();
   expect(tools.map(({ name }) => name)).not.toContain("show_variable");

@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import { LastingNames, type Named } from "../src/offered-items.ts";
 import { McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { VariableApp } from "../src/own-tools.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { objectSchema } from "../../../test/support/hostile-world.ts";
 import { nameIn, textIn } from "../../../test/support/gateway-process.ts";
@@ -32,7 +31,7 @@ describe("names of the gateway's tools", () => {
 const TYPE = "text/html;profile=mcp-app";
 const APPS = { extensions: { "io.modelcontextprotocol/ui": { mimeTypes: [TYPE] } } };
 const files = { save: async (file: string) => ({ file, bytes: 0 }) };
-const app = new VariableApp(() => "<!doctype html>");
+const app = () => "<!doctype html>";
 const everything = { app, files, capabilities: APPS };
 
 /** A server with these tools, each of which answers that it is the server's. */

@@ -1,4 +1,4 @@
-import { planFromTemplate, PROMPT_TOOL, templateFindings } from "../src/template/template-plan.ts";
+import { planFromTemplate, PROMPT_TOOL, templateFindings } from "../src/template/templates.ts";
 import { planOf } from "./template-run.ts";
 import { describe, expect, it } from "vitest";
 

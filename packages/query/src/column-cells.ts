@@ -16,7 +16,6 @@ export interface ColumnCells {
   /** The characters of formatted numbers that are no digits. */
   readonly marks: string;
   readonly hasDecimalComma: boolean;
-  /** The first few texts that are no numbers. */
   readonly words: readonly string[];
   /** The first text that SQLite does not read as a number; in other columns, the first text. */
   readonly example?: Cell | undefined;

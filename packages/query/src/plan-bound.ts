@@ -1,6 +1,5 @@
 import type { AliasFacts, PlanFacts, Scan } from "./query-engine.ts";
 
-/** A line of EXPLAIN QUERY PLAN. */
 export interface PlanLine {
   readonly id: number;
   readonly parent: number;

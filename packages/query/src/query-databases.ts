@@ -38,7 +38,6 @@ export function authorityOf({
   return trusted && flags.length === 0 ? "trusted" : "visible";
 }
 
-/** A table, and the smallest database that may hold it. */
 export interface AuthorizedTable extends TableSource {
   readonly authority: Authority;
 }
@@ -95,7 +94,6 @@ export class QueryDatabases {
     await Promise.all(Array.from(authorities, (one) => this.#database(one).purge()));
   }
 
-  /** Deletes all copies. */
   async clear(authorities: Iterable<Authority>): Promise<void> {
     this.#opened.clear();
     await Promise.all(Array.from(authorities, (one) => this.#open(one).keep([])));
@@ -264,9 +262,8 @@ interface WriterOptions {
 
 /** The most names of columns in a message. */
 const MAX_NAMED = 10;
-const ROW_BYTES: Bound = ["maxQueryRowBytes", limits.maxQueryRowBytes];
+const ROW_BYTES: Bound = "maxQueryRowBytes";
 
-/** Turns records into chunks of rows. */
 class TableWriter {
   readonly #engine: QueryEngine;
   readonly #source: TableSource;

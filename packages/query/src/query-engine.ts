@@ -1,4 +1,7 @@
+import * as limits from "../../../src/limits.ts";
 import type { ColumnCells } from "./column-cells.ts";
+import { messageOf } from "../../../src/errors.ts";
+import { withTimeLimit } from "../../../src/internal.ts";
 
 export type SqlScalar = string | number | null;
 
@@ -18,9 +21,7 @@ export interface TableShape {
   readonly showsIndex: boolean;
 }
 
-/** Some rows of a table, in order. */
 export interface TableChunk {
-  /** The position of the first row. */
   readonly first: number;
   /** A JSON array with one array for each row: its values in the order of the columns; others are null. */
   readonly json: string;
@@ -124,7 +125,6 @@ export interface Scan {
 export interface QueryEngine {
   /** Runs the query if all of its tables are loaded. */
   run(query: EngineQuery): Promise<EngineAnswer>;
-  /** Begins a table; returns its number. */
   begin(key: string): Promise<number>;
   /** Adds rows to a table that has begun, in order. Has no effect on one that was deleted meanwhile. */
   add(table: number, chunk: TableChunk): Promise<void>;
@@ -171,4 +171,25 @@ export interface QueryDatabase {
   query(statement: string, ...bindings: readonly SqlScalar[]): QueryRows;
   /** Runs the work, then undoes everything that it wrote. */
   undone<Result>(work: () => Result): Result;
+}
+
+/**
+ * Runs queries in another object (`tables/tables.ts`). `connect` returns a stub of it, a new one for each call: a stub
+ * whose object failed stays broken. `onBegin` is called before a table is loaded.
+ */
+export function remoteEngine(connect: () => QueryEngine, onBegin?: () => void): QueryEngine {
+  return engineBehind((method, input) => {
+    if (method === "begin") onBegin?.();
+    const answer = withTimeLimit(limits.toolMs, () => callEngine(connect(), method, input));
+    return method === "run" ? answer.catch(endedByLimit) : answer;
+  });
+}
+
+/** What the platform says of an object that it has reset, and what `withTimeLimit` says. */
+const ENDED = /exceeded (?:its )?(?:CPU|memory)|no answer within/i;
+
+/** Turns the end of an object by a limit of the platform into an answer. Rethrows any other error. */
+function endedByLimit(error: unknown): EngineAnswer {
+  if (ENDED.test(messageOf(error))) return TOO_LONG;
+  throw error;
 }

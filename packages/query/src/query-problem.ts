@@ -10,7 +10,6 @@ interface ProblemPlace {
   readonly at?: number | undefined;
   /** The tables of the statement that exist. */
   readonly tables?: TableColumns | undefined;
-  /** Similar names that exist. */
   readonly near?: readonly string[] | undefined;
 }
 

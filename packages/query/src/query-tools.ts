@@ -120,7 +120,6 @@ function baseOf(variables: readonly string[]): string {
   return [first, others.length === 0 ? second : undefined, "query"].filter(Boolean).join("_");
 }
 
-/** Accepts a name as models write it. */
 function placesIn(
   written: string | undefined,
   { scope }: CallOptions,
@@ -148,7 +147,6 @@ interface Reading {
   readonly sources?: UrlSources;
 }
 
-/** Returns a model's access to queries: variables whose values it may see. */
 function modelAccess(
   { store, labels, resolve }: RuntimeToolContext,
   { databases, syntaxes, sources }: Reading,

@@ -11,7 +11,7 @@ import { argumentsAt, isLongNumber, isSign, statementTokensOf, type Token } from
  */
 export function readStatement(sql: string, syntaxes: readonly Syntax[]): Statement {
   const advice = "Save long lists as a variable, and use it as a table.";
-  requireAtMost(["maxStatementChars", limits.maxStatementChars], sql.length, advice);
+  requireAtMost("maxStatementChars", sql.length, advice);
   const tokens = statementTokensOf(sql, syntaxes);
   return new StatementReader(sql, tokens).read();
 }
@@ -375,7 +375,6 @@ const MEDIAN =
 /** Functions that SQLite has in Node, and not in Durable Objects. */
 const MISSING = /^(?:MEDIAN|PERCENTILE(?:_CONT|_DISC)?)$/;
 
-/** A reference that is bound to its value. */
 export interface ParameterUse {
   readonly token: Token;
   /** The tokens that its value replaces: with the parentheses behind IN. */
@@ -385,7 +384,6 @@ export interface ParameterUse {
   readonly isList: boolean;
 }
 
-/** One statement that reads, and what it reads. */
 export interface Statement {
   readonly sql: string;
   /** The statement without what follows its last token, such as semicolons. */
@@ -477,7 +475,6 @@ export class SelectGroup {
     return isOne ? 1 : this.limit;
   }
 
-  /** Notes a number behind LIMIT. */
   readLimit(tokens: readonly Token[], at: number): void {
     const [number, sign, second, behind] = tokens.slice(at + 1, at + 5);
     // In LIMIT 5, 10 the second number is the limit.

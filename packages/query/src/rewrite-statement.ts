@@ -7,7 +7,6 @@ export interface Rewriting {
   readonly textOf: (use: ParameterUse) => string;
 }
 
-/** A statement as the database receives it. */
 export interface Rewritten {
   readonly sql: string;
   /** Returns the offset in the written statement for an offset in this one. */

@@ -95,7 +95,6 @@ export async function prepareQuery(
   return (replacing) => query.run(resolved, replacing);
 }
 
-/** A statement with the values of its references. */
 interface Resolved {
   readonly rewritten: Rewritten;
   readonly parameters: readonly string[];

@@ -24,7 +24,6 @@ import type {
 import { CHUNKS, ELEMENTS, PlanBound, type PlanLine, ROWS } from "./plan-bound.ts";
 import { identifier } from "./rewrite-statement.ts";
 
-/** Runs queries in SQLite. */
 export class SqlQueryEngine implements QueryEngine {
   readonly #database: QueryDatabase;
   readonly #tables: LoadedTables;
@@ -282,7 +281,6 @@ class Run {
     return `${this.#opening}${this.#running.query.sql}\n)`;
   }
 
-  /** Refuses a statement whose nested scans visit too many rows. */
   #refusal(): EngineAnswer | undefined {
     const { query, tables } = this.#running;
     const { facts } = query;
@@ -346,7 +344,6 @@ class Run {
   }
 }
 
-/** Records as JSON, or why there are none. */
 type Read =
   | { readonly columns: readonly string[]; readonly records: readonly string[] }
   | Extract<EngineAnswer, { kind: "large" }>;
@@ -424,7 +421,6 @@ interface LoadedTable extends TableShape {
 }
 
 interface ViewOptions {
-  /** The table's name in the statement. */
   readonly name: string;
   /** In lower case; undefined: all. */
   readonly columns: readonly string[] | undefined;
@@ -536,7 +532,6 @@ class LoadedTables {
     return `${identifier(name)} AS ${isComputed ? "" : "NOT "}MATERIALIZED (SELECT ${list} FROM ${from})`;
   }
 
-  /** Deletes all tables but these. */
   keep(keys: ReadonlySet<string>): void {
     this.#prepare();
     for (const table of this.#found.values()) if (!keys.has(table.key)) this.#drop(table);

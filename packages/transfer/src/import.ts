@@ -1,5 +1,4 @@
 import { requireAtMost } from "../../../src/errors.ts";
-import * as limits from "../../../src/limits.ts";
 import { VariablesImport } from "./import-variables.ts";
 import { badImport, type TakenLine, TransferReader } from "./transfer-lines.ts";
 import type { ConversationData, ConversationPlans } from "../../../src/internal-edge.ts";
@@ -153,7 +152,7 @@ class Import {
     const { files } = this.#options;
     if (files === undefined) throw badImport("It contains files, and no bucket is bound.");
     requireFew(++this.#writtenFiles);
-    requireAtMost(["maxValueBytes", limits.maxValueBytes], record.bytes, "No file is as long.");
+    requireAtMost("maxValueBytes", record.bytes, "No file is as long.");
     await files.write(record, this.#variables.bytes(record.bytes));
   }
 

@@ -1,5 +1,4 @@
 import { ByrefError, requireAtMost } from "../../../src/errors.ts";
-import * as limits from "../../../src/limits.ts";
 import { type Bindings, type ConversationContext, R2Files } from "../../../src/internal-edge.ts";
 import { type FileInfo, toolFiles } from "../../../src/internal-tool.ts";
 import { visibilityText } from "../../../src/internal.ts";
@@ -90,7 +89,7 @@ export class TransferFiles {
 
 export function requireFew(actual: number): void {
   const advice = "Delete some of the conversation's files.";
-  requireAtMost(["maxFiles", limits.maxFiles], actual, advice);
+  requireAtMost("maxFiles", actual, advice);
 }
 
 /** Undefined without a bucket. */

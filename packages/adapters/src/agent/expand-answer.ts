@@ -90,7 +90,6 @@ interface OpenText {
   metadata: unknown;
 }
 
-/** A part of a stream; texts have ids. */
 interface StreamPart {
   readonly type: string;
   readonly id?: string;
@@ -258,7 +257,6 @@ function writtenPart<Part extends { readonly type: string }>(part: Part): Part {
   return typeof written === "string" ? { ...part, text: written, providerOptions: others } : part;
 }
 
-/** Returns a whole text with values in place of its references. */
 export async function expandText(
   text: string,
   store: VariableStore,

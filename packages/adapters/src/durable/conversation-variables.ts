@@ -20,10 +20,9 @@ import {
 } from "../agent/step-prompt.ts";
 import { type VariableToolName, variableTools } from "../agent/variable-tools.ts";
 import { type WithVariables, wrapTools } from "../agent/wrap-tools.ts";
-import { remoteEngine } from "../../../query/src/object/remote-engine.ts";
+import { remoteEngine, type QueryEngine } from "../../../query/src/query-engine.ts";
 import { codeOf, messageOf } from "../../../../src/errors.ts";
 import { AUTHORITIES, type Authority, QueryDatabases } from "../../../query/src/query-databases.ts";
-import type { QueryEngine } from "../../../query/src/query-engine.ts";
 import { DurableSql, R2Blobs } from "../../../../src/internal-edge.ts";
 import {
   type Sql,

@@ -237,7 +237,7 @@ const OTHERWISE = {
 
 it.each([
   ...Object.entries(OTHERWISE),
-  ["approval_required", `approval_required: ${refusalOf({ approval: { reason: "It pays." } })}`],
+  ["approval_required", `approval_required: ${refusalOf("It pays.")}`],
 ])("%s says what to do next", (_, text) => {
   const call = of("red_variable", { name: "history", value: 1 });
   const calls = followError(text, call);

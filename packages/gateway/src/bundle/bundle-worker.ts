@@ -35,7 +35,6 @@ interface BundleSettings {
   readonly names: readonly string[];
 }
 
-/** The parts of wrangler's configuration that plain workerd uses. */
 interface WorkerConfig {
   readonly main?: string;
   readonly compatibility_date?: string;
@@ -50,7 +49,6 @@ interface WorkerConfig {
 
 const MARK = "config.capnp";
 
-/** Bindings that plain workerd has no service for. */
 const CLOUD_ONLY =
   "ai r2_buckets worker_loaders ratelimits kv_namespaces d1_databases queues services analytics_engine_datasets";
 
@@ -110,7 +108,6 @@ function copyAssets(
   return pageFiles(web);
 }
 
-/** The path of wrangler's main module. */
 function wranglerOf(project: string): string {
   try {
     return createRequire(join(resolve(project), "package.json")).resolve("wrangler");

@@ -8,11 +8,8 @@ import { join, relative } from "node:path";
  */
 export const pageFolder = join(packageFolder(import.meta.dirname), "dist/web");
 
-/** A file of the page, with the response headers of a server. */
 export interface PageFile {
-  /** Path below the page's folder. */
   readonly name: string;
-  /** Path of the URL. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
 }

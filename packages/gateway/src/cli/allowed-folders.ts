@@ -4,7 +4,6 @@ import { constants, lstat, open, realpath, rename, rm } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { ByrefError, messageOf, requireAtMost } from "../../../../src/errors.ts";
 import type { FileSaver } from "../own-tools.ts";
-import * as limits from "../../../../src/limits.ts";
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
 
@@ -58,7 +57,6 @@ export class AllowedFolders implements FileSaver {
     }
   }
 
-  /** The real path of the folder that holds the file. */
   async #folderOf(place: string): Promise<string> {
     const folder = dirname(place);
     // Paths outside are not looked up, so that errors reveal nothing about them.
@@ -126,7 +124,7 @@ async function writeNew(
     let bytes = 0;
     for await (const piece of content) {
       bytes += piece.length;
-      requireAtMost(["maxValueBytes", limits.maxValueBytes], bytes, "Save a part of it.");
+      requireAtMost("maxValueBytes", bytes, "Save a part of it.");
       for (let at = 0; at < piece.length;) {
         at += (await written.write(piece, at)).bytesWritten;
       }

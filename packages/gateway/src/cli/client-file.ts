@@ -26,7 +26,6 @@ export interface ServerGroup {
   readonly servers: Readonly<Record<string, unknown>>;
 }
 
-/** A client's configuration as it is on disk. */
 export interface ClientFile {
   /** Links are resolved. */
   readonly file: string;
@@ -119,7 +118,6 @@ function bad(file: string, why: string): ByrefError {
   return new ByrefError("bad_configuration", message);
 }
 
-/** Follows the file's own indentation and line ends. */
 function formattingOf(text: string) {
   const indent = /^([ \t]+)\S/mu.exec(text)?.[1] ?? "  ";
   const insertSpaces = !indent.startsWith("\t");
@@ -157,7 +155,6 @@ export function isAsWritten(entry: unknown, copyText: string): boolean | undefin
 }
 
 interface EntryOptions {
-  /** How a client starts the gateway. */
   readonly command: readonly string[];
   readonly copy: string;
   /** Digest of the copy's text. Undefined keeps the entry's digest. */
@@ -186,7 +183,6 @@ export function entryFor({ path, project }: ServerGroup, options: EntryOptions):
   };
 }
 
-/** Returns the names of the servers that the entry's gateway leaves out. */
 export function exceptionsIn(entry: unknown): readonly string[] {
   const words = wordsOf(entry);
   return words.filter(
@@ -218,7 +214,6 @@ function environmentOf({ servers, digest }: EntryOptions): Readonly<Record<strin
   return { ...clientVariablesIn(textsIn(servers)), ...json.compact({ [DIGEST]: digest }) };
 }
 
-/** Returns all texts in a value, without keys. */
 function textsIn(value: unknown): readonly string[] {
   if (typeof value === "string") return [value];
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
@@ -238,7 +233,6 @@ export function nameFor({ servers, project }: ServerGroup, file: string): string
   }
 }
 
-/** A server in a client's file, and the name of the gateway's entry there. */
 interface RuledEntry {
   readonly name: string;
   readonly group: ServerGroup;

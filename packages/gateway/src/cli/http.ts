@@ -150,7 +150,6 @@ export class HttpSessions {
     return transport.handleRequest(request, options);
   }
 
-  /** Ends all sessions. */
   async close(): Promise<void> {
     await Promise.all([...this.#open.values()].map((transport) => transport.close()));
   }

@@ -31,7 +31,6 @@ export function environmentFor(
   return { ...given, ...Object.fromEntries(renamed) };
 }
 
-/** The environment variables of this process, for another program. */
 function ownEnvironment(): Record<string, string> {
   return Object.fromEntries(
     Object.entries(process.env).flatMap(([name, value]) =>
@@ -43,7 +42,6 @@ function ownEnvironment(): Record<string, string> {
 /** Variables that tell `npx` what to run. A nested `npx` would run the same package. */
 const OF_NPX: ReadonlySet<string> = new Set(["npm_config_package", "npm_config_call"]);
 
-/** Returns the environment variables whose names suggest secrets. */
 export function ownSecrets(): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(ownEnvironment()).filter(([name]) => SECRET_NAME.test(name)),

@@ -17,7 +17,6 @@ import { WaitingCalls } from "../running-call.ts";
 import * as limits from "../gateway-limits.ts";
 import { reasonOf } from "../server-errors.ts";
 import { redact } from "../../../mcp/src/secrets.ts";
-import { VariableApp } from "../own-tools.ts";
 import { AllowedFolders } from "./allowed-folders.ts";
 import { dataFolder } from "./data-folder.ts";
 import {
@@ -69,7 +68,7 @@ export async function runGateway({
       files: new AllowedFolders(allowWrite, [dirname(folder), dataFolder()]),
     }),
     queries: (wrap) => queryTools({ databases, wrap }),
-    ...(existsSync(APP_FILE) && { app: new VariableApp(() => readFileSync(APP_FILE, "utf8")) }),
+    ...(existsSync(APP_FILE) && { app: () => readFileSync(APP_FILE, "utf8") }),
   });
   const { approvals } = state;
   const serving = { key: signingKey(folder), waiting: new WaitingCalls(), approvals };

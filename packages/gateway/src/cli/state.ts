@@ -32,7 +32,6 @@ import type { ListKeeper } from "../tool-lists.ts";
 import type { DatabaseSync } from "node:sqlite";
 import * as limits from "../gateway-limits.ts";
 
-/** The files of a workspace's state. */
 export interface StatePlace {
   /** Default: the platform's folder for data. */
   readonly state?: string | undefined;
@@ -165,28 +164,24 @@ const START_FIELD = 19;
 
 /** Keeps lists of tools and instructions in a file, under digests, because addresses may hold keys. */
 export function listFile(file: string): ListKeeper {
+  const write = (key: string, value: unknown) => {
+    const all = readAll(file);
+    if (JSON.stringify(all[key]) === JSON.stringify(value)) return;
+    writeAtomically(file, JSON.stringify({ ...all, [key]: value }));
+  };
+  const instructionsOf = (key: string) => `${digestOf(key)} instructions`;
   return {
     read(key) {
       const tools = readAll(file)[digestOf(key)];
       return Array.isArray(tools) ? (tools as readonly Tool[]) : undefined;
     },
-    write: (key, tools) => write(file, digestOf(key), tools),
+    write: (key, tools) => write(digestOf(key), tools),
     readInstructions(key) {
       const text = readAll(file)[instructionsOf(key)];
       return typeof text === "string" ? text : undefined;
     },
-    writeInstructions: (key, text) => write(file, instructionsOf(key), text),
+    writeInstructions: (key, text) => write(instructionsOf(key), text),
   };
-}
-
-function instructionsOf(key: string): string {
-  return `${digestOf(key)} instructions`;
-}
-
-function write(file: string, key: string, value: unknown): void {
-  const all = readAll(file);
-  if (JSON.stringify(all[key]) === JSON.stringify(value)) return;
-  writeAtomically(file, JSON.stringify({ ...all, [key]: value }));
 }
 
 /** A file that is missing or damaged has no lists. */
@@ -231,7 +226,6 @@ function writeDraft(draft: string, content: string | Uint8Array, mode?: number):
   }
 }
 
-/** Variables in a file of SQLite that several processes use at once. */
 export interface SharedStore extends VariableStore {
   /** Writes the times of the last uses and closes the file. */
   close(): void;
@@ -264,12 +258,7 @@ export function sharedStore(file: string, options: StoreOptions = {}): SharedSto
     made.flushAccess();
     database.close();
   };
-  return Object.assign(guarded(made, { sql, refresh }), { close });
-}
-
-interface Guards {
-  readonly sql: NodeSql;
-  readonly refresh: () => void;
+  return Object.assign(guarded(made, sql, refresh), { close });
 }
 
 /** Methods that read several rows, which must belong together. Asynchronous ones read them before they wait. */
@@ -295,7 +284,7 @@ const WRITING = new Set<PropertyKey>([
 ]);
 
 /** Each method works on the current state of the database, and on one state. */
-function guarded(store: VariableStore, { sql, refresh }: Guards): VariableStore {
+function guarded(store: VariableStore, sql: NodeSql, refresh: () => void): VariableStore {
   const guard = (key: PropertyKey, call: () => unknown): unknown => {
     if (WRITING.has(key)) return sql.transaction(call);
     const current = () => {
@@ -352,7 +341,6 @@ class LastingGarbage extends SqlGarbage {
   }
 }
 
-/** Opens a file that several processes use at once. */
 function openShared(file: string): DatabaseSync {
   const { DatabaseSync } = nodeSqlite();
   const database = new DatabaseSync(file, { timeout: limits.sharedLockMs });

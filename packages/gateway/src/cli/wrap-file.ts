@@ -32,7 +32,6 @@ export interface WrapReport {
   readonly outcome: "wrapped" | "unwrapped" | "merged" | "unchanged";
   /** The servers that were taken in, or are back. */
   readonly servers: readonly string[];
-  /** Notes for the user, a sentence each. */
   readonly notes: readonly string[];
   /** The texts of files before and after, by file; undefined for none. */
   readonly changes: readonly Change[];
@@ -45,7 +44,6 @@ interface Change {
 }
 
 export interface WrapOptions {
-  /** Reports and changes nothing. */
   readonly dryRun?: boolean;
   /** How a client starts the gateway. Default: `npx -y byref`; on Windows, where `npx` is a script, by `cmd`. */
   readonly command?: readonly string[];
@@ -153,14 +151,11 @@ export function unwrapFile(name: string, { dryRun = false }: WrapOptions = {}): 
 
 const NPX = ["npx", "-y", "byref"];
 
-/** Servers of a group: those that are wrapped and those that are left. */
 interface Place {
   readonly group: ServerGroup;
   /** The name of the gateway's entry, if there is one. */
   readonly own: string | undefined;
-  /** Servers that the gateway is put in front of. */
   readonly taken: Readonly<Record<string, unknown>>;
-  /** Servers that stay outside. */
   readonly left: Readonly<Record<string, unknown>>;
   /** Why they do, by name. */
   readonly reasons: Readonly<Record<string, string>>;

@@ -213,7 +213,6 @@ function transportTo({ address }: ServerConfiguration) {
   return new StreamableHTTPClientTransport(new URL(address.url), { requestInit, fetch: mcpFetch });
 }
 
-/** The agent's own tools, with its policies. */
 function toolsOf(definition: AgentDefinition, asked: AgentContext): LocalTools {
   return async (wrap) => {
     const agent = await resolveAgent(definition, asked);

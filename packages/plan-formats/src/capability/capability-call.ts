@@ -8,7 +8,6 @@ import { parseXml, XmlCdata, type XmlElement, XmlError, XmlText } from "@rgrove/
 export interface CapabilityCall {
   readonly tool: string;
   readonly parameters: Readonly<Record<string, Json>>;
-  /** The variable in which the result is saved. */
   readonly outputVariable?: string;
   /** The variables that the call writes: `output_var`, and the key of `variable set`. */
   readonly writes: readonly string[];

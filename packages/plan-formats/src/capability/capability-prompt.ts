@@ -134,7 +134,6 @@ function saidIn(output: LanguageModelV4ToolResultPart["output"]): Said {
   }
 }
 
-/** Writes a call as a tag. */
 function tagFor(
   { toolName, input }: LanguageModelV4ToolCallPart,
   tool: CapabilityTool | undefined,

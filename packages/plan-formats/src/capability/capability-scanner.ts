@@ -12,7 +12,6 @@ const COMMENT = "<!--";
 /** A capability tag written by a model. */
 export interface WrittenCall {
   readonly call: CapabilityCall;
-  /** The tag as written. */
   readonly source: string;
 }
 
@@ -39,7 +38,6 @@ export class CapabilityScanner {
   #from = 0;
   #pieces: (string | WrittenCall)[] = [];
 
-  /** Number of characters held back. */
   get heldChars(): number {
     return this.#held.length;
   }

@@ -93,7 +93,6 @@ function toolFor(
     : { tool, parameters: { ...parameters, action } };
 }
 
-/** Adds the parameters of a JSON body to those of the attributes. */
 function withBody(parameters: JsonObject, { body }: CapabilityTool): JsonObject {
   const { content, ...attributes } = parameters;
   if (body === "content" || typeof content !== "string") return parameters;
@@ -103,7 +102,6 @@ function withBody(parameters: JsonObject, { body }: CapabilityTool): JsonObject 
     : parameters;
 }
 
-/** A parameter of a tool, as its schema declares it. */
 export interface Parameter {
   readonly name: string;
   /** The schema of its value. Uses `anyOf` if alternatives of the tool's schema differ. */

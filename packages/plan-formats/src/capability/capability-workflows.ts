@@ -133,7 +133,6 @@ interface NamedCall extends PlanCall {
   readonly capability?: string;
 }
 
-/** A tag or another piece of text, and its position. */
 interface Piece {
   readonly offset: number;
   readonly reading: TagReading;
@@ -143,7 +142,6 @@ class WorkflowReader {
   readonly #text: string;
   readonly #calls: PlanCall[] = [];
   readonly #findings: Finding[] = [];
-  /** The scope of each written name. */
   readonly #scopes = new Map<string, CapabilityCall["scope"]>();
   #isFull = false;
 

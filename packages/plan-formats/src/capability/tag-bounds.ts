@@ -45,12 +45,10 @@ export class TagBounds {
     this.#isMarkup = body === "xml" ? () => true : isMarkup;
   }
 
-  /** Number of characters read so far, including the opening. */
   get length(): number {
     return this.#length;
   }
 
-  /** The first error that makes the tag invalid. */
   get fault(): { readonly offset: number; readonly message: string } | undefined {
     return this.#fault;
   }

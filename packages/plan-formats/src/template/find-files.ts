@@ -1,4 +1,3 @@
-import * as limits from "../../../../src/limits.ts";
 import { requireAtMost } from "../../../../src/errors.ts";
 import { Work } from "../../../../src/internal.ts";
 
@@ -10,7 +9,6 @@ const LISTING = 100_000;
 /** Finds the files that match the patterns of one step. */
 export class FileFinder {
   readonly #work = new Work();
-  /** Paths by prefix. */
   readonly #listed = new Map<string, readonly string[]>();
   #found = 0;
 
@@ -23,7 +21,7 @@ export class FileFinder {
     const paths = listed.filter((path) => matchesGlob(pattern, path, this.#work)).sort();
     this.#found += paths.length;
     const advice = `With file:${pattern} the step fits too many files: name fewer.`;
-    requireAtMost(["maxItems", limits.maxItems], this.#found, advice);
+    requireAtMost("maxItems", this.#found, advice);
     return paths;
   }
 
@@ -40,12 +38,10 @@ export class FileFinder {
 
 const ANY_FOLDERS = "**";
 
-/** True if the pattern can match more than one path. */
 export function isGlob(pattern: string): boolean {
   return globStart(pattern) < pattern.length;
 }
 
-/** The prefix of every path that matches the pattern. */
 function prefixOf(pattern: string): string {
   return pattern.slice(0, globStart(pattern));
 }

@@ -1,4 +1,3 @@
-import * as limits from "../../../../src/limits.ts";
 import { ByrefError, requireAtMost } from "../../../../src/errors.ts";
 import { FileFinder, isGlob } from "./find-files.ts";
 import type { Input } from "./template-step.ts";
@@ -36,7 +35,6 @@ export type Shown = Found | UntrustedValue | Missing | Withheld;
 
 /** The sources of a step's inputs. They return only values that a model may see. */
 export interface StepSources extends Placeholders {
-  /** Reads a part of a variable. */
   read(reference: Reference): Shown | Promise<Shown>;
   /** True if the variable exists. Loads no value. */
   exists(name: string): boolean | Promise<boolean>;
@@ -48,7 +46,6 @@ export interface StepSources extends Placeholders {
 export interface TemplateFiles {
   /** Lists the paths that begin with the prefix, in any order. */
   list(prefix: string): Promise<readonly string[]>;
-  /** Reads a file's text. */
   read(path: string): Promise<Shown>;
 }
 
@@ -72,7 +69,7 @@ export async function renderStep(step: TemplateStep, sources: StepSources): Prom
     if (!rendered.found && input.required) missing.push(rendered.why);
     blocks.push(rendered.text);
     chars += rendered.text.length;
-    requireAtMost(["maxInsertedChars", limits.maxInsertedChars], chars, LESS);
+    requireAtMost("maxInsertedChars", chars, LESS);
   }
   if (missing.length > 0) return { kind: "skipped", reason: missing.join(" ") };
   return { kind: "ask", prompt: [...blocks, step.prompt].join("\n\n") };
@@ -81,7 +78,6 @@ export async function renderStep(step: TemplateStep, sources: StepSources): Prom
 interface Rendered {
   readonly found: boolean;
   readonly text: string;
-  /** Why the input is missing. */
   readonly why: string;
 }
 
@@ -129,7 +125,7 @@ async function renderFiles(
     const next = await renderFile(input, path, files);
     rendered.push(next);
     chars += next.text.length;
-    requireAtMost(["maxInsertedChars", limits.maxInsertedChars], chars, LESS);
+    requireAtMost("maxInsertedChars", chars, LESS);
   }
   const isFound = rendered.some(({ found }) => found);
   if (!isFound) return absent(name, isListed ? undefined : rendered[0]?.why);
@@ -192,9 +188,9 @@ function noteOn(shown: Found | UntrustedValue): string {
 /** Fences the value. The fence is longer than any fence in the value, so that the value cannot end it. */
 function fenced(name: string, { value, chars = 0 }: Found): string {
   // A value that is known to be too long is not rendered.
-  requireAtMost(["maxEmbeddedChars", limits.maxEmbeddedChars], chars, LESS);
+  requireAtMost("maxEmbeddedChars", chars, LESS);
   const text = renderText(value);
-  requireAtMost(["maxEmbeddedChars", limits.maxEmbeddedChars], text.length, LESS);
+  requireAtMost("maxEmbeddedChars", text.length, LESS);
   let longest = 2;
   for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length);
   const fence = "`".repeat(longest + 1);

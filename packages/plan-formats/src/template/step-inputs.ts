@@ -22,14 +22,12 @@ import type { Shown, StepSources, TemplateFiles, Withheld } from "./render-step.
 /** The stores from which a step reads its inputs and to which it writes its answer. */
 export type StepResources = Omit<RunResources, "ask">;
 
-/** The inputs of one step, and the labels of the values shown. */
 export class StepInputs implements StepSources {
   readonly today: string;
   readonly files?: TemplateFiles;
   readonly #resources: StepResources;
   readonly #context: RuntimeToolContext;
   readonly #ofFiles: ValueLabels[] = [];
-  /** The texts of files that were shown. */
   readonly texts: string[] = [];
   readonly #given = new Set<string>();
   readonly #used: Labels;
@@ -55,7 +53,6 @@ export class StepInputs implements StepSources {
     return [...this.#given];
   }
 
-  /** The labels of the question. */
   get questionLabels(): Labels {
     const { store } = this.#resources;
     const { labels } = this.#context;

@@ -30,7 +30,6 @@ export interface OutputOptions {
   readonly tool: string;
 }
 
-/** The outputs of a step. */
 interface Written {
   /** All places, files first. */
   readonly written: readonly string[];
@@ -196,7 +195,6 @@ export class StepOutputs {
     return { mode, value: joinParagraphs(before, value).slice(before.length) };
   }
 
-  /** The text that an answer is appended to. */
   async #textAt(target: VariableTarget): Promise<string> {
     const { store } = this.#resources;
     const { scope } = this.#options.call;

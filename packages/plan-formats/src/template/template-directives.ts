@@ -18,7 +18,6 @@ import { toolFiles } from "../../../../src/internal-tool.ts";
 import { matchName, matchPath, type Path, type Reference } from "../../../../src/references.ts";
 import { isBlank } from "./template-parts.ts";
 
-/** The directives of a step, as read so far. */
 export interface StepDirectives {
   readonly inputs: Input[];
   /** Outputs by target as written. */
@@ -260,7 +259,6 @@ class TemplateCursor {
     return isNext;
   }
 
-  /** Reads up to the first of these characters, or to the end. */
   takeUntil(characters: string): string {
     const start = this.#at;
     while (!this.isAtEnd && !characters.includes(this.#text[this.#at] ?? "")) this.#at++;
@@ -305,7 +303,6 @@ class TemplateCursor {
 
 const MAX_QUOTED_CHARS = 80;
 
-/** Shortens text for a message. */
 export function shortened(text: string): string {
   return text.length <= MAX_QUOTED_CHARS ? text : `${text.slice(0, MAX_QUOTED_CHARS)}…`;
 }

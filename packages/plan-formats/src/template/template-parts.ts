@@ -48,7 +48,6 @@ export function* templateParts(written: string): Generator<TemplatePart> {
   if (textStart < text.length) yield { kind: "text", text: text.slice(textStart) };
 }
 
-/** The start and end of each line, and the start of the next. */
 function* linesOf(text: string): Generator<{ start: number; end: number; next: number }> {
   let lineFeed = indexOf(text, "\n", 0);
   let carriageReturn = indexOf(text, "\r", 0);
@@ -67,7 +66,6 @@ function indexOf(text: string, mark: string, start: number): number {
   return index === -1 ? text.length : index;
 }
 
-/** The fence that is open after the line. */
 function fenceAfter(content: string, open: Fence | undefined): Fence | undefined {
   const [, run, rest = ""] = FENCE.exec(content) ?? [];
   if (run === undefined) return open;

@@ -11,7 +11,6 @@ const segment = z.union([
 const path = z.array(segment);
 /** From 1. */
 const line = z.int().min(1);
-/** A variable, or a place in one. */
 const variable = z.object({ scheme: z.literal("variable"), name: z.string(), path });
 /** A file in the conversation's folder, or a file pattern. Contains `{today}` as written. */
 const file = z.object({ scheme: z.literal("file"), path: z.string() });
@@ -23,7 +22,6 @@ export const writeModes = ["append", "replace", "new"] as const;
 export const templateStepSchema = z.object({
   /** The step's `## ` heading. Absent for text before the first heading. */
   title: z.exactOptional(z.string()),
-  /** The line where the step begins. */
   line,
   inputs: z.array(
     z.object({

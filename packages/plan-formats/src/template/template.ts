@@ -30,7 +30,6 @@ export function readTemplate(text: string): ReadTemplate {
   return reader.end();
 }
 
-/** A step that is being read. */
 interface Draft extends StepDirectives {
   readonly title?: string;
   readonly line: number;

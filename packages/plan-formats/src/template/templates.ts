@@ -1,12 +1,5 @@
-import type { PlanFormat, RunResources } from "../../../plans/src/plan/plan-format.ts";
-import {
-  filesWithoutBucket,
-  planFromTemplate,
-  PROMPT_TOOL,
-  templateFindings,
-  variablesRead,
-} from "./template-plan.ts";
 import * as limits from "../../../../src/limits.ts";
+import type { PlanFormat, RunResources } from "../../../plans/src/plan/plan-format.ts";
 import { ByrefError } from "../../../../src/errors.ts";
 import { renderStep } from "./render-step.ts";
 import { StepInputs } from "./step-inputs.ts";
@@ -17,10 +10,161 @@ import {
   type ModelAnswer,
   type RuntimeTool,
   runtimeTool,
+  type Plan,
+  type PlanCall,
+  type PlanOutput,
 } from "../../../../src/internal-tool.ts";
-import { joinedLabels, json, previewOf } from "../../../../src/internal.ts";
+import { joinedLabels, json, previewOf, nearest, variableNames } from "../../../../src/internal.ts";
 import type { Effects } from "../../../../src/runtime.ts";
 import type { Json } from "../../../../src/references.ts";
+import type { Finding, ReadPlan } from "../../../plans/src/plan/findings.ts";
+import { shortened } from "./template-directives.ts";
+import { readTemplate } from "./template.ts";
+
+/** The tool that a template's steps call. See `promptTool`. */
+export const PROMPT_TOOL = "prompt";
+
+/** Converts a template to a plan. Its steps run one after another. */
+export function planFromTemplate(text: string): ReadPlan {
+  const { template, findings } = readTemplate(text);
+  if (template === undefined) return { findings };
+  const names = new OutputNames();
+  for (const step of template.steps) names.add(step);
+  if (names.findings.length > 0) return { findings: names.findings };
+  const { name, steps } = template;
+  const plan: Plan = {
+    ...json.compact({ name }),
+    format: "template",
+    calls: callsFor(steps),
+    // References in a prompt are for the model that reads it.
+    syntaxes: [],
+    runNames: [...new Set([...names.outputs.map((output) => output.name), ...toolTargets(steps)])],
+    outputs: names.outputs,
+    order: "written",
+  };
+  return { plan, findings: [] };
+}
+
+/** Finds faults of a template, given the names of all existing tools. */
+export function templateFindings(plan: Plan, toolNames: Iterable<string>): readonly Finding[] {
+  const known = new Set(toolNames);
+  return stepsIn(plan).flatMap(({ call, step }) =>
+    step.tools
+      .filter(({ name }) => !known.has(name))
+      .map(({ name, line }) => {
+        const near = nearest(name, known);
+        const hint = near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`;
+        const message = `There is no tool ${shortened(name)}.${hint}`;
+        return { code: "unknown_tool", call, at: "@tools", line, message };
+      }),
+  );
+}
+
+/** The conversation's variables that a template reads, if they exist. */
+function variablesRead(plan: Plan): readonly string[] {
+  const inputs = stepsIn(plan).flatMap(({ step }) => step.inputs);
+  return [
+    ...new Set(inputs.flatMap(({ target }) => (target.scheme === "variable" ? [target.name] : []))),
+  ];
+}
+
+/** Reports the files that a template names, for a runtime without a bucket. */
+function filesWithoutBucket(plan: Plan): readonly Finding[] {
+  const message = "file: needs a bucket, and none is bound: bind BLOBS, or use variable:.";
+  return stepsIn(plan).flatMap(({ call, step: { inputs, outputs } }) =>
+    [
+      ...inputs.map((input) => ({ ...input, at: "@input" })),
+      ...outputs.map((output) => ({ ...output, at: "@output" })),
+    ]
+      .filter(({ target }) => target.scheme === "file")
+      .map(({ at, line }) => ({ code: "no_bucket", call, at, line, message })),
+  );
+}
+
+function stepsIn({ calls }: Plan): readonly { call: string; step: TemplateStep }[] {
+  return calls
+    .filter(({ tool }) => tool === PROMPT_TOOL)
+    .map(({ id, parameters }) => ({ call: id, step: templateStepSchema.parse(parameters) }));
+}
+
+/** Steps of the same run use the results that tools write. */
+function toolTargets(steps: readonly TemplateStep[]): readonly string[] {
+  return steps.flatMap(({ tools }) => tools.flatMap(({ target }) => target?.name ?? []));
+}
+
+function callsFor(steps: readonly TemplateStep[]): readonly PlanCall[] {
+  const ids = new Set<string>();
+  return steps.map((step, index) => {
+    const id = idFor(step, { number: index + 1, taken: ids });
+    ids.add(id);
+    // Removes undefined fields, as JSON does.
+    const parameters = json.parsedJson(JSON.stringify(withPlace(step, id))) as Record<string, Json>;
+    return { id, tool: PROMPT_TOOL, parameters };
+  });
+}
+
+/** Gives an answer without an output a place in the run's result. */
+function withPlace(step: TemplateStep, id: string): TemplateStep {
+  if (step.outputs.length > 0) return step;
+  const target = { scheme: "variable", name: "state", path: [{ key: id }] } as const;
+  return { ...step, outputs: [{ target, line: step.line }] };
+}
+
+const MAX_ID_CHARS = 40;
+
+function idFor(
+  { title = "" }: TemplateStep,
+  { number, taken }: { readonly number: number; readonly taken: ReadonlySet<string> },
+): string {
+  const slug = variableNames
+    .toIdentifier(title.slice(0, 4 * MAX_ID_CHARS).toLowerCase())
+    .slice(0, MAX_ID_CHARS);
+  // Ids are object keys, some of which have a meaning.
+  const isPlain = /^[a-z]/.test(slug) && !(slug in Object.prototype);
+  const base = isPlain ? slug : `step_${number}`;
+  if (!taken.has(base)) return base;
+  for (let count = 2; ; count++) {
+    if (!taken.has(`${base}_${count}`)) return `${base}_${count}`;
+  }
+}
+
+interface Written extends PlanOutput {
+  readonly step: TemplateStep;
+  readonly line: number;
+}
+
+/** The variables that steps write. Each is passed on in one way when the run is done. */
+class OutputNames {
+  readonly findings: Finding[] = [];
+  readonly #written = new Map<string, Written>();
+
+  get outputs(): readonly PlanOutput[] {
+    return Array.from(this.#written.values(), ({ name, mode }) => ({ name, mode }));
+  }
+
+  add(step: TemplateStep): void {
+    for (const { target, line } of step.outputs) {
+      if (target.scheme === "file") continue;
+      const { name, path } = target;
+      // A part is written into a copy of the whole, which then replaces the previous value.
+      const isPart = path.length > 0 && step.writeMode === "append";
+      const output: Written = { name, mode: isPart ? "replace" : step.writeMode, step, line };
+      const before = this.#written.get(name);
+      if (before === undefined) this.#written.set(name, output);
+      else this.#compare(before, output);
+    }
+  }
+
+  #compare(before: Written, { name, mode, step, line }: Written): void {
+    const isNewTwice = mode === "new" && before.step !== step;
+    if (before.mode === mode && !isNewTwice) return;
+    const advice = isNewTwice
+      ? "with @write-mode new each step needs a name of its own."
+      : "one way of writing it (append to all of it, replace, new) has to be enough.";
+    const message = `variable:${name} is an @output in line ${before.line} too: ${advice}`;
+    this.findings.push({ code: "bad_directive", at: "@output", line, message });
+  }
+}
 
 /** The plan format of templates: prompts in Markdown with directives for inputs and outputs. */
 export const templates: PlanFormat = {

@@ -8,7 +8,6 @@ import {
 import type { Json } from "../../../../src/references.ts";
 import type { TemplateWriteMode } from "./template-step.ts";
 
-/** A write of a step's answer to a file. */
 export interface Writing {
   readonly path: string;
   readonly value: Json;
@@ -98,7 +97,6 @@ function contentFor(path: string, value: Json): toolFiles.FileContent {
     : toolFiles.fileContent(value, format);
 }
 
-/** Joins two texts as separate paragraphs. */
 export function joinParagraphs(before: string, text: string): string {
   return before === "" ? text : `${before}\n\n${text}`;
 }

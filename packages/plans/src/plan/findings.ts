@@ -33,7 +33,6 @@ export type FindingCode =
   | "kept_variable"
   | "too_many_calls";
 
-/** The result of reading a text: a plan, or the reasons why it cannot be read. */
 export type ReadPlan =
   | { readonly plan: Plan; readonly findings: readonly [] }
   | { readonly plan?: undefined; readonly findings: readonly Finding[] };
@@ -41,7 +40,6 @@ export type ReadPlan =
 /** The first `maxShownItems` findings of a plan, and the number of further ones. */
 export class Findings {
   readonly #findings: Finding[] = [];
-  /** Number of findings left out. */
   #more = 0;
 
   constructor(findings: readonly Finding[] = []) {

@@ -55,7 +55,6 @@ export function openGates(plan: Plan, record: RunRecord): ReadonlySet<string> {
   return new Set(gates.filter((gate) => !Object.hasOwn(record.gates, gate)));
 }
 
-/** True if a call waits for this gate, which has no decision yet. */
 export function waitsFor(plan: Plan, record: RunRecord, gate: string): boolean {
   return openGates(plan, record).has(gate);
 }

@@ -19,14 +19,12 @@ export const jsonCall = z
   })
   .catchall(toolInputs.anyJson);
 
-/** A JSON plan from a model or a program. */
 export const jsonPlan = z.strictObject({
   name: z.string().max(200).optional(),
   input: toolInputs.anyJsonObject.optional(),
   calls: z.array(jsonCall).min(1, "must hold a call"),
 });
 
-/** The plan format of JSON plans. */
 export const jsonPlans: PlanFormat = {
   format: "json",
   mediaTypes: ["application/json"],

@@ -1,6 +1,5 @@
 import type { Reference, Segment } from "../../../../src/references.ts";
 
-/** The calls that write to a place, by name and path. */
 interface Node {
   readonly children: Map<string, Node>;
   /** Writers of exactly this place. */

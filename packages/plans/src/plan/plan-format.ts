@@ -28,7 +28,6 @@ export function dayAt(timeMs: number): string {
   return day;
 }
 
-/** The environment in which a format's plans run. */
 interface PlanFormatContext {
   /** Names of the agent's and the runtime's tools. */
   readonly toolNames: Iterable<string>;

@@ -16,7 +16,6 @@ export function withDefaults({ input: schema }: Pick<Plan, "input">, input: Json
   return defaults.length === 0 ? input : { ...input, ...Object.fromEntries(defaults) };
 }
 
-/** Returns the errors in the schema of a plan's input. */
 export function inputFindings({ input }: Plan): readonly Finding[] {
   if (input === undefined) return [];
   // JSON Schema is JSON, and a plan's schema was parsed from it.

@@ -26,13 +26,11 @@ export interface ListedPlanRecord extends Omit<PlanRecord, "plan"> {
   readonly name?: string;
   readonly format: PlanFormatName;
   readonly calls: readonly Omit<PlanCall, "parameters">[];
-  /** The newest run. */
   readonly newest?: RunRecord;
   /** Set if the calls and their outcomes are left out because they are too long. */
   readonly omitted?: true;
 }
 
-/** A run with its input and its result. */
 export interface StoredRun {
   readonly record: RunRecord;
   readonly input: Json;
@@ -40,10 +38,8 @@ export interface StoredRun {
   readonly state: Json | undefined;
 }
 
-/** A run, with or without its values. */
 export type ShownRun = Pick<StoredRun, "record"> & Partial<StoredRun>;
 
-/** The state of a call in a run. */
 export interface CallState {
   readonly status: "waiting" | "running" | "done" | "failed" | "skipped";
   /** Why the call waits for a person, failed, or was skipped. */
@@ -67,7 +63,6 @@ export interface CallState {
 /** `waiting`: all remaining calls wait for a gate. */
 export type RunStatus = "running" | "waiting" | "done" | "failed" | "cancelled";
 
-/** A person's decision on a gate. */
 export interface GateDecision {
   readonly approved: boolean;
   readonly reason?: string | undefined;

@@ -1,6 +1,6 @@
 import * as limits from "../../../../src/limits.ts";
 import { ByrefError, codeOf, messageOf } from "../../../../src/errors.ts";
-import type { CheckedCall, CheckedPlan } from "./check-plan.ts";
+import type { CheckedCall, CheckedPlan, CheckedNeed } from "./check-plan.ts";
 import { waitsFor } from "./gates.ts";
 import {
   type CallState,
@@ -11,7 +11,6 @@ import {
   stateIn,
   OUTCOME_UNKNOWN,
 } from "./plan-record.ts";
-import { deniedReason, type Progress, readinessOf } from "./readiness.ts";
 import { GATES, keptName, nameInRun, scopeOfRun } from "./run-names.ts";
 import {
   approvalRequest,
@@ -34,6 +33,7 @@ import {
 } from "../../../../src/internal.ts";
 import type { Effects } from "../../../../src/runtime.ts";
 import { type Json, type Lookup, resolveReferences } from "../../../../src/references.ts";
+import type { Writer, Writers } from "./path-index.ts";
 
 export interface PlanRunOptions {
   readonly checked: CheckedPlan;
@@ -53,13 +53,11 @@ export interface PlanRunOptions {
   readonly onCall?: (id: string, state: CallState) => void;
   /** Called and awaited before a tool is called. If it throws, the call fails. */
   readonly onStart?: () => Promise<void>;
-  /** Observes tool calls. */
   readonly observer?: Observer | undefined;
 }
 
 /** One attempt at a plan run. */
 export class PlanRun {
-  /** The last written record. */
   record: RunRecord;
   readonly #options: PlanRunOptions;
   readonly #running = new Map<number, Promise<void>>();
@@ -310,7 +308,6 @@ export class PlanRun {
     return { text: approvalRequest(about).input, digest: await toolInputs.digestOf(resolved) };
   }
 
-  /** True if the call waits for a person's decision. */
   #awaitsApproval(index: number): boolean {
     const { gate } = this.#stateOf(index);
     return gate !== undefined && this.#progress.decisionOn(gate) === undefined;
@@ -388,3 +385,71 @@ const CHANGED = "Its input has changed since it was shown for approval.";
 const unknownOutcome = () => new ByrefError(OUTCOME_UNKNOWN.code, OUTCOME_UNKNOWN.message);
 const tooLarge = (tool: string) =>
   new ByrefError("limit_exceeded", `The result of ${tool} was too large to be kept.`);
+
+type Readiness =
+  | { readonly kind: "ready" }
+  | { readonly kind: "waiting"; readonly gate?: string }
+  | { readonly kind: "skipped"; readonly reason: string };
+
+interface Progress {
+  readonly stateOf: (call: number) => CallState;
+  readonly idOf: (call: number) => string;
+  readonly decisionOn: (gate: string) => GateDecision | undefined;
+}
+
+/** Determines a call's readiness from the states of the calls that it depends on. */
+function readinessOf(call: CheckedCall, progress: Progress): Readiness {
+  for (const before of call.dependsOn) {
+    const { status } = progress.stateOf(before);
+    if (status === "waiting" || status === "running") return { kind: "waiting" };
+  }
+  for (const need of call.needs) {
+    const missing = missingIn(need, progress);
+    if (missing !== undefined) return { kind: "skipped", reason: missing };
+  }
+  for (const gate of call.gates) {
+    const decision = progress.decisionOn(gate);
+    if (decision === undefined) return { kind: "waiting", gate };
+    if (!decision.approved) return { kind: "skipped", reason: deniedReason(gate, decision) };
+  }
+  return { kind: "ready" };
+}
+
+function deniedReason(gate: string, { reason }: GateDecision): string {
+  return `approvals.${gate} was denied${reason === undefined ? "." : `: ${reason}`}`;
+}
+
+/** Maximum number of writers named in a reason. The missing paths are limited too. */
+const MAX_NAMED = 3;
+const MAX_SOURCE_CHARS = 200;
+
+/** Why the need is not met. Undefined if it is met. */
+function missingIn({ operator, writers, source }: CheckedNeed, progress: Progress) {
+  const reasons = new Set<string>();
+  for (const found of writers) {
+    const reason = found === undefined ? undefined : whyMissing(found, progress);
+    if (reason === undefined && operator === "first") return undefined;
+    if (reason !== undefined && reasons.size < MAX_NAMED) reasons.add(reason);
+  }
+  if (reasons.size === 0) return undefined;
+  return `${characters.clip(source, MAX_SOURCE_CHARS)} is not there: ${[...reasons].join("; ")}.`;
+}
+
+function whyMissing({ whole, parts }: Writers, progress: Progress): string | undefined {
+  if (whole.some((writer) => hasWritten(writer, progress))) return undefined;
+  const failed = parts.find(({ call }) => progress.stateOf(call).status !== "done");
+  if (failed === undefined && parts.some((writer) => hasWritten(writer, progress)))
+    return undefined;
+  const [writer = failed] = failed === undefined ? [...whole, ...parts] : [failed];
+  if (writer === undefined) return "nothing writes it";
+  const { status } = progress.stateOf(writer.call);
+  const id = progress.idOf(writer.call);
+  return status === "done"
+    ? `${id} wrote elsewhere`
+    : `${id} ${status === "failed" ? "failed" : "was skipped"}`;
+}
+
+function hasWritten({ call, source }: Writer, { stateOf }: Progress): boolean {
+  const { status, places = [] } = stateOf(call);
+  return status === "done" && (source === undefined || places.includes(source));
+}

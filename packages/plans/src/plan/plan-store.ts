@@ -1,23 +1,22 @@
 import * as limits from "../../../../src/limits.ts";
 import { ByrefError, limitExceeded, requireAtMost } from "../../../../src/errors.ts";
-import type {
-  ListedPlanRecord,
-  PlanRecord,
-  PlanStatus,
-  ShownRun,
-  StoredRun,
-  RunRecord,
+import {
+  type ListedPlanRecord,
+  type PlanRecord,
+  type PlanStatus,
+  type ShownRun,
+  type StoredRun,
+  type RunRecord,
+  isOpenRun,
 } from "./plan-record.ts";
 import {
-  listedText,
-  openness,
-  planIn,
-  recordIn,
-  runIn,
-  shortRecordIn,
-  statusIn,
-} from "./plan-rows.ts";
-import { encoding, type Sql, sqlRows } from "../../../../src/internal.ts";
+  encoding,
+  type Sql,
+  sqlRows,
+  characters,
+  exactNumbers,
+  json,
+} from "../../../../src/internal.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 import type { Json } from "../../../../src/references.ts";
 
@@ -46,7 +45,8 @@ export class PlanStore {
    */
   add(record: PlanRecord): void {
     const data = JSON.stringify(record);
-    requireSmall(data);
+    const advice = "Keep long data in variables, and refer to them.";
+    requireAtMost("maxRecordBytes", encoding.byteLength(data), advice);
     if (!this.isUsed) this.#makeTables();
     this.#makeRoom();
     this.#sql.run(`INSERT INTO plan (id, data) VALUES (?, ?)`, record.id, data);
@@ -163,7 +163,6 @@ export class PlanStore {
     );
   }
 
-  /** Stores the result of a run. */
   saveState(run: string, state: Json): void {
     this.#sql.run(`UPDATE plan_run SET state = ? WHERE id = ?`, JSON.stringify(state), run);
   }
@@ -178,7 +177,6 @@ export class PlanStore {
     return row === undefined ? undefined : runIn(row);
   }
 
-  /** The newest run of a plan. */
   newestRun(plan: string): RunRecord | undefined {
     if (!this.isUsed) return undefined;
     const newest = `SELECT data FROM plan_run WHERE plan = ? ORDER BY seq DESC LIMIT 1`;
@@ -242,7 +240,6 @@ export class PlanStore {
     return this.#sql.all(`SELECT data FROM plan_run WHERE open = 1`).map(recordIn);
   }
 
-  /** True if a run waits for a person. */
   hasWaiting(): boolean {
     return this.isUsed && this.#sql.all(`SELECT 1 FROM plan_run WHERE open = 2 LIMIT 1`).length > 0;
   }
@@ -259,8 +256,8 @@ export class PlanStore {
     const advice = "Decide its pending approvals, or cancel it.";
     const all = `SELECT count(*) AS runs FROM plan_run WHERE open > 0`;
     const open = this.isUsed ? sqlRows.numberIn(sqlRows.firstRow(this.#sql, all) ?? {}, "runs") : 0;
-    requireAtMost(["maxPlanRuns", limits.maxPlanRuns], this.countOpen(plan) + 1, advice);
-    requireAtMost(["maxBatchItems", limits.maxBatchItems], open + 1, advice);
+    requireAtMost("maxPlanRuns", this.countOpen(plan) + 1, advice);
+    requireAtMost("maxBatchItems", open + 1, advice);
   }
 
   #makeRoom(): void {
@@ -337,8 +334,60 @@ export function planNotFound(id: string): ByrefError {
   return new ByrefError("not_found", `There is no plan ${id.slice(0, 80)}.`);
 }
 
-function requireSmall(data: string): void {
-  const actual = encoding.byteLength(data);
-  const advice = "Keep long data in variables, and refer to them.";
-  requireAtMost(["maxRecordBytes", limits.maxRecordBytes], actual, advice);
+/** The text of a plan in lists. Leaves out the calls if they are too long for a list. */
+function listedText({ plan, status: _status, notes: _notes, ...record }: PlanRecord): string {
+  const { name, format } = plan;
+  const calls = plan.calls.map(({ parameters: _parameters, ...call }) => call);
+  const whole = JSON.stringify({ ...record, name, format, calls });
+  if (whole.length <= limits.maxPieceChars) return whole;
+  const short = name === undefined ? {} : { name: characters.clip(name, limits.maxLineChars) };
+  return JSON.stringify({ ...record, ...short, format, calls: [], after: {}, omitted: true });
+}
+
+function openness(record: RunRecord): number {
+  if (record.status === "waiting") return 2;
+  return isOpenRun(record) ? 1 : 0;
+}
+
+function statusIn(row: sqlRows.SqlRow): PlanStatus {
+  // `#addHead` and `setStatus` wrote it.
+  return sqlRows.textIn(row, "status") as PlanStatus;
+}
+
+function planIn(row: sqlRows.SqlRow): PlanRecord {
+  // `add` wrote it.
+  return exactNumbers.parseExactly(sqlRows.textIn(row, "data")) as PlanRecord;
+}
+
+function recordIn(row: sqlRows.SqlRow): RunRecord {
+  // `addRun` and `saveRun` wrote it.
+  return exactNumbers.parseExactly(sqlRows.textIn(row, "data")) as RunRecord;
+}
+
+function runIn(row: sqlRows.SqlRow): StoredRun {
+  const state = sqlRows.optionalTextIn(row, "state");
+  // `addRun` and `saveState` wrote them.
+  return {
+    record: recordIn(row),
+    input: json.parsedJson(sqlRows.textIn(row, "input")),
+    state: state === undefined ? undefined : json.parsedJson(state),
+  };
+}
+
+/** A run without the states of its calls, which are not loaded. */
+function shortRecordIn(sql: Sql, id: string): RunRecord {
+  const columns = ["status", "createdAt"].map((key) => `json_extract(data, '$.${key}') AS ${key}`);
+  const row =
+    sqlRows.firstRow(sql, `SELECT plan, ${columns.join(", ")} FROM plan_run WHERE id = ?`, id) ??
+    {};
+  return {
+    id,
+    plan: sqlRows.textIn(row, "plan"),
+    status: sqlRows.textIn(row, "status") as RunRecord["status"],
+    createdAt: sqlRows.textIn(row, "createdAt"),
+    calls: {},
+    gates: {},
+    keep: false,
+    needs: [],
+  };
 }

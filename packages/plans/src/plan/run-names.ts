@@ -29,7 +29,6 @@ interface NamedPlan extends Pick<RunScope, "inherits"> {
   readonly plan: Pick<Plan, "runNames" | "order">;
 }
 
-/** The scope of a run's names, for its calls. */
 export function scopeOfRun(run: string, { plan: { runNames, order }, inherits }: NamedPlan) {
   return {
     run,
@@ -41,7 +40,6 @@ export function scopeOfRun(run: string, { plan: { runNames, order }, inherits }:
   } satisfies RunScope;
 }
 
-/** Names of all variables that can belong to a run. */
 export function namesOfRun(run: string, runNames: readonly string[]): readonly string[] {
   return [...RESERVED_NAMES, ...runNames].map((name) => nameInRun(run, name, runNames));
 }

@@ -1,5 +1,5 @@
 import type { JSONSchema7 } from "ai";
-import { limitExceeded } from "../../../../src/errors.ts";
+import { requireAtMost } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
 import { characters, charsOf, json } from "../../../../src/internal.ts";
 import { jsonSchemas } from "../../../../src/internal-tool.ts";
@@ -11,7 +11,6 @@ export interface Issue {
   readonly message: string;
 }
 
-/** A keyword of JSON Schema that is checked. */
 interface Keyword {
   readonly isArgument: (argument: Json) => boolean;
   /** Returns what is wrong with a value; `at` is below it. Absent for keywords that hold schemas. */
@@ -144,7 +143,6 @@ function mustBe(options: readonly Json[]): string {
 }
 
 interface CheckOptions {
-  /** The path of the value. Default: none. */
   readonly at?: string;
   /** Places whose values are unknown. */
   readonly open?: ReadonlySet<string>;
@@ -230,10 +228,8 @@ class SchemaCheck {
 
   #spend(steps: number): void {
     this.#work += steps;
-    const maximum = this.#maximum;
-    if (this.#work <= maximum) return;
     const advice = "Give a smaller input, or simplify the schema.";
-    throw limitExceeded("maxSchemaChecks", { maximum, actual: this.#work, advice });
+    requireAtMost(["maxSchemaChecks", this.#maximum], this.#work, advice);
   }
 }
 

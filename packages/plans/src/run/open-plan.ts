@@ -27,13 +27,10 @@ import {
 import { json, needsIn, Taint, type VariableStore } from "../../../../src/internal.ts";
 import type { Effects } from "../../../../src/runtime.ts";
 
-/** The context of a run. */
 interface RunContext extends TurnContext {
-  /** Formats of plans that may run here. */
   readonly planFormats: readonly PlanFormat[];
 }
 
-/** A plan that can run, with the tools that it calls. */
 export interface OpenedPlan {
   readonly checked: CheckedPlan;
   readonly tools: Pick<PlanTools, "get">;
@@ -59,7 +56,6 @@ export async function openPlan(
 
 interface Circumstances {
   readonly store: VariableStore;
-  /** Findings that are already known. */
   readonly more?: readonly Finding[];
   /** Variables that existed when the run began. If one is missing now, only the calls that read it fail. */
   readonly known?: readonly string[];
@@ -166,7 +162,6 @@ async function toolsToRun(
 
 interface Parts {
   readonly wrap: WrapOptions;
-  /** Tools of the plan's format. */
   readonly own: readonly RuntimeTool[];
   readonly toolbox?: ToolboxOptions;
 }

@@ -34,7 +34,6 @@ import type { Json } from "../../../../src/references.ts";
 
 export interface PlanTurnOptions extends TurnOptions {
   readonly plans: PlanStore;
-  /** Formats of plans that may run here. */
   readonly planFormats: readonly PlanFormat[];
   /** Called before the run is written, in the same commit. */
   readonly onBegin?: () => void;
@@ -42,7 +41,6 @@ export interface PlanTurnOptions extends TurnOptions {
   readonly onRun?: (run: PlanRun) => void;
 }
 
-/** A plan and the options of its run. */
 export interface NewRun {
   readonly plan: PlanRecord;
   readonly id: string;
@@ -53,7 +51,6 @@ export interface NewRun {
   readonly isTrusted?: boolean;
 }
 
-/** A person's decision on a run that waits. */
 export interface RunDecision {
   readonly run: string;
   readonly decisions: readonly (readonly [gate: string, decision: GateDecision])[];
@@ -177,7 +174,6 @@ interface PlanAttempt {
   readonly attempt: Attempt;
 }
 
-/** One attempt at a plan run. */
 class PlanTurn {
   readonly #options: PlanTurnOptions;
   readonly #plan: PlanRecord;
@@ -193,7 +189,6 @@ class PlanTurn {
     this.#record = record;
   }
 
-  /** Emits the initial state of each call. */
   emitAll(): void {
     for (const { id } of this.#plan.plan.calls) this.#emitCall(id, { status: "waiting" });
   }

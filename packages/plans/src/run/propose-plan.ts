@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { limitExceeded } from "../../../../src/errors.ts";
-import * as limits from "../../../../src/limits.ts";
+import { requireAtMost } from "../../../../src/errors.ts";
 import { type Finding, Findings } from "../plan/findings.ts";
 import { jsonCall } from "../plan/json-plan.ts";
 import { inputFindings } from "../plan/plan-input.ts";
@@ -47,9 +46,7 @@ export async function proposePlan(
 }
 
 export function requireLength(text: string, advice: string): void {
-  const actual = encoding.byteLength(text);
-  const maximum = limits.maxRecordBytes;
-  if (actual > maximum) throw limitExceeded("maxRecordBytes", { maximum, actual, advice });
+  requireAtMost("maxRecordBytes", encoding.byteLength(text), advice);
 }
 
 export async function recordOf(
@@ -97,7 +94,6 @@ async function isApprovedByRule(
 
 const PROPOSE_PLAN = "propose_plan";
 
-/** A plan written by a model. */
 interface ModelProposal {
   readonly format: "json";
   readonly text: string;
@@ -105,7 +101,6 @@ interface ModelProposal {
   readonly isForModel: true;
 }
 
-/** Receives the plans that models propose. */
 export interface PlanProposals {
   /** Throws `invalid_plan`, with all findings. */
   propose(agent: Agent, proposal: ModelProposal): Promise<PlanRecord>;

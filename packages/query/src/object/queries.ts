@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { ByrefError } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
+import { ByrefError } from "../../../../src/errors.ts";
 import { AUTHORITIES, type Authority, QueryDatabases } from "../query-databases.ts";
 import { queryTools, type RanQuery } from "../query-tools.ts";
 import { type QueryAccess, type QueryResult, runQuery } from "../run-query.ts";
@@ -41,10 +41,8 @@ import {
 } from "../../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { Json } from "../../../../src/references.ts";
-import type { QueryEngine } from "../query-engine.ts";
-import { remoteEngine } from "./remote-engine.ts";
+import { type QueryEngine, remoteEngine } from "../query-engine.ts";
 
-/** `POST …/query`. */
 const queryBody = z.strictObject({
   sql: z.string().max(limits.maxStatementChars),
   saveAs: z.string().optional().describe("Saves the records; answers the variable's metadata"),

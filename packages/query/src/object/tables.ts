@@ -92,5 +92,4 @@ function databaseIn(storage: DurableObjectStorage): QueryDatabase {
   };
 }
 
-/** Rolls a transaction back. */
 const UNDO = new Error("undone");
