@@ -108,22 +108,13 @@ function resultParts(
   return [{ type: "text", text: `${start}${inside}</capability-result>` }, ...files];
 }
 
-interface Said {
-  readonly text: string;
-  readonly files: readonly LanguageModelV4FilePart[];
-  readonly isError: boolean;
-}
-
-function saidIn(output: LanguageModelV4ToolResultPart["output"]): Said {
+function saidIn(output: LanguageModelV4ToolResultPart["output"]) {
   switch (output.type) {
     case "text":
     case "error-text":
-      return { text: output.value, files: [], isError: output.type === "error-text" };
     case "json":
-    case "error-json": {
-      const text = JSON.stringify(output.value);
-      return { text, files: [], isError: output.type === "error-json" };
-    }
+    case "error-json":
+      return { text: textOf(output.value), files: [], isError: output.type.startsWith("error") };
     case "execution-denied":
       return { text: output.reason ?? "The call was not allowed.", files: [], isError: true };
     case "content": {

@@ -60,13 +60,8 @@ export async function capabilityTools(
   return tools;
 }
 
-interface ReadCall {
-  readonly toolName: string;
-  readonly input: JsonObject;
-}
-
 /** Reads a tag as a tool call. The call of an unknown tool keeps its name as written. */
-export function callIn(written: WrittenCall, tools: CapabilityTools): ReadCall {
+export function callIn(written: WrittenCall, tools: CapabilityTools) {
   const { call } = written;
   const { tool, parameters } = toolFor(written, tools);
   if (tool === undefined) return { toolName: call.tool, input: parameters };
@@ -78,18 +73,14 @@ export function callIn(written: WrittenCall, tools: CapabilityTools): ReadCall {
 }
 
 /** Finds the tool `name_action`, or the tool `name` with the action as a parameter. */
-function toolFor(
-  { call, source }: WrittenCall,
-  tools: CapabilityTools,
-): { readonly tool: CapabilityTool | undefined; readonly parameters: JsonObject } {
+function toolFor({ call, source }: WrittenCall, tools: CapabilityTools) {
   const { parameters } = call;
   const known = tools.get(call.tool);
-  if (known !== undefined) return { tool: known, parameters };
-  const attributes = readTag(source).tag?.attributes;
+  const attributes = known === undefined ? readTag(source).tag?.attributes : undefined;
   const action = attributes?.get("action");
   const tool = action === undefined ? undefined : tools.get(attributes?.get("name") ?? "");
   return tool === undefined || action === undefined
-    ? { tool: undefined, parameters }
+    ? { tool: known, parameters }
     : { tool, parameters: { ...parameters, action } };
 }
 

@@ -44,7 +44,7 @@ export async function withKnownTools(plan: Plan, tools: ToolSet): Promise<Plan> 
 
 async function withTool(named: NamedCall, tools: ToolSet): Promise<PlanCall> {
   const { capability, ...call } = named;
-  const resolved = await resolveTool(call, { capability, tools });
+  const resolved = await resolveTool(call, capability, tools);
   const tool = toolNamed(resolved.tool, tools);
   if (tool === undefined) return call;
   return {
@@ -62,16 +62,16 @@ async function withTool(named: NamedCall, tools: ToolSet): Promise<PlanCall> {
  */
 async function resolveTool(
   call: PlanCall,
-  { capability, tools }: { readonly capability: string | undefined; readonly tools: ToolSet },
+  capability: string | undefined,
+  tools: ToolSet,
 ): Promise<PlanCall> {
   if (toolNamed(call.tool, tools) !== undefined) return call;
   if (capability !== undefined && toolNamed(capability, tools) !== undefined) {
-    const resolved = await withAction(call, { name: capability, tools });
-    return resolved ?? { ...call, tool: capability };
+    return (await withAction(call, capability, tools)) ?? { ...call, tool: capability };
   }
   const end = call.tool.length;
   for (let at = call.tool.lastIndexOf("_", end); at > 0; at = call.tool.lastIndexOf("_", at - 1)) {
-    const resolved = await withAction(call, { name: call.tool.slice(0, at), tools });
+    const resolved = await withAction(call, call.tool.slice(0, at), tools);
     if (resolved !== undefined) return resolved;
   }
   return call;
@@ -83,7 +83,8 @@ async function resolveTool(
  */
 async function withAction(
   call: PlanCall,
-  { name: toolName, tools }: { readonly name: string; readonly tools: ToolSet },
+  toolName: string,
+  tools: ToolSet,
 ): Promise<PlanCall | undefined> {
   const action = call.tool.slice(toolName.length + 1);
   const tool = toolNamed(toolName, tools);
@@ -140,7 +141,7 @@ interface Piece {
 
 class WorkflowReader {
   readonly #text: string;
-  readonly #calls: PlanCall[] = [];
+  readonly #calls: NamedCall[] = [];
   readonly #findings: Finding[] = [];
   readonly #scopes = new Map<string, CapabilityCall["scope"]>();
   #isFull = false;
@@ -162,7 +163,7 @@ class WorkflowReader {
     const { call, fault } = callOf(reading.tag);
     if (call === undefined) this.#refuse(offset, fault);
     else if (this.#calls.length === limits.maxPlanItems) this.#refuseMore(offset);
-    else this.#add(call, { offset, name: reading.tag.attributes.get("name") ?? "" });
+    else this.#add(call, offset, reading.tag.attributes.get("name") ?? "");
   }
 
   end(): ReadPlan {
@@ -184,30 +185,24 @@ class WorkflowReader {
     };
   }
 
-  #add(
-    call: CapabilityCall,
-    { offset, name: capability }: { readonly offset: number; readonly name: string },
-  ): void {
+  #add(call: CapabilityCall, offset: number, capability: string): void {
     for (const name of call.writes) {
       const scope = this.#scopes.get(name) ?? call.scope;
       this.#scopes.set(name, scope);
       if (scope === call.scope) continue;
-      this.#refuse(
-        offset,
-        `${name} is kept in one call and not in another: write the scope in both.`,
-      );
+      const message = `${name} is kept in one call and not in another: write the scope in both.`;
+      this.#refuse(offset, message);
     }
     const { tool, outputVariable } = call;
     const own = ownAttributes(call.parameters);
     if (own.fault !== undefined) return this.#refuse(offset, own.fault);
-    const planned: NamedCall = {
+    this.#calls.push({
       id: `call_${this.#calls.length + 1}`,
       tool,
       ...(tool === capability ? {} : { capability }),
       ...own,
       ...(outputVariable === undefined ? {} : { outputPath: `variable:${outputVariable}` }),
-    };
-    this.#calls.push(planned);
+    });
   }
 
   #refuse(offset: number, message: string): void {

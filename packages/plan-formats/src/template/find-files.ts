@@ -17,7 +17,8 @@ export class FileFinder {
    * together match more than `maxItems`, or if the search takes more than `maxReadWork`.
    */
   async find(pattern: string, list: List): Promise<readonly string[]> {
-    const listed = await this.#list(prefixOf(pattern), list);
+    const [prefix = ""] = pattern.split(/[*?]/);
+    const listed = await this.#list(prefix, list);
     const paths = listed.filter((path) => matchesGlob(pattern, path, this.#work)).sort();
     this.#found += paths.length;
     const advice = `With file:${pattern} the step fits too many files: name fewer.`;
@@ -39,16 +40,7 @@ export class FileFinder {
 const ANY_FOLDERS = "**";
 
 export function isGlob(pattern: string): boolean {
-  return globStart(pattern) < pattern.length;
-}
-
-function prefixOf(pattern: string): string {
-  return pattern.slice(0, globStart(pattern));
-}
-
-function globStart(pattern: string): number {
-  const start = pattern.search(/[*?]/);
-  return start === -1 ? pattern.length : start;
+  return /[*?]/.test(pattern);
 }
 
 /**
@@ -61,45 +53,34 @@ export function matchesGlob(pattern: string, path: string, work = new Work()): b
   const names = pattern.split("/");
   if (names.at(-1) === ANY_FOLDERS) names.push("*");
   work.spend(names.length + path.length);
-  return fits(names, path.split("/"), {
-    isAny: (name) => name === ANY_FOLDERS,
-    fitsOne: (name, item) => fitsName(name, item, work),
-  });
-}
-
-function fitsName(pattern: string, name: string, work: Work): boolean {
-  return fits([...pattern], [...name], {
-    isAny: (mark) => mark === "*",
-    fitsOne: (mark, character) => {
+  const fitsName = (name: string, item: string) =>
+    fits([...name], [...item], "*", (mark, character) => {
       work.spend(STEP);
       return mark === "?" || mark === character;
-    },
-  });
+    });
+  return fits(names, path.split("/"), ANY_FOLDERS, fitsName);
 }
 
 /** The cost of comparing two characters, in characters of reading. */
 const STEP = 10;
 
-interface Rules {
-  /** True if the part matches any number of items. */
-  readonly isAny: (part: string) => boolean;
-  /** True if a part for which `isAny` is false matches this one item. */
-  readonly fitsOne: (part: string, item: string) => boolean;
-}
-
 /**
  * Matches the parts from the left. Only the last wildcard backtracks: the shortest match of the earlier ones
- * leaves the most items for the rest.
+ * leaves the most items for the rest. `any`: the part that matches any number of items.
  */
-function fits(parts: readonly string[], items: readonly string[], rules: Rules): boolean {
-  const { isAny, fitsOne } = rules;
+function fits(
+  parts: readonly string[],
+  items: readonly string[],
+  any: string,
+  fitsOne: (part: string, item: string) => boolean,
+): boolean {
   let part = 0;
   let item = 0;
   let lastAny = -1;
   let takenUpTo = 0;
   while (item < items.length) {
     const wanted = parts[part];
-    if (wanted !== undefined && isAny(wanted)) {
+    if (wanted === any) {
       lastAny = part++;
       takenUpTo = item;
     } else if (wanted !== undefined && fitsOne(wanted, items[item] ?? "")) {
@@ -112,5 +93,5 @@ function fits(parts: readonly string[], items: readonly string[], rules: Rules):
       return false;
     }
   }
-  return parts.slice(part).every(isAny);
+  return parts.slice(part).every((one) => one === any);
 }

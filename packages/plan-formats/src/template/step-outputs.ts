@@ -30,15 +30,6 @@ export interface OutputOptions {
   readonly tool: string;
 }
 
-interface Written {
-  /** All places, files first. */
-  readonly written: readonly string[];
-  /** The answer for people: a short value, or a handle. */
-  readonly shown: Json;
-  /** The variable that keeps an answer which is not shown in full. */
-  readonly kept?: string;
-}
-
 /** The outputs of one step: where its answer and the results of its tools are written. */
 export class StepOutputs {
   readonly #options: OutputOptions;
@@ -50,12 +41,7 @@ export class StepOutputs {
   /** The step's tools, and where each result is saved. */
   get tools(): ReadonlyMap<string, SaveTarget | undefined> {
     const { tools } = this.#options.step;
-    return new Map(
-      tools.map(({ name, target }) => [
-        name,
-        target === undefined ? undefined : this.#saveTarget(target),
-      ]),
-    );
+    return new Map(tools.map(({ name, target }) => [name, target && this.#saveTarget(target)]));
   }
 
   /** Throws for outputs that cannot be written, before the model is asked. */
@@ -79,8 +65,11 @@ export class StepOutputs {
     if (copies.length > 0) await this.#resources.store.saveAll(copies);
   }
 
-  /** Writes the answer. Variables are written together or not at all. */
-  async write(answer: ModelAnswer): Promise<Written> {
+  /**
+   * Writes the answer; variables together or not at all. Returns all places, files first, the answer for people (a
+   * short value, or a handle), and the variable that keeps an answer which is not shown in full.
+   */
+  async write(answer: ModelAnswer) {
     const { step, resources } = this.#options;
     const { value, labels } = answer;
     const written = withHeader(step, value, resources);
@@ -90,12 +79,8 @@ export class StepOutputs {
     }
     const kept = await this.#writeVariables(written, answer);
     const { visibility } = labels;
-    const shown =
-      kept === undefined && visibility === "model"
-        ? toolOutputs.shortOutput(value)
-        : kept === undefined
-          ? { visibility }
-          : toolOutputs.shownResult(kept, value);
+    const short = visibility === "model" ? toolOutputs.shortOutput(value) : { visibility };
+    const shown = kept === undefined ? short : toolOutputs.shownResult(kept, value);
     const places = [...files, ...this.#variables.map(formatTarget)];
     return { written: places, shown, ...json.compact({ kept: kept?.name }) };
   }
@@ -183,13 +168,10 @@ export class StepOutputs {
    * The mode and the value of a write. In a run, `new` applies when the run passes the value on; until then
    * its variable is replaced.
    */
-  async #modeAndValue(
-    target: VariableTarget,
-    value: Json,
-  ): Promise<{ readonly mode: "append" | "replace" | "new"; readonly value: Json }> {
+  async #modeAndValue(target: VariableTarget, value: Json) {
     const mode = this.#options.step.writeMode;
     const isOwn = this.#own(target).run !== undefined;
-    if (mode !== "append") return { mode: isOwn ? "replace" : mode, value };
+    if (mode !== "append") return { mode: isOwn ? ("replace" as const) : mode, value };
     if (typeof value !== "string") return { mode, value };
     const before = await this.#textAt(target);
     return { mode, value: joinParagraphs(before, value).slice(before.length) };

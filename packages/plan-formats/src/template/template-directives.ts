@@ -209,11 +209,9 @@ function requireWritable(target: Target): void {
     if (isGlob(target.path)) throw wrong(`${source} is a pattern: an output is one file.`);
     return;
   }
-  if (target.name === "input") {
-    throw wrong(`${source} belongs to the caller and cannot be written; choose another name.`);
-  }
   if (RESERVED_NAMES.includes(target.name)) {
-    throw wrong(`${source} belongs to the run and cannot be written; choose another name.`);
+    const owner = target.name === "input" ? "caller" : "run";
+    throw wrong(`${source} belongs to the ${owner} and cannot be written; choose another name.`);
   }
   const isPlace = target.path.every((segment) => "key" in segment || "index" in segment);
   if (!isPlace) throw wrong(`${source} is not a single place to write to.`);

@@ -57,13 +57,18 @@ class TemplateReader {
     const [before, ...steps] = this.#drafts;
     const name = steps.length > 0 ? titleAlone(before) : undefined;
     const isStep = before !== undefined && name === undefined && hasPrompt(before);
-    if (!isStep) this.#requireNoDirectives(before);
+    const stray = isStep ? undefined : before?.firstDirective;
+    if (stray !== undefined)
+      this.#find("bad_directive", stray, "It has no prompt: put it below a step's heading.");
     const drafts = isStep ? [before, ...steps] : steps;
     for (const draft of drafts) {
       if (!hasPrompt(draft)) this.#find("bad_plan", draft.line, "The step has no prompt.");
     }
     if (drafts.length === 0) this.#find("bad_plan", 1, "The template has no prompt.");
-    if (this.findings.length > 0) return { findings: this.findings.toSorted(byLine) };
+    if (this.findings.length > 0) {
+      const byLine = this.findings.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0));
+      return { findings: byLine };
+    }
     const template = { ...json.compact({ name }), steps: drafts.map(stepFrom) };
     return { template, findings: [] };
   }
@@ -82,10 +87,8 @@ class TemplateReader {
 
   #follow({ name, value, line }: Extract<TemplatePart, { kind: "directive" }>): boolean {
     this.#current.firstDirective ??= line;
-    this.#directives++;
-    const maximum = limits.maxItems;
-    if (this.#directives > maximum) {
-      const message = `A template has at most ${maximum} directives; this is one more.`;
+    if (++this.#directives > limits.maxItems) {
+      const message = `A template has at most ${limits.maxItems} directives; this is one more.`;
       this.#find("bad_directive", line, message);
       return false;
     }
@@ -103,13 +106,6 @@ class TemplateReader {
     return true;
   }
 
-  #requireNoDirectives(before: Draft | undefined): void {
-    const line = before?.firstDirective;
-    if (line === undefined) return;
-    const message = "It has no prompt: put it below a step's heading.";
-    this.#find("bad_directive", line, message);
-  }
-
   #find(code: FindingCode, line: number, message: string): void {
     this.findings.push({ code, line, message });
   }
@@ -118,12 +114,8 @@ class TemplateReader {
 const MAX_SHOWN_NAME_CHARS = 40;
 
 function draftAt(line: number, title?: string): Draft {
-  const heading = title === undefined ? {} : { title };
-  return { ...heading, line, prompt: "", inputs: [], outputs: new Map(), tools: new Map() };
-}
-
-function byLine(one: Finding, other: Finding): number {
-  return (one.line ?? 0) - (other.line ?? 0);
+  const empty = { prompt: "", inputs: [], outputs: new Map(), tools: new Map() };
+  return { ...json.compact({ title }), line, ...empty };
 }
 
 function hasPrompt({ prompt }: Draft): boolean {
@@ -137,15 +129,6 @@ function titleAlone(draft: Draft | undefined): string | undefined {
 }
 
 function stepFrom(draft: Draft): TemplateStep {
-  const { title, line, inputs, outputs, tools, writeMode = "append", header, prompt } = draft;
-  return {
-    ...json.compact({ title }),
-    line,
-    inputs,
-    outputs: [...outputs.values()],
-    writeMode,
-    ...json.compact({ header }),
-    tools: [...tools.values()],
-    prompt,
-  };
+  const { outputs, tools, writeMode = "append", firstDirective: _first, ...others } = draft;
+  return { ...others, outputs: [...outputs.values()], writeMode, tools: [...tools.values()] };
 }

@@ -62,10 +62,8 @@ export function templateFindings(plan: Plan, toolNames: Iterable<string>): reado
 
 /** The conversation's variables that a template reads, if they exist. */
 function variablesRead(plan: Plan): readonly string[] {
-  const inputs = stepsIn(plan).flatMap(({ step }) => step.inputs);
-  return [
-    ...new Set(inputs.flatMap(({ target }) => (target.scheme === "variable" ? [target.name] : []))),
-  ];
+  const targets = stepsIn(plan).flatMap(({ step }) => step.inputs.map(({ target }) => target));
+  return [...new Set(targets.flatMap((one) => (one.scheme === "variable" ? [one.name] : [])))];
 }
 
 /** Reports the files that a template names, for a runtime without a bucket. */
@@ -95,7 +93,7 @@ function toolTargets(steps: readonly TemplateStep[]): readonly string[] {
 function callsFor(steps: readonly TemplateStep[]): readonly PlanCall[] {
   const ids = new Set<string>();
   return steps.map((step, index) => {
-    const id = idFor(step, { number: index + 1, taken: ids });
+    const id = idFor(step.title ?? "", index + 1, ids);
     ids.add(id);
     // Removes undefined fields, as JSON does.
     const parameters = json.parsedJson(JSON.stringify(withPlace(step, id))) as Record<string, Json>;
@@ -112,20 +110,16 @@ function withPlace(step: TemplateStep, id: string): TemplateStep {
 
 const MAX_ID_CHARS = 40;
 
-function idFor(
-  { title = "" }: TemplateStep,
-  { number, taken }: { readonly number: number; readonly taken: ReadonlySet<string> },
-): string {
+function idFor(title: string, number: number, taken: ReadonlySet<string>): string {
   const slug = variableNames
     .toIdentifier(title.slice(0, 4 * MAX_ID_CHARS).toLowerCase())
     .slice(0, MAX_ID_CHARS);
   // Ids are object keys, some of which have a meaning.
   const isPlain = /^[a-z]/.test(slug) && !(slug in Object.prototype);
   const base = isPlain ? slug : `step_${number}`;
-  if (!taken.has(base)) return base;
-  for (let count = 2; ; count++) {
-    if (!taken.has(`${base}_${count}`)) return `${base}_${count}`;
-  }
+  let id = base;
+  for (let count = 2; taken.has(id); count++) id = `${base}_${count}`;
+  return id;
 }
 
 interface Written extends PlanOutput {

@@ -61,24 +61,18 @@ export interface CheckedPlan {
   readonly inherits: (reference: Reference) => boolean;
 }
 
-interface PlanCheck {
-  readonly findings: Findings;
-  /** Absent if there are findings. */
-  readonly checked?: CheckedPlan;
-}
-
 /**
- * Checks a plan. Returns its findings, or the plan ready to run. Runs nothing. Cost: linear in the calls,
- * their parameters and their dependencies.
+ * Checks a plan. Returns its findings, and without any the plan ready to run. Runs nothing. Cost: linear in the
+ * calls, their parameters and their dependencies.
  */
-export async function checkPlan(plan: Plan, context: PlanContext): Promise<PlanCheck> {
+export async function checkPlan(plan: Plan, context: PlanContext) {
   const findings = new Findings();
   if (plan.calls.length > limits.maxPlanItems) {
     findings.add(tooManyCalls(plan.calls.length));
-    return { findings };
+    return { findings, checked: undefined };
   }
   const checked = await new Check(plan, context, findings).run();
-  return findings.isEmpty ? { findings, checked } : { findings };
+  return { findings, checked: findings.isEmpty ? checked : undefined };
 }
 
 class Check {
@@ -162,14 +156,9 @@ class Check {
   }
 
   #checkReferences(call: PlanCall, texts: readonly ParameterText[]): void {
-    for (const text of texts) {
-      this.#findings.add(
-        ...gateFindings(text, this.#plan).map((found) => ({ ...found, call: call.id })),
-      );
-    }
-    this.#findings.add(
-      ...afterFindings(call, this.#plan).map((found) => ({ ...found, call: call.id })),
-    );
+    const found = texts.flatMap((text) => gateFindings(text, this.#plan));
+    for (const about of [...found, ...afterFindings(call, this.#plan)])
+      this.#findings.add({ ...about, call: call.id });
     this.#checkDollars(call);
   }
 

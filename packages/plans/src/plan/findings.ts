@@ -43,33 +43,30 @@ export class Findings {
   #more = 0;
 
   constructor(findings: readonly Finding[] = []) {
-    this.#addEach(findings);
+    this.addEach(findings);
   }
 
   get isEmpty(): boolean {
     return this.#findings.length === 0;
   }
 
-  add(...findings: readonly Finding[]): void {
-    this.#addEach(findings);
+  add({ at, message, ...about }: Finding): void {
+    if (this.#findings.length === limits.maxShownItems) {
+      this.#more++;
+      return;
+    }
+    const place = at === undefined ? {} : { at: characters.clip(at, limits.maxShapeChars) };
+    // There is at most one cycle, and it is shown in full.
+    const text = about.code === "cycle" ? message : characters.clip(message, limits.maxReasonChars);
+    this.#findings.push({ ...about, ...place, message: text });
   }
 
-  /** A loop, because there may be more findings than a call accepts arguments. */
-  #addEach(findings: readonly Finding[]): void {
-    for (const { at, message, ...about } of findings) {
-      if (this.#findings.length === limits.maxShownItems) this.#more++;
-      else {
-        const place = at === undefined ? {} : { at: characters.clip(at, limits.maxShapeChars) };
-        // There is at most one cycle, and it is shown in full.
-        const text =
-          about.code === "cycle" ? message : characters.clip(message, limits.maxReasonChars);
-        this.#findings.push({ ...about, ...place, message: text });
-      }
-    }
+  addEach(findings: readonly Finding[]): void {
+    for (const one of findings) this.add(one);
   }
 
   addAll(others: Findings): void {
-    this.add(...others.#findings);
+    this.addEach(others.#findings);
     this.#more += others.#more;
   }
 

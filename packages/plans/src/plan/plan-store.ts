@@ -61,18 +61,15 @@ export class PlanStore {
 
   /** Reads the status without the plan. Throws `not_found`. */
   statusOf(id: string): PlanStatus {
-    const row = this.isUsed
-      ? sqlRows.firstRow(this.#sql, `SELECT status FROM plan_head WHERE id = ?`, id)
-      : undefined;
+    const [row] = this.#rows(`SELECT status FROM plan_head WHERE id = ?`, id);
     if (row === undefined) throw planNotFound(id);
     return statusIn(row);
   }
 
   get(id: string): PlanRecord | undefined {
-    if (!this.isUsed) return undefined;
     const both = `SELECT data, status FROM plan JOIN plan_head USING (id) WHERE id = ?`;
-    const row = sqlRows.firstRow(this.#sql, both, id);
-    return row === undefined ? undefined : { ...planIn(row), status: statusIn(row) };
+    const [row] = this.#rows(both, id);
+    return row && { ...planIn(row), status: statusIn(row) };
   }
 
   /** Reads a plan. Throws `not_found`. */
@@ -84,16 +81,14 @@ export class PlanStore {
 
   /** Plan ids, oldest first. */
   ids(): readonly string[] {
-    if (!this.isUsed) return [];
-    return this.#sql
-      .all(`SELECT id FROM plan_head ORDER BY seq`)
-      .map((row) => sqlRows.textIn(row, "id"));
+    return this.#rows(`SELECT id FROM plan_head ORDER BY seq`).map((row) =>
+      sqlRows.textIn(row, "id"),
+    );
   }
 
   /** Plans, oldest first. Plans beyond `maxChars`, counted from the newest, come without their calls. */
   list(maxChars: number): readonly ListedPlanRecord[] {
-    if (!this.isUsed) return [];
-    const rows = this.#sql.all(
+    const rows = this.#rows(
       `SELECT id, status, octet_length(listed) AS chars, run, coalesce(run_chars, 0) AS run_chars
        FROM plan_head LEFT JOIN (
          SELECT plan, max(seq) AS run, octet_length(data) AS run_chars FROM plan_run GROUP BY plan
@@ -111,9 +106,9 @@ export class PlanStore {
   }
 
   #listed(id: string, status: PlanStatus): ListedPlanRecord {
-    const row = sqlRows.firstRow(this.#sql, `SELECT listed FROM plan_head WHERE id = ?`, id);
+    const [row = {}] = this.#rows(`SELECT listed FROM plan_head WHERE id = ?`, id);
     // `#addHead` wrote it.
-    return { ...(JSON.parse(sqlRows.textIn(row ?? {}, "listed")) as ListedPlanRecord), status };
+    return { ...(JSON.parse(sqlRows.textIn(row, "listed")) as ListedPlanRecord), status };
   }
 
   /** Adds a run. At the limit, deletes the plan's oldest finished run. `asker` is not a part of the record. */
@@ -148,7 +143,7 @@ export class PlanStore {
   /** Who asked for an open run, if the authenticator said more than the tenant. */
   askerOf(run: string): Identity | undefined {
     if (!sqlRows.hasTable(this.#sql, "run_asker")) return undefined;
-    const row = sqlRows.firstRow(this.#sql, `SELECT asker FROM run_asker WHERE run = ?`, run);
+    const [row] = this.#rows(`SELECT asker FROM run_asker WHERE run = ?`, run);
     // `addRun` wrote it.
     return row && (JSON.parse(sqlRows.textIn(row, "asker")) as Identity);
   }
@@ -168,20 +163,13 @@ export class PlanStore {
   }
 
   run(id: string): StoredRun | undefined {
-    if (!this.isUsed) return undefined;
-    const row = sqlRows.firstRow(
-      this.#sql,
-      `SELECT input, data, state FROM plan_run WHERE id = ?`,
-      id,
-    );
-    return row === undefined ? undefined : runIn(row);
+    const [row] = this.#rows(`SELECT input, data, state FROM plan_run WHERE id = ?`, id);
+    return row && runIn(row);
   }
 
   newestRun(plan: string): RunRecord | undefined {
-    if (!this.isUsed) return undefined;
     const newest = `SELECT data FROM plan_run WHERE plan = ? ORDER BY seq DESC LIMIT 1`;
-    const row = sqlRows.firstRow(this.#sql, newest, plan);
-    return row === undefined ? undefined : recordIn(row);
+    return this.#rows(newest, plan).map(recordIn)[0];
   }
 
   /**
@@ -189,8 +177,7 @@ export class PlanStore {
    * without the states of their calls.
    */
   runsOf(plan: string, maxChars: number): readonly ShownRun[] {
-    if (!this.isUsed) return [];
-    const rows = this.#sql.all(
+    const rows = this.#rows(
       `SELECT id, octet_length(data) + octet_length(input) + octet_length(coalesce(state, '')) AS chars
        FROM plan_run WHERE plan = ? ORDER BY seq DESC`,
       plan,
@@ -210,29 +197,27 @@ export class PlanStore {
    * time.
    */
   *openRuns(plan?: string): Generator<RunRecord> {
-    if (!this.isUsed) return;
-    const wanted = plan === undefined ? "" : " AND plan = ?";
-    const rows = this.#sql.all(
-      `SELECT id FROM plan_run WHERE open > 0${wanted} ORDER BY seq`,
-      ...(plan === undefined ? [] : [plan]),
+    const rows = this.#rows(
+      `SELECT id FROM plan_run WHERE open > 0 AND plan = coalesce(?, plan) ORDER BY seq`,
+      plan ?? null,
     );
-    for (const row of rows) {
-      const run = this.#record(sqlRows.textIn(row, "id"));
-      if (run !== undefined) yield run;
-    }
+    for (const row of rows) yield* this.#record(row);
   }
 
   /** The plans of the runs that `openRuns` returns, in the same order. */
   plansOfOpenRuns(): readonly string[] {
-    if (!this.isUsed) return [];
-    return this.#sql
-      .all(`SELECT plan FROM plan_run WHERE open > 0 ORDER BY seq`)
-      .map((row) => sqlRows.textIn(row, "plan"));
+    const rows = this.#rows(`SELECT plan FROM plan_run WHERE open > 0 ORDER BY seq`);
+    return rows.map((row) => sqlRows.textIn(row, "plan"));
   }
 
-  #record(id: string): RunRecord | undefined {
-    const row = sqlRows.firstRow(this.#sql, `SELECT data FROM plan_run WHERE id = ?`, id);
-    return row === undefined ? undefined : recordIn(row);
+  /** The rows of a statement; none before the first plan. */
+  #rows(statement: string, ...bindings: readonly sqlRows.SqlValue[]): readonly sqlRows.SqlRow[] {
+    return this.isUsed ? this.#sql.all(statement, ...bindings) : [];
+  }
+
+  /** The run whose id is in the row, if it still exists. */
+  #record({ id = null }: sqlRows.SqlRow): readonly RunRecord[] {
+    return this.#rows(`SELECT data FROM plan_run WHERE id = ?`, id).map(recordIn);
   }
 
   /** Runs in progress: at most one, unless a crash cut one off. */
@@ -241,31 +226,27 @@ export class PlanStore {
   }
 
   hasWaiting(): boolean {
-    return this.isUsed && this.#sql.all(`SELECT 1 FROM plan_run WHERE open = 2 LIMIT 1`).length > 0;
+    return this.#rows(`SELECT 1 FROM plan_run WHERE open = 2 LIMIT 1`).length > 0;
   }
 
   /** Counts the plan's runs that continue or wait for a person. `but` is excluded. */
   countOpen(plan: string, but = ""): number {
-    if (!this.isUsed) return 0;
-    const counted = `SELECT count(*) AS runs FROM plan_run WHERE plan = ? AND id <> ? AND open > 0`;
-    return sqlRows.numberIn(sqlRows.firstRow(this.#sql, counted, plan, but) ?? {}, "runs");
+    return this.#rows(`SELECT 1 FROM plan_run WHERE plan = ? AND id <> ? AND open > 0`, plan, but)
+      .length;
   }
 
   /** Throws `limit_exceeded` if the plan, or all plans together, have the maximum of open runs. */
   requireRoom(plan: string): void {
     const advice = "Decide its pending approvals, or cancel it.";
-    const all = `SELECT count(*) AS runs FROM plan_run WHERE open > 0`;
-    const open = this.isUsed ? sqlRows.numberIn(sqlRows.firstRow(this.#sql, all) ?? {}, "runs") : 0;
+    const open = this.#rows(`SELECT 1 FROM plan_run WHERE open > 0`).length;
     requireAtMost("maxPlanRuns", this.countOpen(plan) + 1, advice);
     requireAtMost("maxBatchItems", open + 1, advice);
   }
 
   #makeRoom(): void {
-    const row = sqlRows.firstRow(this.#sql, `SELECT count(*) AS plans FROM plan_head`);
     const maximum = limits.maxPlanItems;
-    if (row === undefined || sqlRows.numberIn(row, "plans") < maximum) return;
-    const oldest = sqlRows.firstRow(
-      this.#sql,
+    if (this.ids().length < maximum) return;
+    const [oldest] = this.#rows(
       `SELECT id FROM plan_head WHERE status IN ('done', 'failed', 'cancelled') ORDER BY seq LIMIT 1`,
     );
     if (oldest === undefined) {
@@ -281,10 +262,8 @@ export class PlanStore {
   /** Loads one at a time, because all together may not fit into memory. */
   #deleteRuns(rows: readonly sqlRows.SqlRow[]): void {
     for (const row of rows) {
-      const id = sqlRows.textIn(row, "id");
-      const run = this.#record(id);
-      if (run !== undefined) this.#onDeleted(run);
-      this.#sql.run(`DELETE FROM plan_run WHERE id = ?`, id);
+      for (const run of this.#record(row)) this.#onDeleted(run);
+      this.#sql.run(`DELETE FROM plan_run WHERE id = ?`, sqlRows.textIn(row, "id"));
     }
   }
 
@@ -310,10 +289,10 @@ export class PlanStore {
   /** Migrates the tables of versions that stored the status in the plan. */
   #addHeads(): void {
     this.#makeTables();
-    for (const { id } of this.#sql.all(`SELECT id FROM plan ORDER BY seq`)) {
+    for (const { id = null } of this.#sql.all(`SELECT id FROM plan ORDER BY seq`)) {
       // One at a time, because all plans together would not fit into memory.
-      const row = sqlRows.firstRow(this.#sql, `SELECT data FROM plan WHERE id = ?`, String(id));
-      if (row !== undefined) this.#addHead(planIn(row));
+      for (const row of this.#sql.all(`SELECT data FROM plan WHERE id = ?`, id))
+        this.#addHead(planIn(row));
     }
     this.#sql.run(
       `UPDATE plan_run SET open = 2 WHERE open = 1 AND json_extract(data, '$.status') = 'waiting'`,

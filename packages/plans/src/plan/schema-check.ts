@@ -154,36 +154,20 @@ interface CheckOptions {
  * not checked, or malformed, is no issue. Throws `limit_exceeded` if the check takes more than `maximum` steps.
  */
 export function issuesIn(
-  schema: jsonSchemas.Definition,
+  definition: jsonSchemas.Definition,
   value: Json,
-  { at = "", ...options }: CheckOptions = {},
+  { at = "", open = new Set(), maximum = limits.maxSchemaChecks }: CheckOptions = {},
 ): readonly Issue[] {
-  const root = typeof schema === "boolean" ? {} : schema;
-  const issues = new SchemaCheck(root, options).check(schema, value, at);
-  return issues
+  const root = typeof definition === "boolean" ? {} : definition;
+  let work = 0;
+  return check(definition, value, at)
     .slice(0, limits.maxShownItems)
     .map((issue) => ({ ...issue, at: characters.clip(issue.at, 200) }));
-}
 
-class SchemaCheck {
-  readonly #root: JSONSchema7;
-  readonly #open: ReadonlySet<string>;
-  readonly #maximum: number;
-  #work = 0;
-
-  constructor(
-    root: JSONSchema7,
-    { open = new Set(), maximum = limits.maxSchemaChecks }: Omit<CheckOptions, "at">,
-  ) {
-    this.#root = root;
-    this.#open = open;
-    this.#maximum = maximum;
-  }
-
-  check(definition: jsonSchemas.Definition, value: Json, at: string): readonly Issue[] {
-    if (this.#open.has(at)) return [];
-    return jsonSchemas.foldSchema<readonly Issue[]>(definition, this.#root, {
-      own: (schema) => this.#own(schema, value, at),
+  function check(one: jsonSchemas.Definition, value: Json, at: string): readonly Issue[] {
+    if (open.has(at)) return [];
+    return jsonSchemas.foldSchema<readonly Issue[]>(one, root, {
+      own: (schema) => ownIssues(schema, value, at),
       all: (results) => results.flat(),
       any: (results) =>
         results.some(({ length }) => length === 0)
@@ -192,8 +176,10 @@ class SchemaCheck {
     });
   }
 
-  #own(schema: jsonSchemas.Definition, value: Json, at: string): readonly Issue[] {
-    this.#spend(costOf(schema, value));
+  function ownIssues(schema: jsonSchemas.Definition, value: Json, at: string): readonly Issue[] {
+    work += costOf(schema, value);
+    const advice = "Give a smaller input, or simplify the schema.";
+    requireAtMost(["maxSchemaChecks", maximum], work, advice);
     if (typeof schema === "boolean")
       return issueUnless(schema, "must not be there: remove it.", at);
     // JSON Schema is JSON.
@@ -204,17 +190,17 @@ class SchemaCheck {
       return isChecked ? keyword.check(value, argument) : [];
     });
     const placed = issues.map((issue) => ({ ...issue, at: joined(at, issue.at) }));
-    return [...placed, ...this.#inner(schema, value, at)];
+    return [...placed, ...innerIssues(schema, value, at)];
   }
 
-  #inner(schema: JSONSchema7, value: Json, at: string): readonly Issue[] {
+  function innerIssues(schema: JSONSchema7, value: Json, at: string): readonly Issue[] {
     if (json.isJsonArray(value)) {
       const { items } = schema;
       // A tuple's other elements.
       if (items === undefined || json.isJsonArray(items as Json) || "prefixItems" in schema)
         return [];
       return value.flatMap((item, index) =>
-        this.check(items as jsonSchemas.Definition, item, joined(at, String(index))),
+        check(items as jsonSchemas.Definition, item, joined(at, String(index))),
       );
     }
     if (!json.isJsonObject(value)) return [];
@@ -222,14 +208,8 @@ class SchemaCheck {
     return Object.entries(value).flatMap(([key, inner]) => {
       const own = Object.hasOwn(properties, key) ? properties[key] : undefined;
       const rest = patternProperties === undefined ? others : true;
-      return this.check(own ?? rest, inner, joined(at, key));
+      return check(own ?? rest, inner, joined(at, key));
     });
-  }
-
-  #spend(steps: number): void {
-    this.#work += steps;
-    const advice = "Give a smaller input, or simplify the schema.";
-    requireAtMost(["maxSchemaChecks", this.#maximum], this.#work, advice);
   }
 }
 

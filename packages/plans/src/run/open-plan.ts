@@ -83,7 +83,7 @@ export async function requireValid(
   const { checked, findings: found } = await checkPlan(plan, context);
   const findings = new Findings(more);
   findings.addAll(found);
-  findings.add(...tools.findings);
+  findings.addEach(tools.findings);
   if (checked !== undefined && findings.isEmpty) return checked;
   throw invalidPlan(findings);
 }

@@ -45,7 +45,8 @@ export class RunOutcome {
   static async prepare({ store, plan, record }: OutcomeOptions): Promise<RunOutcome> {
     const endings: Ending[] = [];
     try {
-      for (const part of await resultParts(store, { plan, run: record.id })) {
+      const maxBytes = limits.maxRecordBytes;
+      for (const part of await resultParts(store, { plan, run: record.id, maxBytes })) {
         endings.push(await endingOf(store, part, record));
       }
     } catch (error) {
@@ -88,11 +89,11 @@ export class RunOutcome {
     const parts = new Map<ResultPart, ResultPart>();
     for (const { part } of this.#endings) {
       const name = this.#names.get(part);
-      parts.set({ ...part, shown: streamedPart(part, { record, name }) }, part);
+      parts.set({ ...part, shown: streamedPart(part, record, name) }, part);
     }
     return resultOf([...parts.keys()], (shown) => {
       const part = parts.get(shown) ?? shown;
-      return handleOfPart(part, this.#names.get(part));
+      return handleOf(part.info, part.shown, this.#names.get(part));
     });
   }
 
@@ -230,17 +231,10 @@ function withBreak(store: VariableStore, name: string, value: Json): Json {
 
 const STATE: PlanOutput = { name: "state", mode: "merge" };
 
-interface ResultOptions {
-  readonly plan: Plan;
-  readonly run: string;
-  /** Maximum bytes of all shown values together. Default: `maxRecordBytes`. */
-  readonly maxBytes?: number;
-}
-
 /** The state and the outputs that a run has written. All shown values together are at most `maxBytes`. */
 export async function resultParts(
   store: VariableStore,
-  { plan, run, maxBytes = limits.maxRecordBytes }: ResultOptions,
+  { plan, run, maxBytes }: { readonly plan: Plan; readonly run: string; readonly maxBytes: number },
 ): Promise<readonly ResultPart[]> {
   // The state is merged, even if an output has its name.
   const outputs = [STATE, ...plan.outputs.filter(({ name }) => name !== STATE.name)];
@@ -294,18 +288,16 @@ interface ResultPart {
   readonly shown: Json | undefined;
 }
 
-interface StreamOptions {
-  readonly record: RunRecord;
-  /** The conversation's variable of the result, if it has one. */
-  readonly name: string | undefined;
-}
-
 /**
  * The streamed part of a run's result: handles replace long texts and lists. A handle names the variable that
  * stores the call's result, or else the place in the conversation's variable. Undefined if a handle replaces the
  * whole part.
  */
-function streamedPart(part: ResultPart, { record, name }: StreamOptions): Json | undefined {
+function streamedPart(
+  part: ResultPart,
+  record: RunRecord,
+  name: string | undefined,
+): Json | undefined {
   const { info, shown, output } = part;
   if (shown === undefined || info.visibility !== "model") return undefined;
   const kept = keptPlaces(record, output.name);
@@ -314,7 +306,7 @@ function streamedPart(part: ResultPart, { record, name }: StreamOptions): Json |
     const own = kept.get(formatPath(path));
     if (own !== undefined) return own;
     if (!json.isJsonObject(value))
-      return handleOf(toolOutputs.partInfo(info, value), { name, path, value });
+      return handleOf(toolOutputs.partInfo(info, value), value, name, path);
     const entries = Object.entries(value);
     return Object.fromEntries(entries.map(([key, at]) => [key, streamed(at, [...path, { key }])]));
   };
@@ -325,17 +317,12 @@ function streamedPart(part: ResultPart, { record, name }: StreamOptions): Json |
   return charsOf(whole, most) > most ? undefined : whole;
 }
 
-function handleOfPart({ info, shown }: ResultPart, name: string | undefined): Json {
-  return handleOf(info, { name, path: [], value: shown });
-}
-
-interface Handled {
-  readonly name: string | undefined;
-  readonly path: Path;
-  readonly value: Json | undefined;
-}
-
-function handleOf(info: VariableInfo, { name, path, value }: Handled): Json {
+function handleOf(
+  info: VariableInfo,
+  value: Json | undefined,
+  name: string | undefined,
+  path: Path = [],
+): Json {
   const shown = toolOutputs.shownResult(info, value);
   const { $var: _, ...described } = json.isObject(shown) && json.isJsonObject(shown) ? shown : {};
   const place = name === undefined || path.length === 0 ? undefined : formatPath(path);
