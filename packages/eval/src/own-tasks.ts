@@ -19,23 +19,17 @@ export function ownTasks({ isQuick, count, seed }: TaskOptions): readonly Task[]
   const sizes = isQuick ? QUICK_SIZES : SIZES;
   const kinds = isQuick ? (["csv", "json"] as const) : documentKinds;
   return Array.from({ length: count }, (_, index) => seed + index).flatMap((seed) => [
-    ...sizes.flatMap((size) => kinds.map((kind) => bytesTask({ kind, size, seed }))),
-    ...(isQuick ? [8_000] : [4_000, 32_000]).map((size) => editTask({ size, seed })),
-    idsTask({ seed }),
-    joinTask({ orders: isQuick ? 60 : 600, seed }),
-    wrongReferenceTask({ seed }),
-    distractorTask({ seed }),
+    ...sizes.flatMap((size) => kinds.map((kind) => bytesTask(kind, size, seed))),
+    ...(isQuick ? [8_000] : [4_000, 32_000]).map((size) => editTask(size, seed)),
+    idsTask(seed),
+    joinTask(isQuick ? 60 : 600, seed),
+    wrongReferenceTask(seed),
+    distractorTask(seed),
   ]);
 }
 
-interface DocumentOptions {
-  readonly kind: DocumentKind;
-  readonly size: number;
-  readonly seed: number;
-}
-
 /** A document that must pass from one tool to another unchanged. */
-export function bytesTask({ kind, size, seed }: DocumentOptions): Task {
+export function bytesTask(kind: DocumentKind, size: number, seed: number): Task {
   const random = new Random(seed);
   const content = documentOf(kind, size, random);
   const [name, copy] = [`${kind}-${seed}`, `copy-${seed}`];
@@ -69,7 +63,7 @@ function documentTools(content: Json): Task["tools"] {
 }
 
 /** One field of one record changes; everything else must arrive as it was. */
-function editTask({ size, seed }: { readonly size: number; readonly seed: number }): Task {
+function editTask(size: number, seed: number): Task {
   const random = new Random(seed);
   const records = recordsOf(size, random);
   const { id } = random.one(records);
@@ -89,7 +83,7 @@ function editTask({ size, seed }: { readonly size: number; readonly seed: number
 const SHIPMENTS = 40;
 
 /** The ids of forty records go from one call into the next. */
-export function idsTask({ seed }: { readonly seed: number }): Task {
+export function idsTask(seed: number): Task {
   const random = new Random(seed);
   const shipments = Array.from({ length: SHIPMENTS }, () => ({
     id: `${codeOf(random)}-${random.next().toString(16)}`,
@@ -121,13 +115,7 @@ export function idsTask({ seed }: { readonly seed: number }): Task {
 const COUNTRIES = ["NO", "IT", "FR", "PT", "AT"];
 
 /** A total over two results that have to be joined. */
-export function joinTask({
-  orders,
-  seed,
-}: {
-  readonly orders: number;
-  readonly seed: number;
-}): Task {
+export function joinTask(orders: number, seed: number): Task {
   const random = new Random(seed);
   const customers = Array.from({ length: Math.ceil(orders / 10) }, (_, index) => ({
     id: `c-${index + 1}`,
@@ -166,7 +154,7 @@ export function joinTask({
 const PARTS_CHARS = 6_000;
 
 /** The first call names a variable that does not exist. The model has to recover by the error that it reads. */
-function wrongReferenceTask({ seed }: { readonly seed: number }): Task {
+function wrongReferenceTask(seed: number): Task {
   const parts = recordsOf(PARTS_CHARS, new Random(seed));
   return {
     id: `wrong-reference-${seed}`,
@@ -190,7 +178,7 @@ function wrongReferenceTask({ seed }: { readonly seed: number }): Task {
 }
 
 /** Prices, shell variables, LaTeX and templates stay as they are. */
-function distractorTask({ seed }: { readonly seed: number }): Task {
+function distractorTask(seed: number): Task {
   const random = new Random(seed);
   const price = () => `$${random.between(1, 2_000)}.${random.between(10, 99)}`;
   const all = [

@@ -74,21 +74,18 @@ export async function playCell(task: Task, arm: Arm, options: PlayOptions): Prom
   const meter = new Meter();
   const played = await play(task, conversation, { ...options, meter });
   const { store, readers } = conversation;
-  const calls = await measureCalls(played.messages, {
-    ...(store === undefined || task.family === "distractors"
-      ? {}
-      : { lookup: lookupInStore(store) }),
-    readers,
-    scripted: task.script?.length ?? 0,
-  });
+  const lookup =
+    store === undefined || task.family === "distractors" ? undefined : lookupInStore(store);
+  const calls = callsIn(played.messages, task.script?.length ?? 0, lookup !== undefined);
+  const measured = await measureCalls(calls, readers, lookup);
   const { input, cached, output } = meter;
   const cost = options.price === undefined ? {} : { cost: costOf(meter, options.price) };
   return {
     task: task.id,
     family: task.family,
     arm: arm.name,
-    ...judged(played, task.check(received), calls.usedReferences === true),
-    ...calls,
+    ...judged(played, task.check(received), measured.usedReferences === true),
+    ...measured,
     input,
     cached,
     output,
@@ -196,21 +193,15 @@ interface MadeCall {
   readonly isFailed: boolean;
 }
 
-interface MeasureOptions {
-  /** Finds the variables of the conversation. Absent in arms without references. */
-  readonly lookup?: Lookup;
-  /** Tools whose inputs are no data of the task. */
-  readonly readers: readonly string[];
-  /** Model calls at the start that a script made. */
-  readonly scripted: number;
-}
-
-/** Counts references and recoveries in the messages of a turn. */
+/**
+ * Counts references and recoveries. `readers`: tools whose inputs are no data of the task; `lookup` finds the variables
+ * of the conversation, undefined in arms without references.
+ */
 async function measureCalls(
-  messages: readonly ModelMessage[],
-  { lookup, readers, scripted }: MeasureOptions,
+  calls: readonly MadeCall[],
+  readers: readonly string[],
+  lookup: Lookup | undefined,
 ): Promise<Pick<Cell, "references" | "usedReferences" | "recoverySteps" | "recovered">> {
-  const calls = callsIn(messages, { scripted, readsNotes: lookup !== undefined });
   let written = 0;
   let wrong = 0;
   for (const call of calls) {
@@ -223,15 +214,11 @@ async function measureCalls(
   return { references: { written, wrong }, ...used, ...recoveryIn(calls) };
 }
 
-interface Reading {
-  readonly scripted: number;
-  /** False: texts that look like references are none. */
-  readonly readsNotes: boolean;
-}
-
+/** `scripted`: model calls at the start that a script made. Without `readsNotes`, texts that look like references are none. */
 function callsIn(
   messages: readonly ModelMessage[],
-  { scripted, readsNotes }: Reading,
+  scripted: number,
+  readsNotes: boolean,
 ): readonly MadeCall[] {
   const results = new Map<string, unknown>();
   for (const { role, content } of messages) {
@@ -248,16 +235,8 @@ function callsIn(
         : content.flatMap((part) => {
             if (part.type !== "tool-call") return [];
             const { toolName: tool, input, toolCallId } = part;
-            const isScripted = step < scripted;
-            return [
-              {
-                tool,
-                input,
-                step,
-                isScripted,
-                ...judgedResult(results.get(toolCallId), readsNotes),
-              },
-            ];
+            const judged = judgedResult(results.get(toolCallId), readsNotes);
+            return [{ tool, input, step, isScripted: step < scripted, ...judged }];
           }),
     );
 }

@@ -24,12 +24,7 @@ export interface Skill {
 }
 
 /** The scripted models of `--model scripted:NAME`. */
-export const exact: Skill = {
-  name: "exact",
-  copyErrorsPer1000: 0,
-  misspells: 0,
-  ignoresGuide: 0,
-};
+export const exact: Skill = { name: "exact", copyErrorsPer1000: 0, misspells: 0, ignoresGuide: 0 };
 const sloppy: Skill = {
   name: "sloppy",
   copyErrorsPer1000: 0.2,
@@ -106,16 +101,11 @@ interface Work {
   readonly parts: readonly string[];
 }
 
-interface Rule {
-  readonly pattern: RegExp;
-  reply(work: Work): Reply;
-}
-
 const DONE: Reply = { text: "done" };
 const LOST: Reply = { text: "I cannot do this: I do not see the data." };
 
 /** The questions that scripted models understand: those of the tasks. */
-const rules: readonly Rule[] = [
+const rules: readonly { pattern: RegExp; reply(work: Work): Reply }[] = [
   {
     pattern: /^Fetch the document "(.+?)" with fetch_document, then store it unchanged as "(.+?)"/u,
     reply: (work) => {
@@ -134,12 +124,8 @@ const rules: readonly Rule[] = [
     pattern: /^Call list_shipments, then cancel all/u,
     reply: (work) =>
       chain(work, { tool: "list_shipments", input: {} }, (listed) => {
-        const ids = work.hand.pass(listed, "[*].id");
-        return finishTask(
-          work,
-          "cancel_shipments",
-          writing(ids, (value) => ({ ids: value })),
-        );
+        const written = writing(work.hand.pass(listed, "[*].id"), (ids) => ({ ids }));
+        return finishTask(work, "cancel_shipments", written);
       }),
   },
   {
@@ -150,12 +136,8 @@ const rules: readonly Rule[] = [
     pattern: /^Call list_parts, then pass the whole list to print_table/u,
     reply: (work) =>
       chain(work, { tool: "list_parts", input: {} }, (listed) => {
-        const rows = work.hand.pass(listed);
-        return finishTask(
-          work,
-          "print_table",
-          writing(rows, (value) => ({ rows: value })),
-        );
+        const written = writing(work.hand.pass(listed), (rows) => ({ rows }));
+        return finishTask(work, "print_table", written);
       }),
   },
   {
@@ -174,11 +156,8 @@ function writing(grasp: Grasp, inputOf: (value: Json) => object): Written {
 }
 
 function storeCopy(work: Work, name: string, content: Grasp): Reply {
-  return finishTask(
-    work,
-    "store_document",
-    writing(content, (value) => ({ name, content: value })),
-  );
+  const written = writing(content, (value) => ({ name, content: value }));
+  return finishTask(work, "store_document", written);
 }
 
 /** Makes the last call of a task, repeats it after an error, and answers when the call has succeeded. */

@@ -39,9 +39,7 @@ function expectInside(interval: Measures["right"], value: number): void {
 
 describe("the evaluation measures", () => {
   it("the rate of copy errors, and its effect on the bytes", async () => {
-    const tasks = seeds(60).map((seed) =>
-      bytesTask({ kind: seed % 2 === 0 ? "text" : "csv", size: 4_000, seed }),
-    );
+    const tasks = seeds(60).map((seed) => bytesTask(seed % 2 === 0 ? "text" : "csv", 4_000, seed));
     const results = await measured(
       { ...exact, copyErrorsPer1000: 0.5 },
       tasks,
@@ -57,7 +55,7 @@ describe("the evaluation measures", () => {
   });
 
   it("the share of misspelled references, and that each is corrected in one step", async () => {
-    const tasks = seeds(300).map((seed) => idsTask({ seed }));
+    const tasks = seeds(300).map((seed) => idsTask(seed));
     const row = rowOf(
       await measured({ ...exact, misspells: 0.05 }, tasks, "reference"),
       "reference",
@@ -69,7 +67,7 @@ describe("the evaluation measures", () => {
   });
 
   it("the share of conversations that ignore the guide", async () => {
-    const tasks = seeds(150).map((seed) => bytesTask({ kind: "csv", size: 2_000, seed }));
+    const tasks = seeds(150).map((seed) => bytesTask("csv", 2_000, seed));
     const row = rowOf(
       await measured({ ...exact, ignoresGuide: 0.1 }, tasks, "reference"),
       "reference",
@@ -102,7 +100,7 @@ describe("the evaluation ranks", () => {
   });
 
   it("SQL above reading for a sum over a result that exceeds a cap", async () => {
-    const tasks = seeds(3).map((seed) => joinTask({ orders: 900, seed }));
+    const tasks = seeds(3).map((seed) => joinTask(900, seed));
     const results = await measured(exact, tasks, "value,cap,reference,sql");
     expect(rowOf(results, "cap").right?.value).toBe(0);
     expect(rowOf(results, "reference, SQL").right?.value).toBe(1);

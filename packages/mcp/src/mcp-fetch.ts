@@ -16,43 +16,47 @@ export const mcpFetch = mcpFetchWith();
 
 /** The same, with results changed before the client reads them. */
 export function mcpFetchWith(change?: ChangeResult): typeof fetch {
-  return (input: RequestInfo | URL, init?: RequestInit) => fetchChanged(input, init, change);
+  return async (input: RequestInfo | URL, init: RequestInit = {}) => {
+    // A GET would open the stream of the server's own messages, which nothing reads. Servers without that
+    // stream answer 405.
+    if (init.method === "GET") return new Response(null, { status: 405 });
+    const url = new URL(input instanceof Request ? input.url : input);
+    const send = (signal = init.signal) => fetchWithin(url, { ...init, ...(signal && { signal }) });
+    if (init.method === "DELETE") return withTimeLimit(DELETE_MS, send);
+    const response = await send();
+    const { status, body } = response;
+    if (status !== 400 && status !== 404)
+      return response.ok ? answerOf(response, init, { change }) : response;
+    // As JSON-RPC, the same text would hide the status from the client.
+    const text = body === null ? "" : await new Response(bounded(body)).text();
+    return new Response(`Refused: ${text.slice(0, MAX_REFUSAL_CHARS)}`, { status });
+  };
 }
 
-async function fetchChanged(
-  input: RequestInfo | URL,
-  init: RequestInit = {},
-  change?: ChangeResult,
+/** Returns the response with what a client would not understand replaced. `isResumable`: see `eventsOf`. */
+async function answerOf(
+  response: Response,
+  init: RequestInit,
+  { change, isResumable = false }: Pick<Replacing, "change"> & { readonly isResumable?: boolean },
 ): Promise<Response> {
-  // A GET would open the stream of the server's own messages, which nothing reads. Servers without that
-  // stream answer 405.
-  if (init.method === "GET") return new Response(null, { status: 405 });
-  const url = new URL(input instanceof Request ? input.url : input);
-  const send = (signal = init.signal) => fetchWithin(url, { ...init, ...(signal && { signal }) });
-  if (init.method === "DELETE") return withTimeLimit(DELETE_MS, send);
-  const response = await send();
-  if (response.status === 400 || response.status === 404) return refusal(response);
-  if (response.body === null || !response.ok) return response;
-  const { body, status, headers } = response;
+  const { body, status, statusText, ok } = response;
+  if (body === null) return response;
+  // The body is already decoded.
+  const headers = new Headers(response.headers);
+  for (const name of ["content-encoding", "content-length", "transfer-encoding"])
+    headers.delete(name);
   const id = idOf(init.body);
-  // The body is already decoded, so headers about its encoding are dropped.
-  const kept = ["content-type", "mcp-session-id"].flatMap((name) => {
-    const value = headers.get(name);
-    return value === null ? [] : [[name, value] as [string, string]];
-  });
+  const type = headers.get("content-type") ?? "";
   const replacing = { asked: id, change };
-  const answer = isEventStream(response)
-    ? eventsOf(bounded(body), { id, isResumable: false, replacing })
-    : id === undefined
-      ? bounded(body)
-      : await readAnswer(body, replacing);
-  return new Response(answer, { status, headers: kept });
-}
-
-/** Converts a refusal to text, so that the client reports the status. As JSON-RPC, the same text would hide it. */
-async function refusal({ status, body }: Response): Promise<Response> {
-  const text = body === null ? "" : await new Response(bounded(body)).text();
-  return new Response(`Refused: ${text.slice(0, MAX_REFUSAL_CHARS)}`, { status });
+  if (type.includes("text/event-stream")) {
+    // Of a stream that a GET opens, which has no end, each message is limited.
+    const limited = init.method === "GET" ? body : bounded(body);
+    const events = eventsOf(limited, { id, isResumable, replacing });
+    return new Response(events, { status, statusText, headers });
+  }
+  const isAnswer = ok && id !== undefined && (!isResumable || type.includes("json"));
+  const read = isAnswer ? await readAnswer(body, replacing) : bounded(body);
+  return new Response(read, { status, statusText, headers });
 }
 
 /** Follows redirects within the origin only, because headers hold keys. Throws for others. */
@@ -75,10 +79,6 @@ async function fetchWithin(url: URL, init: RequestInit): Promise<Response> {
     target = next;
   }
   throw new Error(`The server redirects more than ${limits.maxTries} times.`);
-}
-
-function isEventStream({ headers }: Response): boolean {
-  return headers.get("content-type")?.includes("text/event-stream") === true;
 }
 
 /** The request's id, which is at the end of its body. Undefined for a notification. */
@@ -195,25 +195,10 @@ export async function upstreamFetch(
   init: RequestInit = {},
 ): Promise<Response> {
   const response = await fetchWithin(new URL(input), init);
-  const { body, status, statusText } = response;
   // The client would wait for the answer that it cannot resume.
   const isResuming = new Headers(init.headers).has("last-event-id");
-  if (status === 405 && isResuming) return new Response(null, { status: 410 });
-  if (body === null) return response;
-  // The body is already decoded.
-  const headers = new Headers(response.headers);
-  for (const name of ["content-encoding", "content-length"]) headers.delete(name);
-  const id = idOf(init.body);
-  const isAnswer = response.ok && id !== undefined && headers.get("content-type")?.includes("json");
-  const replacing = { asked: id };
-  if (isEventStream(response)) {
-    // Of a stream that a GET opens, which has no end, each message is limited.
-    const limited = init.method === "GET" ? body : bounded(body);
-    const events = eventsOf(limited, { id, isResumable: true, replacing });
-    return new Response(events, { status, statusText, headers });
-  }
-  const read = isAnswer ? await readAnswer(body, replacing) : bounded(body);
-  return new Response(read, { status, statusText, headers });
+  if (response.status === 405 && isResuming) return new Response(null, { status: 410 });
+  return answerOf(response, init, { isResumable: true });
 }
 
 /** What is wrong with the answer of a server. */

@@ -39,12 +39,8 @@ const TRUTH = /^(?:true|false)$/i;
 
 /** Counts the cells of a column while its rows are read. */
 export class CellCounter {
-  #count = 0;
-  #values = 0;
+  readonly #counts = { count: 0, values: 0, plain: 0, formatted: 0, empty: 0 };
   #nested = 0;
-  #plain = 0;
-  #formatted = 0;
-  #empty = 0;
   #truths = 0;
   #hasDecimalComma = false;
   readonly #marks = new Set<string>();
@@ -55,27 +51,27 @@ export class CellCounter {
 
   add(value: Json, row: number): void {
     if (value === null) return;
-    this.#count++;
+    this.#counts.count++;
     if (typeof value === "string") this.#addText(value, row);
-    else if (json.isScalar(value)) this.#values++;
+    else if (json.isScalar(value)) this.#counts.values++;
     else this.#nested++;
   }
 
   #addText(text: string, row: number): void {
     if (text === "") {
-      this.#empty++;
+      this.#counts.empty++;
       this.#emptyRow ??= row;
       return;
     }
     const isShort = text.length <= MAX_CHARS;
     if (isShort && PLAIN.test(text)) {
-      this.#plain++;
+      this.#counts.plain++;
       this.#first ??= { row, text };
       return;
     }
     this.#example ??= { row, text: text.slice(0, MAX_CHARS) };
     if (isShort && FORMATTED.test(text.trim())) {
-      this.#formatted++;
+      this.#counts.formatted++;
       this.#hasDecimalComma ||= DECIMAL_COMMA.test(text);
       for (const mark of text.match(/[^\d.+-]/g) ?? []) this.#marks.add(mark);
       return;
@@ -86,13 +82,11 @@ export class CellCounter {
   }
 
   cells(): ColumnCells {
-    const [count, empty] = [this.#count, this.#empty];
+    const { values, plain, ...counts } = this.#counts;
     return {
+      ...counts,
       type: this.#type,
-      numbers: this.#values + this.#plain,
-      formatted: this.#formatted,
-      empty,
-      count,
+      numbers: values + plain,
       marks: [...this.#marks].join(""),
       hasDecimalComma: this.#hasDecimalComma,
       words: [...this.#words],
@@ -102,10 +96,11 @@ export class CellCounter {
   }
 
   get #type(): ColumnCells["type"] {
-    if (this.#nested > 0 || this.#count === 0) return "nested";
-    if (this.#values === this.#count) return "number";
-    if (this.#truths > 0 && this.#truths + this.#empty === this.#count) return "truth";
-    return this.#values > 0 ? "mixed" : "text";
+    const { count, values, empty } = this.#counts;
+    if (this.#nested > 0 || count === 0) return "nested";
+    if (values === count) return "number";
+    if (this.#truths > 0 && this.#truths + empty === count) return "truth";
+    return values > 0 ? "mixed" : "text";
   }
 }
 

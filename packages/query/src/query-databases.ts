@@ -191,30 +191,27 @@ async function loadTable(engine: QueryEngine, source: TableSource): Promise<void
   const { store, target, read } = source;
   const part = await sequences.partAt(store, target, read);
   const writer = (options?: WriterOptions) => new TableWriter(engine, source, options);
-  if (!("sequence" in part)) return loadValue(writer, part.value);
+  if (!("sequence" in part)) {
+    const { value } = part;
+    const isObject = !json.isScalar(value);
+    const rows = isObject
+      ? Object.entries(value).map(([key, inner]) => ({ key, value: inner }))
+      : [{ value }];
+    await writer({ columns: isObject ? ["key", "value"] : ["value"] }).load(rows);
+    return;
+  }
   const { sequence } = part;
   if (sequence.type === "string") {
     await writer({ columns: ["line", "text"] }).load(linesOf(sequence));
     return;
   }
   const depth = target.path.filter((segment) => "each" in segment).length;
-  const elements = depth === 0 ? elementsOf(sequence) : flattened(await allOf(sequence), depth);
-  if (await writer().load(elements)) return;
+  const elements = async () =>
+    depth === 0 ? elementsOf(sequence) : flattened(await allOf(sequence), depth);
+  if (await writer().load(await elements())) return;
   // An element that is not an object.
-  const values = depth === 0 ? elementsOf(sequence) : flattened(await allOf(sequence), depth);
-  await writer({ columns: ["value"], showsIndex: true }).load(asValues(values));
-}
-
-async function loadValue(
-  writer: (options: WriterOptions) => TableWriter,
-  value: Json,
-): Promise<void> {
-  const isObject = !json.isScalar(value);
-  const columns = isObject ? ["key", "value"] : ["value"];
-  const rows = isObject
-    ? Object.entries(value).map(([name, inner]) => ({ key: name, value: inner }))
-    : [{ value }];
-  await writer({ columns }).load(rows);
+  const values = asValues(await elements());
+  await writer({ columns: ["value"], showsIndex: true }).load(values);
 }
 
 type Values = AsyncIterable<Json> | Iterable<Json>;

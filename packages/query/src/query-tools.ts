@@ -82,7 +82,7 @@ export function queryTool({ databases, wrap, onQuery }: QueryToolOptions): Runti
       // In code, values are parts of the statement: nothing in it is a reference.
       const syntaxes = call.madeOf === undefined ? pickSyntaxes(wrap.syntaxes) : [];
       const sources = new UrlSources();
-      const access = modelAccess(context, { databases, syntaxes, sources });
+      const access = modelAccess(context, databases, syntaxes, sources);
       const { records, variables, notes } = await runQuery(input.sql, access);
       if (call.signal.aborted) throw new ByrefError("tool_failed", `${NAME} was stopped.`);
       onQuery?.({ variables, digest: await toolInputs.digestOf(input.sql) });
@@ -140,16 +140,12 @@ function tablesIn(sql: Json | undefined, syntaxes: readonly Syntax[]): readonly 
   }
 }
 
-interface Reading {
-  readonly databases: QueryDatabases;
-  readonly syntaxes: readonly Syntax[];
-  /** Receives the values that the statement reads. Default: none. */
-  readonly sources?: UrlSources;
-}
-
+/** Returns a model's access to variables whose values it may see. `sources` receives what the statement reads. */
 function modelAccess(
   { store, labels, resolve }: RuntimeToolContext,
-  { databases, syntaxes, sources }: Reading,
+  databases: QueryDatabases,
+  syntaxes: readonly Syntax[],
+  sources?: UrlSources,
 ): QueryAccess {
   const used = new Set<string>();
   return {
@@ -226,7 +222,7 @@ async function searchFor(where: string, editing: Editing): Promise<FindRecords> 
   const { databases, wrap, onQuery, target, context } = editing;
   // In code, values are parts of the condition: nothing in it is a reference.
   const syntaxes = context.call.madeOf === undefined ? pickSyntaxes(wrap.syntaxes) : [];
-  const access = { ...modelAccess(context, { databases, syntaxes }), first: target };
+  const access = { ...modelAccess(context, databases, syntaxes), first: target };
   const query = await prepareQuery(statementFor(where, target), access);
   const digest = await toolInputs.digestOf(where);
   return async (changed) => {

@@ -57,10 +57,10 @@ class StatementReader {
   read(): Statement {
     const [first] = this.#tokens;
     if (first !== undefined && !STATEMENTS.has(first.word)) {
-      const place = { sql: this.#sql, at: first.start };
       const near = nearest(first.word, STATEMENTS);
       const said = `This begins with ${first.value}.`;
-      throw near.length === 0 ? notAllowed(said, place) : queryProblem(said, { ...place, near });
+      if (near.length === 0) throw this.#notAllowed(said, first.start);
+      throw queryProblem(said, { sql: this.#sql, at: first.start, near });
     }
     this.#root.isSelect = true;
     for (const [at, token] of this.#tokens.entries()) this.#next(token, at);
@@ -145,11 +145,9 @@ class StatementReader {
 
   #function(word: string, at: number): void {
     const { value = word, start } = this.#tokens[at] ?? {};
-    const place = { sql: this.#sql, at: start };
-    if (FORBIDDEN_FUNCTIONS.has(word)) throw notAllowed(`${value} is not allowed.`, place);
-    if (MISSING.test(word)) {
-      throw queryProblem(`no such function: ${value}. For the median write ${MEDIAN}.`, place);
-    }
+    if (FORBIDDEN_FUNCTIONS.has(word)) throw this.#notAllowed(`${value} is not allowed.`, start);
+    if (MISSING.test(word))
+      throw this.#problem(`no such function: ${value}. For the median write ${MEDIAN}.`, start);
     const { select } = this.#group;
     const isScalar =
       (word === "MIN" || word === "MAX") && argumentsAt(this.#tokens, at + 1).length > 1;
@@ -178,9 +176,7 @@ class StatementReader {
     const isJoin = isInTables && !isSelect;
     outer.expectsTable = false;
     this.#group = new SelectGroup(outer, isJoin);
-    const maximum = limits.maxStatementTables;
-    const advice = "Define parts of it with WITH.";
-    requireAtMost(["maxStatementTables", maximum], this.#group.depth, advice);
+    requireAtMost("maxStatementTables", this.#group.depth, "Define parts of it with WITH.");
     this.#group.isSelect = isSelect;
     this.#group.isTable = isSelect && isInTables;
     if (outer.definition !== "columns") return;
@@ -195,16 +191,13 @@ class StatementReader {
     const before = this.#tokens[at - 1];
     if (before?.word !== "AS" && before?.word !== "MATERIALIZED") return;
     const name = this.#group.parent?.definedName;
-    const said = `WITH ${name} AS is followed by a SELECT in parentheses.`;
-    throw notAllowed(said, { sql: this.#sql, at: before.end });
+    throw this.#notAllowed(`WITH ${name} AS is followed by a SELECT in parentheses.`, before.end);
   }
 
   #close(token: Token, at: number): void {
     const closed = this.#group;
-    if (closed.parent === undefined) {
-      const place = { sql: this.#sql, at: token.start };
-      throw queryProblem("This parenthesis is not open.", place);
-    }
+    if (closed.parent === undefined)
+      throw this.#problem("This parenthesis is not open.", token.start);
     this.#group = closed.parent;
     if (closed.isTable) this.#addAlias(aliasAt(this.#tokens, at + 1) ?? "", closed);
   }
@@ -229,7 +222,7 @@ class StatementReader {
     }
     group.definition = "none";
     if (word === "SELECT" || word === "VALUES") return false;
-    throw notAllowed(`WITH is followed by ${value}.`, { sql: this.#sql, at: start });
+    throw this.#notAllowed(`WITH is followed by ${value}.`, start);
   }
 
   #table(token: Token, at: number): void {
@@ -237,7 +230,7 @@ class StatementReader {
     group.expectsTable = false;
     const isIn = this.#tokens[at - 1]?.word === "IN";
     const following = this.#tokens[at + 1];
-    if (following?.kind === "sign" && following.value === "(") return this.#tableFunction(token);
+    if (isSign(following, "(")) return this.#tableFunction(token);
     const written = isIn ? undefined : aliasAt(this.#tokens, at + 1);
     const alias = { name: written ?? ownAliasOf(token), isWritten: written !== undefined };
     this.#found.push({ token, group, alias: isIn ? undefined : alias });
@@ -247,18 +240,13 @@ class StatementReader {
   #tableFunction(token: Token): void {
     if (!TABLE_FUNCTIONS.has(token.word)) {
       const said = `${token.value} is not a table function; there are json_each and json_tree.`;
-      throw notAllowed(said, { sql: this.#sql, at: token.start });
+      throw this.#notAllowed(said, token.start);
     }
     this.#countTable();
   }
 
   #countTable(): void {
-    const maximum = limits.maxStatementTables;
-    requireAtMost(
-      ["maxStatementTables", maximum],
-      ++this.#tableCount,
-      "Query fewer tables at once.",
-    );
+    requireAtMost("maxStatementTables", ++this.#tableCount, "Query fewer tables at once.");
   }
 
   #addAlias(alias: string, target: AliasTarget): void {
@@ -271,12 +259,11 @@ class StatementReader {
   #parameter(token: Token, at: number): void {
     const before = this.#tokens[at - 1];
     const isBare = before?.word === "IN";
+    const after = this.#tokens[at + 1];
     const isAlone =
-      before?.value === "(" &&
-      this.#tokens[at - 2]?.word === "IN" &&
-      this.#tokens[at + 1]?.value === ")";
+      before?.value === "(" && this.#tokens[at - 2]?.word === "IN" && after?.value === ")";
     const { start } = isAlone ? before : token;
-    const end = isAlone ? (this.#tokens[at + 1]?.end ?? token.end) : token.end;
+    const { end } = isAlone ? after : token;
     this.#parameters.push({ token, start, end, isList: isBare || isAlone });
   }
 
@@ -291,14 +278,8 @@ class StatementReader {
         continue;
       }
       const { name, path } = token.reference ?? { name: token.value, path: [] };
-      const use = {
-        name,
-        path,
-        token,
-        group,
-        alias: alias?.name,
-        isAliased: alias?.isWritten === true,
-      };
+      const isAliased = alias?.isWritten === true;
+      const use = { name, path, token, group, alias: alias?.name, isAliased };
       tables.push(use);
       if (alias !== undefined) this.#addAlias(alias.name, use);
     }
@@ -313,11 +294,15 @@ class StatementReader {
       return;
     }
     const said = `A recursive WITH ends with LIMIT and a number up to ${maximum}, before its closing parenthesis.`;
-    throw notAllowed(said, { sql: this.#sql, at: token.start });
+    throw this.#notAllowed(said, token.start);
   }
 
   #problem(said: string, at?: number) {
     return queryProblem(said, { sql: this.#sql, at });
+  }
+
+  #notAllowed(said: string, at: number | undefined) {
+    return notAllowed(said, { sql: this.#sql, at });
   }
 }
 

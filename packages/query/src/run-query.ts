@@ -285,7 +285,7 @@ class Query {
       ]),
     );
     const at = answer.at === undefined ? undefined : rewritten.writtenOffset(answer.at);
-    return explainedProblem(answer.message, { statement: this.#statement, tables: columns, at });
+    return explainedProblem(answer.message, this.#statement, columns, at);
   }
 
   #tooExpensive({ estimate, scans }: Extract<EngineAnswer, { kind: "expensive" }>): ByrefError {
@@ -348,13 +348,6 @@ function scalarOf(value: Json): { text: string; bound?: string } {
   return { text: "?", bound: typeof value === "string" ? value : JSON.stringify(value) };
 }
 
-interface Explaining {
-  readonly statement: Statement;
-  readonly tables: TableColumns;
-  /** Position of the problem, if SQLite reports it. */
-  readonly at: number | undefined;
-}
-
 /** Replacements for features of other databases that SQLite does not have. */
 const INSTEAD: Readonly<Record<string, string>> = {
   REGEXP: "LIKE or GLOB",
@@ -375,19 +368,19 @@ const INSTEAD: Readonly<Record<string, string>> = {
 };
 
 /** Turns SQLite's message into `bad_query`: with the place, similar names, and what to write instead. */
-function explainedProblem(message: string, { statement, tables, at }: Explaining): ByrefError {
-  const { sql } = statement;
+function explainedProblem(
+  message: string,
+  { sql, tokens }: Statement,
+  tables: TableColumns,
+  position: number | undefined,
+): ByrefError {
   const name = nameIn(message);
-  const place = at ?? (name === undefined ? undefined : placeOf(statement, name));
+  const same = tokens.find(({ value }) => value.toLowerCase() === name?.toLowerCase());
+  const at = position ?? same?.start;
   const known = new Set(Object.values(tables).flat());
   const isColumn = message.startsWith("no such column");
   const near = isColumn && name !== undefined ? nearest(name, known) : [];
-  return queryProblem(`${message}.${hintFor(message, name, known)}`, {
-    sql,
-    at: place,
-    tables,
-    near,
-  });
+  return queryProblem(`${message}.${hintFor(message, name, known)}`, { sql, at, tables, near });
 }
 
 /** The name in a message of SQLite: `no such column: o.totl`, `near "FORM": syntax error`. */
@@ -401,16 +394,9 @@ function nameIn(message: string): string | undefined {
   return named?.split(".").at(-1);
 }
 
-function placeOf({ tokens }: Statement, name: string): number | undefined {
-  const wanted = name.toLowerCase();
-  return tokens.find(({ value }) => value.toLowerCase() === wanted)?.start;
-}
-
 function hintFor(message: string, name: string | undefined, columns: ReadonlySet<string>): string {
   if (name === undefined) return "";
-  const instead = Object.hasOwn(INSTEAD, name.toUpperCase())
-    ? INSTEAD[name.toUpperCase()]
-    : undefined;
+  const instead = new Map(Object.entries(INSTEAD)).get(name.toUpperCase());
   if (instead !== undefined && !message.startsWith("no such column")) return ` Write ${instead}.`;
   const isKeyword = message.startsWith("near ") && columns.has(name);
   return isKeyword ? ` As a column it is written "${name}".` : "";

@@ -24,46 +24,128 @@ import type {
 import { CHUNKS, ELEMENTS, PlanBound, type PlanLine, ROWS } from "./plan-bound.ts";
 import { identifier } from "./rewrite-statement.ts";
 
+/**
+ * Runs queries in SQLite. A table is loaded as chunks of JSON, a row each, because rows are what is billed. A small one
+ * that is used again becomes a table of SQLite, which is read many times faster.
+ */
 export class SqlQueryEngine implements QueryEngine {
   readonly #database: QueryDatabase;
-  readonly #tables: LoadedTables;
+  readonly #found = new Map<string, LoadedTable>();
+  readonly #begun = new Map<number, string>();
+  readonly #uses = new Map<number, number>();
+  /** The number of the next table; undefined before the database is read. */
+  #next: number | undefined;
 
   constructor(database: QueryDatabase) {
     this.#database = database;
-    this.#tables = new LoadedTables(database);
-  }
-
-  async begin(key: string): Promise<number> {
-    return this.#tables.begin(key);
-  }
-
-  async add(table: number, chunk: TableChunk): Promise<void> {
-    this.#tables.add(table, chunk);
-  }
-
-  async complete(table: number, shape: TableShape): Promise<void> {
-    this.#tables.complete(table, shape);
-  }
-
-  async keep(keys: readonly string[]): Promise<void> {
-    this.#tables.keep(new Set(keys));
   }
 
   async run(query: EngineQuery): Promise<EngineAnswer> {
-    this.#tables.keep(new Set([...query.tables.map(({ key }) => key), ...query.kept]));
-    const found = query.tables.map(({ key }) => this.#tables.find(key));
-    const missing = query.tables.filter((_, at) => found[at] === undefined);
+    await this.keep([...query.tables.map(({ key }) => key), ...query.kept]);
+    const missing = query.tables.filter(({ key }) => !this.#found.has(key));
     if (missing.length > 0) return { kind: "missing", keys: missing.map(({ key }) => key) };
-    const tables = query.tables.flatMap(({ name }, at) => {
-      const table = found[at];
-      return table === undefined ? [] : [[name, this.#tables.used(table)] as const];
+    const tables = query.tables.flatMap(({ name, key }) => {
+      const table = this.#found.get(key);
+      return table === undefined ? [] : [[name, this.#used(table)] as const];
     });
-    const running = { query, tables: new Map(tables) };
-    const answer = new Run(this.#database, this.#tables, running).answer();
+    const answer = new Run(this.#database, { query, tables: new Map(tables) }).answer();
     if (answer.kind !== "expensive") return answer;
     // SQLite has indexes for what it computes from chunks, and none of these tables.
     const chunks = tables.map(([name, table]) => [name, { ...table, isReal: false }] as const);
-    return new Run(this.#database, this.#tables, { query, tables: new Map(chunks) }).answer();
+    return new Run(this.#database, { query, tables: new Map(chunks) }).answer();
+  }
+
+  async begin(key: string): Promise<number> {
+    const id = this.#prepare();
+    this.#next = id + 1;
+    this.#begun.set(id, key);
+    return id;
+  }
+
+  async add(id: number, { first, json }: TableChunk): Promise<void> {
+    if (!this.#begun.has(id)) return;
+    this.#run(`INSERT INTO chunk (id, seq, json) VALUES (?, ?, ?)`, id, first, json);
+  }
+
+  async complete(id: number, shape: TableShape): Promise<void> {
+    const key = this.#begun.get(id);
+    if (key === undefined) return;
+    this.#begun.delete(id);
+    const before = this.#found.get(key);
+    if (before !== undefined) this.#drop(before);
+    this.#write({ ...shape, id, key, isReal: false });
+  }
+
+  /** Writes what is known of a table, before its rows. */
+  #write(table: LoadedTable): void {
+    const json = JSON.stringify(table);
+    this.#run(`INSERT OR REPLACE INTO chunk (id, seq, json) VALUES (?, -1, ?)`, table.id, json);
+    this.#found.set(table.key, table);
+  }
+
+  /** Counts a use. Returns the table in the form in which it is read from now on. */
+  #used(table: LoadedTable): LoadedTable {
+    const uses = (this.#uses.get(table.id) ?? 0) + 1;
+    this.#uses.set(table.id, uses);
+    const isWorth = table.rows <= limits.maxIndexedRows && table.columns.length < MAX_COLUMNS;
+    if (table.isReal || uses < 2 || !isWorth) return table;
+    return this.#makeReal(table);
+  }
+
+  #makeReal(table: LoadedTable): LoadedTable {
+    const columns = table.columns.map((_, at) => `c${at}`);
+    const selected = columns.map((column, at) => `${chunkCell("e", table, at)} AS ${column}`);
+    this.#run(`CREATE TABLE ${realName(table)} AS
+      SELECT ${[...selected, "c.seq + e.key AS i"].join(", ")}
+      FROM chunk c CROSS JOIN json_each(c.json) e WHERE c.id = ${table.id} AND c.seq >= 0 ORDER BY c.seq, e.key`);
+    const real = { ...table, isReal: true };
+    this.#write(real);
+    return real;
+  }
+
+  async keep(keys: readonly string[]): Promise<void> {
+    this.#prepare();
+    for (const table of this.#found.values()) if (!keys.includes(table.key)) this.#drop(table);
+    for (const [id, key] of this.#begun) {
+      if (keys.includes(key)) continue;
+      this.#begun.delete(id);
+      this.#run(`DELETE FROM chunk WHERE id = ?`, id);
+    }
+  }
+
+  #drop(table: LoadedTable): void {
+    this.#run(`DELETE FROM chunk WHERE id = ?`, table.id);
+    if (table.isReal) this.#run(`DROP TABLE ${realName(table)}`);
+    this.#found.delete(table.key);
+    this.#uses.delete(table.id);
+  }
+
+  /** Reads which tables there are. Returns the number of the next one. */
+  #prepare(): number {
+    if (this.#next !== undefined) return this.#next;
+    this.#run(`CREATE TABLE IF NOT EXISTS chunk (id INTEGER, seq INTEGER, json TEXT NOT NULL,
+      PRIMARY KEY (id, seq)) WITHOUT ROWID`);
+    // Tables whose loading was interrupted.
+    this.#run(`DELETE FROM chunk WHERE id NOT IN (SELECT id FROM chunk WHERE seq = -1)`);
+    for (const [json] of this.#all(`SELECT json FROM chunk WHERE seq = -1`)) {
+      // Written by this class.
+      const table = JSON.parse(String(json)) as LoadedTable;
+      this.#found.set(table.key, table);
+    }
+    const [row] = this.#all(`SELECT coalesce(max(id), 0) + 1 FROM chunk`);
+    this.#next = Number(row?.[0]);
+    return this.#next;
+  }
+
+  #run(statement: string, ...bindings: readonly (string | number)[]): void {
+    this.#all(statement, ...bindings);
+  }
+
+  #all(
+    statement: string,
+    ...bindings: readonly (string | number)[]
+  ): readonly (readonly unknown[])[] {
+    return [...this.#database.query(statement, ...bindings).rows];
   }
 }
 
@@ -97,13 +179,11 @@ const CHARS_OF_ELEMENT = 2;
 
 class Run {
   readonly #database: QueryDatabase;
-  readonly #loaded: LoadedTables;
   readonly #running: Running;
   readonly #views: string;
 
-  constructor(database: QueryDatabase, loaded: LoadedTables, running: Running) {
+  constructor(database: QueryDatabase, running: Running) {
     this.#database = database;
-    this.#loaded = loaded;
     this.#running = running;
     const { readings = [], query } = running;
     this.#views = this.#viewsWith((table, at) => {
@@ -121,7 +201,7 @@ class Run {
     const columns = query.usesAllColumns ? undefined : query.names;
     const positions = new Map(query.tables.map(({ name, position }) => [name, position]));
     const views = Array.from(tables, ([name, table]) =>
-      this.#loaded.viewOf(table, {
+      viewOf(table, {
         columns,
         isRepeated,
         name,
@@ -181,7 +261,7 @@ class Run {
   #notes(records: readonly string[]): readonly string[] {
     const suspects = this.#suspects;
     const depends = (readings: readonly Reading[]) => {
-      const other = new Run(this.#database, this.#loaded, {
+      const other = new Run(this.#database, {
         ...this.#running,
         readings: [...readings, ...(this.#running.readings ?? [])],
       });
@@ -205,7 +285,7 @@ class Run {
     const loaded = this.#running.tables.get(table);
     const works = (expression: string) => {
       if (loaded === undefined) return false;
-      const view = this.#loaded.viewOf(loaded, {
+      const view = viewOf(loaded, {
         name: "t",
         columns: [name.toLowerCase()],
         isRepeated: false,
@@ -435,147 +515,32 @@ interface ViewOptions {
 /** The name of the column with the position. */
 export const INDEX = "index";
 
-/**
- * The tables of an engine. One is loaded as chunks of JSON, a row each, because rows are what is billed. A small
- * one that is used again becomes a table of SQLite, which is read many times faster.
- */
-class LoadedTables {
-  readonly #database: QueryDatabase;
-  readonly #found = new Map<string, LoadedTable>();
-  readonly #begun = new Map<number, string>();
-  readonly #uses = new Map<number, number>();
-  /** The number of the next table; undefined before the database is read. */
-  #next: number | undefined;
-
-  constructor(database: QueryDatabase) {
-    this.#database = database;
-  }
-
-  begin(key: string): number {
-    const id = this.#prepare();
-    this.#next = id + 1;
-    this.#begun.set(id, key);
-    return id;
-  }
-
-  add(id: number, { first, json }: TableChunk): void {
-    if (!this.#begun.has(id)) return;
-    this.#run(`INSERT INTO chunk (id, seq, json) VALUES (?, ?, ?)`, id, first, json);
-  }
-
-  complete(id: number, shape: TableShape): void {
-    const key = this.#begun.get(id);
-    if (key === undefined) return;
-    this.#begun.delete(id);
-    const before = this.#found.get(key);
-    if (before !== undefined) this.#drop(before);
-    this.#write({ ...shape, id, key, isReal: false });
-  }
-
-  find(key: string): LoadedTable | undefined {
-    this.#prepare();
-    return this.#found.get(key);
-  }
-
-  /** Writes what is known of a table, before its rows. */
-  #write(table: LoadedTable): void {
-    const json = JSON.stringify(table);
-    this.#run(`INSERT OR REPLACE INTO chunk (id, seq, json) VALUES (?, -1, ?)`, table.id, json);
-    this.#found.set(table.key, table);
-  }
-
-  /** Counts a use. Returns the table in the form in which it is read from now on. */
-  used(table: LoadedTable): LoadedTable {
-    const uses = (this.#uses.get(table.id) ?? 0) + 1;
-    this.#uses.set(table.id, uses);
-    const isWorth = table.rows <= limits.maxIndexedRows && table.columns.length < MAX_COLUMNS;
-    if (table.isReal || uses < 2 || !isWorth) return table;
-    return this.#makeReal(table);
-  }
-
-  #makeReal(table: LoadedTable): LoadedTable {
-    const columns = table.columns.map((_, at) => `c${at}`);
-    const selected = columns.map((column, at) => `${chunkCell("e", table, at)} AS ${column}`);
-    this.#run(`CREATE TABLE ${realName(table)} AS
-      SELECT ${[...selected, "c.seq + e.key AS i"].join(", ")}
-      FROM chunk c CROSS JOIN json_each(c.json) e WHERE c.id = ${table.id} AND c.seq >= 0 ORDER BY c.seq, e.key`);
-    const real = { ...table, isReal: true };
-    this.#write(real);
-    return real;
-  }
-
-  /** Returns the definition of a table for WITH: its columns under their names. */
-  viewOf(
-    table: LoadedTable,
-    { name, columns, isRepeated, position, cellOf = (cell) => cell }: ViewOptions,
-  ): string {
-    const { id, isReal, showsIndex } = table;
-    const [chunks, elements, rows] = [CHUNKS, ELEMENTS, ROWS].map((prefix) =>
-      identifier(prefix + name),
-    );
-    const isUsed = (column: string) => columns?.includes(column.toLowerCase()) ?? true;
-    const selected = table.columns.flatMap((column, at) => {
-      const cell = isReal ? `${rows}.c${at}` : chunkCell(elements, table, at);
-      return isUsed(column) ? `${cellOf(cell, at)} AS ${identifier(column)}` : [];
-    });
-    const hasIndex = table.columns.some((column) => column.toLowerCase() === INDEX);
-    const at = isReal ? `${rows}.i` : `${chunks}.seq + ${elements}.key`;
-    if (!hasIndex && (columns?.includes(INDEX) ?? showsIndex))
-      selected.push(`${at} AS ${identifier(INDEX)}`);
-    // First, because SQLite renames the second of two columns with one name.
-    if (position !== undefined) selected.unshift(`${at} AS ${identifier(position)}`);
-    const list = selected.length === 0 ? "1 AS `·`" : selected.join(", ");
-    const from = isReal
-      ? `${realName(table)} AS ${rows}`
-      : `chunk AS ${chunks} CROSS JOIN json_each(${chunks}.json) AS ${elements} WHERE ${chunks}.id = ${id} AND ${chunks}.seq >= 0`;
-    const isComputed = isRepeated && !isReal;
-    return `${identifier(name)} AS ${isComputed ? "" : "NOT "}MATERIALIZED (SELECT ${list} FROM ${from})`;
-  }
-
-  keep(keys: ReadonlySet<string>): void {
-    this.#prepare();
-    for (const table of this.#found.values()) if (!keys.has(table.key)) this.#drop(table);
-    for (const [id, key] of this.#begun) {
-      if (keys.has(key)) continue;
-      this.#begun.delete(id);
-      this.#run(`DELETE FROM chunk WHERE id = ?`, id);
-    }
-  }
-
-  #drop(table: LoadedTable): void {
-    this.#run(`DELETE FROM chunk WHERE id = ?`, table.id);
-    if (table.isReal) this.#run(`DROP TABLE ${realName(table)}`);
-    this.#found.delete(table.key);
-    this.#uses.delete(table.id);
-  }
-
-  /** Reads which tables there are. Returns the number of the next one. */
-  #prepare(): number {
-    if (this.#next !== undefined) return this.#next;
-    this.#run(`CREATE TABLE IF NOT EXISTS chunk (id INTEGER, seq INTEGER, json TEXT NOT NULL,
-      PRIMARY KEY (id, seq)) WITHOUT ROWID`);
-    // Tables whose loading was interrupted.
-    this.#run(`DELETE FROM chunk WHERE id NOT IN (SELECT id FROM chunk WHERE seq = -1)`);
-    for (const [json] of this.#all(`SELECT json FROM chunk WHERE seq = -1`)) {
-      // Written by this class.
-      const table = JSON.parse(String(json)) as LoadedTable;
-      this.#found.set(table.key, table);
-    }
-    const [row] = this.#all(`SELECT coalesce(max(id), 0) + 1 FROM chunk`);
-    this.#next = Number(row?.[0]);
-    return this.#next;
-  }
-
-  #run(statement: string, ...bindings: readonly (string | number)[]): void {
-    this.#all(statement, ...bindings);
-  }
-
-  #all(
-    statement: string,
-    ...bindings: readonly (string | number)[]
-  ): readonly (readonly unknown[])[] {
-    return [...this.#database.query(statement, ...bindings).rows];
-  }
+/** Returns the definition of a table for WITH: its columns under their names. */
+function viewOf(
+  table: LoadedTable,
+  { name, columns, isRepeated, position, cellOf = (cell) => cell }: ViewOptions,
+): string {
+  const { id, isReal, showsIndex } = table;
+  const [chunks, elements, rows] = [CHUNKS, ELEMENTS, ROWS].map((prefix) =>
+    identifier(prefix + name),
+  );
+  const isUsed = (column: string) => columns?.includes(column.toLowerCase()) ?? true;
+  const selected = table.columns.flatMap((column, at) => {
+    const cell = isReal ? `${rows}.c${at}` : chunkCell(elements, table, at);
+    return isUsed(column) ? `${cellOf(cell, at)} AS ${identifier(column)}` : [];
+  });
+  const hasIndex = table.columns.some((column) => column.toLowerCase() === INDEX);
+  const at = isReal ? `${rows}.i` : `${chunks}.seq + ${elements}.key`;
+  if (!hasIndex && (columns?.includes(INDEX) ?? showsIndex))
+    selected.push(`${at} AS ${identifier(INDEX)}`);
+  // First, because SQLite renames the second of two columns with one name.
+  if (position !== undefined) selected.unshift(`${at} AS ${identifier(position)}`);
+  const list = selected.length === 0 ? "1 AS `·`" : selected.join(", ");
+  const from = isReal
+    ? `${realName(table)} AS ${rows}`
+    : `chunk AS ${chunks} CROSS JOIN json_each(${chunks}.json) AS ${elements} WHERE ${chunks}.id = ${id} AND ${chunks}.seq >= 0`;
+  const isComputed = isRepeated && !isReal;
+  return `${identifier(name)} AS ${isComputed ? "" : "NOT "}MATERIALIZED (SELECT ${list} FROM ${from})`;
 }
 
 /** SQLite's limit in Durable Objects, the position included. */

@@ -62,17 +62,12 @@ async function* recordsOf({
   guard.end();
 }
 
-interface ChangeGuard {
-  /**
-   * Returns the conversation while nothing in it has changed; otherwise throws `conflict`, or
-   * `conversation_not_found` if it was deleted. Most changes add an event.
-   */
-  unchanged(): ConversationData;
-  /** Also checks what adds no event: the title, and new messages. */
-  end(): void;
-}
-
-function changeGuard(data: () => ConversationData | undefined): ChangeGuard {
+/**
+ * `unchanged` returns the conversation while nothing in it has changed; otherwise it throws `conflict`, or
+ * `conversation_not_found` if it was deleted. Most changes add an event; `end` also checks what adds none: the title,
+ * and new messages.
+ */
+function changeGuard(data: () => ConversationData | undefined) {
   const source = data();
   if (source === undefined) throw wasDeleted();
   const stateOf = ({ history, givenTitle }: ConversationData) =>

@@ -75,11 +75,8 @@ async function* bytesOf(
       yield bytes;
     }
   } catch (error) {
-    const failure: LineOf<"error"> = {
-      type: "error",
-      code: codeOf(error),
-      message: publicMessageOf(error),
-    };
+    const about = { code: codeOf(error), message: publicMessageOf(error) };
+    const failure: LineOf<"error"> = { type: "error", ...about };
     yield encoder.encode(held + lineOf(failure));
     return undefined;
   }

@@ -184,10 +184,8 @@ function ndjson(body: ReadableStream<Uint8Array>): Response {
 }
 
 function noSuchImport(): ByrefError {
-  return new ByrefError(
-    "not_found",
-    "There is no such import, or it has expired. Begin with part 1.",
-  );
+  const message = "There is no such import, or it has expired. Begin with part 1.";
+  return new ByrefError("not_found", message);
 }
 
 /**
@@ -195,16 +193,10 @@ function noSuchImport(): ByrefError {
  * it was written by a server with these settings for this tenant, and nobody has changed it. Undefined if the
  * settings have no secret.
  */
-async function sealOf(
-  settings: Settings,
-  tenant: string,
-  sha256: string,
-): Promise<string | undefined> {
+async function sealOf(settings: Settings, tenant: string, sha256: string) {
   const key = await hmacKey(settings, "export");
-  if (key === undefined) return undefined;
-  return encoding.toHex(
-    new Uint8Array(await crypto.subtle.sign("HMAC", key, signed(tenant, sha256))),
-  );
+  const seal = key && (await crypto.subtle.sign("HMAC", key, signed(tenant, sha256)));
+  return seal && encoding.toHex(new Uint8Array(seal));
 }
 
 /** True if a server with these settings sealed the digest for the tenant. */

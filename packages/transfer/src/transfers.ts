@@ -114,7 +114,10 @@ const workerEndpoints: readonly Endpoint<Context<AppEnv>>[] = [
       answers: { 201: { "application/json": made }, 202: { "application/json": partTaken } },
     },
     async ({ query: { part, of, import: known, labels }, request }, context) => {
-      requirePart({ part, of, known });
+      if (part > of)
+        throw new ByrefError("bad_request", `part must be a whole number from 1 to ${of}.`);
+      if (part > 1 && known === undefined)
+        throw new ByrefError("bad_request", "import must be what the answer to part 1 said.");
       requireSmallPart(request);
       const upload = conversations.requireId(known ?? crypto.randomUUID());
       const parts = conversations.importOf(context, upload);
@@ -143,23 +146,6 @@ async function forkOf(request: Request, body: () => Promise<string>): Promise<un
   return requestBodies.parseJson(await body());
 }
 
-interface PartPlace {
-  readonly part: number;
-  readonly of: number;
-  /** The import that the part belongs to. */
-  readonly known: string | undefined;
-}
-
-/** Throws `bad_request`. */
-function requirePart({ part, of, known }: PartPlace): void {
-  if (part > of) {
-    throw new ByrefError("bad_request", `part must be a whole number from 1 to ${of}.`);
-  }
-  if (part > 1 && known === undefined) {
-    throw new ByrefError("bad_request", "import must be what the answer to part 1 said.");
-  }
-}
-
 /** Throws `body_too_large`. */
 function requireSmallPart({ headers }: Request): void {
   const maximum = limits.maxValueBytes;
@@ -175,19 +161,17 @@ async function importParts(
   parts: conversations.RemoteConversation,
   given: "keep" | undefined,
 ): Promise<Response> {
-  let imported: Response | undefined;
-  for (let tries = 1; tries <= MAX_TRIES; tries++) {
+  for (let tries = 1; ; tries++) {
     const file = await parts.fetch("http://conversation/transfer/parts");
     if (!file.ok) return conversations.mutableResponse(file);
     const own = file.headers.get("x-byref-id") ?? "";
     const id = tries === 1 ? own : crypto.randomUUID();
     const labels = file.headers.has("x-byref-sealed") ? "keep" : (given ?? "lower");
-    imported = await importInto(conversations.conversationOf(context, id), { id, labels }, file);
-    if (!(await isRefused(imported, "conversation_exists"))) break;
+    const target = conversations.conversationOf(context, id);
+    const imported = await importInto(target, { id, labels }, file);
+    if (tries === MAX_TRIES || !(await isRefused(imported, "conversation_exists")))
+      return conversations.mutableResponse(imported);
   }
-  return imported === undefined
-    ? new Response(null, { status: 500 })
-    : conversations.mutableResponse(imported);
 }
 
 function exportFrom(conversation: conversations.RemoteConversation, id: string): Promise<Response> {

@@ -316,40 +316,32 @@ async function texts(held: unknown, metadata: string, expand: Expand): Promise<u
   );
 }
 
-/** Replaces the references in structured answers. */
-export class ObjectExpander {
-  readonly #store: VariableStore;
-  readonly #options: ExpandingOptions;
-  readonly #schema: JSONSchema7;
+interface ObjectOptions {
+  /** Of the answers, with values in place of references. */
+  readonly schema?: JSONSchema7 | undefined;
+  /** True for a part of an answer, of which the last text may go on. What is not known of it is left out. */
+  readonly isPart?: boolean;
+}
 
-  /** `schema`: of the answers, with values in place of references. */
-  constructor(store: VariableStore, options: ExpandingOptions, schema: JSONSchema7 = {}) {
-    this.#store = store;
-    this.#options = options;
-    this.#schema = schema;
-  }
+/**
+ * Returns a structured answer with values in place of its references; undefined for a part of which nothing is known. A
+ * string that is one reference becomes the value itself, except where the schema takes only text. All others become
+ * text, as in any answer. References that cannot be resolved stay as written.
+ */
+export async function expandObject(
+  answer: unknown,
+  store: VariableStore,
+  options: ExpandingOptions,
+  { schema = {}, isPart = false }: ObjectOptions = {},
+): Promise<unknown> {
+  const budget: ExpansionBudget = { leftChars: limits.maxInsertedChars, work: new LookupWork() };
+  const lookup = lookupFor(store, options);
+  const expanded = await expand(answer, [], isPart);
+  return expanded === UNKNOWN ? undefined : expanded;
 
-  /**
-   * Returns the answer with values in place of its references. A string that is one reference becomes the value
-   * itself, except where the schema takes only text. All others become text, as in any answer. References that
-   * cannot be resolved stay as written.
-   */
-  expand(answer: unknown): Promise<unknown> {
-    return this.#expanded(answer, { ...this.#begin(), isOpen: false });
-  }
-
-  /** Expands a part of an answer, of which the last text may go on. What is not known of it is left out. */
-  async expandPart(part: unknown): Promise<unknown> {
-    const expanded = await this.#expanded(part, { ...this.#begin(), isOpen: true });
-    return expanded === UNKNOWN ? undefined : expanded;
-  }
-
-  #begin(): Omit<At, "isOpen"> {
-    return { place: [], budget: { leftChars: limits.maxInsertedChars, work: new LookupWork() } };
-  }
-
-  async #expanded(value: unknown, at: At): Promise<unknown> {
-    if (typeof value === "string") return this.#text(value, at);
+  /** `isOpen`: the last text at this place may go on. */
+  async function expand(value: unknown, place: Place, isOpen: boolean): Promise<unknown> {
+    if (typeof value === "string") return expandedText(value, place, isOpen);
     const isList = Array.isArray(value);
     if (!isList && (!json.isObject(value) || Object.getPrototypeOf(value) !== Object.prototype)) {
       return value;
@@ -357,51 +349,37 @@ export class ObjectExpander {
     const known: (readonly [key: string | number, inner: unknown])[] = [];
     const entries = isList ? [...value.entries()] : Object.entries(value);
     for (const [index, [key, inner]] of entries.entries()) {
-      const isOpen = at.isOpen && index === entries.length - 1;
-      const expanded = await this.#expanded(inner, { ...at, place: [...at.place, key], isOpen });
+      const isLast = index === entries.length - 1;
+      const expanded = await expand(inner, [...place, key], isOpen && isLast);
       if (expanded !== UNKNOWN) known.push([key, expanded]);
     }
     return isList ? known.map(([, inner]) => inner) : Object.fromEntries(known);
   }
 
-  async #text(text: string, at: At): Promise<unknown> {
-    const { budget, isOpen } = at;
-    const whole = wholeReference(text, pickSyntaxes(this.#options.syntaxes));
-    const value = whole && !isOpen ? await this.#value(whole.reference, at) : undefined;
+  async function expandedText(text: string, place: Place, isOpen: boolean): Promise<unknown> {
+    const whole = wholeReference(text, pickSyntaxes(options.syntaxes));
+    const value = whole && !isOpen ? await valueOf(whole.reference, place) : undefined;
     if (value !== undefined) return value;
-    const options = { ...this.#options, ...knownNamesOf(this.#store), budget };
-    const expander = createExpander(this.#lookup, options);
+    const expander = createExpander(lookup, { ...options, ...knownNamesOf(store), budget });
     const known = await expander.push(text);
     if (isOpen) return known === "" && text !== "" ? UNKNOWN : known;
     return known + (await expander.end());
   }
 
   /** Returns the value of a whole reference; undefined if its text is to be in its place. */
-  async #value(reference: Reference, { place, budget }: At): Promise<Json | undefined> {
-    const found = await this.#lookup(reference, budget.work);
+  async function valueOf(reference: Reference, place: Place): Promise<Json | undefined> {
+    const found = await lookup(reference, budget.work);
     if (!found.found || typeof found.value === "string") return undefined;
-    if (jsonSchemas.takesTextOnly(this.#schema, place, found.value)) return undefined;
+    if (jsonSchemas.takesTextOnly(schema, place, found.value)) return undefined;
     const chars = charsOf(found.value, budget.leftChars);
     if (chars > budget.leftChars) return undefined;
     budget.leftChars -= chars;
     return found.value;
   }
-
-  get #lookup() {
-    return lookupFor(this.#store, this.#options);
-  }
 }
 
 /** Stands for a text that begins with a reference whose end is not known yet. */
 const UNKNOWN = Symbol("unknown");
-
-interface At {
-  readonly place: Place;
-  /** Of the whole answer. */
-  readonly budget: ExpansionBudget;
-  /** True if the last text at this place may go on. */
-  readonly isOpen: boolean;
-}
 
 /** Returns the schema of structured answers as a model is shown it: any part of them may be a reference. */
 export function widenAnswer(
@@ -435,10 +413,12 @@ export function expandOutput<Complete, Partial, Element>(
     const found = await format;
     if (found?.type !== "json") return isPart ? text : expandText(text, store, options);
     const { value, state } = await parsePartialJson(text);
-    const expander = new ObjectExpander(store, options, found.schema);
-    if (state === "successful-parse") return JSON.stringify(await expander.expand(value));
-    const part = state === "repaired-parse" ? await expander.expandPart(value) : undefined;
-    return part === undefined ? text : JSON.stringify(part).replace(/[\]}"]$/u, "");
+    const { schema } = found;
+    if (state === "successful-parse")
+      return JSON.stringify(await expandObject(value, store, options, { schema }));
+    const isOpen = state === "repaired-parse";
+    const part = isOpen && (await expandObject(value, store, options, { schema, isPart: true }));
+    return !isOpen || part === undefined ? text : JSON.stringify(part).replace(/[\]}"]$/u, "");
   };
   return {
     ...output,

@@ -328,14 +328,11 @@ export interface Decision {
   /** Shown to the person, with the input that would run. */
   readonly reason?: string;
   /** The model's input, and a check of this or another one. Absent for calls that were suspended. */
-  readonly waits?: Waits | undefined;
+  readonly waits?:
+    | { readonly input: unknown; readonly prepare: (input: unknown) => Promise<PinnedCall> }
+    | undefined;
   /** The input to run in place of the model's. */
   readonly changed?: ChangedInput | undefined;
-}
-
-interface Waits {
-  readonly input: unknown;
-  readonly prepare: (input: unknown) => Promise<PinnedCall>;
 }
 
 /**

@@ -206,7 +206,7 @@ export function conversationVariables(
   const arm = async () => setAlarm?.(variables.nextAlarm() ?? Infinity);
 
   function open(): Parts {
-    const openStore = (prefix: string) => storeWith(prefix, { state, sql, options });
+    const openStore = (prefix: string) => storeWith(prefix, sql, state, options);
     const store = openStore(PREFIX);
     if (setAlarm !== undefined) {
       store.observe(() => void arm().catch((error: unknown) => console.error(error)));
@@ -254,20 +254,15 @@ function databasesFor(
   return databases;
 }
 
-interface Storing {
-  readonly state: ObjectState;
-  readonly sql: Sql;
-  readonly options: ConversationVariablesOptions;
-}
-
-function storeWith(prefix: string, { state, sql, options }: Storing): SqlStore {
-  const { bucket: r2, quotaBytes, idleMs } = options;
+function storeWith(
+  prefix: string,
+  sql: Sql,
+  { id }: ObjectState,
+  { bucket: r2, quotaBytes, idleMs }: ConversationVariablesOptions,
+): SqlStore {
   const own = new PrefixedSql(sql, prefix);
   const isNew = migrate(own);
-  const bucket = r2 && {
-    blobs: new R2Blobs(r2),
-    prefix: `${PREFIX}${state.id.toString()}/`,
-  };
+  const bucket = r2 && { blobs: new R2Blobs(r2), prefix: `${PREFIX}${id.toString()}/` };
   return new SqlStore(own, { isNew, ...json.compact({ quotaBytes, idleMs, bucket }) });
 }
 

@@ -2,8 +2,8 @@ import type { JSONSchema7 } from "ai";
 import {
   type ExpandingOptions,
   expandMessages,
+  expandObject,
   expandText,
-  ObjectExpander,
   TextParts,
 } from "../agent/expand-answer.ts";
 import { Recent, type VariableStore, json } from "../../../../src/internal.ts";
@@ -53,8 +53,8 @@ export async function expandedFullOutput(
 export function expandedModelOutput(output: ModelOutput, showing: Showing): ModelOutput {
   const chunks = () => output.fullStream;
   return overlay(output, {
-    textStream: () => (showing.isJson ? output.textStream : chunks().pipeThrough(textsOf())),
-    objectStream: () => chunks().pipeThrough(objectsOf()),
+    textStream: () => (showing.isJson ? output.textStream : chunks().pipeThrough(picking(textIn))),
+    objectStream: () => chunks().pipeThrough(picking(objectIn)),
     elementStream: () => chunks().pipeThrough(elementsOf()),
     text: () => shownText(output, showing),
     toolCalls: async () => shownCalls(await output.toolCalls, showing),
@@ -151,31 +151,27 @@ function chunkOf({ chunk, ...part }: Part, latest?: Chunk): Chunk {
   return { ...json.compact({ runId, from }), ...chunk, type, payload };
 }
 
-function textsOf(): TransformStream<Chunk, string> {
+/** Returns a transform from chunks to what `pick` finds in each. */
+function picking<Item>(pick: (chunk: Chunk) => readonly Item[]): TransformStream<Chunk, Item> {
   return new TransformStream({
-    transform({ type, payload }, controller) {
-      if (type === "text-delta" && payload?.text) controller.enqueue(String(payload.text));
+    transform(chunk, controller) {
+      for (const item of pick(chunk)) controller.enqueue(item);
     },
   });
 }
 
-function objectsOf(): TransformStream<Chunk, unknown> {
-  return new TransformStream({
-    transform({ type, object }, controller) {
-      if (type === "object") controller.enqueue(object);
-    },
-  });
-}
+const textIn = ({ type, payload }: Chunk) =>
+  type === "text-delta" && payload?.text ? [String(payload.text)] : [];
+const objectIn = ({ type, object }: Chunk) => (type === "object" ? [object] : []);
 
 /** The last element of a list may go on until there is another, or the whole object. */
 function elementsOf(): TransformStream<Chunk, unknown> {
   let count = 0;
-  return new TransformStream({
-    transform({ type, object }, controller) {
-      if (!Array.isArray(object)) return;
-      const known = type === "object-result" ? object.length : object.length - 1;
-      for (; count < known; count++) controller.enqueue(object[count]);
-    },
+  return picking(({ type, object }) => {
+    if (!Array.isArray(object)) return [];
+    const known = object.slice(count, type === "object-result" ? undefined : -1);
+    count += known.length;
+    return known;
   });
 }
 
@@ -194,7 +190,7 @@ async function shownChunks(chunk: Chunk, showing: Showing): Promise<readonly Chu
     return [{ ...chunk, payload: { ...chunk.payload, ...json.compact({ response }) } }];
   }
   if (type !== "object") return [chunk];
-  const part = await new ObjectExpander(run.store, expanding, schema).expandPart(object);
+  const part = await expandObject(object, run.store, expanding, { schema, isPart: true });
   return part === undefined ? [] : [{ ...chunk, object: part }];
 }
 

@@ -46,7 +46,7 @@ type ChunkTransform = () => TransformStream<Chunk, Chunk>;
 export interface AnswerEvent {
   readonly finishReason?: string;
   readonly text?: string;
-  readonly steps?: readonly { readonly text?: string }[];
+  readonly steps?: AnswerFields["steps"];
 }
 
 /** Mastra's `MastraScorer`. */
@@ -155,24 +155,7 @@ export interface Chunk {
   readonly object?: unknown;
 }
 
-/** The return value of `stream`. */
-export interface ModelOutput {
-  readonly fullStream: ReadableStream<Chunk>;
-  readonly textStream: ReadableStream<string>;
-  readonly objectStream: ReadableStream<unknown>;
-  readonly elementStream: ReadableStream<unknown>;
-  readonly text: Promise<string>;
-  readonly steps: Promise<readonly { readonly text?: string }[]>;
-  readonly object: Promise<unknown>;
-  readonly toolCalls: Promise<readonly Chunk[]>;
-  readonly suspendPayload: Promise<unknown>;
-  readonly response: Promise<unknown>;
-  readonly finishReason: Promise<string | undefined>;
-  getFullOutput(): Promise<FullOutput>;
-}
-
-/** The return value of `generate`. */
-export interface FullOutput {
+interface AnswerFields {
   readonly text: string;
   readonly steps: readonly { readonly text?: string }[];
   readonly object: unknown;
@@ -180,6 +163,21 @@ export interface FullOutput {
   readonly suspendPayload: unknown;
   readonly response: unknown;
   readonly finishReason: string | undefined;
+}
+
+type Promised<Fields> = { readonly [Name in keyof Fields]: Promise<Fields[Name]> };
+
+/** The return value of `stream`. */
+export interface ModelOutput extends Promised<AnswerFields> {
+  readonly fullStream: ReadableStream<Chunk>;
+  readonly textStream: ReadableStream<string>;
+  readonly objectStream: ReadableStream<unknown>;
+  readonly elementStream: ReadableStream<unknown>;
+  getFullOutput(): Promise<FullOutput>;
+}
+
+/** The return value of `generate`. */
+export interface FullOutput extends AnswerFields {
   /** For evaluations, if they were asked for. */
   readonly scoringData?: Pick<Scored, "input" | "output">;
 }

@@ -9,8 +9,8 @@ import { ClientCalls, Run, Runs, type StoreForRun, Stores, wrapCoreTool } from "
 import { VARIABLE_TOOL } from "../agent/wrap-tools.ts";
 import {
   asWritten,
+  expandObject,
   type ExpandingOptions,
-  ObjectExpander,
   widenAnswer,
 } from "../agent/expand-answer.ts";
 import {
@@ -209,8 +209,8 @@ class VariableAgent {
     };
     const answers =
       structuredOutput?.schema &&
-      (await answerSchema(structuredOutput.schema, expanding, (answer, values) =>
-        new ObjectExpander(run.store, expanding, values).expand(answer),
+      (await answerSchema(structuredOutput.schema, expanding, (answer, schema) =>
+        expandObject(answer, run.store, expanding, { schema }),
       ));
     const showing: Showing & Prompting = {
       run,
@@ -271,39 +271,30 @@ class VariableAgent {
   }
 }
 
-interface Prompting {
-  readonly run: Run;
-  readonly clientCalls: ClientCalls;
+interface Prompting extends Pick<Showing, "run" | "clientCalls"> {
   readonly instructionStyle: InstructionStyle;
   /** Called when the run has its store. */
   readonly options: () => WrapOptions;
 }
 
-/** A processor that Mastra runs on each prompt before it is sent. What it adds is not stored. */
-interface PromptProcessor {
-  readonly id: string;
-  processLLMRequest(given: { readonly prompt: readonly ModelMessage[] }): Promise<{
-    readonly prompt: readonly ModelMessage[];
-  }>;
-}
-
-/** Returns the processor that adds the guide and the list of variables to the prompts of a run. */
-function promptProcessor(prompting: Prompting): PromptProcessor {
+/**
+ * Returns the processor that adds the guide and the list of variables to the prompts of a run. Mastra runs it on each
+ * prompt before it is sent, and does not store what it adds.
+ */
+function promptProcessor(prompting: Prompting) {
   const { run, clientCalls, instructionStyle } = prompting;
   let prepare: ReturnType<typeof listingVariables> | undefined;
   let stepNumber = 0;
   return {
     id: "byref-variables",
-    async processLLMRequest({ prompt }) {
+    async processLLMRequest({ prompt }: { readonly prompt: readonly ModelMessage[] }) {
       // Approvals of calls from now on are requested in this process.
       run.isForeign = false;
       const options = prompting.options();
       prepare ??= listingVariables({ ...options, instructionStyle });
-      const isSystem = ({ role }: ModelMessage) => role === "system";
-      const system = prompt.filter(isSystem) as SystemModelMessage[];
-      const messages = clientCalls.asWritten(
-        asWritten(prompt.filter((message) => !isSystem(message))),
-      );
+      const system = prompt.filter((message) => message.role === "system");
+      const others = prompt.filter(({ role }) => role !== "system");
+      const messages = clientCalls.asWritten(asWritten(others));
       // Only these fields are read; the rest of a step belongs to the SDK's loop.
       const step = { messages, stepNumber: stepNumber++ } as unknown as Parameters<
         typeof prepare
@@ -353,23 +344,18 @@ export function variableTools<Name extends VariableToolName = VariableToolName>(
   return Object.fromEntries(entries) as Record<Name, MastraVariableTool>;
 }
 
-/** A schema of structured answers, for a model that writes references. */
-interface AnswerSchema {
-  /** For Mastra: parts of the answer may be references, which are replaced before they are validated. */
-  readonly schema: StandardSchema;
-  /** The JSON Schema of the answer with values. */
-  readonly values: JSONSchema7;
-}
-
 /** The schemas that were made here. Mastra passes them on to agents that may be wrapped, too. */
 const made = new WeakSet<object>();
 
-/** Returns the schema for Mastra. `expand` replaces the references in an answer. */
+/**
+ * Returns the schema for Mastra, in whose answers parts may be references, and the JSON Schema of answers with values.
+ * `expand` replaces the references in an answer before it is validated.
+ */
 async function answerSchema(
   given: object,
   options: ExpandingOptions,
   expand: (answer: unknown, values: JSONSchema7) => Promise<unknown>,
-): Promise<AnswerSchema | undefined> {
+) {
   if (made.has(given)) return undefined;
   const own = standardOf(given) ?? (await converted(given));
   const jsonSchemaOf = (io: "input" | "output", format: object) =>
