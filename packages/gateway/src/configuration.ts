@@ -81,7 +81,7 @@ export function readGateway(text: string, environment: Environment, project?: st
 }
 
 function serversIn(read: unknown, environment: Environment, project: string | undefined) {
-  const all = project === undefined ? read : at(at(read, "projects"), project);
+  const all = project === undefined ? read : at(read, "projects", project);
   const servers = at(all, "mcpServers") ?? at(all, "servers");
   if (servers === undefined) throw bad('It has neither "mcpServers" nor "servers".');
   if (!json.isObject(servers)) throw bad("Its servers are not an object of servers by name.");
@@ -144,8 +144,9 @@ function isGateway(words: readonly string[]): boolean {
   return program >= 0 && words[program + 1] === "mcp";
 }
 
-function at(value: unknown, key: string): unknown {
-  return json.isObject(value) ? value[key] : undefined;
+/** Returns what is at the path in objects; undefined if there is nothing. */
+export function at(value: unknown, ...path: readonly string[]): unknown {
+  return path.reduce((one, key) => (json.isObject(one) ? one[key] : undefined), value);
 }
 
 function serverIn(

@@ -7,53 +7,41 @@ import { jsonSchemas } from "../../../src/internal-tool.ts";
  * only is "42", and "42" where it takes numbers only is 42. What would lose a character stays as it is, and the
  * server decides. Parts without a change are shared. Cost: linear.
  */
-export function fitScalars(input: unknown, schema: JSONSchema7): unknown {
-  return new Fitting(schema).fit(input, schema);
-}
+export function fitScalars(input: unknown, root: JSONSchema7): unknown {
+  // Each place of the schema is looked up once, although lists have many elements.
+  const below = new Map<jsonSchemas.Definition, Map<string | number, jsonSchemas.Definition>>();
+  const only = new Map<jsonSchemas.Definition, Only | undefined>();
+  return fit(input, root);
 
-type Only = "string" | "number" | "integer" | "boolean";
-
-/** Looks up each place of the schema once, although lists have many elements. */
-class Fitting {
-  readonly #root: JSONSchema7;
-  readonly #below = new Map<jsonSchemas.Definition, Map<string | number, jsonSchemas.Definition>>();
-  readonly #only = new Map<jsonSchemas.Definition, Only | undefined>();
-
-  constructor(root: JSONSchema7) {
-    this.#root = root;
-  }
-
-  fit(value: unknown, at: jsonSchemas.Definition): unknown {
+  function fit(value: unknown, at: jsonSchemas.Definition): unknown {
     if (at === true || value === null) return value;
     if (Array.isArray(value)) {
       // Elements after the first hundred have the same schema, also of a tuple.
-      return fitAll(value, (inner, index) =>
-        this.fit(inner, this.#schemaAt(Math.min(index, 100), at)),
-      );
+      return fitAll(value, (inner, index) => fit(inner, schemaAt(Math.min(index, 100), at)));
     }
-    if (!json.isObject(value)) return fitScalar(value, this.#onlyAt(at));
+    if (!json.isObject(value)) {
+      if (!only.has(at)) only.set(at, onlyIn(jsonSchemas.typesIn(at, root)));
+      return fitScalar(value, only.get(at));
+    }
     const entries: readonly Entry[] = Object.entries(value);
     const fitted = fitAll(entries, (entry): Entry => {
       const [key, inner] = entry;
-      const fits = this.fit(inner, this.#schemaAt(key, at));
+      const fits = fit(inner, schemaAt(key, at));
       return fits === inner ? entry : [key, fits];
     });
     return fitted === entries ? value : Object.fromEntries(fitted);
   }
 
-  #schemaAt(key: string | number, at: jsonSchemas.Definition): jsonSchemas.Definition {
-    const known = this.#below.get(at) ?? new Map<string | number, jsonSchemas.Definition>();
-    this.#below.set(at, known);
-    const found = known.get(key) ?? jsonSchemas.schemaAt(key, at, this.#root);
+  function schemaAt(key: string | number, at: jsonSchemas.Definition): jsonSchemas.Definition {
+    const known = below.get(at) ?? new Map<string | number, jsonSchemas.Definition>();
+    below.set(at, known);
+    const found = known.get(key) ?? jsonSchemas.schemaAt(key, at, root);
     known.set(key, found);
     return found;
   }
-
-  #onlyAt(at: jsonSchemas.Definition): Only | undefined {
-    if (!this.#only.has(at)) this.#only.set(at, onlyIn(jsonSchemas.typesIn(at, this.#root)));
-    return this.#only.get(at);
-  }
 }
+
+type Only = "string" | "number" | "integer" | "boolean";
 
 type Entry = readonly [key: string, value: unknown];
 

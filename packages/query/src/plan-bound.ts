@@ -35,49 +35,39 @@ interface Bound {
  * The rows that a plan visits as the product of its nested scans. A search by equality counts as one row, so a join
  * of few distinct values may visit more: the time limit of the engine's isolation ends it.
  */
-export class PlanBound {
-  readonly scans: Scan[] = [];
-  readonly visits: number;
-  readonly #sizes: PlanSizes;
-  readonly #aliases: ReadonlyMap<string, readonly AliasFacts[]>;
-  readonly #children = new Map<number, PlanLine[]>();
+export function planBound(lines: readonly PlanLine[], sizes: PlanSizes) {
+  const scans: Scan[] = [];
+  const aliases: ReadonlyMap<string, readonly AliasFacts[]> = new Map(sizes.facts.aliases);
   /** The rows of what the plan computes first, by name. */
-  readonly #computed = new Map<string, number>();
+  const computedRows = new Map<string, number>();
+  return { visits: Math.min(bound(0).visits, Number.MAX_SAFE_INTEGER), scans };
 
-  constructor(lines: readonly PlanLine[], sizes: PlanSizes) {
-    this.#sizes = sizes;
-    this.#aliases = new Map(sizes.facts.aliases);
-    for (const line of lines)
-      this.#children.set(line.parent, [...(this.#children.get(line.parent) ?? []), line]);
-    this.visits = Math.min(this.#bound(0).visits, Number.MAX_SAFE_INTEGER);
-  }
-
-  #bound(parent: number): Bound {
+  function bound(parent: number): Bound {
     let [rows, visits, visitsOfEach] = [1, 0, 0];
     let parts: Bound | undefined;
     let isInElements = false;
-    for (const { id, detail } of this.#children.get(parent) ?? []) {
+    for (const { id, detail } of lines.filter((line) => line.parent === parent)) {
       if (detail.startsWith("USE TEMP")) continue;
       const [, kind, name, index = ""] =
         LOOP.exec(detail.replace(/ [A-Z]+-JOIN$| EXISTS$/, "")) ?? [];
       if (name !== undefined) {
-        const { elements, mostElements } = this.#sizes;
+        const { elements, mostElements } = sizes;
         const isElements = detail.includes(" VIRTUAL TABLE ") && !name.startsWith(ELEMENTS);
         if (isElements) rows *= isInElements ? mostElements : elements;
-        else if (kind !== "SEARCH" || !index.includes("=?")) rows *= this.#rowsOf(name);
+        else if (kind !== "SEARCH" || !index.includes("=?")) rows *= rowsOf(name);
         isInElements ||= isElements;
         visits += rows;
         continue;
       }
-      const inner = this.#bound(id);
+      const inner = bound(id);
       const [, computed] = /^(?:MATERIALIZE|CO-ROUTINE) (.+)$/.exec(detail) ?? [];
       if (computed !== undefined) {
         visits += inner.visits;
-        this.#computed.set(computed.toLowerCase(), inner.rows);
+        computedRows.set(computed.toLowerCase(), inner.rows);
       } else if (detail.startsWith("CORRELATED")) visitsOfEach += inner.visits;
       else if (/SUBQUERY \d+$/.test(detail)) visits += inner.visits;
       else {
-        const steps = detail === "RECURSIVE STEP" ? this.#sizes.facts.recursionSteps : 1;
+        const steps = detail === "RECURSIVE STEP" ? sizes.facts.recursionSteps : 1;
         const { visits: before, rows: already } = parts ?? { visits: 0, rows: 0 };
         parts = {
           visits: before + inner.visits * steps,
@@ -91,25 +81,25 @@ export class PlanBound {
       : { visits: own.visits + rows * parts.visits, rows: rows * parts.rows };
   }
 
-  #rowsOf(name: string): number {
+  function rowsOf(name: string): number {
     if (name === "CONSTANT ROW" || name.startsWith(CHUNKS)) return 1;
     const own = [ELEMENTS, ROWS].find((prefix) => name.startsWith(prefix));
-    if (own !== undefined) return this.#rowsOfTable(name.slice(own.length));
-    const computed = this.#computed.get(name.toLowerCase());
+    if (own !== undefined) return rowsOfTable(name.slice(own.length));
+    const computed = computedRows.get(name.toLowerCase());
     const alias = name.startsWith("(subquery-") ? "" : name.toLowerCase();
-    const targets = this.#aliases.get(alias) ?? [];
+    const targets = aliases.get(alias) ?? [];
     const rows = targets.map((target) => {
-      if (target.table !== undefined) return this.#rowsOfTable(target.table);
-      const most = computed ?? Math.max(1, ...this.#computed.values());
+      if (target.table !== undefined) return rowsOfTable(target.table);
+      const most = computed ?? Math.max(1, ...computedRows.values());
       return Math.min(most, target.maxRows ?? (target.isGrouped === true ? GROUPS : Infinity));
     });
     // SQLite names what has no alias. Where it computes that first, it is grouped or limited.
     return rows.length > 0 ? Math.max(...rows) : Math.min(computed ?? 1, GROUPS);
   }
 
-  #rowsOfTable(table: string): number {
-    const rows = Math.max(this.#sizes.rowsOf(table) ?? 1, 1);
-    this.scans.push({ table, rows });
+  function rowsOfTable(table: string): number {
+    const rows = Math.max(sizes.rowsOf(table) ?? 1, 1);
+    scans.push({ table, rows });
     return rows;
   }
 }

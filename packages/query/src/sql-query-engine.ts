@@ -21,7 +21,7 @@ import type {
   TableChunk,
   TableShape,
 } from "./query-engine.ts";
-import { CHUNKS, ELEMENTS, PlanBound, type PlanLine, ROWS } from "./plan-bound.ts";
+import { CHUNKS, ELEMENTS, planBound, type PlanLine, ROWS } from "./plan-bound.ts";
 import { identifier } from "./rewrite-statement.ts";
 
 /**
@@ -368,7 +368,7 @@ class Run {
     const shapes = [...tables.values()];
     const averages = shapes.map(({ chars, rows }) => chars / Math.max(rows, 1));
     const largest = shapes.map(({ chars, largestRow = chars }) => largestRow);
-    const { visits, scans } = new PlanBound(lines, {
+    const { visits, scans } = planBound(lines, {
       facts,
       rowsOf: (name) => tables.get(name)?.rows,
       elements: Math.max(2, facts.parameterChars, ...averages) / CHARS_OF_ELEMENT,

@@ -26,47 +26,42 @@ export type WebhookView = z.infer<ReturnType<typeof webhookView>>;
 export type ProgramRunView = z.infer<ReturnType<typeof programRunView>>;
 
 /** The programs of the key's tenant. They need the binding `DIRECTORY`. */
-export interface ClientPrograms {
-  list(): Promise<{ readonly programs: readonly ListedProgram[] }>;
-  /** Keeps a program, as a new version if there is one, or with `check` says what it would be. Throws `invalid_plan`. */
-  put(
-    name: string,
-    program: WrittenProgram,
-    query?: { readonly agent?: string; readonly check?: true },
-  ): Promise<ProgramView>;
-  /** Default: the newest version. */
-  get(name: string, query?: { readonly version?: number }): Promise<ProgramView>;
-  /** Deletes a program, or a schedule or webhook of it. */
-  delete(
-    name: string,
-    ...trigger: readonly [] | readonly [kind: "schedules" | "webhooks", name: string]
-  ): Promise<void>;
-  /** Runs a program at the times of a cron line. Throws `bad_request` and `invalid_plan`. */
-  schedule(name: string, schedule: string, when: NewSchedule): Promise<ScheduleView>;
-  /** Adds a webhook, or gives it a new secret, which only this call returns. */
-  webhook(name: string, webhook: string): Promise<WebhookView>;
-  /** Runs a program until it ends or waits for a person. */
-  run(
-    name: string,
-    start?: { readonly input?: Json; readonly version?: number },
-  ): Promise<ProgramRunView>;
-  /** Newest first. */
-  runs(name: string): Promise<{ readonly runs: readonly ListedProgramRun[] }>;
-  getRun(name: string, run: string): Promise<ProgramRunView>;
-}
+export type ClientPrograms = ReturnType<typeof programsOf>;
 
-export function programsOf({ ask, call }: Connection): ClientPrograms {
+export function programsOf({ ask, call }: Connection) {
   const at = (...path: readonly string[]) =>
     ["/programs", ...path.map(encodeURIComponent)].join("/");
   return {
-    list: () => ask("GET", at()),
-    put: (name, json, query = {}) => ask("PUT", at(name), { json, query }),
-    get: (name, query = {}) => ask("GET", at(name), { query }),
-    delete: async (...path) => void (await call("DELETE", at(...path))),
-    schedule: (name, schedule, json) => ask("PUT", at(name, "schedules", schedule), { json }),
-    webhook: (name, webhook) => ask("PUT", at(name, "webhooks", webhook)),
-    run: (name, json = {}) => ask("POST", at(name, "runs"), { json }),
-    runs: (name) => ask("GET", at(name, "runs")),
-    getRun: (name, run) => ask("GET", at(name, "runs", run)),
+    list: (): Promise<{ readonly programs: readonly ListedProgram[] }> => ask("GET", at()),
+    /** Keeps a program, as a new version if there is one, or with `check` says what it would be. Throws `invalid_plan`. */
+    put: (
+      name: string,
+      json: WrittenProgram,
+      query: { readonly agent?: string; readonly check?: true } = {},
+    ): Promise<ProgramView> => ask("PUT", at(name), { json, query }),
+    /** Default: the newest version. */
+    get: (name: string, query: { readonly version?: number } = {}): Promise<ProgramView> =>
+      ask("GET", at(name), { query }),
+    /** Deletes a program, or a schedule or webhook of it. */
+    delete: async (
+      name: string,
+      ...trigger: readonly [] | readonly [kind: "schedules" | "webhooks", name: string]
+    ): Promise<void> => void (await call("DELETE", at(name, ...trigger))),
+    /** Runs a program at the times of a cron line. Throws `bad_request` and `invalid_plan`. */
+    schedule: (name: string, schedule: string, json: NewSchedule): Promise<ScheduleView> =>
+      ask("PUT", at(name, "schedules", schedule), { json }),
+    /** Adds a webhook, or gives it a new secret, which only this call returns. */
+    webhook: (name: string, webhook: string): Promise<WebhookView> =>
+      ask("PUT", at(name, "webhooks", webhook)),
+    /** Runs a program until it ends or waits for a person. */
+    run: (
+      name: string,
+      json: { readonly input?: Json; readonly version?: number } = {},
+    ): Promise<ProgramRunView> => ask("POST", at(name, "runs"), { json }),
+    /** Newest first. */
+    runs: (name: string): Promise<{ readonly runs: readonly ListedProgramRun[] }> =>
+      ask("GET", at(name, "runs")),
+    getRun: (name: string, run: string): Promise<ProgramRunView> =>
+      ask("GET", at(name, "runs", run)),
   };
 }

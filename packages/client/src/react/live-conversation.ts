@@ -89,7 +89,7 @@ export class LiveConversation {
       else setTimeout(() => part.isUsed || this.#parts.delete(key), CLOSES_AFTER_MS);
       this.#used();
     };
-    const part = new VariablePart(this.#conversation, { name, path, onUse });
+    const part = new VariablePart(this.#conversation, name, path, onUse);
     this.#parts.set(key, part);
     return part;
   }

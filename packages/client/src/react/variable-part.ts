@@ -18,13 +18,6 @@ export interface VariableState<Value = Json | Uint8Array> {
   readonly error: ClientError | undefined;
 }
 
-interface PartOptions {
-  readonly name: string;
-  /** Undefined for the metadata alone. */
-  readonly path: string | undefined;
-  readonly onUse: (isUsed: boolean) => void;
-}
-
 /** Tries to read a value and its metadata while others keep writing it. */
 const MAX_TRIES = 5;
 
@@ -35,7 +28,13 @@ export class VariablePart extends Shared<VariableState> {
   readonly #path: string | undefined;
   #etag: string | undefined;
 
-  constructor(conversation: ClientConversation, { name, path, onUse }: PartOptions) {
+  /** `path`: undefined for the metadata alone. */
+  constructor(
+    conversation: ClientConversation,
+    name: string,
+    path: string | undefined,
+    onUse: (isUsed: boolean) => void,
+  ) {
     const loading = { value: undefined, info: undefined, status: "loading", error: undefined };
     super(loading as VariableState, onUse);
     this.name = name;

@@ -11,7 +11,7 @@ import {
   parseTree,
 } from "jsonc-parser";
 import { ByrefError } from "../../../../src/errors.ts";
-import { clientVariablesIn, filtersIn, syntaxMessage, withoutMark } from "../configuration.ts";
+import { at, clientVariablesIn, filtersIn, syntaxMessage, withoutMark } from "../configuration.ts";
 import { json } from "../../../../src/internal.ts";
 import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
@@ -143,14 +143,13 @@ function isOwn(entry: unknown, copy: string): boolean {
 }
 
 function wordsOf(entry: unknown): readonly unknown[] {
-  const args: unknown = json.isObject(entry) ? entry.args : undefined;
+  const args = at(entry, "args");
   return Array.isArray(args) ? args : [];
 }
 
 /** True if the copy is unchanged since wrapping. Undefined if the entry has no digest. */
 export function isAsWritten(entry: unknown, copyText: string): boolean | undefined {
-  const env: unknown = json.isObject(entry) ? entry.env : undefined;
-  const digest: unknown = json.isObject(env) ? env[DIGEST] : undefined;
+  const digest = at(entry, "env", DIGEST);
   return typeof digest === "string" ? digest === digestOf(copyText) : undefined;
 }
 
@@ -252,10 +251,7 @@ function ofClaudeCode({ file }: ClientFile, { name, group, gateway }: RuledEntry
   if (![".mcp.json", ".claude.json"].includes(basename(file))) return undefined;
   for (const settings of settingsFor(file, group)) {
     const read = readJson(settings);
-    const rules = [
-      ...textsAt(read, ["permissions", "deny"]),
-      ...textsAt(read, ["permissions", "ask"]),
-    ];
+    const rules = [...textsAt(read, "permissions", "deny"), ...textsAt(read, "permissions", "ask")];
     const rule = [...rules, ...matchersIn(read)].find((one) => namesServer(one, name));
     if (rule !== undefined) {
       const start = `mcp__${asInTools(name)}__`;
@@ -264,10 +260,7 @@ function ofClaudeCode({ file }: ClientFile, { name, group, gateway }: RuledEntry
       const change = isOfTool ? `Write ${renamed} there` : "Remove it, if it is not needed,";
       return `The rule ${rule} in ${settings} would no longer apply to it. ${change} and run wrap again.`;
     }
-    if (
-      textsAt(read, ["disabledMcpjsonServers"]).includes(name) &&
-      basename(file) === ".mcp.json"
-    ) {
+    if (textsAt(read, "disabledMcpjsonServers").includes(name) && basename(file) === ".mcp.json") {
       return turnedOff("disabledMcpjsonServers", settings);
     }
   }
@@ -281,10 +274,10 @@ function ofList({ file, text }: ClientFile, { name }: RuledEntry): string | unde
   const lists: readonly (readonly [string, readonly string[]])[] = [
     [
       "disabledMcpServers",
-      [read, ...projects].flatMap((one) => textsAt(one, ["disabledMcpServers"])),
+      [read, ...projects].flatMap((one) => textsAt(one, "disabledMcpServers")),
     ],
-    ["excludeMCPServers", textsAt(read, ["excludeMCPServers"])],
-    ["mcp.excluded", textsAt(read, ["mcp", "excluded"])],
+    ["excludeMCPServers", textsAt(read, "excludeMCPServers")],
+    ["mcp.excluded", textsAt(read, "mcp", "excluded")],
   ];
   const [key] = lists.find(([, names]) => names.includes(name)) ?? [];
   if (key !== undefined) return turnedOff(key, file);
@@ -304,10 +297,10 @@ export function noteOnAllowed({ file, text }: ClientFile, gateway: string): read
 
 /** The servers that Gemini CLI may start, and the key of that list, which is empty for all. */
 function allowedIn(read: unknown): readonly [key: string, names: readonly string[]] {
-  const older = textsAt(read, ["allowMCPServers"]);
+  const older = textsAt(read, "allowMCPServers");
   return older.length > 0
     ? ["allowMCPServers", older]
-    : ["mcp.allowed", textsAt(read, ["mcp", "allowed"])];
+    : ["mcp.allowed", textsAt(read, "mcp", "allowed")];
 }
 
 function turnedOff(key: string, file: string): string {
@@ -352,13 +345,12 @@ function readJson(file: string): unknown {
 }
 
 function objectAt(value: unknown, key: string): Readonly<Record<string, unknown>> {
-  const found: unknown = json.isObject(value) ? value[key] : undefined;
+  const found = at(value, key);
   return json.isObject(found) ? found : {};
 }
 
-function textsAt(value: unknown, path: readonly string[]): readonly string[] {
-  let found = value;
-  for (const key of path) found = json.isObject(found) ? found[key] : undefined;
+function textsAt(value: unknown, ...path: readonly string[]): readonly string[] {
+  const found = at(value, ...path);
   return Array.isArray(found) ? found.filter((one) => typeof one === "string") : [];
 }
 

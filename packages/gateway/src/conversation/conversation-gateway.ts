@@ -1,7 +1,7 @@
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { type McpHttpHandler, createMcpHandler } from "@modelcontextprotocol/server";
 import type { ServerConfiguration } from "../configuration.ts";
-import { type ApprovalNeeded, type CallAnswer, Gateway, type GatewayCall } from "../gateway.ts";
+import { Gateway } from "../gateway.ts";
 import { gatewayServer, publish } from "../gateway-server.ts";
 import { GatewayState } from "../gateway-state.ts";
 import * as limits from "../gateway-limits.ts";
@@ -103,7 +103,7 @@ class ConversationGateway {
 
   #make(store: VariableStore, { agent, asked, tools }: Making): OpenGateway {
     const context = this.#context;
-    const gateway = new StoppableGateway(context, {
+    const gateway = new Gateway({
       servers: serversFor(context.settings, agent),
       store,
       tools,
@@ -116,6 +116,12 @@ class ConversationGateway {
       queries: (wrap) => context.queries?.toolsFor(wrap),
       ...(agent && { local: toolsOf(agent, asked) }),
     });
+    const call = gateway.call.bind(gateway);
+    // A deletion of the conversation stops calls, and waits for them.
+    gateway.call = (given) =>
+      context.deletion
+        .stoppably((stop) => call({ ...given, signal: AbortSignal.any([given.signal, stop]) }))
+        .finally(() => context.settle());
     const { approvals } = this.#state;
     const serving = { key: signingKey(context), waiting: this.#waiting, approvals };
     const handler = createMcpHandler(({ era }) => gatewayServer(gateway, serving, era), {
@@ -168,27 +174,6 @@ class OpenGateway {
     void this.gateway.close();
     // Answers of earlier calls may still be on their way to the client.
     setTimeout(() => void this.handler.close(), 0);
-  }
-}
-
-/** Its calls are stopped by a deletion of the conversation, which waits for them. */
-class StoppableGateway extends Gateway {
-  readonly #context: ConversationContext;
-
-  constructor(context: ConversationContext, options: ConstructorParameters<typeof Gateway>[0]) {
-    super(options);
-    this.#context = context;
-  }
-
-  override async call(call: GatewayCall): Promise<CallAnswer | ApprovalNeeded> {
-    const { deletion } = this.#context;
-    try {
-      return await deletion.stoppably((stop) =>
-        super.call({ ...call, signal: AbortSignal.any([call.signal, stop]) }),
-      );
-    } finally {
-      await this.#context.settle();
-    }
   }
 }
 

@@ -120,12 +120,52 @@ export function readCapabilities(source: string): ReadPlan {
     return { findings: [{ code: "bad_xml", message, line: 1, column: 1 }] };
   }
   const text = withLineFeeds(source.startsWith("\uFEFF") ? source.slice(1) : source);
-  const reader = new WorkflowReader(text);
-  for (const piece of piecesOf(text)) {
-    reader.take(piece);
-    if (reader.isFull) break;
+  const calls: NamedCall[] = [];
+  const findings: Finding[] = [];
+  const scopes = new Map<string, CapabilityCall["scope"]>();
+  for (const { offset, reading } of piecesOf(text)) {
+    if (findings.length >= limits.maxShownItems) break;
+    if (reading.tag === undefined) {
+      refuse(offset + reading.fault.offset, reading.fault.message);
+      continue;
+    }
+    const { call, fault } = callOf(reading.tag);
+    if (call === undefined) refuse(offset, fault);
+    else if (calls.length === limits.maxPlanItems) {
+      const message = `A workflow has at most ${limits.maxPlanItems} calls.`;
+      refuse(offset, message, "too_many_calls");
+      break;
+    } else add(call, offset, reading.tag.attributes.get("name") ?? "");
   }
-  return reader.end();
+  if (calls.length === 0 && findings.length === 0)
+    refuse(0, "There is no capability tag in the text.");
+  if (findings.length > 0) return { findings };
+  const runNames = [...scopes].filter(([, scope]) => scope === "run").map(([name]) => name);
+  const read = { format: "capability-xml", order: "written", outputs: [] } as const;
+  return { plan: { ...read, calls, syntaxes: ["mustache"], runNames }, findings: [] };
+
+  function add(call: CapabilityCall, offset: number, capability: string): void {
+    for (const name of call.writes) {
+      const scope = scopes.get(name) ?? call.scope;
+      scopes.set(name, scope);
+      if (scope === call.scope) continue;
+      refuse(offset, `${name} is kept in one call and not in another: write the scope in both.`);
+    }
+    const { tool, outputVariable } = call;
+    const own = ownAttributes(call.parameters);
+    if (own.fault !== undefined) return refuse(offset, own.fault);
+    calls.push({
+      id: `call_${calls.length + 1}`,
+      tool,
+      ...(tool === capability ? {} : { capability }),
+      ...own,
+      ...(outputVariable === undefined ? {} : { outputPath: `variable:${outputVariable}` }),
+    });
+  }
+
+  function refuse(offset: number, message: string, code: Finding["code"] = "bad_xml"): void {
+    findings.push({ code, message, ...placeOf(text, offset) });
+  }
 }
 
 /** A call in a workflow. Its tool is the capability's name, plus its action if it has one. */
@@ -137,83 +177,6 @@ interface NamedCall extends PlanCall {
 interface Piece {
   readonly offset: number;
   readonly reading: TagReading;
-}
-
-class WorkflowReader {
-  readonly #text: string;
-  readonly #calls: NamedCall[] = [];
-  readonly #findings: Finding[] = [];
-  readonly #scopes = new Map<string, CapabilityCall["scope"]>();
-  #isFull = false;
-
-  constructor(text: string) {
-    this.#text = text;
-  }
-
-  /** True if the limit of findings is reached and reading ends. */
-  get isFull(): boolean {
-    return this.#isFull || this.#findings.length >= limits.maxShownItems;
-  }
-
-  take({ offset, reading }: Piece): void {
-    if (reading.tag === undefined) {
-      this.#refuse(offset + reading.fault.offset, reading.fault.message);
-      return;
-    }
-    const { call, fault } = callOf(reading.tag);
-    if (call === undefined) this.#refuse(offset, fault);
-    else if (this.#calls.length === limits.maxPlanItems) this.#refuseMore(offset);
-    else this.#add(call, offset, reading.tag.attributes.get("name") ?? "");
-  }
-
-  end(): ReadPlan {
-    if (this.#calls.length === 0 && this.#findings.length === 0) {
-      this.#refuse(0, "There is no capability tag in the text.");
-    }
-    if (this.#findings.length > 0) return { findings: this.#findings };
-    const runNames = [...this.#scopes].filter(([, scope]) => scope === "run").map(([name]) => name);
-    return {
-      plan: {
-        format: "capability-xml",
-        calls: this.#calls,
-        syntaxes: ["mustache"],
-        runNames,
-        outputs: [],
-        order: "written",
-      },
-      findings: [],
-    };
-  }
-
-  #add(call: CapabilityCall, offset: number, capability: string): void {
-    for (const name of call.writes) {
-      const scope = this.#scopes.get(name) ?? call.scope;
-      this.#scopes.set(name, scope);
-      if (scope === call.scope) continue;
-      const message = `${name} is kept in one call and not in another: write the scope in both.`;
-      this.#refuse(offset, message);
-    }
-    const { tool, outputVariable } = call;
-    const own = ownAttributes(call.parameters);
-    if (own.fault !== undefined) return this.#refuse(offset, own.fault);
-    this.#calls.push({
-      id: `call_${this.#calls.length + 1}`,
-      tool,
-      ...(tool === capability ? {} : { capability }),
-      ...own,
-      ...(outputVariable === undefined ? {} : { outputPath: `variable:${outputVariable}` }),
-    });
-  }
-
-  #refuse(offset: number, message: string): void {
-    this.#findings.push({ code: "bad_xml", message, ...placeOf(this.#text, offset) });
-  }
-
-  #refuseMore(offset: number): void {
-    const message = `A workflow has at most ${limits.maxPlanItems} calls.`;
-    this.#findings.push({ code: "too_many_calls", message, ...placeOf(this.#text, offset) });
-    this.#isFull = true;
-  }
 }
 
 /** Line and column of an offset. Cost: linear in the text before it, at most `maxShownItems` times. */

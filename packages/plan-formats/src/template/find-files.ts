@@ -6,35 +6,28 @@ type List = (prefix: string) => Promise<readonly string[]>;
 /** The cost of a bucket request, in characters of reading. A lower bound. */
 const LISTING = 100_000;
 
-/** Finds the files that match the patterns of one step. */
-export class FileFinder {
-  readonly #work = new Work();
-  readonly #listed = new Map<string, readonly string[]>();
-  #found = 0;
+export type FindFiles = (pattern: string, list: List) => Promise<readonly string[]>;
 
-  /**
-   * Returns the paths that match the pattern, in order. Throws `limit_exceeded` if all patterns of the step
-   * together match more than `maxItems`, or if the search takes more than `maxReadWork`.
-   */
-  async find(pattern: string, list: List): Promise<readonly string[]> {
+/**
+ * Returns a function that finds the files of one step: the paths that match a pattern, in order. It throws
+ * `limit_exceeded` if all patterns of the step together match more than `maxItems`, or if the search takes more than
+ * `maxReadWork`. Patterns with the same prefix are one request.
+ */
+export function fileFinder(): FindFiles {
+  const work = new Work();
+  const listed = new Map<string, readonly string[]>();
+  let found = 0;
+  return async (pattern, list) => {
     const [prefix = ""] = pattern.split(/[*?]/);
-    const listed = await this.#list(prefix, list);
-    const paths = listed.filter((path) => matchesGlob(pattern, path, this.#work)).sort();
-    this.#found += paths.length;
+    const all = listed.get(prefix) ?? (await list(prefix));
+    if (!listed.has(prefix)) work.spend(all.reduce((sum, { length }) => sum + length, LISTING));
+    listed.set(prefix, all);
+    const paths = all.filter((path) => matchesGlob(pattern, path, work)).sort();
+    found += paths.length;
     const advice = `With file:${pattern} the step fits too many files: name fewer.`;
-    requireAtMost("maxItems", this.#found, advice);
+    requireAtMost("maxItems", found, advice);
     return paths;
-  }
-
-  /** Sends one request for all patterns with the same prefix. */
-  async #list(prefix: string, list: List): Promise<readonly string[]> {
-    const known = this.#listed.get(prefix);
-    if (known !== undefined) return known;
-    const listed = await list(prefix);
-    this.#work.spend(listed.reduce((chars, path) => chars + path.length, LISTING));
-    this.#listed.set(prefix, listed);
-    return listed;
-  }
+  };
 }
 
 const ANY_FOLDERS = "**";

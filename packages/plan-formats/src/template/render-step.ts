@@ -1,5 +1,5 @@
 import { ByrefError, requireAtMost } from "../../../../src/errors.ts";
-import { FileFinder, isGlob } from "./find-files.ts";
+import { fileFinder, type FindFiles, isGlob } from "./find-files.ts";
 import type { Input } from "./template-step.ts";
 import {
   type FileTarget,
@@ -58,18 +58,13 @@ type RenderedStep =
 export async function renderStep(step: TemplateStep, sources: StepSources): Promise<RenderedStep> {
   const blocks: string[] = [];
   const missing: string[] = [];
-  const finder = new FileFinder();
+  const find = fileFinder();
   let chars = 0;
   for (const input of step.inputs) {
     const { target } = input;
     const rendered =
       target.scheme === "file"
-        ? await renderFiles(
-            input,
-            fillTarget(target, sources),
-            requireFiles(sources, target),
-            finder,
-          )
+        ? await renderFiles(input, fillTarget(target, sources), requireFiles(sources, target), find)
         : await renderVariable(input, target, sources);
     if (!rendered.found && input.required) missing.push(rendered.why);
     blocks.push(rendered.text);
@@ -105,12 +100,12 @@ async function renderFiles(
   input: Input,
   target: FileTarget,
   files: TemplateFiles,
-  finder: FileFinder,
+  find: FindFiles,
 ): Promise<Rendered> {
   const name = `${formatTarget(target)}${formatPath(input.select)}`;
   const isListed = input.pathsOnly || isGlob(target.path);
   const list = (prefix: string) => files.list(prefix);
-  const paths = isListed ? await finder.find(target.path, list) : [target.path];
+  const paths = isListed ? await find(target.path, list) : [target.path];
   const rendered: Rendered[] = [];
   let chars = 0;
   for (const path of paths) {

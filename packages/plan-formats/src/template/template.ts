@@ -4,7 +4,7 @@ import * as limits from "../../../../src/limits.ts";
 import type { Finding, FindingCode } from "../../../plans/src/plan/findings.ts";
 import { applyDirective, type StepDirectives } from "./template-directives.ts";
 import type { TemplateStep } from "./template-step.ts";
-import { type TemplatePart, templateParts } from "./template-parts.ts";
+import { templateParts } from "./template-parts.ts";
 
 /** A template: prompts in Markdown, with their inputs and outputs. */
 export interface Template {
@@ -23,11 +23,53 @@ type ReadTemplate =
  * `maxPlanItems`, directives: 1,000). Cost: linear.
  */
 export function readTemplate(text: string): ReadTemplate {
-  const reader = new TemplateReader();
+  const earlier: Draft[] = [];
+  const findings: Finding[] = [];
+  let current = draftAt(1);
+  let directives = 0;
+  const find = (code: FindingCode, line: number, message: string) =>
+    findings.push({ code, line, message });
   for (const part of templateParts(text)) {
-    if (!reader.take(part)) return { findings: reader.findings };
+    if (part.kind === "text") current.prompt += part.text;
+    else if (part.kind === "heading") {
+      // The text before the first heading is among the earlier ones; the current step is not.
+      if (earlier.length === limits.maxPlanItems) {
+        const message = `A template has at most ${limits.maxPlanItems} steps; this is one more.`;
+        find("too_many_calls", part.line, message);
+        return { findings };
+      }
+      earlier.push(current);
+      current = draftAt(part.line, part.title);
+    } else {
+      const { name, value, line } = part;
+      current.firstDirective ??= line;
+      if (++directives > limits.maxItems) {
+        const message = `A template has at most ${limits.maxItems} directives; this is one more.`;
+        find("bad_directive", line, message);
+        return { findings };
+      }
+      try {
+        applyDirective(current, name, { value, line });
+      } catch (error) {
+        if (codeOf(error) === "internal") throw error;
+        const at = `@${name.slice(0, MAX_SHOWN_NAME_CHARS)}`;
+        findings.push({ code: "bad_directive", at, line, message: messageOf(error) });
+      }
+    }
   }
-  return reader.end();
+  const [before, ...steps] = [...earlier, current];
+  const name = steps.length > 0 ? titleAlone(before) : undefined;
+  const isStep = before !== undefined && name === undefined && hasPrompt(before);
+  const stray = isStep ? undefined : before?.firstDirective;
+  if (stray !== undefined)
+    find("bad_directive", stray, "It has no prompt: put it below a step's heading.");
+  const drafts = isStep ? [before, ...steps] : steps;
+  for (const draft of drafts)
+    if (!hasPrompt(draft)) find("bad_plan", draft.line, "The step has no prompt.");
+  if (drafts.length === 0) find("bad_plan", 1, "The template has no prompt.");
+  if (findings.length > 0)
+    return { findings: findings.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0)) };
+  return { template: { ...json.compact({ name }), steps: drafts.map(stepFrom) }, findings: [] };
 }
 
 interface Draft extends StepDirectives {
@@ -36,79 +78,6 @@ interface Draft extends StepDirectives {
   /** The line of its first directive. */
   firstDirective?: number;
   prompt: string;
-}
-
-class TemplateReader {
-  readonly #drafts: Draft[] = [];
-  readonly findings: Finding[] = [];
-  #current = draftAt(1);
-  #directives = 0;
-
-  /** Adds a part. Returns false if there are enough faults to stop reading. */
-  take(part: TemplatePart): boolean {
-    if (part.kind === "heading") return this.#begin(part);
-    if (part.kind === "directive") return this.#follow(part);
-    this.#current.prompt += part.text;
-    return true;
-  }
-
-  end(): ReadTemplate {
-    this.#drafts.push(this.#current);
-    const [before, ...steps] = this.#drafts;
-    const name = steps.length > 0 ? titleAlone(before) : undefined;
-    const isStep = before !== undefined && name === undefined && hasPrompt(before);
-    const stray = isStep ? undefined : before?.firstDirective;
-    if (stray !== undefined)
-      this.#find("bad_directive", stray, "It has no prompt: put it below a step's heading.");
-    const drafts = isStep ? [before, ...steps] : steps;
-    for (const draft of drafts) {
-      if (!hasPrompt(draft)) this.#find("bad_plan", draft.line, "The step has no prompt.");
-    }
-    if (drafts.length === 0) this.#find("bad_plan", 1, "The template has no prompt.");
-    if (this.findings.length > 0) {
-      const byLine = this.findings.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0));
-      return { findings: byLine };
-    }
-    const template = { ...json.compact({ name }), steps: drafts.map(stepFrom) };
-    return { template, findings: [] };
-  }
-
-  #begin({ title, line }: Extract<TemplatePart, { kind: "heading" }>): boolean {
-    // The text before the first heading is among the drafts; the current step is not.
-    if (this.#drafts.length === limits.maxPlanItems) {
-      const message = `A template has at most ${limits.maxPlanItems} steps; this is one more.`;
-      this.#find("too_many_calls", line, message);
-      return false;
-    }
-    this.#drafts.push(this.#current);
-    this.#current = draftAt(line, title);
-    return true;
-  }
-
-  #follow({ name, value, line }: Extract<TemplatePart, { kind: "directive" }>): boolean {
-    this.#current.firstDirective ??= line;
-    if (++this.#directives > limits.maxItems) {
-      const message = `A template has at most ${limits.maxItems} directives; this is one more.`;
-      this.#find("bad_directive", line, message);
-      return false;
-    }
-    try {
-      applyDirective(this.#current, name, { value, line });
-    } catch (error) {
-      if (codeOf(error) === "internal") throw error;
-      this.findings.push({
-        code: "bad_directive",
-        at: `@${name.slice(0, MAX_SHOWN_NAME_CHARS)}`,
-        line,
-        message: messageOf(error),
-      });
-    }
-    return true;
-  }
-
-  #find(code: FindingCode, line: number, message: string): void {
-    this.findings.push({ code, line, message });
-  }
 }
 
 const MAX_SHOWN_NAME_CHARS = 40;

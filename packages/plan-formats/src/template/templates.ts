@@ -28,18 +28,17 @@ export const PROMPT_TOOL = "prompt";
 export function planFromTemplate(text: string): ReadPlan {
   const { template, findings } = readTemplate(text);
   if (template === undefined) return { findings };
-  const names = new OutputNames();
-  for (const step of template.steps) names.add(step);
-  if (names.findings.length > 0) return { findings: names.findings };
   const { name, steps } = template;
+  const { outputs, findings: conflicts } = outputsOf(steps);
+  if (conflicts.length > 0) return { findings: conflicts };
   const plan: Plan = {
     ...json.compact({ name }),
     format: "template",
     calls: callsFor(steps),
     // References in a prompt are for the model that reads it.
     syntaxes: [],
-    runNames: [...new Set([...names.outputs.map((output) => output.name), ...toolTargets(steps)])],
-    outputs: names.outputs,
+    runNames: [...new Set([...outputs.map((output) => output.name), ...toolTargets(steps)])],
+    outputs,
     order: "written",
   };
   return { plan, findings: [] };
@@ -128,36 +127,28 @@ interface Written extends PlanOutput {
 }
 
 /** The variables that steps write. Each is passed on in one way when the run is done. */
-class OutputNames {
-  readonly findings: Finding[] = [];
-  readonly #written = new Map<string, Written>();
-
-  get outputs(): readonly PlanOutput[] {
-    return Array.from(this.#written.values(), ({ name, mode }) => ({ name, mode }));
-  }
-
-  add(step: TemplateStep): void {
-    for (const { target, line } of step.outputs) {
-      if (target.scheme === "file") continue;
-      const { name, path } = target;
-      // A part is written into a copy of the whole, which then replaces the previous value.
-      const isPart = path.length > 0 && step.writeMode === "append";
-      const output: Written = { name, mode: isPart ? "replace" : step.writeMode, step, line };
-      const before = this.#written.get(name);
-      if (before === undefined) this.#written.set(name, output);
-      else this.#compare(before, output);
-    }
-  }
-
-  #compare(before: Written, { name, mode, step, line }: Written): void {
-    const isNewTwice = mode === "new" && before.step !== step;
-    if (before.mode === mode && !isNewTwice) return;
+function outputsOf(steps: readonly TemplateStep[]) {
+  const written = new Map<string, Written>();
+  const findings: Finding[] = [];
+  const targets = steps.flatMap((step) => step.outputs.map((output) => ({ ...output, step })));
+  for (const { target, line, step } of targets) {
+    if (target.scheme === "file") continue;
+    const { name, path } = target;
+    // A part is written into a copy of the whole, which then replaces the previous value.
+    const isPart = path.length > 0 && step.writeMode === "append";
+    const mode = isPart ? "replace" : step.writeMode;
+    const before = written.get(name);
+    if (before === undefined) written.set(name, { name, mode, step, line });
+    const isNewTwice = before !== undefined && mode === "new" && before.step !== step;
+    if (before === undefined || (before.mode === mode && !isNewTwice)) continue;
     const advice = isNewTwice
       ? "with @write-mode new each step needs a name of its own."
       : "one way of writing it (append to all of it, replace, new) has to be enough.";
     const message = `variable:${name} is an @output in line ${before.line} too: ${advice}`;
-    this.findings.push({ code: "bad_directive", at: "@output", line, message });
+    findings.push({ code: "bad_directive", at: "@output", line, message });
   }
+  const outputs = Array.from(written.values(), ({ name, mode }): PlanOutput => ({ name, mode }));
+  return { outputs, findings };
 }
 
 /** The plan format of templates: prompts in Markdown with directives for inputs and outputs. */

@@ -4,7 +4,7 @@ import type { Finding } from "./findings.ts";
 import { GATES } from "./run-names.ts";
 import { characters, needsIn } from "../../../../src/internal.ts";
 import type { Plan, PlanCall } from "../../../../src/internal-tool.ts";
-import type { SyntaxName } from "../../../../src/references.ts";
+import type { Reference, SyntaxName } from "../../../../src/references.ts";
 
 /** The gates that a call reads. They have to be opened before it starts. */
 export function gatesIn(
@@ -12,11 +12,14 @@ export function gatesIn(
   { syntaxes }: Plan,
 ): readonly string[] {
   const read = needsIn(parameters, syntaxes).flatMap(({ references }) =>
-    references.flatMap(({ name, path: [first] }) =>
-      name === GATES && first !== undefined && "key" in first ? [first.key] : [],
-    ),
+    references.flatMap((reference) => keyOf(reference) ?? []),
   );
   return [...new Set([...gates.flatMap((text) => gateIn(text, syntaxes) ?? []), ...read])];
+}
+
+/** The name of the gate that a reference reads, or of which it reads a part. */
+function keyOf({ name, path: [first] }: Reference): string | undefined {
+  return name === GATES && first !== undefined && "key" in first ? first.key : undefined;
 }
 
 /**
@@ -25,11 +28,9 @@ export function gatesIn(
  */
 function gateIn(text: string, syntaxes: Plan["syntaxes"]): string | undefined {
   const [need, ...others] = needsIn(text, [...new Set<SyntaxName>(["dagger", ...syntaxes])]);
-  if (need?.source !== text || others.length > 0 || need.references.length !== 1) return undefined;
-  const [{ name, path } = { name: "", path: [] }] = need.references;
-  const [first, ...more] = path;
-  const isGate = name === GATES && more.length === 0 && first !== undefined && "key" in first;
-  return isGate ? first.key : undefined;
+  if (need?.source !== text || others.length > 0) return undefined;
+  const [reference, ...more] = need.references;
+  return more.length > 0 || reference?.path.length !== 1 ? undefined : keyOf(reference);
 }
 
 /** Reports texts in `_after` that are no gates. */
@@ -71,10 +72,7 @@ export function gateFindings(
   { format }: Plan,
 ): readonly Omit<Finding, "call">[] {
   const gates = needs.flatMap(({ references }) => references.filter(({ name }) => name === GATES));
-  const isOneKey = gates.every(({ path: keys }) => {
-    const [first] = keys;
-    return keys.length === 1 && first !== undefined && "key" in first;
-  });
+  const isOneKey = gates.every((gate) => gate.path.length === 1 && keyOf(gate) !== undefined);
   const isRight = isOneKey && (format !== "json" || areGates(text, gates.length));
   if (isRight) return [];
   const message = `A gate is written †${GATES}.name, the name one word of letters, digits and underscores, nothing behind it.`;

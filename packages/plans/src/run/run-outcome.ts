@@ -8,7 +8,9 @@ import {
   flagged,
   json,
   type PreparedWrite,
+  type OpenValue,
   retryConflicts,
+  streamOf,
   type VariableStore,
   charsOf,
 } from "../../../../src/internal.ts";
@@ -205,22 +207,20 @@ function labelsOf({ visibility, sources, trusted, flags, madeOf }: ResultPart["i
 async function copyOf(store: VariableStore, name: string): Promise<Content | undefined> {
   const open = store.open(name);
   if (open === undefined) return undefined;
-  const { type, bytes, mediaType } = open.info;
-  let from = 0;
-  const stream = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const to = Math.min(from + limits.maxRecordBytes, bytes);
-      if (from < to) controller.enqueue(await open.read(from, to));
-      else controller.close();
-      from = to;
-    },
-  });
+  const { type, mediaType } = open.info;
+  const stream = streamOf(piecesOf(open));
   try {
     const records = type === "array" ? await store.receiveRecords(stream, mediaType) : undefined;
     return records ?? (await store.receive(stream, mediaType));
   } finally {
     open.close();
   }
+}
+
+async function* piecesOf(open: OpenValue): AsyncGenerator<Uint8Array> {
+  const { bytes } = open.info;
+  for (let from = 0; from < bytes; from += limits.maxRecordBytes)
+    yield await open.read(from, Math.min(from + limits.maxRecordBytes, bytes));
 }
 
 function withBreak(store: VariableStore, name: string, value: Json): Json {
