@@ -183,7 +183,6 @@ async function answerFrom(work: () => Promise<string>): Promise<SandboxAnswer> {
 /** The variables, or parts of them, that code is given, by their names in code. */
 export type CodeTargets = ReadonlyMap<string, Target>;
 
-/** The requested variables, by name. */
 interface CodeInputs {
   readonly values: readonly NamedText[];
   readonly large: readonly NamedText[];

@@ -156,7 +156,6 @@ function lineIn(line: unknown): { readonly line?: number } {
 
 /** The file with the model's code in the dynamic Worker; errors name lines in it. */
 const CODE_FILE = "code.js";
-/** Lines before the model's code. */
 const LINES_BEFORE_CODE = 1;
 
 /** The model's code as a module. A separate block lets it redeclare the names that it receives. */

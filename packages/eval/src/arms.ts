@@ -39,7 +39,6 @@ interface PlayedTurn {
   readonly maxSteps: number;
 }
 
-/** An agent of the AI SDK, whatever its tools are. */
 type Agent = ToolLoopAgent<never, ToolSet>;
 
 /** Plays a turn in the AI SDK's own loop. `by` may return another agent, as `withToolVariables` does. */

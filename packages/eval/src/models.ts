@@ -241,7 +241,6 @@ export function priceOf(model: string): Price | undefined {
   return { input, cached, output };
 }
 
-/** Parses `--price INPUT,CACHED,OUTPUT`. */
 export function priceIn(text: string): Price {
   const prices = text.split(",").map(Number);
   const [input = 0, cached = 0, output = 0] = prices;

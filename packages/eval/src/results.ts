@@ -32,7 +32,6 @@ interface About {
 /** Families with data that can be passed by reference. */
 const PASSING: ReadonlySet<Family> = new Set(["bytes", "edit", "ids", "wrong reference"]);
 
-/** Mean of the tasks that have the value. */
 const mean = (of: (cell: Cell) => number | undefined) => (cells: readonly Cell[]) =>
   meanOf(cells.flatMap((cell) => of(cell) ?? []));
 

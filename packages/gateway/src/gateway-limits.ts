@@ -27,7 +27,6 @@ export const maxFieldChars = 200;
 export const gatewayQuestionMs = 600_000;
 /** Longest pause before a server that failed is started again. */
 export const gatewayRetryMs = 60_000;
-/** Characters of a tool's name. */
 export const maxGatewayNameChars = 128;
 /** Characters of the lines with which `find_tools` lists all tools. */
 export const maxFinderChars = 20_000;

@@ -209,7 +209,6 @@ export interface Counts {
   /** Characters of the references that were written, and bytes of the values that replaced them. */
   readonly referenceCharacters: number;
   readonly bytesByReference: number;
-  /** Calls that failed because of a reference. */
   readonly wrongReferences: number;
   /** Calls that succeeded after the same tool was called with a wrong reference. */
   readonly recovered: number;
@@ -222,7 +221,6 @@ export function withTokens(counts: Counts): Counts & { readonly tokensSaved: num
   return { calls, kept, charactersReceived, charactersSent, tokensSaved, ...ofReferences };
 }
 
-/** Adds up counts. */
 export interface Statistics {
   add(counts: Partial<Counts>): void;
   read(): Counts;

@@ -43,7 +43,6 @@ import { type Change, type OpenTransport, Upstream, type UpstreamStatus } from "
 
 export interface GatewayOptions {
   readonly servers: readonly ServerConfiguration[];
-  /** Keeps the results. */
   readonly store: VariableStore;
   readonly open: OpenTransport;
   /** Creates `query_variables`; without it, there is no such tool. */
@@ -73,7 +72,6 @@ export interface ServerStatus extends UpstreamStatus {
   readonly cutInstructions?: string;
 }
 
-/** A call of a client. */
 export interface GatewayCall extends ClientOfCall {
   readonly name: string;
   readonly input: Json;
@@ -413,7 +411,6 @@ export class Gateway {
 
 interface Running {
   call: ClientOfCall;
-  /** The server's response. */
   received?: CallToolResult;
   /** The error of the protocol that the server gave in its place. */
   refusal?: ProtocolError;

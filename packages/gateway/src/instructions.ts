@@ -21,7 +21,6 @@ const SEARCH = "There are more tools: find_tools shows them, call_tool calls the
 const QUERY =
   "to filter, count, join or sum use query_variables, whose SQL has the variables as tables; ";
 
-/** What one server says about itself. */
 export interface ServerInstructions {
   readonly name: string;
   readonly text: string;

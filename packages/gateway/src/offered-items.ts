@@ -39,7 +39,6 @@ export interface OfferedTool {
 /** Wraps tools that run in this process, by their names. */
 export type LocalTools = (wrap: WrapOptions) => Promise<ReadonlyMap<string, WrappedTool>>;
 
-/** A tool as its server lists it. */
 export interface ToolOfServer {
   readonly upstream: Upstream;
   readonly tool: Tool;

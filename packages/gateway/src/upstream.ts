@@ -57,13 +57,11 @@ export interface UpstreamOptions {
   readonly onChange: (change: Change) => void;
 }
 
-/** A server's state. */
 export interface UpstreamStatus {
   readonly name: string;
   /** Of a server that is "incomplete", a list could not be read; the others, and calls, can be used. */
   readonly state: "connected" | "incomplete" | "starting" | "not connected" | "unavailable";
   readonly why?: string;
-  /** Items of its lists that are not offered. */
   readonly leftOut?: readonly LeftOut[];
 }
 

@@ -21,6 +21,7 @@ describe("the reason why a server does not answer", () => {
     });
   const system = (message: string, code: string) => Object.assign(new Error(message), { code });
   const failed = (cause: unknown) => new TypeError("fetch failed", { cause });
+  const refused = system("connect ECONNREFUSED ::1:9", "ECONNREFUSED");
   const PAGE = `<!DOCTYPE html>
 <html><head>
   <title>502 Bad
@@ -28,15 +29,9 @@ describe("the reason why a server does not answer", () => {
 <body><h1>Sorry</h1>${"<p>x</p>".repeat(50)}</body></html>`;
 
   it.each([
-    [
-      failed(system("connect ECONNREFUSED ::1:9", "ECONNREFUSED")),
-      "fetch failed: connect ECONNREFUSED ::1:9.",
-    ],
+    [failed(refused), "fetch failed: connect ECONNREFUSED ::1:9."],
     [failed(new Error("bad port")), "fetch failed: bad port."],
-    [
-      failed(new AggregateError([system("connect ECONNREFUSED ::1:9", "ECONNREFUSED")])),
-      "fetch failed: connect ECONNREFUSED ::1:9.",
-    ],
+    [failed(new AggregateError([refused])), "fetch failed: connect ECONNREFUSED ::1:9."],
     [
       new SdkError(SdkErrorCode.EraNegotiationFailed, "Probe failed: fetch failed", undefined, {
         cause: failed(system("self-signed certificate", "DEPTH_ZERO_SELF_SIGNED_CERT")),

@@ -48,34 +48,17 @@ describe("a server stays outside the gateway", () => {
   });
 
   it.each([
-    [
-      { permissions: { deny: ["mcp__shop__drop"] } },
-      "mcp__shop__drop",
-      "Write mcp__byref__drop there",
-    ],
-    [
-      { permissions: { ask: ["Bash", "mcp__shop__get_*"] } },
-      "mcp__shop__get_*",
-      "Write mcp__byref__get_* there",
-    ],
-    [{ permissions: { deny: ["mcp__shop"] } }, "mcp__shop", "Remove it, if it is not needed,"],
-    [
-      { permissions: { deny: ["mcp__shop__*"] } },
-      "mcp__shop__*",
-      "Remove it, if it is not needed,",
-    ],
-    [
-      { hooks: { PreToolUse: [{ matcher: "Write|mcp__shop__put.*x" }] } },
-      "Write|mcp__shop__put.*x",
-      "Write Write|mcp__byref__put.*x there",
-    ],
-    [{ hooks: { PostToolUse: [{ matcher: "mcp__shop__.*" }] } }, "mcp__shop__.*", "Remove it"],
-    [
-      { hooks: { PreToolUse: [{ matcher: "mcp__(git|shop)__.*" }] } },
-      "mcp__(git|shop)__.*",
-      "Remove it",
-    ],
-  ])("if a rule of Claude Code names it: %j", (settings, rule, change) => {
+    ["deny", "mcp__shop__drop", "Write mcp__byref__drop there"],
+    ["ask", "mcp__shop__get_*", "Write mcp__byref__get_* there"],
+    ["deny", "mcp__shop", "Remove it, if it is not needed,"],
+    ["deny", "mcp__shop__*", "Remove it, if it is not needed,"],
+    ["PreToolUse", "Write|mcp__shop__put.*x", "Write Write|mcp__byref__put.*x there"],
+    ["PostToolUse", "mcp__shop__.*", "Remove it"],
+    ["PreToolUse", "mcp__(git|shop)__.*", "Remove it"],
+  ])("if a rule of Claude Code names it: %s %s", (kind, rule, change) => {
+    const settings = kind.endsWith("Use")
+      ? { hooks: { [kind]: [{ matcher: rule }] } }
+      : { permissions: { [kind]: ["Bash", rule] } };
     const file = written(".mcp.json", { mcpServers: SERVERS });
     const where = written(".claude/settings.local.json", settings);
     const { servers, notes, left } = wrapped(file);

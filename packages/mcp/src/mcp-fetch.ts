@@ -3,7 +3,6 @@ import { messageOf } from "../../../src/errors.ts";
 import { exactNumbers, json, withTimeLimit } from "../../../src/internal.ts";
 import * as limits from "../../../src/limits.ts";
 
-/** Time limit for ending a session. */
 const DELETE_MS = 2_000;
 const MAX_REFUSAL_CHARS = 1_000;
 

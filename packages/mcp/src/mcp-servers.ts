@@ -19,7 +19,6 @@ import { policyOf } from "./server-rules.ts";
 /** Maximum length of a tool's name at the model providers. */
 const MAX_NAME_CHARS = 64;
 
-/** The MCP tools of an agent for one turn. */
 export interface McpTools {
   readonly tools: ToolSet;
   readonly policies: Readonly<Record<string, ToolPolicy>>;

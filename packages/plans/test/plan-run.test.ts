@@ -4,7 +4,15 @@ import * as z from "zod";
 import type { CallState } from "../src/plan/plan-record.ts";
 import type { Effects } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
-import { runRecord, Runs, specified } from "../../../test/support/plan-runs.ts";
+import { MemoryStore } from "../../../src/store/memory-store.ts";
+import { wrapTools } from "../../../src/tool/tool-call.ts";
+import {
+  checkedPlan,
+  planRun,
+  runRecord,
+  Runs,
+  specified,
+} from "../../../test/support/plan-runs.ts";
 import { cases, planOf, type PlanRun, planWith } from "../../../test/support/plans.ts";
 
 const call = (id: string, parameters: Record<string, Json>, outputPath = `†state.${id}`) => ({
@@ -190,4 +198,15 @@ describe("a run that a crash interrupts", () => {
     expect(harmless.record.status).toBe("done");
     expect(await harmless.runs.stateOf("run_1")).toEqual({ a: 1, b: 2, c: 2 });
   });
+});
+
+it("a run that is over accepts no decision", async () => {
+  const store = new MemoryStore();
+  const plan = planOf([{ _tool: "echo", value: "†approvals.legal" }]);
+  const checked = await checkedPlan(plan, { tools: specified, isKnown: () => false });
+  const tools = await wrapTools(specified, { store, syntaxes: ["dagger"], unknown: "error" });
+  const run = planRun({ checked, record: runRecord("r1"), store, tools });
+  await run.run();
+  expect(run.record.status).toBe("waiting");
+  expect(await run.decide("legal", { approved: true })).toBe(false);
 });

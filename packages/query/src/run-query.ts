@@ -104,7 +104,6 @@ interface Resolved {
 interface Table extends Target {
   readonly info: VariableInfo;
   readonly key: string;
-  /** Its name in the engine's statement. */
   readonly alias: string;
   readonly read: sequences.ReadTarget;
 }

@@ -14,8 +14,8 @@ interface Question {
 
 interface Cells {
   readonly name: string;
-  /** What the column is meant to be, as a type of DuckDB. */
-  readonly type: "DOUBLE" | "HUGEINT" | "VARCHAR";
+  /** What the column is meant to be, as a type of DuckDB. Default: DOUBLE. */
+  readonly type?: "DOUBLE" | "HUGEINT" | "VARCHAR";
   readonly cells: readonly string[];
   /** The number in a cell, in DuckDB. Default: the cell as its type. */
   readonly number?: string;
@@ -24,54 +24,47 @@ interface Cells {
 }
 
 const CELLS: readonly Cells[] = [
-  { name: "integers", type: "DOUBLE", cells: ["7", "60", "5", "100"], bound: "50" },
-  { name: "decimals", type: "DOUBLE", cells: ["7.25", "60.5", "-0.1", "100"], bound: "50" },
+  { name: "integers", cells: ["7", "60", "5", "100"], bound: "50" },
+  { name: "decimals", cells: ["7.25", "60.5", "-0.1", "100"], bound: "50" },
   {
     name: "thousands",
-    type: "DOUBLE",
     number: "CAST(replace(n, ',', '') AS DOUBLE)",
     cells: ["1,234.50", "20", "3,000", "999"],
     bound: "1000",
   },
   {
     name: "decimal commas",
-    type: "DOUBLE",
     number: "CAST(replace(replace(n, '.', ''), ',', '.') AS DOUBLE)",
     cells: ["1.234,50", "12,5", "7,25", "3"],
     bound: "10",
   },
   {
     name: "N/A",
-    type: "DOUBLE",
     number: "TRY_CAST(n AS DOUBLE)",
     cells: ["7", "N/A", "60", "100"],
     bound: "50",
   },
   {
     name: "leading zeros",
-    type: "DOUBLE",
     cells: ["00150", "10001", "20002", "00007"],
     bound: "5000",
   },
-  { name: "spaces", type: "DOUBLE", cells: [" 12 ", "7", "100 ", " 60"], bound: "50" },
+  { name: "spaces", cells: [" 12 ", "7", "100 ", " 60"], bound: "50" },
   {
     name: "currency",
-    type: "DOUBLE",
     number: "CAST(replace(replace(n, '$', ''), ',', '') AS DOUBLE)",
     cells: ["$5", "$1,000", "$60", "$7"],
     bound: "50",
   },
   {
     name: "percent",
-    type: "DOUBLE",
     number: "CAST(replace(n, '%', '') AS DOUBLE)",
     cells: ["5%", "12%", "100%", "7%"],
     bound: "50",
   },
-  { name: "empty cells", type: "DOUBLE", cells: ["7", "", "60", ""], bound: "50" },
+  { name: "empty cells", cells: ["7", "", "60", ""], bound: "50" },
   {
     name: "empty cells and words",
-    type: "DOUBLE",
     number: "TRY_CAST(n AS DOUBLE)",
     cells: ["7", "", "60", "-"],
     bound: "50",
@@ -96,12 +89,11 @@ const CELLS: readonly Cells[] = [
   },
   {
     name: "mixed types",
-    type: "DOUBLE",
     number: "TRY_CAST(n AS DOUBLE)",
     cells: ["7", "6.5", "true", "pending"],
     bound: "5",
   },
-  { name: "signs and exponents", type: "DOUBLE", cells: ["-5", "1e3", "+7", "60"], bound: "50" },
+  { name: "signs and exponents", cells: ["-5", "1e3", "+7", "60"], bound: "50" },
   { name: "words", type: "VARCHAR", cells: ["won", "lost", "", "open"], bound: "'n'" },
 ];
 
@@ -175,7 +167,7 @@ function lineOf(delimiter: string): Line {
 }
 
 function questionsAbout({
-  type,
+  type = "DOUBLE",
   bound,
   number = `CAST(n AS ${type})`,
 }: Cells): readonly Question[] {

@@ -157,7 +157,6 @@ export class TransferReader<Own extends OwnLine> {
     return record;
   }
 
-  /** Cancels the rest of the file. */
   async close(): Promise<void> {
     await this.#lines.return(undefined);
   }

@@ -18,10 +18,9 @@ async function shop() {
   await ask("PUT", "/conversations/shop/variables/sales", json([{ sum: 1 }]));
   await (await ask("POST", "/conversations/shop/messages", json({ message: "Sum." }))).text();
   const origin = "http://localhost";
-  const client = createClient(origin, {
+  return createClient(origin, {
     fetch: (url, init) => ask(init.method ?? "GET", url.slice(origin.length), init),
   });
-  return client;
 }
 
 it("a program of the client runs on other data", async () => {
@@ -33,6 +32,8 @@ it("a program of the client runs on other data", async () => {
   await client.programs.put("totals", { conversation: "shop", from: "$report" });
   const { state, ms } = await client.programs.run("totals", { input: { sales: [{ sum: 40 }] } });
   const { runs } = await client.programs.runs("totals");
+  const failed = runs.filter(({ status }) => status === "failed");
+  for (const { id } of failed) await client.programs.retryRun("totals", id);
   await client.programs.schedule("totals", "weekly", {
     cron: "0 8 * * 1",
     timeZone: "Europe/Berlin",
@@ -40,8 +41,7 @@ it("a program of the client runs on other data", async () => {
   const { path, secret } = await client.programs.webhook("totals", "shop");
   await client.programs.delete("totals", "schedules", "weekly");
   // ---
-  expect([state, runs.length]).toEqual([{ report: 40 }, 1]);
-  expect(ms).toBeGreaterThanOrEqual(0);
+  expect([state, runs.length, Number(ms) >= 0]).toEqual([{ report: 40 }, 1, true]);
   expect([path, secret]).toEqual([
     expect.stringMatching("^/hooks/"),
     expect.stringMatching("^whsec_"),

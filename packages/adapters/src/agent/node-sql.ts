@@ -32,7 +32,6 @@ export interface NodeSqlOptions {
   readonly onBegin?: () => void;
 }
 
-/** A database of Node's SQLite. */
 export class NodeSql implements Sql {
   readonly #database: DatabaseSync;
   readonly #onBegin: (() => void) | undefined;

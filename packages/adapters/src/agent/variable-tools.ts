@@ -18,7 +18,6 @@ import { nodeQueryDatabases } from "./node-query-engine.ts";
 import { hasNodeSqlite } from "./node-sql.ts";
 import { OwnTool, VARIABLE_TOOL, wrap } from "./wrap-tools.ts";
 
-/** Names of the tools of `variableTools`. */
 export type VariableToolName =
   | "list_variables"
   | "read_variable"

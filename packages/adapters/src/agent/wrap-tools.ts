@@ -317,7 +317,6 @@ async function decided(input: unknown, decide?: Decide): Promise<Decided> {
   }
 }
 
-/** A decision about a call before it runs. */
 export interface Decision {
   /** The call that was decided about (`PinnedCall.pin`); undefined if it could not run. */
   readonly pin: string | undefined;

@@ -13,7 +13,6 @@ export interface MastraAgent {
   stream(...parameters: never[]): unknown;
 }
 
-/** Mastra's `RequestContext`. */
 interface MastraRequestContext {
   get(key: string): unknown;
   entries(): Iterable<readonly [string, unknown]>;

@@ -63,5 +63,8 @@ export function programsOf({ ask, call }: Connection) {
       ask("GET", at(name, "runs")),
     getRun: (name: string, run: string): Promise<ProgramRunView> =>
       ask("GET", at(name, "runs", run)),
+    /** Runs what a failed run has not done. Throws `conflict`, `outcome_unknown` and `invalid_plan`. */
+    retryRun: (name: string, run: string): Promise<ProgramRunView> =>
+      ask("POST", at(name, "runs", run, "retry")),
   };
 }

@@ -104,7 +104,6 @@ export function useEvents(conversation: ClientConversation | undefined): Events 
 
 /** The plans of a conversation, and what a person does with them. */
 export interface Plans extends PlanList {
-  /** Throws a `ClientError`. */
   readonly approve: (plan: string) => Promise<PlanView>;
   /** Resolves when the run ends, or waits for a person. Throws a `ClientError`. */
   readonly run: (plan: string, options?: RunOptions) => Promise<RunView>;

@@ -9,7 +9,6 @@ const BANG = 33;
 const DASH = 45;
 const COMMENT = "<!--";
 
-/** A capability tag written by a model. */
 export interface WrittenCall {
   readonly call: CapabilityCall;
   readonly source: string;

@@ -26,7 +26,6 @@ export interface OutputOptions {
   readonly step: TemplateStep;
   readonly resources: StepResources;
   readonly call: CallOptions;
-  /** The tool whose result the answer is. */
   readonly tool: string;
 }
 

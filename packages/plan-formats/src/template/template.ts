@@ -75,7 +75,6 @@ export function readTemplate(text: string): ReadTemplate {
 interface Draft extends StepDirectives {
   readonly title?: string;
   readonly line: number;
-  /** The line of its first directive. */
   firstDirective?: number;
   prompt: string;
 }

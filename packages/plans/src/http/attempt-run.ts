@@ -24,9 +24,7 @@ import type { EventType, NewEvent, RecoveredLog } from "../../../../src/internal
 import { json } from "../../../../src/internal.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 
-/** The start of a plan run. */
 export interface RunStart extends TurnStart {
-  /** Formats of plans that may run here. */
   readonly planFormats: readonly PlanFormat[];
   /** Receives the run as soon as it accepts decisions. */
   readonly onRun: (run: PlanRun) => void;

@@ -1,5 +1,5 @@
 import { ByrefError } from "../../../../src/errors.ts";
-import { openGates } from "../plan/gates.ts";
+import { nothingWaits, openGates } from "../plan/gates.ts";
 import type { PlanStore } from "../plan/plan-store.ts";
 import type { GateDecision, RunRecord } from "../plan/plan-record.ts";
 import { plansOf } from "./plans-of.ts";
@@ -7,7 +7,6 @@ import type { ApprovalResponse } from "../../../../src/internal-tool.ts";
 import { json } from "../../../../src/internal.ts";
 import type { ConversationData, TurnRequest } from "../../../../src/internal-edge.ts";
 
-/** A person's decisions on the gates of one run. */
 interface DecidedGates {
   readonly record: RunRecord;
   readonly decisions: readonly (readonly [gate: string, decision: GateDecision])[];
@@ -42,7 +41,6 @@ export function decidedGates(
   return { record, decisions: decided.map(({ decision }) => decision) };
 }
 
-/** An open run and its gates. */
 interface WaitingRun {
   readonly id: string;
   readonly gates: ReadonlySet<string>;
@@ -76,10 +74,6 @@ function runFor(
   const ids = meant.join(", ");
   const message = `Several runs wait for ${gate}: say which with {"run": …}, one of ${ids}.`;
   throw new ByrefError("conflict", message);
-}
-
-export function nothingWaits(): ByrefError {
-  return new ByrefError("approval_not_found", "This approval is no longer pending.");
 }
 
 function decisionOf({ approvalId, approved, reason }: ApprovalResponse) {

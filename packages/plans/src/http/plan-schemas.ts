@@ -4,7 +4,6 @@ import { toolInputs } from "../../../../src/internal-tool.ts";
 
 /** Schemas of plans over HTTP. Views use only their types; responses are not validated. */
 
-/** What a plan or program is made from. */
 export const from = z
   .string()
   .min(1)

@@ -33,7 +33,6 @@ const recomputeBody = z.strictObject({
   run: z.boolean().optional().describe("True: runs the calls, as a plan that is approved"),
 });
 
-/** A plan, or what it is made from. */
 const planSource = z.strictObject({ from, name: z.string().max(200).optional() });
 const planOrSource = later(() => z.union([jsonPlan, planSource]));
 

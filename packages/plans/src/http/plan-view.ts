@@ -24,7 +24,6 @@ import type * as z from "zod";
 
 type CallView = z.infer<ReturnType<typeof callView>>;
 export type RunView = z.infer<ReturnType<typeof runView>>;
-/** A plan in a list. */
 export type ListedPlan = z.infer<ReturnType<typeof planListed>>;
 export type PlanView = z.infer<ReturnType<typeof planView>>;
 

@@ -1,18 +1,13 @@
 import * as limits from "../../../../src/limits.ts";
 import { attemptRecovered, attemptResumed, attemptRun, type RunStart } from "./attempt-run.ts";
-import { decidedGates, nothingWaits } from "./gate-decisions.ts";
+import { decidedGates } from "./gate-decisions.ts";
 import { type ListedPlan, listedOf, type PlanView, runViewOf, viewOf } from "./plan-view.ts";
 import { endRuns, plansOf } from "./plans-of.ts";
 import { cancelWaitingRuns, planLines, takePlanLine, withdrawApprovals } from "./transfer-plans.ts";
 import { ByrefError } from "../../../../src/errors.ts";
-import { openGates } from "../plan/gates.ts";
+import { nothingWaits, openGates } from "../plan/gates.ts";
 import { requireInput, withDefaults } from "../plan/plan-input.ts";
-import {
-  type PlanRecord,
-  type PlanStatus,
-  type StoredRun,
-  isOpenRun,
-} from "../plan/plan-record.ts";
+import { type PlanRecord, type StoredRun, isOpenRun } from "../plan/plan-record.ts";
 import type { PlanFormat } from "../plan/plan-format.ts";
 import type { PlanRun } from "../plan/plan-run.ts";
 import { planNotFound, type PlanStore } from "../plan/plan-store.ts";
@@ -76,13 +71,11 @@ interface RunRequest {
   readonly keep?: boolean | undefined;
   /** Default: a new id. */
   readonly run?: string;
-  /** See `NewRun`. */
   readonly isTrusted?: boolean;
-  /** The conversation's id. */
+  readonly retries?: boolean;
   readonly conversation: string;
 }
 
-/** A run in the queue. */
 interface LiveRun extends QueuedTurn<StoredRun> {
   readonly plan: string;
   /** Undefined until the run begins. */
@@ -116,7 +109,6 @@ export class Plans implements ConversationPlans {
     return data && plansOf(data);
   }
 
-  /** True while a run waits for approval. */
   get isWaiting(): boolean {
     return this.#records?.hasWaiting() === true;
   }
@@ -208,20 +200,25 @@ export class Plans implements ConversationPlans {
    * started again. Throws `not_found` for an unknown one that may not start.
    */
   runProgram(start: ProgramStart, headers: Headers): Promise<ProgramOutcome> {
-    const known = this.#programRuns.get(start.run);
+    const again = `${start.run} again`;
+    const key = start.retries === true ? again : start.run;
+    const known = this.#programRuns.get(again) ?? this.#programRuns.get(key);
     if (known !== undefined) return known;
     const running = this.#runProgram(start, headers).finally(() => {
-      this.#programRuns.delete(start.run);
+      this.#programRuns.delete(key);
     });
-    this.#programRuns.set(start.run, running);
+    this.#programRuns.set(key, running);
     return running;
   }
 
   async #runProgram(start: ProgramStart, headers: Headers): Promise<ProgramOutcome> {
-    const { run, name, program, input, isTrusted, conversation } = start;
+    const { run, name, program, isTrusted, conversation, retries = false } = start;
     await this.#context.deletion.whenDone();
     let stored = this.#records?.run(run);
-    if (stored?.record.status === "running") {
+    if (retries && stored?.record.status === "failed") {
+      const request = { run, input: stored.input, isTrusted, retries, conversation };
+      stored = await (await this.#begin(run, request, headers)).live.result;
+    } else if (stored?.record.status === "running") {
       // A restart has interrupted it, and it continues.
       await [...this.#live].find(({ plan }) => plan === run)?.result;
       stored = this.#records?.run(run);
@@ -236,10 +233,10 @@ export class Plans implements ConversationPlans {
           this.#context.requireExisting().setTitle(name);
         });
       }
-      const request = { run, input, isTrusted, conversation };
+      const request = { run, input: start.input, isTrusted, conversation };
       stored = await (await this.#begin(run, request, headers)).live.result;
     }
-    const { plan } = this.#required(run);
+    const { plan } = this.#recordsWith(run).required(run);
     const view = await runViewOf(plan, stored, { store: this.#context.store });
     return { run: view, ...json.compact({ text: answerOf(plan, view) }) };
   }
@@ -251,12 +248,12 @@ export class Plans implements ConversationPlans {
   }
 
   view(id: string): Promise<PlanView> {
-    return this.#view(this.#required(id));
+    return this.#view(this.#recordsWith(id).required(id));
   }
 
   /** Throws `plan_not_approved` for a cancelled plan. */
   async approve(id: string, { principal }: Identity): Promise<PlanView> {
-    const status = this.#statusOf(id);
+    const status = this.#recordsWith(id).statusOf(id);
     if (status === "cancelled") {
       throw new ByrefError("plan_not_approved", "The plan has been cancelled; propose it again.");
     }
@@ -268,7 +265,7 @@ export class Plans implements ConversationPlans {
   async cancel(id: string): Promise<PlanView> {
     const { queue, deletion } = this.#context;
     const live = [...this.#live].filter(({ plan }) => plan === id);
-    const status = this.#statusOf(id);
+    const status = this.#recordsWith(id).statusOf(id);
     if ((status === "done" || status === "failed") && live.length === 0) {
       return this.view(id);
     }
@@ -291,7 +288,7 @@ export class Plans implements ConversationPlans {
 
   /** Approves the plan unless its run would be refused, and runs it. */
   async approveAndRun(id: string, request: RunRequest, headers: Headers): Promise<Response> {
-    const { plan } = this.#required(id);
+    const { plan } = this.#recordsWith(id).required(id);
     requireInput(plan, withDefaults(plan, request.input ?? {}));
     await this.approve(id, identityIn(headers, this.#context));
     return this.run(id, request, headers);
@@ -309,18 +306,19 @@ export class Plans implements ConversationPlans {
     headers: Headers,
   ): Promise<{ readonly plan: PlanRecord; readonly live: LiveRun }> {
     await this.#context.deletion.whenDone();
-    const plan = this.#required(id);
+    const plan = this.#recordsWith(id).required(id);
     const whole = withDefaults(plan.plan, input);
     requireApproved(plan);
     requireInput(plan.plan, whole);
     this.#records?.requireRoom(id);
-    const { run = `r${crypto.randomUUID().slice(0, 8)}`, isTrusted = true } = more;
+    const { run: wanted, isTrusted = true, retries = false } = more;
+    const run = wanted ?? `r${crypto.randomUUID().slice(0, 8)}`;
     const asked = this.#context.askedBy(identityIn(headers, this.#context), conversation);
     const live = this.#start(plan, asked, (start) => {
       // The run was queued; the plan may have been cancelled meanwhile.
       requireApproved({ id, status: plansOf(start.data).statusOf(id) });
       const traceparent = headers.get("traceparent");
-      const newRun = { plan, id: run, input: whole, keep, isTrusted, conversation };
+      const newRun = { plan, id: run, input: whole, keep, isTrusted, retries, conversation };
       return attemptRun(this.#context, newRun, { ...start, traceparent, asker: asked });
     });
     return { plan, live };
@@ -473,15 +471,9 @@ export class Plans implements ConversationPlans {
     });
   }
 
-  #required(id: string): PlanRecord {
-    const plans = this.#records;
-    if (plans !== undefined) return plans.required(id);
-    throw planNotFound(id);
-  }
-
-  #statusOf(id: string): PlanStatus {
-    const plans = this.#records;
-    if (plans !== undefined) return plans.statusOf(id);
+  /** Throws `not_found` in a conversation without data. */
+  #recordsWith(id: string): PlanStore {
+    if (this.#records !== undefined) return this.#records;
     throw planNotFound(id);
   }
 

@@ -43,7 +43,6 @@ const ran = {
   "text/plain": parameters.text.describe("The text that the program writes, or its results"),
 };
 
-/** Endpoints of a tenant's programs. */
 function programEndpoints({ formatOf }: ProgramSupport): readonly Endpoint<TenantParts>[] {
   return [
     endpoint(
@@ -139,6 +138,14 @@ function programEndpoints({ formatOf }: ProgramSupport): readonly Endpoint<Tenan
       async ({ params, request }, parts) => {
         const programs = programsOf(parts);
         return respond(programs, await programs.runOf(params.program, params.run), request);
+      },
+    ),
+    endpoint(
+      "POST /programs/:program/runs/:run/retry",
+      { summary: "Runs what a failed run has not done", answers: { 200: ran } },
+      async ({ params, request }, parts) => {
+        const programs = programsOf(parts);
+        return respond(programs, await programs.retry(params.program, params.run), request);
       },
     ),
   ];

@@ -5,8 +5,6 @@ import { toolInputs } from "../../../../src/internal-tool.ts";
 import { jsonPlan } from "../plan/json-plan.ts";
 import { from, planListed, runView } from "./plan-schemas.ts";
 
-/** Schemas of programs over HTTP. */
-
 export const programSource = z.strictObject({ conversation: z.string(), from });
 export const planOrProgram = later(() => z.union([jsonPlan, programSource]));
 

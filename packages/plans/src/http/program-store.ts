@@ -7,7 +7,6 @@ import type { Identity } from "../../../../src/runtime.ts";
 import type { RunStatus } from "../plan/plan-record.ts";
 import type { CheckedProgram, WrittenProgram } from "./program.ts";
 
-/** A version of a program. */
 export interface Program extends CheckedProgram {
   readonly name: string;
   readonly version: number;
@@ -43,8 +42,9 @@ interface RunInput {
   readonly dueMs?: number | undefined;
 }
 
-/** What a run ends with, or waits for. */
-export interface RunEnd {
+type Begun = Pick<ProgramRun, "id" | "hasBegun">;
+
+interface RunEnd {
   readonly status: RunStatus;
   readonly error?: string | undefined;
 }
@@ -61,7 +61,6 @@ export class ProgramStore {
     return sqlRows.hasTable(this.#sql, "program");
   }
 
-  /** The newest versions, by name. */
   list(): readonly Program[] {
     if (!this.isUsed) return [];
     const newest = `SELECT data, max(version) FROM program GROUP BY name ORDER BY name`;
@@ -142,7 +141,6 @@ export class ProgramStore {
     });
   }
 
-  /** Deletes all programs with their runs. */
   deleteAll(): void {
     if (!this.isUsed) return;
     for (const table of ["program", "program_run"]) this.#sql.run(`DELETE FROM ${table}`);
@@ -179,10 +177,11 @@ export class ProgramStore {
   }
 
   /** Stores the outcome. A run that waits for a person is not asked for again by itself. */
-  saveEnd({ id }: ProgramRun, { status, error }: RunEnd, nowMs: number): void {
+  saveEnd({ id, hasBegun }: Begun, { status, error }: RunEnd, nowMs: number): void {
     const isOpen = status === "running" || status === "waiting";
     this.#sql.run(
-      `UPDATE program_run SET begun = 1, status = ?, error = ?, ended = ?, due = ? WHERE id = ?`,
+      `UPDATE program_run SET begun = ?, status = ?, error = ?, ended = ?, due = ? WHERE id = ?`,
+      hasBegun ? 1 : 0,
       status,
       error ?? null,
       isOpen ? null : nowMs,
@@ -191,7 +190,6 @@ export class ProgramStore {
     );
   }
 
-  /** Postpones the next try. */
   saveTry({ id, tries }: ProgramRun, nowMs: number): void {
     const due = nowMs + Math.min(CHECK_AFTER_MS * 2 ** tries, limits.idleMs);
     this.#sql.run(`UPDATE program_run SET tries = ?, due = ? WHERE id = ?`, tries + 1, due, id);

@@ -5,7 +5,6 @@ import type { Json } from "../../../../src/references.ts";
 import type { Plan } from "../../../../src/internal-tool.ts";
 import { json } from "../../../../src/internal.ts";
 
-/** A plan as a program has it. */
 export interface WrittenProgram extends Proposal {
   /** Default: the application's first agent. */
   readonly agent?: string | undefined;
@@ -21,13 +20,14 @@ export interface CheckedProgram extends Pick<ListedPlan, "calls" | "findings"> {
 /** A run of a program in a conversation of its own. */
 export interface ProgramStart {
   readonly run: string;
-  /** The program's name. */
   readonly name: string;
   /** Undefined: the run must have begun. */
   readonly program?: WrittenProgram | undefined;
   readonly input: Json;
   readonly isTrusted: boolean;
   readonly conversation: string;
+  /** Runs what a failed run has not done. */
+  readonly retries?: boolean;
 }
 
 export interface ProgramOutcome {

@@ -150,6 +150,23 @@ export class Programs implements TenantFeature {
     return this.#advance(run, start.asker);
   }
 
+  /**
+   * Runs what a failed run has not done, for the person who started it. Throws `conflict` for a run that has not
+   * failed or whose results are gone, `outcome_unknown` if a call may have had its effect, and `invalid_plan`.
+   */
+  retry(name: string, id: string): Promise<AskedRun> {
+    const run = this.store.run(name, id);
+    if (run.status !== "failed") {
+      const message = `Only a failed run can be retried; this one is ${run.status}.`;
+      throw new ByrefError("conflict", message);
+    }
+    this.store.requireRoom(name);
+    this.store.saveEnd(run, { status: "running" }, Date.now());
+    void this.#context.setAlarm();
+    const asker = this.store.askerOf(id);
+    return this.#advance({ ...run, status: "running" }, asker, run.hasBegun);
+  }
+
   /** Adds a run, which the alarm starts if nothing else does. */
   add(name: string, { input = {}, version, isAlone, dueMs, ...start }: NewProgramRun): ProgramRun {
     const program = this.store.required(name, version);
@@ -236,23 +253,26 @@ export class Programs implements TenantFeature {
     }
   }
 
-  /** Starts the run if it has not begun, and records how it ends. Throws if it was refused. */
-  async #advance(run: ProgramRun, asker: Identity): Promise<AskedRun> {
+  /** Starts or retries the run if it has not begun, and records how it ends. Throws if it was refused. */
+  async #advance(run: ProgramRun, asker: Identity, retries = false): Promise<AskedRun> {
     const { id, program: name, version, isTrusted, conversation, hasBegun } = run;
     const isEnded = !isOpen(run);
     try {
       const program = hasBegun ? undefined : this.#written(name, version);
       const input = hasBegun ? {} : (this.store.inputOf(id) ?? {});
-      const start: ProgramStart = { run: id, name, program, input, isTrusted, conversation };
+      const about = { run: id, name, program, input, isTrusted, conversation };
+      const start: ProgramStart = { ...about, retries };
       const outcome = await this.#ask<ProgramOutcome>([conversation, "run"], start, asker);
-      if (!isEnded) this.store.saveEnd(run, endOf(outcome), Date.now());
+      if (!isEnded) this.store.saveEnd({ id, hasBegun: true }, endOf(outcome), Date.now());
       return { run: isEnded ? run : this.store.run(name, id), outcome };
     } catch (error) {
       const isGone = codeOf(error) === "not_found" && run.hasBegun;
-      if (!isEnded && error instanceof Refusal && (!hasBegun || isGone)) {
+      if (!isEnded && error instanceof Refusal && (!hasBegun || isGone || retries)) {
         const gone = "outcome_unknown: The conversation of this run is gone.";
-        const text = isGone ? gone : publicTextOf(error);
-        this.store.saveEnd(run, { status: "failed", error: text }, Date.now());
+        const text = retries ? run.error : isGone ? gone : publicTextOf(error);
+        // After an error of its own, the object may have begun it.
+        const about = { id, hasBegun: hasBegun || codeOf(error) === "internal" };
+        this.store.saveEnd(about, { status: "failed", error: text }, Date.now());
       } else if (!(error instanceof Refusal)) logFailure(error, placeIn(this.#context, "program"));
       throw error;
     }
@@ -321,7 +341,6 @@ function inputFor({ input: schema }: Program, input: Json): Json {
   return whole;
 }
 
-/** The end of a run, with the reason of the call that failed first. */
 function endOf({ run: { status, error, calls } }: ProgramOutcome) {
   const failed = calls.find((call) => call.status === "failed");
   const reason = failed && `${failed._id}: ${failed.reason ?? ""}`;

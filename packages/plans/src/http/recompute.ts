@@ -44,7 +44,6 @@ export async function planRecomputation(
   return { left, effectsOf, record: await recordOf({ ...plan, calls }, planner, { tainted }) };
 }
 
-/** What a recompute would run. */
 export function recomputationView({
   record,
   left,

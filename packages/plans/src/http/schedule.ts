@@ -1,17 +1,11 @@
 import { Cron } from "croner";
+import type * as z from "zod";
 import { ByrefError, messageOf } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
-import type { Json } from "../../../../src/references.ts";
+import type { newSchedule } from "./program-schemas.ts";
 
 /** When a program runs, and for what input. */
-export interface Schedule {
-  readonly cron: string;
-  /** An IANA name. */
-  readonly timeZone: string;
-  /** What becomes of times that passed while nothing ran. */
-  readonly misfires: "skip" | "once" | "all";
-  readonly input?: Json | undefined;
-}
+export type Schedule = z.infer<typeof newSchedule>;
 
 /** The first time after `nowMs`; undefined if there is none. Throws `bad_request`. */
 export function nextTime(schedule: Schedule, nowMs: number): number | undefined {

@@ -56,12 +56,10 @@ function takesText(schema: JSONSchema7, path: ParameterText["path"]): boolean {
   return jsonSchemas.typesIn(at, schema).has("string");
 }
 
-/** A string in a call's parameters. */
 export interface ParameterText {
   /** The keys and indices of its location. */
   readonly path: readonly (string | number)[];
   readonly text: string;
-  /** The references in the string. */
   readonly needs: readonly Need[];
 }
 

@@ -38,7 +38,6 @@ export interface PlanContext {
   readonly state?: Lookup;
 }
 
-/** A call with its dependencies. */
 export interface CheckedCall {
   readonly call: PlanCall;
   readonly target?: SaveTarget;

@@ -1,3 +1,4 @@
+import { ByrefError } from "../../../../src/errors.ts";
 import type { ParameterText } from "./check-parameters.ts";
 import { type RunRecord, stateIn } from "./plan-record.ts";
 import type { Finding } from "./findings.ts";
@@ -58,6 +59,10 @@ export function openGates(plan: Plan, record: RunRecord): ReadonlySet<string> {
 
 export function waitsFor(plan: Plan, record: RunRecord, gate: string): boolean {
   return openGates(plan, record).has(gate);
+}
+
+export function nothingWaits(): ByrefError {
+  return new ByrefError("approval_not_found", "This approval is no longer pending.");
 }
 
 /** Matches text that looks like a gate, well-formed or not. */

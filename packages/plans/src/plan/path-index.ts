@@ -6,7 +6,6 @@ interface Node {
   readonly writers: Writer[];
 }
 
-/** A place that a call writes or may write. */
 export interface Writer {
   readonly call: number;
   /** The call's output path as written. Absent if the call always writes the place when it is done. */

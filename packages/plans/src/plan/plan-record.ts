@@ -1,5 +1,6 @@
 import type { Plan, PlanCall, PlanFormatName } from "../../../../src/internal-tool.ts";
 import type { Finding } from "./findings.ts";
+import { json } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 
 export type PlanStatus = "proposed" | "approved" | "running" | "done" | "failed" | "cancelled";
@@ -52,7 +53,7 @@ export interface CallState {
   readonly shown?: string;
   /** The places that the result was written to, as in the output path. */
   readonly places?: readonly string[];
-  /** A digest of the input with which the call was started. */
+  /** A digest of the input with which the call was started. Of a failed call: set if its tool may have had its effect. */
   readonly pin?: string;
   /** The result: a value of at most `maxShownResultChars`, else a handle. Of a guarded value only its name. */
   readonly output?: Json;
@@ -74,7 +75,6 @@ export interface RunRecord {
   readonly plan: string;
   readonly status: RunStatus;
   readonly calls: Readonly<Record<string, CallState>>;
-  /** Decisions by gate name. */
   readonly gates: Readonly<Record<string, GateDecision>>;
   /** True if the conversation receives the state when the run is done. */
   readonly keep: boolean;
@@ -84,6 +84,15 @@ export interface RunRecord {
   readonly createdAt: string;
   /** Why none of its calls could continue. */
   readonly error?: string;
+  /** The variables that the conversation has received from a failed run. Absent if it could not receive one. */
+  readonly results?: readonly RunResult[];
+}
+
+/** A version of a variable, with what a run has written as this output. */
+export interface RunResult {
+  readonly output: string;
+  readonly name: string;
+  readonly version: number;
 }
 
 const WAITING: CallState = { status: "waiting" };
@@ -114,9 +123,9 @@ export function closedCalls(
 ): Readonly<Record<string, CallState>> {
   const { code, message } = OUTCOME_UNKNOWN;
   const closed = calls.map(({ id }): [string, CallState] => {
-    const state = stateIn(record, id);
+    const { pin, ...state } = stateIn(record, id);
     if (state.status === "running")
-      return [id, { status: "failed", reason: `${code}: ${message}` }];
+      return [id, { status: "failed", reason: `${code}: ${message}`, ...json.compact({ pin }) }];
     return [id, state.status === "waiting" ? { status: "skipped", reason } : state];
   });
   return Object.fromEntries(closed);

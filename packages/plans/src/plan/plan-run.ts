@@ -43,7 +43,6 @@ export interface PlanRunOptions {
   /** Tools by the names that the plan uses. */
   readonly tools: Pick<ReadonlyMap<string, WrappedTool>, "get">;
   readonly effectsOf: (call: PlanCall) => Effects;
-  /** The prefix of tools' idempotency keys. */
   readonly keyPrefix: string;
   /** Ends the run: no further call starts. */
   readonly signal: AbortSignal;
@@ -173,6 +172,7 @@ export class PlanRun {
     const { tools, store } = this.#options;
     const { call } = checked;
     const begun = stateIn(this.#options.record, call.id);
+    let { pin } = begun;
     try {
       const [place] = checked.target?.places ?? [];
       if (this.#remakes && place !== undefined && store.info(place.name)?.stale === undefined) {
@@ -185,7 +185,7 @@ export class PlanRun {
       if (ready.kind === "failed") throw new ByrefError(ready.code, ready.message);
       if (await this.#needsApproval(checked, ready)) return;
       // The key belongs to one input. With another input, the effect of the first call is unknown.
-      const wasSame = begun.status !== "running" || begun.pin === ready.pin;
+      const wasSame = begun.pin === undefined || begun.pin === ready.pin;
       if (!wasSame && this.#options.effectsOf(call) === "idempotent") throw unknownOutcome();
       // A cancelled run does not wait for it.
       await this.#options.onStart?.().catch((error: unknown) => this.#unlessStopped(error));
@@ -193,11 +193,16 @@ export class PlanRun {
       const { gate, shown } = stateIn(this.record, call.id);
       this.#setCall(checked, {
         status: "running",
-        pin: ready.pin,
+        pin: (pin = ready.pin),
         ...json.compact({ gate, shown }),
       });
       const run = await ready.run();
-      if (run.kind === "failed") throw new ByrefError(run.code, run.message);
+      if (run.kind === "failed") {
+        // After a time-out, or with a result that cannot be saved, it may have had its effect.
+        const hasFailed = run.code === "tool_failed" || run.code === "skipped";
+        if (hasFailed && !this.#signal.aborted) pin = undefined;
+        throw new ByrefError(run.code, run.message);
+      }
       // No event interleaves between the awaited save and the following lines.
       const { info, places, kept, ...saved } = await run.save();
       const isKept = info !== undefined || places !== undefined;
@@ -212,7 +217,7 @@ export class PlanRun {
         ...json.compact({ kept }),
       });
     } catch (error) {
-      this.#setCall(checked, failedWith(error));
+      this.#setCall(checked, failedWith(error, pin));
     }
   }
 
@@ -261,7 +266,7 @@ export class PlanRun {
     if (this.#stateOf(index).status !== "running") return;
     const isRepeatable = this.#options.effectsOf(call.call) !== "once";
     const again: CallState = { ...this.#stateOf(index), status: "waiting" };
-    this.#setCall(call, isRepeatable ? again : failedWith(unknownOutcome()));
+    this.#setCall(call, isRepeatable ? again : failedWith(unknownOutcome(), again.pin));
   }
 
   #waitsFor(gate: string): boolean {
@@ -285,8 +290,8 @@ export class PlanRun {
     if (this.#progress.decisionOn(gate) !== undefined) return;
     const reason = `Waits for approvals.${gate}.`;
     // A person who opened an earlier gate saw the input of that time.
-    const { shown = digest } = stateIn(this.record, call.call.id);
-    this.#setCall(call, { status: "waiting", gate, reason, asked, shown });
+    const { shown = digest, ...begun } = stateIn(this.record, call.call.id);
+    this.#setCall(call, { ...begun, gate, reason, asked, shown });
   }
 
   /** The input with which a call would run now, as a shortened text for people, and a digest of all of it. */
@@ -320,7 +325,7 @@ export class PlanRun {
    */
   async #needsApproval(checked: CheckedCall, { approval, pin }: Ready): Promise<boolean> {
     const { id } = checked.call;
-    const { gate, shown } = stateIn(this.record, id);
+    const { gate, shown, pin: begun } = stateIn(this.record, id);
     const { decisionOn } = this.#progress;
     // A denial is final, also if the input changes.
     const denied = gate === undefined ? undefined : decisionOn(gate);
@@ -334,7 +339,8 @@ export class PlanRun {
     const hasChanged = shown !== undefined && shown !== digest;
     const reason = approval?.reason ?? (hasChanged ? CHANGED : undefined);
     if (decisionOn(own)?.approved === true || reason === undefined) return false;
-    this.#setCall(checked, { status: "waiting", gate: own, reason, asked, shown: digest });
+    const asks = { gate: own, reason, asked, shown: digest, ...json.compact({ pin: begun }) };
+    this.#setCall(checked, { status: "waiting", ...asks });
     return true;
   }
 
@@ -375,10 +381,10 @@ export class PlanRun {
 }
 
 /** A step without a required input is skipped, not failed. */
-function failedWith(error: unknown): CallState {
+function failedWith(error: unknown, pin: string | undefined): CallState {
   const code = codeOf(error);
   if (code === "skipped") return { status: "skipped", reason: messageOf(error) };
-  return { status: "failed", reason: `${code}: ${messageOf(error)}` };
+  return { status: "failed", reason: `${code}: ${messageOf(error)}`, ...json.compact({ pin }) };
 }
 
 const CHANGED = "Its input has changed since it was shown for approval.";

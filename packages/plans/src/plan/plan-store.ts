@@ -79,7 +79,6 @@ export class PlanStore {
     throw planNotFound(id);
   }
 
-  /** Plan ids, oldest first. */
   ids(): readonly string[] {
     return this.#rows(`SELECT id FROM plan_head ORDER BY seq`).map((row) =>
       sqlRows.textIn(row, "id"),
@@ -130,6 +129,17 @@ export class PlanStore {
       given,
       JSON.stringify(record),
     );
+    this.#saveAsker(record.id, asker);
+  }
+
+  /** Opens a run that has ended again. */
+  reopenRun(record: RunRecord, asker?: Identity): void {
+    this.saveRun(record);
+    this.saveState(record.id, null);
+    this.#saveAsker(record.id, asker);
+  }
+
+  #saveAsker(run: string, asker: Identity | undefined): void {
     if (asker?.principal === undefined && asker?.claims === undefined) return;
     this.#sql.run(
       `CREATE TABLE IF NOT EXISTS run_asker (run TEXT PRIMARY KEY, asker TEXT NOT NULL)`,
@@ -137,7 +147,7 @@ export class PlanStore {
     this.#sql.run(
       `DELETE FROM run_asker WHERE run NOT IN (SELECT id FROM plan_run WHERE open > 0)`,
     );
-    this.#sql.run(`INSERT INTO run_asker VALUES (?, ?)`, record.id, JSON.stringify(asker));
+    this.#sql.run(`REPLACE INTO run_asker VALUES (?, ?)`, run, JSON.stringify(asker));
   }
 
   /** Who asked for an open run, if the authenticator said more than the tenant. */
@@ -158,6 +168,7 @@ export class PlanStore {
     );
   }
 
+  /** Stores the result of a run; null while it is open. */
   saveState(run: string, state: Json): void {
     this.#sql.run(`UPDATE plan_run SET state = ? WHERE id = ?`, JSON.stringify(state), run);
   }

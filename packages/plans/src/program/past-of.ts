@@ -8,7 +8,6 @@ import type { PastAnswer, PastCall, PastStep, SavedPlace } from "./slice-calls.t
 /** What happened in a conversation, as far as its messages and variables tell. */
 export interface ConversationPast {
   readonly steps: readonly PastStep[];
-  /** Outputs of the calls, by id. */
   readonly outputs: ReadonlyMap<string, Json>;
   /** Calls that a model wrote after it had seen untrusted content. */
   readonly tainted: ReadonlySet<string>;

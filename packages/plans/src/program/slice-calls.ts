@@ -21,13 +21,11 @@ import { MAY_HAVE_URL, writeAnswer } from "../plan/write-answer.ts";
 /** A change of the conversation's variables, in the order in which they happened. */
 export type PastStep = PastCall | PastWrite;
 
-/** A call that succeeded. */
 export interface PastCall {
   readonly id: string;
   readonly tool: string;
   /** As the model wrote it, with references. */
   readonly input: Json;
-  /** Where its result was saved. */
   readonly saved: readonly SavedPlace[];
   /** All texts like references that stayed text, because nothing had the name. Undefined if nobody noted them. */
   readonly unresolved?: readonly string[];
@@ -69,7 +67,6 @@ interface SliceOptions {
 /** A value that a run of the plan is given. */
 export interface SliceInput {
   readonly key: string;
-  /** The variable that had the value. */
   readonly name?: string;
   /** The call that wrote it, which is not in the plan, and why not. */
   readonly call?: string;

@@ -110,7 +110,6 @@ function needsOf({ plan, inherits }: CheckedPlan, read: readonly string[]): read
   return [...new Set([...referred, ...read.filter((name) => !own.has(name))])];
 }
 
-/** The agent whose tools a plan calls, with its store and services. */
 export type Planner = Pick<RunContext, "agent" | "store" | "services" | "planFormats">;
 
 /** The tools that a plan may call: the agent's, the runtime's own, and those of the plan's format. */

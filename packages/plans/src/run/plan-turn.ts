@@ -1,5 +1,5 @@
 import { ByrefError, codeIn, type ErrorCode, publicTextOf } from "../../../../src/errors.ts";
-import { waitsFor } from "../plan/gates.ts";
+import { gatesIn, nothingWaits, waitsFor } from "../plan/gates.ts";
 import {
   type PlanRecord,
   type PlanStatus,
@@ -10,13 +10,14 @@ import {
   type RunRecord,
   type RunStatus,
   closedCalls,
+  stateIn,
 } from "../plan/plan-record.ts";
 import { PlanRun } from "../plan/plan-run.ts";
 import type { PlanFormat } from "../plan/plan-format.ts";
 import type { PlanStore } from "../plan/plan-store.ts";
 import { nameInRun } from "../plan/run-names.ts";
 import { type OpenedPlan, openPlan } from "./open-plan.ts";
-import { commitOutcome } from "./run-outcome.ts";
+import { commitOutcome, restoreResult, resultsGone } from "./run-outcome.ts";
 import {
   Attempt,
   type AttemptEnd,
@@ -29,7 +30,7 @@ import {
   type TurnHead,
   type TurnOptions,
 } from "../../../../src/internal-tool.ts";
-import { json } from "../../../../src/internal.ts";
+import { json, type PreparedWrite } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 
 export interface PlanTurnOptions extends TurnOptions {
@@ -49,6 +50,8 @@ export interface NewRun {
   readonly keep: boolean;
   /** False for an input of a stranger. Default: true. */
   readonly isTrusted?: boolean;
+  /** Continues the failed run of this id: its calls that are done are not called again. */
+  readonly retries?: boolean;
 }
 
 export interface RunDecision {
@@ -58,46 +61,78 @@ export interface RunDecision {
 
 /**
  * Runs a plan as a turn of another kind, with its own log and its place in the journal. Rejects with
- * `invalid_plan` if the plan cannot run any more, and if the storage fails. Failures of calls are in the
- * record.
+ * `invalid_plan` if the plan cannot run any more, and if the storage fails; to retry, also with `conflict`,
+ * and with `outcome_unknown` if a call may have had its effect. Failures of calls are in the record.
  */
 export async function startRun(options: PlanTurnOptions, start: NewRun): Promise<StoredRun> {
   const { plans, planFormats, store, now } = options;
-  const { plan, id, input, keep, isTrusted = true } = start;
+  const { plan, id, input, keep, isTrusted = true, retries = false } = start;
   const attempt = attemptAt(options, id);
-  const createdAt = new Date(now()).toISOString();
-  const opened = await openPlan({ ...attempt.context, planFormats }, plan, { id, createdAt });
-  const record: RunRecord = {
-    id,
-    plan: plan.id,
-    status: "running",
-    calls: {},
-    gates: {},
-    keep,
-    needs: opened.needs,
-    createdAt,
-  };
+  const failed = retries ? requireFailed(plans.run(id)?.record) : undefined;
+  const { createdAt = new Date(now()).toISOString() } = failed ?? {};
+  const about = failed ?? { id, createdAt };
+  const opened = await openPlan({ ...attempt.context, planFormats }, plan, about);
+  const { needs } = opened;
+  const first = { id, plan: plan.id, calls: {}, gates: {}, keep, needs, createdAt };
+  const record: RunRecord = failed
+    ? recordToRetry(opened, failed)
+    : { ...first, status: "running" };
   const turn = new PlanTurn(options, { plan, opened, record, attempt });
-  const given = await store.prepare({
-    name: nameInRun(id, "input", []),
-    value: input,
-    run: id,
-    ...(isTrusted ? {} : { trusted: false, sources: ["webhook"] }),
-  });
+  const writes: PreparedWrite[] = [];
   try {
+    const name = nameInRun(id, "input", []);
+    const labels = isTrusted ? {} : { trusted: false, sources: ["webhook"] };
+    writes.push(await store.prepare({ name, value: input, run: id, ...labels }));
+    for (const result of record.results ?? []) {
+      writes.push(await restoreResult(store, result, { run: id, plan: plan.plan }));
+    }
     attempt.begin(() => {
       if (plans.statusOf(plan.id) === "cancelled") throw planOver();
       options.onBegin?.();
-      plans.addRun(record, input, options.asker);
+      if (retries) plans.reopenRun(record, options.asker);
+      else plans.addRun(record, input, options.asker);
       plans.setStatus(plan.id, "running");
-      given.commit();
+      for (const write of writes) write.commit();
       turn.emitAll();
     });
   } catch (error) {
-    given.discard();
+    for (const write of writes) write.discard();
     throw error;
   }
   return turn.run();
+}
+
+function requireFailed(record: RunRecord | undefined): RunRecord {
+  if (record?.status === "failed") return record;
+  throw new ByrefError("conflict", "Only a failed run can be retried.");
+}
+
+/** What a failed run has not done waits again, and so do its approvals; a denial stays. */
+function recordToRetry({ checked: { plan }, effectsOf }: OpenedPlan, failed: RunRecord): RunRecord {
+  const { error: _, ...record } = failed;
+  const left = plan.calls.filter(({ id }) => stateIn(record, id).status !== "done");
+  if (record.results === undefined && left.length < plan.calls.length) throw resultsGone();
+  const calls = left.map((call): [string, CallState] => {
+    const { pin, reason = "" } = stateIn(record, call.id);
+    const isUnknown = pin !== undefined || codeIn(reason) === "outcome_unknown";
+    if (isUnknown && effectsOf(call) === "once") {
+      const message = `${call.id} (${call.tool}) may have run, and must not run twice: start a new run.`;
+      throw new ByrefError("outcome_unknown", message);
+    }
+    return [call.id, { status: "waiting", ...json.compact({ pin }) }];
+  });
+  const isAsked = (gate: string) =>
+    left.some(
+      (call) => gatesIn(call, plan).includes(gate) || gate.startsWith(`${record.id}.${call.id}.`),
+    );
+  const decided = Object.entries(record.gates);
+  const gates = decided.filter(([gate, { approved }]) => !approved || !isAsked(gate));
+  return {
+    ...record,
+    status: "running",
+    calls: { ...record.calls, ...Object.fromEntries(calls) },
+    gates: Object.fromEntries(gates),
+  };
 }
 
 /** Continues a run whose calls have waited for a person. Rejects with `approval_not_found`. */
@@ -190,7 +225,7 @@ class PlanTurn {
   }
 
   emitAll(): void {
-    for (const { id } of this.#plan.plan.calls) this.#emitCall(id, { status: "waiting" });
+    for (const { id } of this.#plan.plan.calls) this.#emitCall(id, stateIn(this.#record, id));
   }
 
   async run(first?: (run: PlanRun) => Promise<void>): Promise<StoredRun> {
@@ -349,8 +384,4 @@ function pausedIn(last: TurnHead | undefined): TurnHead["paused"] {
 
 function planOver(): ByrefError {
   return new ByrefError("plan_not_approved", "The plan was cancelled before it ran.");
-}
-
-function nothingWaits(): ByrefError {
-  return new ByrefError("approval_not_found", "This approval is no longer pending.");
 }

@@ -104,7 +104,6 @@ interface ModelProposal {
 export interface PlanProposals {
   /** Throws `invalid_plan`, with all findings. */
   propose(agent: Agent, proposal: ModelProposal): Promise<PlanRecord>;
-  /** Stores the plan for a person to review. */
   keep(record: PlanRecord): void;
 }
 

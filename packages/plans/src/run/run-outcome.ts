@@ -1,7 +1,7 @@
 import * as limits from "../../../../src/limits.ts";
-import { codeOf, type ErrorCode, messageOf } from "../../../../src/errors.ts";
+import { ByrefError, codeOf, type ErrorCode, messageOf } from "../../../../src/errors.ts";
 import { nameInRun } from "../plan/run-names.ts";
-import { type CallState, isOpenRun, type RunRecord } from "../plan/plan-record.ts";
+import { type CallState, isOpenRun, type RunRecord, type RunResult } from "../plan/plan-record.ts";
 import {
   type Content,
   encoding,
@@ -37,7 +37,8 @@ export class RunOutcome {
   readonly #store: VariableStore;
   readonly #isTemplate: boolean;
   readonly #endings: readonly Ending[];
-  readonly #names = new Map<ResultPart, string>();
+  /** The variables that it was written to. */
+  readonly #written = new Map<ResultPart, VariableInfo>();
 
   /**
    * Prepares the outcome. A waiting run passes on nothing yet. A result that the conversation cannot accept
@@ -69,11 +70,17 @@ export class RunOutcome {
 
   /**
    * The record to store. Includes a note on results that the conversation could not accept and, after the
-   * commit, the names of the variables that templates have written.
+   * commit, the variables that a failed run and templates have written.
    */
   get record(): RunRecord {
-    const names = new Map([...this.#names].map(([{ output }, name]) => [output.name, name]));
-    return this.#isTemplate ? withWritten(this.#record, names) : this.#record;
+    const results = Array.from(this.#written, ([{ output }, { name, version }]) => {
+      return { output: output.name, name, version };
+    });
+    const { results: _, ...others } = this.#record;
+    const isKept = others.status === "failed" && others.keep;
+    const isWhole = isKept && this.#endings.every(({ problem }) => problem === undefined);
+    const record = isWhole ? { ...others, results } : others;
+    return this.#isTemplate ? withWritten(record, results) : record;
   }
 
   /**
@@ -82,7 +89,7 @@ export class RunOutcome {
    */
   get state(): Json {
     const parts = this.#endings.map(({ part }) => part);
-    return resultOf(parts, (part) => ({ $var: this.#names.get(part) ?? part.info.name }));
+    return resultOf(parts, (part) => ({ $var: (this.#written.get(part) ?? part.info).name }));
   }
 
   /** The outcome for the stream: handles replace all long or guarded values. */
@@ -90,12 +97,12 @@ export class RunOutcome {
     const { record } = this;
     const parts = new Map<ResultPart, ResultPart>();
     for (const { part } of this.#endings) {
-      const name = this.#names.get(part);
+      const name = this.#written.get(part)?.name;
       parts.set({ ...part, shown: streamedPart(part, record, name) }, part);
     }
     return resultOf([...parts.keys()], (shown) => {
       const part = parts.get(shown) ?? shown;
-      return handleOf(part.info, part.shown, this.#names.get(part));
+      return handleOf(part.info, part.shown, this.#written.get(part)?.name);
     });
   }
 
@@ -104,7 +111,7 @@ export class RunOutcome {
     // Ending the run frees the space of its own variables for the results.
     if (!isOpenRun(this.#record)) this.#store.endRun(this.record.id);
     for (const { part, write } of this.#endings) {
-      if (write !== undefined) this.#names.set(part, write.commit().name);
+      if (write !== undefined) this.#written.set(part, write.commit());
     }
   }
 
@@ -114,11 +121,11 @@ export class RunOutcome {
 }
 
 /** The record in which the outputs of a template's steps name the variables that were written. */
-function withWritten(record: RunRecord, names: ReadonlyMap<string, string>): RunRecord {
+function withWritten(record: RunRecord, results: readonly RunResult[]): RunRecord {
   const named = (place: Json): Json => {
     const [, name = "", path = ""] = /^variable:(\w+)(.*)$/su.exec(String(place)) ?? [];
-    const written = names.get(name);
-    return written === undefined ? place : `variable:${written}${path}`;
+    const written = results.find(({ output }) => output === name);
+    return written === undefined ? place : `variable:${written.name}${path}`;
   };
   const calls = Object.entries(record.calls).map(([id, state]): [string, CallState] => {
     const { output } = state;
@@ -167,7 +174,7 @@ async function endingOf(
     return part.shown === undefined ? { part, write: await prepareCopy(store, part) } : { part };
   }
   try {
-    return { part, write: await handedOn(store, part) };
+    return { part, write: await handedOn(store, part, record) };
   } catch (error) {
     if (!PERMANENT.has(codeOf(error))) throw error;
     const { output, info } = part;
@@ -179,10 +186,18 @@ async function endingOf(
 async function handedOn(
   store: VariableStore,
   { output: { name, mode }, info, shown }: ResultPart,
+  { results = [] }: RunRecord,
 ): Promise<PreparedWrite> {
   const value = shown ?? (await store.read(info.name)) ?? null;
-  const added = mode === "append" ? withBreak(store, name, value) : value;
-  const write = { ...labelsOf(info), name, value: added, mode };
+  // A retry has begun with what the conversation had received.
+  const before = results.find(({ output }) => output === name);
+  const isAdded = mode === "append" && before === undefined;
+  const write = {
+    ...labelsOf(info),
+    name: before?.name ?? name,
+    value: isAdded ? withBreak(store, name, value) : value,
+    mode: before === undefined || mode === "merge" ? mode : ("replace" as const),
+  };
   try {
     return await store.prepare(write);
   } catch (error) {
@@ -196,6 +211,23 @@ async function handedOn(
 async function prepareCopy(store: VariableStore, { info }: ResultPart): Promise<PreparedWrite> {
   const value = (await copyOf(store, info.name)) ?? null;
   return store.prepare({ ...labelsOf(info), name: info.name, value, mode: "replace" });
+}
+
+/** Gives a retried run a result of its own again. Throws `conflict` if it is not there as the run has left it. */
+export async function restoreResult(
+  store: VariableStore,
+  { output, name, version }: RunResult,
+  { run, plan: { runNames } }: { readonly run: string; readonly plan: Plan },
+): Promise<PreparedWrite> {
+  const info = store.info(name);
+  if (info?.version !== version) throw resultsGone();
+  const value = (await store.read(name)) ?? null;
+  return store.prepare({ ...labelsOf(info), name: nameInRun(run, output, runNames), value, run });
+}
+
+export function resultsGone(): ByrefError {
+  const message = "What the run has left has changed or expired: start a new run.";
+  return new ByrefError("conflict", message);
 }
 
 function labelsOf({ visibility, sources, trusted, flags, madeOf }: ResultPart["info"]) {

@@ -2,10 +2,11 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { VariableInfo } from "../../../../src/store/variable.ts";
-import { json } from "../../../../test/support/edge.ts";
+import { json, problemIn } from "../../../../test/support/edge.ts";
 import { withRuntime } from "../../../../test/support/own-runtime.ts";
 import {
   approved,
+  decide,
   planning,
   planOf,
   planTools,
@@ -103,3 +104,29 @@ describe("the state of earlier plans", () => {
     });
   });
 });
+
+it("a waiting run's own variables can be read over HTTP, but not changed", () =>
+  withRuntime(planning(), async (own) => {
+    const calls = [
+      {
+        _tool: "echo",
+        value: { to: "†input.to", ok: "†approvals.legal" },
+        _outputPath: "†state.x",
+      },
+    ];
+    const id = await approved(own, calls);
+    const run = await runOf(own, id, { input: { to: "alice" } });
+    const name = `input_${run.id}`;
+    const at = `/conversations/c/variables/${name}`;
+    expect(await variable(own, name)).toEqual({ to: "alice" });
+    for (const query of ["", "?mode=merge", "?mode=new"]) {
+      const put = await own.call("PUT", `${at}${query}`, json({ to: "mallory" }));
+      await problemIn(put, "conflict");
+    }
+    const patch = await own.call("PATCH", at, json({ pinned: true }));
+    await problemIn(patch, "variable_not_found");
+    await problemIn(await own.call("DELETE", at), "variable_not_found");
+    await (await decide(own, "legal", { approved: true })).text();
+    const [ended] = (await planOf(own, id)).runs;
+    expect(ended).toMatchObject({ status: "done", state: { x: { to: "alice" } } });
+  }));

@@ -1,16 +1,194 @@
-import { tool } from "ai";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { tool, type ToolExecutionOptions } from "ai";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
-import { json } from "../../../../test/support/edge.ts";
+import * as limits from "../../../../src/limits.ts";
+import type { Effects } from "../../../../src/tool/wrapped-tool.ts";
+import { json, problemIn } from "../../../../test/support/edge.ts";
 import { NodeRuntime } from "../../../../test/support/node-runtime.ts";
-import { planning } from "../../../../test/support/planning.ts";
-import { COUNTING } from "./counting.ts";
+import { payingPlanner, planning } from "../../../../test/support/planning.ts";
 import { programRunView } from "../../src/http/program-schemas.ts";
+import { COUNTING, settle } from "./counting.ts";
 
 beforeEach(() => void vi.spyOn(console, "error").mockImplementation(() => undefined));
 afterEach(() => {
   vi.useRealTimers();
   vi.restoreAllMocks();
+});
+
+type Options = ToolExecutionOptions<unknown> & { readonly idempotencyKey?: string };
+type Work = (number: number, call: string) => unknown;
+
+/** Runs a program of three calls of `count`, which `work` executes. */
+async function counting(work: Work, effects: Effects = "once") {
+  const count = tool({
+    inputSchema: z.object({ before: z.any(), number: z.number() }),
+    execute: ({ number }, { idempotencyKey = "" }: Options) => work(number, idempotencyKey),
+  });
+  const runtime = new NodeRuntime(planning({ count }, { agent: { effects: { count: effects } } }));
+  return { runtime, run: await started(runtime, COUNTING) };
+}
+
+/** Does what it is told, but the `fails`-th time. */
+function failing(fails: number, how: () => unknown) {
+  const done: number[] = [];
+  let calls = 0;
+  const work: Work = (number) => {
+    if (++calls === fails) return how();
+    done.push(number);
+    return number;
+  };
+  return { work, done };
+}
+const boom = () => {
+  throw new Error("boom");
+};
+const hangs = () => {
+  setImmediate(() => vi.advanceTimersByTime(limits.toolMs));
+  return new Promise(() => {});
+};
+
+async function viewIn(response: Response) {
+  expect(response.status, await response.clone().text()).toBe(200);
+  return programRunView().parse(await response.json());
+}
+
+async function started({ ask }: NodeRuntime, calls: readonly object[]) {
+  await ask("PUT", "/programs/p", json({ calls }));
+  return viewIn(await ask("POST", "/programs/p/runs", json({})));
+}
+
+const retry = ({ ask }: NodeRuntime, id: string) => ask("POST", `/programs/p/runs/${id}/retry`);
+const look = ({ ask }: NodeRuntime, id: string) => ask("GET", `/programs/p/runs/${id}`);
+
+describe("a failed run that is retried", () => {
+  it.each([1, 2, 3])("goes on at call %i, which has failed", async (fails) => {
+    const { work, done } = failing(fails, boom);
+    const { runtime, run } = await counting(work);
+    expect(run).toMatchObject({ status: "failed", error: `call_${fails}: tool_failed: boom` });
+    const state = { n1: 1, n2: 2, n3: 3 };
+    const { id, conversation } = run;
+    const view = await viewIn(await retry(runtime, id));
+    expect(view).toMatchObject({ id, conversation, status: "done", state });
+    expect([done, view.error]).toEqual([[1, 2, 3], undefined]);
+    expect(await viewIn(await look(runtime, id))).toMatchObject({ status: "done", state });
+    await problemIn(await retry(runtime, id), "conflict");
+    const at = `/conversations/${conversation}/variables/state`;
+    expect(await (await runtime.ask("GET", at)).json()).toEqual(state);
+  });
+
+  it("asks for approval again only for what has not run", async () => {
+    const { tools, policy, paid } = payingPlanner();
+    const { work } = failing(2, boom);
+    const pay = tool({
+      inputSchema: z.object({ amount: z.number() }),
+      execute: ({ amount }) => (work(amount, ""), paid.push(amount)),
+    });
+    const runtime = new NodeRuntime(planning({ ...tools, pay }, { agent: { policy } }));
+    const calls = [1, 2, 3].map((amount) => ({
+      _tool: "pay",
+      amount,
+      _after: amount === 1 ? "†approvals.all" : ["†approvals.all", "†approvals.more"],
+      _outputPath: `†state.n${amount}`,
+    }));
+    let view = await started(runtime, calls);
+    const approveAll = async () => {
+      for (let times = 0; view.status === "waiting" && times < 6; times++) {
+        for (const gate of new Set(view.calls?.flatMap((call) => call.gate ?? []))) {
+          const at = `/conversations/${view.conversation}/approvals/${gate}`;
+          await (await runtime.ask("POST", at, json({ approved: true }))).text();
+        }
+        view = await viewIn(await look(runtime, view.id));
+      }
+    };
+    await approveAll();
+    expect(view.status).toBe("failed");
+    const [first, ...left] = view.calls?.map(({ status }) => status) ?? [];
+    view = await viewIn(await retry(runtime, view.id));
+    const again = left.map((status) => (status === "failed" ? "waiting" : status));
+    expect(view.calls?.map(({ status }) => status)).toEqual([first, ...again]);
+    await approveAll();
+    expect([view.status, paid.toSorted()]).toEqual(["done", [1, 2, 3]]);
+  });
+
+  it.each([
+    ["times out", hangs],
+    ["returns what cannot be saved", () => new Response(new Uint8Array(101_000_000))],
+  ])("calls a tool that %s again only if that has no second effect", async (_, how) => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    for (const effects of ["once", "idempotent"] as const) {
+      const { work, done } = failing(2, how);
+      const { runtime, run } = await counting(work, effects);
+      expect(run.status).toBe("failed");
+      const response = await retry(runtime, run.id);
+      if (effects === "once") {
+        expect((await problemIn(response, "outcome_unknown")).detail).toContain("call_2");
+      } else expect(await viewIn(response)).toMatchObject({ status: "done" });
+      expect(done).toEqual(effects === "once" ? [1] : [1, 2, 3]);
+    }
+  });
+
+  it("does not start on results that have changed or are gone, and stays as it was", async () => {
+    const { work, done } = failing(2, boom);
+    const { runtime, run } = await counting(work);
+    await problemIn(await retry(runtime, "none"), "not_found");
+    const at = `/conversations/${run.conversation}`;
+    await runtime.ask("PUT", `${at}/variables/state`, json({ n1: 100 }));
+    expect((await problemIn(await retry(runtime, run.id), "conflict")).detail).toContain("changed");
+    await runtime.ask("DELETE", at);
+    await problemIn(await retry(runtime, run.id), "not_found");
+    const { status, error } = await viewIn(await look(runtime, run.id));
+    expect([status, error, done]).toEqual(["failed", run.error, [1]]);
+  });
+
+  it("starts if it never has, once its tool is as before", async () => {
+    const { runtime } = await counting((number) => number);
+    const texts = tool({ inputSchema: z.object({ text: z.string() }), execute: () => 1 });
+    const deploy = (tools?: Parameters<typeof planning>[0]) => {
+      runtime.start(planning(tools));
+      runtime.kill();
+    };
+    deploy();
+    await runtime.ask("PUT", "/programs/q", json({ calls: [{ _tool: "echo", value: 1 }] }));
+    deploy({ echo: texts });
+    await problemIn(await runtime.ask("POST", "/programs/q/runs"), "invalid_plan");
+    const [row] = runtime
+      .directoryNamed()
+      .sql.all(`SELECT id FROM program_run WHERE program = 'q'`);
+    const at = `/programs/q/runs/${String(row?.["id"])}/retry`;
+    await problemIn(await runtime.ask("POST", at), "invalid_plan");
+    deploy();
+    expect(await viewIn(await runtime.ask("POST", at))).toMatchObject({ status: "done" });
+  });
+
+  it("has each effect once and ends, wherever the process dies", async () => {
+    const ends = new Set<number>();
+    for (let turns = 0; turns < 24; turns += 2) {
+      let isBroken = true;
+      const effects = new Map<string, number>();
+      const { runtime, run } = await counting(async (number, key) => {
+        if (isBroken && number === 2) boom();
+        await settle(2);
+        effects.set(key, number);
+        return number;
+      }, "idempotent");
+      isBroken = false;
+      void retry(runtime, run.id).catch(() => undefined);
+      await settle(turns);
+      ends.add(effects.size);
+      runtime.kill();
+      runtime.start();
+      let view = run;
+      await vi.waitFor(async () => {
+        view = await viewIn(await look(runtime, run.id));
+        expect(view.status).not.toBe("running");
+      });
+      // Killed before it had begun, it has failed as before, and is retried again.
+      if (view.status === "failed") view = await viewIn(await retry(runtime, run.id));
+      const state = { n1: 1, n2: 2, n3: 3 };
+      expect([turns, view.state, [...effects.values()]]).toEqual([turns, state, [1, 2, 3]]);
+    }
+    expect([...ends].sort()).toEqual([1, 2, 3]);
+  });
 });
 
 const MINUTE_MS = 60_000;

@@ -182,30 +182,6 @@ describe("a program", () => {
     await problemIn(await runtime.ask("GET", at), "conversation_not_found");
   });
 
-  it("does not exist for another tenant", async () => {
-    const { options } = programming();
-    const authenticator = (request: Request) => request.headers.get("x-tenant") ?? "one";
-    const runtime = new NodeRuntime({ ...options, authenticator });
-    await kept(runtime, "p", echo(1));
-    const run = await ran(runtime, "p");
-    const headers = { "x-tenant": "two" };
-    const rows: readonly (readonly [string, string, RequestInit?])[] = [
-      ["GET", "/programs/p"],
-      ["POST", "/programs/p/runs", json({}, headers)],
-      ["GET", "/programs/p/runs"],
-      ["GET", `/programs/p/runs/${run.id}`],
-      ["DELETE", "/programs/p"],
-    ];
-    for (const [method, path, init = { headers }] of rows) {
-      await problemIn(await runtime.ask(method, path, init), "not_found");
-    }
-    const forged = { ...headers, "x-byref-identity": encodeURIComponent('{"tenant":"one"}') };
-    const list = await runtime.ask("GET", "/programs", { headers: forged });
-    expect(await list.json()).toEqual({ programs: [] });
-    const from = json({ conversation: run.conversation, from: "$state" }, headers);
-    await problemIn(await runtime.ask("PUT", "/programs/q", from), "conversation_not_found");
-  });
-
   it("is kept and run by the client", async () => {
     const { runtime } = programming();
     await answered(runtime);
@@ -220,6 +196,7 @@ describe("a program", () => {
     const { runs } = await client.programs.runs("totals");
     expect(runs).toMatchObject([{ id, input, status: "done" }]);
     expect(await client.programs.getRun("totals", id)).toMatchObject({ state, version: 1 });
+    await expect(client.programs.retryRun("totals", id)).rejects.toThrow("Only a failed run");
     expect((await client.programs.get("totals", { version: 1 })).versions).toEqual([1]);
     await client.programs.delete("totals");
     expect(await client.programs.list()).toEqual({ programs: [] });

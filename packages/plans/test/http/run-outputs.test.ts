@@ -18,6 +18,7 @@ import { slow } from "../../../../test/support/slow.ts";
 import { workflows, workflowTools } from "../../../../test/support/workflow-cases.ts";
 
 const ROOT = "/conversations/c/plans";
+const SECRET = "hunter2-hunter2";
 const ROWS: readonly Json[] = Array.from({ length: 5_000 }, (_, id) => ({ id, at: `row ${id}` }));
 
 type Outputs = Readonly<Record<string, unknown>>;
@@ -123,4 +124,67 @@ describe("a long output", () => {
       expect(await variable(own, "mine")).toBe("mine");
     }),
   );
+});
+
+describe("a guarded output", () => {
+  const long = SECRET.repeat(200);
+  const tools: ToolSet = {
+    ...planTools(),
+    vault: give(SECRET),
+    large: give(long),
+    broken: tool({
+      inputSchema: z.object({ value: z.any() }),
+      execute: ({ value }): string => {
+        throw new Error(`no ${String(value)}`);
+      },
+    }),
+  };
+  const policies = {
+    vault: { sealed: true },
+    large: { sealed: true },
+    echo: { secrets: ["key"] },
+  };
+
+  it("is shown as its name and visibility, whatever its size and the format", () =>
+    withRuntime(planning(tools, { agent: { policies } }), async (own) => {
+      await own.call("PUT", "/conversations/c/variables/key?visibility=secret", json(SECRET));
+      const id = await approved(own, [
+        { _id: "small", _tool: "vault", _outputPath: "†small" },
+        { _id: "large", _tool: "large", _outputPath: "†large" },
+        { _id: "derived", _tool: "echo", value: "†key" },
+        { _id: "loose", _tool: "vault" },
+        { _id: "broken", _tool: "broken", value: "†small" },
+      ]);
+      for (const accept of ["text/plain", "text/event-stream", "application/json"]) {
+        const init = json({ keep: false }, { accept });
+        const all = await (await own.call("POST", `${ROOT}/${id}/run`, init)).text();
+        // Users may read sealed values where variables are shown.
+        const said = all.replaceAll(/^data: \{"type":"data-variable".*$/gmu, "");
+        expect(said).toContain("plan_small");
+        expect(said).not.toContain("hunter2");
+        expect(said).not.toMatch(/"(?:bytes|count|shape|preview)"/u);
+      }
+      const [run] = (await planOf(own, id)).runs;
+      expect(outputsIn(run?.calls ?? [])).toEqual({
+        small: { $var: "plan_small", visibility: "sealed" },
+        large: { $var: "plan_large", visibility: "sealed" },
+        derived: { $var: "plan_derived", visibility: "secret" },
+        loose: { $var: "plan_loose", visibility: "sealed" },
+      });
+      const info = await own.call("GET", "/conversations/c/variables/plan_derived/info");
+      expect(await info.json()).toMatchObject({ visibility: "secret" });
+      expect(await variable(own, "plan_derived")).toBe(403);
+    }));
+
+  it("is any output that is written into a sealed variable", () =>
+    withRuntime(planning(tools), async (own) => {
+      await own.call("PUT", "/conversations/c/variables/box?visibility=sealed", json({ a: 1 }));
+      const id = await approved(own, [
+        { _id: "in", _tool: "echo", value: "plain", _outputPath: "†box.b" },
+      ]);
+      const { calls } = await runOf(own, id);
+      expect(calls[0]?.output).toEqual({ $var: "plan_in", visibility: "sealed" });
+      const info = await own.call("GET", "/conversations/c/variables/plan_in/info");
+      expect(await info.json()).toMatchObject({ visibility: "sealed" });
+    }));
 });

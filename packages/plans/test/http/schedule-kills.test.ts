@@ -5,7 +5,7 @@ import * as z from "zod";
 import { json } from "../../../../test/support/edge.ts";
 import { NodeRuntime } from "../../../../test/support/node-runtime.ts";
 import { planning } from "../../../../test/support/planning.ts";
-import { COUNTING } from "./counting.ts";
+import { COUNTING, settle } from "./counting.ts";
 import { slow } from "../../../../test/support/slow.ts";
 import { programRunList } from "../../src/http/program-schemas.ts";
 
@@ -20,11 +20,6 @@ afterEach(() => {
   vi.useRealTimers();
   vi.restoreAllMocks();
 });
-
-/** Lets everything happen that can without time. */
-async function settle(turns: number): Promise<void> {
-  for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
-}
 
 it(
   "a kill anywhere in a scheduled run loses nothing and repeats nothing; the next one comes",

@@ -241,7 +241,17 @@ const elsewhere: readonly (readonly [...Attack, ErrorCode])[] = [
   ["a webhook of another tenant's program", asTwo("PUT", "/programs/own/webhooks/w"), "not_found"],
   ["deleting another tenant's webhook", asTwo("DELETE", "/programs/own/webhooks/w"), "not_found"],
   ["deleting another tenant's schedule", asTwo("DELETE", "/programs/own/schedules/s"), "not_found"],
-  ["reading another tenant's triggers", asTwo("GET", "/programs/own"), "not_found"],
+  ["reading another tenant's program", asTwo("GET", "/programs/own"), "not_found"],
+  ["running another tenant's program", asTwo("POST", "/programs/own/runs", json({})), "not_found"],
+  ["listing another tenant's runs", asTwo("GET", "/programs/own/runs"), "not_found"],
+  ["reading another tenant's run", asTwo("GET", "/programs/own/runs/r1"), "not_found"],
+  ["retrying another tenant's run", asTwo("POST", "/programs/own/runs/r1/retry"), "not_found"],
+  ["deleting another tenant's program", asTwo("DELETE", "/programs/own"), "not_found"],
+  [
+    "making a program of another tenant's conversation",
+    asTwo("PUT", "/programs/q", json({ conversation: "c", from: "$x" })),
+    "conversation_not_found",
+  ],
   [
     "a forged identity",
     asTwo("PUT", "/programs/own/webhooks/w", { headers: { "x-byref-identity": forged } }),
@@ -269,6 +279,7 @@ describe("an attack", () => {
     ] as const) {
       await runtime.ask("PUT", `/programs/${name}`, json(echo, { "x-tenant": tenant }));
     }
+    await runtime.ask("PUT", "/conversations/c/variables/x", json(1, { "x-tenant": "one" }));
     const { path, secret = "" } = await newWebhook(runtime, "two");
     const response = await attack({ ...world, other: { path, secret } });
     const stored = ["one", "two"].flatMap((tenant) => {

@@ -54,7 +54,6 @@ export type Conversation = {
 
 export type DemoCall = { readonly toolName: string; readonly input: JSONObject };
 
-/** The next step of the demo model. */
 export type DemoStep =
   | { readonly kind: "calls"; readonly calls: readonly DemoCall[] }
   | { readonly kind: "text"; readonly text: string }
@@ -63,10 +62,8 @@ export type DemoStep =
 
 export type DemoTools = NonNullable<LanguageModelV4CallOptions["tools"]>;
 
-/** Input of a step of the demo model. */
 export interface DemoPrompt {
   readonly conversation: Conversation;
-  /** The tools that are offered. */
   readonly tools: DemoTools;
 }
 

@@ -38,7 +38,6 @@ function baseOf(made: object): unknown {
   return Object.getPrototypeOf(made);
 }
 
-/** The conversation objects of one application. */
 export class OwnObjects {
   /** Creates a conversation of the application as it is now. */
   construct: Construct;

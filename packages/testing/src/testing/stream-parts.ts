@@ -4,7 +4,6 @@ import type {
   SharedV4ProviderMetadata,
 } from "@ai-sdk/provider";
 
-/** A part of a model's stream. */
 export type Part = LanguageModelV4StreamPart;
 
 interface TextOptions {

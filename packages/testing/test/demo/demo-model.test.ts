@@ -20,39 +20,34 @@ const sales =
   "$sales_csv: array (300) {city: string, home_city: string, country: string, total: number}[]";
 const ofSales: Asked = { tools: desk, listed: [sales] };
 const sql = (text: string) => `query_variables ${JSON.stringify({ sql: text })}`;
+const stepOf = (text: string) => (text.startsWith("SELECT ") ? sql(text) : text);
 
 describe("the demo model answers", () => {
   it.each([
     // SQL as written.
-    ["SELECT city FROM sales_csv LIMIT 3", sql("SELECT city FROM sales_csv LIMIT 3")],
+    ["SELECT city FROM sales_csv LIMIT 3", "SELECT city FROM sales_csv LIMIT 3"],
     // Questions about tables.
-    ["How many rows are in my CSV?", sql('SELECT count(*) AS "rows" FROM "sales_csv"')],
-    ["Hello! How many sales are there?", sql('SELECT count(*) AS "rows" FROM "sales_csv"')],
+    ["How many rows are in my CSV?", 'SELECT count(*) AS "rows" FROM "sales_csv"'],
+    ["Hello! How many sales are there?", 'SELECT count(*) AS "rows" FROM "sales_csv"'],
     [
       "How many sales are from DE?",
-      sql(
-        `SELECT count(*) FILTER (WHERE "city" = 'DE' COLLATE NOCASE) AS "city", count(*) FILTER (WHERE "home_city" = 'DE' COLLATE NOCASE) AS "home_city", count(*) FILTER (WHERE "country" = 'DE' COLLATE NOCASE) AS "country" FROM "sales_csv"`,
-      ),
+      `SELECT count(*) FILTER (WHERE "city" = 'DE' COLLATE NOCASE) AS "city", count(*) FILTER (WHERE "home_city" = 'DE' COLLATE NOCASE) AS "home_city", count(*) FILTER (WHERE "country" = 'DE' COLLATE NOCASE) AS "country" FROM "sales_csv"`,
     ],
     [
       "How many sales have country no?",
-      sql(
-        `SELECT count(*) FILTER (WHERE "country" = 'no' COLLATE NOCASE) AS "country" FROM "sales_csv"`,
-      ),
+      `SELECT count(*) FILTER (WHERE "country" = 'no' COLLATE NOCASE) AS "country" FROM "sales_csv"`,
     ],
     [
       "How many sales have total 5?",
-      sql('SELECT count(*) FILTER (WHERE "total" = 5) AS "total" FROM "sales_csv"'),
+      'SELECT count(*) FILTER (WHERE "total" = 5) AS "total" FROM "sales_csv"',
     ],
     [
       "What is the highest total in $sales_csv?",
-      sql('SELECT max("total") AS "figure", count("total") AS "rows" FROM "sales_csv"'),
+      'SELECT max("total") AS "figure", count("total") AS "rows" FROM "sales_csv"',
     ],
     [
       "What is the average total by home city in $sales_csv?",
-      sql(
-        'SELECT "home_city", avg("total") AS "figure", count("total") AS "rows" FROM "sales_csv" GROUP BY "home_city" ORDER BY "figure" DESC',
-      ),
+      'SELECT "home_city", avg("total") AS "figure", count("total") AS "rows" FROM "sales_csv" GROUP BY "home_city" ORDER BY "figure" DESC',
     ],
     ["Show $sales_csv", "The first ten of sales_csv:\n\n$sales_csv[:10]"],
     // A list that a tool must load first.
@@ -67,7 +62,7 @@ describe("the demo model answers", () => {
     ["Convert currency 5.5", 'convertCurrency {"amount":5.5}'],
     ["Monthly report", 'monthlyReport {"sales":"$sales_csv"}'],
   ])("%s", async (question, step) => {
-    expect(await firstStep(question, ofSales)).toBe(step);
+    expect(await firstStep(question, ofSales)).toBe(stepOf(step));
   });
 
   it.each([
