@@ -54,12 +54,8 @@ async function connected(transport: Transport): Promise<Client> {
 }
 
 function started([program = "", ...given]: readonly string[]): Promise<Client> {
-  const transport = new StdioClientTransport({
-    command: program,
-    args: [...given],
-    stderr: "ignore",
-  });
-  return connected(transport);
+  const options = { command: program, args: [...given], stderr: "ignore" as const };
+  return connected(new StdioClientTransport(options));
 }
 
 /** One small call after the other, over each transport, in both orders. */
@@ -77,10 +73,8 @@ async function callRows(): Promise<readonly Row[]> {
   for (const [name, sides] of Object.entries(clients)) {
     const call = async (side: "ours" | "alone", round: number) => {
       const beganMs = performance.now();
-      const result = await sides[side].callTool({
-        name: "echo",
-        arguments: { message: `${round}` },
-      });
+      const given = { name: "echo", arguments: { message: `${round}` } };
+      const result = await sides[side].callTool(given);
       const ms = performance.now() - beganMs;
       if (textIn(result) !== `Echo: ${round}`) throw new Error(textIn(result));
       return ms;
@@ -91,9 +85,8 @@ async function callRows(): Promise<readonly Row[]> {
     const title = `small call over ${name}`;
     rows.push(...ratioRows({ name: title, samples, unit: "ms", against: { alone: null } }));
     const value = median(samples.ours) - median(samples.alone);
-    rows.push(
-      plainRow({ name: `${title}: more than alone`, value, unit: "ms", against: "alone" }, 3),
-    );
+    const more = { name: `${title}: more than alone`, value, unit: "ms", against: "alone" };
+    rows.push(plainRow(more, 3));
     await Promise.all(Object.values(sides).map((client) => client.close()));
   }
   for (const { process: running } of [own, alone]) running.kill();

@@ -26,12 +26,8 @@ export function questionFor(load: Load): string {
 /** Parses the load in any text that contains it. */
 export function loadIn(text: string): Load {
   const [question = ""] = /deltas=[^"\\\n]*/u.exec(text) ?? [];
-  const fields = new Map(
-    question.split(" ").map((field): [string, string] => {
-      const equals = field.indexOf("=");
-      return [field.slice(0, equals), field.slice(equals + 1)];
-    }),
-  );
+  const written = question.split(" ").map((field) => field.split("="));
+  const fields = new Map(written.map(([name = "", value = ""]) => [name, value]));
   const [word, tool] = ["word", "tool"].map((field) => fields.get(field));
   return {
     deltas: Number(fields.get("deltas") ?? 1),

@@ -18,20 +18,11 @@ for (let seed = 1; seed <= SEEDS; seed++) {
   longest = Math.max(longest, chars);
   if (!isFound || isInPrompt) missed++;
 }
-const mixed = `${TURNS} turns of mixed work`;
+const row = (what: string, value: number, unit: string, goal: number) =>
+  plainRow({ name: `${TURNS} turns of mixed work: ${what}`, value, unit }, goal);
 report({
   rows: [
-    plainRow(
-      { name: `${mixed}: messages of the last prompt`, value: longest, unit: "characters" },
-      limits.historyChars,
-    ),
-    plainRow(
-      {
-        name: `${mixed}: facts of turn 3 that one call does not find`,
-        value: missed,
-        unit: `of ${SEEDS}`,
-      },
-      0,
-    ),
+    row("messages of the last prompt", longest, "characters", limits.historyChars),
+    row("facts of turn 3 that one call does not find", missed, `of ${SEEDS}`, 0),
   ],
 });

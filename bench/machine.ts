@@ -33,8 +33,5 @@ export function describeMachine(): Results["machine"] {
 }
 
 function versionIn(folder: string): string {
-  const { version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as {
-    readonly version: string;
-  };
-  return version;
+  return String(JSON.parse(readFileSync(join(folder, "package.json"), "utf8")).version);
 }

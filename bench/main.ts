@@ -27,11 +27,7 @@ if (isBesidePeers) {
 }
 if (isRecorded) {
   const machine = describeMachine();
-  writeResults(localPath, {
-    rows: [],
-    versions: describeVersions(isBesidePeers),
-    machine,
-  });
+  writeResults(localPath, { rows: [], versions: describeVersions(isBesidePeers), machine });
   process.env.BENCH_RESULTS = localPath;
 }
 

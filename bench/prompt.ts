@@ -4,9 +4,9 @@
  */
 import { requireExact } from "./ask.ts";
 import type { Load } from "./load.ts";
-import type { Metered, Prompt } from "./meter.ts";
+import type { Prompt } from "./meter.ts";
 import { plainRow, report, type Row } from "./results.ts";
-import { type Contest, present, type Side, startContest, urlOf } from "./sides.ts";
+import { type Contest, meterOf, present, type Side, startContest } from "./sides.ts";
 import { spreadOf } from "./statistics.ts";
 
 const SIDES = present(["ours", "kept", "ai-chat", "ai-chat, pruned", "think", "think, short"]);
@@ -26,8 +26,7 @@ async function promptsOf(
     const talk = contest.talk(side, `c${loads.length}`);
     for (const load of loads) requireExact(side, await talk.ask(load));
     talk.close();
-    const response = await fetch(`${urlOf(contest.server, side)}/bench/meter`);
-    sent.set(side, ((await response.json()) as Metered).prompts);
+    sent.set(side, (await meterOf(contest, side)).prompts);
   }
   return sent;
 }

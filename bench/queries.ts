@@ -16,13 +16,10 @@ const server = await startWorkerd({ ours: { bundle, settings: { AUTH: "none", LO
 const base = server.urls.ours;
 
 function linesOf(count: number): string {
-  const record = (id: number) =>
-    JSON.stringify({
-      id,
-      customer: `customer ${id % 97}`,
-      total: (id * 7) % 1_000,
-      at: `2026-11-${id}`,
-    });
+  const record = (id: number) => {
+    const [customer, total, at] = [`customer ${id % 97}`, (id * 7) % 1_000, `2026-11-${id}`];
+    return JSON.stringify({ id, customer, total, at });
+  };
   return `${Array.from({ length: count }, (_, id) => record(id)).join("\n")}\n`;
 }
 

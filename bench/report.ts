@@ -9,18 +9,12 @@ function reportOf(chars: number): readonly Order[] {
   return orders;
 }
 
-export interface Order {
-  readonly id: string;
-  readonly customer: string;
-  readonly city: string;
-  readonly total: number;
-  readonly note: string;
-}
+type Order = ReturnType<typeof orderOf>;
 
 const CITIES = ["Oslo", "Lisbon", "Kyoto", "Lima", "Accra", "Pune", "Quito"];
 const NOTES = ["paid by card", "leave it at the door", "a gift, wrap it please", "call first", ""];
 
-function orderOf(index: number): Order {
+function orderOf(index: number) {
   // The multiplier of a linear congruential generator: records differ, without state.
   const mixed = (index * 1_103_515_245 + 12_345) % 2_147_483_648;
   return {

@@ -38,10 +38,8 @@ async function fill(): Promise<void> {
   for (let index = 0; index < LARGE_VALUES; index++) await put(`large_${index}`, text);
   for (let from = LARGE_VALUES; from < VARIABLES; from += PUT_AT_ONCE) {
     const count = Math.min(PUT_AT_ONCE, VARIABLES - from);
-    const some = Array.from({ length: count }, (_, index) =>
-      put(`v${from + index}`, `a small value ${from + index}`),
-    );
-    await Promise.all(some);
+    const numbers = Array.from({ length: count }, (_, index) => from + index);
+    await Promise.all(numbers.map((number) => put(`v${number}`, `a small value ${number}`)));
   }
   for (let sent = 0; sent < MESSAGES; sent += 2) await firstPart("large");
 }

@@ -72,12 +72,8 @@ function callsOf(
     start(controller) {
       for (let index = first; index < first + count; index++) {
         const input = JSON.stringify({ about: `thing ${index}` });
-        controller.enqueue({
-          type: "tool-call",
-          toolCallId: `call_${word}${index}`,
-          toolName,
-          input,
-        });
+        const toolCallId = `call_${word}${index}`;
+        controller.enqueue({ type: "tool-call", toolCallId, toolName, input });
       }
       controller.enqueue({ type: "finish", finishReason: TOOL_CALLS, usage: USAGE });
       controller.close();

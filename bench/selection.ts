@@ -14,6 +14,7 @@ const QUICK = [
   "cold-start",
   "scale",
   "queries",
+  "programs",
   "gateway",
   "proofs",
 ];

@@ -7,6 +7,7 @@ import {
   type Service,
   startWorkerd,
 } from "./plain-workerd.ts";
+import type { Metered } from "./meter.ts";
 import { type Begin, type Talk, talkOver, talkToOurs } from "./talk.ts";
 import { talkToAgent } from "./talk-socket.ts";
 
@@ -83,6 +84,12 @@ export async function startContest(
 
 export function urlOf(server: PlainWorkerd<string>, side: Side): string {
   return server.urls[folderOf(side)] ?? "";
+}
+
+/** What was counted since the last request. */
+export async function meterOf({ server }: Contest, side: Side): Promise<Metered> {
+  const response = await fetch(`${urlOf(server, side)}/bench/meter`);
+  return (await response.json()) as Metered;
 }
 
 function folderOf(side: Side): string {

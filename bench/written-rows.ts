@@ -5,9 +5,8 @@
  */
 import { requireExact } from "./ask.ts";
 import type { Load } from "./load.ts";
-import type { Metered } from "./meter.ts";
 import { plainRow, report, type Row } from "./results.ts";
-import { type Contest, present, type Side, startContest, urlOf } from "./sides.ts";
+import { type Contest, meterOf, present, type Side, startContest } from "./sides.ts";
 import { spreadOf } from "./statistics.ts";
 
 const SIDES = present(["ours", "kept", "ai-chat", "think"]);
@@ -41,11 +40,6 @@ async function costOf(contest: Contest, side: Side, load: Load): Promise<Cost> {
   const { rowsWritten: rows, alarms } = await turn("second");
   talk.close();
   return { rows, alarms };
-}
-
-async function meterOf(contest: Contest, side: Side): Promise<Metered> {
-  const response = await fetch(`${urlOf(contest.server, side)}/bench/meter`);
-  return (await response.json()) as Metered;
 }
 
 const costs = await Promise.all(

@@ -1,11 +1,10 @@
 import { createRuntime, queries, Tables as DeployedTables } from "../../src/byref.ts";
-import { answerMeter, metered, type MeterEnv } from "../meter.ts";
 import { scriptedModel } from "../scripted-model.ts";
 import { INSTRUCTIONS } from "../shop.ts";
 
 /** A Worker whose conversations have tables, and whose tables also run a statement on a real table. */
 
-interface Env extends Cloudflare.Env, MeterEnv {
+interface Env extends Cloudflare.Env {
   readonly TABLES: DurableObjectNamespace<Tables>;
 }
 
@@ -20,10 +19,6 @@ export class Conversation extends runtime.Conversation {}
 const REAL = "CREATE TABLE real (id, customer, total, at)";
 
 export class Tables extends DeployedTables {
-  constructor(state: DurableObjectState, env: Env) {
-    super(metered(state, env), env);
-  }
-
   /** Saves records, one a line, as a table with a row for each. */
   async make(lines: string): Promise<void> {
     const { sql } = this.ctx.storage;
@@ -46,8 +41,6 @@ export class Tables extends DeployedTables {
 
 export default {
   async fetch(request: Request, env: Env, context: ExecutionContext): Promise<Response> {
-    const meter = answerMeter(request, env);
-    if (meter !== undefined) return meter;
     const [, kind = "", name = ""] = new URL(request.url).pathname.split("/");
     if (kind !== "real") return runtime.worker.fetch(request, env, context);
     const conversation = env.CONVERSATIONS.idFromName(JSON.stringify(["local", name]));
