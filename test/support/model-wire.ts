@@ -4,14 +4,14 @@ import { startLoopback, textOf } from "./loopback.ts";
 import { type Asked, askSdk, askUs, type Seen } from "./model-conformance.ts";
 
 /** Server-sent events that answer one request; with `cut`, the connection breaks after them. */
-export type Answer = readonly unknown[] | { readonly cut: readonly unknown[] };
+type Answer = readonly unknown[] | { readonly cut: readonly unknown[] };
 
 /** A named exchange with one answer per request. */
 export type Exchange = readonly [name: string, answers: readonly Answer[]];
 
 export interface Wire {
   /** Returns a new URL that answers requests with these, in order. */
-  play(answers: readonly Answer[], encode: (event: unknown) => string): Played;
+  play(answers: readonly Answer[]): Played;
   stop(): Promise<void>;
 }
 
@@ -40,10 +40,10 @@ export async function startWire(): Promise<Wire> {
     else await send(response, body);
   });
   return {
-    play(answers, encode) {
+    play(answers) {
       const bodies = answers.map((answer) => {
         const isCut = "cut" in answer;
-        return { text: (isCut ? answer.cut : answer).map(encode).join(""), isCut };
+        return { text: (isCut ? answer.cut : answer).map(typedEvent).join(""), isCut };
       });
       const name = `play-${playing.size}`;
       const played: Playing = { url: `${url}/${name}/v1`, requests: [], bodies };
@@ -69,20 +69,11 @@ async function send(
   else response.end();
 }
 
-/**
- * Encodes a server-sent event whose data includes its type, as in Anthropic's and OpenAI's Responses APIs.
- */
-export function typedEvent(event: unknown): string {
+/** Encodes a server-sent event whose data includes its type, as in Anthropic's API. */
+function typedEvent(event: unknown): string {
   const { type } = event as { readonly type: string };
   return `event: ${type}\ndata: ${JSON.stringify(event)}\n\n`;
 }
-
-/** Encodes a server-sent event of chat completions. The last one is not JSON. */
-export function dataEvent(event: unknown): string {
-  return `data: ${event === DONE ? DONE : JSON.stringify(event)}\n\n`;
-}
-
-export const DONE = "[DONE]";
 
 /** Runs both loops over the same bytes, each with its own provider and endpoint. */
 export async function askBothOver(

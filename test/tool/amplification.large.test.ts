@@ -1,5 +1,5 @@
 import { jsonSchema, tool } from "ai";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { ByrefError, codeOf } from "../../src/errors.ts";
 import * as limits from "../../src/limits.ts";
 import { Expander } from "../../src/reference/expand.ts";
@@ -205,20 +205,10 @@ const inputs: readonly (readonly [what: string, act: () => unknown])[] = [
   ["path: a miss in each of 120,000 rows", () => read("rows", "[*].no")],
 ];
 
-describe("an input of at most 64 KiB to a full store does a stated amount of work", () => {
-  let over = 0;
-
-  it.each(inputs)("%s", async (_what, act) => {
-    const done = await workOf(sql, () => refusable(act));
-    const wrong = Object.keys(bounds).filter((kind) => {
-      const key = kind as keyof DoneWork;
-      return done[key] > bounds[key];
-    });
-    if (wrong.length > 0) over++;
-    expect({ wrong, done }).toEqual({ wrong: [], done });
-  });
-
-  it("no input exceeds its bound", () => {
-    expect(over).toBe(0);
-  });
+it.each(inputs)("%s: an input of 64 KiB to a full store does bounded work", async (_, act) => {
+  const done = await workOf(sql, () => refusable(act));
+  const wrong = Object.entries(bounds).filter(
+    ([kind, most]) => done[kind as keyof DoneWork] > most,
+  );
+  expect({ wrong, done }).toEqual({ wrong: [], done });
 });

@@ -3,13 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { tools } from "../support/conformance-cases.ts";
 import { callWith } from "../support/model-call.ts";
 import { endedPart } from "../support/model-conformance.ts";
-import {
-  askBothOver,
-  type Played,
-  startWire,
-  typedEvent,
-  type Wire,
-} from "../support/model-wire.ts";
+import { askBothOver, type Played, startWire, type Wire } from "../support/model-wire.ts";
 import {
   anthropicExchanges,
   anthropicFailures,
@@ -35,7 +29,7 @@ const asked = { tools: { ...tools, web_search: webSearch } };
 describe("over Anthropic's messages a stock client sees the same as with the SDK:", () => {
   it.each(anthropicExchanges)("%s", async (_, answers) => {
     const { sdk, ours } = await askBothOver(
-      () => provider(wire.play(answers, typedEvent))("claude-test"),
+      () => provider(wire.play(answers))("claude-test"),
       asked,
     );
     expect(ours).toEqual(sdk);
@@ -44,7 +38,7 @@ describe("over Anthropic's messages a stock client sees the same as with the SDK
 
   it.each(anthropicFailures)("%s", async (_, answers) => {
     const { sdk, ours } = await askBothOver(
-      () => provider(wire.play(answers, typedEvent))("claude-test"),
+      () => provider(wire.play(answers))("claude-test"),
       asked,
     );
     // Byref starts a step before the model answers, the SDK when it answers.
@@ -56,8 +50,8 @@ describe("over Anthropic's messages a stock client sees the same as with the SDK
 it("Anthropic gets back what it signed, with a tool's result and with the next question", async () => {
   const exchange = anthropicExchanges.find(([name]) => name === "thinking and a tool call");
   const answers = exchange?.[1] ?? [];
-  const played = wire.play([...answers, ...answers.slice(-1)], typedEvent);
-  const other = wire.play([...answers, ...answers.slice(-1)], typedEvent);
+  const played = wire.play([...answers, ...answers.slice(-1)]);
+  const other = wire.play([...answers, ...answers.slice(-1)]);
   const sides = { sdk: other, ours: played };
   await askBothOver((side) => provider(sides[side])("claude-test"), { tools, next: "And now?" });
   const thinking = ({ requests }: Played) =>
@@ -71,7 +65,7 @@ it("Anthropic gets back what it signed, with a tool's result and with the next q
 
 describe("over Anthropic's messages a call is retried after", () => {
   it.each(anthropicMishaps)("%s", async (_, answers) => {
-    const played = wire.play(answers, typedEvent);
+    const played = wire.play(answers);
     const { result, chunks } = await callWith({ model: provider(played)("claude-test"), tools });
     expect(result).toMatchObject({ finishReason: "stop", calls: [] });
     expect([shownText(chunks), played.requests.length]).toEqual(["Done.", 2]);

@@ -15,7 +15,7 @@ import { Conversation, promptOf, shownText, START_MS } from "../support/turn.ts"
  * The table of faults. Models and clocks: here. Tools: `faults-tool.test.ts`, here and in `test/edge/turns`.
  * Clients and posts: `test/edge/turns/stream.test.ts`. A stop, a deletion, an alarm, at each stage of a
  * turn: `test/edge-node/turns/faults.test.ts`. Megabytes: `faults.large.test.ts`. The same failures of models over a
- * real wire: `test/process/openai-compatible.test.ts` and `models.large.test.ts`; crashes: `test/simulation`,
+ * real wire: `test/process/models.large.test.ts`; crashes: `test/simulation`,
  * `test/chaos`.
  */
 const asked = finish("tool-calls");

@@ -18,6 +18,13 @@ function failing(statusCode: number, responseHeaders: Record<string, string> = {
   };
 }
 
+/** An end whose reason the endpoint wrote like this, or not at all. */
+function ended(raw: string | undefined): readonly Part[] {
+  return finish("other").map((part) =>
+    part.type === "finish" ? { ...part, finishReason: { unified: "other", raw } } : part,
+  );
+}
+
 function breaking(...parts: readonly (readonly Part[])[]): Step {
   return async function* () {
     yield* parts;
@@ -55,7 +62,12 @@ describe("a model that fails for a moment", () => {
     ["ends without a finish part", [opened("Hello, wor")]],
     ["ends with a reason that its provider made up", [opened("Hello, wor"), finish("interrupted")]],
     ["reports an error", [opened("Hello, wor"), { type: "error", error: { status: 529 } }]],
+    ["ends without a reason of its own", [opened("Hello, wor"), ended(undefined)]],
     ["reports an error at its end", [opened("Hello, wor"), finish("error")]],
+    [
+      "reports an error after its end",
+      [opened("Hello, wor"), finish(), { type: "error", error: { status: 529 } }],
+    ],
   ])("because it %s in a text is retried after a reset, with new ids", async (_, step) => {
     const { log, chunks } = await callWith({ steps: [step, said] });
     expect(typesOf(log)).toEqual([

@@ -221,18 +221,6 @@ function isError({ type }: { readonly type: string }): boolean {
   return type === "tool-error";
 }
 
-/** Returns the conversation with "it" in place of each value that the model writes; tool results stay. */
-function withoutRetyping(conversation: Conversation): Conversation {
-  const values = Object.fromEntries(Object.keys(conversation.values).map((name) => [name, "it"]));
-  const tools = Object.fromEntries(
-    Object.entries(conversation.tools).map(([name, one]) => [
-      name,
-      { ...one, inputSchema: z.unknown() },
-    ]),
-  ) as unknown as ToolSet;
-  return { ...conversation, values, tools };
-}
-
 /** Counts the characters of a prompt, without tool definitions. */
 function charsOf({ prompt }: Pick<LanguageModelV4CallOptions, "prompt">): number {
   return prompt.reduce((sum, { content }) => {
@@ -249,47 +237,23 @@ function partChars(part: unknown): number {
 }
 
 it("carries at most a tenth of the characters where the data is large", slow, async () => {
-  const row = async (name: string, conversation: Conversation) => {
-    const byValue = await hold(conversation, "by value");
-    const untyped = await hold(withoutRetyping(conversation), "by value");
-    const auto = await hold(conversation);
-    const full = await hold(conversation, "full");
-    const minimal = await hold(conversation, "minimal");
-    const percent = (of: number) => `${((100 * of) / byValue.prompts).toFixed(1)} %`;
-    const line = (how: string, { prompts, tools, written }: Count) => ({
-      conversation: name,
-      how,
-      prompts,
-      "of by value": percent(prompts),
-      tools,
-      written,
-    });
-    console.table([
-      line("by value", byValue),
-      line("by value, nothing retyped", { ...untyped, tools: byValue.tools }),
-      line("by reference", auto),
-      line("by reference, full guide", full),
-      line("by reference, minimal guide", minimal),
-    ]);
-    return { byValue, untyped, auto, full, minimal };
-  };
+  const small = await hold(weather);
+  const smallByValue = await hold(weather, "by value");
+  const full = await hold(weather, "full");
+  const large = await hold(analytics);
+  const largeByValue = await hold(analytics, "by value");
 
-  const small = await row("weather, 2 turns", weather);
-  const large = await row("analytics, 3 turns", analytics);
-
-  expect(large.auto.prompts).toBeLessThan(0.1 * large.byValue.prompts);
-  expect(large.auto.prompts + large.auto.tools).toBeLessThan(0.1 * large.untyped.prompts);
-  expect(large.auto.written).toBeLessThan(0.01 * large.byValue.written);
-  expect(large.auto.answers[1]).toContain("| industry |");
+  expect(large.prompts + large.tools).toBeLessThan(0.1 * largeByValue.prompts);
+  expect(large.written).toBeLessThan(0.01 * largeByValue.written);
+  expect(large.answers[1]).toContain("| industry |");
   // With only a few numbers, the guide costs more than it saves. The model still writes less.
-  expect(small.auto.written).toBeLessThan(small.byValue.written);
+  expect(small.written).toBeLessThan(smallByValue.written);
   // All results are small, so the detailed guide is not added.
-  expect(small.minimal.prompts).toBe(small.auto.prompts);
-  expect(small.auto.prompts).toBeLessThan(small.full.prompts);
-  expect(large.auto.prompts).toBeLessThan(large.full.prompts);
-  expect(small.auto.answers).toEqual(small.byValue.answers);
+  expect((await hold(weather, "minimal")).prompts).toBe(small.prompts);
+  expect(small.prompts).toBeLessThan(full.prompts);
+  expect(small.answers).toEqual(smallByValue.answers);
 
   const guide = readFileSync(join(import.meta.dirname, "../../../../docs/guides/agent.md"), "utf8");
-  for (const { prompts } of [small.byValue, small.auto, large.byValue, large.auto])
+  for (const { prompts } of [smallByValue, small, largeByValue, large])
     expect(guide).toContain(prompts.toLocaleString("en-US"));
 });
