@@ -1,19 +1,13 @@
 import { never } from "./fault-steps.ts";
 import {
   answering,
-  bottomless,
   breakingStream,
   closedProxy,
   cyclic,
-  cyclicMap,
-  DEEP,
   detached,
-  doubled,
-  endless,
   hangingStream,
   lockedStream,
   mute,
-  nested,
   readResponse,
   revoked,
   thenable,
@@ -27,17 +21,7 @@ import {
  * each value, because some can be read only once and some change.
  */
 export const hostile: Readonly<Record<string, readonly [run: () => unknown, becomes: string]>> = {
-  "a cycle": [() => cyclic(), "bad_value"],
-  "a Map and a Set in a cycle": [() => cyclicMap(), "bad_value"],
-  "a BigInt": [() => 2n ** 64n, '"18446744073709551616"'],
-  "a BigInt inside": [() => ({ n: [1n] }), '{"n":["1"]}'],
-  undefined: [() => undefined, "null"],
   "a function": [() => () => 1, "bad_value"],
-  "a symbol": [() => Symbol("s"), "bad_value"],
-  "functions and symbols inside": [() => [() => 1, Symbol("s"), { f: () => 1 }], "[null,null,{}]"],
-  "numbers that are none": [() => [Number.NaN, Infinity, -0], "[null,null,0]"],
-  "an invalid date": [() => [new Date(Number.NaN)], "[null]"],
-  "what only looks like a date": [() => Object.create(Date.prototype), "bad_value"],
   "a Map with keys of the same text": [
     () =>
       new Map<unknown, 1>([
@@ -46,7 +30,6 @@ export const hostile: Readonly<Record<string, readonly [run: () => unknown, beco
       ]),
     "bad_value",
   ],
-  "a Map and a Set": [() => new Map([["a", new Set([1])]]), '{"a":[1]}'],
   "a WeakMap": [() => new WeakMap(), "{}"],
   "a getter that throws": [
     () => ({
@@ -64,14 +47,8 @@ export const hostile: Readonly<Record<string, readonly [run: () => unknown, beco
     }),
     "tool_failed",
   ],
-  "a toJSON that throws": [() => [{ toJSON: throwing("No.") }], "bad_value"],
-  "a toJSON that throws nothing at all": [() => [{ toJSON: throwing(undefined) }], "bad_value"],
-  "a toJSON that has no end": [() => endless(), "limit_exceeded"],
   "a Proxy that throws": [() => closedProxy(), "tool_failed"],
-  "a Proxy that throws, inside": [() => ({ a: [closedProxy()] }), "bad_value"],
   "a Proxy that has been revoked": [() => revoked(), "tool_failed"],
-  "a Proxy inside that has been revoked": [() => [revoked()], "bad_value"],
-  "a Proxy that has no end": [() => bottomless(), "limit_exceeded"],
   "a thenable that throws": [() => thenable(throwing("No.")), "tool_failed"],
   "a thenable that never comes": [() => thenable(() => undefined), "tool_timeout"],
   "a promise inside that is going to fail": [() => [Promise.reject(new Error("No."))], "bad_value"],
@@ -84,18 +61,13 @@ export const hostile: Readonly<Record<string, readonly [run: () => unknown, beco
     () => Array.from({ length: 1_000_001 }, () => ({})),
     "limit_exceeded",
   ],
-  "300 levels": [() => JSON.parse(DEEP), "limit_exceeded"],
-  "100,000 levels": [() => nested(100_000), "limit_exceeded"],
-  "a few objects that stand for very many": [() => doubled(60), "limit_exceeded"],
   "lone surrogates": [() => ["\ud800", "\udc00 a \ud800"], '["\\ud800","\\udc00 a \\ud800"]'],
   "a lone surrogate alone": [() => "a\ud800", '"a\\ud800"'],
   "NUL, line ends, BOM": [() => "\0\r\n\u2028\ufeff", '"\\u0000\\r\\n\u2028\ufeff"'],
-  "a key named __proto__": [() => JSON.parse('{"__proto__":{"a":1}}'), '{"__proto__":{"a":1}}'],
   "what looks like our own output": [
     () => ({ $var: "other", value: 1 }),
     '{"$var":"other","value":1}',
   ],
-  "an error": [() => new TypeError("No."), '{"name":"TypeError","message":"No."}'],
   "a detached buffer": [() => detached(), "tool_failed"],
   "a Blob": [() => new Blob(["ab"], { type: "text/plain" }), "bytes"],
   "a Response with an error": [() => new Response("No.", { status: 500 }), "tool_failed"],

@@ -16,12 +16,6 @@ export function cyclic(): unknown {
   return value;
 }
 
-export function cyclicMap(): unknown {
-  const map = new Map<string, unknown>();
-  map.set("self", new Set([map]));
-  return map;
-}
-
 /** Throws on every access, except that a promise can see that it is not a thenable. */
 export function closedProxy(): object {
   const closed = throwing(new Error("Closed."));
@@ -39,36 +33,6 @@ export function revoked(): object {
 /** An object that promises treat as a promise. */
 export function thenable(then: () => unknown): object {
   return Object.fromEntries(new Map().set("then", then));
-}
-
-/** An endlessly nested object. */
-export function bottomless(): object {
-  return new Proxy(
-    {},
-    {
-      get: (_, key) => (typeof key === "string" && key.length === 1 ? bottomless() : undefined),
-      has: () => false,
-      ownKeys: () => ["a"],
-      getOwnPropertyDescriptor: () => ({ configurable: true, enumerable: true }),
-    },
-  );
-}
-
-export function endless(): object {
-  return { toJSON: endless };
-}
-
-export function nested(levels: number): unknown {
-  let value: unknown = 1;
-  for (let level = 0; level < levels; level++) value = [value];
-  return value;
-}
-
-/** Small in memory, but as JSON it contains 2 to the power of `times` elements. */
-export function doubled(times: number): unknown {
-  let value: unknown = "x";
-  for (let time = 0; time < times; time++) value = [value, value];
-  return value;
 }
 
 export function detached(): Uint8Array {
