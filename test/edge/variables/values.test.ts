@@ -1,11 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { get, newId, problemIn, put, call, json, objectOf } from "../../support/edge.ts";
+import { get, newId, problemIn, call, json, objectOf } from "../../support/edge.ts";
 import { anyBytes, bytesOf, getWith, NDJSON, putAs, TEXT } from "../../support/values.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { runInDurableObject } from "cloudflare:test";
 import { type Exchange, httpCases } from "../../support/http-cases.ts";
 import { exportOf, fork, imported } from "../../support/transfer.ts";
-import type { Json } from "../../../src/value/json.ts";
 
 // Megabytes take longer on a busy machine.
 it.each([
@@ -83,6 +82,7 @@ const PARTS: readonly (readonly [query: string, from: number, to: number])[] = [
   ["offset=3&limit=0", 3, 3],
   ["limit=999999999999999", 0, 99],
 ];
+const LONG_TEXT = `a${'\u0001"\\é€😀\n'.repeat(160_000)}`;
 const TYPES = [
   "image/png; charset=x, text/html",
   "application/json, text/html",
@@ -107,6 +107,10 @@ httpCases({
       "bad_value",
     ]),
     [GET, "variable_not_found"],
+  ],
+  "a text as JSON is a JSON string, wherever it is cut into parts": [
+    [PUT, raw(TEXT, LONG_TEXT), 201],
+    [GET, accept(JSON_TYPE), 200, new TextEncoder().encode(JSON.stringify(LONG_TEXT))],
   ],
   "a wrong content type is refused": TYPES.map((type) => [
     PUT,
@@ -227,106 +231,70 @@ httpCases({
   ),
 });
 
-describe("representations", () => {
-  const at = (id: string, rest = "") => `/conversations/${id}/variables/a${rest}`;
+/** A value's type, its body, and its body for each `Accept`, of which the first is the default. */
+type Forms = readonly [type: string, body: string, forms: Readonly<Record<string, string>>];
+const ODD_TEXT = '\ufeff"é\n\u2028</script>';
+const VALUES: Readonly<Record<string, Forms>> = {
+  "a JSON array": [
+    JSON_TYPE,
+    '[{"a":1},"é"]',
+    { [JSON_TYPE]: '[{"a":1},"é"]', [NDJSON]: '{"a":1}\n"é"\n' },
+  ],
+  "a JSON object": [JSON_TYPE, '{"a":[1]}', { [JSON_TYPE]: '{"a":[1]}' }],
+  records: [NDJSON, '{"a":1}\n2\n', { [JSON_TYPE]: '[{"a":1},2]', [NDJSON]: '{"a":1}\n2\n' }],
+  text: [TEXT, ODD_TEXT, { [TEXT]: ODD_TEXT, [JSON_TYPE]: JSON.stringify(ODD_TEXT) }],
+  bytes: ["image/png", "PNG!", { "image/png": "PNG!" }],
+  "an empty text": [TEXT, "", { [TEXT]: "", [JSON_TYPE]: '""' }],
+};
+const private_ = { etag: expect.stringMatching(/^"[^"]+"$/), "cache-control": "private, no-cache" };
 
-  interface Case {
-    readonly type: string;
-    readonly body: string;
-    /** The body for each `Accept` header; the first is the default. */
-    readonly forms: Readonly<Record<string, string>>;
-  }
-
-  const cases: Readonly<Record<string, Case>> = {
-    "a JSON array": {
-      type: JSON_TYPE,
-      body: '[{"a":1},"é"]',
-      forms: { [JSON_TYPE]: '[{"a":1},"é"]', [NDJSON]: '{"a":1}\n"é"\n' },
-    },
-    "a JSON object": {
-      type: JSON_TYPE,
-      body: '{"a":[1]}',
-      forms: { [JSON_TYPE]: '{"a":[1]}' },
-    },
-    records: {
-      type: NDJSON,
-      body: '{"a":1}\n2\n',
-      forms: { [JSON_TYPE]: '[{"a":1},2]', [NDJSON]: '{"a":1}\n2\n' },
-    },
-    text: {
-      type: TEXT,
-      body: '\ufeff"é\n\u2028</script>',
-      forms: {
-        [TEXT]: '\ufeff"é\n\u2028</script>',
-        [JSON_TYPE]: JSON.stringify('\ufeff"é\n\u2028</script>'),
-      },
-    },
-    bytes: { type: "image/png", body: "PNG!", forms: { "image/png": "PNG!" } },
+/** Requests for one form, and for each with the ETag of this one: only the same form matches. */
+function ofForm(form: string, body: string, others: readonly string[]): readonly Exchange[] {
+  const headers = {
+    ...private_,
+    "content-type": form === TEXT ? "text/plain; charset=utf-8" : form,
+    vary: "accept",
   };
+  const own = [GET, accept(form), 200, new TextEncoder().encode(body), headers] as const;
+  const matching = (name: string, written: (etag: string) => string) => (etag: string) =>
+    accept(form, { [name]: written(etag) });
+  const same: readonly Exchange[] = [
+    own,
+    [GET, matching("if-none-match", (etag) => `W/${etag}`), 304, undefined, private_],
+    [GET, matching("if-none-match", (etag) => `"x", ${etag}`), 304, undefined, private_],
+    [GET, matching("if-match", String), 200],
+    [GET, matching("if-match", (etag) => `W/${etag}`), "precondition_failed"],
+  ];
+  const different = others.flatMap((other): Exchange[] => [
+    own,
+    [GET, (etag) => accept(other, { "if-none-match": etag }), 200, undefined, private_],
+    own,
+    [GET, (etag) => accept(other, { "if-match": etag }), "precondition_failed"],
+  ]);
+  return [...same, ...different];
+}
 
-  const utf8 = (text: string) => [...new TextEncoder().encode(text)];
+httpCases(
+  Object.fromEntries(
+    Object.entries(VALUES).map(([what, [type, body, forms]]) => [
+      `${what} has a form, and an ETag, for each Accept`,
+      [
+        [PUT, raw(type, body), 201],
+        [GET, (etag) => accept("*/*", { "if-match": etag }), 200, Object.values(forms)[0]],
+        ...Object.entries(forms).flatMap(([form, as]) =>
+          ofForm(
+            form,
+            as,
+            Object.keys(forms).filter((other) => other !== form),
+          ),
+        ),
+      ],
+    ]),
+  ),
+);
 
-  describe.each(Object.entries(cases))("%s", (_, { type, body, forms }) => {
-    const names = Object.keys(forms);
-
-    async function saved(): Promise<{ id: string; etags: ReadonlyMap<string, string> }> {
-      const id = newId();
-      const { headers } = await putAs(id, "a", { body, type });
-      const etags = new Map<string, string>();
-      for (const [accept, form] of Object.entries(forms)) {
-        const response = await getWith(id, "a", { accept });
-        expect(response.headers.get("content-type")).toBe(
-          accept === TEXT ? "text/plain; charset=utf-8" : accept,
-        );
-        expect(response.headers.get("vary")).toBe("accept");
-        expect(await bytesOf(response)).toEqual(utf8(form));
-        etags.set(accept, response.headers.get("etag") ?? "");
-      }
-      const plain = await get(id, "a");
-      expect(plain.headers.get("etag")).toBe(etags.get(names[0] ?? ""));
-      expect(plain.headers.get("etag")).toBe(headers.get("etag"));
-      expect(await bytesOf(plain)).toEqual(utf8(forms[names[0] ?? ""] ?? ""));
-      return { id, etags };
-    }
-
-    it("has a different strong ETag for each representation", async () => {
-      const { etags } = await saved();
-      for (const etag of etags.values()) expect(etag).toMatch(/^"[^"]+"$/);
-      expect(new Set(etags.values()).size).toBe(names.length);
-    });
-
-    it("matches If-None-Match and If-Match only by the ETag of the same representation", async () => {
-      const { id, etags } = await saved();
-      for (const accept of names) {
-        for (const [known, etag] of etags) {
-          const isSame = known === accept;
-          for (const listed of [etag, `W/${etag}`, `"x", ${etag}`]) {
-            const cached = await getWith(id, "a", { accept, "if-none-match": listed });
-            expect([accept, known, cached.status]).toEqual([accept, known, isSame ? 304 : 200]);
-            expect(cached.headers.get("etag")).toBe(etags.get(accept));
-            expect(cached.headers.get("cache-control")).toBe("private, no-cache");
-            await cached.arrayBuffer();
-          }
-          const expected = await getWith(id, "a", { accept, "if-match": etag });
-          expect(expected.status).toBe(isSame ? 200 : 412);
-          await expected.arrayBuffer();
-          const weak = await getWith(id, "a", { accept, "if-match": `W/${etag}` });
-          await problemIn(weak, "precondition_failed");
-        }
-      }
-    });
-  });
-
-  it.each([
-    ["empty", ""],
-    ["cut anywhere into parts", `a${'\u0001"\\é€😀\n'.repeat(160_000)}`],
-  ])("a text as JSON is a JSON string of it: %s", async (_, text) => {
-    const id = newId();
-    await putAs(id, "a", { body: text, type: TEXT });
-    const response = await getWith(id, "a", { accept: JSON_TYPE });
-    expect(await response.json()).toBe(text);
-  });
-
+describe("metadata", () => {
+  const at = (id: string, rest = "") => `/conversations/${id}/variables/a${rest}`;
   const patch = (id: string, changes: object, etag: string) =>
     call("PATCH", at(id), json(changes, { "if-match": etag }));
   const etagIn = ({ headers }: Response) => headers.get("etag") ?? "";
@@ -438,41 +406,33 @@ describe("exact", () => {
 const HALF = "\ud83d";
 const RECORDS = [{ note: "whole" }, { note: `a😀b${HALF}c`, deep: { text: HALF } }];
 
-const path = (id: string, at: string) => `/conversations/${id}/${at}`;
+const CANNOT = /^Half of a character \(a lone surrogate\).* cannot hold it\. /;
+const csv = accept(CSV);
+const query = (sql: string) => json({ sql });
 
-async function withRecords(value: Json = RECORDS): Promise<string> {
-  const id = newId();
-  await put(id, "rows", value);
-  return id;
-}
-
-const query = (id: string, sql: string) => call("POST", path(id, "query"), json({ sql }));
-
-describe("half of a character is refused with its place", () => {
-  const AT_NOTE = { path: "[1].note", character: 4 };
-  it.each<[channel: string, ask: (id: string) => Promise<Response>, place: object]>([
-    ["CSV", (id) => getWith(id, "rows", { accept: "text/csv" }), AT_NOTE],
-    [
-      "a part as CSV",
-      (id) => getWith(id, "rows?offset=1", { accept: "text/csv" }),
-      { character: 4 },
-    ],
-    ["a table of a query", (id) => query(id, "SELECT count(*) FROM rows"), AT_NOTE],
-    ["a parameter", (id) => query(id, "SELECT $rows[1].note AS a"), { path: "[1].note" }],
-    [
-      "a list of parameters",
-      (id) => query(id, "SELECT 1 WHERE 'a' IN $rows[*].note"),
-      { character: 4 },
-    ],
-    ["a statement", (id) => query(id, `SELECT 'é${HALF}'`), { path: "", character: 10 }],
-    [
-      "a title",
-      (id) => call("PATCH", `/conversations/${id}`, json({ title: `a${HALF}` })),
-      { character: 2 },
-    ],
-  ])("%s", async (_, ask, place) => {
-    const problem = await problemIn(await ask(await withRecords()), "bad_value");
-    expect(problem).toMatchObject(place);
-    expect(problem.detail).toMatch(/^Half of a character \(a lone surrogate\).* cannot hold it\. /);
-  });
-});
+httpCases(
+  Object.fromEntries(
+    (
+      [
+        ["CSV", "GET /variables/rows", csv, { path: "[1].note", character: 4 }],
+        ["a part as CSV", "GET /variables/rows?offset=1", csv, { character: 4 }],
+        ["a table", "POST /query", query("SELECT count(*) FROM rows"), { path: "[1].note" }],
+        ["a parameter", "POST /query", query("SELECT $rows[1].note AS a"), { path: "[1].note" }],
+        [
+          "a list of parameters",
+          "POST /query",
+          query("SELECT 1 WHERE 'a' IN $rows[*].note"),
+          { character: 4 },
+        ],
+        ["a statement", "POST /query", query(`SELECT 'é${HALF}'`), { path: "", character: 10 }],
+        ["a title", "PATCH ", json({ title: `a${HALF}` }), { character: 2 }],
+      ] as const
+    ).map(([channel, request, init, place]) => [
+      `half of a character in ${channel} is refused with its place`,
+      [
+        ["PUT /variables/rows", json(RECORDS), 201],
+        [request, init, "bad_value", { ...place, detail: expect.stringMatching(CANNOT) }],
+      ],
+    ]),
+  ),
+);

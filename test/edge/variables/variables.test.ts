@@ -4,7 +4,7 @@ import * as limits from "../../../src/limits.ts";
 import { call, get, namesIn, newId, objectOf, problemIn, put, json } from "../../support/edge.ts";
 import { httpCases } from "../../support/http-cases.ts";
 import { slow } from "../../support/slow.ts";
-import { getWith, putAs, TEXT, anyBytes, bytesOf, NDJSON } from "../../support/values.ts";
+import { getWith, putAs, TEXT, anyBytes, NDJSON } from "../../support/values.ts";
 import { leaksIn, SECRET, watchConsole } from "../../support/leaks.ts";
 
 const JSON_TYPE = "application/json";
@@ -26,6 +26,11 @@ const isJson = { "content-type": JSON_TYPE };
 const markdown = { headers: { accept: "text/markdown" } };
 /** `PATCH` bodies that are refused. The schema of the others: test/edge-node/endpoints.test.ts. */
 const CHANGES = [{}, { ttl: 0 }, { ttl: "1" }, { pinned: 1 }, { value: 2 }, { version: 7 }, [], 5];
+const BYTES = anyBytes(1_000);
+const range = (bytes: string) => ({ headers: { range: `bytes=${bytes}` } });
+const tooLong = (text: string) =>
+  [raw(text), "body_too_large", { limit: "maxJsonBytes", maximum: limits.maxJsonBytes }] as const;
+const longest = JSON.stringify(["x".repeat(limits.maxJsonBytes - 4)]);
 const TEMPLATE =
   "Hi {{v.user.name}}, {{v.list}} `{{v.list[1].a}}` https://a.example/{{v.list[0]}} {{nobody}} {{v.nope}}";
 
@@ -162,6 +167,47 @@ describe("variables", () => {
       ["PUT /variables/a?visibility=secret", json(3), 200],
       ["GET /variables/a?version=2", "variable_secret"],
     ],
+    // Parsing of the header is tested in test/edge-node/byte-range.test.ts.
+    "Range returns a part, the whole for several ranges, or the size if out of range": [
+      ["PUT /variables/a", { body: BYTES, headers: { "content-type": "image/png" } }, 201],
+      [
+        "GET /variables/a",
+        range("990-5000"),
+        206,
+        BYTES.subarray(990),
+        {
+          "content-range": "bytes 990-999/1000",
+          "content-type": "image/png",
+          "accept-ranges": "bytes",
+          "content-security-policy": "sandbox; default-src 'none'",
+        },
+      ],
+      ["GET /variables/a", (etag) => ({ headers: { "if-none-match": etag } }), 304],
+      ["GET /variables/a", range("0-1,5-6"), 200, BYTES, { "content-range": null }],
+      [
+        "GET /variables/a",
+        range("1000-"),
+        "range_not_satisfiable",
+        { size: 1_000 },
+        { "content-range": "bytes */1000" },
+      ],
+    ],
+    "a sealed value can be read by the caller, and no write opens it": [
+      ["PUT /variables/s?visibility=sealed", json([SECRET]), 201, { shape: "string[]" }],
+      ["GET /variables/s?path=[0]", 200, JSON.stringify(SECRET)],
+      ...["s", "s?mode=append", "s?mode=append&visibility=model"].map(
+        (at) => [`PUT /variables/${at}`, json([1]), 200, { visibility: "sealed" }] as const,
+      ),
+      [
+        "PUT /variables/s?mode=append&visibility=secret",
+        ONE,
+        200,
+        { visibility: "secret", preview: "" },
+      ],
+      ["GET /variables/s", "variable_secret"],
+      ["PUT /variables/s?visibility=model", json(5), 200, { visibility: "model" }],
+      ["GET /variables/s", 200, "5"],
+    ],
   });
 
   it("an expired variable answers 410 with its tombstone until it is saved again", async () => {
@@ -202,33 +248,22 @@ describe("variables", () => {
       }
       expect(await (await get(id, "a?path=[39999].id")).text()).toBe("39999");
     });
-
-    it("are refused as JSON over 16 MiB, and the old value stays", slow, async () => {
-      const id = newId();
-      await put(id, "a", "before");
-      const maximum = limits.maxJsonBytes;
-      for (const [name, body] of [
-        ["a", JSON.stringify(["x".repeat(maximum - 3)])],
-        ["a", JSON.stringify(["é".repeat(maximum / 2 - 1)])],
-        ["a", JSON.stringify("x".repeat(maximum - 1))],
-        ["b", JSON.stringify(["x".repeat(maximum - 3)])],
-      ] as const) {
-        const problem = await problemIn(
-          await putAs(id, name, { body, type: JSON_TYPE }),
-          "body_too_large",
-        );
-        expect(problem).toMatchObject({ limit: "maxJsonBytes", maximum });
-        expect(problem.detail).toContain("application/x-ndjson");
-      }
-      expect(await (await get(id, "a")).text()).toBe("before");
-      expect(await (await get(id, "a/info")).json()).toMatchObject({ version: 1 });
-      expect(await namesIn(id)).toEqual(["a"]);
-      const longest = JSON.stringify(["x".repeat(maximum - 4)]);
-      expect((await putAs(id, "a", { body: longest, type: JSON_TYPE })).status).toBe(200);
-      expect((await (await get(id, "a")).text()) === longest).toBe(true);
-    });
   });
 });
+
+describe("large JSON", slow, () =>
+  httpCases({
+    "JSON over 16 MiB is refused, and the old value stays": [
+      ["PUT /variables/a", json("before"), 201],
+      ["PUT /variables/a", ...tooLong(JSON.stringify(["é".repeat(limits.maxJsonBytes / 2 - 1)]))],
+      ["PUT /variables/a", ...tooLong(JSON.stringify("x".repeat(limits.maxJsonBytes - 1)))],
+      ["PUT /variables/b", ...tooLong(`${longest} `)],
+      ["GET /variables/a", 200, "before"],
+      ["GET /variables", 200, { variables: [{ name: "a", version: 1 }] }],
+      ["PUT /variables/a", raw(longest), 200],
+    ],
+  }),
+);
 
 describe("value conditions", () => {
   const at = (id: string, name = "a") => `/conversations/${id}/variables/${name}`;
@@ -238,28 +273,6 @@ describe("value conditions", () => {
     await response.arrayBuffer();
     return response.headers.get("etag") ?? "";
   }
-
-  const bytes = anyBytes(1_000);
-
-  // Parsing of the header is tested in test/edge-node/byte-range.test.ts.
-  it("Range returns a part with its position, the whole for several ranges, or the size if out of range", async () => {
-    const id = newId();
-    await putAs(id, "a", { body: bytes, type: "image/png" });
-    const part = await getWith(id, "a", { range: "bytes=990-5000" });
-    expect(part.status).toBe(206);
-    expect(part.headers.get("content-range")).toBe("bytes 990-999/1000");
-    expect(part.headers.get("content-type")).toBe("image/png");
-    expect(part.headers.get("accept-ranges")).toBe("bytes");
-    expect(part.headers.get("etag")).toBe(await etagOf(id));
-    expect(part.headers.get("content-security-policy")).toBe("sandbox; default-src 'none'");
-    expect(await bytesOf(part)).toEqual([...bytes.subarray(990)]);
-    const several = await getWith(id, "a", { range: "bytes=0-1,5-6" });
-    expect([several.status, several.headers.get("content-range")]).toEqual([200, null]);
-    expect(await bytesOf(several)).toEqual([...bytes]);
-    const outside = await getWith(id, "a", { range: "bytes=1000-" });
-    expect(outside.headers.get("content-range")).toBe("bytes */1000");
-    expect(await problemIn(outside, "range_not_satisfiable")).toMatchObject({ size: 1_000 });
-  });
 
   describe("a write with conditions", () => {
     type Headers = Readonly<Record<string, string>>;
@@ -379,26 +392,5 @@ describe("secrets", () => {
       for (const text of heard) expect(text).toMatch(/^4\d\d /);
       expect(leaksIn([...heard, said()].join("\n"))).toEqual([]);
     });
-  });
-
-  it("a sealed value over HTTP can be read by the caller, and is never opened by a write", async () => {
-    const id = newId();
-    const info = await put(id, "s?visibility=sealed", [SECRET]);
-    expect(info).toMatchObject({ visibility: "sealed", shape: "string[]" });
-    expect(await (await get(id, "s?path=[0]")).json()).toBe(SECRET);
-    for (const [at, value] of [
-      ["s", [1]],
-      ["s?mode=append", [2]],
-      ["s?mode=append&visibility=model", [3]],
-    ] as const) {
-      expect(await put(id, at, value)).toMatchObject({ visibility: "sealed" });
-    }
-    expect(await put(id, "s?mode=append&visibility=secret", 4)).toMatchObject({
-      visibility: "secret",
-      preview: "",
-    });
-    await problemIn(await get(id, "s"), "variable_secret");
-    expect(await put(id, "s?visibility=model", 5)).toMatchObject({ visibility: "model" });
-    expect(await (await get(id, "s")).text()).toBe("5");
   });
 });
