@@ -3,49 +3,28 @@ import {
   type InferToolInput,
   type InferToolOutput,
   type InferUITools,
-  jsonSchema,
   tool,
   ToolLoopAgent,
   type ToolSet,
 } from "ai";
-import { describe, expect, expectTypeOf, it } from "vitest";
+import { expect, expectTypeOf, it } from "vitest";
 import * as z from "zod";
 import { MemoryStore, type VariableOutput, wrapTools } from "../../src/agent.ts";
 import { scriptedModel } from "../../../testing/src/testing.ts";
-import { callOnce } from "../../../../test/support/call-once.ts";
 
-describe("a tool", () => {
-  it("made of a JSON Schema is widened and checked by its own validator", async () => {
-    const got: unknown[] = [];
-    const schema = { type: "object", properties: { n: { type: "number" } } } as const;
-    const act = tool({
-      inputSchema: jsonSchema<{ n: number }>(schema, {
-        validate: (value) =>
-          typeof (value as { n: unknown }).n === "number"
-            ? { success: true, value: value as { n: number } }
-            : { success: false, error: new Error("n is a number") },
-      }),
-      execute: (input) => void got.push(input),
-    });
-    await callOnce(act, { n: "$x" }, { variables: { x: 4 } });
-    expect(got).toEqual([{ n: 4 }]);
-    expect((await callOnce(act, { n: "$y" })).error).toContain("invalid_tool_input");
-  });
-
-  it("that the provider or the client executes is left alone", () => {
-    const provider = {
-      type: "provider" as const,
-      isProviderExecuted: true as const,
-      id: "any.search" as const,
-      args: {},
-      inputSchema: z.object({}),
-      outputSchema: z.object({}),
-    };
-    const client = tool({ inputSchema: z.object({ n: z.number() }), outputSchema: z.string() });
-    const wrapped = wrapTools({ provider, client }, { store: new MemoryStore() });
-    expect(wrapped.provider).toBe(provider);
-    expect(wrapped.client).toBe(client);
-  });
+it("a tool that the provider or the client executes is left alone", () => {
+  const provider = {
+    type: "provider" as const,
+    isProviderExecuted: true as const,
+    id: "any.search" as const,
+    args: {},
+    inputSchema: z.object({}),
+    outputSchema: z.object({}),
+  };
+  const client = tool({ inputSchema: z.object({ n: z.number() }), outputSchema: z.string() });
+  const wrapped = wrapTools({ provider, client }, { store: new MemoryStore() });
+  expect(wrapped.provider).toBe(provider);
+  expect(wrapped.client).toBe(client);
 });
 
 it("keeps the types of inputs and outputs", () => {
