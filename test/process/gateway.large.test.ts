@@ -99,16 +99,6 @@ describe("the gateway", () => {
     );
     expect(readFileSync(copy, "utf8") === json).toBe(true);
   });
-
-  it("forwards a server's question to the person, and the answer back", async () => {
-    client.setRequestHandler("elicitation/create", () => ({
-      action: "accept",
-      content: { name: "Ada" },
-    }));
-    await listedTools(client, ["trigger-elicitation-request"]);
-    const answer = await call("trigger-elicitation-request");
-    expect(textIn(answer)).toContain("Ada");
-  });
 });
 
 const searching = join(folder, "searching.json");
@@ -154,26 +144,6 @@ it.each([
 it("does not start with tools that it does not know", () => {
   const { status, stderr } = spawnSync(command.command, [...command.args, "--tools", "none"]);
   expect([status, String(stderr)]).toEqual([1, "--tools is list or search, not none.\n"]);
-});
-
-it("two gateways of one workspace share their variables, even while both write", async () => {
-  const clients = [await connected(), await connected()];
-  const [one, other] = clients;
-  const names = await Promise.all(
-    Array.from({ length: 30 }, async (_, index) => {
-      const input = { message: `call ${index}` };
-      const result = await clients[index % 2]?.callTool({ name: "echo", arguments: input });
-      return nameIn(result ?? {});
-    }),
-  );
-  expect(new Set(names).size).toBe(30);
-  for (const [index, name] of names.entries()) {
-    const message = `$${name}!`;
-    const reader = index % 2 === 0 ? other : one;
-    const result = await reader?.callTool({ name: "echo", arguments: { message } });
-    expect(textIn(result ?? {})).toBe(`Echo: Echo: call ${index}!`);
-  }
-  for (const client of clients) await client.close();
 });
 
 describe("other clients of the gateway", () => {

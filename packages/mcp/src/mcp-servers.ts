@@ -118,7 +118,7 @@ export class McpDirectory {
     } catch (error) {
       if (!signal.aborted) {
         if (wasDownUntil === undefined) {
-          const why = connection.redact(messageOf(error));
+          const why = messageOf(error);
           this.#warn(`MCP server ${server.name} cannot be asked for its tools: ${why}`);
         }
         this.#downUntil.set(key, this.#now() + limits.silenceMs);
