@@ -44,9 +44,11 @@ export function programsOf({ ask, call }: Connection) {
       ask("GET", at(name), { query }),
     /** Deletes a program, or a schedule or webhook of it. */
     delete: async (
-      name: string,
-      ...trigger: readonly [] | readonly [kind: "schedules" | "webhooks", name: string]
-    ): Promise<void> => void (await call("DELETE", at(name, ...trigger))),
+      ...path: readonly [
+        name: string,
+        ...trigger: readonly [] | readonly [kind: "schedules" | "webhooks", name: string],
+      ]
+    ): Promise<void> => void (await call("DELETE", at(...path))),
     /** Runs a program at the times of a cron line. Throws `bad_request` and `invalid_plan`. */
     schedule: (name: string, schedule: string, json: NewSchedule): Promise<ScheduleView> =>
       ask("PUT", at(name, "schedules", schedule), { json }),
