@@ -1,11 +1,57 @@
 import type { Plugin } from "vite";
-import { CALLS, TAGS, type TriedCall, UNTRIED } from "./docs/call-order.ts";
 import { createApp } from "../src/edge/app.ts";
 import type { JsonSchema, OpenApi, OpenApiOperation } from "../src/edge/openapi/document.ts";
 import { fileEndpoints } from "../src/edge/routes/files.ts";
 import { planSupport } from "../packages/plans/src/http/plan-support.ts";
 import { queries } from "../packages/query/src/object/queries.ts";
 import { transfers } from "../packages/transfer/src/transfers.ts";
+
+/** Calls in the order in which people need them, with an example body. Calls that are not listed come last. */
+const CALLS = String.raw`
+GET /agents
+POST /conversations/{id}/messages {"message": "What is the weather in NYC?"}
+GET /conversations/{id}/messages
+POST /conversations/{id}/approvals/{approval} {"approved": true}
+GET /conversations/{id}/variables
+GET /conversations/{id}/variables/{name}
+PUT /conversations/{id}/variables/{name} [{"city": "Oslo", "total": 3}, {"city": "Rome", "total": 4}]
+GET /conversations/{id}/variables/{name}/info
+PATCH /conversations/{id}/variables/{name} {"pinned": true}
+POST /conversations/{id}/interpolate {"text": "The value: $get_weather_nyc.temperature"}
+POST /conversations/{id}/query {"sql": "SELECT * FROM get_weather_nyc"}
+PUT /conversations/{id}/files/{path} The totals are in $totals.
+GET /conversations/{id}/files
+GET /conversations/{id}/files/{path}
+DELETE /conversations/{id}/files/{path}
+GET /conversations
+GET /conversations/{id}
+PATCH /conversations/{id} {"title": "A first try"}
+GET /conversations/{id}/events
+POST /conversations/{id}/fork
+GET /conversations/{id}/export
+POST /conversations/{id}/tickets {"path": "/conversations/first-try/export"}
+POST /conversations/{id}/plans {"calls": [{"_id": "weather", "_tool": "get_weather", "_outputPath": "†state.weather", "location": "NYC"}]}
+GET /conversations/{id}/plans
+GET /conversations/{id}/plans/{plan}
+POST /conversations/{id}/plans/{plan}/approve
+POST /conversations/{id}/plans/{plan}/run {}
+PUT /programs/{program} {"conversation": "first-try", "from": "$get_weather_nyc"}
+POST /programs/{program}/runs {"input": {}}
+GET /programs/{program}/runs
+POST /conversations {"id": "first-try", "messages": [{"id": "m1", "role": "user", "parts": [{"type": "text", "text": "What is the weather in London?"}]}]}
+`
+  .trim()
+  .split("\n")
+  .map((line) => /^(\S+ \S+) ?(.*)$/.exec(line)?.slice(1) ?? []);
+
+/** Sections in the order in which people need them. */
+const TAGS = ["turns", "variables", "files", "conversations", "plans", "programs", "worker"];
+
+/** Calls that a text field cannot make: a socket, and a file in parts. */
+const UNTRIED: ReadonlySet<string> = new Set([
+  "GET /conversations/{id}/socket",
+  "POST /conversations/import",
+]);
 
 /** Puts every call of the HTTP interface into `docs/index.html`, from the OpenAPI document. */
 export function apiPage() {
@@ -85,24 +131,57 @@ function callOf({ method, path, operation }: Call): string {
           ),
     ),
   ];
-  const accepts = answers.flatMap(([, { content = {} }]) => Object.keys(content));
   const call = `${method.toUpperCase()} ${path}`;
-  const tried: TriedCall = {
-    method: method.toUpperCase(),
-    path,
-    query: inputs.filter((one) => one.in === "query").map(({ name }) => name),
-    types: typesOf(bodies.map(([type]) => type)),
-    accepts: [...new Set(accepts)].filter((type) => type !== "*/*"),
-    body: CALLS.find(([known]) => known === call)?.[1] ?? "",
-  };
-  // `main.tsx` puts the form of the call in it.
-  const form = `<details class="docs-try" data-call="${escaped(JSON.stringify(tried))}"><summary>Try ${escaped(call)}</summary></details>`;
   return `<article>
 <h3><span class="docs-method">${method.toUpperCase()}</span> ${escaped(path)}</h3>
 <p>${escaped(summary)}</p>
 <dl>${rows.join("")}</dl>
-${UNTRIED.has(call) ? "" : form}
+${UNTRIED.has(call) ? "" : formOf({ method, path, operation })}
 </article>`;
+}
+
+/** What is in the fields of a form at first. */
+const FIELDS: Readonly<Record<string, string>> = {
+  id: "first-try",
+  name: "get_weather_nyc",
+  path: "notes/first.txt",
+};
+
+/** The form that tries a call. `docs/main.ts` writes the shell command and the answer. */
+function formOf({ method, path, operation }: Call): string {
+  const { parameters, requestBody, responses } = operation;
+  const call = `${method.toUpperCase()} ${path}`;
+  const inPath = Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => name);
+  const inQuery = parameters.filter((one) => one.in === "query").map(({ name }) => `?${name}`);
+  const fields = [...inPath, ...inQuery].map(
+    (name) =>
+      `<label>${name} <input name="${name}" value="${FIELDS[name] ?? ""}" spellcheck="false" autocomplete="off"></label>`,
+  );
+  const answers = Object.entries(responses).flatMap(([status, { content = {} }]) =>
+    status === "default" ? [] : Object.keys(content),
+  );
+  const accepts = [...new Set(answers)].filter((type) => type !== "*/*");
+  const types = typesOf(Object.keys(requestBody?.content ?? {}));
+  const body = CALLS.find(([known]) => known === call)?.[1] ?? "";
+  const bodyField = `<label>Body <textarea name="body" rows="3" aria-label="Body">${escaped(body)}</textarea></label>`;
+  return `<details class="docs-try"><summary>Try ${escaped(call)}</summary>
+<form data-method="${method.toUpperCase()}" data-path="${escaped(path)}">
+${fields.join("\n")}
+${choiceOf("content-type", types)}
+${accepts.length > 1 ? choiceOf("accept", accepts) : ""}
+${types.length === 0 ? "" : bodyField}
+<pre class="docs-curl" tabindex="0" aria-label="As a curl command"></pre>
+<button>Send ${method.toUpperCase()}</button>
+<button type="button" hidden>Stop</button>
+<pre class="docs-answer" tabindex="0" role="log" aria-label="Answer" hidden></pre>
+</form></details>`;
+}
+
+function choiceOf(name: string, options: readonly string[]): string {
+  if (options.length === 0) return "";
+  const all = options.map((option) => `<option>${escaped(option)}</option>`);
+  const hidden = options.length === 1 ? " hidden" : "";
+  return `<label${hidden}>${name} <select name="${name}">${all.join("")}</select></label>`;
 }
 
 /** Media types to choose from. If a call accepts any type, returns two that a text field can contain. */

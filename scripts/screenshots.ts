@@ -25,7 +25,7 @@ const pictures: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   "monthly-totals": showTotals,
   table: async (page) => {
     await ask(page, TOTALS);
-    await page.locator(".variables-open", { hasText: "list_orders_1" }).click();
+    await page.locator(".item-open", { hasText: "list_orders_1" }).click();
     await page.getByRole("table", { name: "$list_orders_1" }).getByText("ord_00005").waitFor();
   },
   plan: showPlan,

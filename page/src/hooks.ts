@@ -1,5 +1,12 @@
-import { type RefCallback, useCallback, useEffect, useState, useSyncExternalStore } from "react";
-import { isLost } from "./words.ts";
+import {
+  type RefCallback,
+  useCallback,
+  useEffect,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from "react";
+import { isLost, jsonIn } from "./words.ts";
 
 /** Returns the current time, updated every `everyMs` milliseconds. */
 export function useNow(everyMs: number): number {
@@ -9,6 +16,13 @@ export function useNow(everyMs: number): number {
     return () => clearInterval(timer);
   }, [everyMs]);
   return now;
+}
+
+/** Returns a function that stays the same and calls the newest one. */
+export function useStable<const Work extends (...args: never[]) => unknown>(work: Work): Work {
+  const newest = useRef(work);
+  newest.current = work;
+  return useCallback(((...args) => newest.current(...args)) as Work, []);
 }
 
 /** Runs actions. Returns the error of the last one, until the network is back, and what forgets it; whether one runs. */
@@ -43,20 +57,17 @@ export function useMedia(query: string): boolean {
   return useSyncExternalStore(subscribe, () => matchMedia(query).matches);
 }
 
-/** Reads what this browser has stored; the server does not store it. Returns `parse(undefined)` if it is not JSON. */
-export function useStored<Value>(key: string, parse: (stored: unknown) => Value) {
-  const [value, setValue] = useState(() => {
-    try {
-      return parse(JSON.parse(localStorage.getItem(key) ?? "null"));
-    } catch {
-      return parse(undefined);
-    }
+/** Reads a list of texts that this browser has stored; the server does not store it. Empty if it is no such list. */
+export function useStored(key: string) {
+  const [texts, setTexts] = useState<readonly string[]>(() => {
+    const stored = jsonIn(localStorage.getItem(key) ?? undefined);
+    return Array.isArray(stored) ? stored.filter((one) => typeof one === "string") : [];
   });
-  const store = (next: Value) => {
+  const store = (next: readonly string[]) => {
     localStorage.setItem(key, JSON.stringify(next));
-    setValue(next);
+    setTexts(next);
   };
-  return [value, store] as const;
+  return [texts, store] as const;
 }
 
 /** Returns an element's current width in pixels, 0 before it is mounted. */

@@ -61,3 +61,21 @@ export function enter(key: string | undefined, onRefused: () => void): Entry {
     },
   };
 }
+
+/** Returns the beginning of a body, because a value can have megabytes. `onText` receives what has arrived so far. */
+export async function beginningOf(
+  { body }: Response,
+  mostChars: number,
+  onText?: (text: string) => void,
+): Promise<{ readonly text: string; readonly isWhole: boolean }> {
+  let text = "";
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+  while (text.length <= mostChars) {
+    const { done, value = "" } = (await reader?.read()) ?? { done: true };
+    if (done) return { text, isWhole: true };
+    text += value;
+    onText?.(text);
+  }
+  await reader?.cancel();
+  return { text: text.slice(0, mostChars), isWhole: false };
+}

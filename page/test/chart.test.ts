@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../src/value/json.ts";
-import { comparable, firstChoice, seriesOf, xColumns } from "../src/chart/chart-series.ts";
+import { comparable, firstChoice, seriesOf, xColumns } from "../src/chart/chart.tsx";
 import { columnsOf } from "../src/variables/records.ts";
 
 const rowsOf = (values: readonly Json[]) => values.map((value, index) => ({ index, value }));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { completionsFor } from "../src/references/completions.ts";
+import { completionsFor } from "../src/chat/composer.tsx";
 
 const variable = (name: string, type: "array" | "object", shape: string, day: number) =>
   [

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { PlanView, RunView } from "../../packages/plans/src/http/plan-view.ts";
-import { callsIn, gatesOf, inputFields, markOfCall, markOfPlan } from "../src/plans/call-state.ts";
+import { callsIn, gatesOf, inputFields, markOfCall, markOfPlan } from "../src/plans/call-state.tsx";
 
 const call = (id: string, more = {}) =>
   ({ _id: id, _tool: "echo", status: "waiting", ...more }) as const;

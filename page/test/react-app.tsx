@@ -1,6 +1,6 @@
 import { useChat } from "@ai-sdk/react";
 import type { UIMessage } from "ai";
-import { StrictMode, useEffect, useState } from "react";
+import { StrictMode, useState } from "react";
 import { createRoot } from "react-dom/client";
 import { createClient } from "../../packages/client/src/client.ts";
 import {
@@ -17,14 +17,15 @@ const id = query.get("id") ?? "";
 const client = createClient("");
 const transport = byrefTransport("", { agent: "weather" });
 
-function Chat({ messages: before }: { readonly messages: readonly UIMessage[] }) {
-  const { messages, sendMessage, status, stop } = useChat({
-    id,
-    transport,
-    messages: [...before],
-    resume: true,
-  });
+function App({ before }: { readonly before: readonly UIMessage[] }) {
   const [text, setText] = useState("");
+  const stored = { id, transport, messages: [...before], resume: true };
+  const { messages, sendMessage, status, stop } = useChat(stored);
+  const conversation = client.conversation(id);
+  const [name, path] = [query.get("name") ?? "rows", query.get("path") ?? ""];
+  const { value, info, status: state, error } = useVariable(conversation, name, path);
+  const variables = useVariables(conversation);
+  const { events } = useEvents(conversation);
   return (
     <form
       onSubmit={(event) => {
@@ -38,6 +39,13 @@ function Chat({ messages: before }: { readonly messages: readonly UIMessage[] })
         Stop
       </button>
       <output aria-label="Answers">{messages.map(textOf).join(" | ")}</output>
+      <output aria-label="First">
+        {JSON.stringify(value)} v{info?.version} {state} {error?.code}
+      </output>
+      <output aria-label="Variables">
+        {variables.map(({ name, version }) => `${name} v${version}`).join(", ")}
+      </output>
+      <output aria-label="Events">{events.map(({ type }) => type).join(", ")}</output>
     </form>
   );
 }
@@ -46,53 +54,13 @@ function textOf({ role, parts }: UIMessage): string {
   return `${role}: ${parts.map((part) => (part.type === "text" ? part.text : "")).join("")}`;
 }
 
-function Variable() {
-  const name = query.get("name") ?? "rows";
-  const part = useVariable(client.conversation(id), name, query.get("path") ?? "");
-  const { value, info, status, error } = part;
-  return (
-    <output aria-label="First">
-      {JSON.stringify(value)} v{info?.version} {status} {error?.code}
-    </output>
-  );
-}
-
-function Lists() {
-  const conversation = client.conversation(id);
-  const variables = useVariables(conversation);
-  const { events } = useEvents(conversation);
-  return (
-    <>
-      <output aria-label="Variables">
-        {variables.map(({ name, version }) => `${name} v${version}`).join(", ")}
-      </output>
-      <output aria-label="Events">{events.map(({ type }) => type).join(", ")}</output>
-    </>
-  );
-}
-
-function App() {
-  const [messages, setMessages] = useState<readonly UIMessage[]>();
-  useEffect(() => {
-    client
-      .conversation(id)
-      .messages()
-      .then((page) => setMessages(page.messages))
-      .catch(() => setMessages([]));
-  }, []);
-  return (
-    <>
-      {messages !== undefined && <Chat messages={messages} />}
-      <Variable />
-      <Lists />
-    </>
-  );
-}
-
 const root = document.createElement("div");
 document.body.append(root);
-createRoot(root).render(
-  <StrictMode>
-    <App />
-  </StrictMode>,
-);
+void client
+  .conversation(id)
+  .messages()
+  .catch(() => ({ messages: [] }))
+  .then(({ messages: before }) => {
+    const app = <App before={before} />;
+    createRoot(root).render(<StrictMode>{app}</StrictMode>);
+  });

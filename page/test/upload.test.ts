@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { requireName } from "../../src/store/names.ts";
-import { kindOfFile, uploadOf, variableName } from "../src/variables/upload.ts";
+import { kindOfFile, uploadOf, variableName } from "../src/variables/uploads.tsx";
 
 describe("the variable name for a file", () => {
   it.each([

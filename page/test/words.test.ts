@@ -4,12 +4,14 @@ import {
   durationWords,
   fileName,
   isShownImage,
+  jsonIn,
   labelsOf,
   lifeOf,
+  numberWords,
   secondsIn,
-} from "../src/variables/words.ts";
+  troubleOf,
+} from "../src/words.ts";
 import { tokensOf } from "../src/meter/turn-costs.ts";
-import { jsonIn, numberWords, troubleOf } from "../src/words.ts";
 
 const START = "2026-01-01T00:00:00.000Z";
 const now = Date.parse(START);

@@ -12,7 +12,7 @@ export interface PageOptions {
   readonly agent?: string;
 }
 
-/** `accent`: buttons, links and marks; `accentText`: text on the accent. */
+/** `accent`: references and what shows them; `accentText`: text on it. Buttons have `text` and `background`. */
 export type PageColor = "accent" | "accentText" | "background" | "surface" | "text";
 
 export type ColorOfPage = string | { readonly light: string; readonly dark: string };

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect } from "vitest";
 import { barriersInBoth } from "../support/axe.ts";
-import { ask, eventually, it } from "../support/page-test.ts";
+import { ask, askExample, calling, eventually, it } from "../support/page-test.ts";
 
 const isAt = (page: Page, selector: string) =>
   page.evaluate<boolean>(`document.activeElement.matches(${JSON.stringify(selector)})`);
@@ -43,8 +43,7 @@ describe("the page's content security policy", () => {
       document.addEventListener("securitypolicyviolation", ({ violatedDirective, sourceFile }) =>
         window.violations.push(violatedDirective + " " + sourceFile));`);
     await page.goto(demo.url);
-    await page.getByRole("button", { name: /Compare the weather/ }).click();
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    await askExample(page, /Compare the weather/);
     expect(await page.evaluate("window.violations")).toEqual([]);
   });
 });
@@ -70,10 +69,7 @@ describe("reduced motion", () => {
 describe("a screen reader", () => {
   it("announces that an answer begins, ends, or needs approval", async ({ open, scripted }) => {
     scripted.answer("Say it", { kind: "text", text: "Said." });
-    scripted.answer("Mail it", {
-      kind: "calls",
-      calls: [{ name: "send_mail", input: { text: "x" } }],
-    });
+    scripted.answer("Mail it", calling({ name: "send_mail", input: { text: "x" } }));
     const page = await open(scripted.url);
     const status = page.getByRole("status");
     await page.evaluate(`

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
-import { eventually, idIn, it, KEY } from "../support/page-test.ts";
+import { askExample, eventually, idIn, it, KEY } from "../support/page-test.ts";
 import { listed } from "../support/variables-page.ts";
 
 // Console errors of a page without a key, for which the server refuses all other requests.
@@ -39,8 +39,7 @@ describe("a server with authentication", () => {
     await page.getByText("This key is not valid.").waitFor();
     await field.fill(KEY);
     await page.keyboard.press("Enter");
-    await page.getByRole("button", { name: /Compare the weather/ }).click();
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    await askExample(page, /Compare the weather/);
 
     await page.reload();
     await page.getByRole("button", { name: "Answer again" }).waitFor();
@@ -63,8 +62,7 @@ describe("a server with authentication", () => {
     const page = await open(guarded.url, { forgives: REFUSED });
     await page.getByLabel("Key").fill(KEY);
     await page.keyboard.press("Enter");
-    await page.getByRole("button", { name: /Compare the weather/ }).click();
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    await askExample(page, /Compare the weather/);
     const { variables } = createClient(guarded.url, { auth: KEY }).conversation(idIn(page));
     const png =
       "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -73,11 +71,8 @@ describe("a server with authentication", () => {
     await listed(page, "dot").click();
     const image = page.getByRole("img", { name: "$dot" });
     expect(await image.getAttribute("src")).toContain("ticket=");
-    await eventually(async () =>
-      expect(await page.evaluate("document.querySelector('.variables-image').naturalWidth")).toBe(
-        1,
-      ),
-    );
+    const width = "document.querySelector('.variables-image').naturalWidth";
+    await eventually(async () => expect(await page.evaluate(width)).toBe(1));
     const downloaded = async (press: () => Promise<void>) => {
       const started = page.waitForEvent("download");
       await press();

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 import { describe, expect } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
-import { eventually, idIn, it, type OpenOptions } from "../support/page-test.ts";
+import { askExample, eventually, idIn, it, type OpenOptions } from "../support/page-test.ts";
 
 interface Opening extends OpenOptions {
   readonly open: (url: string, options?: OpenOptions) => Promise<Page>;
@@ -12,8 +12,7 @@ interface Opening extends OpenOptions {
 /** Opens a page with one answered question to the orders agent. */
 async function openAnswered({ open, demo, ...options }: Opening) {
   const page = await open(demo.url, options);
-  await page.getByRole("button", { name: /monthly totals of my orders\?/ }).click();
-  await page.getByRole("button", { name: "Answer again" }).waitFor();
+  await askExample(page, /monthly totals of my orders\?/);
   const heading = (name: string) => page.getByRole("heading", { level: 1, name });
   await heading("What are the monthly totals of my orders?").waitFor();
   const choose = async (name: string) => {

@@ -1,7 +1,7 @@
 import type { Locator } from "playwright-core";
 import { describe, expect } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
-import { cardOf, idIn, it } from "../support/page-test.ts";
+import { askExample, cardOf, idIn, it } from "../support/page-test.ts";
 
 /** Returns the texts of the cells of each row. */
 async function rowsIn(table: Locator): Promise<readonly (readonly string[])[]> {
@@ -17,8 +17,7 @@ describe("the example", () => {
     demo,
   }) => {
     const page = await open(demo.url);
-    await page.getByRole("button", { name: /monthly totals of my orders\?/ }).click();
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    await askExample(page, /monthly totals of my orders\?/);
     const client = createClient(demo.url).conversation(idIn(page));
     const totals =
       await client.variables.get<readonly Record<string, unknown>[]>("monthly_totals_1");
@@ -28,7 +27,7 @@ describe("the example", () => {
     const read = (cell: string) => (cell.includes("-") ? cell : Number(cell.replace(",", "")));
     expect(rows.map((row) => row.map(read))).toEqual(totals.map((total) => Object.values(total)));
     expect(rows).toHaveLength(12);
-    await page.locator(".variables-open", { hasText: "$list_orders" }).getByText("5,000").waitFor();
+    await page.locator(".item-open", { hasText: "$list_orders" }).getByText("5,000").waitFor();
 
     const mark = answer.getByRole("button", { name: "From $monthly_totals_1" });
     const card = await cardOf(page, mark);

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
 import { barriersInBoth } from "../support/axe.ts";
-import { ask, eventually, idIn, it } from "../support/page-test.ts";
+import { ask, askExample, eventually, idIn, it } from "../support/page-test.ts";
 import { listed, records, variablesPage } from "../support/variables-page.ts";
 
 const ORDERS = /monthly totals of my orders\?/;
@@ -22,8 +22,7 @@ describe("the end of an answer", () => {
       await late.promise;
       await route.continue();
     });
-    await page.getByRole("button", { name: ORDERS }).click();
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    await askExample(page, ORDERS);
     late.resolve();
     await page.getByRole("group", { name: "Follow-up questions" }).waitFor();
     await page.getByRole("region", { name: "What the model read" }).waitFor();
@@ -84,8 +83,7 @@ describe("a conversation that the server does not know", () => {
 
   it("is no longer shown when it is deleted elsewhere", async ({ open, demo }) => {
     const page = await open(demo.url, { forgives });
-    await page.getByRole("button", { name: ORDERS }).click();
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    await askExample(page, ORDERS);
     await page.getByRole("tab", { name: "Variables 2" }).waitFor();
     await createClient(demo.url).conversation(idIn(page)).delete();
     await page.getByText(gone).waitFor();
@@ -94,15 +92,15 @@ describe("a conversation that the server does not know", () => {
 
   it("has its title and a placeholder while it is loaded", async ({ open, demo }) => {
     const first = await open(demo.url);
-    await first.getByRole("button", { name: ORDERS }).click();
-    await first.getByRole("button", { name: "Answer again" }).waitFor();
+    await askExample(first, ORDERS);
+    const own = first.locator(`[href="#/c/${idIn(first)}"]`);
     await first.getByRole("button", { name: "New conversation" }).click();
     const held = Promise.withResolvers<void>();
     await first.route(/\/conversations\/[^/?]+(?:\/messages.*)?$/, async (route) => {
       await held.promise;
       await route.continue();
     });
-    await first.getByRole("link", { name: ORDERS }).first().click();
+    await own.click();
     await first.getByText("Loading the conversation").waitFor({ state: "attached" });
     expect(await first.getByRole("heading", { level: 1 }).innerText()).toMatch(ORDERS);
     held.resolve();
@@ -221,7 +219,10 @@ describe("a file without a conversation", () => {
 });
 
 describe("a small window", () => {
-  it("keeps Import in view, and shows each event in words", async ({ open, demo }) => {
+  it("keeps Import in view, fades messages out, and shows events in words", async ({
+    open,
+    demo,
+  }) => {
     const page = await open(demo.url, { width: 1_120, height: 480 });
     const client = createClient(demo.url);
     for (let at = 0; at < 20; at++) await client.conversation(`small-${at}`).variables.put("a", 1);
@@ -230,8 +231,14 @@ describe("a small window", () => {
     await list.getByRole("link").nth(15).waitFor();
     const box = await list.getByText("Import", { exact: true }).boundingBox();
     expect(box?.y).toBeLessThan(480);
-    await page.getByRole("button", { name: ORDERS }).click();
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    await askExample(page, ORDERS);
+    const fade = `getComputedStyle(document.querySelector(".chat-foot"), "::before")`;
+    const faded = await page.evaluate(`${fade}.height + ${fade}.backgroundImage`);
+    expect(faded).toMatch(/^28px *linear-gradient\(rgba\(0, 0, 0, 0\)/);
+    await listed(page, "monthly_totals_1").click();
+    await page.getByRole("button", { name: "Run query" }).waitFor();
+    const query = `getComputedStyle(document.querySelector(".variables-query button"))`;
+    expect(await page.evaluate(`${query}.borderTopStyle`)).toBe("solid");
     await page.getByRole("tab", { name: "Events" }).click();
     const said = page.locator(".events-said").filter({ hasText: "Turn finished" });
     await said.waitFor();

@@ -125,7 +125,7 @@ describe("hostile text", () => {
     await page.getByText("In a **line: $row.html**").waitFor();
     for (const name of ["evil", "row", "rows", "drawing"]) {
       await page
-        .locator(".variables-open", { hasText: `$${name}` })
+        .locator(".item-open", { hasText: `$${name}` })
         .first()
         .click();
       const article = page.getByRole("article", { name: `Variable ${name}` });

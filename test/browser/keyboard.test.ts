@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { describe, expect } from "vitest";
-import { cardOf, eventually, it } from "../support/page-test.ts";
+import { askExample, cardOf, eventually, it } from "../support/page-test.ts";
 import { listed, variablesPage } from "../support/variables-page.ts";
 
 /** Returns the elements that the Tab key focuses, in order, from the top of the page until focus leaves it. */
@@ -79,8 +79,7 @@ describe("the keyboard alone", () => {
 
   it("closes what it opened with Escape, and returns to the same place", async ({ open, demo }) => {
     const page = await open(demo.url, { width: 900 });
-    await page.getByRole("button", { name: /Compare the weather/ }).click();
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    await askExample(page, /Compare the weather/);
     const mark = page.getByRole("button", { name: "Oslo", exact: true }).first();
     const card = await cardOf(page, mark);
     await page.keyboard.press("Escape");
@@ -128,8 +127,6 @@ describe("the keyboard alone", () => {
     await list.waitFor();
     await page.keyboard.press("Escape");
     await list.waitFor({ state: "hidden" });
-    await eventually(
-      async () => await eventually(async () => expect(await focused(page)).toBe("Conversations")),
-    );
+    await eventually(async () => expect(await focused(page)).toBe("Conversations"));
   });
 });

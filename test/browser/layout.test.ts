@@ -3,7 +3,7 @@ import { describe, expect } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
 import { barriersInBoth, barriersOn } from "../support/axe.ts";
 import { comparison, comparisonSaid, signedReport } from "../support/page-answers.ts";
-import { ask, cardOf, eventually, idIn, it } from "../support/page-test.ts";
+import { ask, askExample, cardOf, eventually, idIn, it } from "../support/page-test.ts";
 import { listed, records } from "../support/variables-page.ts";
 
 const DESK = { width: 1_280, height: 800, theme: "light" } as const;
@@ -13,12 +13,24 @@ const sizes = [
   { name: "on a phone", size: PHONE },
 ] as const;
 
+/** The sizes of all texts, and whether those of the side panel have WCAG's enhanced contrast, as a script. */
+const TEXTS = `(async () => {
+  const shown = [...document.querySelectorAll("body *")].filter((one) => one.checkVisibility());
+  const sizes = new Set(shown.map((one) => parseInt(getComputedStyle(one).fontSize)));
+  const greys = [...document.querySelectorAll(".item-facts, .item-line time, .variables-hint, .meter-note")];
+  const rule = { runOnly: ["color-contrast-enhanced"] };
+  const { violations } = greys.length === 0 ? { violations: [] } : await axe.run(greys, rule);
+  return [...[...sizes].filter((one) => ![12, 14, 16, 19, 26, 38].includes(one)), ...violations.map(({ id }) => id)];
+})()`;
+
 /** Records the accessibility barriers (on a desktop in both themes) and the overflow of each state of the page. */
 function watching(page: Page, size: (typeof sizes)[number]["size"]) {
   const barriersOf = size === DESK ? barriersInBoth : barriersOn;
   const faults: string[] = [];
   const look = async (what: string) => {
     for (const barrier of await barriersOf(page)) faults.push(`${what}: ${barrier}`);
+    const odd = await page.evaluate<readonly string[]>(TEXTS);
+    faults.push(...odd.map((one) => `${what}: ${one}`));
     const overflow = await page.evaluate<number>(
       "document.documentElement.scrollWidth - document.documentElement.clientWidth",
     );
@@ -106,8 +118,7 @@ describe.each(sizes)("the $name page is accessible and fits", ({ size }) => {
   it("with a chart in an answer", async ({ open, demo }) => {
     const page = await open(demo.url, size);
     const { faults, look } = watching(page, size);
-    await page.getByRole("button", { name: /monthly totals of my orders\?/ }).click();
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    await askExample(page, /monthly totals of my orders\?/);
     const tables = () => page.getByRole("group", { name: "Table" }).count();
     expect(await tables()).toBe(1);
     await page.getByRole("button", { name: "Chart" }).press("Enter");

@@ -3,7 +3,15 @@ import { describe, expect } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
 import { barriersInBoth } from "../support/axe.ts";
 import { startLine } from "../support/line.ts";
-import { ask, eventually, idIn, it, type OpenOptions } from "../support/page-test.ts";
+import {
+  ask,
+  calling,
+  eventually,
+  idIn,
+  it,
+  saying,
+  type OpenOptions,
+} from "../support/page-test.ts";
 import { listed } from "../support/variables-page.ts";
 
 type Open = (url: string, options?: OpenOptions) => Promise<Page>;
@@ -65,11 +73,7 @@ describe("another device", () => {
   it("shows an approval, and decides it on both", async ({ open, scripted }) => {
     const mail = { name: "send_mail", input: { text: "Decided elsewhere" } };
     scripted.answer("Before the mail.", { kind: "text", text: "Here." });
-    scripted.answer(
-      "Send it from there.",
-      { kind: "calls", calls: [mail] },
-      { kind: "text", text: "It went out." },
-    );
+    scripted.answer("Send it from there.", calling(mail), saying("It went out."));
     const urls = [scripted.url, scripted.url] as const;
     const question = "Before the mail.";
     const { first, second } = await twoDevices(open, urls, { question });

@@ -2,7 +2,7 @@ import { describe, expect } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
 import { barriersInBoth } from "../support/axe.ts";
 import { tokensOf } from "../../page/src/meter/turn-costs.ts";
-import { ask, eventually, idIn, it } from "../support/page-test.ts";
+import { ask, askExample, eventually, idIn, it } from "../support/page-test.ts";
 import { variablesPage } from "../support/variables-page.ts";
 
 const figure = (value: number) => new Intl.NumberFormat("en").format(value);
@@ -97,8 +97,7 @@ describe("a look inside a turn", () => {
 describe("the meter", () => {
   it("shows the server's figures, per turn and in total", async ({ open, demo }) => {
     const page = await open(demo.url);
-    await page.getByRole("button", { name: /monthly totals of my orders\?/ }).click();
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    await askExample(page, /monthly totals of my orders\?/);
     await ask(page, "Summarize my orders.");
     await page.getByRole("button", { name: "Answer again" }).nth(1).waitFor();
     const { messages } = await createClient(demo.url).conversation(idIn(page)).messages();

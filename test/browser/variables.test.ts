@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
 import type { Json } from "../../src/value/json.ts";
-import { eventually, idIn, it } from "../support/page-test.ts";
+import { askExample, eventually, idIn, it } from "../support/page-test.ts";
 import { drop, listed, variablesPage } from "../support/variables-page.ts";
 
 describe("a dropped file", () => {
@@ -151,8 +151,7 @@ describe("an edited variable", () => {
 
   it("makes a stale value again, after it has shown the calls", async ({ open, demo }) => {
     const page = await open(demo.url);
-    await page.getByRole("button", { name: "What are the monthly totals of my orders?" }).click();
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    await askExample(page, "What are the monthly totals of my orders?");
     const { variables } = createClient(demo.url).conversation(idIn(page));
     const [totals, orders] = ["monthly_totals_1", "list_orders_1"] as const;
     const [first = null] = await variables.get<Json[]>(orders);

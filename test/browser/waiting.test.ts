@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { barriersInBoth } from "../support/axe.ts";
-import { ask, idIn, it } from "../support/page-test.ts";
+import { ask, calling, idIn, it, saying } from "../support/page-test.ts";
 
 const london = { name: "get_weather", input: { location: "London" } };
 const mail = { name: "send_mail", input: { text: "In $get_weather_london.city" } };
@@ -17,18 +17,9 @@ describe("a call that waits", () => {
     open,
     scripted,
   }) => {
-    scripted.answer(
-      "Send it.",
-      { kind: "calls", calls: [london] },
-      { kind: "calls", calls: [mail] },
-      { kind: "text", text: "It is sent." },
-    );
+    scripted.answer("Send it.", calling(london), calling(mail), saying("It is sent."));
     const again = { name: "send_mail", input: { text: "Denied to $get_weather_london.city" } };
-    scripted.answer(
-      "Send it once more.",
-      { kind: "calls", calls: [again] },
-      { kind: "text", text: "Then not." },
-    );
+    scripted.answer("Send it once more.", calling(again), saying("Then not."));
     const page = await open(scripted.url);
     await page.evaluate(KEEPS_ADDRESS_OF_ANSWER);
     await ask(page, "Send it.");
@@ -64,12 +55,7 @@ describe("a call that waits", () => {
     open,
     scripted,
   }) => {
-    scripted.answer(
-      "Change it.",
-      { kind: "calls", calls: [london] },
-      { kind: "calls", calls: [mail] },
-      { kind: "text", text: "It is changed." },
-    );
+    scripted.answer("Change it.", calling(london), calling(mail), saying("It is changed."));
     const page = await open(scripted.url, { forgives: /404/ });
     await ask(page, "Change it.");
     const card = page.getByRole("region", { name: "Call of send_mail" });
@@ -128,10 +114,10 @@ describe("a call that waits", () => {
     const edit = { name: "edit_variable", input: { name: "get_weather_london", edits } };
     scripted.answer(
       "Edit it and send it.",
-      { kind: "calls", calls: [london] },
-      { kind: "calls", calls: [edit] },
-      { kind: "calls", calls: [mail] },
-      { kind: "text", text: "Rome is sent." },
+      calling(london),
+      calling(edit),
+      calling(mail),
+      saying("Rome is sent."),
     );
     const page = await open(scripted.url);
     await ask(page, "Edit it and send it.");
@@ -150,7 +136,7 @@ describe("an error", () => {
   it("is explained in words, and can be retried", async ({ open, scripted }) => {
     const body = JSON.stringify({ error: { message: "No such model." } });
     scripted.answer("Well?", { kind: "status", status: 404, body });
-    scripted.answer("Well?", { kind: "text", text: "Now it works." });
+    scripted.answer("Well?", saying("Now it works."));
     const page = await open(scripted.url);
     await ask(page, "Well?");
     const trouble = page.getByRole("alert");

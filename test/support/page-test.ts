@@ -174,3 +174,15 @@ export async function ask(page: Page, question: string): Promise<void> {
   await page.getByRole("button", { name: "Send", exact: true }).waitFor();
   await page.keyboard.press("Enter");
 }
+
+/** Asks one of the questions of the first view, and waits for its whole answer. */
+export async function askExample(page: Page, name: string | RegExp): Promise<void> {
+  await page.getByRole("button", { name }).click();
+  await page.getByRole("button", { name: "Answer again" }).waitFor();
+}
+
+/** A step in which the model calls tools. */
+export const calling = (...calls: readonly { readonly name: string; readonly input: object }[]) =>
+  ({ kind: "calls", calls }) as const;
+/** A step in which the model writes a text. */
+export const saying = (text: string) => ({ kind: "text", text }) as const;

@@ -24,7 +24,7 @@ export async function variablesPage({ open, demo, ...options }: Opening): Promis
 /** Returns the control in the list that opens the variable. */
 export function listed(page: Page, name: string): Locator {
   const exact = page.locator(".variables-name").filter({ hasText: new RegExp(`^\\$${name}$`) });
-  return page.locator(".variables-open").filter({ has: exact });
+  return page.locator(".item-open").filter({ has: exact });
 }
 
 export const records = (
@@ -56,4 +56,4 @@ export async function drop(page: Page, files: readonly Dropped[]): Promise<void>
 
 /** Returns the names in the list of variables, sorted. */
 export const namesIn = async (page: Page) =>
-  (await page.locator(".variables-open .variables-name").allInnerTexts()).toSorted();
+  (await page.locator(".item-open .variables-name").allInnerTexts()).toSorted();

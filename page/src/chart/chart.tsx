@@ -1,9 +1,12 @@
-import { bisector, range } from "d3-array";
-import { type KeyboardEvent, type PointerEvent, useState } from "react";
+import { bisector, extent, mean, nice, permute, range, sort, ticks } from "d3-array";
+import { type KeyboardEvent, type PointerEvent, useEffect, useMemo, useState } from "react";
+import { utcTicks } from "d3-time";
 import { useWidth } from "../hooks.ts";
-import { digitsOf, numberWords } from "../words.ts";
-import { bandScale, type Scale, type Tick, timeScale, valueScale } from "./chart-scale.ts";
-import { type Series, summariesOf } from "./chart-series.ts";
+import { digitsOf, figure, LOCALE, numberWords, shortened } from "../words.ts";
+import type { Json } from "../../../src/value/json.ts";
+import { cellOf, type Column, type Row } from "../variables/records.ts";
+import { Segments } from "../controls.tsx";
+import type { Records } from "../variables/use-records.ts";
 import "./chart.css";
 
 interface ChartProps {
@@ -22,7 +25,6 @@ interface ChartProps {
 }
 
 const MARGIN = { top: 10, right: 10, bottom: 26 };
-const CHAR_WIDTH = 7;
 const GAP = 0.24;
 
 /** Bars of one series among `count`. */
@@ -56,7 +58,7 @@ function round(pixels: number): number {
   return Math.round(pixels * 10) / 10;
 }
 
-export function Chart(props: ChartProps) {
+function Chart(props: ChartProps) {
   const { form, label, labels, times, series, height = 260 } = props;
   const [element, fullWidth] = useWidth();
   const [pointed, setPointed] = useState<number>();
@@ -190,4 +192,323 @@ function stepTo(key: string, at: number | undefined, count: number): number | un
     End: count - 1,
   };
   return count === 0 ? undefined : places[key];
+}
+
+/** A mark on an axis. */
+interface Tick {
+  readonly at: number;
+  readonly label: string;
+}
+
+interface Scale {
+  readonly place: (value: number) => number;
+  readonly ticks: readonly Tick[];
+}
+
+/** Scale of the values. Includes zero for bars, and if zero is near. */
+function valueScale(
+  series: readonly Series[],
+  { height, fromZero }: { readonly height: number; readonly fromZero: boolean },
+): Scale {
+  let [low = 0, high = 1] = extent(series.flatMap(({ values }) => values.filter(isKnown)));
+  // A line starts at zero too, unless that would flatten it.
+  if (fromZero || (low > 0 && low < (high - low) * 2)) low = Math.min(low, 0);
+  if (fromZero) high = Math.max(high, 0);
+  if (low === high) [low, high] = [low - 1, high + 1];
+  const count = Math.max(2, Math.round(height / PIXELS_A_TICK));
+  const [bottom, top] = nice(low, high, count);
+  const place = (value: number) => height - ((value - bottom) / (top - bottom)) * height;
+  const format = new Intl.NumberFormat(LOCALE, {
+    notation: Math.max(Math.abs(bottom), Math.abs(top)) >= COMPACT_FROM ? "compact" : "standard",
+    maximumSignificantDigits: 4,
+  });
+  const marks = ticks(bottom, top, count).map((value) => {
+    return { at: place(value), label: format.format(value) };
+  });
+  return { place, ticks: marks };
+}
+
+const PIXELS_A_TICK = 48;
+const COMPACT_FROM = 10_000;
+const CHAR_WIDTH = 7;
+
+/** Scale with a band of equal width for each place along x. Shows as many names as fit. */
+function bandScale(labels: readonly string[], width: number): Scale & { band: number } {
+  const band = width / Math.max(1, labels.length);
+  const place = (index: number) => (index + 0.5) * band;
+  const short = labels.map((label) => shortened(label, MAX_LABEL_CHARS));
+  const longest = short.reduce((most, label) => Math.max(most, label.length), 1);
+  const every = Math.max(1, Math.ceil(((longest + 2) * CHAR_WIDTH) / band));
+  const marks = short.map((label, index) => ({ at: place(index), label }));
+  return { place, ticks: marks.filter((_, index) => index % every === 0), band };
+}
+
+const MAX_LABEL_CHARS = 13;
+
+/** Scale of times along x, in UTC. Distances are proportional to time. */
+function timeScale(times: readonly number[], width: number): Scale {
+  const [from = 0, to = 0] = extent(times);
+  const span = Math.max(1, to - from);
+  const place = (index: number) => (((times[index] ?? from) - from) / span) * width;
+  const count = Math.max(2, Math.floor(width / PIXELS_A_TIME));
+  const marks = utcTicks(new Date(from), new Date(to), count);
+  const at = (time: Date) => ((time.getTime() - from) / span) * width;
+  return { place, ticks: marks.map((time) => ({ at: at(time), label: timeLabel(time) })) };
+}
+
+const PIXELS_A_TIME = 76;
+
+/** Returns the part of a time that changes at this mark: the year in January, the month on its first day … */
+function timeLabel(time: Date): string {
+  const [date = "", clock = ""] = time.toISOString().split("T");
+  if (!clock.startsWith("00:00:00.000")) {
+    return clock.slice(0, clock.slice(6, 8) === "00" ? 5 : 8);
+  }
+  if (date.endsWith("-01-01")) return date.slice(0, 4);
+  const month = time.toLocaleString("en-US", { month: "short", timeZone: "UTC" });
+  return date.endsWith("-01") ? month : `${month} ${Number(date.slice(8))}`;
+}
+
+/** A line, or the bars of one colour. Holds a value for each place along x, null if it has none. */
+export interface Series {
+  readonly name: string;
+  readonly values: readonly (number | null)[];
+}
+
+function isKnown(value: number | null): value is number {
+  return value !== null;
+}
+
+export interface ChartChoice {
+  /** Default: the row numbers. */
+  readonly x: string | undefined;
+  readonly y: readonly string[];
+  readonly form: "bar" | "line";
+}
+
+const MAX_SERIES = 4;
+/** Maximum places with bars. With more, bars would be too thin. */
+const MAX_BARS = 60;
+/** Largest ratio of series that share a chart. Beyond it, the smaller one would look flat. */
+const MAX_RATIO = 20;
+
+/** Returns the columns that can be the x axis, dates first. */
+export function xColumns(columns: readonly Column[], rows: readonly Row[]): readonly string[] {
+  const texts = columns.filter(({ isNumeric }) => !isNumeric).map(({ name }) => name);
+  const plain = texts.filter((name) => rows.every((row) => typeof cellOf(row, name) !== "object"));
+  const dates = plain.filter((name) => areTimes(rows.slice(0, LOOKED_AT), name));
+  return [...dates, ...plain.filter((name) => !dates.includes(name))];
+}
+
+const LOOKED_AT = 200;
+
+function yColumns(columns: readonly Column[]): readonly string[] {
+  return columns.filter(({ isNumeric }) => isNumeric).map(({ name }) => name);
+}
+
+/** Returns the columns drawn by default. */
+export function firstChoice(columns: readonly Column[], rows: readonly Row[]): ChartChoice {
+  const names = yColumns(columns);
+  const telling = names.filter((name) => !isCounter(rows, name));
+  const sizes = (telling.length > 0 ? telling : names).map((name) => {
+    return { name, size: sizeOf(rows.map((row) => numberIn(cellOf(row, name)))) };
+  });
+  const largest = sizes.reduce((most, { size }) => Math.max(most, size), 0);
+  const y = sizes.filter(({ size }) => size * MAX_RATIO >= largest).map(({ name }) => name);
+  const form = rows.length > MAX_BARS ? "line" : "bar";
+  return { x: xColumns(columns, rows)[0], y: y.slice(0, MAX_SERIES), form };
+}
+
+/** True for a column that only counts the rows. */
+function isCounter(rows: readonly Row[], name: string): boolean {
+  const first = cellOf(rows[0] ?? { index: 0, value: null }, name);
+  return rows.every((row, at) => cellOf(row, name) === Number(first) + at);
+}
+
+/** Adds a name to the choice, or removes it. Drops the oldest name if there are too many. */
+function toggled(chosen: readonly string[], name: string): readonly string[] {
+  if (!chosen.includes(name)) return [...chosen, name].slice(-MAX_SERIES);
+  return chosen.length === 1 ? chosen : chosen.filter((other) => other !== name);
+}
+
+export function seriesOf(rows: readonly Row[], y: readonly string[]): readonly Series[] {
+  return y.map((name) => ({ name, values: rows.map((row) => numberIn(cellOf(row, name))) }));
+}
+
+/** Groups series by magnitude, largest first. Each group fits in one chart. */
+export function comparable(series: readonly Series[]): readonly (readonly Series[])[] {
+  const sizes = new Map(series.map((one) => [one, sizeOf(one.values)]));
+  const bySize = series.toSorted((a, b) => (sizes.get(b) ?? 0) - (sizes.get(a) ?? 0));
+  const groups: Series[][] = [];
+  for (const one of bySize) {
+    const group = groups.at(-1);
+    const largest = group?.[0] === undefined ? 0 : (sizes.get(group[0]) ?? 0);
+    if (group !== undefined && (sizes.get(one) ?? 0) * MAX_RATIO >= largest) group.push(one);
+    else groups.push([one]);
+  }
+  return groups;
+}
+
+function sizeOf(values: Series["values"]): number {
+  return values.reduce<number>((most, value) => Math.max(most, Math.abs(value ?? 0)), 0);
+}
+
+/** Returns the places along x: texts, or times in milliseconds if all values are dates. */
+function placesOf(
+  rows: readonly Row[],
+  x: string | undefined,
+): { readonly labels: readonly string[]; readonly times?: readonly number[] } {
+  if (x === undefined) return { labels: rows.map(({ index }) => String(index)) };
+  const labels = rows.map((row) => String(cellOf(row, x) ?? ""));
+  if (!areTimes(rows, x)) return { labels };
+  return { labels, times: labels.map((label) => Date.parse(label)) };
+}
+
+const TIME = /^\d{4}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?)?$/;
+
+function areTimes(rows: readonly Row[], name: string): boolean {
+  if (rows.length === 0) return false;
+  return rows.every((row) => {
+    const cell = cellOf(row, name);
+    return typeof cell === "string" && TIME.test(cell) && !Number.isNaN(Date.parse(cell));
+  });
+}
+
+function numberIn(cell: Json | undefined): number | null {
+  return typeof cell === "number" && Number.isFinite(cell) ? cell : null;
+}
+
+/** Describes the series in words, for screen readers. Leaves out series without values. */
+function summariesOf(series: readonly Series[]): readonly string[] {
+  return series.flatMap(({ name, values }) => {
+    const known = values.filter(isKnown);
+    const [min, max] = extent(known);
+    if (min === undefined) return [];
+    const digits = digitsOf(known);
+    const [least, most, middle] = [min, max, mean(known) ?? 0].map((value) =>
+      numberWords(value, name, digits),
+    );
+    return `${name}: ${known.length} values from ${least} to ${most}, ${middle} on average`;
+  });
+}
+
+interface RecordsChartProps {
+  readonly records: Records;
+  readonly name: string;
+}
+
+/** Maximum rows of a chart. */
+const MAX_ROWS = 5_000;
+
+/** A chart of an array of records, with controls for its x axis, series and kind. */
+export default function RecordsChart({ records, name }: RecordsChartProps) {
+  const { need, count } = records;
+  const wanted = Math.min(count, MAX_ROWS);
+  useEffect(() => {
+    need(0, wanted);
+  }, [need, wanted]);
+  const rows = useMemo(
+    () => records.rows.filter(({ index }) => index < wanted),
+    [records.rows, wanted],
+  );
+  if (rows.length < wanted) return <p className="variables-wait">Loading…</p>;
+  return (
+    <>
+      <ChosenChart rows={rows} records={records} name={name} />
+      {count > wanted ? (
+        <p className="variables-hint">
+          The first {figure(wanted)} of {figure(count)} rows.
+        </p>
+      ) : null}
+    </>
+  );
+}
+
+interface ChosenChartProps extends RecordsChartProps {
+  readonly rows: readonly Row[];
+}
+
+function ChosenChart({ rows, records, name }: ChosenChartProps) {
+  const { columns } = records;
+  const [choice, setChoice] = useState<ChartChoice>(() => firstChoice(columns, rows));
+  const { x, y, form } = choice;
+  const drawn = useMemo(() => {
+    const { times } = placesOf(rows, x);
+    // A line follows time, whatever the order of the rows.
+    const order = times
+      ? permute(
+          rows,
+          sort(rows.keys(), (at) => times[at]),
+        )
+      : rows;
+    return { ...placesOf(order, x), groups: comparable(seriesOf(order, y)) };
+  }, [rows, x, y]);
+  const { labels, times, groups } = drawn;
+  const height = groups.length > 1 ? LOW : undefined;
+  return (
+    <div className="chart-chosen">
+      <Choices
+        choice={choice}
+        x={xColumns(columns, rows)}
+        y={yColumns(columns)}
+        onChoose={setChoice}
+      />
+      {groups.map((series) => {
+        const names = series.map((one) => one.name).join(", ");
+        const label = `${names} of $${name} by ${x ?? "row"}`;
+        return <Chart key={names} {...{ form, label, labels, times, series, height }} />;
+      })}
+    </div>
+  );
+}
+
+/** Height of a chart among several, in pixels. */
+const LOW = 190;
+
+interface ChoicesProps {
+  readonly choice: ChartChoice;
+  readonly x: readonly string[];
+  readonly y: readonly string[];
+  readonly onChoose: (choice: ChartChoice) => void;
+}
+
+const FORMS = ["Bars", "Line"] as const;
+
+function Choices({ choice, x, y, onChoose }: ChoicesProps) {
+  return (
+    <div className="chart-choices">
+      <label className="chart-choice">
+        X axis
+        <select
+          value={choice.x ?? ""}
+          onChange={({ target }) => onChoose({ ...choice, x: target.value || undefined })}
+        >
+          {x.map((name) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+          <option value="">row number</option>
+        </select>
+      </label>
+      <div className="chart-columns" role="group" aria-label="Columns to draw, at most four">
+        {y.map((name) => (
+          <button
+            key={name}
+            type="button"
+            aria-pressed={choice.y.includes(name)}
+            onClick={() => onChoose({ ...choice, y: toggled(choice.y, name) })}
+          >
+            {name}
+          </button>
+        ))}
+      </div>
+      <Segments
+        label="Chart type"
+        values={FORMS}
+        value={choice.form === "bar" ? "Bars" : "Line"}
+        onChoose={(form) => onChoose({ ...choice, form: form === "Bars" ? "bar" : "line" })}
+      />
+    </div>
+  );
 }

@@ -8,45 +8,40 @@ import {
   useRef,
   useState,
 } from "react";
-import type { AgentsDescription, ExampleQuestion } from "../../../src/edge/page-options.ts";
-import { Button } from "../controls.tsx";
+import { flushSync } from "react-dom";
+import type { ExampleQuestion } from "../../../src/edge/page-options.ts";
+import { approvalsInWords, Bars, Button, TroubleNote } from "../controls.tsx";
 import { useConversation } from "../conversation-context.ts";
 import { ViewBoundary } from "../view-boundary.tsx";
 import { Composer } from "./composer.tsx";
-import { FirstRun } from "./first-run.tsx";
 import { followUps } from "./follow-ups.ts";
 import { type MessageActions, MessageView } from "./message-view.tsx";
 import { hasProof } from "./proof.tsx";
-import { askingIn, isToolPart, textsOf } from "./tool-part.ts";
-import { TroubleNote } from "./trouble-note.tsx";
+import { askingIn, isToolPart, metadataOf, textsOf } from "./tool-part.ts";
 import type { Chatting } from "./use-chatting.ts";
-import { ApprovalBanner, type Waiting } from "./waiting.tsx";
+import { figure } from "../words.ts";
 import "./chat-view.css";
+import "./approval-banner.css";
 import "./model-note.css";
 import "./suggestions.css";
+import "./first-run.css";
 
 interface ChatViewProps {
   readonly chatting: Chatting;
-  readonly waiting: Waiting;
   /** The texts of each answer as the model wrote them, by the message's id. */
   readonly written: Readonly<Record<string, readonly string[]>>;
-  readonly described: AgentsDescription;
-  readonly agent: string | undefined;
-  readonly onExample: (example: ExampleQuestion) => void;
-  /** Called when a file has been saved as a variable. */
-  readonly onSaved: () => void;
-  readonly field: RefObject<HTMLTextAreaElement | null>;
 }
 
 /** The messages and the composer. */
-export function ChatView(props: ChatViewProps) {
-  const { chatting, written, described, onExample } = props;
+export function ChatView({ chatting, written }: ChatViewProps) {
   const { messages, isBusy, trouble, earlier, isReconnecting } = chatting;
   const { decide, edit, regenerate } = chatting;
   const actions: MessageActions = useMemo(
     () => ({ decide, edit, regenerate }),
     [decide, edit, regenerate],
   );
+  const { setAgent } = useConversation();
+  const field = useRef<HTMLTextAreaElement>(null);
   const asked = messages.findLast(({ role }) => role === "user");
   // An edited question keeps its id.
   const end = useEnd(asked && `${asked.id} ${textsOf(asked.parts).join(" ")}`);
@@ -65,7 +60,15 @@ export function ChatView(props: ChatViewProps) {
             </Button>
           )}
           {last === undefined && isQuiet && (
-            <FirstRun presented={described.page ?? {}} ask={onExample} />
+            <FirstRun
+              ask={({ agent, question }) => {
+                // The chat has the agent before it sends the question.
+                if (agent !== undefined) flushSync(() => setAgent(agent));
+                chatting.send(question);
+                // Skipped on touch screens, where the keyboard would hide the answer.
+                if (matchMedia("(hover: hover)").matches) field.current?.focus();
+              }}
+            />
           )}
           {messages.map((message) => (
             <ViewBoundary key={message.id}>
@@ -88,16 +91,22 @@ export function ChatView(props: ChatViewProps) {
           <TroubleNote trouble={trouble} retry={chatting.retry} />
         </div>
       </div>
-      <Foot {...props} jump={end.isAway ? end.show : undefined} />
+      <Foot {...{ chatting, field }} jump={end.isAway ? end.show : undefined} />
     </div>
   );
 }
 
+interface FootProps {
+  readonly chatting: Chatting;
+  readonly field: RefObject<HTMLTextAreaElement | null>;
+  /** Scrolls to the end; undefined if that is in view. */
+  readonly jump: (() => void) | undefined;
+}
+
 /** The composer and what belongs to it. */
-function Foot({ jump, ...props }: ChatViewProps & { readonly jump: (() => void) | undefined }) {
-  const { chatting, waiting, described, agent, onSaved, field } = props;
+function Foot({ jump, chatting, field }: FootProps) {
   const { messages, isBusy, trouble, send, stop } = chatting;
-  const { model } = described;
+  const { model } = useConversation().described;
   const last = messages.at(-1);
   const isHeld = trouble !== undefined || (last !== undefined && isForPerson(last));
   return (
@@ -107,8 +116,8 @@ function Foot({ jump, ...props }: ChatViewProps & { readonly jump: (() => void) 
           Jump to latest
         </Button>
       )}
-      <ApprovalBanner waiting={waiting} />
-      <Composer {...{ agent, onSaved, isBusy, isHeld, field, send, stop }} model={model?.id} />
+      <ApprovalBanner />
+      <Composer {...{ isBusy, isHeld, field, send, stop }} />
       {model?.provider === "byref" && model.id === "demo" && (
         <p className="model-note">
           The demo model answers: rules, not a language model. <code>MODEL</code> names a real one.
@@ -149,8 +158,7 @@ function isAwaited({ role, parts }: UIMessage): boolean {
 
 /** True for an answer that a person has stopped or has to approve. */
 function isForPerson(message: UIMessage): boolean {
-  const metadata = message.metadata as { readonly stopped?: boolean } | undefined;
-  return metadata?.stopped === true || askingIn(message).length > 0;
+  return metadataOf(message).stopped === true || askingIn(message).length > 0;
 }
 
 /** Within this distance the end counts as in view. */
@@ -204,4 +212,77 @@ function useEnd(asked: string | undefined) {
     };
   }, [box, hasBegun, show]);
   return { setBox, isAway: isAway && hasBegun, show };
+}
+
+interface FirstRunProps {
+  readonly ask: (example: ExampleQuestion) => void;
+}
+
+/** The view before the first message: an introduction, measured savings and example questions. */
+function FirstRun({ ask }: FirstRunProps) {
+  const { title, lead, examples = [] } = useConversation().described.page ?? {};
+  const shown = examples.find((example) => example.measured !== undefined);
+  const { sent = 0, withoutReferences: whole = 0 } = shown?.measured ?? {};
+  return (
+    <div className="first-run">
+      <div className="first-run-head">
+        <div className="first-run-words">
+          <h2 className="first-run-title">
+            {title ?? "Tools return variables. The model passes them by reference."}
+          </h2>
+          <p className="first-run-lead">
+            {lead ?? (
+              <>
+                Ask a question. Each tool result is stored as a variable beside the conversation:
+                the model writes <code className="reference-name">$orders</code>, tools and you get
+                the data.
+              </>
+            )}
+          </p>
+        </div>
+        {shown !== undefined && (
+          <figure className="first-run-figure">
+            <figcaption>{shown.title}, tokens</figcaption>
+            <Bars sent={[sent, figure(sent)]} whole={[whole, figure(whole)]} />
+          </figure>
+        )}
+      </div>
+      <div className="first-run-examples">
+        {examples.map((example) => {
+          const { title, question, about } = example;
+          return (
+            <Button key={title} className="first-run-card" onClick={() => ask(example)}>
+              <span className="first-run-name">{title}</span>
+              <span className="first-run-text">
+                <span className="first-run-question">{question}</span>
+                {about !== undefined && <span className="first-run-about">{about}</span>}
+              </span>
+            </Button>
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+/** Announces an open approval, with a link to it. */
+function ApprovalBanner() {
+  const { open, waiting } = useConversation();
+  const { calls, plans, count } = waiting;
+  const show = () => {
+    if (calls === 0) return open({ tab: "plans", plan: plans[0] });
+    const form = document.querySelector<HTMLElement>(".approval");
+    form?.scrollIntoView({ block: "center" });
+    form?.querySelector<HTMLElement>("button[type=submit]")?.focus({ preventScroll: true });
+  };
+  return (
+    <div className="approval-banner" role="status">
+      {count > 0 && (
+        <>
+          <span>{approvalsInWords(count)}</span>
+          <Button onClick={show}>Show it</Button>
+        </>
+      )}
+    </div>
+  );
 }

@@ -1,7 +1,6 @@
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { parseShape, type Shape, type ShapeKey } from "../../../src/value/parse-shape.ts";
-import { countWords } from "../variables/words.ts";
-import { plural } from "../words.ts";
+import { countWords, plural } from "../words.ts";
 
 type Described = Pick<VariableInfo, "name" | "type" | "count" | "shape" | "visibility">;
 type Known = Described & Pick<VariableInfo, "trusted" | "updatedAt">;

@@ -3,21 +3,19 @@ import { getToolName, type UIMessage } from "ai";
 import type { ReactNode } from "react";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import type { Savings } from "../../../src/turn/spend/account.ts";
-import type { TurnMetadata } from "../../../src/turn/turn.ts";
 import { Button } from "../controls.tsx";
 import { useConversation } from "../conversation-context.ts";
-import { TokenBars } from "../meter/token-bars.tsx";
+import { TokenBars } from "../meter/meter-panel.tsx";
 import { costOf, savesPrompt } from "../meter/turn-costs.ts";
 import { unchanging } from "../queries.ts";
-import { sourcesIn } from "../references/received.ts";
-import { handleIn, LARGE_BYTES } from "../variables/handle.ts";
+import { sourcesIn } from "./tool-card.tsx";
+import { handleIn, isToolPart, LARGE_BYTES, metadataOf, type ToolPart } from "./tool-part.ts";
 import { bytesInWords, plural } from "../words.ts";
-import { isToolPart, type ToolPart } from "./tool-part.ts";
 import "./proof.css";
 
 /** True for an answer whose prompts are much shorter because of references. */
-export function hasProof({ metadata }: UIMessage): boolean {
-  const { savings } = { ...(metadata as Partial<TurnMetadata> | undefined) };
+export function hasProof(message: UIMessage): boolean {
+  const { savings } = metadataOf(message);
   return savings !== undefined && (savesPrompt(savings) || (savings.wouldNotFit ?? 0) > 0);
 }
 
@@ -39,8 +37,8 @@ export function Proof({
     queryFn: () => flowsOf(calls),
     ...unchanging,
   });
-  // The server sends what the types declare.
-  const { savings, usage } = message.metadata as TurnMetadata;
+  const { savings, usage } = metadataOf(message);
+  if (savings === undefined) return null;
   const sized = flows.flatMap(({ name, call }) => {
     const info = variables.get(name);
     return info === undefined ? [] : [{ info, call, bytes: movedBytes(call, info, savings) }];

@@ -1,19 +1,29 @@
 import { useQuery } from "@tanstack/react-query";
 import { getToolName } from "ai";
 import { type ReactNode, useId, useState } from "react";
-import type { Json } from "../../../src/references.ts";
+import {
+  formatPath,
+  type Json,
+  type Lookup,
+  referencesIn,
+  resolveReferences,
+} from "../../../src/references.ts";
 import type { ConversationEvent } from "../../../src/turn/log/event-log.ts";
-import { Button, Code } from "../controls.tsx";
+import { Button, Code, DecisionForm, Icon, Problem } from "../controls.tsx";
 import { useConversation } from "../conversation-context.ts";
-import { Icon } from "../icon.tsx";
-import { planName } from "../plans/call-state.ts";
+import { planName } from "../plans/call-state.tsx";
 import { unchanging } from "../queries.ts";
-import { received, type Source, sourcesIn } from "../references/received.ts";
-import { handleIn, LARGE_BYTES } from "../variables/handle.ts";
-import { bytesInWords, figure, plural, problemWords } from "../words.ts";
-import { ApprovalForm, askedAbout, type Decide } from "./approval-form.tsx";
-import type { ToolPart } from "./tool-part.ts";
+import { type AskingPart, handleIn, LARGE_BYTES, type ToolPart } from "./tool-part.ts";
+import { bytesInWords, figure, jsonIn, plural, problemWords, shortened } from "../words.ts";
+import type { Decision } from "../../../packages/client/src/client.ts";
+import type { JsonObject } from "../../../src/value/json.ts";
+import type { ApprovalRequest, VariableDiff } from "../../../src/tool/policy.ts";
+import { DiffLines } from "../diff-lines.tsx";
+import { useAttempt } from "../hooks.ts";
+import type { VariableInfo } from "../../../src/store/variable.ts";
+import { beginningOf, type Session } from "../session.ts";
 import "./tool-card.css";
+import "./approval-table.css";
 
 interface ToolCardProps {
   readonly part: ToolPart;
@@ -60,7 +70,12 @@ export function ToolCard({ part, turn, isLive, decide }: ToolCardProps) {
               (<Highlighted text={lineOf(input)} {...{ sources, sizeOf }} />)
             </span>
           )}
-          {result !== undefined && <span className="tool-result-name"> → ${result.name}</span>}
+          {result !== undefined && (
+            <>
+              {" → "}
+              <span className="reference-name">${result.name}</span>
+            </>
+          )}
           {result !== undefined && sizeOf(result.name)}
         </span>
         <span className={kind === "done" ? "unseen" : "tool-word"}>{word}</span>
@@ -119,16 +134,15 @@ export function Highlighted({ text, sources, sizeOf }: HighlightedProps) {
   const names = [...new Set(sources.map(({ source }) => source))];
   if (names.length === 0) return text;
   const longestFirst = names.toSorted((one, other) => other.length - one.length);
-  const escaped = longestFirst.map((name) =>
-    name.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`),
-  );
+  const escaped = longestFirst.map((name) => name.replaceAll(/[^\w\s]/g, String.raw`\$&`));
+  const any = escaped.join("|");
   // Every second piece is a match.
-  return text.split(new RegExp(`(${escaped.join("|")})`)).map((piece, index) =>
+  return text.split(new RegExp(`(${any})`)).map((piece, index) =>
     index % 2 === 0 ? (
       piece
     ) : (
       <span key={index}>
-        <span className="tool-reference">{piece}</span>
+        <span className="reference-name">{piece}</span>
         {sizeOf?.(piece)}
       </span>
     ),
@@ -290,7 +304,7 @@ function ToolResult({ part }: { readonly part: ToolPart }): ReactNode {
       {result !== undefined && (
         <p className="tool-handle">
           <Button
-            className="tool-open"
+            className="reference-name"
             onClick={() => open({ tab: "variables", variable: result.name })}
           >
             ${result.name}
@@ -344,4 +358,193 @@ function lineOf(input: unknown): string {
 
 function resultOf(part: ToolPart) {
   return handleIn(part.state === "output-available" ? part.output : undefined);
+}
+
+export type Decide = (decision: Decision & { readonly id: string }) => Promise<unknown>;
+
+interface ApprovalFormProps {
+  readonly part: AskingPart;
+  readonly decide: Decide;
+}
+
+/** What a person was asked about a call. The server sends what the types declare. */
+const askedAbout = ({ approval }: ToolPart): Partial<ApprovalRequest> => ({
+  ...(approval?.descriptor as Partial<ApprovalRequest> | undefined),
+});
+
+/** A call that needs approval: its input with values, which may be changed, and buttons to approve or deny. */
+function ApprovalForm({ part, decide }: ApprovalFormProps) {
+  const [trouble, attempt] = useAttempt();
+  const { input, sizes = [], diffs = [], changed, ...asked } = askedAbout(part);
+  // A long text is clipped, so it may not be JSON.
+  const values = input === undefined ? part.input : jsonIn(input);
+  const sources = useSources(changed?.input ?? part.input);
+  const [shown, own] = [fieldsOf(values), fieldsOf(changed?.input ?? part.input)];
+  const answer = (decision: Decision, given: FormData) => {
+    const changes = [...shown].flatMap(([name, value]) => {
+      const text = String(given.get(`input ${name}`) ?? wordsOf(value));
+      const typed = typeof value === "string" ? text : (jsonIn(text) ?? text);
+      return text === wordsOf(value) ? [] : [[name, typed] as const];
+    });
+    const whole = Object.fromEntries([...own, ...changes]) as JsonObject;
+    const isChanged = decision.approved && changes.length > 0;
+    const { id } = part.approval;
+    void attempt(() => decide({ id, ...decision, ...(isChanged && { input: whole }) }));
+  };
+  return (
+    <div className="approval">
+      <DecisionForm decide={answer}>
+        <p className="approval-why">{asked.reason ?? "This call runs when you approve it."}</p>
+        {diffs.map((diff) => (
+          <VariableChanges key={diff.name} changes={diff} />
+        ))}
+        {sizes.length > 0 && (
+          <table className="approval-table">
+            <caption className="unseen">What would run</caption>
+            <thead>
+              <tr>
+                <th scope="col">Parameter</th>
+                <th scope="col">Value</th>
+                <th scope="col">The model wrote</th>
+              </tr>
+            </thead>
+            <tbody>
+              {sizes.map(({ name, chars }) => {
+                const value = wordsOf(shown.get(name));
+                const written = wordsOf(own.get(name));
+                const about = { "aria-label": name, name: `input ${name}` };
+                const field = { className: "field", defaultValue: value, ...about };
+                return (
+                  <tr key={name}>
+                    <th scope="row">{name}</th>
+                    <td>
+                      {isField(shown.get(name)) ? (
+                        <input {...field} />
+                      ) : (
+                        `${cut(value)} (${plural(chars, "character")})`
+                      )}
+                    </td>
+                    <td>
+                      {written === value ? (
+                        <i>the same</i>
+                      ) : (
+                        <Highlighted text={cut(written)} sources={sources} />
+                      )}
+                    </td>
+                  </tr>
+                );
+              })}
+            </tbody>
+          </table>
+        )}
+      </DecisionForm>
+      <Problem error={trouble} />
+      <details className="approval-json" open={sizes.length === 0}>
+        <summary>As JSON</summary>
+        <Code label="Input with its values">
+          {values === undefined ? input : JSON.stringify(values, null, 2)}
+        </Code>
+      </details>
+    </div>
+  );
+}
+
+const cut = (text: string) => shortened(text, 240);
+const fieldsOf = (input: unknown): ReadonlyMap<string, unknown> =>
+  new Map(Object.entries({ ...(input as object | undefined) }));
+const wordsOf = (value: unknown) =>
+  typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+/** Short scalars can be changed. */
+const isField = (value: unknown) => typeof value !== "object" && /^.{1,240}$/u.test(wordsOf(value));
+
+const WITHHELD = {
+  sealed: "It contains a sealed value, so its changes are not shown.",
+  too_large: "It is too large to be compared.",
+  gone: "The version that it was edited from no longer exists.",
+} as const;
+
+/** Shows the changes of an edited variable in the input. */
+function VariableChanges({ changes }: { readonly changes: VariableDiff }) {
+  const { name, version, from, diff, more = 0, withheld } = changes;
+  const since = from?.name === name ? `version ${from.version}` : `$${from?.name}`;
+  const title = `$${name}, version ${version}, was edited`;
+  if (withheld !== undefined || diff === undefined || from === undefined) {
+    return (
+      <p className="tool-note">
+        {title}. {WITHHELD[withheld ?? "gone"]}
+      </p>
+    );
+  }
+  const lines = diff.split("\n").slice(0, -1);
+  const count = (sign: string) => lines.filter((line) => line.startsWith(sign)).length;
+  return (
+    <details className="diff" open>
+      <summary className="diff-summary">
+        {title}: changes since {since}{" "}
+        <span className="diff-counts">
+          +{count("+")} −{count("-")}
+          {more > 0 && " …"}
+        </span>
+      </summary>
+      <DiffLines label={`Changes of ${name}`} lines={lines} />
+      {more > 0 && <p className="tool-note">and {plural(more, "more line")}</p>}
+      {from.version > 1 && <p className="tool-note">Changes before {since} are not shown.</p>}
+    </details>
+  );
+}
+
+const MAX_READ_CHARS = 20_000;
+const MAX_SHOWN_CHARS = 700;
+const FIRST_ELEMENTS = 3;
+
+/** A reference as it is written, and the name of its variable. */
+export interface Source {
+  readonly source: string;
+  readonly name: string;
+}
+
+/** Returns the references in a tool's input, which is JSON. Text that cannot be read as references has none. */
+export async function sourcesIn(input: string): Promise<readonly Source[]> {
+  const texts: string[] = [];
+  JSON.parse(input, (_, value: unknown) => typeof value === "string" && texts.push(value));
+  const lookup: Lookup = () => ({ found: true, value: "" });
+  const found = texts.map((text) => referencesIn(text, lookup));
+  return (await Promise.all(found.map((one) => one.catch(() => [])))).flat();
+}
+
+/** Resolves the references in a part of a tool's input to their current values, as indented and clipped JSON. */
+async function received(
+  { conversation }: Session,
+  variables: ReadonlyMap<string, VariableInfo>,
+  input: Json,
+) {
+  /** Reasons why parts are missing. */
+  const problems: string[] = [];
+  let moreChars = 0;
+  const lookup: Lookup = async ({ name, path }) => {
+    const info = variables.get(name);
+    if (info?.type === "bytes") return { found: true, value: `[${info.bytes} bytes]` };
+    try {
+      const at = formatPath(path);
+      // The first elements of a long array are more readable than its first characters.
+      const isLong = info?.type === "array" && info.bytes > MAX_READ_CHARS && at === "";
+      const whole = at === "" ? {} : { path: at };
+      const part = isLong ? { limit: FIRST_ELEMENTS } : whole;
+      const response = await conversation.variables.open(name, part);
+      const isText = response.headers.get("content-type")?.startsWith("text/plain") === true;
+      const { text, isWhole } = await beginningOf(response, MAX_READ_CHARS);
+      if (isLong) moreChars += info.chars - text.length;
+      if (isWhole) return { found: true, value: isText ? text : (JSON.parse(text) as Json) };
+      moreChars += Math.max(0, (at === "" ? (info?.chars ?? 0) : 0) - text.length);
+      return { found: true, value: `${text}…` };
+    } catch (error) {
+      problems.push(problemWords(error));
+      return { found: false, reason: "unknown" };
+    }
+  };
+  const { value } = await resolveReferences(input, lookup);
+  const isCut = moreChars > 0 && typeof value === "string";
+  const whole = isCut ? value : JSON.stringify(value, null, 2);
+  const text = whole.slice(0, MAX_SHOWN_CHARS);
+  return { text, moreChars: moreChars + whole.length - text.length, problems };
 }

@@ -1,7 +1,7 @@
 import type { UIMessage } from "ai";
 import type { Savings } from "../../../src/turn/spend/account.ts";
 import type { TurnMetadata } from "../../../src/turn/turn.ts";
-import { textsOf } from "../chat/tool-part.ts";
+import { metadataOf, textsOf } from "../chat/tool-part.ts";
 import { figure } from "../words.ts";
 
 /** Cost of a turn, or of several, with and without references. */
@@ -26,9 +26,9 @@ export interface PromptTokens {
 
 /** Returns the costs of all answers that report them, oldest first. */
 export function turnCosts(messages: readonly UIMessage[]): readonly TurnCost[] {
-  return messages.flatMap(({ id, role, metadata }, index) => {
-    // Written by the server. An answer that was stopped early may lack fields.
-    const { savings, cost, usage } = { ...(metadata as Partial<TurnMetadata> | undefined) };
+  return messages.flatMap((message, index) => {
+    const { id, role } = message;
+    const { savings, cost, usage } = metadataOf(message);
     if (role !== "assistant" || savings === undefined) return [];
     const question = textsOf(messages[index - 1]?.parts ?? [])[0] ?? "";
     return [{ id, question, ...costOf(savings, usage), rowsWritten: cost?.rowsWritten }];

@@ -2,8 +2,7 @@ import { type EdgeLabel, Graph, type GraphLabel, layout, type NodeLabel } from "
 import { useMemo } from "react";
 import { useWidth } from "../hooks.ts";
 import { shortened } from "../words.ts";
-import { MARK_WORDS, markOfCall, type PlannedCall } from "./call-state.ts";
-import { MarkSign } from "./mark.tsx";
+import { MARKS, markOfCall, MarkSign, type PlannedCall } from "./call-state.tsx";
 import "./plan-graph.css";
 
 interface PlanGraphProps {
@@ -170,7 +169,7 @@ function CallNode({ call, width, isSelected, onSelect }: CallNodeProps) {
       role="button"
       tabIndex={0}
       aria-pressed={isSelected}
-      aria-label={`${_tool} ${MARK_WORDS[mark]}, ${_id}${behind}`}
+      aria-label={`${_tool} ${MARKS[mark][0]}, ${_id}${behind}`}
       onClick={onSelect}
       onKeyDown={(event) => {
         if (event.key !== "Enter" && event.key !== " ") return;
@@ -186,7 +185,7 @@ function CallNode({ call, width, isSelected, onSelect }: CallNodeProps) {
           <div className="plans-call">
             <MarkSign mark={mark} />
             <span>
-              {MARK_WORDS[mark]}, {_id}
+              {MARKS[mark][0]}, {_id}
             </span>
           </div>
         </div>

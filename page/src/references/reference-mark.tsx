@@ -94,7 +94,7 @@ function ReceiptFacts({ span }: { readonly span: ReceiptSpan }) {
   const note = (words: string) => <span className="reference-note">{words}</span>;
   return (
     <>
-      <code className="reference-source">{reference}</code>
+      <code className="reference-name">{reference}</code>
       <dl className="reference-facts">
         <Fact name="Variable">${variable}</Fact>
         <Fact name="Path">{path === "" ? undefined : <code>{path}</code>}</Fact>

@@ -1,23 +1,37 @@
 import { onlineManager, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
-import { flushSync } from "react-dom";
+import {
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from "react";
 import { type Events, useEvents, useVariables } from "../../../packages/client/src/react.ts";
+import type { UIMessage } from "ai";
+import type { ConversationEvent } from "../../../src/turn/log/event-log.ts";
 import type { AgentsDescription } from "../../../src/edge/page-options.ts";
 import { ChatView } from "../chat/chat-view.tsx";
-import { askingIn, textsOf } from "../chat/tool-part.ts";
+import { askingIn, metadataOf, textsOf } from "../chat/tool-part.ts";
 import { type Chatting, type Loaded, useChatting } from "../chat/use-chatting.ts";
-import { useWaiting } from "../chat/waiting.tsx";
-import { ConversationContext, type SideTab, type View } from "../conversation-context.ts";
+import {
+  ConversationContext,
+  type SideTab,
+  useConversation,
+  type View,
+  type Waiting,
+} from "../conversation-context.ts";
 import { EventsPanel } from "../events/events-panel.tsx";
 import { MeterPanel } from "../meter/meter-panel.tsx";
-import { SentPrompt } from "../meter/sent-prompt.tsx";
 import { PlansPanel } from "../plans/plans-panel.tsx";
 import type { Session } from "../session.ts";
 import { VariablesPanel } from "../variables/variables-panel.tsx";
 import { ViewBoundary } from "../view-boundary.tsx";
 import { plural } from "../words.ts";
-import { BottomTabs, Side } from "./side.tsx";
+import { Button, Icon, WaitingCount } from "../controls.tsx";
 import "./connection-note.css";
+import "./side.css";
 
 interface ConversationPageProps {
   readonly session: Session;
@@ -37,31 +51,31 @@ interface ConversationPageProps {
 
 /** A conversation with its panels. */
 export function ConversationPage(props: ConversationPageProps) {
-  const { session, loaded, setAgent, described, agent, onWaiting } = props;
+  const { session, loaded, onWaiting, onBegin, described, agent, setAgent } = props;
   const { chatting, exists, events, variables, written } = useParts(props);
-  const waiting = useWaiting(chatting.messages, events.events, onWaiting);
+  const { messages } = chatting;
+  const waiting = useWaiting(messages, events.events, onWaiting);
   const [view, open] = useView();
   useNewPlans(events, loaded.exists, open);
   const { events: known } = events;
-  const context = useMemo(
-    () => ({ session, variables, events: known, open }),
-    [session, variables, known, open],
-  );
-  const field = useRef<HTMLTextAreaElement>(null);
-  const tabs = { open, count: variables.size, waiting };
-  const prompt = agent !== undefined && <SentPrompt agent={agent} exists={exists} />;
+  const agents = { described, agent, setAgent };
+  const value = {
+    session,
+    exists,
+    onBegin,
+    ...agents,
+    variables,
+    events: known,
+    waiting,
+    view,
+    open,
+  };
+  const context = useMemo(() => value, Object.values(value));
   const panels: Readonly<Record<SideTab, React.ReactNode>> = {
-    variables: (
-      <VariablesPanel
-        exists={exists}
-        onSaved={props.onBegin}
-        selected={view.variable}
-        onSelect={(variable) => open({ variable })}
-      />
-    ),
-    plans: <PlansPanel exists={exists} selected={view.plan} onSelect={(plan) => open({ plan })} />,
-    events: <EventsPanel {...{ events, chatting, prompt }} turn={view.turn} />,
-    meter: <MeterPanel messages={chatting.messages} prompt={prompt} />,
+    variables: <VariablesPanel />,
+    plans: <PlansPanel />,
+    events: <EventsPanel {...{ events, chatting }} />,
+    meter: <MeterPanel messages={messages} />,
   };
   return (
     <ConversationContext value={context}>
@@ -69,25 +83,15 @@ export function ConversationPage(props: ConversationPageProps) {
       <main className="workspace-body" data-tab={view.tab}>
         <section className="workspace-main" aria-label="Conversation">
           <ViewBoundary>
-            <ChatView
-              {...{ chatting, waiting, written, described, agent, field }}
-              onSaved={props.onBegin}
-              onExample={({ agent: own, question }) => {
-                // The chat has the agent before it sends the question.
-                if (own !== undefined) flushSync(() => setAgent(own));
-                chatting.send(question);
-                // Skipped on touch screens, where the keyboard would hide the answer.
-                if (matchMedia("(hover: hover)").matches) field.current?.focus();
-              }}
-            />
+            <ChatView {...{ chatting, written }} />
           </ViewBoundary>
         </section>
-        <Side tab={view.side} {...tabs}>
+        <Side>
           <ViewBoundary key={view.side}>{panels[view.side]}</ViewBoundary>
         </Side>
       </main>
       <Announcements chatting={chatting} variables={variables.size} />
-      <BottomTabs tab={view.tab} {...tabs} />
+      <BottomTabs />
     </ConversationContext>
   );
 }
@@ -124,9 +128,9 @@ function useParts(props: ConversationPageProps) {
 function useOthers({ events, isLive, turn }: Events, chatting: Chatting): void {
   const { messages, isBusy, join, reload, catchUp } = chatting;
   useEffect(() => {
-    if (isLive) catchUp();
+    if (isLive) void catchUp();
     // A new conversation has no events yet.
-    return onlineManager.subscribe((isOnline) => isOnline && catchUp());
+    return onlineManager.subscribe((isOnline) => isOnline && void catchUp());
   }, [isLive, catchUp]);
   // A message that waits for an approval continues once the approval is decided elsewhere.
   const isShown = (turnId: string | undefined, isRunning: boolean) =>
@@ -232,10 +236,10 @@ function Announcements({ chatting: { isBusy, messages }, variables }: Announceme
 }
 
 function endOf(message: Chatting["messages"][number] | undefined, variables: number): string {
-  const metadata = message?.metadata as { error?: string; stopped?: boolean } | undefined;
+  const { error, stopped } = metadataOf(message);
   if (askingIn(message).length > 0) return "The answer waits: approve or deny the call";
-  if (metadata?.stopped === true) return "Answer ended early";
-  if (message?.role !== "assistant" || metadata?.error !== undefined) return "";
+  if (stopped === true) return "Answer ended early";
+  if (message?.role !== "assistant" || error !== undefined) return "";
   return `Answer finished, ${plural(variables, "variable")}`;
 }
 
@@ -260,4 +264,113 @@ function ConnectionNote({ events, isLive }: Events) {
       {(!isOnline || isShown) && `${name} What has changed is shown when it is back.`}
     </p>
   );
+}
+
+/** Each has an icon of its name. */
+const sideTabs: readonly (readonly [SideTab, word: string])[] = [
+  ["variables", "Variables"],
+  ["plans", "Plans"],
+  ["events", "Events"],
+  ["meter", "Meter"],
+];
+
+/** The side panel of a conversation, with one tab open at a time. */
+function Side({ children }: { readonly children: ReactNode }) {
+  const { view, open, variables, waiting } = useConversation();
+  const { side: tab } = view;
+  const count = variables.size;
+  const move = (step: number) => {
+    const at = sideTabs.findIndex(([id]) => id === tab);
+    const [next = tab] = sideTabs[(at + step + sideTabs.length) % sideTabs.length] ?? [];
+    open({ tab: next });
+    document.querySelector<HTMLElement>(`#tab-${next}`)?.focus();
+  };
+  return (
+    <section className="side" aria-label="About the conversation">
+      <div
+        className="side-tabs"
+        role="tablist"
+        aria-label="About the conversation"
+        onKeyDown={({ key }) => {
+          if (key === "ArrowRight") move(1);
+          if (key === "ArrowLeft") move(-1);
+        }}
+      >
+        {sideTabs.map(([id, word]) => (
+          <Button
+            key={id}
+            id={`tab-${id}`}
+            role="tab"
+            aria-selected={id === tab}
+            aria-controls="side-panel"
+            tabIndex={id === tab ? 0 : -1}
+            className="side-tab"
+            onClick={() => open({ tab: id })}
+          >
+            {word} {id === "variables" && count > 0 && <span className="side-count">{count}</span>}
+            {id === "plans" && <WaitingCount count={waiting.plans.length} />}
+          </Button>
+        ))}
+      </div>
+      <div
+        id="side-panel"
+        className="side-panel"
+        role="tabpanel"
+        aria-labelledby={`tab-${tab}`}
+        // Focusable, because not every panel contains an element that keys could scroll to.
+        tabIndex={0}
+      >
+        {children}
+      </div>
+    </section>
+  );
+}
+
+/** Tabs for a phone, where only one view fits at a time. */
+function BottomTabs() {
+  const { view, open, variables, waiting } = useConversation();
+  const count = variables.size;
+  const needed = { talk: waiting.calls, plans: waiting.plans.length };
+  const tabs = [["talk", "Conversation"] as const, ...sideTabs];
+  return (
+    <nav className="bottom-tabs" aria-label="Views">
+      {tabs.map(([id, word]) => (
+        <Button
+          key={id}
+          className="bottom-tab"
+          aria-current={id === view.tab ? "page" : undefined}
+          onClick={() => open({ tab: id })}
+        >
+          <span className="bottom-icon">
+            <Icon name={id} />
+            {id === "variables" && count > 0 && <span className="bottom-count">{count}</span>}
+            <WaitingCount count={id === "talk" || id === "plans" ? needed[id] : 0} />
+          </span>
+          <span>{word}</span>
+        </Button>
+      ))}
+    </nav>
+  );
+}
+
+/** `onWaiting` receives the count, and 0 when the conversation is left. */
+function useWaiting(
+  messages: readonly UIMessage[],
+  events: readonly ConversationEvent[],
+  onWaiting: (count: number) => void,
+): Waiting {
+  const calls = askingIn(messages.at(-1)).length;
+  const plans = useMemo(() => {
+    // The newest event of a run shows whether it waits.
+    const own = events.filter(({ type, run }) => run !== undefined && type.startsWith("run."));
+    const runs = new Map(own.map((event) => [event.run, event]));
+    const waiting = [...runs.values()].filter(({ type }) => type === "run.waiting");
+    return waiting.flatMap(({ plan = [] }) => plan);
+  }, [events]);
+  const count = calls + plans.length;
+  useEffect(() => {
+    onWaiting(count);
+    return () => onWaiting(0);
+  }, [count, onWaiting]);
+  return useMemo(() => ({ calls, plans, count }), [calls, plans, count]);
 }

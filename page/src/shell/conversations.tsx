@@ -1,16 +1,13 @@
-import { useInfiniteQuery, useQueries } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, useState } from "react";
 import type { ListedConversation } from "../../../packages/client/src/client.ts";
-import { WaitingCount } from "../chat/waiting.tsx";
-import { Button, IconButton, moveFocus } from "../controls.tsx";
+import { Button, FileButton, Icon, IconButton, moveFocus, WaitingCount } from "../controls.tsx";
 import { useStored } from "../hooks.ts";
-import { Icon } from "../icon.tsx";
-import { ProgramsDialog } from "../programs/programs-dialog.tsx";
+import { ProgramsDialog } from "../programs/programs.tsx";
 import { unchanging } from "../queries.ts";
 import type { Entry } from "../session.ts";
 import { whenInWords } from "../words.ts";
-import { type Choice, Menu } from "./menu.tsx";
-import { RenameForm } from "./rename-form.tsx";
+import { type Choice, Menu, RenameForm } from "./header.tsx";
 import { addressOf } from "./use-route.ts";
 import "./conversations.css";
 
@@ -80,22 +77,15 @@ export function Conversations({ entry, onNew, onImport, ...others }: Conversatio
         <Button className="conversations-import" onClick={() => setShowsPrograms(true)}>
           <Icon name="run" size={16} /> Programs
         </Button>
-        <label
+        <FileButton
           className="conversations-import"
+          label="Import"
           title="An exported conversation, or CSV or JSON as a variable of a new one"
+          accept=".ndjson,.jsonl,.json,.csv,.tsv,application/x-ndjson,application/json,text/csv,text/plain"
+          onFiles={([file]) => file && onImport(file)}
         >
           <Icon name="upload" size={16} /> Import
-          <input
-            className="unseen"
-            type="file"
-            accept=".ndjson,.jsonl,.json,.csv,.tsv,application/x-ndjson,application/json,text/csv,text/plain"
-            onChange={({ target }) => {
-              const file = target.files?.[0];
-              if (file !== undefined) onImport(file);
-              target.value = "";
-            }}
-          />
-        </label>
+        </FileButton>
       </div>
       {showsPrograms && (
         <ProgramsDialog
@@ -127,23 +117,25 @@ const MAX_PINS = 50;
 
 /** Pinned conversations, stored in this browser, because the server does not store pins. */
 function usePins({ client }: Entry, listed: readonly ListedConversation[] | undefined) {
-  const [ids, store] = useStored("byref-pins", idsIn);
+  const [ids, store] = useStored("byref-pins");
   const known = new Map(listed?.map((one) => [one.id, one]));
   // Those that are not in the loaded part of the list.
   const missing = listed === undefined ? [] : ids.filter((id) => !known.has(id));
-  const others = useQueries({
-    queries: missing.map((id) => ({
-      queryKey: ["pinned", id],
-      // One that was deleted, or is of another key, is not found.
-      queryFn: (): Promise<ListedConversation | null> =>
-        client
-          .conversation(id)
-          .about()
-          .catch(() => null),
-      ...unchanging,
-    })),
+  const { data: others = [] } = useQuery({
+    queryKey: ["pinned", ...missing],
+    // One that was deleted, or is of another key, is not found.
+    queryFn: () =>
+      Promise.all(
+        missing.map((id) =>
+          client
+            .conversation(id)
+            .about()
+            .catch(() => null),
+        ),
+      ),
+    ...unchanging,
   });
-  for (const { data } of others) if (data != null) known.set(data.id, data);
+  for (const other of others) if (other !== null) known.set(other.id, other);
   const pinned = ids.flatMap((id) => known.get(id) ?? []);
   return {
     has: (id: string) => ids.includes(id),
@@ -154,11 +146,6 @@ function usePins({ client }: Entry, listed: readonly ListedConversation[] | unde
     /** Newest first. */
     pinned: pinned.toSorted((a, b) => Date.parse(b.updatedAt) - Date.parse(a.updatedAt)),
   };
-}
-
-function idsIn(stored: unknown): readonly string[] {
-  if (!Array.isArray(stored)) return [];
-  return stored.filter((id) => typeof id === "string" && /^[A-Za-z0-9._-]{1,128}$/.test(id));
 }
 
 interface ItemsProps extends Pick<

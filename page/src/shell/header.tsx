@@ -1,11 +1,9 @@
-import { useEffect, useState } from "react";
+import { useEffect, useId, useState } from "react";
 import type { AgentsDescription } from "../../../src/edge/page-options.ts";
-import { IconButton } from "../controls.tsx";
+import { Button, Form, Icon, IconButton, type IconName, moveFocus } from "../controls.tsx";
 import { useMedia } from "../hooks.ts";
-import { Icon } from "../icon.tsx";
-import { type Choice, Menu } from "./menu.tsx";
-import { RenameForm } from "./rename-form.tsx";
 import "./header.css";
+import "./menu.css";
 
 interface HeaderProps {
   readonly title: string | null | undefined;
@@ -101,4 +99,116 @@ function useTheme(): Choice {
     isForPhones: true,
     act: () => setChosen(other),
   };
+}
+
+interface RenameFormProps {
+  readonly className: string;
+  /** Name of the field, for screen readers. */
+  readonly label: string;
+  readonly title: string;
+  /** Called with the new title, or without one to keep the old title. */
+  readonly onDone: (title?: string) => void;
+}
+
+/** Field for a title. Enter saves, Escape cancels. */
+export function RenameForm({ className, label, title, onDone }: RenameFormProps) {
+  const [draft, setDraft] = useState(title);
+  const isNew = draft.trim() !== "" && draft.trim() !== title;
+  const save = () => onDone(isNew ? draft.trim() : undefined);
+  return (
+    <Form className={className} onSubmit={save}>
+      <input
+        className="field"
+        aria-label={label}
+        value={draft}
+        maxLength={200}
+        autoFocus
+        onFocus={({ target }) => target.select()}
+        onChange={({ target }) => setDraft(target.value)}
+        onBlur={save}
+        onKeyDown={(event) => {
+          event.stopPropagation();
+          if (event.key === "Escape") onDone();
+        }}
+      />
+    </Form>
+  );
+}
+
+export interface Choice {
+  readonly icon: IconName;
+  readonly word: string;
+  readonly isOff?: boolean;
+  readonly isDangerous?: boolean;
+  /** True for a choice that is shown only on phones, where it has no button elsewhere. */
+  readonly isForPhones?: boolean;
+  readonly act: () => void;
+}
+
+interface MenuProps {
+  readonly label: string;
+  /** `tabIndex` of the button. -1 if another key than Tab moves the focus to it. */
+  readonly tabIndex?: number;
+  readonly choices: readonly Choice[];
+}
+
+/** A menu. Arrow keys move through it; Escape or a click elsewhere closes it. */
+export function Menu({ label, tabIndex, choices }: MenuProps) {
+  const id = useId();
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <div className="menu">
+      <IconButton
+        icon="dots"
+        label={label}
+        title={label}
+        tabIndex={tabIndex}
+        aria-haspopup="menu"
+        aria-expanded={isOpen}
+        popoverTarget={id}
+      />
+      <div
+        id={id}
+        popover="auto"
+        className="menu-list"
+        role="menu"
+        aria-label={label}
+        onBeforeToggle={({ newState }) => newState === "open" && setOpen(true)}
+        onToggle={({ newState, currentTarget: list }) => {
+          const items = [...list.querySelectorAll<HTMLElement>(".menu-item:enabled")];
+          if (newState === "closed") setOpen(false);
+          else items.find((item) => item.checkVisibility())?.focus();
+        }}
+        onKeyDown={(event) => {
+          moveFocus(event, ".menu-item:enabled");
+          // It closes the menu alone.
+          if (event.key === "Escape") event.stopPropagation();
+        }}
+        onBlur={({ relatedTarget: to, currentTarget: list }) => {
+          if (to !== null && !list.contains(to)) list.hidePopover();
+        }}
+      >
+        {isOpen &&
+          choices.map((choice) => (
+            <Button
+              key={choice.word}
+              role="menuitem"
+              className={classesOf(choice)}
+              disabled={choice.isOff}
+              onClick={({ currentTarget }) => {
+                currentTarget.closest<HTMLElement>("[popover]")?.hidePopover();
+                choice.act();
+              }}
+            >
+              <Icon name={choice.icon} size={16} />
+              {choice.word}
+            </Button>
+          ))}
+      </div>
+    </div>
+  );
+}
+
+function classesOf({ isDangerous = false, isForPhones = false }: Choice): string {
+  return `menu-item${isDangerous ? " menu-danger" : ""}${isForPhones ? " menu-phone" : ""}`;
 }

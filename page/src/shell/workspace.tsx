@@ -2,20 +2,18 @@ import { type InfiniteData, useQuery, useQueryClient } from "@tanstack/react-que
 import { useCallback, useEffect, useMemo, useState } from "react";
 import type { ListedConversation } from "../../../packages/client/src/client.ts";
 import type { AgentsDescription } from "../../../src/edge/page-options.ts";
-import { TroubleNote } from "../chat/trouble-note.tsx";
+import { Button, Confirm, download, TroubleNote } from "../controls.tsx";
 import { aboutOf, type Loaded, loadMessages } from "../chat/use-chatting.ts";
-import { Button, Confirm, download } from "../controls.tsx";
 import { useAttempt, useMedia, useStored } from "../hooks.ts";
 import { reloading, unchanging } from "../queries.ts";
 import type { Entry, Session } from "../session.ts";
 import { ViewBoundary } from "../view-boundary.tsx";
 import { ConversationPage } from "./conversation-page.tsx";
 import { Conversations } from "./conversations.tsx";
-import { Header } from "./header.tsx";
-import type { Choice } from "./menu.tsx";
+import { type Choice, Header } from "./header.tsx";
 import { ShortcutsDialog, SkipLink, useShortcuts } from "./shortcuts.tsx";
 import { begin, hear, isUnheardOf, newId, useRoute } from "./use-route.ts";
-import { kindOfText, uploadOf } from "../variables/upload.ts";
+import { kindOfText, uploadOf } from "../variables/uploads.tsx";
 
 import "./workspace.css";
 
@@ -30,44 +28,27 @@ interface WorkspaceProps {
 
 export function Workspace({ entry, leave }: WorkspaceProps) {
   const [id, go] = useRoute();
-  const queries = useQueryClient();
-  const change = useMemo(() => reloading(queries), [queries]);
-  const [trouble, attempt, forget] = useAttempt();
   const { isOpen, isDrawer, toggle, closeDrawer } = useDrawer();
-  const [deleted, setDeleted] = useState<string>();
   const [isHelpOpen, setHelpOpen] = useShortcuts();
   const open = (next: string) => {
     go(next);
     closeDrawer();
   };
-  const run = (work: () => Promise<unknown>) => void attempt(work);
-  const remove = async (one: string) => {
-    setDeleted(undefined);
-    await entry.client.conversation(one).delete();
-    change();
-    if (one === id) open(newId());
-  };
-  const copy = async (from: string) => {
-    const copied = await entry.ask<{ readonly id: string }>("POST", `${pathOf(from)}/fork`);
-    change();
-    open(copied.id);
-  };
-  const save = async (id: string) => download(await entry.link(id, "/export"), `${id}.ndjson`);
-  const choicesOf = (one: string): readonly Choice[] => [
-    { icon: "fork", word: "Fork", act: () => run(() => copy(one)) },
-    { icon: "download", word: "Export", act: () => run(() => save(one)) },
-    { icon: "trash", word: "Delete", isDangerous: true, act: () => setDeleted(one) },
+  const { note, question, change, choicesOf, onRename, onImport } = useActions(entry, id, open);
+  const { session, loaded, title, exists, isGone, trouble, retry } = useOpened(entry, id);
+  const own = choicesOf(id).map((choice) => ({ ...choice, isOff: !exists }));
+  const choices: readonly Choice[] = [
+    ...own.slice(0, -1),
+    { icon: "keyboard", word: "Keyboard shortcuts", act: () => setHelpOpen(true) },
+    ...own.slice(-1),
+    ...(leave === undefined ? [] : [{ icon: "close", word: "Sign out", act: leave } as const]),
   ];
-  const onRename = (one: string, title: string) =>
-    run(() => entry.ask("PATCH", pathOf(one), { json: { title } }).then(change));
-  const onImport = (file: File) =>
-    run(async () => {
-      const imported = await importFile(entry, file, newId());
-      hear(imported);
-      change();
-      open(imported);
-    });
-  const help = () => setHelpOpen(true);
+  const { described, agent, setAgent } = useAgents(entry, id);
+  const setWaiting = useDocumentTitle(title, described.page?.title ?? "Byref");
+  const onBegin = useCallback(() => {
+    begin(id);
+    change();
+  }, [id, change]);
   return (
     <div className="workspace">
       <SkipLink />
@@ -88,99 +69,104 @@ export function Workspace({ entry, leave }: WorkspaceProps) {
         </ViewBoundary>
       </nav>
       <div className="workspace-conversation" inert={isDrawer}>
-        <TroubleNote trouble={trouble} dismiss={forget} />
-        <Current
-          {...{ entry, leave, id, open, change, choicesOf, onRename, help }}
+        {note}
+        <Header
+          {...{ title, agent, setAgent, choices }}
           isListOpen={isOpen}
           toggleList={toggle}
+          agents={described.agents}
+          rename={exists ? (next) => onRename(id, next) : undefined}
         />
+        <TroubleNote trouble={trouble} retry={retry} />
+        {isGone && (
+          <main className="workspace-gone">
+            <p role="alert">This conversation was deleted, or its link is not complete.</p>
+            <Button isMain onClick={() => open(newId())}>
+              New conversation
+            </Button>
+          </main>
+        )}
+        {loaded === undefined && !isGone && trouble === null && (
+          <p className="workspace-loading" role="status">
+            <span className="unseen">Loading the conversation</span>
+          </p>
+        )}
+        {loaded !== undefined && !isGone && (
+          <ViewBoundary key={id}>
+            <ConversationPage
+              {...{ described, agent, setAgent, session, loaded, exists, onBegin }}
+              onChange={change}
+              onWaiting={setWaiting}
+            />
+          </ViewBoundary>
+        )}
       </div>
       {isHelpOpen && <ShortcutsDialog onClose={() => setHelpOpen(false)} />}
-      {deleted !== undefined && (
-        <Confirm
-          title="Delete this conversation?"
-          text="Its messages, variables, plans and files are deleted. This cannot be undone."
-          word="Delete"
-          onNo={() => setDeleted(undefined)}
-          onYes={() => run(() => remove(deleted))}
-        />
-      )}
+      {question}
     </div>
   );
+}
+
+/** What can be done with conversations. `note` shows a failure, `question` asks before one is deleted. */
+function useActions(entry: Entry, current: string, open: (id: string) => void) {
+  const queries = useQueryClient();
+  const change = useMemo(() => reloading(queries), [queries]);
+  const [trouble, attempt, forget] = useAttempt();
+  const [deleted, setDeleted] = useState<string>();
+  const run = (work: () => Promise<unknown>) => void attempt(work);
+  const show = (id: string) => {
+    change();
+    open(id);
+  };
+  const remove = async (id: string) => {
+    setDeleted(undefined);
+    await entry.client.conversation(id).delete();
+    change();
+    if (id === current) open(newId());
+  };
+  const copy = async (id: string) =>
+    show((await entry.ask<{ readonly id: string }>("POST", `${pathOf(id)}/fork`)).id);
+  const save = async (id: string) => download(await entry.link(id, "/export"), `${id}.ndjson`);
+  return {
+    change,
+    choicesOf: (id: string): readonly Choice[] => [
+      { icon: "fork", word: "Fork", act: () => run(() => copy(id)) },
+      { icon: "download", word: "Export", act: () => run(() => save(id)) },
+      { icon: "trash", word: "Delete", isDangerous: true, act: () => setDeleted(id) },
+    ],
+    onRename: (id: string, title: string) =>
+      run(() => entry.ask("PATCH", pathOf(id), { json: { title } }).then(change)),
+    onImport: (file: File) =>
+      run(async () => {
+        const imported = await importFile(entry, file, newId());
+        hear(imported);
+        show(imported);
+      }),
+    note: <TroubleNote trouble={trouble} dismiss={forget} />,
+    question: deleted !== undefined && (
+      <Confirm
+        title="Delete this conversation?"
+        text="Its messages, variables, plans and files are deleted. This cannot be undone."
+        word="Delete"
+        onNo={() => setDeleted(undefined)}
+        onYes={() => run(() => remove(deleted))}
+      />
+    ),
+  };
 }
 
 function pathOf(id: string): string {
   return `/conversations/${encodeURIComponent(id)}`;
 }
 
-interface CurrentProps extends WorkspaceProps {
-  readonly id: string;
-  readonly open: (id: string) => void;
-  readonly choicesOf: (id: string) => readonly Choice[];
-  readonly onRename: (id: string, title: string) => void;
-  /** Called when the conversation changes. */
-  readonly change: () => void;
-  /** Shows the keyboard shortcuts. */
-  readonly help: () => void;
-  readonly isListOpen: boolean;
-  readonly toggleList: () => void;
-}
-
-/** The open conversation, below its header. */
-function Current(props: CurrentProps) {
-  const { entry, id, open, choicesOf, leave, change, onRename, help } = props;
-  const { isListOpen, toggleList } = props;
-  const { session, loaded, title, exists, isGone, trouble, retry } = useOpened(entry, id);
-  const own = choicesOf(id).map((choice) => ({ ...choice, isOff: !exists }));
-  const choices: readonly Choice[] = [
-    ...own.slice(0, -1),
-    { icon: "keyboard", word: "Keyboard shortcuts", act: help },
-    ...own.slice(-1),
-    ...(leave === undefined ? [] : [{ icon: "close", word: "Sign out", act: leave } as const]),
-  ];
-  const { described, agent, setAgent } = useAgents(entry, id);
-  const name = described.page?.title ?? "Byref";
-  const onBegin = useCallback(() => {
-    begin(id);
-    change();
-  }, [id, change]);
+/** Names the tab. The function that it returns sets the number of open approvals. */
+function useDocumentTitle(title: string | null | undefined, name: string) {
   const [waiting, setWaiting] = useState(0);
   useEffect(() => {
     const words = title == null ? name : `${title} · ${name}`;
     document.title = waiting === 0 ? words : `(${waiting}) ${words}`;
   }, [title, name, waiting]);
-  return (
-    <>
-      <Header
-        {...{ title, agent, setAgent, choices, isListOpen, toggleList }}
-        agents={described.agents}
-        rename={exists ? (next) => onRename(id, next) : undefined}
-      />
-      <TroubleNote trouble={trouble} retry={retry} />
-      {isGone && (
-        <main className="workspace-gone">
-          <p role="alert">This conversation was deleted, or its link is not complete.</p>
-          <Button isMain onClick={() => open(newId())}>
-            New conversation
-          </Button>
-        </main>
-      )}
-      {loaded === undefined && !isGone && trouble === null && (
-        <p className="workspace-loading" role="status">
-          <span className="unseen">Loading the conversation</span>
-        </p>
-      )}
-      {loaded !== undefined && !isGone && (
-        <ViewBoundary key={id}>
-          <ConversationPage
-            {...{ described, agent, setAgent, session, loaded, exists, onBegin }}
-            onChange={change}
-            onWaiting={setWaiting}
-          />
-        </ViewBoundary>
-      )}
-    </>
-  );
+  return setWaiting;
 }
 
 type Listed = { readonly conversations: readonly ListedConversation[] };
@@ -222,15 +208,13 @@ function useOpened(entry: Entry, id: string) {
 
 async function load(session: Session): Promise<Loaded & { readonly isGone: boolean }> {
   const isNew = isUnheardOf(session.conversation.id);
-  const exists = !isNew && (await aboutOf(session)) !== undefined;
-  const page = exists ? await loadMessages(session) : { messages: [] };
-  return { ...page, exists, isGone: !isNew && !exists };
+  const page = isNew ? undefined : await loadMessages(session);
+  const exists = page !== undefined;
+  return { messages: [], ...page, exists, isGone: !isNew && !exists };
 }
 
 /** Maximum number of conversations whose chosen agent is stored. */
 const MAX_REMEMBERED = 100;
-
-type Remembered = readonly (readonly [conversation: string, agent: string])[];
 
 /** Used until the agents are loaded: the server then chooses the agent. */
 const UNKNOWN: AgentsDescription = { agents: [] };
@@ -244,25 +228,18 @@ export function agentsQuery({ client, options }: Entry) {
 /** Returns the agents and the one for this conversation: the agent chosen in it, or else in the last conversation. */
 function useAgents(entry: Entry, conversation: string) {
   const { data: described = UNKNOWN } = useQuery(agentsQuery(entry));
-  const [remembered, store] = useStored<Remembered>("byref-agents", pairsIn);
+  // Each is a conversation and its agent.
+  const [remembered, store] = useStored("byref-agents");
   const { agents, page } = described;
-  const own = remembered.find(([id]) => id === conversation)?.[1];
-  const known = [own, remembered[0]?.[1], page?.agent, agents[0]?.name];
+  const isOwn = (one: string) => one.startsWith(`${conversation} `);
+  const chosen = [remembered.find(isOwn), remembered[0]].map((one) => one?.replace(/^\S+ /, ""));
+  const known = [...chosen, page?.agent, agents[0]?.name];
   const agent = known.find((name) => agents.some((one) => one.name === name));
   const setAgent = (name: string) => {
-    const others = remembered.filter(([id]) => id !== conversation);
-    store([[conversation, name] as const, ...others].slice(0, MAX_REMEMBERED));
+    const others = remembered.filter((one) => !isOwn(one));
+    store([`${conversation} ${name}`, ...others].slice(0, MAX_REMEMBERED));
   };
   return { described, agent, setAgent };
-}
-
-/** Ignores entries with another shape. */
-function pairsIn(stored: unknown): Remembered {
-  return Array.isArray(stored) ? stored.filter(isPair) : [];
-}
-
-function isPair(one: unknown): one is Remembered[number] {
-  return Array.isArray(one) && typeof one[0] === "string" && typeof one[1] === "string";
 }
 
 /**

@@ -1,8 +1,7 @@
 import { useState } from "react";
 import { formatPath, type Path, type Segment } from "../../../src/references.ts";
 import type { Json } from "../../../src/value/json.ts";
-import { Button, CopyButton } from "../controls.tsx";
-import { Icon } from "../icon.tsx";
+import { Button, CopyButton, Icon } from "../controls.tsx";
 import { figure, plural, shortened } from "../words.ts";
 import "./json-tree.css";
 
@@ -122,8 +121,5 @@ function Scalar({ value }: { readonly value: string | number | boolean | null })
       </span>
     );
   }
-  const kind = typeof value === "string" ? "text" : typeof value === "number" ? "number" : "word";
-  return (
-    <span className={`variables-scalar variables-${kind}-value`}>{JSON.stringify(value)}</span>
-  );
+  return <span className="variables-scalar">{JSON.stringify(value)}</span>;
 }

@@ -1,12 +1,24 @@
-import { type CSSProperties, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
-import { Button, copyExact, Dialog, IconButton } from "../controls.tsx";
-import { Icon } from "../icon.tsx";
+import {
+  type CSSProperties,
+  lazy,
+  type ReactNode,
+  Suspense,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
+import { Button, copyExact, Dialog, Icon, IconButton, Segments } from "../controls.tsx";
 import { bytesInWords, figure } from "../words.ts";
 import {
   cellOf,
   type Column,
+  columnsOf,
   filtered,
   findingQuery,
+  isRecord,
+  type Row,
   sorted,
   type Sorting,
   stretchAt,
@@ -27,39 +39,13 @@ const ROW_HEIGHT = 32;
 const MAX_FETCHED = 5_000;
 
 /** A virtual table. Renders and loads visible rows only. */
-export function RecordTable({ records, name }: RecordTableProps) {
-  const [chosen, setChosen] = useState<Chosen>({ filter: "", sorting: undefined });
-  const { filter, sorting } = chosen;
+function RecordTable({ records, name }: RecordTableProps) {
   const [isWide, setWide] = useState(false);
-  const { count, rows, isWhole, mayBeWhole, need } = records;
-  const isChanged = sorting !== undefined || filter.trim() !== "";
-  const isSmall = mayBeWhole && count <= MAX_FETCHED;
-  const sql = isChanged && !isSmall ? findingQuery(name, records.columns, chosen) : undefined;
-  const found = useFound(records, isWhole ? undefined : sql);
-  useEffect(() => {
-    if (isChanged && isSmall) need(0, count);
-  }, [isChanged, isSmall, count, need]);
-  const shown = useMemo(() => {
-    if (!isChanged) return undefined;
-    if (found !== undefined && found !== "searching") return found;
-    const kept = filtered(rows, filter);
-    return (sorting === undefined ? kept : sorted(kept, sorting)).map(({ index }) => index);
-  }, [isChanged, found, rows, filter, sorting]);
+  const order = useOrder(records, name);
   const content = (
     <>
-      <TableTools
-        {...{ records, filter }}
-        found={shown?.length}
-        isSearching={found === "searching"}
-        isOfPart={isChanged && !isWhole && found === undefined}
-        onFilter={(text) => setChosen({ ...chosen, filter: text })}
-        onWide={isWide ? undefined : () => setWide(true)}
-      />
-      <Rows
-        {...{ records, name, sorting, isWide, shown }}
-        order={`${sorting?.column}/${sorting?.isDescending}/${filter}`}
-        onSort={(column) => setChosen({ filter, sorting: nextSorting(sorting, column) })}
-      />
+      <TableTools {...{ records, order }} onWide={isWide ? undefined : () => setWide(true)} />
+      <Rows {...{ records, name, order, isWide }} />
     </>
   );
   if (!isWide) return content;
@@ -78,9 +64,38 @@ export function RecordTable({ records, name }: RecordTableProps) {
   );
 }
 
-interface Chosen {
-  readonly filter: string;
-  readonly sorting: Sorting | undefined;
+type Order = ReturnType<typeof useOrder>;
+
+/** Sorts and filters records: those that are loaded, or large arrays by a query. */
+function useOrder(records: Records, name: string) {
+  const [filter, setFilter] = useState("");
+  const [sorting, setSorting] = useState<Sorting>();
+  const { count, rows, isWhole, mayBeWhole, need } = records;
+  const isChanged = sorting !== undefined || filter.trim() !== "";
+  const isSmall = mayBeWhole && count <= MAX_FETCHED;
+  const isAsked = isChanged && !isSmall && !isWhole;
+  const sql = isAsked ? findingQuery(name, records.columns, { filter, sorting }) : undefined;
+  const found = useFound(records, sql);
+  useEffect(() => {
+    if (isChanged && isSmall) need(0, count);
+  }, [isChanged, isSmall, count, need]);
+  const shown = useMemo(() => {
+    if (!isChanged) return undefined;
+    if (found !== undefined && found !== "searching") return found;
+    const kept = filtered(rows, filter);
+    return (sorting === undefined ? kept : sorted(kept, sorting)).map(({ index }) => index);
+  }, [isChanged, found, rows, filter, sorting]);
+  return {
+    filter,
+    setFilter,
+    sorting,
+    sort: (column: string) => setSorting(nextSorting(sorting, column)),
+    /** The positions of rows. Undefined for all rows, in their own order. */
+    shown,
+    isSearching: found === "searching",
+    /** True if only loaded rows were filtered or sorted. */
+    isOfPart: isChanged && !isWhole && found === undefined,
+  };
 }
 
 /** Pause in typing before the server is asked. */
@@ -114,25 +129,18 @@ function nextSorting(last: Sorting | undefined, column: string): Sorting | undef
   return last.isDescending ? undefined : { column, isDescending: true };
 }
 
-interface TableToolsProps {
-  readonly records: Records;
-  /** Number of rows after filtering or sorting. Default: all rows. */
-  readonly found: number | undefined;
-  readonly isSearching: boolean;
-  /** True if only loaded rows were filtered or sorted. */
-  readonly isOfPart: boolean;
-  readonly filter: string;
-  readonly onFilter: (text: string) => void;
+interface TableToolsProps extends Pick<RecordTableProps, "records"> {
+  readonly order: Order;
   /** Opens the table over the page; undefined if it is open. */
   readonly onWide: (() => void) | undefined;
 }
 
 /** The filter, and the number of rows found. */
-function TableTools(props: TableToolsProps) {
-  const { records, found, isSearching, isOfPart, filter, onFilter, onWide } = props;
+function TableTools({ records, order, onWide }: TableToolsProps) {
+  const { filter, setFilter, shown, isSearching, isOfPart } = order;
   const { count, rows, bytes, mayBeWhole, need } = records;
   const of = figure(isOfPart ? rows.length : count);
-  const words = found === undefined ? `${of} rows` : `${figure(found)} of ${of} rows`;
+  const words = shown === undefined ? `${of} rows` : `${figure(shown.length)} of ${of} rows`;
   return (
     <div className="variables-tools">
       <input
@@ -141,7 +149,7 @@ function TableTools(props: TableToolsProps) {
         aria-label="Filter rows"
         placeholder="Filter rows"
         value={filter}
-        onChange={({ target }) => onFilter(target.value)}
+        onChange={({ target }) => setFilter(target.value)}
       />
       <span className="variables-found" role="status">
         {isSearching ? `Searching ${figure(count)} rows…` : words}
@@ -169,17 +177,13 @@ function TableTools(props: TableToolsProps) {
 }
 
 interface RowsProps extends RecordTableProps {
-  /** The positions of rows. Default: all rows, in their own order. */
-  readonly shown: readonly number[] | undefined;
-  /** A new order scrolls to the top. */
-  readonly order: string;
-  readonly sorting: Sorting | undefined;
-  readonly onSort: (column: string) => void;
+  readonly order: Order;
   readonly isWide: boolean;
 }
 
 function Rows(props: RowsProps) {
-  const { records, name, shown, order, isWide } = props;
+  const { records, name, order, isWide } = props;
+  const { shown, sorting, filter } = order;
   const { columns, at, need } = records;
   const frame = useRef<HTMLDivElement>(null);
   const [position, setPosition] = useState({ scrollTop: 0, windowHeight: 480 });
@@ -188,7 +192,7 @@ function Rows(props: RowsProps) {
   const { from, to } = stretch;
   useLayoutEffect(() => {
     frame.current?.scrollTo({ top: 0 });
-  }, [order]);
+  }, [sorting, filter]);
   useEffect(() => {
     if (shown === undefined) need(from, to);
     else for (const index of shown.slice(from, to)) need(index, index + 1);
@@ -261,8 +265,9 @@ function Rows(props: RowsProps) {
 }
 
 /** Column headers. A click sorts. */
-function RecordHeader({ records, sorting, onSort }: RowsProps) {
-  const order = sorting?.isDescending === true ? "descending" : "ascending";
+function RecordHeader({ records, order }: RowsProps) {
+  const { sorting, sort } = order;
+  const direction = sorting?.isDescending === true ? "descending" : "ascending";
   return (
     <div className="variables-header" role="rowgroup">
       <div className="variables-record" role="row" aria-rowindex={1}>
@@ -273,12 +278,12 @@ function RecordHeader({ records, sorting, onSort }: RowsProps) {
           <span
             key={name}
             role="columnheader"
-            aria-sort={sorting?.column === name ? order : "none"}
+            aria-sort={sorting?.column === name ? direction : "none"}
             className={isNumeric ? "variables-number" : undefined}
           >
-            <button type="button" title={`Sort by ${name}`} onClick={() => onSort(name)}>
+            <button type="button" title={`Sort by ${name}`} onClick={() => sort(name)}>
               {name}
-              {sorting?.column === name && <Icon name={order} size={16} />}
+              {sorting?.column === name && <Icon name={direction} size={16} />}
             </button>
           </span>
         ))}
@@ -301,4 +306,59 @@ function layoutOf(columns: readonly Column[], count: number, isWide: boolean): C
   });
   const layout = [`calc(${String(count).length}ch + 28px)`, ...widths].join(" ");
   return { "--variables-columns": layout } as CSSProperties;
+}
+
+// Loaded on demand: most variables are never drawn.
+const RecordsChart = lazy(() => import("../chart/chart.tsx"));
+
+interface RecordsProps {
+  readonly records: Records;
+  readonly name: string;
+}
+
+export function ChartOfRecords(props: RecordsProps) {
+  return (
+    <Suspense fallback={<p className="variables-wait">Loading…</p>}>
+      <RecordsChart {...props} />
+    </Suspense>
+  );
+}
+
+interface RecordFormsProps extends RecordsProps {
+  /** Name of the choice, for screen readers. */
+  readonly label?: string;
+  /** The value as a tree; undefined if it cannot be shown as one. */
+  readonly tree?: ReactNode;
+}
+
+type Form = "Table" | "Chart" | "Tree";
+
+/** Shows records in the form that suits them, or that the user chooses. */
+export function RecordForms({ records, name, label = "Shown as", tree }: RecordFormsProps) {
+  const [chosen, setChosen] = useState<Form>();
+  const hasNumbers = records.columns.some(({ isNumeric }) => isNumeric);
+  const forms: readonly Form[] = [
+    "Table",
+    ...(hasNumbers && records.count > 1 ? (["Chart"] as const) : []),
+    ...(tree === undefined ? [] : (["Tree"] as const)),
+  ];
+  const isTable =
+    hasNumbers || tree === undefined || records.rows.every(({ value }) => isRecord(value));
+  const form = chosen ?? (isTable ? "Table" : "Tree");
+  return (
+    <>
+      <Segments label={label} values={forms} value={form} onChoose={setChosen} />
+      {form === "Table" && <RecordTable records={records} name={name} />}
+      {form === "Chart" && <ChartOfRecords records={records} name={name} />}
+      {form === "Tree" && tree}
+    </>
+  );
+}
+
+/** Records that are completely in memory. */
+export function heldRecords(values: readonly Row["value"][]): Records {
+  const rows = values.map((value, index) => ({ index, value }));
+  const whole = { isWhole: true, mayBeWhole: true, need: () => undefined };
+  const columns = columnsOf(rows);
+  return { ...whole, count: rows.length, bytes: 0, columns, rows, at: (index) => rows[index] };
 }

@@ -1,100 +1,181 @@
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import type { PutOptions } from "../../../packages/client/src/client.ts";
 import { IconButton } from "../controls.tsx";
 import { useConversation } from "../conversation-context.ts";
-import { bytesInWords, codeOf, problemWords } from "../words.ts";
-import { type Upload, uploadOf } from "./upload.ts";
+import { bytesInWords, codeOf, jsonIn, problemWords } from "../words.ts";
 
-/** A file being uploaded. */
 interface Uploading {
   readonly id: number;
-  readonly file: string;
-  readonly stage: "busy" | "exists" | "saved" | "failed";
-  readonly words: string;
-  /** Present once the file has been read. */
-  readonly upload?: Upload;
+  readonly file: File;
+}
+
+let lastId = 0;
+
+/** Saves files as variables, while an `UploadList` shows them. `onSaved` receives the name of each. */
+export function useUploads(onSaved: (name: string) => void) {
+  const [uploads, setUploads] = useState<readonly Uploading[]>([]);
+  const dismiss = (id: number) => setUploads((all) => all.filter((one) => one.id !== id));
+  const add = (files: Iterable<File>) => {
+    const added = Array.from(files, (file) => ({ id: ++lastId, file }));
+    setUploads((all) => [...all, ...added]);
+  };
+  return { uploads, add, dismiss, onSaved };
+}
+
+type Uploads = ReturnType<typeof useUploads>;
+
+/** State of the files that were dropped or chosen. */
+export function UploadList({ uploads, dismiss, onSaved }: Uploads) {
+  return (
+    <ul className="variables-uploads" aria-live="polite">
+      {uploads.map(({ id, file }) => (
+        <Upload key={id} {...{ file, onSaved }} dismiss={() => dismiss(id)} />
+      ))}
+    </ul>
+  );
+}
+
+interface UploadProps extends Pick<Uploads, "onSaved"> {
+  readonly file: File;
+  readonly dismiss: () => void;
 }
 
 const SAVED_SHOWN_MS = 4_000;
 
-let lastId = 0;
-
-/** Saves files as variables. `onSaved` receives the name of each. */
-export function useUploads(onSaved: (name: string) => void) {
-  const [uploads, setUploads] = useState<readonly Uploading[]>([]);
+function Upload({ file, onSaved, dismiss }: UploadProps) {
   const { variables } = useConversation().session.conversation;
-  const dismiss = (id: number) => setUploads((all) => all.filter((one) => one.id !== id));
-  const tell = (id: number, change: Partial<Uploading>) =>
-    setUploads((all) => all.map((one) => (one.id === id ? { ...one, ...change } : one)));
-  const send = async (id: number, upload: Upload, options: PutOptions) => {
-    const { name, body, ...type } = upload;
-    tell(id, { stage: "busy", words: `Sending ${bytesInWords(body.size)}…`, upload });
+  const [stage, setStage] = useState<"busy" | "exists" | "saved" | "failed">("busy");
+  const [words, setWords] = useState("Reading…");
+  const tell = (next: typeof stage, said: string) => {
+    setStage(next);
+    setWords(said);
+  };
+  const send = async (options: PutOptions) => {
+    const { name, body, ...type } = await uploadOf(file);
+    tell("busy", `Sending ${bytesInWords(body.size)}…`);
     try {
       const info = await variables.put(name, body, { ...type, ...options });
-      tell(id, { stage: "saved", words: `Saved as $${info.name}` });
-      setTimeout(() => dismiss(id), SAVED_SHOWN_MS);
+      tell("saved", `Saved as $${info.name}`);
+      setTimeout(dismiss, SAVED_SHOWN_MS);
       onSaved(info.name);
     } catch (error) {
       if (codeOf(error) !== "precondition_failed") throw error;
-      tell(id, { stage: "exists", words: `$${name} already exists.` });
+      tell("exists", `$${name} already exists.`);
     }
   };
-  const attempt = (id: number, work: () => Promise<void>) =>
-    work().catch((error: unknown) => tell(id, { stage: "failed", words: problemWords(error) }));
-  return {
-    uploads,
-    add: (files: Iterable<File>) => {
-      for (const file of files) {
-        const id = ++lastId;
-        setUploads((all) => [...all, { id, file: file.name, stage: "busy", words: "Reading…" }]);
-        void attempt(id, async () => send(id, await uploadOf(file), { ifNoneMatch: "*" }));
-      }
-    },
-    /** Decides about an existing name. */
-    choose: ({ id, upload }: Uploading, choice: "replace" | "both") => {
-      if (upload === undefined) return;
-      void attempt(id, () => send(id, upload, choice === "both" ? { mode: "new" } : {}));
-    },
-    dismiss,
-  };
+  const attempt = (options: PutOptions) =>
+    void send(options).catch((error: unknown) => tell("failed", problemWords(error)));
+  useEffect(() => {
+    attempt({ ifNoneMatch: "*" });
+  }, []);
+  return (
+    <li className={`variables-upload variables-${stage}`}>
+      <span className="variables-file">{file.name}</span>
+      <span className="variables-words">{words}</span>
+      {stage === "exists" && (
+        <span className="variables-choices">
+          <button type="button" onClick={() => attempt({})}>
+            Replace it
+          </button>
+          <button type="button" onClick={() => attempt({ mode: "new" })}>
+            Keep both
+          </button>
+        </span>
+      )}
+      {stage === "busy" ? (
+        <span className="variables-progress" aria-hidden="true" />
+      ) : (
+        <IconButton isSmall icon="close" label={`Dismiss ${file.name}`} onClick={dismiss} />
+      )}
+    </li>
+  );
 }
 
-export type Uploads = ReturnType<typeof useUploads>;
+/** The request that uploads a file. */
+export interface Upload {
+  readonly name: string;
+  readonly contentType: string;
+  readonly body: Blob;
+  readonly delimiter?: "auto";
+}
 
-/** State of the files that were dropped or chosen. */
-export function UploadList({ uploads, choose, dismiss }: Uploads) {
-  return (
-    <ul className="variables-uploads" aria-live="polite">
-      {uploads.map((uploading) => {
-        const { id, file, stage, words } = uploading;
-        return (
-          <li key={id} className={`variables-upload variables-${stage}`}>
-            <span className="variables-file">{file}</span>
-            <span className="variables-words">{words}</span>
-            {stage === "exists" && (
-              <span className="variables-choices">
-                <button type="button" onClick={() => choose(uploading, "replace")}>
-                  Replace it
-                </button>
-                <button type="button" onClick={() => choose(uploading, "both")}>
-                  Keep both
-                </button>
-              </span>
-            )}
-            {stage === "busy" ? (
-              <span className="variables-progress" aria-hidden="true" />
-            ) : (
-              <IconButton
-                className="variables-action"
-                icon="close"
-                label={`Dismiss ${file}`}
-                size={16}
-                onClick={() => dismiss(id)}
-              />
-            )}
-          </li>
-        );
-      })}
-    </ul>
-  );
+export type FileKind = "csv" | "json" | "records" | "text" | "bytes";
+
+const KINDS: readonly (readonly [kind: FileKind, endings: RegExp, types: RegExp])[] = [
+  ["csv", /^[ct]sv$/, /^text\/(csv|tab-separated-values)/],
+  ["records", /^(ndjson|jsonl)$/, /^application\/(x-ndjson|jsonl)/],
+  ["json", /^(geo)?json$/, /^application\/(json|.*\+json)/],
+  ["text", /^(txt|md|log)$/, /^text\//],
+];
+
+/** Returns the kind of a file by its extension, or else by its media type. */
+export function kindOfFile({ name, type }: Pick<File, "name" | "type">): FileKind {
+  const ending = /\.([^.]+)$/.exec(name)?.[1]?.toLowerCase() ?? "";
+  const byEnding = KINDS.find(([, endings]) => endings.test(ending));
+  return (byEnding ?? KINDS.find(([, , types]) => types.test(type)))?.[0] ?? "bytes";
+}
+
+const MAX_NAME_CHARS = 64;
+
+/** Returns a variable name for a file name. */
+export function variableName(fileName: string): string {
+  const base = fileName.replace(/(.)\.[^.]*$/, "$1").normalize("NFKD");
+  const plain = base.replace(/\p{M}/gu, "").replace(/[^A-Za-z0-9_]+/g, "_");
+  const name = plain.replace(/^_+|_+$/g, "").slice(0, MAX_NAME_CHARS - "file_".length);
+  if (name === "") return "file";
+  // The name `input` is reserved.
+  return /^\d/.test(name) || name === "input" ? `file_${name}` : name;
+}
+
+/** The server's limit. */
+const MAX_BYTES = 95 * 1024 * 1024;
+
+/** Reads the file. Throws an error with a reason to show if it cannot be a value. */
+export async function uploadOf(file: File, kind = kindOfFile(file)): Promise<Upload> {
+  if (file.size > MAX_BYTES)
+    throw new Error("It is larger than 95 MiB, which is the most a value may be.");
+  const name = variableName(file.name);
+  if (kind === "json") return { name, contentType: "application/json", body: file };
+  if (kind === "records") return { name, contentType: "application/x-ndjson", body: file };
+  if (kind === "bytes") {
+    return { name, contentType: file.type || "application/octet-stream", body: file };
+  }
+  const text = decoded(await file.arrayBuffer());
+  if (kind === "text") return { name, contentType: "text/plain", body: new Blob([text]) };
+  return { name, contentType: "text/csv", body: new Blob([text]), delimiter: "auto" };
+}
+
+/** Text that is not UTF-8 usually comes from an old spreadsheet. */
+function decoded(bytes: ArrayBuffer): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
+  } catch {
+    return new TextDecoder("windows-1252").decode(bytes);
+  }
+}
+
+/** Detects what a text is from its beginning: an export of a conversation, or data. Undefined for any other text. */
+export function kindOfText(head: string, isCut = false): "export" | FileKind | undefined {
+  // A line that is cut off at the end of the head is ignored.
+  const lines = head.replace(/^\uFEFF/, "").split(/\r?\n/);
+  if (isCut) lines.pop();
+  const [first, second, ...rest] = lines.filter((line) => line.trim() !== "");
+  const record = jsonIn(first);
+  if (typeof record === "object" && record !== null) {
+    if ("type" in record && record.type === "byref") return "export";
+    return jsonIn(second) === undefined ? "json" : "records";
+  }
+  if (/^\s*[[{]/.test(head)) return "json";
+  return delimiterIn([first, second, ...rest]) === undefined ? undefined : "csv";
+}
+
+/** Returns the delimiter that occurs equally often in the first lines. Quoted cells may contain it. */
+export function delimiterIn(lines: readonly (string | undefined)[]): string | undefined {
+  const [first = "", ...others] = lines.slice(0, 5);
+  const count = (line = "", delimiter: string) =>
+    line.replaceAll(/"(?:[^"]|"")*"/g, "").split(delimiter).length;
+  return [",", ";", "\t", "|"].find((delimiter) => {
+    const cells = count(first, delimiter);
+    return cells > 1 && others.every((line) => count(line, delimiter) === cells);
+  });
 }

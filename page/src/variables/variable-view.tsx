@@ -1,4 +1,5 @@
-import { type FormEvent, type ReactNode, useState } from "react";
+import { type ReactNode, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
 import { useVariableInfo } from "../../../packages/client/src/react.ts";
 import { limits } from "../../../src/references.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
@@ -8,22 +9,35 @@ import {
   CopyButton,
   download,
   Fact,
+  Form,
+  Icon,
   IconButton,
+  type IconName,
+  Problem,
   SubmitButtons,
 } from "../controls.tsx";
 import { useConversation } from "../conversation-context.ts";
 import { useAttempt, useNow } from "../hooks.ts";
-import { Icon, type IconName } from "../icon.tsx";
-import { SaveProgram } from "../programs/save-program.tsx";
-import type { Session } from "../session.ts";
-import { bytesInWords, codeOf, problemWords } from "../words.ts";
-import { Problem } from "./problem.tsx";
-import { isEditable, ValueEditor } from "./value-editor.tsx";
-import { ValueView } from "./value-view.tsx";
-import { EarlierVersions, isFile, openWhole, Staleness } from "./versions.tsx";
-import { Labels, LifeBar, VariableName } from "./variable-list.tsx";
-import { ageWords, countWords, durationWords, fileName, lifeOf, secondsIn } from "./words.ts";
+import { SaveProgram } from "../programs/programs.tsx";
+import { beginningOf, type Session } from "../session.ts";
+import {
+  ageWords,
+  bytesInWords,
+  codeOf,
+  countWords,
+  durationWords,
+  fileName,
+  labelsOf,
+  lifeOf,
+  problemWords,
+  secondsIn,
+} from "../words.ts";
+import { isEditable, ValueEditor, ValueView } from "./value-view.tsx";
+import { ClientError } from "../../../packages/client/src/client.ts";
+import { changedLines, DiffLines } from "../diff-lines.tsx";
+import { unchanging } from "../queries.ts";
 import "./variable-view.css";
+import "./versions.css";
 
 interface VariableViewProps {
   readonly name: string;
@@ -39,10 +53,9 @@ export function VariableView({ name, takesFocus, onClose }: VariableViewProps) {
     <article className="variables-one" aria-label={`Variable ${name}`}>
       <header className="variables-title">
         <IconButton
-          className="variables-action"
+          isSmall
           icon="back"
           label="All variables"
-          size={16}
           autoFocus={takesFocus}
           onClick={onClose}
         />
@@ -93,7 +106,7 @@ function VariableFacts({ info }: InfoProps) {
   const age = ageWords(updatedAt, now);
   return (
     <div className="variables-about">
-      <p className="variables-facts">
+      <p className="item-facts">
         <span>{countWords(info)}</span>
         <span>{bytesInWords(bytes)}</span>
         <span>
@@ -102,7 +115,7 @@ function VariableFacts({ info }: InfoProps) {
         </span>
         <Labels info={info} />
       </p>
-      <LifeBar info={info} now={now} />
+      <LifeBar info={info} />
       {description !== undefined && <p className="variables-description">{description}</p>}
       <details className="variables-more-facts">
         <summary>Source</summary>
@@ -147,6 +160,13 @@ function Origin({ info, now }: InfoProps & { readonly now: number }) {
   );
 }
 
+interface Action {
+  readonly icon: IconName;
+  readonly word: string;
+  readonly isOn?: boolean;
+  readonly onClick: () => void;
+}
+
 interface VariableActionsProps extends InfoProps {
   readonly doing: Doing;
   readonly onDo: (doing: Doing) => void;
@@ -162,40 +182,39 @@ function VariableActions({ info, doing, onDo, onClose }: VariableActionsProps) {
     await variables.delete(name);
     onClose();
   };
+  const pin = () => void attempt(() => variables.patch(name, { pinned: !pinned }));
   const toggle = (what: Doing) => {
     return { isOn: doing === what, onClick: () => onDo(doing === what ? "view" : what) };
   };
+  const actions: readonly (Action | false)[] = [
+    isEditable(info) && { icon: "edit", word: "Edit", ...toggle("edit") },
+    visibility !== "secret" && {
+      icon: "download",
+      word: "Download",
+      onClick: () => void attempt(() => save(session, info)),
+    },
+    { icon: "pin", word: pinned ? "Pinned" : "Pin", isOn: pinned, onClick: pin },
+    { icon: "settings", word: "Settings", ...toggle("settings") },
+    tool !== undefined && { icon: "run", word: "Save as program", ...toggle("program") },
+    { icon: "trash", word: "Delete", ...toggle("delete") },
+  ];
   return (
     <>
       <div className="variables-actions">
-        {isEditable(info) && (
-          <Action icon="edit" {...toggle("edit")}>
-            Edit
-          </Action>
+        {actions.map(
+          (one) =>
+            one && (
+              <Button
+                key={one.icon}
+                className="variables-tool"
+                aria-pressed={one.isOn}
+                onClick={one.onClick}
+              >
+                <Icon name={one.icon} size={16} />
+                {one.word}
+              </Button>
+            ),
         )}
-        {visibility !== "secret" && (
-          <Action icon="download" onClick={() => void attempt(() => save(session, info))}>
-            Download
-          </Action>
-        )}
-        <Action
-          icon="pin"
-          isOn={pinned}
-          onClick={() => void attempt(() => variables.patch(name, { pinned: !pinned }))}
-        >
-          {pinned ? "Pinned" : "Pin"}
-        </Action>
-        <Action icon="settings" {...toggle("settings")}>
-          Settings
-        </Action>
-        {tool !== undefined && (
-          <Action icon="run" {...toggle("program")}>
-            Save as program
-          </Action>
-        )}
-        <Action icon="trash" {...toggle("delete")}>
-          Delete
-        </Action>
       </div>
       {doing === "program" && <SaveProgram from={`$${name}`} onClose={() => onDo("view")} />}
       {doing === "delete" && (
@@ -209,22 +228,6 @@ function VariableActions({ info, doing, onDo, onClose }: VariableActionsProps) {
       )}
       <Problem error={problem} />
     </>
-  );
-}
-
-interface ActionProps {
-  readonly icon: IconName;
-  readonly isOn?: boolean;
-  readonly onClick: () => void;
-  readonly children: ReactNode;
-}
-
-function Action({ icon, isOn, onClick, children }: ActionProps) {
-  return (
-    <Button className="variables-tool" aria-pressed={isOn} onClick={onClick}>
-      <Icon name={icon} size={16} />
-      {children}
-    </Button>
   );
 }
 
@@ -250,12 +253,10 @@ function VariableSettings({ info, onDone }: InfoProps & { readonly onDone: () =>
   const { variables } = useConversation().session.conversation;
   const { name, expiresAt, description = "" } = info;
   const before = expiresAt === undefined ? "" : durationWords(Date.parse(expiresAt) - Date.now());
-  const [life, setLife] = useState(before);
-  const [text, setText] = useState(description);
   const [problem, attempt] = useAttempt();
-  const save = (event: FormEvent) => {
-    event.preventDefault();
+  const save = (given: FormData) =>
     void attempt(async () => {
+      const [life, text] = [String(given.get("life")), String(given.get("description"))];
       const ttl = secondsIn(life);
       if (ttl === undefined) {
         throw new Error("Write a time as 90 s, 15 min, 2 h or 3 d, or nothing.");
@@ -267,28 +268,233 @@ function VariableSettings({ info, onDone }: InfoProps & { readonly onDone: () =>
       if (Object.keys(changes).length > 0) await variables.patch(name, changes);
       onDone();
     });
-  };
   return (
-    <form className="variables-form" onSubmit={save}>
+    <Form className="variables-form" onSubmit={save}>
       <label>
         Expires in
-        <input
-          value={life}
-          placeholder="never, while it is used"
-          onChange={({ target }) => setLife(target.value)}
-        />
+        <input name="life" defaultValue={before} placeholder="never, while it is used" />
       </label>
       <label>
         Description
         <input
-          value={text}
+          name="description"
+          defaultValue={description}
           maxLength={MAX_DESCRIPTION_CHARS}
           placeholder="What is it?"
-          onChange={({ target }) => setText(target.value)}
         />
       </label>
       <Problem error={problem} />
       <SubmitButtons word="Save" onCancel={onDone} />
-    </form>
+    </Form>
+  );
+}
+
+interface InfoProps {
+  readonly info: VariableInfo;
+}
+
+/** Longer values are not compared. */
+const MAX_COMPARED_CHARS = 200_000;
+/** Settings may keep more; of those, the newest are listed. */
+const MOST_VERSIONS = 5;
+
+/** True for records that are read from a file. */
+function isFile({ type, mediaType }: VariableInfo): boolean {
+  return type === "array" && mediaType.startsWith("text/");
+}
+
+/** Opens a version; records that are read from a file as that file. */
+function openWhole(
+  { conversation }: Session,
+  info: VariableInfo,
+  version?: number,
+): Promise<Response> {
+  const part = version === undefined ? {} : { version };
+  const headers = isFile(info) ? { accept: info.mediaType } : {};
+  return conversation.variables.open(info.name, part, headers);
+}
+
+interface Version {
+  readonly version: number;
+  /** Undefined if it is too large to compare. */
+  readonly text?: string | undefined;
+}
+
+async function textOf(response: Response): Promise<string | undefined> {
+  const { text, isWhole } = await beginningOf(response, MAX_COMPARED_CHARS);
+  if (!isWhole) return undefined;
+  if (response.headers.get("content-type")?.startsWith("application/json") !== true) return text;
+  // One line for each value; parsed numbers could have other digits.
+  return text.replaceAll(STRING_OR_BREAK, (part) => (part.startsWith('"') ? part : `${part}\n`));
+}
+
+const STRING_OR_BREAK = /"(?:[^"\\]|\\.)*"|[[{,]/g;
+
+/** The newest first; those that are kept follow each other. */
+async function versionsOf(session: Session, info: VariableInfo): Promise<readonly Version[]> {
+  const all = [{ version: info.version, text: await textOf(await openWhole(session, info)) }];
+  for (let { version } = info; --version > 0 && all.length <= MOST_VERSIONS;) {
+    try {
+      all.push({ version, text: await textOf(await openWhole(session, info, version)) });
+    } catch (error) {
+      if (error instanceof ClientError && error.status === 404) break;
+      throw error;
+    }
+  }
+  return all;
+}
+
+/** Lists the earlier versions that are kept, with what was changed after each, and restores one. */
+function EarlierVersions({ info }: InfoProps): ReactNode {
+  const { session } = useConversation();
+  const [isOpen, setOpen] = useState(false);
+  const [problem, attempt] = useAttempt();
+  const { conversation } = session;
+  const { name, version: newest, updatedAt, visibility, readOnly } = info;
+  const { data, error } = useQuery({
+    queryKey: ["conversation", conversation.id, "versions", name, newest, updatedAt],
+    queryFn: () => versionsOf(session, info),
+    enabled: isOpen,
+    ...unchanging,
+  });
+  if (newest === 1 || visibility === "secret" || readOnly === true) return null;
+  const restore = async (version: number) => {
+    const response = await openWhole(session, info, version);
+    const contentType = response.headers.get("content-type") ?? "application/octet-stream";
+    await conversation.variables.put(
+      name,
+      new Blob([await response.blob()], { type: contentType }),
+    );
+  };
+  const [, ...earlier] = data ?? [];
+  return (
+    <details
+      className="variables-more-facts"
+      onToggle={(event) => setOpen(event.currentTarget.open)}
+    >
+      <summary>Earlier versions</summary>
+      {data !== undefined && earlier.length === 0 && <p className="tool-note">None is kept.</p>}
+      <ol className="versions">
+        {earlier.map(({ version, text }, index) => (
+          <li key={version}>
+            <span>Version {version}</span>
+            <Button className="link-button" onClick={() => void attempt(() => restore(version))}>
+              Restore
+            </Button>
+            <Changes from={version} before={text} after={data?.[index]?.text} />
+          </li>
+        ))}
+      </ol>
+      <Problem error={problem ?? error} />
+    </details>
+  );
+}
+
+interface ChangesProps {
+  readonly from: number;
+  readonly before: string | undefined;
+  readonly after: string | undefined;
+}
+
+function Changes({ from, before, after }: ChangesProps): ReactNode {
+  if (before === undefined || after === undefined)
+    return <p className="tool-note">It is too large to be compared.</p>;
+  return before === after ? (
+    <p className="tool-note">Version {from + 1} is the same.</p>
+  ) : (
+    <DiffLines label={`Changes after version ${from}`} lines={changedLines(before, after)} />
+  );
+}
+
+/** Shows what a stale value is made of, and makes it again, after it has shown the calls. */
+function Staleness({ info: { name, stale } }: InfoProps): ReactNode {
+  const { plans } = useConversation().session.conversation;
+  const [planned, setPlanned] = useState<Awaited<ReturnType<typeof plans.recomputation>>>();
+  const [problem, attempt] = useAttempt();
+  if (stale === undefined) return null;
+  const olds = stale.madeOf.map((one) => `$${one.name} ${one.version} (now ${one.now})`);
+  const run = async () => {
+    setPlanned(undefined);
+    const result = await plans.recompute([name]).json();
+    if ("status" in result && result.status === "failed")
+      throw new Error(`It could not be made again. ${result.error ?? ""}`);
+  };
+  return (
+    <section className="variables-form" aria-label="Stale">
+      <p className="tool-note">Made of older versions: {olds.join(", ")}.</p>
+      {planned === undefined ? (
+        <Button
+          onClick={() => void attempt(async () => setPlanned(await plans.recomputation([name])))}
+        >
+          Recompute…
+        </Button>
+      ) : (
+        <>
+          <ol className="versions">
+            {planned.calls.map((call) => (
+              <li key={call._id}>
+                <code>{call._tool}</code> {EFFECTS[call.effects]}
+                {call.approval !== undefined && `, asks a person (${call.approval})`}
+              </li>
+            ))}
+            {planned.left.map((left) => (
+              <li key={left.name}>
+                <code>${left.name}</code> stays: {left.reason}
+              </li>
+            ))}
+          </ol>
+          <SubmitButtons
+            word="Run these calls"
+            isOff={planned.calls.length === 0}
+            onClick={() => void attempt(run)}
+            onCancel={() => setPlanned(undefined)}
+          />
+        </>
+      )}
+      <Problem error={problem} />
+    </section>
+  );
+}
+
+const EFFECTS = {
+  none: "only reads",
+  idempotent: "changes something, once",
+  once: "changes something",
+} as const;
+
+export function VariableName({ name }: { readonly name: string }) {
+  return (
+    <span className="item-name variables-name" title={`$${name}`}>
+      ${name}
+    </span>
+  );
+}
+
+export function Labels({ info }: { readonly info: VariableInfo }) {
+  return labelsOf(info).map(({ name, meaning, isWarning }) => (
+    <span
+      key={name}
+      className={`variables-label${isWarning ? " variables-warning" : ""}`}
+      title={meaning}
+    >
+      {name}
+    </span>
+  ));
+}
+
+const NEARLY_OVER = 0.2;
+
+/** Shows the remaining lifetime. */
+export function LifeBar({ info }: InfoProps) {
+  const life = lifeOf(info, useNow(1_000));
+  if (life === undefined) return null;
+  return (
+    <span className="variables-life" title={life.words}>
+      <span
+        className={`variables-left${life.left < NEARLY_OVER ? " variables-short" : ""}`}
+        style={{ transform: `scaleX(${life.left})` }}
+      />
+      <span className="unseen">, {life.words}</span>
+    </span>
   );
 }

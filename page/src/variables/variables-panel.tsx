@@ -1,34 +1,33 @@
 import { type DragEvent, useMemo, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
 import { useVariableList } from "../../../packages/client/src/react.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
-import { Button, FileButton, download } from "../controls.tsx";
+import {
+  Button,
+  download,
+  FileButton,
+  Icon,
+  IconButton,
+  ListItem,
+  moveFocus,
+  Problem,
+} from "../controls.tsx";
 import { useConversation } from "../conversation-context.ts";
-import { useAttempt, useNow } from "../hooks.ts";
-import { Icon } from "../icon.tsx";
-import { bytesInWords, figure, plural } from "../words.ts";
-import { Problem } from "./problem.tsx";
-import { UploadList, type Uploads, useUploads } from "./uploads.tsx";
-import { VariableList } from "./variable-list.tsx";
-import { VariableView } from "./variable-view.tsx";
-import { useQuery } from "@tanstack/react-query";
-import { ageWords } from "./words.ts";
-
+import { useAttempt } from "../hooks.ts";
+import { bytesInWords, countWords, figure, plural } from "../words.ts";
+import { UploadList, useUploads } from "./uploads.tsx";
+import { Labels, LifeBar, VariableName, VariableView } from "./variable-view.tsx";
 import "./controls.css";
 import "./variables.css";
 import "./empty-variables.css";
-
-interface VariablesPanelProps {
-  /** True if the server knows the conversation. */
-  readonly exists: boolean;
-  /** Called when a file has been saved as a variable. */
-  readonly onSaved: () => void;
-  readonly selected: string | undefined;
-  readonly onSelect: (name: string | undefined) => void;
-}
+import "./variable-list.css";
 
 /** The variables of a conversation: the list, or one of them. Accepts dropped files. */
-export function VariablesPanel({ exists, onSaved, selected, onSelect }: VariablesPanelProps) {
-  const uploads = useUploads(onSaved);
+export function VariablesPanel() {
+  const { view, open, onBegin } = useConversation();
+  const { variable: selected } = view;
+  const onSelect = (variable: string | undefined) => open({ variable });
+  const uploads = useUploads(onBegin);
   const [isOver, setOver] = useState(false);
   // Selected in this panel. The focus moves to the variable and back.
   const [chosen, setChosen] = useState<string>();
@@ -49,9 +48,11 @@ export function VariablesPanel({ exists, onSaved, selected, onSelect }: Variable
   const handlers = { onDragOver: over, onDragLeave: leave, onDrop: drop };
   return (
     <section className="variables-panel" aria-label="Variables" {...handlers}>
+      <UploadList {...uploads} />
       {selected === undefined ? (
         <Overview
-          {...{ exists, uploads, chosen }}
+          addFiles={uploads.add}
+          chosen={chosen}
           onSelect={(name) => {
             setChosen(name);
             onSelect(name);
@@ -71,16 +72,16 @@ export function VariablesPanel({ exists, onSaved, selected, onSelect }: Variable
 }
 
 interface OverviewProps {
-  readonly exists: boolean;
   readonly chosen: string | undefined;
   readonly onSelect: (name: string) => void;
-  readonly uploads: Uploads;
+  readonly addFiles: (files: Iterable<File>) => void;
 }
 
 const FIRST_SHOWN = 60;
 
-function Overview({ exists, uploads, chosen, onSelect }: OverviewProps) {
-  const { conversation } = useConversation().session;
+function Overview({ addFiles, chosen, onSelect }: OverviewProps) {
+  const { exists, session } = useConversation();
+  const { conversation } = session;
   const [problem, attempt] = useAttempt();
   const [last, setLast] = useState(FIRST_SHOWN);
   const listed = useVariableList(exists ? conversation : undefined, { last });
@@ -91,18 +92,10 @@ function Overview({ exists, uploads, chosen, onSelect }: OverviewProps) {
     <>
       <header className="variables-head">
         <p className="variables-sum">{sumOf(variables, listed.hasMore)}</p>
-        <FileButton
-          label="Files to save as variables"
-          onFiles={uploads.add}
-          button={(open) => (
-            <Button onClick={open}>
-              <Icon name="upload" size={16} />
-              Add file
-            </Button>
-          )}
-        />
+        <FileButton className="button" label="Files to save as variables" onFiles={addFiles}>
+          <Icon name="upload" size={16} /> Add file
+        </FileButton>
       </header>
-      <UploadList {...uploads} />
       <Problem error={problem ?? listed.error} />
       {(!exists || listed.variables?.length === 0) && (
         <div className="variables-none">
@@ -140,7 +133,6 @@ function FileList() {
     queryFn: () => conversation.files.list(),
   });
   const [problem, attempt] = useAttempt();
-  const now = useNow(10_000);
   if (data === undefined || data.files.length === 0) return null;
   const save = async (path: string) => {
     const segments = path.split("/");
@@ -156,33 +148,79 @@ function FileList() {
         </p>
       </header>
       <Problem error={problem} />
-      <ul className="variables-list">
+      <ul className="items">
         {data.files.map(({ path, bytes, mediaType, modified, visibility }) => (
-          <li key={path} className="variables-item">
-            <Button
-              className="variables-open"
-              // The server does not serve secret values.
-              disabled={visibility === "secret"}
-              onClick={() => void attempt(() => save(path))}
-            >
-              <span className="variables-line">
-                <bdi className="variables-name" title={path}>
-                  {path}
-                </bdi>
-                <time className="variables-age" dateTime={modified}>
-                  {ageWords(modified, now)}
-                </time>
-              </span>
-              <span className="variables-facts">
+          <ListItem
+            key={path}
+            name={
+              <bdi className="item-name" title={path}>
+                {path}
+              </bdi>
+            }
+            at={modified}
+            // The server does not serve secret values.
+            disabled={visibility === "secret"}
+            onClick={() => void attempt(() => save(path))}
+            facts={
+              <>
                 <span>{mediaType}</span>
                 <span>{bytesInWords(bytes)}</span>
                 {visibility !== "model" && <span className="variables-label">{visibility}</span>}
                 {visibility !== "secret" && <Icon name="download" size={14} />}
-              </span>
-            </Button>
-          </li>
+              </>
+            }
+          />
         ))}
       </ul>
     </section>
+  );
+}
+
+interface VariableListProps {
+  readonly variables: readonly VariableInfo[];
+  /** Name of the variable that receives focus when the list appears. */
+  readonly focused: string | undefined;
+  readonly onSelect: (name: string) => void;
+  readonly onPin: (info: VariableInfo) => void;
+}
+
+function VariableList({ variables, focused, onSelect, onPin }: VariableListProps) {
+  return (
+    <ul className="items" onKeyDown={(event) => moveFocus(event, ".item-open")}>
+      {variables.map((info) => {
+        const { name, pinned, bytes, tool, version, updatedAt } = info;
+        return (
+          <ListItem
+            key={name}
+            name={<VariableName name={name} />}
+            at={updatedAt}
+            autoFocus={name === focused}
+            onClick={() => onSelect(name)}
+            facts={
+              <>
+                <span>{countWords(info)}</span>
+                <span>{bytesInWords(bytes)}</span>
+                {tool !== undefined && <span>{tool}</span>}
+                {version > 1 && <span>version {version}</span>}
+                <Labels info={info} />
+              </>
+            }
+            beside={
+              <IconButton
+                isSmall
+                className="icon-button icon-small variables-pin"
+                icon="pin"
+                label={`Pin $${name}`}
+                aria-pressed={pinned}
+                title={pinned ? "Unpin: it may be removed" : "Pin: it is not removed"}
+                onClick={() => onPin(info)}
+              />
+            }
+          >
+            <LifeBar info={info} />
+          </ListItem>
+        );
+      })}
+    </ul>
   );
 }

@@ -11,16 +11,17 @@ export type Mark =
   /** Needs an approval. */
   | "asks";
 
-export const MARK_WORDS: Readonly<Record<Mark, string>> = {
-  waiting: "waiting",
-  running: "running",
-  done: "done",
-  failed: "failed",
-  skipped: "skipped",
-  proposed: "needs your approval",
-  approved: "ready",
-  cancelled: "cancelled",
-  asks: "needs your approval",
+/** The word of each mark, and its icon, 14 units wide. */
+export const MARKS: Readonly<Record<Mark, readonly [word: string, drawn: string]>> = {
+  waiting: ["waiting", "M7 1.75a5.25 5.25 0 1 0 .01 0z"],
+  running: ["running", "M7 1.75A5.25 5.25 0 0 1 12.25 7"],
+  done: ["done", "m2.5 7.5 3 3 6-6.5"],
+  failed: ["failed", "m3 3 8 8M11 3l-8 8"],
+  skipped: ["skipped", "M2 7h6M6 4l3 3-3 3M11.5 3v8"],
+  proposed: ["needs your approval", "M3 2.5h8v9H3zM5 5.5h4M5 8.5h2.5"],
+  approved: ["ready", "M4 2.75v8.5L11 7z"],
+  cancelled: ["cancelled", "M3.3 3.3l7.4 7.4M7 1.75a5.25 5.25 0 1 0 .01 0z"],
+  asks: ["needs your approval", "M5 5.2a2 2 0 1 1 3 1.7c-.7.4-1 .8-1 1.6M7 11v.1"],
 };
 
 export function markOfCall({ status, gate }: Pick<CallState, "status" | "gate">): Mark {
@@ -91,4 +92,29 @@ export function inputTemplate(fields: readonly string[], last: Json | undefined)
   const isUseful = typeof last === "object" && last !== null && Object.keys(last).length > 0;
   const blank = Object.fromEntries(fields.map((field) => [field, ""]));
   return JSON.stringify(isUseful ? last : blank, undefined, 2);
+}
+
+/** Icon of a state, 14 units wide. */
+export function MarkSign({ mark }: { readonly mark: Mark }) {
+  return (
+    <svg
+      className={`plans-sign plans-${mark}`}
+      width="14"
+      height="14"
+      viewBox="0 0 14 14"
+      aria-hidden="true"
+    >
+      <path className={mark === "running" ? "plans-spin" : undefined} d={MARKS[mark][1]} />
+    </svg>
+  );
+}
+
+/** Icon and word of a state, so that colour is not the only signal. */
+export function MarkLabel({ mark }: { readonly mark: Mark }) {
+  return (
+    <span className={`plans-mark plans-${mark}`}>
+      <MarkSign mark={mark} />
+      {MARKS[mark][0]}
+    </span>
+  );
 }
