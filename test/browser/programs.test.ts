@@ -72,9 +72,9 @@ describe("a program", () => {
     await programs.put(name, { input, calls });
     const page = await open(demo.url, { forgives: /status of 4/ });
     const shown = page.getByRole("article", { name: `Program ${name}` });
-    const show = async () => {
+    const show = async (which = name) => {
       await page.getByRole("button", { name: "Programs" }).click();
-      await page.getByRole("button", { name: new RegExp(`^${name} `) }).click();
+      await page.getByRole("button", { name: new RegExp(`^${which} `) }).click();
     };
     await show();
     await shown.getByText("<b>Title</b>: <img src=x>").waitFor();
@@ -96,8 +96,18 @@ describe("a program", () => {
     await show();
     await shown.getByRole("button", { name: /^done/ }).click();
     await shown.getByText('a text|123456789012345678.90|2|true|{"id":9007199254740993}').waitFor();
-    await programs.delete(name);
+    const broken = `broken-${name}`;
+    await programs.put(broken, { calls: [{ _tool: "query_variables", sql: "SELECT nope" }] });
+    const { id, endedAt = "" } = await programs.run(broken);
+    await page.reload();
+    await show(broken);
+    await page.getByRole("button", { name: /^failed/ }).click();
+    await page.getByRole("button", { name: "Retry" }).click();
+    await expect.poll(async () => (await programs.getRun(broken, id)).endedAt).not.toBe(endedAt);
+    await page.reload();
+    await show();
     await shown.getByLabel("text", { exact: true }).fill("too late");
+    await programs.delete(name);
     await shown.getByRole("button", run).click();
     await shown.getByText(`There is no program ${name}.`).waitFor();
   });

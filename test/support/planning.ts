@@ -103,19 +103,8 @@ function partOf({ type, data }: { readonly type: string; readonly data: unknown 
   return type === "data-call" ? callPart().parse(data) : runPart().parse(data);
 }
 
-interface RunPart {
-  readonly type: string;
-  readonly call?: string;
-  readonly tool?: string;
-  readonly status?: string;
-  readonly reason?: string;
-  readonly gate?: string;
-  readonly asked?: string;
-  readonly output?: Json;
-  readonly run?: string;
-  readonly state?: Json;
-  readonly outputs?: Readonly<Record<string, Json>>;
-}
+type PartData = z.infer<ReturnType<typeof callPart>> & z.infer<ReturnType<typeof runPart>>;
+type RunPart = { readonly type: string } & Partial<PartData>;
 
 /** Returns the status of each call, by id. */
 export function statusesOf({ calls }: Pick<RunView, "calls">): Readonly<Record<string, string>> {

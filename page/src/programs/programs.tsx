@@ -6,7 +6,16 @@ import {
   type ProgramView as Program,
 } from "../../../packages/client/src/client.ts";
 import type { Json } from "../../../src/value/json.ts";
-import { Code, Dialog, Form, IconButton, ListItem, Problem, SubmitButtons } from "../controls.tsx";
+import {
+  Button,
+  Code,
+  Dialog,
+  Form,
+  IconButton,
+  ListItem,
+  Problem,
+  SubmitButtons,
+} from "../controls.tsx";
 import { useAttempt } from "../hooks.ts";
 import { Markdown, withoutMarks } from "../markdown/markdown.tsx";
 import { callsIn } from "../plans/call-state.tsx";
@@ -130,6 +139,8 @@ interface ResultProps extends ProgramProps {
 
 /** What a run has written, or what it waits for. */
 function Result({ entry, name, id, close }: ResultProps) {
+  const [problem, attempt, , isBusy] = useAttempt();
+  const queries = useQueryClient();
   const { data: run, error } = useQuery({
     queryKey: ["program", name, "run", id],
     queryFn: () => exactly<ProgramRunView>(entry, `${pathOf(name)}/runs/${encodeURIComponent(id)}`),
@@ -138,9 +149,16 @@ function Result({ entry, name, id, close }: ResultProps) {
   if (run === undefined) return <Problem error={error} />;
   const { endedAt, status, text, state, input, conversation } = run;
   const place = status === "waiting" ? "Decide in its conversation" : "Open its conversation";
+  const look = () => queries.invalidateQueries({ queryKey: ["program", name] });
+  const retry = () => entry.client.programs.retryRun(name, id).finally(look);
   return (
     <>
-      <Problem error={run.error} />
+      <Problem error={problem ?? run.error} />
+      {status === "failed" && (
+        <Button disabled={isBusy} onClick={() => void attempt(retry)}>
+          Retry
+        </Button>
+      )}
       {text === undefined ? (
         endedAt && <Code label="Result">{indented(state)}</Code>
       ) : (
