@@ -24,11 +24,8 @@ export function markdownReport(results: Results): string {
 
 function markdownTable({ head, rows }: Table): string {
   const all = [head, head.map(() => "---"), ...rows];
+  const escaped = (cell: string) => cell.replaceAll("|", "\\|").replaceAll("\n", " ");
   return all.map((cells) => `| ${cells.map(escaped).join(" | ")} |`).join("\n");
-}
-
-function escaped(cell: string): string {
-  return cell.replaceAll("|", "\\|").replaceAll("\n", " ");
 }
 
 function mainTable({ arms }: Results): Table {

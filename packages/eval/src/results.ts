@@ -33,7 +33,7 @@ interface About {
 const PASSING: ReadonlySet<Family> = new Set(["bytes", "edit", "ids", "wrong reference"]);
 
 const mean = (of: (cell: Cell) => number | undefined) => (cells: readonly Cell[]) =>
-  meanOf(cells.flatMap((cell) => of(cell) ?? []));
+  ratioOf(cells.flatMap((cell) => of(cell) ?? []).map((value) => [value, 1]));
 
 /** Share of the tasks that have the value in which it is true. */
 const share = (of: (cell: Cell) => boolean | undefined) => (cells: readonly Cell[]) =>
@@ -153,10 +153,6 @@ export function ratioOf(samples: readonly Fraction[]): Interval | undefined {
   }).toSorted((a, b) => a - b);
   const at = (share: number) => values[Math.round(share * (RESAMPLES - 1))] ?? value;
   return { value, low: at(TAIL), high: at(1 - TAIL), n: samples.length };
-}
-
-function meanOf(values: readonly number[]): Interval | undefined {
-  return ratioOf(values.map((value) => [value, 1]));
 }
 
 /**

@@ -252,7 +252,10 @@ export class OfferedResources {
   }
 
   #byTemplate(uri: string): Upstream | undefined {
-    const fitting = [...this.#templateOwners.keys()].filter((one) => fitsTemplate(one, uri));
+    const fitting = [...this.#templateOwners.keys()].filter(
+      // Any characters fit each expression: the server itself refuses what does not. Linear.
+      (one) => one === uri || fitsName(one.replaceAll(EXPRESSION, "*"), uri),
+    );
     const [closest] = fitting.toSorted((a, b) => ownChars(b) - ownChars(a));
     return closest === undefined ? undefined : this.#templateOwners.get(closest);
   }
@@ -281,11 +284,6 @@ function shown(address: string, upstream: Upstream, owner: Upstream | undefined)
 }
 
 const EXPRESSION = /\{[^{}]*\}/gu;
-
-/** Takes any characters for each expression: the server itself refuses what does not fit. Linear. */
-function fitsTemplate(template: string, uri: string): boolean {
-  return template === uri || fitsName(template.replaceAll(EXPRESSION, "*"), uri);
-}
 
 function ownChars(template: string): number {
   return template.replaceAll(EXPRESSION, "").length;

@@ -8,13 +8,11 @@ export interface Instruction {
   readonly p5: number;
 }
 
-/** The columns whose cells a statement takes for numbers, sorts by, or tests for NULL, by their marks. */
-export interface CellUses {
-  readonly numbers: ReadonlySet<string>;
-  readonly order: ReadonlySet<string>;
-  readonly nulls: ReadonlySet<string>;
-}
+/** What a statement takes a column for: numbers, dates, texts of booleans, what it sorts by or tests for NULL. */
+export type CellUse = "numbers" | "dates" | "truths" | "order" | "nulls";
 
+/** The text of a boolean. */
+export const TRUTH = /^(?:true|false)$/i;
 const MARK = "\u0001cell ";
 
 /** Marks a cell, so that the instructions show where it goes. `mark`: any text. */
@@ -37,6 +35,7 @@ const ARITHMETIC = new Set(
   "Add Subtract Multiply Divide Remainder BitAnd BitOr ShiftLeft ShiftRight And Or".split(" "),
 );
 const COMPARISONS = new Set("Eq Ne Lt Le Gt Ge".split(" "));
+const DATES = new Set("date time datetime julianday unixepoch strftime".split(" "));
 /** Instructions that write something else than a cell, by the operand that names the register. */
 const WRITES_P2 = new Set("Rowid Variable Sequence Count Blob Null".split(" "));
 const WRITES_P3 = new Set(["VColumn", "Concat"]);
@@ -44,7 +43,7 @@ const WRITES_P3 = new Set(["VColumn", "Concat"]);
 const NUMERIC = new Set(
   "abs round ceil ceiling floor trunc sign sqrt pow power exp ln log mod".split(" "),
 );
-const CLEANING = new Set(["replace", "trim", "ltrim", "rtrim", "nullif"]);
+const CLEANING = new Set("replace trim ltrim rtrim nullif lower upper".split(" "));
 /** A whole number that is too long for SQLite, and so a text. */
 const LONG_NUMBER = /^\d{19,}$/;
 const TEXTUAL = new Set(
@@ -59,12 +58,13 @@ const [NUMERIC_AFFINITY, AFFINITY_MASK] = [0x43, 0x47];
 /**
  * Follows marked cells through the instructions of a statement, as SQLite has understood it. It reads them in the
  * order in which they stand, twice: what it does not know is no use, and a use that is none changes no result.
+ * Returns the uses of the columns by their marks.
  * `isCleanable`: true if a cell without some of its characters is the same cell.
  */
 export function cellUses(
   program: readonly Instruction[],
   isCleanable: (mark: string) => boolean,
-): CellUses {
+): ReadonlyMap<string, ReadonlySet<CellUse>> {
   const reader = new ProgramReader(isCleanable);
   // The constants, to which the first instruction jumps, come first.
   const start = program[0]?.opcode === "Init" ? program[0].p2 : 0;
@@ -75,9 +75,7 @@ export function cellUses(
 }
 
 class ProgramReader {
-  readonly #numbers = new Set<string>();
-  readonly #nulls = new Set<string>();
-  readonly #sorted = new Set<string>();
+  readonly #uses = new Map<string, Set<CellUse>>();
   readonly #registers = new Map<number, Held>();
   readonly #records = new Map<number, readonly Held[]>();
   /** What the rows of a cursor have, and how many columns they are sorted by. */
@@ -95,14 +93,13 @@ class ProgramReader {
     this.#isCleanable = isCleanable;
   }
 
-  get uses(): CellUses {
-    const order = new Set(this.#sorted);
+  get uses(): ReadonlyMap<string, ReadonlySet<CellUse>> {
     for (const cursor of this.#sorting) {
       if (this.#grouping.has(cursor)) continue;
       for (const { columns } of this.#rowsOf(cursor).slice(0, this.#keys.get(cursor)))
-        for (const one of columns) order.add(one);
+        this.#note("order", columns);
     }
-    return { numbers: this.#numbers, order, nulls: this.#nulls };
+    return this.#uses;
   }
 
   read({ opcode, p1, p2, p3, p4, p5 }: Instruction): void {
@@ -116,12 +113,14 @@ class ProgramReader {
       const count = opcode === "Copy" ? p3 + 1 : Math.max(p3, 1);
       for (let at = 0; at < count; at++) this.#write(p2 + at, this.#held(p1 + at));
     } else if (ARITHMETIC.has(opcode)) {
-      this.#use(this.#numbers, p1, p2);
+      this.#use("numbers", p1, p2);
       this.#write(p3, NUMBER);
-    } else if (COMPARISONS.has(opcode)) this.#compare(this.#held(p1), this.#held(p3), p5);
-    else if (opcode === "If" || opcode === "IfNot" || opcode === "IsTrue" || opcode === "Not")
-      this.#use(this.#numbers, p1);
-    else if (opcode === "IsNull" || opcode === "NotNull") this.#use(this.#nulls, p1);
+    } else if (COMPARISONS.has(opcode)) {
+      this.#compare(this.#held(p1), this.#held(p3), p5);
+      if (opcode !== "Eq" && opcode !== "Ne") this.#use("dates", p1, p3);
+    } else if (opcode === "If" || opcode === "IfNot" || opcode === "IsTrue" || opcode === "Not")
+      this.#use("numbers", p1);
+    else if (opcode === "IsNull" || opcode === "NotNull") this.#use("nulls", p1);
     else if (opcode === "Cast") this.#cast(p1, p2);
     else if (opcode === "Function" || opcode === "PureFunc") this.#call(p4, p2, p3);
     else if (opcode.startsWith("Agg")) this.#aggregate(opcode, { p1, p2, p3, p4 });
@@ -159,26 +158,27 @@ class ProgramReader {
 
   #compare(a: Held, b: Held, flags: number): void {
     const isNumeric = (flags & AFFINITY_MASK) >= NUMERIC_AFFINITY;
-    for (const [one, other] of [[a, b] as const, [b, a] as const]) {
-      for (const column of one.columns) {
-        if (isNumeric || other.isNumber) this.#numbers.add(column);
-      }
+    for (const [{ columns }, other] of [[a, b] as const, [b, a] as const]) {
+      if (isNumeric || other.isNumber) this.#note("numbers", columns);
+      if (TRUTH.test(other.text ?? "")) this.#note("truths", columns);
     }
   }
 
   #cast(register: number, affinity: number): void {
     if (affinity < NUMERIC_AFFINITY) return;
-    this.#use(this.#numbers, register);
+    this.#use("numbers", register);
     this.#write(register, NUMBER);
   }
 
   #call(signature: string | null, first: number, result: number): void {
     const { name, count } = signatureOf(signature);
     const { text = "" } = this.#held(first + 1);
+    if (DATES.has(name)) this.#use("dates", name === "strftime" ? first + 1 : first);
+    if (name === "like") this.#compare(this.#held(first), this.#held(first + 1), 0);
     if (name === "nullif" && text.startsWith(MARK)) {
       this.#write(result, { ...NOTHING, columns: new Set([text.slice(MARK.length)]) });
     } else if (NUMERIC.has(name)) {
-      this.#use(this.#numbers, ...Array.from({ length: count }, (_, at) => first + at));
+      this.#use("numbers", ...Array.from({ length: count }, (_, at) => first + at));
       this.#write(result, NUMBER);
     } else {
       const { columns } = CLEANING.has(name) ? this.#held(first) : NOTHING;
@@ -196,16 +196,20 @@ class ProgramReader {
     if (opcode === "AggValue") return this.#write(p3, this.#held(p1));
     const { name, count } = signatureOf(p4);
     const isExtreme = (name === "min" || name === "max") && count === 1;
-    if (SUMS.has(name)) this.#use(this.#numbers, p2);
-    if (isExtreme) this.#use(this.#sorted, p2);
-    if (isExtreme || (name === "count" && count === 1)) this.#use(this.#nulls, p2);
+    if (SUMS.has(name)) this.#use("numbers", p2);
+    if (isExtreme) this.#use("order", p2);
+    if (isExtreme || (name === "count" && count === 1)) this.#use("nulls", p2);
     const isNumber = SUMS.has(name) || name === "count";
     this.#write(p3, isExtreme ? this.#held(p2) : isNumber ? NUMBER : NOTHING);
   }
 
-  #use(uses: Set<string>, ...registers: readonly number[]): void {
-    for (const register of registers)
-      for (const column of this.#held(register).columns) uses.add(column);
+  #use(use: CellUse, ...registers: readonly number[]): void {
+    for (const register of registers) this.#note(use, this.#held(register).columns);
+  }
+
+  #note(use: CellUse, columns: Iterable<string>): void {
+    for (const column of columns)
+      this.#uses.set(column, new Set([...(this.#uses.get(column) ?? []), use]));
   }
 
   #held(register: number): Held {
@@ -235,7 +239,7 @@ function joined(a: Held, b: Held): Held {
   return {
     columns: new Set([...a.columns, ...b.columns]),
     isNumber: a.isNumber || b.isNumber,
-    text: a.text === undefined || b.text === undefined ? undefined : "",
+    text: a.text === undefined || b.text === undefined ? undefined : a.text,
   };
 }
 

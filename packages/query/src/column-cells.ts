@@ -1,3 +1,4 @@
+import { type CellUse, TRUTH } from "./cell-uses.ts";
 import { json } from "../../../src/internal.ts";
 import type { Json } from "../../../src/references.ts";
 
@@ -10,10 +11,13 @@ export interface ColumnCells {
   /** Cells that are numbers, and texts that are: as SQLite reads one, or with separators and symbols. */
   readonly numbers: number;
   readonly formatted: number;
+  readonly booleans: number;
+  /** Texts that are dates, but not as SQLite reads them. */
+  readonly dates: number;
   readonly empty: number;
   /** All cells but nulls. */
   readonly count: number;
-  /** The characters of formatted numbers that are no digits. */
+  /** The characters of formatted numbers that are no digits, and a minus that is behind. */
   readonly marks: string;
   readonly hasDecimalComma: boolean;
   readonly words: readonly string[];
@@ -31,17 +35,20 @@ const MAX_WORDS = 4;
 /** A longer text is no number. */
 const MAX_CHARS = 40;
 const PLAIN = /^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?\s*$/i;
-/** Accounts write a negative number in parentheses. */
+/** Accounts write a negative number in parentheses or with the minus behind, India groups hundreds of thousands. */
 const FORMATTED =
-  /^(?=[^(]*$|.*\)$)[-+(]?\s?\p{Sc}?\s?[-+(]?(?:\d{1,3}(?:([,.' \u2019\u00a0\u202f])\d{3})(?:\1\d{3})*(?:[.,]\d+)?|\d+(?:[.,]\d+)?)\s?(?:\p{Sc}|%)?\)?$/u;
+  /^(?=[^(]*$|.*\)$)(?!.*[-\u2212].*-$)[-\u2212+(]?\s?\p{Sc}?\s?[-\u2212+(]?(?:\d{1,3}(?:([,.' \u2019\u00a0\u202f])\d{3})(?:\1\d{3})*(?:[.,]\d+)?|\d{1,2}(?:,\d\d)+,\d{3}(?:\.\d+)?|\d+(?:[.,]\d+)?)\s?(?:\p{Sc}|%)?[-)]?$/u;
 const DECIMAL_COMMA = /,(?:\d{1,2}|\d{4,})\D*$|\.\d{3},\d/;
-const TRUTH = /^(?:true|false)$/i;
+const DATE =
+  /^(?!\d{4}-\d\d-\d\d(?!\d))(?:\d{1,2}([/.-])\d{1,2}\1\d{4}|(?:\d{1,2}\/){2}\d\d|\d{4}([/.-])\d{1,2}\2\d{1,2})(?!\d)/;
 
 /** Counts the cells of a column while its rows are read. */
 export class CellCounter {
   readonly #counts = { count: 0, values: 0, plain: 0, formatted: 0, empty: 0 };
   #nested = 0;
   #truths = 0;
+  #booleans = 0;
+  #dates = 0;
   #hasDecimalComma = false;
   readonly #marks = new Set<string>();
   readonly #words = new Set<string>();
@@ -52,6 +59,7 @@ export class CellCounter {
   add(value: Json, row: number): void {
     if (value === null) return;
     this.#counts.count++;
+    if (typeof value === "boolean") this.#booleans++;
     if (typeof value === "string") this.#addText(value, row);
     else if (json.isScalar(value)) this.#counts.values++;
     else this.#nested++;
@@ -73,10 +81,12 @@ export class CellCounter {
     if (isShort && FORMATTED.test(text.trim())) {
       this.#counts.formatted++;
       this.#hasDecimalComma ||= DECIMAL_COMMA.test(text);
+      if (text.trimEnd().endsWith("-")) this.#marks.add("-");
       for (const mark of text.match(/[^\d.+-]/g) ?? []) this.#marks.add(mark);
       return;
     }
     if (TRUTH.test(text)) this.#truths++;
+    if (DATE.test(text)) this.#dates++;
     if (this.#words.size < MAX_WORDS)
       this.#words.add(isShort ? text : text.slice(0, MAX_CHARS + 1));
   }
@@ -87,6 +97,8 @@ export class CellCounter {
       ...counts,
       type: this.#type,
       numbers: values + plain,
+      booleans: this.#booleans,
+      dates: this.#dates,
       marks: [...this.#marks].join(""),
       hasDecimalComma: this.#hasDecimalComma,
       words: [...this.#words],
@@ -140,11 +152,16 @@ function stays(cell: string, named: readonly string[]): string {
     : `WHEN ${cell} IN (${named.map(quoted).join(", ")}) THEN ${cell} `;
 }
 
+const MINUSES = "(\u2212";
+
 /** Removes what keeps SQLite from reading formatted numbers. */
 function cleaned(cell: string, { marks, hasDecimalComma }: ColumnCells): string {
   let text = cell;
+  // The minus that is behind, if there is one, comes first.
+  if (marks.includes("-")) text = `substr('-', 1, ${cell} LIKE '%-') || rtrim(${cell}, '-')`;
   for (const mark of marks)
-    if (mark !== ",") text = `REPLACE(${text}, ${quoted(mark)}, '${mark === "(" ? "-" : ""}')`;
+    if (mark !== "," && mark !== "-")
+      text = `REPLACE(${text}, ${quoted(mark)}, '${MINUSES.includes(mark) ? "-" : ""}')`;
   if (hasDecimalComma) return `REPLACE(REPLACE(${text}, '.', ''), ',', '.')`;
   return marks.includes(",") ? `REPLACE(${text}, ',', '')` : text;
 }
@@ -181,6 +198,25 @@ export function numberNote(name: string, cells: ColumnCells, cleaning: string): 
   return `${JSON.stringify(name)} is ${has}. ${advice}`;
 }
 
+/** Says that a column is compared with texts of booleans, or is used as dates, and that SQL has other ones. */
+export function useNotes(
+  name: string,
+  { booleans, dates, count, type, words }: ColumnCells,
+  uses: ReadonlySet<CellUse>,
+): readonly string[] {
+  const [is, column] = [JSON.stringify(name), `"${name.replaceAll('"', '""')}"`];
+  const isTruth = booleans > 0 || (type === "truth" && uses.has("numbers"));
+  const isDate = 2 * dates > count && (uses.has("dates") || uses.has("order"));
+  const example = JSON.stringify(words.find((word) => DATE.test(word)) ?? words[0]);
+  const notes: string[] = [];
+  if (isTruth && uses.has("truths")) notes.push(`${is} is 1 or 0 for SQL: compare it with 1 or 0.`);
+  if (isDate)
+    notes.push(
+      `${is} has dates such as ${example}: texts for SQL. Write YYYY-MM-DD: of DD/MM/YYYY, substr(${column}, 7, 4) || '-' || substr(${column}, 4, 2) || '-' || substr(${column}, 1, 2).`,
+    );
+  return notes;
+}
+
 /** Says that a result depends on empty texts that are not NULL. */
 export function emptyNote(name: string, { empty, emptyRow = 0 }: ColumnCells): string {
   const column = `"${name.replaceAll('"', '""')}"`;
@@ -208,7 +244,8 @@ export function isSameResult(as: readonly string[], bs: readonly string[]): bool
 function isSameCell(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "string") return false;
-  const digits = a.replace("(", "-").replaceAll(/[^\d.,eE+-]/g, "");
+  const signed = a.replace(/[(\u2212]/, "-").replace(/^(.*)-$/s, "-$1");
+  const digits = signed.replaceAll(/[^\d.,eE+-]/g, "");
   const numbers = [digits.replaceAll(",", ""), digits.replaceAll(".", "").replace(",", ".")];
   const isNumber = digits !== "" && (PLAIN.test(a) || FORMATTED.test(a.trim()));
   if (b === null) return !isNumber;

@@ -256,14 +256,11 @@ async function searchFor(where: string, editing: Editing): Promise<FindRecords> 
 const NOWHERE: Target = { name: "records", path: [] };
 
 /** The condition is on separate lines, so that a comment in it ends. */
-function statementFor(where: string, target: Target): string {
-  return `SELECT "${POSITION}" AS at FROM "${aliasOf(target)}" WHERE (\n${where}\n)`;
-}
-
-/** The name of the records in a condition: as `FROM $name.path` has it. */
-function aliasOf({ name, path }: Target): string {
+function statementFor(where: string, { name, path }: Target): string {
   const last = path.findLast((segment) => "key" in segment);
-  return last === undefined || !/^\w+$/.test(last.key) ? name : last.key;
+  // The records have a name as in `FROM $name.path`.
+  const alias = last === undefined || !/^\w+$/.test(last.key) ? name : last.key;
+  return `SELECT "${POSITION}" AS at FROM "${alias}" WHERE (\n${where}\n)`;
 }
 
 function replacingBy(target: Target, value: json.JsonArray) {

@@ -1,6 +1,6 @@
 import { limitExceeded, messageOf } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
-import { cellUses, type Instruction, markCell } from "./cell-uses.ts";
+import { type CellUse, cellUses, type Instruction, markCell, TRUTH } from "./cell-uses.ts";
 import {
   cleaningOf,
   type ColumnCells,
@@ -12,6 +12,7 @@ import {
   numberNote,
   truthOf,
   typedCell,
+  useNotes,
 } from "./column-cells.ts";
 import type {
   EngineAnswer,
@@ -172,6 +173,10 @@ interface Suspect extends Reading {
   readonly isNumber: boolean;
 }
 
+interface UsedColumn extends Omit<Suspect, "cellOf" | "isNumber"> {
+  readonly uses: ReadonlySet<CellUse>;
+}
+
 /** Columns that are tried one by one to find on which of them a result depends. */
 const MAX_SUSPECTS = 8;
 /** Each element of an array takes at least this many characters. */
@@ -212,12 +217,18 @@ class Run {
     return views.length === 0 ? "" : `WITH ${views.join(",\n")}\n`;
   }
 
-  /** TRUE and FALSE are 1 and 0, unless the statement has them as texts. */
+  /** TRUE and FALSE are 1 and 0, unless the statement compares them with texts. */
   #truthOf(table: string, at: number): (cell: string) => string {
-    const { query, tables } = this.#running;
-    const isTruth = tables.get(table)?.cells?.[at]?.type === "truth";
-    const isNamed = query.texts.some((text) => /^(?:true|false)$/i.test(text));
-    return isTruth && !isNamed ? truthOf : (cell) => cell;
+    const isTruth = this.#running.tables.get(table)?.cells?.[at]?.type === "truth";
+    const isText = (one: UsedColumn) =>
+      one.table === table && one.at === at && one.uses.has("truths");
+    return isTruth && !(this.#namesTruth && this.#usedColumns.some(isText))
+      ? truthOf
+      : (cell) => cell;
+  }
+
+  get #namesTruth(): boolean {
+    return this.#running.query.texts.some((text) => TRUTH.test(text));
   }
 
   answer(): EngineAnswer {
@@ -227,13 +238,13 @@ class Run {
       if (refusal !== undefined) return refusal;
       const read = this.#database.undone(() => this.#read());
       if ("kind" in read) return read;
-      const { columns, records } = read;
+      const { columns, records, notes } = read;
       return {
         kind: "done",
         records: `[${records.join(",")}]`,
         count: records.length,
         columns,
-        notes: this.#notes(records),
+        notes: [...notes, ...this.#notes(records)],
       };
     } catch (error) {
       const { message, byte } = sqliteMessage(error);
@@ -257,9 +268,15 @@ class Run {
     return { kind: "omitted", table, columns: columns.length + count, first };
   }
 
-  /** Runs the statement again with numbers in place of texts. Says on which columns its result depends. */
+  /** Says which columns the statement takes for what they are not. */
   #notes(records: readonly string[]): readonly string[] {
-    const suspects = this.#suspects;
+    const columns = this.#usedColumns;
+    const said = columns.flatMap(({ name, cells, uses }) => useNotes(name, cells, uses));
+    return [...said, ...this.#numberNotes(records, this.#suspectsAmong(columns))];
+  }
+
+  /** Runs the statement again with numbers in place of texts. Says on which columns its result depends. */
+  #numberNotes(records: readonly string[], suspects: readonly Suspect[]): readonly string[] {
     const depends = (readings: readonly Reading[]) => {
       const other = new Run(this.#database, {
         ...this.#running,
@@ -301,12 +318,13 @@ class Run {
   }
 
   /** Columns of texts that the statement takes for numbers, or tests for NULL. */
-  get #suspects(): readonly Suspect[] {
+  #suspectsAmong(columns: readonly UsedColumn[]): readonly Suspect[] {
     const { names, texts } = this.#running.query;
     // An empty text is what REPLACE puts in place of others.
     const named = texts.filter((text) => text !== "" || !names.includes("replace"));
-    return this.#textColumns.flatMap(({ uses, ...column }) => {
+    return columns.flatMap(({ uses, ...column }) => {
       const { cells } = column;
+      if (cells.type === "number" || cells.type === "truth") return [];
       const isNumber = uses.has("numbers") || (uses.has("order") && isMostlyNumbers(cells));
       if (!isNumber && !(uses.has("nulls") && cells.empty > 0)) return [];
       const cellOf = (cell: string) =>
@@ -315,15 +333,17 @@ class Run {
     });
   }
 
-  /** The columns with texts that the statement uses, and how. */
-  get #textColumns() {
+  /** The columns with texts or booleans that the statement uses, and how. */
+  get #usedColumns(): readonly UsedColumn[] {
     const { tables, query } = this.#running;
     const columns = Array.from(tables, ([table, { columns: names, cells: all = [] }]) =>
       names.flatMap((name, at) => {
         const cells = all[at];
         const isUsed = query.usesAllColumns || query.names.includes(name.toLowerCase());
-        const isText = cells?.type === "text" || cells?.type === "mixed";
-        return isUsed && isText ? [{ table, at, name, cells }] : [];
+        if (!isUsed || cells === undefined) return [];
+        const isText = cells.type === "text" || cells.type === "mixed";
+        const isTruth = this.#namesTruth && (cells.type === "truth" || cells.booleans > 0);
+        return isText || isTruth ? [{ table, at, name, cells }] : [];
       }),
     ).flat();
     if (columns.length === 0) return [];
@@ -332,15 +352,15 @@ class Run {
       const mark = `${table} ${at}`;
       const cells = marks.get(mark);
       if (cells === undefined) return this.#truthOf(table, at);
-      return (cell) => typedCell(markCell(cell, mark), cells);
+      return (cell) =>
+        cells.type === "number" ? markCell(cell, mark) : typedCell(markCell(cell, mark), cells);
     }, false);
     const explained = `EXPLAIN ${views}SELECT * FROM (\n${query.sql}\n)`;
     const isCleanable = (mark: string) => marks.get(mark)?.hasDecimalComma === false;
     const uses = cellUses(this.#program(explained), isCleanable);
-    const kinds = ["numbers", "order", "nulls"] as const;
     return columns.map((column) => {
-      const mark = `${column.table} ${column.at}`;
-      return { ...column, uses: new Set(kinds.filter((kind) => uses[kind].has(mark))) };
+      const { table, at } = column;
+      return { ...column, uses: uses.get(`${table} ${at}`) ?? new Set<CellUse>() };
     });
   }
 
@@ -399,12 +419,17 @@ class Run {
     const given = exact.size === 0 ? read : own;
     const columns = distinctColumns(given);
     const rounded = new Set<number>();
+    const notes = new Set<string>();
     const keys = columns.map((column) => `${JSON.stringify(column)}:`);
     const records: string[] = [];
     let chars = 2;
     for (const row of rows) {
       if (records.length === limits.maxQueryRecords) return tooMany(records.length + 1);
-      for (const [at, value] of row.entries()) if (isRounded(value)) rounded.add(at);
+      for (const [at, value] of row.entries()) {
+        if (isRounded(value)) rounded.add(at);
+        if (value === Infinity || value === -Infinity)
+          notes.add(`${keys[at]} null is beyond the largest number.`);
+      }
       const cells = keys.map(
         (key, at) => key + jsonOf(row[at], exact.has(at) ? undefined : columns[at]),
       );
@@ -420,12 +445,13 @@ class Run {
       }
       records.push(record);
     }
-    return rounded.size > 0 && exact.size === 0 ? this.#read(given, rounded) : { columns, records };
+    if (rounded.size > 0 && exact.size === 0) return this.#read(given, rounded);
+    return { columns, records, notes: [...notes] };
   }
 }
 
 type Read =
-  | { readonly columns: readonly string[]; readonly records: readonly string[] }
+  | Readonly<Record<"columns" | "records" | "notes", readonly string[]>>
   | Extract<EngineAnswer, { kind: "large" }>;
 
 /** Some databases return whole numbers as bigints. */

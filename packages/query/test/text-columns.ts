@@ -8,44 +8,13 @@ import { anyValueAt } from "../../../src/tool/variables/sequence.ts";
 import { readable } from "../../../src/tool/variables/variable-target.ts";
 import type { Json } from "../../../src/value/json.ts";
 
+const KEYS = "zip score amount price paid active stage mixed day max owed".split(" ");
+
 export const textRows = [
-  {
-    zip: "00150",
-    score: "7",
-    amount: "1,234.50",
-    price: "1.234,50",
-    paid: "$5",
-    active: "TRUE",
-    stage: "won",
-    mixed: 5,
-    day: "2026-01-05",
-    max: 10,
-  },
-  {
-    zip: "10001",
-    score: "N/A",
-    amount: "20",
-    price: "12,5",
-    paid: " 12 ",
-    active: "FALSE",
-    stage: "",
-    mixed: "N/A",
-    day: "2025-03-01",
-    max: 70,
-  },
-  {
-    zip: "20002",
-    score: "60",
-    amount: "3,000",
-    price: "7",
-    paid: "$1,000",
-    active: "TRUE",
-    stage: "lost",
-    mixed: 61,
-    day: "2026-02-07",
-    max: 61,
-  },
-];
+  ["00150", "7", "1,234.50", "1.234,50", "$5", "TRUE", "won", 5, "2026-01-05", 10, "5.50-"],
+  ["10001", "N/A", "20", "12,5", " 12 ", "FALSE", "", "N/A", "2025-03-01", 70, "1,000.00"],
+  ["20002", "60", "3,000", "7", "$1,000", "TRUE", "lost", 61, "2026-02-07", 61, "\u22122"],
+].map((cells) => Object.fromEntries(cells.map((cell, at) => [KEYS[at] ?? "", cell])));
 
 /** Describes what an engine makes of columns of text: which uses have a note, and which have none. */
 export function describeTextColumns(name: string, make: () => QueryEngine): void {
@@ -85,6 +54,7 @@ export function describeTextColumns(name: string, make: () => QueryEngine): void
       ["active = 1", 2],
       ["active = TRUE", 2],
       ["active = 'TRUE'", 2],
+      ["CASE WHEN active THEN 'true' ELSE 'false' END = 'true'", 2],
       ["lower(active) = 'false'", 1],
       ["day > '2026-01-01'", 2],
       ["stage = ''", 1],
@@ -139,6 +109,7 @@ export function describeTextColumns(name: string, make: () => QueryEngine): void
         /"amount" is text/,
         1254.5,
       ],
+      ["sum(owed) FROM crm", /"owed" LIKE '%-'\) \|\| rtrim\("owed", '-'\)/, 992.5],
       ["avg(score) FROM crm", /write CAST\(NULLIF\("score", 'N\/A'\) AS REAL\)/, 33.5],
       ["avg(CAST(score AS REAL)) FROM crm", /"score" is text/, 33.5],
       ["avg(s) FROM (SELECT score AS s, 1 FROM crm)", /"score" is text/, 33.5],

@@ -91,7 +91,10 @@ const workerEndpoints: readonly Endpoint<Context<AppEnv>>[] = [
       const { id = crypto.randomUUID() } = parse(forkBody, await forkOf(request, body));
       const target = conversations.conversationOf(context, id);
       for (let tries = 1; ; tries++) {
-        const exported = await exportFrom(conversations.conversationOf(context), params.id);
+        const source = conversations.conversationOf(context);
+        const exported = await source.fetch(
+          `http://conversation/conversations/${params.id}/export`,
+        );
         if (!exported.ok) return conversations.mutableResponse(exported);
         const imported = await importInto(target, { id, labels: "keep" }, exported);
         if (tries === MAX_TRIES || !(await isRefused(imported, "conflict"))) {
@@ -172,10 +175,6 @@ async function importParts(
     if (tries === MAX_TRIES || !(await isRefused(imported, "conversation_exists")))
       return conversations.mutableResponse(imported);
   }
-}
-
-function exportFrom(conversation: conversations.RemoteConversation, id: string): Promise<Response> {
-  return conversation.fetch(`http://conversation/conversations/${id}/export`);
 }
 
 function importInto(

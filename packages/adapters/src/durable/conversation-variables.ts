@@ -196,7 +196,9 @@ export function conversationVariables(
         try {
           return await into(variables.export());
         } catch (error) {
-          if (tries === MAX_TRIES || !isConflict(error)) throw error;
+          // An error that another object has sent has no `code`.
+          const isConflict = codeOf(error) === "conflict" || messageOf(error).endsWith(CHANGED);
+          if (tries === MAX_TRIES || !isConflict) throw error;
         }
       }
     },
@@ -272,11 +274,6 @@ const EVICTIONS = 500;
 
 /** Copies of variables that change meanwhile. */
 const MAX_TRIES = 3;
-
-/** True also for an error that another object has sent, which has no `code`. */
-function isConflict(error: unknown): boolean {
-  return codeOf(error) === "conflict" || messageOf(error).endsWith(CHANGED);
-}
 
 /** The tables of `migrations.ts` and of the stores, those of earlier versions included. */
 const TABLES =

@@ -32,7 +32,8 @@ export class ProgramTransport extends StdioClientTransport {
   /** Rejects with the folder if there is none: Node's error names the program. */
   override async start(): Promise<void> {
     const { cwd } = this.#server;
-    if (cwd !== undefined && !isFolder(cwd)) throw new Error(`Its "cwd" is no folder: ${cwd}`);
+    if (cwd !== undefined && !statSync(cwd, { throwIfNoEntry: false })?.isDirectory())
+      throw new Error(`Its "cwd" is no folder: ${cwd}`);
     await (HAS_GROUPS ? this.#startGroup() : super.start());
   }
 
@@ -125,10 +126,6 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   } catch {
     // It has ended.
   }
-}
-
-function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 /**

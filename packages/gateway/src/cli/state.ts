@@ -118,17 +118,13 @@ function opened(file: string, log: (line: string) => void): NodeSql {
   try {
     return open();
   } catch (error) {
-    if (!isDamage(error)) throw error;
+    // SQLITE_CORRUPT and SQLITE_NOTADB.
+    if (!json.isObject(error) || (error.errcode !== 11 && error.errcode !== 26)) throw error;
     renameSync(file, `${file}.damaged`);
     for (const end of ["-wal", "-shm"]) rmSync(`${file}${end}`, { force: true });
     log(`The statistics are damaged and start again from zero; the old file is ${file}.damaged.`);
     return open();
   }
-}
-
-/** SQLITE_CORRUPT and SQLITE_NOTADB. */
-function isDamage(error: unknown): boolean {
-  return json.isObject(error) && (error.errcode === 11 || error.errcode === 26);
 }
 
 /** The process of a number when it started, because numbers are used again. */

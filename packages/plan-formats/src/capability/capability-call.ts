@@ -158,7 +158,9 @@ export function readTag(source: string): TagReading {
     return root === null ? faultAt(0, "There is no tag.") : tagOf(root);
   } catch (error) {
     if (!(error instanceof XmlError)) throw error;
-    return faultAt(offsetOf(text, error.pos), sentenceOf(error.message));
+    // The parser's message has the position and an excerpt at its end.
+    const end = error.message.lastIndexOf(" (line ");
+    return faultAt(offsetOf(text, error.pos), `${error.message.slice(0, end)}.`);
   }
 }
 
@@ -197,12 +199,6 @@ function offsetOf(text: string, most: number): number {
     offset += (text.codePointAt(offset) ?? 0) > 0xffff ? 2 : 1;
   }
   return offset;
-}
-
-/** The parser's message, without the position and the excerpt. */
-function sentenceOf(message: string): string {
-  const end = message.lastIndexOf(" (line ");
-  return `${end < 0 ? message : message.slice(0, end)}.`;
 }
 
 /** A stretch of a tag's body. `verbatim`: it was in CDATA. */

@@ -43,7 +43,7 @@ export const jsonPlans: PlanFormat = {
 
 /** Reads a JSON plan. Its references use the dagger: `†state.user`. */
 export function readJsonPlan(given: unknown): ReadPlan {
-  const count = callsIn(given);
+  const count = json.isObject(given) && Array.isArray(given.calls) ? given.calls.length : 0;
   // If there are too many calls, the calls themselves are not checked.
   if (count > limits.maxPlanItems) return { findings: [tooManyCalls(count)] };
   const read = jsonPlan.safeParse(given);
@@ -63,10 +63,6 @@ export function readJsonPlan(given: unknown): ReadPlan {
     order: "data",
   };
   return { plan, findings: [] };
-}
-
-function callsIn(given: unknown): number {
-  return json.isObject(given) && Array.isArray(given.calls) ? given.calls.length : 0;
 }
 
 function callOf(

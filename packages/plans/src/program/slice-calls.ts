@@ -202,7 +202,10 @@ class Past {
     const node: Node = { index, call, reads: new Reads(this), isGroup };
     const read: PlaceOf = (reference, source, isEscaped = false) => {
       const { name } = reference;
-      const isNew = call.tool === "set_variable" && nameIn(call.input) === source;
+      const isNew =
+        call.tool === "set_variable" &&
+        json.isJsonObject(call.input) &&
+        call.input["name"] === source;
       if (isNew && this.#written.has(name) && !this.#now.has(name)) return undefined;
       const { unresolved } = call;
       if (unresolved !== undefined && !isEscaped && !unresolved.includes(source)) this.#exist(name);
@@ -285,10 +288,6 @@ function overlap(one: Path, other: Path): boolean {
       !isOne || !("key" in next || "index" in next) || formatPath([segment]) === formatPath([next])
     );
   });
-}
-
-function nameIn(input: Json): Json | undefined {
-  return json.isJsonObject(input) ? input["name"] : undefined;
 }
 
 function targetOf(written: Json | undefined): Reference | undefined {
