@@ -17,7 +17,7 @@ export type {
   PlanLine,
 } from "./edge/conversation-context.ts";
 export type { ConversationData, Retention } from "./edge/conversation-data.ts";
-export type { TenantContext, TenantFeature, TenantParts } from "./edge/directory/tenant-feature.ts";
+export type { TenantContext, TenantFeature, TenantParts } from "./edge/directory/directory.ts";
 export type {
   Api,
   ConversationParts,

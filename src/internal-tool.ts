@@ -88,8 +88,8 @@ export { VariableList } from "./turn/history/variable-list.ts";
 export { variableUrl } from "./turn/history/receive-message.ts";
 export type { ConversationEvent, EventType, NewEvent } from "./turn/log/event-log.ts";
 export type { JournalEntry, TurnHead } from "./turn/log/journal.ts";
-export { type RecoveredLog, giveUpReason, recoveryDelayMs } from "./turn/log/recovery.ts";
-export { pause } from "./turn/model/model-failure.ts";
+export { type RecoveredLog, giveUpReason } from "./turn/log/recovery.ts";
+
 export type { Plan, PlanCall, PlanFormatName, PlanOutput } from "./turn/plan.ts";
 export { charsOfMessage, charsOfTools } from "./turn/spend/account.ts";
 export { NOTHING_SPENT, spentBefore } from "./turn/spend/spend.ts";

@@ -22,7 +22,7 @@ import {
   userOf,
 } from "./conversation-of.ts";
 import type { Api } from "./conversation-parts.ts";
-import type { TenantParts } from "./directory/tenant-feature.ts";
+import type { TenantParts } from "./directory/directory.ts";
 import { type Endpoint, parseHeaders } from "./http/endpoint.ts";
 import { ClientBody, isStreamed, maxBodyBytes, tooLarge, withEnd } from "./http/client-body.ts";
 

@@ -13,6 +13,8 @@ import type { Identity } from "../tool/identity.ts";
 import type { Agent } from "../turn/agent.ts";
 import type { EventPage } from "../turn/log/event-log.ts";
 import type { TurnHead } from "../turn/log/journal.ts";
+import { type RecoveredLog, recoveryDelayMs } from "../turn/log/recovery.ts";
+import { pause } from "../turn/model/model-failure.ts";
 import { type QuotaService, type Cost, costSince, type SpendLimits } from "../turn/spend/spend.ts";
 import type { MakeCodeTool, PlatformServices, QueryTools } from "../turn/toolbox.ts";
 import type { Bindings } from "./app-env.ts";
@@ -175,6 +177,10 @@ export class ConversationContext {
   readonly gateway: ConversationMcp | undefined;
   /** Undefined in an application without plans. */
   readonly plans: ConversationPlans | undefined;
+  /** Abort it when a client asks: recovery then waits no longer. */
+  readonly asked = new AbortController();
+  /** The conversation's share of a time over which many of them are spread; 0 without a name. */
+  readonly #share: number;
   #isSettleDue = false;
   readonly #settleLater = throttled(FLUSH_MS, () => {
     this.settle().catch((error: unknown) => logFailure(error, placeIn(this, "settle")));
@@ -189,9 +195,14 @@ export class ConversationContext {
     this.env = env;
     this.setup = setup;
     this.prefix = `${state.id}/`;
+    // The digest of the name, in hexadecimal.
+    this.#share = state.id.name === undefined ? 0 : parseInt(this.prefix.slice(0, 8), 16) / 2 ** 32;
     this.sql = new DurableSql(state.storage);
     this.alarmClock = new AlarmClock(this.sql);
-    this.bucket = BLOBS && { blobs: new R2Blobs(BLOBS), prefix: this.prefix };
+    // The parts of an import are not kept.
+    const keepsDeleted = () =>
+      this.settings.DELETED_VALUES === "keep" && indexedIdIn(state.id.name) !== undefined;
+    this.bucket = BLOBS && { blobs: new R2Blobs(BLOBS, keepsDeleted), prefix: this.prefix };
     this.deletion = new Deletion(this);
     this.queue = new TurnQueue(this);
     this.index = new ConversationIndex(this);
@@ -276,7 +287,8 @@ export class ConversationContext {
     const retention = own ?? this.#retention();
     const onAccess = this.#flushAccessSoon;
     const onEvents = () => this.eventStreams.announce();
-    const options = { bucket, retention, csv: setup.csv, onAccess, onEvents };
+    const about = { bucket, retention, csv: setup.csv, share: this.#share };
+    const options = { ...about, onAccess, onEvents };
     const data = new ConversationData(sql, options);
     this.queries?.watch(data);
     if (!data.isNew) {
@@ -300,6 +312,15 @@ export class ConversationContext {
         await this.settle({ endsQueue: this.queue.isLast });
       }
     });
+  }
+
+  /**
+   * Waits before an interrupted turn or run is tried again. Conversations that woke together do not call a model
+   * together: each adds its share of two seconds, unless a client asks.
+   */
+  async pauseBeforeRetry(recoveredLog: RecoveredLog, signal: AbortSignal): Promise<void> {
+    await pause(recoveryDelayMs(recoveredLog, Date.now()), signal);
+    await pause(RECOVERY_SPREAD_MS * this.#share, AbortSignal.any([signal, this.asked.signal]));
   }
 
   /** Call this in the commit that first writes a turn or a plan run. `turn`: the turn's id. */
@@ -358,6 +379,9 @@ export class ConversationContext {
 
 /** Delay after which access times, and queries in the audit log, are written in one batch. */
 const FLUSH_MS = 5_000;
+
+/** Longest pause before an interrupted turn is tried again, for this reason alone. */
+const RECOVERY_SPREAD_MS = 2_000;
 
 /** A turn reads all values of a user at once, and they outlast its conversations. */
 const USER_RETENTION: Retention = {

@@ -30,6 +30,8 @@ export interface DataOptions {
   readonly bucket: Bucket | undefined;
   readonly retention: Retention;
   readonly csv?: RecordsFormat | undefined;
+  /** From 0 to 1: of an hour, or a 24th of a shorter idle time. What was used together is then not due together. */
+  readonly share?: number;
   /** Called when a variable's time of last access changes. */
   readonly onAccess: () => void;
   /** Called when events were written. */
@@ -78,20 +80,22 @@ export class ConversationData {
   #words: { readonly first: string; readonly title: string | undefined } | undefined;
 
   /** Creates the tables if there are none. */
-  constructor(sql: Sql, { bucket, retention, csv, onAccess, onEvents }: DataOptions) {
+  constructor(sql: Sql, options: DataOptions) {
+    const { bucket, retention, csv, share = 0, onAccess, onEvents } = options;
     const nowMs = Date.now();
     const isNew = migrate(sql, nowMs);
     const { quotaBytes, keepVersions, variableIdleMs, conversationIdleMs } = retention;
     this.sql = sql;
     this.isNew = isNew;
-    this.#idleMs = conversationIdleMs ?? limits.conversationIdleMs;
-    this.#variableIdleMs = variableIdleMs ?? limits.variableIdleMs;
+    const prolonged = (ms: number) => ms + Math.round(share * Math.min(ms / 24, 3_600_000));
+    this.#idleMs = prolonged(conversationIdleMs ?? limits.conversationIdleMs);
+    this.#variableIdleMs = prolonged(variableIdleMs ?? limits.variableIdleMs);
     this.history = new History(sql, { isNew });
     this.store = new SqlStore(sql, {
       isNew,
       onAccess,
       computed: () => this.#historyVariable(),
-      ...compact({ bucket, csv, quotaBytes, keepVersions, idleMs: variableIdleMs }),
+      ...compact({ bucket, csv, quotaBytes, keepVersions, idleMs: this.#variableIdleMs }),
     });
     this.journal = new Journal(sql, { isNew });
     this.postKeys = new PostKeys(sql);

@@ -11,7 +11,7 @@ import type {
   Feature,
   TransferParts,
 } from "./conversation-context.ts";
-import type { TenantContext, TenantFeature, TenantParts } from "./directory/tenant-feature.ts";
+import type { TenantContext, TenantFeature, TenantParts } from "./directory/directory.ts";
 import type { Sockets } from "./sockets/sockets.ts";
 import type { Turns } from "./turns/turns.ts";
 

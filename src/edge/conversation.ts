@@ -48,6 +48,7 @@ export class ConversationObject extends DurableObject {
 
   /** Handles a request that the Worker has authenticated and forwarded. */
   override async fetch(request: Request): Promise<Response> {
+    this.parts.context.asked.abort();
     try {
       // Writes wait while the conversation is deleted or imported. Most reads find nothing at once. A DELETE joins a
       // deletion that is under way.
@@ -60,6 +61,7 @@ export class ConversationObject extends DurableObject {
   }
 
   override webSocketMessage(socket: WebSocket, message: string | ArrayBuffer): void {
+    this.parts.context.asked.abort();
     this.parts.sockets.receive(socket, message);
   }
 
@@ -92,6 +94,7 @@ export class ConversationObject extends DurableObject {
 
   /** Undefined for a conversation that does not exist. */
   status(): ConversationStatus | undefined {
+    this.parts.context.asked.abort();
     return statusOf(this.parts);
   }
 }

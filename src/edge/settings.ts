@@ -172,6 +172,8 @@ const settingsSchema = z
     JURISDICTION: z
       .enum(JURISDICTIONS, { error: `must be ${JURISDICTIONS.join(", ")}` })
       .optional(),
+    /** `keep`: values in the bucket that are deleted stay in `deleted/` there, for a recovery. */
+    DELETED_VALUES: z.enum(["delete", "keep"], { error: "must be delete or keep" }).optional(),
     /** Origins whose pages may call the Worker, separated by commas. */
     CORS_ORIGINS: origins.optional(),
     /** `turns`: one line of JSON for each turn, without values. */

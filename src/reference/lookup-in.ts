@@ -36,10 +36,10 @@ export function unknownName(
   return { found: false, reason: "unknown", near };
 }
 
-/** Creates the miss for bytes or for a value that is too large to return. Rethrows any other error. */
+/** Creates the miss for bytes, or a value that is too large to return or gone from the bucket. Rethrows other errors. */
 export function unreadable(error: unknown): Missing {
   const code = codeOf(error);
-  if (code !== "limit_exceeded" && code !== "bad_value") throw error;
+  if (!["limit_exceeded", "bad_value", "variable_evicted"].includes(code)) throw error;
   return { found: false, reason: "unreadable", code, message: messageOf(error) };
 }
 

@@ -38,7 +38,7 @@ export function lookupInStore(store: Variables, options: LookupOptions = {}): Lo
     }
     options.onUsed?.(name);
     const isBytes = glance.type === "bytes" && path.length === 0;
-    if (isBytes && options.bytes === true) return readBytes(reference, store);
+    if (isBytes && options.bytes === true) return readBytes(reference, store).catch(unreadable);
     const { version, chars } = glance;
     const { hidesUntrusted } = options;
     const key = [name, version, chars, hidesUntrusted, formatPath(path)].join(" ");

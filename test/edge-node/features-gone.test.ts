@@ -1,11 +1,12 @@
 import { tool } from "ai";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import type { ConversationEvent } from "../../src/turn/log/event-log.ts";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import type { StoredMessage } from "../../src/turn/history/stored-message.ts";
 import { json } from "../chaos/writers.ts";
+import { NodeObject } from "../support/node-object.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
 import { finish, scriptedModel, text, toolCall } from "../../packages/testing/src/testing.ts";
 
@@ -97,4 +98,34 @@ describe("a turn that a crash interrupted ends with an error in the history if",
     expect(messages[1]?.metadata).toMatchObject({ error: code });
     expect(await newestEvent(runtime)).toMatchObject({ type: "turn.failed", code });
   });
+});
+
+it("turns that a restart has interrupted together go on within two seconds, and at once where a client asks", async () => {
+  NodeObject.isSpread = true;
+  onTestFinished(() => {
+    NodeObject.isSpread = false;
+    vi.useRealTimers();
+  });
+  const names = Array.from({ length: 100 }, (_, index) => `c${index}`);
+  const model = scriptedModel(names.map(() => [toolCall("look", {}), finish("tool-calls")].flat()));
+  const runtime = new NodeRuntime({ agents: [agent], model });
+  for (const name of names) {
+    void runtime.ask("POST", `/conversations/${name}/messages`, json({ message: "Look" }));
+  }
+  await vi.waitUntil(() => looks === 100 && runtime.objectOf("c99").isRinging);
+  runtime.kill();
+  looks = 0;
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  runtime.start();
+  await runtime.ask("GET", "/conversations/c1");
+  const perTenth = [];
+  for (let tenth = 0; tenth <= 20; tenth++) {
+    const earlier = looks;
+    await vi.advanceTimersByTimeAsync(tenth === 0 ? 0 : 100);
+    perTenth.push(looks - earlier);
+  }
+  // All at once without a pause; the first is the one that a client asks for.
+  expect(perTenth[0]).toBe(1);
+  expect(Math.max(...perTenth)).toBeLessThan(15);
+  expect(looks).toBe(100);
 });

@@ -8,6 +8,7 @@ import {
   age,
   blobsOf,
   runAlarm,
+  spreadMs,
   tablesOf,
   withoutTimers,
 } from "../support/storage.ts";
@@ -59,9 +60,9 @@ function dueAt(info: { readonly expiresAt?: string }): number {
   return Date.parse(info.expiresAt ?? "");
 }
 
-/** Time at which an unused variable is evicted, in milliseconds. */
-function idleAt(info: { readonly accessedAt: string }): number {
-  return Date.parse(info.accessedAt) + limits.variableIdleMs;
+/** Time at which an unused variable of this conversation is evicted, in milliseconds. */
+function idleAt(id: string, info: { readonly accessedAt: string }): number {
+  return Date.parse(info.accessedAt) + limits.variableIdleMs + spreadMs(id);
 }
 
 describe("the alarm", () => {
@@ -70,8 +71,8 @@ describe("the alarm", () => {
     const before = Date.now();
     const info = await put(id, "a", 1);
     const due = (await alarmOf(id)) ?? 0;
-    expect(due).toBeGreaterThanOrEqual(before + limits.variableIdleMs);
-    expect(due).toBeLessThanOrEqual(idleAt(info));
+    expect(due).toBeGreaterThanOrEqual(before + limits.variableIdleMs + spreadMs(id));
+    expect(due).toBeLessThanOrEqual(idleAt(id, info));
     await put(id, "a", 2);
     await put(id, "b", 2);
     expect(await alarmOf(id)).toBe(due);
@@ -81,7 +82,7 @@ describe("the alarm", () => {
     const id = newId();
     const info = await put(id, "a", 1);
     await ask(id, "Who are you?");
-    await vi.waitUntil(async () => (await alarmOf(id)) === idleAt(info));
+    await vi.waitUntil(async () => (await alarmOf(id)) === idleAt(id, info));
   });
 
   it("is moved by an earlier ttl, but not by a later one, also after an eviction", async () => {
@@ -102,7 +103,7 @@ describe("the alarm", () => {
 
   it("evicts what is due, leaves a tombstone, and is armed again for the next", async () => {
     const id = newId();
-    const idle = idleAt(await put(id, "kept", 1));
+    const idle = idleAt(id, await put(id, "kept", 1));
     await put(id, "a?ttl=3600", "x".repeat(100_000));
     const next = dueAt(await put(id, "b?ttl=7200", 2));
     await expire(id, "a");
@@ -203,7 +204,7 @@ describe("idle", () => {
       await (
         await putAs(id, "bytes?pin=true", { body: anyBytes(70_000), type: "image/png" })
       ).text();
-      await age(id, limits.conversationIdleMs - HOUR_MS);
+      await age(id, limits.conversationIdleMs + spreadMs(id) - HOUR_MS);
       expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
       expect(await stateOf(id)).toBe(200);
       expect(await namesIn(id)).toEqual(["pinned", "bytes"]);
@@ -235,7 +236,7 @@ describe("idle", () => {
       expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
       expect(await stateOf(id)).toBe(200);
       expect((await alarmOf(id)) ?? 0).toBeGreaterThan(Date.now());
-      await age(id, limits.conversationIdleMs);
+      await age(id, limits.conversationIdleMs + HOUR_MS);
       expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
       expect(await stateOf(id)).toBe(404);
     });
@@ -325,12 +326,12 @@ describe("clock", () => {
       await evictDurableObject(objectOf(id));
       await runAlarm(id);
       const due = (await alarmOf(id)) ?? 0;
-      expect(due).toBeLessThanOrEqual(Date.now() + limits.variableIdleMs);
-      jump(limits.variableIdleMs + HOUR_MS);
+      expect(due).toBeLessThanOrEqual(Date.now() + limits.variableIdleMs + spreadMs(id));
+      jump(limits.variableIdleMs + 2 * HOUR_MS);
       await runDurableObjectAlarm(objectOf(id));
       await problemIn(await get(id, "used"), "variable_evicted");
       // What was written ahead of time counts from its own time.
-      jump(YEAR_MS + limits.conversationIdleMs + HOUR_MS);
+      jump(YEAR_MS + limits.conversationIdleMs + 2 * HOUR_MS);
       await evictDurableObject(objectOf(id));
       await runAlarm(id);
       await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");

@@ -28,7 +28,7 @@ export class MemoryBlobs implements blobs.Blobs {
     if (from === to) return new Uint8Array();
     this.reads.push({ key, from, to });
     const object = this.#objects.get(key);
-    if (object === undefined) throw blobs.unreadable(key, { from, to }, "It is not there.");
+    if (object === undefined) throw blobs.missing();
     if (from < 0 || from > to || to > object.length)
       throw blobs.unreadable(key, { from, to }, `It has ${object.length} bytes.`);
     return object.slice(from, to);

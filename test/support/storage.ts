@@ -17,6 +17,11 @@ export function alarmOf(id: string): Promise<number | null> {
   return inStorage(id, (storage) => storage.getAlarm());
 }
 
+/** What is added to idle times of at least a day: up to an hour, by the object's id. */
+export function spreadMs(id: string): number {
+  return Math.round((Number.parseInt(String(objectOf(id).id).slice(0, 8), 16) / 2 ** 32) * HOUR_MS);
+}
+
 /** Runs the alarm handler, even if it is not due. */
 export function runAlarm(id: string): Promise<void> {
   return runInDurableObject(objectOf(id), (conversation) => conversation.alarm());

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { callTool, outputOf } from "../support/runtime-tool-calls.ts";
+import { callTool } from "../support/runtime-tool-calls.ts";
 import { failureOf } from "../support/wrapped.ts";
 
 type Replacement = { readonly find: string; readonly replace: string };
@@ -56,26 +56,4 @@ describe("an edit changes nothing else", () => {
   ])("%s", async (_, text, { after, ...edit }) => {
     expect(await edited(text, edit)).toEqual({ text: after, failure: undefined });
   });
-});
-
-describe("half of a character", () => {
-  it.each(["anthropics/claude-code#69927", "microsoft/vscode#335404"])(
-    "%s: a long result is shown without half of an emoji, wherever it is cut",
-    async () => {
-      const store = new MemoryStore();
-      for (const shift of [0, 1]) {
-        await store.save({ name: "long", value: "x".repeat(shift) + "😀".repeat(20_000) });
-        const reads = [
-          await outputOf("read_variable", { name: "long" }, { store, inRun: false }),
-          await outputOf(
-            "search_variable",
-            { name: "long", query: "😀😀" },
-            { store, inRun: false },
-          ),
-          store.info("long"),
-        ];
-        for (const read of reads) expect(JSON.stringify(read)).not.toMatch(/\\ud[89a-f]/iu);
-      }
-    },
-  );
 });

@@ -58,7 +58,7 @@ export async function travel(url: string, id: string): Promise<Answers> {
   await call(`POST ${at}/tickets`, { path: `${at}/variables/rows` });
   const exported = await fetch(`${url}${at}/export`);
   const file = await exported.text();
-  answers.set("export", { status: exported.status, body: linesOf(file) });
+  answers.set("export", { status: exported.status, body: file.trim().split("\n").map(valueOf) });
   await call(`POST /conversations/import?id=${id}-import`, file, {
     "content-type": "application/x-ndjson",
   });
@@ -138,10 +138,6 @@ function framesOfSocket(url: string, id: string): Promise<readonly unknown[]> {
     else next.forEach(say);
   });
   return promise;
-}
-
-function linesOf(file: string): readonly unknown[] {
-  return file.trim().split("\n").map(valueOf);
 }
 
 function dataOf({ data }: { readonly data: string }): unknown {

@@ -4,12 +4,11 @@ import { hasTable, numberIn, optionalTextIn, type SqlRow, textIn } from "../../s
 import { USER } from "../../store/user-variables.ts";
 import type { Claim, Grant, QuotaService } from "../../turn/spend/spend.ts";
 import { withTimeLimit } from "../../value/deadline.ts";
-import { conversationNamed, namedBy } from "../conversation-of.ts";
+import { conversationNamed, namedBy, type ObjectContext } from "../conversation-of.ts";
 import { problem } from "../http/problem.ts";
 import { logFailure, placeIn } from "../log-failure.ts";
 import { DurableSql } from "../platform/durable-sql.ts";
 import { type DeletionProgress, type Doomed, TenantDeletion } from "./tenant-deletion.ts";
-import type { TenantContext, TenantFeature, TenantParts } from "./tenant-feature.ts";
 import { TenantSpend } from "./tenant-spend.ts";
 
 /** A conversation in the index. */
@@ -43,6 +42,28 @@ export interface DirectoryPage {
   readonly next?: DirectoryPlace;
   /** Set while the tenant's conversations are deleted. */
   readonly deletion?: DeletionProgress;
+}
+
+/** A tenant's storage and alarm, for a feature that an application adds to the object. */
+export interface TenantContext extends ObjectContext {
+  readonly sql: DurableSql;
+  /** Call this in the commit that changes `dueMs`. */
+  setAlarm(): Promise<void>;
+}
+
+/** A feature of a tenant's object, with rows of its own. */
+export interface TenantFeature {
+  /** When `onAlarm` is due, in milliseconds since 1970. */
+  readonly dueMs: number;
+  onAlarm(): Promise<void>;
+  deleteAll(): void;
+}
+
+/** The parts of a tenant's object that its endpoints use. */
+export interface TenantParts {
+  readonly context: TenantContext;
+  /** Undefined in an application without one. */
+  readonly feature: TenantFeature | undefined;
 }
 
 export interface TenantOptions {

@@ -4,6 +4,7 @@ import {
   type Blobs,
   type BlobUpload,
   type ByteRange,
+  missing,
   unreadable,
   uploadIsOver,
 } from "../../store/bytes/blobs.ts";
@@ -11,12 +12,18 @@ import {
 /** R2's limit for one call. */
 const MAX_DELETED_KEYS = 1_000;
 
-/** Blobs in an R2 bucket, which may be shared: it touches only the given keys. */
+/** The prefix of the keys of deleted objects that are kept. */
+const DELETED = "deleted/";
+
+/** Blobs in an R2 bucket, which may be shared: it touches only the given keys, and those with `deleted/` before them. */
 export class R2Blobs implements Blobs {
   readonly #bucket: R2Bucket;
+  readonly #keepsDeleted: () => boolean;
 
-  constructor(bucket: R2Bucket) {
+  /** `keepsDeleted`: true if deleted objects are copied to `deleted/`, from where a read copies them back. */
+  constructor(bucket: R2Bucket, keepsDeleted: () => boolean = () => false) {
     this.#bucket = bucket;
+    this.#keepsDeleted = keepsDeleted;
   }
 
   async put(key: string, bytes: Uint8Array): Promise<void> {
@@ -33,7 +40,7 @@ export class R2Blobs implements Blobs {
     const bytes = await this.#bytesIn(key, range).catch((error: unknown) => {
       throw unreadable(key, range, messageOf(error));
     });
-    if (bytes === undefined) throw unreadable(key, range, "It is not there.");
+    if (bytes === undefined) throw missing();
     // R2 returns fewer bytes for a range that ends beyond the object.
     if (bytes.length !== to - from)
       throw unreadable(key, range, `It has ${from + bytes.length} bytes.`);
@@ -41,6 +48,7 @@ export class R2Blobs implements Blobs {
   }
 
   async delete(keys: readonly string[]): Promise<void> {
+    if (this.#keepsDeleted()) for (const key of keys) await this.#copy(key, DELETED + key);
     for (let start = 0; start < keys.length; start += MAX_DELETED_KEYS)
       await this.#bucket.delete(keys.slice(start, start + MAX_DELETED_KEYS));
   }
@@ -56,7 +64,15 @@ export class R2Blobs implements Blobs {
   async #bytesIn(key: string, { from, to }: ByteRange): Promise<Uint8Array | undefined> {
     const range = { offset: from, length: to - from };
     const object = await this.#bucket.get(key, { range });
-    return object === null ? undefined : object.bytes();
+    if (object !== null) return object.bytes();
+    return (await this.#copy(DELETED + key, key)) ? this.#bytesIn(key, { from, to }) : undefined;
+  }
+
+  /** Returns false if there is no such object. */
+  async #copy(from: string, to: string): Promise<boolean> {
+    const object = await this.#bucket.get(from);
+    if (object !== null) await this.#bucket.put(to, object.body);
+    return object !== null;
   }
 }
 

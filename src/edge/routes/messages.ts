@@ -9,7 +9,7 @@ import type { Timeline } from "../../turn/history/timeline.ts";
 import type { ConversationParts } from "../conversation-parts.ts";
 import { type Endpoint, endpoint, parse } from "../http/endpoint.ts";
 import { bounded } from "../http/read-body.ts";
-import { strictResponse } from "../http/strict-response.ts";
+import { strictResponse } from "../turns/turn-response.ts";
 import { checked, pageSize, text } from "../http/parameters.ts";
 import * as schemas from "../openapi/schemas.ts";
 import { locationQuery } from "../placement.ts";

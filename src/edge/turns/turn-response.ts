@@ -3,7 +3,7 @@ import type { VariableInfo } from "../../store/variable.ts";
 import type { TurnResult } from "../../turn/turn.ts";
 import { type FailurePlace, logIfFailure } from "../log-failure.ts";
 import { problemOf } from "../http/problem.ts";
-import { strictResponse } from "../http/strict-response.ts";
+import { strictJson } from "../../value/strict-json.ts";
 import { preferred } from "../http/request-headers.ts";
 import { type Frame, TurnLog } from "../../turn/log/turn-log.ts";
 import type { ConversationData } from "../conversation-data.ts";
@@ -259,4 +259,9 @@ function framesForSdk6(): (frame: Frame) => readonly Frame[] {
     const part = `{"type":"data-${type}","data":${data},"transient":true}`;
     return [...ends, part].map((data) => ({ id, data }));
   };
+}
+
+/** Responds with JSON that the AI SDK's clients accept. */
+export function strictResponse(body: object): Response {
+  return new Response(strictJson(body), { headers: { "content-type": "application/json" } });
 }

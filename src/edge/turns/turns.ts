@@ -5,13 +5,7 @@ import * as limits from "../../limits.ts";
 import { isSameQuestion, type Post } from "../../turn/history/post.ts";
 import type { NewEvent } from "../../turn/log/event-log.ts";
 import type { TurnHead } from "../../turn/log/journal.ts";
-import {
-  type RecoveredLog,
-  nextAttempt,
-  recoveryDelayMs,
-  typeOf,
-} from "../../turn/log/recovery.ts";
-import { pause } from "../../turn/model/model-failure.ts";
+import { type RecoveredLog, nextAttempt, typeOf } from "../../turn/log/recovery.ts";
 import { leaseOf, NOTHING_SPENT } from "../../turn/spend/spend.ts";
 import {
   type Question,
@@ -173,7 +167,7 @@ export class Turns {
     };
     const turn = this.#context.enqueue(async (slot) => {
       const recoveredLog = slot.log.recover(slot.data.journal);
-      await pause(recoveryDelayMs(recoveredLog, Date.now()), slot.signal);
+      await this.#context.pauseBeforeRetry(recoveredLog, slot.signal);
       return continueTurn(this.#context, recoveredLog, { ...slot, chooseNow });
     });
     if (head.post !== undefined) this.#posted.add(head.post, turn);

@@ -15,8 +15,8 @@ export interface Blobs {
   /** Begins an object of unknown length. An existing object under the key remains until `complete`. */
   upload(key: string): Promise<BlobUpload>;
   /**
-   * Reads the bytes from `from` up to, but not including, `to`: a copy, whole in memory. Throws `internal`
-   * if the object is missing, ends before `to`, or cannot be read. `from === to` returns no bytes, without
+   * Reads the bytes from `from` up to, but not including, `to`: a copy, whole in memory. Throws
+   * `variable_evicted` if the object is missing, `internal` if it ends before `to` or cannot be read. `from === to` returns no bytes, without
    * a request.
    */
   read(key: string, from: number, to: number): Promise<Uint8Array>;
@@ -62,6 +62,11 @@ export interface ByteRange {
 export function unreadable(key: string, { from, to }: ByteRange, reason: string): ByrefError {
   const message = `The bytes from ${from} to ${to} of the object ${key} cannot be read: ${reason}`;
   return new ByrefError("internal", message, { key, from, to });
+}
+
+/** Creates the error of `read` for an object that is not there, for example after a recovery. It names no key. */
+export function missing(): ByrefError {
+  return new ByrefError("variable_evicted", "The bytes of this value are no longer in the bucket.");
 }
 
 /** Creates the error for using an upload that is over. */

@@ -17,19 +17,10 @@ const schema: readonly string[] = [
   `CREATE TABLE turn (part INTEGER PRIMARY KEY, head TEXT, log TEXT NOT NULL)`,
 ];
 
-/**
- * Migrations from one version of the schema to the next; version 0.1.0 had the fourth. A released migration never
- * changes. Columns for metadata fields are added according to `since` (`variable.ts`).
- */
-const steps: ReadonlyMap<number, (sql: Sql) => void> = new Map([
-  // Version 0.2.0 made it for conversations of many variables.
-  [6, (sql) => sql.run(`DROP INDEX IF EXISTS variable_scan`)],
-]);
-
-const VERSION = Math.max(...steps.keys(), ...infoColumns.map(({ since = 0 }) => since));
+const VERSION = Math.max(...infoColumns.map(({ since = 0 }) => since));
 
 /**
- * Migrates the schema to the newest version. True if the tables were just created and are empty. Costs one
+ * Migrates the schema from that of version 0.1.0, the fourth, or a later one. A released step never changes. True if the tables were just created and are empty. Costs one
  * row read when the schema is current.
  */
 export function migrate(sql: Sql, nowMs: number = Date.now()): boolean {
@@ -39,7 +30,8 @@ export function migrate(sql: Sql, nowMs: number = Date.now()): boolean {
   sql.transaction(() => {
     if (version === 0) return create(sql, nowMs);
     for (let next = version + 1; next <= VERSION; next++) {
-      steps.get(next)?.(sql);
+      // Version 0.2.0 made it for conversations of many variables.
+      if (next === 6) sql.run(`DROP INDEX IF EXISTS variable_scan`);
       addColumns(sql, next);
     }
     sql.run(`UPDATE meta SET value = ? WHERE key = 'schema'`, String(VERSION));

@@ -117,18 +117,6 @@ describe("a value that is being read", () => {
     await reader.cancel();
     await expectSwept(id, 0);
   });
-
-  it("is an error without its key if its object is missing in the bucket, and is not held", async () => {
-    const id = newId();
-    await putAs(id, "a", { body: old, type: "video/mp4" });
-    const [key = ""] = await blobsOf(id);
-    const { env } = await import("cloudflare:workers");
-    await env.BLOBS.delete(key);
-    const response = await get(id, "a");
-    expect([response.status, (await response.text()).includes(key)]).toEqual([500, false]);
-    await call("DELETE", `/conversations/${id}/variables/a`);
-    await expectSwept(id, 0);
-  });
 });
 
 it("an object that ends during an upload has nothing of the upload when it is back, and its old value unchanged", async () => {

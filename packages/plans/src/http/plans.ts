@@ -42,8 +42,6 @@ import {
 import type { Identity } from "../../../../src/runtime.ts";
 import {
   type Agent,
-  pause,
-  recoveryDelayMs,
   type RuntimeTool,
   type StoredMessage,
   type TurnHead,
@@ -374,7 +372,7 @@ export class Plans implements ConversationPlans {
     };
     const live = this.#take(plan, chooseNow, async (start) => {
       const recoveredLog = start.log.recover(start.data.journal);
-      await pause(recoveryDelayMs(recoveredLog, Date.now()), start.signal);
+      await this.#context.pauseBeforeRetry(recoveredLog, start.signal);
       return attemptRecovered(this.#context, recoveredLog, start);
     });
     live.result.catch((error: unknown) => logFailure(error, placeIn(this.#context, "run")));
