@@ -90,9 +90,9 @@ for (const form of document.querySelectorAll("form")) {
     await read(requestIn(form), own.signal, (text) => (answer.textContent = text));
     if (running === own) stop.hidden = true;
   };
-  form.addEventListener("input", write);
-  // The key may have been entered.
-  form.parentElement?.addEventListener("toggle", write);
+  write();
+  // Also when the key is entered.
+  document.addEventListener("input", write);
   stop.addEventListener("click", () => running.abort());
   form.addEventListener("submit", (event) => {
     event.preventDefault();

@@ -34,13 +34,13 @@ describe("a view that throws", () => {
   it("reloads the page if its code is no longer on the server", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo, forgives });
     await variables.put("sizes", [{ size: 1 }, { size: 2 }]);
-    await page.route(/records-chart/, (route) => route.abort());
+    await page.route(/\/chart-[^/]+\.js/, (route) => route.abort());
     const chart = page.getByRole("button", { name: "Chart" });
     await listed(page, "sizes").click();
     await chart.click();
     await reload(page);
     await chart.click();
-    await page.unroute(/records-chart/);
+    await page.unroute(/\/chart-[^/]+\.js/);
     await reload(page);
     await listed(page, "sizes").click();
     await chart.click();

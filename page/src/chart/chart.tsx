@@ -20,8 +20,8 @@ interface ChartProps {
   readonly times: readonly number[] | undefined;
   /** At most four. */
   readonly series: readonly Series[];
-  /** In pixels. Default: 260. */
-  readonly height: number | undefined;
+  /** In pixels. */
+  readonly height: number;
 }
 
 const MARGIN = { top: 10, right: 10, bottom: 26 };
@@ -59,7 +59,7 @@ function round(pixels: number): number {
 }
 
 function Chart(props: ChartProps) {
-  const { form, label, labels, times, series, height = 260 } = props;
+  const { form, label, labels, times, series, height } = props;
   const [element, fullWidth] = useWidth();
   const [pointed, setPointed] = useState<number>();
   const plotHeight = height - MARGIN.top - MARGIN.bottom;
@@ -424,91 +424,62 @@ export default function RecordsChart({ records, name }: RecordsChartProps) {
   );
 }
 
-interface ChosenChartProps extends RecordsChartProps {
-  readonly rows: readonly Row[];
-}
+/** Height of a chart, and of one among several, in pixels. */
+const HEIGHTS = { alone: 260, among: 190 } as const;
+const FORMS = ["Bars", "Line"] as const;
 
-function ChosenChart({ rows, records, name }: ChosenChartProps) {
-  const { columns } = records;
+type ChosenChartProps = RecordsChartProps & { readonly rows: readonly Row[] };
+
+function ChosenChart({ rows, records: { columns }, name }: ChosenChartProps) {
   const [choice, setChoice] = useState<ChartChoice>(() => firstChoice(columns, rows));
   const { x, y, form } = choice;
-  const drawn = useMemo(() => {
+  const { labels, times, groups } = useMemo(() => {
     const { times } = placesOf(rows, x);
     // A line follows time, whatever the order of the rows.
-    const order = times
-      ? permute(
-          rows,
-          sort(rows.keys(), (at) => times[at]),
-        )
-      : rows;
-    return { ...placesOf(order, x), groups: comparable(seriesOf(order, y)) };
+    const places = times && sort(rows.keys(), (at) => times[at]);
+    const order = places ? permute(rows, places) : rows;
+    return { times: undefined, ...placesOf(order, x), groups: comparable(seriesOf(order, y)) };
   }, [rows, x, y]);
-  const { labels, times, groups } = drawn;
-  const height = groups.length > 1 ? LOW : undefined;
+  const height = HEIGHTS[groups.length > 1 ? "among" : "alone"];
   return (
     <div className="chart-chosen">
-      <Choices
-        choice={choice}
-        x={xColumns(columns, rows)}
-        y={yColumns(columns)}
-        onChoose={setChoice}
-      />
+      <div className="chart-choices">
+        <label className="chart-choice">
+          X axis
+          <select
+            value={x ?? ""}
+            onChange={({ target }) => setChoice({ ...choice, x: target.value || undefined })}
+          >
+            {xColumns(columns, rows).map((one) => (
+              <option key={one}>{one}</option>
+            ))}
+            <option value="">row number</option>
+          </select>
+        </label>
+        <div className="chart-columns" role="group" aria-label="Columns to draw, at most four">
+          {yColumns(columns).map((one) => (
+            <button
+              key={one}
+              type="button"
+              aria-pressed={y.includes(one)}
+              onClick={() => setChoice({ ...choice, y: toggled(y, one) })}
+            >
+              {one}
+            </button>
+          ))}
+        </div>
+        <Segments
+          label="Chart type"
+          values={FORMS}
+          value={form === "bar" ? "Bars" : "Line"}
+          onChoose={(next) => setChoice({ ...choice, form: next === "Bars" ? "bar" : "line" })}
+        />
+      </div>
       {groups.map((series) => {
         const names = series.map((one) => one.name).join(", ");
         const label = `${names} of $${name} by ${x ?? "row"}`;
         return <Chart key={names} {...{ form, label, labels, times, series, height }} />;
       })}
-    </div>
-  );
-}
-
-/** Height of a chart among several, in pixels. */
-const LOW = 190;
-
-interface ChoicesProps {
-  readonly choice: ChartChoice;
-  readonly x: readonly string[];
-  readonly y: readonly string[];
-  readonly onChoose: (choice: ChartChoice) => void;
-}
-
-const FORMS = ["Bars", "Line"] as const;
-
-function Choices({ choice, x, y, onChoose }: ChoicesProps) {
-  return (
-    <div className="chart-choices">
-      <label className="chart-choice">
-        X axis
-        <select
-          value={choice.x ?? ""}
-          onChange={({ target }) => onChoose({ ...choice, x: target.value || undefined })}
-        >
-          {x.map((name) => (
-            <option key={name} value={name}>
-              {name}
-            </option>
-          ))}
-          <option value="">row number</option>
-        </select>
-      </label>
-      <div className="chart-columns" role="group" aria-label="Columns to draw, at most four">
-        {y.map((name) => (
-          <button
-            key={name}
-            type="button"
-            aria-pressed={choice.y.includes(name)}
-            onClick={() => onChoose({ ...choice, y: toggled(choice.y, name) })}
-          >
-            {name}
-          </button>
-        ))}
-      </div>
-      <Segments
-        label="Chart type"
-        values={FORMS}
-        value={choice.form === "bar" ? "Bars" : "Line"}
-        onChoose={(form) => onChoose({ ...choice, form: form === "Bars" ? "bar" : "line" })}
-      />
     </div>
   );
 }

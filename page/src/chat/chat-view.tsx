@@ -1,13 +1,5 @@
 import type { UIMessage } from "ai";
-import {
-  type RefObject,
-  useCallback,
-  useEffect,
-  useLayoutEffect,
-  useMemo,
-  useRef,
-  useState,
-} from "react";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 import type { ExampleQuestion } from "../../../src/edge/page-options.ts";
 import { approvalsInWords, Bars, Button, TroubleNote } from "../controls.tsx";
@@ -35,12 +27,13 @@ interface ChatViewProps {
 /** The messages and the composer. */
 export function ChatView({ chatting, written }: ChatViewProps) {
   const { messages, isBusy, trouble, earlier, isReconnecting } = chatting;
-  const { decide, edit, regenerate } = chatting;
+  const { decide, edit, regenerate, send, stop } = chatting;
   const actions: MessageActions = useMemo(
     () => ({ decide, edit, regenerate }),
     [decide, edit, regenerate],
   );
-  const { setAgent } = useConversation();
+  const { setAgent, described } = useConversation();
+  const { model } = described;
   const field = useRef<HTMLTextAreaElement>(null);
   const asked = messages.findLast(({ role }) => role === "user");
   // An edited question keeps its id.
@@ -48,7 +41,8 @@ export function ChatView({ chatting, written }: ChatViewProps) {
   const last = messages.at(-1);
   const proof = useMemo(() => messages.find(hasProof), [messages]);
   const isQuiet = !isBusy && trouble === undefined;
-  const offers = isQuiet && (!last || (last.role === "assistant" && !isForPerson(last)));
+  const isHeld = trouble !== undefined || (last !== undefined && isForPerson(last));
+  const offers = isQuiet && !isHeld && last?.role !== "user";
   const isThinking = isBusy && last !== undefined && isAwaited(last);
   return (
     <div className="chat">
@@ -64,7 +58,7 @@ export function ChatView({ chatting, written }: ChatViewProps) {
               ask={({ agent, question }) => {
                 // The chat has the agent before it sends the question.
                 if (agent !== undefined) flushSync(() => setAgent(agent));
-                chatting.send(question);
+                send(question);
                 // Skipped on touch screens, where the keyboard would hide the answer.
                 if (matchMedia("(hover: hover)").matches) field.current?.focus();
               }}
@@ -91,38 +85,21 @@ export function ChatView({ chatting, written }: ChatViewProps) {
           <TroubleNote trouble={trouble} retry={chatting.retry} />
         </div>
       </div>
-      <Foot {...{ chatting, field }} jump={end.isAway ? end.show : undefined} />
-    </div>
-  );
-}
-
-interface FootProps {
-  readonly chatting: Chatting;
-  readonly field: RefObject<HTMLTextAreaElement | null>;
-  /** Scrolls to the end; undefined if that is in view. */
-  readonly jump: (() => void) | undefined;
-}
-
-/** The composer and what belongs to it. */
-function Foot({ jump, chatting, field }: FootProps) {
-  const { messages, isBusy, trouble, send, stop } = chatting;
-  const { model } = useConversation().described;
-  const last = messages.at(-1);
-  const isHeld = trouble !== undefined || (last !== undefined && isForPerson(last));
-  return (
-    <div className="chat-foot">
-      {jump !== undefined && (
-        <Button className="button chat-jump" onClick={jump}>
-          Jump to latest
-        </Button>
-      )}
-      <ApprovalBanner />
-      <Composer {...{ isBusy, isHeld, field, send, stop }} />
-      {model?.provider === "byref" && model.id === "demo" && (
-        <p className="model-note">
-          The demo model answers: rules, not a language model. <code>MODEL</code> names a real one.
-        </p>
-      )}
+      <div className="chat-foot">
+        {end.isAway && (
+          <Button className="button chat-jump" onClick={end.show}>
+            Jump to latest
+          </Button>
+        )}
+        <ApprovalBanner />
+        <Composer {...{ isBusy, isHeld, field, send, stop }} />
+        {model?.provider === "byref" && model.id === "demo" && (
+          <p className="model-note">
+            The demo model answers: rules, not a language model. <code>MODEL</code> names a real
+            one.
+          </p>
+        )}
+      </div>
     </div>
   );
 }
@@ -214,12 +191,8 @@ function useEnd(asked: string | undefined) {
   return { setBox, isAway: isAway && hasBegun, show };
 }
 
-interface FirstRunProps {
-  readonly ask: (example: ExampleQuestion) => void;
-}
-
 /** The view before the first message: an introduction, measured savings and example questions. */
-function FirstRun({ ask }: FirstRunProps) {
+function FirstRun({ ask }: { readonly ask: (example: ExampleQuestion) => void }) {
   const { title, lead, examples = [] } = useConversation().described.page ?? {};
   const shown = examples.find((example) => example.measured !== undefined);
   const { sent = 0, withoutReferences: whole = 0 } = shown?.measured ?? {};

@@ -30,9 +30,8 @@ interface ComposerProps {
 }
 
 /** Enter sends a message, Shift+Enter starts a new line. A message sent during an answer is queued. */
-export function Composer(props: ComposerProps) {
-  const { isBusy, isHeld, field, send } = props;
-  const { agent, onBegin } = useConversation();
+export function Composer({ isBusy, isHeld, field, send, stop }: ComposerProps) {
+  const { agent, described, onBegin } = useConversation();
   const [draft, setDraft] = useState("");
   const completions = useCompletions({ field, setDraft });
   const queue = useQueue({ isBusy, isHeld, send });
@@ -81,45 +80,34 @@ export function Composer(props: ComposerProps) {
             submit();
           }}
         />
-        <Tools {...props} isEmpty={isEmpty} addFiles={uploads.add} />
+        <div className="composer-tools">
+          <FileButton
+            className="icon-button"
+            label="Files to attach"
+            title="Attach a file: it becomes a variable"
+            onFiles={uploads.add}
+          >
+            <Icon name="plus" />
+          </FileButton>
+          <span className="composer-model" title="The model that answers">
+            {described.model?.id}
+          </span>
+          {isBusy && (
+            <IconButton className="composer-button" icon="stop" label="Stop" onClick={stop} />
+          )}
+          {(!isBusy || !isEmpty) && (
+            <IconButton
+              type="submit"
+              className="composer-button"
+              icon="arrow"
+              label={isBusy ? "Queue" : "Send"}
+              title={isBusy ? "Sent when the answer ends" : undefined}
+              disabled={isEmpty}
+            />
+          )}
+        </div>
       </Form>
     </>
-  );
-}
-
-interface ToolsProps extends ComposerProps {
-  readonly isEmpty: boolean;
-  readonly addFiles: (files: Iterable<File>) => void;
-}
-
-function Tools(props: ToolsProps) {
-  const { isBusy, isEmpty, stop, addFiles } = props;
-  const { model } = useConversation().described;
-  return (
-    <div className="composer-tools">
-      <FileButton
-        className="icon-button"
-        label="Files to attach"
-        title="Attach a file: it becomes a variable"
-        onFiles={addFiles}
-      >
-        <Icon name="plus" />
-      </FileButton>
-      <span className="composer-model" title="The model that answers">
-        {model?.id}
-      </span>
-      {isBusy && <IconButton className="composer-button" icon="stop" label="Stop" onClick={stop} />}
-      {(!isBusy || !isEmpty) && (
-        <IconButton
-          type="submit"
-          className="composer-button"
-          icon="arrow"
-          label={isBusy ? "Queue" : "Send"}
-          title={isBusy ? "Sent when the answer ends" : undefined}
-          disabled={isEmpty}
-        />
-      )}
-    </div>
   );
 }
 
@@ -157,9 +145,7 @@ function useQueue({ isBusy, isHeld, send }: Pick<ComposerProps, "isBusy" | "isHe
   return { queued, add, remove, sendNow };
 }
 
-interface QueuedMessagesProps extends ReturnType<typeof useQueue> {
-  readonly canSend: boolean;
-}
+type QueuedMessagesProps = ReturnType<typeof useQueue> & { readonly canSend: boolean };
 
 /** Messages to send when the answer ends. */
 function QueuedMessages({ queued, remove, sendNow, canSend }: QueuedMessagesProps) {

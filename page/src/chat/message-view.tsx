@@ -128,11 +128,18 @@ function NamedVariables({ text }: { readonly text: string }) {
 const TWO_DIGITS = /\d[^\p{L}]{0,2}\d/u;
 
 function Answer(props: MessageViewProps) {
-  const { message, written, isLive, actions } = props;
+  const { message, written, isLive, isBusy, isTroubled, actions } = props;
+  const [isSaving, setSaving] = useState(false);
   const [showsWritten, setShowsWritten] = useState(false);
   const [marksTyped, setMarksTyped] = useState(false);
-  const { conversation } = useConversation().session;
+  const { session, open } = useConversation();
+  const { conversation } = session;
   const texts = textsOf(message.parts);
+  const text = texts.join("\n\n");
+  // The error note offers the same actions.
+  const isSilent = isTroubled && text === "";
+  const look = () => open({ tab: "events", turn: message.id });
+  const again = () => actions.regenerate(message.id);
   const hasReferences = written?.some((text, index) => text !== texts[index]) === true;
   // The answer is shown without its receipt until that is loaded.
   const { data: receipt } = useQuery({
@@ -169,19 +176,26 @@ function Answer(props: MessageViewProps) {
       })}
       {!isLive && <End {...props} />}
       {!isLive && hasProof(message) && <Proof message={message} isFirst={props.isFirstProof} />}
-      {!isLive && askingIn(message).length === 0 && (
-        <AnswerActions {...props} text={texts.join("\n\n")}>
+      {!isLive && askingIn(message).length === 0 && !isSilent && (
+        <div className="message-actions">
+          {text !== "" && <CopyButton className="message-action" text={text} label="Copy" />}
+          <Action icon="retry" word="Answer again" isOff={isBusy} act={again} />
+          <Action icon="meter" word="Look inside" act={look} />
+          {message.parts.some(isToolPart) && (
+            <Action icon="run" word="Save as program" act={() => setSaving(true)} />
+          )}
+          {isSaving && <SaveProgram from={message.id} onClose={() => setSaving(false)} />}
           {hasReferences && (
             <Switch word="Show references" isOn={showsWritten} set={setShowsWritten} />
           )}
-          {texts.some((text) => (hasReferences ? /\d/ : TWO_DIGITS).test(text)) && (
+          {texts.some((one) => (hasReferences ? /\d/ : TWO_DIGITS).test(one)) && (
             <Switch word="Mark typed figures" isOn={marksTyped} set={setMarksTyped} />
           )}
           <span className="message-typed" role="status">
             {typed !== undefined &&
               `The model typed ${typed ? plural(typed, "figure") : "no figure"}.`}
           </span>
-        </AnswerActions>
+        </div>
       )}
     </article>
   );
@@ -199,33 +213,6 @@ function Switch({ word, isOn, set }: SwitchProps) {
       <span className="message-knob" aria-hidden="true" />
       {word}
     </Button>
-  );
-}
-
-interface AnswerActionsProps extends MessageViewProps {
-  readonly text: string;
-  readonly children: ReactNode;
-}
-
-function AnswerActions(props: AnswerActionsProps) {
-  const { message, isBusy, isTroubled, actions, text, children } = props;
-  const { open } = useConversation();
-  const [isSaving, setSaving] = useState(false);
-  // The error note offers the same actions.
-  if (isTroubled && text === "") return null;
-  const look = () => open({ tab: "events", turn: message.id });
-  const again = () => actions.regenerate(message.id);
-  return (
-    <div className="message-actions">
-      {text !== "" && <CopyButton className="message-action" text={text} label="Copy" />}
-      <Action icon="retry" word="Answer again" isOff={isBusy} act={again} />
-      <Action icon="meter" word="Look inside" act={look} />
-      {message.parts.some(isToolPart) && (
-        <Action icon="run" word="Save as program" act={() => setSaving(true)} />
-      )}
-      {isSaving && <SaveProgram from={message.id} onClose={() => setSaving(false)} />}
-      {children}
-    </div>
   );
 }
 

@@ -220,11 +220,7 @@ function ToolInput({ input, sources }: ToolInputProps) {
   );
 }
 
-interface ReceivedValueProps extends HighlightedProps {
-  readonly name: string;
-}
-
-function ReceivedValue({ name, text, sources }: ReceivedValueProps) {
+function ReceivedValue({ name, text, sources }: HighlightedProps & { readonly name: string }) {
   const { session, variables } = useConversation();
   const versions = sources.map((source) => variables.get(source.name)?.version ?? 0);
   const { data: value, error } = useQuery({

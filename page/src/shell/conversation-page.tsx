@@ -90,7 +90,7 @@ export function ConversationPage(props: ConversationPageProps) {
           <ViewBoundary key={view.side}>{panels[view.side]}</ViewBoundary>
         </Side>
       </main>
-      <Announcements chatting={chatting} variables={variables.size} />
+      <Announcements {...chatting} />
       <BottomTabs />
     </ConversationContext>
   );
@@ -213,14 +213,9 @@ function useView() {
   return [view, open] as const;
 }
 
-interface AnnouncementsProps {
-  readonly chatting: Pick<Chatting, "isBusy" | "messages">;
-  /** Number of variables. */
-  readonly variables: number;
-}
-
 /** Announces to screen readers when an answer begins and how it ends. Errors are alerts of their own. */
-function Announcements({ chatting: { isBusy, messages }, variables }: AnnouncementsProps) {
+function Announcements({ isBusy, messages }: Pick<Chatting, "isBusy" | "messages">) {
+  const { size: variables } = useConversation().variables;
   const [words, setWords] = useState("");
   const wasBusy = useRef(false);
   useEffect(() => {

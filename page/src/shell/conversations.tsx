@@ -156,92 +156,68 @@ interface ItemsProps extends Pick<
   readonly shown: readonly ListedConversation[];
 }
 
+const WORDS = { idle: "", running: "answering", waiting: "needs your approval" } as const;
+
 /** The list of conversations, a single Tab stop. Up and Down move through it, Right opens the options. */
-function Items({ shown, ...actions }: ItemsProps) {
+function Items({ shown, pins, current, choicesOf, onRename, onLeave }: ItemsProps) {
   const [focused, setFocused] = useState<string>();
   const [renamed, setRenamed] = useState<string>();
-  const first = shown[0]?.id;
-  const stop = [focused, actions.current, first].find((id) => shown.some((one) => one.id === id));
+  const known = [focused, current, shown[0]?.id];
+  const stop = known.find((id) => shown.some((one) => one.id === id));
+  const done = (id: string, next?: string) => {
+    setRenamed(undefined);
+    if (next !== undefined) onRename(id, next);
+  };
   return (
     <ul className="conversations-list" onKeyDown={moveThrough}>
-      {shown.map((listed) => {
-        const { id, title } = listed;
-        if (id !== renamed) {
-          return (
-            <Item
-              key={id}
-              {...{ listed, actions }}
-              tabIndex={id === stop ? 0 : -1}
-              onFocus={() => setFocused(id)}
-              startRename={() => setRenamed(id)}
-            />
-          );
-        }
-        const done = (next?: string) => {
-          setRenamed(undefined);
-          if (next !== undefined) actions.onRename(id, next);
-        };
-        return (
+      {shown.map(({ id, title, status, updatedAt }) => {
+        const isPinned = pins.has(id);
+        const choices: readonly Choice[] = [
+          { icon: "edit", word: "Rename", act: () => setRenamed(id) },
+          { icon: "pin", word: isPinned ? "Unpin" : "Pin", act: () => pins.toggle(id) },
+          ...choicesOf(id),
+        ];
+        return id === renamed ? (
           <li key={id}>
             <RenameForm
               className="conversations-rename"
               label="New title"
               title={title ?? ""}
-              onDone={done}
+              onDone={(next) => done(id, next)}
             />
+          </li>
+        ) : (
+          <li key={id} className="conversations-row">
+            <a
+              className="conversations-item"
+              href={addressOf(id)}
+              tabIndex={id === stop ? 0 : -1}
+              aria-current={id === current ? "page" : undefined}
+              onFocus={() => setFocused(id)}
+              onClick={onLeave}
+            >
+              {isPinned && (
+                <span className="conversations-pin" title="Pinned in this browser">
+                  <Icon name="pin" size={13} />
+                  <span className="unseen">Pinned: </span>
+                </span>
+              )}
+              <span className="conversations-title">{title ?? "Untitled"}</span>
+              <span className="conversations-when">
+                {status !== "idle" && (
+                  <span className={`conversations-dot conversations-${status}`} />
+                )}
+                <span className={status === "waiting" ? "conversations-needs" : "unseen"}>
+                  {WORDS[status]}
+                </span>
+                <time dateTime={updatedAt}>{whenInWords(updatedAt)}</time>
+              </span>
+            </a>
+            <Menu label="Conversation options" tabIndex={-1} choices={choices} />
           </li>
         );
       })}
     </ul>
-  );
-}
-
-const WORDS = { idle: "", running: "answering", waiting: "needs your approval" } as const;
-
-interface ItemProps {
-  readonly listed: ListedConversation;
-  readonly actions: Omit<ItemsProps, "shown">;
-  readonly tabIndex: number;
-  readonly onFocus: () => void;
-  readonly startRename: () => void;
-}
-
-function Item({ listed, actions, tabIndex, onFocus, startRename }: ItemProps) {
-  const { id, title, status, updatedAt } = listed;
-  const { pins, current, choicesOf, onLeave } = actions;
-  const isPinned = pins.has(id);
-  const choices: readonly Choice[] = [
-    { icon: "edit", word: "Rename", act: startRename },
-    { icon: "pin", word: isPinned ? "Unpin" : "Pin", act: () => pins.toggle(id) },
-    ...choicesOf(id),
-  ];
-  return (
-    <li className="conversations-row">
-      <a
-        className="conversations-item"
-        href={addressOf(id)}
-        tabIndex={tabIndex}
-        aria-current={id === current ? "page" : undefined}
-        onFocus={onFocus}
-        onClick={onLeave}
-      >
-        {isPinned && (
-          <span className="conversations-pin" title="Pinned in this browser">
-            <Icon name="pin" size={13} />
-            <span className="unseen">Pinned: </span>
-          </span>
-        )}
-        <span className="conversations-title">{title ?? "Untitled"}</span>
-        <span className="conversations-when">
-          {status !== "idle" && <span className={`conversations-dot conversations-${status}`} />}
-          <span className={status === "waiting" ? "conversations-needs" : "unseen"}>
-            {WORDS[status]}
-          </span>
-          <time dateTime={updatedAt}>{whenInWords(updatedAt)}</time>
-        </span>
-      </a>
-      <Menu label="Conversation options" tabIndex={-1} choices={choices} />
-    </li>
   );
 }
 

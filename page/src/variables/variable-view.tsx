@@ -48,6 +48,8 @@ interface VariableViewProps {
 /** A variable: its metadata, value and actions. */
 export function VariableView({ name, takesFocus, onClose }: VariableViewProps) {
   const { info, error } = useVariableInfo(useConversation().session.conversation, name);
+  const [doing, setDoing] = useState<Doing>("view");
+  const view = () => setDoing("view");
   const isGone = ["variable_not_found", "variable_evicted"].includes(codeOf(error) ?? "");
   return (
     <article className="variables-one" aria-label={`Variable ${name}`}>
@@ -69,7 +71,20 @@ export function VariableView({ name, takesFocus, onClose }: VariableViewProps) {
           {problemWords(error)}
         </p>
       )}
-      {info !== undefined && <VariableBody info={info} onClose={onClose} />}
+      {info !== undefined && (
+        <>
+          <VariableFacts info={info} />
+          <Staleness info={info} />
+          <VariableActions {...{ info, doing, onClose }} onDo={setDoing} />
+          {doing === "settings" && <VariableSettings info={info} onDone={view} />}
+          {doing === "edit" ? (
+            <ValueEditor info={info} onDone={view} />
+          ) : (
+            // A new value resets the view.
+            <ValueView key={`${info.version}/${info.updatedAt}`} info={info} />
+          )}
+        </>
+      )}
     </article>
   );
 }
@@ -79,25 +94,6 @@ interface InfoProps {
 }
 
 type Doing = "view" | "edit" | "settings" | "program" | "delete";
-
-function VariableBody({ info, onClose }: InfoProps & { readonly onClose: () => void }) {
-  const [doing, setDoing] = useState<Doing>("view");
-  const view = () => setDoing("view");
-  return (
-    <>
-      <VariableFacts info={info} />
-      <Staleness info={info} />
-      <VariableActions {...{ info, doing, onClose }} onDo={setDoing} />
-      {doing === "settings" && <VariableSettings info={info} onDone={view} />}
-      {doing === "edit" ? (
-        <ValueEditor info={info} onDone={view} />
-      ) : (
-        // A new value resets the view.
-        <ValueView key={`${info.version}/${info.updatedAt}`} info={info} />
-      )}
-    </>
-  );
-}
 
 /** Metadata of a variable. */
 function VariableFacts({ info }: InfoProps) {
