@@ -80,7 +80,10 @@ export function codeTool(options: CodeToolOptions): RuntimeTool {
       const result = await outcomeOf(run, input.code, { context, variables });
       if (context.call.signal.aborted) throw new ByrefError("tool_failed", `${NAME} was stopped.`);
       const shown = { input, result, context, hidesUntrusted: context.hidesUntrusted };
-      return isWithheld(shown) ? withheldResult(shown) : openResult(shown);
+      // Console, errors and names may reveal guarded or hidden values.
+      const { labels, hidesUntrusted } = context;
+      const isWithheld = labels.isGuarded || (hidesUntrusted && !labels.ofResult(NAME).trusted);
+      return isWithheld ? withheldResult(shown) : openResult(shown);
     },
   });
 }
@@ -120,12 +123,6 @@ interface FinishedRun {
   readonly result: CodeOutcome;
   readonly context: RuntimeToolContext;
   readonly hidesUntrusted: boolean;
-}
-
-/** True if console, errors and names may reveal guarded or hidden values. They are then withheld. */
-function isWithheld({ context, hidesUntrusted }: FinishedRun): boolean {
-  const { labels } = context;
-  return labels.isGuarded || (hidesUntrusted && !labels.ofResult(NAME).trusted);
 }
 
 async function openResult(finished: FinishedRun): Promise<RuntimeResult> {

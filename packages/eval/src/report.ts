@@ -18,14 +18,16 @@ export function writeReport(folder: string, results: Results): void {
 
 export function markdownReport(results: Results): string {
   const tables = [mainTable, familyTable].map((of) => of(results));
-  const sections = tables.flatMap((table) => [`## ${table.title}`, markdownTable(table)]);
+  const sections = tables.flatMap(({ title, head, rows }) => {
+    const all = [head, head.map(() => "---"), ...rows];
+    const lines = all.map((cells) => `| ${cells.map(escaped).join(" | ")} |`);
+    return [`## ${title}`, lines.join("\n")];
+  });
   return `${[`# ${results.about.model}`, ...notesOf(results), ...sections].join("\n\n")}\n`;
 }
 
-function markdownTable({ head, rows }: Table): string {
-  const all = [head, head.map(() => "---"), ...rows];
-  const escaped = (cell: string) => cell.replaceAll("|", "\\|").replaceAll("\n", " ");
-  return all.map((cells) => `| ${cells.map(escaped).join(" | ")} |`).join("\n");
+function escaped(cell: string): string {
+  return cell.replaceAll("|", "\\|").replaceAll("\n", " ");
 }
 
 function mainTable({ arms }: Results): Table {

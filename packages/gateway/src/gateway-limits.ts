@@ -18,7 +18,6 @@ export const gatewayInstructionsMs = 5_000;
 export const maxInstructionsChars = 2_000;
 /** Time of one call without a sign of progress. */
 export const gatewayCallMs = 600_000;
-/** Time of one call in all. */
 export const maxGatewayCallMs = 3_600_000;
 /** Parameters that a person may change in the form of a question, and the characters of each. */
 export const maxFields = 20;

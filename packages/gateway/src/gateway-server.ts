@@ -60,9 +60,7 @@ export interface ServingOptions {
 
 /** State that a client returns with the next round of a call. */
 interface State {
-  /** The call whose server has sent a question. */
   readonly waiting?: string;
-  /** The id of the question whether the call may run. */
   readonly question?: string;
 }
 
@@ -334,7 +332,6 @@ export function approvalsFor(
   };
 }
 
-/** The person may change these parameters. Clients fill in the defaults. */
 function propertiesFor(fields: Fields): ElicitRequestFormParams["requestedSchema"]["properties"] {
   const entries = Object.entries(fields).map(([name, value]) => {
     return [name, { type: typeof value, default: value } as { type: "string"; default: string }];

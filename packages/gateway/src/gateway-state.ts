@@ -4,15 +4,9 @@ import { type Sql, Taint, sqlRows } from "../../../src/internal.ts";
 import { ApprovalLedger, type Questions } from "../../../src/internal-tool.ts";
 import type { Tool } from "@modelcontextprotocol/server";
 
-/** The process or object that runs a call. */
-interface CallOwner {
-  readonly id: string;
-  /** False for an owner that has ended: its calls were cut off. */
-  isAlive(id: string): boolean;
-}
-
 interface GatewayStateOptions {
-  readonly owner: CallOwner;
+  /** The process or object that runs a call. `isAlive`: false for one that has ended: its calls were cut off. */
+  readonly owner: { readonly id: string; isAlive(id: string): boolean };
   readonly log: (line: string) => void;
   /** Called before the taint is written, which needs the table `meta`. */
   readonly onTaint: () => void;
@@ -153,7 +147,6 @@ class SqlTaint extends Taint {
 
 const TAINTED = "gateway_tainted";
 
-/** Records calls that must not run twice, for the time after a crash. */
 export interface CallJournal {
   /** Records that a call begins. The returned function records that it has ended. */
   begin(call: string): () => void;
@@ -237,7 +230,6 @@ export const NO_COUNTS: Counts = {
   recovered: 0,
 };
 
-/** Counts for the life of the process. */
 export class MemoryStatistics implements Statistics {
   readonly #counts: Record<keyof Counts, number> = { ...NO_COUNTS };
 

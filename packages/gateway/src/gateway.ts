@@ -49,7 +49,6 @@ export interface GatewayOptions {
   readonly queries?: (wrap: WrapOptions) => { readonly query: OwnTool } | undefined;
   /** Offers tools of this process before those of the servers. */
   readonly local?: LocalTools;
-  /** Default: `list`. */
   readonly tools?: ToolOffer | undefined;
   /** Writes files for `save_variable`; without it, there is no such tool. */
   readonly files?: FileSaver;
@@ -107,7 +106,6 @@ function fieldsIn(shown: string): Fields {
   return Object.fromEntries(fields.slice(0, limits.maxFields)) as Fields;
 }
 
-/** The result of a call that has run, or could not. */
 export interface CallAnswer {
   readonly kind: "result";
   readonly result: CallToolResult;
@@ -122,12 +120,10 @@ const MAX_EVICTIONS = 1_000;
  */
 export class Gateway {
   readonly store: VariableStore;
-  /** The servers in the configuration's order. */
   readonly upstreams: readonly Upstream[];
   readonly app: (() => string) | undefined;
   /** The program that uses the gateway, as servers see it. */
   readonly client = new ClientOfGateway();
-  /** Tells a person; never a value of a result. */
   readonly log: (line: string) => void;
   /** True if the client's model has seen untrusted data. */
   readonly taint: Taint;

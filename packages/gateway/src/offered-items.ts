@@ -153,11 +153,9 @@ async function shownSchema({ shown }: WrappedTool): Promise<Tool["inputSchema"]>
 interface OfferedPrompt {
   readonly upstream: Upstream;
   readonly item: Prompt;
-  /** The name that the client sees. */
   readonly shown: string;
 }
 
-/** The prompts of all servers, under the names that they had before. */
 export class OfferedPrompts {
   readonly #servers: AllServers;
   #names: LastingNames | undefined;
@@ -218,7 +216,6 @@ export class OfferedResources {
       .map(({ upstream, item }) => ({ ...item, uri: claimed(item.uri, upstream, this.#owners) }));
   }
 
-  /** Asks all servers. */
   async templates(): Promise<readonly ResourceTemplateType[]> {
     const found = await itemsOf(this.#servers, (upstream) => upstream.resourceTemplates());
     const owners = this.#templateOwners;
@@ -313,7 +310,6 @@ async function itemsOf<Item>(
   return lists.flat();
 }
 
-/** A name as a server gives it. */
 export interface Named {
   readonly server: string;
   readonly name: string;

@@ -114,7 +114,6 @@ async function textToSave(
 const EXTENSION = "io.modelcontextprotocol/ui";
 const APP_TYPE = "text/html;profile=mcp-app";
 
-/** The address of the view, one file of HTML. */
 export const VIEW = {
   uri: "ui://byref/variable",
   name: "variable",
@@ -175,12 +174,10 @@ export function isOwn(address: string): boolean {
 
 const VARIABLES = "byref://variables/";
 
-/** The address of a variable as a resource. */
 export function uriOf(name: string): string {
   return VARIABLES + encodeURIComponent(name);
 }
 
-/** The addresses of variables and of their parts. */
 export const VARIABLE_TEMPLATE = `${VARIABLES}{name}{?path,offset,limit}`;
 
 /** Returns the variables as resources, oldest first. A guarded one shows its name and type only. */

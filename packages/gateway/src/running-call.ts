@@ -9,7 +9,6 @@ interface Question {
   readonly request: InputRequest;
 }
 
-/** The response to one request of a client. */
 type RoundAnswer = CallAnswer | ApprovalNeeded | Question;
 
 /** The request of a client that currently waits for the call. */

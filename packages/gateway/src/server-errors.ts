@@ -19,7 +19,6 @@ export function isLostSession(error: unknown): boolean {
   return error.status === 404 || (error.status === 400 && /session/iu.test(error.message));
 }
 
-/** True for a request that failed in the network. */
 export function isUnreachable(error: unknown): error is TypeError {
   return error instanceof TypeError && error.message === "fetch failed";
 }

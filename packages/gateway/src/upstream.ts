@@ -45,12 +45,10 @@ import {
   reasonOf,
 } from "./server-errors.ts";
 
-/** Opens the transport to a server; each call a new one. */
 export type OpenTransport = (server: ServerConfiguration) => Transport;
 
 export interface UpstreamOptions {
   readonly open: OpenTransport;
-  /** Receives lines for a person; never a value of a result. */
   readonly log: (line: string) => void;
   readonly client: ClientOfGateway;
   /** Resources have the addresses that the server knows. */
@@ -76,7 +74,6 @@ const MAX_PAUSE_MS = 1_000;
 
 const LIST_TIMING = { timeout: limits.gatewayConnectMs };
 
-/** One call, as the client of the gateway made it. */
 export interface UpstreamCall {
   readonly tool: Tool;
   readonly input: Readonly<Record<string, unknown>>;
@@ -223,7 +220,8 @@ export class Upstream {
         return (await client.listResourceTemplates({}, LIST_TIMING)).resourceTemplates;
       } catch (error) {
         // The capability for resources does not promise templates.
-        if (!isUnknownMethod(error)) throw error;
+        const code = error instanceof ProtocolError ? error.code : undefined;
+        if (code !== ProtocolErrorCode.MethodNotFound) throw error;
         return [];
       }
     };
@@ -464,10 +462,6 @@ function withoutToken(question: InputRequest): InputRequest {
   const { progressToken: token, ...meta } = question.params?._meta ?? {};
   if (token === undefined) return question;
   return { ...question, params: { ...question.params, _meta: meta } } as InputRequest;
-}
-
-function isUnknownMethod(error: unknown): boolean {
-  return error instanceof ProtocolError && error.code === ProtocolErrorCode.MethodNotFound;
 }
 
 async function end(client: Client): Promise<void> {

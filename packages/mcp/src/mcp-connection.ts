@@ -75,8 +75,16 @@ export class McpConnection {
       const listed = await client.listTools({ ...params, options: { signal } });
       for (const tool of listed.tools) {
         const { inputSchema } = tool;
-        if (isUsable(inputSchema)) tools.push({ ...tool, inputSchema: shownSchemaOf(inputSchema) });
-        else this.#unusable.push(tool.name);
+        if (!isUsable(inputSchema)) {
+          this.#unusable.push(tool.name);
+          continue;
+        }
+        const shown = {
+          properties: {},
+          ...acceptableSchema(inputSchema as object),
+          type: "object" as const,
+        };
+        tools.push({ ...tool, inputSchema: shown });
       }
       cursor = listed.nextCursor;
       if (cursor === undefined) break;
@@ -135,7 +143,8 @@ export class McpConnection {
     try {
       return await callTool(client, definition, request);
     } catch (error) {
-      if (!isRefusal(error)) throw error;
+      const status = MCPClientError.isInstance(error) ? error.statusCode : undefined;
+      if (status !== 400 && status !== 404) throw error;
       // The call has not run: the session has expired, or the server has changed. A parallel call may have
       // noticed first.
       if (this.#client === connecting) {
@@ -230,11 +239,6 @@ const MEMBERS = new Map<string, (value: unknown) => boolean>([
   ["_meta", json.isObject],
 ]);
 
-/** The schema of an object that providers take. */
-function shownSchemaOf(schema: object): McpDefinition["inputSchema"] {
-  return { properties: {}, ...acceptableSchema(schema), type: "object" };
-}
-
 /** One schema without end must not remove all other tools from a turn. */
 function isUsable(schema: object): boolean {
   return (
@@ -266,9 +270,4 @@ async function callTool(
   // From the definition, the client knows which arguments a server without sessions expects as headers.
   client.toolsFromDefinitions({ tools: [definition] });
   return restoreDigits(await client.callTool(request));
-}
-
-/** True if the server refused the HTTP request before it reached the tool. */
-function isRefusal(error: unknown): boolean {
-  return MCPClientError.isInstance(error) && (error.statusCode === 400 || error.statusCode === 404);
 }

@@ -403,7 +403,13 @@ class Run {
     return Array.from(
       rows,
       // SQLite documents the columns of its explanations.
-      (row) => Object.fromEntries(columns.map((column, at) => [column, plain(row[at])])) as Row,
+      (row) =>
+        Object.fromEntries(
+          columns.map((column, at) => [
+            column,
+            typeof row[at] === "bigint" ? Number(row[at]) : row[at],
+          ]),
+        ) as Row,
     );
   }
 
@@ -453,11 +459,6 @@ class Run {
 type Read =
   | Readonly<Record<"columns" | "records" | "notes", readonly string[]>>
   | Extract<EngineAnswer, { kind: "large" }>;
-
-/** Some databases return whole numbers as bigints. */
-function plain(value: unknown): unknown {
-  return typeof value === "bigint" ? Number(value) : value;
-}
 
 function tooMany(actual: number): Extract<EngineAnswer, { kind: "large" }> {
   return { kind: "large", limit: "maxQueryRecords", maximum: limits.maxQueryRecords, actual };

@@ -131,7 +131,6 @@ function fromColumn(value: SQLOutputValue): sqlRows.SqlValue {
   return value instanceof Uint8Array ? new Uint8Array(value).buffer : value;
 }
 
-/** A store in a file of SQLite. */
 export interface StoreOnDisk extends SqlStore {
   /** Writes the times of the last uses and closes the file. The store cannot be used afterwards. */
   close(): void;

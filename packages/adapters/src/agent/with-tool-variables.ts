@@ -158,7 +158,6 @@ class VariableAgent<
     return new ToolLoopAgent(settings as unknown as Settings<CallOptions, Tools, Own, Answer>);
   }
 
-  /** Adds references to the prepared settings of a call. */
   #prepared(prepared: Prepared, showing: Showing): Prepared {
     const { store, expanding } = showing;
     const { instructionStyle = "auto", store: _store, ...rest } = this.#options;

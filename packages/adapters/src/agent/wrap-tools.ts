@@ -388,7 +388,6 @@ export function ledgerOf(store: VariableStore): ApprovalLedger<Decision> {
   return ledger;
 }
 
-/** A call whose approval is decided and that is about to run. */
 interface DecidedCall {
   readonly name: string;
   readonly wasApproved: boolean;

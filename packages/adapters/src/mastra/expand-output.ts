@@ -18,7 +18,6 @@ import type {
   Scorer,
 } from "./mastra-agent.ts";
 
-/** How the outputs of a run are shown to users. */
 export interface Showing {
   readonly run: Run;
   readonly clientCalls: ClientCalls;
@@ -89,7 +88,6 @@ interface Part {
   readonly chunk?: Chunk;
 }
 
-/** Expands the chunks of a run, one after the other. */
 class ChunkExpander {
   readonly #showing: Showing;
   readonly #parts: TextParts<Part>;
@@ -209,7 +207,6 @@ function shownPayload<Payload>(payload: Payload, { run }: Showing): Payload {
   return args === undefined ? payload : { ...payload, args };
 }
 
-/** The callbacks that receive the text of an answer or of a step. */
 const TEXTS = ["onStepFinish", "onIterationComplete", "onFinish"] as const;
 /** The callbacks that are called when a run has ended. */
 const ENDINGS: ReadonlySet<string> = new Set(["onFinish", "onError", "onAbort"]);

@@ -5,7 +5,6 @@
 
 import type { JSONSchema7 } from "ai";
 
-/** An `Agent` of `@mastra/core` 1.x. */
 export interface MastraAgent {
   readonly id: string;
   readonly name: string;
@@ -53,7 +52,6 @@ export interface Scorer {
   run(scored: Scored): unknown;
 }
 
-/** What a scorer reads. */
 export interface Scored {
   readonly runId?: string;
   readonly input?: unknown;
@@ -79,7 +77,6 @@ type ApprovalFunction = (
   call: ApprovalContext & { readonly toolName: string; readonly args: unknown },
 ) => unknown;
 
-/** Argument of Mastra's function that decides about approval. */
 export interface ApprovalContext {
   readonly requestContext?: Readonly<Record<string, unknown>>;
   readonly workspace?: unknown;

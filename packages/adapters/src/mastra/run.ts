@@ -150,7 +150,6 @@ export interface StoredRun {
   readonly resourceId?: string;
 }
 
-/** Finds the store of a run. */
 export type StoreForRun = (run: StoredRun) => VariableStore;
 
 /** Key in the `RequestContext` for the store of a call. */
@@ -202,10 +201,6 @@ const noGuarded: Policy = ({ tool, references }) => {
   if (guarded === undefined) return "allow";
   return { deny: `${tool} runs at the client, which may not receive $${guarded.name}.` };
 };
-
-function clientPolicy(own: Policy | undefined): Policy {
-  return own === undefined ? noGuarded : allOf(own, noGuarded);
-}
 
 /**
  * Calls that the client executes. It receives the resolved input, and sends it back with its result: the
@@ -275,7 +270,7 @@ export async function wrapCoreTool(
   // A tool that the provider defines has its schema there, and is executed there.
   if ((tool.type ?? "function") !== "function") return tool;
   const isClients = tool.execute === undefined;
-  const policy = isClients ? clientPolicy(options.policy) : options.policy;
+  const policy = isClients ? allOf(...[options.policy ?? []].flat(), noGuarded) : options.policy;
   // An application names results by the tool's id, which may differ from its key in the agent's tools.
   const { naming: given } = options;
   const naming: Naming | undefined = given && ((_, ...call) => given(tool.id ?? name, ...call));
@@ -350,7 +345,7 @@ function executing(name: string, tool: CoreTool) {
       output = await tool.execute?.({ ...input, ...added }, { ...options, abortSignal });
     } catch (error) {
       // Mastra's loop handles it.
-      if (isDenial(error)) outcome.thrown = { error };
+      if (error instanceof Error && error.name === "FGADeniedError") outcome.thrown = { error };
       throw error;
     }
     if (outcome.isSuspended) {
@@ -361,10 +356,6 @@ function executing(name: string, tool: CoreTool) {
     await tool.onOutput?.({ toolCallId, toolName: name, output, abortSignal });
     return output;
   };
-}
-
-function isDenial(error: unknown): boolean {
-  return error instanceof Error && error.name === "FGADeniedError";
 }
 
 /** True for Mastra's `ValidationError`, which quotes the refused value. */
@@ -379,7 +370,6 @@ function approvalContext({ requestContext, workspace }: ToolOptions = {}): Appro
   return { requestContext: Object.fromEntries(entries), workspace };
 }
 
-/** A tool of a run, as Mastra's loop calls it. */
 function mastraTool(own: OwnTool, tool: CoreTool, run: Run) {
   /** Called by Mastra before each call. A call that cannot run fails without a question. */
   const needsApproval = async (input: unknown, approval?: ApprovalContext): Promise<boolean> => {

@@ -208,7 +208,8 @@ export class ClientFiles {
     { contentType, visibility, ...guards }: FilePutOptions = {},
   ): Promise<FileSummary> {
     // `fetch` sets that of a text, and of a Blob that has one.
-    const type = contentType ?? (isUntyped(body) ? "application/octet-stream" : undefined);
+    const isTyped = typeof body === "string" || ("type" in body && body.type);
+    const type = contentType ?? (isTyped ? undefined : "application/octet-stream");
     const headers = { "content-type": type, ...headersOf(guards) };
     return this.#connection.ask("PUT", filePathOf(path), { query: { visibility }, headers, body });
   }
@@ -216,10 +217,6 @@ export class ClientFiles {
   async delete(path: string, guards?: Guards): Promise<void> {
     await this.#connection.call("DELETE", filePathOf(path), { headers: headersOf(guards) });
   }
-}
-
-function isUntyped(body: string | Blob | Uint8Array): boolean {
-  return typeof body !== "string" && !("type" in body && body.type);
 }
 
 function filePathOf(path: string): string {

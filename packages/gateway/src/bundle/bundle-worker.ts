@@ -23,18 +23,6 @@ export interface BundleOptions {
   readonly folder: string;
 }
 
-export interface Bundle {
-  /** Bindings of `wrangler.toml` that plain workerd does not have. */
-  readonly leftOut: readonly string[];
-}
-
-/** The file of a bundle that names its settings. The start script passes them, and nothing else. */
-interface BundleSettings {
-  /** Values of `[vars]`, which the environment overrides. */
-  readonly vars: Readonly<Record<string, string>>;
-  readonly names: readonly string[];
-}
-
 interface WorkerConfig {
   readonly main?: string;
   readonly compatibility_date?: string;
@@ -55,9 +43,9 @@ const CLOUD_ONLY =
 /**
  * Bundles a Worker for plain workerd: `index.js`, `main.js`, the page in `web`, `config.capnp`, and
  * `settings.json` with the `[vars]` of `wrangler.toml`. No secret is written. Throws if the project has no
- * wrangler, or if wrangler fails.
+ * wrangler, or if wrangler fails. `leftOut`: bindings of `wrangler.toml` that plain workerd does not have.
  */
-export async function bundleWorker({ project, folder }: BundleOptions): Promise<Bundle> {
+export async function bundleWorker({ project, folder }: BundleOptions) {
   const target = resolve(folder);
   requireOwn(target);
   const wrangler = wranglerOf(project);
@@ -68,11 +56,11 @@ export async function bundleWorker({ project, folder }: BundleOptions): Promise<
   try {
     runWrangler(project, wrangler, made);
     nameMain(made, basename(config.main ?? "index.ts").replace(/\.\w+$/, ""));
-    const page = copyAssets(config, { project, web: join(made, "web") });
+    const page = copyAssets(config, project, join(made, "web"));
     const settings = settingsOf(config);
     writeFileSync(join(made, "main.js"), mainWith(page));
     writeFileSync(join(made, "settings.json"), JSON.stringify(settings));
-    writeFileSync(join(made, MARK), capnpOf(config, { page, names: settings.names }));
+    writeFileSync(join(made, MARK), capnpOf(config, page, settings.names));
     chmodSync(made, 0o755);
     rmSync(target, { recursive: true, force: true });
     renameSync(made, target);
@@ -99,10 +87,7 @@ function nameMain(made: string, main: string): void {
   throw new Error(`byref bundle takes modules of JavaScript only, not ${others.join(", ")}.`);
 }
 
-function copyAssets(
-  { assets }: WorkerConfig,
-  { project, web }: { readonly project: string; readonly web: string },
-): readonly PageFile[] {
+function copyAssets({ assets }: WorkerConfig, project: string, web: string): readonly PageFile[] {
   if (assets?.directory === undefined) return [];
   cpSync(resolve(project, assets.directory), web, { recursive: true });
   return pageFiles(web);
@@ -153,7 +138,7 @@ function runWrangler(project: string, wrangler: string, folder: string): void {
 }
 
 /** Settings of Byref, `[vars]`, and the secrets that `wrangler.toml` requires. Values that are no texts are JSON. */
-function settingsOf({ vars, secrets }: WorkerConfig): BundleSettings {
+function settingsOf({ vars, secrets }: WorkerConfig) {
   const texts = Object.entries(vars).map(
     ([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)] as const,
   );
@@ -199,13 +184,12 @@ export default {
 `;
 }
 
-interface Parts {
-  readonly page: readonly PageFile[];
-  readonly names: readonly string[];
-}
-
 /** The port, the folder of objects and the settings are passed when workerd starts. */
-function capnpOf(config: WorkerConfig, { page, names }: Parts): string {
+function capnpOf(
+  config: WorkerConfig,
+  page: readonly PageFile[],
+  names: readonly string[],
+): string {
   const objects = config.durable_objects.bindings;
   const classes = new Set(objects.map(({ class_name: name }) => name));
   const bindings = [

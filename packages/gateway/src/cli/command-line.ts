@@ -83,7 +83,7 @@ async function run(): Promise<void> {
   if (action !== "unwrap") requireNodeSqlite();
   switch (action) {
     case "serve": {
-      const { servers: all, tools: kind } = serversOf({ config, project, command });
+      const { servers: all, tools: kind } = serversOf(config, project, command);
       const { tools = kind } = values;
       if (tools !== undefined && tools !== "list" && tools !== "search")
         throw new Error(`--tools is list or search, not ${tools}.`);
@@ -145,15 +145,13 @@ function argumentsIn(all: readonly string[]) {
   return { args: all.slice(0, end), command: all.slice(end + 1) };
 }
 
-interface Servers {
-  readonly config: string | undefined;
-  readonly project: string | undefined;
-  readonly command: readonly string[];
-}
-
 type Configuration = ReturnType<typeof readGateway>;
 
-function serversOf({ config, project, command: [program, ...args] }: Servers): Configuration {
+function serversOf(
+  config: string | undefined,
+  project: string | undefined,
+  [program, ...args]: readonly string[],
+): Configuration {
   if (config === undefined && program !== undefined) {
     // A client gives it the variables for the server, and those that name secrets are kept out of failures.
     const address = { command: program, args, env: ownSecrets(), inherits: true } as const;

@@ -66,7 +66,7 @@ export function wrapFile(name: string, options: WrapOptions = {}): WrapReport {
   const { file, mode } = client;
   const copy = copyOf(client);
   requireServers(client, except);
-  const places = client.groups.map((group) => placeToWrap(group, { client, name, except }));
+  const places = client.groups.map((group) => placeToWrap(group, client, name, except));
   const isWrapped = places.some(({ own }) => own !== undefined);
   const source = isWrapped ? copyFor(client) : client;
   const servers = places.flatMap(({ taken }) => Object.keys(taken));
@@ -161,13 +161,12 @@ interface Place {
   readonly reasons: Readonly<Record<string, string>>;
 }
 
-interface Wrapping {
-  readonly client: ClientFile;
-  readonly name: string;
-  readonly except: readonly string[];
-}
-
-function placeToWrap(group: ServerGroup, { client, name, except }: Wrapping) {
+function placeToWrap(
+  group: ServerGroup,
+  client: ClientFile,
+  name: string,
+  except: readonly string[],
+) {
   const own = ownEntryIn(group, copyOf(client));
   const gateway = own ?? nameFor(group, name);
   const place = placeIn(group, own, (server, value) => {

@@ -34,7 +34,9 @@ export function callOf({ attributes, body }: CapabilityTag): CallReading {
     faultIn({ name, action }) ??
     faultInScope(name, given.scope, writes) ??
     faultInNames(writes) ??
-    faultInBody(given, body);
+    (body !== "" && Object.hasOwn(given, "content")
+      ? "The content is either an attribute or the body, not both."
+      : undefined);
   if (fault !== undefined) return { fault };
   // A tool may have its own `scope` parameter. Only the value "conversation" on a call that writes is ours.
   const isKept = given.scope === "conversation" && writes.length > 0;
@@ -83,11 +85,6 @@ function faultInNames(names: readonly string[]): string | undefined {
     }
   }
   return undefined;
-}
-
-function faultInBody(given: Readonly<Record<string, string>>, body: string): string | undefined {
-  const isTwice = body !== "" && Object.hasOwn(given, "content");
-  return isTwice ? "The content is either an attribute or the body, not both." : undefined;
 }
 
 type OwnAttributes =

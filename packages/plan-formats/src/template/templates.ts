@@ -15,7 +15,6 @@ import {
   type PlanOutput,
 } from "../../../../src/internal-tool.ts";
 import { joinedLabels, json, previewOf, nearest, variableNames } from "../../../../src/internal.ts";
-import type { Effects } from "../../../../src/runtime.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { Finding, ReadPlan } from "../../../plans/src/plan/findings.ts";
 import { shortened } from "./template-directives.ts";
@@ -29,6 +28,8 @@ export function planFromTemplate(text: string): ReadPlan {
   const { template, findings } = readTemplate(text);
   if (template === undefined) return { findings };
   const { name, steps } = template;
+  // Steps of the same run use the results that tools write.
+  const made = steps.flatMap(({ tools }) => tools.flatMap(({ target }) => target?.name ?? []));
   const { outputs, findings: conflicts } = outputsOf(steps);
   if (conflicts.length > 0) return { findings: conflicts };
   const plan: Plan = {
@@ -37,7 +38,7 @@ export function planFromTemplate(text: string): ReadPlan {
     calls: callsFor(steps),
     // References in a prompt are for the model that reads it.
     syntaxes: [],
-    runNames: [...new Set([...outputs.map((output) => output.name), ...toolTargets(steps)])],
+    runNames: [...new Set([...outputs.map((output) => output.name), ...made])],
     outputs,
     order: "written",
   };
@@ -82,11 +83,6 @@ function stepsIn({ calls }: Plan): readonly { call: string; step: TemplateStep }
   return calls
     .filter(({ tool }) => tool === PROMPT_TOOL)
     .map(({ id, parameters }) => ({ call: id, step: templateStepSchema.parse(parameters) }));
-}
-
-/** Steps of the same run use the results that tools write. */
-function toolTargets(steps: readonly TemplateStep[]): readonly string[] {
-  return steps.flatMap(({ tools }) => tools.flatMap(({ target }) => target?.name ?? []));
 }
 
 function callsFor(steps: readonly TemplateStep[]): readonly PlanCall[] {
@@ -166,7 +162,9 @@ export const templates: PlanFormat = {
     ...(hasFiles ? [] : filesWithoutBucket(plan)),
   ],
   effectsOf: ({ parameters }, effectsOf) =>
-    effectsOfStep(templateStepSchema.parse(parameters), effectsOf),
+    templateStepSchema.parse(parameters).tools.some(({ name }) => effectsOf(name) === "once")
+      ? "once"
+      : "none",
   reads: variablesRead,
 };
 
@@ -210,11 +208,6 @@ export function promptTool({ ask, ...resources }: RunResources): RuntimeTool {
       };
     },
   });
-}
-
-/** The effects of asking a step's question again: those of its tools. */
-function effectsOfStep(step: TemplateStep, effectsOf: (tool: string) => Effects): Effects {
-  return step.tools.some(({ name }) => effectsOf(name) === "once") ? "once" : "none";
 }
 
 /** The part of the answer that the tool result shows, subject to its visibility. */

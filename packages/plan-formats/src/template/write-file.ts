@@ -1,4 +1,4 @@
-import { type FileInfo, type Files, toolFiles } from "../../../../src/internal-tool.ts";
+import { type Files, toolFiles } from "../../../../src/internal-tool.ts";
 import {
   joinedLabels,
   renderText,
@@ -27,7 +27,9 @@ export async function writeFile(files: Files, writing: Writing): Promise<string>
 
 async function append(files: Files, { path, value, labels, call }: Writing): Promise<string> {
   const file = await files.read(path);
-  const before = file === undefined ? "" : (ownPart(file, call, file.text) ?? file.text);
+  // Without what an earlier attempt of the call has added.
+  const own = file?.addition?.call === call ? file.addition.from : undefined;
+  const before = file?.text.slice(0, own) ?? "";
   const content = { ...contentFor(path, ""), text: joinParagraphs(before, renderText(value)) };
   await files.write(path, content, {
     ...joinedLabels(file === undefined ? [labels] : [file.labels, labels]),
@@ -37,13 +39,9 @@ async function append(files: Files, { path, value, labels, call }: Writing): Pro
   return path;
 }
 
-/** The content before the call's own text. Undefined if the call has not written to the file. */
-function ownPart({ addition }: FileInfo, call: string, text: string): string | undefined {
-  return addition?.call === call ? text.slice(0, addition.from) : undefined;
-}
-
 async function writeNew(files: Files, { path, value, labels, call }: Writing): Promise<string> {
-  const named = numberedNames(path);
+  const [, stem = path, end = ""] = /^(.*[^/])(\.[^./]+)$/s.exec(path) ?? [];
+  const named = { start: `${stem}_`, end };
   const last = highestIn(await files.list(named.start), named);
   const info = last < 0 ? undefined : await files.info(pathAt(last, named));
   const isOwn = info?.addition?.call === call;
@@ -60,11 +58,6 @@ async function writeNew(files: Files, { path, value, labels, call }: Writing): P
 interface NumberedNames {
   readonly start: string;
   readonly end: string;
-}
-
-function numberedNames(path: string): NumberedNames {
-  const [, stem = path, end = ""] = /^(.*[^/])(\.[^./]+)$/s.exec(path) ?? [];
-  return { start: `${stem}_`, end };
 }
 
 function pathAt(number: number, { start, end }: NumberedNames): string {

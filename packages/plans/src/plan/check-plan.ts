@@ -29,10 +29,8 @@ import {
   type Reference,
 } from "../../../../src/references.ts";
 
-/** The environment that a plan is checked against. */
 export interface PlanContext {
   readonly tools: ToolSet;
-  /** True if the conversation has a variable of this name. */
   readonly isKnown: (name: string) => boolean;
   /** Looks up places in the conversation's `state`. Default: it is empty. */
   readonly state?: Lookup;

@@ -67,9 +67,9 @@ export function nothingWaits(): ByrefError {
 
 /** Matches text that looks like a gate, well-formed or not. */
 const MENTION = /(?<!\\)†\s*approvals(?!\w)/gu;
-/** Matches a well-formed gate. No word may follow it directly. */
+/** Matches a text that begins with a well-formed gate. No word may follow it directly. */
 const GATE =
-  /†approvals(?:\.\w+|\["[^"\\]*"\]|\['[^'\\]*'\])(?![^\s,;:!?)\]}"'†|&]*[\p{L}\p{N}_*[])/uy;
+  /^†approvals(?:\.\w+|\["[^"\\]*"\]|\['[^'\\]*'\])(?![^\s,;:!?)\]}"'†|&]*[\p{L}\p{N}_*[])/u;
 
 /** Reports malformed gates. They would not block the call, although the plan's author relies on them. */
 export function gateFindings(
@@ -87,10 +87,5 @@ export function gateFindings(
 /** True if every piece of text that looks like a gate is one, and is read as a reference. */
 function areGates(text: string, count: number): boolean {
   const mentions = Array.from(text.matchAll(MENTION), ({ index }) => index);
-  return mentions.length <= count && mentions.every((index) => isGateAt(text, index));
-}
-
-function isGateAt(text: string, index: number): boolean {
-  GATE.lastIndex = index;
-  return GATE.test(text);
+  return mentions.length <= count && mentions.every((index) => GATE.test(text.slice(index)));
 }

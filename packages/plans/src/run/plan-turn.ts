@@ -87,7 +87,8 @@ export async function startRun(options: PlanTurnOptions, start: NewRun): Promise
       writes.push(await restoreResult(store, result, { run: id, plan: plan.plan }));
     }
     attempt.begin(() => {
-      if (plans.statusOf(plan.id) === "cancelled") throw planOver();
+      if (plans.statusOf(plan.id) === "cancelled")
+        throw new ByrefError("plan_not_approved", "The plan was cancelled before it ran.");
       options.onBegin?.();
       if (retries) plans.reopenRun(record, options.asker);
       else plans.addRun(record, input, options.asker);
@@ -211,28 +212,24 @@ interface PlanAttempt {
 
 class PlanTurn {
   readonly #options: PlanTurnOptions;
-  readonly #plan: PlanRecord;
-  readonly #opened: OpenedPlan | undefined;
-  readonly #attempt: Attempt;
+  readonly #given: PlanAttempt;
   #record: RunRecord;
 
-  constructor(options: PlanTurnOptions, { plan, opened, record, attempt }: PlanAttempt) {
+  constructor(options: PlanTurnOptions, given: PlanAttempt) {
     this.#options = options;
-    this.#plan = plan;
-    this.#opened = opened;
-    this.#attempt = attempt;
-    this.#record = record;
+    this.#given = given;
+    this.#record = given.record;
   }
 
   emitAll(): void {
-    for (const { id } of this.#plan.plan.calls) this.#emitCall(id, stateIn(this.#record, id));
+    for (const { id } of this.#given.plan.plan.calls) this.#emitCall(id, stateIn(this.#record, id));
   }
 
   async run(first?: (run: PlanRun) => Promise<void>): Promise<StoredRun> {
-    const opened = this.#opened;
+    const { opened } = this.#given;
     // The run may have ended before the crash.
     if (opened === undefined || !isOpenRun(this.#record)) return this.#end();
-    const { store, signal, observer, account } = this.#attempt.context;
+    const { store, signal, observer, account } = this.#given.attempt.context;
     const { keyPrefix, onRun } = this.#options;
     const run = new PlanRun({
       ...opened,
@@ -245,12 +242,12 @@ class PlanTurn {
       onCall: (id, state) => this.#note(id, state),
       onStart: () => account.spend.add("toolCalls", 1),
     });
-    await this.#attempt.run(async () => {
+    await this.#given.attempt.run(async () => {
       onRun?.(run);
       await first?.(run);
       await run.run();
     });
-    const { timeoutError } = this.#attempt;
+    const { timeoutError } = this.#given.attempt;
     if (timeoutError !== undefined && this.#record.status === "cancelled") {
       const error = publicTextOf(timeoutError);
       this.#commit(() => ({ ...this.#record, status: "failed", error }));
@@ -260,7 +257,7 @@ class PlanTurn {
 
   /** Ends a run that cannot continue. Waiting calls do not run; the outcome of running calls is unknown. */
   async giveUp(error: string): Promise<StoredRun> {
-    const calls = closedCalls(this.#plan.plan, this.#record, error);
+    const calls = closedCalls(this.#given.plan.plan, this.#record, error);
     this.#commit(() => {
       for (const [id, state] of Object.entries(calls)) {
         if (state !== this.#record.calls[id]) this.#emitCall(id, state);
@@ -273,16 +270,16 @@ class PlanTurn {
   /** Stores the run's result and closes the run in one commit. */
   async #end(): Promise<StoredRun> {
     const { plans, store } = this.#options;
-    const { plan } = this.#plan;
+    const { plan } = this.#given.plan;
     await commitOutcome({ store, plan, record: this.#record }, (outcome) => {
-      this.#attempt.end(() => {
+      this.#given.attempt.end(() => {
         outcome.commit();
         this.#record = outcome.record;
         plans.saveRun(this.#record);
         if (!isOpenRun(this.#record)) plans.saveState(this.#record.id, outcome.state);
-        plans.setStatus(this.#plan.id, this.#planStatus());
+        plans.setStatus(this.#given.plan.id, this.#planStatus());
         const data = this.#shown(outcome.streamed);
-        this.#attempt.context.emit({ type: "data-run", data, transient: true });
+        this.#given.attempt.context.emit({ type: "data-run", data, transient: true });
         return { end: endOf(this.#record), result: undefined };
       });
     });
@@ -325,15 +322,15 @@ class PlanTurn {
   }
 
   #counts(): JournalEntry {
-    const { counts } = this.#attempt.context.account;
+    const { counts } = this.#given.attempt.context.account;
     return { state: { ...counts, tainted: false, waiting: {} } };
   }
 
   #emitCall(call: string, { status, reason, gate, asked, output }: CallState): void {
-    const tool = this.#plan.plan.calls.find(({ id }) => id === call)?.tool ?? "";
+    const tool = this.#given.plan.plan.calls.find(({ id }) => id === call)?.tool ?? "";
     const waits = status === "waiting" ? { gate, asked } : {};
     const data = { call, tool, status, reason, output, ...waits };
-    this.#attempt.context.emit({ type: "data-call", id: call, data, transient: true });
+    this.#given.attempt.context.emit({ type: "data-call", id: call, data, transient: true });
   }
 }
 
@@ -380,8 +377,4 @@ function pausedIn(last: TurnHead | undefined): TurnHead["paused"] {
     asker,
     counts: counts && { ...counts, spent: NOTHING_SPENT },
   });
-}
-
-function planOver(): ByrefError {
-  return new ByrefError("plan_not_approved", "The plan was cancelled before it ran.");
 }

@@ -275,7 +275,9 @@ export async function resultParts(
   for (const output of outputs) {
     const info = store.info(nameInRun(run, output.name, plan.runNames));
     if (info === undefined) continue;
-    const value = isShowable(info, room) ? await store.read(info.name) : undefined;
+    const { visibility, type, bytes } = info;
+    const isShowable = visibility !== "secret" && type !== "bytes" && bytes <= room;
+    const value = isShowable ? await store.read(info.name) : undefined;
     const written = value === undefined ? 0 : encoding.byteLength(JSON.stringify(value));
     const shown = written > room ? undefined : value;
     if (shown !== undefined) room -= written;
@@ -306,10 +308,6 @@ export function resultOf(
     entries.set(entries.has(name) ? `variable:${name}` : name, valueOf(part));
   }
   return Object.fromEntries(entries);
-}
-
-function isShowable({ visibility, type, bytes }: VariableInfo, room: number): boolean {
-  return visibility !== "secret" && type !== "bytes" && bytes <= room;
 }
 
 /** A variable of a run that belongs to its result. */

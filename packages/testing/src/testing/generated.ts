@@ -42,7 +42,8 @@ export async function generated(
       case "error":
         throw part.error;
       default:
-        if (isContent(part)) content.push(part);
+        // The other parts of a stream announce, repeat or end something.
+        if (WHOLE_PARTS.has(part.type)) content.push(part as Extract<Part, Content>);
     }
   }
   const { finishReason, usage, warnings = [] } = result;
@@ -50,11 +51,6 @@ export async function generated(
     throw new Error("The step ends without a finish.");
   }
   return { content, finishReason, usage, warnings };
-}
-
-/** The other parts of a stream announce, repeat or end something. */
-function isContent(part: Part): part is Extract<Part, Content> {
-  return WHOLE_PARTS.has(part.type);
 }
 
 const WHOLE_PARTS: ReadonlySet<string> = new Set<Content["type"]>([
