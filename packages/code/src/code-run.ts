@@ -181,7 +181,7 @@ async function answerFrom(work: () => Promise<string>): Promise<SandboxAnswer> {
 }
 
 /** The variables, or parts of them, that code is given, by their names in code. */
-export type CodeTargets = ReadonlyMap<string, Target>;
+type CodeTargets = ReadonlyMap<string, Target>;
 
 interface CodeInputs {
   readonly values: readonly NamedText[];

@@ -1,13 +1,7 @@
 import * as z from "zod";
-import {
-  ByrefError,
-  codeOf,
-  limitExceeded,
-  messageOf,
-  requireAtMost,
-} from "../../../src/errors.ts";
+import { ByrefError, codeOf, messageOf, requireAtMost } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
-import { CodeRun, type CodeTargets, parseResult, readInputs, requireInputs } from "./code-run.ts";
+import { CodeRun, parseResult, readInputs, requireInputs } from "./code-run.ts";
 import type { Sandbox, SandboxError, SandboxRun } from "./sandbox.ts";
 import type { Json } from "../../../src/references.ts";
 import {
@@ -77,7 +71,8 @@ export function codeTool(options: CodeToolOptions): RuntimeTool {
       const run = new CodeRun({ sandbox, tools: tools(), onCall, context, timeMs }, [
         ...variables.keys(),
       ]);
-      const result = await outcomeOf(run, input.code, { context, variables });
+      const inputs = await readInputs(context, variables);
+      const result = { ...(await run.run(input.code, inputs)), sources: run.sources };
       if (context.call.signal.aborted) throw new ByrefError("tool_failed", `${NAME} was stopped.`);
       const shown = { input, result, context, hidesUntrusted: context.hidesUntrusted };
       // Console, errors and names may reveal guarded or hidden values.
@@ -91,15 +86,6 @@ export function codeTool(options: CodeToolOptions): RuntimeTool {
 interface CodeOutcome extends SandboxRun {
   /** The values that the code received. */
   readonly sources: UrlSources;
-}
-
-async function outcomeOf(
-  run: CodeRun,
-  code: string,
-  { context, variables }: { readonly context: RuntimeToolContext; readonly variables: CodeTargets },
-): Promise<CodeOutcome> {
-  const inputs = await readInputs(context, variables);
-  return { ...(await run.run(code, inputs)), sources: run.sources };
 }
 
 /** A plan may name a part, as `†state.orders`: code has it under its last key. */
@@ -217,7 +203,8 @@ async function writesFor(finished: FinishedRun, assigned: SandboxRun["assigned"]
     result: { returned, sources },
     context: { store, labels },
   } = finished;
-  requireSize([returned ?? "", ...assigned.map(([, text]) => text)]);
+  const chars = assigned.reduce((sum, [, text]) => sum + text.length, (returned ?? "").length);
+  requireAtMost("maxJsonBytes", chars, "Return less, or assign parts of it in several runs.");
   const advice = "Assign fewer names to vars; one of them may be an object of many values.";
   requireAtMost("maxListedVariables", assigned.length, advice);
   for (const [variable] of assigned) requireOutputName(store, variable);
@@ -264,13 +251,6 @@ function valueFrom(text: string): { readonly value: Json } {
     if (codeOf(error) !== "internal") throw error;
     throw new ByrefError("bad_value", "The result is not JSON.");
   }
-}
-
-function requireSize(texts: readonly string[]): void {
-  const actual = texts.reduce((sum, text) => sum + text.length, 0);
-  if (actual <= limits.maxJsonBytes) return;
-  const advice = "Return less, or assign parts of it in several runs.";
-  throw limitExceeded("maxJsonBytes", { maximum: limits.maxJsonBytes, actual, advice });
 }
 
 function requireOutputName(store: Variables, name: string): void {

@@ -32,59 +32,37 @@ interface About {
 /** Families with data that can be passed by reference. */
 const PASSING: ReadonlySet<Family> = new Set(["bytes", "edit", "ids", "wrong reference"]);
 
-const mean = (of: (cell: Cell) => number | undefined) => (cells: readonly Cell[]) =>
-  ratioOf(cells.flatMap((cell) => of(cell) ?? []).map((value) => [value, 1]));
-
-/** Share of the tasks that have the value in which it is true. */
-const share = (of: (cell: Cell) => boolean | undefined) => (cells: readonly Cell[]) =>
-  shareOf(
-    cells.flatMap((cell): Fraction[] => {
-      const is = of(cell);
-      return is === undefined ? [] : [[is ? 1 : 0, 1]];
-    }),
-  );
+/** Returns what a cell adds to a measure: whether it is true, a number, or a fraction; undefined for nothing. */
+type Sample = (cell: Cell) => boolean | number | Fraction | undefined;
 
 /** The rows of the table, and the fields of an arm in `results.json`. */
 export const measures = {
-  right: ["right", "share", share(({ isRight }) => isRight)],
-  intact: ["bytes intact", "share", share(({ isIntact }) => isIntact)],
+  right: ["right", "share", ({ isRight }) => isRight],
+  intact: ["bytes intact", "share", ({ isIntact }) => isIntact],
   copyErrors: [
     "copy errors per 1,000 characters",
     "number",
-    (cells) =>
-      ratioOf(
-        cells.flatMap(({ copied }): Fraction[] =>
-          copied === undefined ? [] : [[copied.errors * 1_000, copied.chars]],
-        ),
-      ),
+    ({ copied }) => copied && [copied.errors * 1_000, copied.chars],
   ],
-  input: ["input tokens", "number", mean(({ input }) => input)],
-  cached: ["of them cached", "number", mean(({ cached }) => cached)],
-  output: ["output tokens", "number", mean(({ output }) => output)],
-  cost: ["cost", "dollars", mean(({ cost }) => cost)],
-  calls: ["model calls", "number", mean(({ calls }) => calls)],
-  seconds: ["seconds", "number", mean(({ seconds }) => seconds)],
+  input: ["input tokens", "number", ({ input }) => input],
+  cached: ["of them cached", "number", ({ cached }) => cached],
+  output: ["output tokens", "number", ({ output }) => output],
+  cost: ["cost", "dollars", ({ cost }) => cost],
+  calls: ["model calls", "number", ({ calls }) => calls],
+  seconds: ["seconds", "number", ({ seconds }) => seconds],
   usedReferences: [
     "references used",
     "share",
-    share((cell) => (PASSING.has(cell.family) ? cell.usedReferences : undefined)),
+    (cell) => (PASSING.has(cell.family) ? cell.usedReferences : undefined),
   ],
   wrongReferences: [
     "wrong references",
     "share",
-    (cells) =>
-      shareOf(
-        cells
-          .map(({ references: { wrong, written } }): Fraction => [wrong, written])
-          .filter(([, written]) => written > 0),
-      ),
+    ({ references: { wrong, written } }) => (written > 0 ? [wrong, written] : undefined),
   ],
-  recovered: ["recovered", "share", share(({ recovered }) => recovered)],
-  recoverySteps: ["steps to recover", "number", mean(({ recoverySteps }) => recoverySteps)],
-} as const satisfies Record<
-  string,
-  readonly [title: string, unit: Unit, of: (cells: readonly Cell[]) => Interval | undefined]
->;
+  recovered: ["recovered", "share", ({ recovered }) => recovered],
+  recoverySteps: ["steps to recover", "number", ({ recoverySteps }) => recoverySteps],
+} as const satisfies Record<string, readonly [title: string, unit: Unit, sample: Sample]>;
 
 export type Measures = { readonly [Name in keyof typeof measures]?: Interval };
 
@@ -109,7 +87,10 @@ export function summarize(about: About, finished: readonly Cell[]): Results {
     })),
     families: rows.flatMap(({ arm, own }) =>
       [...new Set(own.map(({ family }) => family))].map((family) => {
-        const right = measures.right[2](own.filter((cell) => cell.family === family));
+        const right = measureOf(
+          "right",
+          own.filter((cell) => cell.family === family),
+        );
         return { family, arm, ...json.compact({ right }) };
       }),
     ),
@@ -118,8 +99,23 @@ export function summarize(about: About, finished: readonly Cell[]): Results {
 }
 
 function measuresOf(cells: readonly Cell[]): Measures {
-  const all = Object.entries(measures).map(([name, [, , of]]) => [name, of(cells)]);
-  return json.compact(Object.fromEntries(all) as Record<keyof Measures, Interval | undefined>);
+  const names = Object.keys(measures) as (keyof Measures)[];
+  return json.compact(
+    Object.fromEntries(names.map((name) => [name, measureOf(name, cells)])) as Record<
+      keyof Measures,
+      Interval | undefined
+    >,
+  );
+}
+
+function measureOf(name: keyof Measures, cells: readonly Cell[]): Interval | undefined {
+  const [, unit, sample]: readonly [string, Unit, Sample] = measures[name];
+  const samples = cells.flatMap((cell): readonly Fraction[] => {
+    const value = sample(cell);
+    if (value === undefined) return [];
+    return [typeof value === "object" ? value : [Number(value), 1]];
+  });
+  return unit === "share" ? shareOf(samples) : ratioOf(samples);
 }
 
 /** A value with its interval of 95 %. */

@@ -187,15 +187,11 @@ function isView(part: ContentBlock): boolean {
   return part.type === "resource" && isOwn(part.resource.uri);
 }
 
-interface Media {
-  /** Where the content has its base64. */
-  readonly key: "data" | "resource.blob";
-  readonly data: string;
-  readonly mimeType: string;
-}
-
-/** Returns a picture, a sound or a binary resource; undefined for other contents. A server may send any. */
-function mediaIn(part: unknown): Media | undefined {
+/**
+ * Returns a picture, a sound or a binary resource, and where the content has its base64; undefined for other contents. A
+ * server may send any.
+ */
+function mediaIn(part: unknown) {
   if (!json.isObject(part)) return undefined;
   const { type, data, mimeType, resource } = part;
   if ((type === "image" || type === "audio") && typeof data === "string")

@@ -80,19 +80,14 @@ export const QUESTIONS = {
   roots: "roots/list",
 } as const;
 
-type Capability = keyof typeof QUESTIONS;
-
-const CAPABILITIES = Object.keys(QUESTIONS) as readonly Capability[];
-
 /** True if the client declares that it answers such questions. */
 export function answers(declared: ClientCapabilities, question: InputRequest): boolean {
   if (question.method === QUESTIONS.elicitation) {
     const { form, url } = modesOf(declared);
     return (question.params.mode === "url" ? url : form) !== undefined;
   }
-  return CAPABILITIES.some(
-    (one) => QUESTIONS[one] === question.method && declared[one] !== undefined,
-  );
+  const capability = question.method === QUESTIONS.sampling ? "sampling" : "roots";
+  return declared[capability] !== undefined;
 }
 
 /** Returns the modes of elicitation. Clients that declare none support forms, the first mode. */

@@ -233,7 +233,10 @@ function serveResources(server: Server, gateway: Gateway): void {
   server.setRequestHandler("resources/list", async (_request, context) => ({
     resources: [
       ...(gateway.app !== undefined && showsApps(declaredBy(server, context)) ? [VIEW] : []),
-      ...OWN_RESOURCES.map(({ read: _read, ...resource }) => resource),
+      ...OWN_RESOURCES.map(({ read: _read, ...resource }) => ({
+        ...resource,
+        mimeType: JSON_TYPE,
+      })),
       ...variableResources(gateway.store),
       ...(await gateway.resources.list()),
     ],
@@ -249,7 +252,7 @@ function serveResources(server: Server, gateway: Gateway): void {
     const own = OWN_RESOURCES.find((one) => one.uri === uri);
     if (own !== undefined) {
       const text = JSON.stringify(own.read(gateway), undefined, 2);
-      return { contents: [{ uri, mimeType: own.mimeType, text }] };
+      return { contents: [{ uri, mimeType: JSON_TYPE, text }] };
     }
     if (!isVariableUri(uri)) return readFromServer(uri, gateway, context);
     return readVariableUri(uri, gateway).catch((error: unknown) => {
@@ -259,26 +262,24 @@ function serveResources(server: Server, gateway: Gateway): void {
 }
 
 /** The gateway's own resources, whose contents are JSON. */
+const JSON_TYPE = "application/json";
 const OWN_RESOURCES = [
   {
     uri: "byref://status",
     name: "status",
     description: "The servers behind the gateway, and whether they answer.",
-    mimeType: "application/json",
     read: (gateway: Gateway): unknown => gateway.status,
   },
   {
     uri: "byref://stats",
     name: "stats",
     description: "What was kept and saved in this workspace. Counts, never values.",
-    mimeType: "application/json",
     read: (gateway: Gateway): unknown => withTokens(gateway.counts),
   },
   {
     uri: "byref://variables",
     name: "variables",
     description: "Names, addresses, shapes and sizes of the variables.",
-    mimeType: "application/json",
     read: ({ store }: Gateway): unknown => variableResources(store),
   },
 ];

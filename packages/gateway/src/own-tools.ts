@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { type Bound, ByrefError, requireAtMost } from "../../../src/errors.ts";
+import { ByrefError, requireAtMost } from "../../../src/errors.ts";
 import {
   type OpenValue,
   type Target,
@@ -235,14 +235,13 @@ async function bytesOf(name: string, store: VariableStore): Promise<string> {
   if (opened === undefined) return "";
   try {
     const { bytes } = opened.info;
-    requireAtMost(LIMIT, bytes, "Pass the reference to a tool.");
+    const bound = ["maxResourceChars", limits.maxResourceChars] as const;
+    requireAtMost(bound, bytes, "Pass the reference to a tool.");
     return encoding.toBase64(await opened.read(0, bytes));
   } finally {
     opened.close();
   }
 }
-
-const LIMIT: Bound = ["maxResourceChars", limits.maxResourceChars];
 
 function countIn(text: string | null, otherwise: number): number {
   const count = Number(text ?? otherwise);

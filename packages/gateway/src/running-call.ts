@@ -28,7 +28,7 @@ export class RunningCall {
   readonly #answer: Promise<CallAnswer | ApprovalNeeded>;
   #asked = new Later<Question>();
   #asking: Promise<unknown> = Promise.resolve();
-  #question: PendingQuestion | undefined;
+  #question: { readonly request: InputRequest; readonly answer: Later<InputResponse> } | undefined;
   #round: Round | undefined;
 
   constructor(
@@ -90,11 +90,6 @@ export class RunningCall {
     this.#asked.resolve({ kind: "question", request });
     return answer.promise;
   }
-}
-
-interface PendingQuestion {
-  readonly request: InputRequest;
-  readonly answer: Later<InputResponse>;
 }
 
 /** A person can leave a question open; for a model's answer, or roots, there is only an error. */

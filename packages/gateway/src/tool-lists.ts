@@ -53,7 +53,10 @@ export class ToolLists {
     const given = known?.tools ?? this.#options.keeper?.read(keyOf(upstream));
     const waitMs =
       known !== undefined ? limits.gatewayStaleMs : given === undefined ? limits.gatewayListMs : 0;
-    const { beganMs, tools } = this.#ask(upstream, { given: given ?? [], waitMs });
+    // Requests for the same list share one answer.
+    const { beganMs, tools } =
+      this.#asking.get(server.name) ??
+      this.#begin(upstream, this.#asked(upstream, given ?? [], waitMs));
     if (given !== undefined && waitMs === 0) return given;
     const leftMs = Math.max(beganMs + waitMs - Date.now(), 0);
     return withTimeLimit(leftMs, () => tools).catch(() => given ?? []);
@@ -80,24 +83,21 @@ export class ToolLists {
   renew(upstream: Upstream): void {
     const { name } = upstream.server;
     if (this.#asking.has(name)) this.#outdated.add(name);
-    else this.#begin(upstream, this.#renewed(upstream));
+    else {
+      const renewed = this.#fetched(upstream).then((tools) => {
+        if (tools !== undefined) this.#options.onToolsChanged();
+        return tools ?? [];
+      });
+      this.#begin(upstream, renewed);
+    }
   }
 
-  async #renewed(upstream: Upstream): Promise<readonly Tool[]> {
-    const tools = await this.#fetched(upstream);
-    if (tools !== undefined) this.#options.onToolsChanged();
-    return tools ?? [];
-  }
-
-  /** Requests for the same list share one answer. */
-  #ask(upstream: Upstream, waiting: Waiting): Asking {
-    return (
-      this.#asking.get(upstream.server.name) ??
-      this.#begin(upstream, this.#asked(upstream, waiting))
-    );
-  }
-
-  async #asked(upstream: Upstream, { given, waitMs }: Waiting): Promise<readonly Tool[]> {
+  /** `given`: the list to return in the meantime; `waitMs`: how long that waits for a newer one. */
+  async #asked(
+    upstream: Upstream,
+    given: readonly Tool[],
+    waitMs: number,
+  ): Promise<readonly Tool[]> {
     // Known lists are returned first, because starting a program would delay them.
     if (waitMs === 0) await delay(limits.gatewayRenewMs);
     const began = Date.now();
@@ -144,12 +144,6 @@ export class ToolLists {
     this.#asking.set(name, asking);
     return asking;
   }
-}
-
-/** The list to return in the meantime, and how long to wait for a newer one. */
-interface Waiting {
-  readonly given: readonly Tool[];
-  readonly waitMs: number;
 }
 
 function isFresh({ freshUntilMs }: Known): boolean {

@@ -50,7 +50,7 @@ async function answerOf(
   if (type.includes("text/event-stream")) {
     // Of a stream that a GET opens, which has no end, each message is limited.
     const limited = init.method === "GET" ? body : bounded(body);
-    const events = eventsOf(limited, { id, isResumable, replacing });
+    const events = eventsOf(limited, isResumable, replacing);
     return new Response(events, { status, statusText, headers });
   }
   const isAnswer = ok && id !== undefined && (!isResumable || type.includes("json"));
@@ -100,23 +100,18 @@ function bounded(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
   return body.pipeThrough(new TransformStream(counter));
 }
 
-interface EventsOptions {
-  /** The id of the request that the stream answers. Undefined: the stream may end at any time. */
-  readonly id: number | undefined;
-  /** True if the client resumes a stream whose events have ids. */
-  readonly isResumable: boolean;
-  readonly replacing: Replacing;
-}
-
 /**
  * Passes on the events of a stream, with replacements for what a client would not understand. If the stream ends or
  * breaks, it ends without an error, and with a response to the request, which the client ignores if it already has one;
- * unless the client can resume the stream. Limits the size of each event.
+ * unless the client can resume the stream. Limits the size of each event. `isResumable`: the client resumes a stream whose
+ * events have ids. A stream that answers no request may end at any time.
  */
 function eventsOf(
   body: ReadableStream<Uint8Array>,
-  { id, isResumable, replacing }: EventsOptions,
+  isResumable: boolean,
+  replacing: Replacing,
 ): ReadableStream<Uint8Array> {
+  const { asked: id } = replacing;
   const encoder = new TextEncoder();
   let hasIds = false;
   let retry: readonly string[] = [];

@@ -84,12 +84,6 @@ export function expandStream<Tools extends ToolSet>(
   return stream as unknown as TransformStream<TextStreamPart<Tools>, TextStreamPart<Tools>>;
 }
 
-interface OpenText {
-  written: string;
-  shown: string;
-  metadata: unknown;
-}
-
 interface StreamPart {
   readonly type: string;
   readonly id?: string;
@@ -116,7 +110,7 @@ export class TextParts<Part extends StreamPart> {
   readonly #form: StreamForm<Part>;
   readonly #texts: TextsExpander;
   readonly #decisions: ReturnType<typeof ledgerOf>;
-  readonly #open = new Map<string, OpenText>();
+  readonly #open = new Map<string, { written: string; shown: string; metadata: unknown }>();
   readonly #onShown: (text: ShownText, key: object) => void;
   /** True if the latest variable that was looked up is sealed. */
   #isSealed = false;

@@ -44,8 +44,7 @@ export function variableTools<Name extends VariableToolName = VariableToolName>(
   options: VariableToolsOptions<Name>,
 ): Record<Name, Tool<Json, Json>> {
   const { only, databases, ...wrap } = options;
-  const isChosen = ({ name }: RuntimeTool) =>
-    only === undefined || only.some((one) => one === name);
+  const isChosen = ({ name }: RuntimeTool) => only?.some((one) => one === name) ?? true;
   const { query, records } = queriesFor(wrap, databases) ?? {};
   const own = ownTools.variableTools({ records });
   const tools = (query === undefined ? own : [...own, query]).filter(isChosen);

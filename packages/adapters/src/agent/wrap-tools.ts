@@ -388,21 +388,14 @@ export function ledgerOf(store: VariableStore): ApprovalLedger<Decision> {
   return ledger;
 }
 
-interface DecidedCall {
-  readonly name: string;
-  readonly wasApproved: boolean;
-  /** True if a call without a decision must not run. */
-  readonly isDecided: boolean;
-}
-
 /**
  * Returns the call, or a failure with `approval_required` if the decision was about another call. If a call needs a
- * person's approval, the person must have approved this very call.
+ * person's approval, the person must have approved this very call. `isDecided`: without a decision it must not run.
  */
 export function ifDecided(
   { prepared, pin }: PinnedCall,
   decision: Decision | undefined,
-  { name, wasApproved, isDecided }: DecidedCall,
+  { name, wasApproved, isDecided }: { name: string; wasApproved: boolean; isDecided: boolean },
 ): Prepared {
   if (prepared.kind === "failed") return prepared;
   const wasAsked = decision?.requiresApproval === true;

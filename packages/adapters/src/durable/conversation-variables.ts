@@ -38,7 +38,7 @@ import type { Json } from "../../../../src/references.ts";
 import { CHANGED, exportStore } from "../../../transfer/src/export-variables.ts";
 import { ShownTexts } from "./shown-texts.ts";
 import { CLEAR_AFTER_MS, StagedImport } from "./staged-import.ts";
-import { ownAlarm, type SchedulingAgent, type SetAlarm, scheduledSweep } from "./sweep-alarm.ts";
+import { ownAlarm, type SchedulingAgent, scheduledSweep } from "./sweep-alarm.ts";
 
 /** The state of a Durable Object with SQLite, as its constructor receives it. */
 export type ObjectState = Pick<DurableObjectState, "id" | "storage">;
@@ -203,7 +203,9 @@ export function conversationVariables(
       }
     },
   };
-  const setAlarm = alarmOf(state, sql, { ...options, sweep: () => variables.sweep() });
+  const { agent, alarm } = options;
+  const shared = agent && scheduledSweep(agent, () => variables.sweep());
+  const setAlarm = shared ?? (alarm === "own" ? ownAlarm(state.storage, sql, PREFIX) : undefined);
   /** Sets the alarm, if there is one and it is later than what is due. */
   const arm = async () => setAlarm?.(variables.nextAlarm() ?? Infinity);
 
@@ -226,15 +228,6 @@ interface Parts {
   readonly imports: StagedImport;
   readonly shown: ShownTexts;
   readonly databases?: QueryDatabases;
-}
-
-function alarmOf(
-  { storage }: ObjectState,
-  sql: Sql,
-  { alarm, agent, sweep }: ConversationVariablesOptions & { readonly sweep: () => Promise<void> },
-): SetAlarm | undefined {
-  if (agent !== undefined) return scheduledSweep(agent, sweep);
-  return alarm === "own" ? ownAlarm(storage, sql, PREFIX) : undefined;
 }
 
 /** The copies in them are deleted with the variables, or when they are idle. */

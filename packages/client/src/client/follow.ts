@@ -24,7 +24,7 @@ export async function* follow({
     try {
       const { body, status } = await open(after);
       if (status === 204) return;
-      for await (const frame of readFrames(body, { onLife: reset, silenceMs, signal })) {
+      for await (const frame of readFrames(body, reset, silenceMs, signal)) {
         if (frame.data === "[DONE]") return;
         after = frame.id ?? after;
         yield frame;
@@ -44,20 +44,16 @@ interface Frame {
   readonly data: string;
 }
 
-interface ReadOptions {
-  /** Called for each piece of received data, comments included. */
-  readonly onLife: () => void;
-  readonly silenceMs: number;
-  readonly signal: AbortSignal | undefined;
-}
-
 /**
  * Reads the frames of a stream with its own end mark. If the stream ends without it, stays silent for too
- * long or loses its connection, throws `unreachable`. Closes the connection when the reader stops.
+ * long or loses its connection, throws `unreachable`. Closes the connection when the reader stops. Calls `onLife` for
+ * each piece of received data, comments included.
  */
 async function* readFrames(
   body: ReadableStream<Uint8Array> | null,
-  { onLife, silenceMs, signal }: ReadOptions,
+  onLife: () => void,
+  silenceMs: number,
+  signal: AbortSignal | undefined,
 ): AsyncGenerator<Frame, never> {
   const reader = body?.getReader();
   const decoder = new TextDecoder();
@@ -107,20 +103,14 @@ const MAX_FAILURES = 12;
 const FIRST_MS = 500;
 const LONGEST_MS = 8_000;
 
-interface Retries {
-  /** Waits before the next try. Throws the error if a retry cannot help, or after too many failures in a row. */
-  readonly waitAfter: (error: unknown) => Promise<void>;
-  /** Called after a success: resets the count of failures. */
-  readonly reset: () => void;
-}
-
-export function retriesFor(
-  { retryMs = backOff }: ClientOptions,
-  signal: AbortSignal | undefined,
-): Retries {
+/**
+ * `waitAfter` waits before the next try; it throws the error if a retry cannot help, or after too many failures in a row.
+ * `reset` is called after a success.
+ */
+export function retriesFor({ retryMs = backOff }: ClientOptions, signal: AbortSignal | undefined) {
   let failures = 0;
   return {
-    waitAfter: async (error) => {
+    waitAfter: async (error: unknown): Promise<void> => {
       const code = error instanceof ClientError ? error.code : undefined;
       const isPassing = code === "unreachable" || code === "unavailable";
       const ms = isPassing ? retryMs(++failures) : undefined;

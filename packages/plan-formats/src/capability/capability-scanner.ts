@@ -1,12 +1,9 @@
 import * as limits from "../../../../src/limits.ts";
 import { CodeTracker } from "../../../../src/internal.ts";
 import { type CapabilityCall, callOf, readTag } from "./capability-call.ts";
-import { endsName, OPENING, TagBounds, withEscapes } from "./tag-bounds.ts";
+import { DASH, endsName, GREATER, LESS, OPENING, TagBounds, withEscapes } from "./tag-bounds.ts";
 
-const LESS = 60;
-const GREATER = 62;
 const BANG = 33;
-const DASH = 45;
 const COMMENT = "<!--";
 
 export interface WrittenCall {

@@ -1,10 +1,10 @@
 const SPACE = 32;
 const DOUBLE_QUOTE = 34;
 const APOSTROPHE = 39;
-const DASH = 45;
+export const DASH = 45;
 const SLASH = 47;
-const LESS = 60;
-const GREATER = 62;
+export const LESS = 60;
+export const GREATER = 62;
 const CLOSING_BRACKET = 93;
 
 /** The start of a capability tag. A blank, `/` or `>` follows. */

@@ -28,12 +28,6 @@ export function dayAt(timeMs: number): string {
   return day;
 }
 
-interface PlanFormatContext {
-  /** Names of the agent's and the runtime's tools. */
-  readonly toolNames: Iterable<string>;
-  readonly hasFiles: boolean;
-}
-
 /**
  * A text format for plans. Parses a text into the one compiled form, and provides tools that only its plans
  * call.
@@ -52,8 +46,11 @@ export interface PlanFormat {
     readonly isAlone?: boolean;
     tools(resources: RunResources): readonly RuntimeTool[];
   };
-  /** Further findings that keep a plan from running. */
-  findings?(plan: Plan, context: PlanFormatContext): readonly Finding[];
+  /** Further findings that keep a plan from running. `toolNames`: the agent's and the runtime's. */
+  findings?(
+    plan: Plan,
+    context: { readonly toolNames: Iterable<string>; readonly hasFiles: boolean },
+  ): readonly Finding[];
   /** Effects of calling the format's own tool again. Default: the tool's effects. */
   effectsOf?(call: PlanCall, effectsOf: (tool: string) => Effects): Effects;
   /** The conversation's variables that its calls read, in addition to those that they reference. */

@@ -39,18 +39,14 @@ export interface ScriptedModel extends LanguageModelV4 {
   readonly calls: readonly LanguageModelV4CallOptions[];
 }
 
-interface ScriptOptions {
-  /** Characters of each delta of a plain text. Default: 3, so that references are cut. */
-  readonly deltaChars?: number;
-}
-
 /**
  * Creates a model whose n-th call does the n-th step, whether it is streamed or generated. Each part is
- * streamed only when it is requested. A call for which there is no step fails.
+ * streamed only when it is requested. A call for which there is no step fails. `deltaChars`: characters of each delta of
+ * a plain text; 3 cuts references.
  */
 export function scriptedModel(
   steps: readonly Step[],
-  { deltaChars = 3 }: ScriptOptions = {},
+  { deltaChars = 3 }: { readonly deltaChars?: number } = {},
 ): ScriptedModel {
   const calls: LanguageModelV4CallOptions[] = [];
   const next = async (options: LanguageModelV4CallOptions) => {
