@@ -433,11 +433,12 @@ function passEvents(
   });
   for (const method of ["resources/subscribe", "resources/unsubscribe"] as const) {
     server.setRequestHandler(method, async ({ params: { uri } }, context) => {
+      const isBegin = method === "resources/subscribe";
+      for (const [key, known] of watched) if (!isBegin && known === uri) watched.delete(key);
       const found = await gateway.resources.find(uri);
       if (found === undefined) throw unknown(`resource ${uri} to subscribe to`);
-      for (const [key, known] of watched) if (known === uri) watched.delete(key);
       const result = await found.upstream.ask(method, { uri: found.uri }, waitingOf(context));
-      if (method === "resources/subscribe") watched.set(gateway.resources.addressOf(found), uri);
+      if (isBegin) watched.set(gateway.resources.addressOf(found), uri);
       return result;
     });
   }

@@ -91,12 +91,11 @@ function isTable({ type, mediaType }: VariableInfo): true | undefined {
   return type === "array" && formatOf(mediaType) === "bytes" ? true : undefined;
 }
 
-interface Readable {
-  read(from: number, to: number): Uint8Array | Promise<Uint8Array>;
-}
-
 /** The bytes of a value, in lines of limited length. */
-export async function* dataLines(bytes: number, source: Readable): AsyncGenerator<LineOf<"data">> {
+export async function* dataLines(
+  bytes: number,
+  source: { read(from: number, to: number): Uint8Array | Promise<Uint8Array> },
+): AsyncGenerator<LineOf<"data">> {
   const step = LINE_BYTES;
   // One read of the bucket serves several lines.
   const readStep = step * LINES_PER_READ;

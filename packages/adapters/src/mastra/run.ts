@@ -270,7 +270,7 @@ export async function wrapCoreTool(
   // A tool that the provider defines has its schema there, and is executed there.
   if ((tool.type ?? "function") !== "function") return tool;
   const isClients = tool.execute === undefined;
-  const policy = isClients ? allOf(...[options.policy ?? []].flat(), noGuarded) : options.policy;
+  const policy = isClients ? allOf(options.policy ?? noGuarded, noGuarded) : options.policy;
   // An application names results by the tool's id, which may differ from its key in the agent's tools.
   const { naming: given } = options;
   const naming: Naming | undefined = given && ((_, ...call) => given(tool.id ?? name, ...call));
