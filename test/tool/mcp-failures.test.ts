@@ -51,6 +51,7 @@ const LISTS: readonly (readonly [tool: unknown, isOffered: boolean, list?: objec
   [JSON.parse('{"name":"odd","inputSchema":{"type":"object"},"__proto__":{"a":1}}'), true],
   [{ name: "odd", inputSchema: schema }, true, { nextCursor: null }],
   [{ name: "odd", inputSchema: schema }, true, { nextCursor: "" }],
+  [{ name: "odd", inputSchema: schema }, true, { nextCursor: "8" }],
 ];
 
 it.each(LISTS)(

@@ -73,7 +73,9 @@ export class McpConnection {
     for (let page = 0; page < MAX_PAGES && tools.length <= limits.maxMcpTools; page++) {
       const params = cursor === undefined ? {} : { params: { cursor } };
       const listed = await client.listTools({ ...params, options: { signal } });
+      // Some servers give the same page for each cursor.
       for (const tool of listed.tools) {
+        if (tools.some(({ name }) => name === tool.name)) continue;
         const { inputSchema } = tool;
         if (!isUsable(inputSchema)) {
           this.#unusable.push(tool.name);
@@ -86,7 +88,7 @@ export class McpConnection {
         };
         tools.push({ ...tool, inputSchema: shown });
       }
-      cursor = listed.nextCursor;
+      cursor = listed.nextCursor === cursor ? undefined : listed.nextCursor;
       if (cursor === undefined) break;
     }
     const unusable = this.#unusable.splice(0);

@@ -37,10 +37,10 @@ const MAX_CHARS = 40;
 const PLAIN = /^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?\s*$/i;
 /** Accounts write a negative number in parentheses or with the minus behind, India groups hundreds of thousands. */
 const FORMATTED =
-  /^(?=[^(]*$|.*\)$)(?!.*[-\u2212].*-$)[-\u2212+(]?\s?\p{Sc}?\s?[-\u2212+(]?(?:\d{1,3}(?:([,.' \u2019\u00a0\u202f])\d{3})(?:\1\d{3})*(?:[.,]\d+)?|\d{1,2}(?:,\d\d)+,\d{3}(?:\.\d+)?|\d+(?:[.,]\d+)?)\s?(?:\p{Sc}|%)?[-)]?$/u;
+  /^(?=[^(]*$|.*\)$)[-\u2212+(]?\s?\p{Sc}?\s?[-\u2212+(]?(?:\d{1,3}(?:([,.' \u2019\u00a0\u202f])\d{3})(?:\1\d{3})*(?:[.,]\d+)?|\d{1,2}(?:,\d\d)+,\d{3}(?:\.\d+)?|\d+(?:[.,]\d+)?)\s?(?:\p{Sc}|%)?[-)]?$/u;
 const DECIMAL_COMMA = /,(?:\d{1,2}|\d{4,})\D*$|\.\d{3},\d/;
 const DATE =
-  /^(?!\d{4}-\d\d-\d\d(?!\d))(?:\d{1,2}([/.-])\d{1,2}\1\d{4}|(?:\d{1,2}\/){2}\d\d|\d{4}([/.-])\d{1,2}\2\d{1,2})(?!\d)/;
+  /^(?!\d{4}-\d\d-\d\d(?!\d))(?:\d{1,2}([/.-])\d{1,2}\1\d{4}|\d{4}([/.-])\d{1,2}\2\d{1,2})(?!\d)/;
 
 /** Counts the cells of a column while its rows are read. */
 export class CellCounter {
@@ -209,7 +209,7 @@ export function useNotes(
   const isDate = 2 * dates > count && (uses.has("dates") || uses.has("order"));
   const example = JSON.stringify(words.find((word) => DATE.test(word)) ?? words[0]);
   const notes: string[] = [];
-  if (isTruth && uses.has("truths")) notes.push(`${is} is 1 or 0 for SQL: compare it with 1 or 0.`);
+  if (isTruth && uses.has("truths")) notes.push(`${is} is 1 or 0 for SQL, not a text.`);
   if (isDate)
     notes.push(
       `${is} has dates such as ${example}: texts for SQL. Write YYYY-MM-DD: of DD/MM/YYYY, substr(${column}, 7, 4) || '-' || substr(${column}, 4, 2) || '-' || substr(${column}, 1, 2).`,
