@@ -21,7 +21,7 @@ const bundles = [
 
 /** Lines of TypeScript by folder. A change that exceeds one deletes first; what falls below it lowers it. */
 const MAX_LINES = {
-  src: 38_711,
+  src: 38_675,
   "packages/*/src": 35_883,
   page: 10_611,
   bench: 2_500,

@@ -233,6 +233,16 @@ function ownSchemaAt(key: string | number, schema: Definition): Definition {
   return isOther ? additionalProperties : true;
 }
 
+/** Returns the types that a schema allows at a place in the values that fit it. */
+export function typesAt(
+  place: readonly (string | number)[],
+  schema: JSONSchema7,
+): ReadonlySet<TypeName> {
+  let at: Definition = schema;
+  for (const step of place) at = schemaAt(step, at, schema);
+  return typesIn(at, schema);
+}
+
 /** True if a place in the values that fit a schema takes texts, but not this value, which is no text. */
 export function takesTextOnly(
   schema: JSONSchema7,
@@ -240,9 +250,7 @@ export function takesTextOnly(
   value: Json,
 ): boolean {
   if (typeof value === "string") return false;
-  let at: Definition = schema;
-  for (const step of place) at = schemaAt(step, at, schema);
-  const types = typesIn(at, schema);
+  const types = typesAt(place, schema);
   const type = typeOfJson(value);
   return types.has("string") && !types.has(type === "number" ? "integer" : type);
 }

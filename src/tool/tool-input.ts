@@ -27,7 +27,7 @@ import { charsOf } from "../value/json-text.ts";
 import { toHex } from "../value/encoding.ts";
 import { requireJson } from "../value/require-json.ts";
 import { shapeOf } from "../value/shape.ts";
-import { type Definition, schemaAt, typesIn } from "./json-schema.ts";
+import { typesAt } from "./json-schema.ts";
 import { Labels } from "../store/labels.ts";
 import { automaticBase } from "../store/names.ts";
 import type { Failed, ToolPolicy } from "./policy.ts";
@@ -151,8 +151,9 @@ export function withNumbers(
   if (numbers === "raw") return value;
   const convert = (number: ExactNumber, place: readonly string[]): unknown => {
     const { rawJSON } = number;
+    const steps = place.map((step) => (/^\d+$/.test(step) ? Number(step) : step));
     if (numbers === "bigint" && /^-?\d+$/.test(rawJSON)) return BigInt(rawJSON);
-    if (numbers === "text" || takesText(schema, place)) return rawJSON;
+    if (numbers === "text" || typesAt(steps, schema).has("string")) return rawJSON;
     const double = printedDouble(number);
     if (double !== undefined) return double;
     const [path, digits] = [place.join("."), clip(rawJSON, 80)];
@@ -161,12 +162,6 @@ export function withNumbers(
   };
   // What a tool with BigInts takes is no JSON, and only its schema sees it.
   return mapExactNumbers(value, convert) as Json;
-}
-
-function takesText(schema: JSONSchema7, place: readonly string[]): boolean {
-  let at: Definition = schema;
-  for (const step of place) at = schemaAt(/^\d+$/.test(step) ? Number(step) : step, at, schema);
-  return typesIn(at, schema).has("string");
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   countOf,
   isJsonArray,
   isJsonObject,
+  isObject,
   isScalar,
   type Json,
   type JsonObject,
@@ -253,6 +254,19 @@ const MIN_PREVIEW_CHARS = 60;
 export function variableIn(output: unknown): string | undefined {
   if (typeof output !== "object" || output === null || !("$var" in output)) return undefined;
   return typeof output.$var === "string" ? output.$var : undefined;
+}
+
+/** How deep in an output handles are. `run_code` lists those of several variables. */
+export const HANDLE_DEPTH = 2;
+
+/** The handles that an output is or contains. */
+export function handlesIn(
+  output: unknown,
+  depth = HANDLE_DEPTH,
+): readonly Readonly<Record<string, unknown>>[] {
+  if (typeof output !== "object" || output === null) return [];
+  if (isObject(output) && variableIn(output) !== undefined) return [output];
+  return depth === 0 ? [] : Object.values(output).flatMap((part) => handlesIn(part, depth - 1));
 }
 
 // What a plan shows of a result, and keeps of it.

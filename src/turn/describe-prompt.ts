@@ -68,7 +68,7 @@ export async function describePrompt(options: DescribeOptions): Promise<PromptDe
   const { window, compacted: outline } =
     history?.beforeTurn(compactionFor(agent, store, clock())) ?? NO_PAST;
   const taint = new Taint(isTaintedPrompt(window, outline));
-  const recorder = new Recorder(options.model);
+  const recorder = recorderOf(options.model);
   // No call is made that would need an id.
   const context = { ...options, model: recorder.model, newId: () => "" };
   const prompts = await Prompts.open(context, { window, outline, taint });
@@ -116,30 +116,25 @@ interface Sent {
 }
 
 /** Has the place of the provider's model, and notes what it would receive. */
-class Recorder {
-  readonly model: LanguageModelV4;
-  #received: LanguageModelV4CallOptions | undefined;
-
-  constructor(model: LanguageModel) {
-    const { provider, modelId, supportedUrls } = resolvedModel(model);
-    this.model = {
-      specificationVersion: "v4",
-      provider,
-      modelId,
-      supportedUrls,
-      doGenerate: () => Promise.reject(new Error("Nothing is generated.")),
-      doStream: async (received) => {
-        this.#received = received;
-        return { stream: new ReadableStream({ start: (stream) => stream.close() }) };
-      },
-    };
-  }
-
-  async sent(prompt: Prompt): Promise<Sent> {
+function recorderOf(replaced: LanguageModel) {
+  const { provider, modelId, supportedUrls } = resolvedModel(replaced);
+  let noted: LanguageModelV4CallOptions | undefined;
+  const recorder: LanguageModelV4 = {
+    specificationVersion: "v4",
+    provider,
+    modelId,
+    supportedUrls,
+    doGenerate: () => Promise.reject(new Error("Nothing is generated.")),
+    doStream: async (received) => {
+      noted = received;
+      return { stream: new ReadableStream({ start: (stream) => stream.close() }) };
+    },
+  };
+  const sent = async (prompt: Prompt): Promise<Sent> => {
     const { signal } = new AbortController();
     const { model, options } = await prepareModelCall({ ...prompt, signal });
     await model.doStream(options);
-    const received = this.#received ?? options;
+    const received = noted ?? options;
     const [first, ...rest] = received.prompt;
     const instructions = first?.role === "system" ? first.content : "";
     const others = first?.role === "system" ? rest : received.prompt;
@@ -152,7 +147,8 @@ class Recorder {
       instructions.length + charsOfTools(received.tools),
     );
     return { received, definitions: options.tools ?? [], instructions, messages, chars };
-  }
+  };
+  return { model: recorder, sent };
 }
 
 /** A tool that the instructions describe has no definition of its own, and no characters. */

@@ -18,10 +18,9 @@ import {
 import type { JournalCall } from "./log/journal.ts";
 import type { TurnState } from "./log/turn-state.ts";
 import { type Failed, noSuchTool, shownInput } from "../tool/policy.ts";
-import type { ToolCall } from "./waiting-calls.ts";
 import type { Toolbox } from "./toolbox.ts";
 import type { TurnContext } from "./turn-context.ts";
-import type { DecidedCall } from "./waiting-calls.ts";
+import type { DecidedCall, ToolCall } from "./waiting-calls.ts";
 import type { Reference } from "../reference/reference.ts";
 import { splitNumber } from "../store/names.ts";
 import { isGuarded } from "../tool/save-target.ts";

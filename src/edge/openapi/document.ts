@@ -166,30 +166,14 @@ function idOf(method: string, path: string): string {
   );
 }
 
-/** A JSON schema: the members that readers of the document use. */
-export interface JsonSchema {
-  readonly $ref?: string;
-  readonly type?: string | readonly string[];
-  readonly const?: unknown;
-  readonly enum?: readonly unknown[];
-  readonly examples?: readonly unknown[];
-  readonly anyOf?: readonly JsonSchema[];
-  readonly oneOf?: readonly JsonSchema[];
-  readonly format?: string;
-  readonly pattern?: string;
-  readonly minLength?: number;
-  readonly maxLength?: number;
-  readonly minimum?: number;
-  readonly maximum?: number;
+/** A JSON schema as Zod writes it: none is a boolean, and no array has a list of `items`. */
+export interface JsonSchema extends z.core.JSONSchema.JSONSchema {
+  readonly anyOf?: JsonSchema[];
+  readonly oneOf?: JsonSchema[];
   readonly items?: JsonSchema;
-  readonly minItems?: number;
-  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly properties?: Record<string, JsonSchema>;
   readonly additionalProperties?: JsonSchema | boolean;
-  readonly minProperties?: number;
-  readonly required?: readonly string[];
-  readonly description?: string;
 }
-
 export type MediaTypes = Readonly<Record<string, { readonly schema: JsonSchema }>>;
 
 /** An OpenAPI 3.1 document, the response of `GET /openapi.json`. */

@@ -3,11 +3,10 @@ import * as limits from "../../limits.ts";
 import * as z from "zod";
 import { ByrefError, requireAtMost } from "../../errors.ts";
 import { anyJson, anyJsonObject } from "../../tool/tool-input.ts";
-import type { IncomingPart } from "../../turn/history/receive-message.ts";
 import type { ApprovalResponse } from "../../turn/waiting-calls.ts";
 import { CONVERSATION_ID } from "../conversation-of.ts";
 import { parse } from "../http/endpoint.ts";
-import { variableAt } from "../../turn/history/receive-message.ts";
+import { type IncomingPart, variableAt } from "../../turn/history/receive-message.ts";
 import { isBlankText } from "../../value/characters.ts";
 import { isStrict } from "../../value/strict-json.ts";
 

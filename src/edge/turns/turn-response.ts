@@ -15,10 +15,12 @@ import { isObject } from "../../value/json.ts";
 import { byteLength } from "../../value/encoding.ts";
 import { typeOf } from "../../turn/log/recovery.ts";
 
-/** Compression would delay the text. */
-const PLAIN_TEXT_HEADERS = {
+const EVENT_HEADERS = { ...UI_MESSAGE_STREAM_HEADERS, "cache-control": "no-cache" };
+const TEXT_HEADERS = {
   "content-type": "text/plain; charset=utf-8",
+  // Compression would delay the text.
   "content-encoding": "identity",
+  "cache-control": "no-cache",
 };
 
 export interface AnsweredTurn<Result> extends QueuedTurn<Result> {
@@ -34,14 +36,13 @@ export async function respond<Result>(
   turn: AnsweredTurn<Result>,
 ): Promise<Response> {
   const type = preferred(accept, ["text/event-stream", "application/json", "text/plain"]);
-  if (type === "text/event-stream") {
-    const body = messageStream(turn.log, turn.first, accept);
-    return stream(turn, body, UI_MESSAGE_STREAM_HEADERS);
-  }
-  if (type === "text/plain") {
-    return stream(turn, textStream(turn.log, turn.first), PLAIN_TEXT_HEADERS);
-  }
-  return turn.toResponse(await turn.result);
+  const { log, first, result, place } = turn;
+  if (type === "application/json") return turn.toResponse(await result);
+  // The headers are sent at once; failures are in the log.
+  result.catch((error: unknown) => logIfFailure(error, place));
+  return type === "text/plain"
+    ? new Response(textStream(log, first), { headers: TEXT_HEADERS })
+    : new Response(messageStream(log, first, accept), { headers: EVENT_HEADERS });
 }
 
 /** `variables`: those at the end of the turn, newest last. */
@@ -51,16 +52,6 @@ export function turnResponse(
 ): Response {
   if (error !== undefined) return problemOf(error.code, error.message, error.details);
   return strictResponse({ message, variables, ...metadata });
-}
-
-/** Sends the headers at once; failures are in the log. */
-function stream(
-  { result, place }: Pick<AnsweredTurn<unknown>, "result" | "place">,
-  body: ReadableStream<Uint8Array>,
-  headers: Record<string, string>,
-): Response {
-  result.catch((error: unknown) => logIfFailure(error, place));
-  return new Response(body, { headers: { ...headers, "cache-control": "no-cache" } });
 }
 
 /**
@@ -74,8 +65,7 @@ export function watchTurn(
   const log = queue.running ?? (after === undefined ? undefined : lastLog(data));
   if (log === undefined) return new Response(null, { status: 204 });
   const first = after === undefined ? 0 : log.indexAfter(after);
-  const headers = { ...UI_MESSAGE_STREAM_HEADERS, "cache-control": "no-cache" };
-  return new Response(messageStream(log, first, accept), { headers });
+  return new Response(messageStream(log, first, accept), { headers: EVENT_HEADERS });
 }
 
 interface WatchedConversation {

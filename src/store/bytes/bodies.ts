@@ -76,25 +76,21 @@ export class Bodies {
         this.#bucket === undefined
           ? new ChunkSink(this.#rows.chunks, body.id)
           : await this.#bucket.blobs.upload(this.#bucket.prefix + body.id);
-      return this.#writerTo(sink, body);
+      return {
+        write: (bytes) => sink.write(bytes),
+        complete: async () => {
+          await sink.complete();
+          return body;
+        },
+        abort: async () => {
+          await sink.abort();
+          this.drop(body);
+        },
+      };
     } catch (error) {
       this.drop(body);
       throw error;
     }
-  }
-
-  #writerTo(sink: BlobUpload, body: StoredBody): BodyWriter {
-    return {
-      write: (bytes) => sink.write(bytes),
-      complete: async () => {
-        await sink.complete();
-        return body;
-      },
-      abort: async () => {
-        await sink.abort();
-        this.drop(body);
-      },
-    };
   }
 
   /**

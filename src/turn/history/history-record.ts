@@ -1,5 +1,5 @@
 import { getToolName, isToolUIPart } from "ai";
-import { variableIn } from "../../tool/tool-output.ts";
+import { handlesIn, variableIn } from "../../tool/tool-output.ts";
 import { compact, type Json } from "../../value/json.ts";
 import type { StoredMessage } from "./stored-message.ts";
 import { changedIn, type MessagePart, type ToolPart } from "./message-parts.ts";
@@ -37,7 +37,7 @@ export function historyRecord(message: StoredMessage, turn: number): HistoryReco
   const tools = parts.flatMap((part) => (isToolUIPart(part) ? [recordedCall(part)] : []));
   const given = parts.flatMap((part) => handleIn(part) ?? []).map((handle) => JSON.parse(handle));
   const outputs = [...given, ...tools.map(({ output }) => output)];
-  const variables = outputs.flatMap((output) => variablesIn(output));
+  const variables = outputs.flatMap(variablesIn);
   return { turn, at, role, text: textOf(parts), tools, variables: [...new Set(variables)] };
 }
 
@@ -74,12 +74,6 @@ function jsonOf(stored: unknown): Json {
 }
 
 /** The variables that an output, or a part of it, is a handle of. */
-export function variablesIn(output: unknown, depth = MAX_DEPTH): readonly string[] {
-  const name = variableIn(output);
-  if (name !== undefined) return [name];
-  if (depth === 0 || typeof output !== "object" || output === null) return [];
-  return Object.values(output).flatMap((part) => variablesIn(part, depth - 1));
+export function variablesIn(output: unknown): readonly string[] {
+  return handlesIn(output).flatMap((handle) => variableIn(handle) ?? []);
 }
-
-/** `run_code` lists the handles of several variables. */
-const MAX_DEPTH = 2;

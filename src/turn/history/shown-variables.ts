@@ -1,7 +1,8 @@
 import type { ModelMessage } from "ai";
 import type { VariableInfo } from "../../store/variable.ts";
-import { variableIn } from "../../tool/tool-output.ts";
-import { isObject, jsonIn } from "../../value/json.ts";
+import { HANDLE_DEPTH, handlesIn, variableIn } from "../../tool/tool-output.ts";
+import { isObject, type Json, jsonIn } from "../../value/json.ts";
+import { charsOf } from "../../value/json-text.ts";
 
 /** A variable as a message shows it. */
 export interface ShownVariable {
@@ -45,7 +46,7 @@ type Output = Readonly<Record<string, unknown>>;
 /** The outputs in a result: itself, or those of a tool with several. */
 function outputsIn(result: { readonly type: string; readonly value?: unknown }): readonly Output[] {
   const { type, value } = result;
-  if (type === "json") return namedIn(value, 0);
+  if (type === "json") return handlesIn(value);
   const [first]: readonly unknown[] = type === "content" && Array.isArray(value) ? value : [];
   const text = type === "text" ? value : isObject(first) ? first.text : undefined;
   const [, name] = typeof text === "string" ? (LABEL.exec(text) ?? []) : [];
@@ -54,16 +55,6 @@ function outputsIn(result: { readonly type: string; readonly value?: unknown }):
 
 /** Begins the text with which a tool shows its own result in place of JSON. */
 const LABEL = /^\$(\w+)(?:, untrusted)?:/u;
-
-const MAX_DEPTH = 2;
-
-function namedIn(value: unknown, depth: number): readonly Output[] {
-  if (depth > MAX_DEPTH) return [];
-  if (Array.isArray(value)) return value.flatMap((one) => namedIn(one, depth + 1));
-  if (!isObject(value)) return [];
-  if (variableIn(value) !== undefined) return [value];
-  return Object.values(value).flatMap((inner) => namedIn(inner, depth + 1));
-}
 
 function givenIn(text: string): readonly Output[] {
   const at = text.indexOf(KEPT_AS);
@@ -82,7 +73,7 @@ export function isCurrent(info: VariableInfo, shown: ShownVariable | undefined):
   if (path !== undefined) return false;
   if (info.visibility !== "model") return true;
   if (version !== undefined) return version === info.version;
-  if (value !== undefined) return charsOf(value) === info.chars;
+  if (value !== undefined) return isAsLong(value, info);
   return type === undefined || (type === info.type && count === info.count);
 }
 
@@ -91,7 +82,7 @@ export function isInFull(info: VariableInfo, shown: ShownVariable | undefined): 
   if (shown === undefined || !isCurrent(info, shown)) return false;
   const { output, input } = shown;
   if (output.version === undefined) return "value" in output;
-  return info.visibility === "model" && isObject(input) && charsOf(input.value) === info.chars;
+  return info.visibility === "model" && isObject(input) && isAsLong(input.value, info);
 }
 
 /** True if the output describes a value that is not in the messages. */
@@ -120,7 +111,7 @@ export function withoutRepeats(messages: readonly ModelMessage[]): readonly Mode
 
 /** Returns the same value if it has no handle that was seen. Looks as deep as `shownVariables`. */
 function withShortRepeats(value: unknown, seen: Set<string>, depth: number): unknown {
-  if (depth > MAX_DEPTH || (!Array.isArray(value) && !isObject(value))) return value;
+  if (depth > HANDLE_DEPTH || (!Array.isArray(value) && !isObject(value))) return value;
   if (isObject(value) && variableIn(value) !== undefined) return shortIfSeen(value, seen);
   const entries = Object.entries(value);
   const short = entries.map(([key, inner]) => [key, withShortRepeats(inner, seen, depth + 1)]);
@@ -142,8 +133,7 @@ function shortIfSeen(handle: Output, seen: Set<string>): Output {
   return { ...line, note: "The handle is above." };
 }
 
-/** Counted as in `VariableInfo`. */
-function charsOf(value: unknown): number {
-  if (value === undefined) return 0;
-  return typeof value === "string" ? value.length : JSON.stringify(value).length;
+/** True if a value of a message has as many characters as the variable. */
+function isAsLong(value: unknown, { chars }: VariableInfo): boolean {
+  return value !== undefined && charsOf(value as Json, chars) === chars;
 }

@@ -17,8 +17,10 @@ export async function parameterFindings(
   const open = texts.filter(({ needs }) => needs.length > 0);
   const findings: Pick<Finding, "at" | "message">[] = [];
   for (const one of open) {
-    if (!isFilledText(one) || takesText(await toolInputs.jsonSchemaOf(tool, name), one.path))
-      continue;
+    if (!isFilledText(one)) continue;
+    // A schema that does not clearly require another type takes text.
+    const types = jsonSchemas.typesAt(one.path, await toolInputs.jsonSchemaOf(tool, name));
+    if (types.has("string")) continue;
     const message =
       "Text around a reference makes it text, which does not fit here. Write the reference alone.";
     findings.push({ at: one.path.join("."), message });
@@ -49,13 +51,7 @@ function issuesOrNone(schema: JSONSchema7, value: Json, open: ReadonlySet<string
   }
 }
 
-/** False only if the schema clearly requires another type. */
-function takesText(schema: JSONSchema7, path: ParameterText["path"]): boolean {
-  let at: jsonSchemas.Definition = schema;
-  for (const key of path) at = jsonSchemas.schemaAt(key, at, schema);
-  return jsonSchemas.typesIn(at, schema).has("string");
-}
-
+/** A string in a call's parameters. */
 export interface ParameterText {
   /** The keys and indices of its location. */
   readonly path: readonly (string | number)[];
