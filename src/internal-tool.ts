@@ -93,7 +93,7 @@ export { type RecoveredLog, giveUpReason } from "./turn/log/recovery.ts";
 export type { Plan, PlanCall, PlanFormatName, PlanOutput } from "./turn/plan.ts";
 export { charsOfMessage, charsOfTools } from "./turn/spend/account.ts";
 export { NOTHING_SPENT, spentBefore } from "./turn/spend/spend.ts";
-export { askAgentFor, askModelOf, type AskModel } from "./turn/sub-turn.ts";
+export { askAgent, askAgentFor, type AskModel } from "./turn/sub-turn.ts";
 export {
   Toolbox,
   type CodeOptions,

@@ -25,14 +25,14 @@ export { requireJson } from "./value/require-json.ts";
 export { shapeOf } from "./value/shape.ts";
 export { shortHash } from "./value/short-hash.ts";
 export { toJson } from "./value/to-json.ts";
-export { mayHaveHalf, requireWellFormed } from "./value/well-formed.ts";
-export { Work, workOfRun } from "./value/work.ts";
+export { requireWellFormed } from "./value/well-formed.ts";
+export { Work } from "./value/work.ts";
 
 // References: what an answer, a template or code needs of the engine, beyond `references.ts`.
 export { CodeTracker } from "./reference/code-tracker.ts";
 export { TextsExpander } from "./reference/expand-texts.ts";
 export { LookupWork } from "./reference/lookup.ts";
-export { nearest, withWordsOf } from "./reference/near.ts";
+export { nearest } from "./reference/near.ts";
 export { needsIn, type Need } from "./reference/needs-in.ts";
 export { describe, problemFrom } from "./reference/reference-problem.ts";
 export { wholeReference, wholeView } from "./reference/reference.ts";

@@ -26,24 +26,6 @@ export function nearest(wanted: string, candidates: Iterable<string>): readonly 
   return scored.slice(0, MAX_SHOWN).map(({ candidate }) => candidate);
 }
 
-/** Returns at most three candidates that have all words of the wanted name, shortest first, ignoring case. */
-export function withWordsOf(wanted: string, candidates: readonly string[]): readonly string[] {
-  const words = wordsIn(wanted);
-  if (words.length === 0) return [];
-  const found = candidates.slice(0, limits.maxItems).filter((candidate) => {
-    const own = new Set(wordsIn(candidate));
-    return words.every((word) => own.has(word));
-  });
-  return found.toSorted((a, b) => a.length - b.length).slice(0, MAX_SHOWN);
-}
-
-function wordsIn(name: string): readonly string[] {
-  return name
-    .toLowerCase()
-    .split(/[^\p{L}\p{N}]+/u)
-    .filter((word) => word !== "");
-}
-
 /** Returns the distance, or any larger number if it exceeds the bound: cells further apart are not computed. */
 function editDistance(a: string, b: string, bound: number): number {
   const row = Uint8Array.from({ length: b.length + 1 }, (_, index) => index);

@@ -51,11 +51,6 @@ export function askAgentFor(context: TurnContext): AskAgent {
   return (calledAgent, question) => askAgent({ ...context, depth }, calledAgent, question);
 }
 
-/** Returns the function with which a step of a plan calls an agent's model. */
-export function askModelOf(context: TurnContext, calledAgent: CalledAgent): AskModel {
-  return (question) => askAgent(context, calledAgent, question);
-}
-
 /**
  * Asks an agent one question. The agent sees the conversation's variables, or those of the question, and
  * nothing else of it. The steps are those of a turn without a history. They are not written to the journal,
@@ -63,7 +58,7 @@ export function askModelOf(context: TurnContext, calledAgent: CalledAgent): AskM
  * errors that end a turn, such as `model_failed`, `spend_exceeded` and `limit_exceeded`, or the reason of the
  * call's signal.
  */
-async function askAgent(
+export async function askAgent(
   context: TurnContext,
   calledAgent: CalledAgent,
   question: Question,

@@ -41,11 +41,6 @@ export function plainJson(value: Json): PlainJson {
   return mapExactNumbers(value, ({ rawJSON }) => rawJSON) as PlainJson;
 }
 
-/** Rounds numbers with their digits, as `JSON.parse` does. */
-export function withDoubles(value: Json): Json {
-  return mapExactNumbers(value, ({ rawJSON }) => Number(rawJSON)) as Json;
-}
-
 export type JsonType = "string" | "number" | "boolean" | "null" | "array" | "object";
 
 /** One of the six JSON types. */

@@ -32,14 +32,6 @@ export function requireWellFormed(value: Json, channel: string, path: Path = [])
   throw new ByrefError("bad_value", message, { path: place, character });
 }
 
-/** True for a text with half of a character, and for JSON with the escape of one. */
-export function mayHaveHalf(text: string): boolean {
-  return !text.isWellFormed() || ESCAPED_HALF.test(text);
-}
-
-/** As `JSON.stringify` writes one. */
-const ESCAPED_HALF = /(?<!\\)(?:\\\\)*\\ud[89a-f]/u;
-
 /** Returns the number of the first lone surrogate among the characters of a text, from 1. */
 export function halfAt(text: string): number | undefined {
   if (text.isWellFormed()) return undefined;

@@ -8,11 +8,6 @@ export interface WorkOptions {
   readonly whole?: Work;
 }
 
-/** Creates the total work of one code or plan run. Each of its calls also has its own limit. */
-export function workOfRun(): Work {
-  return new Work({ bound: "maxRunReadWork" });
-}
-
 /**
  * Counts the work of reading values: characters read from storage, and elements, keys and characters that
  * paths visit. Each tool input, response and interpolation has its own; a read without one is counted

@@ -8,7 +8,7 @@ import { Account } from "../../src/turn/spend/account.ts";
 import { Spend, type SpendLimits, NOTHING_SPENT } from "../../src/turn/spend/spend.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { type CalledAgent, type FindAgent, withOwnTools } from "../../src/turn/delegate-tool.ts";
-import { askModelOf } from "../../src/turn/sub-turn.ts";
+import { askAgent, type AskModel } from "../../src/turn/sub-turn.ts";
 import type { TurnContext } from "../../src/turn/turn-context.ts";
 import {
   finish,
@@ -88,7 +88,7 @@ export function asking({ store = new MemoryStore(), spendLimits = {}, ...role }:
     idempotencyKey: "c/t/0/0",
   };
   const onChunk = (chunk: UIMessageChunk) => void chunks.push(chunk);
-  const ask = askModelOf(context, { ...asker, onChunk, ...more });
+  const ask: AskModel = (question) => askAgent(context, { ...asker, onChunk, ...more }, question);
   return { ask, call, store, account, chunks, calls: callsOf("researcher") };
 }
 

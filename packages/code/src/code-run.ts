@@ -19,7 +19,7 @@ import {
   targets,
   type Variables,
   wholeView,
-  workOfRun,
+  Work,
 } from "../../../src/internal.ts";
 import type { Json, Reference } from "../../../src/references.ts";
 
@@ -38,7 +38,7 @@ export class CodeRun {
   readonly #names: ReadonlySet<string>;
   /** The values that the code received. Beyond `maxCodeCrossingChars`, further values are not recorded. */
   readonly sources = new UrlSources();
-  readonly #reads = workOfRun();
+  readonly #reads = new Work({ bound: "maxRunReadWork" });
   #receivedChars = 0;
   #calls = 0;
   #isOver = false;

@@ -7,6 +7,7 @@ import type { Json, ResolveOptions } from "../../../src/references.ts";
 import {
   Content,
   encoding,
+  exactNumbers,
   json,
   jsonContent,
   toJson,
@@ -54,7 +55,7 @@ function withText(value: Json, text: string): Json | Content {
   if (part !== undefined) return withTextKey(jsonContent(value), part[0]);
   const parsed = json.jsonIn(text);
   // A connection over HTTP has read the structured content with doubles for all numbers.
-  const rounded = (one: Json) => json.canonicalJson(json.withDoubles(one));
+  const rounded = (one: Json) => json.canonicalJson(toDoubles(one));
   if (parsed === undefined || rounded(parsed) !== rounded(value)) return value;
   return withTextKey(jsonContent(parsed, text), "");
 }
@@ -94,4 +95,8 @@ export async function textOf(
   } finally {
     stored.close();
   }
+}
+
+function toDoubles(value: Json): Json {
+  return exactNumbers.mapExactNumbers(value, ({ rawJSON }) => Number(rawJSON)) as Json;
 }

@@ -3,7 +3,6 @@ import {
   encoding,
   json,
   type JsonObject,
-  mayHaveHalf,
   requireWellFormed,
   sequences,
   type Target,
@@ -393,3 +392,11 @@ function distinctNames(names: readonly string[]): readonly string[] {
     return distinct;
   });
 }
+
+/** True for a text with half of a character, and for JSON with the escape of one. */
+export function mayHaveHalf(text: string): boolean {
+  return !text.isWellFormed() || ESCAPED_HALF.test(text);
+}
+
+/** As `JSON.stringify` writes one. */
+const ESCAPED_HALF = /(?<!\\)(?:\\\\)*\\ud[89a-f]/u;

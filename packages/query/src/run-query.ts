@@ -3,14 +3,12 @@ import * as limits from "../../../src/limits.ts";
 import { formatPath, type Json, type Path, type Syntax } from "../../../src/references.ts";
 import {
   json,
-  mayHaveHalf,
   nearest,
   requireWellFormed,
   type sequences,
   type Target,
   targets,
   type Variables,
-  withWordsOf,
 } from "../../../src/internal.ts";
 import { newestVisible } from "../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../src/runtime.ts";
@@ -21,6 +19,7 @@ import {
   type Authority,
   authorityOf,
   type AuthorizedTable,
+  mayHaveHalf,
   type QueryDatabases,
 } from "./query-databases.ts";
 import type { AliasFacts, EngineAnswer, PlanFacts } from "./query-engine.ts";
@@ -400,3 +399,24 @@ function hintFor(message: string, name: string | undefined, columns: ReadonlySet
   const isKeyword = message.startsWith("near ") && columns.has(name);
   return isKeyword ? ` As a column it is written "${name}".` : "";
 }
+
+/** Returns the first candidates that have all words of the wanted name, shortest first, ignoring case. */
+function withWordsOf(wanted: string, candidates: readonly string[]): readonly string[] {
+  const words = wordsIn(wanted);
+  if (words.length === 0) return [];
+  const found = candidates.slice(0, limits.maxItems).filter((candidate) => {
+    const own = new Set(wordsIn(candidate));
+    return words.every((word) => own.has(word));
+  });
+  return found.toSorted((a, b) => a.length - b.length).slice(0, MAX_SIMILAR);
+}
+
+function wordsIn(name: string): readonly string[] {
+  return name
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word !== "");
+}
+
+/** Names that an error lists. */
+const MAX_SIMILAR = 3;

@@ -29,7 +29,7 @@ import {
   json,
   LookupWork,
   type VariableStore,
-  workOfRun,
+  Work,
 } from "../../../../src/internal.ts";
 import type { Effects } from "../../../../src/runtime.ts";
 import { type Json, type Lookup, resolveReferences } from "../../../../src/references.ts";
@@ -62,7 +62,7 @@ export class PlanRun {
   readonly #running = new Map<number, Promise<void>>();
   readonly #progress: Progress;
   /** The work that all calls share. */
-  readonly #reads = workOfRun();
+  readonly #reads = new Work({ bound: "maxRunReadWork" });
   /** Continues the loop after a decision on a gate while calls run. */
   #wake: () => void = () => undefined;
   /** True when the attempt is over. Later results of calls are not written. */

@@ -8,7 +8,8 @@ import { RESERVED_NAMES, STATE } from "../plan/run-names.ts";
 import type { Lookup } from "../../../../src/references.ts";
 import {
   askAgentFor,
-  askModelOf,
+  askAgent,
+  type AskModel,
   lookupInStore,
   type Plan,
   type PlanCall,
@@ -145,8 +146,10 @@ async function toolsToRun(
 ): Promise<PlanTools> {
   const { agent, model, redact, store, account, services = {}, planFormats } = context;
   const equip = () => Promise.resolve(withOwnTools(agent));
+  const step = { ...json.compact({ agent, model, redact }), equip };
+  const ask: AskModel = (question) => askAgent(context, step, question);
   const resources = json.compact({
-    ask: askModelOf(context, { ...json.compact({ agent, model, redact }), equip }),
+    ask,
     store,
     today: dayAt(Date.parse(run.createdAt)),
     files: services.files,
