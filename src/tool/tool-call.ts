@@ -12,7 +12,7 @@ import type { Lookup } from "../reference/lookup.ts";
 import { needsIn } from "../reference/needs-in.ts";
 import type { Reference } from "../reference/reference.ts";
 import { problemFrom } from "../reference/reference-problem.ts";
-import { resolveReferences } from "../reference/resolve.ts";
+import { type Resolution, resolveReferences } from "../reference/resolve.ts";
 import { pickSyntaxes } from "../reference/syntaxes.ts";
 import type { Content } from "../store/bytes/content.ts";
 import { Labels } from "../store/labels.ts";
@@ -72,7 +72,6 @@ import {
   jsonSchemaOf,
   KeptInput,
   misfitHint,
-  type ResolvedInput,
   withNumbers,
 } from "./tool-input.ts";
 import {
@@ -286,7 +285,7 @@ interface PreparedCall {
   readonly kept: KeptInput;
 }
 
-interface CallInput extends ResolvedInput {
+interface CallInput extends Resolution {
   /** The input as returned by the tool's own schema. */
   readonly checked: unknown;
   /** Variables that the input names. The tool may read their values when it runs. */
@@ -827,7 +826,7 @@ interface Saving {
   readonly write: Write;
   /** The places to write it to. Without any, the write has its own name. */
   readonly places: readonly Place[];
-  readonly unresolved: ResolvedInput["unresolved"];
+  readonly unresolved: Resolution["unresolved"];
   /** See `ToolOutput`. */
   readonly notes?: readonly string[];
   readonly call: Pick<CallOptions, "scope" | "isPlanned" | "saveTo" | "keepAs" | "remakes">;

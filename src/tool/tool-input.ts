@@ -21,6 +21,7 @@ import { ByrefError, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
 import type { Unresolved } from "../reference/expand.ts";
 import { wholeReference } from "../reference/reference.ts";
+import type { Resolution } from "../reference/resolve.ts";
 import { pickSyntaxes } from "../reference/syntaxes.ts";
 import { clip } from "../value/characters.ts";
 import { charsOf } from "../value/json-text.ts";
@@ -34,12 +35,6 @@ import type { Failed, ToolPolicy } from "./policy.ts";
 import { newestNames } from "./store-lookup.ts";
 import { isShort } from "./tool-output.ts";
 import type { CallOptions, WrapOptions } from "./wrapped-tool.ts";
-
-/** An input with references resolved. */
-export interface ResolvedInput {
-  readonly value: Json;
-  readonly unresolved: readonly Unresolved[];
-}
 
 const MAX_ISSUES = 10;
 const MAX_ISSUE_CHARS = 200;
@@ -109,7 +104,7 @@ function issueListIn(error: unknown): readonly unknown[] | undefined {
 }
 
 /** An input that does not fit the tool's schema. */
-export interface Misfit extends ResolvedInput {
+export interface Misfit extends Resolution {
   /** The input as the model wrote it. */
   readonly written: Json;
 }

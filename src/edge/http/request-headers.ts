@@ -1,3 +1,4 @@
+import type { ByteRange } from "../../store/bytes/blobs.ts";
 import { ByrefError } from "../../errors.ts";
 import { parseMediaType } from "../../value/media-type.ts";
 
@@ -109,14 +110,8 @@ function malformed(header: string, at: number): ByrefError {
   return new ByrefError("bad_request", message, { header, at });
 }
 
-/** The bytes from `from` to before `to`; never empty. */
-export interface ByteRange {
-  readonly from: number;
-  readonly to: number;
-}
-
 /**
- * Parses a `Range` header for a value of `size` bytes (RFC 9110, 14.1.2). "whole": respond 200 with the whole
+ * Parses a `Range` header for a value of `size` bytes (RFC 9110, 14.1.2). A range is never empty. "whole": respond 200 with the whole
  * value, because there is no header, or one that a server may ignore (several ranges, other units) or must
  * ignore (malformed). "unsatisfiable": respond 416.
  */

@@ -1,3 +1,4 @@
+import type { ByteRange } from "../../store/bytes/blobs.ts";
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { answerFrom } from "../../reference/lookup-in.ts";
@@ -12,7 +13,6 @@ import { parseMediaType } from "../../value/media-type.ts";
 import { formatPath, type Path } from "../../value/path.ts";
 import {
   appliesRange,
-  type ByteRange,
   byteRangeIn,
   conditionsIn,
   contentRange,

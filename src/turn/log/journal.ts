@@ -3,13 +3,12 @@ import type { UIMessageChunk } from "ai";
 import * as limits from "../../limits.ts";
 import { firstRow, numberIn, type Sql, textIn } from "../../store/rows/sql.ts";
 import { slicesOf } from "../../value/characters.ts";
-import { type Json } from "../../value/json.ts";
 import type { Deferred, Step } from "../history/message-parts.ts";
 import type { Post } from "../history/post.ts";
 import type { Identity } from "../../tool/identity.ts";
 import type { Counts } from "../spend/account.ts";
 import type { Spent } from "../spend/spend.ts";
-import type { ApprovalResponse } from "../waiting-calls.ts";
+import type { ApprovalResponse, ToolCall } from "../waiting-calls.ts";
 
 /** The state of a turn, apart from its messages. */
 export interface TurnHead {
@@ -51,19 +50,13 @@ export interface TurnHead {
 }
 
 /** A call that will run or has run. Written before it runs. */
-export interface JournalCall {
-  readonly toolName: string;
-  readonly toolCallId: string;
-  /** The input as the model wrote it. */
-  readonly input: Json;
+export interface JournalCall extends ToolCall {
   /** A digest of the values that its references resolved to. */
   readonly pin: string;
   /** Identical in each attempt. */
   readonly idempotencyKey: string;
   /** True if a person approved it. */
   readonly isApproved?: boolean;
-  /** True if the input is a person's, in place of the model's. */
-  readonly isChanged?: boolean;
 }
 
 /** A change that is written before it is shown. */

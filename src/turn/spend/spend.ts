@@ -65,11 +65,13 @@ interface Want {
   readonly maximum: number;
 }
 
+interface Excess extends Want {
+  /** Spent so far: by a tenant including the leases of other turns. */
+  readonly spent: number;
+}
+
 /** The amounts up to which the turn may spend in the window, or the kind that was refused. */
-export type Grant =
-  | { readonly upTo: Partial<Spent> }
-  /** `spent`: spent by the tenant, including leases of other turns. */
-  | { readonly refused: Want & { readonly spent: number } };
+export type Grant = { readonly upTo: Partial<Spent> } | { readonly refused: Excess };
 
 /** Manages a tenant's leases. Repeating a request has no further effect. */
 export interface QuotaService {
@@ -249,13 +251,6 @@ export class Spend {
       throw spendExceeded(scope, { what, maximum, spent: spent[scope], count });
     }
   }
-}
-
-interface Excess {
-  readonly what: keyof Spent;
-  readonly maximum: number;
-  readonly spent: number;
-  readonly count: number;
 }
 
 /** `renewal`: the period of the limit, and the time in milliseconds since 1970 when the next one begins. */
