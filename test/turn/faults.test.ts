@@ -5,14 +5,15 @@ import * as limits from "../../src/limits.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import { cut, never, stalling, status } from "../support/fault-steps.ts";
-import { expectOutcome, fakeTimers, type Outcome } from "../support/fault-turn.ts";
+import { expectOutcome, fakeTimers, type Outcome, TIMERS } from "../support/fault-turn.ts";
 import { DEEP } from "../support/fault-values.ts";
 import { NodeSql } from "../support/node-sql.ts";
 import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation, promptOf, shownText, START_MS } from "../support/turn.ts";
+import { hostile, isCode } from "../support/fault-outputs.ts";
 
 /**
- * The table of faults. Models and clocks: here. Tools: `faults-tool.test.ts`, here and in `test/edge/turns`.
+ * The table of faults. Models and clocks: here. Tools: here and in `test/edge/turns`.
  * Clients and posts: `test/edge/turns/stream.test.ts`. A stop, a deletion, an alarm, at each stage of a
  * turn: `test/edge-node/turns/faults.test.ts`. Megabytes: `faults.large.test.ts`. The same failures of models over a
  * real wire: `test/process/models.large.test.ts`; crashes: `test/simulation`,
@@ -191,5 +192,36 @@ describe("a clock that jumps", () => {
     store.flushAccess();
     nowMs -= 3 * HOUR_MS;
     expect(await store.read("used")).toBeUndefined();
+  });
+});
+
+describe("a tool that returns or throws", () => {
+  it.each(Object.entries(hostile))("%s", async (_, [run, becomes]) => {
+    const hangs = becomes === "tool_timeout";
+    if (hangs) vi.useFakeTimers({ toFake: [...TIMERS] });
+    const begun = Promise.withResolvers<void>();
+    const execute = () => {
+      begun.resolve();
+      return run();
+    };
+    const act = tool({ inputSchema: z.object({}), execute });
+    const chat = new Conversation({ tools: { act, echo } });
+    const calls = [toolCall("act", {}), toolCall("echo", { n: 7 }), asked];
+    const running = chat.say({ steps: [calls, said] });
+    await begun.promise;
+    if (hangs) await vi.advanceTimersByTimeAsync(limits.toolMs);
+    const turn = await running;
+    vi.useRealTimers();
+    const isError = isCode(becomes);
+    await expectOutcome(chat, turn, {
+      ends: "finish",
+      keeps: [`act ${isError ? becomes : "output-available"}`, "echo output-available", "Hello."],
+      calls: 2,
+    });
+    expect(await chat.store.read("echo_1")).toBe(7);
+    const info = chat.store.info("act_1");
+    if (isError) return expect(info).toBeUndefined();
+    const value = info?.type === "bytes" ? "bytes" : JSON.stringify(await chat.store.read("act_1"));
+    expect(value).toBe(becomes);
   });
 });

@@ -1,11 +1,11 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
+import { MemoryStore } from "../../../src/store/memory-store.ts";
+import { wrapTools } from "../../../src/tool/tool-call.ts";
 import type { CallState } from "../src/plan/plan-record.ts";
 import type { Effects } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
-import { MemoryStore } from "../../../src/store/memory-store.ts";
-import { wrapTools } from "../../../src/tool/tool-call.ts";
 import {
   checkedPlan,
   planRun,
@@ -116,6 +116,17 @@ describe("a run", () => {
     const done = await runs.goOn(plan, waiting.id);
     expect(done.status).toBe("done");
     expect(runs.told.filter(([id]) => id === "free")).toHaveLength(2);
+  });
+
+  it("that is over accepts no decision", async () => {
+    const store = new MemoryStore();
+    const plan = planOf([{ _tool: "echo", value: "†approvals.legal" }]);
+    const checked = await checkedPlan(plan, { tools: specified, isKnown: () => false });
+    const tools = await wrapTools(specified, { store, syntaxes: ["dagger"] });
+    const run = planRun({ checked, record: runRecord("r"), store, tools });
+    await run.run();
+    expect(run.record.status).toBe("waiting");
+    expect(await run.decide("legal", { approved: true })).toBe(false);
   });
 
   it("is cancelled: no further call starts, and running calls are aborted", async () => {
