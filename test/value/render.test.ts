@@ -21,41 +21,23 @@ function openFence(block: string): { fence: string; text: string; below: string 
   return { fence, text, below };
 }
 
-describe("text inside a tool's input", () => {
-  it("contains a string as it is, and anything else as compact JSON", () => {
-    expect(renderText('say "hi"\n')).toBe('say "hi"\n');
-    expect([0, -1.5, true, false, null].map(renderText)).toEqual([
-      "0",
-      "-1.5",
-      "true",
-      "false",
-      "null",
-    ]);
-    expect(renderText({ a: [1, "b", null] })).toBe('{"a":[1,"b",null]}');
-  });
+it.each<[Json, string]>([
+  ['say "hi"\n', 'say "hi"\n'],
+  ['a "quoted" | text\n'.repeat(10_000), 'a "quoted" | text\n'.repeat(10_000)],
+  [0, "0"],
+  [1e21, "1e+21"],
+  [true, "true"],
+  [null, "null"],
+])("a text or a scalar is the same in a tool's input and inside a line: %j", (value, text) => {
+  expect([renderText(value), renderInline(value)]).toEqual([text, text]);
+});
 
-  it("is never truncated", () => {
-    const value = Array.from({ length: 100_000 }, (_, index) => index);
-    expect(renderText(value)).toBe(JSON.stringify(value));
-  });
+it("a value inside a tool's input is compact JSON, and never cut", () => {
+  const value = Array.from({ length: 100_000 }, (_, index) => ({ index }));
+  expect(renderText(value)).toBe(JSON.stringify(value));
 });
 
 describe("a value inside a line", () => {
-  it("prints a string as it is, at any length", () => {
-    const text = 'a "quoted" | text\n'.repeat(10_000);
-    expect(renderInline(text)).toBe(text);
-  });
-
-  it("prints a number, a boolean or null as JSON", () => {
-    expect([0, 1e21, true, false, null].map((value) => renderInline(value))).toEqual([
-      "0",
-      "1e+21",
-      "true",
-      "false",
-      "null",
-    ]);
-  });
-
   it("prints any short value as compact JSON", () => {
     fc.assert(
       fc.property(anyJson, (value) => {
@@ -106,43 +88,41 @@ describe("a value inside a line", () => {
 });
 
 describe("a table", () => {
-  it("has a header, a separator, and one row per object", () => {
-    expect(
-      renderBlock(
-        [
-          { id: 1, name: "a" },
-          { id: 2, name: "b" },
-        ],
-        "$rows",
-      ),
-    ).toBe("| id | name |\n| --- | --- |\n| 1 | a |\n| 2 | b |");
-  });
-
-  it("has its columns in the order in which keys first appear", () => {
-    expect(renderBlock([{ b: 1 }, { c: 3, a: 2, b: 4 }], "$rows")).toBe(
-      "| b | c | a |\n| --- | --- | --- |\n| 1 |  |  |\n| 4 | 3 | 2 |",
-    );
-  });
-
-  it("prints strings as they are, null and missing values as empty cells, and other scalars as JSON", () => {
-    expect(
-      renderBlock([{ a: 'x "y"', b: null, c: true, d: -1.5, e: "" }, { a: "" }], "$rows"),
-    ).toBe(
-      '| a | b | c | d | e |\n| --- | --- | --- | --- | --- |\n| x "y" |  | true | -1.5 |  |\n|  |  |  |  |  |',
-    );
-  });
-
-  it("escapes pipes and replaces line breaks by spaces, in cells and in the header", () => {
-    expect(renderBlock([{ "a|b\nc": "||\r\nx\ry\nz" }], "$rows")).toBe(
-      "| a\\|b c |\n| --- |\n| \\|\\| x y z |",
-    );
-  });
-
-  it("does not read columns from an object's prototype", () => {
-    const withKey: JsonObject = JSON.parse('{"__proto__": "own", "constructor": 1}');
-    expect(renderBlock([{ a: 1 }, withKey], "$rows")).toBe(
-      "| a | __proto__ | constructor |\n| --- | --- | --- |\n| 1 |  |  |\n|  | own | 1 |",
-    );
+  it.each<[string, JsonArray, ...lines: string[]]>([
+    ["one row per object", [{ id: 1 }, { id: 2 }], "| id |", "| --- |", "| 1 |", "| 2 |"],
+    [
+      "its columns in the order in which keys first appear",
+      [{ b: 1 }, { c: 3, a: 2, b: 4 }],
+      "| b | c | a |",
+      "| --- | --- | --- |",
+      "| 1 |  |  |",
+      "| 4 | 3 | 2 |",
+    ],
+    [
+      "strings as they are, null and missing values as empty cells, other scalars as JSON",
+      [{ a: 'x "y"', b: null, c: true, d: -1.5, e: "" }, { a: "" }],
+      "| a | b | c | d | e |",
+      "| --- | --- | --- | --- | --- |",
+      '| x "y" |  | true | -1.5 |  |',
+      "|  |  |  |  |  |",
+    ],
+    [
+      "escaped pipes, and spaces for line breaks, in cells and in the header",
+      [{ "a|b\nc": "||\r\nx\ry\nz" }],
+      "| a\\|b c |",
+      "| --- |",
+      "| \\|\\| x y z |",
+    ],
+    [
+      "no columns of an object's prototype",
+      [{ a: 1 }, JSON.parse('{"__proto__": "own", "constructor": 1}') as JsonObject],
+      "| a | __proto__ | constructor |",
+      "| --- | --- | --- |",
+      "| 1 |  |  |",
+      "|  | own | 1 |",
+    ],
+  ])("has %s", (_, value, ...lines) => {
+    expect(renderBlock(value, "$rows").split("\n")).toEqual(lines);
   });
 
   it("shows up to 50 rows, and the number of further rows below", () => {
@@ -173,15 +153,10 @@ describe("a table", () => {
     ).toBe("… 8 more columns in $wide");
   });
 
-  it("counts the columns of hidden rows", () => {
-    const block = renderBlock([...rows(60), { last: 1 }], "$many");
-    expect(block.startsWith("| c0 | last |\n")).toBe(true);
-  });
-
-  it("reports hidden rows and columns in one line", () => {
-    expect(renderBlock(rows(51, 14), "$big").split("\n").at(-1)).toBe(
-      "… 1 more row and 2 more columns in $big",
-    );
+  it("counts the columns of hidden rows, and reports what is hidden in one line", () => {
+    const lines = renderBlock([...rows(50, 13), { last: 1 }], "$big").split("\n");
+    expect(lines.at(-1)).toBe("… 1 more row and 2 more columns in $big");
+    expect(renderBlock([...rows(60), { last: 1 }], "$many")).toMatch(/^\| c0 \| last \|\n/);
   });
 
   it.each<[JsonArray | JsonObject, boolean]>([

@@ -78,6 +78,8 @@ it("a copy shares no object with the original, at any depth", () => {
 });
 
 describe("a conversion", () => {
+  const MAPS = "Maps became objects.";
+  const SETS = "Sets became arrays.";
   const day = new Date(Date.UTC(2025, 0, 2, 3, 4, 5, 6));
   const error = new TypeError("no");
   const errorAsJson = { name: "TypeError", message: "no" };
@@ -85,8 +87,8 @@ describe("a conversion", () => {
   it.each<[string, [value: unknown, converted: unknown], string]>([
     ["a date", [day, "2025-01-02T03:04:05.006Z"], "Dates became ISO strings."],
     ["an invalid date", [new Date(Number.NaN), null], "Invalid dates became null."],
-    ["a Map", [new Map([[2, ["b"]]]), { "2": ["b"] }], "Maps became objects."],
-    ["a Set", [new Set(["a", { b: 1 }]), ["a", { b: 1 }]], "Sets became arrays."],
+    ["a Map", [new Map([[2, ["b"]]]), { "2": ["b"] }], MAPS],
+    ["a Set", [new Set(["a", { b: 1 }]), ["a", { b: 1 }]], SETS],
     ["a BigInt", [2n ** 64n, "18446744073709551616"], "BigInts became strings."],
     ["an error", [error, errorAsJson], "Errors became their name and message."],
     ["an expression", [/a/g, "/a/g"], "Regular expressions became strings."],
@@ -101,54 +103,33 @@ describe("a conversion", () => {
     expect(toJson([1n, day, 2n, new Set([3n, day])]).notes).toEqual([
       "BigInts became strings.",
       "Dates became ISO strings.",
-      "Sets became arrays.",
+      SETS,
     ]);
   });
 
-  it("includes the contents of Maps and Sets", () => {
-    expect(toJson(new Map([["k", new Set([1n])]])).value).toEqual({ k: ["1"] });
-  });
-
-  it("omits functions and symbols from objects, makes them null in arrays, and notes it", () => {
-    const value = { f() {}, s: Symbol("s"), list: [() => 1, 2], kept: 1 };
-    expect(toJson(value)).toEqual({
-      value: { list: [null, 2], kept: 1 },
-      notes: ["Functions and symbols were left out."],
-    });
-    expect(Object.keys(toJson(value).value as object)).toEqual(["list", "kept"]);
-  });
-
-  it("omits undefined from objects and makes it null in arrays, like JSON", () => {
-    const { value, notes } = toJson({ a: undefined, b: [undefined, 1] });
-    expect(Object.keys(value as object)).toEqual(["b"]);
-    expect(value).toEqual({ b: [null, 1] });
-    expect(notes).toEqual([]);
-  });
-
-  it("makes undefined null", () => {
-    expect(toJson(undefined)).toEqual({ value: null, notes: [] });
-  });
-
-  it("fills the holes of a sparse array with null", () => {
-    const sparse: unknown[] = [];
-    sparse[3] = "d";
-    expect(toJson(sparse).value).toEqual([null, null, null, "d"]);
-  });
-
-  it("uses the result of toJSON, and converts it too", () => {
-    expect(toJson(new URL("https://a.example/b")).value).toBe("https://a.example/b");
-    expect(toJson({ a: { toJSON: () => ({ n: [1n] }), hidden: 1 } }).value).toEqual({
-      a: { n: ["1"] },
-    });
-  });
-
-  it("omits a property whose toJSON returns undefined", () => {
-    const { value } = toJson({ a: { toJSON: () => undefined }, b: 1 });
-    expect(Object.keys(value as object)).toEqual(["b"]);
-  });
-
-  it("treats a toJSON that is not a function as a property", () => {
-    expect(toJson({ toJSON: "text" }).value).toEqual({ toJSON: "text" });
+  it.each<[string, given: unknown, json: string, ...notes: string[]]>([
+    ["the contents of Maps and Sets", new Map([["k", new Set(["1"])]]), '{"k":["1"]}', MAPS, SETS],
+    [
+      "no functions and symbols",
+      { f() {}, s: Symbol("s"), list: [() => 1, 2], kept: 1 },
+      '{"list":[null,2],"kept":1}',
+      "Functions and symbols were left out.",
+    ],
+    ["undefined like JSON", { a: undefined, b: [undefined, 1] }, '{"b":[null,1]}'],
+    ["null in place of undefined", undefined, "null"],
+    ["null in the holes of an array", Object.assign([], { 2: "d" }), '[null,null,"d"]'],
+    ["the result of toJSON", new URL("https://a.example/b"), '"https://a.example/b"'],
+    [
+      "the converted result of toJSON",
+      { a: { toJSON: () => ({ n: [1n] }), hidden: 1 } },
+      '{"a":{"n":["1"]}}',
+      "BigInts became strings.",
+    ],
+    ["nothing whose toJSON returns nothing", { a: { toJSON: () => undefined }, b: 1 }, '{"b":1}'],
+    ["a toJSON that is no function", { toJSON: "text" }, '{"toJSON":"text"}'],
+  ])("has %s", (_, given, json, ...notes) => {
+    const { value, notes: noted } = toJson(given);
+    expect([JSON.stringify(value), noted]).toEqual([json, notes]);
   });
 });
 
@@ -181,43 +162,36 @@ describe("a refused value", () => {
     expect(refusalOf({ a: [value] })).toMatchObject(refusal);
   });
 
-  it("is a function or a symbol alone", () => {
-    expect(refusalOf(() => 1)).toMatchObject({
-      code: "bad_value",
-      message: expect.stringContaining("function"),
-    });
-    expect(codeOfRefusal(Symbol("s"))).toBe("bad_value");
-    expect(codeOfRefusal({ toJSON: () => undefined })).toBe("bad_value");
-  });
-
-  it("is an accessor that throws, and its error is reported", () => {
-    const value = {
-      inner: {
-        get secret(): string {
-          throw new RangeError("not today");
+  it.each<[string, unknown, RegExp?]>([
+    ["a function", () => 1, /function/],
+    ["a symbol", Symbol("s")],
+    ["nothing but a toJSON that returns nothing", { toJSON: () => undefined }],
+    [
+      "an accessor that throws",
+      {
+        inner: {
+          get secret() {
+            throw new RangeError("not today");
+          },
         },
       },
-    };
-    expect(refusalOf(value)).toMatchObject({
-      code: "bad_value",
-      message: expect.stringContaining("not today"),
-    });
-  });
-
-  it("is a toJSON that throws, whatever it throws", () => {
-    for (const thrown of [new Error("boom"), "boom", null, undefined, 5, {}]) {
-      const value = {
-        toJSON() {
-          throw thrown;
+      /not today/,
+    ],
+    ...[new Error("boom"), "boom", null, undefined, 5, {}].map((thrown): [string, unknown] => [
+      `a toJSON that throws ${String(thrown)}`,
+      [
+        {
+          toJSON: () => {
+            throw thrown;
+          },
         },
-      };
-      expect(codeOfRefusal([value])).toBe("bad_value");
-    }
-  });
-
-  it("is an object that only looks like a date or a Map", () => {
-    expect(codeOfRefusal(Object.create(Date.prototype))).toBe("bad_value");
-    expect(codeOfRefusal(Object.create(Map.prototype))).toBe("bad_value");
+      ],
+    ]),
+    ["what looks like a date", Object.create(Date.prototype)],
+    ["what looks like a Map", Object.create(Map.prototype)],
+  ])("is %s", (_, value, message = /cannot be kept/) => {
+    const said = expect.stringMatching(message);
+    expect(refusalOf(value)).toMatchObject({ code: "bad_value", message: said });
   });
 });
 
