@@ -23,46 +23,28 @@ describe("a shape", () => {
     [[[1, 2], [3]], "number[][]"],
     [[{ id: 1, name: "a", tags: ["x"] }], "{id: number, name: string, tags: string[]}[]"],
     [{ a: { b: { c: null } } }, "{a: {b: {c: null}}}"],
+    [[], "unknown[]"],
+    [{ rows: [] }, "{rows: unknown[]}"],
+    // A union has each type once, in order of appearance.
+    [[1, "a"], "(number | string)[]"],
+    [["a", 1, "b", null, 2], "(string | number | null)[]"],
+    [[null, { a: 1 }], "(null | {a: number})[]"],
+    [[{ a: 1 }, { a: "x" }, { a: 2 }], "{a: number | string}[]"],
+    // Keys that are missing in some objects are marked.
+    [[{ id: 1, note: "n" }, { id: 2 }], "{id: number, note?: string}[]"],
+    [[{ id: 1 }, { id: 2, note: "n" }], "{id: number, note?: string}[]"],
+    [[{ id: 1 }, { id: 2 }], "{id: number}[]"],
+    [[{ at: { x: 1 } }, { at: { x: 1, y: 2 } }], "{at: {x: number, y?: number}}[]"],
+    [
+      { "feels like": 1, "": 2, "9": 3, 'a"b': 4 },
+      '{"9": number, "feels like": number, "": number, "a\\"b": number}',
+    ],
+    [
+      JSON.parse('{"__proto__": 1, "constructor": "x"}') as Json,
+      "{__proto__: number, constructor: string}",
+    ],
   ])("of %j is %s", (value, shape) => {
     expect(shapeOf(value)).toBe(shape);
-  });
-
-  it("of an empty array has unknown elements", () => {
-    expect(shapeOf([])).toBe("unknown[]");
-    expect(shapeOf({ rows: [] })).toBe("{rows: unknown[]}");
-  });
-
-  it("is a union if elements differ, in parentheses before []", () => {
-    expect(shapeOf([1, "a"])).toBe("(number | string)[]");
-    expect(shapeOf([null, { a: 1 }])).toBe("(null | {a: number})[]");
-    expect(shapeOf([{ a: 1 }, { a: "x" }, { a: 2 }])).toBe("{a: number | string}[]");
-  });
-
-  it("lists each type of a union once, in order of appearance", () => {
-    expect(shapeOf(["a", 1, "b", null, 2])).toBe("(string | number | null)[]");
-  });
-
-  it("marks keys that are missing in some objects", () => {
-    expect(shapeOf([{ id: 1, note: "n" }, { id: 2 }])).toBe("{id: number, note?: string}[]");
-    expect(shapeOf([{ id: 1 }, { id: 2, note: "n" }])).toBe("{id: number, note?: string}[]");
-    expect(shapeOf([{ id: 1 }, { id: 2 }])).toBe("{id: number}[]");
-  });
-
-  it("marks optional keys at every depth", () => {
-    expect(shapeOf([{ at: { x: 1 } }, { at: { x: 1, y: 2 } }])).toBe(
-      "{at: {x: number, y?: number}}[]",
-    );
-  });
-
-  it("quotes keys that are not identifiers", () => {
-    expect(shapeOf({ "feels like": 1, "": 2, "9": 3, 'a"b': 4 })).toBe(
-      '{"9": number, "feels like": number, "": number, "a\\"b": number}',
-    );
-  });
-
-  it("keeps a key named __proto__ or constructor", () => {
-    const value: Json = JSON.parse('{"__proto__": 1, "constructor": "x"}');
-    expect(shapeOf(value)).toBe("{__proto__: number, constructor: string}");
   });
 });
 
@@ -72,13 +54,9 @@ describe("a shape that is too long", () => {
     expect(shapeOf(value)).toBe("{id: number, data: {…}, name: string}");
   });
 
-  it("says that keys are left out", () => {
-    const shape = shapeOf(wide(200, 1));
-    expect(shape).toMatch(/^\{key_0: number, key_1: number, .*, …\}$/);
-  });
-
-  it("keeps whole keys, in order", () => {
-    const shown = shapeOf(wide(200, 1)).slice(1, -1).split(", ").slice(0, -1);
+  it("keeps whole keys, in order, and says that others are left out", () => {
+    const shown = shapeOf(wide(200, 1)).slice(1, -1).split(", ");
+    expect(shown.pop()).toBe("…");
     expect(shown.length).toBeGreaterThan(3);
     expect(shown).toEqual(shown.map((_, index) => `key_${index}: number`));
   });
