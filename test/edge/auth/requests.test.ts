@@ -199,13 +199,6 @@ describe("every route", () => {
 });
 
 describe("hostile requests", () => {
-  const [ALICE, BOB] = ["alice-key-0123456789", "bob-key-9876543210"];
-  const call = callWith({
-    AUTH: "bearer",
-    API_KEYS: JSON.stringify({ [ALICE]: "alice", [BOB]: "bob" }),
-  });
-  const as = (key: string) => ({ authorization: `Bearer ${key}` });
-
   /** Stores a value that only Alice may read, and returns its path. */
   async function newSecret(): Promise<string> {
     const path = `/conversations/${newId()}/variables/diary`;
