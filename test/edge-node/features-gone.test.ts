@@ -115,17 +115,29 @@ it("turns that a restart has interrupted together go on within two seconds, and 
   await vi.waitUntil(() => looks === 100 && runtime.objectOf("c99").isRinging);
   runtime.kill();
   looks = 0;
+  const { setTimeout: pause } = globalThis;
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   runtime.start();
   await runtime.ask("GET", "/conversations/c1");
+  // The one that a client asks for.
+  while (looks === 0) {
+    await vi.advanceTimersByTimeAsync(0);
+    await new Promise((resolve) => pause(resolve, 1));
+  }
   const perTenth = [];
   for (let tenth = 0; tenth <= 20; tenth++) {
-    const earlier = looks;
+    let earlier = looks;
+    perTenth.push(-earlier);
     await vi.advanceTimersByTimeAsync(tenth === 0 ? 0 : 100);
-    perTenth.push(looks - earlier);
+    // What goes on waits for digests, which are not timers.
+    do {
+      earlier = looks;
+      await new Promise((resolve) => pause(resolve, 20));
+    } while (looks > earlier);
+    perTenth.push((perTenth.pop() ?? 0) + looks);
   }
-  // All at once without a pause; the first is the one that a client asks for.
-  expect(perTenth[0]).toBe(1);
+  // All at once without a pause.
+  expect(perTenth[0]).toBe(0);
   expect(Math.max(...perTenth)).toBeLessThan(15);
   expect(looks).toBe(100);
 });

@@ -118,7 +118,7 @@ export class McpDirectory {
     } catch (error) {
       if (!signal.aborted) {
         if (wasDownUntil === undefined) {
-          const why = messageOf(error);
+          const why = connection.redact(messageOf(error));
           this.#warn(`MCP server ${server.name} cannot be asked for its tools: ${why}`);
         }
         this.#downUntil.set(key, this.#now() + limits.silenceMs);
