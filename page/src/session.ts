@@ -30,7 +30,6 @@ export function storedKey(): string | undefined {
   return sessionStorage.getItem(KEY) ?? undefined;
 }
 
-/** Stores the key until the tab is closed. */
 export function storeKey(key: string | undefined): void {
   if (key === undefined) sessionStorage.removeItem(KEY);
   else sessionStorage.setItem(KEY, key);

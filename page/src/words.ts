@@ -196,7 +196,6 @@ const VISIBILITIES: Readonly<Record<string, string>> = {
   secret: "Only tools that list it can read it",
 };
 
-/** Returns the labels of a variable: its visibility, trust and scope. */
 export function labelsOf(info: Pick<VariableInfo, "visibility" | "trusted" | "scope" | "stale">) {
   const { visibility, trusted, scope, stale } = info;
   const newer = stale?.madeOf.map(({ name, version, now }) => `$${name} ${version} of ${now}`);

@@ -51,7 +51,6 @@ export function isDrawable(info: Omit<Described, "name">): boolean {
   return info.visibility !== "secret" && fieldsOf(info).some((field) => isOf(field, "number"));
 }
 
-/** Returns the fields of the records of an array. */
 function fieldsOf({ type, count, shape }: Omit<Described, "name">): readonly ShapeKey[] {
   if (type !== "array" || count < 2) return [];
   const [kind] = onlyOf(parseShape(shape));

@@ -47,7 +47,6 @@ export interface ChattingOptions {
   readonly session: Session;
   readonly loaded: Loaded;
   readonly agent: string | undefined;
-  /** Called when the conversation changes. */
   readonly onChange: () => void;
   /** Called when the server has stored the first question. */
   readonly onBegin: () => void;
@@ -224,7 +223,6 @@ async function lostAnswer(
 }
 
 interface Calls {
-  /** Called when a message or a decision is sent. */
   readonly onSend: () => void;
   /** Called when a message is sent. */
   readonly agent: () => string | undefined;

@@ -442,7 +442,6 @@ interface RunListProps<Run> {
   readonly children: (run: Run) => ReactNode;
 }
 
-/** The runs of a plan or program. */
 export function RunList<Run extends Pick<RunView, "id" | "status" | "createdAt">>(
   props: RunListProps<Run>,
 ) {

@@ -17,7 +17,6 @@ interface InputFormProps {
   readonly children?: ReactNode;
 }
 
-/** Form for a run's input. */
 export function InputForm({ fields, isBusy = false, onRun, onCancel, children }: InputFormProps) {
   const [problem, attempt] = useAttempt();
   const submit = (given: FormData) =>

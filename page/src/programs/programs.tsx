@@ -177,7 +177,6 @@ function Result({ entry, name, id, close }: ResultProps) {
   );
 }
 
-/** Query options for the list of the tenant's programs. */
 function programsQuery({ client }: Entry) {
   return { queryKey: ["programs"], queryFn: () => client.programs.list() };
 }

@@ -42,7 +42,6 @@ export function useShortcuts() {
   return [isOpen, setOpen] as const;
 }
 
-/** Lists the keyboard shortcuts. */
 export function ShortcutsDialog({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog title="Keyboard shortcuts" onClose={onClose}>

@@ -194,7 +194,6 @@ function useOpened(entry: Entry, id: string) {
   const known = about === "gone" ? null : (about ?? listed?.find((one) => one.id === id));
   return {
     session,
-    /** Undefined until the conversation is loaded. */
     loaded: opened.data,
     /** Null for a conversation without a title, undefined while it is loaded. */
     title: isGone ? "Conversation not found" : isUnheardOf(id) ? null : known?.title,

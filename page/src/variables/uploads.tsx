@@ -117,7 +117,6 @@ export function kindOfFile({ name, type }: Pick<File, "name" | "type">): FileKin
 
 const MAX_NAME_CHARS = 64;
 
-/** Returns a variable name for a file name. */
 export function variableName(fileName: string): string {
   const base = fileName.replace(/(.)\.[^.]*$/, "$1").normalize("NFKD");
   const plain = base.replace(/\p{M}/gu, "").replace(/[^A-Za-z0-9_]+/g, "_");
