@@ -31,8 +31,9 @@ function takePlan(data: ConversationData, plan: PlanRecord): void {
   plans.add(plan);
 }
 
-/** A running run is closed, because the outcome of its calls is unknown. */
-function takeRun(data: ConversationData, { record, input, state }: StoredRun): void {
+/** A running run is closed, because the outcome of its calls is unknown. One that has failed cannot be retried. */
+function takeRun(data: ConversationData, { record: taken, input, state }: StoredRun): void {
+  const { results: _, ...record } = taken;
   const plans = plansOf(data);
   const plan = plans.get(record.plan);
   if (plan === undefined || plans.run(record.id) !== undefined) {

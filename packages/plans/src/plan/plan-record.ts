@@ -84,7 +84,7 @@ export interface RunRecord {
   readonly createdAt: string;
   /** Why none of its calls could continue. */
   readonly error?: string;
-  /** The variables that the conversation has received from a failed run. Absent if it could not receive one. */
+  /** The variables that the conversation has received from a failed run. Absent if it cannot be retried. */
   readonly results?: readonly RunResult[];
 }
 
@@ -93,6 +93,8 @@ export interface RunResult {
   readonly output: string;
   readonly name: string;
   readonly version: number;
+  /** Versions begin again after a delete. */
+  readonly updatedAt: string;
 }
 
 const WAITING: CallState = { status: "waiting" };

@@ -112,7 +112,7 @@ function requireFailed(record: RunRecord | undefined): RunRecord {
 function recordToRetry({ checked: { plan }, effectsOf }: OpenedPlan, failed: RunRecord): RunRecord {
   const { error: _, ...record } = failed;
   const left = plan.calls.filter(({ id }) => stateIn(record, id).status !== "done");
-  if (record.results === undefined && left.length < plan.calls.length) throw resultsGone();
+  if (record.results === undefined) throw resultsGone();
   const calls = left.map((call): [string, CallState] => {
     const { pin, reason = "" } = stateIn(record, call.id);
     const isUnknown = pin !== undefined || codeIn(reason) === "outcome_unknown";

@@ -73,8 +73,8 @@ export class RunOutcome {
    * commit, the variables that a failed run and templates have written.
    */
   get record(): RunRecord {
-    const results = Array.from(this.#written, ([{ output }, { name, version }]) => {
-      return { output: output.name, name, version };
+    const results = Array.from(this.#written, ([{ output }, { name, version, updatedAt }]) => {
+      return { output: output.name, name, version, updatedAt };
     });
     const { results: _, ...others } = this.#record;
     const isKept = others.status === "failed" && others.keep;
@@ -216,11 +216,11 @@ async function prepareCopy(store: VariableStore, { info }: ResultPart): Promise<
 /** Gives a retried run a result of its own again. Throws `conflict` if it is not there as the run has left it. */
 export async function restoreResult(
   store: VariableStore,
-  { output, name, version }: RunResult,
+  { output, name, version, updatedAt }: RunResult,
   { run, plan: { runNames } }: { readonly run: string; readonly plan: Plan },
 ): Promise<PreparedWrite> {
   const info = store.info(name);
-  if (info?.version !== version) throw resultsGone();
+  if (info?.version !== version || info.updatedAt !== updatedAt) throw resultsGone();
   const value = (await store.read(name)) ?? null;
   return store.prepare({ ...labelsOf(info), name: nameInRun(run, output, runNames), value, run });
 }

@@ -6,6 +6,7 @@ import type { Effects } from "../../../../src/tool/wrapped-tool.ts";
 import { json, problemIn } from "../../../../test/support/edge.ts";
 import { NodeRuntime } from "../../../../test/support/node-runtime.ts";
 import { payingPlanner, planning } from "../../../../test/support/planning.ts";
+import { transfers } from "../../../transfer/src/transfers.ts";
 import { programRunView } from "../../src/http/program-schemas.ts";
 import { COUNTING, settle } from "./counting.ts";
 
@@ -24,7 +25,8 @@ async function counting(work: Work, effects: Effects = "once") {
     inputSchema: z.object({ before: z.any(), number: z.number() }),
     execute: ({ number }, { idempotencyKey = "" }: Options) => work(number, idempotencyKey),
   });
-  const runtime = new NodeRuntime(planning({ count }, { agent: { effects: { count: effects } } }));
+  const options = planning({ count }, { agent: { effects: { count: effects } } });
+  const runtime = new NodeRuntime({ ...options, transfer: transfers });
   return { runtime, run: await started(runtime, COUNTING) };
 }
 
@@ -132,10 +134,16 @@ describe("a failed run that is retried", () => {
     const { runtime, run } = await counting(work);
     await problemIn(await retry(runtime, "none"), "not_found");
     const at = `/conversations/${run.conversation}`;
+    const file = await (await runtime.ask("GET", `${at}/export`)).text();
+    await runtime.ask("DELETE", `${at}/variables/state`);
     await runtime.ask("PUT", `${at}/variables/state`, json({ n1: 100 }));
     expect((await problemIn(await retry(runtime, run.id), "conflict")).detail).toContain("changed");
     await runtime.ask("DELETE", at);
     await problemIn(await retry(runtime, run.id), "not_found");
+    // What a file says of a run may be forged.
+    const as = `id=${run.conversation}&labels=keep`;
+    await runtime.ask("POST", `/conversations/import?${as}`, { body: file });
+    await problemIn(await retry(runtime, run.id), "conflict");
     const { status, error } = await viewIn(await look(runtime, run.id));
     expect([status, error, done]).toEqual(["failed", run.error, [1]]);
   });

@@ -191,10 +191,7 @@ const unsigned: readonly Attack[] = [
   ["an empty signature", withHeaders({ "webhook-signature": "v1," })],
   ["a signature of zeros", withHeaders({ "webhook-signature": `v1,${"A".repeat(43)}=` })],
   ["a signature that is not Base64", withHeaders({ "webhook-signature": `v1,${"é".repeat(43)}=` })],
-  [
-    "a signature of another version",
-    withHeaders({ "webhook-signature": `v1a,${"A".repeat(43)}=` }),
-  ],
+  ["a signature of version v1a", withHeaders({ "webhook-signature": `v1a,${"A".repeat(43)}=` })],
   [
     "another body than was signed",
     ({ runtime, path, secret }) =>
