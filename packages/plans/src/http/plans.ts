@@ -215,26 +215,26 @@ export class Plans implements ConversationPlans {
     let stored = this.#records?.run(run);
     if (retries && stored?.record.status === "failed") {
       const request = { run, input: stored.input, isTrusted, retries, conversation };
-      stored = await (await this.#begin(run, request, headers)).live.result;
+      stored = await (await this.#begin(stored.record.plan, request, headers)).live.result;
     } else if (stored?.record.status === "running") {
       // A restart has interrupted it, and it continues.
-      await [...this.#live].find(({ plan }) => plan === run)?.result;
+      await [...this.#live].find(({ plan }) => plan === stored?.record.plan)?.result;
       stored = this.#records?.run(run);
     }
     if (stored === undefined) {
       if (program === undefined) throw new ByrefError("not_found", `There is no run ${run}.`);
-      if (this.#records?.get(run) === undefined) {
         const asked = this.#context.askedBy(identityIn(headers, this.#context), conversation);
         const proposal = { ...program, format: program.format };
-        await this.#proposing({ proposal, agent: program.agent, asked }, (record) => {
-          this.#keep({ ...record, id: run, status: "approved" });
+      // A plan that is there may have been imported by another person.
+      const { id } = await this.#proposing({ proposal, agent: program.agent, asked }, (record) => {
+        this.#keep({ ...record, status: "approved" });
           this.#context.requireExisting().setTitle(name);
+        return record;
         });
-      }
       const request = { run, input: start.input, isTrusted, conversation };
-      stored = await (await this.#begin(run, request, headers)).live.result;
+      stored = await (await this.#begin(id, request, headers)).live.result;
     }
-    const { plan } = this.#recordsWith(run).required(run);
+    const { plan } = this.#recordsWith(run).required(stored.record.plan);
     const view = await runViewOf(plan, stored, { store: this.#context.store });
     return { run: view, ...json.compact({ text: answerOf(plan, view) }) };
   }

@@ -159,12 +159,17 @@ describe("a failed run that is retried", () => {
     await runtime.ask("PUT", "/programs/q", json({ calls: [{ _tool: "echo", value: 1 }] }));
     deploy({ echo: texts });
     await problemIn(await runtime.ask("POST", "/programs/q/runs"), "invalid_plan");
-    const [row] = runtime
-      .directoryNamed()
-      .sql.all(`SELECT id FROM program_run WHERE program = 'q'`);
-    const at = `/programs/q/runs/${String(row?.["id"])}/retry`;
+    const runs = runtime.directoryNamed().sql.all(`SELECT id FROM program_run ORDER BY seq`);
+    const id = String(runs.at(-1)?.["id"]);
+    const at = `/programs/q/runs/${id}/retry`;
     await problemIn(await runtime.ask("POST", at), "invalid_plan");
     deploy();
+    // Another plan in its conversation, under the id of the run, is not the program.
+    const forged = json({ calls: [{ _tool: "fail" }] });
+    await runtime.ask("POST", `/conversations/q.${id}/plans`, forged);
+    const { sql } = runtime.objectOf(`q.${id}`);
+    sql.run(`UPDATE plan SET id = ?1, data = json_set(data, '$.id', ?1)`, id);
+    sql.run(`UPDATE plan_head SET id = ?, status = 'approved'`, id);
     expect(await viewIn(await runtime.ask("POST", at))).toMatchObject({ status: "done" });
   });
 
