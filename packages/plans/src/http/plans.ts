@@ -223,14 +223,14 @@ export class Plans implements ConversationPlans {
     }
     if (stored === undefined) {
       if (program === undefined) throw new ByrefError("not_found", `There is no run ${run}.`);
-        const asked = this.#context.askedBy(identityIn(headers, this.#context), conversation);
-        const proposal = { ...program, format: program.format };
+      const asked = this.#context.askedBy(identityIn(headers, this.#context), conversation);
+      const proposal = { ...program, format: program.format };
       // A plan that is there may have been imported by another person.
       const { id } = await this.#proposing({ proposal, agent: program.agent, asked }, (record) => {
         this.#keep({ ...record, status: "approved" });
-          this.#context.requireExisting().setTitle(name);
+        this.#context.requireExisting().setTitle(name);
         return record;
-        });
+      });
       const request = { run, input: start.input, isTrusted, conversation };
       stored = await (await this.#begin(id, request, headers)).live.result;
     }
