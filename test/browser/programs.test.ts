@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
 import { barriersInBoth } from "../support/axe.ts";
-import { ask, it } from "../support/page-test.ts";
+import { ask, eventually, it } from "../support/page-test.ts";
 
 const csv = (row: string) => `id,customer,country,status,currency,total,items,placed_at\n${row}\n`;
 const SPRING = csv("ord_1,Ada,DE,paid,EUR,40,1,2025-03-01");
@@ -103,7 +103,9 @@ describe("a program", () => {
     await show(broken);
     await page.getByRole("button", { name: /^failed/ }).click();
     await page.getByRole("button", { name: "Retry" }).click();
-    await expect.poll(async () => (await programs.getRun(broken, id)).endedAt).not.toBe(endedAt);
+    await eventually(async () =>
+      expect((await programs.getRun(broken, id)).endedAt).not.toBe(endedAt),
+    );
     await page.reload();
     await show();
     await shown.getByLabel("text", { exact: true }).fill("too late");
