@@ -101,7 +101,8 @@ describe("rows written by a plan's run of three calls", () => {
       inputSchema: z.object({ n: z.number() }),
       execute: () => "x".repeat(chars),
     });
-    const options = planning({ give });
+    // A run of somebody who is known has three rows more.
+    const options = { ...planning({ give }), authenticator: () => "acme" };
     await withRuntime(options, async (own) => {
       const calls = [1, 2, 3].map((n) => ({ _tool: "give", n, _outputPath: `†state.s${n}` }));
       const id = await approved(own, calls);
