@@ -107,6 +107,17 @@ describe("a server that is down", () => {
     expect(Object.keys((await open(directory, servers)).tools)).toEqual(["here", "gone"]);
   });
 
+  it("is logged without the key that it repeats", async () => {
+    const server = await start([]);
+    server.intercept(
+      (_, response) => response.writeHead(404).end("No: k3y_0123456789") !== undefined,
+    );
+    const warn = vi.fn<(message: string) => void>();
+    const servers = [{ name: "one", url: server.url, headers: { "x-key": "k3y_0123456789" } }];
+    await open(new McpDirectory({ warn }), servers);
+    expect(warn.mock.calls[0]?.[0]).toMatch(/No: \[secret\]/);
+  });
+
   it("is not asked again for 30 seconds", async () => {
     let now = 0;
     const server = await start([]);
