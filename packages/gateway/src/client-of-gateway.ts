@@ -86,8 +86,8 @@ export function answers(declared: ClientCapabilities, question: InputRequest): b
     const { form, url } = modesOf(declared);
     return (question.params.mode === "url" ? url : form) !== undefined;
   }
-  const capability = question.method === QUESTIONS.sampling ? "sampling" : "roots";
-  return declared[capability] !== undefined;
+  const others = ["sampling", "roots"] as const;
+  return others.some((one) => QUESTIONS[one] === question.method && declared[one] !== undefined);
 }
 
 /** Returns the modes of elicitation. Clients that declare none support forms, the first mode. */

@@ -69,24 +69,20 @@ export class McpConnection {
   async list(signal: AbortSignal): Promise<McpList> {
     const client = await this.#connected(signal);
     const tools: McpDefinition[] = [];
+    const seen = new Set<string>();
     let cursor: string | undefined;
     for (let page = 0; page < MAX_PAGES && tools.length <= limits.maxMcpTools; page++) {
       const params = cursor === undefined ? {} : { params: { cursor } };
       const listed = await client.listTools({ ...params, options: { signal } });
       // Some servers give the same page for each cursor.
       for (const tool of listed.tools) {
-        if (tools.some(({ name }) => name === tool.name)) continue;
-        const { inputSchema } = tool;
-        if (!isUsable(inputSchema)) {
-          this.#unusable.push(tool.name);
-          continue;
-        }
-        const shown = {
-          properties: {},
-          ...acceptableSchema(inputSchema as object),
-          type: "object" as const,
-        };
-        tools.push({ ...tool, inputSchema: shown });
+        const { name, inputSchema } = tool;
+        if (seen.has(name)) continue;
+        seen.add(name);
+        if (isUsable(inputSchema)) {
+          const shown = acceptableSchema(inputSchema as object);
+          tools.push({ ...tool, inputSchema: { properties: {}, ...shown, type: "object" } });
+        } else this.#unusable.push(name);
       }
       cursor = listed.nextCursor === cursor ? undefined : listed.nextCursor;
       if (cursor === undefined) break;
