@@ -236,10 +236,12 @@ class ProgramReader {
 type Operands = Pick<Instruction, "p1" | "p2" | "p3" | "p4">;
 
 function joined(a: Held, b: Held): Held {
+  const isText = a.text !== undefined && b.text !== undefined;
   return {
     columns: new Set([...a.columns, ...b.columns]),
     isNumber: a.isNumber || b.isNumber,
-    text: a.text === undefined || b.text === undefined ? undefined : a.text,
+    // A list of texts counts as a truth if one of them is.
+    text: isText && TRUTH.test(b.text) ? b.text : isText ? a.text : undefined,
   };
 }
 

@@ -58,7 +58,7 @@ const reports: readonly (readonly [
   ["lakhs", ["1,00,000", "2,50,000.50"], "sum(v) FROM t", /REPLACE\("v", ',', ''\)/],
   ["sugar#47", [true, false], "v FROM t WHERE v = 'true'", /is 1 or 0 for SQL/],
   ["ActiveAndroid#57", [true, null], "v FROM t WHERE lower(v) LIKE 'false'", /is 1 or 0 for SQL/],
-  ["sequel#928", ["TRUE"], "sum(v) FROM t WHERE v IN ('true', 'TRUE')", /is 1 or 0 for SQL/],
+  ["sequel#928", ["TRUE"], "sum(v) FROM t WHERE v IN ('no', 'true', 'TRUE')", /is 1 or 0 for SQL/],
   ["booleans as words", [true], "CASE WHEN v THEN 'true' ELSE 'false' END FROM t", undefined],
   ["osquery#6577", ["1/2/2026", "10/1/2026"], "v FROM t ORDER BY v", /dates such as "1\/2\/2026"/],
   ["NeverTooManyBooks#109", ["01.01.2020"], "strftime('%Y', v) FROM t", /YYYY-MM-DD/],
