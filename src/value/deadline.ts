@@ -17,21 +17,20 @@ export class Deadline {
   constructor(ms: number, { error, signal }: DeadlineOptions) {
     const timeout = new AbortController();
     this.signal = signal === undefined ? timeout.signal : AbortSignal.any([signal, timeout.signal]);
+    // A deadline keeps its clock, also if another one takes the place of the global one meanwhile.
+    const { setTimeout: arm } = globalThis;
     // Not `Promise.withResolvers`, which Node 20 lacks.
     this.passed = new Promise((_, reject) => {
       const pass = () => {
         const leftMs = Math.min(this.#touchedMs + ms - Date.now(), ms);
-        if (leftMs > 0) {
-          timer = setTimeout(pass, leftMs);
-          return;
-        }
+        if (leftMs > 0) return void (timer = arm(pass, leftMs));
         const reason = error();
         // First, so that `race` rejects with this reason and not with the work's reaction to the abort.
         reject(reason);
         timeout.abort(reason);
       };
       const stop = () => reject(signal?.reason);
-      let timer = setTimeout(pass, ms);
+      let timer = arm(pass, ms);
       signal?.addEventListener("abort", stop);
       if (signal?.aborted === true) stop();
       this.#end = () => {
