@@ -27,6 +27,7 @@ export type {
   Transfers,
 } from "./edge/conversation-parts.ts";
 export { wasDeleted } from "./edge/deletion.ts";
+export { directoryOf } from "./edge/directory/directory-client.ts";
 export { withEnd } from "./edge/http/client-body.ts";
 export { endpoint, parse, type Endpoint } from "./edge/http/endpoint.ts";
 export { preferred } from "./edge/http/request-headers.ts";
@@ -48,6 +49,7 @@ export {
 } from "./edge/turns/chosen-agent.ts";
 export type { QueuedTurn } from "./edge/turns/turn-queue.ts";
 export type { TurnRequest } from "./edge/turns/turn-request.ts";
+export type { Turns } from "./edge/turns/turns.ts";
 export { respond } from "./edge/turns/turn-response.ts";
 export { etagOf } from "./edge/variables/etags.ts";
 export { putValue } from "./edge/variables/put-variable.ts";

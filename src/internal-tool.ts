@@ -102,7 +102,7 @@ export {
   type ToolboxOptions,
 } from "./turn/toolbox.ts";
 export type { TurnContext, TurnEnd, TurnOptions } from "./turn/turn-context.ts";
-export { type ApprovalResponse, withoutWaiting } from "./turn/waiting-calls.ts";
+export { type ApprovalResponse, waitingCalls, withoutWaiting } from "./turn/waiting-calls.ts";
 
 // Diffs of lines, which need `diff`.
 export { lineSegments } from "./value/compare-lines.ts";

@@ -79,8 +79,8 @@ export interface ConversationPlans {
   readonly isRunning: boolean;
   /** True while a run waits for a person. */
   readonly isWaiting: boolean;
-  /** The tool with which an agent proposes plans. */
-  toolFor(agent: Agent): RuntimeTool;
+  /** The tools with which an agent proposes plans and runs programs. */
+  toolsFor(agent: Agent, wrap: WrapOptions): Promise<readonly RuntimeTool[]>;
   /** Decides on what runs wait for. Undefined if no run waits for it: then a turn may. */
   decide(turn: TurnRequest, headers: Headers): Promise<Response | undefined>;
   /** Continues the run with this head, which a restart has interrupted. */
@@ -272,7 +272,7 @@ export class ConversationContext {
     );
     return {
       code: setup.code,
-      ...(plans && { planTool: (agent) => plans.toolFor(agent) }),
+      ...(plans && { planTools: (agent, wrap) => plans.toolsFor(agent, wrap) }),
       findAgent: (name) => chooseAgent(setup, this.settings, { name, asked }),
       ...(files && { files }),
       ...(queries && { queries: (wrap) => queries.toolsFor(wrap) }),

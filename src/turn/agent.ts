@@ -110,6 +110,11 @@ export interface Agent {
    */
   readonly userScope?: "read" | "write";
   /**
+   * True: its model may run the programs that the tenant has given to this agent, with the tool `run_program`. Needs
+   * `planSupport()` and `DIRECTORY`. Default: it may run none.
+   */
+  readonly programs?: boolean;
+  /**
    * Names of the agents that this one may call with the tool `delegate`. They share the conversation's
    * variables and nothing else. Default: none, and no such tool.
    */

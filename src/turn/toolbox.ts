@@ -41,8 +41,8 @@ export interface PlatformServices {
   readonly files?: Files;
   /** Creates `query_variables`, and finds records to edit. Without it, there is no such tool. */
   readonly queries?: (wrap: WrapOptions) => QueryTools | undefined;
-  /** Creates `propose_plan`. Without it, models cannot propose plans. */
-  readonly planTool?: (agent: Agent) => RuntimeTool;
+  /** Creates `propose_plan` and `run_program`. Without it, models know no plans and programs. */
+  readonly planTools?: (agent: Agent, wrap: WrapOptions) => Promise<readonly RuntimeTool[]>;
   /** Finds an agent to call. Without it, agents cannot call one another. */
   readonly findAgent?: FindAgent;
 }
@@ -81,13 +81,13 @@ export class Toolbox {
       isOffered(name, agent) && !Object.hasOwn(agent.tools, name);
     const own = await ownTools(options, { ...services, agent, callable: given });
     const asking = delegateTools(agent, options, services);
-    const proposing = proposingTools(agent, services);
+    const planning = (await services.planTools?.(agent, options)) ?? [];
     const tagged = tagsOf(agent)?.tools ?? [];
     const runtime = [
       ...finding,
       ...own.filter(isFree),
       ...asking,
-      ...[...proposing, ...tagged].filter(isFree),
+      ...[...planning, ...tagged].filter(isFree),
     ];
     const inOrder = promptStages.flatMap((stage) =>
       runtime.filter((tool) => stageOf(tool) === stage),
@@ -188,12 +188,6 @@ function plainSetOf(tools: readonly RuntimeTool[]): ToolSet {
 
 function setOf(tools: ReadonlyMap<string, WrappedTool>): ToolSet {
   return Object.fromEntries(Array.from(tools, ([name, { shown }]) => [name, shown]));
-}
-
-/** The tool to propose plans. None without tools to plan with. */
-function proposingTools(agent: Agent, { planTool }: PlatformServices): readonly RuntimeTool[] {
-  if (planTool === undefined || Object.keys(agent.tools).length === 0) return [];
-  return [planTool(agent)];
 }
 
 interface Callable extends Pick<ToolboxOptions, "onCall"> {

@@ -40,7 +40,7 @@ function openToolbox(tools: ToolSet) {
       code: (options) => codeTool({ ...options, sandbox: { run: refused } }),
       files: { write: refused, read: refused, info: refused, list: refused },
       queries: (wrap) => queryTools({ databases, wrap }),
-      planTool: (planner) => proposePlanTool(planner, { propose: refused, keep: () => {} }),
+      planTools: async (one) => [proposePlanTool(one, { propose: refused, keep: () => {} })],
       findAgent: () => callable(research, scriptedModel([])),
     },
   );

@@ -91,7 +91,9 @@ function ProgramView({ entry, name, note, back, close }: ProgramViewProps) {
             {({ id }) => <Result {...{ entry, name, id, close }} />}
           </RunList>
           <details className="program-steps">
-            <summary>{plural(program.calls.length, "step")}</summary>
+            <summary>
+              {program.format === "message" ? "Message" : plural(program.calls.length, "step")}
+            </summary>
             <ProgramSteps program={program} />
           </details>
         </>
@@ -122,7 +124,8 @@ function indented(value: Json | undefined): string {
 /** The steps of a program with their inputs as they are written, and what was replaced in them. */
 function ProgramSteps({ program }: { readonly program: Program }) {
   const { calls, findings, format, plan } = program;
-  const { calls: written = [] } = { ...(plan as { calls?: readonly Json[] }) };
+  const { calls: written = [], message } = plan as { calls?: readonly Json[]; message?: string };
+  if (format === "message") return <p className="plans-quiet">{message}</p>;
   const all = calls.map((call, index) => ({ ...call, input: written[index] ?? null }));
   return (
     <>

@@ -52,3 +52,9 @@ export const ifMatch = checked(text.meta(ETAG), (given) => requireReadable({ ifM
 export const ifNoneMatch = checked(text.meta(ETAG), (given) =>
   requireReadable({ ifNoneMatch: given }),
 );
+
+/** A header: a client's own identifier of a post. */
+export const idempotencyKey = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,255}$/u, "must be 1 to 255 visible ASCII characters")
+  .optional();

@@ -10,14 +10,13 @@ import type { ConversationParts } from "../conversation-parts.ts";
 import { type Endpoint, endpoint, parse } from "../http/endpoint.ts";
 import { bounded } from "../http/read-body.ts";
 import { strictResponse } from "../turns/turn-response.ts";
-import { checked, pageSize, text } from "../http/parameters.ts";
+import { checked, idempotencyKey, pageSize, text } from "../http/parameters.ts";
 import * as schemas from "../openapi/schemas.ts";
 import { locationQuery } from "../placement.ts";
 import {
   approvalBody,
   approvalOf,
   chatBody,
-  idempotencyKey,
   messageBody,
   parseMessage,
   turnIn,

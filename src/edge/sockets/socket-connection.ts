@@ -8,7 +8,8 @@ import { logIfFailure } from "../log-failure.ts";
 import { isObject } from "../../value/json.ts";
 import { bounded, parseJson } from "../http/read-body.ts";
 import { parse } from "../http/endpoint.ts";
-import { chatBody, idempotencyKey, turnIn, type TurnRequest } from "../turns/turn-request.ts";
+import { idempotencyKey } from "../http/parameters.ts";
+import { chatBody, turnIn, type TurnRequest } from "../turns/turn-request.ts";
 
 /** The socket's attachment, which the platform keeps while the object hibernates; at most 16,384 bytes. */
 interface Note {

@@ -59,12 +59,6 @@ export const messageBody = z.preprocess(
   z.object({ ...turnFields, message: z.union([z.string().min(1), userMessage]) }),
 );
 
-/** A header: a client's own identifier of a post. */
-export const idempotencyKey = z
-  .string()
-  .regex(/^[\x21-\x7e]{1,255}$/u, "must be 1 to 255 visible ASCII characters")
-  .optional();
-
 const path = z.string();
 
 /** An operation of a JSON Patch (RFC 6902). */

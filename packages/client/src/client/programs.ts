@@ -1,7 +1,11 @@
 import type * as z from "zod";
 import type {
+  agentView,
+  newAgent,
+  newRun,
   newSchedule,
   programListed,
+  programMessage,
   programRunListed,
   programRunView,
   programView,
@@ -9,12 +13,12 @@ import type {
   webhookView,
 } from "../../../plans/src/http/program-schemas.ts";
 import type { jsonPlan } from "../../../plans/src/plan/json-plan.ts";
-import type { Json } from "../../../../src/references.ts";
 import type { Connection } from "./connection.ts";
 
-/** A plan, or what led to a value (`$report`) or an answer (its id) of a conversation. */
+/** A plan, what led to a value (`$report`) or an answer (its id) of a conversation, or a message to an agent. */
 export type WrittenProgram =
   | z.infer<typeof jsonPlan>
+  | z.infer<typeof programMessage>
   | { readonly conversation: string; readonly from: string };
 
 export type ListedProgram = z.infer<ReturnType<typeof programListed>>;
@@ -32,7 +36,10 @@ export function programsOf({ ask, call }: Connection) {
   const at = (...path: readonly string[]) =>
     ["/programs", ...path.map(encodeURIComponent)].join("/");
   return {
-    list: (): Promise<{ readonly programs: readonly ListedProgram[] }> => ask("GET", at()),
+    /** `agent`: those that its model may run. */
+    list: (
+      query: { readonly agent?: string } = {},
+    ): Promise<{ readonly programs: readonly ListedProgram[] }> => ask("GET", at(), { query }),
     /** Keeps a program, as a new version if there is one, or with `check` says what it would be. Throws `invalid_plan`. */
     put: (
       name: string,
@@ -42,11 +49,13 @@ export function programsOf({ ask, call }: Connection) {
     /** Default: the newest version. */
     get: (name: string, query: { readonly version?: number } = {}): Promise<ProgramView> =>
       ask("GET", at(name), { query }),
-    /** Deletes a program, or a schedule or webhook of it. */
+    /** Deletes a program, or a schedule or webhook of it, or takes it back from an agent. */
     delete: async (
       ...path: readonly [
         name: string,
-        ...trigger: readonly [] | readonly [kind: "schedules" | "webhooks", name: string],
+        ...trigger:
+          | readonly []
+          | readonly [kind: "schedules" | "webhooks" | "agents", name: string],
       ]
     ): Promise<void> => void (await call("DELETE", at(...path))),
     /** Runs a program at the times of a cron line. Throws `bad_request` and `invalid_plan`. */
@@ -55,11 +64,16 @@ export function programsOf({ ask, call }: Connection) {
     /** Adds a webhook, or gives it a new secret, which only this call returns. */
     webhook: (name: string, webhook: string): Promise<WebhookView> =>
       ask("PUT", at(name, "webhooks", webhook)),
-    /** Runs a program until it ends or waits for a person. */
-    run: (
+    /** Lets the model of an agent run it. */
+    offer: (
       name: string,
-      json: { readonly input?: Json; readonly version?: number } = {},
-    ): Promise<ProgramRunView> => ask("POST", at(name, "runs"), { json }),
+      agent: string,
+      json: z.infer<typeof newAgent> = {},
+    ): Promise<z.infer<ReturnType<typeof agentView>>> =>
+      ask("PUT", at(name, "agents", agent), { json }),
+    /** Runs a program until it ends or waits for a person. */
+    run: (name: string, json: z.infer<typeof newRun> = {}): Promise<ProgramRunView> =>
+      ask("POST", at(name, "runs"), { json }),
     /** Newest first. */
     runs: (name: string): Promise<{ readonly runs: readonly ListedProgramRun[] }> =>
       ask("GET", at(name, "runs")),

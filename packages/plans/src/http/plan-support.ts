@@ -142,7 +142,7 @@ function proposeEndpoint(planFormats: readonly PlanFormat[]): Endpoint<Conversat
       const plans = plansToChange(parts);
       const { context } = parts;
       const asked = context.askedBy(identityIn(request.headers, context), params.id);
-      const source = format === "json" ? sourceIn(written, planSource) : undefined;
+      const source = format === "json" ? sourceIn(written, "from", planSource) : undefined;
       const proposal = source ?? { format, text: written };
       const proposed = await plans.propose({ proposal, agent, asked });
       if (run !== "true") return Response.json(proposed, { status: 201 });

@@ -32,19 +32,25 @@ import {
   type QueuedTurn,
   respond,
   type TurnRequest,
+  type Turns,
 } from "../../../../src/internal-edge.ts";
 import {
   answerOf,
   type CheckedProgram,
   type ProgramOutcome,
   type ProgramStart,
+  type WrittenProgram,
 } from "./program.ts";
+import { checkMessage, isMessageRun, runMessage } from "./message-program.ts";
+import { programTools } from "./run-program-tool.ts";
+import { STATE } from "../plan/run-names.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 import {
   type Agent,
   type RuntimeTool,
   type StoredMessage,
   type TurnHead,
+  type WrapOptions,
   wrapOptionsFor,
 } from "../../../../src/internal-tool.ts";
 import { json, unlessAborted, withUser } from "../../../../src/internal.ts";
@@ -56,6 +62,10 @@ interface ProposalRequest {
   readonly asked: AgentContext;
   /** Default: the application's first agent. */
   readonly agent?: string | undefined;
+}
+
+interface ProgramRequest extends Omit<ProposalRequest, "proposal"> {
+  readonly proposal: WrittenProgram;
 }
 
 interface RecomputeRequest extends Omit<ProposalRequest, "proposal"> {
@@ -186,8 +196,10 @@ export class Plans implements ConversationPlans {
   }
 
   /** Checks a program, and stores nothing. Throws `invalid_plan` with all findings. */
-  checkProgram(request: ProposalRequest): Promise<CheckedProgram> {
-    return this.#proposing(request, (record) => {
+  async checkProgram({ proposal, ...request }: ProgramRequest): Promise<CheckedProgram> {
+    const { format } = proposal;
+    if (format === "message") return checkMessage(this.#context, proposal, request);
+    return this.#proposing({ ...request, proposal: { ...proposal, format } }, (record) => {
       const { agent, calls, findings } = listedOf({ ...record, ...record.plan });
       return { agent, calls, findings, ...json.compact({ input: record.plan.input as Json }) };
     });
@@ -197,22 +209,25 @@ export class Plans implements ConversationPlans {
    * Runs a program in this conversation, and waits until it ends or waits for a person. A run that is known is not
    * started again. Throws `not_found` for an unknown one that may not start.
    */
-  runProgram(start: ProgramStart, headers: Headers): Promise<ProgramOutcome> {
+  runProgram(start: ProgramStart, headers: Headers, turns: Turns): Promise<ProgramOutcome> {
     const again = `${start.run} again`;
     const key = start.retries === true ? again : start.run;
     const known = this.#programRuns.get(again) ?? this.#programRuns.get(key);
     if (known !== undefined) return known;
-    const running = this.#runProgram(start, headers).finally(() => {
+    const running = this.#runProgram(start, headers, turns).finally(() => {
       this.#programRuns.delete(key);
     });
     this.#programRuns.set(key, running);
     return running;
   }
 
-  async #runProgram(start: ProgramStart, headers: Headers): Promise<ProgramOutcome> {
+  async #runProgram(start: ProgramStart, headers: Headers, turns: Turns): Promise<ProgramOutcome> {
     const { run, name, program, isTrusted, conversation, retries = false } = start;
     await this.#context.deletion.whenDone();
     let stored = this.#records?.run(run);
+    const asked = this.#context.askedBy(identityIn(headers, this.#context), conversation);
+    if (program?.format === "message" || isMessageRun(this.#context, run))
+      return runMessage(this.#context, start, { asked, turns });
     if (retries && stored?.record.status === "failed") {
       const request = { run, input: stored.input, isTrusted, retries, conversation };
       stored = await (await this.#begin(stored.record.plan, request, headers)).live.result;
@@ -223,7 +238,6 @@ export class Plans implements ConversationPlans {
     }
     if (stored === undefined) {
       if (program === undefined) throw new ByrefError("not_found", `There is no run ${run}.`);
-      const asked = this.#context.askedBy(identityIn(headers, this.#context), conversation);
       const proposal = { ...program, format: program.format };
       // A plan that is there may have been imported by another person.
       const { id } = await this.#proposing({ proposal, agent: program.agent, asked }, (record) => {
@@ -235,8 +249,10 @@ export class Plans implements ConversationPlans {
       stored = await (await this.#begin(id, request, headers)).live.result;
     }
     const { plan } = this.#recordsWith(run).required(stored.record.plan);
-    const view = await runViewOf(plan, stored, { store: this.#context.store });
-    return { run: view, ...json.compact({ text: answerOf(plan, view) }) };
+    const { store } = this.#context;
+    const view = await runViewOf(plan, stored, { store });
+    const labels = store.info(STATE);
+    return { run: view, ...json.compact({ text: answerOf(plan, view), labels }) };
   }
 
   /** Oldest first, without values and runs. */
@@ -378,11 +394,14 @@ export class Plans implements ConversationPlans {
     live.result.catch((error: unknown) => logFailure(error, placeIn(this.#context, "run")));
   }
 
-  toolFor(agent: Agent): RuntimeTool {
-    return proposePlanTool(agent, {
+  async toolsFor(agent: Agent, wrap: WrapOptions): Promise<readonly RuntimeTool[]> {
+    const running = await programTools(this.#context, agent, wrap);
+    if (Object.keys(agent.tools).length === 0) return running;
+    const proposing = proposePlanTool(agent, {
       propose: (proposer, proposal) => this.#propose(proposer, proposal),
       keep: (record) => this.#keep(record),
     });
+    return [proposing, ...running];
   }
 
   endRuns(data: ConversationData): void {

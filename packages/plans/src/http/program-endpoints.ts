@@ -18,10 +18,13 @@ import { toolInputs } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { PlanFormat } from "../plan/plan-format.ts";
 import {
+  agentView,
+  newAgent,
   newRun,
   newSchedule,
   planOrProgram,
   programList,
+  programMessage,
   programRunList,
   programRunView,
   programSource,
@@ -47,8 +50,16 @@ function programEndpoints({ formatOf }: ProgramSupport): readonly Endpoint<Tenan
   return [
     endpoint(
       "GET /programs",
-      { summary: "Lists programs by name", answers: { 200: { "application/json": programList } } },
-      (_, parts) => Response.json({ programs: programsOf(parts).store.list().map(shortOf) }),
+      {
+        summary: "Lists programs by name",
+        query: { agent: parameters.text.optional().describe("Those that its model may run") },
+        answers: { 200: { "application/json": programList } },
+      },
+      ({ query: { agent } }, parts) => {
+        const programs = programsOf(parts);
+        const listed = agent === undefined ? programs.store.list() : programs.offeredTo(agent);
+        return Response.json({ programs: listed.map(shortOf) });
+      },
     ),
     endpoint(
       "PUT /programs/:program",
@@ -68,10 +79,9 @@ function programEndpoints({ formatOf }: ProgramSupport): readonly Endpoint<Tenan
       async ({ params, query: { agent, check }, request, text }, parts) => {
         const { format } = formatOf(request);
         const written = await text();
-        const source = (format === "json" ? sourceIn(written, programSource) : undefined) ?? {
-          format,
-          text: written,
-        };
+        const from = format === "json" ? sourceIn(written, "from", programSource) : undefined;
+        const asks = format === "json" ? sourceIn(written, "message", programMessage) : undefined;
+        const source = from ?? { format: asks ? ("message" as const) : format, text: written };
         const asker = identityIn(request.headers, parts.context);
         const programs = programsOf(parts);
         const about = { source, asker, ...json.compact({ agent }) };
@@ -106,15 +116,17 @@ function programEndpoints({ formatOf }: ProgramSupport): readonly Endpoint<Tenan
     endpoint(
       "POST /programs/:program/runs",
       {
-        summary: "Runs a program in a conversation of its own; calls no model",
+        summary: "Runs a program in a conversation of its own",
+        headers: { "Idempotency-Key": parameters.idempotencyKey },
         body: newRun,
         isBodyOptional: true,
         answers: { 200: ran },
       },
-      async ({ params, body, request }, parts) => {
+      async ({ params, headers, body: { trusted, ...run }, request }, parts) => {
         const programs = programsOf(parts);
         const asker = identityIn(request.headers, parts.context);
-        const start = { ...body, asker, cause: "request", isTrusted: true };
+        const about = { asker, cause: "request", isTrusted: trusted !== false };
+        const start = { ...run, ...about, key: headers["Idempotency-Key"] };
         return respond(programs, await programs.start(params.program, start), request);
       },
     ),
@@ -151,7 +163,7 @@ function programEndpoints({ formatOf }: ProgramSupport): readonly Endpoint<Tenan
   ];
 }
 
-/** Endpoints of what starts programs: schedules and webhooks. */
+/** Endpoints of what starts programs: schedules, webhooks and agents. */
 const triggerEndpoints: readonly Endpoint<TenantParts>[] = [
   endpoint(
     "PUT /programs/:program/schedules/:trigger",
@@ -178,8 +190,22 @@ const triggerEndpoints: readonly Endpoint<TenantParts>[] = [
       return Response.json({ ...webhookOf(webhook), secret: webhook.secret });
     },
   ),
+  endpoint(
+    "PUT /programs/:program/agents/:trigger",
+    {
+      summary: "Lets the model of an agent run a program",
+      body: newAgent,
+      isBodyOptional: true,
+      answers: { 200: { "application/json": agentView } },
+    },
+    ({ params, body: { description }, request }, parts) => {
+      const asker = identityIn(request.headers, parts.context);
+      return Response.json(agentOf(programsOf(parts).offer(placeOf(params), description, asker)));
+    },
+  ),
   deleteEndpoint("schedule"),
   deleteEndpoint("webhook"),
+  deleteEndpoint("agent"),
   endpoint(
     "POST /hooks/:hook",
     {
@@ -222,6 +248,10 @@ function scheduleOf({ name, createdAt, schedule, dueMs }: Trigger) {
   return { name, createdAt, ...(schedule as Schedule), ...json.compact({ nextAt }) };
 }
 
+function agentOf({ name, createdAt, description }: Trigger) {
+  return { name, createdAt, ...json.compact({ description }) };
+}
+
 function webhookOf({ name, createdAt, hook = "" }: Trigger) {
   return { name, createdAt, path: `/hooks/${encodeURIComponent(hook)}` };
 }
@@ -233,7 +263,7 @@ function conversationEndpoints({
   type Asked = Pick<Parameters<Plans["checkProgram"]>[0], "asked">;
   const internal = (
     what: string,
-    answer: (plans: Plans, body: object, about: Asked & { headers: Headers }) => unknown,
+    answer: (plans: Plans, body: object, about: Asked & AskedWith) => unknown,
   ): Endpoint<ConversationParts> => ({
     method: "POST",
     path: `/conversations/:id/programs/${what}`,
@@ -243,7 +273,8 @@ function conversationEndpoints({
       const asked = parts.context.askedBy(identityIn(headers, parts.context), id);
       if (what === "source") parts.context.requireExisting();
       const body = json.parsedJson(await text()) as object;
-      return Response.json(await answer(plansOf(parts), body, { asked, headers }));
+      const { turns } = parts;
+      return Response.json(await answer(plansOf(parts), body, { asked, headers, turns }));
     },
   });
   return [
@@ -253,10 +284,14 @@ function conversationEndpoints({
     internal("check", (plans, body, { asked }) => {
       return plans.checkProgram({ ...(body as Parameters<Plans["checkProgram"]>[0]), asked });
     }),
-    internal("run", (plans, body, { headers }) => {
-      return plans.runProgram(body as Parameters<Plans["runProgram"]>[0], headers);
+    internal("run", (plans, body, { headers, turns }) => {
+      return plans.runProgram(body as Parameters<Plans["runProgram"]>[0], headers, turns);
     }),
   ];
+}
+
+interface AskedWith extends Pick<ConversationParts, "turns"> {
+  readonly headers: Headers;
 }
 
 interface ProgramSupport {
@@ -278,6 +313,7 @@ export function programApi(support: ProgramSupport): Api {
       NewSchedule: newSchedule,
       Schedule: scheduleView,
       Webhook: webhookView,
+      ProgramAgent: agentView,
     },
   };
 }
@@ -287,14 +323,15 @@ function programsOf({ feature }: TenantParts): Programs {
   throw new Error("This application has no programs.");
 }
 
-/** Undefined for a text that is a plan itself. Throws `bad_request`. */
-export function sourceIn<Source extends z.ZodType>(text: string, source: Source) {
+/** Undefined for a text without this key, such as a plan itself. Throws `bad_request`. */
+export function sourceIn<Source extends z.ZodType>(text: string, key: string, source: Source) {
   const value = json.jsonIn(text);
-  return json.isObject(value) && "from" in value ? parse(source, value) : undefined;
+  return json.isObject(value) && key in value ? parse(source, value) : undefined;
 }
 
-function shortOf({ name, version, agent, tainted, createdAt, input }: Program) {
-  return { name, version, agent, createdAt, ...json.compact({ tainted, input }) };
+function shortOf(program: Program & Pick<Trigger, "description">) {
+  const { name, version, agent, tainted, createdAt, input, description } = program;
+  return { name, version, agent, createdAt, ...json.compact({ tainted, input, description }) };
 }
 
 function viewOf(
@@ -303,11 +340,14 @@ function viewOf(
   text = store.textOf(program.name, program.version),
 ): z.infer<ReturnType<typeof programView>> {
   const { name, format, calls, findings } = program;
-  const plan = format === "json" ? json.parsedJson(text) : text;
+  const isJson = format === "json" || format === "message";
+  const plan = isJson ? json.parsedJson(text) : text;
   const versions = [...store.versionsOf(name)];
   const schedules = triggers.list(name, "schedule").map(scheduleOf);
   const webhooks = triggers.list(name, "webhook").map(webhookOf);
-  return { ...shortOf(program), format, calls, findings, plan, versions, schedules, webhooks };
+  const agents = triggers.list(name, "agent").map(agentOf);
+  const startedBy = { schedules, webhooks, agents };
+  return { ...shortOf(program), format, calls, findings, plan, versions, ...startedBy };
 }
 
 function runViewOf(
@@ -316,11 +356,16 @@ function runViewOf(
 ): z.infer<ReturnType<typeof programRunView>> {
   const { id, program, version, cause, conversation, status, createdMs, endedMs, error } = run;
   const { state, calls } = outcome?.run ?? {};
+  const { visibility = "model", trusted = true } = outcome?.labels ?? {};
+  const labels = {
+    ...(!trusted && { untrusted: true as const }),
+    ...(visibility !== "model" && { visibility }),
+  };
   const ms = endedMs === undefined ? undefined : endedMs - createdMs;
   const endedAt = endedMs === undefined ? undefined : new Date(endedMs).toISOString();
   const createdAt = new Date(createdMs).toISOString();
   const more = json.compact({ endedAt, ms, input, error, state, calls, text: outcome?.text });
-  return { id, program, version, cause, conversation, status, createdAt, ...more };
+  return { id, program, version, cause, conversation, status, createdAt, ...more, ...labels };
 }
 
 /** Responds in the form that `Accept` requests. As text, a failed run is an error. */

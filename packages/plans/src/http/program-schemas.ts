@@ -6,11 +6,20 @@ import { jsonPlan } from "../plan/json-plan.ts";
 import { from, planListed, runView } from "./plan-schemas.ts";
 
 export const programSource = z.strictObject({ conversation: z.string(), from });
-export const planOrProgram = later(() => z.union([jsonPlan, programSource]));
+export const programMessage = z.strictObject({
+  message: z
+    .string()
+    .min(1)
+    .max(limits.maxPieceChars)
+    .describe("Asks the agent; a run's input is `$input`"),
+  input: jsonPlan.shape.input,
+});
+export const planOrProgram = later(() => z.union([jsonPlan, programSource, programMessage]));
 
 export const newRun = z.strictObject({
   input: toolInputs.anyJson.optional(),
   version: z.int().min(1).optional().describe("Default: the newest"),
+  trusted: z.boolean().optional().describe("`false` for the input of a stranger"),
 });
 
 export const programListed = later(() =>
@@ -21,18 +30,20 @@ export const programListed = later(() =>
     tainted: z.literal(true).optional().describe("Set if its author had read untrusted data"),
     createdAt: z.iso.datetime(),
     input: toolInputs.anyJson.readonly().optional().describe("JSON Schema of a run's input"),
+    description: z.string().optional().describe("In the list of an agent: what its model is told"),
   }),
 );
 
 export const programView = later(() =>
   programListed().extend({
-    format: planListed().shape.format,
+    format: z.enum([...planListed().shape.format.options, "message"]),
     calls: planListed().shape.calls,
     findings: planListed().shape.findings,
     plan: toolInputs.anyJson.readonly().describe("As it was written; JSON, or a text"),
     versions: z.array(z.int().min(1)).describe("Versions that are kept, oldest first"),
     schedules: z.array(scheduleView()),
     webhooks: z.array(webhookView()),
+    agents: z.array(agentView()).describe("The agents whose models may run it"),
   }),
 );
 export const programList = later(() => z.strictObject({ programs: z.array(programListed()) }));
@@ -57,6 +68,8 @@ export const programRunView = later(() =>
     state: toolInputs.anyJson.readonly().optional().describe("Absent if its conversation is gone"),
     calls: runView().shape.calls.optional(),
     text: z.string().optional().describe("The text that the program writes"),
+    untrusted: z.literal(true).optional().describe("Set if some of it is a stranger's"),
+    visibility: z.enum(["sealed", "secret"]).optional().describe("Set if no model may see it"),
   }),
 );
 export const programRunList = later(() => z.strictObject({ runs: z.array(programRunListed()) }));
@@ -92,4 +105,15 @@ export const webhookView = later(() =>
     secret: z.string().optional().describe("`whsec_…`: shown only when it is made"),
   }),
 );
+export const newAgent = z.strictObject({
+  description: z
+    .string()
+    .max(limits.maxDescriptionChars)
+    .optional()
+    .describe("What the agent's model is told of the program"),
+});
+export const agentView = later(() => newAgent.extend(trigger));
 export const received = z.strictObject({ run: z.string() });
+
+export type ListedProgram = z.infer<ReturnType<typeof programListed>>;
+export type RanProgram = z.infer<ReturnType<typeof programRunView>>;

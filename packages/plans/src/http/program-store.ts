@@ -1,16 +1,15 @@
 import { ByrefError, limitExceeded, requireAtMost } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
-import type { PlanFormatName } from "../../../../src/internal-tool.ts";
 import { exactNumbers, json, type Sql, sqlRows } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 import type { RunStatus } from "../plan/plan-record.ts";
-import type { CheckedProgram, WrittenProgram } from "./program.ts";
+import type { CheckedProgram, ProgramFormat, WrittenProgram } from "./program.ts";
 
 export interface Program extends CheckedProgram {
   readonly name: string;
   readonly version: number;
-  readonly format: PlanFormatName;
+  readonly format: ProgramFormat;
   readonly tainted?: true;
   /** ISO 8601. */
   readonly createdAt: string;

@@ -2,13 +2,17 @@ import type { ListedPlan, RunView } from "./plan-view.ts";
 import { writeAnswer } from "../plan/write-answer.ts";
 import type { Proposal } from "../run/propose-plan.ts";
 import type { Json } from "../../../../src/references.ts";
-import type { Plan } from "../../../../src/internal-tool.ts";
-import { json } from "../../../../src/internal.ts";
+import type { Plan, PlanFormatName } from "../../../../src/internal-tool.ts";
+import { json, type ValueLabels } from "../../../../src/internal.ts";
 
-export interface WrittenProgram extends Proposal {
+export interface WrittenProgram extends Omit<Proposal, "format"> {
+  /** `message`: a question to the agent, in place of a plan. */
+  readonly format: ProgramFormat;
   /** Default: the application's first agent. */
   readonly agent?: string | undefined;
 }
+
+export type ProgramFormat = PlanFormatName | "message";
 
 /** What the check of a program finds out, to show it. */
 export interface CheckedProgram extends Pick<ListedPlan, "calls" | "findings"> {
@@ -31,9 +35,11 @@ export interface ProgramStart {
 }
 
 export interface ProgramOutcome {
-  readonly run: RunView;
+  readonly run: Pick<RunView, "status" | "calls" | "error"> & Partial<Pick<RunView, "state">>;
   /** The text that the program has written, if it writes one. */
   readonly text?: string;
+  /** The labels of what it has written. Absent if it has written nothing. */
+  readonly labels?: ValueLabels;
 }
 
 /** The text of the last `write_answer` in the run's state. */

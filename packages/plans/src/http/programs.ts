@@ -32,7 +32,7 @@ interface NewProgram {
 
 interface NewProgramRun {
   /** Default: a new id. */
-  readonly id?: string;
+  readonly id?: string | undefined;
   readonly input?: Json | undefined;
   /** Default: the newest. */
   readonly version?: number | undefined;
@@ -43,6 +43,11 @@ interface NewProgramRun {
   readonly dueMs?: number;
   /** True if nobody receives an error: then the history has a run that cannot start, as failed. */
   readonly isAlone?: true;
+}
+
+interface Keyed {
+  /** A client's own identifier of the request. */
+  readonly key?: string | undefined;
 }
 
 type TriggerPlace = Pick<Trigger, "program" | "name">;
@@ -117,6 +122,22 @@ export class Programs implements TenantFeature {
     return trigger;
   }
 
+  /** Lets the model of an agent run the program. Throws `bad_request` for one that asks a model. */
+  offer(place: TriggerPlace, description: string | undefined, asker: Identity): Trigger {
+    if (this.store.required(place.program).format === "message")
+      throw new ByrefError("bad_request", "A program that asks an agent is not given to one.");
+    return this.triggers.put({ ...place, kind: "agent", asker, description });
+  }
+
+  /** The programs that the model of an agent may run, with what it is told of them. */
+  offeredTo(agent: string): readonly (Program & Pick<Trigger, "description">)[] {
+    return this.triggers.ofAgent(agent).flatMap(({ program: name, description }) => {
+      const program = this.store.get(name);
+      const isPlan = program !== undefined && program.format !== "message";
+      return isPlan ? { ...program, ...json.compact({ description }) } : [];
+    });
+  }
+
   /** Adds a webhook, or gives it a new secret. */
   webhook(place: TriggerPlace, asker: Identity): Trigger {
     this.store.required(place.program);
@@ -143,11 +164,22 @@ export class Programs implements TenantFeature {
     return id;
   }
 
-  /** Starts a run, and waits until it ends or waits for a person. Throws `not_found` and `invalid_plan`. */
-  start(name: string, start: NewProgramRun): Promise<AskedRun> {
-    const run = this.add(name, start);
-    void this.#context.setAlarm();
-    return this.#advance(run, start.asker);
+  /**
+   * Starts a run, and waits until it ends or waits for a person; once for each `key`. Throws `not_found`,
+   * `invalid_plan`, and `idempotency_mismatch` for a key that came with another input.
+   */
+  async start(name: string, { key, ...start }: NewProgramRun & Keyed): Promise<AskedRun> {
+    const id = key === undefined ? undefined : await runIdOf(name, start.cause, key);
+    const known = id !== undefined && this.store.hasRun(id) ? this.store.run(name, id) : undefined;
+    if (known === undefined) {
+      const run = this.add(name, { ...start, id });
+      void this.#context.setAlarm();
+      return this.#advance(run, start.asker);
+    }
+    const whole = inputFor(this.store.required(name, known.version), start.input ?? {});
+    if (JSON.stringify(whole) !== JSON.stringify(this.store.inputOf(known.id)))
+      throw new ByrefError("idempotency_mismatch", "This Idempotency-Key came with another input.");
+    return known.hasBegun ? this.#look(known) : this.#advance(known, start.asker);
   }
 
   /**
@@ -258,7 +290,10 @@ export class Programs implements TenantFeature {
     const { id, program: name, version, isTrusted, conversation, hasBegun } = run;
     const isEnded = !isOpen(run);
     try {
-      const program = hasBegun ? undefined : this.#written(name, version);
+      const written = hasBegun ? undefined : this.#written(name, version);
+      // A model that has read a stranger's words chose to start it.
+      const isChosen = run.cause === "request" && !isTrusted;
+      const program = written && isChosen ? { ...written, tainted: true } : written;
       const input = hasBegun ? {} : (this.store.inputOf(id) ?? {});
       const about = { run: id, name, program, input, isTrusted, conversation };
       const start: ProgramStart = { ...about, retries };

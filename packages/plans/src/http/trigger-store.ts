@@ -4,10 +4,10 @@ import { exactNumbers, json, type Sql, sqlRows } from "../../../../src/internal.
 import type { Identity } from "../../../../src/runtime.ts";
 import type { Schedule } from "./schedule.ts";
 
-/** What starts runs of a program: a schedule, or a webhook. */
+/** What starts runs of a program: a schedule, a webhook, or an agent, by its name. */
 export interface Trigger {
   readonly program: string;
-  readonly kind: "schedule" | "webhook";
+  readonly kind: "schedule" | "webhook" | "agent";
   readonly name: string;
   /** Who has made it. Its runs are theirs. */
   readonly asker: Identity;
@@ -19,9 +19,11 @@ export interface Trigger {
   /** A webhook's address, and what its requests are signed with. */
   readonly hook?: string;
   readonly secret?: string;
+  /** What an agent's model is told of the program. */
+  readonly description?: string | undefined;
 }
 
-/** A tenant's schedules and webhooks. The first one creates the table. */
+/** A tenant's triggers. The first one creates the table. */
 export class TriggerStore {
   readonly #sql: Sql;
 
@@ -36,6 +38,11 @@ export class TriggerStore {
   /** By name. */
   list(program: string, kind: Trigger["kind"]): readonly Trigger[] {
     return this.#all(`program = ? AND kind = ? ORDER BY name`, program, kind);
+  }
+
+  /** Those of an agent, by program. */
+  ofAgent(name: string): readonly Trigger[] {
+    return this.#all(`kind = 'agent' AND name = ? ORDER BY program`, name);
   }
 
   /** Schedules that are due, longest first. */
@@ -59,7 +66,7 @@ export class TriggerStore {
     const { program, kind, name, hook } = trigger;
     const counted = `SELECT 1 FROM program_trigger WHERE program = ? AND NOT (kind = ? AND name = ?)`;
     const others = this.#sql.all(counted, program, kind, name).length;
-    const advice = "Delete schedules and webhooks that are no longer needed.";
+    const advice = "Delete schedules, webhooks and agents that are no longer needed.";
     requireAtMost(["maxPlanRuns", limits.maxPlanRuns], others + 1, advice);
     this.#sql.run(
       `REPLACE INTO program_trigger (program, kind, name, data, due, hook) VALUES (?, ?, ?, ?, ?, ?)`,

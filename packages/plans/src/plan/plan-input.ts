@@ -16,7 +16,7 @@ export function withDefaults({ input: schema }: Pick<Plan, "input">, input: Json
   return defaults.length === 0 ? input : { ...input, ...Object.fromEntries(defaults) };
 }
 
-export function inputFindings({ input }: Plan): readonly Finding[] {
+export function inputFindings({ input }: Pick<Plan, "input">): readonly Finding[] {
   if (input === undefined) return [];
   // JSON Schema is JSON, and a plan's schema was parsed from it.
   return schemaFaults(input as unknown as Json).map(({ at, message }) => ({

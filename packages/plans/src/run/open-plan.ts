@@ -173,8 +173,8 @@ async function toolsOf(
   { agent, services = {}, planFormats }: Planner,
   { wrap, own, toolbox: how }: Parts,
 ): Promise<PlanTools> {
-  // Plans cannot propose plans, because a person could not approve those in advance.
-  const { planTool: _, ...others } = services;
+  // Plans cannot propose plans, because a person could not approve those in advance, or run programs.
+  const { planTools: _, ...others } = services;
   const planFormat = planFormatOf(planFormats, plan.format);
   const { plain = {}, isAlone = false } = planFormat.own ?? {};
   const toolbox = await Toolbox.open(agent, wrap, { ...others, ...how });

@@ -1,0 +1,149 @@
+import * as z from "zod";
+import { ByrefError, codeIn } from "../../../../src/errors.ts";
+import * as limits from "../../../../src/limits.ts";
+import {
+  type ConversationContext,
+  directoryOf,
+  identityHeader,
+  logFailure,
+  placeIn,
+} from "../../../../src/internal-edge.ts";
+import { json, variableNames, withTimeLimit } from "../../../../src/internal.ts";
+import {
+  type Agent,
+  runtimeTool,
+  type RuntimeTool,
+  saveAt,
+  saveTargets,
+  stageAll,
+  toolInputs,
+  type WrapOptions,
+} from "../../../../src/internal-tool.ts";
+import type { Json } from "../../../../src/references.ts";
+import type { Identity } from "../../../../src/runtime.ts";
+import type { ListedProgram, RanProgram } from "./program-schemas.ts";
+
+const RUN_PROGRAM = "run_program";
+const DESCRIPTION = "Run a saved program, without a model, and save its result.";
+
+/** Sends a request of who asks to the tenant's object. Throws what it refuses. */
+type AskTenant = (method: "GET" | "POST", path: string, body?: Json, key?: string) => Promise<Json>;
+
+/**
+ * The tool with which the agent's model runs the programs that the tenant has given to the agent. None if there are
+ * none, or if the tenant's object does not answer.
+ */
+export async function programTools(
+  context: ConversationContext,
+  { name, programs, context: asked }: Agent,
+  wrap: WrapOptions,
+): Promise<readonly RuntimeTool[]> {
+  if (programs !== true || asked === undefined) return [];
+  const ask = askTenant(context, asked);
+  if (ask === undefined) return [];
+  try {
+    const path = `/programs?agent=${encodeURIComponent(name)}`;
+    const answer = await withTimeLimit(limits.replyMs, () => ask("GET", path));
+    // The tenant's object answers as its schemas say.
+    const { programs: offered } = answer as unknown as { programs: readonly ListedProgram[] };
+    return offered.length === 0 ? [] : [runProgramTool(offered, ask, wrap)];
+  } catch (error) {
+    logFailure(error, placeIn(context, "programs"));
+    return [];
+  }
+}
+
+function runProgramTool(
+  offered: readonly ListedProgram[],
+  ask: AskTenant,
+  wrap: WrapOptions,
+): RuntimeTool {
+  const inputSchema = z.object({
+    program: z.enum(offered.map(({ name }) => name)),
+    input: z.record(z.string(), z.unknown()).optional(),
+  });
+  return runtimeTool({
+    name: RUN_PROGRAM,
+    description: [DESCRIPTION, ...offered.map(describe)].join("\n"),
+    inputSchema,
+    offeredFrom: "start",
+    takesOutputPath: true,
+    // Each call has a key: a repetition is the same run.
+    effects: "idempotent",
+    timeMs: limits.turnMs,
+    async execute({ program, input = {} }, { call, labels, resolve }) {
+      const { value, unresolved } = await resolve(input as Json);
+      if (labels.isGuarded) {
+        const message = "A sealed or secret value is given to no program: a person runs it.";
+        throw new ByrefError("variable_sealed", message);
+      }
+      const body = { input: value, trusted: labels.isTrusted };
+      const path = `/programs/${encodeURIComponent(program)}/runs`;
+      const key = call.idempotencyKey ?? call.toolCallId;
+      const run = (await ask("POST", path, body, key)) as unknown as RanProgram;
+      const { status, conversation, error = "", state = {}, text, visibility, untrusted } = run;
+      const isOpen = visibility === undefined && untrusted !== true;
+      if (status === "waiting" || status === "running")
+        return { output: { status, run: run.id, conversation }, isNothing: true };
+      if (status !== "done") {
+        // The reason may quote what the run has read.
+        const why = isOpen ? error : `Its conversation is ${conversation}.`;
+        throw new ByrefError(codeIn(error), `The run ${run.id} has ${status}. ${why}`);
+      }
+      if (json.isJsonObject(state) && Object.keys(state).join() === "$var") {
+        const message = `Its result is too long to copy; it is in the conversation ${conversation}.`;
+        throw new ByrefError("limit_exceeded", message);
+      }
+      // It is unknown here who built the URLs in it.
+      labels.compose();
+      const own = labels.ofResult(RUN_PROGRAM, { trusted: untrusted !== true });
+      const inputDigest = await toolInputs.digestOf([program, value]);
+      const write = {
+        value: text === undefined ? state : { text, state },
+        name: { ...variableNames.nameForCall(program, value), inputDigest },
+        tool: RUN_PROGRAM,
+        toolCallId: call.toolCallId,
+        input: { program, input: input as Json },
+        ...own,
+        ...json.compact({ visibility }),
+      };
+      const places = call.saveTo === undefined ? [] : saveTargets.chosenPlaces(call.saveTo);
+      const writes = saveAt({ write, places, unresolved, call }, wrap);
+      return { output: null, save: () => stageAll(writes) };
+    },
+  });
+}
+
+/** `- totals(status?: string): What it does.` */
+function describe({ name, input, description }: ListedProgram): string {
+  const { properties = {}, required = [] } = Object(input) as {
+    readonly properties?: Readonly<Record<string, { readonly type?: Json }>>;
+    readonly required?: readonly string[];
+  };
+  const parameters = Object.entries(properties).map(([key, { type }]) => {
+    const isNeeded = required.includes(key);
+    return `${key}${isNeeded ? "" : "?"}: ${typeof type === "string" ? type : "any"}`;
+  });
+  return `- ${name}(${parameters.join(", ")})${description === undefined ? "" : `: ${description}`}`;
+}
+
+function askTenant(context: ConversationContext, asked: Identity): AskTenant | undefined {
+  const { tenant, principal, claims } = asked;
+  const { env, state } = context;
+  const object = directoryOf(env, tenant, state.id.jurisdiction);
+  const identity = identityHeader({ tenant, ...json.compact({ principal, claims }) });
+  return (
+    object &&
+    (async (method, path, body, key) => {
+      const headers = new Headers([identity, ["accept", "application/json"]]);
+      if (body !== undefined) headers.set("content-type", "application/json");
+      if (key !== undefined) headers.set("idempotency-key", key);
+      const init = { method, headers, body: body === undefined ? null : JSON.stringify(body) };
+      const response = await object.fetch(`https://object${path}`, init);
+      const answer = json.parsedJson(await response.text());
+      if (response.ok) return answer;
+      const { code, detail } = answer as Readonly<Record<string, Json>>;
+      throw new ByrefError(codeIn(`${String(code)}:`), String(detail));
+    })
+  );
+}
