@@ -81,7 +81,7 @@ function clippedDescription(description: string): string {
 }
 
 /** Creates the tombstone of an evicted variable. */
-export function tombstoneOf(info: Named, eviction: Eviction): Tombstone {
+export function tombstoneOf(info: Evicted, eviction: Eviction): Tombstone {
   const { name, version, tool, input } = info;
   const { inputDigest, reason, atMs } = eviction;
   return {
@@ -91,6 +91,7 @@ export function tombstoneOf(info: Named, eviction: Eviction): Tombstone {
     // All tombstones are in memory at the same time.
     ...(input === undefined || !isListed(input) ? {} : { input }),
     ...compact({ inputDigest }),
+    ...(isRepeatable(info) && { isRepeatable: true }),
     evictedAt: toIso(atMs),
     reason,
   };
@@ -100,7 +101,19 @@ function isListed(input: Json): boolean {
   return byteLength(JSON.stringify(input)) <= limits.maxListedInputBytes;
 }
 
-type Named = Pick<VariableInfo, "name" | "version" | "tool" | "input">;
+type Evicted = Pick<
+  VariableInfo,
+  "name" | "version" | "tool" | "input" | "visibility" | "trusted" | "flags" | "madeOf"
+> &
+  Partial<Pick<VariableInfo, "scope">>;
+
+/** A value that was edited or added to is made of itself. */
+function isRepeatable(info: Evicted): boolean {
+  const { name, tool, input, scope, visibility, trusted, flags = [], madeOf = {} } = info;
+  const isWhole = scope !== "run" && !Object.hasOwn(madeOf, name);
+  const isOpen = visibility === "model" && trusted && flags.length === 0;
+  return isWhole && isOpen && tool !== undefined && input !== undefined && isListed(input);
+}
 
 interface Eviction {
   readonly inputDigest: string | undefined;

@@ -203,6 +203,8 @@ export interface Tombstone {
   readonly input?: Json;
   /** Identifies the call together with the tool. A repetition of the call gets the name again. */
   readonly inputDigest?: string;
+  /** Set if the call made the whole value, and it was trusted and not guarded. */
+  readonly isRepeatable?: true;
   readonly evictedAt: string;
   readonly reason: EvictionReason;
 }

@@ -14,6 +14,7 @@ import { charsOf } from "../value/json-text.ts";
 import { formatPath } from "../value/path.ts";
 import { referencesOf } from "./agent.ts";
 import type { MessageParts } from "./history/message-parts.ts";
+import type { Remaker } from "./remake.ts";
 import type { TurnState } from "./log/turn-state.ts";
 import type { TurnContext } from "./turn-context.ts";
 
@@ -23,6 +24,8 @@ interface AnswerOptions {
   readonly scope?: RunScope | undefined;
   /** Called for each variable that the answer refers to. */
   readonly onUsed?: ((name: string) => void) | undefined;
+  /** Makes evicted values again. Default: they are gone. */
+  readonly remaker?: Remaker;
 }
 
 /**
@@ -35,6 +38,7 @@ export class Answer {
   readonly #texts: TextsExpander;
   readonly #store: VariableStore;
   readonly #parts: MessageParts;
+  readonly #remaker: Remaker | undefined;
   /** Digests that are being computed. */
   #digests: Promise<void>[] = [];
   #digestibleChars = limits.maxInsertedChars;
@@ -46,6 +50,7 @@ export class Answer {
     const { parts } = options.state;
     this.#store = context.store;
     this.#parts = parts;
+    this.#remaker = options.remaker;
     const { unknown: _unknown, ...references } = referencesOf(agent);
     this.#joined = new JoinedDeltas(emit);
     this.#texts = new TextsExpander(lookupOf(context.store, options), {
@@ -97,7 +102,8 @@ export class Answer {
     // Another write may have replaced the version that was read.
     const isRead = info !== undefined && info.version === version;
     const { tool, toolCallId: call, updatedAt: at }: Partial<VariableInfo> = isRead ? info : {};
-    const origin = { version, tool, call, at };
+    const remade = this.#remaker?.hasMade(variable) === true ? (true as const) : undefined;
+    const origin = { version, tool, call, at, remade };
     // Of `$user.address`, `address` is part of the variable's name.
     const below = variable.startsWith(`${USER}.`) ? path.slice(1) : path;
     const placed = { source, variable, path: formatPath(below), chars: text.length };
@@ -130,13 +136,22 @@ export class Answer {
 }
 
 /** Looks up an answer's references. Each variable that the answer refers to is held until the turn ends. */
-export function lookupOf(store: VariableStore, { state, scope, onUsed }: AnswerOptions): Lookup {
-  return lookupFor(scope, store, {
+export function lookupOf(
+  store: VariableStore,
+  { state, scope, onUsed, remaker }: AnswerOptions,
+): Lookup {
+  const lookup = lookupFor(scope, store, {
     onUsed: (name) => {
       store.holds.hold(state.id, name);
       onUsed?.(name);
     },
   });
+  return (reference, work) => {
+    const { name } = reference;
+    if (remaker === undefined || scope !== undefined || !remaker.canMake(name))
+      return lookup(reference, work);
+    return remaker.make([name]).then(() => lookup(reference, work));
+  };
 }
 
 type Delta = Extract<UIMessageChunk, { type: "text-delta" }>;

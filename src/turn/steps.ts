@@ -7,6 +7,7 @@ import type { JournalCall, JournalEntry } from "./log/journal.ts";
 import { toTurnMessages } from "./history/prompt.ts";
 import { callModel, type CallResult } from "./model/model-call.ts";
 import { type PromptOptions, Prompts } from "./prompts.ts";
+import { Remaker } from "./remake.ts";
 import { OUTCOME_UNKNOWN, type Planned, type StepCommits, ToolCalls } from "./tool-calls.ts";
 import type { ToolboxOptions } from "./toolbox.ts";
 import type { RecoveredLog } from "./log/recovery.ts";
@@ -34,6 +35,7 @@ export class Steps {
   readonly #options: StepsOptions;
   readonly #state: TurnState;
   readonly #answer: Answer;
+  readonly #remaker: Remaker;
   #opened: Opened | undefined;
   /** Chunks about calls, to be shown and written to the journal in the next commit. */
   #unrecorded: UIMessageChunk[] = [];
@@ -53,7 +55,8 @@ export class Steps {
     this.#context = context;
     this.#options = options;
     this.#state = state;
-    this.#answer = new Answer(context, options);
+    this.#remaker = new Remaker(context, () => this.#opened?.prompts.tools);
+    this.#answer = new Answer(context, { ...options, remaker: this.#remaker });
     // The text before the wait may have left a URL open.
     this.#answer.restart(state.parts.display);
   }
@@ -74,7 +77,8 @@ export class Steps {
     });
     const write = (chunk: UIMessageChunk) => void this.#unrecorded.push(chunk);
     const { tools } = prompts;
-    const calls = new ToolCalls(this.#context, { tools, state: this.#state, write });
+    const remaker = this.#remaker;
+    const calls = new ToolCalls(this.#context, { tools, state: this.#state, write, remaker });
     this.#opened = { prompts, calls };
   }
 

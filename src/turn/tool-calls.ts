@@ -18,6 +18,7 @@ import {
 import type { JournalCall } from "./log/journal.ts";
 import type { TurnState } from "./log/turn-state.ts";
 import { type Failed, noSuchTool, shownInput } from "../tool/policy.ts";
+import type { Remaker } from "./remake.ts";
 import type { Toolbox } from "./toolbox.ts";
 import type { TurnContext } from "./turn-context.ts";
 import type { DecidedCall, ToolCall } from "./waiting-calls.ts";
@@ -34,6 +35,7 @@ interface ToolCallsOptions {
   readonly state: TurnState;
   /** Receives each chunk. Its changes take effect at once. */
   readonly write: (chunk: UIMessageChunk) => void;
+  readonly remaker: Remaker;
 }
 
 /** A call that may run. */
@@ -223,8 +225,12 @@ export class ToolCalls {
     messages: readonly ModelMessage[],
   ): Promise<readonly PreparedCall<Call>[]> {
     const { signal, observer } = this.#context;
-    const { tools, state } = this.#options;
+    const { tools, state, remaker } = this.#options;
     const work = new LookupWork();
+    const reads = calls.flatMap(
+      ({ toolName, input }) => tools.get(toolName)?.flow(input, {}).reads,
+    );
+    await remaker.make(reads.flatMap((read) => read?.name ?? []));
     const prepared = await Promise.all(
       calls.map(async (call) => {
         const { toolName, toolCallId, input } = call;

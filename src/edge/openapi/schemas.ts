@@ -161,6 +161,7 @@ export const receipt = later(() =>
           tool: text.optional(),
           call: text.optional().describe("The id of the tool call that returned the variable"),
           at: time.optional().describe("When that version was written"),
+          remade: z.literal(true).optional().describe("Set if it was evicted, and made again"),
         }),
       )
       .describe("Places in the parts of the message as displayed, in UTF-16 code units"),

@@ -17,6 +17,7 @@ import {
 import { bodyColumns, storedFrom } from "./stored-columns.ts";
 import { SqlVersions } from "./versions.ts";
 import { columnsOf, ENTRY_COLUMNS, infoColumns, infoFrom } from "./variable-columns.ts";
+import { parseExactly } from "../../value/exact-number.ts";
 import { visibilityIn } from "../labels.ts";
 import type { Sources, Tombstone, VariableInfo } from "../variable.ts";
 
@@ -145,7 +146,7 @@ export class SqlRows implements Rows {
         `SELECT CASE WHEN octet_length(data) <= ${most} THEN data
            ELSE json_remove(data, '$.input') END AS data FROM tombstone ORDER BY seq`,
       )
-      .map((row) => JSON.parse(textIn(row, "data")) as Tombstone);
+      .map((row) => parseExactly(textIn(row, "data")) as unknown as Tombstone);
   }
 
   addTombstone(tombstone: Tombstone): void {

@@ -12,6 +12,8 @@ export interface PlacedValue {
   readonly tool?: string;
   readonly call?: string;
   readonly at?: string;
+  /** Set if it was evicted, and the turn has made it again. */
+  readonly remade?: true;
   /** Characters of its text. */
   readonly chars: number;
 }
