@@ -126,6 +126,12 @@ export function printedDouble({ rawJSON: source }: ExactNumber): number | undefi
   return decimalOf(double.toPrecision(digits)) === decimalOf(source) ? double : undefined;
 }
 
+/** True for a number without a fraction, however many digits it has. */
+export function isWhole(value: unknown): boolean {
+  if (!isExactNumber(value)) return Number.isInteger(value);
+  return /e\d+$/.test(decimalOf(value.rawJSON) ?? "");
+}
+
 function significantDigits(source: string): number {
   const [, digits = "0"] = /^-?(\d+)/.exec(decimalOf(source) ?? "") ?? [];
   return digits.length;

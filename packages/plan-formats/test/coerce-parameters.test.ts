@@ -3,6 +3,7 @@ import type { JSONSchema7 } from "ai";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
+import { parseExactly } from "../../../src/value/exact-number.ts";
 import { coerceParameters } from "../src/capability/capability-tools.ts";
 import { type Json, jsonIn } from "../../../src/value/json.ts";
 import { sampled, samples } from "../../../test/support/slow.ts";
@@ -15,6 +16,8 @@ function coerced(type: z.ZodType, value: Json): Json | undefined {
   return coerceParameters({ value }, schemaOf(z.object({ value: type })))["value"];
 }
 
+const LONG = "12345678901234567890123";
+
 interface Case {
   readonly text: string;
   readonly value: Json;
@@ -25,6 +28,7 @@ describe("a parameter that was written as text", () => {
     ["a number", z.number(), { text: "5", value: 5 }],
     ["a number with whitespace", z.number(), { text: " -1.5e3 ", value: -1500 }],
     ["an integer", z.int(), { text: "5", value: 5 }],
+    ["a long integer", z.int(), { text: LONG, value: parseExactly(LONG) as Json }],
     ["a boolean", z.boolean(), { text: "true", value: true }],
     ["null", z.number().nullable(), { text: "null", value: null }],
     ["an array", z.array(z.number()), { text: "[1]", value: [1] }],

@@ -6,6 +6,7 @@ import { readJsonPlan } from "../src/plan/json-plan.ts";
 import { requireInput, schemaFaults } from "../src/plan/plan-input.ts";
 import { issuesIn as issuesOf } from "../src/plan/schema-check.ts";
 import type { Json } from "../../../src/value/json.ts";
+import { parseExactly } from "../../../src/value/exact-number.ts";
 import { describe, expect, it } from "vitest";
 
 import Ajv from "ajv";
@@ -90,6 +91,17 @@ describe("the schema of a plan's input", () => {
       { at: "input.tags.1", message: 'must be "a" or "b".' },
       { at: "input.more", message: "must not be there: remove it." },
     ]);
+  });
+
+  it.each<[number: string, schema: Json, messages: readonly string[]]>([
+    ["12345678901234567890123", { type: "integer" }, []],
+    ["1234567890123456789012e1", { type: "integer", minimum: 5 }, []],
+    ["1234567890123456.75", { type: "integer" }, ["must be integer, and is number."]],
+    ["12345678901234567890123", { maximum: 100 }, ["must be at most 100."]],
+    ["-1e400", { exclusiveMinimum: 0 }, ["must be more than 0."]],
+  ])("checks a number of more digits than a double has: %s for %j", (number, schema, messages) => {
+    const value = parseExactly(number) as Json;
+    expect(issuesIn(schema, value).map(({ message }) => message)).toEqual(messages);
   });
 
   it("is refused if it uses unsupported keywords", () => {

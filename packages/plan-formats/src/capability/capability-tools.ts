@@ -2,7 +2,7 @@ import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { JSONSchema7, ToolSet } from "ai";
 import type { WrittenCall } from "./capability-scanner.ts";
 import { readTag } from "./capability-call.ts";
-import { json, type JsonObject } from "../../../../src/internal.ts";
+import { exactNumbers, json, type JsonObject } from "../../../../src/internal.ts";
 import { jsonSchemas, saveTargets, toolInputs } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 
@@ -162,6 +162,6 @@ function readAs(text: string, types: ReadonlySet<jsonSchemas.TypeName>): Json {
   const value = json.jsonIn(text);
   if (value === undefined) return text;
   const type = json.typeOfJson(value);
-  const isInteger = type === "number" && types.has("integer") && Number.isInteger(value);
+  const isInteger = types.has("integer") && exactNumbers.isWhole(value);
   return types.has(type) || isInteger ? value : text;
 }

@@ -1,7 +1,7 @@
 import type { JSONSchema7 } from "ai";
 import { requireAtMost } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
-import { characters, charsOf, json } from "../../../../src/internal.ts";
+import { characters, charsOf, exactNumbers, json } from "../../../../src/internal.ts";
 import { jsonSchemas } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 
@@ -32,7 +32,7 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
       check(value, argument) {
         const types = listOf(argument);
         const type = json.typeOfJson(value);
-        const isInteger = types.includes("integer") && Number.isInteger(value);
+        const isInteger = types.includes("integer") && exactNumbers.isWhole(value);
         const message = `must be ${types.join(" or ")}, and is ${type}.`;
         return issueUnless(isInteger || types.includes(type), message);
       },
@@ -87,7 +87,8 @@ function bound(words: string, isMet: (value: number, limit: number) => boolean):
     isArgument: isNumber,
     check: (value, limit) =>
       issueUnless(
-        typeof value !== "number" || isMet(value, Number(limit)),
+        // Beyond the digits of a double, numbers that it does not tell apart are equal.
+        json.typeOfJson(value) !== "number" || isMet(Number(JSON.stringify(value)), Number(limit)),
         `must be ${words} ${String(limit)}.`,
       ),
   };
