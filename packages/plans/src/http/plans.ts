@@ -395,7 +395,8 @@ export class Plans implements ConversationPlans {
   }
 
   async toolsFor(agent: Agent, wrap: WrapOptions): Promise<readonly RuntimeTool[]> {
-    const running = await programTools(this.#context, agent, wrap);
+    // An agent that a run calls starts no other run: programs could start one another without end.
+    const running = this.isRunning ? [] : await programTools(this.#context, agent, wrap);
     if (Object.keys(agent.tools).length === 0) return running;
     const proposing = proposePlanTool(agent, {
       propose: (proposer, proposal) => this.#propose(proposer, proposal),

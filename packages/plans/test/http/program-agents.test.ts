@@ -181,6 +181,18 @@ describe("an agent's model", () => {
     expect(JSON.stringify(calls[1]?.prompt)).not.toContain("42");
   });
 
+  it("has no such tool where a program's run calls the agent", async () => {
+    const { runtime, options } = runtimeWith([run("ask"), "I am asked.", "Done."], {
+      delegates: ["planner"],
+    });
+    const task = { agent: "planner", task: "Run the program ask." };
+    await give(runtime, "ask", { calls: [{ _tool: "delegate", ...task }] });
+    await say(runtime, "Ask.");
+    const { calls } = options.model as unknown as { calls: { tools?: { name: string }[] }[] };
+    const offered = calls.map(({ tools = [] }) => tools.some(({ name }) => name === "run_program"));
+    expect(offered).toEqual([true, false, true]);
+  });
+
   it("runs it once, whatever dies", async () => {
     const { runtime, options } = runtimeWith([run("pay"), "Paid.", "Paid."], {
       policy: () => "allow",
