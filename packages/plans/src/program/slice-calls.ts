@@ -157,8 +157,8 @@ interface Node {
   readonly isGroup: boolean;
 }
 
-/** Tools that are not in plans: they call models, or are another way to write a plan. */
-export const NOT_PLANNED = /^(?:delegate|propose_plan|variable_\w+)$/;
+/** Tools that are not in plans: they call models, or are another way to write or run a plan. */
+export const NOT_PLANNED = /^(?:delegate|propose_plan|run_program|variable_\w+)$/;
 
 /** Follows the versions of all variables through a conversation. */
 class Past {

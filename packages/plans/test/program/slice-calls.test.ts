@@ -240,6 +240,7 @@ const cases: readonly Case[] = [
       ["an edit was undone", call("edit_variable", { name: "orders", edits: "undo" }, "orders")],
       ["a part was edited", call("edit_variable", { name: "orders[0]", edits: [] }, "orders[0]")],
       ["delegate has no place in a plan", call("delegate", { agent: "b", task: "c" }, "orders")],
+      ["run_program has no place in a plan", call("run_program", { program: "b" }, "orders")],
     ] as const
   ).map(([why, step]) => ({
     name: `an input instead: ${why}`,
