@@ -70,6 +70,7 @@ export const orders = {
     "list by reference to summarize_orders or monthly_totals; never copy orders.",
     "A report needs both of those results: call them in parallel, then write_report.",
   ].join("\n"),
+  programs: true,
   tools: {
     list_orders: tool({
       description: "All orders of 2025, oldest first, or only those of one status.",
