@@ -1,5 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { appliesRange, byteRangeIn, contentRange } from "../../src/edge/http/request-headers.ts";
+import { serveStored, serveValue } from "../../src/edge/variables/serve-value.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
 
 const MAX = Number.MAX_SAFE_INTEGER;
 const HUGE = "9".repeat(400);
@@ -109,4 +111,20 @@ describe("appliesRange", () => {
   ])("If-Range %s at %s: %s", (ifRange, etag, expected) => {
     expect(appliesRange(ifRange, etag)).toBe(expected);
   });
+});
+
+it("HEAD reads nothing of a large value, and has no range", async () => {
+  const request = new Request("https://byref.example", { method: "HEAD" });
+  request.headers.set("range", "bytes=0-9");
+  const store = new MemoryStore();
+  const info = await store.save({ name: "text", value: "x".repeat(2_000_000) });
+  const open = vi.spyOn(store, "open");
+  const file = { info, read: vi.fn<() => never>(), close: vi.fn<() => void>() };
+  for (const response of [
+    await serveValue({ store, csv: undefined }, info, { part: {}, request }),
+    await serveStored(file, { mediaType: "text/plain", etag: '"1"' }, request),
+  ]) {
+    expect([response.status, response.headers.get("accept-ranges")]).toEqual([200, "bytes"]);
+  }
+  expect([open, file.read, file.close].map(({ mock }) => mock.calls.length)).toEqual([0, 0, 1]);
 });

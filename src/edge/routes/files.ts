@@ -65,7 +65,7 @@ const endpoints: readonly Endpoint<ConversationParts>[] = [
       if (found.visibility === "secret") {
         throw new ByrefError("variable_secret", `${path} is secret: it cannot be read.`);
       }
-      return serveStored(found.open, found, request.headers);
+      return serveStored(found.open, found, request);
     },
   ),
   endpoint(

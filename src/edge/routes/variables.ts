@@ -171,7 +171,7 @@ const values: readonly Endpoint<ConversationParts>[] = [
       const { version, ...part } = query;
       const from = version === undefined ? undefined : versionOf(store, found, version);
       const source = { store: from?.reads ?? store, csv };
-      return serveValue(source, from?.info ?? found, { part, headers: request.headers });
+      return serveValue(source, from?.info ?? found, { part, request });
     },
   ),
   endpoint(

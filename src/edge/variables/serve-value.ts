@@ -26,7 +26,7 @@ import { etagOf } from "./etags.ts";
 /** The parts of a request that select a value's representation. */
 export interface ValueRequest {
   readonly part: Part;
-  readonly headers: Headers;
+  readonly request: Pick<Request, "method" | "headers">;
 }
 
 /** The part of a value that the query selects. */
@@ -43,7 +43,7 @@ interface Part {
 export async function serveValue(
   { store, csv }: Source,
   info: VariableInfo,
-  { part, headers }: ValueRequest,
+  { part, request: { method, headers } }: ValueRequest,
 ): Promise<Response> {
   const { path = [], offset, limit } = part;
   const isPart = path.length > 0 || offset !== undefined || limit !== undefined;
@@ -63,10 +63,11 @@ export async function serveValue(
   const served = chosen(headers, info, withCsv(wholeOffersOf(info), csv));
   const unchanged = notModified(headers, served);
   if (unchanged !== undefined) return unchanged;
-  const open = store.open(info.name);
-  if (open === undefined) throw missing(info.name);
   const isAsStored = served.mediaType === info.mediaType;
   const isCsv = info.type === "array" && served.mediaType === csv?.mediaType && !isAsStored;
+  if (method === "HEAD" && !isCsv) return headOf(served, isAsStored && !isPart);
+  const open = store.open(info.name);
+  if (open === undefined) throw missing(info.name);
   const { lines, close } = open;
   if (lines !== undefined && !isAsStored) {
     const parts = isCsv ? csv.write(() => recordsIn(lines())) : partsOf(lines(), served);
@@ -103,10 +104,19 @@ export interface StoredBytes extends Pick<OpenValue, "read" | "close"> {
 export async function serveStored(
   open: StoredBytes,
   served: Served,
-  headers: Headers,
+  { method, headers }: ValueRequest["request"],
 ): Promise<Response> {
   const unchanged = notModified(headers, served);
+  if (unchanged !== undefined || method === "HEAD") open.close();
+  if (method === "HEAD") return unchanged ?? headOf(served, true);
   return unchanged ?? serveBytes(open, served, rangeIn(headers, served, open.info.bytes));
+}
+
+/** The answer to HEAD: reads nothing, and has no range, which only GET has. */
+function headOf(served: Served, hasRanges: boolean): Response {
+  const response = respond(null, served);
+  if (hasRanges) response.headers.set("accept-ranges", "bytes");
+  return response;
 }
 
 /** The media types that a value can be served as, the default first. */
@@ -325,7 +335,7 @@ const CACHING = { "cache-control": "private, no-cache", vary: "accept" };
  * The response. Its headers prevent a stored value from running as a script on this origin, whatever its
  * content and type.
  */
-function respond(body: Body, { mediaType, etag }: Served, range?: string): Response {
+function respond(body: Body | null, { mediaType, etag }: Served, range?: string): Response {
   const { essence, text } = parseMediaType(mediaType) ?? OCTETS;
   const headers = new Headers({
     ...CACHING,

@@ -185,6 +185,13 @@ describe("variables", () => {
       ["GET /variables/a", (etag) => ({ headers: { "if-none-match": etag } }), 304],
       ["GET /variables/a", range("0-1,5-6"), 200, BYTES, { "content-range": null }],
       [
+        "HEAD /variables/a",
+        range("0-1"),
+        200,
+        new Uint8Array(),
+        { "content-range": null, "accept-ranges": "bytes", "content-type": "image/png" },
+      ],
+      [
         "GET /variables/a",
         range("1000-"),
         "range_not_satisfiable",
