@@ -8,7 +8,7 @@ import {
   RELATED_TASK_META_KEY,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { type Visibility, strictestVisibility } from "../../../src/internal.ts";
+import { type Visibility, json, strictestVisibility } from "../../../src/internal.ts";
 import * as limits from "./gateway-limits.ts";
 
 /** The client of one call, for the server that runs it. */
@@ -102,6 +102,20 @@ export function modesOf({ elicitation }: ClientCapabilities): {
 }
 
 type Empty = Readonly<Record<string, never>>;
+
+/** Returns what a client declares, without what is no object: servers would refuse the gateway for it. */
+export function capabilitiesIn(declared: unknown): ClientCapabilities {
+  const { sampling, ...others } = objectsIn(declared);
+  return { ...others, ...(sampling && { sampling: objectsIn(sampling) }) };
+}
+
+function objectsIn(value: unknown): Readonly<Record<string, object>> {
+  const entries = Object.entries(json.isObject(value) ? value : {});
+  return Object.fromEntries(entries.filter(([, inner]) => json.isObject(inner))) as Record<
+    string,
+    object
+  >;
+}
 
 /** The program that uses the gateway; over HTTP, all such programs together. */
 export class ClientOfGateway {

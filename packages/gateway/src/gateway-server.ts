@@ -31,7 +31,14 @@ import type { Json } from "../../../src/references.ts";
 import { version } from "../../../src/version.ts";
 import { failedResult } from "./call-result.ts";
 import { keepSentCodes, reasonOf } from "./server-errors.ts";
-import { type AskClient, QUESTIONS, answers, modesOf, waitingOf } from "./client-of-gateway.ts";
+import {
+  type AskClient,
+  QUESTIONS,
+  answers,
+  capabilitiesIn,
+  modesOf,
+  waitingOf,
+} from "./client-of-gateway.ts";
 import type { ApprovalNeeded, Fields, Gateway, GatewayCall } from "./gateway.ts";
 import * as limits from "./gateway-limits.ts";
 import { type Round, RunningCall, type WaitingCalls } from "./running-call.ts";
@@ -221,7 +228,7 @@ function roundOf({ context, declared, era }: Answering): Round {
 function declaredBy(server: Server, context: ServerContext): ClientCapabilities {
   const declared =
     envelopeOf(context)?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
-  return json.isObject(declared) ? declared : {};
+  return capabilitiesIn(declared);
 }
 
 /** The library types the envelope as an object without keys. */
@@ -324,13 +331,22 @@ export function approvalsFor(
     changed: (fields: Fields): Fields => {
       const content = (response.kind === "elicit" && response.content) || {};
       const changed = Object.entries(fields).flatMap(([name, shown]) => {
-        const given = Object.hasOwn(content, name) ? content[name] : shown;
-        const isKept = given === shown || given === "" || typeof given !== typeof shown;
+        const given = Object.hasOwn(content, name) ? typedLike(shown, content[name]) : shown;
+        const isKept = given === shown || given === "" || given === null;
         return isKept ? [] : [[name, given as typeof shown] as const];
       });
       return Object.fromEntries(changed);
     },
   };
+}
+
+/**
+ * Reads a number or a boolean that a client sends as text. What is of another type stays: the tool's schema refuses
+ * it, and nothing runs that the person has not seen.
+ */
+function typedLike(shown: Fields[string], given: unknown): unknown {
+  const read = typeof given === "string" ? json.jsonIn(given) : undefined;
+  return typeof given !== typeof shown && typeof read === typeof shown ? read : given;
 }
 
 function propertiesFor(fields: Fields): ElicitRequestFormParams["requestedSchema"]["properties"] {
@@ -401,7 +417,7 @@ function declaredIn(params: unknown): ClientCapabilities {
   const { capabilities, _meta: meta } = json.isObject(params) ? params : {};
   const declared =
     capabilities ?? (json.isObject(meta) ? meta[CLIENT_CAPABILITIES_META_KEY] : undefined);
-  return json.isObject(declared) ? declared : {};
+  return capabilitiesIn(declared);
 }
 
 /**

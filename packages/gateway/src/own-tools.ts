@@ -204,7 +204,12 @@ export async function readVariableUri(
   { store, taint }: { readonly store: VariableStore; readonly taint: Taint },
 ): Promise<ReadResourceResult> {
   const { pathname, searchParams } = new URL(uri);
-  const written = decodeURIComponent(pathname.split("/").at(-1) ?? "");
+  let written = pathname.split("/").at(-1) ?? "";
+  try {
+    written = decodeURIComponent(written);
+  } catch {
+    // It is not UTF-8: no name, either.
+  }
   const { name, path } = targets.targetIn(written, searchParams.get("path") ?? undefined);
   const info = targets.readable(store, name);
   // A model may read it.

@@ -199,6 +199,26 @@ describe("a person's answer", () => {
     expect([approving.isDeclined, approving.isApproved("pin")]).toEqual([isDeclined, isApproved]);
   });
 
+  it.each([
+    [
+      { n: 5, b: true, t: "b" },
+      { n: 5, b: true, t: "b" },
+    ],
+    [
+      { n: "5", b: "true", t: "7" },
+      { n: 5, b: true, t: "7" },
+    ],
+    [
+      { n: "5,00", b: 1, t: 7 },
+      { n: "5,00", b: 1, t: 7 },
+    ],
+    [{ n: "", b: null, more: 1 }, {}],
+  ])("with the fields %j changes %j", (content, changed) => {
+    const context = contextWith({ approve: { action: "accept", content } });
+    const approving = approvalsFor("pay", context, new ApprovalLedger<string>());
+    expect(approving.changed({ n: 1, b: false, t: "a" })).toEqual(changed);
+  });
+
   it("approves nothing without the state of the question", () => {
     const approving = approvalsFor("pay", contextWith(accepted), new ApprovalLedger<string>());
     expect(approving.isApproved("pin")).toBe(false);

@@ -1,9 +1,13 @@
-import type { InputRequest } from "@modelcontextprotocol/client";
+import { InMemoryTransport, type InputRequest } from "@modelcontextprotocol/client";
+import { McpServer } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
-import { CallingClients, type ClientOfCall } from "../src/client-of-gateway.ts";
+import { startGateway } from "../../../test/support/gateway.ts";
+import { CallingClients, type ClientOfCall, capabilitiesIn } from "../src/client-of-gateway.ts";
+import { gatewayServer } from "../src/gateway-server.ts";
 import type { Visibility } from "../../../src/store/variable.ts";
 
 const { signal } = new AbortController();
+const INFO = { name: "test", version: "1" };
 const LINE = { level: "info" as const, data: "text" };
 const ACCEPTED = { action: "accept" as const };
 
@@ -71,4 +75,33 @@ describe("a server's question", () => {
     }
     expect(questions.map(({ method }) => method)).toEqual(allowed.map(({ method }) => method));
   });
+});
+
+it.each([
+  [
+    { sampling: { tools: {} }, roots: {} },
+    { sampling: { tools: {} }, roots: {} },
+  ],
+  [{ sampling: 5, elicitation: "yes", roots: null, tasks: [] }, {}],
+  [{ sampling: { tools: 5 } }, { sampling: {} }],
+  ["all", {}],
+])("of the capabilities %j only objects count", (declared, taken) => {
+  expect(capabilitiesIn(declared)).toEqual(taken);
+});
+
+it("a client with capabilities that are none is refused, and servers answer all others", async () => {
+  const make = () => new McpServer({ name: "shop", version: "1" });
+  const { client, gateway, serving } = await startGateway([{ name: "shop", make }]);
+  for (const capabilities of [{ sampling: 5 }, { elicitation: "yes" }]) {
+    const [near, far] = InMemoryTransport.createLinkedPair();
+    await gatewayServer(gateway, serving, "legacy").connect(far);
+    const refused = new Promise((answer) => {
+      near.onmessage = answer;
+    });
+    const params = { protocolVersion: "2025-06-18", capabilities, clientInfo: INFO };
+    await near.send({ jsonrpc: "2.0", id: 1, method: "initialize", params });
+    expect(await refused).toMatchObject({ id: 1, error: {} });
+  }
+  await client.listTools();
+  expect(gateway.status).toEqual([{ name: "shop", state: "connected" }]);
 });

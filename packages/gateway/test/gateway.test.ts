@@ -128,6 +128,12 @@ describe("a gateway", () => {
     expect(ofServers.every(({ outputSchema }) => outputSchema === undefined)).toBe(true);
   });
 
+  it.each(["%ff", "%", "a%2Fb", "%F0%9F"])("refuses the address of %s as no name", async (name) => {
+    const { client } = await startGateway([{ name: "shop", make: shop() }]);
+    const read = client.readResource({ uri: `byref://variables/${name}` });
+    await expect(read).rejects.toThrow("bad_name: ");
+  });
+
   it("never shows a sealed result, whatever the client calls, but passes it on", async () => {
     const calls: { name: string; input: unknown }[] = [];
     const rules = { tools: { token: { sealed: true } } };
