@@ -160,6 +160,11 @@ export interface ApprovalRequest {
   readonly sizes?: readonly { readonly name: string; readonly chars: number }[];
   /** How variables in the input differ from what they were edited from; absent if none was edited. */
   readonly diffs?: readonly VariableDiff[];
+  /**
+   * Names of parameters that no form is to offer for a change as they are shown: sealed values, because the model reads
+   * what a person changes, and values with a text that would be read as a reference.
+   */
+  readonly fixed?: readonly string[];
   /** Set if a person approves the call with another input than the model's. */
   readonly changed?: ChangedInput;
 }
@@ -205,8 +210,26 @@ export function approvalRequest(
   const hasSecret = references.some(({ visibility }) => visibility === "secret");
   const content = hasSecret ? input : resolved;
   const sizes = sizesOf(content);
-  return { reason, input: shownInput(content), ...compact({ sizes }) };
+  const fixed = fixedIn({ content, input, references });
+  return { reason, input: shownInput(content), ...compact({ sizes, fixed }) };
 }
+
+interface Shown extends Pick<PolicyCall, "input" | "references"> {
+  readonly content: Json;
+}
+
+function fixedIn({ content, input, references }: Shown): ApprovalRequest["fixed"] {
+  if (!isJsonObject(content) || !isJsonObject(input)) return undefined;
+  const isGuarded = references.some(({ visibility }) => visibility !== "model");
+  const fixed = Object.entries(content).flatMap(([name, value]) => {
+    const isRead = isGuarded || (typeof value === "string" && REFERENCE.test(value));
+    return isRead && value !== input[name] ? [name] : [];
+  });
+  return fixed.length === 0 ? undefined : fixed;
+}
+
+/** What begins a reference, in any of the built-in syntaxes. */
+const REFERENCE = /(?:[$†]\{?|\{\{[ \t]*|^variable:)[\p{L}_]/u;
 
 /** Returns the literal start of an input: a summary would not show a person what would run. */
 export function shownInput(content: Json): string {

@@ -72,6 +72,20 @@ describe("a call that waits", () => {
     await card.getByText("text: In $get_weather_london.city").waitFor();
   });
 
+  it("has no field for a value in which a changed text would be read as a reference", async ({
+    open,
+    scripted,
+  }) => {
+    const note = { name: "set_variable", input: { name: "note", value: "Dear {{someone}}" } };
+    const letter = { name: "send_mail", input: { text: "$note" } };
+    scripted.answer("Send the note.", calling(note), calling(letter), saying("It is sent."));
+    const page = await open(scripted.url);
+    await ask(page, "Send the note.");
+    const card = page.getByRole("region", { name: "Call of send_mail" });
+    await card.getByRole("cell", { name: "Dear {{someone}}" }).waitFor();
+    expect(await card.getByRole("textbox", { name: "text" }).count()).toBe(0);
+  });
+
   it("is counted in a banner, in the list and in the title, until it is decided", async ({
     open,
     demo,

@@ -16,6 +16,8 @@ function requestFor(resolved: Json, references: readonly Consumed[] = [], input:
   return approvalRequest({ tool: "send", input, resolved, references });
 }
 
+type FixedRow = [Json, Json, Consumed["visibility"], readonly string[] | undefined];
+
 describe("what a person is shown of a call", () => {
   it("is its resolved input, with the size of each parameter", () => {
     expect(requestFor({ to: "Ada", list: [1, 22], none: null })).toEqual({
@@ -45,6 +47,23 @@ describe("what a person is shown of a call", () => {
       input: '{"key":"$x"}',
       sizes: [{ name: "key", chars: 2 }],
     });
+  });
+
+  it.each<FixedRow>([
+    [{ to: "Ada", n: 5 }, { to: "$x", n: 5 }, "model", undefined],
+    [{ to: "Ada", n: 5 }, { to: "$x", n: 5 }, "sealed", ["to"]],
+    [{ to: "Ada", n: 5 }, { to: "$x", n: "$x" }, "sealed", ["to", "n"]],
+    [{ to: "$x" }, { to: "$x" }, "secret", undefined],
+    [{ to: "$x, $y" }, { to: "$x, $y" }, "model", undefined],
+    [{ to: "for $9.50" }, { to: "for $x" }, "model", undefined],
+    ...["a $b", "${b}", "{{ b }}", "†b", "variable:b"].map((to): FixedRow => [
+      { to },
+      { to: "$x" },
+      "model",
+      ["to"],
+    ]),
+  ])("%j of %j, with a %s value, has fixed %j", (resolved, input, visibility, fixed) => {
+    expect(requestFor(resolved, [using(visibility)], input).fixed).toEqual(fixed);
   });
 
   it("is the literal start of a long input, and the number of other characters", () => {

@@ -95,9 +95,10 @@ export interface ApprovalNeeded {
 }
 
 /** Returns the short scalars of an input that a person is shown. None if it is cut; no number that a double rounds. */
-function fieldsIn(shown: string): Fields {
-  const input = json.jsonIn(shown);
-  const fields = Object.entries(json.isObject(input) ? input : {}).filter(([, value]) => {
+function fieldsIn({ input = "", fixed = [] }: Partial<ApprovalRequest> = {}): Fields {
+  const shown = json.jsonIn(input);
+  const fields = Object.entries(json.isObject(shown) ? shown : {}).filter(([name, value]) => {
+    if (fixed.includes(name)) return false;
     const isText = typeof value === "string";
     return isText
       ? value.length <= limits.maxFieldChars
@@ -245,7 +246,7 @@ export class Gateway {
       const prepared = await prepare(call.input);
       if (prepared.kind === "failed") return answered(prepared);
       const { approval, pin } = prepared;
-      const fields = fieldsIn(approval?.input ?? "");
+      const fields = fieldsIn(approval);
       const isApproved = approval === undefined || call.isApproved(pin);
       const changed = (isApproved && call.changed?.(fields)) || {};
       const isChanged = Object.keys(changed).length > 0 && json.isJsonObject(call.input);

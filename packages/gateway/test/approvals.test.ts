@@ -131,6 +131,25 @@ describe.each(["list", "search"] as const)("an approval, tools: %s", (tools) => 
     expect(text).toContain("12345678901234567");
   });
 
+  it.each([
+    ["sealed value, which the model would read", "o1\n", "sealed"],
+    ["value in which a reference would be read", "o1 $order\n", "model"],
+  ] as const)("has no field for a %s if a person changed it", async (_what, value, visibility) => {
+    const { ran, call, store } = await openShop({ tools });
+    await store.save({ name: "card", value, visibility });
+    const asked = await call("delete_order", { id: "$card", n: 3 });
+    expect(JSON.stringify(asked.inputRequests).match(/"(?:id|n)":\{/gu)).toEqual(['"n":{']);
+    const inputResponses = { approve: { action: "accept", content: { id: value.trim(), n: 4 } } };
+    const { requestState } = asked;
+    const result = await call(
+      "delete_order",
+      { id: "$card", n: 3 },
+      { inputResponses, requestState },
+    );
+    expect(JSON.stringify(result).includes("o1")).toBe(visibility === "model");
+    expect(ran).toEqual([`delete_order ${value}`]);
+  });
+
   it.each([...APPROVAL_CASES, ...CHANGED_CASES])("%s", async (_rule, acts, values) => {
     const ran: string[] = [];
     await play(await openHost(ran, tools), acts);

@@ -371,7 +371,7 @@ const askedAbout = ({ approval }: ToolPart): Partial<ApprovalRequest> => ({
 /** A call that needs approval: its input with values, which may be changed, and buttons to approve or deny. */
 function ApprovalForm({ part, decide }: ApprovalFormProps) {
   const [trouble, attempt] = useAttempt();
-  const { input, sizes = [], diffs = [], changed, ...asked } = askedAbout(part);
+  const { input, sizes = [], diffs = [], changed, fixed, ...asked } = askedAbout(part);
   // A long text is clipped, so it may not be JSON.
   const values = input === undefined ? part.input : jsonIn(input);
   const sources = useSources(changed?.input ?? part.input);
@@ -414,7 +414,7 @@ function ApprovalForm({ part, decide }: ApprovalFormProps) {
                   <tr key={name}>
                     <th scope="row">{name}</th>
                     <td>
-                      {isField(shown.get(name)) ? (
+                      {isField(shown.get(name)) && fixed?.includes(name) !== true ? (
                         <input {...field} />
                       ) : (
                         `${cut(value)} (${plural(chars, "character")})`
