@@ -28,14 +28,16 @@ export function needsIn(
   const open: { readonly value: Json; readonly at: string }[] = [{ value, at: "" }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const { value: inner, at } = next;
-    if (typeof inner === "string") needs.push(...needsOf(inner, at, syntaxes));
-    else if (isJsonArray(inner) || isJsonObject(inner)) {
+    if (typeof inner === "string") {
+      // One by one, because a call takes a limited number of arguments.
+      for (const need of needsOf(inner, at, syntaxes)) needs.push(need);
+    } else if (isJsonArray(inner) || isJsonObject(inner)) {
       const entries = Object.entries(inner).map(([key, child]) => ({
         value: child,
         at: at === "" ? key : `${at}.${key}`,
       }));
       // Reversed, because the last entry is visited first. The results are then in source order.
-      open.push(...entries.reverse());
+      for (const entry of entries.reverse()) open.push(entry);
     }
   }
   return needs;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { slow } from "../support/slow.ts";
 import { type Need, needsIn } from "../../src/reference/needs-in.ts";
 
 const reference = (name: string) => ({ name, path: [] });
@@ -42,5 +43,11 @@ describe("the references in a value", () => {
       ]);
     }
     expect(needsIn("†x || †y && †z", ["dagger"])).toEqual([]);
+  });
+
+  it("are found however many values or references there are", slow, () => {
+    const numbers = Array.from({ length: 500_000 }, () => 1);
+    expect(needsIn({ numbers, last: "$x" })).toEqual([need("last", "$x", "x")]);
+    expect(needsIn("$x ".repeat(350_000))).toHaveLength(350_000);
   });
 });

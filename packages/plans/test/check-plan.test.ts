@@ -1,6 +1,7 @@
 import { tool, type ToolSet } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
+import { slow } from "../../../test/support/slow.ts";
 import { checkPlan } from "../src/plan/check-plan.ts";
 import type { Plan, PlanCall } from "../../../src/turn/plan.ts";
 import * as limits from "../../../src/limits.ts";
@@ -146,6 +147,11 @@ it("a plan that runs in written order may read places that no call has written y
   expect(await codesOf(plan(calls, written))).toEqual(["unknown_tool"]);
   const { checked } = await checkPlan(plan(calls.slice(0, 2), written), context);
   expect(checked?.calls.map(({ dependsOn }) => dependsOn.size)).toEqual([0, 0]);
+});
+
+it("a plan may have a parameter of hundreds of thousands of elements", slow, async () => {
+  const value = Array.from({ length: 400_000 }, () => 1);
+  expect(await codesOf(plan([{ parameters: { value } }]))).toEqual([]);
 });
 
 const tiesOf = async (calls: readonly Partial<PlanCall>[]) => {

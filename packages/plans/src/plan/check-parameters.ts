@@ -79,7 +79,7 @@ export function parameterTexts(
         ([key, child]) => ({ inner: child, path: [...path, key] }),
       );
       // A stack: the last entry is read first, so entries are reversed.
-      open.push(...entries.reverse());
+      for (const entry of entries.reverse()) open.push(entry);
     }
   }
   return texts;

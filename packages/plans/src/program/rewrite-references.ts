@@ -1,10 +1,10 @@
 import {
   type Figure,
   json,
-  needsIn,
   pickSyntaxes,
   Scanner,
   type Syntaxes,
+  wholeView,
 } from "../../../../src/internal.ts";
 import { formatPath, type Json, type Path, type Reference } from "../../../../src/references.ts";
 
@@ -59,19 +59,24 @@ export function rewriteText(text: string, rewriting: Rewriting): string {
   const figures = rewriting.figuresIn?.(text, found) ?? [];
   const all = [...found, ...figures.map(({ start, end, place }) => ({ start, end, by: place }))];
   // From the end, because the text after a reference decides how it is written.
-  let written = "";
+  const pieces: string[] = [];
+  let next = "";
+  const add = (piece: string) => {
+    pieces.push(piece);
+    next = (piece.slice(0, LOOKAHEAD_CHARS) + next).slice(0, LOOKAHEAD_CHARS);
+  };
   let from = text.length;
   for (const { start, end, by } of all.toSorted((one, other) => other.start - one.start)) {
-    const rest = text.slice(end, from) + written;
-    written = (typeof by === "string" ? by : referenceBefore(by, rest)) + rest;
-    if (typeof by !== "string" && !isFirstIn(written, by)) {
+    add(text.slice(end, from));
+    add(typeof by === "string" ? by : referenceBefore(by, next));
+    if (typeof by !== "string" && !isFirstIn(next, by)) {
       rewriting.onUnwritable(text.slice(start, end));
     }
     from = start;
   }
-  const whole = text.slice(0, from) + written;
-  const isJoined = needsIn(whole, ["dagger"]).some(({ references }) => references.length > 1);
-  if (isJoined && !rewriting.syntaxes.includes("dagger")) rewriting.onUnwritable(text);
+  const whole = text.slice(0, from) + pieces.toReversed().join("");
+  const wasJoined = rewriting.syntaxes.includes("dagger") && isJoined(text);
+  if (isJoined(whole) && !wasJoined) rewriting.onUnwritable(text);
   return whole;
 }
 
@@ -119,10 +124,18 @@ function referenceBefore(place: Reference, rest: string): string {
 const LOOKAHEAD_CHARS = 1_000;
 
 function isFirstIn(text: string, { name, path }: Reference): boolean {
-  const [first] = needsIn(text.slice(0, LOOKAHEAD_CHARS), ["dagger"]);
-  const [read] = first?.references ?? [];
-  return read?.name === name && formatPath(read.path) === formatPath(path);
+  const match = dagger?.match(wholeView(text, 0));
+  if (match?.kind !== "whole") return false;
+  const { reference } = match;
+  return reference.name === name && formatPath(reference.path) === formatPath(path);
 }
+
+/** True for references that are read as one: `†a || †b`. */
+function isJoined(text: string): boolean {
+  return dagger?.alternatives?.(text) !== undefined;
+}
+
+const [dagger] = pickSyntaxes(["dagger"]);
 
 /** Writes a reference of a JSON plan. */
 export function referenceTo({ name, path }: Reference): string {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../../../src/value/json.ts";
 import { parsePath } from "../../../../src/references.ts";
+import type { Syntaxes } from "../../../../src/internal.ts";
+import { slow } from "../../../../test/support/slow.ts";
 import { type PastStep, sliceCalls, type SliceSource } from "../../src/program/slice-calls.ts";
 
 /** `orders`, `state.user`, or `vars:report` for what code assigns. */
@@ -293,14 +295,25 @@ describe("the calls that led to a value", () => {
     expect(new Set(slice.calls.map(({ id }) => id)).size).toBe(slice.calls.length);
   });
 
-  it.each(["$sales || $sales", "${sales}.x"])("names what cannot be written: %s", (text) => {
+  it.each<[string, Syntaxes]>([
+    ["$sales || $sales", ["dollar"]],
+    ["${sales}.x", ["dollar"]],
+    ["$sales && †sales", ["dollar", "dagger"]],
+  ])("names what cannot be written: %s", (text, syntaxes) => {
     const steps = [call("say", { text }, "said")];
-    const options = {
+    const { findings } = sliceCalls(steps, { name: "said" }, { ...KNOWN, syntaxes });
+    expect(findings).toEqual([expect.objectContaining({ code: "bad_reference", call: "said" })]);
+  });
+
+  it("are written in linear time, whatever a text repeats", slow, () => {
+    const text = "$sales ".repeat(150_000);
+    const { calls } = sliceCalls([call("say", { text }, "said")], { name: "said" }, KNOWN);
+    expect(calls[0]?.parameters).toEqual({ text: "†input.sales ".repeat(150_000) });
+  });
+});
+
+const KNOWN = {
       syntaxes: ["dollar"] as const,
       isKnown: () => true,
       staysVariable: () => false,
-    };
-    const { findings } = sliceCalls(steps, { name: "said" }, options);
-    expect(findings).toEqual([expect.objectContaining({ code: "bad_reference", call: "said" })]);
-  });
-});
+};
