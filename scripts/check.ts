@@ -21,13 +21,13 @@ const bundles = [
 
 /** Lines of TypeScript by folder. A change that exceeds one deletes first; what falls below it lowers it. */
 const MAX_LINES = {
-  src: 38_612,
-  "packages/*/src": 34_963,
+  src: 38_611,
+  "packages/*/src": 34_948,
   page: 10_498,
   bench: 2_498,
-  scripts: 2_380,
-  test: 74_519,
-  "packages/*/test": 18_480,
+  scripts: 2_371,
+  test: 74_513,
+  "packages/*/test": 18_473,
 };
 
 const checks = [

@@ -88,7 +88,7 @@ function startRun({ folder, secret, mark }: RunOptions, response: ServerResponse
 }
 
 function isMethod(name: string): name is keyof QueryEngine {
-  return ["run", "begin", "add", "complete", "keep"].includes(name);
+  return ["run", "add", "keep"].includes(name);
 }
 
 interface Exchange {

@@ -5,7 +5,6 @@ import type {
   EngineQuery,
   QueryEngine,
   TableChunk,
-  TableShape,
 } from "../../packages/query/src/query-engine.ts";
 import { remoteLoader } from "./remote-loader.ts";
 
@@ -29,16 +28,8 @@ export class Tables extends DurableObject<LocalBindings> implements QueryEngine 
     return this.#call("run", query);
   }
 
-  begin(key: string): Promise<number> {
-    return this.#call("begin", key);
-  }
-
-  add(table: number, chunk: TableChunk): Promise<void> {
-    return this.#call("add", table, chunk);
-  }
-
-  complete(table: number, shape: TableShape): Promise<void> {
-    return this.#call("complete", table, shape);
+  add(key: string, chunk: TableChunk): Promise<void> {
+    return this.#call("add", key, chunk);
   }
 
   keep(keys: readonly string[]): Promise<void> {

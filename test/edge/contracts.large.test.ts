@@ -41,9 +41,7 @@ function tables(): QueryEngine {
   const stub = env.TABLES.get(env.TABLES.idFromName(newId())) as unknown as QueryEngine;
   return {
     run: (query) => stub.run(query),
-    begin: (key) => stub.begin(key),
-    add: (table, chunk) => stub.add(table, chunk),
-    complete: (table, shape) => stub.complete(table, shape),
+    add: (key, chunk) => stub.add(key, chunk),
     keep: (keys) => stub.keep(keys),
   };
 }

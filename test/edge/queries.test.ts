@@ -268,9 +268,7 @@ it.each([[undefined], [["p1"]], [["p1", "u1"]]])(
       ) as unknown as QueryEngine;
       return {
         run: (query) => stub.run(query),
-        begin: (key) => stub.begin(key),
-        add: (table, chunk) => stub.add(table, chunk),
-        complete: (table, shape) => stub.complete(table, shape),
+        add: (key, chunk) => stub.add(key, chunk),
         keep: (keys) => stub.keep(keys),
       };
     };

@@ -27,9 +27,7 @@ const research = { ...agent, name: "research", description: "Finds sources." };
 function openToolbox(tools: ToolSet) {
   const engine: QueryEngine = {
     run: refused,
-    begin: refused,
     add: refused,
-    complete: refused,
     keep: refused,
   };
   const databases = new QueryDatabases(() => engine);

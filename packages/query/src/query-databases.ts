@@ -286,7 +286,6 @@ class TableWriter {
 
   /** Returns false if an element is not an object. The table is then not completed. */
   async load(records: Values): Promise<boolean> {
-    let table: number | undefined;
     for await (const record of records) {
       if (!json.isJsonObject(record)) return false;
       const row = this.#rowOf(record);
@@ -294,19 +293,14 @@ class TableWriter {
       const bytes = encoding.byteLength(row) + 1;
       requireAtMost(ROW_BYTES, bytes, "Query a part of it, such as $name[*].key.");
       this.#largestRow = Math.max(this.#largestRow, bytes);
-      if (this.#waitingBytes + bytes > limits.maxQueryChunkBytes) {
-        table ??= await this.#engine.begin(this.#source.key);
-        await this.#flush(table);
-      }
+      if (this.#waitingBytes + bytes > limits.maxQueryChunkBytes) await this.#flush();
       this.#waiting.push(row);
       this.#waitingBytes += bytes;
     }
     // An array without elements may be one of anything.
     const isEmpty = this.#waiting.length === 0 && this.#rows === 0 && this.#columns.size === 0;
     if (isEmpty) return false;
-    table ??= await this.#engine.begin(this.#source.key);
-    await this.#flush(table);
-    await this.#engine.complete(table, this.#shape);
+    await this.#flush({ isLast: true });
     return true;
   }
 
@@ -351,19 +345,19 @@ class TableWriter {
     return JSON.stringify(row);
   }
 
-  async #flush(table: number): Promise<void> {
-    const rows = `[${this.#waiting.join(",")}]`;
-    const { target, isCurrent } = this.#source;
+  async #flush({ isLast = false } = {}): Promise<void> {
+    const { target, isCurrent, key } = this.#source;
     if (!isCurrent()) {
       // What was read may be another value by now, or one that this database must not have.
       const message = `${targets.referenceTo(target)} has changed while the query read it. Try again.`;
       throw new ByrefError("conflict", message);
     }
-    await this.#engine.add(table, { first: this.#rows, json: rows });
+    const chunk = { first: this.#rows, json: `[${this.#waiting.join(",")}]` };
     this.#rows += this.#waiting.length;
-    this.#chars += rows.length;
+    this.#chars += chunk.json.length;
     this.#waiting = [];
     this.#waitingBytes = 0;
+    await this.#engine.add(key, isLast ? { ...chunk, shape: this.#shape } : chunk);
   }
 }
 

@@ -21,10 +21,13 @@ export interface TableShape {
   readonly showsIndex: boolean;
 }
 
+/** Rows of a table, in order. The first chunk begins the table, the last one has its shape. */
 export interface TableChunk {
+  /** The position of its first row. */
   readonly first: number;
   /** A JSON array with one array for each row: its values in the order of the columns; others are null. */
   readonly json: string;
+  readonly shape?: TableShape;
 }
 
 interface QueryTable {
@@ -125,18 +128,15 @@ export interface Scan {
 export interface QueryEngine {
   /** Runs the query if all of its tables are loaded. */
   run(query: EngineQuery): Promise<EngineAnswer>;
-  begin(key: string): Promise<number>;
-  /** Adds rows to a table that has begun, in order. Has no effect on one that was deleted meanwhile. */
-  add(table: number, chunk: TableChunk): Promise<void>;
-  /** Makes the table visible under its key. Has no effect on one that was deleted meanwhile. */
-  complete(table: number, shape: TableShape): Promise<void>;
+  /** Adds rows to the table of a key, which is visible once it has its shape. Has no effect if it was deleted meanwhile. */
+  add(key: string, chunk: TableChunk): Promise<void>;
   /** Deletes all tables but these, also those that are being loaded. */
   keep(keys: readonly string[]): Promise<void>;
 }
 
 type AnyMethod = (...input: readonly unknown[]) => Promise<unknown>;
 
-const METHODS = ["run", "begin", "add", "complete", "keep"] as const;
+const METHODS = ["run", "add", "keep"] as const;
 
 /** Returns an engine that is somewhere else: `call` calls its methods there, by their names. */
 export function engineBehind(
@@ -175,11 +175,11 @@ export interface QueryDatabase {
 
 /**
  * Runs queries in another object (`tables/tables.ts`). `connect` returns a stub of it, a new one for each call: a stub
- * whose object failed stays broken. `onBegin` is called before a table is loaded.
+ * whose object failed stays broken. `onAdd` is called before rows are written.
  */
-export function remoteEngine(connect: () => QueryEngine, onBegin?: () => void): QueryEngine {
+export function remoteEngine(connect: () => QueryEngine, onAdd?: () => void): QueryEngine {
   return engineBehind((method, input) => {
-    if (method === "begin") onBegin?.();
+    if (method === "add") onAdd?.();
     const answer = withTimeLimit(limits.toolMs, () => callEngine(connect(), method, input));
     return method === "run" ? answer.catch(endedByLimit) : answer;
   });

@@ -32,7 +32,8 @@ import { identifier } from "./rewrite-statement.ts";
 export class SqlQueryEngine implements QueryEngine {
   readonly #database: QueryDatabase;
   readonly #found = new Map<string, LoadedTable>();
-  readonly #begun = new Map<number, string>();
+  /** The numbers of the tables that are being loaded, by key. */
+  readonly #begun = new Map<string, number>();
   readonly #uses = new Map<number, number>();
   /** The number of the next table; undefined before the database is read. */
   #next: number | undefined;
@@ -56,22 +57,18 @@ export class SqlQueryEngine implements QueryEngine {
     return new Run(this.#database, { query, tables: new Map(chunks) }).answer();
   }
 
-  async begin(key: string): Promise<number> {
-    const id = this.#prepare();
-    this.#next = id + 1;
-    this.#begun.set(id, key);
-    return id;
-  }
-
-  async add(id: number, { first, json }: TableChunk): Promise<void> {
-    if (!this.#begun.has(id)) return;
+  async add(key: string, { first, json, shape }: TableChunk): Promise<void> {
+    const next = this.#prepare();
+    if (first === 0) {
+      this.#forget(key);
+      this.#begun.set(key, next);
+      this.#next = next + 1;
+    }
+    const id = this.#begun.get(key);
+    if (id === undefined) return;
     this.#run(`INSERT INTO chunk (id, seq, json) VALUES (?, ?, ?)`, id, first, json);
-  }
-
-  async complete(id: number, shape: TableShape): Promise<void> {
-    const key = this.#begun.get(id);
-    if (key === undefined) return;
-    this.#begun.delete(id);
+    if (shape === undefined) return;
+    this.#begun.delete(key);
     const before = this.#found.get(key);
     if (before !== undefined) this.#drop(before);
     this.#write({ ...shape, id, key, isReal: false });
@@ -107,11 +104,14 @@ export class SqlQueryEngine implements QueryEngine {
   async keep(keys: readonly string[]): Promise<void> {
     this.#prepare();
     for (const table of this.#found.values()) if (!keys.includes(table.key)) this.#drop(table);
-    for (const [id, key] of this.#begun) {
-      if (keys.includes(key)) continue;
-      this.#begun.delete(id);
-      this.#run(`DELETE FROM chunk WHERE id = ?`, id);
-    }
+    for (const key of this.#begun.keys()) if (!keys.includes(key)) this.#forget(key);
+  }
+
+  /** Deletes what is loaded of a table so far. */
+  #forget(key: string): void {
+    const id = this.#begun.get(key);
+    if (id !== undefined) this.#run(`DELETE FROM chunk WHERE id = ?`, id);
+    this.#begun.delete(key);
   }
 
   #drop(table: LoadedTable): void {

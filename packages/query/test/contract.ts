@@ -222,16 +222,13 @@ export function describeQueryEngine(name: string, make: () => QueryEngine): void
       };
       const missing = { kind: "missing", keys: ["t 1"] };
       expect(await engine.run(query)).toEqual(missing);
-      const number = await engine.begin("t 1");
-      const other = await engine.begin("tt 1");
-      expect(other).not.toBe(number);
-      await engine.add(number, { first: 0, json: "[[1],[2]]" });
-      await engine.add(other, { first: 0, json: "[[9]]" });
-      await engine.add(number, { first: 2, json: "[[3]]" });
-      expect(await engine.run(query)).toEqual(missing);
       const shape = { columns: ["a"], rows: 3, chars: 16, showsIndex: false };
-      await engine.complete(number, shape);
-      await engine.complete(other, { ...shape, rows: 1 });
+      await engine.add("t 1", { first: 0, json: "[[7]]" });
+      // A new beginning: what was loaded before is gone.
+      await engine.add("t 1", { first: 0, json: "[[1],[2]]" });
+      await engine.add("tt 1", { first: 0, json: "[[9]]", shape: { ...shape, rows: 1 } });
+      expect(await engine.run(query)).toEqual(missing);
+      await engine.add("t 1", { first: 2, json: "[[3]]", shape });
       expect(await engine.run(query)).toMatchObject({ records: '[{"a":1},{"a":2},{"a":3}]' });
       await engine.keep(["tt 1"]);
       expect(await engine.run(query)).toEqual(missing);

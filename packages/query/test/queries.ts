@@ -20,10 +20,10 @@ export class Queries {
   readAs: Json | undefined;
   readonly #databases = new QueryDatabases(() => {
     const engine: QueryEngine = nodeQueryEngine();
-    const { begin } = engine;
-    engine.begin = (key) => {
-      this.loads++;
-      return begin.call(engine, key);
+    const { add } = engine;
+    engine.add = (key, chunk) => {
+      if (chunk.first === 0) this.loads++;
+      return add.call(engine, key, chunk);
     };
     return engine;
   });

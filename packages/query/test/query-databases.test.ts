@@ -36,15 +36,12 @@ class Walled {
 
   #engine(authority: Authority): QueryEngine {
     const engine: QueryEngine = nodeQueryEngine();
-    const { add, begin } = engine;
-    engine.begin = (key) => {
+    const { add } = engine;
+    engine.add = async (key, chunk) => {
       this.#keys.push(key);
-      return begin.call(engine, key);
-    };
-    engine.add = async (table, chunk) => {
       this.written.push([authority, chunk.json]);
       await this.onAdd();
-      return add.call(engine, table, chunk);
+      return add.call(engine, key, chunk);
     };
     return engine;
   }

@@ -89,12 +89,10 @@ function withoutWall(): () => QueryEngine {
   const keys: string[] = [];
   const shared: QueryEngine = {
     run: (query) => engine.run({ ...query, kept: keys }),
-    begin: (key) => {
+    add: (key, chunk) => {
       keys.push(key);
-      return engine.begin(key);
+      return engine.add(key, chunk);
     },
-    add: (...given) => engine.add(...given),
-    complete: (...given) => engine.complete(...given),
     keep: () => Promise.resolve(),
   };
   return () => shared;

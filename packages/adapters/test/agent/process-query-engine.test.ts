@@ -60,9 +60,10 @@ it("ends with a program that is killed while a query runs", slow, async () => {
     import { QueryProcess } from ${JSON.stringify(pathOf("node-query-engine.ts"))};
     const engine = new QueryProcess(${JSON.stringify(file)}, 600_000).engine();
     await engine.keep([]);
-    const table = await engine.begin("t 1");
-    await engine.add(table, { first: 0, json: JSON.stringify(Array.from({ length: 20_000 }, () => [1])) });
-    await engine.complete(table, { columns: ["a"], rows: 20_000, chars: 80_000, showsIndex: false });
+    await engine.add("t 1", {
+      first: 0, json: JSON.stringify(Array.from({ length: 20_000 }, () => [1])),
+      shape: { columns: ["a"], rows: 20_000, chars: 80_000, showsIndex: false },
+    });
     console.log("running");
     await engine.run({
       sql: "SELECT count(*) AS n FROM \`$1\` a JOIN \`$1\` b ON a.a = b.a JOIN \`$1\` c ON b.a = c.a",

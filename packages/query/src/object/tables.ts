@@ -7,7 +7,6 @@ import type {
   QueryEngine,
   SqlScalar,
   TableChunk,
-  TableShape,
 } from "../query-engine.ts";
 import { SqlQueryEngine } from "../sql-query-engine.ts";
 
@@ -33,16 +32,8 @@ export class TablesObject extends DurableObject implements QueryEngine {
     return this.#engine.run(query);
   }
 
-  begin(key: string): Promise<number> {
-    return this.#engine.begin(key);
-  }
-
-  add(table: number, chunk: TableChunk): Promise<void> {
-    return this.#engine.add(table, chunk);
-  }
-
-  complete(table: number, shape: TableShape): Promise<void> {
-    return this.#engine.complete(table, shape);
+  add(key: string, chunk: TableChunk): Promise<void> {
+    return this.#engine.add(key, chunk);
   }
 
   keep(keys: readonly string[]): Promise<void> {
