@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
-  LanguageModelV4Message,
   LanguageModelV4Prompt,
   LanguageModelV4ToolCallPart,
+  LanguageModelV4ToolResultOutput,
 } from "@ai-sdk/provider";
 import { toolOutputs } from "../../../src/internal-tool.ts";
 import { scriptedModel } from "../../testing/src/testing/scripted-model.ts";
@@ -414,41 +414,30 @@ function sightOf(
   prompt: LanguageModelV4Prompt,
   tools: NonNullable<LanguageModelV4CallOptions["tools"]>,
 ): Sight {
-  const seen = prompt.flatMap(partsOf);
-  const results = new Map(seen.flatMap(({ id, text }) => (id === undefined ? [] : [[id, text]])));
-  const calls = prompt.flatMap((message) =>
-    message.role === "assistant"
-      ? message.content.flatMap((part) => (part.type === "tool-call" ? [part] : []))
-      : [],
+  const all = prompt.flatMap(({ role, content }) =>
+    role === "system" ? [] : content.map((part) => ({ role, ...part })),
   );
-  const question = seen.findLast(
-    ({ role, text }) => role === "user" && !text.startsWith("<variables>"),
+  const results = new Map(
+    all.flatMap((part) =>
+      part.type === "tool-result" ? [[part.toolCallId, resultText(part.output)]] : [],
+    ),
+  );
+  const asked = all.findLast(
+    (part) => part.role === "user" && part.type === "text" && !part.text.startsWith("<variables>"),
   );
   return {
-    question: question?.text ?? "",
-    calls: calls.map((call) => seenCall(call, results.get(call.toolCallId))),
+    question: asked?.type === "text" ? asked.text : "",
+    calls: all.flatMap((part) =>
+      part.type === "tool-call" ? [seenCall(part, results.get(part.toolCallId))] : [],
+    ),
     tools: new Set(tools.map(({ name }) => name)),
   };
 }
 
-interface PromptPart {
-  readonly role: LanguageModelV4Message["role"];
-  readonly text: string;
-  readonly id?: string;
-}
-
-/** The texts of a message, as a provider sends them. */
-function partsOf(message: LanguageModelV4Message): readonly PromptPart[] {
-  const { role } = message;
-  if (role === "system") return [{ role, text: message.content }];
-  return message.content.flatMap((part): PromptPart[] => {
-    if (part.type === "text") return [{ role, text: part.text }];
-    if (part.type !== "tool-result") return [];
-    const { output, toolCallId: id } = part;
-    const value = "value" in output ? output.value : "";
-    const isText = typeof value === "string" && output.type !== "json";
-    return [{ role, id, text: isText ? value : JSON.stringify(value) }];
-  });
+/** The text of a result, as a provider sends it. */
+function resultText(output: LanguageModelV4ToolResultOutput): string {
+  const value = "value" in output ? output.value : "";
+  return typeof value === "string" && output.type !== "json" ? value : JSON.stringify(value);
 }
 
 function seenCall(

@@ -11,23 +11,21 @@ import {
 import { badImport, type TakenLine } from "./transfer-lines.ts";
 import type { LineOf } from "./variable-records.ts";
 
-/** The reader of the file, for the bytes that follow a record. */
-interface Lines {
-  next(): Promise<{ readonly type: string } | LineOf<"data">>;
-}
+/** The records of the file, for the bytes that follow one. */
+type Records = Pick<AsyncIterator<{ readonly record: { readonly type: string } }>, "next">;
 
 export type StoreLine = LineOf<"variable" | "version" | "tombstone" | "numbers">;
 
 /** Restores variables and names from the records of a file, in an empty store. */
 export class VariablesImport {
   readonly #store: VariableStore;
-  readonly #lines: Lines;
+  readonly #records: Records;
   readonly #tombstones: Tombstone[] = [];
   #numbers: Readonly<Record<string, number>> = {};
 
-  constructor(store: VariableStore, lines: Lines) {
+  constructor(store: VariableStore, records: Records) {
     this.#store = store;
-    this.#lines = lines;
+    this.#records = records;
   }
 
   /**
@@ -64,7 +62,8 @@ export class VariablesImport {
       {
         pull: async (controller) => {
           if (left === 0) return controller.close();
-          const bytes = dataIn(await this.#lines.next());
+          const { value } = await this.#records.next();
+          const bytes = dataIn(value?.record ?? {});
           left -= bytes.length;
           if (bytes.length === 0 || left < 0) throw badImport("A value's size does not match.");
           controller.enqueue(bytes);
@@ -103,7 +102,7 @@ export class VariablesImport {
   }
 }
 
-function dataIn(record: { readonly type: string } | LineOf<"data">): Uint8Array {
+function dataIn(record: object | LineOf<"data">): Uint8Array {
   if (!("base64" in record)) throw badImport("A value is incomplete.");
   try {
     return encoding.fromBase64(record.base64);

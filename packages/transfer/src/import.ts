@@ -1,6 +1,6 @@
 import { requireAtMost } from "../../../src/errors.ts";
 import { VariablesImport } from "./import-variables.ts";
-import { badImport, type TakenLine, TransferReader } from "./transfer-lines.ts";
+import { badImport, readRecords, type TakenLine, takeEach } from "./transfer-lines.ts";
 import type { ConversationData, ConversationPlans } from "../../../src/internal-edge.ts";
 import {
   type ConversationEvent,
@@ -41,17 +41,12 @@ export async function importInto(
   options: ImportOptions,
   body: ReadableStream<Uint8Array>,
 ): Promise<readonly ImportFinding[]> {
-  const reader = new TransferReader<OwnRecord>(body, transferRecord);
-  try {
-    return await new Import(options, reader).run();
-  } finally {
-    await reader.close();
-  }
+  return new Import(options, body).run();
 }
 
 class Import {
   readonly #options: ImportOptions;
-  readonly #reader: TransferReader<OwnRecord>;
+  readonly #records: ReturnType<typeof readRecords<OwnRecord>>;
   readonly #variables: VariablesImport;
   #formerId = "";
   #writtenFiles = 0;
@@ -59,15 +54,15 @@ class Import {
   #cancelled = 0;
   #omitted = 0;
 
-  constructor(options: ImportOptions, reader: TransferReader<OwnRecord>) {
+  constructor(options: ImportOptions, body: ReadableStream<Uint8Array>) {
     this.#options = options;
-    this.#reader = reader;
-    this.#variables = new VariablesImport(options.data.store, reader);
+    this.#records = readRecords<OwnRecord>(body, transferRecord);
+    this.#variables = new VariablesImport(options.data.store, this.#records);
   }
 
   async run(): Promise<readonly ImportFinding[]> {
     const { data, plans, isTrusted } = this.#options;
-    await this.#reader.each((record) => this.#take(isTrusted ? record : this.#lower(record)));
+    await takeEach(this.#records, (record) => this.#take(isTrusted ? record : this.#lower(record)));
     this.#variables.end();
     const ended = await plans?.endImport(data, { isTrusted, reason: COPIED });
     const { withdrawn = 0, cancelled = 0 } = ended ?? {};

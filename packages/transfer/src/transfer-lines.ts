@@ -114,59 +114,51 @@ async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint
   return undefined;
 }
 
+export interface ReadRecord<Own extends OwnLine> {
+  /** The number of its line, from 1. */
+  readonly line: number;
+  readonly record: TakenLine<Own>;
+}
+
 /**
- * Reads the records of a file and checks each. The file is complete only if the end record's count and digest match.
+ * Reads the records of a file before its end, and checks each. The file is complete only if the end record's count and
+ * digest match. Throws `bad_import`, `limit_exceeded`, or the error that ended the export.
  */
-export class TransferReader<Own extends OwnLine> {
-  readonly #lines: AsyncGenerator<Uint8Array, undefined>;
-  readonly #schema: z.ZodType<Own | FrameLine>;
-  readonly #digest = new Sha256Stream();
-  #count = 0;
-
-  constructor(stream: ReadableStream<Uint8Array>, schema: z.ZodType<Own | FrameLine>) {
-    this.#lines = linesOf(stream);
-    this.#schema = schema;
-  }
-
-  /**
-   * Passes each record before the end to `take`, which may read the bytes that follow. Rejects as `next` does,
-   * and with the errors of `take`, each with the number of its line.
-   */
-  async each(take: (record: TakenLine<Own>) => Promise<void> | void): Promise<void> {
-    for (;;) {
-      const record = await this.next();
-      if (isEnd(record)) return;
-      const line = this.#count;
-      try {
-        await take(record);
-      } catch (error) {
-        throw inLine(line, error);
-      }
-    }
-  }
-
-  /** Throws `bad_import`, `limit_exceeded`, or the error that ended the export. */
-  async next(): Promise<TakenLine<Own> | LineOf<"end">> {
-    const { done, value: line } = await this.#lines.next();
-    if (done === true) throw badImport("It has no end: it was cut off.");
-    this.#count++;
-    const record = recordIn(line, this.#count, this.#schema);
+export async function* readRecords<Own extends OwnLine>(
+  stream: ReadableStream<Uint8Array>,
+  schema: z.ZodType<Own | FrameLine>,
+): AsyncGenerator<ReadRecord<Own>, undefined> {
+  const lines = linesOf(stream);
+  const digest = new Sha256Stream();
+  let line = 0;
+  for await (const bytes of lines) {
+    const record = recordIn(bytes, ++line, schema);
     if (isFailure(record)) throw failed(record);
-    if (isEnd(record)) await this.#check(record);
-    else await this.#digest.add(line);
-    return record;
+    if (isEnd(record)) {
+      const [found, { records, sha256 }] = [line - 1, record];
+      if (records !== found)
+        throw badImport(`It has ${found} records before its end, not ${records}.`);
+      if (sha256 !== (await digest.end())) throw badImport("Its digest does not match.");
+      if ((await lines.next()).done !== true) throw badImport("Something follows its end.");
+      return undefined;
+    }
+    await digest.add(bytes);
+    yield { line, record };
   }
+  throw badImport("It has no end: it was cut off.");
+}
 
-  async close(): Promise<void> {
-    await this.#lines.return(undefined);
-  }
-
-  async #check({ records, sha256 }: LineOf<"end">): Promise<void> {
-    const found = this.#count - 1;
-    if (records !== found)
-      throw badImport(`It has ${found} records before its end, not ${records}.`);
-    if (sha256 !== (await this.#digest.end())) throw badImport("Its digest does not match.");
-    if ((await this.#lines.next()).done !== true) throw badImport("Something follows its end.");
+/** Passes each record to `take`, which may read the bytes that follow it. Its errors get the number of the line. */
+export async function takeEach<Own extends OwnLine>(
+  records: AsyncIterable<ReadRecord<Own>>,
+  take: (record: TakenLine<Own>) => Promise<void> | void,
+): Promise<void> {
+  for await (const { line, record } of records) {
+    try {
+      await take(record);
+    } catch (error) {
+      throw inLine(line, error);
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 import { ByrefError } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
-import { badImport, TransferReader } from "./transfer-lines.ts";
+import { badImport, readRecords } from "./transfer-lines.ts";
 import {
   type ConversationContext,
   type ConversationData,
@@ -85,10 +85,11 @@ export async function partsFile(context: ConversationContext): Promise<Response>
   const { sql, data } = context;
   const of = partsIn(sql) ?? 0;
   if (data === undefined || data.store.count() < of) throw noSuchImport();
-  const reader = new TransferReader(streamOf(bytesOf(data, of)), transferRecord);
-  const header = await reader.next();
-  await reader.close();
-  if (header.type !== "byref") throw badImport("Line 1 is no header.");
+  const records = readRecords(streamOf(bytesOf(data, of)), transferRecord);
+  const { value } = await records.next();
+  await records.return(undefined);
+  const header = value?.record;
+  if (header?.type !== "byref") throw badImport("Line 1 is no header.");
   const file = ndjson(streamOf(bytesOf(data, of)));
   file.headers.set("x-byref-id", header.id);
   const tenant = conversations.tenantIn(context.state.id.name);

@@ -1,7 +1,7 @@
 import { ByrefError } from "../../../../src/errors.ts";
 import { type Sql, sqlRows, type VariableStore } from "../../../../src/internal.ts";
 import { type StoreLine, VariablesImport } from "../../../transfer/src/import-variables.ts";
-import { TransferReader } from "../../../transfer/src/transfer-lines.ts";
+import { readRecords, takeEach } from "../../../transfer/src/transfer-lines.ts";
 import { variableRecord } from "../../../transfer/src/variable-records.ts";
 import { SHOWN_TABLES } from "./shown-texts.ts";
 import { ALARM_TABLE } from "./sweep-alarm.ts";
@@ -42,7 +42,6 @@ export class StagedImport {
    * `conversation_exists` or the error of a rejected value, and leaves the store as it was.
    */
   async run(body: ReadableStream<Uint8Array>, store: VariableStore): Promise<void> {
-    const reader = new TransferReader<StoreLine>(body, variableRecord);
     if (this.#isRunning) {
       await body.cancel();
       throw new ByrefError("conflict", "Another import is under way; try again.");
@@ -51,9 +50,9 @@ export class StagedImport {
     try {
       await this.#clear();
       requireEmpty(store);
-      const staged = this.#open();
-      const variables = new VariablesImport(staged, reader);
-      await reader.each((line) => variables.take(line));
+      const records = readRecords<StoreLine>(body, variableRecord);
+      const variables = new VariablesImport(this.#open(), records);
+      await takeEach(records, (record) => variables.take(record));
       variables.end();
       await store.sweep();
       this.#options.sql.transaction(() => this.#replace(store));
@@ -64,7 +63,6 @@ export class StagedImport {
       throw error;
     } finally {
       this.#isRunning = false;
-      await reader.close();
       if (!body.locked) await body.cancel();
     }
   }

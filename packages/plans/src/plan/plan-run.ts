@@ -60,7 +60,6 @@ export class PlanRun {
   record: RunRecord;
   readonly #options: PlanRunOptions;
   readonly #running = new Map<number, Promise<void>>();
-  readonly #progress: Progress;
   /** The work that all calls share. */
   readonly #reads = new Work({ bound: "maxRunReadWork" });
   /** Continues the loop after a decision on a gate while calls run. */
@@ -74,12 +73,6 @@ export class PlanRun {
     this.#options = options;
     this.record = options.record;
     this.#signal = AbortSignal.any([options.signal, this.#broken.signal]);
-    this.#progress = {
-      stateOf: (call) => this.#stateOf(call),
-      idOf: (call) => this.#idOf(call),
-      decisionOn: (gate) =>
-        Object.hasOwn(this.record.gates, gate) ? this.record.gates[gate] : undefined,
-    };
   }
 
   /**
@@ -145,7 +138,7 @@ export class PlanRun {
         if (this.#stateOf(index).status !== "waiting" || this.#running.has(index)) continue;
         if (checked.plan.order === "written" && !this.#isNext(index)) break;
         if (this.#awaitsApproval(index)) continue;
-        const ready = readinessOf(call, this.#progress);
+        const ready = this.#readinessOf(call);
         if (ready.kind === "skipped") {
           this.#setCall(call, { status: "skipped", reason: ready.reason });
           hasChanged = true;
@@ -287,7 +280,7 @@ export class PlanRun {
   async #ask(call: CheckedCall, gate: string): Promise<void> {
     const { text: asked, digest } = await this.#inputNow(call);
     // The gate may have been opened meanwhile.
-    if (this.#progress.decisionOn(gate) !== undefined) return;
+    if (this.#decisionOn(gate) !== undefined) return;
     const reason = `Waits for approvals.${gate}.`;
     // A person who opened an earlier gate saw the input of that time.
     const { shown = digest, ...begun } = stateIn(this.record, call.call.id);
@@ -315,7 +308,7 @@ export class PlanRun {
 
   #awaitsApproval(index: number): boolean {
     const { gate } = this.#stateOf(index);
-    return gate !== undefined && this.#progress.decisionOn(gate) === undefined;
+    return gate !== undefined && this.#decisionOn(gate) === undefined;
   }
 
   /**
@@ -326,9 +319,8 @@ export class PlanRun {
   async #needsApproval(checked: CheckedCall, { approval, pin }: Ready): Promise<boolean> {
     const { id } = checked.call;
     const { gate, shown, pin: begun } = stateIn(this.record, id);
-    const { decisionOn } = this.#progress;
     // A denial is final, also if the input changes.
-    const denied = gate === undefined ? undefined : decisionOn(gate);
+    const denied = gate === undefined ? undefined : this.#decisionOn(gate);
     if (gate !== undefined && denied?.approved === false) {
       this.#setCall(checked, { status: "skipped", reason: deniedReason(gate, denied) });
       return true;
@@ -338,10 +330,60 @@ export class PlanRun {
     const own = `${this.record.id}.${id}.${pin}`;
     const hasChanged = shown !== undefined && shown !== digest;
     const reason = approval?.reason ?? (hasChanged ? CHANGED : undefined);
-    if (decisionOn(own)?.approved === true || reason === undefined) return false;
+    if (this.#decisionOn(own)?.approved === true || reason === undefined) return false;
     const asks = { gate: own, reason, asked, shown: digest, ...json.compact({ pin: begun }) };
     this.#setCall(checked, { status: "waiting", ...asks });
     return true;
+  }
+
+  /** Determines a call's readiness from the states of the calls that it depends on. */
+  #readinessOf(call: CheckedCall): Readiness {
+    for (const before of call.dependsOn) {
+      const { status } = this.#stateOf(before);
+      if (status === "waiting" || status === "running") return { kind: "waiting" };
+    }
+    for (const need of call.needs) {
+      const reason = this.#whyUnmet(need);
+      if (reason !== undefined) return { kind: "skipped", reason };
+    }
+    for (const gate of call.gates) {
+      const decision = this.#decisionOn(gate);
+      if (decision === undefined) return { kind: "waiting", gate };
+      if (!decision.approved) return { kind: "skipped", reason: deniedReason(gate, decision) };
+    }
+    return { kind: "ready" };
+  }
+
+  /** Why the need is not met. Undefined if it is met. */
+  #whyUnmet({ operator, writers, source }: CheckedNeed): string | undefined {
+    const reasons = new Set<string>();
+    for (const found of writers) {
+      const reason = found === undefined ? undefined : this.#whyMissing(found);
+      if (reason === undefined && operator === "first") return undefined;
+      if (reason !== undefined && reasons.size < MAX_NAMED) reasons.add(reason);
+    }
+    if (reasons.size === 0) return undefined;
+    return `${characters.clip(source, MAX_SOURCE_CHARS)} is not there: ${[...reasons].join("; ")}.`;
+  }
+
+  #whyMissing({ whole, parts }: Writers): string | undefined {
+    const hasWritten = ({ call, source }: Writer) => {
+      const { status, places = [] } = this.#stateOf(call);
+      return status === "done" && (source === undefined || places.includes(source));
+    };
+    if (whole.some(hasWritten)) return undefined;
+    const failed = parts.find(({ call }) => this.#stateOf(call).status !== "done");
+    if (failed === undefined && parts.some(hasWritten)) return undefined;
+    const [writer = failed] = failed === undefined ? [...whole, ...parts] : [failed];
+    if (writer === undefined) return "nothing writes it";
+    const { status } = this.#stateOf(writer.call);
+    const id = this.#idOf(writer.call);
+    if (status === "done") return `${id} wrote elsewhere`;
+    return `${id} ${status === "failed" ? "failed" : "was skipped"}`;
+  }
+
+  #decisionOn(gate: string): GateDecision | undefined {
+    return Object.hasOwn(this.record.gates, gate) ? this.record.gates[gate] : undefined;
   }
 
   #statusAtEnd(): RunStatus {
@@ -397,30 +439,6 @@ type Readiness =
   | { readonly kind: "waiting"; readonly gate?: string }
   | { readonly kind: "skipped"; readonly reason: string };
 
-interface Progress {
-  readonly stateOf: (call: number) => CallState;
-  readonly idOf: (call: number) => string;
-  readonly decisionOn: (gate: string) => GateDecision | undefined;
-}
-
-/** Determines a call's readiness from the states of the calls that it depends on. */
-function readinessOf(call: CheckedCall, progress: Progress): Readiness {
-  for (const before of call.dependsOn) {
-    const { status } = progress.stateOf(before);
-    if (status === "waiting" || status === "running") return { kind: "waiting" };
-  }
-  for (const need of call.needs) {
-    const missing = missingIn(need, progress);
-    if (missing !== undefined) return { kind: "skipped", reason: missing };
-  }
-  for (const gate of call.gates) {
-    const decision = progress.decisionOn(gate);
-    if (decision === undefined) return { kind: "waiting", gate };
-    if (!decision.approved) return { kind: "skipped", reason: deniedReason(gate, decision) };
-  }
-  return { kind: "ready" };
-}
-
 function deniedReason(gate: string, { reason }: GateDecision): string {
   return `approvals.${gate} was denied${reason === undefined ? "." : `: ${reason}`}`;
 }
@@ -428,34 +446,3 @@ function deniedReason(gate: string, { reason }: GateDecision): string {
 /** Maximum number of writers named in a reason. The missing paths are limited too. */
 const MAX_NAMED = 3;
 const MAX_SOURCE_CHARS = 200;
-
-/** Why the need is not met. Undefined if it is met. */
-function missingIn({ operator, writers, source }: CheckedNeed, progress: Progress) {
-  const reasons = new Set<string>();
-  for (const found of writers) {
-    const reason = found === undefined ? undefined : whyMissing(found, progress);
-    if (reason === undefined && operator === "first") return undefined;
-    if (reason !== undefined && reasons.size < MAX_NAMED) reasons.add(reason);
-  }
-  if (reasons.size === 0) return undefined;
-  return `${characters.clip(source, MAX_SOURCE_CHARS)} is not there: ${[...reasons].join("; ")}.`;
-}
-
-function whyMissing({ whole, parts }: Writers, progress: Progress): string | undefined {
-  if (whole.some((writer) => hasWritten(writer, progress))) return undefined;
-  const failed = parts.find(({ call }) => progress.stateOf(call).status !== "done");
-  if (failed === undefined && parts.some((writer) => hasWritten(writer, progress)))
-    return undefined;
-  const [writer = failed] = failed === undefined ? [...whole, ...parts] : [failed];
-  if (writer === undefined) return "nothing writes it";
-  const { status } = progress.stateOf(writer.call);
-  const id = progress.idOf(writer.call);
-  return status === "done"
-    ? `${id} wrote elsewhere`
-    : `${id} ${status === "failed" ? "failed" : "was skipped"}`;
-}
-
-function hasWritten({ call, source }: Writer, { stateOf }: Progress): boolean {
-  const { status, places = [] } = stateOf(call);
-  return status === "done" && (source === undefined || places.includes(source));
-}
