@@ -11,7 +11,13 @@ import {
   type Variables,
   type VariableStore,
 } from "../../../src/internal.ts";
-import type { EngineAnswer, EngineQuery, QueryEngine, TableShape } from "./query-engine.ts";
+import type {
+  EngineAnswer,
+  EngineQuery,
+  QueryEngine,
+  TableChunk,
+  TableShape,
+} from "./query-engine.ts";
 import { readStatement } from "./read-statement.ts";
 import { requireSmall } from "./sql-query-engine.ts";
 import * as limits from "../../../src/limits.ts";
@@ -189,28 +195,27 @@ interface TableSource {
 async function loadTable(engine: QueryEngine, source: TableSource): Promise<void> {
   const { store, target, read } = source;
   const part = await sequences.partAt(store, target, read);
-  const writer = (options?: WriterOptions) => new TableWriter(engine, source, options);
+  const write = (rows: Values, options?: TableOptions) => writeTable(engine, source, rows, options);
   if (!("sequence" in part)) {
     const { value } = part;
     const isObject = !json.isScalar(value);
     const rows = isObject
       ? Object.entries(value).map(([key, inner]) => ({ key, value: inner }))
       : [{ value }];
-    await writer({ columns: isObject ? ["key", "value"] : ["value"] }).load(rows);
+    await write(rows, { columns: isObject ? ["key", "value"] : ["value"] });
     return;
   }
   const { sequence } = part;
   if (sequence.type === "string") {
-    await writer({ columns: ["line", "text"] }).load(linesOf(sequence));
+    await write(linesOf(sequence), { columns: ["line", "text"] });
     return;
   }
   const depth = target.path.filter((segment) => "each" in segment).length;
   const elements = async () =>
     depth === 0 ? elementsOf(sequence) : flattened(await allOf(sequence), depth);
-  if (await writer().load(await elements())) return;
+  if (await write(await elements())) return;
   // An element that is not an object.
-  const values = asValues(await elements());
-  await writer({ columns: ["value"], showsIndex: true }).load(values);
+  await write(asValues(await elements()), { columns: ["value"], showsIndex: true });
 }
 
 type Values = AsyncIterable<Json> | Iterable<Json>;
@@ -250,7 +255,7 @@ async function* linesOf(text: sequences.Sequence): AsyncGenerator<Json> {
   if (rest !== "") yield { line: ++line, text: rest };
 }
 
-interface WriterOptions {
+interface TableOptions {
   /** The columns that the table has in any case. */
   readonly columns?: readonly string[];
   readonly showsIndex?: boolean;
@@ -260,104 +265,84 @@ interface WriterOptions {
 const MAX_NAMED = 10;
 const ROW_BYTES: Bound = "maxQueryRowBytes";
 
-class TableWriter {
-  readonly #engine: QueryEngine;
-  readonly #source: TableSource;
-  readonly #showsIndex: boolean;
-  readonly #columns: Map<string, number>;
-  readonly #counters: CellCounter[] = [];
-  readonly #omitted = new Set<string>();
-  #rows = 0;
-  #chars = 0;
-  #largestRow = 0;
-  #waiting: string[] = [];
-  #waitingBytes = 0;
-
-  constructor(
-    engine: QueryEngine,
-    source: TableSource,
-    { columns = [], showsIndex = false }: WriterOptions = {},
-  ) {
-    this.#engine = engine;
-    this.#source = source;
-    this.#showsIndex = showsIndex;
-    this.#columns = new Map(columns.map((column, at) => [column, at]));
+/** Writes records as the table of a source. Returns false if one is not an object: the table is then not completed. */
+async function writeTable(
+  engine: QueryEngine,
+  { key, target, isCurrent }: TableSource,
+  records: Values,
+  { columns: given = [], showsIndex = false }: TableOptions = {},
+): Promise<boolean> {
+  const columns = new Map(given.map((column, at) => [column, at]));
+  const counters: CellCounter[] = [];
+  const omitted = new Set<string>();
+  let [rows, chars, largestRow, waitingBytes] = [0, 0, 0, 0];
+  let waiting: string[] = [];
+  for await (const record of records) {
+    if (!json.isJsonObject(record)) return false;
+    const row = rowOf(record);
+    if (mayHaveHalf(row)) refuseHalf(record);
+    const bytes = encoding.byteLength(row) + 1;
+    requireAtMost(ROW_BYTES, bytes, "Query a part of it, such as $name[*].key.");
+    largestRow = Math.max(largestRow, bytes);
+    if (waitingBytes + bytes > limits.maxQueryChunkBytes) await engine.add(key, nextChunk());
+    waiting.push(row);
+    waitingBytes += bytes;
   }
+  // An array without elements may be one of anything.
+  if (waiting.length === 0 && rows === 0 && columns.size === 0) return false;
+  await engine.add(key, { ...nextChunk(), shape: shape() });
+  return true;
 
-  /** Returns false if an element is not an object. The table is then not completed. */
-  async load(records: Values): Promise<boolean> {
-    for await (const record of records) {
-      if (!json.isJsonObject(record)) return false;
-      const row = this.#rowOf(record);
-      if (mayHaveHalf(row)) this.#refuseHalf(record);
-      const bytes = encoding.byteLength(row) + 1;
-      requireAtMost(ROW_BYTES, bytes, "Query a part of it, such as $name[*].key.");
-      this.#largestRow = Math.max(this.#largestRow, bytes);
-      if (this.#waitingBytes + bytes > limits.maxQueryChunkBytes) await this.#flush();
-      this.#waiting.push(row);
-      this.#waitingBytes += bytes;
-    }
-    // An array without elements may be one of anything.
-    const isEmpty = this.#waiting.length === 0 && this.#rows === 0 && this.#columns.size === 0;
-    if (isEmpty) return false;
-    await this.#flush({ isLast: true });
-    return true;
-  }
-
-  get #shape(): TableShape {
-    const first = [...this.#omitted].slice(0, MAX_NAMED);
-    return {
-      columns: distinctNames([...this.#columns.keys()]),
-      cells: Array.from(this.#columns, (_, at) =>
-        (this.#counters[at] ?? new CellCounter()).cells(),
-      ),
-      ...(first.length === 0 ? {} : { omitted: { count: this.#omitted.size, first } }),
-      rows: this.#rows,
-      chars: this.#chars,
-      largestRow: this.#largestRow,
-      showsIndex: this.#showsIndex,
-    };
-  }
-
-  /** SQLite would read three other characters. */
-  #refuseHalf(record: JsonObject): void {
-    const index = this.#rows + this.#waiting.length;
-    requireWellFormed(record, "a table", [...this.#source.target.path, { index }]);
-  }
-
-  #rowOf(record: JsonObject): string {
-    const row: Json[] = Array.from({ length: this.#columns.size }, () => null);
-    for (const [key, value] of Object.entries(record)) {
-      let at = this.#columns.get(key);
-      if (at === undefined) {
-        if (this.#columns.size >= limits.maxQueryColumns) {
-          this.#omitted.add(key);
-          continue;
-        }
-        if (!key.isWellFormed()) this.#refuseHalf(record);
-        at = this.#columns.size;
-        this.#columns.set(key, at);
-      }
-      const cell = cellOf(value);
-      row[at] = cell;
-      (this.#counters[at] ??= new CellCounter()).add(cell, this.#rows + this.#waiting.length);
-    }
-    return JSON.stringify(row);
-  }
-
-  async #flush({ isLast = false } = {}): Promise<void> {
-    const { target, isCurrent, key } = this.#source;
+  function nextChunk(): TableChunk {
     if (!isCurrent()) {
       // What was read may be another value by now, or one that this database must not have.
       const message = `${targets.referenceTo(target)} has changed while the query read it. Try again.`;
       throw new ByrefError("conflict", message);
     }
-    const chunk = { first: this.#rows, json: `[${this.#waiting.join(",")}]` };
-    this.#rows += this.#waiting.length;
-    this.#chars += chunk.json.length;
-    this.#waiting = [];
-    this.#waitingBytes = 0;
-    await this.#engine.add(key, isLast ? { ...chunk, shape: this.#shape } : chunk);
+    const chunk = { first: rows, json: `[${waiting.join(",")}]` };
+    rows += waiting.length;
+    chars += chunk.json.length;
+    waiting = [];
+    waitingBytes = 0;
+    return chunk;
+  }
+
+  function shape(): TableShape {
+    const first = [...omitted].slice(0, MAX_NAMED);
+    return {
+      columns: distinctNames([...columns.keys()]),
+      cells: Array.from(columns, (_, at) => (counters[at] ?? new CellCounter()).cells()),
+      ...(first.length === 0 ? {} : { omitted: { count: omitted.size, first } }),
+      rows,
+      chars,
+      largestRow,
+      showsIndex,
+    };
+  }
+
+  /** SQLite would read three other characters. */
+  function refuseHalf(record: JsonObject): void {
+    requireWellFormed(record, "a table", [...target.path, { index: rows + waiting.length }]);
+  }
+
+  function rowOf(record: JsonObject): string {
+    const row: Json[] = Array.from({ length: columns.size }, () => null);
+    for (const [name, value] of Object.entries(record)) {
+      let at = columns.get(name);
+      if (at === undefined) {
+        if (columns.size >= limits.maxQueryColumns) {
+          omitted.add(name);
+          continue;
+        }
+        if (!name.isWellFormed()) refuseHalf(record);
+        at = columns.size;
+        columns.set(name, at);
+      }
+      const cell = cellOf(value);
+      row[at] = cell;
+      (counters[at] ??= new CellCounter()).add(cell, rows + waiting.length);
+    }
+    return JSON.stringify(row);
   }
 }
 

@@ -11,7 +11,7 @@ import {
   withoutWaiting,
 } from "../../../src/internal-tool.ts";
 import { requireFew, type TransferFiles } from "./transfer-files.ts";
-import { type OwnRecord, type TransferOf, transferRecord } from "./transfer-format.ts";
+import { type OwnRecord, transferRecord } from "./transfer-format.ts";
 
 export interface ImportOptions {
   /** The data of a new, empty conversation. */
@@ -38,122 +38,86 @@ export interface ImportFinding {
  * from a trusted file; of any other nothing is trusted, and plans wait for approval.
  */
 export async function importInto(
-  options: ImportOptions,
+  { data, plans, files, id, isTrusted }: ImportOptions,
   body: ReadableStream<Uint8Array>,
 ): Promise<readonly ImportFinding[]> {
-  return new Import(options, body).run();
-}
-
-class Import {
-  readonly #options: ImportOptions;
-  readonly #records: ReturnType<typeof readRecords<OwnRecord>>;
-  readonly #variables: VariablesImport;
-  #formerId = "";
-  #writtenFiles = 0;
-  #lowered = 0;
-  #cancelled = 0;
-  #omitted = 0;
-
-  constructor(options: ImportOptions, body: ReadableStream<Uint8Array>) {
-    this.#options = options;
-    this.#records = readRecords<OwnRecord>(body, transferRecord);
-    this.#variables = new VariablesImport(options.data.store, this.#records);
-  }
-
-  async run(): Promise<readonly ImportFinding[]> {
-    const { data, plans, isTrusted } = this.#options;
-    await takeEach(this.#records, (record) => this.#take(isTrusted ? record : this.#lower(record)));
-    this.#variables.end();
-    const ended = await plans?.endImport(data, { isTrusted, reason: COPIED });
-    const { withdrawn = 0, cancelled = 0 } = ended ?? {};
-    const findings = [
-      [
-        "labels_lowered",
-        this.#lowered,
-        `values that the file calls trusted are not trusted here. ${KEEP_LABELS}`,
-      ],
-      [
-        "approvals_withdrawn",
-        withdrawn,
-        `plans that the file calls approved wait for approval. ${KEEP_LABELS}`,
-      ],
-      [
-        "approvals_cancelled",
-        this.#cancelled + cancelled,
-        "pending approvals are cancelled, because the original may still have them.",
-      ],
-      [
-        "plans_omitted",
-        this.#omitted,
-        "plans are left out, because this Worker has no planSupport().",
-      ],
-    ] as const;
-    return findings
-      .filter(([, count]) => count > 0)
-      .map(([code, count, what]) => ({ code, message: `${count} ${what}` }));
-  }
-
-  #lower(record: TakenLine<OwnRecord>): TakenLine<OwnRecord> {
+  const records = readRecords<OwnRecord>(body, transferRecord);
+  const variables = new VariablesImport(data.store, records);
+  let formerId = "";
+  let [writtenFiles, lowered, cancelled, omitted] = [0, 0, 0, 0];
+  await takeEach(records, (record) => {
+    if (isTrusted) return take(record);
     const trusts =
       "info" in record ? record.info.trusted : record.type === "file" && record.trusted;
-    if (trusts) this.#lowered++;
-    return lowerTrust(record);
-  }
+    if (trusts) lowered++;
+    return take(lowerTrust(record));
+  });
+  variables.end();
+  const ended = await plans?.endImport(data, { isTrusted, reason: COPIED });
+  const findings = [
+    [
+      "labels_lowered",
+      lowered,
+      `values that the file calls trusted are not trusted here. ${KEEP_LABELS}`,
+    ],
+    [
+      "approvals_withdrawn",
+      ended?.withdrawn ?? 0,
+      `plans that the file calls approved wait for approval. ${KEEP_LABELS}`,
+    ],
+    [
+      "approvals_cancelled",
+      cancelled + (ended?.cancelled ?? 0),
+      "pending approvals are cancelled, because the original may still have them.",
+    ],
+    ["plans_omitted", omitted, "plans are left out, because this Worker has no planSupport()."],
+  ] as const;
+  return findings
+    .filter(([, count]) => count > 0)
+    .map(([code, count, what]) => ({ code, message: `${count} ${what}` }));
 
   // The casts below remove the schemas' statement that absent fields may be undefined.
-  async #take(record: TakenLine<OwnRecord>): Promise<void> {
-    const { data, plans } = this.#options;
+  async function take(record: TakenLine<OwnRecord>): Promise<void> {
     switch (record.type) {
       case "byref":
-        return this.#begin(record);
+        formerId = record.id;
+        data.setCreated(Date.parse(record.createdAt));
+        if (record.title !== null) data.setTitle(record.title);
+        return;
       case "message":
-        return this.#takeMessage(record.message as StoredMessage);
+        return takeMessage(record.message as StoredMessage);
       case "file":
-        return this.#takeFile(record);
+        if (files === undefined) throw badImport("It contains files, and no bucket is bound.");
+        requireFew(++writtenFiles);
+        requireAtMost("maxValueBytes", record.bytes, "No file is as long.");
+        return files.write(record, variables.bytes(record.bytes));
       case "plan":
       case "run":
-        if (plans === undefined) this.#omitted += record.type === "plan" ? 1 : 0;
+        if (plans === undefined) omitted += record.type === "plan" ? 1 : 0;
         else plans.take(data, record);
         return;
       case "turn":
-        return this.#takeTurn(record.head as unknown as TurnHead);
+        return takeTurn(record.head as unknown as TurnHead);
       case "events":
         return data.events.restore(record.events as unknown as ConversationEvent[]);
       default:
-        return this.#variables.take(record);
+        return variables.take(record);
     }
   }
 
-  #begin({ id, title, createdAt }: TransferOf<"byref">): void {
-    const { data } = this.#options;
-    this.#formerId = id;
-    data.setCreated(Date.parse(createdAt));
-    if (title !== null) data.setTitle(title);
-  }
-
   /** URLs of stored files are rewritten to this conversation's variables. */
-  #takeMessage(message: StoredMessage): void {
-    const { data, id } = this.#options;
-    const former = variableUrl(this.#formerId, "");
+  function takeMessage(message: StoredMessage): void {
+    const former = variableUrl(formerId, "");
     const parts = message.parts.map((part) => {
       if (part.type !== "file" || !part.url.startsWith(former)) return part;
       return { ...part, url: variableUrl(id, part.url.slice(former.length)) };
     });
-    this.#cancelled += Object.keys(message.waiting ?? {}).length;
+    cancelled += Object.keys(message.waiting ?? {}).length;
     data.history.add(withoutWaiting({ ...message, parts }, COPIED));
   }
 
-  async #takeFile(record: TransferOf<"file">): Promise<void> {
-    const { files } = this.#options;
-    if (files === undefined) throw badImport("It contains files, and no bucket is bound.");
-    requireFew(++this.#writtenFiles);
-    requireAtMost("maxValueBytes", record.bytes, "No file is as long.");
-    await files.write(record, this.#variables.bytes(record.bytes));
-  }
-
   /** The turn no longer waits. Its spend still counts for the conversation. */
-  #takeTurn(head: TurnHead): void {
-    const { data, id } = this.#options;
+  function takeTurn(head: TurnHead): void {
     const { needs: _needs, counts: _counts, paused: _paused, ...kept } = head;
     const ended = { ...kept, spent: spentBefore(head), isOpen: false, conversation: id };
     data.journal.begin(ended, "");
