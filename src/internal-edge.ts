@@ -5,7 +5,7 @@ export * as requestBodies from "./edge/http/read-body.ts";
 export * as parameters from "./edge/http/parameters.ts";
 export * as schemas from "./edge/openapi/schemas.ts";
 export type { AgentContext, AgentDefinition } from "./edge/agent-types.ts";
-export type { AppEnv, Bindings } from "./edge/app-env.ts";
+export type * as appEnv from "./edge/app-env.ts";
 export { identityHeader, identityIn } from "./edge/auth/forwarded-identity.ts";
 export { hmacKey } from "./edge/auth/tickets.ts";
 export type {
@@ -38,7 +38,7 @@ export { DurableSql } from "./edge/platform/durable-sql.ts";
 export { R2Blobs } from "./edge/platform/r2-blobs.ts";
 export { R2Files } from "./edge/platform/r2-files.ts";
 export { approvalEndpoint } from "./edge/routes/messages.ts";
-export { settingNames, settingsOf, type Settings } from "./edge/settings.ts";
+export * as workerSettings from "./edge/settings.ts";
 export type { ObservedTurn } from "./edge/telemetry/telemetry.ts";
 export { attempt, decidedEvent, recordTools, type TurnStart } from "./edge/turns/attempt.ts";
 export {

@@ -33,16 +33,10 @@ export {
 export type { Stage } from "./tool/wrapped-tool.ts";
 export type { BytesResult } from "./tool/tool-result.ts";
 export { acceptableSchema } from "./tool/acceptable-schema.ts";
-export { runtimeToolSchema, shownSchema, widenSchema } from "./tool/shown-schema.ts";
+export * as shownSchemas from "./tool/shown-schema.ts";
 export { UrlSources } from "./tool/composed.ts";
 export { diffsOfEdited } from "./tool/edit/edited-diffs.ts";
-export {
-  incomplete,
-  type Edit,
-  type RecordEdits,
-  type ResolvedChanges,
-} from "./tool/edit/edited-value.ts";
-export type { FileInfo, Files } from "./tool/files.ts";
+export * as editedValues from "./tool/edit/edited-value.ts";
 export type { Observer } from "./tool/observer.ts";
 export {
   fits,
@@ -54,12 +48,10 @@ export {
   type RuntimeTool,
   type RuntimeToolContext,
 } from "./tool/runtime-tool.ts";
-export type { SaveTarget } from "./tool/save-target.ts";
 export { knownNamesOf, lookupInStore, newestVisible } from "./tool/store-lookup.ts";
-export type { GuardedHandle, NotKept } from "./tool/tool-output.ts";
-export { toolRules, type McpServer, type ToolRules } from "./tool/tool-rules.ts";
+export * as mcpRules from "./tool/tool-rules.ts";
 export { variableShape } from "./tool/variable-shape.ts";
-export { keptInput, settingOf } from "./tool/variables/set-variable.ts";
+export * as variableSettings from "./tool/variables/set-variable.ts";
 export type {
   AnyTool,
   CallOptions,
@@ -77,13 +69,13 @@ export { Attempt, headFor, type AttemptEnd } from "./turn/turn.ts";
 export { type ModelAnswer, withOwnTools } from "./turn/delegate-tool.ts";
 export { finderTool } from "./turn/find-tools.ts";
 export type { PromptDescription } from "./turn/describe-prompt.ts";
-export type { AnswerReceipt, ReceiptSpan, TypedFigure } from "./turn/history/answer-receipt.ts";
+export type * as receipts from "./turn/history/answer-receipt.ts";
 export { changedIn } from "./turn/history/message-parts.ts";
-export { detailsFor, guideFor, type InstructionStyle } from "./turn/history/guide.ts";
-export { VARIABLES_TAG, withTail } from "./turn/history/prompt.ts";
-export { KEPT_AS, withoutRepeats } from "./turn/history/shown-variables.ts";
+export * as guides from "./turn/history/guide.ts";
+export * as turnPrompts from "./turn/history/prompt.ts";
+export * as shownVariables from "./turn/history/shown-variables.ts";
 export type { MessageForm, StoredMessage } from "./turn/history/stored-message.ts";
-export type { TimedActivity, TimedAttempt, Timeline } from "./turn/history/timeline.ts";
+export type * as timelines from "./turn/history/timeline.ts";
 export { VariableList } from "./turn/history/variable-list.ts";
 export { variableUrl } from "./turn/history/receive-message.ts";
 export type { ConversationEvent, EventType, NewEvent } from "./turn/log/event-log.ts";
@@ -91,7 +83,7 @@ export type { JournalEntry, TurnHead } from "./turn/log/journal.ts";
 export { type RecoveredLog, giveUpReason } from "./turn/log/recovery.ts";
 
 export type { Plan, PlanCall, PlanFormatName, PlanOutput } from "./turn/plan.ts";
-export { charsOfMessage, charsOfTools } from "./turn/spend/account.ts";
+export * as accounts from "./turn/spend/account.ts";
 export { NOTHING_SPENT, spentBefore } from "./turn/spend/spend.ts";
 export { askAgent, askAgentFor, type AskModel } from "./turn/sub-turn.ts";
 export {
@@ -105,5 +97,4 @@ export type { TurnContext, TurnEnd, TurnOptions } from "./turn/turn-context.ts";
 export { type ApprovalResponse, waitingCalls, withoutWaiting } from "./turn/waiting-calls.ts";
 
 // Diffs of lines, which need `diff`.
-export { lineSegments } from "./value/compare-lines.ts";
-export { LineDiff } from "./value/line-diff.ts";
+export * as lineDiffs from "./value/line-diff.ts";

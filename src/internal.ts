@@ -14,10 +14,9 @@ export { joinBytes, streamOf } from "./value/bytes.ts";
 export { csvText } from "./value/csv-text.ts";
 export { Deadline, unlessAborted, withTimeLimit } from "./value/deadline.ts";
 export { charsOf } from "./value/json-text.ts";
-export type { JsonObject } from "./value/json.ts";
 export type { PatchOperation } from "./value/json-patch.ts";
 export { type Figure, figuresBeyond, figuresIn } from "./value/figures.ts";
-export { parseShape, type Shape } from "./value/parse-shape.ts";
+export * as parsedShapes from "./value/parse-shape.ts";
 export { previewOf } from "./value/preview.ts";
 export { Recent } from "./value/recent.ts";
 export { renderText } from "./value/render.ts";
@@ -34,8 +33,8 @@ export { TextsExpander } from "./reference/expand-texts.ts";
 export { LookupWork } from "./reference/lookup.ts";
 export { nearest } from "./reference/near.ts";
 export { needsIn, type Need } from "./reference/needs-in.ts";
-export { describe, problemFrom } from "./reference/reference-problem.ts";
-export { wholeReference, wholeView } from "./reference/reference.ts";
+export * as referenceProblems from "./reference/reference-problem.ts";
+export * as referenceTexts from "./reference/reference.ts";
 export type { Place } from "./reference/resolve.ts";
 export { Scanner } from "./reference/scanner.ts";
 export { dollar, inTexts, pickSyntaxes, type Syntaxes, writerIn } from "./reference/syntaxes.ts";
@@ -65,12 +64,11 @@ export {
 export { MemoryStore } from "./store/memory-store.ts";
 export { tombstoneOf } from "./store/metadata.ts";
 export { retryConflicts } from "./store/retry-conflicts.ts";
-export { hasSchema, migrate } from "./store/rows/migrations.ts";
+export * as migrations from "./store/rows/migrations.ts";
 export { SqlRows } from "./store/rows/sql-rows.ts";
-export type { Sql } from "./store/rows/sql.ts";
-export { SqlStore, type SqlStoreOptions } from "./store/sql-store.ts";
+export * as sqlStores from "./store/sql-store.ts";
 export { withUser } from "./store/user-variables.ts";
-export { summaryOf, type Summarized } from "./store/summary.ts";
+export * as summaries from "./store/summary.ts";
 export type {
   AutomaticName,
   PreparedWrite,
@@ -86,10 +84,9 @@ export { VariableStore, type StoreOptions } from "./store/variables.ts";
 // Parts of variables that a reference names.
 export * as targets from "./tool/variables/variable-target.ts";
 export * as sequences from "./tool/variables/sequence.ts";
-export type { Target } from "./tool/variables/variable-target.ts";
 
 // Types of the HTTP interface, for clients.
 export type { ConversationInfo } from "./edge/conversation-data.ts";
-export type { FilePage, FileSummary } from "./edge/files/file-page.ts";
+export type * as filePages from "./edge/files/file-page.ts";
 export { later } from "./edge/openapi/later.ts";
 export type { AgentsDescription } from "./edge/page-options.ts";

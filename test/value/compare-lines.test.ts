@@ -1,8 +1,7 @@
 import { applyPatch } from "diff";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { lineSegments } from "../../src/value/compare-lines.ts";
-import { LineDiff } from "../../src/value/line-diff.ts";
+import { LineDiff, lineSegments } from "../../src/value/line-diff.ts";
 
 function unified(before: string, after: string, maxLines = Infinity) {
   const diff = new LineDiff(maxLines);

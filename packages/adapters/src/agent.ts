@@ -5,6 +5,7 @@ export {
   expandStream,
 } from "./agent/expand-answer.ts";
 export {
+  type InstructionStyle,
   type ListingOptions,
   listingVariables,
   summaryOf,
@@ -18,6 +19,8 @@ export {
 } from "./agent/with-tool-variables.ts";
 export {
   changeInput,
+  type GuardedHandle,
+  type NotKept,
   type VariableOutput,
   type WithVariables,
   wrapToolApproval,
@@ -44,11 +47,5 @@ export {
   type ToolPolicy,
   type VariableInfo,
 } from "../../../src/runtime.ts";
-export {
-  type GuardedHandle,
-  type InstructionStyle,
-  lookupInStore,
-  type NotKept,
-  type WrapOptions,
-} from "../../../src/internal-tool.ts";
+export { lookupInStore, type WrapOptions } from "../../../src/internal-tool.ts";
 export { MemoryStore, Taint, type VariableStore } from "../../../src/internal.ts";

@@ -6,6 +6,8 @@ export {
   withToolVariables,
 } from "./mastra/with-tool-variables.ts";
 export { expandMessages } from "./agent/expand-answer.ts";
+export type { GuardedHandle, NotKept } from "./agent/wrap-tools.ts";
+export type { InstructionStyle } from "./agent/step-prompt.ts";
 export type { VariableToolName, VariableToolsOptions } from "./agent/variable-tools.ts";
 export type { MastraAgent } from "./mastra/mastra-agent.ts";
 export { STORE_KEY as storeKey, type StoredRun, type StoreForRun } from "./mastra/run.ts";
@@ -23,10 +25,5 @@ export {
   type ToolPolicy,
   type VariableInfo,
 } from "../../../src/runtime.ts";
-export type {
-  GuardedHandle,
-  InstructionStyle,
-  NotKept,
-  WrapOptions,
-} from "../../../src/internal-tool.ts";
+export type { WrapOptions } from "../../../src/internal-tool.ts";
 export { MemoryStore, type VariableStore } from "../../../src/internal.ts";

@@ -2,6 +2,7 @@ export { ClientError, type ClientErrorCode } from "./client/client-error.ts";
 export type { ClientOptions } from "./client/connection.ts";
 export type {
   AboutConversation,
+  AnswerReceipt,
   ClientConversation,
   Decision,
   EventReading,
@@ -9,16 +10,13 @@ export type {
   MessageQuery,
   Question,
   Reading,
-  SendOptions,
-} from "./client/conversation.ts";
-export type {
-  AnswerReceipt,
   ReceiptSpan,
+  SendOptions,
   TimedActivity,
   TimedAttempt,
   Timeline,
   TypedFigure,
-} from "../../../src/internal-tool.ts";
+} from "./client/conversation.ts";
 export {
   type Client,
   type ConversationPage,

@@ -14,12 +14,11 @@ import {
   json,
   type Labels,
   LookupWork,
-  problemFrom,
-  type Target,
   targets,
   type Variables,
-  wholeView,
   Work,
+  referenceTexts,
+  referenceProblems,
 } from "../../../src/internal.ts";
 import type { Json, Reference } from "../../../src/references.ts";
 
@@ -181,7 +180,7 @@ async function answerFrom(work: () => Promise<string>): Promise<SandboxAnswer> {
 }
 
 /** The variables, or parts of them, that code is given, by their names in code. */
-type CodeTargets = ReadonlyMap<string, Target>;
+type CodeTargets = ReadonlyMap<string, targets.Target>;
 
 interface CodeInputs {
   readonly values: readonly NamedText[];
@@ -241,7 +240,7 @@ async function readPart(
   path: string,
 ): Promise<string> {
   const source = `$${name}${path}`;
-  const match = dollar.match(wholeView(source, 0));
+  const match = dollar.match(referenceTexts.wholeView(source, 0));
   const isWhole = match.kind === "whole" && match.end === source.length;
   if (!isWhole || match.reference.name !== name) {
     throw new ByrefError("bad_path", "A path is written as after a name: [0].total, [10:20].");
@@ -260,7 +259,7 @@ async function readText(
 ): Promise<string> {
   const lookup = lookupInStore(store, { onUsed: (name) => labels.add(name) });
   const found = await lookup(reference, work);
-  if (!found.found) throw problemFrom(`$${reference.name}`, found);
+  if (!found.found) throw referenceProblems.problemFrom(`$${reference.name}`, found);
   return JSON.stringify(found.value);
 }
 
@@ -269,7 +268,7 @@ function aboutLarge(
   { name, glance }: { readonly name: string; readonly glance: Glance },
 ): string {
   if (glance.visibility === "secret") {
-    throw problemFrom(`$${name}`, { found: false, reason: "secret" });
+    throw referenceProblems.problemFrom(`$${name}`, { found: false, reason: "secret" });
   }
   if (glance.type === "bytes") {
     throw new ByrefError("bad_value", `$${name} is bytes; code is given JSON and text only.`);

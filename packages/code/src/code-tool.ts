@@ -22,7 +22,6 @@ import {
   characters,
   Content,
   json,
-  type Target,
   targets,
   toJson,
   variableNames,
@@ -89,7 +88,7 @@ interface CodeOutcome extends SandboxRun {
 }
 
 /** A plan may name a part, as `†state.orders`: code has it under its last key. */
-function namedTarget(written: string): readonly [string, Target] {
+function namedTarget(written: string): readonly [string, targets.Target] {
   if (!written.startsWith("†")) {
     const name = withoutDollar(written);
     return [name, { name, path: [] }];

@@ -10,7 +10,7 @@ import type {
   SandboxJob,
   SandboxRun,
 } from "./sandbox.ts";
-import type { Bindings } from "../../../src/internal-edge.ts";
+import type { appEnv } from "../../../src/internal-edge.ts";
 import { Deadline, json } from "../../../src/internal.ts";
 import type { MakeCodeTool } from "../../../src/internal-tool.ts";
 
@@ -22,7 +22,7 @@ const COMPATIBILITY_DATE = "2026-10-01";
  * `createRuntime` to let their models run code.
  */
 export function runCode(env: object): MakeCodeTool | undefined {
-  const { LOADER: loader }: Partial<Bindings> = env;
+  const { LOADER: loader }: Partial<appEnv.Bindings> = env;
   if (loader === undefined) return undefined;
   const sandbox = loaderSandbox(loader);
   return (options) => codeTool({ sandbox, ...options });

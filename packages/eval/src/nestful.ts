@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
-import { json, type JsonObject } from "../../../src/internal.ts";
+import { json } from "../../../src/internal.ts";
 import type { Json } from "../../../src/references.ts";
 import type { Task } from "./task.ts";
 
@@ -115,7 +115,7 @@ function definitionOf({
 
 /** Makes the gold calls. NaN if one is not known. */
 function goldResult(calls: readonly z.infer<typeof callSchema>[]): number {
-  const results = new Map<string, JsonObject>();
+  const results = new Map<string, json.JsonObject>();
   let last = Number.NaN;
   for (const { name, label, arguments: given } of calls) {
     const all = Object.values(given).map((value) => Number(resolved(value, results)));
@@ -126,7 +126,7 @@ function goldResult(calls: readonly z.infer<typeof callSchema>[]): number {
 }
 
 /** `$var_1.result$` */
-function resolved(value: Json, results: ReadonlyMap<string, JsonObject>): Json {
+function resolved(value: Json, results: ReadonlyMap<string, json.JsonObject>): Json {
   const [, label = "", key = ""] = /^(\$\w+)\.(\w+)\$$/u.exec(String(value)) ?? [];
   const result = results.get(label);
   return json.isJsonObject(result ?? null) ? (result?.[key] ?? null) : value;

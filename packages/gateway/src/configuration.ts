@@ -2,12 +2,12 @@ import { type ParseError, parse, printParseErrorCode } from "jsonc-parser";
 import * as z from "zod";
 import { ByrefError } from "../../../src/errors.ts";
 import { encoding, json } from "../../../src/internal.ts";
-import { toolRules } from "../../../src/internal-tool.ts";
+import { mcpRules } from "../../../src/internal-tool.ts";
 import type { RuledServer } from "../../mcp/src/server-rules.ts";
 import { type NamedText, SECRET_NAME, secretsIn } from "../../mcp/src/secrets.ts";
 
-const byrefSchema = toolRules.extend({
-  tools: z.record(z.string(), toolRules).optional(),
+const byrefSchema = mcpRules.toolRules.extend({
+  tools: z.record(z.string(), mcpRules.toolRules).optional(),
   secrets: z.array(z.string()).optional(),
 });
 

@@ -1,6 +1,6 @@
 import * as limits from "./gateway-limits.ts";
 import { ByrefError, messageOf } from "../../../src/errors.ts";
-import { type Sql, Taint, sqlRows } from "../../../src/internal.ts";
+import { Taint, sqlRows } from "../../../src/internal.ts";
 import { ApprovalLedger, type Questions } from "../../../src/internal-tool.ts";
 import type { Tool } from "@modelcontextprotocol/server";
 
@@ -16,12 +16,12 @@ interface GatewayStateOptions {
 export class GatewayState implements CallJournal, Statistics {
   readonly taint: Taint;
   readonly approvals: ApprovalLedger<string>;
-  readonly #sql: Sql;
+  readonly #sql: sqlRows.Sql;
   readonly #options: GatewayStateOptions;
   readonly #ending = new Set<() => void>();
   #isEnded = false;
 
-  constructor(sql: Sql, options: GatewayStateOptions) {
+  constructor(sql: sqlRows.Sql, options: GatewayStateOptions) {
     this.#sql = sql;
     this.#options = options;
     this.taint = new SqlTaint(sql, options.onTaint);
@@ -101,7 +101,7 @@ const ADD_COUNT = `INSERT INTO gateway_count (name, count) VALUES (?, ?)
 const ADD_CALL = `INSERT INTO gateway_call (id, call, at, instance) VALUES (?, ?, ?, ?)`;
 
 /** Questions to people, who may answer after a restart, and to another process. */
-function questionsIn(sql: Sql): Questions<string> {
+function questionsIn(sql: sqlRows.Sql): Questions<string> {
   const pins = (statement: string, id: string) =>
     sqlRows.hasTable(sql, "gateway_question")
       ? sql.all(statement, id).map((row) => sqlRows.textIn(row, "pin"))
@@ -120,10 +120,10 @@ function questionsIn(sql: Sql): Questions<string> {
 
 /** Remembers, also after a restart, that a client's model has seen what is not trusted. */
 class SqlTaint extends Taint {
-  readonly #sql: Sql;
+  readonly #sql: sqlRows.Sql;
   readonly #onTaint: () => void;
 
-  constructor(sql: Sql, onTaint: () => void) {
+  constructor(sql: sqlRows.Sql, onTaint: () => void) {
     super();
     this.#sql = sql;
     this.#onTaint = onTaint;

@@ -4,8 +4,7 @@ export {
   type ServerAddress,
   type ServerConfiguration,
 } from "./configuration.ts";
-export type { ToolRules } from "../../../src/internal-tool.ts";
-export type { ServerRules } from "../../mcp/src/server-rules.ts";
+export type { ServerRules, ToolRules } from "../../mcp/src/server-rules.ts";
 export {
   type ApprovalNeeded,
   type CallAnswer,

@@ -2,7 +2,6 @@ import * as z from "zod";
 import { ByrefError, requireAtMost } from "../../../src/errors.ts";
 import {
   type OpenValue,
-  type Target,
   type Taint,
   type VariableStore,
   type Variables,
@@ -85,7 +84,7 @@ async function* piecesOf({ info, read }: OpenValue): AsyncGenerator<Uint8Array> 
 
 async function* textPieces(
   store: Variables,
-  { info, target, file }: { info: VariableInfo; target: Target; file: string },
+  { info, target, file }: { info: VariableInfo; target: targets.Target; file: string },
 ): AsyncGenerator<Uint8Array> {
   if (info.type === "bytes")
     throw new ByrefError("bad_path", `$${info.name} is bytes: it has no path.`);
@@ -98,7 +97,7 @@ async function* textPieces(
 /** Texts are written as they are, other values in the format that the file's ending names, by default as JSON. */
 async function textToSave(
   store: Variables,
-  { value, target, file }: { value: Json; target: Target; file: string },
+  { value, target, file }: { value: Json; target: targets.Target; file: string },
 ): Promise<string> {
   if (typeof value === "string") return value;
   const format = toolFiles.formatFor(file, value);

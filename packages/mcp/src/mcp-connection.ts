@@ -13,7 +13,7 @@ import { ByrefError, messageOf } from "../../../src/errors.ts";
 import { version } from "../../../src/version.ts";
 import { redact, secretsIn } from "./secrets.ts";
 import { characters, json, withTimeLimit } from "../../../src/internal.ts";
-import { type McpServer, acceptableSchema } from "../../../src/internal-tool.ts";
+import { acceptableSchema, type mcpRules } from "../../../src/internal-tool.ts";
 
 const MAX_PAGES = 100;
 /** From this MCP version on there are no sessions and no handshake to reuse. */
@@ -47,7 +47,7 @@ export interface McpConnectionOptions {
  * calls, and ended by `close`. Its errors reveal neither the server's headers nor its address.
  */
 export class McpConnection {
-  readonly #endpoint: McpServer;
+  readonly #endpoint: mcpRules.McpServer;
   readonly #options: McpConnectionOptions;
   #handshake: McpHandshake;
   #client: Promise<MCPClient> | undefined;
@@ -55,7 +55,7 @@ export class McpConnection {
   /** Names of tools of the list that cannot be used. */
   readonly #unusable: string[] = [];
 
-  constructor(endpoint: McpServer, options: McpConnectionOptions) {
+  constructor(endpoint: mcpRules.McpServer, options: McpConnectionOptions) {
     this.#endpoint = endpoint;
     this.#options = options;
     this.#handshake = options.handshake;

@@ -1,4 +1,4 @@
-import { type Agent, type McpServer, ownTools, withOwnTools } from "../../../src/internal-tool.ts";
+import { type Agent, ownTools, withOwnTools, type mcpRules } from "../../../src/internal-tool.ts";
 import { characters, json, withTimeLimit } from "../../../src/internal.ts";
 import type { Equip } from "../../../src/internal-edge.ts";
 import type { Effects, ToolPolicy } from "../../../src/runtime.ts";
@@ -62,7 +62,7 @@ export class McpDirectory {
    * has the same name. Never rejects. Takes at most `replyMs`, and no time while the lists are fresh.
    */
   async open(
-    servers: readonly McpServer[],
+    servers: readonly mcpRules.McpServer[],
     { taken, signal }: { readonly taken: Iterable<string>; readonly signal: AbortSignal },
   ): Promise<McpTools> {
     const offers = await Promise.all(servers.map((server) => this.#offerOf(server, signal)));
@@ -89,7 +89,7 @@ export class McpDirectory {
   }
 
   /** Includes the last known tools of a server that is down, so that their names stay reserved. */
-  async #offerOf(server: McpServer, signal: AbortSignal): Promise<Offer> {
+  async #offerOf(server: mcpRules.McpServer, signal: AbortSignal): Promise<Offer> {
     const key = JSON.stringify([server.url, server.headers]);
     const known = this.#known.get(key);
     const connection = new McpConnection(server, {
@@ -135,7 +135,7 @@ export class McpDirectory {
 }
 
 interface Offer {
-  readonly server: McpServer;
+  readonly server: mcpRules.McpServer;
   readonly connection: McpConnection;
   readonly definitions: readonly McpDefinition[];
   readonly isUp: boolean;

@@ -1,6 +1,8 @@
-import { fitsName, type ToolRules } from "../../../src/internal-tool.ts";
+import { fitsName, type mcpRules } from "../../../src/internal-tool.ts";
 import { json } from "../../../src/internal.ts";
 import type { ToolPolicy } from "../../../src/runtime.ts";
+
+export type ToolRules = mcpRules.ToolRules;
 
 export interface ServerRules extends ToolRules {
   /** Rules by patterns of tool names, in which `*` matches any characters; later ones take precedence. */

@@ -2,10 +2,8 @@ import { type Bound, ByrefError, requireAtMost } from "../../../src/errors.ts";
 import {
   encoding,
   json,
-  type JsonObject,
   requireWellFormed,
   sequences,
-  type Target,
   targets,
   type ValueLabels,
   type Variables,
@@ -179,7 +177,7 @@ class OpenedDatabase {
 
 interface TableSource {
   readonly store: Variables;
-  readonly target: Target;
+  readonly target: targets.Target;
   readonly read: sequences.ReadTarget;
   /** Identifies the value in the engine. */
   readonly key: string;
@@ -321,11 +319,11 @@ async function writeTable(
   }
 
   /** SQLite would read three other characters. */
-  function refuseHalf(record: JsonObject): void {
+  function refuseHalf(record: json.JsonObject): void {
     requireWellFormed(record, "a table", [...target.path, { index: rows + waiting.length }]);
   }
 
-  function rowOf(record: JsonObject): string {
+  function rowOf(record: json.JsonObject): string {
     const row: Json[] = Array.from({ length: columns.size }, () => null);
     for (const [name, value] of Object.entries(record)) {
       let at = columns.get(name);

@@ -2,32 +2,26 @@ import * as z from "zod";
 import { ByrefError, codeOf, requireAtMost } from "../../../src/errors.ts";
 import {
   type CallOptions,
-  type Edit,
-  incomplete,
-  keptInput,
   type QueryTools,
-  type RecordEdits,
-  type ResolvedChanges,
   type RuntimeTool,
   runtimeTool,
   type RuntimeToolContext,
   saveAt,
-  type SaveTarget,
   saveTargets,
   scopes,
   stageAll,
   toolInputs,
   UrlSources,
   type WrapOptions,
+  editedValues,
+  variableSettings,
 } from "../../../src/internal-tool.ts";
 import {
   characters,
   charsOf,
   json,
-  type JsonObject,
   pickSyntaxes,
   sequences,
-  type Target,
   targets,
   Work,
   type Write,
@@ -102,7 +96,7 @@ export function queryTool({ databases, wrap, onQuery }: QueryToolOptions): Runti
         ...(notes.length === 0 ? {} : { description: notes.join(" ") }),
         // A call from code contains values. One that replaces its own source cannot be repeated.
         ...(call.madeOf === undefined && !variables.includes(input.saveAs ?? "")
-          ? keptInput(input)
+          ? variableSettings.keptInput(input)
           : {}),
         ...labels.ofResult(NAME, wrap.policies?.[NAME]),
       };
@@ -124,7 +118,7 @@ function placesIn(
   written: string | undefined,
   { scope }: CallOptions,
   { store }: WrapOptions,
-): SaveTarget | undefined {
+): saveTargets.SaveTarget | undefined {
   return written === undefined
     ? undefined
     : scopes.targetFor(targets.referenceTo(targets.targetIn(written)), store, scope);
@@ -180,7 +174,7 @@ function modelAccess(
 }
 
 /** Finds the records to edit with the engine of queries, within its limits. */
-export function recordEdits(options: QueryToolOptions): RecordEdits {
+export function recordEdits(options: QueryToolOptions): editedValues.RecordEdits {
   return {
     resolve: (edits, { target, context }) =>
       resolvedChanges(edits, { target, context, ...options }),
@@ -189,16 +183,20 @@ export function recordEdits(options: QueryToolOptions): RecordEdits {
 }
 
 interface Editing extends QueryToolOptions {
-  readonly target: Target;
+  readonly target: targets.Target;
   readonly context: RuntimeToolContext;
 }
 
 /** Resolves all conditions first: none may compare with a guarded value that is put in. */
-async function resolvedChanges(edits: readonly Edit[], editing: Editing): Promise<ResolvedChanges> {
+async function resolvedChanges(
+  edits: readonly editedValues.Edit[],
+  editing: Editing,
+): Promise<editedValues.ResolvedChanges> {
   const { target, context } = editing;
   const conditions: { readonly where: string; readonly find: FindRecords }[] = [];
   for (const [index, { where, set }] of edits.entries()) {
-    if (where === undefined || set === undefined) throw incomplete(index, "where and set");
+    if (where === undefined || set === undefined)
+      throw editedValues.incomplete(index, "where and set");
     conditions.push({ where, find: await searchFor(where, editing) });
   }
   const changes: RecordChange[] = [];
@@ -253,17 +251,17 @@ async function searchFor(where: string, editing: Editing): Promise<FindRecords> 
   };
 }
 
-const NOWHERE: Target = { name: "records", path: [] };
+const NOWHERE: targets.Target = { name: "records", path: [] };
 
 /** The condition is on separate lines, so that a comment in it ends. */
-function statementFor(where: string, { name, path }: Target): string {
+function statementFor(where: string, { name, path }: targets.Target): string {
   const last = path.findLast((segment) => "key" in segment);
   // The records have a name as in `FROM $name.path`.
   const alias = last === undefined || !/^\w+$/.test(last.key) ? name : last.key;
   return `SELECT "${POSITION}" AS at FROM "${alias}" WHERE (\n${where}\n)`;
 }
 
-function replacingBy(target: Target, value: json.JsonArray) {
+function replacingBy(target: targets.Target, value: json.JsonArray) {
   const read: sequences.ReadTarget = async (_store, { path }) => {
     const reading = readPath(value, path.slice(target.path.length), new Work());
     return reading.found ? reading.value : null;
@@ -300,12 +298,12 @@ type FindRecords = (changed?: json.JsonArray) => Promise<readonly number[]>;
 interface RecordChange {
   readonly where: string;
   readonly find: FindRecords;
-  readonly set: JsonObject;
+  readonly set: json.JsonObject;
 }
 
 /** See `ResolvedChanges.apply`. */
 async function changedRecords(
-  target: Target,
+  target: targets.Target,
   before: Json,
   changes: readonly RecordChange[],
 ): Promise<json.JsonArray> {
@@ -331,7 +329,7 @@ async function changedRecords(
   return records;
 }
 
-function noRecords(target: Target): ByrefError {
+function noRecords(target: targets.Target): ByrefError {
   const message = `{where, set} changes arrays of objects; ${targets.referenceTo(target)} has other values. Change it with a JSON Patch: [{op, path, value}].`;
   return new ByrefError("bad_value", message);
 }

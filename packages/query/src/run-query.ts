@@ -6,7 +6,6 @@ import {
   nearest,
   requireWellFormed,
   type sequences,
-  type Target,
   targets,
   type Variables,
 } from "../../../src/internal.ts";
@@ -44,12 +43,12 @@ export interface QueryAccess {
    * Returns the variable of a table. Throws if it must not be one. Called again when its value is read. Records
    * the variable's labels.
    */
-  readonly table: (target: Target) => VariableInfo;
+  readonly table: (target: targets.Target) => VariableInfo;
   readonly read: sequences.ReadTarget;
   /** Returns the value of a reference, by its source; undefined for an unknown name. */
   readonly parameter: (source: string) => Promise<Json | undefined>;
   /** The content of the statement's first table, whatever its name. It has a column `POSITION`. */
-  readonly first?: Target | undefined;
+  readonly first?: targets.Target | undefined;
 }
 
 /** The column with the position of a row in the first table, if the access defines that table. */
@@ -100,7 +99,7 @@ interface Resolved {
 }
 
 /** A table of a query: a variable or a part of it. */
-interface Table extends Target {
+interface Table extends targets.Target {
   readonly info: VariableInfo;
   readonly key: string;
   readonly alias: string;

@@ -1,5 +1,5 @@
 import type { Reference, Syntax } from "../../../src/references.ts";
-import { wholeView } from "../../../src/internal.ts";
+import { referenceTexts } from "../../../src/internal.ts";
 import { notAllowed, queryProblem } from "./query-problem.ts";
 
 /**
@@ -86,7 +86,7 @@ function tokensOf(sql: string, syntaxes: readonly Syntax[]): readonly Token[] {
 function referenceAt(sql: string, start: number, syntaxes: readonly Syntax[]): Token | undefined {
   for (const syntax of syntaxes) {
     if (!sql.startsWith(syntax.opening, start)) continue;
-    const match = syntax.match(wholeView(sql, start));
+    const match = syntax.match(referenceTexts.wholeView(sql, start));
     if (match.kind !== "whole") continue;
     const { end, reference } = match;
     return { kind: "reference", start, end, value: sql.slice(start, end), word: "", reference };

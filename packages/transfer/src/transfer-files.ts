@@ -1,6 +1,6 @@
 import { ByrefError, requireAtMost } from "../../../src/errors.ts";
-import { type Bindings, type ConversationContext, R2Files } from "../../../src/internal-edge.ts";
-import { type FileInfo, toolFiles } from "../../../src/internal-tool.ts";
+import { type ConversationContext, R2Files, type appEnv } from "../../../src/internal-edge.ts";
+import { toolFiles } from "../../../src/internal-tool.ts";
 import { visibilityText } from "../../../src/internal.ts";
 import type { TransferOf } from "./transfer-format.ts";
 
@@ -75,7 +75,7 @@ export class TransferFiles {
     await put;
   }
 
-  async #read(path: string, { version }: FileInfo, range: R2Range): Promise<Uint8Array> {
+  async #read(path: string, { version }: toolFiles.FileInfo, range: R2Range): Promise<Uint8Array> {
     const options = { range, onlyIf: { etagMatches: version } };
     const object = await this.#bucket.get(this.#keyOf(path), options);
     if (object !== null && "body" in object) return object.bytes();
@@ -94,6 +94,6 @@ export function requireFew(actual: number): void {
 
 /** Undefined without a bucket. */
 export function transferFilesOf({ env, prefix }: ConversationContext): TransferFiles | undefined {
-  const { BLOBS: bucket }: Partial<Bindings> = env;
+  const { BLOBS: bucket }: Partial<appEnv.Bindings> = env;
   return bucket === undefined ? undefined : new TransferFiles(bucket, prefix);
 }

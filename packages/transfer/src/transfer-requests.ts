@@ -8,16 +8,9 @@ import {
   hmacKey,
   putValue,
   type Retention,
-  type Settings,
+  type workerSettings,
 } from "../../../src/internal-edge.ts";
-import {
-  encoding,
-  hasSchema,
-  migrate,
-  type Sql,
-  sqlRows,
-  streamOf,
-} from "../../../src/internal.ts";
+import { encoding, sqlRows, streamOf, migrations } from "../../../src/internal.ts";
 import { exportOf } from "./export.ts";
 import { importInto } from "./import.ts";
 import { transferFilesOf } from "./transfer-files.ts";
@@ -43,7 +36,7 @@ export async function importFrom(
   { body }: Request,
 ): Promise<Response> {
   const incoming = body ?? new Blob().stream();
-  if (hasSchema(context.sql)) {
+  if (migrations.hasSchema(context.sql)) {
     await incoming.cancel();
     throw new ByrefError("conversation_exists", `The conversation ${id} already exists.`);
   }
@@ -141,20 +134,20 @@ const PARTS_RETENTION: Retention = {
 };
 
 /** The retention of an object that stores the parts of an import. */
-export function retentionIn(sql: Sql): Retention | undefined {
+export function retentionIn(sql: sqlRows.Sql): Retention | undefined {
   return partsIn(sql) === undefined ? undefined : PARTS_RETENTION;
 }
 
 /** The number of parts of the file stored here; undefined for a conversation. */
-function partsIn(sql: Sql): number | undefined {
+function partsIn(sql: sqlRows.Sql): number | undefined {
   if (!sqlRows.hasTable(sql, "meta")) return undefined;
   const row = sqlRows.firstRow(sql, `SELECT value FROM meta WHERE key = '${PARTS}'`);
   return row === undefined ? undefined : Number(sqlRows.textIn(row, "value"));
 }
 
-function markParts(sql: Sql, of: number): void {
+function markParts(sql: sqlRows.Sql, of: number): void {
   sql.transaction(() => {
-    migrate(sql);
+    migrations.migrate(sql);
     sql.run(`INSERT INTO meta (key, value) VALUES ('${PARTS}', ?)`, String(of));
   });
 }
@@ -194,7 +187,7 @@ function noSuchImport(): ByrefError {
  * it was written by a server with these settings for this tenant, and nobody has changed it. Undefined if the
  * settings have no secret.
  */
-async function sealOf(settings: Settings, tenant: string, sha256: string) {
+async function sealOf(settings: workerSettings.Settings, tenant: string, sha256: string) {
   const key = await hmacKey(settings, "export");
   const seal = key && (await crypto.subtle.sign("HMAC", key, signed(tenant, sha256)));
   return seal && encoding.toHex(new Uint8Array(seal));
@@ -202,7 +195,7 @@ async function sealOf(settings: Settings, tenant: string, sha256: string) {
 
 /** True if a server with these settings sealed the digest for the tenant. */
 async function isSeal(
-  settings: Settings,
+  settings: workerSettings.Settings,
   tenant: string,
   { sha256, seal = "" }: { readonly sha256: string; readonly seal?: string | undefined },
 ): Promise<boolean> {

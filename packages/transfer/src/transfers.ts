@@ -3,7 +3,6 @@ import * as z from "zod";
 import { ByrefError } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
 import {
-  type AppEnv,
   type ConversationParts,
   conversations,
   type Endpoint,
@@ -15,6 +14,7 @@ import {
   requestBodies,
   type Transfers,
   withEnd,
+  type appEnv,
 } from "../../../src/internal-edge.ts";
 import { exportTo, importFrom, partsFile, retentionIn, storePart } from "./transfer-requests.ts";
 
@@ -77,7 +77,7 @@ const internalEndpoints: readonly Endpoint<ConversationParts>[] = [
 ];
 
 /** Import and fork, which create conversations. */
-const workerEndpoints: readonly Endpoint<Context<AppEnv>>[] = [
+const workerEndpoints: readonly Endpoint<Context<appEnv.AppEnv>>[] = [
   endpoint(
     "POST /conversations/:id/fork",
     {
@@ -160,7 +160,7 @@ function requireSmallPart({ headers }: Request): void {
 
 /** Imports under the file's own id if that is free, otherwise under a new one. */
 async function importParts(
-  context: Context<AppEnv>,
+  context: Context<appEnv.AppEnv>,
   parts: conversations.RemoteConversation,
   given: "keep" | undefined,
 ): Promise<Response> {

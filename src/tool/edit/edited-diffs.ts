@@ -1,10 +1,9 @@
 import * as limits from "../../limits.ts";
 import type { VariableStore } from "../../store/variables.ts";
 import type { VariableInfo } from "../../store/variable.ts";
-import { lineSegments } from "../../value/compare-lines.ts";
 import { visibleText } from "../../value/characters.ts";
 import { isJsonObject, type Json } from "../../value/json.ts";
-import { LineDiff } from "../../value/line-diff.ts";
+import { LineDiff, lineSegments } from "../../value/line-diff.ts";
 import { formatPath, readPath } from "../../value/path.ts";
 import type { VariableDiff } from "../policy.ts";
 import { type Target, targetIn } from "../variables/variable-target.ts";

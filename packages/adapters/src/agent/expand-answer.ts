@@ -24,13 +24,13 @@ import {
   type Place,
   TextsExpander,
   type VariableStore,
-  wholeReference,
+  referenceTexts,
 } from "../../../../src/internal.ts";
 import {
   jsonSchemas,
   knownNamesOf,
   lookupInStore,
-  widenSchema,
+  shownSchemas,
 } from "../../../../src/internal-tool.ts";
 import { ledgerOf } from "./wrap-tools.ts";
 import * as limits from "../../../../src/limits.ts";
@@ -351,7 +351,7 @@ export async function expandObject(
   }
 
   async function expandedText(text: string, place: Place, isOpen: boolean): Promise<unknown> {
-    const whole = wholeReference(text, pickSyntaxes(options.syntaxes));
+    const whole = referenceTexts.wholeReference(text, pickSyntaxes(options.syntaxes));
     const value = whole && !isOpen ? await valueOf(whole.reference, place) : undefined;
     if (value !== undefined) return value;
     const expander = createExpander(lookup, { ...options, ...knownNamesOf(store), budget });
@@ -382,10 +382,11 @@ export function widenAnswer(
 ): JSONSchema7 {
   const options = json.compact({ syntaxes });
   const { items, ...others } = schema;
-  if (schema.type !== "array" || items === undefined) return widenSchema(schema, options);
+  if (schema.type !== "array" || items === undefined)
+    return shownSchemas.widenSchema(schema, options);
   // Only the properties of an object are widened.
   const asObject = { ...others, type: "object" as const, properties: { items: items as object } };
-  const { properties } = widenSchema(asObject, options);
+  const { properties } = shownSchemas.widenSchema(asObject, options);
   return { ...schema, items: properties?.items ?? items };
 }
 

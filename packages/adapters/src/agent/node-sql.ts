@@ -1,12 +1,6 @@
 import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
 import type * as sqlite from "node:sqlite";
-import {
-  type Sql,
-  SqlStore,
-  type SqlStoreOptions,
-  migrate,
-  sqlRows,
-} from "../../../../src/internal.ts";
+import { sqlRows, migrations, sqlStores } from "../../../../src/internal.ts";
 import { ByrefError, messageOf } from "../../../../src/errors.ts";
 
 export function hasNodeSqlite(): boolean {
@@ -32,7 +26,7 @@ export interface NodeSqlOptions {
   readonly onBegin?: () => void;
 }
 
-export class NodeSql implements Sql {
+export class NodeSql implements sqlRows.Sql {
   readonly #database: DatabaseSync;
   readonly #onBegin: (() => void) | undefined;
   readonly #prepared = new Map<string, StatementSync>();
@@ -131,7 +125,7 @@ function fromColumn(value: SQLOutputValue): sqlRows.SqlValue {
   return value instanceof Uint8Array ? new Uint8Array(value).buffer : value;
 }
 
-export interface StoreOnDisk extends SqlStore {
+export interface StoreOnDisk extends sqlStores.SqlStore {
   /** Writes the times of the last uses and closes the file. The store cannot be used afterwards. */
   close(): void;
 }
@@ -144,18 +138,18 @@ export interface StoreOnDisk extends SqlStore {
  */
 export function sqliteStore(
   file: string,
-  options: Omit<SqlStoreOptions, "isNew"> = {},
+  options: Omit<sqlStores.SqlStoreOptions, "isNew"> = {},
 ): StoreOnDisk {
   const database = opened(file);
   const sql = new NodeSql(database);
-  migrate(sql);
+  migrations.migrate(sql);
   return new SqliteStore(sql, options, () => database.close());
 }
 
-class SqliteStore extends SqlStore implements StoreOnDisk {
+class SqliteStore extends sqlStores.SqlStore implements StoreOnDisk {
   readonly #close: () => void;
 
-  constructor(sql: NodeSql, options: SqlStoreOptions, close: () => void) {
+  constructor(sql: NodeSql, options: sqlStores.SqlStoreOptions, close: () => void) {
     super(sql, options);
     this.#close = close;
   }

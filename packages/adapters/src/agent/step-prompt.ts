@@ -1,24 +1,16 @@
 import type { Instructions, ModelMessage, PrepareStepFunction, ToolResultPart, ToolSet } from "ai";
 import {
-  type InstructionStyle,
   VariableList,
   type WrapOptions,
-  detailsFor,
-  guideFor,
   toolOutputs,
-  withTail,
-  withoutRepeats,
+  guides,
+  turnPrompts,
+  shownVariables,
 } from "../../../../src/internal-tool.ts";
-import {
-  type Summarized,
-  Taint,
-  type VariableStore,
-  json,
-  summaryOf as summaryOfVariables,
-} from "../../../../src/internal.ts";
+import { Taint, type VariableStore, json, summaries } from "../../../../src/internal.ts";
 import type { ToolPolicy, VariableInfo } from "../../../../src/runtime.ts";
 
-export type { InstructionStyle } from "../../../../src/internal-tool.ts";
+export type InstructionStyle = guides.InstructionStyle;
 
 /**
  * Appends the guide to references to the instructions, in the syntax that is on (default: dollars). Adds it only once.
@@ -38,7 +30,7 @@ export function withGuide(
   style?: InstructionStyle,
   syntaxes?: WrapOptions["syntaxes"],
 ): Instructions | undefined {
-  const { start: guide } = guideFor(style, syntaxes);
+  const { start: guide } = guides.guideFor(style, syntaxes);
   if (guide === "") return instructions;
   if (instructions === undefined || instructions === "") return guide;
   if (JSON.stringify(instructions).includes(JSON.stringify(guide).slice(1, -1))) {
@@ -57,7 +49,7 @@ export interface ListingOptions<
   readonly store: VariableStore;
   /** Also prepares each step. It does not see the lists. */
   readonly prepareStep?: PrepareStepFunction<Tools, Context> | undefined;
-  readonly instructionStyle?: InstructionStyle;
+  readonly instructionStyle?: guides.InstructionStyle;
   /** How the model writes references; see `WrapOptions`. */
   readonly syntaxes?: WrapOptions["syntaxes"];
   /** Becomes tainted when the messages or the list show untrusted data; see `WrapOptions`. */
@@ -81,7 +73,7 @@ export function listingVariables<
     untrusted,
   } = options;
   const list = new VariableList({ store, taint, syntaxes, hidesUntrusted: untrusted === "hide" });
-  const guide = guideFor(instructionStyle, syntaxes);
+  const guide = guides.guideFor(instructionStyle, syntaxes);
   // The SDK passes a step's messages on to the next step. Each tail must appear only once.
   const tails = new WeakSet<ModelMessage>();
   return async (step) => {
@@ -90,8 +82,11 @@ export function listingVariables<
     const prepared = await prepareStep?.({ ...step, messages: own });
     const messages = prepared?.messages ?? own;
     const { hasHandle, lines } = list.next(messages);
-    const details = detailsFor(guide, { hasHandle, isTainted: taint.isTainted });
-    const listed = withTail(withoutRepeats(messages), { details, lines });
+    const details = guides.detailsFor(guide, { hasHandle, isTainted: taint.isTainted });
+    const listed = turnPrompts.withTail(shownVariables.withoutRepeats(messages), {
+      details,
+      lines,
+    });
     const tail = listed.length > messages.length ? listed.at(-1) : undefined;
     if (tail !== undefined) tails.add(tail);
     const instructions = prepared?.instructions ?? prepared?.system;
@@ -160,11 +155,11 @@ export function summaryOf(store: VariableStore, { last, names }: SummaryOptions 
     .list()
     .filter(({ name }) => names?.includes(name) ?? true)
     .map(shownOf);
-  if (last === undefined) return summaryOfVariables(listed);
-  return summaryOfVariables(last > 0 ? listed.slice(-last) : [], last);
+  if (last === undefined) return summaries.summaryOf(listed);
+  return summaries.summaryOf(last > 0 ? listed.slice(-last) : [], last);
 }
 
-function shownOf(info: VariableInfo): Summarized {
+function shownOf(info: VariableInfo): summaries.Summarized {
   const guarded = toolOutputs.guardedView(info);
   if (guarded === undefined) return info;
   const { name, tool, createdAt } = info;

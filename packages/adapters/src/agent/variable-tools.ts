@@ -6,11 +6,11 @@ import {
   ownTools,
   type QueryTools,
   type RuntimeTool,
-  runtimeToolSchema,
   toolInputs,
   type WrapOptions,
   type WrappedTool,
   wrapRuntimeTool,
+  shownSchemas,
 } from "../../../../src/internal-tool.ts";
 import { json, type VariableStore } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
@@ -89,7 +89,9 @@ class VariableTool extends OwnTool {
 
   override get shownSchema(): JSONSchema7 | PromiseLike<JSONSchema7> {
     const schema = toolInputs.jsonSchemaNow(this.tool);
-    return schema === undefined ? super.shownSchema : runtimeToolSchema(schema, this.#runtime);
+    return schema === undefined
+      ? super.shownSchema
+      : shownSchemas.runtimeToolSchema(schema, this.#runtime);
   }
 
   protected override wrap(): Promise<WrappedTool> {

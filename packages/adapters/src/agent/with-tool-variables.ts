@@ -29,11 +29,7 @@ import {
   withShownEvents,
 } from "./expand-answer.ts";
 import { listingVariables, withGuide } from "./step-prompt.ts";
-import {
-  type InstructionStyle,
-  type WrapOptions,
-  noSuchTool,
-} from "../../../../src/internal-tool.ts";
+import { type WrapOptions, noSuchTool, type guides } from "../../../../src/internal-tool.ts";
 import { MemoryStore, type VariableStore, json } from "../../../../src/internal.ts";
 
 /** Finds the store of a call's conversation by the call's own `options`. */
@@ -47,7 +43,7 @@ export interface ToolVariablesOptions<CallOptions = never> extends Omit<WrapOpti
    * How much the prompt explains references. Default: `auto`. It explains the first of `dollar`, `mustache`
    * and `dagger` that is on. Without any of them the agent's own instructions have to explain the syntax.
    */
-  readonly instructionStyle?: InstructionStyle;
+  readonly instructionStyle?: guides.InstructionStyle;
   /**
    * The store of one conversation, or a function that finds the store of a call. Default: one `MemoryStore`
    * for the wrapped agent. All callers of an agent with one store share its variables: a server must wrap an

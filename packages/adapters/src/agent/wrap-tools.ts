@@ -15,23 +15,16 @@ import {
   ApprovalLedger,
   type CallOptions,
   type ChangedInput,
-  type GuardedHandle,
-  type NotKept,
   type Prepared,
   ranInstead,
-  shownSchema,
   toolInputs,
   type WrapOptions,
   type WrappedTool,
   wrapTool,
+  type toolOutputs,
+  shownSchemas,
 } from "../../../../src/internal-tool.ts";
-import {
-  json,
-  type JsonObject,
-  Recent,
-  Taint,
-  type VariableStore,
-} from "../../../../src/internal.ts";
+import { json, Recent, Taint, type VariableStore } from "../../../../src/internal.ts";
 import type { Handle, ShownValue } from "../../../../src/runtime.ts";
 import { UNTRUSTED_NOTE } from "./step-prompt.ts";
 import * as limits from "../../../../src/limits.ts";
@@ -43,6 +36,9 @@ export type VariableOutput<Value> =
   | Handle
   | GuardedHandle
   | NotKept;
+
+export type GuardedHandle = toolOutputs.GuardedHandle;
+export type NotKept = toolOutputs.NotKept;
 
 /** A tool set that works by reference: the same inputs, and outputs as variables. */
 export type WithVariables<Tools extends ToolSet> = {
@@ -343,7 +339,7 @@ export interface Decision {
 export function changeInput(
   store: VariableStore,
   toolCallId: string,
-  input: JsonObject,
+  input: json.JsonObject,
 ): Promise<string> {
   return changeIn(ledgerOf(store), toolCallId, input);
 }
@@ -351,7 +347,7 @@ export function changeInput(
 export async function changeIn<Asked extends Decision>(
   ledger: ApprovalLedger<Asked>,
   toolCallId: string,
-  input: JsonObject,
+  input: json.JsonObject,
 ): Promise<string> {
   const asked = ledger.about(toolCallId);
   const { waits, changed } = asked ?? {};
@@ -492,7 +488,7 @@ export class OwnTool {
   }
 
   #shownAs(schema: JSONSchema7): JSONSchema7 {
-    return shownSchema(this, schema).schema;
+    return shownSchemas.shownSchema(this, schema).schema;
   }
 
   /**

@@ -25,13 +25,12 @@ import { codeOf, messageOf } from "../../../../src/errors.ts";
 import { AUTHORITIES, type Authority, QueryDatabases } from "../../../query/src/query-databases.ts";
 import { DurableSql, R2Blobs } from "../../../../src/internal-edge.ts";
 import {
-  type Sql,
-  SqlStore,
   Taint,
   type VariableStore,
   json,
-  migrate,
   type sqlRows,
+  migrations,
+  sqlStores,
 } from "../../../../src/internal.ts";
 import type { WrapOptions } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
@@ -224,7 +223,7 @@ export function conversationVariables(
 }
 
 interface Parts {
-  readonly store: SqlStore;
+  readonly store: sqlStores.SqlStore;
   readonly imports: StagedImport;
   readonly shown: ShownTexts;
   readonly databases?: QueryDatabases;
@@ -232,7 +231,7 @@ interface Parts {
 
 /** The copies in them are deleted with the variables, or when they are idle. */
 function databasesFor(
-  store: SqlStore,
+  store: sqlStores.SqlStore,
   { id }: ObjectState,
   { tables }: ConversationVariablesOptions,
 ): QueryDatabases | undefined {
@@ -251,14 +250,14 @@ function databasesFor(
 
 function storeWith(
   prefix: string,
-  sql: Sql,
+  sql: sqlRows.Sql,
   { id }: ObjectState,
   { bucket: r2, quotaBytes, idleMs }: ConversationVariablesOptions,
-): SqlStore {
+): sqlStores.SqlStore {
   const own = new PrefixedSql(sql, prefix);
-  const isNew = migrate(own);
+  const isNew = migrations.migrate(own);
   const bucket = r2 && { blobs: new R2Blobs(r2), prefix: `${PREFIX}${id.toString()}/` };
-  return new SqlStore(own, { isNew, ...json.compact({ quotaBytes, idleMs, bucket }) });
+  return new sqlStores.SqlStore(own, { isNew, ...json.compact({ quotaBytes, idleMs, bucket }) });
 }
 
 const PREFIX = "byref_";
@@ -278,14 +277,14 @@ const NAMES = new RegExp(
 );
 
 /** Adds a prefix to the tables of the store, so that they can be beside those of another application. */
-export class PrefixedSql implements Sql {
-  readonly #sql: Sql;
+export class PrefixedSql implements sqlRows.Sql {
+  readonly #sql: sqlRows.Sql;
   readonly #prefix: string;
   /** Prefixed statements by the original one. All statements are constants or differ in a few columns. */
   readonly #statements = new Map<string, string>();
 
   /** `prefix`: letters, digits and underscores. */
-  constructor(sql: Sql, prefix: string) {
+  constructor(sql: sqlRows.Sql, prefix: string) {
     this.#sql = sql;
     this.#prefix = prefix;
   }

@@ -1,6 +1,6 @@
 import type { ModelMessage } from "ai";
 import { type ShownText, withAnswerParts } from "../agent/expand-answer.ts";
-import { type Sql, sqlRows } from "../../../../src/internal.ts";
+import { sqlRows } from "../../../../src/internal.ts";
 
 /**
  * The texts that were shown with values, and as the model wrote them. A framework may store only what was
@@ -8,12 +8,12 @@ import { type Sql, sqlRows } from "../../../../src/internal.ts";
  * see. A stored text is recognized if it is whole, or was cut off at its end; trimmed or not.
  */
 export class ShownTexts {
-  readonly #sql: Sql;
+  readonly #sql: sqlRows.Sql;
   readonly #table: string;
   #kept: Map<number, ShownText> | undefined;
   readonly #open = new WeakMap<object, number>();
 
-  constructor(sql: Sql, prefix: string) {
+  constructor(sql: sqlRows.Sql, prefix: string) {
     this.#sql = sql;
     this.#table = `${prefix}${SHOWN_TABLES[0]}`;
   }

@@ -1,5 +1,5 @@
 import { ByrefError } from "../../../../src/errors.ts";
-import { type Sql, sqlRows, type VariableStore } from "../../../../src/internal.ts";
+import { sqlRows, type VariableStore } from "../../../../src/internal.ts";
 import { type StoreLine, VariablesImport } from "../../../transfer/src/import-variables.ts";
 import { readRecords, takeEach } from "../../../transfer/src/transfer-lines.ts";
 import { variableRecord } from "../../../transfer/src/variable-records.ts";
@@ -8,7 +8,7 @@ import { ALARM_TABLE } from "./sweep-alarm.ts";
 
 export interface StagedImportOptions {
   /** The object's database, without a prefix. */
-  readonly sql: Sql;
+  readonly sql: sqlRows.Sql;
   /** The prefix of the tables that an import replaces. */
   readonly prefix: string;
   /** Opens the store whose tables have a prefix, and creates its tables. */

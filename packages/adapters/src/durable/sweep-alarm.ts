@@ -1,4 +1,4 @@
-import { type Sql, sqlRows } from "../../../../src/internal.ts";
+import { sqlRows } from "../../../../src/internal.ts";
 
 /** Makes sure that `sweep` is called at that time or earlier, in milliseconds since 1970. Infinity: nothing is due. */
 export type SetAlarm = (dueMs: number) => Promise<void>;
@@ -19,7 +19,7 @@ function oneByOne(set: SetAlarm): SetAlarm {
  */
 export function ownAlarm(
   storage: Pick<DurableObjectStorage, "getAlarm" | "setAlarm">,
-  sql: Sql,
+  sql: sqlRows.Sql,
   prefix: string,
 ): SetAlarm {
   const table = `${prefix}${ALARM_TABLE}`;

@@ -20,13 +20,7 @@ import type {
   ToolOptions,
   ToolsFor,
 } from "./mastra-agent.ts";
-import {
-  json,
-  type JsonObject,
-  MemoryStore,
-  Recent,
-  type VariableStore,
-} from "../../../../src/internal.ts";
+import { json, MemoryStore, Recent, type VariableStore } from "../../../../src/internal.ts";
 import {
   type AnyTool,
   ApprovalLedger,
@@ -89,7 +83,7 @@ export class Run {
     if (!this.#hasWaited(toolCallId)) this.#ledger.ask(toolCallId, { ...asked, part: this.#part });
   }
 
-  change(toolCallId: string, input: JsonObject): Promise<string> {
+  change(toolCallId: string, input: json.JsonObject): Promise<string> {
     return changeIn(this.#ledger, toolCallId, input);
   }
 

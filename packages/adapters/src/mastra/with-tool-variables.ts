@@ -1,10 +1,10 @@
 import {
   type AnyTool,
-  type InstructionStyle,
   type WrapOptions,
   toolInputs,
+  type guides,
 } from "../../../../src/internal-tool.ts";
-import { type JsonObject, type VariableStore, json } from "../../../../src/internal.ts";
+import { type VariableStore, json } from "../../../../src/internal.ts";
 import { ClientCalls, Run, Runs, type StoreForRun, Stores, wrapCoreTool } from "./run.ts";
 import { VARIABLE_TOOL } from "../agent/wrap-tools.ts";
 import {
@@ -49,7 +49,7 @@ import { messageOf } from "../../../../src/errors.ts";
 /** Options of a Mastra agent that works by reference, in addition to `WrapOptions`. */
 export interface ToolVariablesOptions extends Omit<WrapOptions, "store"> {
   /** How much the prompt explains references. Default: `auto`. */
-  readonly instructionStyle?: InstructionStyle;
+  readonly instructionStyle?: guides.InstructionStyle;
   /**
    * The store of all runs, or a function that finds the store of a run. A store under `byref.store` in the
    * `RequestContext` comes first. Default: one in memory for each memory thread, else one for each run.
@@ -88,7 +88,7 @@ const runsOf = new WeakMap<object, Runs>();
 export async function changeInput(
   agent: MastraAgent,
   { runId, toolCallId }: { readonly runId: string; readonly toolCallId: string },
-  input: JsonObject,
+  input: json.JsonObject,
 ): Promise<string> {
   return (runsOf.get(agent)?.resume(runId) ?? new Run(runId)).change(toolCallId, input);
 }
@@ -272,7 +272,7 @@ class VariableAgent {
 }
 
 interface Prompting extends Pick<Showing, "run" | "clientCalls"> {
-  readonly instructionStyle: InstructionStyle;
+  readonly instructionStyle: guides.InstructionStyle;
   /** Called when the run has its store. */
   readonly options: () => WrapOptions;
 }

@@ -2,18 +2,25 @@ import type { UIMessage } from "ai";
 import type { RunView } from "../../../plans/src/http/plan-view.ts";
 import type { Interpolation, Json } from "../../../../src/references.ts";
 import type {
-  AnswerReceipt,
   ConversationEvent,
   MessageForm,
-  Timeline,
+  timelines,
+  receipts,
 } from "../../../../src/internal-tool.ts";
-import type { ConversationInfo, JsonObject, PatchOperation } from "../../../../src/internal.ts";
+import type { ConversationInfo, PatchOperation, json } from "../../../../src/internal.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { ClientOptions, Connection } from "./connection.ts";
 import { ClientFiles, ClientVariables } from "./variables.ts";
 import { follow } from "./follow.ts";
 import { ClientPlans, type RunData } from "./plans.ts";
 import { type Streamed, streamed, type Told, type TurnAnswer, type TurnData } from "./streamed.ts";
+
+export type AnswerReceipt = receipts.AnswerReceipt;
+export type ReceiptSpan = receipts.ReceiptSpan;
+export type TypedFigure = receipts.TypedFigure;
+export type Timeline = timelines.Timeline;
+export type TimedActivity = timelines.TimedActivity;
+export type TimedAttempt = timelines.TimedAttempt;
 
 /** Text, or a message of the AI SDK. The same id and parts sent twice are one turn. */
 export type Question = string | (Pick<UIMessage, "parts"> & { readonly id?: string });
@@ -55,7 +62,7 @@ export interface Decision {
   /** Shown to the model, or to the run; up to 1,000 characters. */
   readonly reason?: string;
   /** Runs in place of the input that waits. It may have references, and is checked like a model's. Not for gates. */
-  readonly input?: JsonObject;
+  readonly input?: json.JsonObject;
   /** A JSON Patch (RFC 6902) of `input`, by default of the input that waits. */
   readonly patch?: readonly PatchOperation[];
 }
@@ -159,7 +166,7 @@ export class ClientConversation {
   }
 
   /** Runs one SQL SELECT over variables, which are its tables. With `saveAs`, the records become a variable. */
-  query(sql: string): Promise<readonly JsonObject[]>;
+  query(sql: string): Promise<readonly json.JsonObject[]>;
   query(sql: string, options: { readonly saveAs: string }): Promise<VariableInfo>;
   query(sql: string, options?: object): Promise<unknown> {
     return this.#connection.ask("POST", "/query", { json: { sql, ...options } });

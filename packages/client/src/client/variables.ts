@@ -1,11 +1,5 @@
 import type { VariableInfo } from "../../../../src/runtime.ts";
-import type {
-  CsvDelimiter,
-  FilePage,
-  FileSummary,
-  Visibility,
-  WriteMode,
-} from "../../../../src/internal.ts";
+import type { CsvDelimiter, Visibility, WriteMode, filePages } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 import { type Connection, withNetworkErrors } from "./connection.ts";
 
@@ -192,7 +186,9 @@ export class ClientFiles {
   }
 
   /** Returns a page, in the order of the paths. `after`: the `next` of an earlier page, or a path. */
-  list(query: { readonly after?: string; readonly limit?: number } = {}): Promise<FilePage> {
+  list(
+    query: { readonly after?: string; readonly limit?: number } = {},
+  ): Promise<filePages.FilePage> {
     return this.#connection.ask("GET", "/files", { query });
   }
 
@@ -206,7 +202,7 @@ export class ClientFiles {
     path: string,
     body: string | Blob | Uint8Array<ArrayBuffer>,
     { contentType, visibility, ...guards }: FilePutOptions = {},
-  ): Promise<FileSummary> {
+  ): Promise<filePages.FileSummary> {
     // `fetch` sets that of a text, and of a Blob that has one.
     const isTyped = typeof body === "string" || ("type" in body && body.type);
     const type = contentType ?? (isTyped ? undefined : "application/octet-stream");

@@ -13,7 +13,7 @@ import {
 import { createRequire } from "node:module";
 import { basename, dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { settingNames } from "../../../../src/internal-edge.ts";
+import { workerSettings } from "../../../../src/internal-edge.ts";
 import { messageOf } from "../../../../src/errors.ts";
 import { type PageFile, pageFiles } from "./page-files.ts";
 
@@ -142,7 +142,11 @@ function settingsOf({ vars, secrets }: WorkerConfig) {
   const texts = Object.entries(vars).map(
     ([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)] as const,
   );
-  const names = new Set([...settingNames, ...Object.keys(vars), ...(secrets?.required ?? [])]);
+  const names = new Set([
+    ...workerSettings.settingNames,
+    ...Object.keys(vars),
+    ...(secrets?.required ?? []),
+  ]);
   return { vars: Object.fromEntries(texts), names: [...names] };
 }
 

@@ -17,14 +17,14 @@ import { dataFolder } from "./data-folder.ts";
 import { NodeSql, nodeSqlite } from "../../../adapters/src/agent/node-sql.ts";
 import {
   json,
-  migrate,
-  type Sql,
   SqlChunks,
   SqlGarbage,
   SqlRows,
   type StoredBody,
   type StoreOptions,
   VariableStore,
+  type sqlRows,
+  migrations,
 } from "../../../../src/internal.ts";
 import { GatewayState } from "../gateway-state.ts";
 import type { Tool } from "@modelcontextprotocol/server";
@@ -243,7 +243,7 @@ export function sharedStore(file: string, options: StoreOptions = {}): SharedSto
   const sql = new NodeSql(database, { onBegin: refresh });
   let store: VariableStore | undefined;
   // Another process may be creating the tables.
-  sql.transaction(() => void migrate(sql));
+  sql.transaction(() => void migrations.migrate(sql));
   const made = new VariableStore(new SharedRows(sql), {
     ...options,
     // Other processes must not evict what this one uses.
@@ -303,7 +303,7 @@ class SharedRows extends SqlRows {
   override readonly chunks: SqlChunks;
   override readonly garbage: SqlGarbage;
 
-  constructor(sql: Sql) {
+  constructor(sql: sqlRows.Sql) {
     super(sql);
     this.garbage = new LastingGarbage(sql);
     this.chunks = new LastingChunks(sql, this.garbage);
@@ -314,7 +314,7 @@ class SharedRows extends SqlRows {
 class LastingChunks extends SqlChunks {
   readonly #garbage: SqlGarbage;
 
-  constructor(sql: Sql, garbage: SqlGarbage) {
+  constructor(sql: sqlRows.Sql, garbage: SqlGarbage) {
     super(sql);
     this.#garbage = garbage;
   }

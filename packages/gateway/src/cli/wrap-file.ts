@@ -23,7 +23,7 @@ import {
 } from "./client-file.ts";
 import { digestOf, writeAtomically } from "./state.ts";
 import * as limits from "../../../../src/limits.ts";
-import { LineDiff, lineSegments } from "../../../../src/internal-tool.ts";
+import { lineDiffs } from "../../../../src/internal-tool.ts";
 
 /** The result of wrapping a file, or with `--dry-run` what it would be. */
 export interface WrapReport {
@@ -341,8 +341,8 @@ function summaryOf({ file, servers, outcome }: WrapReport, dryRun: boolean): str
 function diffOf({ file, before, after }: Change): string {
   if (before === undefined) return `+++ ${file} would be written, with the original.`;
   if (after === undefined) return `--- ${file} would be removed.`;
-  const diff = new LineDiff(limits.maxDiffLines);
-  for (const segment of lineSegments(before, after)) diff.add(segment);
+  const diff = new lineDiffs.LineDiff(limits.maxDiffLines);
+  for (const segment of lineDiffs.lineSegments(before, after)) diff.add(segment);
   const { diff: lines, more = 0 } = diff.end();
   const rest = more > 0 ? `\n… and ${more} more lines` : "";
   return `--- ${file}\n+++ ${file}\n${lines}${rest}`;

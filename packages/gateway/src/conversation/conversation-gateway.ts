@@ -11,13 +11,11 @@ import { mcpFetch } from "../../../mcp/src/mcp-fetch.ts";
 import {
   type AgentContext,
   type AgentDefinition,
-  type AppEnv,
   type ConversationContext,
   type ConversationParts,
   type Endpoint,
   type GatewaySupport,
   type McpRequest,
-  type Settings,
   agentNamed,
   endpoint,
   identityIn,
@@ -25,15 +23,10 @@ import {
   parameters,
   placeIn,
   schemas,
-  settingsOf,
+  workerSettings,
+  type appEnv,
 } from "../../../../src/internal-edge.ts";
-import {
-  Recent,
-  type Sql,
-  type VariableStore,
-  encoding,
-  sqlRows,
-} from "../../../../src/internal.ts";
+import { Recent, type VariableStore, encoding, sqlRows } from "../../../../src/internal.ts";
 import { resolveAgent, wrapOptionsFor, wrapTools } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { ListKeeper } from "../tool-lists.ts";
@@ -178,7 +171,7 @@ class OpenGateway {
 }
 
 function serversFor(
-  { MCP_SERVERS = [] }: Settings,
+  { MCP_SERVERS = [] }: workerSettings.Settings,
   agent: Pick<AgentDefinition, "name"> | undefined,
 ): readonly ServerConfiguration[] {
   return MCP_SERVERS.filter(
@@ -212,7 +205,7 @@ function signingKey({ data, sql }: ConversationContext): Uint8Array {
   return data === undefined ? made : storedKey(sql, made);
 }
 
-function storedKey(sql: Sql, made: Uint8Array): Uint8Array {
+function storedKey(sql: sqlRows.Sql, made: Uint8Array): Uint8Array {
   sql.run(
     `INSERT OR IGNORE INTO meta (key, value) VALUES ('gateway_key', ?)`,
     encoding.toBase64(made),
@@ -281,7 +274,7 @@ const message: Endpoint<ConversationParts> = endpoint(
 );
 
 /** There are no sessions: no stream of the server's own messages, and nothing to end. */
-const noSessions = (["GET", "DELETE"] as const).map((method): Endpoint<Context<AppEnv>> =>
+const noSessions = (["GET", "DELETE"] as const).map((method): Endpoint<Context<appEnv.AppEnv>> =>
   endpoint(
     `${method} /conversations/:id/mcp`,
     { summary: "Answers 405: there are no sessions", answers: { 405: "Only POST" } },
@@ -298,27 +291,31 @@ const resourceMetadata = z.strictObject({
 const METADATA = "/.well-known/oauth-protected-resource";
 
 /** RFC 9728: who issues the tokens that are needed here. */
-const metadata = (["", "/conversations/:id/mcp"] as const).map((place): Endpoint<Context<AppEnv>> =>
-  endpoint(
-    `GET ${METADATA}${place}`,
-    {
-      summary: "Names the authorization server, where AUTH=jwt has an issuer",
-      isOpen: true,
-      answers: { 200: { "application/json": resourceMetadata } },
-    },
-    ({ request }, { env }) => {
-      const { AUTH, JWT_ISSUER } = settingsOf(env);
-      if (AUTH !== "jwt" || JWT_ISSUER === undefined || !URL.canParse(JWT_ISSUER)) {
-        throw new ByrefError("not_found", "AUTH=jwt with a JWT_ISSUER that is a URL has metadata.");
-      }
-      const { origin, pathname } = new URL(request.url);
-      return Response.json({
-        resource: `${origin}${pathname.slice(METADATA.length)}`,
-        authorization_servers: [JWT_ISSUER],
-        bearer_methods_supported: ["header"],
-      });
-    },
-  ),
+const metadata = (["", "/conversations/:id/mcp"] as const).map(
+  (place): Endpoint<Context<appEnv.AppEnv>> =>
+    endpoint(
+      `GET ${METADATA}${place}`,
+      {
+        summary: "Names the authorization server, where AUTH=jwt has an issuer",
+        isOpen: true,
+        answers: { 200: { "application/json": resourceMetadata } },
+      },
+      ({ request }, { env }) => {
+        const { AUTH, JWT_ISSUER } = workerSettings.settingsOf(env);
+        if (AUTH !== "jwt" || JWT_ISSUER === undefined || !URL.canParse(JWT_ISSUER)) {
+          throw new ByrefError(
+            "not_found",
+            "AUTH=jwt with a JWT_ISSUER that is a URL has metadata.",
+          );
+        }
+        const { origin, pathname } = new URL(request.url);
+        return Response.json({
+          resource: `${origin}${pathname.slice(METADATA.length)}`,
+          authorization_servers: [JWT_ISSUER],
+          bearer_methods_supported: ["header"],
+        });
+      },
+    ),
 );
 
 /**
@@ -331,7 +328,7 @@ export const mcpGateway: GatewaySupport = {
   challenge: ({ url }, env) => {
     const { origin, pathname } = new URL(url);
     if (!/^\/conversations\/[^/]+\/mcp$/.test(pathname)) return undefined;
-    const { AUTH, JWT_ISSUER } = settingsOf(env);
+    const { AUTH, JWT_ISSUER } = workerSettings.settingsOf(env);
     if (AUTH !== "jwt" || JWT_ISSUER === undefined) return undefined;
     return `Bearer resource_metadata="${origin}${METADATA}${pathname}"`;
   },

@@ -2,7 +2,7 @@ import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { JSONSchema7, ToolSet } from "ai";
 import type { WrittenCall } from "./capability-scanner.ts";
 import { readTag } from "./capability-call.ts";
-import { exactNumbers, json, type JsonObject } from "../../../../src/internal.ts";
+import { exactNumbers, json } from "../../../../src/internal.ts";
 import { jsonSchemas, saveTargets, toolInputs } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 
@@ -84,7 +84,7 @@ function toolFor({ call, source }: WrittenCall, tools: CapabilityTools) {
     : { tool, parameters: { ...parameters, action } };
 }
 
-function withBody(parameters: JsonObject, { body }: CapabilityTool): JsonObject {
+function withBody(parameters: json.JsonObject, { body }: CapabilityTool): json.JsonObject {
   const { content, ...attributes } = parameters;
   if (body === "content" || typeof content !== "string") return parameters;
   const inside = json.jsonIn(content);
@@ -147,7 +147,10 @@ function joined(keyword: "allOf" | "anyOf", parts: readonly Named[]): Named["sch
  * type. A text stays text if the schema accepts strings, or if it does not parse. References stay text too,
  * because their values already have a type.
  */
-export function coerceParameters(parameters: JsonObject, schema: JSONSchema7): JsonObject {
+export function coerceParameters(
+  parameters: json.JsonObject,
+  schema: JSONSchema7,
+): json.JsonObject {
   const known = new Map(parametersIn(schema).map((parameter) => [parameter.name, parameter]));
   const coerced = Object.entries(parameters).map(([name, value]): [string, Json] => {
     if (typeof value !== "string") return [name, value];

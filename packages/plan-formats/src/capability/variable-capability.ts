@@ -5,17 +5,16 @@ import { interpolate, type Json } from "../../../../src/references.ts";
 import {
   change,
   fits,
-  keptInput,
   ownTools,
   type RuntimeResult,
   type RuntimeTool,
   runtimeTool,
   type RuntimeToolContext,
-  settingOf,
   startWithin,
   toolOutputs,
+  variableSettings,
 } from "../../../../src/internal-tool.ts";
-import { problemFrom, type Target, targets, variableNames } from "../../../../src/internal.ts";
+import { targets, variableNames, referenceProblems } from "../../../../src/internal.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import { RESERVED_NAMES } from "../../../plans/src/plan/run-names.ts";
 
@@ -38,8 +37,13 @@ const set = runtimeTool({
     const name = writable(input.key);
     // Inputs of calls are JSON.
     const given = (input.value ?? input.content ?? null) as Json;
-    const write = { name, value: given, tool: "variable_set", ...keptInput(input) };
-    const { save, value } = await settingOf(write, context);
+    const write = {
+      name,
+      value: given,
+      tool: "variable_set",
+      ...variableSettings.keptInput(input),
+    };
+    const { save, value } = await variableSettings.settingOf(write, context);
     return { output: save, value };
   },
 });
@@ -60,7 +64,7 @@ const get = runtimeTool({
     else targets.usable(store, info.name);
     const answer = await lookup(target);
     if (!answer.found && answer.reason !== "unreadable") return notFound(key);
-    if (!answer.found) throw problemFrom(targets.referenceTo(target), answer);
+    if (!answer.found) throw referenceProblems.problemFrom(targets.referenceTo(target), answer);
     const { value } = answer;
     return { output: shownValue(value, target, info), value, untrusted: !info.trusted };
   },
@@ -144,7 +148,7 @@ function writable(key: string): string {
 }
 
 /** Undefined for a key that cannot be a variable's name, and so does not exist. */
-function targetOf(key: string): Target | undefined {
+function targetOf(key: string): targets.Target | undefined {
   try {
     return targets.targetIn(key);
   } catch {
@@ -166,7 +170,7 @@ function inScope({ store, call: { scope } }: RuntimeToolContext): readonly Varia
 }
 
 /** The value, or a summary if the value is too large for a prompt. */
-function shownValue(value: Json, { path }: Target, info: VariableInfo): Json {
+function shownValue(value: Json, { path }: targets.Target, info: VariableInfo): Json {
   if (fits(value)) return value;
   const about = path.length === 0 ? info : toolOutputs.partInfo(info, value);
   return toolOutputs.outputJson(toolOutputs.toolOutput(about, value, { path }));

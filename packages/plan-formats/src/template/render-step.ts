@@ -17,7 +17,7 @@ import {
   readPath,
   type Reference,
 } from "../../../../src/references.ts";
-import { describe, json, problemFrom, renderText } from "../../../../src/internal.ts";
+import { json, renderText, referenceProblems } from "../../../../src/internal.ts";
 
 /** An existing value that the model must not see. `text` is a note with the known facts. */
 export interface Withheld {
@@ -152,8 +152,10 @@ function render(name: string, shown: Shown): Rendered {
   }
   if (shown.reason === "withheld") return present(shown.text);
   if (shown.reason === "secret") return present(`[secret: ${name}]`);
-  if (shown.reason === "unreadable") throw problemFrom(name, shown);
-  return shown.reason === "unknown" ? absent(name) : absent(name, describe(name, shown).message);
+  if (shown.reason === "unreadable") throw referenceProblems.problemFrom(name, shown);
+  return shown.reason === "unknown"
+    ? absent(name)
+    : absent(name, referenceProblems.describe(name, shown).message);
 }
 
 /** A value that cannot be shown still has a name. */

@@ -1,11 +1,11 @@
 import type { Reference } from "../../../../src/references.ts";
 import {
-  type Files,
   lookupInStore,
   type RunScope,
   type RuntimeToolContext,
   scopes,
   toolOutputs,
+  type toolFiles,
 } from "../../../../src/internal-tool.ts";
 import {
   joinedLabels,
@@ -97,7 +97,7 @@ export class StepInputs implements StepSources {
     this.#context.labels.include(this.#used);
   }
 
-  async #readFile(path: string, files: Files): Promise<Shown> {
+  async #readFile(path: string, files: toolFiles.Files): Promise<Shown> {
     const info = await files.info(path);
     const before = info === undefined ? undefined : this.#whyWithheld(info.labels);
     // The length of a withheld file also reveals something, so the file is not read.

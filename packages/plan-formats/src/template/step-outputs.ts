@@ -14,7 +14,6 @@ import { joinParagraphs, writeFile } from "./write-file.ts";
 import {
   type CallOptions,
   type ModelAnswer,
-  type SaveTarget,
   saveTargets,
   toolOutputs,
 } from "../../../../src/internal-tool.ts";
@@ -38,7 +37,7 @@ export class StepOutputs {
   }
 
   /** The step's tools, and where each result is saved. */
-  get tools(): ReadonlyMap<string, SaveTarget | undefined> {
+  get tools(): ReadonlyMap<string, saveTargets.SaveTarget | undefined> {
     const { tools } = this.#options.step;
     return new Map(tools.map(({ name, target }) => [name, target && this.#saveTarget(target)]));
   }
@@ -207,7 +206,7 @@ export class StepOutputs {
     return target.path.length > 0 && target.name !== "state" && this.#own(target).run !== undefined;
   }
 
-  #saveTarget(target: VariableTarget): SaveTarget {
+  #saveTarget(target: VariableTarget): saveTargets.SaveTarget {
     const place = { ...this.#own(target), path: target.path, source: formatTarget(target) };
     return { operator: "all", places: [place] };
   }

@@ -1,4 +1,4 @@
-import { type Files, toolFiles } from "../../../../src/internal-tool.ts";
+import { toolFiles } from "../../../../src/internal-tool.ts";
 import {
   joinedLabels,
   renderText,
@@ -18,14 +18,17 @@ export interface Writing {
 }
 
 /** Writes the file and returns its path. Throws `conflict`, and errors of `files`. */
-export async function writeFile(files: Files, writing: Writing): Promise<string> {
+export async function writeFile(files: toolFiles.Files, writing: Writing): Promise<string> {
   const { mode, path, value, labels } = writing;
   if (mode === "replace") return (await files.write(path, contentFor(path, value), labels)).path;
   const write = mode === "append" ? append : writeNew;
   return retryConflicts(files, () => write(files, writing));
 }
 
-async function append(files: Files, { path, value, labels, call }: Writing): Promise<string> {
+async function append(
+  files: toolFiles.Files,
+  { path, value, labels, call }: Writing,
+): Promise<string> {
   const file = await files.read(path);
   // Without what an earlier attempt of the call has added.
   const own = file?.addition?.call === call ? file.addition.from : undefined;
@@ -39,7 +42,10 @@ async function append(files: Files, { path, value, labels, call }: Writing): Pro
   return path;
 }
 
-async function writeNew(files: Files, { path, value, labels, call }: Writing): Promise<string> {
+async function writeNew(
+  files: toolFiles.Files,
+  { path, value, labels, call }: Writing,
+): Promise<string> {
   const [, stem = path, end = ""] = /^(.*[^/])(\.[^./]+)$/s.exec(path) ?? [];
   const named = { start: `${stem}_`, end };
   const last = highestIn(await files.list(named.start), named);

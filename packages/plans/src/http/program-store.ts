@@ -1,6 +1,6 @@
 import { ByrefError, limitExceeded, requireAtMost } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
-import { exactNumbers, json, type Sql, sqlRows } from "../../../../src/internal.ts";
+import { exactNumbers, json, sqlRows } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 import type { RunStatus } from "../plan/plan-record.ts";
@@ -50,9 +50,9 @@ interface RunEnd {
 
 /** A tenant's programs and their runs. The first program creates the tables. */
 export class ProgramStore {
-  readonly #sql: Sql;
+  readonly #sql: sqlRows.Sql;
 
-  constructor(sql: Sql) {
+  constructor(sql: sqlRows.Sql) {
     this.#sql = sql;
   }
 

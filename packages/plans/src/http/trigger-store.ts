@@ -1,6 +1,6 @@
 import { ByrefError, requireAtMost } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
-import { exactNumbers, json, type Sql, sqlRows } from "../../../../src/internal.ts";
+import { exactNumbers, json, sqlRows } from "../../../../src/internal.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 import type { Schedule } from "./schedule.ts";
 
@@ -25,9 +25,9 @@ export interface Trigger {
 
 /** A tenant's triggers. The first one creates the table. */
 export class TriggerStore {
-  readonly #sql: Sql;
+  readonly #sql: sqlRows.Sql;
 
-  constructor(sql: Sql) {
+  constructor(sql: sqlRows.Sql) {
     this.#sql = sql;
   }
 

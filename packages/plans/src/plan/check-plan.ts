@@ -19,7 +19,6 @@ import {
   noSuchTool,
   type Plan,
   type PlanCall,
-  type SaveTarget,
   saveTargets,
 } from "../../../../src/internal-tool.ts";
 import {
@@ -38,7 +37,7 @@ export interface PlanContext {
 
 export interface CheckedCall {
   readonly call: PlanCall;
-  readonly target?: SaveTarget;
+  readonly target?: saveTargets.SaveTarget;
   readonly needs: readonly CheckedNeed[];
   /** Gates that have to be opened before the call starts. */
   readonly gates: readonly string[];
@@ -79,7 +78,7 @@ class Check {
   readonly #index = new PathIndex();
   /** The work of all lookups in the conversation's state. */
   readonly #work = new LookupWork();
-  readonly #targets: (SaveTarget | undefined)[] = [];
+  readonly #targets: (saveTargets.SaveTarget | undefined)[] = [];
 
   constructor(plan: Plan, context: PlanContext, findings: Findings) {
     this.#plan = plan;
@@ -309,7 +308,7 @@ function keyOf({ tool, parameters }: PlanCall, { format }: Plan): string | undef
   return isSet && typeof key === "string" ? key : undefined;
 }
 
-function faultIn({ places }: SaveTarget): string | undefined {
+function faultIn({ places }: saveTargets.SaveTarget): string | undefined {
   if (places.length > limits.maxBatchItems) {
     return `A call writes at most ${limits.maxBatchItems} places, this one ${places.length}.`;
   }
@@ -334,7 +333,7 @@ function shown(source: string): string {
 /** Advice for a reference that no call writes: read a similar place, or let a call write this one. */
 function writeAdvice(
   { source, references }: Pick<Need, "source" | "references">,
-  targets: readonly (SaveTarget | undefined)[],
+  targets: readonly (saveTargets.SaveTarget | undefined)[],
 ): string {
   const places = targets.flatMap((target) => target?.places.map((place) => place.source) ?? []);
   const near = nearest(source, new Set(places));

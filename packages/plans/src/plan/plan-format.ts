@@ -2,11 +2,11 @@ import type { ToolSet } from "ai";
 import type { Finding, ReadPlan } from "./findings.ts";
 import type {
   AskModel,
-  Files,
   Plan,
   PlanCall,
   PlanFormatName,
   RuntimeTool,
+  toolFiles,
 } from "../../../../src/internal-tool.ts";
 import type { VariableStore } from "../../../../src/internal.ts";
 import type { Effects } from "../../../../src/runtime.ts";
@@ -16,7 +16,7 @@ export interface RunResources {
   /** The conversation's variables under their own names, including the run's own. */
   readonly store: VariableStore;
   /** Without it, plans cannot use files. */
-  readonly files?: Files | undefined;
+  readonly files?: toolFiles.Files | undefined;
   /** The day that `{today}` prints. */
   readonly today: string;
   readonly ask: AskModel;

@@ -18,11 +18,11 @@ import {
   type Observer,
   type PlanCall,
   type Ready,
-  type SaveTarget,
   scopes,
   toolInputs,
   toolOutputs,
   type WrappedTool,
+  type saveTargets,
 } from "../../../../src/internal-tool.ts";
 import {
   characters,
@@ -240,7 +240,7 @@ export class PlanRun {
     return this.#options.checked.plan.remakes === true;
   }
 
-  #inRun({ operator, places }: SaveTarget): SaveTarget {
+  #inRun({ operator, places }: saveTargets.SaveTarget): saveTargets.SaveTarget {
     return {
       operator,
       places: places.map((place) => {

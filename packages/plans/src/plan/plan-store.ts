@@ -9,24 +9,17 @@ import {
   type RunRecord,
   isOpenRun,
 } from "./plan-record.ts";
-import {
-  encoding,
-  type Sql,
-  sqlRows,
-  characters,
-  exactNumbers,
-  json,
-} from "../../../../src/internal.ts";
+import { encoding, sqlRows, characters, exactNumbers, json } from "../../../../src/internal.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 import type { Json } from "../../../../src/references.ts";
 
 /** The plans of a conversation and their runs. Creates its tables for the first plan. */
 export class PlanStore {
-  readonly #sql: Sql;
+  readonly #sql: sqlRows.Sql;
   readonly #onDeleted: (run: RunRecord) => void;
 
   /** `onDeleted` is called for each run that a newer one or a newer plan replaces, within the change. */
-  constructor(sql: Sql, onDeleted: (run: RunRecord) => void = () => undefined) {
+  constructor(sql: sqlRows.Sql, onDeleted: (run: RunRecord) => void = () => undefined) {
     this.#sql = sql;
     this.#onDeleted = onDeleted;
   }
@@ -365,7 +358,7 @@ function runIn(row: sqlRows.SqlRow): StoredRun {
 }
 
 /** A run without the states of its calls, which are not loaded. */
-function shortRecordIn(sql: Sql, id: string): RunRecord {
+function shortRecordIn(sql: sqlRows.Sql, id: string): RunRecord {
   const columns = ["status", "createdAt"].map((key) => `json_extract(data, '$.${key}') AS ${key}`);
   const row =
     sqlRows.firstRow(sql, `SELECT plan, ${columns.join(", ")} FROM plan_run WHERE id = ?`, id) ??

@@ -4,7 +4,7 @@ import {
   pickSyntaxes,
   Scanner,
   type Syntaxes,
-  wholeView,
+  referenceTexts,
 } from "../../../../src/internal.ts";
 import { formatPath, type Json, type Path, type Reference } from "../../../../src/references.ts";
 
@@ -124,7 +124,7 @@ function referenceBefore(place: Reference, rest: string): string {
 const LOOKAHEAD_CHARS = 1_000;
 
 function isFirstIn(text: string, { name, path }: Reference): boolean {
-  const match = dagger?.match(wholeView(text, 0));
+  const match = dagger?.match(referenceTexts.wholeView(text, 0));
   if (match?.kind !== "whole") return false;
   const { reference } = match;
   return reference.name === name && formatPath(reference.path) === formatPath(path);

@@ -313,7 +313,7 @@ describe("the calls that led to a value", () => {
 });
 
 const KNOWN = {
-      syntaxes: ["dollar"] as const,
-      isKnown: () => true,
-      staysVariable: () => false,
+  syntaxes: ["dollar"] as const,
+  isKnown: () => true,
+  staysVariable: () => false,
 };

@@ -5,7 +5,6 @@ import { AUTHORITIES, type Authority, QueryDatabases } from "../query-databases.
 import { queryTools, type RanQuery } from "../query-tools.ts";
 import { type QueryAccess, type QueryResult, runQuery } from "../run-query.ts";
 import {
-  type Bindings,
   type ConversationContext,
   type ConversationData,
   type ConversationParts,
@@ -21,6 +20,7 @@ import {
   type QuerySupport,
   schemas,
   written,
+  type appEnv,
 } from "../../../../src/internal-edge.ts";
 import {
   csvText,
@@ -30,7 +30,7 @@ import {
   RECORDS_TYPE,
   sequences,
   targets,
-  wholeReference,
+  referenceTexts,
 } from "../../../../src/internal.ts";
 import {
   type QueryTools,
@@ -104,7 +104,7 @@ function accessOf(
     read: sequences.anyValueAt,
     table: ({ name }) => use(name),
     parameter: async (source) => {
-      const reference = wholeReference(source, syntaxes)?.reference;
+      const reference = referenceTexts.wholeReference(source, syntaxes)?.reference;
       if (reference === undefined || store.glance(reference.name) === undefined) return undefined;
       use(reference.name);
       return sequences.anyValueAt(store, reference);
@@ -206,7 +206,7 @@ class ConversationTables implements ConversationQueries {
 
   constructor(context: ConversationContext) {
     this.#context = context;
-    const { TABLES }: Partial<Bindings> = context.env;
+    const { TABLES }: Partial<appEnv.Bindings> = context.env;
     if (TABLES === undefined) return;
     this.databases = new QueryDatabases((authority) =>
       remoteEngine(

@@ -1,7 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { delay } from "@ai-sdk/provider-utils";
 import type { ModelProvider } from "../../../../src/internal-edge.ts";
-import { charsOfMessage, charsOfTools, toolOutputs } from "../../../../src/internal-tool.ts";
+import { toolOutputs, accounts } from "../../../../src/internal-tool.ts";
 import { generated } from "../testing/generated.ts";
 import { finish, type Part, streamOf, text, toolCall } from "../testing/stream-parts.ts";
 import { nextStep, refusal } from "./next-step.ts";
@@ -68,7 +68,10 @@ function* speak(options: LanguageModelV4CallOptions, scripts: readonly DemoScrip
 
 /** Estimates four characters per token, rounded up, because a demo has no tokenizer. */
 function tokensOf({ prompt, tools }: LanguageModelV4CallOptions, outputChars: number) {
-  const chars = prompt.reduce((sum, one) => sum + charsOfMessage(one), charsOfTools(tools));
+  const chars = prompt.reduce(
+    (sum, one) => sum + accounts.charsOfMessage(one),
+    accounts.charsOfTools(tools),
+  );
   const [input = 0, output = 0] = [chars, outputChars].map((n) =>
     Math.ceil(n / toolOutputs.CHARS_PER_TOKEN),
   );

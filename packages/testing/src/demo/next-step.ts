@@ -1,6 +1,6 @@
 import type { JSONObject, JSONValue, LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import { ownTools } from "../../../../src/internal-tool.ts";
-import { json, parseShape, type Shape } from "../../../../src/internal.ts";
+import { json, parsedShapes } from "../../../../src/internal.ts";
 import {
   type DemoPrompt,
   type DemoScript,
@@ -357,11 +357,13 @@ function tableOf({ name, type, count, shape }: Variable): Table | undefined {
   if (type !== "array" || name === "history") return undefined;
   // A list of variables cuts long shapes, which then cannot be read.
   const cut = shape.startsWith("{") ? { columns: [], isOpen: true } : undefined;
-  const read = columnsOf(parseShape(shape)) ?? cut;
+  const read = columnsOf(parsedShapes.parseShape(shape)) ?? cut;
   return read && { name, ...read, count, words: subjectOf(name) };
 }
 
-function columnsOf([list, ...others]: Shape): Pick<Table, "columns" | "isOpen"> | undefined {
+function columnsOf([list, ...others]: parsedShapes.Shape):
+  | Pick<Table, "columns" | "isOpen">
+  | undefined {
   if (typeof list !== "object" || !("elements" in list) || others.length > 0) return undefined;
   const [record, ...more] = list.elements;
   if (typeof record !== "object" || !("keys" in record) || more.length > 0) return undefined;

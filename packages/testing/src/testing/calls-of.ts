@@ -1,5 +1,5 @@
 import type { LanguageModelV4Message } from "@ai-sdk/provider";
-import { charsOfMessage, charsOfTools } from "../../../../src/internal-tool.ts";
+import { accounts } from "../../../../src/internal-tool.ts";
 import type { ScriptedModel } from "./scripted-model.ts";
 
 /** The prompt of one model call. Sizes are in characters, as in `savings`. */
@@ -32,9 +32,9 @@ export function callsOf(model: Pick<ScriptedModel, "calls">): readonly SentCall[
     const sent = prompt.map((message) => ({
       role: message.role,
       text: textOf(message),
-      chars: charsOfMessage(message),
+      chars: accounts.charsOfMessage(message),
     }));
-    const toolChars = charsOfTools(tools);
+    const toolChars = accounts.charsOfTools(tools);
     return {
       instructions: sent
         .filter(({ role }) => role === "system")
