@@ -27,11 +27,22 @@ import { approvalBody, chatBody, messageBody } from "./turns/turn-request.ts";
 
 /** Options of an application that add endpoints. */
 export interface ApiOptions {
-  readonly plans?: PlanSupport | undefined;
-  readonly transfer?: Transfers | undefined;
-  readonly files?: FileEndpoints | undefined;
-  readonly queries?: QuerySupport | undefined;
-  readonly gateway?: GatewaySupport | undefined;
+  /** `planSupport()`, for plans that are stored before they run. Default: no plans. */
+  readonly plans?: PlanSupport;
+  /** `transfers`, for export, import and fork of conversations. Default: not supported. */
+  readonly transfer?: Transfers;
+  /** `fileEndpoints`, which serve and save the files of conversations. Default: not supported. */
+  readonly files?: FileEndpoints;
+  /**
+   * `queries`, for SQL over variables, by models and over HTTP, where `TABLES` is bound to the class `Tables`.
+   * Default: not supported.
+   */
+  readonly queries?: QuerySupport;
+  /**
+   * `mcpGateway`, which makes each conversation an MCP server at `/conversations/:id/mcp`. Default: not
+   * supported.
+   */
+  readonly gateway?: GatewaySupport;
 }
 
 /** The HTTP interface of an application, except the Worker's own endpoints (`workerApi`). */

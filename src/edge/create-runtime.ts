@@ -7,20 +7,18 @@ import type { Equip } from "./turns/chosen-agent.ts";
 import type { RetentionOption } from "./conversation-context.ts";
 import { createApp } from "./app.ts";
 import { ConversationObject, type ConversationOptions } from "./conversation.ts";
-import { apiOf, routesOf } from "./api.ts";
+import { type ApiOptions, apiOf, routesOf } from "./api.ts";
 import { DirectoryObject } from "./directory/directory.ts";
 import { requireDirectory } from "./directory/directory-client.ts";
 import { type Authenticator, authenticatorBySettings } from "./auth/authenticator.ts";
 import type { PageOptions } from "./page-options.ts";
 import { requireNumbers, type Settings, settingsOf } from "./settings.ts";
-import type { GatewaySupport, PlanSupport, QuerySupport, Transfers } from "./conversation-parts.ts";
-import type { FileEndpoints } from "./routes/files.ts";
 
 /**
  * Options of an application. All but agents and model are optional; features that are not passed are not
  * bundled.
  */
-export interface RuntimeOptions {
+export interface RuntimeOptions extends ApiOptions {
   /** The first agent answers if neither the request nor `AGENT` names one. */
   readonly agents: readonly [AgentDefinition, ...AgentDefinition[]];
   /**
@@ -34,24 +32,8 @@ export interface RuntimeOptions {
   readonly mcp?: Equip;
   /** `runCode`, for models that may run code where a Worker Loader is bound. Default: no model may. */
   readonly code?: (env: Cloudflare.Env) => MakeCodeTool | undefined;
-  /** `planSupport()`, for plans that are stored before they run. Default: no plans. */
-  readonly plans?: PlanSupport;
-  /** `transfers`, for export, import and fork of conversations. Default: not supported. */
-  readonly transfer?: Transfers;
-  /** `fileEndpoints`, which serve and save the files of conversations. Default: not supported. */
-  readonly files?: FileEndpoints;
   /** `csvRecords`, which reads CSV as an array of records. Default: CSV is stored as bytes. */
   readonly csv?: RecordsFormat;
-  /**
-   * `queries`, for SQL over variables, by models and over HTTP, where `TABLES` is bound to the class `Tables`.
-   * Default: not supported.
-   */
-  readonly queries?: QuerySupport;
-  /**
-   * `mcpGateway`, which makes each conversation an MCP server at `/conversations/:id/mcp`. Default: not
-   * supported.
-   */
-  readonly gateway?: GatewaySupport;
   /**
    * Size limit of variables, and retention times, or a function of the tenant and the conversation that returns
    * them. Default: `limits.ts`.
@@ -90,39 +72,28 @@ export interface Runtime {
 export function createRuntime({
   agents,
   model,
-  mcp,
   code,
-  plans,
-  transfer,
-  files,
-  csv,
-  queries,
-  gateway,
   retention = {},
   spend = {},
   page,
   jwt,
   authenticator = authenticatorBySettings(jwt),
+  ...features
 }: RuntimeOptions): Runtime {
-  const api = apiOf({ plans, transfer, files, queries, gateway });
+  const api = apiOf(features);
   const routes = routesOf([...api.conversation, ...api.internal]);
-  const tenant = { routes: routesOf(api.tenant), open: plans?.openTenant };
+  const tenant = { routes: routesOf(api.tenant), open: features.plans?.openTenant };
   const modelFor = (settings: Settings, env: Cloudflare.Env, asked?: AgentContext) =>
     typeof model === "function" ? model(settings, env, asked) : model;
   const setup = (env: Cloudflare.Env): ConversationOptions => ({
+    ...features,
     agents,
     model: (settings, asked) => {
       // Fails before a stream begins, so that the client receives a status.
       requireSpend(spend, env);
       return modelFor(settings, env, asked);
     },
-    mcp,
     code: code?.(env),
-    plans,
-    transfer,
-    csv,
-    queries,
-    gateway,
     retention,
     spendLimits: spend,
     routes,
@@ -138,15 +109,11 @@ export function createRuntime({
     }
   }
   const worker = createApp({
+    ...features,
     agents,
     page,
     model: (env) => modelFor(settingsOf(env), env as Cloudflare.Env),
     authenticator,
-    plans,
-    transfer,
-    files,
-    queries,
-    gateway,
   });
   return { worker, Conversation, Directory };
 }

@@ -391,7 +391,7 @@ export class Attempt {
   /** Runs `work` in the first commit. If the commit fails, nothing is kept. */
   begin<Result>(work: () => Result): Result {
     const { log, journal } = this.#options;
-    return this.#committed((both) => log.begin(journal, this.head, both), work);
+    return this.#committed(() => log.begin(journal, this.head, work));
   }
 
   /** Runs `work` in the first commit after a wait for a person. */
@@ -399,13 +399,13 @@ export class Attempt {
     const { log, journal } = this.#options;
     // Another turn or run may have replaced it in the journal meanwhile.
     if (journal.head()?.id !== this.head.id) return this.begin(work);
-    return this.#committed((both) => log.resume(journal, this.head, both), work);
+    return this.#committed(() => log.resume(journal, this.head, work));
   }
 
   /** Runs `work` in the first commit after a crash. */
   retry(work: () => void): void {
     const { log, journal } = this.#options;
-    this.#committed((both) => log.retry(journal, this.head, both), work);
+    this.#committed(() => log.retry(journal, this.head, work));
   }
 
   /** Runs the work within the time limit. Streams the store's changes, at most `maxEntries`. */
@@ -436,9 +436,9 @@ export class Attempt {
   end<Result>(work: () => { readonly end: AttemptEnd; readonly result: Result }): Result {
     const { log, store, onEnd, cost } = this.#options;
     const { account } = this.context;
-    const { end, result } = this.#committed((both) => {
-      log.end(() => this.#endedHead(both().end));
-    }, work);
+    const { end, result } = this.#committed(() =>
+      log.end(work, (ended) => this.#endedHead(ended.end)),
+    );
     const { waits, ...shown } = end;
     if (waits === undefined) store.holds.release(this.head.id);
     account.spend.settle();
@@ -461,25 +461,16 @@ export class Attempt {
     };
   }
 
-  /**
-   * Returns the result of `work`. If `commit` fails, nothing is kept, and the in-memory state is read again.
-   */
-  #committed<Result>(commit: (work: () => Result) => void, work: () => Result): Result {
+  /** If `commit` fails, nothing is kept, and the in-memory state is read again. */
+  #committed<Result>(commit: () => Result): Result {
     const { history, store } = this.#options;
-    const results: Result[] = [];
     try {
-      commit(() => {
-        const result = work();
-        results.push(result);
-        return result;
-      });
+      return commit();
     } catch (error) {
       history.forget();
       store.forget();
       throw error;
     }
-    for (const result of results) return result;
-    throw new ByrefError("internal", "The turn was not recorded.");
   }
 }
 

@@ -141,7 +141,7 @@ describe("a commit", () => {
     expect(() => log.begin(turns.journal, head, save("begin"))).toThrow("No.");
     log.begin(turns.journal, head, () => undefined);
     expect(() => log.commit(save("commit"))).toThrow("No.");
-    expect(() => log.end(save("end"))).toThrow("No.");
+    expect(() => log.end(save("end"), () => head)).toThrow("No.");
     expect(() => log.retry(turns.journal, second, save("retry"))).toThrow("No.");
     expect(() => log.resume(turns.journal, second, save("resume"))).toThrow("No.");
     const saved = turns.sql.all("SELECT name FROM saved").map(({ name }) => name);
@@ -201,10 +201,10 @@ describe("a turn that has waited", () => {
   function waited() {
     const before = turns.begun();
     before.push({ type: "start-step" });
-    before.end(() => {
-      before.push({ type: "finish" });
-      return closed;
-    });
+    before.end(
+      () => before.push({ type: "finish" }),
+      () => closed,
+    );
     const log = turns.newLog();
     log.resume(turns.journal, second, () => log.push({ type: "start" }));
     log.push(delta("a"));

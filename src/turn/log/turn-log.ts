@@ -62,17 +62,17 @@ export class TurnLog {
   }
 
   /** Starts a new turn, which replaces the previous one, with the frames that `work` pushes. One commit. */
-  begin(journal: Journal, head: TurnHead, work: () => void): void {
+  begin<Result>(journal: Journal, head: TurnHead, work: () => Result): Result {
     this.#open(journal, { attempt: head.attempt });
-    this.#commit(work, (text) => journal.begin(head, text), true);
+    return this.#commit(work, (text) => journal.begin(head, text), true);
   }
 
   /** Continues a turn that has waited, under a new attempt. One commit with the changes of `work`. */
-  resume(journal: Journal, head: TurnHead, work: () => void): void {
+  resume<Result>(journal: Journal, head: TurnHead, work: () => Result): Result {
     this.#restore(journal);
     this.#endRequest();
     this.#open(journal, { attempt: head.attempt, waited: true });
-    this.#commit(work, (text) => journal.append(text, head), true);
+    return this.#commit(work, (text) => journal.append(text, head), true);
   }
 
   /** Restores a turn that a crash cut off, as far as it was written. */
@@ -137,13 +137,9 @@ export class TurnLog {
     this.#commit(work, (text) => this.#journal?.append(text));
   }
 
-  /** Commits the end or a pause of the turn, as specified by the head that `work` returns. */
-  end(work: () => TurnHead): void {
-    let head: TurnHead | undefined;
-    const last = () => {
-      head = work();
-    };
-    this.#commit(last, (text) => this.#journal?.append(text, head), true);
+  /** Commits the end or a pause of the turn. `headOf` returns its head from what `work` has returned. */
+  end<Result>(work: () => Result, headOf: (result: Result) => TurnHead): Result {
+    return this.#commit(work, (text, ended) => this.#journal?.append(text, headOf(ended)), true);
   }
 
   /** Number of rows that the end will write for pending text. */
@@ -246,13 +242,18 @@ export class TurnLog {
     this.#firstOwn = this.#frames.length;
   }
 
-  /** Commits `work`. With `isAtomic`, a failure undoes its writes. Otherwise they may remain. */
-  #commit(work: () => void, append: (text: string) => void, isAtomic = false): void {
+  /** Commits `work`, and returns its result. With `isAtomic`, a failure undoes its writes. Otherwise they may remain. */
+  #commit<Result>(
+    work: () => Result,
+    append: (text: string, result: Result) => void,
+    isAtomic = false,
+  ): Result {
     this.#openCommits++;
     const before = { frames: this.#frames.length, pending: this.#pending };
+    let result!: Result;
     const both = () => {
-      work();
-      this.#write(append);
+      result = work();
+      this.#write((text) => append(text, result));
     };
     let saving: Promise<void> | undefined;
     try {
@@ -269,6 +270,7 @@ export class TurnLog {
     }
     // If saving fails, the object is gone, and its watchers never see uncommitted frames.
     saving?.then(() => this.#release()).catch(() => undefined);
+    return result;
   }
 
   #release(): void {
