@@ -166,7 +166,7 @@ describe("wrapping a wrapped file", () => {
       command: "/usr/bin/npx",
       env: { BYREF_WORKSPACEFOLDER: "${workspaceFolder}" },
     });
-    expect(unwrapFile(file).outcome).toBe("merged");
+    expect(unwrapFile(file).outcome).toBe("unwrapped");
     expect(readConfiguration(read()).map(({ name }) => name)).toEqual(["first", "new"]);
   });
 

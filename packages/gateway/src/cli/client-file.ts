@@ -15,7 +15,6 @@ import { at, clientVariablesIn, filtersIn, syntaxMessage, withoutMark } from "..
 import { json } from "../../../../src/internal.ts";
 import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
-import { digestOf } from "./state.ts";
 import { SECRET_NAME, secretsIn } from "../../../mcp/src/secrets.ts";
 
 /** Servers of one place in a configuration, by name. */
@@ -55,8 +54,14 @@ export function readClientFile(name: string): ClientFile {
   return { file, mode: statSync(file).mode, bytes, text, groups };
 }
 
+/** The file with another text. */
+export function withText(client: ClientFile, text: string): ClientFile {
+  const root = parseTree(text, [], { allowTrailingComma: true });
+  return { ...client, text, bytes: bytesOf(client, text), groups: root ? groupsIn(root) : [] };
+}
+
 /** Returns the bytes of the file with another text. A byte order mark stays. */
-export function bytesOf({ bytes }: ClientFile, text: string): Buffer {
+function bytesOf({ bytes }: ClientFile, text: string): Buffer {
   const isMarked = bytes.subarray(0, 3).equals(Buffer.from("\uFEFF"));
   return Buffer.from(isMarked ? `\uFEFF${text}` : text);
 }
@@ -126,11 +131,8 @@ function formattingOf(text: string) {
   return { formattingOptions: { insertSpaces, tabSize, eol } };
 }
 
-/** The environment variable of an entry that has the digest of the copy that wrapping made. */
-const DIGEST = "BYREF_ORIGINAL";
-
 /** The gateway's entry among the servers of a group, by the name of the file that it reads its servers from. */
-export function ownEntryIn({ servers }: ServerGroup, copy: string): string | undefined {
+export function ownEntryIn(servers: ServerGroup["servers"], copy: string): string | undefined {
   return Object.keys(servers).find((name) => isOwn(servers[name], copy));
 }
 
@@ -147,70 +149,46 @@ function wordsOf(entry: unknown): readonly unknown[] {
   return Array.isArray(args) ? args : [];
 }
 
-/** True if the copy is unchanged since wrapping. Undefined if the entry has no digest. */
-export function isAsWritten(entry: unknown, copyText: string): boolean | undefined {
-  const digest = at(entry, "env", DIGEST);
-  return typeof digest === "string" ? digest === digestOf(copyText) : undefined;
-}
-
 interface EntryOptions {
   readonly command: readonly string[];
   readonly copy: string;
-  /** Digest of the copy's text. Undefined keeps the entry's digest. */
-  readonly digest: string | undefined;
+  /** The servers behind the gateway. */
   readonly servers: Readonly<Record<string, unknown>>;
   /** Names of servers that the copy has, and that the client starts itself. */
   readonly except: readonly string[];
-  /** Names of servers that the client has started itself until now. */
-  readonly taken: readonly string[];
-}
-
-/** Makes the entry of a group. It passes on what only the client fills in. */
-export function entryFor({ path, project }: ServerGroup, options: EntryOptions): object {
-  const [program = "", ...args] = options.command;
-  const ofProject = project === undefined ? [] : ["--project", project];
-  const hasToolLists = Object.values(options.servers).some(
-    (server) => json.isObject(server) && Array.isArray(server.tools),
-  );
-  return {
-    ...(path.at(-1) === "servers" && { type: "stdio" }),
-    command: program,
-    args: [...args, "mcp", "--config", options.copy, ...ofProject, ...exceptions(options.except)],
-    env: environmentOf(options),
-    // Copilot needs it.
-    ...(hasToolLists && { tools: ["*"] }),
-  };
-}
-
-export function exceptionsIn(entry: unknown): readonly string[] {
-  const words = wordsOf(entry);
-  return words.filter(
-    (word, index): word is string => typeof word === "string" && words[index - 1] === EXCEPT,
-  );
 }
 
 const EXCEPT = "--except";
 
-function exceptions(names: readonly string[]): readonly string[] {
-  return names.flatMap((name) => [EXCEPT, name]);
-}
-
-/** Returns an entry with what it passes on and leaves out now. What people changed in it stays. */
-export function renewedEntry(entry: unknown, options: EntryOptions): object {
-  const { env, ...rest } = json.isObject(entry) ? entry : {};
-  const words = wordsOf(entry);
-  const others = words.filter((word, index) => word !== EXCEPT && words[index - 1] !== EXCEPT);
-  const { except, taken } = options;
-  const known = exceptionsIn(entry).filter((name) => !taken.includes(name));
-  return {
-    ...rest,
-    args: [...others, ...exceptions([...new Set([...known, ...except])])],
-    env: { ...(json.isObject(env) ? env : {}), ...environmentOf(options) },
+/**
+ * Makes the entry of a group. It passes on what only the client fills in. What people have changed in the entry
+ * that is there stays.
+ */
+export function entryFor(
+  { path, project }: ServerGroup,
+  { command: [program = "", ...words], copy, servers, except }: EntryOptions,
+  there: unknown,
+): object {
+  const ofProject = project === undefined ? [] : ["--project", project];
+  const hasToolLists = Object.values(servers).some(
+    (server) => json.isObject(server) && Array.isArray(server.tools),
+  );
+  const made: Readonly<Record<string, unknown>> = {
+    ...(path.at(-1) === "servers" && { type: "stdio" }),
+    command: program,
+    args: [...words, "mcp", "--config", copy, ...ofProject],
+    // Copilot needs it.
+    ...(hasToolLists && { tools: ["*"] }),
   };
-}
-
-function environmentOf({ servers, digest }: EntryOptions): Readonly<Record<string, string>> {
-  return { ...clientVariablesIn(textsIn(servers)), ...json.compact({ [DIGEST]: digest }) };
+  const entry = json.isObject(there) ? there : made;
+  const args = wordsOf(entry);
+  const others = args.filter((word, index) => word !== EXCEPT && args[index - 1] !== EXCEPT);
+  const env = { ...Object(entry.env), ...clientVariablesIn(textsIn(servers)) };
+  return {
+    ...entry,
+    args: [...others, ...except.flatMap((name) => [EXCEPT, name])],
+    ...(Object.keys(env).length > 0 && { env }),
+  };
 }
 
 function textsIn(value: unknown): readonly string[] {

@@ -1,27 +1,25 @@
 import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { parse } from "jsonc-parser";
 import { ByrefError } from "../../../../src/errors.ts";
 import { unusableBecause } from "../configuration.ts";
 import { json } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 import {
-  bytesOf,
   type ClientFile,
   edited,
   entryFor,
-  exceptionsIn,
-  isAsWritten,
   nameFor,
   noteOnAllowed,
   notesOn,
   ownEntryIn,
   readClientFile,
-  renewedEntry,
   ruleAgainst,
   type ServerGroup,
   serversAt,
   withServersOf,
+  withText,
 } from "./client-file.ts";
-import { digestOf, writeAtomically } from "./state.ts";
+import { writeAtomically } from "./state.ts";
 import * as limits from "../../../../src/limits.ts";
 import { lineDiffs } from "../../../../src/internal-tool.ts";
 
@@ -56,8 +54,8 @@ export interface WrapOptions {
 /**
  * Puts the gateway in front of all servers of a configuration, in each place that has any. First copies the
  * original, byte for byte, to `FILE.byref.json`, which the gateway reads. Leaves servers that only the client can
- * start, and those for which a rule of the client would no longer apply. In a wrapped file, wraps the servers that
- * were added since.
+ * start, and those for which a rule of the client would no longer apply. A wrapped file is wrapped anew, as it would be
+ * unwrapped.
  */
 export function wrapFile(name: string, options: WrapOptions = {}): WrapReport {
   const { dryRun = false, platform = process.platform, except = [] } = options;
@@ -66,147 +64,142 @@ export function wrapFile(name: string, options: WrapOptions = {}): WrapReport {
   const { file, mode } = client;
   const copy = copyOf(client);
   requireServers(client, except);
-  const places = client.groups.map((group) => placeToWrap(group, client, name, except));
-  const isWrapped = places.some(({ own }) => own !== undefined);
-  const source = isWrapped ? copyFor(client) : client;
-  const servers = places.flatMap(({ taken }) => Object.keys(taken));
-  const copyText = isWrapped ? withTaken(source.text, places) : source.text;
-  const isTaken = servers.length > 0 && copyText === source.text;
-  const isChanged = isCopyChanged(places, source.text) && !isTaken;
-  const entryOf = ({ group, own, taken, left }: Place) => {
-    const digest = isChanged ? undefined : digestOf(copyText);
-    const ofGroup = { command, copy, digest, taken: Object.keys(taken) };
-    const entryOptions = { ...ofGroup, ...dividedBy(left, serversAt(copyText, group.path)) };
-    return own === undefined
-      ? { [nameFor(group, name)]: entryFor(group, entryOptions) }
-      : { [own]: renewedEntry(group.servers[own], entryOptions) };
-  };
-  const notes = places.flatMap((place) => [
-    ...notesAbout(place, copy),
-    ...(Object.keys(place.taken).length === 0 ? [] : noteOnAllowed(client, place.gateway)),
-  ]);
-  const isCurrent = places.every((place) => {
-    const { group, own, taken, left } = place;
-    if (Object.keys(taken).length > 0) return false;
-    return own === undefined || isSame({ ...entryOf(place), ...left }, group.servers);
+  const before = isWrapped(client) ? copyFor(client) : undefined;
+  const source = before === undefined ? client : unwrapped(client, before).source;
+  const places = source.groups.map((group) => {
+    const there = serversAt(client.text, group.path);
+    const own = ownEntryIn(there, copy);
+    const gateway = own ?? nameFor(group, name);
+    const reasons = reasonsIn(group, (server, value) => {
+      if (except.includes(server)) return "You have excepted it.";
+      return unusableBecause(value) ?? ruleAgainst(client, { name: server, group, gateway });
+    });
+    const { inside, outside } = dividedBy(reasons, group);
+    // It starts none of the others anyway.
+    const usable = Object.keys(outside).filter((one) => !unusableBecause(outside[one]));
+    const entryOptions = { command, copy, servers: inside, except: usable };
+    const entry = entryFor(group, entryOptions, own === undefined ? undefined : there[own]);
+    const isNew = (one: string) => own === undefined || Object.hasOwn(there, one);
+    const taken = Object.keys(inside).filter(isNew);
+    const isUsed = own !== undefined || taken.length > 0;
+    const servers = isUsed ? { [gateway]: entry, ...outside } : outside;
+    return { group, gateway, reasons, taken, servers };
   });
-  if (isCurrent) return { file, outcome: "unchanged", servers, notes, changes: [] };
+  const text = withServers(source.text, places);
+  const servers = places.flatMap(({ taken }) => taken);
+  const notes = places.flatMap(({ group, gateway, reasons, taken }) => [
+    ...Object.entries(reasons).map(([one, why]) => `${one} stays outside the gateway. ${why}`),
+    ...taken.flatMap((one) => notesOn(one, group.servers[one], copy)),
+    ...(taken.length === 0 ? [] : noteOnAllowed(client, gateway)),
+  ]);
+  const isCopied = before === undefined || before.text === source.text;
+  if (isCopied && isSame(parse(text), parse(client.text)))
+    return { file, outcome: "unchanged", servers, notes, changes: [] };
 
-  const text = withEntries(client.text, places, entryOf);
   const changes = [
-    { file: copy, before: isWrapped ? source.text : undefined, after: copyText },
+    { file: copy, before: before?.text, after: source.text },
     { file, before: client.text, after: text },
   ];
-  const earlier = isWrapped ? undefined : earlierCopy(client);
+  const earlier = before === undefined ? earlierCopy(client) : undefined;
   if (earlier !== undefined) notes.push(`${copy} was there, and is kept as ${earlier}.`);
   if (!dryRun) {
     refuseIfChanged(client);
     if (earlier !== undefined) renameSync(copy, earlier);
-    writeAtomically(copy, bytesOf(source, copyText), mode);
-    writeAtomically(file, bytesOf(client, text), mode);
+    writeAtomically(copy, source.bytes, mode);
+    writeAtomically(file, withText(client, text).bytes, mode);
   }
   return { file, outcome: "wrapped", servers, notes, changes };
 }
 
 /**
  * Restores the original, byte for byte. If the file was changed since it was wrapped, its other keys and the added
- * servers stay; if the copy was changed, its servers are restored from the copy.
+ * servers stay.
  */
 export function unwrapFile(name: string, { dryRun = false }: WrapOptions = {}): WrapReport {
   const client = readClientFile(name);
   const { file, mode } = client;
   const copy = copyOf(client);
-  const places = client.groups.map((group) => {
-    const own = ownEntryIn(group, copy);
-    const except =
-      own === undefined ? Object.keys(group.servers) : exceptionsIn(group.servers[own]);
-    return placeIn(group, own, (server, value) =>
-      except.includes(server) ? "It was left there." : unusableBecause(value),
-    );
-  });
-  if (!places.some(({ own }) => own !== undefined)) return notWrapped(client, dryRun);
-
+  if (!isWrapped(client)) return notWrapped(client, dryRun);
   const original = copyFor(client);
-  const same = withEntries(original.text, places, ({ group, own = "" }) => ({
-    [own]: group.servers[own],
-  }));
-  const isMerged = same !== client.text;
-  const text = isMerged ? mergedText(client.text, original, places) : original.text;
-  const notes: string[] = [];
-  if (isMerged) notes.push("It has changed since it was wrapped: those changes stay.");
-  const isEdited = isCopyChanged(places, original.text);
-  if (isEdited) notes.push(`${copy} was changed: its servers are put back as they are there.`);
+  const { source, isMerged } = unwrapped(client, original);
+  const notes = isMerged ? ["It has changed since it was wrapped: those changes stay."] : [];
   const changes = [
-    { file, before: client.text, after: text },
+    { file, before: client.text, after: source.text },
     { file: copy, before: original.text, after: undefined },
   ];
   if (!dryRun) {
     refuseIfChanged(client);
-    writeAtomically(file, isMerged ? bytesOf(client, text) : original.bytes, mode);
+    writeAtomically(file, source.bytes, mode);
     rmSync(copy);
   }
-  const servers = original.groups.flatMap(({ path }) => Object.keys(serversAt(text, path)));
-  return { file, outcome: isMerged || isEdited ? "merged" : "unwrapped", servers, notes, changes };
+  const servers = original.groups.flatMap(({ path }) => Object.keys(serversAt(source.text, path)));
+  return { file, outcome: isMerged ? "merged" : "unwrapped", servers, notes, changes };
 }
 
 const NPX = ["npx", "-y", "byref"];
 
-interface Place {
-  readonly group: ServerGroup;
-  /** The name of the gateway's entry, if there is one. */
-  readonly own: string | undefined;
-  readonly taken: Readonly<Record<string, unknown>>;
-  readonly left: Readonly<Record<string, unknown>>;
-  /** Why they do, by name. */
-  readonly reasons: Readonly<Record<string, string>>;
+function isWrapped(client: ClientFile): boolean {
+  return client.groups.some(({ servers }) => ownEntryIn(servers, copyOf(client)) !== undefined);
 }
 
-function placeToWrap(
-  group: ServerGroup,
-  client: ClientFile,
-  name: string,
-  except: readonly string[],
-) {
-  const own = ownEntryIn(group, copyOf(client));
-  const gateway = own ?? nameFor(group, name);
-  const place = placeIn(group, own, (server, value) => {
-    if (except.includes(server)) return "You have excepted it.";
-    return unusableBecause(value) ?? ruleAgainst(client, { name: server, group, gateway });
+/** The file without the gateway: the copy, or the file with its servers if it has changed since it was wrapped. */
+function unwrapped(client: ClientFile, copy: ClientFile) {
+  const places = client.groups.map(({ path, servers }) => {
+    const own = ownEntryIn(servers, copy.file) ?? "";
+    const { [own]: entry, ...others } = servers;
+    const known = serversAt(copy.text, path);
+    const left = Object.entries(others).filter(([name, value]) => isSame(known[name], value));
+    const written = { ...(entry !== undefined && { [own]: entry }), ...Object.fromEntries(left) };
+    return { group: { path }, own, others, servers: written };
   });
-  return { ...place, gateway };
+  const isMerged = withServers(copy.text, places) !== client.text;
+  if (!isMerged) return { source: copy, isMerged };
+  let { text } = client;
+  for (const { path, servers } of copy.groups) {
+    if (Object.keys(servers).length > 0) text = withServersOf(text, path, copy.text);
+  }
+  for (const { group, own, others, servers } of places) {
+    const known = serversAt(text, group.path);
+    const isLeft = own !== "" && isSame(known[own], servers[own]);
+    if (isLeft) text = edited(text, [...group.path, own], undefined);
+    for (const [name, value] of Object.entries(others)) {
+      if (!isSame(known[name], value)) text = edited(text, [...group.path, name], value);
+    }
+  }
+  return { source: withText(client, text), isMerged };
 }
 
-/** Returns the servers behind the gateway, and the names of those that it has to leave to the client. */
-function dividedBy(left: Place["left"], servers: ServerGroup["servers"]) {
-  const all = Object.entries(servers);
-  const inside = all.filter(([name]) => !Object.hasOwn(left, name));
-  const outside = all.filter(([name]) => Object.hasOwn(left, name));
-  // It starts none of the others anyway.
-  const usable = outside.filter(([, value]) => unusableBecause(value) === undefined);
-  return { servers: Object.fromEntries(inside), except: usable.map(([name]) => name) };
-}
-
-/** `outsideBecause` returns the reason why a server stays outside, or undefined. */
-function placeIn(
-  group: ServerGroup,
-  own: string | undefined,
+/** Why servers of a group stay outside, by name. */
+function reasonsIn(
+  { servers }: ServerGroup,
   outsideBecause: (name: string, value: unknown) => string | undefined,
-): Place {
-  const others = Object.entries(group.servers).filter(([name]) => name !== own);
-  const reasons = Object.fromEntries(
-    others.flatMap(([name, value]) => {
-      const why = outsideBecause(name, value);
-      return why === undefined ? [] : [[name, why]];
-    }),
-  );
-  const isTaken = ([name]: readonly [string, unknown]) => !Object.hasOwn(reasons, name);
-  return {
-    group,
-    own,
-    taken: Object.fromEntries(others.filter(isTaken)),
-    left: Object.fromEntries(others.filter((other) => !isTaken(other))),
-    reasons,
-  };
+): Readonly<Record<string, string>> {
+  const reasons = Object.entries(servers).flatMap(([name, value]) => {
+    const why = outsideBecause(name, value);
+    return why === undefined ? [] : [[name, why]];
+  });
+  return Object.fromEntries(reasons);
+}
+
+function dividedBy(reasons: Readonly<Record<string, string>>, { servers }: ServerGroup) {
+  const all = Object.entries(servers);
+  const isOutside = ([name]: readonly [string, unknown]) => Object.hasOwn(reasons, name);
+  const inside = Object.fromEntries(all.filter((one) => !isOutside(one)));
+  return { inside, outside: Object.fromEntries(all.filter(isOutside)) };
+}
+
+/** Writes the servers of each place, if they are others than it has. */
+function withServers(
+  text: string,
+  places: readonly {
+    readonly group: Pick<ServerGroup, "path">;
+    readonly servers: ServerGroup["servers"];
+  }[],
+): string {
+  return places.reduce((result, { group: { path }, servers }) => {
+    const isThere = isSame(serversAt(result, path), servers);
+    return isThere ? result : edited(result, path, servers);
+  }, text);
 }
 
 function requireServers({ file, groups }: ClientFile, names: readonly string[]): void {
@@ -217,67 +210,9 @@ function requireServers({ file, groups }: ClientFile, names: readonly string[]):
   }
 }
 
-function notesAbout({ taken, reasons }: Place, copy: string): string[] {
-  const outside = Object.entries(reasons).map(
-    ([name, why]) => `${name} stays outside the gateway. ${why}`,
-  );
-  const inside = Object.entries(taken).flatMap(([name, value]) => notesOn(name, value, copy));
-  return [...outside, ...inside];
-}
-
-/** Writes an entry in each place that has one, or that has servers to wrap. Leaves the other servers there. */
-function withEntries(
-  text: string,
-  places: readonly Place[],
-  entryOf: (place: Place) => object,
-): string {
-  return places.reduce((result, place) => {
-    const { group, own, taken, left } = place;
-    if (own === undefined && Object.keys(taken).length === 0) return result;
-    return edited(result, group.path, { ...entryOf(place), ...left });
-  }, text);
-}
-
-function withTaken(text: string, places: readonly Place[]): string {
-  let result = text;
-  for (const { group, taken } of places) {
-    const known = serversAt(text, group.path);
-    for (const [name, value] of Object.entries(taken)) {
-      if (isSame(known[name], value)) continue;
-      result = edited(result, [...group.path, name], value);
-    }
-  }
-  return result;
-}
-
-/** The file with the servers of the original. Servers that the file has besides stay. */
-function mergedText(text: string, original: ClientFile, places: readonly Place[]): string {
-  let result = text;
-  for (const { path, servers } of original.groups) {
-    if (Object.keys(servers).length > 0) result = withServersOf(result, path, original.text);
-  }
-  for (const { group, own, taken, left } of places) {
-    const known = serversAt(result, group.path);
-    if (own !== undefined && isSame(known[own], group.servers[own])) {
-      result = edited(result, [...group.path, own], undefined);
-    }
-    for (const [name, value] of Object.entries({ ...left, ...taken })) {
-      if (isSame(known[name], value)) continue;
-      result = edited(result, [...group.path, name], value);
-    }
-  }
-  return result;
-}
-
 function isSame(some: unknown, other: unknown): boolean {
   // Both values are JSON.
   return json.canonicalJson((some ?? null) as Json) === json.canonicalJson((other ?? null) as Json);
-}
-
-function isCopyChanged(places: readonly Place[], copyText: string): boolean {
-  return places.some(
-    ({ group, own }) => own !== undefined && isAsWritten(group.servers[own], copyText) === false,
-  );
 }
 
 function copyOf({ file }: ClientFile): string {
