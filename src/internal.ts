@@ -87,6 +87,6 @@ export * as sequences from "./tool/variables/sequence.ts";
 
 // Types of the HTTP interface, for clients.
 export type { ConversationInfo } from "./edge/conversation-data.ts";
-export type * as filePages from "./edge/files/file-page.ts";
+export type * as filePages from "./edge/platform/file-page.ts";
 export { later } from "./edge/openapi/later.ts";
 export type { AgentsDescription } from "./edge/page-options.ts";

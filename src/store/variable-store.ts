@@ -118,11 +118,9 @@ export interface Variables {
   /** Saves several writes, or none of them. */
   saveAll(writes: readonly Write[]): Promise<readonly VariableInfo[]>;
   /**
-   * Does the asynchronous part of a save: encodes the value, reads the value that it extends, stores large
-   * bytes. Rejects as `save` does. `commit` can then be part of a larger transaction.
+   * Does the asynchronous part of `saveAll`: encodes the values, reads those that they extend, stores large bytes.
+   * Rejects as `save` does. `commit` can then be part of a larger transaction.
    */
-  prepare(write: Write): Promise<PreparedWrite>;
-  /** Prepares several writes that commit together. Each extends the values that the writes before it wrote. */
   prepareAll(writes: readonly Write[]): Promise<PreparedWrite<readonly VariableInfo[]>>;
   /** Receives a value from a stream, for a later save. Rejects with the errors of the meter of its media type. */
   receive(stream: AsyncIterable<Uint8Array>, mediaType: string): Promise<Content>;

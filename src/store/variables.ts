@@ -96,6 +96,7 @@ export class VariableStore implements Variables {
     return this.#batch(writes).save(this);
   }
 
+  /** `prepareAll` for one write. */
   async prepare(write: Write): Promise<PreparedWrite> {
     const { commit, discard } = await this.prepareAll([write]);
     return { commit: () => only(commit()), discard };

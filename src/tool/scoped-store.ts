@@ -109,11 +109,6 @@ export class ScopedStore implements Variables {
     return infos.map((info) => this.#written(info));
   }
 
-  async prepare(write: Write): Promise<PreparedWrite> {
-    const { commit, discard } = await this.#store.prepare(this.#placed(write));
-    return { commit: () => this.#written(commit()), discard };
-  }
-
   async prepareAll(writes: readonly Write[]): Promise<PreparedWrite<readonly VariableInfo[]>> {
     const placed = writes.map((write) => this.#placed(write));
     const { commit, discard } = await this.#store.prepareAll(placed);

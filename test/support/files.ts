@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
-import type { FilePage, FileSummary } from "../../src/edge/files/file-page.ts";
+import type { FilePage, FileSummary } from "../../src/edge/platform/file-page.ts";
 import { R2Files } from "../../src/edge/platform/r2-files.ts";
 import { call, objectOf } from "./edge.ts";
 

@@ -42,7 +42,7 @@ describe("the variables of a run", () => {
       { name: "mine", version: 2 },
       { name: "variable_1", scope: "conversation" },
     ]);
-    const prepared = await own.prepare({ name: "mine", value: 4 });
+    const prepared = await own.prepareAll([{ name: "mine", value: 4 }]);
     prepared.commit();
     expect([
       await store.read("mine_r1"),
@@ -120,7 +120,7 @@ describe.each([
     for (const write of [
       async () => others.save({ name, value: 1 }),
       async () => others.saveAll([{ name, value: 1 }]),
-      async () => others.prepare({ name, value: 1 }),
+      async () => others.prepareAll([{ name, value: 1 }]),
       async () => targetFor("$state_r1.x", store, scope),
     ]) {
       await expect(write()).rejects.toMatchObject({ code: "bad_name" });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { matcherFor } from "../../src/tool/variables/search-variable.ts";
+import { Matcher } from "../../src/tool/variables/search-variable.ts";
 import type { Json } from "../../src/value/json.ts";
 import { Tools } from "../support/runtime-tool-context.ts";
 
@@ -21,7 +21,7 @@ describe("a query", () => {
 
   it("finds no half characters, and the right place after a letter that grows in lower case", () => {
     const find = (query: string, text: string) => {
-      const found = matcherFor(query, { matchCase: false }).find(text, 0);
+      const found = new Matcher(query, false).find(text, 0);
       return found === undefined ? undefined : text.slice(found.start, found.end);
     };
     expect(find("\ud83d", "a😀b")).toBeUndefined();

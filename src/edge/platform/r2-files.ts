@@ -12,7 +12,7 @@ import {
   type StoredFile,
 } from "../../tool/files.ts";
 import type { Bindings } from "../app-env.ts";
-import type { FilePage, FileSummary } from "../files/file-page.ts";
+import type { FilePage, FileSummary } from "./file-page.ts";
 import type { StoredBytes } from "../variables/serve-value.ts";
 import { pagesOf, R2Upload } from "./r2-blobs.ts";
 

@@ -2,6 +2,7 @@ import * as limits from "../../limits.ts";
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import type { Variables } from "../../store/variable-store.ts";
+import { codePointCount, cutsPair } from "../../value/characters.ts";
 import { compact, isScalar, type Json, isJsonArray, typeOfJson } from "../../value/json.ts";
 import { type Path, type Segment, formatPath, readPath } from "../../value/path.ts";
 import { Breaks, nextTask } from "../../value/next-task.ts";
@@ -16,7 +17,6 @@ import {
   type Target,
   targetIn,
 } from "./variable-target.ts";
-import { codePointCount, cutsPair } from "../../value/characters.ts";
 
 export interface SearchOptions {
   /** Work limit of one call, about twice the number of characters to search. */
@@ -47,13 +47,11 @@ export function searchVariable({ maxWork = limits.maxReadWork }: SearchOptions =
       if (info.type === "bytes") {
         throw new ByrefError("bad_value", `$${info.name} is bytes, and has no text.`);
       }
-      const matcher = matcherFor(input.query, {
-        matchCase: input.match_case === true,
-      });
-      const { query, match_case, top_k } = input;
+      const { query, match_case, top_k, offset = 0 } = input;
+      const matcher = new Matcher(query, match_case === true);
       const repeated = compact({ name: nameOf(target), query, match_case, top_k });
       const findings = new Findings(repeated, { target, maxHits: top_k ?? DEFAULT_HITS });
-      const search: Search = { target, matcher, findings, maxWork, offset: input.offset ?? 0 };
+      const search: Search = { target, matcher, findings, maxWork, offset };
       await inspect(info, target, () => run(store, search));
       return { output: findings.output(), untrusted: !info.trusted };
     },
@@ -65,106 +63,62 @@ interface Search {
   readonly matcher: Matcher;
   readonly findings: Findings;
   readonly maxWork: number;
+  /** The element, key or character at which the search begins. */
   readonly offset: number;
+}
+
+/** What was searched at once: one element or key, or a text up to a match or the end of a slice. */
+interface Searched {
+  /** Its element, key or character, from which another search finds the same. */
+  readonly from: number;
+  /** Where the search continues. */
+  readonly next: number;
+  readonly place: Path;
+  /** The first matches. */
+  readonly hits: readonly Hit[];
+  /** The number of all matches. */
+  readonly count: number;
+  /** True if the work limit was reached before its end. */
+  readonly isCut: boolean;
+}
+
+/** A match as a reference, with the surrounding text. */
+interface Hit {
+  readonly reference: string;
+  readonly excerpt: string;
 }
 
 /** Searches a path with `[*]` element by element, so that each match has a path of its own. */
 async function run(store: Variables, search: Search): Promise<void> {
-  const { name, path } = search.target;
+  const { target, matcher, findings, maxWork, offset } = search;
+  const { name, path } = target;
   const at = path.findIndex((segment) => "each" in segment);
   const base = at < 0 ? path : path.slice(0, at);
   const part = await partAt(store, { name, path: base });
-  const isText = "sequence" in part && part.sequence.type === "string";
+  const sequence = "sequence" in part ? part.sequence : undefined;
+  const isText = sequence?.type === "string";
   // A text has no elements: this throws the error for that.
-  if (isText && at >= 0) await valueAt(store, search.target);
-  if (isText) return runOnText(search, part.sequence);
-  const rest = at < 0 ? undefined : path.slice(at + 1);
-  return runOnJson(search, part, { base, rest });
-}
-
-async function runOnText(search: Search, sequence: Sequence): Promise<void> {
-  const { target, matcher, findings, maxWork, offset } = search;
-  const referenceTo = (from: number, to: number) =>
-    nearestReference(target.name, sequence.pathOfSlice(from, to));
+  if (isText && at >= 0) await valueAt(store, target);
+  const workTo = (position: number) =>
+    matcher.work + (position - offset) * (sequence?.averageChars ?? 1);
+  const scope: Scope = { name, matcher, offset, isOver: (to) => workTo(to) > maxWork };
+  const isScalarPart = "value" in part && isScalar(part.value);
+  const rest = at < 0 && !isScalarPart ? undefined : path.slice(base.length + 1);
+  const searched = isText ? searchText(scope, sequence) : searchJson(scope, part, { base, rest });
   const breaks = new Breaks();
-  for await (const found of searchText({ sequence, matcher, referenceTo }, offset)) {
-    if ("reference" in found) findings.addAlone(found, found.next);
-    else if (matcher.work + found.next - offset > maxWork && found.next < sequence.count) {
-      findings.stop(found.next, `before character ${found.next} of ${sequence.count}`);
-      return;
+  for await (const one of searched) {
+    // What was searched only in part is searched again, unless it alone exceeds the limit.
+    if (one.isCut && one.from > offset) {
+      const of = sequence === undefined ? "" : ` of ${sequence.count}`;
+      return findings.stop(one.from, `before ${one.from}${of}`);
     }
-    if (breaks.areDue(found.next - offset)) await nextTask();
-  }
-}
-
-interface SearchPaths {
-  /** The path of the array or object. */
-  readonly base: Path;
-  /** The path to search below each element; undefined: all of the element, keys included. */
-  readonly rest: Path | undefined;
-}
-
-async function runOnJson(search: Search, part: Part, { base, rest }: SearchPaths): Promise<void> {
-  const { target, matcher, findings, maxWork, offset } = search;
-  const charsOfOne = "sequence" in part ? part.sequence.averageChars : 1;
-  let unit = offset;
-  const work = () => matcher.work + (unit - offset) * charsOfOne;
-  const isOver = () => work() > maxWork;
-  const breaks = new Breaks();
-  const json: JsonSearch = {
-    name: target.name,
-    matcher,
-    rest: rest ?? [],
-    isOver,
-    work: new Work(),
-  };
-  if ("value" in part && isScalar(part.value)) {
-    return findings.addUnit(firstOf(hitsIn(json, base, part.value)), { unit, base });
-  }
-  const pathOf = await pathsIn(part, base);
-  for await (const { path: step, value } of childrenOf(part, offset)) {
-    const path = pathOf(step);
-    const found = rest === undefined ? hitsUnder(json, path, value) : hitsIn(json, path, value);
-    const hits = firstOf(found);
-    // A unit that was searched only in part is searched again, unless it alone exceeds the limit.
-    if (isOver() && unit > offset) return findings.stop(unit, `before ${unit}`);
-    findings.addUnit(hits, { unit, base: path });
-    if (isOver()) {
-      const place = nearestReference(target.name, path);
-      return findings.stop(unit + 1, `in ${place}, which is too large: search a part of it`);
+    findings.add(one);
+    if (one.isCut) {
+      const place = nearestReference(name, one.place);
+      return findings.stop(one.next, `in ${place}, which is too large: search a part of it`);
     }
-    unit++;
-    if (breaks.areDue(work())) await nextTask();
+    if (breaks.areDue(workTo(one.next))) await nextTask();
   }
-}
-
-/** Returns the path of each element or key in the variable. Elements of a slice are offset by its start. */
-async function pathsIn(part: Part, base: Path): Promise<(step: Segment) => Path> {
-  if ("value" in part) return (step) => [...base, step];
-  const start = await part.sequence.pathOf(0);
-  const first = start.at(-1);
-  const shift = first !== undefined && "index" in first ? first.index : 0;
-  const above = start.slice(0, -1);
-  return (step) => [...above, "index" in step ? { index: step.index + shift } : step];
-}
-
-interface Hits {
-  readonly first: readonly Hit[];
-  readonly count: number;
-}
-
-/** Collects the first matches and counts the others. */
-function firstOf(hits: Iterable<Hit>): Hits {
-  const first: Hit[] = [];
-  let count = 0;
-  for (const hit of hits) if (count++ < limits.maxShownItems) first.push(hit);
-  return { first, count };
-}
-
-interface Unit {
-  /** Its number, from which a search can continue. */
-  readonly unit: number;
-  readonly base: Path;
 }
 
 /** Collects matches in an output of limited size, with the position at which to continue. */
@@ -175,13 +129,10 @@ class Findings {
   readonly #maxHits: number;
   #charsLeft: number;
   #total = 0;
+  /** Where the next search continues. Set if not all matches are shown. */
   #next: number | undefined;
   #stopped: string | undefined;
   #more: string | undefined;
-  /** True if a match was found that is not shown. */
-  #isFull = false;
-  /** Position after the shown matches, where the next search continues. */
-  #last: number | undefined;
 
   constructor(
     call: Readonly<Record<string, Json>>,
@@ -194,48 +145,35 @@ class Findings {
       limits.maxVariableOutputChars - charsOf({ ...this.output(), next: call }) - RESERVED_CHARS;
   }
 
-  /** Adds a match after which the search can continue at `next`. */
-  addAlone(hit: Hit, next: number): void {
-    this.#total++;
-    if (this.#isFull) return;
-    if (this.#add(hit)) this.#last = next;
-    else this.#isFull = true;
-  }
-
-  /** Adds all matches of one element or none, unless it is the first element. */
-  addUnit({ first, count }: Hits, { unit, base }: Unit): void {
+  /** Adds all matches of an element or none, unless they are the first. */
+  add({ from, next, place, hits, count }: Searched): void {
     this.#total += count;
-    if (this.#isFull || count === 0) return;
+    if (this.#next !== undefined || count === 0) return;
     const before = this.#hits.length;
-    const isWhole = first.every((hit) => this.#add(hit)) && first.length === count;
-    if (isWhole) return;
-    this.#isFull = true;
+    if (hits.every((hit) => this.#add(hit)) && hits.length === count) return;
     if (before > 0) {
       this.#hits.length = before;
-      this.#next = unit;
+      this.#next = from;
       return;
     }
-    this.#next = unit + 1;
-    const place = nearestReference(this.#target.name, base);
-    this.#more = `${place} has ${count - this.#hits.length} more: search there, or for less.`;
+    this.#next = next;
+    const reference = nearestReference(this.#target.name, place);
+    this.#more = `${reference} has ${count - this.#hits.length} more: search there, or for less.`;
   }
 
   stop(next: number, why: string): void {
     this.#stopped = why;
-    this.#next ??= this.#isFull ? this.#last : next;
+    this.#next ??= next;
   }
 
   output(): Record<string, Json> {
-    const isAll = this.#stopped === undefined && this.#total === this.#hits.length;
-    const next = this.#next ?? this.#last;
+    const total = this.#total;
     return compact({
       reference: referenceTo(this.#target),
       matches: this.#hits.map(({ reference, excerpt }) => ({ reference, excerpt })),
-      ...(this.#stopped === undefined
-        ? { total: this.#total }
-        : { found: this.#total, stopped: this.#stopped }),
+      ...(this.#stopped === undefined ? { total } : { found: total, stopped: this.#stopped }),
       more: this.#more,
-      next: isAll || next === undefined ? undefined : { ...this.#call, offset: next },
+      next: this.#next === undefined ? undefined : { ...this.#call, offset: this.#next },
     });
   }
 
@@ -252,19 +190,9 @@ class Findings {
 const RESERVED_CHARS = 900;
 
 /** A range in UTF-16 offsets that never splits a surrogate pair. */
-export interface TextMatch {
+interface TextMatch {
   readonly start: number;
   readonly end: number;
-}
-
-/** Throws `invalid_tool_input` for a query that is empty or too long. */
-export function matcherFor(query: string, options: { readonly matchCase: boolean }): Matcher {
-  if (query === "") throw new ByrefError("invalid_tool_input", "The query is empty.");
-  if (query.length > limits.maxLineChars) {
-    const message = `A query has at most ${limits.maxLineChars} characters.`;
-    throw new ByrefError("invalid_tool_input", message);
-  }
-  return new Matcher(query, options.matchCase);
 }
 
 /** Finds a text in others. Cost: linear in their length. */
@@ -276,7 +204,13 @@ export class Matcher {
   /** Characters examined so far. */
   work = 0;
 
+  /** Throws `invalid_tool_input` for a query that is empty or too long. */
   constructor(query: string, matchCase: boolean) {
+    if (query === "") throw new ByrefError("invalid_tool_input", "The query is empty.");
+    if (query.length > limits.maxLineChars) {
+      const message = `A query has at most ${limits.maxLineChars} characters.`;
+      throw new ByrefError("invalid_tool_input", message);
+    }
     this.#matchCase = matchCase;
     this.#query = matchCase ? query : folded(query);
   }
@@ -314,65 +248,102 @@ function folded(text: string): string {
   return aligned.replaceAll("ς", "σ");
 }
 
-/** A match as a reference, with the surrounding text. */
-interface Hit {
-  readonly reference: string;
-  readonly excerpt: string;
-}
-
-const CHARS_BEFORE = 40;
-const CHARS_AFTER = 100;
-const MAX_EXCERPT_CHARS = 240;
-
-interface JsonSearch {
+/** What the searches of texts and of JSON need. */
+interface Scope {
+  /** The variable's name. */
   readonly name: string;
   readonly matcher: Matcher;
-  /** The path to search below each value, `[*]` included. */
-  readonly rest: Path;
-  /** True if the work limit is reached; the rest is then not searched. */
-  readonly isOver: () => boolean;
-  /** Counts the work of following paths below each element. */
-  readonly work: Work;
+  readonly offset: number;
+  /** True if the work limit is reached by a search up to this position. */
+  readonly isOver: (to: number) => boolean;
 }
 
-/** Yields matches in the strings, numbers and keys of the value at `path`, at most one for each. */
-function* hitsIn(search: JsonSearch, path: Path, value: Json): Generator<Hit> {
-  for (const place of placesIn(value, { path, ...search })) {
-    yield* hitsBelow(search, place.path, place.value);
+interface SearchPaths {
+  /** The path of the array or object. */
+  readonly base: Path;
+  /** The path to search below each element; undefined: all of the element, keys included. */
+  readonly rest: Path | undefined;
+}
+
+/** Searches strings, numbers and keys, element by element. Each has at most one match. */
+async function* searchJson(
+  { name, matcher, offset, isOver }: Scope,
+  part: Part,
+  { base, rest }: SearchPaths,
+): AsyncGenerator<Searched> {
+  const work = new Work();
+  let from = offset;
+  for await (const { path, value } of elementsOf(part, base, offset)) {
+    const hits: Hit[] = [];
+    let count = 0;
+    const texts = rest === undefined ? textsIn(path, value) : textsAt(path, value, { rest, work });
+    for (const written of texts) {
+      if (isOver(from)) break;
+      const match = matcher.find(written.text, 0);
+      if (match === undefined || count++ >= limits.maxShownItems) continue;
+      const reference = nearestReference(name, written.path);
+      hits.push({ reference, excerpt: excerptOf(written.text, match) });
+    }
+    const isCut = isOver(from);
+    yield { from, next: from + 1, place: path, hits, count, isCut };
+    from++;
   }
 }
 
-/** Yields matches in the values under an object's keys, and in the keys. */
-function* hitsUnder(search: JsonSearch, path: Path, value: Json): Generator<Hit> {
-  const last = path.at(-1);
-  if (last !== undefined && "key" in last) {
-    const match = search.matcher.find(last.key, 0);
-    if (match !== undefined) yield hit(search, path, { text: last.key, match });
-  }
-  yield* hitsBelow(search, path, value);
-}
-
-interface Place {
+interface Placed {
   readonly path: Path;
   readonly value: Json;
 }
 
-/** Yields the values that the rest of a path leads to, each with a path of its own. */
-function* placesIn(
-  value: Json,
-  { path, rest, work }: Pick<JsonSearch, "rest" | "work"> & { readonly path: Path },
-): Generator<Place> {
+/** Yields the elements or values of a part with their paths in the variable; a scalar itself. */
+async function* elementsOf(part: Part, base: Path, offset: number): AsyncGenerator<Placed> {
+  if ("value" in part && isScalar(part.value)) yield { path: base, value: part.value };
+  // Elements of a slice are offset by its start.
+  const start = "sequence" in part ? await part.sequence.pathOf(0) : undefined;
+  const first = start?.at(-1);
+  const shift = first !== undefined && "index" in first ? first.index : 0;
+  const above = start?.slice(0, -1) ?? base;
+  for await (const { path: step, value } of childrenOf(part, offset)) {
+    const last = "index" in step ? { index: step.index + shift } : step;
+    yield { path: [...above, last], value };
+  }
+}
+
+interface Written {
+  readonly path: Path;
+  readonly text: string;
+}
+
+/** Yields the strings, numbers and keys in an element; the value's own key first. */
+function* textsIn(path: Path, value: Json): Generator<Written> {
+  const last = path.at(-1);
+  if (last !== undefined && "key" in last) yield { path, text: last.key };
+  yield* textsBelow(path, value);
+}
+
+function* textsBelow(path: Path, value: Json): Generator<Written> {
+  if (typeof value === "string") yield { path, text: value };
+  if (typeOfJson(value) === "number") yield { path, text: JSON.stringify(value) };
+  for (const [segment, inner] of childrenIn(value)) yield* textsIn([...path, segment], inner);
+}
+
+interface RestOfPath {
+  /** The path to search below the value, `[*]` included. */
+  readonly rest: Path;
+  /** Counts the work of following it. */
+  readonly work: Work;
+}
+
+/** Yields the texts in the values that the rest of a path leads to. */
+function* textsAt(path: Path, value: Json, { rest, work }: RestOfPath): Generator<Written> {
   const at = rest.findIndex((segment) => "each" in segment);
   const prefix = at < 0 ? rest : rest.slice(0, at);
   const reading = readPath(value, prefix, work);
   if (!reading.found) return;
-  const prefixPath = [...path, ...prefix];
-  if (at < 0) {
-    yield { path: prefixPath, value: reading.value };
-    return;
-  }
+  const place = [...path, ...prefix];
+  if (at < 0) return yield* textsBelow(place, reading.value);
   for (const [segment, inner] of childrenIn(reading.value)) {
-    yield* placesIn(inner, { path: [...prefixPath, segment], rest: rest.slice(at + 1), work });
+    yield* textsAt([...place, segment], inner, { rest: rest.slice(at + 1), work });
   }
 }
 
@@ -383,27 +354,6 @@ function* childrenIn(value: Json): Generator<[Segment, Json]> {
     return;
   }
   for (const [key, inner] of Object.entries(value)) yield [{ key }, inner];
-}
-
-function* hitsBelow(search: JsonSearch, path: Path, value: Json): Generator<Hit> {
-  if (search.isOver()) return;
-  if (isScalar(value)) {
-    const text = typeOfJson(value) === "number" ? JSON.stringify(value) : value;
-    const match = typeof text === "string" ? search.matcher.find(text, 0) : undefined;
-    if (match !== undefined && typeof text === "string") yield hit(search, path, { text, match });
-    return;
-  }
-  for (const [segment, inner] of childrenIn(value)) {
-    yield* hitsUnder(search, [...path, segment], inner);
-  }
-}
-
-function hit(
-  { name }: JsonSearch,
-  path: Path,
-  { text, match }: { readonly text: string; readonly match: TextMatch },
-): Hit {
-  return { reference: nearestReference(name, path), excerpt: excerptOf(text, match) };
 }
 
 /**
@@ -419,6 +369,10 @@ function nearestReference(name: string, path: Path): string {
   }
   return `$${name}`;
 }
+
+const CHARS_BEFORE = 40;
+const CHARS_AFTER = 100;
+const MAX_EXCERPT_CHARS = 240;
 
 /** Returns the match with the surrounding text. */
 function excerptOf(text: string, match: TextMatch): string {
@@ -442,36 +396,51 @@ const SLICE = 262_144;
 /** Characters of an unfinished line that are kept, so that a match across two slices is found. */
 const KEPT_CHARS = 4_096;
 
-interface TextHit extends Hit {
-  /** The character after the excerpt, where the search continues. */
-  readonly next: number;
-}
-
-interface TextSearch {
-  readonly sequence: Sequence;
-  readonly matcher: Matcher;
-  readonly referenceTo: (from: number, to: number) => string;
-}
-
 /**
- * Yields the matches in a text from character `offset` on, each with the surrounding characters of its line.
- * After each slice, yields its progress without a hit. Holds one slice at a time.
+ * Searches a text from character `offset` on, match by match, each with the surrounding characters of its line. Holds
+ * one slice at a time.
  */
 async function* searchText(
-  search: TextSearch,
-  offset: number,
-): AsyncGenerator<TextHit | { readonly next: number }> {
-  const { count } = search.sequence;
-  let kept = { text: "", from: Math.min(offset, count) };
-  for (let at = kept.from; at < count;) {
+  { name, matcher, offset, isOver }: Scope,
+  sequence: Sequence,
+): AsyncGenerator<Searched> {
+  const { count } = sequence;
+  let from = Math.min(offset, count);
+  let text = "";
+  for (let at = from; at < count;) {
     const to = Math.min(at + SLICE, count);
-    const slice = await search.sequence.slice(at, to);
-    const text = kept.text + (typeof slice === "string" ? slice : "");
-    const end = to < count ? endOfLines(text) : text.length;
-    const done = yield* searchPiece(search, { text, end, from: kept.from });
-    kept = { text: text.slice(done.offset), from: done.next };
+    const slice = await sequence.slice(at, to);
     at = to;
-    yield { next: done.next };
+    if (typeof slice === "string") text += slice;
+    // A match behind the end is found with the next slice.
+    const end = at < count ? endOfLines(text) : text.length;
+    let passed = 0;
+    for (;;) {
+      const match = matcher.find(text, passed);
+      if (match === undefined || match.start >= end) break;
+      const { lineStart, line } = lineAround(text, match, passed);
+      const within = { start: match.start - lineStart, end: match.end - lineStart };
+      const shown = windowOf(line, within);
+      const [start, last] = [lineStart + shown.start, lineStart + Math.max(shown.end, within.end)];
+      const first = from + codePointCount(text.slice(passed, start));
+      const next = first + codePointCount(text.slice(start, last));
+      const place = sequence.pathOfSlice(first, next);
+      const isPart = shown.start > 0 || shown.end < line.length;
+      const excerpt = line.slice(shown.start, shown.end).toWellFormed();
+      const hit = {
+        reference: nearestReference(name, place),
+        excerpt: isPart ? `…${excerpt}…` : excerpt,
+      };
+      yield { from, next, place, hits: [hit], count: 1, isCut: false };
+      from = next;
+      passed = last;
+    }
+    if (passed < end) {
+      from += codePointCount(text.slice(passed, end));
+      passed = end;
+    }
+    text = text.slice(passed);
+    yield { from, next: from, place: [], hits: [], count: 0, isCut: at < count && isOver(from) };
   }
 }
 
@@ -482,42 +451,6 @@ function endOfLines(text: string): number {
   if (end > 0 && isNear) return end;
   const cut = Math.max(text.length - KEPT_CHARS, 0);
   return (text.codePointAt(cut - 1) ?? 0) > 0xffff ? cut - 1 : cut;
-}
-
-interface Piece {
-  readonly text: string;
-  /** Text after this offset is repeated in the next piece. */
-  readonly end: number;
-  /** Number of the character at which the piece begins. */
-  readonly from: number;
-}
-
-function* searchPiece({ matcher, referenceTo }: TextSearch, { text, end, from }: Piece) {
-  let passed = { offset: 0, next: from };
-  const passTo = (offset: number) => {
-    const next = passed.next + codePointCount(text.slice(passed.offset, offset));
-    passed = { offset, next };
-  };
-  for (;;) {
-    const match = matcher.find(text, passed.offset);
-    if (match === undefined || match.start >= end) break;
-    const { lineStart, line } = lineAround(text, match, passed.offset);
-    const within = { start: match.start - lineStart, end: match.end - lineStart };
-    const shown = windowOf(line, within);
-    passTo(lineStart + shown.start);
-    const first = passed.next;
-    passTo(lineStart + Math.max(shown.end, within.end));
-    const isCut = shown.start > 0 || shown.end < line.length;
-    const excerpt = line.slice(shown.start, shown.end).toWellFormed();
-    const hit: TextHit = {
-      reference: referenceTo(first, passed.next),
-      excerpt: isCut ? `…${excerpt}…` : excerpt,
-      next: passed.next,
-    };
-    yield hit;
-  }
-  if (passed.offset < end) passTo(end);
-  return passed;
 }
 
 /** Maximum characters of a line to examine, because a line may be the whole text. */
