@@ -261,27 +261,12 @@ export class EditedText {
     if (this.#forUrls[part].length > MAX_SEARCHED_CHARS) this.#forUrls = undefined;
   }
 
-  /** The text that an edit has searched. */
-  async *#searched(index: number): AsyncGenerator<string> {
-    const work = new EditWork(this.#chars);
-    const edits = this.#replacements.slice(0, index).map((edit) => new TextEdit(edit, work));
-    let made = "";
-    const through = new TextEdits(edits, ({ kind, text }) => {
-      if (kind !== "removed") made += text;
-    });
-    for await (const text of this.#read()) {
-      through.write(text);
-      yield made;
-      made = "";
-    }
-    through.end();
-    yield made;
-  }
-
   async #notFound(index: number): Promise<ByrefError> {
     const { find = "" } = this.#replacements[index] ?? {};
+    // The text that the edit has searched.
+    const edited = new EditedText(this.#read, this.#chars, this.#replacements.slice(0, index));
     let text = "";
-    for await (const piece of this.#searched(index)) {
+    for await (const piece of edited.text()) {
       text += piece;
       if (text.length > MAX_SEARCHED_CHARS) break;
     }

@@ -1,5 +1,7 @@
 import * as limits from "../../limits.ts";
+import { delay } from "@ai-sdk/provider-utils";
 import { ByrefError, codeOf } from "../../errors.ts";
+import { compact } from "../../value/json.ts";
 
 /** Delays before the second and the third try. Jitter adds up to a quarter. */
 const RETRY_DELAYS_MS = [500, 2_000];
@@ -85,16 +87,7 @@ export function retryDelayMs(error: unknown, tried: number): number | undefined 
 
 /** Waits for `delayMs`. Resolves at once, without an error, when the signal aborts. */
 export function pause(delayMs: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal?.aborted === true) return resolve();
-    const done = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, delayMs);
-    signal?.addEventListener("abort", done);
-  });
+  return delay(delayMs, compact({ abortSignal: signal })).catch(() => undefined);
 }
 
 type Layer = Readonly<Record<string, unknown>>;
