@@ -163,42 +163,35 @@ export class RunStopped extends Error {
 
 /**
  * Limits the cost of a run. A call is made only if its prompt fits beside all spending so far and all prompts in
- * progress; the output of running calls may exceed the budget.
+ * progress; the output of running calls may exceed the budget. `before`: dollars that earlier parts of the run have spent.
  */
-export class Budget {
-  /** Dollars, of earlier parts of the run too. */
-  spent: number;
-  #reserved = 0;
-  readonly #limit: number;
-  readonly #price: Price;
-
-  constructor(limit: number, price: Price, spent: number) {
-    this.#limit = limit;
-    this.#price = price;
-    this.spent = spent;
-  }
-
-  /** Returns the model with the cost of its calls counted. A call throws `RunStopped` if there is too little left. */
-  limit(model: LanguageModelV4): LanguageModelV4 {
-    return around(model, async ({ doGenerate, params }) => {
-      const input = Math.ceil(JSON.stringify(params.prompt).length / 4);
-      const prompt = costOf({ input, cached: 0, output: 0 }, this.#price);
-      if (this.spent + this.#reserved + prompt > this.#limit) {
-        throw new RunStopped(`The budget of ${this.#limit} USD is spent.`);
-      }
-      this.#reserved += prompt;
-      try {
-        const result = await doGenerate();
-        const { inputTokens, outputTokens } = result.usage;
-        const { total = 0, cacheRead = 0 } = inputTokens;
-        const tokens = { input: total, cached: cacheRead, output: outputTokens.total ?? 0 };
-        this.spent += costOf(tokens, this.#price);
-        return result;
-      } finally {
-        this.#reserved -= prompt;
-      }
-    });
-  }
+export function budgetFor(maximum: number, price: Price, before: number) {
+  let reserved = 0;
+  const budget = {
+    /** Dollars, of earlier parts of the run too. */
+    spent: before,
+    /** Returns the model with the cost of its calls counted. A call throws `RunStopped` if there is too little left. */
+    limit: (model: LanguageModelV4) =>
+      around(model, async ({ doGenerate, params }) => {
+        const input = Math.ceil(JSON.stringify(params.prompt).length / 4);
+        const prompt = costOf({ input, cached: 0, output: 0 }, price);
+        if (budget.spent + reserved + prompt > maximum) {
+          throw new RunStopped(`The budget of ${maximum} USD is spent.`);
+        }
+        reserved += prompt;
+        try {
+          const result = await doGenerate();
+          const { inputTokens, outputTokens } = result.usage;
+          const { total = 0, cacheRead = 0 } = inputTokens;
+          const tokens = { input: total, cached: cacheRead, output: outputTokens.total ?? 0 };
+          budget.spent += costOf(tokens, price);
+          return result;
+        } finally {
+          reserved -= prompt;
+        }
+      }),
+  };
+  return budget;
 }
 
 /** Dollars for a million tokens. */

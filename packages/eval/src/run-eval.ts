@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import { version } from "../../../src/version.ts";
 import { armsNamed } from "./arms.ts";
 import {
-  Budget,
+  budgetFor,
   type ModelEnvironment,
   modelNamed,
   type Price,
@@ -79,7 +79,7 @@ export async function runEval(args: readonly string[], context: EvalContext): Pr
   const path = join(out, "cells.ndjson");
   const log = openLog(path, name);
   const spent = [...log.values()].reduce((sum, { cost = 0 }) => sum + cost, 0);
-  const budget = new Budget(options.budget, price, spent);
+  const budget = budgetFor(options.budget, price, spent);
   const limited = budget.limit(model);
   const open = tasks.flatMap((task) =>
     arms

@@ -17,33 +17,30 @@ type Records = Pick<AsyncIterator<{ readonly record: { readonly type: string } }
 export type StoreLine = LineOf<"variable" | "version" | "tombstone" | "numbers">;
 
 /** Restores variables and names from the records of a file, in an empty store. */
-export class VariablesImport {
-  readonly #store: VariableStore;
-  readonly #records: Records;
-  readonly #tombstones: Tombstone[] = [];
-  #numbers: Readonly<Record<string, number>> = {};
-
-  constructor(store: VariableStore, records: Records) {
-    this.#store = store;
-    this.#records = records;
-  }
+export function variablesImport(store: VariableStore, records: Records) {
+  const tombstones: Tombstone[] = [];
+  let numbers: Readonly<Record<string, number>> = {};
+  return { take, end, bytes };
 
   /**
    * Takes one record, with the bytes that follow it. Rejects with `bad_import` or the error of a rejected value.
    * The casts remove the schemas' statement that absent fields may be undefined.
    */
-  async take(record: TakenLine<StoreLine>): Promise<void> {
+  async function take(record: TakenLine<StoreLine>): Promise<void> {
     switch (record.type) {
       case "byref":
         return;
       case "variable":
-        return this.#takeVariable(record as VariableRecord & LineOf<"variable">);
+        return takeVariable(record as VariableRecord & LineOf<"variable">);
       case "version":
-        return this.#takeVersion(record as VersionRecord & LineOf<"version">);
+        return store.transfer.restoreVersion(
+          record as VersionRecord & LineOf<"version">,
+          await received(record),
+        );
       case "tombstone":
-        return this.#addTombstone(record.tombstone as Tombstone);
+        return addTombstone(record.tombstone as Tombstone);
       case "numbers":
-        this.#numbers = record.numbers;
+        numbers = record.numbers;
         return;
       default:
         throw badImport(`A record of type ${record.type} is not allowed here.`);
@@ -51,54 +48,50 @@ export class VariablesImport {
   }
 
   /** Writes the records of names. Call it after the last record. */
-  end(): void {
-    this.#store.transfer.restoreNames({ tombstones: this.#tombstones, numbers: this.#numbers });
+  function end(): void {
+    store.transfer.restoreNames({ tombstones, numbers });
   }
 
   /** A stream of exactly `length` bytes from the records that follow. */
-  bytes(length: number): ReadableStream<Uint8Array> {
+  function bytes(length: number): ReadableStream<Uint8Array> {
     let left = length;
     return new ReadableStream<Uint8Array>(
       {
-        pull: async (controller) => {
+        async pull(controller) {
           if (left === 0) return controller.close();
-          const { value } = await this.#records.next();
-          const bytes = dataIn(value?.record ?? {});
-          left -= bytes.length;
-          if (bytes.length === 0 || left < 0) throw badImport("A value's size does not match.");
-          controller.enqueue(bytes);
+          const { value } = await records.next();
+          const data = dataIn(value?.record ?? {});
+          left -= data.length;
+          if (data.length === 0 || left < 0) throw badImport("A value's size does not match.");
+          controller.enqueue(data);
         },
       },
       { highWaterMark: 0 },
     );
   }
 
-  async #takeVariable(record: VariableRecord & LineOf<"variable">): Promise<void> {
-    const { visibility } = record.info;
-    if (visibility === "secret") {
-      const { inputDigest } = record;
+  async function takeVariable(record: VariableRecord & LineOf<"variable">): Promise<void> {
+    const { info, inputDigest } = record;
+    if (info.visibility === "secret") {
       const eviction = { inputDigest, reason: "left_out", atMs: Date.now() } as const;
-      return this.#addTombstone(tombstoneOf(record.info, eviction));
+      return addTombstone(tombstoneOf(info, eviction));
     }
-    await this.#store.transfer.restore(record, await this.#received(record));
+    await store.transfer.restore(record, await received(record));
   }
 
-  async #takeVersion(record: VersionRecord & LineOf<"version">): Promise<void> {
-    await this.#store.transfer.restoreVersion(record, await this.#received(record));
-  }
-
-  async #received({ info, isTable }: LineOf<"variable" | "version">): Promise<Content> {
-    const { bytes, mediaType } = info;
-    if (isTable === undefined) return this.#store.receive(this.bytes(bytes), mediaType);
-    const table = await this.#store.receiveRecords(this.bytes(bytes), mediaType);
+  async function received({ info, isTable }: LineOf<"variable" | "version">): Promise<Content> {
+    const { mediaType } = info;
+    const body = bytes(info.bytes);
+    if (isTable === undefined) return store.receive(body, mediaType);
+    const table = await store.receiveRecords(body, mediaType);
     if (table === undefined) throw badImport(`${mediaType} is not read as records here.`);
     return table;
   }
 
-  #addTombstone(tombstone: Tombstone): void {
-    this.#tombstones.push(tombstone);
+  function addTombstone(tombstone: Tombstone): void {
+    tombstones.push(tombstone);
     // Each secret adds a tombstone, so the oldest are dropped.
-    if (this.#tombstones.length > limits.maxItems) this.#tombstones.shift();
+    if (tombstones.length > limits.maxItems) tombstones.shift();
   }
 }
 

@@ -1,5 +1,5 @@
 import { requireAtMost } from "../../../src/errors.ts";
-import { VariablesImport } from "./import-variables.ts";
+import { variablesImport } from "./import-variables.ts";
 import { badImport, readRecords, type TakenLine, takeEach } from "./transfer-lines.ts";
 import type { ConversationData, ConversationPlans } from "../../../src/internal-edge.ts";
 import {
@@ -42,7 +42,7 @@ export async function importInto(
   body: ReadableStream<Uint8Array>,
 ): Promise<readonly ImportFinding[]> {
   const records = readRecords<OwnRecord>(body, transferRecord);
-  const variables = new VariablesImport(data.store, records);
+  const variables = variablesImport(data.store, records);
   let formerId = "";
   let [writtenFiles, lowered, cancelled, omitted] = [0, 0, 0, 0];
   await takeEach(records, (record) => {

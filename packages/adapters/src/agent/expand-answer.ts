@@ -71,7 +71,7 @@ export function expandStream<Tools extends ToolSet>(
   let parts: TextParts<AnyPart> | undefined;
   const stream = new TransformStream<AnyPart, AnyPart>({
     start(controller) {
-      parts = new TextParts<AnyPart>(store, options, {
+      parts = textParts<AnyPart>(store, options, {
         emit: (part) => controller.enqueue(part),
         deltaOf: (part) => (part.type === "text-delta" ? part.text : undefined),
         delta: (id, text) => ({ type: "text-delta", id, text }),
@@ -102,96 +102,87 @@ interface StreamForm<Part> {
   delta(id: string, text: string): Part;
 }
 
+export interface TextParts<Part> {
+  /** If it returns a promise, await it before the next call. */
+  write(part: Part): void | Promise<void>;
+  flush(): Promise<void>;
+}
+
 /**
  * Expands the texts in the parts of a stream. Requests for approval without a reason get one, with the input that
- * would run. If `write` returns a promise, await it before the next.
+ * would run.
  */
-export class TextParts<Part extends StreamPart> {
-  readonly #form: StreamForm<Part>;
-  readonly #texts: TextsExpander;
-  readonly #decisions: ReturnType<typeof ledgerOf>;
-  readonly #open = new Map<string, { written: string; shown: string; metadata: unknown }>();
-  readonly #onShown: (text: ShownText, key: object) => void;
+export function textParts<Part extends StreamPart>(
+  store: VariableStore,
+  { onShown = () => undefined, sealed, ...options }: ExpandingOptions,
+  form: StreamForm<Part>,
+): TextParts<Part> {
+  const decisions = ledgerOf(store);
+  const open = new Map<string, { written: string; shown: string; metadata: unknown }>();
   /** True if the latest variable that was looked up is sealed. */
-  #isSealed = false;
+  let isSealed = false;
   /** A sealed value that is emitted next, and its reference as the model wrote it. */
-  #next: { readonly source: string; readonly text: string } | undefined;
+  let next: { readonly source: string; readonly text: string } | undefined;
+  const onUsed = (name: string) => {
+    isSealed = store.glance(name)?.visibility !== "model";
+  };
+  const texts = new TextsExpander(lookupFor(store, json.compact({ sealed }), onUsed), {
+    ...options,
+    ...knownNamesOf(store),
+    onResolved: (source, text) => {
+      if (isSealed && text !== "") next = { source, text };
+      isSealed = false;
+    },
+    emit: (id, slice) => {
+      addShown(id, slice);
+      form.emit(form.delta(id, slice));
+    },
+  });
+  return { write, flush: () => texts.flush() };
 
-  constructor(
-    store: VariableStore,
-    { onShown = () => undefined, sealed, ...options }: ExpandingOptions,
-    form: StreamForm<Part>,
-  ) {
-    this.#form = form;
-    this.#decisions = ledgerOf(store);
-    this.#onShown = onShown;
-    const onUsed = (name: string) => {
-      this.#isSealed = store.glance(name)?.visibility !== "model";
-    };
-    this.#texts = new TextsExpander(lookupFor(store, json.compact({ sealed }), onUsed), {
-      ...options,
-      ...knownNamesOf(store),
-      onResolved: (source, text) => {
-        if (this.#isSealed && text !== "") this.#next = { source, text };
-        this.#isSealed = false;
-      },
-      emit: (id, slice) => {
-        this.#addShown(id, slice);
-        form.emit(form.delta(id, slice));
-      },
-    });
-  }
-
-  write(part: Part): void | Promise<void> {
-    const delta = this.#form.deltaOf(part);
+  function write(part: Part): void | Promise<void> {
+    const delta = form.deltaOf(part);
     const { type, id = "", providerMetadata: metadata } = part;
-    if (delta !== undefined) return this.#writeDelta(part, id, delta);
-    if (type === "text-start") this.#open.set(id, { written: "", shown: "", metadata });
-    return this.#texts.pass(part, () => {
-      if (type === "text-end") return this.#form.emit(this.#end(part, id));
+    if (delta !== undefined) return writeDelta(part, id, delta);
+    if (type === "text-start") open.set(id, { written: "", shown: "", metadata });
+    return texts.pass(part, () => {
+      if (type === "text-end") return form.emit(ended(part, id));
       const isRequest = type === "tool-approval-request" && part.reason === undefined;
-      this.#form.emit(isRequest ? this.#withReason(part) : part);
+      if (!isRequest) return form.emit(part);
+      const { toolCallId = part.toolCall?.toolCallId ?? "" } = part;
+      form.emit({ ...part, ...json.compact({ reason: decisions.about(toolCallId)?.reason }) });
     });
   }
 
-  flush(): Promise<void> {
-    return this.#texts.flush();
-  }
-
-  #addShown(id: string, slice: string): void {
-    const text = this.#open.get(id);
+  function addShown(id: string, slice: string): void {
+    const text = open.get(id);
     if (text === undefined) return;
-    if (this.#next !== undefined) {
-      const { source, text: value } = this.#next;
-      this.#next = undefined;
+    if (next !== undefined) {
+      const { source, text: value } = next;
+      next = undefined;
       const end = text.written.lastIndexOf(source) + source.length;
-      this.#onShown({ written: text.written.slice(0, end), shown: text.shown + value }, text);
+      onShown({ written: text.written.slice(0, end), shown: text.shown + value }, text);
     }
     text.shown += slice;
   }
 
-  #writeDelta(part: Part, id: string, delta: string): void | Promise<void> {
+  function writeDelta(part: Part, id: string, delta: string): void | Promise<void> {
     const { providerMetadata } = part;
-    const text = this.#open.get(id);
-    if (text === undefined) return this.#form.emit(part);
+    const text = open.get(id);
+    if (text === undefined) return form.emit(part);
     if (providerMetadata !== undefined) {
       text.metadata = providerMetadata;
-      this.#form.emit({ ...part, ...this.#form.delta(id, "") });
+      form.emit({ ...part, ...form.delta(id, "") });
     }
     text.written += delta;
-    return this.#texts.write(id, delta);
+    return texts.write(id, delta);
   }
 
-  #withReason(part: Part): Part {
-    const { toolCallId = part.toolCall?.toolCallId ?? "" } = part;
-    return { ...part, ...json.compact({ reason: this.#decisions.about(toolCallId)?.reason }) };
-  }
-
-  #end(part: Part, id: string): Part {
-    const text = this.#open.get(id);
-    this.#open.delete(id);
+  function ended(part: Part, id: string): Part {
+    const text = open.get(id);
+    open.delete(id);
     if (text === undefined || text.written === text.shown) return part;
-    this.#onShown(text, text);
+    onShown(text, text);
     const metadata = part.providerMetadata ?? text.metadata;
     return { ...part, providerMetadata: withWritten(metadata, text.written) };
   }
@@ -533,24 +524,23 @@ export function expandResponse(
   if (body === null) return response;
   const headers = new Headers(response.headers);
   headers.delete("content-length");
-  const expanded = body.pipeThrough(expandingEvents(store, options));
-  return new Response(expanded, { status, statusText, headers });
+  return new Response(expandedEvents(body, store, options), { status, statusText, headers });
 }
 
 /** A part of the stream. Its readers check the fields. */
 const anyPart = z.looseObject({ type: z.string() });
 
-function expandingEvents(
+function expandedEvents(
+  stream: ReadableStream<Uint8Array>,
   store: VariableStore,
   options: ExpandingOptions,
-): ReadableWritablePair<Uint8Array, Uint8Array> {
-  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   const eventOf = (data: string) => encoder.encode(`data: ${data}\n\n`);
   let parts: TextParts<UIMessageChunk> | undefined;
   const events = new TransformStream<ParseResult<z.infer<typeof anyPart>>, Uint8Array>({
     start(controller) {
-      parts = new TextParts<UIMessageChunk>(store, options, {
+      parts = textParts<UIMessageChunk>(store, options, {
         emit: (part) => controller.enqueue(eventOf(JSON.stringify(part))),
         delta: (id, delta) => ({ type: "text-delta", id, delta }),
         deltaOf: (part) => (part.type === "text-delta" ? part.delta : undefined),
@@ -566,8 +556,5 @@ function expandingEvents(
       controller.enqueue(eventOf("[DONE]"));
     },
   });
-  return {
-    writable,
-    readable: parseJsonEventStream({ stream: readable, schema: anyPart }).pipeThrough(events),
-  };
+  return parseJsonEventStream({ stream, schema: anyPart }).pipeThrough(events);
 }

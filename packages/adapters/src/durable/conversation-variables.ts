@@ -254,7 +254,7 @@ function storeWith(
   { id }: ObjectState,
   { bucket: r2, quotaBytes, idleMs }: ConversationVariablesOptions,
 ): sqlStores.SqlStore {
-  const own = new PrefixedSql(sql, prefix);
+  const own = prefixedSql(sql, prefix);
   const isNew = migrations.migrate(own);
   const bucket = r2 && { blobs: new R2Blobs(r2), prefix: `${PREFIX}${id.toString()}/` };
   return new sqlStores.SqlStore(own, { isNew, ...json.compact({ quotaBytes, idleMs, bucket }) });
@@ -276,41 +276,28 @@ const NAMES = new RegExp(
   "gu",
 );
 
-/** Adds a prefix to the tables of the store, so that they can be beside those of another application. */
-export class PrefixedSql implements sqlRows.Sql {
-  readonly #sql: sqlRows.Sql;
-  readonly #prefix: string;
+/**
+ * Adds a prefix to the tables of the store, so that they can be beside those of another application. `prefix`: letters,
+ * digits and underscores.
+ */
+export function prefixedSql(sql: sqlRows.Sql, prefix: string): sqlRows.Sql {
   /** Prefixed statements by the original one. All statements are constants or differ in a few columns. */
-  readonly #statements = new Map<string, string>();
+  const statements = new Map<string, string>();
+  return {
+    run: (statement, ...bindings) => sql.run(prefixed(statement), ...bindings),
+    all: (statement, ...bindings) => sql.all(prefixed(statement), ...bindings),
+    transaction: (work) => sql.transaction(work),
+  };
 
-  /** `prefix`: letters, digits and underscores. */
-  constructor(sql: sqlRows.Sql, prefix: string) {
-    this.#sql = sql;
-    this.#prefix = prefix;
-  }
-
-  run(statement: string, ...bindings: readonly sqlRows.SqlValue[]): void {
-    this.#sql.run(this.#prefixed(statement), ...bindings);
-  }
-
-  all(statement: string, ...bindings: readonly sqlRows.SqlValue[]): readonly sqlRows.SqlRow[] {
-    return this.#sql.all(this.#prefixed(statement), ...bindings);
-  }
-
-  transaction<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result {
-    return this.#sql.transaction(work);
-  }
-
-  #prefixed(statement: string): string {
-    const known = this.#statements.get(statement);
+  function prefixed(statement: string): string {
+    const known = statements.get(statement);
     if (known !== undefined) return known;
-    const prefix = this.#prefix;
     const made = statement.replace(NAMES, (_, ...groups: readonly (string | undefined)[]) => {
       const [before, table, qualifier, looked] = groups;
       if (looked !== undefined) return `${looked}'${prefix}' || ?`;
       return qualifier === undefined ? `${before}${prefix}${table}` : `${prefix}${qualifier}.`;
     });
-    this.#statements.set(statement, made);
+    statements.set(statement, made);
     return made;
   }
 }

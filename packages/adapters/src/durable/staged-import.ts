@@ -1,6 +1,6 @@
 import { ByrefError } from "../../../../src/errors.ts";
 import { sqlRows, type VariableStore } from "../../../../src/internal.ts";
-import { type StoreLine, VariablesImport } from "../../../transfer/src/import-variables.ts";
+import { type StoreLine, variablesImport } from "../../../transfer/src/import-variables.ts";
 import { readRecords, takeEach } from "../../../transfer/src/transfer-lines.ts";
 import { variableRecord } from "../../../transfer/src/variable-records.ts";
 import { SHOWN_TABLES } from "./shown-texts.ts";
@@ -51,7 +51,7 @@ export class StagedImport {
       await this.#clear();
       requireEmpty(store);
       const records = readRecords<StoreLine>(body, variableRecord);
-      const variables = new VariablesImport(this.#open(), records);
+      const variables = variablesImport(this.#open(), records);
       await takeEach(records, (record) => variables.take(record));
       variables.end();
       await store.sweep();

@@ -4,7 +4,7 @@ import {
   expandMessages,
   expandObject,
   expandText,
-  TextParts,
+  textParts,
 } from "../agent/expand-answer.ts";
 import { Recent, type VariableStore, json } from "../../../../src/internal.ts";
 import type { ClientCalls, Run } from "./run.ts";
@@ -88,51 +88,45 @@ interface Part {
   readonly chunk?: Chunk;
 }
 
-class ChunkExpander {
-  readonly #showing: Showing;
-  readonly #parts: TextParts<Part>;
+/** Expands chunks. Wait for what one call returns before the next. */
+function chunkExpander(showing: Showing) {
   /** The chunk before, for the fields that all chunks of a run share. */
-  #latest: Chunk | undefined;
-  #shown: Chunk[] = [];
-
-  constructor(showing: Showing) {
-    this.#showing = showing;
-    this.#parts = new TextParts<Part>(showing.run.store, showing.expanding, {
-      emit: (part) => this.#shown.push(chunkOf(part, this.#latest)),
-      deltaOf: ({ type, text }) => (type === "text-delta" && !showing.isJson ? text : undefined),
-      delta: (id, text) => ({ type: "text-delta", id, text }),
-    });
-  }
-
-  /** Returns the chunks that are complete. Wait for them before the next call. */
-  async write(chunk: Chunk): Promise<readonly Chunk[]> {
-    this.#latest = chunk;
-    for (const shown of await shownChunks(chunk, this.#showing)) {
-      await this.#parts.write({ ...shown.payload, type: shown.type, chunk: shown });
-    }
-    return this.#taken();
-  }
-
-  /** Returns the rest of the texts that are open. */
-  async end(): Promise<readonly Chunk[]> {
-    await this.#parts.flush();
-    return this.#taken();
-  }
-
-  #taken(): readonly Chunk[] {
-    const shown = this.#shown;
-    this.#shown = [];
-    return shown;
-  }
+  let latest: Chunk | undefined;
+  let shown: Chunk[] = [];
+  const parts = textParts<Part>(showing.run.store, showing.expanding, {
+    emit: (part) => shown.push(chunkOf(part, latest)),
+    deltaOf: ({ type, text }) => (type === "text-delta" && !showing.isJson ? text : undefined),
+    delta: (id, text) => ({ type: "text-delta", id, text }),
+  });
+  const taken = (): readonly Chunk[] => {
+    const all = shown;
+    shown = [];
+    return all;
+  };
+  return {
+    /** Returns the chunks that are complete. */
+    async write(chunk: Chunk): Promise<readonly Chunk[]> {
+      latest = chunk;
+      for (const one of await shownChunks(chunk, showing)) {
+        await parts.write({ ...one.payload, type: one.type, chunk: one });
+      }
+      return taken();
+    },
+    /** Returns the rest of the texts that are open. */
+    async end(): Promise<readonly Chunk[]> {
+      await parts.flush();
+      return taken();
+    },
+  };
 }
 
 /** Returns a transform for the chunks of a run. It begins when the run has its store. */
 export function expandChunks(showing: Showing): TransformStream<Chunk, Chunk> {
-  let expander: ChunkExpander | undefined;
+  let expander: ReturnType<typeof chunkExpander> | undefined;
   return new TransformStream<Chunk, Chunk>({
     async transform(chunk, controller) {
       if (showing.run.knownStore === undefined) return controller.enqueue(chunk);
-      expander ??= new ChunkExpander(showing);
+      expander ??= chunkExpander(showing);
       for (const shown of await expander.write(chunk)) controller.enqueue(shown);
     },
     async flush(controller) {
@@ -218,7 +212,7 @@ type Callbacks = Pick<CallOptions, "onChunk" | "onError" | "onAbort" | (typeof T
  * their events are for histories, and stay as Mastra recorded them.
  */
 export function shownEvents(given: Callbacks, showing: Showing, end: () => void): Callbacks {
-  const pieces = new Pieces(given.onChunk, showing);
+  const pieces = piecesFor(given.onChunk, showing);
   const names = ([...TEXTS, "onError", "onAbort"] as const).filter(
     (name) => name !== "onIterationComplete" || given[name] !== undefined,
   );
@@ -240,40 +234,30 @@ export function shownEvents(given: Callbacks, showing: Showing, end: () => void)
 }
 
 /** The chunks for `onChunk`, which Mastra calls without the starts and ends of texts. */
-class Pieces {
-  readonly #onChunk: CallOptions["onChunk"];
-  readonly #showing: Showing;
-  readonly #open = new Set<unknown>();
-  #expander: ChunkExpander | undefined;
-
-  constructor(onChunk: CallOptions["onChunk"], showing: Showing) {
-    this.#onChunk = onChunk;
-    this.#showing = showing;
-  }
-
-  async write(chunk: Chunk): Promise<void> {
-    this.#expander ??= new ChunkExpander(this.#showing);
-    const id = chunk.payload?.id;
-    if (chunk.type === "text-delta" && !this.#open.has(id)) {
-      this.#open.add(id);
-      await this.#pass(
-        await this.#expander.write({ ...chunk, type: "text-start", payload: { id } }),
-      );
-    }
-    await this.#pass(await this.#expander.write(chunk));
-  }
-
-  /** Passes on what is held of a step's texts. Texts of the next step may have the same ids. */
-  async end(): Promise<void> {
-    this.#open.clear();
-    await this.#pass((await this.#expander?.end()) ?? []);
-  }
-
-  async #pass(chunks: readonly Chunk[]): Promise<void> {
+function piecesFor(onChunk: CallOptions["onChunk"], showing: Showing) {
+  const open = new Set<unknown>();
+  let expander: ReturnType<typeof chunkExpander> | undefined;
+  const pass = async (chunks: readonly Chunk[] = []) => {
     for (const chunk of chunks) {
-      if (chunk.type !== "text-start") await this.#onChunk?.(chunk);
+      if (chunk.type !== "text-start") await onChunk?.(chunk);
     }
-  }
+  };
+  return {
+    async write(chunk: Chunk): Promise<void> {
+      expander ??= chunkExpander(showing);
+      const id = chunk.payload?.id;
+      if (chunk.type === "text-delta" && !open.has(id)) {
+        open.add(id);
+        await pass(await expander.write({ ...chunk, type: "text-start", payload: { id } }));
+      }
+      await pass(await expander.write(chunk));
+    },
+    /** Passes on what is held of a step's texts. Texts of the next step may have the same ids. */
+    async end(): Promise<void> {
+      open.clear();
+      await pass(await expander?.end());
+    },
+  };
 }
 
 /** Runs that have ended, whose stores are kept for their scorers. */

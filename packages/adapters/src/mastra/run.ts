@@ -149,38 +149,30 @@ export type StoreForRun = (run: StoredRun) => VariableStore;
 /** Key in the `RequestContext` for the store of a call. */
 export const STORE_KEY = "byref.store";
 
-/** The stores of an agent's runs: given ones, else one for each memory thread, else one for each run. */
-export class Stores {
-  readonly #given: VariableStore | StoreForRun | undefined;
-  readonly #threads = new Recent<VariableStore>();
-
-  constructor(given: VariableStore | StoreForRun | undefined) {
-    this.#given = given;
-  }
-
-  async open(run: Run, given: ToolsFor): Promise<VariableStore> {
-    const store = this.#find(run, given);
+/** Opens the stores of an agent's runs: given ones, else one for each memory thread, else one for each run. */
+export function storeOpener(given: VariableStore | StoreForRun | undefined) {
+  const threads = new Recent<VariableStore>();
+  return async (run: Run, call: ToolsFor): Promise<VariableStore> => {
+    const store = find(run, call);
     await evictDue(store);
     return store;
-  }
+  };
 
-  #find({ id, knownStore }: Run, given: ToolsFor): VariableStore {
-    const { threadId, resourceId, requestContext } = given;
+  function find({ id, knownStore }: Run, call: ToolsFor): VariableStore {
+    const { threadId, resourceId, requestContext } = call;
     const own: unknown = requestContext.get(STORE_KEY);
     if (isStore(own)) return own;
     // A request context that was stored while its run waited has lost the store.
     if (own !== undefined && knownStore === undefined) {
       throw new TypeError(`"${STORE_KEY}" in the request context is not a VariableStore.`);
     }
-    if (typeof this.#given === "object") return this.#given;
-    if (this.#given !== undefined) {
-      return this.#given({ runId: id, ...json.compact({ threadId, resourceId }) });
-    }
+    if (typeof given === "object") return given;
+    if (given !== undefined) return given({ runId: id, ...json.compact({ threadId, resourceId }) });
     if (knownStore !== undefined) return knownStore;
     const make = () => new MemoryStore();
     return threadId === undefined
       ? make()
-      : this.#threads.use(JSON.stringify([resourceId, threadId]), make);
+      : threads.use(JSON.stringify([resourceId, threadId]), make);
   }
 }
 

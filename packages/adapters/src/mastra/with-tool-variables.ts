@@ -5,7 +5,7 @@ import {
   type guides,
 } from "../../../../src/internal-tool.ts";
 import { type VariableStore, json } from "../../../../src/internal.ts";
-import { ClientCalls, Run, Runs, type StoreForRun, Stores, wrapCoreTool } from "./run.ts";
+import { ClientCalls, Run, Runs, type StoreForRun, storeOpener, wrapCoreTool } from "./run.ts";
 import { VARIABLE_TOOL } from "../agent/wrap-tools.ts";
 import {
   asWritten,
@@ -126,7 +126,7 @@ class VariableAgent {
   readonly #agent: AgentMembers;
   readonly #options: ToolVariablesOptions;
   readonly #runs: Runs;
-  readonly #stores: Stores;
+  readonly #openStore: ReturnType<typeof storeOpener>;
   readonly #scoring: Scoring;
   readonly #clientCalls = new ClientCalls();
   /**
@@ -140,7 +140,7 @@ class VariableAgent {
     this.#agent = agent;
     this.#options = options;
     this.#runs = new Runs(rest);
-    this.#stores = new Stores(store);
+    this.#openStore = storeOpener(store);
     this.#scoring = new Scoring(json.compact({ syntaxes: rest.syntaxes }));
   }
 
@@ -259,7 +259,7 @@ class VariableAgent {
   async #wrapped(tools: Record<string, CoreTool>, given: ToolsFor) {
     const run = this.#runOf.get(given.inputProcessors?.at(-1) ?? {});
     if (run === undefined) return tools;
-    run.begin(await this.#stores.open(run, given), given);
+    run.begin(await this.#openStore(run, given), given);
     const options = this.#runs.wrapOptions(run);
     const { requestContext } = given;
     const own = await this.#agent.listTools({ requestContext });

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { PrefixedSql } from "../../src/durable/conversation-variables.ts";
+import { prefixedSql } from "../../src/durable/conversation-variables.ts";
 import { migrate } from "../../../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../../../src/store/sql-store.ts";
 import { contractOnSql } from "../../../../test/contract/variable-store-on-sql.ts";
@@ -13,7 +13,7 @@ it("a store with a prefix does not touch tables of the same names", async () => 
     sql.run(`CREATE TABLE ${name} (own TEXT)`);
     sql.run(`INSERT INTO ${name} VALUES ('mine')`);
   }
-  const prefixed = new PrefixedSql(sql, "byref_");
+  const prefixed = prefixedSql(sql, "byref_");
   expect(migrate(prefixed)).toBe(true);
   const store = new SqlStore(prefixed);
   await store.save({ name: "page", value: "x".repeat(3_000_000) });
@@ -46,7 +46,7 @@ it("every table that a store creates has the prefix", () => {
   expect(names.length).toBeGreaterThan(6);
   for (const name of names) {
     const sql = new NodeSql();
-    const prefixed = new PrefixedSql(sql, "byref_");
+    const prefixed = prefixedSql(sql, "byref_");
     prefixed.run(`CREATE TABLE IF NOT EXISTS ${name} (own TEXT)`);
     prefixed.run(`INSERT INTO ${name} VALUES ('x')`);
     expect(sql.all(`SELECT own FROM byref_${name}`)).toEqual([{ own: "x" }]);
@@ -54,7 +54,7 @@ it("every table that a store creates has the prefix", () => {
 });
 
 contractOnSql((sql, options) => {
-  const prefixed = new PrefixedSql(sql, "byref_");
+  const prefixed = prefixedSql(sql, "byref_");
   migrate(prefixed);
   return new SqlStore(prefixed, options);
 });
