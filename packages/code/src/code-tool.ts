@@ -73,11 +73,11 @@ export function codeTool(options: CodeToolOptions): RuntimeTool {
       const inputs = await readInputs(context, variables);
       const result = { ...(await run.run(input.code, inputs)), sources: run.sources };
       if (context.call.signal.aborted) throw new ByrefError("tool_failed", `${NAME} was stopped.`);
-      const shown = { input, result, context, hidesUntrusted: context.hidesUntrusted };
+      const finished = { input, result, context };
       // Console, errors and names may reveal guarded or hidden values.
       const { labels, hidesUntrusted } = context;
       const isWithheld = labels.isGuarded || (hidesUntrusted && !labels.ofResult(NAME).trusted);
-      return isWithheld ? withheldResult(shown) : openResult(shown);
+      return isWithheld ? withheldResult(finished) : openResult(finished);
     },
   });
 }
@@ -107,7 +107,6 @@ interface FinishedRun {
   readonly input: Input;
   readonly result: CodeOutcome;
   readonly context: RuntimeToolContext;
-  readonly hidesUntrusted: boolean;
 }
 
 async function openResult(finished: FinishedRun): Promise<RuntimeResult> {
@@ -155,7 +154,7 @@ async function withheldResult(finished: FinishedRun): Promise<RuntimeResult> {
  * of what it has assigned.
  */
 function resultOf(
-  { context: { store, call }, hidesUntrusted }: FinishedRun,
+  { context: { store, call, hidesUntrusted } }: FinishedRun,
   { returned, vars }: Writes,
   console: Shown["console"],
 ): RuntimeResult {

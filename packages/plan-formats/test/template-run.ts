@@ -9,7 +9,7 @@ import { MemoryStore } from "../../../src/store/memory-store.ts";
 import type { VariableStore } from "../../../src/store/variables.ts";
 import { wrapRuntimeTools } from "../../../src/tool/tool-call.ts";
 import type { WrapOptions } from "../../../src/tool/wrapped-tool.ts";
-import { RunOutcome } from "../../plans/src/run/run-outcome.ts";
+import { prepareOutcome } from "../../plans/src/run/run-outcome.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { today } from "./template-asked.ts";
 import type { MemoryFiles } from "../../../test/support/memory-files.ts";
@@ -53,7 +53,7 @@ export class TemplateRuns {
   /** Runs a template with this input and commits its outcome to the conversation. */
   async run(text: string, input: Json = {}): Promise<RunRecord> {
     const record = await this.runOnly(text, input);
-    const outcome = await RunOutcome.prepare({ store: this.store, plan: planOf(text), record });
+    const outcome = await prepareOutcome({ store: this.store, plan: planOf(text), record });
     outcome.commit();
     return outcome.record;
   }

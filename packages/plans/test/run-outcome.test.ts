@@ -4,7 +4,7 @@ import type { Plan, PlanOutput } from "../../../src/turn/plan.ts";
 import type { RunRecord } from "../src/plan/plan-record.ts";
 import { bytesContent } from "../../../src/store/bytes/content.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
-import { RunOutcome } from "../src/run/run-outcome.ts";
+import { prepareOutcome } from "../src/run/run-outcome.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { runRecord } from "../../../test/support/plan-runs.ts";
 import { planWith } from "../../../test/support/plans.ts";
@@ -30,7 +30,7 @@ async function outcomeOf(
   store: MemoryStore,
   { plan = planFor([report]), record = ended() }: { plan?: Plan; record?: RunRecord } = {},
 ) {
-  const outcome = await RunOutcome.prepare({ store, plan, record });
+  const outcome = await prepareOutcome({ store, plan, record });
   outcome.commit();
   return outcome;
 }

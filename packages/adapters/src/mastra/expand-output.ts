@@ -266,53 +266,52 @@ const MAX_RUNS = 100;
 /** The parts of a scorer's input that have texts of the assistant. */
 const READ = ["messages", "rememberedMessages", "primitiveResult"];
 
+export type Scoring = ReturnType<typeof scoringWith>;
+
 /**
  * What scorers read of answers: the values that a person was shown. References to sealed variables stay as written,
  * because the judge may be a model.
  */
-export class Scoring {
-  readonly #options: ExpandingOptions;
-  readonly #stores = new Recent<VariableStore>(MAX_RUNS);
-  #hasScorers = false;
-
-  constructor(options: ExpandingOptions) {
-    this.#options = { ...options, sealed: "keep" };
-  }
+export function scoringWith(given: ExpandingOptions) {
+  const options: ExpandingOptions = { ...given, sealed: "keep" };
+  const stores = new Recent<VariableStore>(MAX_RUNS);
+  let hasScorers = false;
+  return { ended, ofAgent, reading, shown };
 
   /** Mastra runs an agent's scorers when the run has ended. */
-  ended({ id, knownStore }: Run): void {
-    if (this.#hasScorers && knownStore !== undefined) this.#stores.set(id, knownStore);
+  function ended({ id, knownStore }: Run): void {
+    if (hasScorers && knownStore !== undefined) stores.set(id, knownStore);
   }
 
-  ofAgent(scorers: Readonly<Record<string, { readonly scorer: Scorer }>>): typeof scorers {
+  function ofAgent(scorers: Readonly<Record<string, { readonly scorer: Scorer }>>): typeof scorers {
     const entries = Object.entries(scorers);
-    this.#hasScorers = entries.length > 0;
+    hasScorers = entries.length > 0;
     return Object.fromEntries(
-      entries.map(([name, entry]) => [name, { ...entry, scorer: this.reading(entry.scorer) }]),
+      entries.map(([name, entry]) => [name, { ...entry, scorer: reading(entry.scorer) }]),
     );
   }
 
   /** Returns the scorer. `store`: of a run that has not ended. */
-  reading(scorer: Scorer, store?: () => VariableStore): Scorer {
+  function reading(scorer: Scorer, store?: () => VariableStore): Scorer {
     const run = async (scored: Scored) => {
-      const found = store?.() ?? this.#stores.get(scored.runId ?? "");
-      return scorer.run(found === undefined ? scored : await this.shown(scored, found));
+      const found = store?.() ?? stores.get(scored.runId ?? "");
+      return scorer.run(found === undefined ? scored : await shown(scored, found));
     };
     return overlay(scorer, { run: () => run });
   }
 
   /** Returns what is scored, with values in its texts. */
-  async shown<Data extends Scored>(scored: Data, store: VariableStore): Promise<Data> {
+  async function shown<Data extends Scored>(scored: Data, store: VariableStore): Promise<Data> {
     const read = async (held: unknown): Promise<unknown> => {
-      if (typeof held === "string") return expandText(held, store, this.#options);
-      return Array.isArray(held) ? expandMessages(held, store, this.#options) : held;
+      if (typeof held === "string") return expandText(held, store, options);
+      return Array.isArray(held) ? expandMessages(held, store, options) : held;
     };
     const { input, output } = scored;
-    const shown = { ...scored, output: await read(output) };
-    if (!json.isObject(input)) return shown;
+    const written = { ...scored, output: await read(output) };
+    if (!json.isObject(input)) return written;
     const parts = READ.filter((key) => key in input);
     const entries = await Promise.all(parts.map(async (key) => [key, await read(input[key])]));
-    return { ...shown, input: { ...input, ...(Object.fromEntries(entries) as object) } };
+    return { ...written, input: { ...input, ...(Object.fromEntries(entries) as object) } };
   }
 }
 

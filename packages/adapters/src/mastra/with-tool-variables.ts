@@ -14,7 +14,8 @@ import {
   widenAnswer,
 } from "../agent/expand-answer.ts";
 import {
-  Scoring,
+  type Scoring,
+  scoringWith,
   type Showing,
   expandChunks,
   expandedFullOutput,
@@ -141,7 +142,7 @@ class VariableAgent {
     this.#options = options;
     this.#runs = new Runs(rest);
     this.#openStore = storeOpener(store);
-    this.#scoring = new Scoring(json.compact({ syntaxes: rest.syntaxes }));
+    this.#scoring = scoringWith(json.compact({ syntaxes: rest.syntaxes }));
   }
 
   attach(): void {

@@ -17,8 +17,8 @@ interface Fence {
 }
 
 const BYTE_ORDER_MARK = "\uFEFF";
-/** The first characters of headings, directives and fences. */
-const MARKS: ReadonlySet<string | undefined> = new Set("#@ \t>`~");
+/** A line with its break, if it has one. */
+const LINE = /([^\r\n]+)(?:\r\n?|\n|$)|\r\n?|\n/g;
 const HEADING = /^##[ \t]/;
 const DIRECTIVE = /^@([A-Za-z][^ \t]*)/;
 const FENCE = /^[ \t>]*(`{3,}|~{3,})(.*)$/s;
@@ -33,37 +33,16 @@ export function* templateParts(written: string): Generator<TemplatePart> {
   let line = 0;
   let textStart = 0;
   let fence: Fence | undefined;
-  for (const { start, end, next } of linesOf(text)) {
+  for (const { 0: whole, 1: content = "", index: start } of text.matchAll(LINE)) {
     line++;
-    // Most lines are plain text and are not copied.
-    if (!MARKS.has(text[start])) continue;
-    const content = text.slice(start, end);
     const part = fence === undefined ? marked(content, line) : undefined;
     fence = fenceAfter(content, fence);
     if (part === undefined) continue;
     if (textStart < start) yield { kind: "text", text: text.slice(textStart, start) };
     yield part;
-    textStart = next;
+    textStart = start + whole.length;
   }
   if (textStart < text.length) yield { kind: "text", text: text.slice(textStart) };
-}
-
-function* linesOf(text: string): Generator<{ start: number; end: number; next: number }> {
-  let lineFeed = indexOf(text, "\n", 0);
-  let carriageReturn = indexOf(text, "\r", 0);
-  for (let start = 0; start < text.length;) {
-    const end = Math.min(lineFeed, carriageReturn);
-    const next = end + (carriageReturn + 1 === lineFeed ? 2 : 1);
-    yield { start, end, next };
-    start = next;
-    if (lineFeed < start) lineFeed = indexOf(text, "\n", start);
-    if (carriageReturn < start) carriageReturn = indexOf(text, "\r", start);
-  }
-}
-
-function indexOf(text: string, mark: string, start: number): number {
-  const index = text.indexOf(mark, start);
-  return index === -1 ? text.length : index;
 }
 
 function fenceAfter(content: string, open: Fence | undefined): Fence | undefined {

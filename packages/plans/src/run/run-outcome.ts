@@ -32,92 +32,76 @@ interface OutcomeOptions {
 /** Errors that another try would not resolve. */
 const PERMANENT = new Set<ErrorCode>(["limit_exceeded", "bad_value", "bad_name", "bad_path"]);
 
-export class RunOutcome {
-  readonly #record: RunRecord;
-  readonly #store: VariableStore;
-  readonly #isTemplate: boolean;
-  readonly #endings: readonly Ending[];
+export type RunOutcome = Awaited<ReturnType<typeof prepareOutcome>>;
+
+/**
+ * Prepares the outcome. A waiting run passes on nothing yet. A result that the conversation cannot accept
+ * stays under the run's own name. Rejects with errors that may be temporary, for example a bucket that does
+ * not respond.
+ */
+export async function prepareOutcome({ store, plan, record: given }: OutcomeOptions) {
+  const endings: Ending[] = [];
+  const discard = () => {
+    for (const { write } of endings) write?.discard();
+  };
+  try {
+    const maxBytes = limits.maxRecordBytes;
+    for (const part of await resultParts(store, { plan, run: given.id, maxBytes })) {
+      endings.push(await endingOf(store, part, given));
+    }
+  } catch (error) {
+    discard();
+    throw error;
+  }
+  const problems = endings.flatMap(({ problem }) => problem ?? []);
+  const error = [given.error ?? [], problems].flat().join(" ");
   /** The variables that it was written to. */
-  readonly #written = new Map<ResultPart, VariableInfo>();
-
-  /**
-   * Prepares the outcome. A waiting run passes on nothing yet. A result that the conversation cannot accept
-   * stays under the run's own name. Rejects with errors that may be temporary, for example a bucket that does
-   * not respond.
-   */
-  static async prepare({ store, plan, record }: OutcomeOptions): Promise<RunOutcome> {
-    const endings: Ending[] = [];
-    try {
-      const maxBytes = limits.maxRecordBytes;
-      for (const part of await resultParts(store, { plan, run: record.id, maxBytes })) {
-        endings.push(await endingOf(store, part, record));
+  const written = new Map<ResultPart, VariableInfo>();
+  return {
+    /**
+     * The record to store. Includes a note on results that the conversation could not accept and, after the
+     * commit, the variables that a failed run and templates have written.
+     */
+    get record(): RunRecord {
+      const results = Array.from(written, ([{ output }, { name, version, updatedAt }]) => {
+        return { output: output.name, name, version, updatedAt };
+      });
+      const { results: _, ...others } = error === "" ? given : { ...given, error };
+      const isKept = others.status === "failed" && others.keep && problems.length === 0;
+      const record = isKept ? { ...others, results } : others;
+      return plan.format === "template" ? withWritten(record, results) : record;
+    },
+    /**
+     * The run's state and outputs. Handles replace values that are too large or secret; they use the names that
+     * the variables have after the commit.
+     */
+    get state(): Json {
+      const parts = endings.map(({ part }) => part);
+      return resultOf(parts, (part) => ({ $var: (written.get(part) ?? part.info).name }));
+    },
+    /** The outcome for the stream: handles replace all long or guarded values. */
+    get streamed(): Json {
+      const { record } = this;
+      const parts = new Map<ResultPart, ResultPart>();
+      for (const { part } of endings) {
+        const name = written.get(part)?.name;
+        parts.set({ ...part, shown: streamedPart(part, record, name) }, part);
       }
-    } catch (error) {
-      for (const { write } of endings) write?.discard();
-      throw error;
-    }
-    return new RunOutcome({ store, plan, record }, endings);
-  }
-
-  private constructor({ store, plan, record }: OutcomeOptions, endings: readonly Ending[]) {
-    this.#store = store;
-    this.#isTemplate = plan.format === "template";
-    this.#endings = endings;
-    const problems = endings.flatMap(({ problem }) => problem ?? []);
-    const error = [record.error ?? [], problems].flat().join(" ");
-    this.#record = error === "" ? record : { ...record, error };
-  }
-
-  /**
-   * The record to store. Includes a note on results that the conversation could not accept and, after the
-   * commit, the variables that a failed run and templates have written.
-   */
-  get record(): RunRecord {
-    const results = Array.from(this.#written, ([{ output }, { name, version, updatedAt }]) => {
-      return { output: output.name, name, version, updatedAt };
-    });
-    const { results: _, ...others } = this.#record;
-    const isKept = others.status === "failed" && others.keep;
-    const isWhole = isKept && this.#endings.every(({ problem }) => problem === undefined);
-    const record = isWhole ? { ...others, results } : others;
-    return this.#isTemplate ? withWritten(record, results) : record;
-  }
-
-  /**
-   * The run's state and outputs. Handles replace values that are too large or secret; they use the names that
-   * the variables have after the commit.
-   */
-  get state(): Json {
-    const parts = this.#endings.map(({ part }) => part);
-    return resultOf(parts, (part) => ({ $var: (this.#written.get(part) ?? part.info).name }));
-  }
-
-  /** The outcome for the stream: handles replace all long or guarded values. */
-  get streamed(): Json {
-    const { record } = this;
-    const parts = new Map<ResultPart, ResultPart>();
-    for (const { part } of this.#endings) {
-      const name = this.#written.get(part)?.name;
-      parts.set({ ...part, shown: streamedPart(part, record, name) }, part);
-    }
-    return resultOf([...parts.keys()], (shown) => {
-      const part = parts.get(shown) ?? shown;
-      return handleOf(part.info, part.shown, this.#written.get(part)?.name);
-    });
-  }
-
-  /** Commits everything or throws. Call it in a transaction. Ends the run's own variables. */
-  commit(): void {
-    // Ending the run frees the space of its own variables for the results.
-    if (!isOpenRun(this.#record)) this.#store.endRun(this.record.id);
-    for (const { part, write } of this.#endings) {
-      if (write !== undefined) this.#written.set(part, write.commit());
-    }
-  }
-
-  discard(): void {
-    for (const { write } of this.#endings) write?.discard();
-  }
+      return resultOf([...parts.keys()], (shown) => {
+        const part = parts.get(shown) ?? shown;
+        return handleOf(part.info, part.shown, written.get(part)?.name);
+      });
+    },
+    /** Commits everything or throws. Call it in a transaction. Ends the run's own variables. */
+    commit(): void {
+      // Ending the run frees the space of its own variables for the results.
+      if (!isOpenRun(given)) store.endRun(given.id);
+      for (const { part, write } of endings) {
+        if (write !== undefined) written.set(part, write.commit());
+      }
+    },
+    discard,
+  };
 }
 
 /** The record in which the outputs of a template's steps name the variables that were written. */
@@ -144,7 +128,7 @@ export async function commitOutcome(
 ): Promise<void> {
   const { store } = options;
   return retryConflicts(store, async () => {
-    const outcome = await RunOutcome.prepare(options);
+    const outcome = await prepareOutcome(options);
     try {
       return commit(outcome);
     } catch (error) {
