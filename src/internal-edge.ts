@@ -8,14 +8,7 @@ export type { AgentContext, AgentDefinition } from "./edge/agent-types.ts";
 export type * as appEnv from "./edge/app-env.ts";
 export { identityHeader, identityIn } from "./edge/auth/forwarded-identity.ts";
 export { hmacKey } from "./edge/auth/tickets.ts";
-export type {
-  ConversationContext,
-  ConversationPlans,
-  ConversationQueries,
-  EndOfImport,
-  McpRequest,
-  PlanLine,
-} from "./edge/conversation-context.ts";
+export type * as contexts from "./edge/conversation-context.ts";
 export type { ConversationData, Retention } from "./edge/conversation-data.ts";
 export type { TenantContext, TenantFeature, TenantParts } from "./edge/directory/directory.ts";
 export type {
@@ -41,12 +34,7 @@ export { approvalEndpoint } from "./edge/routes/messages.ts";
 export * as workerSettings from "./edge/settings.ts";
 export type { ObservedTurn } from "./edge/telemetry/telemetry.ts";
 export { attempt, decidedEvent, recordTools, type TurnStart } from "./edge/turns/attempt.ts";
-export {
-  agentNamed,
-  chooseAgent,
-  chooseAgentOrFallback,
-  type Equip,
-} from "./edge/turns/chosen-agent.ts";
+export * as chosenAgents from "./edge/turns/chosen-agent.ts";
 export type { QueuedTurn } from "./edge/turns/turn-queue.ts";
 export type { TurnRequest } from "./edge/turns/turn-request.ts";
 export type { Turns } from "./edge/turns/turns.ts";

@@ -8,29 +8,10 @@ export * as toolFiles from "./tool/files.ts";
 export * as scopes from "./tool/scoped-store.ts";
 export * as saveTargets from "./tool/save-target.ts";
 export * as ownTools from "./tool/variables/variable-tools.ts";
-export {
-  approvalRequest,
-  fitsName,
-  type ApprovalRequest,
-  type VariableDiff,
-  ApprovalLedger,
-  type ChangedInput,
-  ranInstead,
-  type Questions,
-  noSuchTool,
-} from "./tool/policy.ts";
+export * as policies from "./tool/policy.ts";
 export { joinedTexts } from "./turn/model/acceptable-prompt.ts";
-export {
-  change,
-  stageAll,
-  saveAt,
-  type StagedWrites,
-  wrapRuntimeTool,
-  wrapRuntimeTools,
-  wrapTool,
-  wrapTools,
-} from "./tool/tool-call.ts";
-export type { Stage } from "./tool/wrapped-tool.ts";
+export * as toolCalls from "./tool/tool-call.ts";
+export type * as wraps from "./tool/wrapped-tool.ts";
 export type { BytesResult } from "./tool/tool-result.ts";
 export { acceptableSchema } from "./tool/acceptable-schema.ts";
 export * as shownSchemas from "./tool/shown-schema.ts";
@@ -38,33 +19,14 @@ export { UrlSources } from "./tool/composed.ts";
 export { diffsOfEdited } from "./tool/edit/edited-diffs.ts";
 export * as editedValues from "./tool/edit/edited-value.ts";
 export type { Observer } from "./tool/observer.ts";
-export {
-  fits,
-  promptStages,
-  runtimeTool,
-  startWithin,
-  type ModelOutput,
-  type RuntimeResult,
-  type RuntimeTool,
-  type RuntimeToolContext,
-} from "./tool/runtime-tool.ts";
+export * as runtimeTools from "./tool/runtime-tool.ts";
 export { knownNamesOf, lookupInStore, newestVisible } from "./tool/store-lookup.ts";
 export * as mcpRules from "./tool/tool-rules.ts";
 export { variableShape } from "./tool/variable-shape.ts";
 export * as variableSettings from "./tool/variables/set-variable.ts";
-export type {
-  AnyTool,
-  CallOptions,
-  Prepared,
-  Ready,
-  RunScope,
-  Saved,
-  WrapOptions,
-  WrappedTool,
-} from "./tool/wrapped-tool.ts";
 
 // Turns: agents, prompts, the durable log, and what a plan's run has in common with a turn.
-export { resolveAgent, type Agent, type CapabilityOptions, wrapOptionsFor } from "./turn/agent.ts";
+export * as turnAgents from "./turn/agent.ts";
 export { Attempt, headFor, type AttemptEnd } from "./turn/turn.ts";
 export { type ModelAnswer, withOwnTools } from "./turn/delegate-tool.ts";
 export { finderTool } from "./turn/find-tools.ts";
@@ -78,7 +40,7 @@ export type { MessageForm, StoredMessage } from "./turn/history/stored-message.t
 export type * as timelines from "./turn/history/timeline.ts";
 export { VariableList } from "./turn/history/variable-list.ts";
 export { variableUrl } from "./turn/history/receive-message.ts";
-export type { ConversationEvent, EventType, NewEvent } from "./turn/log/event-log.ts";
+export type * as eventLogs from "./turn/log/event-log.ts";
 export type { JournalEntry, TurnHead } from "./turn/log/journal.ts";
 export { type RecoveredLog, giveUpReason } from "./turn/log/recovery.ts";
 
@@ -86,14 +48,8 @@ export type { Plan, PlanCall, PlanFormatName, PlanOutput } from "./turn/plan.ts"
 export * as accounts from "./turn/spend/account.ts";
 export { NOTHING_SPENT, spentBefore } from "./turn/spend/spend.ts";
 export { askAgent, askAgentFor, type AskModel } from "./turn/sub-turn.ts";
-export {
-  Toolbox,
-  type CodeOptions,
-  type MakeCodeTool,
-  type QueryTools,
-  type ToolboxOptions,
-} from "./turn/toolbox.ts";
-export type { TurnContext, TurnEnd, TurnOptions } from "./turn/turn-context.ts";
+export * as toolboxes from "./turn/toolbox.ts";
+export type * as turnContexts from "./turn/turn-context.ts";
 export { type ApprovalResponse, waitingCalls, withoutWaiting } from "./turn/waiting-calls.ts";
 
 // Diffs of lines, which need `diff`.

@@ -43,13 +43,7 @@ export { dollar, inTexts, pickSyntaxes, type Syntaxes, writerIn } from "./refere
 export * as sqlRows from "./store/rows/sql.ts";
 export * as variableNames from "./store/names.ts";
 export { SqlChunks } from "./store/bytes/chunks.ts";
-export {
-  Content,
-  RECORDS_TYPE,
-  formatOf,
-  jsonContent,
-  type StoredBody,
-} from "./store/bytes/content.ts";
+export * as contents from "./store/bytes/content.ts";
 export { SqlGarbage } from "./store/bytes/garbage.ts";
 export type { CsvDelimiter } from "./store/bytes/receive.ts";
 export {
@@ -69,16 +63,8 @@ export { SqlRows } from "./store/rows/sql-rows.ts";
 export * as sqlStores from "./store/sql-store.ts";
 export { withUser } from "./store/user-variables.ts";
 export * as summaries from "./store/summary.ts";
-export type {
-  AutomaticName,
-  PreparedWrite,
-  VariableRecord,
-  Variables,
-  VersionRecord,
-  Write,
-  WriteMode,
-} from "./store/variable-store.ts";
-export type { Glance, MovedInfo, OpenValue, Tombstone, Visibility } from "./store/variable.ts";
+export type * as stores from "./store/variable-store.ts";
+export type * as metadata from "./store/variable.ts";
 export { VariableStore, type StoreOptions } from "./store/variables.ts";
 
 // Parts of variables that a reference names.

@@ -23,6 +23,7 @@ export {
   type NotKept,
   type VariableOutput,
   type WithVariables,
+  type WrapOptions,
   wrapToolApproval,
   wrapTools,
 } from "./agent/wrap-tools.ts";
@@ -47,5 +48,5 @@ export {
   type ToolPolicy,
   type VariableInfo,
 } from "../../../src/runtime.ts";
-export { lookupInStore, type WrapOptions } from "../../../src/internal-tool.ts";
+export { lookupInStore } from "../../../src/internal-tool.ts";
 export { MemoryStore, Taint, type VariableStore } from "../../../src/internal.ts";

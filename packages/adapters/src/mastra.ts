@@ -6,7 +6,7 @@ export {
   withToolVariables,
 } from "./mastra/with-tool-variables.ts";
 export { expandMessages } from "./agent/expand-answer.ts";
-export type { GuardedHandle, NotKept } from "./agent/wrap-tools.ts";
+export type { GuardedHandle, NotKept, WrapOptions } from "./agent/wrap-tools.ts";
 export type { InstructionStyle } from "./agent/step-prompt.ts";
 export type { VariableToolName, VariableToolsOptions } from "./agent/variable-tools.ts";
 export type { MastraAgent } from "./mastra/mastra-agent.ts";
@@ -25,5 +25,4 @@ export {
   type ToolPolicy,
   type VariableInfo,
 } from "../../../src/runtime.ts";
-export type { WrapOptions } from "../../../src/internal-tool.ts";
 export { MemoryStore, type VariableStore } from "../../../src/internal.ts";

@@ -2,32 +2,31 @@ import { ByrefError, codeOf, messageOf, publicTextOf, requireAtMost } from "../.
 import * as limits from "../../../src/limits.ts";
 import type { NamedText, Sandbox, SandboxAnswer, SandboxRun } from "./sandbox.ts";
 import {
-  type CallOptions,
   lookupInStore,
-  type RuntimeToolContext,
   UrlSources,
-  type WrappedTool,
+  type wraps,
+  type runtimeTools,
 } from "../../../src/internal-tool.ts";
 import {
   dollar,
-  type Glance,
   json,
   type Labels,
   LookupWork,
   targets,
-  type Variables,
   Work,
   referenceTexts,
   referenceProblems,
+  type stores,
+  type metadata,
 } from "../../../src/internal.ts";
 import type { Json, Reference } from "../../../src/references.ts";
 
 export interface CodeRunOptions {
   readonly sandbox: Sandbox;
-  readonly tools: ReadonlyMap<string, WrappedTool>;
+  readonly tools: ReadonlyMap<string, wraps.WrappedTool>;
   /** Called before each tool call. */
   readonly onCall: (() => void | Promise<void>) | undefined;
-  readonly context: RuntimeToolContext;
+  readonly context: runtimeTools.RuntimeToolContext;
   readonly timeMs: number;
 }
 
@@ -94,7 +93,7 @@ export class CodeRun {
     // place of the whole result is not a place for the result of one call.
     const { idempotencyKey: _key, saveTo: _place, keepAs: _keep, ...call } = context.call;
     const toolCallId = `${call.toolCallId}/${this.#calls}`;
-    const options: CallOptions = { ...call, toolCallId, madeOf: context.labels };
+    const options: wraps.CallOptions = { ...call, toolCallId, madeOf: context.labels };
     const prepared = await tool.prepare(input, options);
     if (prepared.kind === "failed") throw new ByrefError(prepared.code, prepared.message);
     if (prepared.approval !== undefined) {
@@ -115,7 +114,7 @@ export class CodeRun {
     return this.#resultOf(name, info.name);
   }
 
-  #toolNamed(name: string): WrappedTool {
+  #toolNamed(name: string): wraps.WrappedTool {
     const { tools } = this.#options;
     this.#requireOpen();
     this.#requireUnguarded(name);
@@ -191,7 +190,7 @@ interface CodeInputs {
  * Checks the names before the code runs. Its errors reveal nothing about the values: `variable_not_found`,
  * `variable_evicted`, `variable_secret`, and `bad_name` for a name that cannot be an identifier in code.
  */
-export function requireInputs(store: Variables, variables: CodeTargets): void {
+export function requireInputs(store: stores.Variables, variables: CodeTargets): void {
   for (const [name, target] of variables) {
     requireCodeName(name);
     targets.usable(store, target.name);
@@ -200,7 +199,7 @@ export function requireInputs(store: Variables, variables: CodeTargets): void {
 
 /** Reads the named variables for the sandbox. Throws the errors of reading them, and `limit_exceeded`. */
 export async function readInputs(
-  { store, labels }: Pick<RuntimeToolContext, "store" | "labels">,
+  { store, labels }: Pick<runtimeTools.RuntimeToolContext, "store" | "labels">,
   variables: CodeTargets,
 ): Promise<CodeInputs> {
   const values: NamedText[] = [];
@@ -225,7 +224,7 @@ export async function readInputs(
   return { values, large };
 }
 
-interface Reader extends Pick<RuntimeToolContext, "store" | "labels"> {
+interface Reader extends Pick<runtimeTools.RuntimeToolContext, "store" | "labels"> {
   /** Limits the work of this read; all reads of a run share a total. */
   readonly work: LookupWork;
 }
@@ -253,7 +252,7 @@ async function readPart(
 
 /** Adds the labels of the version that is read. */
 async function readText(
-  store: Variables,
+  store: stores.Variables,
   reference: Reference,
   { labels, work }: { readonly labels: Labels; readonly work?: LookupWork },
 ): Promise<string> {
@@ -264,8 +263,8 @@ async function readText(
 }
 
 function aboutLarge(
-  store: Variables,
-  { name, glance }: { readonly name: string; readonly glance: Glance },
+  store: stores.Variables,
+  { name, glance }: { readonly name: string; readonly glance: metadata.Glance },
 ): string {
   if (glance.visibility === "secret") {
     throw referenceProblems.problemFrom(`$${name}`, { found: false, reason: "secret" });

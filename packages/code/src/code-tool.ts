@@ -5,32 +5,26 @@ import { CodeRun, parseResult, readInputs, requireInputs } from "./code-run.ts";
 import type { Sandbox, SandboxError, SandboxRun } from "./sandbox.ts";
 import type { Json } from "../../../src/references.ts";
 import {
-  change,
-  type CodeOptions,
-  type RuntimeResult,
-  type RuntimeTool,
-  runtimeTool,
-  type RuntimeToolContext,
-  type Stage,
-  stageAll,
-  type StagedWrites,
   toolInputs,
   toolOutputs,
   type UrlSources,
+  type wraps,
+  toolCalls,
+  runtimeTools,
+  type toolboxes,
 } from "../../../src/internal-tool.ts";
 import {
   characters,
-  Content,
   json,
   targets,
   toJson,
   variableNames,
-  type Variables,
-  type Write,
+  type stores,
+  contents,
 } from "../../../src/internal.ts";
 import type { ToolOutput } from "../../../src/runtime.ts";
 
-export interface CodeToolOptions extends CodeOptions {
+export interface CodeToolOptions extends toolboxes.CodeOptions {
   readonly sandbox: Sandbox;
 }
 
@@ -51,9 +45,9 @@ const inputSchema = z.object({
 type Input = z.infer<typeof inputSchema>;
 
 /** `run_code`: runs the model's JavaScript on variables in a sandbox. */
-export function codeTool(options: CodeToolOptions): RuntimeTool {
+export function codeTool(options: CodeToolOptions): runtimeTools.RuntimeTool {
   const { sandbox, tools, onCall, timeMs = limits.toolMs } = options;
-  return runtimeTool({
+  return runtimeTools.runtimeTool({
     name: NAME,
     description: DESCRIPTION,
     inputSchema,
@@ -106,10 +100,10 @@ function withoutDollar(name: string): string {
 interface FinishedRun {
   readonly input: Input;
   readonly result: CodeOutcome;
-  readonly context: RuntimeToolContext;
+  readonly context: runtimeTools.RuntimeToolContext;
 }
 
-async function openResult(finished: FinishedRun): Promise<RuntimeResult> {
+async function openResult(finished: FinishedRun): Promise<runtimeTools.RuntimeResult> {
   const { result, context } = finished;
   const { call } = context;
   const untrusted = !context.labels.ofResult(NAME).trusted;
@@ -138,7 +132,7 @@ function partsHint({ input, context: { store } }: FinishedRun): string {
 }
 
 /** Returns a result in which the model sees no text or name that the code chose. */
-async function withheldResult(finished: FinishedRun): Promise<RuntimeResult> {
+async function withheldResult(finished: FinishedRun): Promise<runtimeTools.RuntimeResult> {
   const { input, result } = finished;
   if (result.error !== undefined) throw withheld(result.error.kind);
   const declared = new Set(input.outputs);
@@ -157,7 +151,7 @@ function resultOf(
   { context: { store, call, hidesUntrusted } }: FinishedRun,
   { returned, vars }: Writes,
   console: Shown["console"],
-): RuntimeResult {
+): runtimeTools.RuntimeResult {
   const shown = { hidesUntrusted, console };
   if (call.saveTo !== undefined && returned === undefined && vars.length > 0) {
     return {
@@ -232,7 +226,7 @@ async function aboutWrites({ input, context: { labels, call } }: FinishedRun) {
   };
 }
 
-interface JsonWrite extends Write {
+interface JsonWrite extends stores.Write {
   readonly value: Json;
 }
 
@@ -251,7 +245,7 @@ function valueFrom(text: string): { readonly value: Json } {
   }
 }
 
-function requireOutputName(store: Variables, name: string): void {
+function requireOutputName(store: stores.Variables, name: string): void {
   variableNames.requireName(name);
   if (name === "input") throw new ByrefError("bad_name", "input cannot be written.");
   if (store.glance(name)?.visibility !== "secret") return;
@@ -259,12 +253,12 @@ function requireOutputName(store: Variables, name: string): void {
 }
 
 /** Saves all of the writes or none of them. */
-function stageOf(store: Variables, writes: Writes, shown: Shown): Stage<Json> {
+function stageOf(store: stores.Variables, writes: Writes, shown: Shown): wraps.Stage<Json> {
   const { returned, vars } = writes;
   const all = returned === undefined ? vars : [returned, ...vars];
   if (all.length === 0) {
     const note = "The code returned nothing and assigned nothing to vars.";
-    return async () => change(() => ({ note, ...shown.console }));
+    return async () => toolCalls.change(() => ({ note, ...shown.console }));
   }
   const outputOf = (outputs: readonly ToolOutput[]): Json => {
     const list = outputs.map(toolOutputs.outputJson);
@@ -272,7 +266,7 @@ function stageOf(store: Variables, writes: Writes, shown: Shown): Stage<Json> {
     const others = list.length === 0 ? undefined : list;
     return json.compact({ returned: first, vars: others, ...shown.console });
   };
-  const save: StagedWrites<Json> = {
+  const save: toolCalls.StagedWrites<Json> = {
     store,
     writes: all,
     // A variable may have become secret since the run began.
@@ -285,7 +279,7 @@ function stageOf(store: Variables, writes: Writes, shown: Shown): Stage<Json> {
       ),
     onRefused: (error, refused) => {
       if (codeOf(error) !== "limit_exceeded") throw error;
-      const reasonFor = ({ visibility }: Write) =>
+      const reasonFor = ({ visibility }: stores.Write) =>
         visibility === "model" ? messageOf(error) : "there is no room for it.";
       const result = () =>
         outputOf(
@@ -296,12 +290,12 @@ function stageOf(store: Variables, writes: Writes, shown: Shown): Stage<Json> {
       return { result };
     },
   };
-  return () => stageAll(save);
+  return () => toolCalls.stageAll(save);
 }
 
 /** All values from code are JSON, never `Content`. */
-function jsonOf(write: Write | undefined): Json | undefined {
-  return write?.value instanceof Content ? undefined : write?.value;
+function jsonOf(write: stores.Write | undefined): Json | undefined {
+  return write?.value instanceof contents.Content ? undefined : write?.value;
 }
 
 interface Shown {

@@ -12,7 +12,7 @@ import type {
 } from "./sandbox.ts";
 import type { appEnv } from "../../../src/internal-edge.ts";
 import { Deadline, json } from "../../../src/internal.ts";
-import type { MakeCodeTool } from "../../../src/internal-tool.ts";
+import type { toolboxes } from "../../../src/internal-tool.ts";
 
 /** Fixed, so that the sandbox does not change with the Worker around it. */
 const COMPATIBILITY_DATE = "2026-10-01";
@@ -21,7 +21,7 @@ const COMPATIBILITY_DATE = "2026-10-01";
  * `run_code` in dynamic Workers, where a Worker Loader is bound as `LOADER`. Applications pass it to
  * `createRuntime` to let their models run code.
  */
-export function runCode(env: object): MakeCodeTool | undefined {
+export function runCode(env: object): toolboxes.MakeCodeTool | undefined {
   const { LOADER: loader }: Partial<appEnv.Bindings> = env;
   if (loader === undefined) return undefined;
   const sandbox = loaderSandbox(loader);

@@ -3,12 +3,7 @@ import { maxShownResultChars } from "../../../src/limits.ts";
 import * as limits from "./gateway-limits.ts";
 import type { ToolOutput, VariableInfo } from "../../../src/runtime.ts";
 import { characters, encoding, json } from "../../../src/internal.ts";
-import {
-  type ModelOutput,
-  type Ready,
-  type Saved,
-  toolOutputs,
-} from "../../../src/internal-tool.ts";
+import { toolOutputs, type wraps, type runtimeTools } from "../../../src/internal-tool.ts";
 import type { Json } from "../../../src/references.ts";
 import type { OfferedTool } from "./offered-items.ts";
 import { isOwn, uriOf } from "./own-tools.ts";
@@ -103,7 +98,7 @@ function answerOf(output: ToolOutput): CallToolResult | undefined {
 function ownResult(
   output: Json,
   info: VariableInfo | undefined,
-  shown?: ModelOutput,
+  shown?: runtimeTools.ModelOutput,
 ): CallToolResult {
   if (shown?.type === "content") return { content: shown.value.map(blockOf) };
   if (info === undefined) return { content: [textBlock(JSON.stringify(output))] };
@@ -111,7 +106,7 @@ function ownResult(
   return handleResult(output as unknown as ToolOutput, info);
 }
 
-type ShownPart = Extract<ModelOutput, { readonly type: "content" }>["value"][number];
+type ShownPart = Extract<runtimeTools.ModelOutput, { readonly type: "content" }>["value"][number];
 
 /** The files that tools show are pictures. */
 function blockOf(part: ShownPart): ContentBlock {
@@ -220,12 +215,12 @@ function textBlock(text: string): ContentBlock {
 }
 
 export interface FinishedCall {
-  readonly saved: Saved;
+  readonly saved: wraps.Saved;
   /** The result as returned by the server; undefined for a tool of the gateway. */
   readonly received: CallToolResult | undefined;
-  readonly ready: Ready;
+  readonly ready: wraps.Ready;
   /** What a tool of the gateway shows in place of its output. */
-  readonly shown?: ModelOutput | undefined;
+  readonly shown?: runtimeTools.ModelOutput | undefined;
 }
 
 export interface CallFailure {

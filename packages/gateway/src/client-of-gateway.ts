@@ -8,7 +8,7 @@ import {
   RELATED_TASK_META_KEY,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { type Visibility, json, strictestVisibility } from "../../../src/internal.ts";
+import { json, strictestVisibility, type metadata } from "../../../src/internal.ts";
 import * as limits from "./gateway-limits.ts";
 
 /** The client of one call, for the server that runs it. */
@@ -23,14 +23,14 @@ export interface ClientOfCall {
   /** Lines of the log from this level on. Default: the server's own choice. */
   readonly logLevel?: LoggingLevel | undefined;
   /** Visibility of the server's messages about the call. Default: the model too. */
-  readonly visibility?: Visibility;
+  readonly visibility?: metadata.Visibility;
 }
 
 /**
  * Returns the client of a call whose values no model may see: signs of progress arrive, without the server's
  * words and numbers.
  */
-export function guardedClient(client: ClientOfCall, visibility: Visibility): ClientOfCall {
+export function guardedClient(client: ClientOfCall, visibility: metadata.Visibility): ClientOfCall {
   const { onProgress } = client;
   if (visibility === "model") return client;
   let progress = 0;
@@ -158,7 +158,7 @@ export class CallingClients {
     this.#server = server;
   }
 
-  get visibility(): Visibility {
+  get visibility(): metadata.Visibility {
     return strictestVisibility(this.#clients.map(({ visibility = "model" }) => visibility));
   }
 
@@ -194,7 +194,7 @@ export class CallingClients {
 }
 
 /** A sampled model must not see guarded values, a person no secrets. */
-function maySee({ method }: InputRequest, visibility: Visibility): boolean {
+function maySee({ method }: InputRequest, visibility: metadata.Visibility): boolean {
   if (method === QUESTIONS.sampling) return visibility === "model";
   return method === QUESTIONS.roots || visibility !== "secret";
 }

@@ -26,7 +26,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { codeOf, messageOf } from "../../../src/errors.ts";
 import { characters, json } from "../../../src/internal.ts";
-import type { ApprovalLedger, VariableDiff } from "../../../src/internal-tool.ts";
+import type { policies } from "../../../src/internal-tool.ts";
 import type { Json } from "../../../src/references.ts";
 import { version } from "../../../src/version.ts";
 import { failedResult } from "./call-result.ts";
@@ -62,7 +62,7 @@ export interface ServingOptions {
   /** The calls that wait for an answer, of all connections. */
   readonly waiting: WaitingCalls;
   /** The approvals that calls wait for, of all processes of a workspace. */
-  readonly approvals: ApprovalLedger<string>;
+  readonly approvals: policies.ApprovalLedger<string>;
 }
 
 /** State that a client returns with the next round of a call. */
@@ -306,7 +306,7 @@ const DECLINED = "The user declined this call. Do not try it again unless you ar
 export function approvalsFor(
   name: string,
   { mcpReq }: ServerContext,
-  approvals: ApprovalLedger<string>,
+  approvals: policies.ApprovalLedger<string>,
 ) {
   const response = inputResponse(mcpReq.inputResponses, APPROVAL);
   const { question = "" } = mcpReq.requestState<State>() ?? {};
@@ -363,7 +363,7 @@ export function questionAbout(tool: string, { approval }: ApprovalNeeded): strin
   return parts.join("\n\n");
 }
 
-function diffText({ name, from, diff, more, withheld }: VariableDiff): string {
+function diffText({ name, from, diff, more, withheld }: policies.VariableDiff): string {
   if (diff === undefined) return `$${name} was edited: ${WITHHELD[withheld ?? "gone"]}.`;
   const source = from === undefined ? "" : ` from $${from.name}, version ${from.version}`;
   const rest = more === undefined ? "" : `… (+${more} lines)\n`;

@@ -1,7 +1,7 @@
 import * as limits from "./gateway-limits.ts";
 import { ByrefError, messageOf } from "../../../src/errors.ts";
 import { Taint, sqlRows } from "../../../src/internal.ts";
-import { ApprovalLedger, type Questions } from "../../../src/internal-tool.ts";
+import { policies } from "../../../src/internal-tool.ts";
 import type { Tool } from "@modelcontextprotocol/server";
 
 interface GatewayStateOptions {
@@ -15,7 +15,7 @@ interface GatewayStateOptions {
 /** The taint, approvals, running calls and counts of a gateway, in a database. Reading writes nothing. */
 export class GatewayState implements CallJournal, Statistics {
   readonly taint: Taint;
-  readonly approvals: ApprovalLedger<string>;
+  readonly approvals: policies.ApprovalLedger<string>;
   readonly #sql: sqlRows.Sql;
   readonly #options: GatewayStateOptions;
   readonly #ending = new Set<() => void>();
@@ -25,7 +25,7 @@ export class GatewayState implements CallJournal, Statistics {
     this.#sql = sql;
     this.#options = options;
     this.taint = new SqlTaint(sql, options.onTaint);
-    this.approvals = new ApprovalLedger(questionsIn(sql));
+    this.approvals = new policies.ApprovalLedger(questionsIn(sql));
   }
 
   /** No call fails because it cannot be counted. */
@@ -101,7 +101,7 @@ const ADD_COUNT = `INSERT INTO gateway_count (name, count) VALUES (?, ?)
 const ADD_CALL = `INSERT INTO gateway_call (id, call, at, instance) VALUES (?, ?, ?, ?)`;
 
 /** Questions to people, who may answer after a restart, and to another process. */
-function questionsIn(sql: sqlRows.Sql): Questions<string> {
+function questionsIn(sql: sqlRows.Sql): policies.Questions<string> {
   const pins = (statement: string, id: string) =>
     sqlRows.hasTable(sql, "gateway_question")
       ? sql.all(statement, id).map((row) => sqlRows.textIn(row, "pin"))

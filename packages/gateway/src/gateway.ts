@@ -1,14 +1,6 @@
 import { type CallToolResult, ProtocolError, type Tool } from "@modelcontextprotocol/server";
 import { ByrefError, codeOf, messageOf } from "../../../src/errors.ts";
-import {
-  type ApprovalRequest,
-  diffsOfEdited,
-  noSuchTool,
-  ownTools,
-  ranInstead,
-  type Ready,
-  type WrapOptions,
-} from "../../../src/internal-tool.ts";
+import { diffsOfEdited, ownTools, policies, type wraps } from "../../../src/internal-tool.ts";
 import { json, Taint, type VariableStore, withTimeLimit } from "../../../src/internal.ts";
 import type { Json } from "../../../src/references.ts";
 import { type CallFailure, CallResults, isLongFailure } from "./call-result.ts";
@@ -46,7 +38,7 @@ export interface GatewayOptions {
   readonly store: VariableStore;
   readonly open: OpenTransport;
   /** Creates `query_variables`; without it, there is no such tool. */
-  readonly queries?: (wrap: WrapOptions) => { readonly query: OwnTool } | undefined;
+  readonly queries?: (wrap: wraps.WrapOptions) => { readonly query: OwnTool } | undefined;
   /** Offers tools of this process before those of the servers. */
   readonly local?: LocalTools;
   readonly tools?: ToolOffer | undefined;
@@ -88,14 +80,14 @@ export type Fields = Readonly<Record<string, string | number | boolean>>;
 /** A call that a person has to approve first. Nothing has run. */
 export interface ApprovalNeeded {
   readonly kind: "approval";
-  readonly approval: ApprovalRequest;
+  readonly approval: policies.ApprovalRequest;
   readonly fields: Fields;
   /** The id of the question, which the client returns. */
   readonly question: string;
 }
 
 /** Returns the short scalars of an input that a person is shown. None if it is cut; no number that a double rounds. */
-function fieldsIn({ input = "", fixed = [] }: Partial<ApprovalRequest> = {}): Fields {
+function fieldsIn({ input = "", fixed = [] }: Partial<policies.ApprovalRequest> = {}): Fields {
   const shown = json.jsonIn(input);
   const fields = Object.entries(json.isObject(shown) ? shown : {}).filter(([name, value]) => {
     if (fixed.includes(name)) return false;
@@ -133,7 +125,7 @@ export class Gateway {
   readonly #options: GatewayOptions;
   readonly #running = new Map<string, Running>();
   readonly #listeners = new Set<(change: Change) => void>();
-  readonly #wrap: WrapOptions;
+  readonly #wrap: wraps.WrapOptions;
   readonly #lists: ToolLists;
   readonly #names: LastingNames;
   readonly #results: CallResults;
@@ -229,7 +221,10 @@ export class Gateway {
       const starting = this.status.filter(({ state }) => state === "starting");
       const names = starting.map(({ name }) => name).join(", ");
       const hint = names === "" ? "" : ` These servers are still starting: ${names}.`;
-      throw new ByrefError("unknown_tool", noSuchTool(call.name, [...offered.keys()]) + hint);
+      throw new ByrefError(
+        "unknown_tool",
+        policies.noSuchTool(call.name, [...offered.keys()]) + hint,
+      );
     }
     await this.#evict();
     const toolCallId = crypto.randomUUID();
@@ -263,7 +258,7 @@ export class Gateway {
       running.call = guardedClient(call, ready.visibility);
       const result = await this.#runOnce(tool, ready, toolCallId);
       if (!isChanged) return { kind: "result", result };
-      const note = { type: "text" as const, text: ranInstead(input) };
+      const note = { type: "text" as const, text: policies.ranInstead(input) };
       return { kind: "result", result: { ...result, content: [note, ...result.content] } };
     } catch (error) {
       if (error instanceof ProtocolError) throw error;
@@ -288,7 +283,7 @@ export class Gateway {
   }
 
   /** Fails for a call that a crash cut off and that must not run twice. */
-  #runOnce(tool: OfferedTool, ready: Ready, toolCallId: string): Promise<CallToolResult> {
+  #runOnce(tool: OfferedTool, ready: wraps.Ready, toolCallId: string): Promise<CallToolResult> {
     const run = () => this.#run(tool, ready, toolCallId);
     const { definition, from } = tool;
     if (from === undefined || !runsOnce(from.tool)) return run();
@@ -296,7 +291,7 @@ export class Gateway {
     return runWithJournal(this.#options.journal, { key, tool: definition.name }, run);
   }
 
-  async #run(tool: OfferedTool, ready: Ready, toolCallId: string): Promise<CallToolResult> {
+  async #run(tool: OfferedTool, ready: wraps.Ready, toolCallId: string): Promise<CallToolResult> {
     const run = await ready.run();
     const { received, refusal } = this.#running.get(toolCallId) ?? {};
     if (run.kind === "failed") {

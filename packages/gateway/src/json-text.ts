@@ -5,13 +5,12 @@ import { codeOf } from "../../../src/errors.ts";
 import { valueOfResult } from "../../mcp/src/result-value.ts";
 import type { Json, ResolveOptions } from "../../../src/references.ts";
 import {
-  Content,
   encoding,
   exactNumbers,
   json,
-  jsonContent,
   toJson,
   type VariableStore,
+  contents,
 } from "../../../src/internal.ts";
 import { jsonSchemas } from "../../../src/internal-tool.ts";
 
@@ -22,7 +21,7 @@ import { jsonSchemas } from "../../../src/internal-tool.ts";
 export function savedValue(result: CallToolResult): unknown {
   const value = valueOfResult(result);
   const [only, ...others] = result.content;
-  if (value instanceof Content && only?.type === "text") {
+  if (value instanceof contents.Content && only?.type === "text") {
     // A lone surrogate is stored as an escape.
     return only.text.isWellFormed() ? withTextKey(value, "") : value;
   }
@@ -43,25 +42,25 @@ export function savedFailure(failure: CallToolResult): unknown {
   const { content, structuredContent } = failure;
   const value = savedValue(failure);
   // Content has both: the text repeats what is structured.
-  if (structuredContent === undefined || value instanceof Content) return value;
+  if (structuredContent === undefined || value instanceof contents.Content) return value;
   const said = { content, structuredContent };
   return typeof value === "string" ? JSON.stringify(said) : said;
 }
 
 /** Servers repeat structured content as a text: serialized, or the part of it that is the text. */
-function withText(value: Json, text: string): Json | Content {
+function withText(value: Json, text: string): Json | contents.Content {
   const parts = json.isObject(value) ? Object.entries(value) : [];
   const part = parts.find(([key, inner]) => inner === text && key !== "");
-  if (part !== undefined) return withTextKey(jsonContent(value), part[0]);
+  if (part !== undefined) return withTextKey(contents.jsonContent(value), part[0]);
   const parsed = json.jsonIn(text);
   // A connection over HTTP has read the structured content with doubles for all numbers.
   const rounded = (one: Json) => json.canonicalJson(toDoubles(one));
   if (parsed === undefined || rounded(parsed) !== rounded(value)) return value;
-  return withTextKey(jsonContent(parsed, text), "");
+  return withTextKey(contents.jsonContent(parsed, text), "");
 }
 
-function withTextKey(content: Content, textKey: string): Content {
-  return new Content({ ...content, about: { ...content.about, textKey } });
+function withTextKey(content: contents.Content, textKey: string): contents.Content {
+  return new contents.Content({ ...content, about: { ...content.about, textKey } });
 }
 
 /**

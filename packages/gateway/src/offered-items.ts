@@ -12,12 +12,10 @@ import { fitScalars } from "../../mcp/src/fit-scalars.ts";
 import { json, shortHash, withTimeLimit } from "../../../src/internal.ts";
 import {
   finderTool,
-  fitsName,
-  type WrapOptions,
-  type WrappedTool,
   acceptableSchema,
-  wrapRuntimeTool,
-  wrapTool,
+  policies,
+  type wraps,
+  toolCalls,
 } from "../../../src/internal-tool.ts";
 import { policyOf } from "../../mcp/src/server-rules.ts";
 import { textsFor } from "./json-text.ts";
@@ -28,7 +26,7 @@ import * as limits from "./gateway-limits.ts";
 /** A tool as a client sees it, and how it is called. */
 export interface OfferedTool {
   readonly definition: Tool;
-  readonly wrapped: WrappedTool;
+  readonly wrapped: wraps.WrappedTool;
   /** Undefined for a tool of this process. */
   readonly from?: ToolOfServer;
   readonly own?: OwnTool;
@@ -37,7 +35,9 @@ export interface OfferedTool {
 }
 
 /** Wraps tools that run in this process, by their names. */
-export type LocalTools = (wrap: WrapOptions) => Promise<ReadonlyMap<string, WrappedTool>>;
+export type LocalTools = (
+  wrap: wraps.WrapOptions,
+) => Promise<ReadonlyMap<string, wraps.WrappedTool>>;
 
 export interface ToolOfServer {
   readonly upstream: Upstream;
@@ -52,8 +52,8 @@ type CallServer = (
 ) => Promise<unknown>;
 
 interface OfferingOptions {
-  readonly wrap: WrapOptions;
-  readonly local: ReadonlyMap<string, WrappedTool>;
+  readonly wrap: wraps.WrapOptions;
+  readonly local: ReadonlyMap<string, wraps.WrappedTool>;
   readonly own: readonly OwnTool[];
   readonly names: LastingNames;
   readonly call: CallServer;
@@ -110,7 +110,7 @@ async function serversTool(
     }),
     execute: (input, { toolCallId }) => call(from, json.isObject(input) ? input : {}, toolCallId),
   });
-  const wrapped = await wrapTool(name, runnable, {
+  const wrapped = await toolCalls.wrapTool(name, runnable, {
     ...wrap,
     policies: { [name]: policyOf(upstream.server, tool.name) },
     textFor: textsFor(schema, wrap.store),
@@ -129,15 +129,15 @@ function withoutView(meta: NonNullable<Tool["_meta"]>): NonNullable<Tool["_meta"
   return JSON.parse(text) as NonNullable<Tool["_meta"]>;
 }
 
-async function localTool(name: string, wrapped: WrappedTool): Promise<OfferedTool> {
+async function localTool(name: string, wrapped: wraps.WrappedTool): Promise<OfferedTool> {
   const { description } = wrapped.shown;
   const inputSchema = await shownSchema(wrapped);
   const described = typeof description === "string" ? { description } : {};
   return { definition: { name, ...described, inputSchema }, wrapped, isLocal: true };
 }
 
-async function ownTool(tool: OwnTool, wrap: WrapOptions): Promise<OfferedTool> {
-  const wrapped = await wrapRuntimeTool(tool, wrap);
+async function ownTool(tool: OwnTool, wrap: wraps.WrapOptions): Promise<OfferedTool> {
+  const wrapped = await toolCalls.wrapRuntimeTool(tool, wrap);
   const { name, description, meta: _meta } = tool;
   const inputSchema = await shownSchema(wrapped);
   const readOnly = tool.effects === undefined && tool.writes === undefined;
@@ -146,7 +146,7 @@ async function ownTool(tool: OwnTool, wrap: WrapOptions): Promise<OfferedTool> {
   return { definition, wrapped, own: tool };
 }
 
-async function shownSchema({ shown }: WrappedTool): Promise<Tool["inputSchema"]> {
+async function shownSchema({ shown }: wraps.WrappedTool): Promise<Tool["inputSchema"]> {
   return (await asSchema(shown.inputSchema).jsonSchema) as Tool["inputSchema"];
 }
 
@@ -251,7 +251,7 @@ export class OfferedResources {
   #byTemplate(uri: string): Upstream | undefined {
     const fitting = [...this.#templateOwners.keys()].filter(
       // Any characters fit each expression: the server itself refuses what does not. Linear.
-      (one) => one === uri || fitsName(one.replaceAll(EXPRESSION, "*"), uri),
+      (one) => one === uri || policies.fitsName(one.replaceAll(EXPRESSION, "*"), uri),
     );
     const [closest] = fitting.toSorted((a, b) => ownChars(b) - ownChars(a));
     return closest === undefined ? undefined : this.#templateOwners.get(closest);
@@ -394,7 +394,7 @@ function shortened(name: string): string {
 type Offered = ReadonlyMap<string, OfferedTool>;
 
 /** Adds the tool that finds those that are not the gateway's own. Its description changes with the list only. */
-export async function withFinder(offered: Offered, wrap: WrapOptions): Promise<Offered> {
+export async function withFinder(offered: Offered, wrap: wraps.WrapOptions): Promise<Offered> {
   const others = [...offered.values()].filter(({ own }) => own === undefined);
   const known = others.map(({ definition: { name, description = "", inputSchema } }) => ({
     name,

@@ -1,23 +1,18 @@
 import * as z from "zod";
 import { ByrefError, requireAtMost } from "../../../src/errors.ts";
 import {
-  type OpenValue,
   type Taint,
   type VariableStore,
-  type Variables,
   characters,
   encoding,
   json,
   requireWellFormed,
   sequences,
   targets,
+  type stores,
+  type metadata,
 } from "../../../src/internal.ts";
-import {
-  type RuntimeTool,
-  runtimeTool,
-  toolFiles,
-  toolOutputs,
-} from "../../../src/internal-tool.ts";
+import { toolFiles, toolOutputs, runtimeTools } from "../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../src/runtime.ts";
 import type { Json } from "../../../src/references.ts";
 import { textOf } from "./json-text.ts";
@@ -48,8 +43,8 @@ const PIECE_BYTES = 1_048_576;
  * Returns the tool that writes a variable to a file. Refuses sealed variables, because other programs could read
  * the file.
  */
-export function saveVariable(files: FileSaver): RuntimeTool {
-  return runtimeTool({
+export function saveVariable(files: FileSaver): runtimeTools.RuntimeTool {
+  return runtimeTools.runtimeTool({
     name: "save_variable",
     description: "Write a variable or a part of it to a file on this computer.",
     effects: "idempotent",
@@ -76,14 +71,14 @@ function isStoredAsWritten({ type, mediaType, textKey }: VariableInfo, file: str
   return textKey === "" && toolFiles.formatFor(file, null) === "json";
 }
 
-async function* piecesOf({ info, read }: OpenValue): AsyncGenerator<Uint8Array> {
+async function* piecesOf({ info, read }: metadata.OpenValue): AsyncGenerator<Uint8Array> {
   for (let from = 0; from < info.bytes; from += PIECE_BYTES) {
     yield await read(from, Math.min(from + PIECE_BYTES, info.bytes));
   }
 }
 
 async function* textPieces(
-  store: Variables,
+  store: stores.Variables,
   { info, target, file }: { info: VariableInfo; target: targets.Target; file: string },
 ): AsyncGenerator<Uint8Array> {
   if (info.type === "bytes")
@@ -96,7 +91,7 @@ async function* textPieces(
 
 /** Texts are written as they are, other values in the format that the file's ending names, by default as JSON. */
 async function textToSave(
-  store: Variables,
+  store: stores.Variables,
   { value, target, file }: { value: Json; target: targets.Target; file: string },
 ): Promise<string> {
   if (typeof value === "string") return value;
@@ -123,14 +118,14 @@ export const VIEW = {
 const NAME = "show_variable";
 
 /** A tool of the gateway with metadata for clients beside its definition. */
-export type OwnTool = RuntimeTool & { readonly meta?: Tool["_meta"] };
+export type OwnTool = runtimeTools.RuntimeTool & { readonly meta?: Tool["_meta"] };
 
 /**
  * Returns the tool that shows a variable to the person. Its result is one line: the view reads the value through
  * the client, as any reader of a resource does.
  */
 export function showVariable(): OwnTool {
-  const tool = runtimeTool({
+  const tool = runtimeTools.runtimeTool({
     name: NAME,
     description:
       "Show the person a variable as table, chart, tree, text or image. You get no value.",

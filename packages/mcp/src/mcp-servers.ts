@@ -1,6 +1,11 @@
-import { type Agent, ownTools, withOwnTools, type mcpRules } from "../../../src/internal-tool.ts";
+import {
+  ownTools,
+  withOwnTools,
+  type mcpRules,
+  type turnAgents,
+} from "../../../src/internal-tool.ts";
 import { characters, json, withTimeLimit } from "../../../src/internal.ts";
-import type { Equip } from "../../../src/internal-edge.ts";
+import type { chosenAgents } from "../../../src/internal-edge.ts";
 import type { Effects, ToolPolicy } from "../../../src/runtime.ts";
 import * as limits from "../../../src/limits.ts";
 import { dynamicTool, jsonSchema } from "@ai-sdk/provider-utils";
@@ -207,7 +212,7 @@ const directory = new McpDirectory();
  * Adds the tools of the agent's servers, and of those in `MCP_SERVERS` that it may use, if they are available. A separate import,
  * because the MCP client is large.
  */
-export const mcpTools: Equip = async (agent, { MCP_SERVERS = [] }, signal) => {
+export const mcpTools: chosenAgents.Equip = async (agent, { MCP_SERVERS = [] }, signal) => {
   const given = MCP_SERVERS.filter(({ agents }) => agents?.includes(agent.name) ?? true);
   const servers = [...given, ...(agent.mcpServers ?? [])];
   if (servers.length === 0) return withOwnTools(agent);
@@ -237,7 +242,7 @@ export const mcpTools: Equip = async (agent, { MCP_SERVERS = [] }, signal) => {
  * Merges an application's policy for a server's tool over the policy in the settings. Under `server/tool` all of it
  * applies. Under a plain name, which another server's tool may get later, only what makes the policy stricter.
  */
-function joined(policy: ToolPolicy, { policies = {} }: Agent, name: string): ToolPolicy {
+function joined(policy: ToolPolicy, { policies = {} }: turnAgents.Agent, name: string): ToolPolicy {
   const { aliases = [] } = policy;
   const named = [name, ...aliases].flatMap((alias) => policies[alias] ?? []);
   // Not the first alias, the tool's own name: its server chooses it, and may write "other/tool".

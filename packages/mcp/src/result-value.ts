@@ -1,5 +1,5 @@
 import type { BytesResult } from "../../../src/internal-tool.ts";
-import { type Content, encoding, json, jsonContent } from "../../../src/internal.ts";
+import { encoding, json, contents } from "../../../src/internal.ts";
 
 /** The fields of an MCP server's result that are read here. */
 export interface ServerResult {
@@ -25,12 +25,12 @@ export function valueOfResult(result: ServerResult): unknown {
 }
 
 /** JSON keeps its text. What breaks a limit for JSON is a text. */
-function valueOfText(text: string): Content | string {
+function valueOfText(text: string): contents.Content | string {
   const parsed = json.jsonIn(text);
   if (parsed === undefined) return text;
   if (typeof parsed === "string") return parsed;
   try {
-    return jsonContent(parsed, text);
+    return contents.jsonContent(parsed, text);
   } catch {
     return text;
   }

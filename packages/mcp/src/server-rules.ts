@@ -1,4 +1,4 @@
-import { fitsName, type mcpRules } from "../../../src/internal-tool.ts";
+import { type mcpRules, policies } from "../../../src/internal-tool.ts";
 import { json } from "../../../src/internal.ts";
 import type { ToolPolicy } from "../../../src/runtime.ts";
 
@@ -18,7 +18,7 @@ export interface RuledServer {
 export function joinedRules({ rules }: RuledServer, tool: string): ToolRules {
   const { tools = {}, ...ofServer } = rules;
   const fitting = Object.entries(tools).map(([pattern, own]) =>
-    fitsName(pattern, tool) ? own : {},
+    policies.fitsName(pattern, tool) ? own : {},
   );
   return Object.assign({}, ofServer, ...fitting);
 }
@@ -29,7 +29,7 @@ export function idlePatterns(
   tools: readonly { readonly name: string }[],
 ): readonly string[] {
   const patterns = Object.keys(rules.tools ?? {});
-  return patterns.filter((pattern) => !tools.some(({ name }) => fitsName(pattern, name)));
+  return patterns.filter((pattern) => !tools.some(({ name }) => policies.fitsName(pattern, name)));
 }
 
 export function policyOf(server: RuledServer, tool: string): ToolPolicy {

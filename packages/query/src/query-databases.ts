@@ -6,8 +6,8 @@ import {
   sequences,
   targets,
   type ValueLabels,
-  type Variables,
   type VariableStore,
+  type stores,
 } from "../../../src/internal.ts";
 import type {
   EngineAnswer,
@@ -176,7 +176,7 @@ class OpenedDatabase {
 }
 
 interface TableSource {
-  readonly store: Variables;
+  readonly store: stores.Variables;
   readonly target: targets.Target;
   readonly read: sequences.ReadTarget;
   /** Identifies the value in the engine. */

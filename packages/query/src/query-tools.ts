@@ -1,20 +1,16 @@
 import * as z from "zod";
 import { ByrefError, codeOf, requireAtMost } from "../../../src/errors.ts";
 import {
-  type CallOptions,
-  type QueryTools,
-  type RuntimeTool,
-  runtimeTool,
-  type RuntimeToolContext,
-  saveAt,
   saveTargets,
   scopes,
-  stageAll,
   toolInputs,
   UrlSources,
-  type WrapOptions,
   editedValues,
   variableSettings,
+  type wraps,
+  toolCalls,
+  runtimeTools,
+  type toolboxes,
 } from "../../../src/internal-tool.ts";
 import {
   characters,
@@ -24,7 +20,7 @@ import {
   sequences,
   targets,
   Work,
-  type Write,
+  type stores,
 } from "../../../src/internal.ts";
 import { type Json, readPath, type Syntax } from "../../../src/references.ts";
 import type { QueryDatabases } from "./query-databases.ts";
@@ -47,7 +43,7 @@ const inputSchema = z.object({ sql: z.string(), saveAs: z.string().optional() })
 
 interface QueryToolOptions {
   readonly databases: QueryDatabases;
-  readonly wrap: WrapOptions;
+  readonly wrap: wraps.WrapOptions;
   readonly onQuery?: ((query: RanQuery) => void) | undefined;
 }
 
@@ -61,8 +57,12 @@ export interface RanQuery {
  * `query_variables`: runs SQL over variables and saves the records. Refuses guarded variables, because what a
  * statement of the model's choice counts, orders or fails on would reveal them.
  */
-export function queryTool({ databases, wrap, onQuery }: QueryToolOptions): RuntimeTool {
-  return runtimeTool({
+export function queryTool({
+  databases,
+  wrap,
+  onQuery,
+}: QueryToolOptions): runtimeTools.RuntimeTool {
+  return runtimeTools.runtimeTool({
     name: NAME,
     description: DESCRIPTION,
     inputSchema,
@@ -82,7 +82,7 @@ export function queryTool({ databases, wrap, onQuery }: QueryToolOptions): Runti
       onQuery?.({ variables, digest: await toolInputs.digestOf(input.sql) });
       const value = json.parsedJson(records);
       if (await sources.hasUnknownUrl(value)) labels.compose();
-      const write: Write = {
+      const write: stores.Write = {
         value,
         name: {
           base: baseOf(variables),
@@ -101,8 +101,8 @@ export function queryTool({ databases, wrap, onQuery }: QueryToolOptions): Runti
         ...labels.ofResult(NAME, wrap.policies?.[NAME]),
       };
       const chosen = places === undefined ? [] : saveTargets.chosenPlaces(places);
-      const writes = saveAt({ write, places: chosen, unresolved: [], notes, call }, wrap);
-      return { output: null, save: () => stageAll(writes) };
+      const writes = toolCalls.saveAt({ write, places: chosen, unresolved: [], notes, call }, wrap);
+      return { output: null, save: () => toolCalls.stageAll(writes) };
     },
   });
 }
@@ -116,8 +116,8 @@ function baseOf(variables: readonly string[]): string {
 
 function placesIn(
   written: string | undefined,
-  { scope }: CallOptions,
-  { store }: WrapOptions,
+  { scope }: wraps.CallOptions,
+  { store }: wraps.WrapOptions,
 ): saveTargets.SaveTarget | undefined {
   return written === undefined
     ? undefined
@@ -136,7 +136,7 @@ function tablesIn(sql: Json | undefined, syntaxes: readonly Syntax[]): readonly 
 
 /** Returns a model's access to variables whose values it may see. `sources` receives what the statement reads. */
 function modelAccess(
-  { store, labels, resolve }: RuntimeToolContext,
+  { store, labels, resolve }: runtimeTools.RuntimeToolContext,
   databases: QueryDatabases,
   syntaxes: readonly Syntax[],
   sources?: UrlSources,
@@ -184,7 +184,7 @@ export function recordEdits(options: QueryToolOptions): editedValues.RecordEdits
 
 interface Editing extends QueryToolOptions {
   readonly target: targets.Target;
-  readonly context: RuntimeToolContext;
+  readonly context: runtimeTools.RuntimeToolContext;
 }
 
 /** Resolves all conditions first: none may compare with a guarded value that is put in. */
@@ -334,6 +334,6 @@ function noRecords(target: targets.Target): ByrefError {
   return new ByrefError("bad_value", message);
 }
 
-export function queryTools(options: QueryToolOptions): QueryTools {
+export function queryTools(options: QueryToolOptions): toolboxes.QueryTools {
   return { query: queryTool(options), records: recordEdits(options) };
 }

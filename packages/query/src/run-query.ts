@@ -7,7 +7,7 @@ import {
   requireWellFormed,
   type sequences,
   targets,
-  type Variables,
+  type stores,
 } from "../../../src/internal.ts";
 import { newestVisible } from "../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../src/runtime.ts";
@@ -34,7 +34,7 @@ import { type Rewritten, rewrite } from "./rewrite-statement.ts";
 
 /** The store and databases of a query, and the variables that it may read. */
 export interface QueryAccess {
-  readonly store: Variables;
+  readonly store: stores.Variables;
   readonly databases: QueryDatabases;
   /** The largest database in which it may run. */
   readonly most: Authority;

@@ -1,5 +1,5 @@
 import { ByrefError } from "../../../src/errors.ts";
-import { encoding, formatOf, json, type VariableStore } from "../../../src/internal.ts";
+import { encoding, json, type VariableStore, contents } from "../../../src/internal.ts";
 import type { VariableInfo } from "../../../src/runtime.ts";
 import type { StoreLine } from "./import-variables.ts";
 import { transferLines } from "./transfer-lines.ts";
@@ -88,7 +88,7 @@ async function* versionLines(
 }
 
 function isTable({ type, mediaType }: VariableInfo): true | undefined {
-  return type === "array" && formatOf(mediaType) === "bytes" ? true : undefined;
+  return type === "array" && contents.formatOf(mediaType) === "bytes" ? true : undefined;
 }
 
 /** The bytes of a value, in lines of limited length. */

@@ -3,12 +3,7 @@ import * as limits from "../../../src/limits.ts";
 import { dataLines, variableLines, writable } from "./export-variables.ts";
 import { type Sealing, transferLines } from "./transfer-lines.ts";
 import { TRANSFER_VERSION } from "./variable-records.ts";
-import {
-  type ConversationData,
-  type ConversationPlans,
-  type PlanLine,
-  wasDeleted,
-} from "../../../src/internal-edge.ts";
+import { type ConversationData, wasDeleted, type contexts } from "../../../src/internal-edge.ts";
 import type { TransferFiles } from "./transfer-files.ts";
 import type { TransferOf, TransferRecord } from "./transfer-format.ts";
 
@@ -16,7 +11,7 @@ export interface ExportOptions {
   /** Undefined when the conversation was deleted. */
   readonly data: () => ConversationData | undefined;
   /** Undefined in an application without plans: then the file has none. */
-  readonly plans: ConversationPlans | undefined;
+  readonly plans: contexts.ConversationPlans | undefined;
   /** Undefined without a bucket. */
   readonly files: TransferFiles | undefined;
   /** The conversation's id in its routes. */
@@ -38,7 +33,7 @@ async function* recordsOf({
   plans,
   files,
   id,
-}: ExportOptions): AsyncGenerator<TransferRecord | PlanLine> {
+}: ExportOptions): AsyncGenerator<TransferRecord | contexts.PlanLine> {
   const guard = changeGuard(data);
   const source = guard.unchanged();
   source.events.flush();

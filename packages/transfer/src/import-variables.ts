@@ -1,12 +1,11 @@
 import * as limits from "../../../src/limits.ts";
 import {
-  type Content,
   encoding,
-  type Tombstone,
   tombstoneOf,
-  type VariableRecord,
   type VariableStore,
-  type VersionRecord,
+  type stores,
+  type metadata,
+  type contents,
 } from "../../../src/internal.ts";
 import { badImport, type TakenLine } from "./transfer-lines.ts";
 import type { LineOf } from "./variable-records.ts";
@@ -18,7 +17,7 @@ export type StoreLine = LineOf<"variable" | "version" | "tombstone" | "numbers">
 
 /** Restores variables and names from the records of a file, in an empty store. */
 export function variablesImport(store: VariableStore, records: Records) {
-  const tombstones: Tombstone[] = [];
+  const tombstones: metadata.Tombstone[] = [];
   let numbers: Readonly<Record<string, number>> = {};
   return { take, end, bytes };
 
@@ -31,14 +30,14 @@ export function variablesImport(store: VariableStore, records: Records) {
       case "byref":
         return;
       case "variable":
-        return takeVariable(record as VariableRecord & LineOf<"variable">);
+        return takeVariable(record as stores.VariableRecord & LineOf<"variable">);
       case "version":
         return store.transfer.restoreVersion(
-          record as VersionRecord & LineOf<"version">,
+          record as stores.VersionRecord & LineOf<"version">,
           await received(record),
         );
       case "tombstone":
-        return addTombstone(record.tombstone as Tombstone);
+        return addTombstone(record.tombstone as metadata.Tombstone);
       case "numbers":
         numbers = record.numbers;
         return;
@@ -70,7 +69,7 @@ export function variablesImport(store: VariableStore, records: Records) {
     );
   }
 
-  async function takeVariable(record: VariableRecord & LineOf<"variable">): Promise<void> {
+  async function takeVariable(record: stores.VariableRecord & LineOf<"variable">): Promise<void> {
     const { info, inputDigest } = record;
     if (info.visibility === "secret") {
       const eviction = { inputDigest, reason: "left_out", atMs: Date.now() } as const;
@@ -79,7 +78,10 @@ export function variablesImport(store: VariableStore, records: Records) {
     await store.transfer.restore(record, await received(record));
   }
 
-  async function received({ info, isTable }: LineOf<"variable" | "version">): Promise<Content> {
+  async function received({
+    info,
+    isTable,
+  }: LineOf<"variable" | "version">): Promise<contents.Content> {
     const { mediaType } = info;
     const body = bytes(info.bytes);
     if (isTable === undefined) return store.receive(body, mediaType);
@@ -88,7 +90,7 @@ export function variablesImport(store: VariableStore, records: Records) {
     return table;
   }
 
-  function addTombstone(tombstone: Tombstone): void {
+  function addTombstone(tombstone: metadata.Tombstone): void {
     tombstones.push(tombstone);
     // Each secret adds a tombstone, so the oldest are dropped.
     if (tombstones.length > limits.maxItems) tombstones.shift();

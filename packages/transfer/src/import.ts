@@ -1,14 +1,14 @@
 import { requireAtMost } from "../../../src/errors.ts";
 import { variablesImport } from "./import-variables.ts";
 import { badImport, readRecords, type TakenLine, takeEach } from "./transfer-lines.ts";
-import type { ConversationData, ConversationPlans } from "../../../src/internal-edge.ts";
+import type { ConversationData, contexts } from "../../../src/internal-edge.ts";
 import {
-  type ConversationEvent,
   spentBefore,
   type StoredMessage,
   type TurnHead,
   variableUrl,
   withoutWaiting,
+  type eventLogs,
 } from "../../../src/internal-tool.ts";
 import { requireFew, type TransferFiles } from "./transfer-files.ts";
 import { type OwnRecord, transferRecord } from "./transfer-format.ts";
@@ -17,7 +17,7 @@ export interface ImportOptions {
   /** The data of a new, empty conversation. */
   readonly data: ConversationData;
   /** Undefined in an application without plans: those of the file are then left out. */
-  readonly plans: ConversationPlans | undefined;
+  readonly plans: contexts.ConversationPlans | undefined;
   /** Undefined without a bucket. */
   readonly files: TransferFiles | undefined;
   /** The new conversation's id. */
@@ -99,7 +99,7 @@ export async function importInto(
       case "turn":
         return takeTurn(record.head as unknown as TurnHead);
       case "events":
-        return data.events.restore(record.events as unknown as ConversationEvent[]);
+        return data.events.restore(record.events as unknown as eventLogs.ConversationEvent[]);
       default:
         return variables.take(record);
     }

@@ -1,5 +1,5 @@
 import { ByrefError, requireAtMost } from "../../../src/errors.ts";
-import { type ConversationContext, R2Files, type appEnv } from "../../../src/internal-edge.ts";
+import { R2Files, type appEnv, type contexts } from "../../../src/internal-edge.ts";
 import { toolFiles } from "../../../src/internal-tool.ts";
 import { visibilityText } from "../../../src/internal.ts";
 import type { TransferOf } from "./transfer-format.ts";
@@ -82,7 +82,10 @@ export function requireFew(actual: number): void {
 }
 
 /** Undefined without a bucket. */
-export function transferFilesOf({ env, prefix }: ConversationContext): TransferFiles | undefined {
+export function transferFilesOf({
+  env,
+  prefix,
+}: contexts.ConversationContext): TransferFiles | undefined {
   const { BLOBS: bucket }: Partial<appEnv.Bindings> = env;
   return bucket === undefined ? undefined : filesIn(bucket, prefix);
 }

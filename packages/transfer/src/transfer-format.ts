@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { promptStages, toolInputs, variableShape } from "../../../src/internal-tool.ts";
+import { toolInputs, variableShape, runtimeTools } from "../../../src/internal-tool.ts";
 import {
   fields,
   type FrameLine,
@@ -39,7 +39,7 @@ const part = z.looseObject({ type: text }).refine((given) => {
 }, "is not a part that a message has");
 
 const prompt = z.object({
-  stage: z.enum(promptStages),
+  stage: z.enum(runtimeTools.promptStages),
   hasHandle: z.literal(true).optional(),
   lines: z.array(z.tuple([name, count, text])).optional(),
   tools: z.array(text).optional(),

@@ -2,13 +2,13 @@ import { ByrefError } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
 import { badImport, readRecords } from "./transfer-lines.ts";
 import {
-  type ConversationContext,
   type ConversationData,
   conversations,
   hmacKey,
   putValue,
   type Retention,
   type workerSettings,
+  type contexts,
 } from "../../../src/internal-edge.ts";
 import { encoding, sqlRows, streamOf, migrations } from "../../../src/internal.ts";
 import { exportOf } from "./export.ts";
@@ -17,7 +17,7 @@ import { transferFilesOf } from "./transfer-files.ts";
 import { type TransferOf, transferRecord } from "./transfer-format.ts";
 
 /** Exports the conversation. Throws `conversation_not_found`. */
-export function exportTo(context: ConversationContext, id: string): Response {
+export function exportTo(context: contexts.ConversationContext, id: string): Response {
   context.requireExisting();
   const tenant = conversations.tenantIn(context.state.id.name);
   const sealing = async (sha256: string) =>
@@ -31,7 +31,7 @@ export function exportTo(context: ConversationContext, id: string): Response {
 
 /** Imports the body as this conversation. Throws `conversation_exists`, and what `importInto` throws. */
 export async function importFrom(
-  context: ConversationContext,
+  context: contexts.ConversationContext,
   { id, labels }: { readonly id: string; readonly labels: "keep" | "lower" },
   { body }: Request,
 ): Promise<Response> {
@@ -53,7 +53,7 @@ export async function importFrom(
 
 /** Stores a part of a file as a variable. Parts arrive in order; a part sent again replaces the first. */
 export async function storePart(
-  context: ConversationContext,
+  context: contexts.ConversationContext,
   { part, of }: { readonly part: number; readonly of: number },
   request: Request,
 ): Promise<Response> {
@@ -74,7 +74,7 @@ export async function storePart(
  * Joins the parts into one file. Headers have the id of its conversation, and whether this server has sealed
  * it; that the digest is right, the import checks.
  */
-export async function partsFile(context: ConversationContext): Promise<Response> {
+export async function partsFile(context: contexts.ConversationContext): Promise<Response> {
   const { sql, data } = context;
   const of = partsIn(sql) ?? 0;
   if (data === undefined || data.store.count() < of) throw noSuchImport();

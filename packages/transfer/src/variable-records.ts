@@ -1,6 +1,6 @@
 import * as z from "zod";
 import * as limits from "../../../src/limits.ts";
-import type { MovedInfo } from "../../../src/internal.ts";
+import type { metadata } from "../../../src/internal.ts";
 import { toolInputs, variableShape } from "../../../src/internal-tool.ts";
 
 /**
@@ -57,7 +57,7 @@ export const variableSchemas = {
 // The table of fields defines the shape and the type.
 const info = z.object(
   variableShape(variableSchemas, ({ isMoved }) => isMoved === true),
-) as unknown as z.ZodType<MovedInfo>;
+) as unknown as z.ZodType<metadata.MovedInfo>;
 
 const tombstone = z.object({
   ...call,

@@ -1,11 +1,11 @@
 import type { Instructions, ModelMessage, PrepareStepFunction, ToolResultPart, ToolSet } from "ai";
 import {
   VariableList,
-  type WrapOptions,
   toolOutputs,
   guides,
   turnPrompts,
   shownVariables,
+  type wraps,
 } from "../../../../src/internal-tool.ts";
 import { Taint, type VariableStore, json, summaries } from "../../../../src/internal.ts";
 import type { ToolPolicy, VariableInfo } from "../../../../src/runtime.ts";
@@ -18,17 +18,17 @@ export type InstructionStyle = guides.InstructionStyle;
 export function withGuide(
   instructions: Instructions | undefined,
   style?: Exclude<InstructionStyle, "none">,
-  syntaxes?: WrapOptions["syntaxes"],
+  syntaxes?: wraps.WrapOptions["syntaxes"],
 ): Instructions;
 export function withGuide(
   instructions: Instructions | undefined,
   style?: InstructionStyle,
-  syntaxes?: WrapOptions["syntaxes"],
+  syntaxes?: wraps.WrapOptions["syntaxes"],
 ): Instructions | undefined;
 export function withGuide(
   instructions: Instructions | undefined,
   style?: InstructionStyle,
-  syntaxes?: WrapOptions["syntaxes"],
+  syntaxes?: wraps.WrapOptions["syntaxes"],
 ): Instructions | undefined {
   const { start: guide } = guides.guideFor(style, syntaxes);
   if (guide === "") return instructions;
@@ -51,7 +51,7 @@ export interface ListingOptions<
   readonly prepareStep?: PrepareStepFunction<Tools, Context> | undefined;
   readonly instructionStyle?: guides.InstructionStyle;
   /** How the model writes references; see `WrapOptions`. */
-  readonly syntaxes?: WrapOptions["syntaxes"];
+  readonly syntaxes?: wraps.WrapOptions["syntaxes"];
   /** Becomes tainted when the messages or the list show untrusted data; see `WrapOptions`. */
   readonly taint?: Taint;
   readonly untrusted?: "show" | "hide";
@@ -110,7 +110,7 @@ const UNTRUSTED_LABEL = new RegExp(`^\\$\\w+${UNTRUSTED_NOTE}:`, "u");
  */
 export function showsUntrusted(
   messages: readonly ModelMessage[],
-  options: Pick<WrapOptions, "policies" | "untrusted">,
+  options: Pick<wraps.WrapOptions, "policies" | "untrusted">,
 ): boolean {
   return messages.some(
     ({ role, content }) =>
@@ -122,7 +122,7 @@ export function showsUntrusted(
 
 function isUntrusted(
   { toolName, output }: ToolResultPart,
-  { policies = {}, untrusted }: Pick<WrapOptions, "policies" | "untrusted">,
+  { policies = {}, untrusted }: Pick<wraps.WrapOptions, "policies" | "untrusted">,
 ): boolean {
   if (output.type === "json" && json.isObject(output.value)) {
     const { untrusted: isMarked, visibility } = output.value;

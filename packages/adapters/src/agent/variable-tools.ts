@@ -2,15 +2,13 @@ import type { JSONSchema7, Tool } from "ai";
 import type { QueryDatabases } from "../../../query/src/query-databases.ts";
 import { queryTools } from "../../../query/src/query-tools.ts";
 import {
-  type AnyTool,
   ownTools,
-  type QueryTools,
-  type RuntimeTool,
   toolInputs,
-  type WrapOptions,
-  type WrappedTool,
-  wrapRuntimeTool,
   shownSchemas,
+  type wraps,
+  toolCalls,
+  type runtimeTools,
+  type toolboxes,
 } from "../../../../src/internal-tool.ts";
 import { json, type VariableStore } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
@@ -28,7 +26,7 @@ export type VariableToolName =
   | "delete_variable";
 
 /** The store and policy of the calls, as `wrapTools` takes them, and the tools to return. */
-export interface VariableToolsOptions<Name extends VariableToolName> extends WrapOptions {
+export interface VariableToolsOptions<Name extends VariableToolName> extends wraps.WrapOptions {
   /** Default: all. */
   readonly only?: readonly Name[];
   /** For the queries of this store, and of no other. Default: in `node:sqlite`, where there is one. */
@@ -44,7 +42,8 @@ export function variableTools<Name extends VariableToolName = VariableToolName>(
   options: VariableToolsOptions<Name>,
 ): Record<Name, Tool<Json, Json>> {
   const { only, databases, ...wrap } = options;
-  const isChosen = ({ name }: RuntimeTool) => only?.some((one) => one === name) ?? true;
+  const isChosen = ({ name }: runtimeTools.RuntimeTool) =>
+    only?.some((one) => one === name) ?? true;
   const { query, records } = queriesFor(wrap, databases) ?? {};
   const own = ownTools.variableTools({ records });
   const tools = (query === undefined ? own : [...own, query]).filter(isChosen);
@@ -57,7 +56,10 @@ export function variableTools<Name extends VariableToolName = VariableToolName>(
 const databasesOf = new WeakMap<VariableStore, QueryDatabases>();
 
 /** Undefined without databases and without `node:sqlite`. */
-function queriesFor(wrap: WrapOptions, given: QueryDatabases | undefined): QueryTools | undefined {
+function queriesFor(
+  wrap: wraps.WrapOptions,
+  given: QueryDatabases | undefined,
+): toolboxes.QueryTools | undefined {
   if (given !== undefined) return queryTools({ databases: given, wrap });
   if (!hasNodeSqlite()) return undefined;
   const databases = databasesOf.get(wrap.store) ?? nodeQueryDatabases(wrap.store);
@@ -65,7 +67,7 @@ function queriesFor(wrap: WrapOptions, given: QueryDatabases | undefined): Query
   return queryTools({ databases, wrap });
 }
 
-function toolOf(tool: RuntimeTool, options: WrapOptions): AnyTool {
+function toolOf(tool: runtimeTools.RuntimeTool, options: wraps.WrapOptions): wraps.AnyTool {
   const own = new VariableTool(tool, options);
   const wrapped = Object.assign(wrap(own, false), { [VARIABLE_TOOL]: true });
   if (tool.toModelOutput === undefined) return wrapped;
@@ -74,16 +76,16 @@ function toolOf(tool: RuntimeTool, options: WrapOptions): AnyTool {
       type: "json",
       value: json.plainJson(given.output),
     };
-  return { ...wrapped, toModelOutput } as AnyTool;
+  return { ...wrapped, toModelOutput } as wraps.AnyTool;
 }
 
 /** A tool of the runtime, as a tool of the AI SDK. */
 class VariableTool extends OwnTool {
-  readonly #runtime: RuntimeTool;
+  readonly #runtime: runtimeTools.RuntimeTool;
 
-  constructor(tool: RuntimeTool, options: WrapOptions) {
+  constructor(tool: runtimeTools.RuntimeTool, options: wraps.WrapOptions) {
     const { name, description, inputSchema } = tool;
-    super(name, { description, inputSchema } as AnyTool, options);
+    super(name, { description, inputSchema } as wraps.AnyTool, options);
     this.#runtime = tool;
   }
 
@@ -94,7 +96,7 @@ class VariableTool extends OwnTool {
       : shownSchemas.runtimeToolSchema(schema, this.#runtime);
   }
 
-  protected override wrap(): Promise<WrappedTool> {
-    return wrapRuntimeTool(this.#runtime, this.options);
+  protected override wrap(): Promise<wraps.WrappedTool> {
+    return toolCalls.wrapRuntimeTool(this.#runtime, this.options);
   }
 }

@@ -29,7 +29,7 @@ import {
   withShownEvents,
 } from "./expand-answer.ts";
 import { listingVariables, withGuide } from "./step-prompt.ts";
-import { type WrapOptions, noSuchTool, type guides } from "../../../../src/internal-tool.ts";
+import { type guides, policies, type wraps } from "../../../../src/internal-tool.ts";
 import { MemoryStore, type VariableStore, json } from "../../../../src/internal.ts";
 
 /** Finds the store of a call's conversation by the call's own `options`. */
@@ -38,7 +38,10 @@ export type StoreForCall<CallOptions> = (call: { readonly options?: CallOptions 
 type Context = Record<string, unknown>;
 
 /** Options of an agent that works by reference, in addition to `WrapOptions`. */
-export interface ToolVariablesOptions<CallOptions = never> extends Omit<WrapOptions, "store"> {
+export interface ToolVariablesOptions<CallOptions = never> extends Omit<
+  wraps.WrapOptions,
+  "store"
+> {
   /**
    * How much the prompt explains references. Default: `auto`. It explains the first of `dollar`, `mustache`
    * and `dagger` that is on. Without any of them the agent's own instructions have to explain the syntax.
@@ -219,7 +222,7 @@ function withUnknownTools(
     const { error, toolCall, tools } = call;
     if (repaired === null && NoSuchToolError.isInstance(error)) {
       // The SDK throws this object next, and shows its name and message to the model.
-      const message = noSuchTool(toolCall.toolName, Object.keys(tools));
+      const message = policies.noSuchTool(toolCall.toolName, Object.keys(tools));
       Object.assign(error, { name: "unknown_tool", message });
     }
     return repaired;

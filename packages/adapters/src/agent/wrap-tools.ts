@@ -11,18 +11,12 @@ import {
 } from "ai";
 import { ByrefError, codeOf, publicTextOf } from "../../../../src/errors.ts";
 import {
-  type AnyTool,
-  ApprovalLedger,
-  type CallOptions,
-  type ChangedInput,
-  type Prepared,
-  ranInstead,
   toolInputs,
-  type WrapOptions,
-  type WrappedTool,
-  wrapTool,
   type toolOutputs,
   shownSchemas,
+  policies,
+  type wraps,
+  toolCalls,
 } from "../../../../src/internal-tool.ts";
 import { json, Recent, Taint, type VariableStore } from "../../../../src/internal.ts";
 import type { Handle, ShownValue } from "../../../../src/runtime.ts";
@@ -37,6 +31,7 @@ export type VariableOutput<Value> =
   | GuardedHandle
   | NotKept;
 
+export type WrapOptions = wraps.WrapOptions;
 export type GuardedHandle = toolOutputs.GuardedHandle;
 export type NotKept = toolOutputs.NotKept;
 
@@ -97,7 +92,7 @@ export function wrapDecidedTools<Tools extends ToolSet>(
 export const VARIABLE_TOOL = Symbol("tool of variableTools");
 
 /** Returns the tool for the SDK. `isDecided`: `toolApproval` decides about its calls. */
-export function wrap(own: OwnTool, isDecided: boolean): AnyTool {
+export function wrap(own: OwnTool, isDecided: boolean): wraps.AnyTool {
   const { name, tool, options } = own;
   const { outputSchema: _outputSchema, onInputAvailable: _onInputAvailable, ...rest } = tool;
   const needsApproval = async (input: unknown, call: Call) =>
@@ -119,7 +114,7 @@ export function wrap(own: OwnTool, isDecided: boolean): AnyTool {
       return withChange(output, decision);
     },
     toModelOutput: modelOutput(tool),
-  } as unknown as AnyTool;
+  } as unknown as wraps.AnyTool;
 }
 
 /** Completes the options of a call from a loop other than the SDK's. */
@@ -133,7 +128,7 @@ function callOf({ toolCallId, messages, ...given }: Partial<Call> = {}): Call {
 }
 
 /** Runs the call. Throws the message for the model if it failed. */
-export async function outputOf(prepared: Prepared): Promise<unknown> {
+export async function outputOf(prepared: wraps.Prepared): Promise<unknown> {
   const run = prepared.kind === "ready" ? await prepared.run() : prepared;
   if (run.kind === "failed") throw new ByrefError(run.code, `${run.code}: ${run.message}`);
   try {
@@ -151,7 +146,7 @@ type ModelOutput = Awaited<ReturnType<ToModelOutput>>;
  * Returns the `toModelOutput` of a wrapped tool. Without one, the SDK shows JSON. A tool's own
  * `toModelOutput` is called for small values, and its output begins with the variable's name.
  */
-export function modelOutput({ toModelOutput }: AnyTool): ToModelOutput | undefined {
+export function modelOutput({ toModelOutput }: wraps.AnyTool): ToModelOutput | undefined {
   if (toModelOutput === undefined) return undefined;
   // The SDK types it by the tool's output, which is passed to it below.
   const own = toModelOutput as ToModelOutput;
@@ -327,7 +322,7 @@ export interface Decision {
     | { readonly input: unknown; readonly prepare: (input: unknown) => Promise<PinnedCall> }
     | undefined;
   /** The input to run in place of the model's. */
-  readonly changed?: ChangedInput | undefined;
+  readonly changed?: policies.ChangedInput | undefined;
 }
 
 /**
@@ -345,7 +340,7 @@ export function changeInput(
 }
 
 export async function changeIn<Asked extends Decision>(
-  ledger: ApprovalLedger<Asked>,
+  ledger: policies.ApprovalLedger<Asked>,
   toolCallId: string,
   input: json.JsonObject,
 ): Promise<string> {
@@ -369,17 +364,18 @@ export async function changeIn<Asked extends Decision>(
 /** Returns the output of a call, with what ran in place of the model's input. */
 export function withChange(output: unknown, { changed }: Pick<Decision, "changed"> = {}): unknown {
   if (changed === undefined || !json.isObject(output)) return output;
-  return { ...output, note: ranInstead(changed.input) };
+  return { ...output, note: policies.ranInstead(changed.input) };
 }
 
-const ledgers = new WeakMap<VariableStore, ApprovalLedger<Decision>>();
+const ledgers = new WeakMap<VariableStore, policies.ApprovalLedger<Decision>>();
 
 /**
  * Returns the decisions about the calls of a store, by tool call id. Decisions live as long as the store object: after
  * a restart, or in another process, the person is asked again. Beyond `maxItems`, the oldest are dropped.
  */
-export function ledgerOf(store: VariableStore): ApprovalLedger<Decision> {
-  const ledger = ledgers.get(store) ?? new ApprovalLedger(new Recent<Decision>(limits.maxItems));
+export function ledgerOf(store: VariableStore): policies.ApprovalLedger<Decision> {
+  const ledger =
+    ledgers.get(store) ?? new policies.ApprovalLedger(new Recent<Decision>(limits.maxItems));
   ledgers.set(store, ledger);
   return ledger;
 }
@@ -392,7 +388,7 @@ export function ifDecided(
   { prepared, pin }: PinnedCall,
   decision: Decision | undefined,
   { name, wasApproved, isDecided }: { name: string; wasApproved: boolean; isDecided: boolean },
-): Prepared {
+): wraps.Prepared {
   if (prepared.kind === "failed") return prepared;
   const wasAsked = decision?.requiresApproval === true;
   const requiresApproval = prepared.approval !== undefined || wasApproved || wasAsked;
@@ -439,18 +435,18 @@ export type Call = ToolExecutionOptions<unknown>;
 /** A tool of the AI SDK that runs in this process. */
 export class OwnTool {
   readonly name: string;
-  readonly tool: AnyTool;
+  readonly tool: wraps.AnyTool;
   readonly options: WrapOptions;
-  #wrapped: Promise<WrappedTool> | undefined;
+  #wrapped: Promise<wraps.WrappedTool> | undefined;
 
-  constructor(name: string, tool: AnyTool, options: WrapOptions) {
+  constructor(name: string, tool: wraps.AnyTool, options: WrapOptions) {
     this.name = name;
     this.tool = tool;
     this.options = options;
   }
 
   /** False for a tool that a provider or the client executes. */
-  static runsHere(tool: AnyTool): boolean {
+  static runsHere(tool: wraps.AnyTool): boolean {
     const isProviderExecuted = tool.type === "provider" && tool.isProviderExecuted;
     return !isProviderExecuted && tool.execute !== undefined;
   }
@@ -463,14 +459,18 @@ export class OwnTool {
   }
 
   /** The wrapped tool. A provider-defined tool that the application executes is wrapped like any other. */
-  get wrapped(): Promise<WrappedTool> {
+  get wrapped(): Promise<wraps.WrappedTool> {
     this.#wrapped ??= this.wrap();
     return this.#wrapped;
   }
 
-  protected wrap(): Promise<WrappedTool> {
+  protected wrap(): Promise<wraps.WrappedTool> {
     // The same tool without its type.
-    return wrapTool(this.name, { ...this.tool, type: undefined } as AnyTool, this.options);
+    return toolCalls.wrapTool(
+      this.name,
+      { ...this.tool, type: undefined } as wraps.AnyTool,
+      this.options,
+    );
   }
 
   /**
@@ -498,7 +498,7 @@ export class OwnTool {
   async prepare(
     input: unknown,
     call: Call,
-    needsApproval?: CallOptions["needsApproval"],
+    needsApproval?: wraps.CallOptions["needsApproval"],
   ): Promise<PinnedCall> {
     const { toolCallId, messages, abortSignal, context, experimental_sandbox } = call;
     const sandbox = experimental_sandbox === undefined ? {} : { experimental_sandbox };
@@ -519,7 +519,7 @@ export class OwnTool {
 }
 
 export interface PinnedCall {
-  readonly prepared: Prepared;
+  readonly prepared: wraps.Prepared;
   /**
    * Identifies the call: the tool, the input as the model wrote it, and the values of its references.
    * Undefined for a call that cannot run. A client must never see it, because it is a digest of values.

@@ -32,7 +32,7 @@ import {
   migrations,
   sqlStores,
 } from "../../../../src/internal.ts";
-import type { WrapOptions } from "../../../../src/internal-tool.ts";
+import type { wraps } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 import { CHANGED, exportStore } from "../../../transfer/src/export-variables.ts";
 import { ShownTexts } from "./shown-texts.ts";
@@ -42,7 +42,7 @@ import { ownAlarm, type SchedulingAgent, scheduledSweep } from "./sweep-alarm.ts
 /** The state of a Durable Object with SQLite, as its constructor receives it. */
 export type ObjectState = Pick<DurableObjectState, "id" | "storage">;
 
-export interface ConversationVariablesOptions extends Omit<WrapOptions, "store" | "taint"> {
+export interface ConversationVariablesOptions extends Omit<wraps.WrapOptions, "store" | "taint"> {
   /** Bucket for values over 8 MiB, and bytes over 64 KiB. Default: all values are rows of the object. */
   readonly bucket?: R2Bucket;
   /**
@@ -139,7 +139,7 @@ export function conversationVariables(
   const taint = new Taint();
   let opened: Parts | undefined;
   const parts = () => (opened ??= open());
-  const wrapOptions = (): WrapOptions => ({ ...options, store: parts().store, taint });
+  const wrapOptions = (): wraps.WrapOptions => ({ ...options, store: parts().store, taint });
   const expanding = () => {
     const { shown } = parts();
     const onShown = (text: ShownText, key: object) => shown.keep(text, key);

@@ -21,12 +21,7 @@ import type {
   ToolsFor,
 } from "./mastra-agent.ts";
 import { json, MemoryStore, Recent, type VariableStore } from "../../../../src/internal.ts";
-import {
-  type AnyTool,
-  ApprovalLedger,
-  type Prepared,
-  type WrapOptions,
-} from "../../../../src/internal-tool.ts";
+import { policies, type wraps } from "../../../../src/internal-tool.ts";
 import { jsonSchema, type JSONSchema7, type ModelMessage } from "ai";
 import { withAnswerParts } from "../agent/expand-answer.ts";
 import { allOf, type Naming, type Policy } from "../../../../src/runtime.ts";
@@ -52,7 +47,7 @@ export class Run {
   knownStore: VariableStore | undefined;
   #memory: readonly (string | undefined)[] | undefined;
   #part = 0;
-  readonly #ledger = new ApprovalLedger<Asked & { readonly part: number }>();
+  readonly #ledger = new policies.ApprovalLedger<Asked & { readonly part: number }>();
 
   constructor(id: string) {
     this.id = id;
@@ -108,11 +103,11 @@ export class Run {
 
 /** The runs that have not ended, and what they share. A run that is forgotten is resumed as a foreign one. */
 export class Runs {
-  readonly #options: Omit<WrapOptions, "store">;
+  readonly #options: Omit<wraps.WrapOptions, "store">;
   readonly #taints = new Taints();
   readonly #runs = new Recent<Run>();
 
-  constructor(options: Omit<WrapOptions, "store">) {
+  constructor(options: Omit<wraps.WrapOptions, "store">) {
     this.#options = options;
   }
 
@@ -132,7 +127,7 @@ export class Runs {
   }
 
   /** The options of the pipeline for a run's calls. */
-  wrapOptions({ store }: Run): WrapOptions {
+  wrapOptions({ store }: Run): wraps.WrapOptions {
     return { taint: this.#taints.of(store), ...this.#options, store };
   }
 }
@@ -251,7 +246,7 @@ interface Outcome {
 export async function wrapCoreTool(
   name: string,
   tool: CoreTool,
-  { run, options }: { readonly run: Run; readonly options: WrapOptions },
+  { run, options }: { readonly run: Run; readonly options: wraps.WrapOptions },
 ): Promise<CoreTool> {
   // A tool that the provider defines has its schema there, and is executed there.
   if ((tool.type ?? "function") !== "function") return tool;
@@ -286,7 +281,7 @@ export async function wrapCoreTool(
  * The tool for the pipeline. Its schema validates and changes nothing: `execute` of Mastra's tool parses the
  * input, with defaults and transforms.
  */
-function ownTool(name: string, tool: CoreTool, options: WrapOptions): OwnTool {
+function ownTool(name: string, tool: CoreTool, options: wraps.WrapOptions): OwnTool {
   const { description, parameters, execute, needsApprovalFn, requireApproval } = tool;
   const { onInputAvailable, toModelOutput } = tool;
   const isDecided = needsApprovalFn !== undefined || requireApproval === true;
@@ -307,7 +302,7 @@ function ownTool(name: string, tool: CoreTool, options: WrapOptions): OwnTool {
       ...(toModelOutput && {
         toModelOutput: ({ output }: { output: unknown }) => toModelOutput(output),
       }),
-    } as unknown as AnyTool,
+    } as unknown as wraps.AnyTool,
     options,
   );
 }
@@ -401,7 +396,7 @@ function mastraTool(own: OwnTool, tool: CoreTool, run: Run) {
   };
 
   /** A call that waited in another process may run if it has no references: it is what a person saw. */
-  function permitted(pinned: PinnedCall, decision: Decision | undefined): Prepared {
+  function permitted(pinned: PinnedCall, decision: Decision | undefined): wraps.Prepared {
     const { prepared } = pinned;
     const { isForeign } = run;
     const isLiteral = prepared.kind === "ready" && prepared.references.authoredChars === 0;

@@ -1,9 +1,4 @@
-import {
-  type AnyTool,
-  type WrapOptions,
-  toolInputs,
-  type guides,
-} from "../../../../src/internal-tool.ts";
+import { toolInputs, type guides, type wraps } from "../../../../src/internal-tool.ts";
 import { type VariableStore, json } from "../../../../src/internal.ts";
 import { ClientCalls, Run, Runs, type StoreForRun, storeOpener, wrapCoreTool } from "./run.ts";
 import { VARIABLE_TOOL } from "../agent/wrap-tools.ts";
@@ -48,7 +43,7 @@ import * as z from "zod";
 import { messageOf } from "../../../../src/errors.ts";
 
 /** Options of a Mastra agent that works by reference, in addition to `WrapOptions`. */
-export interface ToolVariablesOptions extends Omit<WrapOptions, "store"> {
+export interface ToolVariablesOptions extends Omit<wraps.WrapOptions, "store"> {
   /** How much the prompt explains references. Default: `auto`. */
   readonly instructionStyle?: guides.InstructionStyle;
   /**
@@ -275,7 +270,7 @@ class VariableAgent {
 interface Prompting extends Pick<Showing, "run" | "clientCalls"> {
   readonly instructionStyle: guides.InstructionStyle;
   /** Called when the run has its store. */
-  readonly options: () => WrapOptions;
+  readonly options: () => wraps.WrapOptions;
 }
 
 /**
@@ -336,7 +331,7 @@ export interface MastraVariableTool {
 export function variableTools<Name extends VariableToolName = VariableToolName>(
   options: VariableToolsOptions<Name>,
 ): Record<Name, MastraVariableTool> {
-  const entries = Object.entries<AnyTool>(sdkTools(options)).map(([id, tool]) => {
+  const entries = Object.entries<wraps.AnyTool>(sdkTools(options)).map(([id, tool]) => {
     const { toModelOutput } = tool;
     if (toModelOutput === undefined) return [id, { ...tool, id }];
     const shown = (output: Json) => toModelOutput({ toolCallId: "", input: null, output });

@@ -1,12 +1,7 @@
 import type { UIMessage } from "ai";
 import type { RunView } from "../../../plans/src/http/plan-view.ts";
 import type { Interpolation, Json } from "../../../../src/references.ts";
-import type {
-  ConversationEvent,
-  MessageForm,
-  timelines,
-  receipts,
-} from "../../../../src/internal-tool.ts";
+import type { MessageForm, timelines, receipts, eventLogs } from "../../../../src/internal-tool.ts";
 import type { ConversationInfo, PatchOperation, json } from "../../../../src/internal.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { ClientOptions, Connection } from "./connection.ts";
@@ -174,7 +169,7 @@ export class ClientConversation {
 
   /** Yields the events after the event `after`, then new events until the reader stops. */
   async *events({ after, onTurn, onOpen, ...own }: EventReading = {}): AsyncGenerator<
-    ConversationEvent,
+    eventLogs.ConversationEvent,
     void
   > {
     const { call, options } = this.#connection;
@@ -188,7 +183,7 @@ export class ClientConversation {
     const reading = { options: { ...options, ...own }, open, mayRepeat: true, signal };
     for await (const { id, data } of follow(reading)) {
       // The server sends what the type declares.
-      const event = JSON.parse(data) as ConversationEvent & { readonly turn: string };
+      const event = JSON.parse(data) as eventLogs.ConversationEvent & { readonly turn: string };
       if (id) yield event;
       else onTurn?.(event.turn);
     }

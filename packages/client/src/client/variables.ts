@@ -1,5 +1,5 @@
 import type { VariableInfo } from "../../../../src/runtime.ts";
-import type { CsvDelimiter, Visibility, WriteMode, filePages } from "../../../../src/internal.ts";
+import type { CsvDelimiter, filePages, stores, metadata } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 import { type Connection, withNetworkErrors } from "./connection.ts";
 
@@ -49,13 +49,13 @@ export interface Guards {
 /** How a value is saved. */
 export interface PutOptions extends Guards {
   /** Default: `replace`. */
-  readonly mode?: WriteMode;
+  readonly mode?: stores.WriteMode;
   /** Time to live in seconds. */
   readonly ttl?: number;
   /** Keeps the variable until it is deleted. */
   readonly pin?: boolean;
   /** Default: unchanged; `model` for a new variable. */
-  readonly visibility?: Visibility;
+  readonly visibility?: metadata.Visibility;
   /** Shown to people and models; up to 500 characters. */
   readonly description?: string;
   /** Content type of bytes. Default: a Blob's own, else `application/octet-stream`. */
@@ -174,7 +174,7 @@ export interface FilePutOptions extends Guards {
   /** Default: that of a Blob, `text/plain` for a text, else `application/octet-stream`. */
   readonly contentType?: string;
   /** Default: unchanged; `model` for a new file. */
-  readonly visibility?: Visibility;
+  readonly visibility?: metadata.Visibility;
 }
 
 /** The files of a conversation, by their paths: `reports/may.csv`. */

@@ -4,7 +4,7 @@ import { pauseMs } from "../client/follow.ts";
 import type { PlanView } from "../../../plans/src/http/plan-view.ts";
 import type { VariablePage } from "../client/variables.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
-import type { ConversationEvent } from "../../../../src/internal-tool.ts";
+import type { eventLogs } from "../../../../src/internal-tool.ts";
 import { coalesced, Shared } from "./shared.ts";
 import { isRead, listen } from "./turn-news.ts";
 import { VariablePart } from "./variable-part.ts";
@@ -12,7 +12,7 @@ import { VariablePart } from "./variable-part.ts";
 /** Events of a conversation, as far as the page has them. */
 export interface Events {
   /** The newest 2,000, oldest first. */
-  readonly events: readonly ConversationEvent[];
+  readonly events: readonly eventLogs.ConversationEvent[];
   /** True if there are older ones. */
   readonly isCut: boolean;
   /** False until the first event, and while the connection is lost. */
@@ -199,7 +199,7 @@ export class LiveConversation {
   }
 
   async #readEvents(signal: AbortSignal, onOpen: () => void): Promise<void> {
-    const waiting: ConversationEvent[] = [];
+    const waiting: eventLogs.ConversationEvent[] = [];
     const show = () => {
       const { events: known, turn } = this.events.read();
       // Another connection may have read them already.
@@ -223,7 +223,7 @@ export class LiveConversation {
     }
   }
 
-  #happened({ type, at, variable }: ConversationEvent): void {
+  #happened({ type, at, variable }: eventLogs.ConversationEvent): void {
     if (variable !== undefined) {
       const { name, version } = variable;
       // An event is a little later than its change.

@@ -20,11 +20,11 @@ import {
   SqlChunks,
   SqlGarbage,
   SqlRows,
-  type StoredBody,
   type StoreOptions,
   VariableStore,
   type sqlRows,
   migrations,
+  type contents,
 } from "../../../../src/internal.ts";
 import { GatewayState } from "../gateway-state.ts";
 import type { Tool } from "@modelcontextprotocol/server";
@@ -329,7 +329,7 @@ class LastingChunks extends SqlChunks {
 class LastingGarbage extends SqlGarbage {
   #seen = new Map<string, number>();
 
-  override all(): readonly StoredBody[] {
+  override all(): readonly contents.StoredBody[] {
     const nowMs = Date.now();
     const bodies = super.all();
     this.#seen = new Map(bodies.map(({ id }) => [id, this.#seen.get(id) ?? nowMs]));

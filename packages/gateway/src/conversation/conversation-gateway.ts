@@ -11,12 +11,9 @@ import { mcpFetch } from "../../../mcp/src/mcp-fetch.ts";
 import {
   type AgentContext,
   type AgentDefinition,
-  type ConversationContext,
   type ConversationParts,
   type Endpoint,
   type GatewaySupport,
-  type McpRequest,
-  agentNamed,
   endpoint,
   identityIn,
   logFailure,
@@ -25,9 +22,11 @@ import {
   schemas,
   workerSettings,
   type appEnv,
+  type contexts,
+  chosenAgents,
 } from "../../../../src/internal-edge.ts";
 import { Recent, type VariableStore, encoding, sqlRows } from "../../../../src/internal.ts";
-import { resolveAgent, wrapOptionsFor, wrapTools } from "../../../../src/internal-tool.ts";
+import { toolCalls, turnAgents } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { ListKeeper } from "../tool-lists.ts";
 import type { Context } from "hono";
@@ -36,13 +35,13 @@ import { ByrefError } from "../../../../src/errors.ts";
 
 /** The gateways of one conversation, one for each agent whose tools a client has requested. */
 class ConversationGateway {
-  readonly #context: ConversationContext;
+  readonly #context: contexts.ConversationContext;
   readonly #open = new Map<string, OpenGateway>();
   readonly #waiting = new WaitingCalls();
   readonly #state: GatewayState;
   #lastError: unknown;
 
-  constructor(context: ConversationContext) {
+  constructor(context: contexts.ConversationContext) {
     this.#context = context;
     const id = crypto.randomUUID();
     this.#state = new GatewayState(context.sql, {
@@ -56,7 +55,7 @@ class ConversationGateway {
   }
 
   /** Answers one message of a client. Throws `not_found`. */
-  async handle(asked: McpRequest): Promise<Response> {
+  async handle(asked: contexts.McpRequest): Promise<Response> {
     const { request, message } = asked;
     // Only a call creates the conversation.
     if (isCall(message)) this.#context.wake();
@@ -70,7 +69,7 @@ class ConversationGateway {
     return response;
   }
 
-  #gatewayFor({ agent, tools }: McpRequest, asked: AgentContext): OpenGateway {
+  #gatewayFor({ agent, tools }: contexts.McpRequest, asked: AgentContext): OpenGateway {
     const { store } = this.#context;
     const { principal, claims } = asked;
     // An agent's tools may be another's for each principal.
@@ -82,7 +81,8 @@ class ConversationGateway {
     }
     known?.close();
     const { setup } = this.#context;
-    const definition = agent === undefined ? undefined : agentNamed(setup.agents, agent);
+    const definition =
+      agent === undefined ? undefined : chosenAgents.agentNamed(setup.agents, agent);
     const made = this.#make(store, { agent: definition, asked, tools });
     this.#open.delete(key);
     for (const [oldest, open] of [...this.#open].slice(0, -limits.maxOpenGateways)) {
@@ -132,7 +132,7 @@ class ConversationGateway {
   }
 }
 
-interface Making extends Pick<McpRequest, "tools"> {
+interface Making extends Pick<contexts.McpRequest, "tools"> {
   readonly agent: AgentDefinition | undefined;
   readonly asked: AgentContext;
 }
@@ -193,13 +193,13 @@ function transportTo({ address }: ServerConfiguration) {
 
 function toolsOf(definition: AgentDefinition, asked: AgentContext): LocalTools {
   return async (wrap) => {
-    const agent = await resolveAgent(definition, asked);
-    return wrapTools(agent.tools, { ...wrap, ...wrapOptionsFor(agent) });
+    const agent = await turnAgents.resolveAgent(definition, asked);
+    return toolCalls.wrapTools(agent.tools, { ...wrap, ...turnAgents.wrapOptionsFor(agent) });
   };
 }
 
 /** Clients send back what it signs, also after the object has hibernated. */
-function signingKey({ data, sql }: ConversationContext): Uint8Array {
+function signingKey({ data, sql }: contexts.ConversationContext): Uint8Array {
   const made = crypto.getRandomValues(new Uint8Array(32));
   // Nothing is signed before a call, which creates the conversation.
   return data === undefined ? made : storedKey(sql, made);

@@ -3,7 +3,7 @@ import { capabilityGuide, taggedPrompt } from "./capability-prompt.ts";
 import { CapabilityScanner, type WrittenCall } from "./capability-scanner.ts";
 import { callIn, type CapabilityTools, capabilityTools } from "./capability-tools.ts";
 import { variableCapability } from "./variable-capability.ts";
-import type { CapabilityOptions } from "../../../../src/internal-tool.ts";
+import type { turnAgents } from "../../../../src/internal-tool.ts";
 import type { CapabilityTags } from "../../../../src/runtime.ts";
 
 type Part = LanguageModelV4StreamPart;
@@ -17,7 +17,7 @@ type TextPart<Type extends `text-${string}`> = Extract<Part, { type: Type }>;
  */
 function capabilityModel(
   model: LanguageModelV4,
-  { tools, newId, syntaxes = [] }: CapabilityOptions,
+  { tools, newId, syntaxes = [] }: turnAgents.CapabilityOptions,
 ): LanguageModelV4 {
   const { provider, modelId, supportedUrls } = model;
   return {

@@ -3,16 +3,11 @@ import * as z from "zod";
 import { ByrefError } from "../../../../src/errors.ts";
 import { interpolate, type Json } from "../../../../src/references.ts";
 import {
-  change,
-  fits,
   ownTools,
-  type RuntimeResult,
-  type RuntimeTool,
-  runtimeTool,
-  type RuntimeToolContext,
-  startWithin,
   toolOutputs,
   variableSettings,
+  toolCalls,
+  runtimeTools,
 } from "../../../../src/internal-tool.ts";
 import { targets, variableNames, referenceProblems } from "../../../../src/internal.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
@@ -23,7 +18,7 @@ const MAX_SHOWN_CHARS = limits.maxVariableOutputChars - 100;
 
 const key = z.string();
 
-const set = runtimeTool({
+const set = runtimeTools.runtimeTool({
   name: "variable_set",
   offeredFrom: "start",
   description: "Save a value under a key.",
@@ -48,7 +43,7 @@ const set = runtimeTool({
   },
 });
 
-const get = runtimeTool({
+const get = runtimeTools.runtimeTool({
   name: "variable_get",
   offeredFrom: "start",
   description: "Read what is saved under a key.",
@@ -70,7 +65,7 @@ const get = runtimeTool({
   },
 });
 
-const list = runtimeTool({
+const list = runtimeTools.runtimeTool({
   name: "variable_list",
   offeredFrom: "start",
   description: "List the keys, oldest first.",
@@ -81,7 +76,7 @@ const list = runtimeTool({
   },
 });
 
-const fill = runtimeTool({
+const fill = runtimeTools.runtimeTool({
   name: "variable_interpolate",
   offeredFrom: "start",
   description: "Put values in place of {{key}} in a text.",
@@ -96,7 +91,7 @@ const fill = runtimeTool({
   },
 });
 
-const clear = runtimeTool({
+const clear = runtimeTools.runtimeTool({
   name: "variable_clear",
   offeredFrom: "start",
   description: "Delete what is saved under a key.",
@@ -113,14 +108,14 @@ const clear = runtimeTool({
   },
 });
 
-const clearAll = runtimeTool({
+const clearAll = runtimeTools.runtimeTool({
   name: "variable_clear_all",
   offeredFrom: "start",
   description: "Delete all keys.",
   inputSchema: z.object({}),
   execute: (_, context) => ({
     output: async () =>
-      change(() => {
+      toolCalls.change(() => {
         const cleared = inScope(context).filter(
           ({ pinned, visibility }) => !pinned && visibility !== "secret",
         );
@@ -134,10 +129,17 @@ const clearAll = runtimeTool({
  * The capability `variable`, with one tool for each action. In a run, a key is a variable of the run if the
  * run has it, else of the conversation.
  */
-export const variableCapability: readonly RuntimeTool[] = [set, get, list, fill, clear, clearAll];
+export const variableCapability: readonly runtimeTools.RuntimeTool[] = [
+  set,
+  get,
+  list,
+  fill,
+  clear,
+  clearAll,
+];
 
 /** A missing key is not an error. */
-function notFound(key: string): RuntimeResult {
+function notFound(key: string): runtimeTools.RuntimeResult {
   return { output: `Variable not found: ${key}` };
 }
 
@@ -157,7 +159,10 @@ function targetOf(key: string): targets.Target | undefined {
 }
 
 /** In a run: its own variables. Outside of runs: variables that belong to no run. In order of creation. */
-function inScope({ store, call: { scope } }: RuntimeToolContext): readonly VariableInfo[] {
+function inScope({
+  store,
+  call: { scope },
+}: runtimeTools.RuntimeToolContext): readonly VariableInfo[] {
   const isIn = ({ name, scope: lifetime }: VariableInfo) =>
     scope === undefined ? lifetime === "conversation" : scope.nameOf(name) !== name;
   return (
@@ -171,19 +176,19 @@ function inScope({ store, call: { scope } }: RuntimeToolContext): readonly Varia
 
 /** The value, or a summary if the value is too large for a prompt. */
 function shownValue(value: Json, { path }: targets.Target, info: VariableInfo): Json {
-  if (fits(value)) return value;
+  if (runtimeTools.fits(value)) return value;
   const about = path.length === 0 ? info : toolOutputs.partInfo(info, value);
   return toolOutputs.outputJson(toolOutputs.toolOutput(about, value, { path }));
 }
 
 function shownNames(names: readonly string[]): Json {
   let count = names.length;
-  while (!fits(names.slice(0, count))) count = Math.floor(count * 0.9);
+  while (!runtimeTools.fits(names.slice(0, count))) count = Math.floor(count * 0.9);
   const more = names.length - count;
   return more === 0 ? names : [...names.slice(0, count), `… (+${more} more)`];
 }
 
 function shownText(text: string): string {
-  const shown = startWithin(text, MAX_SHOWN_CHARS);
+  const shown = runtimeTools.startWithin(text, MAX_SHOWN_CHARS);
   return shown === text ? text : `${shown}… (+${text.length - shown.length} more)`;
 }

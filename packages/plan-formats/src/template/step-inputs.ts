@@ -1,11 +1,11 @@
 import type { Reference } from "../../../../src/references.ts";
 import {
   lookupInStore,
-  type RunScope,
-  type RuntimeToolContext,
   scopes,
   toolOutputs,
   type toolFiles,
+  type wraps,
+  type runtimeTools,
 } from "../../../../src/internal-tool.ts";
 import {
   joinedLabels,
@@ -26,7 +26,7 @@ export class StepInputs implements StepSources {
   readonly today: string;
   readonly files?: TemplateFiles;
   readonly #resources: StepResources;
-  readonly #context: RuntimeToolContext;
+  readonly #context: runtimeTools.RuntimeToolContext;
   readonly #ofFiles: ValueLabels[] = [];
   readonly texts: string[] = [];
   readonly #given = new Set<string>();
@@ -34,7 +34,7 @@ export class StepInputs implements StepSources {
   /** The work that all directives share. */
   readonly #work = new LookupWork();
 
-  constructor(resources: StepResources, context: RuntimeToolContext) {
+  constructor(resources: StepResources, context: runtimeTools.RuntimeToolContext) {
     const { store, files, today } = resources;
     this.#resources = resources;
     this.#context = context;
@@ -126,7 +126,7 @@ export class StepInputs implements StepSources {
 export function variableFor(
   name: string,
   store: VariableStore,
-  scope?: RunScope,
+  scope?: wraps.RunScope,
 ): string | undefined {
   const own = scopes.nameFor(name, store, scope);
   if (own === undefined) return undefined;

@@ -12,19 +12,19 @@ import {
 import type { TemplateStep } from "./template-step.ts";
 import { joinParagraphs, writeFile } from "./write-file.ts";
 import {
-  type CallOptions,
   type ModelAnswer,
   saveTargets,
   toolOutputs,
+  type wraps,
 } from "../../../../src/internal-tool.ts";
-import { flagged, json, renderText, variableNames, type Write } from "../../../../src/internal.ts";
+import { flagged, json, renderText, variableNames, type stores } from "../../../../src/internal.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { Json } from "../../../../src/references.ts";
 
 export interface OutputOptions {
   readonly step: TemplateStep;
   readonly resources: StepResources;
-  readonly call: CallOptions;
+  readonly call: wraps.CallOptions;
   readonly tool: string;
 }
 
@@ -115,7 +115,7 @@ export class StepOutputs {
     const { call, tool } = this.#options;
     const { labels } = answer;
     const about = { ...labels, tool, toolCallId: call.toolCallId };
-    const writes: Write[] = [...(await this.#copiesFor(this.#variables))];
+    const writes: stores.Write[] = [...(await this.#copiesFor(this.#variables))];
     for (const target of this.#variables) {
       const { path } = target;
       writes.push({
@@ -147,8 +147,8 @@ export class StepOutputs {
 
   /** Saves without `kept` if there is no room for it. */
   async #saveAll(
-    writes: readonly Write[],
-    kept: Write | undefined,
+    writes: readonly stores.Write[],
+    kept: stores.Write | undefined,
   ): Promise<VariableInfo | undefined> {
     const { store } = this.#resources;
     if (kept !== undefined) {
@@ -186,9 +186,9 @@ export class StepOutputs {
   }
 
   /** Copies of the conversation's variables of which a part will be written. The run changes the copy. */
-  async #copiesFor(targets: readonly VariableTarget[]): Promise<readonly Write[]> {
+  async #copiesFor(targets: readonly VariableTarget[]): Promise<readonly stores.Write[]> {
     const { store } = this.#resources;
-    const copies = new Map<string, Write>();
+    const copies = new Map<string, stores.Write>();
     for (const target of targets) {
       const own = this.#own(target);
       const isBegun = store.glance(own.name) !== undefined || copies.has(own.name);

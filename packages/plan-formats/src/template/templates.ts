@@ -6,13 +6,12 @@ import { StepInputs } from "./step-inputs.ts";
 import { StepOutputs } from "./step-outputs.ts";
 import { type TemplateStep, templateStepSchema } from "./template-step.ts";
 import {
-  change,
   type ModelAnswer,
-  type RuntimeTool,
-  runtimeTool,
   type Plan,
   type PlanCall,
   type PlanOutput,
+  toolCalls,
+  runtimeTools,
 } from "../../../../src/internal-tool.ts";
 import { joinedLabels, json, previewOf, nearest, variableNames } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
@@ -172,8 +171,8 @@ export const templates: PlanFormat = {
  * Creates the tool that runs a template's steps. Asks a model with the step's inputs, and writes the answer
  * to the step's outputs. Fails with `skipped` if a required input is missing.
  */
-export function promptTool({ ask, ...resources }: RunResources): RuntimeTool {
-  return runtimeTool({
+export function promptTool({ ask, ...resources }: RunResources): runtimeTools.RuntimeTool {
+  return runtimeTools.runtimeTool({
     name: PROMPT_TOOL,
     description: "Asks a model, and writes its answer where the step says.",
     inputSchema: templateStepSchema,
@@ -203,7 +202,7 @@ export function promptTool({ ask, ...resources }: RunResources): RuntimeTool {
           const { written, shown, kept } = await (writing ??= outputs.write(answer));
           const output = { ...shownOf(answer, hidesUntrusted), written };
           const saved = { output, places: written, shown: { answer: shown, written } };
-          return change(() => ({ ...saved, ...json.compact({ kept }) }));
+          return toolCalls.change(() => ({ ...saved, ...json.compact({ kept }) }));
         },
       };
     },

@@ -14,13 +14,13 @@ import {
 import { plansOf } from "./plans-of.ts";
 import {
   attempt,
-  type ConversationContext,
   decidedEvent,
   type ObservedTurn,
   recordTools,
   type TurnStart,
+  type contexts,
 } from "../../../../src/internal-edge.ts";
-import type { EventType, NewEvent, RecoveredLog } from "../../../../src/internal-tool.ts";
+import type { RecoveredLog, eventLogs } from "../../../../src/internal-tool.ts";
 import { json } from "../../../../src/internal.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 
@@ -32,7 +32,7 @@ export interface RunStart extends TurnStart {
 
 /** Runs a plan: writes its chunks to the log and adds its events. */
 export function attemptRun(
-  context: ConversationContext,
+  context: contexts.ConversationContext,
   { conversation, ...newRun }: NewRun & { readonly conversation: string },
   start: RunStart & { readonly asker: Identity },
 ): Promise<StoredRun> {
@@ -50,7 +50,7 @@ export function attemptRun(
 
 /** Continues a run that has waited for a decision. */
 export function attemptResumed(
-  context: ConversationContext,
+  context: contexts.ConversationContext,
   { conversation, ...decision }: RunDecision & { readonly conversation: string },
   start: RunStart & { readonly decider: Identity },
 ): Promise<StoredRun> {
@@ -69,7 +69,7 @@ export function attemptResumed(
 
 /** Continues a run that a crash interrupted. */
 export function attemptRecovered(
-  context: ConversationContext,
+  context: contexts.ConversationContext,
   recoveredLog: RecoveredLog,
   start: RunStart,
 ): Promise<StoredRun> {
@@ -87,19 +87,19 @@ type AttemptedRun = RunStart &
   Pick<ObservedTurn, "conversation" | "recovered"> & { readonly run: string };
 
 function attemptIn(
-  context: ConversationContext,
+  context: contexts.ConversationContext,
   { run, onRun, planFormats, ...start }: AttemptedRun,
   work: (options: Omit<PlanTurnOptions, "onBegin">) => Promise<StoredRun>,
 ): Promise<StoredRun> {
   const { events } = start.data;
   const plans = plansOf(start.data);
   const emit = recordCalls(run, (event) => events.add(event));
-  const ended = ({ record }: StoredRun): NewEvent => {
+  const ended = ({ record }: StoredRun): eventLogs.NewEvent => {
     const { id, plan, status } = record;
     return { type: ENDS[status], run: id, plan };
   };
   // Events of an agent called inside the run belong to the run.
-  const add = ({ type, tool = "", toolCallId = "", code }: NewEvent) =>
+  const add = ({ type, tool = "", toolCallId = "", code }: eventLogs.NewEvent) =>
     events.add({ type, run, tool, toolCallId, ...json.compact({ code }) });
   const emitInner = () => recordTools({ add }, run, []);
   return attempt(context, { ...start, turn: run, kind: "run", emit, emitInner, ended }, (options) =>
@@ -113,10 +113,10 @@ const ENDS = {
   done: "run.done",
   failed: "run.failed",
   cancelled: "run.cancelled",
-} as const satisfies Record<StoredRun["record"]["status"], EventType>;
+} as const satisfies Record<StoredRun["record"]["status"], eventLogs.EventType>;
 
 /** Adds an event for each call and outcome among the chunks that the run emits. */
-function recordCalls(run: string, add: (event: NewEvent) => void) {
+function recordCalls(run: string, add: (event: eventLogs.NewEvent) => void) {
   return (chunk: UIMessageChunk) => {
     if (chunk.type !== "data-call" || !json.isObject(chunk.data)) return;
     const { call, tool, status, reason = "" } = chunk.data;

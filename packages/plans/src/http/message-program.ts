@@ -1,8 +1,8 @@
 import { ByrefError, codeOf, errorCodes } from "../../../../src/errors.ts";
 import {
   type AgentContext,
-  chooseAgent,
-  type ConversationContext,
+  chosenAgents,
+  type contexts,
   parse,
   type Turns,
 } from "../../../../src/internal-edge.ts";
@@ -22,19 +22,19 @@ interface Asking {
 
 /** Checks a program that asks an agent. Throws `invalid_plan` for its schema, and `not_found` without the agent. */
 export function checkMessage(
-  { setup, settings }: ConversationContext,
+  { setup, settings }: contexts.ConversationContext,
   { text }: Pick<WrittenProgram, "text">,
   { asked, agent: name }: Asking,
 ): CheckedProgram {
   const { input } = parse(programMessage, json.parsedJson(text));
   const findings = new Findings(inputFindings(json.compact({ input: input as Plan["input"] })));
   if (!findings.isEmpty) throw invalidPlan(findings);
-  const { agent } = chooseAgent(setup, settings, { name, asked });
+  const { agent } = chosenAgents.chooseAgent(setup, settings, { name, asked });
   return { agent: agent.name, calls: [], findings: [], ...json.compact({ input: input as Json }) };
 }
 
 /** True if the conversation has begun with the message of this run. */
-export function isMessageRun({ data }: ConversationContext, run: string): boolean {
+export function isMessageRun({ data }: contexts.ConversationContext, run: string): boolean {
   return data?.history.has(run) === true;
 }
 
@@ -43,7 +43,7 @@ export function isMessageRun({ data }: ConversationContext, run: string): boolea
  * the run's id: sent again, it is the same turn. Throws `conflict` to retry what is not the newest turn.
  */
 export async function runMessage(
-  context: ConversationContext,
+  context: contexts.ConversationContext,
   { run, name, program, input, isTrusted, conversation, retries = false }: ProgramStart,
   { asked, turns }: Asking & { readonly turns: Turns },
 ): Promise<ProgramOutcome> {
@@ -61,7 +61,7 @@ export async function runMessage(
     before?.text ?? parse(programMessage, json.parsedJson(program?.text ?? "{}")).message;
   if (before === undefined) {
     // Throws before anything is stored.
-    chooseAgent(context.setup, context.settings, { name: program?.agent, asked });
+    chosenAgents.chooseAgent(context.setup, context.settings, { name: program?.agent, asked });
     const { store } = context.wake();
     context.requireExisting().setTitle(name);
     const labels = isTrusted ? {} : { trusted: false, sources: ["webhook"] };
@@ -80,7 +80,7 @@ export async function runMessage(
 }
 
 /** The run's message and its answer, if they are there. */
-function exchangeIn({ data }: ConversationContext, run: string) {
+function exchangeIn({ data }: contexts.ConversationContext, run: string) {
   const question = data?.history.get(run);
   if (data === undefined || question === undefined) return undefined;
   let isNext = false;

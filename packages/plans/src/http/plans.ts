@@ -18,21 +18,17 @@ import type { Planner } from "../run/open-plan.ts";
 import { type Proposal, proposePlan, proposePlanTool } from "../run/propose-plan.ts";
 import {
   type AgentContext,
-  chooseAgent,
-  chooseAgentOrFallback,
-  type ConversationContext,
   type ConversationData,
-  type ConversationPlans,
   decidedEvent,
-  type EndOfImport,
   identityIn,
   logFailure,
   placeIn,
-  type PlanLine,
   type QueuedTurn,
   respond,
   type TurnRequest,
   type Turns,
+  type contexts,
+  chosenAgents,
 } from "../../../../src/internal-edge.ts";
 import {
   answerOf,
@@ -46,12 +42,11 @@ import { programTools } from "./run-program-tool.ts";
 import { STATE } from "../plan/run-names.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 import {
-  type Agent,
-  type RuntimeTool,
   type StoredMessage,
   type TurnHead,
-  type WrapOptions,
-  wrapOptionsFor,
+  type runtimeTools,
+  turnAgents,
+  type wraps,
 } from "../../../../src/internal-tool.ts";
 import { json, unlessAborted, withUser } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
@@ -93,14 +88,14 @@ interface LiveRun extends QueuedTurn<StoredRun> {
 type RunWork = (start: RunStart) => Promise<StoredRun>;
 
 /** A conversation's plans and runs: requested over HTTP, or recovered after a crash. */
-export class Plans implements ConversationPlans {
-  readonly #context: ConversationContext;
+export class Plans implements contexts.ConversationPlans {
+  readonly #context: contexts.ConversationContext;
   readonly #planFormats: readonly PlanFormat[];
   readonly #live = new Set<LiveRun>();
   /** Runs of programs that are asked for now. */
   readonly #programRuns = new Map<string, Promise<ProgramOutcome>>();
 
-  constructor(context: ConversationContext, planFormats: readonly PlanFormat[]) {
+  constructor(context: contexts.ConversationContext, planFormats: readonly PlanFormat[]) {
     this.#context = context;
     this.#planFormats = planFormats;
   }
@@ -145,10 +140,10 @@ export class Plans implements ConversationPlans {
 
   async #equipped<Result>(
     { agent, asked }: Omit<ProposalRequest, "proposal">,
-    work: (agent: Agent, signal: AbortSignal) => Promise<Result>,
+    work: (agent: turnAgents.Agent, signal: AbortSignal) => Promise<Result>,
   ): Promise<Result> {
     const { setup, settings, deletion } = this.#context;
-    const chosen = chooseAgent(setup, settings, { name: agent, asked });
+    const chosen = chosenAgents.chooseAgent(setup, settings, { name: agent, asked });
     try {
       return await deletion.stoppably(async (signal) => {
         const equipped = await chosen.equip(signal);
@@ -384,7 +379,7 @@ export class Plans implements ConversationPlans {
     const plan = this.#records?.run(id)?.record.plan ?? "";
     const chooseNow = () => {
       const choice = { name: agent, asked: this.#context.askedOf(head) };
-      return chooseAgentOrFallback(setup, () => this.#context.settings, choice);
+      return chosenAgents.chooseAgentOrFallback(setup, () => this.#context.settings, choice);
     };
     const live = this.#take(plan, chooseNow, async (start) => {
       const recoveredLog = start.log.recover(start.data.journal);
@@ -394,7 +389,10 @@ export class Plans implements ConversationPlans {
     live.result.catch((error: unknown) => logFailure(error, placeIn(this.#context, "run")));
   }
 
-  async toolsFor(agent: Agent, wrap: WrapOptions): Promise<readonly RuntimeTool[]> {
+  async toolsFor(
+    agent: turnAgents.Agent,
+    wrap: wraps.WrapOptions,
+  ): Promise<readonly runtimeTools.RuntimeTool[]> {
     // An agent that a run calls starts no other run: programs could start one another without end.
     const running = this.isRunning ? [] : await programTools(this.#context, agent, wrap);
     if (Object.keys(agent.tools).length === 0) return running;
@@ -409,31 +407,31 @@ export class Plans implements ConversationPlans {
     endRuns(data);
   }
 
-  exported(data: ConversationData): Iterable<PlanLine> {
+  exported(data: ConversationData): Iterable<contexts.PlanLine> {
     return planLines(data);
   }
 
-  take(data: ConversationData, line: PlanLine): void {
+  take(data: ConversationData, line: contexts.PlanLine): void {
     takePlanLine(data, line);
   }
 
-  async endImport(data: ConversationData, { isTrusted, reason }: EndOfImport) {
+  async endImport(data: ConversationData, { isTrusted, reason }: contexts.EndOfImport) {
     const cancelled = await cancelWaitingRuns(data, reason);
     return { cancelled, withdrawn: isTrusted ? 0 : withdrawApprovals(data) };
   }
 
-  async #proposalFrom(source: PlanSource, agent: Agent): Promise<Proposal> {
+  async #proposalFrom(source: PlanSource, agent: turnAgents.Agent): Promise<Proposal> {
     const { history, store } = this.#context.requireExisting();
-    const { syntaxes = ["dollar"] } = wrapOptionsFor(agent);
+    const { syntaxes = ["dollar"] } = turnAgents.wrapOptionsFor(agent);
     const messages = messagesOf(history.between(0, history.lastSeq()));
     return { format: "json", ...(await planFrom(source, { messages, store, syntaxes })) };
   }
 
-  #propose(agent: Agent, proposal: Proposal): Promise<PlanRecord> {
+  #propose(agent: turnAgents.Agent, proposal: Proposal): Promise<PlanRecord> {
     return proposePlan(this.#planner(agent), proposal);
   }
 
-  #planner(agent: Agent): Planner {
+  #planner(agent: turnAgents.Agent): Planner {
     const context = this.#context;
     const { context: asked } = agent;
     const services =
@@ -453,7 +451,11 @@ export class Plans implements ConversationPlans {
   #start({ id, agent }: PlanRecord, asked: AgentContext, work: RunWork): LiveRun {
     const { setup } = this.#context;
     const choice = { name: agent, asked };
-    return this.#take(id, () => chooseAgent(setup, this.#context.settings, choice), work);
+    return this.#take(
+      id,
+      () => chosenAgents.chooseAgent(setup, this.#context.settings, choice),
+      work,
+    );
   }
 
   /** Queues the work, and tracks the run until it ends. */

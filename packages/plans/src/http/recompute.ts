@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import { ByrefError } from "../../../../src/errors.ts";
 import { json } from "../../../../src/internal.ts";
-import { type Agent, type Plan, wrapOptionsFor } from "../../../../src/internal-tool.ts";
+import { type Plan, turnAgents } from "../../../../src/internal-tool.ts";
 import type { PlanRecord } from "../plan/plan-record.ts";
 import { type Recomputation, recomputationOf } from "../program/recompute.ts";
 import { type Planner, type PlanTools, toolsToCheck } from "../run/open-plan.ts";
@@ -20,7 +20,7 @@ export async function planRecomputation(
   names: readonly string[] | undefined,
 ): Promise<PlannedRecomputation> {
   const { agent, store } = planner;
-  const { syntaxes = ["dollar"] } = wrapOptionsFor(agent);
+  const { syntaxes = ["dollar"] } = turnAgents.wrapOptionsFor(agent);
   const plan: Plan = {
     name: "recompute",
     format: "json",
@@ -71,4 +71,4 @@ export function recomputationView({
   return { calls, left: left.map((one) => ({ ...one })) };
 }
 
-type Planned = PlannedRecomputation & { readonly agent: Agent };
+type Planned = PlannedRecomputation & { readonly agent: turnAgents.Agent };

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { ByrefError, codeIn } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
 import {
-  type ConversationContext,
+  type contexts,
   directoryOf,
   identityHeader,
   logFailure,
@@ -10,14 +10,12 @@ import {
 } from "../../../../src/internal-edge.ts";
 import { json, variableNames, withTimeLimit } from "../../../../src/internal.ts";
 import {
-  type Agent,
-  runtimeTool,
-  type RuntimeTool,
-  saveAt,
+  runtimeTools,
   saveTargets,
-  stageAll,
+  toolCalls,
   toolInputs,
-  type WrapOptions,
+  type turnAgents,
+  type wraps,
 } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { Identity } from "../../../../src/runtime.ts";
@@ -34,10 +32,10 @@ type AskTenant = (method: "GET" | "POST", path: string, body?: Json, key?: strin
  * none, or if the tenant's object does not answer.
  */
 export async function programTools(
-  context: ConversationContext,
-  { name, programs, context: asked }: Agent,
-  wrap: WrapOptions,
-): Promise<readonly RuntimeTool[]> {
+  context: contexts.ConversationContext,
+  { name, programs, context: asked }: turnAgents.Agent,
+  wrap: wraps.WrapOptions,
+): Promise<readonly runtimeTools.RuntimeTool[]> {
   if (programs !== true || asked === undefined) return [];
   const ask = askTenant(context, asked);
   if (ask === undefined) return [];
@@ -56,13 +54,13 @@ export async function programTools(
 function runProgramTool(
   offered: readonly ListedProgram[],
   ask: AskTenant,
-  wrap: WrapOptions,
-): RuntimeTool {
+  wrap: wraps.WrapOptions,
+): runtimeTools.RuntimeTool {
   const inputSchema = z.object({
     program: z.enum(offered.map(({ name }) => name)),
     input: z.record(z.string(), z.unknown()).optional(),
   });
-  return runtimeTool({
+  return runtimeTools.runtimeTool({
     name: RUN_PROGRAM,
     description: [DESCRIPTION, ...offered.map(describe)].join("\n"),
     inputSchema,
@@ -108,8 +106,8 @@ function runProgramTool(
         ...json.compact({ visibility }),
       };
       const places = call.saveTo === undefined ? [] : saveTargets.chosenPlaces(call.saveTo);
-      const writes = saveAt({ write, places, unresolved, call }, wrap);
-      return { output: null, save: () => stageAll(writes) };
+      const writes = toolCalls.saveAt({ write, places, unresolved, call }, wrap);
+      return { output: null, save: () => toolCalls.stageAll(writes) };
     },
   });
 }
@@ -127,7 +125,7 @@ function describe({ name, input, description }: ListedProgram): string {
   return `- ${name}(${parameters.join(", ")})${description === undefined ? "" : `: ${description}`}`;
 }
 
-function askTenant(context: ConversationContext, asked: Identity): AskTenant | undefined {
+function askTenant(context: contexts.ConversationContext, asked: Identity): AskTenant | undefined {
   const { tenant, principal, claims } = asked;
   const { env, state } = context;
   const object = directoryOf(env, tenant, state.id.jurisdiction);

@@ -1,11 +1,11 @@
 import type { PlanRecord, StoredRun } from "../plan/plan-record.ts";
 import { badImport } from "../../../transfer/src/transfer-lines.ts";
 import { cancelRun } from "../run/plan-turn.ts";
-import type { ConversationData, PlanLine } from "../../../../src/internal-edge.ts";
+import type { ConversationData, contexts } from "../../../../src/internal-edge.ts";
 import { failRun, plansOf } from "./plans-of.ts";
 
 /** The lines of an export: each plan, then its runs. */
-export function* planLines(data: ConversationData): Generator<PlanLine> {
+export function* planLines(data: ConversationData): Generator<contexts.PlanLine> {
   const plans = plansOf(data);
   for (const id of plans.ids()) {
     const plan = plans.required(id);
@@ -19,7 +19,7 @@ export function* planLines(data: ConversationData): Generator<PlanLine> {
 }
 
 /** Stores a line of a file. Throws `bad_import`. */
-export function takePlanLine(data: ConversationData, line: PlanLine): void {
+export function takePlanLine(data: ConversationData, line: contexts.PlanLine): void {
   // The casts remove the schemas' statement that absent fields may be undefined.
   if (line.type === "plan") takePlan(data, line.plan as unknown as PlanRecord);
   else takeRun(data, line as unknown as StoredRun);

@@ -15,12 +15,7 @@ import {
   type Need,
   needsIn,
 } from "../../../../src/internal.ts";
-import {
-  noSuchTool,
-  type Plan,
-  type PlanCall,
-  saveTargets,
-} from "../../../../src/internal-tool.ts";
+import { type Plan, type PlanCall, saveTargets, policies } from "../../../../src/internal-tool.ts";
 import {
   formatPath,
   type Lookup,
@@ -142,7 +137,7 @@ class Check {
     const { tools } = this.#context;
     const tool = Object.hasOwn(tools, call.tool) ? tools[call.tool] : undefined;
     if (tool === undefined) {
-      const message = noSuchTool(call.tool, Object.keys(tools));
+      const message = policies.noSuchTool(call.tool, Object.keys(tools));
       this.#find("unknown_tool", call, { at: "_tool", message });
       return;
     }

@@ -5,8 +5,8 @@ import type {
   Plan,
   PlanCall,
   PlanFormatName,
-  RuntimeTool,
   toolFiles,
+  runtimeTools,
 } from "../../../../src/internal-tool.ts";
 import type { VariableStore } from "../../../../src/internal.ts";
 import type { Effects } from "../../../../src/runtime.ts";
@@ -44,7 +44,7 @@ export interface PlanFormat {
     /** The unwrapped tools. Plans are checked against them. */
     readonly plain: ToolSet;
     readonly isAlone?: boolean;
-    tools(resources: RunResources): readonly RuntimeTool[];
+    tools(resources: RunResources): readonly runtimeTools.RuntimeTool[];
   };
   /** Further findings that keep a plan from running. `toolNames`: the agent's and the runtime's. */
   findings?(

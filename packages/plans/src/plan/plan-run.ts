@@ -13,16 +13,14 @@ import {
 } from "./plan-record.ts";
 import { GATES, keptName, nameInRun, scopeOfRun } from "./run-names.ts";
 import {
-  approvalRequest,
-  type CallOptions,
   type Observer,
   type PlanCall,
-  type Ready,
   scopes,
   toolInputs,
   toolOutputs,
-  type WrappedTool,
   type saveTargets,
+  policies,
+  type wraps,
 } from "../../../../src/internal-tool.ts";
 import {
   characters,
@@ -41,7 +39,7 @@ export interface PlanRunOptions {
   readonly record: RunRecord;
   readonly store: VariableStore;
   /** Tools by the names that the plan uses. */
-  readonly tools: Pick<ReadonlyMap<string, WrappedTool>, "get">;
+  readonly tools: Pick<ReadonlyMap<string, wraps.WrappedTool>, "get">;
   readonly effectsOf: (call: PlanCall) => Effects;
   readonly keyPrefix: string;
   /** Ends the run: no further call starts. */
@@ -218,7 +216,7 @@ export class PlanRun {
     if (!this.#signal.aborted) throw error;
   }
 
-  #optionsFor({ call, target }: CheckedCall): CallOptions {
+  #optionsFor({ call, target }: CheckedCall): wraps.CallOptions {
     const { keyPrefix, observer, checked } = this.#options;
     return {
       toolCallId: `${this.record.id}/${call.id}`,
@@ -303,7 +301,10 @@ export class PlanRun {
       () => parameters,
     );
     const about = { tool, input: parameters, resolved, references: [] };
-    return { text: approvalRequest(about).input, digest: await toolInputs.digestOf(resolved) };
+    return {
+      text: policies.approvalRequest(about).input,
+      digest: await toolInputs.digestOf(resolved),
+    };
   }
 
   #awaitsApproval(index: number): boolean {
@@ -316,7 +317,7 @@ export class PlanRun {
    * gates. A call that needs approval by policy, and one whose input has changed since a person saw it at a gate, has
    * an additional gate, which names the run, the call and the pin: the input that a person approves is what runs.
    */
-  async #needsApproval(checked: CheckedCall, { approval, pin }: Ready): Promise<boolean> {
+  async #needsApproval(checked: CheckedCall, { approval, pin }: wraps.Ready): Promise<boolean> {
     const { id } = checked.call;
     const { gate, shown, pin: begun } = stateIn(this.record, id);
     // A denial is final, also if the input changes.

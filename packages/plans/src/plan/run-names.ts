@@ -1,6 +1,6 @@
 import * as limits from "../../../../src/limits.ts";
-import { type AutomaticName, json, variableNames } from "../../../../src/internal.ts";
-import type { Plan, RunScope } from "../../../../src/internal-tool.ts";
+import { json, variableNames, type stores } from "../../../../src/internal.ts";
+import type { Plan, wraps } from "../../../../src/internal-tool.ts";
 
 /** The name of the gates that people open: `†approvals.<name>`. */
 export const GATES = "approvals";
@@ -25,7 +25,7 @@ function shortName(name: string, runNames: readonly string[]): string {
   return short;
 }
 
-interface NamedPlan extends Pick<RunScope, "inherits"> {
+interface NamedPlan extends Pick<wraps.RunScope, "inherits"> {
   readonly plan: Pick<Plan, "runNames" | "order">;
 }
 
@@ -37,7 +37,7 @@ export function scopeOfRun(run: string, { plan: { runNames, order }, inherits }:
     ownsResults: order === "written",
     nameOf: (name) => nameInRun(run, name, runNames),
     ...json.compact({ inherits }),
-  } satisfies RunScope;
+  } satisfies wraps.RunScope;
 }
 
 export function namesOfRun(run: string, runNames: readonly string[]): readonly string[] {
@@ -50,5 +50,5 @@ export function namesOfRun(run: string, runNames: readonly string[]): readonly s
  */
 export function keptName(run: string, { name = "plan" }: Pick<Plan, "name">, call: string) {
   const base = variableNames.automaticBase(`${name}_${call}`);
-  return { base, numbered: false, inputDigest: `${run}/${call}` } satisfies AutomaticName;
+  return { base, numbered: false, inputDigest: `${run}/${call}` } satisfies stores.AutomaticName;
 }

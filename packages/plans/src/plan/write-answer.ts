@@ -1,12 +1,12 @@
 import * as z from "zod";
 import { createExpander } from "../../../../src/references.ts";
-import { runtimeTool } from "../../../../src/internal-tool.ts";
+import { runtimeTools } from "../../../../src/internal-tool.ts";
 
 /** True for all texts with a URL or an address, and for some others. */
 export const MAY_HAVE_URL = /[a-z][0-9+.-]*:|www\.|@|\/\//i;
 
 /** Writes a text as an answer is shown: values in place of its references, records as tables. */
-export const writeAnswer = runtimeTool({
+export const writeAnswer = runtimeTools.runtimeTool({
   name: "write_answer",
   description: "Write a text with values in place of its references, as an answer is shown.",
   inputSchema: z.object({ text: z.string() }),

@@ -14,21 +14,19 @@ import {
   type Plan,
   type PlanCall,
   type PlanFormatName,
-  type RuntimeTool,
   scopes,
-  Toolbox,
-  type ToolboxOptions,
-  type TurnContext,
   withOwnTools,
-  type WrapOptions,
-  wrapOptionsFor,
-  type WrappedTool,
-  wrapRuntimeTools,
+  type wraps,
+  toolCalls,
+  type runtimeTools,
+  toolboxes,
+  turnAgents,
+  type turnContexts,
 } from "../../../../src/internal-tool.ts";
 import { json, needsIn, Taint, type VariableStore } from "../../../../src/internal.ts";
 import type { Effects } from "../../../../src/runtime.ts";
 
-interface RunContext extends TurnContext {
+interface RunContext extends turnContexts.TurnContext {
   readonly planFormats: readonly PlanFormat[];
 }
 
@@ -119,7 +117,7 @@ export interface PlanTools {
   readonly plain: ToolSet;
   /** Further findings that keep the plan from running. */
   readonly findings: readonly Finding[];
-  get(name: string): WrappedTool | undefined;
+  get(name: string): wraps.WrappedTool | undefined;
   effectsOf(call: PlanCall): Effects;
 }
 
@@ -163,9 +161,9 @@ async function toolsToRun(
 }
 
 interface Parts {
-  readonly wrap: WrapOptions;
-  readonly own: readonly RuntimeTool[];
-  readonly toolbox?: ToolboxOptions;
+  readonly wrap: wraps.WrapOptions;
+  readonly own: readonly runtimeTools.RuntimeTool[];
+  readonly toolbox?: toolboxes.ToolboxOptions;
 }
 
 async function toolsOf(
@@ -177,8 +175,8 @@ async function toolsOf(
   const { planTools: _, ...others } = services;
   const planFormat = planFormatOf(planFormats, plan.format);
   const { plain = {}, isAlone = false } = planFormat.own ?? {};
-  const toolbox = await Toolbox.open(agent, wrap, { ...others, ...how });
-  const wrapped = await wrapRuntimeTools(own, wrap);
+  const toolbox = await toolboxes.Toolbox.open(agent, wrap, { ...others, ...how });
+  const wrapped = await toolCalls.wrapRuntimeTools(own, wrap);
   const toolNames = Object.keys(toolbox.plain);
   const hasFiles = services.files !== undefined;
   const effectsOf = (name: string) => toolbox.effectsOf(name);
@@ -196,10 +194,10 @@ async function toolsOf(
   };
 }
 
-function wrapFor(plan: Plan, { agent, store }: Planner, taint: Taint): WrapOptions {
+function wrapFor(plan: Plan, { agent, store }: Planner, taint: Taint): wraps.WrapOptions {
   const { syntaxes, order, remakes = false } = plan;
   return {
-    ...wrapOptionsFor({ ...agent, outputPath: false }),
+    ...turnAgents.wrapOptionsFor({ ...agent, outputPath: false }),
     store,
     taint,
     syntaxes,

@@ -26,14 +26,13 @@ import {
   type JournalEntry,
   NOTHING_SPENT,
   type RecoveredLog,
-  type TurnEnd,
   type TurnHead,
-  type TurnOptions,
+  type turnContexts,
 } from "../../../../src/internal-tool.ts";
-import { json, type PreparedWrite } from "../../../../src/internal.ts";
+import { json, type stores } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 
-export interface PlanTurnOptions extends TurnOptions {
+export interface PlanTurnOptions extends turnContexts.TurnOptions {
   readonly plans: PlanStore;
   readonly planFormats: readonly PlanFormat[];
   /** Called before the run is written, in the same commit. */
@@ -78,7 +77,7 @@ export async function startRun(options: PlanTurnOptions, start: NewRun): Promise
     ? recordToRetry(opened, failed)
     : { ...first, status: "running" };
   const turn = new PlanTurn(options, { plan, opened, record, attempt });
-  const writes: PreparedWrite[] = [];
+  const writes: stores.PreparedWrite[] = [];
   try {
     const name = nameInRun(id, "input", []);
     const labels = isTrusted ? {} : { trusted: false, sources: ["webhook"] };
@@ -340,7 +339,7 @@ const ENDS = {
   done: "done",
   failed: "failed",
   cancelled: "stopped",
-} as const satisfies Record<RunStatus, TurnEnd["status"]>;
+} as const satisfies Record<RunStatus, turnContexts.TurnEnd["status"]>;
 
 function endOf(record: RunRecord): AttemptEnd {
   const status = ENDS[record.status];

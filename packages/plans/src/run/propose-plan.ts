@@ -5,11 +5,11 @@ import { jsonCall } from "../plan/json-plan.ts";
 import { inputFindings } from "../plan/plan-input.ts";
 import type { PlanRecord } from "../plan/plan-record.ts";
 import {
-  type Agent,
-  change,
   type Plan,
   type PlanFormatName,
-  runtimeTool,
+  toolCalls,
+  runtimeTools,
+  type turnAgents,
 } from "../../../../src/internal-tool.ts";
 import { encoding } from "../../../../src/internal.ts";
 import {
@@ -103,7 +103,7 @@ interface ModelProposal {
 
 export interface PlanProposals {
   /** Throws `invalid_plan`, with all findings. */
-  propose(agent: Agent, proposal: ModelProposal): Promise<PlanRecord>;
+  propose(agent: turnAgents.Agent, proposal: ModelProposal): Promise<PlanRecord>;
   keep(record: PlanRecord): void;
 }
 
@@ -118,8 +118,8 @@ const inputSchema = z.object({
 });
 
 /** Creates the tool `propose_plan`. A person approves and runs the plan over HTTP. */
-export function proposePlanTool(agent: Agent, proposals: PlanProposals) {
-  return runtimeTool({
+export function proposePlanTool(agent: turnAgents.Agent, proposals: PlanProposals) {
+  return runtimeTools.runtimeTool({
     name: PROPOSE_PLAN,
     description: DESCRIPTION,
     offeredFrom: "start",
@@ -134,7 +134,7 @@ export function proposePlanTool(agent: Agent, proposals: PlanProposals) {
       });
       return {
         output: async () =>
-          change(() => {
+          toolCalls.change(() => {
             proposals.keep(record);
             const { id, status, plan } = record;
             return { plan: id, status, calls: plan.calls.map((call) => call.id) };

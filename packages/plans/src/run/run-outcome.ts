@@ -3,16 +3,16 @@ import { ByrefError, codeOf, type ErrorCode, messageOf } from "../../../../src/e
 import { nameInRun } from "../plan/run-names.ts";
 import { type CallState, isOpenRun, type RunRecord, type RunResult } from "../plan/plan-record.ts";
 import {
-  type Content,
   encoding,
   flagged,
   json,
-  type PreparedWrite,
-  type OpenValue,
   retryConflicts,
   streamOf,
   type VariableStore,
   charsOf,
+  type stores,
+  type metadata,
+  type contents,
 } from "../../../../src/internal.ts";
 import {
   type Plan,
@@ -142,7 +142,7 @@ export async function commitOutcome(
 /** The fate of a result when the run ends. */
 interface Ending {
   readonly part: ResultPart;
-  readonly write?: PreparedWrite;
+  readonly write?: stores.PreparedWrite;
   /** Why the result is not in the conversation's own variable. */
   readonly problem?: string;
 }
@@ -171,7 +171,7 @@ async function handedOn(
   store: VariableStore,
   { output: { name, mode }, info, shown }: ResultPart,
   { results = [] }: RunRecord,
-): Promise<PreparedWrite> {
+): Promise<stores.PreparedWrite> {
   const value = shown ?? (await store.read(info.name)) ?? null;
   // A retry has begun with what the conversation had received.
   const before = results.find(({ output }) => output === name);
@@ -192,7 +192,10 @@ async function handedOn(
 }
 
 /** Copies the run's variable to a variable of the conversation with the run's name. */
-async function prepareCopy(store: VariableStore, { info }: ResultPart): Promise<PreparedWrite> {
+async function prepareCopy(
+  store: VariableStore,
+  { info }: ResultPart,
+): Promise<stores.PreparedWrite> {
   const value = (await copyOf(store, info.name)) ?? null;
   return store.prepare({ ...labelsOf(info), name: info.name, value, mode: "replace" });
 }
@@ -202,7 +205,7 @@ export async function restoreResult(
   store: VariableStore,
   { output, name, version, updatedAt }: RunResult,
   { run, plan: { runNames } }: { readonly run: string; readonly plan: Plan },
-): Promise<PreparedWrite> {
+): Promise<stores.PreparedWrite> {
   const info = store.info(name);
   if (info?.version !== version || info.updatedAt !== updatedAt) throw resultsGone();
   const value = (await store.read(name)) ?? null;
@@ -220,7 +223,7 @@ function labelsOf({ visibility, sources, trusted, flags, madeOf }: ResultPart["i
 }
 
 /** Copies in chunks, because the value may not fit into memory. */
-async function copyOf(store: VariableStore, name: string): Promise<Content | undefined> {
+async function copyOf(store: VariableStore, name: string): Promise<contents.Content | undefined> {
   const open = store.open(name);
   if (open === undefined) return undefined;
   const { type, mediaType } = open.info;
@@ -233,7 +236,7 @@ async function copyOf(store: VariableStore, name: string): Promise<Content | und
   }
 }
 
-async function* piecesOf(open: OpenValue): AsyncGenerator<Uint8Array> {
+async function* piecesOf(open: metadata.OpenValue): AsyncGenerator<Uint8Array> {
   const { bytes } = open.info;
   for (let from = 0; from < bytes; from += limits.maxRecordBytes)
     yield await open.read(from, Math.min(from + limits.maxRecordBytes, bytes));

@@ -5,10 +5,8 @@ import { AUTHORITIES, type Authority, QueryDatabases } from "../query-databases.
 import { queryTools, type RanQuery } from "../query-tools.ts";
 import { type QueryAccess, type QueryResult, runQuery } from "../run-query.ts";
 import {
-  type ConversationContext,
   type ConversationData,
   type ConversationParts,
-  type ConversationQueries,
   type Endpoint,
   endpoint,
   etagOf,
@@ -21,23 +19,24 @@ import {
   schemas,
   written,
   type appEnv,
+  type contexts,
 } from "../../../../src/internal-edge.ts";
 import {
   csvText,
   json,
   Labels,
   pickSyntaxes,
-  RECORDS_TYPE,
   sequences,
   targets,
   referenceTexts,
+  contents,
 } from "../../../../src/internal.ts";
 import {
-  type QueryTools,
   scopes,
   toolFiles,
   toolInputs,
-  type WrapOptions,
+  type wraps,
+  type toolboxes,
 } from "../../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { Json } from "../../../../src/references.ts";
@@ -50,7 +49,7 @@ const queryBody = z.strictObject({
 
 const CSV = "text/csv";
 const MARKDOWN = "text/markdown";
-const OFFERS = ["application/json", RECORDS_TYPE, CSV, MARKDOWN] as const;
+const OFFERS = ["application/json", contents.RECORDS_TYPE, CSV, MARKDOWN] as const;
 
 const records = z.array(z.looseObject({}));
 
@@ -62,7 +61,7 @@ const query: Endpoint<ConversationParts> = endpoint(
     answers: {
       200: {
         "application/json": records,
-        [RECORDS_TYPE]: parameters.text.describe("One record per line"),
+        [contents.RECORDS_TYPE]: parameters.text.describe("One record per line"),
         [CSV]: parameters.text,
         [MARKDOWN]: parameters.text.describe("A table"),
       },
@@ -113,7 +112,7 @@ function accessOf(
 }
 
 /** Throws `not_configured`. */
-function tablesOf({ queries }: ConversationContext) {
+function tablesOf({ queries }: contexts.ConversationContext) {
   const tables = queries instanceof ConversationTables ? queries : undefined;
   const databases = tables?.databases;
   if (databases !== undefined) return { databases, log: (query: RanQuery) => tables?.log(query) };
@@ -137,7 +136,7 @@ interface Saving {
 }
 
 /** Saves the records, as guarded as the variables that they come from. */
-async function saved(context: ConversationContext, saving: Saving): Promise<Response> {
+async function saved(context: contexts.ConversationContext, saving: Saving): Promise<Response> {
   const { id, labels, value, notes } = saving;
   const { name, path } = targets.targetIn(saving.name);
   if (path.length > 0)
@@ -195,16 +194,16 @@ export const queries: QuerySupport = {
 type Mark = `tables ${Authority}` | "tables purge";
 
 /** A conversation's databases, which are in objects of their own (`tables.ts`), and its queries. */
-class ConversationTables implements ConversationQueries {
+class ConversationTables implements contexts.ConversationQueries {
   /** Undefined without the binding `TABLES`. */
   readonly databases: QueryDatabases | undefined;
-  readonly #context: ConversationContext;
+  readonly #context: contexts.ConversationContext;
   /** Undefined before they are read. */
   #marks: Set<Mark> | undefined;
   #isPurgeDue = false;
   #purging: Promise<void> | undefined;
 
-  constructor(context: ConversationContext) {
+  constructor(context: contexts.ConversationContext) {
     this.#context = context;
     const { TABLES }: Partial<appEnv.Bindings> = context.env;
     if (TABLES === undefined) return;
@@ -218,7 +217,7 @@ class ConversationTables implements ConversationQueries {
     context.deletion.onMarked(() => this.#clear());
   }
 
-  toolsFor(wrap: WrapOptions): QueryTools | undefined {
+  toolsFor(wrap: wraps.WrapOptions): toolboxes.QueryTools | undefined {
     const { databases } = this;
     if (databases === undefined) return undefined;
     return queryTools({ databases, wrap, onQuery: (query) => this.log(query) });
