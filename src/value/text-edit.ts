@@ -81,6 +81,7 @@ const MAX_LINES = 6;
 export class TextEdit {
   readonly #replacement: Replacement;
   readonly #work: EditWork;
+  readonly #emit: EmitSegment;
   readonly #borders: Int32Array;
   /** Line breaks before the last character of `find`. */
   readonly #breaksInside: number;
@@ -91,10 +92,13 @@ export class TextEdit {
   #line = 1;
   readonly #lines: number[] = [];
 
-  /** The work is that of all edits that the text passes through. Throws `limit_exceeded`. */
-  constructor(replacement: Replacement, work: EditWork) {
+  /**
+   * The work is that of all edits that the text passes through; `emit` is the next of them. Throws `limit_exceeded`.
+   */
+  constructor(replacement: Replacement, work: EditWork, emit: EmitSegment) {
     this.#replacement = replacement;
     this.#work = work;
+    this.#emit = emit;
     work.read(FIND_COST * replacement.find.length);
     this.#borders = bordersOf(replacement.find);
     this.#breaksInside = lineBreaksIn(replacement.find.slice(0, -1));
@@ -111,13 +115,14 @@ export class TextEdit {
   }
 
   /** Emits the segments that can no longer change. */
-  write(segment: Segment, emit: EmitSegment): void {
+  write(segment: Segment): void {
     if (segment.kind === "removed") return this.#queue.add(segment);
     this.#work.read(segment.text.length);
     this.#queue.add(segment);
     // Offset of the segment in the queue.
     const before = this.#queue.length - segment.text.length;
     const { find, replace } = this.#replacement;
+    const emit = this.#emit;
     let taken = 0;
     for (const end of this.#endsIn(segment.text)) {
       this.#queue.take(before + end - find.length - taken, emit);
@@ -133,9 +138,9 @@ export class TextEdit {
   }
 
   /** Emits the rest. */
-  end(emit: EmitSegment): void {
+  end(): void {
     this.#matched = 0;
-    this.#queue.take(this.#queue.length, emit);
+    this.#queue.take(this.#queue.length, this.#emit);
   }
 
   /**
@@ -179,35 +184,6 @@ export class TextEdit {
     }
     this.#matched = end < 0 ? matched : 0;
     return end;
-  }
-}
-
-/** Passes texts through edits, one after the other. */
-export class TextEdits {
-  /** What each edit emits to, and the whole. */
-  readonly #steps: readonly EmitSegment[];
-  readonly #edits: readonly TextEdit[];
-
-  constructor(edits: readonly TextEdit[], emit: EmitSegment) {
-    const steps = [emit];
-    for (const edit of edits.toReversed()) {
-      const next = steps[0] ?? emit;
-      steps.unshift((segment) => edit.write(segment, next));
-    }
-    this.#edits = edits;
-    this.#steps = steps;
-  }
-
-  write(text: string): void {
-    this.#steps[0]?.({ kind: "same", text });
-  }
-
-  /** Emits the rest. */
-  end(): void {
-    for (const [index, edit] of this.#edits.entries()) {
-      const next = this.#steps[index + 1];
-      if (next !== undefined) edit.end(next);
-    }
   }
 }
 

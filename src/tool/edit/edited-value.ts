@@ -16,7 +16,6 @@ import {
   lineEndOf,
   type Replacement,
   TextEdit,
-  TextEdits,
   withLineEnds,
 } from "../../value/text-edit.ts";
 import { lookupInStore } from "../store-lookup.ts";
@@ -24,6 +23,7 @@ import { referenceTo, type Target } from "../variables/variable-target.ts";
 import { clip, codePointCount } from "../../value/characters.ts";
 import { findFolded } from "../../value/folded-text.ts";
 import { nextTask } from "../../value/next-task.ts";
+import type { Segment } from "../../value/segments.ts";
 import { isComposed } from "../composed.ts";
 import type { Syntax } from "../../reference/reference.ts";
 import { renderText } from "../../value/render.ts";
@@ -217,22 +217,27 @@ export class EditedText {
    */
   async *text(): AsyncGenerator<string, undefined> {
     const work = new EditWork(this.#chars);
-    const edits = this.#replacements.map((replacement) => new TextEdit(replacement, work));
     let made = "";
-    const through = new TextEdits(edits, (segment) => {
+    let write = (segment: Segment) => {
       work.read(segment.text.length);
       this.#diff.add(segment);
       if (segment.kind !== "removed") made += segment.text;
-    });
+    };
+    const edits: TextEdit[] = [];
+    for (const replacement of this.#replacements.toReversed()) {
+      const edit = new TextEdit(replacement, work, write);
+      edits.unshift(edit);
+      write = (segment) => edit.write(segment);
+    }
     for await (const text of this.#read()) {
       this.#keep("before", text);
-      through.write(text);
+      write({ kind: "same", text });
       this.#keep("after", made);
       yield made;
       made = "";
       if (work.isBreakDue()) await nextTask();
     }
-    through.end();
+    for (const edit of edits) edit.end();
     this.#keep("after", made);
     yield made;
     for (const [index, edit] of edits.entries()) {
