@@ -53,8 +53,8 @@ const exportEndpoint: Endpoint<ConversationParts> = endpoint(
 
 const own = { id: parameters.text, labels: z.enum(["keep", "lower"]).prefault("keep") };
 const place = {
-  part: parameters.wholeNumber("part", 1, limits.maxBatchItems).prefault(1),
-  of: parameters.wholeNumber("of", 1, limits.maxBatchItems).prefault(1),
+  part: parameters.wholeNumber(1, limits.maxBatchItems).prefault(1),
+  of: parameters.wholeNumber(1, limits.maxBatchItems).prefault(1),
 };
 
 /** Import into a conversation's object, and storage of an import's parts in a separate object. */

@@ -1,5 +1,4 @@
 import { compact } from "../../value/json.ts";
-import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { answerReceipt } from "../../turn/history/answer-receipt.ts";
@@ -10,7 +9,7 @@ import type { ConversationParts } from "../conversation-parts.ts";
 import { type Endpoint, endpoint, parse } from "../http/endpoint.ts";
 import { bounded } from "../http/read-body.ts";
 import { strictResponse } from "../turns/turn-response.ts";
-import { checked, idempotencyKey, pageSize, text } from "../http/parameters.ts";
+import { idempotencyKey, oneOf, pageSize, text } from "../http/parameters.ts";
 import * as schemas from "../openapi/schemas.ts";
 import { locationQuery } from "../placement.ts";
 import {
@@ -33,10 +32,7 @@ const answers = {
   },
 };
 
-const form = checked(z.enum(["display", "reference"]), (given) => {
-  if (given === "display" || given === "reference") return;
-  throw new ByrefError("bad_request", "form must be display or reference.");
-});
+const form = oneOf(["display", "reference"]);
 
 /** Decides on a call, or on a plan's gate. */
 export const approvalEndpoint: Endpoint<ConversationParts> = endpoint(

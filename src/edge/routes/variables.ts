@@ -22,7 +22,6 @@ import {
 import { type Content, type Endpoint, endpoint, type Parsed } from "../http/endpoint.ts";
 import {
   after,
-  checked,
   ifMatch,
   ifNoneMatch,
   ifRange,
@@ -67,22 +66,18 @@ const guard = ifMatch.optional().describe("The expected ETag, or *");
 const unless = ifNoneMatch.optional();
 const UNCHANGED = "Not modified";
 
-const description = checked(text.max(limits.maxDescriptionChars), ({ length }) => {
-  const most = limits.maxDescriptionChars;
-  if (length <= most) return;
-  throw new ByrefError("bad_request", `description is at most ${most} characters.`);
-});
+const description = text.max(limits.maxDescriptionChars);
 
-export const visibilityQuery = oneOf("visibility", ["model", "sealed", "secret"]).optional();
+export const visibilityQuery = oneOf(["model", "sealed", "secret"]).optional();
 
 const settings = {
-  ttl: wholeNumber("ttl", 1, limits.maxTtlSeconds).optional().describe("In seconds"),
-  pin: oneOf("pin", ["true", "false"]).optional(),
+  ttl: wholeNumber(1, limits.maxTtlSeconds).optional().describe("In seconds"),
+  pin: oneOf(["true", "false"]).optional(),
   visibility: visibilityQuery,
   description: description.optional(),
   location: locationQuery,
-  types: oneOf("types", ["off"]).optional().describe("For CSV: off keeps all cells as text"),
-  delimiter: oneOf("delimiter", ["comma", "semicolon", "tab", "pipe", "auto"])
+  types: oneOf(["off"]).optional().describe("For CSV: off keeps all cells as text"),
+  delimiter: oneOf(["comma", "semicolon", "tab", "pipe", "auto"])
     .optional()
     .describe("For CSV. auto: the most frequent one of the first line"),
 };
@@ -93,7 +88,7 @@ const lists: readonly Endpoint<ConversationParts>[] = [
     {
       summary: "Lists variables, without their values",
       query: {
-        last: wholeNumber("last", 0).optional().describe("Number of newest variables"),
+        last: wholeNumber(0).optional().describe("Number of newest variables"),
         names: text.optional().describe("Names, separated by commas"),
         after,
         limit: pageSize(limits.maxItems),
@@ -148,9 +143,9 @@ const values: readonly Endpoint<ConversationParts>[] = [
       summary: "Returns a value or a part of it",
       query: {
         path: text.transform(pathIn).optional().describe("As in a reference: .temp, [0].id"),
-        offset: wholeNumber("offset", 0).optional().describe("In elements, characters or bytes"),
-        limit: wholeNumber("limit", 0).optional(),
-        version: wholeNumber("version", 1).optional().describe("An earlier version, if it is kept"),
+        offset: wholeNumber(0).optional().describe("In elements, characters or bytes"),
+        limit: wholeNumber(0).optional(),
+        version: wholeNumber(1).optional().describe("An earlier version, if it is kept"),
       },
       headers: {
         Range: text.optional(),
@@ -179,7 +174,7 @@ const values: readonly Endpoint<ConversationParts>[] = [
     {
       summary: "Saves a value",
       query: {
-        mode: oneOf("mode", ["replace", "append", "merge", "new"]).prefault("replace"),
+        mode: oneOf(["replace", "append", "merge", "new"]).prefault("replace"),
         ...settings,
       },
       headers: { "If-Match": guard, "If-None-Match": unless },
@@ -249,7 +244,7 @@ const changes: readonly Endpoint<ConversationParts>[] = [
     "DELETE /conversations/:id/variables",
     {
       summary: "Deletes all variables except pinned ones and the newest",
-      query: { keepLast: wholeNumber("keepLast", 0).prefault(0) },
+      query: { keepLast: wholeNumber(0).prefault(0) },
       answers: { 200: { "application/json": schemas.deleted } },
     },
     async ({ query: { keepLast } }, { context }) => {

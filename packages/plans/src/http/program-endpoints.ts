@@ -67,7 +67,7 @@ function programEndpoints({ formatOf }: ProgramSupport): readonly Endpoint<Tenan
         summary: "Keeps a plan, or what led to a value or an answer, as a program",
         query: {
           agent: parameters.text.optional(),
-          check: parameters.oneOf("check", ["true"]).optional().describe("Keeps nothing"),
+          check: parameters.oneOf(["true"]).optional().describe("Keeps nothing"),
         },
         content: {
           "application/json": planOrProgram,
@@ -94,7 +94,7 @@ function programEndpoints({ formatOf }: ProgramSupport): readonly Endpoint<Tenan
       "GET /programs/:program",
       {
         summary: "Returns a program",
-        query: { version: parameters.wholeNumber("version", 1).optional() },
+        query: { version: parameters.wholeNumber(1).optional() },
         answers: { 200: program },
       },
       ({ params, query: { version } }, parts) => {
