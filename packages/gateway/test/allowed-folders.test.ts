@@ -17,7 +17,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { AllowedFolders } from "../src/cli/allowed-folders.ts";
+import { allowedFolders } from "../src/cli/allowed-folders.ts";
 import { slow } from "../../../test/support/slow.ts";
 
 /** Creates an allowed folder beside a folder that is not allowed. */
@@ -27,7 +27,7 @@ function folders() {
   mkdirSync(inside);
   mkdirSync(outside);
   writeFileSync(join(outside, "secret.txt"), "secret");
-  return { root, inside, outside, files: new AllowedFolders([inside]) };
+  return { root, inside, outside, files: allowedFolders([inside]) };
 }
 
 async function* content(...texts: string[]) {
@@ -63,7 +63,7 @@ describe("a file in an allowed folder", () => {
   it("may be named through a link to the allowed folder itself", async () => {
     const { root, inside } = folders();
     symlinkSync(inside, join(root, "link"));
-    const files = new AllowedFolders([join(root, "link")]);
+    const files = allowedFolders([join(root, "link")]);
     await files.save(join(root, "link", "a"), content("a"));
     await files.save(join(inside, "b"), content("b"));
     expect(readdirSync(inside)).toEqual(["a", "b"]);
@@ -157,7 +157,7 @@ describe("a file that must not be written", () => {
 
   it("is not accepted as an allowed folder", () => {
     const { outside } = folders();
-    expect(() => new AllowedFolders([join(outside, "none")])).toThrow("is not a folder");
-    expect(() => new AllowedFolders([join(outside, "secret.txt")])).toThrow("is not a folder");
+    expect(() => allowedFolders([join(outside, "none")])).toThrow("is not a folder");
+    expect(() => allowedFolders([join(outside, "secret.txt")])).toThrow("is not a folder");
   });
 });

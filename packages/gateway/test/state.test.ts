@@ -9,7 +9,7 @@ import {
 import { homedir, tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { AllowedFolders } from "../src/cli/allowed-folders.ts";
+import { allowedFolders } from "../src/cli/allowed-folders.ts";
 import { dataFolder } from "../src/cli/data-folder.ts";
 import { stateFolder } from "../src/cli/state.ts";
 
@@ -81,7 +81,7 @@ it("the gateway's own folders are not written to, although they are in an allowe
   const state = join(root, "state");
   mkdirSync(join(state, "work"), { recursive: true });
   symlinkSync(state, join(root, "link"));
-  const files = new AllowedFolders([root], [join(root, "link"), join(root, "none")]);
+  const files = allowedFolders([root], [join(root, "link"), join(root, "none")]);
   async function* content() {
     yield new Uint8Array(1);
   }

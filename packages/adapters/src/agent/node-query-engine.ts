@@ -40,7 +40,7 @@ export function nodeQueryDatabases(store: VariableStore): QueryDatabases {
  */
 const FILES = ["./query-process.js", "../query-process.js", "./query-process.ts"];
 
-let shared: QueryProcess | undefined;
+let shared: (() => QueryEngine) | undefined;
 
 /**
  * Runs queries in a SQLite database in memory, in a process that a query which runs too long ends. A program whose
@@ -51,8 +51,8 @@ export function nodeQueryEngine(): QueryEngine {
   nodeSqlite();
   const file = queryProcessFile();
   if (file === undefined) return inProcessEngine();
-  shared ??= new QueryProcess(file);
-  return shared.engine();
+  shared ??= queryProcess(file);
+  return shared();
 }
 
 /** Undefined if a bundler has left the file out. */
@@ -98,43 +98,34 @@ function databaseOf(database: DatabaseSync): QueryDatabase {
 }
 
 /**
- * A process that runs queries one at a time, and ends itself when one takes more than `cpuMs` of CPU: SQLite cannot be
- * interrupted from its own thread. Its tables are lost then, and the next query starts a new process.
+ * Returns a function that makes engines in one process, which runs queries one at a time, and ends itself when one takes
+ * more than `cpuMs` of CPU: SQLite cannot be interrupted from its own thread. Its tables are lost then, and the next query
+ * starts a new process.
  */
-export class QueryProcess {
-  readonly #file: string;
-  readonly #cpuMs: number;
-  #child: ChildProcess | undefined;
-  #last: Promise<unknown> = Promise.resolve();
-  #engines = 0;
-  readonly #unused = new FinalizationRegistry<number>((engine) => {
-    if (this.#child?.connected === true) this.#child.send({ engine });
+export function queryProcess(file: string, cpuMs: number = limits.queryCpuMs): () => QueryEngine {
+  let running: ChildProcess | undefined;
+  let last: Promise<unknown> = Promise.resolve();
+  let engines = 0;
+  const unused = new FinalizationRegistry<number>((engine) => {
+    if (running?.connected === true) running.send({ engine });
   });
-
-  constructor(file: string, cpuMs: number = limits.queryCpuMs) {
-    this.#file = file;
-    this.#cpuMs = cpuMs;
-  }
-
-  engine(): QueryEngine {
-    const engine = ++this.#engines;
+  return () => {
+    const engine = ++engines;
     // A killed process ends the query that it ran, and no other: there is one at a time.
-    const opened = engineBehind((method, input) => this.#call({ engine, method, input }));
-    this.#unused.register(opened, engine);
+    const opened = engineBehind((method, input) => {
+      const answer = last.then(() => send({ engine, method, input }));
+      last = answer.catch(() => undefined);
+      return answer;
+    });
+    unused.register(opened, engine);
     return opened;
-  }
+  };
 
-  #call(call: EngineCall): Promise<unknown> {
-    const answer = this.#last.then(() => this.#send(call));
-    this.#last = answer.catch(() => undefined);
-    return answer;
-  }
-
-  #send(call: EngineCall): Promise<unknown> {
-    const child = (this.#child ??= this.#start());
+  function send(call: EngineCall): Promise<unknown> {
+    const child = (running ??= start());
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const onMessage = (reply: EngineReply) => {
-      if (reply.isLast === true) this.#forget(child);
+      if (reply.isLast === true) forget(child);
       if ("error" in reply) reject(new Error(reply.error));
       else resolve(reply.output);
     };
@@ -159,19 +150,19 @@ export class QueryProcess {
     });
   }
 
-  #start(): ChildProcess {
+  function start(): ChildProcess {
     // No access to the program's settings, such as keys of models.
     // Not imported, because bundlers for other platforms do not know the module.
     const { fork } = process.getBuiltinModule("node:child_process");
     const execArgv = ["--disable-warning=ExperimentalWarning"];
     const options = { serialization: "advanced" as const, env: {}, execArgv };
-    const child = fork(this.#file, [String(this.#cpuMs)], options);
-    for (const event of ["exit", "disconnect"]) child.once(event, () => this.#forget(child));
+    const child = fork(file, [String(cpuMs)], options);
+    for (const event of ["exit", "disconnect"]) child.once(event, () => forget(child));
     return child;
   }
 
-  #forget(child: ChildProcess): void {
-    if (this.#child === child) this.#child = undefined;
+  function forget(child: ChildProcess): void {
+    if (running === child) running = undefined;
   }
 }
 

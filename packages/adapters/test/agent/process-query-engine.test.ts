@@ -9,7 +9,7 @@ import { QueryDatabases } from "../../../query/src/query-databases.ts";
 import { runQuery } from "../../../query/src/run-query.ts";
 import { valueAt } from "../../../../src/tool/variables/sequence.ts";
 import { readable } from "../../../../src/tool/variables/variable-target.ts";
-import { QueryProcess } from "../../src/agent/node-query-engine.ts";
+import { queryProcess } from "../../src/agent/node-query-engine.ts";
 import { slow } from "../../../../test/support/slow.ts";
 
 const pathOf = (module: string) =>
@@ -32,8 +32,7 @@ it(
   slow,
   async () => {
     const store = await withRows();
-    const running = new QueryProcess(file, 5_000);
-    const databases = new QueryDatabases(() => running.engine());
+    const databases = new QueryDatabases(queryProcess(file, 5_000));
     const query = (sql: string) =>
       runQuery(sql, {
         store,
@@ -57,8 +56,8 @@ it(
 
 it("ends with a program that is killed while a query runs", slow, async () => {
   const program = `
-    import { QueryProcess } from ${JSON.stringify(pathOf("node-query-engine.ts"))};
-    const engine = new QueryProcess(${JSON.stringify(file)}, 600_000).engine();
+    import { queryProcess } from ${JSON.stringify(pathOf("node-query-engine.ts"))};
+    const engine = queryProcess(${JSON.stringify(file)}, 600_000)();
     await engine.keep([]);
     await engine.add("t 1", {
       first: 0, json: JSON.stringify(Array.from({ length: 20_000 }, () => [1])),

@@ -8,43 +8,35 @@ import type { FileSaver } from "../own-tools.ts";
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
 
 /**
- * The folders that `--allow-write` names. A file is written beside its place and then moved there, so that
- * another program sees the old or the new content. Links are not followed below a folder's own path.
+ * Saves files in the folders that `--allow-write` names. A file is written beside its place and then moved there, so
+ * that another program sees the old or the new content. Links are not followed below a folder's own path. Nothing is
+ * written to the folders of `kept`, which are the gateway's own. Throws `bad_path` for what is not a folder.
  */
-export class AllowedFolders implements FileSaver {
+export function allowedFolders(given: readonly string[], kept: readonly string[] = []): FileSaver {
+  const own = kept.map((folder) => (existsSync(folder) ? realpathSync.native(folder) : folder));
   /** The folders as given, and with links resolved. */
-  readonly #folders: readonly { readonly given: string; readonly real: string }[];
-  readonly #kept: readonly string[];
-
-  /**
-   * Nothing is written to the folders of `kept`, which are the gateway's own. Throws `bad_path` for what is not a
-   * folder.
-   */
-  constructor(folders: readonly string[], kept: readonly string[] = []) {
-    this.#kept = kept.map((folder) => (existsSync(folder) ? realpathSync.native(folder) : folder));
-    this.#folders = folders.map((folder) => {
-      const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true;
-      if (!isFolder) throw new ByrefError("bad_path", `--allow-write: ${folder} is not a folder.`);
-      return { given: resolve(folder), real: realpathSync.native(folder) };
-    });
-  }
+  const folders = given.map((folder) => {
+    const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true;
+    if (!isFolder) throw new ByrefError("bad_path", `--allow-write: ${folder} is not a folder.`);
+    return { given: resolve(folder), real: realpathSync.native(folder) };
+  });
+  return { save };
 
   /** A relative path begins in the first of the folders. */
-  async save(file: string, content: AsyncIterable<Uint8Array>) {
+  async function save(file: string, content: AsyncIterable<Uint8Array>) {
     requireName(file);
-    const [first] = this.#folders;
-    const place = resolve(first?.real ?? "", file);
-    const parent = await this.#folderOf(place);
+    const place = resolve(folders[0]?.real ?? "", file);
+    const parent = await folderOf(place);
     const held = await heldFolder(parent);
     try {
       const { folder } = held;
-      await this.#requireSame(folder, parent);
+      await requireSame(folder, parent);
       const target = join(folder, basename(place));
       const mode = await modeOf(target, file);
       const draft = join(folder, `.byref-${randomUUID()}.tmp`);
       try {
         const bytes = await writeNew(draft, { content, mode });
-        await this.#requireSame(folder, parent);
+        await requireSame(folder, parent);
         await modeOf(target, file);
         await rename(draft, target);
         return { file: join(parent, basename(place)), bytes };
@@ -57,33 +49,33 @@ export class AllowedFolders implements FileSaver {
     }
   }
 
-  async #folderOf(place: string): Promise<string> {
+  async function folderOf(place: string): Promise<string> {
     const folder = dirname(place);
     // Paths outside are not looked up, so that errors reveal nothing about them.
-    const isNamed = this.#folders.some(
-      ({ given, real }) => isInside(folder, given) || isInside(folder, real),
+    const isNamed = folders.some(
+      (one) => isInside(folder, one.given) || isInside(folder, one.real),
     );
-    if (!isNamed) throw this.#outside(place);
+    if (!isNamed) throw outside(place);
     const real = await realpath(folder).catch((error: unknown) => {
       const code = codeOfSystem(error);
       const why = code === "ENOENT" ? "it does not exist, and is not created" : code;
       throw new ByrefError("bad_path", `The folder of ${place} cannot be used: ${why}.`);
     });
-    if (!this.#folders.some((allowed) => isInside(real, allowed.real))) throw this.#outside(place);
-    if (this.#kept.some((kept) => isInside(real, kept))) {
+    if (!folders.some((allowed) => isInside(real, allowed.real))) throw outside(place);
+    if (own.some((one) => isInside(real, one))) {
       throw new ByrefError("bad_path", `${place} is in a folder of Byref's own.`);
     }
     return real;
   }
 
   /** The folder may have been moved since, or replaced by a link. */
-  async #requireSame(folder: string, parent: string): Promise<void> {
+  async function requireSame(folder: string, parent: string): Promise<void> {
     const now = await realpath(folder).catch(() => undefined);
-    if (now !== parent) throw this.#outside(parent);
+    if (now !== parent) throw outside(parent);
   }
 
-  #outside(place: string): ByrefError {
-    const message = `${place} is not in a folder that may be written to: ${this.#folders.map(({ given }) => given).join(", ")}.`;
+  function outside(place: string): ByrefError {
+    const message = `${place} is not in a folder that may be written to: ${folders.map((one) => one.given).join(", ")}.`;
     return new ByrefError("bad_path", message);
   }
 }

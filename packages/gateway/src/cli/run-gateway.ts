@@ -17,7 +17,7 @@ import { WaitingCalls } from "../running-call.ts";
 import * as limits from "../gateway-limits.ts";
 import { reasonOf } from "../server-errors.ts";
 import { redact } from "../../../mcp/src/secrets.ts";
-import { AllowedFolders } from "./allowed-folders.ts";
+import { allowedFolders } from "./allowed-folders.ts";
 import { dataFolder } from "./data-folder.ts";
 import {
   listFile,
@@ -65,7 +65,7 @@ export async function runGateway({
     lists: listFile(join(folder, "tools.json")),
     log,
     ...(allowWrite.length > 0 && {
-      files: new AllowedFolders(allowWrite, [dirname(folder), dataFolder()]),
+      files: allowedFolders(allowWrite, [dirname(folder), dataFolder()]),
     }),
     queries: (wrap) => queryTools({ databases, wrap }),
     ...(existsSync(APP_FILE) && { app: () => readFileSync(APP_FILE, "utf8") }),

@@ -38,55 +38,47 @@ function baseOf(made: object): unknown {
   return Object.getPrototypeOf(made);
 }
 
-export class OwnObjects {
-  /** Creates a conversation of the application as it is now. */
-  construct: Construct;
-  readonly #deployed: DurableObjectNamespace;
-  readonly #gets = new Map<string, () => DurableObjectStub<ConversationObject>>();
-
-  private constructor(deployed: DurableObjectNamespace, construct: Construct) {
-    this.#deployed = deployed;
-    this.construct = construct;
-  }
-
-  static async in(namespace: DurableObjectNamespace, construct: Construct): Promise<OwnObjects> {
-    await changeClassOf(namespace);
-    return new OwnObjects(namespace, construct);
-  }
+/** `construct` creates a conversation of the application as it is now. */
+export async function ownObjects(bound: DurableObjectNamespace, construct: Construct) {
+  await changeClassOf(bound);
+  const gets = new Map<string, () => DurableObjectStub<ConversationObject>>();
+  return {
+    namespace,
+    /** Aborts all objects, as a crash does, then wakes them. */
+    async crash(): Promise<void> {
+      await inEach(({ state }) => state.abort(RESTARTED));
+      await Promise.all(Array.from(gets.values(), (get) => get().status()));
+    },
+    /** Stops running turns and deletes the conversations. */
+    async delete(): Promise<void> {
+      await inEach(({ conversation }) =>
+        conversation.status() === undefined
+          ? undefined
+          : conversation.parts.context.deletion.start(),
+      );
+      for (const id of gets.keys()) owned.delete(id);
+      gets.clear();
+    },
+  };
 
   /** The deployed namespace, with this application's objects. */
-  namespace(
-    deployed = this.#deployed,
+  function namespace(
+    deployed = bound,
   ): Pick<DurableObjectNamespace, "idFromName" | "get" | "jurisdiction"> {
     return {
       idFromName: (name) => {
         const id = deployed.idFromName(name);
-        owned.set(String(id), (state) => this.construct(state));
-        this.#gets.set(String(id), () => deployed.get(id) as DurableObjectStub<ConversationObject>);
+        owned.set(String(id), construct);
+        gets.set(String(id), () => deployed.get(id) as DurableObjectStub<ConversationObject>);
         return id;
       },
       get: (id, options) => deployed.get(id, options),
-      jurisdiction: (name) => this.namespace(deployed.jurisdiction(name)) as DurableObjectNamespace,
+      jurisdiction: (name) => namespace(deployed.jurisdiction(name)) as DurableObjectNamespace,
     };
   }
 
-  /** Aborts all objects, as a crash does, then wakes them. */
-  async crash(): Promise<void> {
-    await this.#inEach(({ state }) => state.abort(RESTARTED));
-    await Promise.all(Array.from(this.#gets.values(), (get) => get().status()));
-  }
-
-  /** Stops running turns and deletes the conversations. */
-  async delete(): Promise<void> {
-    await this.#inEach(({ conversation }) =>
-      conversation.status() === undefined ? undefined : conversation.parts.context.deletion.start(),
-    );
-    for (const id of this.#gets.keys()) owned.delete(id);
-    this.#gets.clear();
-  }
-
-  async #inEach(work: (inside: Inside) => void | Promise<void>): Promise<void> {
-    const done = Array.from(this.#gets.values(), async (get) => {
+  async function inEach(work: (inside: Inside) => void | Promise<void>): Promise<void> {
+    const done = Array.from(gets.values(), async (get) => {
       try {
         await runInDurableObject(get(), (conversation: ConversationObject, state) =>
           work({ conversation, state }),

@@ -8,7 +8,7 @@ import {
   type Runtime,
   type RuntimeOptions,
 } from "../../../../src/edge/create-runtime.ts";
-import { OwnObjects } from "./own-objects.ts";
+import { ownObjects } from "./own-objects.ts";
 
 /** An application that runs in the test's Worker. */
 export interface TestRuntime extends AsyncDisposable {
@@ -51,7 +51,7 @@ export async function openRuntime(
   const world = newWorld();
   const create = (changed: Partial<RuntimeOptions>) => createRuntime({ ...options, ...changed });
   let runtime: Runtime = create({});
-  const objects = await OwnObjects.in(
+  const objects = await ownObjects(
     CONVERSATIONS,
     (state) => new runtime.Conversation(state, ownEnv),
   );
