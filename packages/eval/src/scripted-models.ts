@@ -75,9 +75,15 @@ function replyTo({ prompt, tools = [] }: LanguageModelV4CallOptions, skill: Skil
   const random = randomOf([skill.name, prompt]);
   const ignoresGuide = conversation.chance(skill.ignoresGuide);
   const hand = new Hand(sight, { skill, random, ignoresGuide });
-  for (const { pattern, reply } of rules) {
+  for (const [pattern, work] of rules) {
     const found = pattern.exec(sight.question);
-    if (found !== null) return reply({ sight, hand, parts: found.slice(1) });
+    if (found === null) continue;
+    try {
+      return work(hand, ...found.slice(1));
+    } catch (error) {
+      if (error instanceof Stop) return error.reply;
+      throw error;
+    }
   }
   return { text: "I do not understand the question." };
 }
@@ -94,161 +100,107 @@ type Reply =
   | { readonly calls: readonly { readonly tool: string; readonly input: object }[] }
   | { readonly text: string };
 
-interface Work {
-  readonly sight: Sight;
-  readonly hand: Hand;
-  /** The parts of the question that the rule's pattern captured. */
-  readonly parts: readonly string[];
+/** Thrown where the work does not go on without the result of a call, or not at all. */
+class Stop extends Error {
+  readonly reply: Reply;
+
+  constructor(reply: Reply) {
+    super();
+    this.reply = reply;
+  }
 }
 
 const DONE: Reply = { text: "done" };
 const LOST: Reply = { text: "I cannot do this: I do not see the data." };
 
-/** The questions that scripted models understand: those of the tasks. */
-const rules: readonly { pattern: RegExp; reply(work: Work): Reply }[] = [
-  {
-    pattern: /^Fetch the document "(.+?)" with fetch_document, then store it unchanged as "(.+?)"/u,
-    reply: (work) => {
-      const [name = "", copy = ""] = work.parts;
-      return chain(work, { tool: "fetch_document", input: { name } }, (fetched) =>
-        storeCopy(work, copy, work.hand.pass(fetched)),
-      );
+/**
+ * The questions that scripted models understand, those of the tasks, and the work for each, which gets the parts that
+ * the pattern captures. It begins anew at each prompt, and goes on with the results that it finds there.
+ */
+const rules: readonly (readonly [
+  pattern: RegExp,
+  work: (hand: Hand, ...parts: string[]) => Reply,
+])[] = [
+  [
+    /^Fetch the document "(.+?)" with fetch_document, then store it unchanged as "(.+?)"/u,
+    (hand, name, copy) => {
+      const fetched = hand.call("fetch_document", { name });
+      return hand.finish("store_document", () => ({ name: copy, content: hand.pass(fetched) }));
     },
-  },
-  {
-    pattern:
-      /^Fetch the document "(.+?)" with .+? whose "id" is "(.+?)", change "(.+?)" to "(.+?)", .+? as "(.+?)" with/u,
-    reply: (work) => edit(work),
-  },
-  {
-    pattern: /^Call list_shipments, then cancel all/u,
-    reply: (work) =>
-      chain(work, { tool: "list_shipments", input: {} }, (listed) => {
-        const written = writing(work.hand.pass(listed, "[*].id"), (ids) => ({ ids }));
-        return finishTask(work, "cancel_shipments", written);
-      }),
-  },
-  {
-    pattern: /^Call list_orders and list_customers\. .+? "country" "(\w+)"/u,
-    reply: (work) => total(work),
-  },
-  {
-    pattern: /^Call list_parts, then pass the whole list to print_table/u,
-    reply: (work) =>
-      chain(work, { tool: "list_parts", input: {} }, (listed) => {
-        const written = writing(work.hand.pass(listed), (rows) => ({ rows }));
-        return finishTask(work, "print_table", written);
-      }),
-  },
-  {
-    pattern: /<text>\n([\s\S]*)\n<\/text>/u,
-    reply: (work) =>
-      finishTask(work, "store_text", { input: { text: work.hand.copy(work.parts[0] ?? "") } }),
-  },
+  ],
+  [
+    /^Fetch the document "(.+?)" with .+? whose "id" is "(.+?)", change "(.+?)" to "(.+?)", .+? as "(.+?)" with/u,
+    edit,
+  ],
+  [
+    /^Call list_shipments, then cancel all/u,
+    (hand) => {
+      const listed = hand.call("list_shipments", {});
+      return hand.finish("cancel_shipments", () => ({ ids: hand.pass(listed, "[*].id") }));
+    },
+  ],
+  [/^Call list_orders and list_customers\. .+? "country" "(\w+)"/u, total],
+  [
+    /^Call list_parts, then pass the whole list to print_table/u,
+    (hand) => {
+      const listed = hand.call("list_parts", {});
+      return hand.finish("print_table", () => ({ rows: hand.pass(listed) }));
+    },
+  ],
+  [
+    /<text>\n([\s\S]*)\n<\/text>/u,
+    (hand, given) => hand.finish("store_text", () => ({ text: hand.copy(given) })),
+  ],
 ];
 
-/** A call, or what has to come before it. */
-type Written = { readonly input: object } | { readonly before: Reply };
-
-function writing(grasp: Grasp, inputOf: (value: Json) => object): Written {
-  if (grasp === undefined) return { before: LOST };
-  return "call" in grasp ? { before: { calls: [grasp.call] } } : { input: inputOf(grasp.value) };
-}
-
-function storeCopy(work: Work, name: string, content: Grasp): Reply {
-  const written = writing(content, (value) => ({ name, content: value }));
-  return finishTask(work, "store_document", written);
-}
-
-/** Makes the last call of a task, repeats it after an error, and answers when the call has succeeded. */
-function finishTask({ sight }: Work, tool: string, written: Written): Reply {
-  const calls = callsOf(sight, tool);
-  if (calls.some(({ isWrong }) => !isWrong)) return DONE;
-  if (calls.length > 5) return LOST;
-  return "before" in written ? written.before : { calls: [{ tool, input: written.input }] };
-}
-
-/** Makes a call once, then continues with its result. */
-function chain(
-  { sight }: Work,
-  call: { readonly tool: string; readonly input: Readonly<Record<string, Json>> },
-  next: (made: SeenCall) => Reply,
-): Reply {
-  const made = callsOf(sight, call.tool).find(({ isWrong }) => !isWrong);
-  return made === undefined ? { calls: [call] } : next(made);
-}
-
-function callsOf({ calls }: Sight, tool: string): readonly SeenCall[] {
-  return calls.filter((call) => call.tool === tool);
-}
-
 /** Edits the variable in place with references. Otherwise writes the whole document again. */
-function edit(work: Work): Reply {
-  const [name = "", id = "", field = "", value = "", copy = ""] = work.parts;
-  return chain(work, { tool: "fetch_document", input: { name } }, (fetched) => {
-    const variable = variableIn(fetched.output);
-    const canEdit = variable !== undefined && work.sight.tools.has("edit_variable");
-    const passed = work.hand.pass(fetched);
-    const isByReference =
-      passed !== undefined && "value" in passed && typeof passed.value === "string";
-    const store = (grasp: Grasp) => storeCopy(work, copy, grasp);
-    if (canEdit && isByReference) {
+function edit(hand: Hand, ...parts: string[]): Reply {
+  const [name, id, field = "", value = "", copy] = parts;
+  const fetched = hand.call("fetch_document", { name });
+  return hand.finish("store_document", () => {
+    const variable = variableIn(fetched);
+    const passed = hand.pass(fetched);
+    if (variable !== undefined && hand.has("edit_variable") && typeof passed === "string") {
       const edits = [{ where: `id = '${id}'`, set: { [field]: value } }];
-      return chain(work, { tool: "edit_variable", input: { name: variable, edits } }, () =>
-        store(passed),
-      );
+      hand.call("edit_variable", { name: variable, edits });
+      return { name: copy, content: passed };
     }
-    const seen = work.hand.see(fetched);
-    if (seen === undefined || "call" in seen || !json.isJsonArray(seen.value)) return store(seen);
-    const changed = seen.value.map((record) =>
+    const seen = hand.see(fetched);
+    if (!json.isJsonArray(seen)) return { name: copy, content: seen };
+    const changed = seen.map((record) =>
       json.isJsonObject(record) && record.id === id ? { ...record, [field]: value } : record,
     );
-    return store({ value: work.hand.copy(changed) });
+    return { name: copy, content: hand.copy(changed) };
   });
 }
 
 /** Adds up what it has seen, or lets SQL do it. */
-function total(work: Work): Reply {
-  const [country = ""] = work.parts;
-  return chain(work, { tool: "list_orders", input: {} }, (orders) =>
-    chain(work, { tool: "list_customers", input: {} }, (customers) => {
-      const [from, joined] = [orders, customers].map(({ output }) => variableIn(output));
-      if (work.sight.tools.has("query_variables") && from !== undefined && joined !== undefined) {
-        const sql = `SELECT SUM(o.amount) AS total FROM $${from} AS o JOIN $${joined} AS c ON c.id = o.customer WHERE c.country = '${country}'`;
-        return chain(work, { tool: "query_variables", input: { sql } }, ({ output }) =>
-          finishTask(work, "report_total", { input: { total: totalIn(output) } }),
-        );
-      }
-      const seen = [orders, customers].map((call) => work.hand.see(call));
-      const missing = seen.find((one) => one === undefined || "call" in one);
-      if (seen.includes(undefined)) return LOST;
-      if (missing !== undefined && "call" in missing) return { calls: [missing.call] };
-      const [list, people] = seen.map((one) => recordsIn(one));
-      const chosen = new Set(people?.filter((one) => one.country === country).map((one) => one.id));
-      const sum = list
-        ?.filter(({ customer }) => chosen.has(customer))
-        .reduce((sum, { amount }) => sum + Number(amount), 0);
-      return finishTask(work, "report_total", { input: { total: sum ?? 0 } });
-    }),
-  );
+function total(hand: Hand, country: string): Reply {
+  const orders = hand.call("list_orders", {});
+  const customers = hand.call("list_customers", {});
+  const [from, joined] = [variableIn(orders), variableIn(customers)];
+  return hand.finish("report_total", () => {
+    if (hand.has("query_variables") && from !== undefined && joined !== undefined) {
+      const sql = `SELECT SUM(o.amount) AS total FROM $${from} AS o JOIN $${joined} AS c ON c.id = o.customer WHERE c.country = '${country}'`;
+      return { total: totalIn(hand.call("query_variables", { sql })) };
+    }
+    const list = recordsIn(hand.see(orders));
+    const people = recordsIn(hand.see(customers)).filter((one) => one.country === country);
+    const chosen = new Set(people.map(({ id }) => id));
+    const bought = list.filter(({ customer }) => chosen.has(customer));
+    return { total: bought.reduce((sum, { amount }) => sum + Number(amount), 0) };
+  });
 }
 
-function recordsIn(grasp: Grasp): readonly Readonly<Record<string, unknown>>[] {
-  if (grasp === undefined || "call" in grasp || !json.isJsonArray(grasp.value)) return [];
-  return grasp.value.filter(json.isJsonObject);
+function recordsIn(value: Json): readonly Readonly<Record<string, unknown>>[] {
+  return json.isJsonArray(value) ? value.filter(json.isJsonObject) : [];
 }
 
-function totalIn(output: Json | undefined): number {
+function totalIn(output: Json): number {
   const { value } = json.isObject(output) ? output : {};
   const row: unknown = Array.isArray(value) ? value[0] : undefined;
   return json.isObject(row) ? Number(row.total) : 0;
 }
-
-/** A value to write, or the call that has to be made to see more of it. Undefined: it cannot be had. */
-type Grasp =
-  | { readonly value: Json }
-  | { readonly call: { readonly tool: string; readonly input: object } }
-  | undefined;
 
 /** Reads of one value before a model gives up. */
 const MAX_READS = 30;
@@ -260,7 +212,7 @@ interface HandOptions {
   readonly ignoresGuide: boolean;
 }
 
-/** Writes what a model has seen, with the errors of its skill. */
+/** Calls tools, and writes what a model has seen, with the errors of its skill. */
 class Hand {
   readonly #sight: Sight;
   readonly #options: HandOptions;
@@ -270,27 +222,42 @@ class Hand {
     this.#options = options;
   }
 
+  has(tool: string): boolean {
+    return this.#sight.tools.has(tool);
+  }
+
+  /** Returns the result of the first call of the tool that succeeded, or makes this one. */
+  call(tool: string, input: object): Json {
+    const made = this.#sight.calls.find((call) => call.tool === tool && !call.isWrong);
+    if (made === undefined) throw new Stop({ calls: [{ tool, input }] });
+    if (made.output === undefined) throw new Stop(LOST);
+    return made.output;
+  }
+
+  /** Makes the last call of a task, repeats it after an error, and answers when the call has succeeded. */
+  finish(tool: string, inputOf: () => object): Reply {
+    const calls = this.#sight.calls.filter((call) => call.tool === tool);
+    if (calls.some(({ isWrong }) => !isWrong)) return DONE;
+    return calls.length > 5 ? LOST : { calls: [{ tool, input: inputOf() }] };
+  }
+
   /** Passes the result of a call on: by reference where there is one, or else as a copy. */
-  pass(call: SeenCall, path = ""): Grasp {
-    const name = variableIn(call.output);
-    if (name !== undefined && !this.#options.ignoresGuide) {
-      return { value: this.#reference(name, path) };
-    }
-    const seen = this.see(call);
-    if (seen === undefined || "call" in seen) return seen;
-    const part = path === "" ? seen.value : partOf(seen.value, path);
-    return part === undefined ? undefined : { value: this.copy(part) };
+  pass(output: Json, path = ""): Json {
+    const name = variableIn(output);
+    if (name !== undefined && !this.#options.ignoresGuide) return this.#reference(name, path);
+    const seen = this.see(output);
+    const part = path === "" ? seen : partOf(seen, path);
+    if (part === undefined) throw new Stop(LOST);
+    return this.copy(part);
   }
 
   /** The value of a call's result, read in parts if it is not in the prompt. */
-  see({ output }: SeenCall): Grasp {
-    if (output === undefined) return undefined;
+  see(output: Json): Json {
     if (json.isObject(output) && typeof output.$var === "string") {
-      return "value" in output ? { value: output.value as Json } : this.#read(output);
+      return "value" in output ? (output.value as Json) : this.#read(output);
     }
     if (json.isObject(output) && typeof output.file === "string") return this.#readFile(output);
-    if (typeof output !== "string") return { value: output };
-    return { value: withoutCut(output) };
+    return typeof output === "string" ? withoutCut(output) : output;
   }
 
   /** Copies a value character by character. */
@@ -323,28 +290,29 @@ class Hand {
     return `$${random.chance(skill.misspells) ? misspelled(name, random) : name}${path}`;
   }
 
-  #read(handle: Readonly<Record<string, unknown>>): Grasp {
+  #read(handle: Readonly<Record<string, unknown>>): Json {
     const name = String(handle.$var);
     const pieces = this.#sight.calls.flatMap(({ tool, input, output }) => {
       const isPiece = tool === "read_variable" && input.name === name && json.isObject(output);
       return isPiece ? [output as Piece] : [];
     });
     const last = pieces.at(-1);
-    if (last !== undefined && last.next === undefined) return { value: joined(pieces) };
-    if (pieces.length >= MAX_READS || !this.#sight.tools.has("read_variable")) return undefined;
-    return { call: { tool: "read_variable", input: last?.next ?? { name } } };
+    if (last !== undefined && last.next === undefined) return joined(pieces);
+    if (pieces.length >= MAX_READS || !this.has("read_variable")) throw new Stop(LOST);
+    throw new Stop({ calls: [{ tool: "read_variable", input: last?.next ?? { name } }] });
   }
 
-  #readFile({ file, characters }: Readonly<Record<string, unknown>>): Grasp {
+  #readFile({ file, characters }: Readonly<Record<string, unknown>>): Json {
     const pieces = this.#sight.calls.flatMap(({ tool, input, output }) =>
       tool === "read_file" && input.path === file && output !== undefined
         ? [typeof output === "string" ? output : JSON.stringify(output)]
         : [],
     );
     const text = pieces.join("");
-    if (text.length >= Number(characters)) return { value: parsed(text) };
-    if (pieces.length >= MAX_READS) return undefined;
-    return { call: { tool: "read_file", input: { path: file, offset: text.length } } };
+    if (text.length >= Number(characters)) return parsed(text);
+    if (pieces.length >= MAX_READS) throw new Stop(LOST);
+    const input = { path: file, offset: text.length };
+    throw new Stop({ calls: [{ tool: "read_file", input }] });
   }
 }
 
