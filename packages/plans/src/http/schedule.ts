@@ -36,7 +36,8 @@ function cronOf({ cron, timeZone }: Schedule): Cron {
   try {
     // The library also reads single dates, and `?` as the time at which it reads.
     if (/[:?]/u.test(cron)) throw new Error("it contains : or ?");
-    return new Cron(cron, { timezone: timeZone, mode: "5-or-6-parts", paused: true });
+    const options = { mode: "5-or-6-parts", fixedTimeRule: "no-wildcard", paused: true } as const;
+    return new Cron(cron, { timezone: timeZone, ...options });
   } catch (error) {
     const advice = `write "minute hour day month weekday", with seconds before them if needed.`;
     const message = `cron: "${cron}" is no cron line (${messageOf(error)}): ${advice}`;
