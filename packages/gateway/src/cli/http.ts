@@ -14,6 +14,7 @@ import {
   validateOriginHeader,
 } from "@modelcontextprotocol/server";
 import * as limits from "../gateway-limits.ts";
+import { Later } from "../running-call.ts";
 import { messageIn } from "../../../mcp/src/mcp-fetch.ts";
 import { withTimeLimit } from "../../../../src/internal.ts";
 
@@ -121,6 +122,12 @@ function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request {
 
 type Transport = WebStandardStreamableHTTPServerTransport;
 
+interface Session {
+  readonly transport: Transport;
+  /** Ids of requests that are not answered, each with what continues when they are. */
+  readonly open: Map<unknown, Later<void>>;
+}
+
 /**
  * The sessions of clients of the older versions of the protocol: a server can ask such a client something only
  * in a session. Beyond `maxGatewaySessions`, the one that was used longest ago ends.
@@ -128,7 +135,7 @@ type Transport = WebStandardStreamableHTTPServerTransport;
 export class HttpSessions {
   readonly #make: () => Server;
   /** Least recently used first. */
-  readonly #open = new Map<string, Transport>();
+  readonly #open = new Map<string, Session>();
 
   constructor(make: () => Server) {
     this.#make = make;
@@ -141,7 +148,8 @@ export class HttpSessions {
       // After a 404 a client begins another session.
       const error = { code: -32_001, message: "There is no such session; start another." };
       const none = () => Response.json({ jsonrpc: "2.0", error, id: null }, { status: 404 });
-      return this.#used(id)?.handleRequest(request, options) ?? none();
+      const session = this.#used(id);
+      return session === undefined ? none() : answerIn(session, request, options);
     }
     // Requests after the first, and all of newer clients, name their version.
     const isFirst = request.method === "POST" && !request.headers.has("mcp-protocol-version");
@@ -151,36 +159,87 @@ export class HttpSessions {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#open.values()].map((transport) => transport.close()));
+    await Promise.all([...this.#open.values()].map(({ transport }) => transport.close()));
   }
 
   async #begin(): Promise<Transport> {
     const transport: Transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => crypto.randomUUID(),
       onsessioninitialized: (id) => {
-        this.#open.set(id, transport);
+        this.#open.set(id, session);
         this.#endOldest();
       },
     });
+    const session: Session = { transport, open: new Map() };
     await this.#make().connect(transport);
+    const send = transport.send.bind(transport);
+    transport.send = (message, sending) => {
+      if (!("method" in message)) end(session, message.id);
+      return send(message, sending);
+    };
     const { onclose } = transport;
     transport.onclose = () => {
       onclose?.();
+      for (const id of session.open.keys()) end(session, id);
       if (transport.sessionId !== undefined) this.#open.delete(transport.sessionId);
     };
     return transport;
   }
 
-  #used(id: string): Transport | undefined {
-    const transport = this.#open.get(id);
-    if (transport === undefined) return undefined;
+  #used(id: string): Session | undefined {
+    const session = this.#open.get(id);
+    if (session === undefined) return undefined;
     this.#open.delete(id);
-    this.#open.set(id, transport);
-    return transport;
+    this.#open.set(id, session);
+    return session;
   }
 
   #endOldest(): void {
     const [oldest] = this.#open.values();
-    if (this.#open.size > limits.maxGatewaySessions) void oldest?.close();
+    if (this.#open.size > limits.maxGatewaySessions) void oldest?.transport.close();
   }
+}
+
+/**
+ * Answers a request of a session. The library would send the answer to the newer one of two requests with one id, and
+ * none to the other: a request waits until an earlier one with its id is answered or cancelled.
+ */
+async function answerIn(session: Session, ...[request, options]: Parameters<Answer>) {
+  const { transport, open } = session;
+  const ids = messagesIn(options.parsedBody).flatMap(({ method, id, params }) => {
+    if (method === CANCELLED) end(session, params?.requestId);
+    return method === undefined || id === undefined ? [] : [id];
+  });
+  if (new Set(ids).size < ids.length) {
+    const error = { code: -32_600, message: "Two requests of a batch have one id." };
+    return Response.json({ jsonrpc: "2.0", error, id: null }, { status: 400 });
+  }
+  for (let earlier = ids.find((id) => open.has(id)); earlier !== undefined;) {
+    await open.get(earlier)?.promise;
+    earlier = ids.find((id) => open.has(id));
+  }
+  for (const id of ids) open.set(id, new Later());
+  const response = await transport.handleRequest(request, options);
+  // A request that is refused gets no other answer.
+  if (response.status !== 200) for (const id of ids) end(session, id);
+  return response;
+}
+
+function end({ open }: Session, id: unknown): void {
+  open.get(id)?.resolve(undefined);
+  open.delete(id);
+}
+
+const CANCELLED = "notifications/cancelled";
+
+interface Message {
+  readonly method?: unknown;
+  readonly id?: unknown;
+  readonly params?: { readonly requestId?: unknown };
+}
+
+/** The library checks them later. */
+function messagesIn(body: unknown): readonly Message[] {
+  const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
+  return messages.filter((one): one is Message => typeof one === "object" && one !== null);
 }
