@@ -307,8 +307,15 @@ async function writeTable(
 
   function shape(): TableShape {
     const first = [...omitted].slice(0, MAX_NAMED);
+    const keys = [...columns.keys()];
+    const names = distinctNames(keys);
+    const renamed = keys.flatMap((one, at) => {
+      const column = names[at] ?? one;
+      return column.length > one.length ? [[one, column] as const] : [];
+    });
     return {
-      columns: distinctNames([...columns.keys()]),
+      columns: names,
+      ...(renamed.length > 0 && { renamed }),
       cells: Array.from(columns, (_, at) => (counters[at] ?? new CellCounter()).cells()),
       ...(first.length === 0 ? {} : { omitted: { count: omitted.size, first } }),
       rows,

@@ -8,6 +8,8 @@ export type SqlScalar = string | number | null;
 export interface TableShape {
   /** The columns, without the position. */
   readonly columns: readonly string[];
+  /** Keys that are another column than SQL takes their names for, with that column. */
+  readonly renamed?: readonly (readonly [key: string, column: string])[] | undefined;
   /** What is in the columns, in their order. */
   readonly cells?: readonly ColumnCells[] | undefined;
   /** Columns that are not loaded because there are too many: their number, and the first of their names. */

@@ -272,6 +272,12 @@ class Run {
   #notes(records: readonly string[]): readonly string[] {
     const columns = this.#usedColumns;
     const said = columns.flatMap(({ name, cells, uses }) => useNotes(name, cells, uses));
+    const { query, tables } = this.#running;
+    for (const [key, column] of Array.from(tables.values(), (one) => one.renamed ?? []).flat()) {
+      if (!query.usesAllColumns && !query.names.includes(key.toLowerCase())) continue;
+      const is = `${identifier(column)} has the values of the key ${identifier(key)}`;
+      said.push(`${is}: for SQL, names with other capitals are one name.`);
+    }
     return [...said, ...this.#numberNotes(records, this.#suspectsAmong(columns))];
   }
 

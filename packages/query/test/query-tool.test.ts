@@ -52,6 +52,21 @@ class Conversation {
 }
 
 describe("query_variables", () => {
+  it.each([
+    ["SELECT sum(UserUpn) AS n FROM logs", 1, true],
+    ["SELECT sum(userupn_2) AS n FROM logs", 2, false],
+    ["SELECT count(id) AS n FROM logs", 3, false],
+  ])(
+    "says that a key is another column, because its name differs only in capitals: %s",
+    async (sql, n, isSaid) => {
+      const logs = [{ id: 1 }, { id: 2, UserUPN: 1 }, { id: 3, UserUpn: 2 }];
+      const { output } = await (await Conversation.with({ logs })).saved(sql);
+      expect(output).toMatchObject({ value: [{ n }] });
+      const note = "`UserUpn_2` has the values of the key `UserUpn`";
+      expect(JSON.stringify(output).includes(note)).toBe(isSaid);
+    },
+  );
+
   it("saves the records, and shows them like any result", async () => {
     const conversation = await Conversation.with({ orders });
     const sql = "SELECT customer, sum(total) AS total FROM orders GROUP BY customer";
