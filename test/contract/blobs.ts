@@ -33,12 +33,6 @@ function objects(at: Fixture): void {
     await expectObject(at, bytesOf(size));
   });
 
-  it("keeps the view's bytes, not the whole buffer's", async () => {
-    const buffer = bytesOf(100);
-    await at.blobs.put(at.key, buffer.subarray(10, 20));
-    await expectObject(at, buffer.slice(10, 20));
-  });
-
   it("keeps a copy, unaffected by changes to the bytes put or read", async () => {
     const given = bytesOf(10);
     await at.blobs.put(at.key, given);
@@ -290,13 +284,6 @@ function listingAndDeleting(at: Fixture): void {
     expect(await list()).toEqual(["b"]);
     await at.blobs.delete([`${at.prefix}a`]);
     expect(await list()).toEqual(["b"]);
-  });
-
-  it("frees the key for a new object", async () => {
-    await put(["object"]);
-    await at.blobs.delete([at.key]);
-    await at.blobs.put(at.key, bytesOf(7));
-    await expectObject(at, bytesOf(7));
   });
 }
 

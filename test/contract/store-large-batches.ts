@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
 import type { Write } from "../../src/store/variable-store.ts";
-import type { Change } from "../../src/store/variable.ts";
 import type { Json } from "../../src/value/json.ts";
 import {
   arrayOfBytes,
@@ -10,7 +9,6 @@ import {
   streamed,
 } from "./store-content.ts";
 import { expectFailure, isSame, MIB, seen } from "./store-fixture.ts";
-import { namesOf } from "./variable-store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
 /** Writes in two steps, and several writes at once. */
@@ -83,50 +81,9 @@ function halves(at: Testing): void {
       expect(await at.store.read("v")).toEqual([0, 1]);
     },
   );
-
-  it.each(at.sizes)("a commit of %i bytes is part of the transaction around it", async (size) => {
-    if (at.ground.sql === undefined) return;
-    await at.store.save({ name: "v", value: arrayOfBytes(size) });
-    const before = await seen(at.store);
-    const prepared = await at.store.prepare({ name: "v", value: 1, mode: "append" });
-    const work = () =>
-      at.ground.sql?.transaction(() => {
-        prepared.commit();
-        throw new Error("rolled back");
-      });
-    expect(work).toThrow("rolled back");
-    at.store.forget();
-    prepared.discard();
-    expect(isSame(await seen(at.store), before)).toBe(true);
-    await at.ground.expectClean(at.store);
-  });
 }
 
 function batches(at: Testing): void {
-  const saveAll = async (writes: readonly Write[]) => namesOf(await at.store.saveAll(writes));
-
-  it.each(at.sizes)("saves several writes in order: %i bytes", async (size) => {
-    const changes: Change[] = [];
-    const stop = at.store.observe((change) => changes.push(change));
-    const writes = [
-      { name: "b", value: arrayOfBytes(size) },
-      { value: 1 },
-      { name: "a", value: plainTextOfBytes(size) },
-      { value: objectOfBytes(size) },
-    ];
-    expect(await saveAll(writes)).toEqual(["b", "variable_1", "a", "variable_2"]);
-    stop();
-    expect(namesOf(at.store.list())).toEqual(["b", "variable_1", "a", "variable_2"]);
-    expect(changes.map(({ kind, info }) => `${kind} ${info.name}`)).toEqual([
-      "saved b",
-      "saved variable_1",
-      "saved a",
-      "saved variable_2",
-    ]);
-    expect(await saveAll([])).toEqual([]);
-    await at.ground.expectClean(at.store);
-  });
-
   it.each(at.sizes)("saves none if one is refused: %i bytes", async (size) => {
     await at.store.save({ name: "old", value: [1] });
     const before = await seen(at.store, ["a", "old"]);

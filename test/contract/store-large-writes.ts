@@ -116,25 +116,6 @@ function extensions(at: Testing): void {
       await at.ground.expectClean(at.store);
     },
   );
-
-  it("neither extends bytes nor extends with bytes", async () => {
-    for (const size of at.sizes) {
-      const receive = () =>
-        at.store.receive(streamed([encode("\u0000".repeat(size))]).stream, "image/png");
-      await at.store.save({ name: "bytes", value: await receive() });
-      await at.store.save({ name: "text", value: "text" });
-      await expectFailure(
-        () => at.store.save({ name: "bytes", value: "x", mode: "append" }),
-        "bad_value",
-      );
-      for (const mode of ["append", "merge"] as const) {
-        const value = await receive();
-        await expectFailure(() => at.store.save({ name: "text", value, mode }), "bad_value");
-      }
-      expect(await at.store.read("text")).toBe("text");
-      await at.ground.expectClean(at.store);
-    }
-  });
 }
 
 function races(at: Testing): void {

@@ -1,14 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { VariableInfo } from "../../src/store/variable.ts";
 import type { Json } from "../../src/value/json.ts";
-import {
-  arrayOfBytes,
-  encode,
-  objectOfBytes,
-  recordsText,
-  streamed,
-  textOfBytes,
-} from "./store-content.ts";
+import { arrayOfBytes, objectOfBytes, streamed, textOfBytes } from "./store-content.ts";
 import { bytesOf, expectFailure, isSame, KIB, MIB } from "./store-fixture.ts";
 import { withCode } from "./variable-store-fixture.ts";
 import { largeBatches } from "./store-large-batches.ts";
@@ -48,21 +40,6 @@ function locations(at: Testing): void {
       expect(at.store.bytes()).toBe(bytes);
     }
     await at.ground.expectClean(at.store);
-  });
-
-  it("keeps what was saved, whatever happens to the tool's own object", async () => {
-    for (const bytes of at.sizes) {
-      const value = { list: [...arrayOfBytes(bytes)] };
-      const text = JSON.stringify(value);
-      const saving = at.store.save({ name: "v", value });
-      value.list.length = 0;
-      await saving;
-      expect(JSON.stringify(await at.store.read("v")) === text).toBe(true);
-      at.store.forget();
-      const read = await at.store.read("v");
-      expect(JSON.stringify(read) === text).toBe(true);
-      expect([read, (read as typeof value).list].every(Object.isFrozen)).toBe(true);
-    }
   });
 
   it.each(["array", "object"])(
@@ -146,55 +123,6 @@ function locations(at: Testing): void {
       await at.ground.expectClean(at.store);
     },
   );
-
-  it("gives each reader its own copy of the stored bytes", async () => {
-    for (const bytes of at.sizes) {
-      const values = { text: textOfBytes(bytes), json: arrayOfBytes(bytes) };
-      for (const [name, value] of Object.entries(values)) {
-        await at.store.save({ name, value });
-        const expected = encode(typeof value === "string" ? value : JSON.stringify(value));
-        const read = await bytesOf(at.store, name);
-        expect(Buffer.compare(read, expected)).toBe(0);
-        read.fill(7);
-        at.store.forget();
-        expect(isSame(await at.store.read(name), value)).toBe(true);
-      }
-    }
-  });
-
-  it("gives the same answers for records, JSON and saved values", async () => {
-    for (const count of at.kind.hasBucket ? [0, 4_000, 90_000] : [1, 200, 30_000]) {
-      const records = Array.from({ length: count }, (_, id) => ({
-        id,
-        name: `record ${id} é😀`,
-        tags: ["a"],
-      }));
-      const inLines = await at.store.receive(
-        streamed([encode(recordsText(records))]).stream,
-        "application/x-ndjson",
-      );
-      const asJson = await at.store.receive(
-        streamed([encode(JSON.stringify(records))]).stream,
-        "application/json",
-      );
-      const infos = [
-        await at.store.save({ name: "lines", value: inLines }),
-        await at.store.save({ name: "json", value: asJson }),
-        await at.store.save({ name: "saved", value: records }),
-      ];
-      at.store.forget();
-      const [first, ...others] = infos.map(sizelessInfo);
-      for (const other of others) expect(other).toEqual(first);
-      expect(infos[0]).toMatchObject({ type: "array", count, mediaType: "application/x-ndjson" });
-      for (const name of ["lines", "json", "saved"])
-        expect(isSame(await at.store.read(name), records)).toBe(true);
-    }
-  });
-}
-
-/** Metadata that does not depend on how the value was written. */
-function sizelessInfo({ type, count, chars, shape, preview, trusted, sources }: VariableInfo) {
-  return { type, count, chars, shape, preview, trusted, sources };
 }
 
 function placeOf(at: Testing, bytes: number): string {

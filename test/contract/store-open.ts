@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { encode, plainTextOfBytes, streamed } from "./store-content.ts";
+import { encode, plainTextOfBytes } from "./store-content.ts";
 import { KIB, MIB } from "./store-fixture.ts";
 import { START_MS } from "./variable-store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
@@ -95,13 +95,5 @@ export function openValues(at: Testing): void {
     await at.store.save({ name: "v", value: "new" });
     expect(String(await reading).length).toBeGreaterThan(MIB);
     expect(await at.store.read("v")).toBe("new");
-  });
-
-  it("are independent of a reused buffer", async () => {
-    const content = await at.store.receive(streamed([encode("ab"), encode("cd")]).stream, "x/y");
-    await at.store.save({ name: "v", value: content });
-    const opened = open();
-    expect(new TextDecoder().decode(await opened.read(1, 3))).toBe("bc");
-    opened.close();
   });
 }

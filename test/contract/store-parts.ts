@@ -158,37 +158,6 @@ function finding(at: Testing): void {
     );
   });
 
-  it("of an array of large elements equals that part of the whole", async () => {
-    const filler = "x".repeat(300_000);
-    const shapes: readonly Json[] = [
-      1,
-      { a: 1 },
-      { a: { b: { c: 1 } } },
-      { a: { b: [1, 2] } },
-      "text",
-      [1],
-      { b: { c: 5 } },
-    ];
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.constantFrom(...shapes), { minLength: 2, maxLength: 30 }),
-        fc.array(paths, { minLength: 20, maxLength: 20 }),
-        async (elements, paths) => {
-          // Each object gets a span of its own.
-          const values = elements.map((element) =>
-            typeof element === "object" && element !== null && !Array.isArray(element)
-              ? { ...element, filler }
-              : element,
-          );
-          await at.store.save({ name: "v", value: values });
-          at.store.forget();
-          for (const path of paths) expectSame(await at.store.readPath("v", path), values, path);
-        },
-      ),
-      { numRuns: at.kind.hasBucket ? 4 : 8 },
-    );
-  });
-
   it("of a text equals that part of the whole, for any slice", async () => {
     await fc.assert(
       fc.asyncProperty(

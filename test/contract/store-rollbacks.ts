@@ -178,19 +178,6 @@ export function rollbacks(at: Testing): void {
     );
     expect(left).toEqual([false, true, true]);
   });
-
-  it("never makes a later read return an old value", async () => {
-    await at.store.save({ name: "v", value: "old" });
-    const stop = at.store.observe(() => {
-      throw REFUSAL;
-    });
-    for (let times = 0; times < 3; times++)
-      await expectFailure(() => at.store.save({ name: "v", value: "never" }), REFUSAL);
-    stop();
-    expect(await at.store.read("v")).toBe("old");
-    expect(await at.store.save({ name: "v", value: "new" })).toMatchObject({ version: 2 });
-    expect(await at.store.read("v")).toBe("new");
-  });
 }
 
 async function failureOf(work: () => unknown): Promise<unknown> {
