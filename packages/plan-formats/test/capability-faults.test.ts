@@ -20,12 +20,9 @@ type Faults = readonly [text: string, ...faults: string[]];
 
 const faults: readonly Faults[] = [
   ["", "1:1 There is no capability tag in the text."],
-  [" \n<!-- a -->", "1:1 There is no capability tag in the text."],
   // Tags without an end.
   ['<capability name="a"', UNCLOSED],
   ['<capability name="a">text', UNCLOSED],
-  ['<capability name="a">text</capability', UNCLOSED],
-  ['<capability name="a', UNCLOSED],
   ['<capability name="a"><![CDATA[x]]', "1:31 Unclosed CDATA section."],
   ['<capability name="a">\n<!-- x', "2:5 Unclosed comment."],
   ["\n<!-- x", "2:1 The comment is not closed: end it with -->."],
@@ -35,9 +32,7 @@ const faults: readonly Faults[] = [
   ],
   // Attributes.
   ["<capability name=a />", "1:18 Attribute value expected."],
-  ['<capability name="a" b />', "1:24 Attribute value expected."],
   ['<capability name="a"b="c"/>', "1:21 Unclosed start tag for element `capability`."],
-  ['<capability name="a action="b"/>\n', "1:29 Unclosed start tag for element `capability`."],
   ['<capability name="a" b="1" b="2"/>', "1:33 Duplicate attribute: b."],
   [
     '<capability name="a" b="1 < 2"/>',
@@ -49,20 +44,12 @@ const faults: readonly Faults[] = [
     "1:26 Unterminated reference (a reference must end with `;`).",
   ],
   ['<capability name="a">&nbsp;</capability>', "1:22 Named entity isn't defined: &nbsp;."],
-  [
-    '<capability name="a">&constructor;</capability>',
-    "1:22 Named entity isn't defined: &constructor;.",
-  ],
   ['<capability name="a" b="&#0;"/>', "1:29 Character reference resolves to an invalid character."],
-  ['<capability name="a">\0</capability>', "1:22 Invalid character."],
   ['<capability name="a">x\uD800</capability>', "1:23 Invalid character."],
   // Bodies.
   ['<capability name="a">\n  <b>x</b></capability>', `2:3 ${MARKUP}`],
   ['<capability name="a"><capability name="b"/></capability>', `1:22 ${MARKUP}`],
-  ['<capability name="a">1 < 2</capability>', `1:24 ${MARKUP}`],
   ['<capability name="a"><?x ?></capability>', `1:22 ${MARKUP}`],
-  ['<capability name="a"></capabilities>', `1:22 ${MARKUP}`],
-  ['<capability name="a"></capability b></capability>', `1:22 ${MARKUP}`],
   [
     '<capability name="a"><!-- x -- y --></capability>',
     "1:29 The string `--` isn't allowed inside a comment.",
@@ -70,17 +57,12 @@ const faults: readonly Faults[] = [
   // Between tags.
   ["hello", `1:1 ${STRAY}, no text between them.`],
   ['<capability name="a"/>\n  and <capability name="b"/>', `2:3 ${STRAY}, no text between them.`],
-  ["&amp;", `1:1 ${STRAY}, no text between them.`],
   ['<other name="a"/>', `1:1 ${STRAY}.`],
-  ['<Capability name="a"/>', `1:1 ${STRAY}.`],
-  ['<capabilities name="a"/>', `1:1 ${STRAY}.`],
   ["</capability>", "1:1 There is no open tag that this one closes."],
   ["<![CDATA[x]]>", "1:1 Declarations and CDATA have no place between the tags."],
   ['<capability name="a"/><?php x ?>', "1:23 Processing instructions are not read."],
-  ['\n<?xml version="1.0"?>', "2:1 Processing instructions are not read."],
   // Names and values of the attributes.
   ["<capability/>", "1:1 A capability needs a name."],
-  ['<capability name=""/>', "1:1 A capability needs a name."],
   [
     '<capability name="a" action=""/>',
     "1:1 An action has a name; leave the attribute out if there is none.",
@@ -89,12 +71,7 @@ const faults: readonly Faults[] = [
     '<capability name="variable" action="push"/>',
     "1:1 The actions of variable are set, get, list, interpolate, clear, clear_all.",
   ],
-  ['<capability name="a" output_var="1x"/>', `1:1 "1x" is not a variable name: ${NOT_NAME}`],
   ['<capability name="a" output_var="a.b"/>', `1:1 "a.b" is not a variable name: ${NOT_NAME}`],
-  [
-    '<capability name="a" output_var="a || b"/>',
-    `1:1 "a || b" is not a variable name: ${NOT_NAME}`,
-  ],
   ['<capability name="variable" action="set"/>', `1:1 "" is not a variable name: ${NOT_NAME}`],
   [
     '<capability name="a" output_var="input"/>',
