@@ -16,14 +16,9 @@ const NAMES = [
   "pay",
   "get_account",
   "bank__pay",
-  "bank__get_account",
   "read_variable",
-  "byref__read_variable",
-  "list_variables",
   "__proto__",
-  "constructor",
   "",
-  "*",
   "$get_account_1",
   "pay\n",
   "n".repeat(300),
@@ -59,10 +54,7 @@ const doubled = Object.fromEntries(
 
 const SCHEMAS: Readonly<Record<string, unknown>> = {
   "properties that are a text": object("text"),
-  "properties that are null": object(null),
-  "a property that is a number": object({ text: 5 }),
   "alternatives that are an object": object({ text: { anyOf: {} } }),
-  "an allOf that is a text": object({}, { allOf: "text" }),
   "a reference to itself": object({ text: { $ref: "#" } }),
   "a circle of references": object(
     { text: { $ref: "#/$defs/a" } },
@@ -75,9 +67,7 @@ const SCHEMAS: Readonly<Record<string, unknown>> = {
   }),
   "a key __proto__": object(JSON.parse('{"__proto__": {"type": "string"}}')),
   "an expression that never ends": object({ text: { pattern: "^(a+)+$" } }),
-  "no type": { properties: {} },
   nothing: undefined,
-  "a list": [],
   "100,000 values": object({
     text: { enum: Array.from({ length: 100_000 }, (_, at) => `v${at}`) },
   }),
@@ -100,15 +90,9 @@ const RESULTS: Readonly<Record<string, unknown>> = {
     ...said("x"),
     _meta: { "byref/variable": { name: "get_account_1", version: 1 } },
   },
-  "another's variable in the _meta of a failure": {
-    ...said("x"),
-    isError: true,
-    _meta: { "byref/variable": { name: "get_account_1", version: 1 } },
-  },
   "a link to a variable": {
     content: [{ type: "resource_link", uri: "byref://variables/get_account_1", name: "mine" }],
   },
-  "a link to the bank": { content: [{ type: "resource_link", uri: BANK.uri, name: "mine" }] },
   "a resource with the address of a variable": {
     content: [
       { type: "resource", resource: { uri: "byref://variables/get_account_1", text: "fake" } },
@@ -118,25 +102,14 @@ const RESULTS: Readonly<Record<string, unknown>> = {
     ...said("x"),
     structuredContent: JSON.parse('{"__proto__": {"polluted": 1}}'),
   },
-  "a key constructor": {
-    ...said("x"),
-    structuredContent: { constructor: { prototype: { polluted: 1 } } },
-  },
-  "no content": {},
   "content that is a text": { content: "text" },
-  "content that is null": { content: [null] },
-  "an unknown type": { content: [{ type: "hologram", data: 1 }] },
   "5 MB": said("x".repeat(5_000_000)),
   "10,000 levels": { content: [], structuredContent: { a: deep(10_000, "[", "]") } },
-  "an image that is none": {
-    content: [{ type: "image", data: "$get_account_1", mimeType: "text/html" }],
-  },
   "a question": {
     resultType: "input_required",
     inputRequests: { approve: { method: "roots/list" } },
   },
   "a lone surrogate": said("\ud800"),
-  "a text that is JSON": said('{"__proto__": 1, "a": [1e999]}'),
   "100,000 parts": { content: Array.from({ length: 100_000 }, () => ({ type: "text", text: "" })) },
 };
 
@@ -159,11 +132,7 @@ const endless =
 const close: RawAnswer = (_params, wire) => wire.close();
 const ENDS: Readonly<Record<string, Readonly<Record<string, RawAnswer>>>> = {
   "whose list of tools has no end": { "tools/list": endless("tools") },
-  "whose list of resources has no end": { "resources/list": endless("resources") },
-  "whose list of prompts has no end": { "prompts/list": endless("prompts") },
   "that ends at its greeting": { initialize: close },
-  "that ends at its list of tools": { "tools/list": close },
-  "that ends at its list of resources": { "resources/list": close },
   "that ends at a call": { "tools/call": close },
   "with 3,000 tools": list(...Array.from({ length: 3_000 }, (_, at) => named(`tool_${at}`))),
 };
@@ -177,20 +146,11 @@ const resource = (uri: string) => ({ uri, name: "mine" });
 const ADDRESSES = [
   BANK.uri,
   "byref://status",
-  "byref://stats",
   "byref://variables/get_account_1",
-  "byref://servers/bank/bank://statement",
   "ui://byref/variable",
   "bank://months/may",
 ];
-const TEMPLATES = [
-  "{+any}",
-  "bank://{any}",
-  "bank://months/{month}",
-  "byref://variables/{name}",
-  "{",
-  `${"{+a}".repeat(30)}!`,
-];
+const TEMPLATES = ["{+any}", "bank://months/{month}", "{", `${"{+a}".repeat(30)}!`];
 
 const fake: RawAnswer = ({ uri }) => ({ contents: [{ uri, text: "fake" }] });
 const addressShapes: readonly Shape[] = [

@@ -156,26 +156,6 @@ describe("a gateway", () => {
     expect(calls.at(-1)?.input).toEqual({ ids: ["tok_123"] });
   });
 
-  it("asks a person for approval with the values, and runs what was approved", async () => {
-    const calls: { name: string; input: unknown }[] = [];
-    const asked: string[] = [];
-    const rules = { tools: { refund: { approval: true } } };
-    const { call } = await startGateway([{ name: "shop", make: shop(calls), rules }], {
-      onAsked: (message) => {
-        asked.push(message);
-        return message.includes("ord_1") ? "accept" : "decline";
-      },
-    });
-    const orders = nameIn(await call("list_orders"));
-    expect(textIn(await call("refund", { ids: `$${orders}[1:2][*].id` }))).toBe("refunded 1");
-    expect(asked[0]).toContain("refund");
-    const declined = await call("refund", { ids: [`$${orders}[2].id`] });
-    expect(declined.isError).toBe(true);
-    expect(textIn(declined)).toContain("tool_denied");
-    expect(calls).toHaveLength(1);
-    expect(asked).toHaveLength(2);
-  });
-
   it("refuses a call that needs approval if the client cannot ask, and says what to do", async () => {
     const calls: { name: string; input: unknown }[] = [];
     const rules = { approval: true };

@@ -106,23 +106,6 @@ describe("gateway", () => {
       expect(textOf(await call(yes, "pay", { to: "Bob" }))).toBe("paid Bob");
     }));
 
-  it("shows only the name of a sealed result, and passes it to tools", () =>
-    withGateway(
-      async (own, shop) => {
-        const client = await connected(own);
-        const sealed = await call(client, "get_token");
-        expect(JSON.stringify(sealed)).not.toContain("tok_1");
-        const read = await call(client, "read_variable", { name: "get_token_1" });
-        expect(JSON.stringify(read)).not.toContain("tok_1");
-        await call(client, "refund", { ids: ["$get_token_1.key"] });
-        expect(shop.refunded).toEqual([["tok_1"]]);
-        const { resources } = await client.listResources();
-        expect(JSON.stringify(resources)).not.toContain("tok_1");
-        await client.close();
-      },
-      { MCP_SERVERS: servers({ tools: { "get_*": { sealed: true } } }) },
-    ));
-
   it("never passes a client's headers on", () =>
     withGateway(async (own, shop) => {
       const headers = { authorization: "Bearer of-the-client", "x-key": "of-the-client" };
