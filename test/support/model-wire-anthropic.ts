@@ -95,12 +95,7 @@ function remoteResult(isError: boolean): Content {
 }
 
 export const anthropicExchanges: readonly Exchange[] = [
-  ["a text", [message("msg_1", "end_turn", text("Hello", ", wor", "ld."))]],
   ["an empty answer", [message("msg_1", "end_turn")]],
-  ["two texts", [message("msg_1", "end_turn", text("One."), text("Two."))]],
-  ["an answer that became too long", [message("msg_1", "max_tokens", text("Once upon"))]],
-  ["a refusal", [message("msg_1", "refusal", text("No."))]],
-  ["a stop sequence", [message("msg_1", "stop_sequence", text("Up to"))]],
   ["thinking", [message("msg_1", "end_turn", thinking, text("So."))]],
   [
     "thinking and a tool call",
@@ -110,27 +105,6 @@ export const anthropicExchanges: readonly Exchange[] = [
     "thinking that is not shown",
     [
       message("msg_1", "tool_use", [{ type: "redacted_thinking", data: "EmwKAhgB" }], weather),
-      done,
-    ],
-  ],
-  [
-    "two calls and a third",
-    [
-      message("msg_1", "tool_use", weather, [
-        { type: "tool_use", id: "toolu_02", name: "titled", input: {} },
-        { type: "input_json_delta", partial_json: '{"n": 1}' },
-      ]),
-      message("msg_2", "tool_use", [
-        { type: "tool_use", id: "toolu_03", name: "titled", input: {} },
-        { type: "input_json_delta", partial_json: '{"n": 2}' },
-      ]),
-      done,
-    ],
-  ],
-  [
-    "a call without input",
-    [
-      message("msg_1", "tool_use", [{ type: "tool_use", id: "t", name: "silent", input: {} }]),
       done,
     ],
   ],
@@ -146,14 +120,6 @@ export const anthropicExchanges: readonly Exchange[] = [
     ],
   ],
   [
-    "a search that pauses the turn twice",
-    [
-      message("msg_1", "pause_turn", thinking, searchCall),
-      message("msg_2", "pause_turn", text("Still.")),
-      message("msg_3", "end_turn", searchResult([searchPage()]), text("So.")),
-    ],
-  ],
-  [
     "a search whose result comes after that of a call",
     [
       message("msg_1", "tool_use", searchCall, weather),
@@ -161,24 +127,8 @@ export const anthropicExchanges: readonly Exchange[] = [
     ],
   ],
   [
-    "a search that fails",
-    [
-      message(
-        "msg_1",
-        "end_turn",
-        searchCall,
-        searchResult({ type: "web_search_tool_result_error", error_code: "unavailable" }),
-        text("I could not search."),
-      ),
-    ],
-  ],
-  [
     "a tool of an MCP server",
     [message("msg_1", "end_turn", remoteCall, remoteResult(false), text("So."))],
-  ],
-  [
-    "a tool of an MCP server that fails",
-    [message("msg_1", "end_turn", remoteCall, remoteResult(true), text("No."))],
   ],
 ];
 
@@ -194,7 +144,6 @@ export const anthropicFailures: readonly Exchange[] = [
     "an error in a text",
     [[start("msg_1"), ...blocks(text("Hel")).slice(0, -1), { type: "error", error: refusal }]],
   ],
-  ["an error at once", [[{ type: "error", error: refusal }]]],
 ];
 
 /** Incomplete answers that are retried. */
@@ -203,7 +152,6 @@ export const anthropicMishaps: readonly Exchange[] = [
     "a text that is cut off",
     [{ cut: [start("msg_1"), ...blocks(text("Hel")).slice(0, -1)] }, done],
   ],
-  ["a text whose stream just ends", [[start("msg_1"), ...blocks(text("Hel")).slice(0, -1)], done]],
   [
     "overload in a text",
     [
@@ -214,9 +162,5 @@ export const anthropicMishaps: readonly Exchange[] = [
       ],
       done,
     ],
-  ],
-  [
-    "a tool call that is cut off",
-    [{ cut: [start("msg_1"), ...blocks(weather).slice(0, -2)] }, done],
   ],
 ];

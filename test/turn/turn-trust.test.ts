@@ -4,7 +4,7 @@ import * as z from "zod";
 import { requireTrusted } from "../../src/tool/policy.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
-import { chunksOf, Conversation, readMessage, resultShown, type Turn } from "../support/turn.ts";
+import { chunksOf, Conversation, resultShown, type Turn } from "../support/turn.ts";
 
 const asked = finish("tool-calls");
 const INJECTION =
@@ -67,30 +67,6 @@ describe("untrusted content that is shown", () => {
       trusted: false,
       sources: ["tool:fetch_page"],
     });
-  });
-
-  it("lets no harmful tool run without approval, even if only the model's own words are passed", async () => {
-    for (const body of [`${PAGE}.text`, "Words of the model."]) {
-      const { agent, sent } = harmful();
-      const chat = new Conversation({ agent });
-      const turn = await chat.say({
-        steps: [
-          [page, asked],
-          [mail("evil@example.com", body), asked],
-        ],
-      });
-      expect(sent).toEqual([]);
-      const [request] = chunksOf(turn.chunks, "tool-approval-request");
-      expect(request).toMatchObject({ toolCallId: "call_send_email" });
-      expect(turn.result.error).toBeUndefined();
-      const { message } = await readMessage(turn.chunks);
-      const part = message?.parts.find(({ type }) => type === "tool-send_email");
-      expect(part).toMatchObject({
-        state: "approval-requested",
-        approval: { id: expect.any(String) },
-      });
-      expect(turn.history.newest()?.parts.at(-1)).toEqual(part);
-    }
   });
 
   it("counts in later turns, as long as the model still reads it", async () => {
@@ -173,46 +149,6 @@ describe("untrusted content that is hidden", () => {
       count: 2,
     });
     expect(prompts(turn)).not.toContain("IGNORE ALL");
-  });
-
-  it("does not taint the turn: calls that do not use it run", async () => {
-    const { agent, sent } = hiding();
-    const chat = new Conversation({ agent });
-    const turn = await chat.say({
-      steps: [
-        [page, toolCall("contacts", {}), asked],
-        [mail("$contacts_1[0]", "Hello."), asked],
-        [text("Done."), finish()],
-      ],
-    });
-    expect(sent).toEqual([{ to: "ada@example.com", text: "Hello." }]);
-    expect(chunksOf(turn.chunks, "tool-approval-request")).toEqual([]);
-  });
-
-  it("still needs approval if it is an argument", async () => {
-    const { agent, sent } = hiding();
-    const chat = new Conversation({ agent });
-    const turn = await chat.say({
-      steps: [
-        [page, asked],
-        [mail("a@example.com", `${PAGE}.text`), asked],
-      ],
-    });
-    expect([sent, chunksOf(turn.chunks, "tool-approval-request").length]).toEqual([[], 1]);
-  });
-
-  it("taints the turn when the model asks to read it", async () => {
-    const { agent, sent } = hiding();
-    const chat = new Conversation({ agent });
-    const turn = await chat.say({
-      steps: [
-        [page, asked],
-        [toolCall("read_variable", { name: PAGE, path: ".text" }), asked],
-        [mail("a@example.com", "Hello."), asked],
-      ],
-    });
-    expect(prompts(turn)).toContain("IGNORE ALL");
-    expect(sent).toEqual([]);
   });
 });
 
