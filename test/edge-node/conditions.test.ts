@@ -39,14 +39,11 @@ describe("conditionsIn", () => {
 describe("a write with If-Match", () => {
   it.each([
     ["*", '"1-a"'],
-    [" * ", '"1-a"'],
     ["*", 'W/"1-a"'],
     ['"1-a"', '"1-a"'],
     ['"0-z", "1-a"', '"1-a"'],
-    ['"0-z","1-a"', '"1-a"'],
     ['W/"1-a", "1-a"', '"1-a"'],
     ['"a,b"', '"a,b"'],
-    ['"x", "a,b"', '"a,b"'],
     [',, "1-a" ,\t', '"1-a"'],
     ['""', '""'],
     ['"a\\", "b"', '"b"'],
@@ -59,10 +56,8 @@ describe("a write with If-Match", () => {
     ["*", undefined],
     ['"1-a"', undefined],
     ['"1-a"', '"2-b"'],
-    ['"1-a", "2-b"', '"3-c"'],
     ['W/"1-a"', '"1-a"'],
     ['"1-a"', 'W/"1-a"'],
-    ['W/"1-a"', 'W/"1-a"'],
     ['"a,b"', '"a"'],
     ['"1-A"', '"1-a"'],
     ['"*"', '"1-a"'],
@@ -76,7 +71,6 @@ describe("a write with If-None-Match", () => {
     ["*", undefined],
     ['"1-a"', undefined],
     ['"1-a"', '"2-b"'],
-    ['"1-a", W/"2-b"', '"3-c"'],
     ['"a,b"', '"a"'],
     ['"*"', '"1-a"'],
   ])("%s succeeds at %s", (ifNoneMatch, current) => {
@@ -89,7 +83,6 @@ describe("a write with If-None-Match", () => {
     ['"1-a"', '"1-a"'],
     ['W/"1-a"', '"1-a"'],
     ['"1-a"', 'W/"1-a"'],
-    ['"0-z", W/"1-a"', 'W/"1-a"'],
   ])("%s fails at %s", (ifNoneMatch, current) => {
     expect(failureOf({ ifNoneMatch }, current)).toBe("precondition_failed");
   });
@@ -129,26 +122,15 @@ it.each([
 describe("a malformed condition", () => {
   const unreadable: [value: string, at: number][] = [
     ["", 0],
-    [" ", 0],
     [",, ,", 0],
     ["1-a", 0],
     ['"1-a', 0],
-    ['"', 0],
-    ["W/", 0],
-    ["W/1-a", 0],
     ['w/"1-a"', 0],
-    ['W/ "1-a"', 0],
     ["'1-a'", 0],
-    ["**", 0],
-    ["*, *", 0],
     ['*, "1-a"', 0],
-    ['"1-a", *', 7],
     ['"1-a" "2-b"', 6],
-    ['"1-a""2-b"', 5],
     ['"1-a"x', 5],
-    ['"1-a";', 5],
     ['"1 a"', 0],
-    ['"1-a", "\u007f"', 7],
     ['"1-a", "2-b', 7],
   ];
 

@@ -25,7 +25,6 @@ const rawBytes = (type: string, ...codes: readonly number[]): RequestInit => ({
   body: new Uint8Array(codes),
   headers: { "content-type": type },
 });
-const FORM = "application/x-www-form-urlencoded";
 const question = { role: "user", parts: [{ type: "text", text: "Hello" }] };
 const chat = (more: object) => json({ id, messages: [question], ...more });
 const parts = (...parts: readonly unknown[]) => json({ message: { role: "user", parts } });
@@ -33,26 +32,15 @@ const file = { type: "file", mediaType: "image/png", url: "https://example.com/a
 
 const bodies: readonly Row[] = [
   ["broken JSON", "bad_json", CHAT, text('{"id": "x", ', "application/json")],
-  ["broken JSON, short", "bad_json", SHORT, text("{'message': 1}", "application/json")],
   ["broken JSON as a value", "bad_json", `PUT ${V}/a`, text("{a: 1}", "application/json")],
-  ["two values", "bad_json", `PUT ${V}/a`, text("1 2", "application/json")],
   ["NaN", "bad_json", `PUT ${V}/a`, text("NaN", "application/json")],
   ["an empty value", "bad_json", `PUT ${V}/a`, text("", "application/json")],
   ["an empty body", "bad_json", CHAT, text("", "application/json")],
   ["no body", "unsupported_media_type", CHAT],
   ["no content type", "unsupported_media_type", CHAT, bytes(JSON.stringify({ id }))],
-  ["no content type, short", "unsupported_media_type", SHORT, bytes('{"message":"Hello"}')],
   // Content types that a page may send to any site without a preflight request.
   ["a form's text", "unsupported_media_type", SHORT, text('{"message":"Hello"}', "text/plain")],
-  ["a form", "unsupported_media_type", SHORT, text("message=Hello", FORM)],
-  [
-    "nearly JSON",
-    "unsupported_media_type",
-    SHORT,
-    text('{"message":"Hello"}', "application/jsonp"),
-  ],
   ["no content type as a value", "unsupported_media_type", `PUT ${V}/a`, bytes("1")],
-  ["an empty content type", "unsupported_media_type", `PUT ${V}/a`, text("1", "")],
   ["broken NDJSON", "bad_json", `PUT ${V}/a`, text('{"a":1}\n{a:2}', "application/x-ndjson")],
   ["half a character", "bad_value", `PUT ${V}/a`, rawBytes("text/plain", 0x61, 0xc3)],
   [
@@ -61,59 +49,27 @@ const bodies: readonly Row[] = [
     `PUT ${V}/a`,
     rawBytes("application/json", 0x22, 0xc3, 0x22),
   ],
-  ["JSON second", "unsupported_media_type", SHORT, text("{}", "text/plain; application/json")],
 ];
 
 const shapes: readonly Row[] = [
   ["null", "bad_request", CHAT, json(null)],
-  ["a list", "bad_request", CHAT, json([question])],
-  ["a text", "bad_request", SHORT, json("Hello")],
   ["an empty object", "bad_request", CHAT, json({})],
-  ["an empty object, short", "bad_request", SHORT, json({})],
   ["no id", "bad_request", CHAT, json({ messages: [question] })],
-  ["a number as id", "bad_request", CHAT, chat({ id: 1 })],
   ["no messages", "bad_request", CHAT, json({ id })],
-  ["an empty list of messages", "bad_request", CHAT, chat({ messages: [] })],
   ["an object of messages", "bad_request", CHAT, chat({ messages: { 0: question, length: 1 } })],
   ["null as the message", "bad_request", CHAT, chat({ messages: [question, null] })],
   ["an answer as the last", "bad_request", CHAT, chat({ messages: [answer("assistant")] })],
-  ["a system message as the last", "bad_request", CHAT, chat({ messages: [answer("system")] })],
   ["an answer, short", "bad_request", SHORT, json({ message: answer("assistant") })],
   ["an unknown trigger", "bad_request", CHAT, chat({ trigger: "resume" })],
-  ["a number as messageId", "bad_request", CHAT, chat({ messageId: 1 })],
-  ["a number as agent", "bad_request", CHAT, chat({ agent: 1 })],
   ["an agent of 129 characters", "bad_request", CHAT, chat({ agent: "x".repeat(129) })],
   ["a list as input", "bad_request", CHAT, chat({ input: [1] })],
-  ["a text as input", "bad_request", SHORT, json({ message: "Hello", input: "x" })],
-  ["null as input", "bad_request", SHORT, json({ message: "Hello", input: null })],
-  ["a number as message", "bad_request", SHORT, json({ message: 1 })],
   ["an empty text", "bad_request", SHORT, json({ message: "" })],
+  ["a blank text", "bad_request", SHORT, json({ message: "   " })],
+  ["an invisible text", "bad_request", SHORT, json({ message: "\u200b \u2060" })],
   ["an empty text part", "bad_request", SHORT, parts({ type: "text", text: "" })],
-  [
-    "an empty text part, chat",
-    "bad_request",
-    CHAT,
-    chat({ messages: [{ ...question, parts: [{ type: "text", text: "" }] }] }),
-  ],
   ["no parts", "bad_request", SHORT, parts()],
   ["a part without text", "bad_request", SHORT, parts({ type: "text" })],
-  ["a part with a number as text", "bad_request", SHORT, parts({ type: "text", text: 1 })],
-  ["a part without a type", "bad_request", SHORT, parts({ text: "Hello" })],
-  ["a text as part", "bad_request", SHORT, parts("Hello")],
-  ["an empty message id", "bad_request", SHORT, json({ message: { ...question, id: "" } })],
-  [
-    "a message id of 129",
-    "bad_request",
-    SHORT,
-    json({ message: { ...question, id: "x".repeat(129) } }),
-  ],
   ["a file", "bad_value", SHORT, parts(file)],
-  [
-    "a file behind a text",
-    "bad_value",
-    CHAT,
-    chat({ messages: [{ ...question, parts: [...question.parts, file] }] }),
-  ],
   [
     "a tool's part",
     "bad_value",
@@ -133,12 +89,7 @@ const ids: readonly Row[] = [
     .split(" ")
     .map((bad): Row => [`the id ${bad} in the path`, "bad_request", `GET ${C}/${bad}/messages`]),
   ["a bad id, asked", "bad_request", `POST ${C}/a%20b/messages`, json({ message: "Hello" })],
-  ["a bad id, list", "bad_request", `GET ${C}/a%20b/variables`],
-  ["a bad id, reset", "bad_request", `DELETE ${C}/a%20b/variables`],
   ["a bad id, value", "bad_request", `GET ${C}/a%20b/variables/a`],
-  ["a bad id, info", "bad_request", `GET ${C}/a%20b/variables/a/info`],
-  ["a bad id, put", "bad_request", `PUT ${C}/a%20b/variables/a`, json(1)],
-  ["a bad id, delete", "bad_request", `DELETE ${C}/a%20b/variables/a`],
   // The URL parser resolves these segments before the Worker sees them.
   ["..", "not_found", `GET ${C}/../messages`],
   ["%2e%2e", "not_found", `GET ${C}/%2e%2e/messages`],
@@ -160,8 +111,6 @@ const variables: readonly Row[] = [
     .map((path): Row => [`the path ${path}`, "bad_path", `GET ${V}/v?path=${path}`]),
   ["offset of an object", "bad_request", `GET ${V}/v?offset=1`],
   ["a title that is too long", "bad_request", `PATCH ${C}/${id}`, json({ title: "x".repeat(201) })],
-  ["an invalid title", "bad_request", `PATCH ${C}/${id}`, json({ title: 5 })],
-  ["no title", "bad_request", `PATCH ${C}/${id}`, json({})],
   ["more than a title", "bad_request", `PATCH ${C}/${id}`, json({ title: "t", id: "x" })],
   ["a name that never was", "variable_not_found", `GET ${V}/nothing`],
   ["a name that cannot be", "variable_not_found", `GET ${V}/a-b/info`],
@@ -253,13 +202,6 @@ describe("an endpoint that receives deep JSON", () => {
       expect(response.status).toBeLessThan(500);
     },
   );
-
-  it.each([5_000, 100_000])("refuses an input of %i levels", async (depth) => {
-    const body = `{"message":"Hello","input":{"a":${nested(depth)}}}`;
-    const response = await call("POST", M, text(body, "application/json"));
-    expect(response.status).toBeGreaterThanOrEqual(400);
-    expect(response.status).toBeLessThan(500);
-  });
 });
 
 function answer(role: string) {

@@ -13,7 +13,6 @@ import {
   text,
   toolCall,
   type ScriptedModel,
-  type Step,
 } from "../../packages/testing/src/testing.ts";
 import { slow } from "../support/slow.ts";
 import { ALICE, as, BOB, call as callAs, ticketFor } from "../support/tickets.ts";
@@ -22,7 +21,6 @@ import * as limits from "../../src/limits.ts";
 import { planning, approved, runOf } from "../support/planning.ts";
 import { filesIn, R2Files } from "../../src/edge/platform/r2-files.ts";
 import type { Files } from "../../src/tool/files.ts";
-import type { Agent } from "../../src/turn/agent.ts";
 
 describe("a conversation's files", () => {
   it("include what a turn exports", async () => {
@@ -425,52 +423,6 @@ describe("files in R2", () => {
       });
     });
   });
-
-  const agent: Agent = {
-    name: "test",
-    description: "For tests.",
-    instructions: "Help.",
-    tools: {},
-  };
-  const asked = finish("tool-calls");
-
-  interface Exported {
-    readonly file: string;
-    readonly name?: string;
-  }
-
-  /** Prepares a turn that exports a variable, and passes its runtime to `work`. */
-  function exporting({ file, name = "rows" }: Exported, work: (own: OwnRuntime) => Promise<void>) {
-    const steps: Step[] = [
-      [toolCall("export_variable", { name, file }), asked],
-      [text("Done."), finish()],
-    ];
-    const model = scriptedModel(steps);
-    return withRuntime({ agents: [agent], model }, async (own) => {
-      const put = async (path: string, value: unknown) =>
-        own.call("PUT", `/conversations/c/variables/${path}`, json(value));
-      // `json` sets no method: only a body and a content type.
-      await put("rows", [{ id: 1, name: 'a "b"' }]);
-      await put("patients?visibility=sealed", [{ ssn: "078" }]);
-      const turn = json({ message: "Export." }, { accept: "application/json" });
-      const response = await own.call("POST", "/conversations/c/messages", turn);
-      expect(response.status).toBe(200);
-      await response.arrayBuffer();
-      await work(own);
-      return JSON.stringify(model.calls.at(-1)?.prompt);
-    });
-  }
-
-  it.each(["file:../other/x.json", "file:/etc/x.json", "file:a/../../x.json", "file:\u0000.json"])(
-    "an exported variable stays in its conversation's folder: %j",
-    async (file) => {
-      const shown = await exporting({ file }, async (own) => {
-        const { objects } = await env.BLOBS.list({ prefix: `${own.state.id}/files/` });
-        expect(objects).toEqual([]);
-      });
-      expect(shown).toContain("bad_");
-    },
-  );
 });
 
 const ROOT = "/conversations/c/plans";

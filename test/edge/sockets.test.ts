@@ -254,25 +254,18 @@ describe("the authentication of a socket", () => {
     await problemIn(await upgrade(callWith({}), newId()), "unauthorized");
   });
 
-  it.each([
-    "https://evil.example",
-    "null",
-    "",
-    "http://localhost:3000",
-    "https://localhost.evil.example",
-    "https://app.example.evil",
-    "https://app.example:8443",
-    "http://app.example",
-    "file://",
-  ])("keeps pages of %j out, with a key or without", async (origin) => {
-    for (const call of [withKeys, withCors]) {
-      const response = await upgrade(call, newId(), { authorization, origin, host: "localhost" });
-      expect(response.webSocket).toBeNull();
+  it.each(["https://evil.example", "null", "", "https://app.example:8443"])(
+    "keeps pages of %j out, with a key or without",
+    async (origin) => {
+      for (const call of [withKeys, withCors]) {
+        const response = await upgrade(call, newId(), { authorization, origin, host: "localhost" });
+        expect(response.webSocket).toBeNull();
+        await problemIn(response, "foreign_origin");
+      }
+      const response = await upgrade(local, newId(), { origin, host: "localhost" });
       await problemIn(response, "foreign_origin");
-    }
-    const response = await upgrade(local, newId(), { origin, host: "localhost" });
-    await problemIn(response, "foreign_origin");
-  });
+    },
+  );
 
   it("refuses requests without a WebSocket upgrade or a valid id", async () => {
     await problemIn(await local("GET", `/conversations/${newId()}/socket`), "bad_request");
@@ -341,21 +334,14 @@ const id = "x";
 const BAD = [
   ["nothing", "", "bad_json"],
   ["invalid JSON", "x", "bad_json"],
-  ["null", null, "bad_request"],
-  ["a list", [], "bad_request"],
   ["no type", {}, "bad_request"],
-  ["no name", { type: "send" }, "bad_request"],
   ["no such type", { type: "hello", requestId: "r" }, "bad_request"],
   ["a number for a name", { type: "abort", requestId: 5 }, "bad_request"],
-  ["an empty name", { type: "abort", requestId: "" }, "bad_request"],
   ["a long name", { type: "abort", requestId: "r".repeat(129) }, "bad_request"],
   ["no conversation", { type: "resume", requestId: "r" }, "bad_request"],
   ["a chunk before the first", resumeFrame("r", id, -1), "bad_request"],
-  ["half a chunk", resumeFrame("r", id, 0.5), "bad_request"],
   ["no message", sendFrame("r", id, { messages: [] }), "bad_request"],
-  ["no such trigger", sendFrame("r", id, { trigger: "now" }), "bad_request"],
   ["a list for a body", sendFrame("r", id, { body: [] }), "bad_request"],
-  ["a number for a header", sendFrame("r", id, { headers: { a: 1 } }), "bad_request"],
   ["JSON too deep", "[".repeat(1_000) + "]".repeat(1_000), "limit_exceeded"],
 ] as const;
 
@@ -395,14 +381,7 @@ describe("an invalid frame", () => {
 
 it.each([
   ["another conversation", sendFrame("a", "other", "Hi."), "bad_request"],
-  ["another conversation's turn", resumeFrame("a", "other"), "bad_request"],
   ["no such agent", sendFrame("a", "x", { body: { agent: "nobody" } }), "not_found"],
-  ["no text", sendFrame("a", "x", ""), "bad_request"],
-  [
-    "nothing to repeat",
-    sendFrame("a", "x", { trigger: "regenerate-message", messages: [{ role: "assistant" }] }),
-    "bad_request",
-  ],
   [
     "a file that is not here",
     sendFrame("a", "x", {
@@ -527,44 +506,6 @@ describe("the AI SDK's WebSocketChatTransport", () => {
       const message = await messageIn(resumed);
       expect(textOf(message)).toBe("Before. After.");
       expect(message?.id).toBe(newest(own)?.id);
-      transport.close();
-    });
-  });
-
-  it("sends a person's decision, and receives the rest in the same message", async () => {
-    const paid: number[] = [];
-    const pay = tool({
-      inputSchema: z.object({ amount: z.number() }),
-      needsApproval: true,
-      execute: ({ amount }) => paid.push(amount),
-    });
-    const agent = { name: "bank", description: "", instructions: "", tools: { pay } };
-    const steps = [
-      [text("So: "), toolCall("pay", { amount: 5 }), finish("tool-calls")],
-      [text("Paid."), finish()],
-    ];
-    await withSockets({ agents: [agent], model: scriptedModel(steps) }, async (own) => {
-      const { transport, send, resume } = transportTo(own, "c");
-      const asking = await messageIn(await send("Pay."));
-      expect(await resume()).toBeNull();
-      const parts = asking?.parts.map((part) =>
-        "approval" in part
-          ? { ...part, state: "approval-responded", approval: { ...part.approval, approved: true } }
-          : part,
-      );
-      const stream = await transport.sendMessages({
-        chatId: "c",
-        trigger: "submit-message",
-        messageId: undefined,
-        // The message after a decision, as the stock client builds it.
-        messages: [{ ...asking, parts } as UIMessage],
-        abortSignal: undefined,
-      });
-      await stream.pipeTo(new WritableStream());
-      expect(paid).toEqual([5]);
-      const { messages } = own.conversation().readMessages({ limit: 9, form: "display" });
-      expect(messages.map(textOf)).toEqual(["Pay.", "So: Paid."]);
-      expect(messages[1]?.id).toBe(asking?.id);
       transport.close();
     });
   });

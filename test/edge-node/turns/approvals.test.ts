@@ -55,21 +55,6 @@ describe("a call that waits for a person", () => {
     });
   });
 
-  it("does not run when it is denied, and the model is told so", async () => {
-    const { paid, options, model } = paying([payAmount(50), [text("Then not."), finish()]]);
-    await withRuntime(options, async (own) => {
-      await ask(own);
-      const body = { approved: false, reason: "Too much." };
-      const after = chunksIn(await (await decide(own, approvalIn(own), body)).text());
-      expect(after.map(({ type }) => type)).toContain("tool-output-denied");
-      expect(paid).toEqual([]);
-      expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain("Too much.");
-      expect(messagesOf(own).at(-1)?.parts).toContainEqual(
-        expect.objectContaining({ state: "output-denied" }),
-      );
-    });
-  });
-
   it.each([...APPROVAL_CASES, ...CHANGED_CASES])("%s", async (_rule, acts, values) => {
     const { paid, options } = paying(Array.from({ length: 9 }, () => payAmount("$sum")));
     await withRuntime(options, async (own) => {
@@ -178,19 +163,6 @@ describe("the AI SDK's own client", () => {
           }
         : part,
     ) as UIMessage["parts"],
-  });
-
-  it("approves with its partial answer, and receives the rest", async () => {
-    const { paid, options } = paying([payAmount(50), thanks]);
-    await withRuntime(options, async (own) => {
-      await ask(own);
-      const [question, waiting] = messagesOf(own);
-      if (question === undefined || waiting === undefined) throw new Error("Nothing waits.");
-      const message = await send(own, [question, responded(waiting)]);
-      expect(paid).toEqual([50]);
-      expect(textOf(message)).toBe("So: Paid 50.");
-      expect(message?.id).toBe(waiting.id);
-    });
   });
 
   it("is trusted to approve, and nothing else", async () => {

@@ -266,44 +266,27 @@ describe("hostile requests", () => {
   });
 
   describe("a caller that disguises its path", () => {
-    it.each([
-      "x-original-url",
-      "x-rewrite-url",
-      "x-forwarded-prefix",
-      "x-forwarded-path",
-      "x-http-method-override",
-      "x-method-override",
-      "mf-original-url",
-      "upgrade",
-      "expect",
-    ])("by the header %s gets what the path says", async (name) => {
-      const path = await newSecret();
-      const headers = { ...as(BOB), [name]: name.includes("method") ? "DELETE" : "/health" };
-      await problemIn(await call("GET", path, { headers }), "variable_not_found");
-      const nobody = { [name]: "/health" };
-      await problemIn(await call("GET", path, { headers: nobody }), "unauthorized");
-      await expectUntouched(path);
-    });
+    it.each(["x-original-url", "x-forwarded-prefix", "x-http-method-override", "upgrade"])(
+      "by the header %s gets what the path says",
+      async (name) => {
+        const path = await newSecret();
+        const headers = { ...as(BOB), [name]: name.includes("method") ? "DELETE" : "/health" };
+        await problemIn(await call("GET", path, { headers }), "variable_not_found");
+        const nobody = { [name]: "/health" };
+        await problemIn(await call("GET", path, { headers: nobody }), "unauthorized");
+        await expectUntouched(path);
+      },
+    );
 
     it.each([
       "..",
-      "%2e%2e",
-      "%2E.",
       ".%2e/%2e%2e",
       "diary%00",
       "diary%2finfo",
-      "diary%252e",
       "Diary",
-      "diary;",
-      "diary%20",
-      "%64iary%0a",
       "diary/info/info",
       "__proto__",
-      "constructor",
-      "toString",
-      "hasOwnProperty",
       "$diary",
-      "diary.length",
       "diary[0]",
       "*",
     ])("by the name %s gets nothing, and changes nothing", async (name) => {

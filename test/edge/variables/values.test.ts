@@ -9,23 +9,15 @@ import { exportOf, fork, imported } from "../../support/transfer.ts";
 // Megabytes take longer on a busy machine.
 it.each([
   ["image/png", "inline"],
-  ["image/jpeg", "inline"],
-  ["image/webp", "inline"],
   ["image/gif", "inline"],
   ["IMAGE/PNG", "inline"],
   ["image/svg+xml", "attachment"],
   ["text/html", "attachment"],
   ["text/html; charset=iso-8859-1", "attachment"],
-  ["application/xhtml+xml", "attachment"],
   ["text/calendar; charset=utf-8; method=request", "attachment"],
   ["application/pdf", "attachment"],
-  ["text/javascript", "attachment"],
   ["application/octet-stream", "attachment"],
-  ["application/json-seq", "attachment"],
   ["image/png2", "attachment"],
-  ["text/xml", "attachment"],
-  ["text/css", "attachment"],
-  ["multipart/x-mixed-replace", "attachment"],
 ])("bytes of %s are returned unchanged, %s", async (type, disposition) => {
   const id = newId();
   const bytes = anyBytes(300);

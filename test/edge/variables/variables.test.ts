@@ -235,27 +235,6 @@ describe("variables", () => {
     expect((await putAs(id, "a", { body: "2", type: JSON_TYPE })).status).toBe(201);
     expect(await (await get(id, "a/info")).json()).toMatchObject({ version: 2 });
   });
-
-  describe("large values", () => {
-    it("are returned unchanged: 3 MB of text, and of JSON", async () => {
-      const id = newId();
-      // Characters of one, two, three and four bytes, so that chunks end inside some of them.
-      const text = "aé€😀".repeat(300_000);
-      const rows = JSON.stringify(
-        Array.from({ length: 40_000 }, (_, id) => ({ id, text: "é€😀" })),
-      );
-      for (const [body, type] of [
-        [text, "text/plain"],
-        [rows, "application/json"],
-      ] as const) {
-        const info = await (await putAs(id, "a", { body, type })).json();
-        expect(info).toMatchObject({ location: "chunks", chars: body.length });
-        await evictDurableObject(objectOf(id));
-        expect((await (await get(id, "a")).text()) === body).toBe(true);
-      }
-      expect(await (await get(id, "a?path=[39999].id")).text()).toBe("39999");
-    });
-  });
 });
 
 describe("large JSON", slow, () =>
