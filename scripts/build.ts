@@ -7,7 +7,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { type InputOptions, rolldown } from "rolldown";
+import { type InputOptions, type Plugin, rolldown } from "rolldown";
 import { dts } from "rolldown-plugin-dts";
 import { entryFolder } from "./built.ts";
 
@@ -17,6 +17,16 @@ const DISPOSABLE = '/// <reference lib="esnext.disposable" />';
 
 const isPackage = (id: string) => !/^[./]/.test(id);
 const INPUT: InputOptions = { external: isPackage, platform: "neutral" };
+
+const ZOD = "src/edge/platform/zod-without-languages.ts";
+/** Keeps `export * as z` a statement: an object in its place would have all of Zod, its languages too. */
+const apart: Plugin = {
+  name: "zod-without-languages",
+  resolveId: (id, importer) =>
+    importer !== undefined && basename(id) === basename(ZOD)
+      ? { id: "./zod-without-languages.js", external: true }
+      : null,
+};
 
 clear();
 const declarations = mkdtempSync(join(tmpdir(), "byref-build-"));
@@ -41,9 +51,11 @@ async function bundle(): Promise<void> {
   const entries = entryNames();
   const modules = await rolldown({
     ...INPUT,
+    plugins: [apart],
     input: {
       ...named(entries, (name) => `${entryFolder(name)}/${name}.ts`),
       "cli/main": "packages/gateway/src/cli/main.ts",
+      "zod-without-languages": ZOD,
       "query-process": "packages/adapters/src/agent/query-process.ts",
       ...partsOf(entries),
     },

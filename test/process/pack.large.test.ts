@@ -45,6 +45,17 @@ describe("the npm package", () => {
     expect(run(app, "tsc", "-p", "tsconfig.all-in-node.json")).toBe("");
   });
 
+  it("leaves the languages of Zod out of a Worker that takes its module for zod/v4", () => {
+    const input = 'import { z } from "zod/v4"; console.log(z.string().parse("a"));';
+    const bundled = (...more: readonly string[]) =>
+      spawnSync("esbuild", ["--bundle", "--format=esm", "--charset=utf8", ...more], {
+        ...options(app),
+        input,
+      }).stdout;
+    expect(bundled()).toContain("Ungültig");
+    expect(bundled("--alias:zod/v4=byref/no-zod-languages")).not.toContain("Ungültig");
+  });
+
   it("runs in its own Worker and answers its own client", async () => {
     const state = join(folder, "state");
     const config = relative(root, join(app, "wrangler.toml"));
