@@ -1,7 +1,11 @@
 /** Asks the agent over a socket, like its client: `npm run ask -- "How many tickets are open?"`. */
 export async function ask(url: string, question: string): Promise<string> {
   const socket = new WebSocket(`${url.replace("http", "ws")}/agents/chat/first`);
-  await new Promise((resolve) => socket.addEventListener("open", resolve, { once: true }));
+  await new Promise((resolve, reject) => {
+    const none = new Error(`No agent answers at ${url}: start it with npm run dev.`);
+    socket.addEventListener("open", resolve, { once: true });
+    socket.addEventListener("error", () => reject(none), { once: true });
+  });
   const [id, message] = [crypto.randomUUID(), crypto.randomUUID()];
   const parts = [{ type: "text", text: question }];
   const body = JSON.stringify({ messages: [{ id: message, role: "user", parts }] });

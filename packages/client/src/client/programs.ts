@@ -62,7 +62,7 @@ export function programsOf({ ask, call }: Connection) {
     schedule: (name: string, schedule: string, json: NewSchedule): Promise<ScheduleView> =>
       ask("PUT", at(name, "schedules", schedule), { json }),
     /** Adds a webhook, or gives it a new secret, which only this call returns. */
-    webhook: (name: string, webhook: string): Promise<WebhookView> =>
+    webhook: (name: string, webhook: string): Promise<Required<WebhookView>> =>
       ask("PUT", at(name, "webhooks", webhook)),
     /** Lets the model of an agent run it. */
     offer: (

@@ -200,6 +200,15 @@ export class Plans implements contexts.ConversationPlans {
     });
   }
 
+  /** Throws `not_found` without the agent, and `bad_request` if its model runs no programs. */
+  requireRunsPrograms({ agent: name, asked }: Omit<ProposalRequest, "proposal">): object {
+    const { setup, settings } = this.#context;
+    const { agent } = chosenAgents.chooseAgent(setup, settings, { name, asked });
+    if (agent.programs === true) return {};
+    const message = `${agent.name} has no programs: true, so that its model runs none.`;
+    throw new ByrefError("bad_request", message);
+  }
+
   /**
    * Runs a program in this conversation, and waits until it ends or waits for a person. A run that is known is not
    * started again. Throws `not_found` for an unknown one that may not start.

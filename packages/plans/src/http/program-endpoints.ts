@@ -36,6 +36,7 @@ import {
 import type { Plans } from "./plans.ts";
 import type { Program, ProgramRun } from "./program-store.ts";
 import { type AskedRun, Programs } from "./programs.ts";
+import { AGENT_HEADER } from "./run-program-tool.ts";
 import type { Schedule } from "./schedule.ts";
 import type { Trigger } from "./trigger-store.ts";
 import { tenantOfHook } from "./webhook.ts";
@@ -125,7 +126,9 @@ function programEndpoints({ formatOf }: ProgramSupport): readonly Endpoint<Tenan
       async ({ params, headers, body: { trusted, ...run }, request }, parts) => {
         const programs = programsOf(parts);
         const asker = identityIn(request.headers, parts.context);
-        const about = { asker, cause: "request", isTrusted: trusted !== false };
+        const agent = request.headers.get(AGENT_HEADER);
+        const cause = agent === null ? "request" : `agent:${decodeURIComponent(agent)}`;
+        const about = { asker, cause, isTrusted: trusted !== false };
         const start = { ...run, ...about, key: headers["Idempotency-Key"] };
         return respond(programs, await programs.start(params.program, start), request);
       },
@@ -198,9 +201,10 @@ const triggerEndpoints: readonly Endpoint<TenantParts>[] = [
       isBodyOptional: true,
       answers: { 200: { "application/json": agentView } },
     },
-    ({ params, body: { description }, request }, parts) => {
+    async ({ params, body: { description }, request }, parts) => {
       const asker = identityIn(request.headers, parts.context);
-      return Response.json(agentOf(programsOf(parts).offer(placeOf(params), description, asker)));
+      const given = await programsOf(parts).offer(placeOf(params), description, asker);
+      return Response.json(agentOf(given));
     },
   ),
   deleteEndpoint("schedule"),
@@ -283,6 +287,9 @@ function conversationEndpoints({
     }),
     internal("check", (plans, body, { asked }) => {
       return plans.checkProgram({ ...(body as Parameters<Plans["checkProgram"]>[0]), asked });
+    }),
+    internal("agent", (plans, body, { asked }) => {
+      return plans.requireRunsPrograms({ ...(body as { agent: string }), asked });
     }),
     internal("run", (plans, body, { headers, turns }) => {
       return plans.runProgram(body as Parameters<Plans["runProgram"]>[0], headers, turns);

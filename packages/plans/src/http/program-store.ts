@@ -20,7 +20,7 @@ export interface ProgramRun {
   readonly id: string;
   readonly program: string;
   readonly version: number;
-  /** What started it: `request`, `schedule:<id>`, `webhook:<id>`. */
+  /** What started it: `request`, `schedule:<id>`, `webhook:<id>`, `agent:<name>`. */
   readonly cause: string;
   readonly conversation: string;
   readonly status: RunStatus;
@@ -179,11 +179,13 @@ export class ProgramStore {
   saveEnd({ id, hasBegun }: Begun, { status, error }: RunEnd, nowMs: number): void {
     const isOpen = status === "running" || status === "waiting";
     this.#sql.run(
-      `UPDATE program_run SET begun = ?, status = ?, error = ?, ended = ?, due = ? WHERE id = ?`,
+      `UPDATE program_run SET begun = ?, status = ?, error = ?, ended = iif(?, NULL, coalesce(ended, ?)), due = ?
+       WHERE id = ?`,
       hasBegun ? 1 : 0,
       status,
       error ?? null,
-      isOpen ? null : nowMs,
+      isOpen ? 1 : 0,
+      nowMs,
       status === "running" ? nowMs + CHECK_AFTER_MS : null,
       id,
     );

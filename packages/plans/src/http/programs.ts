@@ -122,10 +122,13 @@ export class Programs implements TenantFeature {
     return trigger;
   }
 
-  /** Lets the model of an agent run the program. Throws `bad_request` for one that asks a model. */
-  offer(place: TriggerPlace, description: string | undefined, asker: Identity): Trigger {
+  /** Lets the model of an agent run the program. Throws `not_found`, and `bad_request` for one that runs none. */
+  async offer(place: TriggerPlace, description: string | undefined, asker: Identity) {
     if (this.store.required(place.program).format === "message")
       throw new ByrefError("bad_request", "A program that asks an agent is not given to one.");
+    await this.#ask(["", "agent"], { agent: place.name }, asker);
+    // It may have been deleted meanwhile.
+    this.store.required(place.program);
     return this.triggers.put({ ...place, kind: "agent", asker, description });
   }
 
@@ -292,7 +295,7 @@ export class Programs implements TenantFeature {
     try {
       const written = hasBegun ? undefined : this.#written(name, version);
       // A model that has read a stranger's words chose to start it.
-      const isChosen = run.cause === "request" && !isTrusted;
+      const isChosen = run.cause.startsWith("agent:") && !isTrusted;
       const program = written && isChosen ? { ...written, tainted: true } : written;
       const input = hasBegun ? {} : (this.store.inputOf(id) ?? {});
       const about = { run: id, name, program, input, isTrusted, conversation };

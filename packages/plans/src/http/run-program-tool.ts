@@ -24,7 +24,10 @@ import type { ListedProgram, RanProgram } from "./program-schemas.ts";
 const RUN_PROGRAM = "run_program";
 const DESCRIPTION = "Run a saved program, without a model, and save its result.";
 
-/** Sends a request of who asks to the tenant's object. Throws what it refuses. */
+/** Names the agent whose model starts a run. The Worker forwards no header of this name from a client. */
+export const AGENT_HEADER = "x-byref-agent";
+
+/** Sends a request of who asks, for the agent, to the tenant's object. Throws what it refuses. */
 type AskTenant = (method: "GET" | "POST", path: string, body?: Json, key?: string) => Promise<Json>;
 
 /**
@@ -37,7 +40,7 @@ export async function programTools(
   wrap: wraps.WrapOptions,
 ): Promise<readonly runtimeTools.RuntimeTool[]> {
   if (programs !== true || asked === undefined) return [];
-  const ask = askTenant(context, asked);
+  const ask = askTenant(context, asked, name);
   if (ask === undefined) return [];
   try {
     const path = `/programs?agent=${encodeURIComponent(name)}`;
@@ -125,7 +128,11 @@ function describe({ name, input, description }: ListedProgram): string {
   return `- ${name}(${parameters.join(", ")})${description === undefined ? "" : `: ${description}`}`;
 }
 
-function askTenant(context: contexts.ConversationContext, asked: Identity): AskTenant | undefined {
+function askTenant(
+  context: contexts.ConversationContext,
+  asked: Identity,
+  agent: string,
+): AskTenant | undefined {
   const { tenant, principal, claims } = asked;
   const { env, state } = context;
   const object = directoryOf(env, tenant, state.id.jurisdiction);
@@ -133,7 +140,8 @@ function askTenant(context: contexts.ConversationContext, asked: Identity): AskT
   return (
     object &&
     (async (method, path, body, key) => {
-      const headers = new Headers([identity, ["accept", "application/json"]]);
+      const headers = new Headers([identity, [AGENT_HEADER, encodeURIComponent(agent)]]);
+      headers.set("accept", "application/json");
       if (body !== undefined) headers.set("content-type", "application/json");
       if (key !== undefined) headers.set("idempotency-key", key);
       const init = { method, headers, body: body === undefined ? null : JSON.stringify(body) };

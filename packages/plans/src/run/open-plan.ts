@@ -92,7 +92,8 @@ export function invalidPlan(all: Findings): ByrefError {
   const findings = all.list();
   const texts = findings
     .slice(0, MAX_SAID_FINDINGS)
-    .map(({ call, at, message }) => [call ?? [], at ?? [], message].flat().join(": "));
+    .map(({ call, at, message }) => [call ?? [], at ?? [], message].flat().join(": "))
+    .map((text) => (text.endsWith(".") ? text : `${text}.`));
   return new ByrefError("invalid_plan", texts.join(" "), { findings });
 }
 

@@ -76,7 +76,7 @@ describe("an agent's model", () => {
     await give(runtime, "totals", totals);
     expect(await say(runtime, "Total?")).toContain("They are 42.");
     expect(await runsOf(runtime, "totals")).toMatchObject([
-      { status: "done", input: { rows: [{ sum: 40 }, { sum: 2 }] } },
+      { status: "done", cause: "agent:planner", input: { rows: [{ sum: 40 }, { sum: 2 }] } },
     ]);
     const { calls } = options.model as unknown as { calls: { tools?: object[] }[] };
     expect(calls[0]?.tools).toContainEqual(
@@ -92,8 +92,10 @@ describe("an agent's model", () => {
       [true, false],
       [false, true],
     ] as const) {
-      const { runtime, options } = runtimeWith(["Hello."], { programs });
+      const { runtime, options } = runtimeWith(["Hello."]);
       await (isGiven ? give(runtime, "totals", totals) : keep(runtime, "totals", totals));
+      runtime.start({ ...options, agents: [{ ...options.agents[0], programs }] });
+      runtime.kill();
       await say(runtime, "Hi");
       const { calls } = options.model as unknown as { calls: { tools?: object[] }[] };
       expect(JSON.stringify(calls[0]?.tools ?? [])).not.toContain("run_program");
@@ -286,7 +288,9 @@ describe("a program that asks an agent", () => {
   });
 
   it("is refused where it cannot be checked, and is given to no agent", async () => {
-    const { runtime } = runtimeWith([]);
+    const { runtime, options } = runtimeWith([]);
+    const [agent] = options.agents;
+    runtime.start({ ...options, agents: [agent, { ...agent, name: "silent", programs: false }] });
     const rows = [
       ["PUT", "/programs/q", { message: "" }, "bad_request"],
       ["PUT", "/programs/q", { message: "Hi", calls: [] }, "bad_request"],
@@ -294,9 +298,12 @@ describe("a program that asks an agent", () => {
       ["PUT", "/programs/q?agent=none", { message: "Hi" }, "not_found"],
       ["PUT", "/programs/none/agents/planner", {}, "not_found"],
       ["PUT", "/programs/asks/agents/planner", {}, "bad_request"],
+      ["PUT", "/programs/plan/agents/nobody", {}, "not_found"],
+      ["PUT", "/programs/plan/agents/silent", {}, "bad_request"],
       ["DELETE", "/programs/asks/agents/planner", undefined, "not_found"],
     ] as const;
     await keep(runtime, "asks", { message: "Hi" });
+    await keep(runtime, "plan", totals);
     for (const [method, path, body, code] of rows) {
       await problemIn(await runtime.ask(method, path, body && json(body)), code);
     }
