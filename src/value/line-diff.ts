@@ -71,7 +71,11 @@ export class LineDiff {
 
   /** Ends lines without a line break at the end. */
   #endLast(): void {
-    for (const group of [this.#old, this.#new]) if (group.line.length > 0) group.endLine();
+    const [open, other] =
+      this.#old.line.length > 0 ? [this.#old, this.#new] : [this.#new, this.#old];
+    // Otherwise a change of the last line break alone would not be seen.
+    open.line.lacksBreak = other.line.length === 0 && other.count > 0;
+    for (const group of [open, other]) if (group.line.length > 0) group.endLine();
     this.#endGroup();
   }
 
@@ -237,8 +241,13 @@ const MAX_CHARS = 200;
 /** Characters of a longer line that are shown before its first change. */
 const BEFORE_CHARS = 60;
 
+/** As in other unified diffs. */
+const NO_BREAK = "\n\\ No newline at end of file";
+
 /** A line of a diff: all of it, or the part around its first change. */
 class LineExcerpt {
+  /** True for a last line without a line break, where the other text has one. */
+  lacksBreak = false;
   #length = 0;
   #shown = "";
   /** The last characters before a change. */
@@ -258,7 +267,8 @@ class LineExcerpt {
     const isCut = this.#startsLate
       ? this.#shown.length >= MAX_CHARS
       : this.#length > this.#shown.length;
-    return `${this.#startsLate ? "…" : ""}${this.#shown}${isCut ? "…" : ""}`.toWellFormed();
+    const end = `${isCut ? "…" : ""}${this.lacksBreak ? NO_BREAK : ""}`;
+    return `${this.#startsLate ? "…" : ""}${this.#shown}${end}`.toWellFormed();
   }
 
   /** Begins another line. */

@@ -54,7 +54,9 @@ export async function edited(text: string, cuts: readonly number[], edits: reado
     return { outcome: { code: codeOf(error) } };
   }
   const { diff, more } = run.diff();
-  const lines = (one: string) => (one === "" || one.endsWith("\n") ? one : `${one}\n`);
+  const isComplete = (one: string) => one === "" || one.endsWith("\n");
+  const isMarked = diff.includes("\n\\ No newline");
+  const lines = (one: string) => (isMarked || isComplete(one) ? one : `${one}\n`);
   const [before, after] = [text, made].map(lines);
   const applied = more === undefined ? applyPatch(before ?? "", `--- a\n+++ b\n${diff}`) : after;
   return { outcome: { text: made }, diff, applied, after };

@@ -49,6 +49,17 @@ describe("edits of a text", () => {
     expect(diff).toBe("@@ -1 +0,0 @@\n-abb\n");
   });
 
+  it.each([
+    ["a\nb", "b", "b\n", " a\n-b\n\\ No newline at end of file\n+b\n"],
+    ["a\nb\n", "b\n", "b", " a\n-b\n+b\n\\ No newline at end of file\n"],
+  ])(
+    "that change the line break at the end of %j show it in the diff",
+    async (text, find, replace, lines) => {
+      const { diff } = await edited(text, [], [{ find, replace }]);
+      expect(diff).toBe(`@@ -1,2 +1,2 @@\n${lines}`);
+    },
+  );
+
   it("find a long text in linear time", slow, async () => {
     const text = "a".repeat(1_000_000);
     const find = `b${"a".repeat(60_000)}`;
