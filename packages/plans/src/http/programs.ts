@@ -304,14 +304,16 @@ export class Programs implements TenantFeature {
       if (!isEnded) this.store.saveEnd({ id, hasBegun: true }, endOf(outcome), Date.now());
       return { run: isEnded ? run : this.store.run(name, id), outcome };
     } catch (error) {
+      // Newer versions may have taken the place of the run's own.
+      const isRefused = error instanceof Refusal || codeOf(error) === "not_found";
       const isGone = codeOf(error) === "not_found" && run.hasBegun;
-      if (!isEnded && error instanceof Refusal && (!hasBegun || isGone || retries)) {
+      if (!isEnded && isRefused && (!hasBegun || isGone || retries)) {
         const gone = "outcome_unknown: The conversation of this run is gone.";
         const text = retries ? run.error : isGone ? gone : publicTextOf(error);
         // After an error of its own, the object may have begun it.
         const about = { id, hasBegun: hasBegun || codeOf(error) === "internal" };
         this.store.saveEnd(about, { status: "failed", error: text }, Date.now());
-      } else if (!(error instanceof Refusal)) logFailure(error, placeIn(this.#context, "program"));
+      } else if (!isRefused) logFailure(error, placeIn(this.#context, "program"));
       throw error;
     }
   }

@@ -1,6 +1,7 @@
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { ErrorCode } from "../../../../src/errors.ts";
+import * as limits from "../../../../src/limits.ts";
 import { json, problemIn } from "../../../../test/support/edge.ts";
 import { NodeRuntime } from "../../../../test/support/node-runtime.ts";
 import { payingPlanner, planning } from "../../../../test/support/planning.ts";
@@ -100,6 +101,19 @@ describe("a webhook", () => {
     expect(new Set(ids).size).toBe(1);
     await runtime.ask("POST", path, signed(secret, { id: "msg_2" }));
     expect(await runsOf(runtime)).toHaveLength(2);
+  });
+
+  it("fails a run whose version is gone before it begins", async () => {
+    const { runtime, path, secret } = await hooked();
+    await runtime.ask("POST", path, signed(secret));
+    runtime.kill();
+    for (let count = 0; count <= limits.maxPlanRuns; count++) {
+      const program = { calls: [{ _tool: "echo", value: count, _outputPath: "†state.out" }] };
+      await runtime.ask("PUT", "/programs/p", json(program, { "x-tenant": "one" }));
+    }
+    runtime.start();
+    const error = "not_found: There is no version 1 of program p.";
+    expect(await runsOf(runtime)).toMatchObject([{ status: "failed", version: 1, error }]);
   });
 
   it("takes a body of a stranger: it is untrusted, and so is what is made of it", async () => {
