@@ -47,13 +47,8 @@ describe("a tag in a model's text", () => {
     expect(turn.store.info("get_weather_nyc")?.input).toEqual({ location: "NYC" });
     const { message, errors } = await readMessage(turn.chunks);
     expect(errors).toEqual([]);
-    expect(message?.parts.map(({ type }) => type)).toEqual([
-      "step-start",
-      "text",
-      "tool-get_weather",
-      "step-start",
-      "text",
-    ]);
+    const types = message?.parts.map(({ type }) => type).join(" ");
+    expect(types).toBe("step-start text tool-get_weather step-start text");
     expect(turn.result.finishReason).toBe("stop");
   });
 
@@ -90,6 +85,12 @@ describe("a tag in a model's text", () => {
     ]);
   });
 
+  it("may have the action of a tool as an attribute beside its body", async () => {
+    given.length = 0;
+    await answerWith('<capability name="memory" action="recall">{"query": "a < b"}</capability>');
+    expect(given).toEqual([{ action: "recall", query: "a < b" }]);
+  });
+
   it("does not run if the answer was cut off or filtered", async () => {
     given.length = 0;
     for (const reason of ["length", "content-filter"] as const) {
@@ -115,7 +116,7 @@ describe("the capability variable", () => {
     });
     expect(await turn.store.read("prompt")).toBe("Skills: to code");
     expect(read(turn, 2).at(-1)?.[1]).toContain("Variable not found: lost");
-    const wrong = next.replace("variable", "variable").replace('"prompt"', '"input"');
+    const wrong = next.replace('"prompt"', '"input"');
     const other = await conversation.say({ steps: [[text(wrong), finish()], done] });
     expect(shownText(other.chunks)).toContain('output_var="input"');
   });
@@ -147,13 +148,8 @@ it("a crash after the call keeps it as a call: it runs again, and the model is n
   expect(after.types).not.toContain("reset-step");
   const { message } = await readMessage(framesOf(after.frames));
   expect(JSON.stringify(message)).not.toContain("<capability");
-  expect(message?.parts.map(({ type }) => type)).toEqual([
-    "step-start",
-    "text",
-    "tool-act",
-    "step-start",
-    "text",
-  ]);
+  const types = message?.parts.map(({ type }) => type).join(" ");
+  expect(types).toBe("step-start text tool-act step-start text");
 });
 
 it("an agent with native calls keeps its tools, and its model's tags stay text", async () => {

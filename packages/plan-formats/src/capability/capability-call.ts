@@ -6,7 +6,10 @@ import { parseXml, XmlCdata, type XmlElement, XmlError, XmlText } from "@rgrove/
 
 /** A capability tag, read as a tool call. */
 export interface CapabilityCall {
+  /** The capability's name, with the action if the tag has one: `web_search`. */
   readonly tool: string;
+  readonly name: string;
+  readonly action?: string;
   readonly parameters: Readonly<Record<string, Json>>;
   readonly outputVariable?: string;
   /** The variables that the call writes: `output_var`, and the key of `variable set`. */
@@ -15,106 +18,102 @@ export interface CapabilityCall {
   readonly scope: "run" | "conversation";
 }
 
-type CallReading =
-  | { readonly call: CapabilityCall; readonly fault?: undefined }
-  | { readonly call?: undefined; readonly fault: string };
+/** An error in a tag or between tags. Its offset is in characters, from the start of the text that was read. */
+export class XmlFault extends Error {
+  readonly offset: number;
+
+  constructor(message: string, offset = 0) {
+    super(message);
+    this.offset = offset;
+  }
+}
+
+/** Returns undefined where `read` throws an XmlFault. */
+export function unlessFaulty<Result>(read: () => Result): Result | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof XmlFault) return undefined;
+    throw error;
+  }
+}
 
 const VARIABLE = "variable";
 const VARIABLE_ACTIONS = ["set", "get", "list", "interpolate", "clear", "clear_all"];
 
 /**
  * Reads a tag as a call of `name_action`, or of `name`. The other attributes and the body (`content`) are its
- * parameters.
+ * parameters. Throws XmlFault.
  */
-export function callOf({ attributes, body }: CapabilityTag): CallReading {
-  const { name, action, output_var: output, ...given } = Object.fromEntries(attributes);
+export function callOf({ attributes, body }: CapabilityTag): CapabilityCall {
+  const { name = "", action, output_var: output, ...given } = Object.fromEntries(attributes);
+  if (name === "") throw new XmlFault("A capability needs a name.");
+  requireAction(name, action);
   const isSet = name === VARIABLE && action === "set";
   const writes = [...(output === undefined ? [] : [output]), ...(isSet ? [given.key ?? ""] : [])];
-  const fault =
-    faultIn({ name, action }) ??
-    faultInScope(name, given.scope, writes) ??
-    faultInNames(writes) ??
-    (body !== "" && Object.hasOwn(given, "content")
-      ? "The content is either an attribute or the body, not both."
-      : undefined);
-  if (fault !== undefined) return { fault };
+  requireScope(name, given.scope, writes);
+  requireNames(writes);
+  if (body !== "" && Object.hasOwn(given, "content"))
+    throw new XmlFault("The content is either an attribute or the body, not both.");
   // A tool may have its own `scope` parameter. Only the value "conversation" on a call that writes is ours.
   const isKept = given.scope === "conversation" && writes.length > 0;
   const { scope: _scope, ...others } = given;
   const parameters = isKept ? others : given;
   return {
-    call: {
-      tool: action === undefined ? `${name}` : `${name}_${action}`,
-      parameters: body === "" ? parameters : { ...parameters, content: body },
-      ...json.compact({ outputVariable: output }),
-      writes,
-      scope: isKept ? "conversation" : "run",
-    },
+    tool: action === undefined ? name : `${name}_${action}`,
+    name,
+    parameters: body === "" ? parameters : { ...parameters, content: body },
+    ...json.compact({ action, outputVariable: output }),
+    writes,
+    scope: isKept ? "conversation" : "run",
   };
 }
 
-function faultIn(tag: {
-  name: string | undefined;
-  action: string | undefined;
-}): string | undefined {
-  if (tag.name === undefined || tag.name === "") return "A capability needs a name.";
-  if (tag.action === "") return "An action has a name; leave the attribute out if there is none.";
-  if (tag.name !== VARIABLE || VARIABLE_ACTIONS.includes(tag.action ?? "")) return undefined;
-  return `The actions of variable are ${VARIABLE_ACTIONS.join(", ")}.`;
+function requireAction(name: string, action: string | undefined): void {
+  if (action === "")
+    throw new XmlFault("An action has a name; leave the attribute out if there is none.");
+  if (name !== VARIABLE || VARIABLE_ACTIONS.includes(action ?? "")) return;
+  throw new XmlFault(`The actions of variable are ${VARIABLE_ACTIONS.join(", ")}.`);
 }
 
 /** The capability `variable` would ignore it. */
-function faultInScope(
-  name: string | undefined,
-  scope: string | undefined,
-  writes: readonly string[],
-): string | undefined {
-  if (name !== VARIABLE || scope === undefined || scope === "run") return undefined;
-  if (writes.length === 0)
-    return `The scope "${scope.slice(0, 80)}" has no effect here: only calls that write take one.`;
-  return scope === "conversation" ? undefined : SCOPES;
-}
-
-const SCOPES = 'The scope is "run" or "conversation".';
-
-function faultInNames(names: readonly string[]): string | undefined {
-  for (const name of names) {
-    if (RESERVED_NAMES.includes(name)) return `"${name}" belongs to the run and cannot be written.`;
-    if (!variableNames.isValidName(name)) {
-      return `"${name.slice(0, 80)}" is not a variable name: use letters, digits and underscores, the first not a digit.`;
-    }
+function requireScope(name: string, scope: string | undefined, writes: readonly string[]): void {
+  if (name !== VARIABLE || scope === undefined || scope === "run") return;
+  if (writes.length === 0) {
+    const said = `The scope "${scope.slice(0, 80)}" has no effect here`;
+    throw new XmlFault(`${said}: only calls that write take one.`);
   }
-  return undefined;
+  if (scope !== "conversation") throw new XmlFault('The scope is "run" or "conversation".');
 }
 
-type OwnAttributes =
-  | {
-      readonly parameters: CapabilityCall["parameters"];
-      readonly gates?: readonly string[];
-      readonly fault?: undefined;
-    }
-  | { readonly fault: string };
+function requireNames(names: readonly string[]): void {
+  for (const name of names) {
+    if (RESERVED_NAMES.includes(name))
+      throw new XmlFault(`"${name}" belongs to the run and cannot be written.`);
+    if (variableNames.isValidName(name)) continue;
+    const advice = "use letters, digits and underscores, the first not a digit.";
+    throw new XmlFault(`"${name.slice(0, 80)}" is not a variable name: ${advice}`);
+  }
+}
 
 /**
- * Separates the gates that a workflow's tag names in `_after` from its parameters. Any other attribute that
- * begins with `_` is a fault, because a tool may ignore it.
+ * Separates the gates that a workflow's tag names in `_after` from its parameters. Throws XmlFault for any other
+ * attribute that begins with `_`, because a tool may ignore it.
  */
-export function ownAttributes({
-  _after: after,
-  ...parameters
-}: CapabilityCall["parameters"]): OwnAttributes {
+export function ownAttributes({ _after: after, ...parameters }: CapabilityCall["parameters"]) {
   const unknown = Object.keys(parameters).find((name) => name.startsWith("_"));
   if (unknown !== undefined) {
     const near = nearest(unknown, OWN_ATTRIBUTES)[0] ?? (unknown.startsWith("_o") ? OUTPUT : AFTER);
-    return {
-      fault: `There is no attribute ${characters.clip(unknown, MAX_SHOWN_CHARS)}; the nearest is ${near}. Of those that begin with _, a tag has only ${AFTER}.`,
-    };
+    const shown = characters.clip(unknown, MAX_SHOWN_CHARS);
+    throw new XmlFault(
+      `There is no attribute ${shown}; the nearest is ${near}. Of those that begin with _, a tag has only ${AFTER}.`,
+    );
   }
   if (after === undefined) return { parameters };
   // Gates are separated by blanks or commas.
   const gates = String(after).match(/\{\{[^{}]*\}\}|[^\s,]+/gu);
-  if (gates !== null) return { parameters, gates };
-  return { fault: `${AFTER} names gates: ${AFTER}="†approvals.name".` };
+  if (gates === null) throw new XmlFault(`${AFTER} names gates: ${AFTER}="†approvals.name".`);
+  return { parameters, gates };
 }
 
 const AFTER = "_after";
@@ -128,16 +127,6 @@ export interface CapabilityTag {
   readonly body: string;
 }
 
-/** An error, and its offset in the text in characters. */
-export interface XmlFault {
-  readonly offset: number;
-  readonly message: string;
-}
-
-export type TagReading =
-  | { readonly tag: CapabilityTag; readonly fault?: undefined }
-  | { readonly tag?: undefined; readonly fault: XmlFault };
-
 /** Normalises line breaks as XML does, so that offsets stay valid. */
 export function withLineFeeds(source: string): string {
   return source.replaceAll(/\r\n?/g, "\n");
@@ -145,45 +134,41 @@ export function withLineFeeds(source: string): string {
 
 /**
  * Reads one tag, from its `<` to its end. Does not look for nested elements, because `TagBounds` has rejected
- * them.
+ * them. Throws XmlFault.
  */
-export function readTag(source: string): TagReading {
+export function readTag(source: string): CapabilityTag {
   // The parser would also normalise line breaks, in time quadratic in their number.
   const text = withLineFeeds(source);
   try {
     const { root } = parseXml(text, { preserveCdata: true });
-    return root === null ? faultAt(0, "There is no tag.") : tagOf(root);
+    if (root === null) throw new XmlFault("There is no tag.");
+    return tagOf(root);
   } catch (error) {
     if (!(error instanceof XmlError)) throw error;
     // The parser's message has the position and an excerpt at its end.
     const end = error.message.lastIndexOf(" (line ");
-    return faultAt(offsetOf(text, error.pos), `${error.message.slice(0, end)}.`);
+    throw new XmlFault(`${error.message.slice(0, end)}.`, offsetOf(text, error.pos));
   }
 }
 
-function tagOf({ attributes, children }: XmlElement): TagReading {
+function tagOf({ attributes, children }: XmlElement): CapabilityTag {
   const read = new Map(Object.entries(attributes));
   if (read.size > limits.maxBatchItems) {
-    return faultAt(
-      0,
+    throw new XmlFault(
       `A tag has at most ${limits.maxBatchItems} attributes, this has ${read.size}.`,
     );
   }
   for (const [name, { length }] of read) {
     if (length <= limits.maxPieceChars) continue;
     const advice = `An attribute has at most ${limits.maxPieceChars} characters`;
-    return faultAt(0, `${advice}, "${name.slice(0, 80)}" has ${length}.`);
+    throw new XmlFault(`${advice}, "${name.slice(0, 80)}" has ${length}.`);
   }
   const parts: BodyPart[] = [];
   for (const child of children) {
     if (!(child instanceof XmlText)) continue;
     parts.push({ text: child.text, verbatim: child instanceof XmlCdata });
   }
-  return { tag: { attributes: read, body: withoutLayout(parts) } };
-}
-
-function faultAt(offset: number, message: string): TagReading {
-  return { fault: { offset, message } };
+  return { attributes: read, body: withoutLayout(parts) };
 }
 
 /**

@@ -90,7 +90,7 @@ function callParts(
   written: WrittenCall,
   { tools, id }: { readonly tools: CapabilityTools; readonly id: string },
 ): readonly Part[] {
-  const { toolName, input } = callIn(written, tools);
+  const { toolName, input } = callIn(written.call, tools);
   const text = JSON.stringify(input);
   return [
     { type: "tool-input-start", id, toolName },

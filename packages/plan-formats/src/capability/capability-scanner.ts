@@ -1,6 +1,6 @@
 import * as limits from "../../../../src/limits.ts";
 import { CodeTracker } from "../../../../src/internal.ts";
-import { type CapabilityCall, callOf, readTag } from "./capability-call.ts";
+import { type CapabilityCall, callOf, readTag, unlessFaulty } from "./capability-call.ts";
 import { DASH, endsName, GREATER, LESS, OPENING, TagBounds, withEscapes } from "./tag-bounds.ts";
 
 const BANG = 33;
@@ -8,6 +8,7 @@ const COMMENT = "<!--";
 
 export interface WrittenCall {
   readonly call: CapabilityCall;
+  /** The tag as the model wrote it. */
   readonly source: string;
 }
 
@@ -133,8 +134,7 @@ export class CapabilityScanner {
   /** Emits the tag that ends at `end` as a call, if it is valid. */
   #take(end: number): void {
     const source = this.#held + this.#chunk.slice(this.#from, end);
-    const { tag } = readTag(withEscapes(source));
-    const call = tag === undefined ? undefined : callOf(tag).call;
+    const call = unlessFaulty(() => callOf(readTag(withEscapes(source))));
     if (call === undefined) return;
     this.#pieces.push({ call, source });
     this.#held = "";

@@ -1,7 +1,6 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { JSONSchema7, ToolSet } from "ai";
-import type { WrittenCall } from "./capability-scanner.ts";
-import { readTag } from "./capability-call.ts";
+import type { CapabilityCall } from "./capability-call.ts";
 import { exactNumbers, json } from "../../../../src/internal.ts";
 import { jsonSchemas, saveTargets, toolInputs } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
@@ -61,9 +60,8 @@ export async function capabilityTools(
 }
 
 /** Reads a tag as a tool call. The call of an unknown tool keeps its name as written. */
-export function callIn(written: WrittenCall, tools: CapabilityTools) {
-  const { call } = written;
-  const { tool, parameters } = toolFor(written, tools);
+export function callIn(call: CapabilityCall, tools: CapabilityTools) {
+  const { tool, parameters } = toolFor(call, tools);
   if (tool === undefined) return { toolName: call.tool, input: parameters };
   const { takesOutput, name: toolName, schema } = tool;
   const input = coerceParameters(withBody(parameters, tool), schema);
@@ -73,15 +71,12 @@ export function callIn(written: WrittenCall, tools: CapabilityTools) {
 }
 
 /** Finds the tool `name_action`, or the tool `name` with the action as a parameter. */
-function toolFor({ call, source }: WrittenCall, tools: CapabilityTools) {
-  const { parameters } = call;
-  const known = tools.get(call.tool);
-  const attributes = known === undefined ? readTag(source).tag?.attributes : undefined;
-  const action = attributes?.get("action");
-  const tool = action === undefined ? undefined : tools.get(attributes?.get("name") ?? "");
-  return tool === undefined || action === undefined
+function toolFor({ tool, name, action, parameters }: CapabilityCall, tools: CapabilityTools) {
+  const known = tools.get(tool);
+  const other = action === undefined ? undefined : tools.get(name);
+  return known !== undefined || other === undefined || action === undefined
     ? { tool: known, parameters }
-    : { tool, parameters: { ...parameters, action } };
+    : { tool: other, parameters: { ...parameters, action } };
 }
 
 function withBody(parameters: json.JsonObject, { body }: CapabilityTool): json.JsonObject {

@@ -8,12 +8,12 @@ import { characters } from "../../../../src/internal.ts";
 import { type Plan, type PlanCall, toolInputs } from "../../../../src/internal-tool.ts";
 import {
   type CapabilityCall,
+  type CapabilityTag,
   callOf,
   ownAttributes,
   readTag,
-  type TagReading,
   withLineFeeds,
-  type XmlFault,
+  XmlFault,
 } from "./capability-call.ts";
 import { endsName, OPENING, TagBounds } from "./tag-bounds.ts";
 
@@ -101,10 +101,7 @@ function toolNamed(name: string, tools: ToolSet): ToolSet[string] | undefined {
   return Object.hasOwn(tools, name) ? tools[name] : undefined;
 }
 
-const UNCLOSED = {
-  offset: 0,
-  message: "The tag is not closed: end it with /> or </capability>.",
-} as const satisfies XmlFault;
+const UNCLOSED = new XmlFault("The tag is not closed: end it with /> or </capability>.");
 
 /** An XML declaration. It has no effect on decoded text. */
 const DECLARATION = /^<\?xml\s[^<>]*\?>/;
@@ -123,19 +120,20 @@ export function readCapabilities(source: string): ReadPlan {
   const calls: NamedCall[] = [];
   const findings: Finding[] = [];
   const scopes = new Map<string, CapabilityCall["scope"]>();
-  for (const { offset, reading } of piecesOf(text)) {
+  for (const { offset, read } of piecesOf(text)) {
     if (findings.length >= limits.maxShownItems) break;
-    if (reading.tag === undefined) {
-      refuse(offset + reading.fault.offset, reading.fault.message);
-      continue;
+    try {
+      const call = callOf(read());
+      if (calls.length < limits.maxPlanItems) add(call, offset);
+      else {
+        const message = `A workflow has at most ${limits.maxPlanItems} calls.`;
+        refuse(offset, message, "too_many_calls");
+        break;
+      }
+    } catch (error) {
+      if (!(error instanceof XmlFault)) throw error;
+      refuse(offset + error.offset, error.message);
     }
-    const { call, fault } = callOf(reading.tag);
-    if (call === undefined) refuse(offset, fault);
-    else if (calls.length === limits.maxPlanItems) {
-      const message = `A workflow has at most ${limits.maxPlanItems} calls.`;
-      refuse(offset, message, "too_many_calls");
-      break;
-    } else add(call, offset, reading.tag.attributes.get("name") ?? "");
   }
   if (calls.length === 0 && findings.length === 0)
     refuse(0, "There is no capability tag in the text.");
@@ -144,21 +142,19 @@ export function readCapabilities(source: string): ReadPlan {
   const read = { format: "capability-xml", order: "written", outputs: [] } as const;
   return { plan: { ...read, calls, syntaxes: ["mustache"], runNames }, findings: [] };
 
-  function add(call: CapabilityCall, offset: number, capability: string): void {
+  function add(call: CapabilityCall, offset: number): void {
     for (const name of call.writes) {
       const scope = scopes.get(name) ?? call.scope;
       scopes.set(name, scope);
       if (scope === call.scope) continue;
       refuse(offset, `${name} is kept in one call and not in another: write the scope in both.`);
     }
-    const { tool, outputVariable } = call;
-    const own = ownAttributes(call.parameters);
-    if (own.fault !== undefined) return refuse(offset, own.fault);
+    const { tool, name, action, outputVariable } = call;
     calls.push({
       id: `call_${calls.length + 1}`,
       tool,
-      ...(tool === capability ? {} : { capability }),
-      ...own,
+      ...(action === undefined ? {} : { capability: name }),
+      ...ownAttributes(call.parameters),
       ...(outputVariable === undefined ? {} : { outputPath: `variable:${outputVariable}` }),
     });
   }
@@ -176,7 +172,8 @@ interface NamedCall extends PlanCall {
 
 interface Piece {
   readonly offset: number;
-  readonly reading: TagReading;
+  /** Throws XmlFault. */
+  readonly read: () => CapabilityTag;
 }
 
 /** Line and column of an offset. Cost: linear in the text before it, at most `maxShownItems` times. */
@@ -196,16 +193,15 @@ function* piecesOf(text: string): Generator<Piece> {
     offset = skipBlanks(text, offset);
     if (offset === text.length) return;
     if (startsTag(text, offset)) {
-      const { reading, length } = tagAt(text, offset);
-      yield { offset, reading };
+      const { read, length } = tagAt(text, offset);
+      yield { offset, read };
       offset += length;
     } else if (text.startsWith("<!--", offset)) {
       const end = text.indexOf("-->", offset + 4);
-      if (end < 0)
-        yield { offset, reading: faulty(0, "The comment is not closed: end it with -->.") };
+      if (end < 0) yield faulty(offset, "The comment is not closed: end it with -->.");
       offset = end < 0 ? text.length : end + 3;
     } else {
-      yield { offset, reading: faulty(0, strayMessage(text, offset)) };
+      yield faulty(offset, strayMessage(text, offset));
       offset = nextTag(text, offset);
     }
   }
@@ -227,39 +223,41 @@ function nextTag(text: string, start: number): number {
   return at < 0 ? text.length : at;
 }
 
-function tagAt(text: string, offset: number): { reading: TagReading; length: number } {
+function tagAt(text: string, offset: number): Pick<Piece, "read"> & { readonly length: number } {
   const bounds = new TagBounds();
-  for (let at = offset + OPENING.length; at < text.length; at++) {
-    const step = bounds.feed(text.charCodeAt(at));
-    if (step === "inside") continue;
-    const length = at - offset + (step === "end" ? 1 : 0);
-    const source = text.slice(offset, offset + length);
-    return { reading: readBounded(source, bounds.fault), length };
-  }
-  const source = text.slice(offset);
-  const { length } = source;
-  if (bounds.fault !== undefined) return { reading: readBounded(source, bounds.fault), length };
-  // Later errors only follow from the tag not being closed.
-  return { reading: firstFault(`${source}</capability>`, UNCLOSED, length), length };
-}
-
-function readBounded(source: string, fault: XmlFault | undefined): TagReading {
-  return fault === undefined
-    ? readTag(source)
-    : firstFault(source.slice(0, fault.offset + 1), fault);
+  let step: ReturnType<TagBounds["feed"]> = "inside";
+  let at = offset + OPENING.length;
+  while (step === "inside" && at < text.length) step = bounds.feed(text.charCodeAt(at++));
+  const source = text.slice(offset, step === "next" ? at - 1 : at);
+  const { fault } = bounds;
+  const read = () => {
+    if (fault !== undefined) throw firstFault(source.slice(0, fault.offset + 1), fault);
+    if (step === "end") return readTag(source);
+    // Later errors only follow from the tag not being closed.
+    throw firstFault(`${source}</capability>`, UNCLOSED, source.length);
+  };
+  return { read, length: source.length };
 }
 
 /**
  * Returns an earlier error of the parser if there is one, for example a missing quote. It is more precise
  * than the known error.
  */
-function firstFault(source: string, known: XmlFault, limit = known.offset): TagReading {
-  const { fault } = readTag(source);
-  return { fault: fault !== undefined && fault.offset < limit ? fault : known };
+function firstFault(source: string, known: XmlFault, limit = known.offset): XmlFault {
+  try {
+    readTag(source);
+  } catch (error) {
+    if (!(error instanceof XmlFault)) throw error;
+    if (error.offset < limit) return error;
+  }
+  return known;
 }
 
-function faulty(offset: number, message: string): TagReading {
-  return { fault: { offset, message } };
+function faulty(offset: number, message: string): Piece {
+  const read = () => {
+    throw new XmlFault(message);
+  };
+  return { offset, read };
 }
 
 function strayMessage(text: string, offset: number): string {

@@ -1,3 +1,5 @@
+import { XmlFault } from "./capability-call.ts";
+
 const SPACE = 32;
 const DOUBLE_QUOTE = 34;
 const APOSTROPHE = 39;
@@ -38,7 +40,7 @@ export class TagBounds {
   /** Number of consecutive dashes or brackets. */
   #run = 0;
   #length = OPENING.length;
-  #fault: { readonly offset: number; readonly message: string } | undefined;
+  #fault: XmlFault | undefined;
 
   /** `body`: what a `<` in a body begins if it is not XML. Default: markup, which is an error. */
   constructor({ body = "xml" }: { readonly body?: "xml" | "written" } = {}) {
@@ -49,7 +51,7 @@ export class TagBounds {
     return this.#length;
   }
 
-  get fault(): { readonly offset: number; readonly message: string } | undefined {
+  get fault(): XmlFault | undefined {
     return this.#fault;
   }
 
@@ -137,7 +139,7 @@ export class TagBounds {
 
   /** `behind`: how many characters ago the error began, including the current one. */
   #fail(message: string, behind = 1): void {
-    this.#fault ??= { offset: this.#length - behind, message };
+    this.#fault ??= new XmlFault(message, this.#length - behind);
   }
 }
 
