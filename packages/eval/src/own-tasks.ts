@@ -222,23 +222,33 @@ function documentOf(kind: DocumentKind, chars: number, random: Random): Json {
       return encoding.toBase64(
         Uint8Array.from({ length: (chars / 4) * 3 }, () => random.between(0, 255)),
       );
-    case "csv":
-      return csvOf(chars, random);
+    case "csv": {
+      const lines = itemsFor(chars, (at) => lineOf(at, random));
+      return ["id,name,city,amount,date,note", ...lines].join("\n");
+    }
     case "json":
       return recordsOf(chars, random);
-    case "text":
-      return textOf(chars, random);
+    case "text": {
+      const line = (at: number) => `${at}. ${sentenceOf(random, 14)} Ref ${codeOf(random)}.`;
+      return itemsFor(chars, line).join("\n");
+    }
   }
 }
 
-function csvOf(chars: number, random: Random): string {
-  const lines = ["id,name,city,amount,date,note"];
+/** Makes items, numbered from 1, until they have this many characters together. */
+function itemsFor<Item extends Json>(chars: number, itemOf: (number: number) => Item): Item[] {
+  const items: Item[] = [];
   for (let length = 0; length < chars;) {
-    const { id, name, city, amount, date, note } = recordOf(lines.length, random);
-    const line = [id, name, city, amount, date, `"${note}"`].join(",");
-    length += lines.push(line) === 0 ? 0 : line.length + 1;
+    const item = itemOf(items.length + 1);
+    items.push(item);
+    length += (typeof item === "string" ? item : JSON.stringify(item)).length + 1;
   }
-  return lines.join("\n");
+  return items;
+}
+
+function lineOf(number: number, random: Random): string {
+  const { id, name, city, amount, date, note } = recordOf(number, random);
+  return [id, name, city, amount, date, `"${note}"`].join(",");
 }
 
 /** A record of a document. Ids are `r-1`, `r-2` … */
@@ -250,13 +260,7 @@ interface DocumentRecord {
 
 /** Creates records of about this many characters as JSON. */
 function recordsOf(chars: number, random: Random): readonly DocumentRecord[] {
-  const records: DocumentRecord[] = [];
-  for (let length = 0; length < chars;) {
-    const record = recordOf(records.length + 1, random);
-    records.push(record);
-    length += JSON.stringify(record).length + 1;
-  }
-  return records;
+  return itemsFor(chars, (at) => recordOf(at, random));
 }
 
 function recordOf(number: number, random: Random): DocumentRecord {
@@ -269,16 +273,6 @@ function recordOf(number: number, random: Random): DocumentRecord {
     status: "open",
     note: sentenceOf(random, 6),
   };
-}
-
-function textOf(chars: number, random: Random): string {
-  const lines: string[] = [];
-  for (let length = 0; length < chars;) {
-    const line = `${lines.length + 1}. ${sentenceOf(random, 14)} Ref ${codeOf(random)}.`;
-    lines.push(line);
-    length += line.length + 1;
-  }
-  return lines.join("\n");
 }
 
 function sentenceOf(random: Random, words: number): string {

@@ -35,8 +35,8 @@ import {
 import type { wraps } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 import { CHANGED, exportStore } from "../../../transfer/src/export-variables.ts";
-import { ShownTexts } from "./shown-texts.ts";
-import { CLEAR_AFTER_MS, StagedImport } from "./staged-import.ts";
+import { shownTexts } from "./shown-texts.ts";
+import { CLEAR_AFTER_MS, stagedImport } from "./staged-import.ts";
 import { ownAlarm, type SchedulingAgent, scheduledSweep } from "./sweep-alarm.ts";
 
 /** The state of a Durable Object with SQLite, as its constructor receives it. */
@@ -170,7 +170,7 @@ export function conversationVariables(
       const { store, imports } = parts();
       // Garbage is due at once.
       const dueMs = store.hasGarbage() ? Date.now() : (store.nextDueMs() ?? Infinity);
-      const nextMs = Math.min(dueMs, imports.dueMs);
+      const nextMs = Math.min(dueMs, imports.dueMs());
       return nextMs === Infinity ? undefined : nextMs;
     },
     async sweep() {
@@ -214,9 +214,9 @@ export function conversationVariables(
     if (setAlarm !== undefined) {
       store.observe(() => void arm().catch((error: unknown) => console.error(error)));
     }
-    const imports = new StagedImport({ sql, prefix: PREFIX, open: openStore });
+    const imports = stagedImport({ sql, prefix: PREFIX, open: openStore });
     const databases = databasesFor(store, state, options);
-    return { store, imports, shown: new ShownTexts(sql, PREFIX), ...json.compact({ databases }) };
+    return { store, imports, shown: shownTexts(sql, PREFIX), ...json.compact({ databases }) };
   }
 
   return variables;
@@ -224,8 +224,8 @@ export function conversationVariables(
 
 interface Parts {
   readonly store: sqlStores.SqlStore;
-  readonly imports: StagedImport;
-  readonly shown: ShownTexts;
+  readonly imports: ReturnType<typeof stagedImport>;
+  readonly shown: ReturnType<typeof shownTexts>;
   readonly databases?: QueryDatabases;
 }
 

@@ -7,65 +7,55 @@ import { sqlRows } from "../../../../src/internal.ts";
  * shown: then the next prompts would contain the values, and those of sealed variables, which no model may
  * see. A stored text is recognized if it is whole, or was cut off at its end; trimmed or not.
  */
-export class ShownTexts {
-  readonly #sql: sqlRows.Sql;
-  readonly #table: string;
-  #kept: Map<number, ShownText> | undefined;
-  readonly #open = new WeakMap<object, number>();
+export function shownTexts(sql: sqlRows.Sql, prefix: string) {
+  const table = `${prefix}${SHOWN_TABLES[0]}`;
+  const open = new WeakMap<object, number>();
+  let kept: Map<number, ShownText> | undefined;
+  return {
+    /** Stores a text, in place of its start. `key`: the same object for the same text. */
+    keep({ written, shown }: ShownText, key: object): void {
+      const texts = all();
+      if (texts.size === 0) {
+        sql.run(`CREATE TABLE IF NOT EXISTS ${table}
+          (id INTEGER PRIMARY KEY, written TEXT NOT NULL, shown TEXT NOT NULL)`);
+      }
+      const id = open.get(key) ?? Math.max(0, ...texts.keys()) + 1;
+      open.set(key, id);
+      const text = { written: written.slice(0, MAX_CHARS), shown: shown.slice(0, MAX_CHARS) };
+      const added = `INSERT OR REPLACE INTO ${table} (id, written, shown) VALUES (?, ?, ?)`;
+      sql.run(added, id, text.written, text.shown);
+      texts.set(id, text);
+      const [oldest = id] = texts.keys();
+      if (texts.size <= MAX_TEXTS) return;
+      texts.delete(oldest);
+      sql.run(`DELETE FROM ${table} WHERE id = ?`, oldest);
+    },
 
-  constructor(sql: sqlRows.Sql, prefix: string) {
-    this.#sql = sql;
-    this.#table = `${prefix}${SHOWN_TABLES[0]}`;
-  }
+    /** Returns the messages of a history with the texts as the model wrote them. */
+    restored(messages: readonly ModelMessage[]): ModelMessage[] {
+      const texts = [...all().values()].toReversed();
+      if (texts.length === 0) return [...messages];
+      const restored = (text: string) => restoredText(text, texts);
+      return withAnswerParts(messages, (part) =>
+        part.type === "text" ? { ...part, text: restored(part.text) } : part,
+      ).map((message) =>
+        message.role === "assistant" && typeof message.content === "string"
+          ? { ...message, content: restored(message.content) }
+          : message,
+      );
+    },
+  };
 
-  /** Stores a text, in place of its start. `key`: the same object for the same text. */
-  keep({ written, shown }: ShownText, key: object): void {
-    const kept = this.#all;
-    if (kept.size === 0) {
-      this.#sql.run(`CREATE TABLE IF NOT EXISTS ${this.#table}
-        (id INTEGER PRIMARY KEY, written TEXT NOT NULL, shown TEXT NOT NULL)`);
-    }
-    const id = this.#open.get(key) ?? Math.max(0, ...kept.keys()) + 1;
-    this.#open.set(key, id);
-    const text = { written: written.slice(0, MAX_CHARS), shown: shown.slice(0, MAX_CHARS) };
-    this.#sql.run(
-      `INSERT OR REPLACE INTO ${this.#table} (id, written, shown) VALUES (?, ?, ?)`,
-      id,
-      text.written,
-      text.shown,
+  function all(): Map<number, ShownText> {
+    const rows = () =>
+      sqlRows.hasTable(sql, table) ? sql.all(`SELECT * FROM ${table} ORDER BY id`) : [];
+    kept ??= new Map(
+      rows().map((row) => [
+        sqlRows.numberIn(row, "id"),
+        { written: sqlRows.textIn(row, "written"), shown: sqlRows.textIn(row, "shown") },
+      ]),
     );
-    kept.set(id, text);
-    const [oldest = id] = kept.keys();
-    if (kept.size <= MAX_TEXTS) return;
-    kept.delete(oldest);
-    this.#sql.run(`DELETE FROM ${this.#table} WHERE id = ?`, oldest);
-  }
-
-  restored(messages: readonly ModelMessage[]): ModelMessage[] {
-    const texts = [...this.#all.values()].toReversed();
-    if (texts.length === 0) return [...messages];
-    const restored = (text: string) => restoredText(text, texts);
-    return withAnswerParts(messages, (part) =>
-      part.type === "text" ? { ...part, text: restored(part.text) } : part,
-    ).map((message) =>
-      message.role === "assistant" && typeof message.content === "string"
-        ? { ...message, content: restored(message.content) }
-        : message,
-    );
-  }
-
-  get #all(): Map<number, ShownText> {
-    this.#kept ??= new Map(
-      sqlRows.hasTable(this.#sql, this.#table)
-        ? this.#sql
-            .all(`SELECT * FROM ${this.#table} ORDER BY id`)
-            .map((row) => [
-              sqlRows.numberIn(row, "id"),
-              { written: sqlRows.textIn(row, "written"), shown: sqlRows.textIn(row, "shown") },
-            ])
-        : [],
-    );
-    return this.#kept;
+    return kept;
   }
 }
 

@@ -19,98 +19,88 @@ export interface StagedImportOptions {
  * Imports a file into separate tables, which replace the store's tables when the file is complete. Until then they
  * are not visible. If the process ends, they remain until `clear`.
  */
-export class StagedImport {
-  readonly #options: StagedImportOptions;
-  readonly #staged: string;
-  #isRunning = false;
-  #isLeft: boolean;
-
-  constructor(options: StagedImportOptions) {
-    this.#options = options;
-    this.#staged = `${options.prefix}import_`;
-    this.#isLeft = sqlRows.hasTable(options.sql, `${this.#staged}meta`);
-  }
-
-  /** Time at which `clear` is due, in milliseconds since 1970. */
-  get dueMs(): number {
-    if (this.#isRunning) return Date.now() + CLEAR_AFTER_MS;
-    return this.#isLeft ? Date.now() : Infinity;
-  }
+export function stagedImport({ sql, prefix, open }: StagedImportOptions) {
+  const stagedPrefix = `${prefix}import_`;
+  let isRunning = false;
+  let isLeft = sqlRows.hasTable(sql, `${stagedPrefix}meta`);
+  return {
+    /** Returns the time at which `clear` is due, in milliseconds since 1970. */
+    dueMs: () => (isRunning ? Date.now() + CLEAR_AFTER_MS : isLeft ? Date.now() : Infinity),
+    run,
+    /** Deletes what an import left that did not end. */
+    clear: async () => {
+      if (!isRunning) await clear();
+    },
+  };
 
   /**
    * Imports the file into an empty store. Rejects with `bad_import`, `conflict`,
    * `conversation_exists` or the error of a rejected value, and leaves the store as it was.
    */
-  async run(body: ReadableStream<Uint8Array>, store: VariableStore): Promise<void> {
-    if (this.#isRunning) {
+  async function run(body: ReadableStream<Uint8Array>, store: VariableStore): Promise<void> {
+    if (isRunning) {
       await body.cancel();
       throw new ByrefError("conflict", "Another import is under way; try again.");
     }
-    this.#isRunning = true;
+    isRunning = true;
     try {
-      await this.#clear();
+      await clear();
       requireEmpty(store);
       const records = readRecords<StoreLine>(body, variableRecord);
-      const variables = variablesImport(this.#open(), records);
+      const variables = variablesImport(opened(), records);
       await takeEach(records, (record) => variables.take(record));
       variables.end();
       await store.sweep();
-      this.#options.sql.transaction(() => this.#replace(store));
+      sql.transaction(() => replace(store));
       store.forget();
     } catch (error) {
       // Its error is less interesting; what it leaves is cleared by the next sweep.
-      await this.#clear().catch(() => undefined);
+      await clear().catch(() => undefined);
       throw error;
     } finally {
-      this.#isRunning = false;
+      isRunning = false;
       if (!body.locked) await body.cancel();
     }
   }
 
-  /** Deletes what an import left that did not end. */
-  async clear(): Promise<void> {
-    if (!this.#isRunning) await this.#clear();
-  }
-
-  async #clear(): Promise<void> {
-    if (!this.#isLeft) return;
-    const staged = this.#open();
+  async function clear(): Promise<void> {
+    if (!isLeft) return;
+    const staged = opened();
     staged.evictDue(Date.now(), Infinity);
     staged.reset(0);
     for (const name of staged.transfer.names()) staged.delete(name);
     if (!(await staged.sweep())) return;
-    this.#options.sql.transaction(() => {
-      for (const table of this.#tables(this.#staged)) this.#options.sql.run(`DROP TABLE ${table}`);
+    sql.transaction(() => {
+      for (const table of tablesOf(stagedPrefix)) sql.run(`DROP TABLE ${table}`);
     });
-    this.#isLeft = false;
+    isLeft = false;
   }
 
-  #open(): VariableStore {
-    this.#isLeft = true;
-    return this.#options.open(this.#staged);
+  function opened(): VariableStore {
+    isLeft = true;
+    return open(stagedPrefix);
   }
 
   /** Puts the tables of the import in place of the store's. Call it in a transaction. */
-  #replace(store: VariableStore): void {
+  function replace(store: VariableStore): void {
     requireEmpty(store);
     if (store.hasGarbage()) {
       throw new ByrefError("conflict", "A value is being written; try again.");
     }
-    const { sql, prefix } = this.#options;
-    const staged = this.#tables(this.#staged);
-    for (const table of this.#tables(prefix)) {
+    const staged = tablesOf(stagedPrefix);
+    for (const table of tablesOf(prefix)) {
       const isKept = KEPT_TABLES.some((name) => table === `${prefix}${name}`);
       if (!staged.includes(table) && !isKept) sql.run(`DROP TABLE ${table}`);
     }
     for (const table of staged) {
-      sql.run(`ALTER TABLE ${table} RENAME TO ${prefix}${table.slice(this.#staged.length)}`);
+      sql.run(`ALTER TABLE ${table} RENAME TO ${prefix}${table.slice(stagedPrefix.length)}`);
     }
-    this.#isLeft = false;
+    isLeft = false;
   }
 
-  #tables(prefix: string): readonly string[] {
-    const rows = this.#options.sql.all(`SELECT name FROM sqlite_master WHERE type = 'table'`);
-    return rows.map((row) => sqlRows.textIn(row, "name")).filter((name) => name.startsWith(prefix));
+  function tablesOf(start: string): readonly string[] {
+    const rows = sql.all(`SELECT name FROM sqlite_master WHERE type = 'table'`);
+    return rows.map((row) => sqlRows.textIn(row, "name")).filter((name) => name.startsWith(start));
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ModelMessage } from "ai";
 import { beforeEach, describe, expect, it } from "vitest";
-import { ShownTexts } from "../../src/durable/shown-texts.ts";
+import { shownTexts } from "../../src/durable/shown-texts.ts";
 import { NodeSql } from "../../../../test/support/node-sql.ts";
 
 const said = (...texts: readonly string[]): ModelMessage[] =>
@@ -9,7 +9,7 @@ const said = (...texts: readonly string[]): ModelMessage[] =>
 describe("texts that a framework stored with values", () => {
   let sql = new NodeSql();
   /** Opens the stored texts anew, like the object after a restart. */
-  const texts = () => new ShownTexts(sql, "byref_");
+  const texts = () => shownTexts(sql, "byref_");
   const kept = (written: string, shown: string) => texts().keep({ written, shown }, {});
   const restored = (...shown: readonly string[]) =>
     texts()
