@@ -16,7 +16,6 @@ import {
 import { nearest } from "../../../../src/internal.ts";
 import { toolFiles } from "../../../../src/internal-tool.ts";
 import { matchName, matchPath, type Path, type Reference } from "../../../../src/references.ts";
-import { isBlank } from "./template-parts.ts";
 
 export interface StepDirectives {
   readonly inputs: Input[];
@@ -104,11 +103,11 @@ function addTools({ tools }: StepDirectives, { value, line }: Directive): void {
 }
 
 function takeTool(cursor: TemplateCursor, line: number): ToolUse {
-  const name = cursor.takeUntil(" \t,()");
+  const name = cursor.read(/[^ \t,()]*/y);
   if (name === "") throw wrong(`A tool's name is expected at "${cursor.rest}".`);
   cursor.skipBlanks();
   if (!cursor.take("(")) return { name, line };
-  const option = cursor.takeUntil("=,)").trim();
+  const option = cursor.read(/[^=,)]*/y).trim();
   if (option !== "variable" || !cursor.take("=")) {
     throw wrong(`${shortened(name)}(…) takes variable=name, not "${shortened(option)}".`);
   }
@@ -135,7 +134,7 @@ function takeTarget(cursor: TemplateCursor, directive: string): Target {
     throw wrong(`${directive} needs a target, e.g. ${directive} variable:summary`);
   if (cursor.take("variable:")) return takeVariable(cursor);
   if (cursor.take("file:")) return takeFile(cursor);
-  const word = cursor.takeUntil(" \t(");
+  const word = cursor.read(/[^ \t(]*/y);
   const [scheme] = /^[A-Za-z][A-Za-z0-9+.-]*:/.exec(word) ?? [];
   if (scheme !== undefined) {
     throw wrong(`The scheme ${shortened(scheme)} is not known: write variable: or file:.`);
@@ -146,15 +145,18 @@ function takeTarget(cursor: TemplateCursor, directive: string): Target {
 
 function takeVariable(cursor: TemplateCursor): Target {
   const reference = cursor.takeReference();
-  const isWhole = cursor.isAtEnd || cursor.skipBlanks() || cursor.isBefore("(");
+  const isWhole = cursor.isAtEnd || cursor.skipBlanks() !== "" || cursor.rest.startsWith("(");
   if (reference === undefined || !isWhole) {
     throw wrong(`A variable's name or path cannot continue with "${cursor.rest}".`);
   }
   return { scheme: "variable", ...reference };
 }
 
+/** An option is in parentheses after a blank. */
+const UNTIL_OPTION = /(?:(?<![ \t])\(|[^(])*/y;
+
 function takeFile(cursor: TemplateCursor): Target {
-  const path = toolFiles.filePathIn(cursor.takeUntilOption().trimEnd());
+  const path = toolFiles.filePathIn(cursor.read(UNTIL_OPTION).trimEnd());
   const unknown = unknownPlaceholder(path);
   if (unknown !== undefined) throw wrong(`${unknown} is unknown; the only placeholder is {today}.`);
   return { scheme: "file", path };
@@ -184,7 +186,7 @@ function takeOptions(cursor: TemplateCursor): Options {
 
 function takeOption(cursor: TemplateCursor, given: Map<string, Path>): void {
   cursor.skipBlanks();
-  const name = cursor.takeUntil("=,)").trim();
+  const name = cursor.read(/[^=,)]*/y).trim();
   if (given.has(name)) throw wrong(`(${name}) is given twice.`);
   if (name === "select") given.set(name, takeSelect(cursor));
   else if (name === "required" || name === "paths-only") given.set(name, []);
@@ -239,39 +241,23 @@ class TemplateCursor {
     return shortened(this.#text.slice(this.#at));
   }
 
-  /** Skips blanks. Returns true if there were any. */
-  skipBlanks(): boolean {
-    const start = this.#at;
-    while (isBlank(this.#text[this.#at])) this.#at++;
-    return this.#at > start;
+  skipBlanks(): string {
+    return this.read(/[ \t]*/y);
   }
 
-  isBefore(mark: string): boolean {
-    return this.#text.startsWith(mark, this.#at);
+  /** Reads what a sticky pattern matches here, which may be nothing. */
+  read(pattern: RegExp): string {
+    pattern.lastIndex = this.#at;
+    const [found = ""] = pattern.exec(this.#text) ?? [];
+    this.#at += found.length;
+    return found;
   }
 
   /** Reads the mark if it is next. Returns true if it was. */
   take(mark: string): boolean {
-    const isNext = this.isBefore(mark);
+    const isNext = this.#text.startsWith(mark, this.#at);
     if (isNext) this.#at += mark.length;
     return isNext;
-  }
-
-  takeUntil(characters: string): string {
-    const start = this.#at;
-    while (!this.isAtEnd && !characters.includes(this.#text[this.#at] ?? "")) this.#at++;
-    return this.#text.slice(start, this.#at);
-  }
-
-  /** Reads up to an option, which is in parentheses after a blank, or to the end. */
-  takeUntilOption(): string {
-    const start = this.#at;
-    while (!this.isAtEnd && !this.#isAtOption) this.#at++;
-    return this.#text.slice(start, this.#at);
-  }
-
-  get #isAtOption(): boolean {
-    return this.#text[this.#at] === "(" && isBlank(this.#text[this.#at - 1]);
   }
 
   /** Reads a name and its path. Undefined if there is no name. Throws `bad_path`. */

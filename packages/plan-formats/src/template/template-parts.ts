@@ -74,6 +74,6 @@ function trimBlanks(text: string): string {
   return text.slice(start, end);
 }
 
-export function isBlank(character: string | undefined): boolean {
+function isBlank(character: string | undefined): boolean {
   return character === " " || character === "\t";
 }
