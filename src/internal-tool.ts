@@ -36,7 +36,7 @@ export { changedIn } from "./turn/history/message-parts.ts";
 export * as guides from "./turn/history/guide.ts";
 export * as turnPrompts from "./turn/history/prompt.ts";
 export * as shownVariables from "./turn/history/shown-variables.ts";
-export type { MessageForm, StoredMessage } from "./turn/history/stored-message.ts";
+export type { StoredMessage } from "./turn/history/stored-message.ts";
 export type * as timelines from "./turn/history/timeline.ts";
 export { VariableList } from "./turn/history/variable-list.ts";
 export { variableUrl } from "./turn/history/receive-message.ts";

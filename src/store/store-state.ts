@@ -13,6 +13,7 @@ import { VariableIndex } from "./variable-index.ts";
 import type { OpenValue, Change, EvictionReason, Tombstone, VariableInfo } from "./variable.ts";
 import { compact, type Json } from "../value/json.ts";
 import { type Path, type Reading, readPath } from "../value/path.ts";
+import { Recent } from "../value/recent.ts";
 import { Work } from "../value/work.ts";
 
 /** Variables whose metadata is kept: more than a prompt lists. */
@@ -47,7 +48,7 @@ export class StoreState {
   /** Seqs of writes that were found to be expired. They stay expired when the clock is set back. */
   readonly #due = new Set<number>();
   /** Metadata that was listed lately, by name. Each model call requests the same list. */
-  readonly #listed = new Map<string, { readonly seq: number; readonly info: VariableInfo }>();
+  #listed = new Recent<{ readonly seq: number; readonly info: VariableInfo }>(MAX_LISTED);
   #tombstones: Map<string, Tombstone> | undefined;
   #numbers: UsedNumbers | undefined;
   /** Changes of the current transaction. */
@@ -130,31 +131,19 @@ export class StoreState {
 
   /** Returns current metadata without long inputs, because many of them would not fit into one response. */
   listed(entries: readonly Entry[]): readonly VariableInfo[] {
-    const known = entries.map(({ name, seq }) => this.#listed.get(name)?.seq === seq);
-    const missing = entries.filter((_, index) => known[index] !== true);
-    const infos = new Map<string, VariableInfo>();
-    if (missing.length > 0) {
-      for (const info of this.rows.listed(missing.map(({ name }) => name)))
-        infos.set(info.name, info);
-    }
+    const missing = entries.flatMap(({ name, seq }) =>
+      this.#listed.get(name)?.seq === seq ? [] : name,
+    );
+    const read = missing.length === 0 ? [] : this.rows.listed(missing);
+    const infos = new Map(read.map((info) => [info.name, info]));
     const listed = entries.flatMap((entry) => {
       const { name, seq } = entry;
       const info = infos.get(name) ?? this.#listed.get(name)?.info;
       return info === undefined ? [] : { seq, info: this.#currently(info, entry) };
     });
-    if (entries.length <= limits.maxListedVariables) this.#keepListed(listed);
+    const isShort = entries.length <= limits.maxListedVariables;
+    if (isShort) for (const one of listed) this.#listed.set(one.info.name, one);
     return listed.map(({ info }) => info);
-  }
-
-  #keepListed(listed: readonly { readonly seq: number; readonly info: VariableInfo }[]): void {
-    for (const one of listed) {
-      this.#listed.delete(one.info.name);
-      this.#listed.set(one.info.name, one);
-    }
-    for (const oldest of this.#listed.keys()) {
-      if (this.#listed.size <= MAX_LISTED) break;
-      this.#listed.delete(oldest);
-    }
   }
 
   /** Changes metadata only. Call it in a transaction. */
@@ -235,7 +224,7 @@ export class StoreState {
   /** Discards the state in memory. It is read again when it is next needed. */
   forget(): void {
     this.cache.clear();
-    this.#listed.clear();
+    this.#listed = new Recent(MAX_LISTED);
     this.index.forget();
     this.#tombstones = undefined;
     this.#numbers = undefined;

@@ -1,7 +1,7 @@
 import type { UIMessage } from "ai";
 import type { RunView } from "../../../plans/src/http/plan-view.ts";
 import type { Interpolation, Json } from "../../../../src/references.ts";
-import type { MessageForm, timelines, receipts, eventLogs } from "../../../../src/internal-tool.ts";
+import type { timelines, receipts, eventLogs } from "../../../../src/internal-tool.ts";
 import type { ConversationInfo, PatchOperation, json } from "../../../../src/internal.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { ClientOptions, Connection } from "./connection.ts";
@@ -69,7 +69,7 @@ export interface MessageQuery {
   /** The `next` of an earlier page. */
   readonly before?: string;
   /** `display` (the default): as the person saw them; `reference`: as the model wrote them. */
-  readonly form?: MessageForm;
+  readonly form?: "display" | "reference";
 }
 
 /** A page of messages, oldest first. */
