@@ -23,7 +23,7 @@ export * as runtimeTools from "./tool/runtime-tool.ts";
 export { knownNamesOf, lookupInStore, newestVisible } from "./tool/store-lookup.ts";
 export * as mcpRules from "./tool/tool-rules.ts";
 export { variableShape } from "./tool/variable-shape.ts";
-export * as variableSettings from "./tool/variables/set-variable.ts";
+export { keptInput, settingOf } from "./tool/variables/set-variable.ts";
 
 // Turns: agents, prompts, the durable log, and what a plan's run has in common with a turn.
 export * as turnAgents from "./turn/agent.ts";
@@ -34,8 +34,8 @@ export type { PromptDescription } from "./turn/describe-prompt.ts";
 export type * as receipts from "./turn/history/answer-receipt.ts";
 export { changedIn } from "./turn/history/message-parts.ts";
 export * as guides from "./turn/history/guide.ts";
-export * as turnPrompts from "./turn/history/prompt.ts";
-export * as shownVariables from "./turn/history/shown-variables.ts";
+export { VARIABLES_TAG, withTail } from "./turn/history/prompt.ts";
+export { KEPT_AS, withoutRepeats } from "./turn/history/shown-variables.ts";
 export type { StoredMessage } from "./turn/history/stored-message.ts";
 export type * as timelines from "./turn/history/timeline.ts";
 export { VariableList } from "./turn/history/variable-list.ts";

@@ -6,7 +6,7 @@ import {
   toolInputs,
   UrlSources,
   editedValues,
-  variableSettings,
+  keptInput,
   type wraps,
   toolCalls,
   runtimeTools,
@@ -96,7 +96,7 @@ export function queryTool({
         ...(notes.length === 0 ? {} : { description: notes.join(" ") }),
         // A call from code contains values. One that replaces its own source cannot be repeated.
         ...(call.madeOf === undefined && !variables.includes(input.saveAs ?? "")
-          ? variableSettings.keptInput(input)
+          ? keptInput(input)
           : {}),
         ...labels.ofResult(NAME, wrap.policies?.[NAME]),
       };

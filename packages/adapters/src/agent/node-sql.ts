@@ -1,4 +1,3 @@
-import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
 import type * as sqlite from "node:sqlite";
 import { sqlRows, migrations, sqlStores } from "../../../../src/internal.ts";
 import { ByrefError, messageOf } from "../../../../src/errors.ts";
@@ -27,12 +26,12 @@ export interface NodeSqlOptions {
 }
 
 export class NodeSql implements sqlRows.Sql {
-  readonly #database: DatabaseSync;
+  readonly #database: sqlite.DatabaseSync;
   readonly #onBegin: (() => void) | undefined;
-  readonly #prepared = new Map<string, StatementSync>();
+  readonly #prepared = new Map<string, sqlite.StatementSync>();
   #depth = 0;
 
-  constructor(database: DatabaseSync, { onBegin }: NodeSqlOptions = {}) {
+  constructor(database: sqlite.DatabaseSync, { onBegin }: NodeSqlOptions = {}) {
     this.#database = database;
     this.#onBegin = onBegin;
   }
@@ -107,7 +106,7 @@ export class NodeSql implements sqlRows.Sql {
     }
   }
 
-  #prepare(statement: string): StatementSync {
+  #prepare(statement: string): sqlite.StatementSync {
     const known = this.#prepared.get(statement);
     if (known !== undefined) return known;
     const prepared = this.#database.prepare(statement);
@@ -120,7 +119,7 @@ function toBinding(value: sqlRows.SqlValue) {
   return value instanceof ArrayBuffer ? new Uint8Array(value) : value;
 }
 
-function fromColumn(value: SQLOutputValue): sqlRows.SqlValue {
+function fromColumn(value: sqlite.SQLOutputValue): sqlRows.SqlValue {
   if (typeof value === "bigint") throw new RangeError("An integer is too large for a number.");
   return value instanceof Uint8Array ? new Uint8Array(value).buffer : value;
 }
@@ -160,7 +159,7 @@ class SqliteStore extends sqlStores.SqlStore implements StoreOnDisk {
   }
 }
 
-function opened(file: string): DatabaseSync {
+function opened(file: string): sqlite.DatabaseSync {
   const { DatabaseSync } = nodeSqlite();
   const database = new DatabaseSync(file);
   try {

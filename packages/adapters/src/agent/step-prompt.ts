@@ -3,8 +3,8 @@ import {
   VariableList,
   toolOutputs,
   guides,
-  turnPrompts,
-  shownVariables,
+  withTail,
+  withoutRepeats,
   type wraps,
 } from "../../../../src/internal-tool.ts";
 import { Taint, type VariableStore, json, summaries } from "../../../../src/internal.ts";
@@ -83,7 +83,7 @@ export function listingVariables<
     const messages = prepared?.messages ?? own;
     const { hasHandle, lines } = list.next(messages);
     const details = guides.detailsFor(guide, { hasHandle, isTainted: taint.isTainted });
-    const listed = turnPrompts.withTail(shownVariables.withoutRepeats(messages), {
+    const listed = withTail(withoutRepeats(messages), {
       details,
       lines,
     });

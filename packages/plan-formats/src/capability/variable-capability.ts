@@ -5,7 +5,8 @@ import { interpolate, type Json } from "../../../../src/references.ts";
 import {
   ownTools,
   toolOutputs,
-  variableSettings,
+  keptInput,
+  settingOf,
   toolCalls,
   runtimeTools,
 } from "../../../../src/internal-tool.ts";
@@ -36,9 +37,9 @@ const set = runtimeTools.runtimeTool({
       name,
       value: given,
       tool: "variable_set",
-      ...variableSettings.keptInput(input),
+      ...keptInput(input),
     };
-    const { save, value } = await variableSettings.settingOf(write, context);
+    const { save, value } = await settingOf(write, context);
     return { output: save, value };
   },
 });

@@ -1,14 +1,14 @@
 import { ByrefError, requireAtMost } from "../../../../src/errors.ts";
 import { fileFinder, type FindFiles, isGlob } from "./find-files.ts";
-import type { Input } from "./template-step.ts";
 import {
   type FileTarget,
   formatTarget,
   type VariableTarget,
   fillTarget,
+  type Input,
   type Placeholders,
+  type TemplateStep,
 } from "./template-step.ts";
-import type { TemplateStep } from "./template-step.ts";
 import {
   formatPath,
   type Found,

@@ -8,8 +8,8 @@ import {
   fillPlaceholders,
   fillTarget,
   type Placeholders,
+  type TemplateStep,
 } from "./template-step.ts";
-import type { TemplateStep } from "./template-step.ts";
 import { joinParagraphs, writeFile } from "./write-file.ts";
 import {
   type ModelAnswer,

@@ -5,7 +5,7 @@ import type {
   LanguageModelV4Prompt,
   LanguageModelV4ToolResultOutput,
 } from "@ai-sdk/provider";
-import { turnPrompts, shownVariables } from "../../../../src/internal-tool.ts";
+import { KEPT_AS, VARIABLES_TAG } from "../../../../src/internal-tool.ts";
 import { json, shapeOf } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 
@@ -113,7 +113,7 @@ function listIn(prompt: LanguageModelV4Prompt): Message | undefined {
   const [before, last] = prompt.slice(-2);
   // A question follows an answer.
   if (last === undefined || before?.role === "assistant") return undefined;
-  return textsIn(last)[0]?.startsWith(turnPrompts.VARIABLES_TAG) === true ? last : undefined;
+  return textsIn(last)[0]?.startsWith(VARIABLES_TAG) === true ? last : undefined;
 }
 
 function textsIn(message: Message | undefined): readonly string[] {
@@ -159,10 +159,10 @@ function variablesIn(prompt: LanguageModelV4Prompt, list: Message | undefined) {
 }
 
 function fileIn(text: string): Variable | undefined {
-  const at = text.lastIndexOf(shownVariables.KEPT_AS);
+  const at = text.lastIndexOf(KEPT_AS);
   return at < 0 || !GIVEN.test(text.slice(0, at))
     ? undefined
-    : variableIn(json.jsonIn(text.slice(at + shownVariables.KEPT_AS.length)) as JSONValue);
+    : variableIn(json.jsonIn(text.slice(at + KEPT_AS.length)) as JSONValue);
 }
 
 function resultOf(output: LanguageModelV4ToolResultOutput | undefined): Variable | Failure {
