@@ -5,7 +5,7 @@ import { charsOf } from "../value/json-text.ts";
 import { LookupWork, type Found, type Lookup, type Missing } from "./lookup.ts";
 import type { Reference, Syntax } from "./reference.ts";
 import { printValue } from "./print-value.ts";
-import { type ReferencePiece, Scanner } from "./scanner.ts";
+import { type ReferencePiece, Scanner, type ScannerOptions } from "./scanner.ts";
 import { pickSyntaxes, type SyntaxName } from "./syntaxes.ts";
 import { UrlTracker } from "./url-tracker.ts";
 
@@ -27,11 +27,9 @@ export interface Origin {
 }
 
 /** Selects the references of a response that are replaced. */
-export interface ExpandOptions {
+export interface ExpandOptions extends Omit<ScannerOptions, "syntaxes"> {
   /** Default: dollar only. */
   readonly syntaxes?: readonly (SyntaxName | Syntax)[];
-  /** Resolves references inside Markdown code too. Default: false. */
-  readonly inCode?: boolean;
   /**
    * Resolves references inside URLs, link destinations and tags too. A model can then be made to leak data.
    * Default: false.
@@ -41,10 +39,6 @@ export interface ExpandOptions {
   readonly budget?: ExpansionBudget;
   /** The state of the output so far, if several texts form one response. Default: none. */
   readonly urls?: UrlTracker;
-  /** True if any name starts with the prefix. Lets text that cannot become a reference pass at once. */
-  readonly couldBegin?: (prefix: string) => boolean;
-  /** True if a variable has, or had, this name. Lets text that names no variable pass at once. */
-  readonly isKnown?: (name: string) => boolean;
   /** Called for each reference to a known name that stays as written. Must not throw. */
   readonly onUnresolved?: (unresolved: Unresolved) => void;
   /** Called for each replaced reference, just before its text is emitted. Must not throw. */

@@ -28,9 +28,12 @@ export interface ScannerOptions {
   readonly syntaxes: readonly Syntax[];
   /** Reads references inside Markdown code too. Default: false; code is plain text. */
   readonly inCode?: boolean;
-  /** True if any name of the conversation starts with the prefix. Default: always true. */
+  /**
+   * True if any name starts with the prefix. Lets text that cannot become a reference pass at once. Default: always
+   * true.
+   */
   readonly couldBegin?: (prefix: string) => boolean;
-  /** True if a variable has, or had, this name. Default: always true. */
+  /** True if a variable has, or had, this name. Lets text that names no variable pass at once. Default: always true. */
   readonly isKnown?: (name: string) => boolean;
 }
 

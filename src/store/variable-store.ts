@@ -3,10 +3,8 @@ import type { Path, Reading } from "../value/path.ts";
 import type { Work } from "../value/work.ts";
 import type { Content } from "./bytes/content.ts";
 import type {
-  Flag,
   Glance,
   OpenValue,
-  Sources,
   Tombstone,
   VariableInfo,
   Visibility,
@@ -26,8 +24,11 @@ export interface AutomaticName {
 /** `new` never changes an existing variable: it writes `name_000`, `name_001` … */
 export type WriteMode = "replace" | "append" | "merge" | "new";
 
-/** A value to save, with its metadata. */
-export interface Write {
+/** A value to save, with its metadata. `madeOf` may have the variable's own name. */
+export interface Write extends Pick<
+  Partial<VariableInfo>,
+  "description" | "flags" | "input" | "madeOf" | "pinned" | "sources" | "tool" | "toolCallId"
+> {
   readonly value: Json | Content;
   /** A chosen name, or how to choose one. Default: `variable_1`, `variable_2` … */
   readonly name?: string | AutomaticName;
@@ -45,21 +46,12 @@ export interface Write {
    * value always do.
    */
   readonly keepsMetadata?: boolean;
-  readonly description?: string;
-  readonly tool?: string;
-  readonly toolCallId?: string;
-  readonly input?: Json;
   /** Time to live from now. Without one, or with one beyond the range of dates, the variable does not expire. */
   readonly ttlMs?: number;
-  readonly pinned?: boolean;
   /** Default: the existing variable's visibility, else `model`. */
   readonly visibility?: Visibility;
-  readonly sources?: readonly string[];
   /** Default: true. */
   readonly trusted?: boolean;
-  readonly flags?: readonly Flag[];
-  /** See `VariableInfo`. May have the variable's own name. */
-  readonly madeOf?: Sources;
   /** The run at whose end the variable is evicted. Names chosen automatically then end in `_<run>`. */
   readonly run?: string;
 }

@@ -196,11 +196,7 @@ export type MovedInfo = Pick<VariableInfo, MovedName>;
 export type EvictionReason = "expired" | "idle" | "quota" | "run_ended" | "left_out";
 
 /** The record of an evicted variable. Lets an error explain how to get the value back. */
-export interface Tombstone {
-  readonly name: string;
-  readonly version: number;
-  readonly tool?: string;
-  readonly input?: Json;
+export interface Tombstone extends Pick<VariableInfo, "name" | "version" | "tool" | "input"> {
   /** Identifies the call together with the tool. A repetition of the call gets the name again. */
   readonly inputDigest?: string;
   /** Set if the call made the whole value, and it was trusted and not guarded. */

@@ -16,7 +16,10 @@ import { charsOf, jsonChars } from "../value/json-text.ts";
 
 /** Rules for which calls may run, and which results the model and people see. */
 export interface TrustOptions {
-  /** Secrets and result labels, by tool. */
+  /**
+   * Policies by tool: the secrets it receives, and the labels of its results. Default: no secrets, results shown and
+   * trusted.
+   */
   readonly policies?: Readonly<Record<string, ToolPolicy>>;
   /** Decides about each call before it runs. Default: all calls may run. */
   readonly policy?: Policy;

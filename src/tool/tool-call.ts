@@ -378,13 +378,10 @@ function placed(
   return { split, places };
 }
 
-interface Resolving {
-  readonly call: CallOptions;
-  /** Receives the labels of all inputs. */
-  readonly labels: Labels;
+/** `labels` receives those of all inputs. */
+interface Resolving extends Pick<PreparedCall, "call" | "kept" | "labels"> {
   /** Counts the characters of the references, and those of their values. */
   readonly references: { authoredChars: number; resolvedChars: number; readonly values: Json[] };
-  readonly kept: KeptInput;
 }
 
 /** Resolves and validates the input of an agent's tool. */

@@ -29,7 +29,7 @@ export interface WrapOptions extends TrustOptions {
   readonly syntaxes?: readonly (SyntaxName | Syntax)[];
   /** Handling of an unknown name in a tool input. Default: `keep`, which leaves the text and notes it. */
   readonly unknown?: "keep" | "error";
-  /** Default: the tool's name and its most specific argument, e.g. `get_weather_nyc`. */
+  /** Names the variables in which results are saved. Default: tool and most specific argument: `get_weather_nyc`. */
   readonly naming?: Naming;
   /**
    * True: the model may choose where a result is saved. By tool: true, or a fixed place. Default: results have

@@ -4,9 +4,8 @@ import type { McpServer } from "../tool/tool-rules.ts";
 import type { Syntax } from "../reference/reference.ts";
 import type { SyntaxName, Syntaxes } from "../reference/syntaxes.ts";
 import type { Identity } from "../tool/identity.ts";
-import type { Policy, ToolPolicy } from "../tool/policy.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
-import type { Effects, Naming, WrapOptions } from "../tool/wrapped-tool.ts";
+import type { Effects, WrapOptions } from "../tool/wrapped-tool.ts";
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { compact } from "../value/json.ts";
@@ -44,7 +43,10 @@ export interface AgentDefinition<Env = object> extends Omit<
 type ForContext<Value, Env> = Value | ((context: AgentContext<Env>) => Value | Promise<Value>);
 
 /** An agent's definition, resolved for one question. */
-export interface Agent {
+export interface Agent extends Pick<
+  WrapOptions,
+  "naming" | "policies" | "policy" | "readonlyTools" | "untrusted"
+> {
   /** The name used in `agent` of a request and in `delegate`. */
   readonly name: string;
   /** Shown by `GET /agents`, and to agents that may delegate to this one. */
@@ -69,19 +71,10 @@ export interface Agent {
   readonly inlineChars?: number;
   /** How much the prompt explains references. Default: `auto`. */
   readonly instructionStyle?: InstructionStyle;
-  /**
-   * Policies by tool: the secrets it receives, and the labels of its results. Default: no secrets, results
-   * shown and trusted.
-   */
-  readonly policies?: Readonly<Record<string, ToolPolicy>>;
   /** MCP servers of this agent alone, beside those in `MCP_SERVERS`. Needs `mcp: mcpTools`. Default: none. */
   readonly mcpServers?: readonly McpServer[];
   /** Passed to its tools, and never to a model. Undefined outside of the runtime's conversations. */
   readonly context?: AgentContext | undefined;
-  /** Decides on each call before it runs. Default: all calls may run. */
-  readonly policy?: Policy;
-  /** Handling of untrusted values: shown and marked (default), or hidden until the model requests them. */
-  readonly untrusted?: "show" | "hide";
   /**
    * How the model calls tools: natively (default), or with `<capability name="…" />` tags in its text
    * (`capabilityTags`), for models without tool calls. Users do not see the tags; results come back as a
@@ -124,8 +117,6 @@ export interface Agent {
    * false.
    */
   readonly approvesPlan?: (plan: Plan) => boolean | Promise<boolean>;
-  /** Tools that do not change their input. They receive the stored value without a copy. */
-  readonly readonlyTools?: readonly string[];
   /**
    * Handling of a message that arrives while a turn runs: it waits (default), is refused with `conflict`,
    * or stops that turn.
@@ -147,8 +138,6 @@ export interface Agent {
     turns: readonly (readonly HistoryRecord[])[],
     options: { readonly signal: AbortSignal },
   ) => Promise<string>;
-  /** Names the variables in which results are saved. Default: the tool and its most descriptive argument. */
-  readonly naming?: Naming;
 }
 
 /** Tool calls as tags in a model's text. */

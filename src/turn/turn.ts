@@ -12,7 +12,7 @@ import { MAX_ATTEMPTS } from "./history/timeline.ts";
 import type { TurnHead } from "./log/journal.ts";
 import { type RecoveredLog, giveUpReason, nextAttempt } from "./log/recovery.ts";
 import { TurnState } from "./log/turn-state.ts";
-import { Account, type Savings } from "./spend/account.ts";
+import { Account } from "./spend/account.ts";
 import { isTaintedPrompt } from "./prompts.ts";
 import { Steps } from "./steps.ts";
 import { askAgentFor } from "./sub-turn.ts";
@@ -24,15 +24,7 @@ import {
   withoutWaiting,
 } from "./waiting-calls.ts";
 import type { Change } from "../store/variable.ts";
-import {
-  Lease,
-  leaseKeyOf,
-  leaseOf,
-  type Cost,
-  type Usage,
-  Spend,
-  spentBefore,
-} from "./spend/spend.ts";
+import { Lease, leaseKeyOf, leaseOf, Spend, spentBefore } from "./spend/spend.ts";
 
 /** The question of a turn, and what the answer replaces. */
 export interface Question {
@@ -47,10 +39,7 @@ export interface Question {
 }
 
 /** The content of a turn's last `message-metadata` chunk. */
-export interface TurnMetadata {
-  readonly usage: Usage;
-  readonly savings: Savings;
-  readonly cost: Cost;
+export interface TurnMetadata extends Pick<TurnEnd, "usage" | "savings" | "cost"> {
   /** Why the model stopped before its answer was complete. Absent if it is. */
   readonly finishReason?: FinishReason;
 }

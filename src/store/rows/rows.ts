@@ -1,7 +1,7 @@
 import type { Chunks } from "../bytes/chunks.ts";
 import type { Stored } from "../bytes/content.ts";
 import type { Garbage } from "../bytes/garbage.ts";
-import type { Tombstone, VariableInfo, Flag, Visibility } from "../variable.ts";
+import type { Tombstone, VariableInfo } from "../variable.ts";
 
 /** A variable as a row. */
 export interface Row {
@@ -74,22 +74,17 @@ export interface Rows {
 }
 
 /** The metadata needed to find, order and evict a variable. */
-export interface Entry {
-  readonly name: string;
+export interface Entry extends Pick<
+  VariableInfo,
+  "bytes" | "chars" | "flags" | "name" | "pinned" | "type" | "version" | "visibility"
+> {
   /** Orders the variables: the greatest seq was written last. */
   readonly seq: number;
-  readonly version: number;
-  readonly type: VariableInfo["type"];
-  readonly bytes: number;
-  readonly chars: number;
   readonly createdAtMs: number;
   readonly accessedAtMs: number;
   /** The access time in the row. */
   readonly writtenAccessMs: number;
   readonly expiresAtMs: number | undefined;
-  readonly pinned: boolean;
-  readonly visibility: Visibility;
-  readonly flags?: readonly Flag[];
   readonly run: string | undefined;
   readonly tool: string | undefined;
   readonly inputDigest: string | undefined;
