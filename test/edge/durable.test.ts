@@ -2,7 +2,6 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import {
   convertToModelMessages,
-  readUIMessageStream,
   streamText,
   tool,
   type UIMessage,
@@ -19,6 +18,7 @@ import {
 import { scriptedModel, finish, text, toolCall, startRuntime, type Step } from "byref/testing";
 import { call, namesIn, newId, put } from "../support/edge.ts";
 import { exportOf, fileOf, importFile, linesIn } from "../support/transfer.ts";
+import { messageFrom } from "../support/turn-client.ts";
 import * as limits from "../../src/limits.ts";
 import { expandText, lookupIn } from "../../src/references.ts";
 import { withToolVariables } from "../../packages/adapters/src/agent.ts";
@@ -55,16 +55,7 @@ describe("conversation variables", () => {
       .filter((event) => event.startsWith("data: {"))
       .map((event) => JSON.parse(event.slice("data: ".length)) as UIMessageChunk);
     expect(text.endsWith("data: [DONE]\n\n")).toBe(true);
-    let last: UIMessage | undefined;
-    const stream = new ReadableStream<UIMessageChunk>({
-      start(controller) {
-        for (const chunk of chunks) controller.enqueue(chunk);
-        controller.close();
-      },
-    });
-    for await (const message of readUIMessageStream({ stream })) {
-      last = message;
-    }
+    const last = await messageFrom(chunks);
     if (last === undefined) throw new Error("There was no message.");
     return last;
   }

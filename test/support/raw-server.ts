@@ -1,4 +1,9 @@
-import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import {
+  Client,
+  InMemoryTransport,
+  type JSONRPCMessage,
+  type Transport,
+} from "@modelcontextprotocol/client";
 
 /** What a server can send besides answers. */
 export interface Wire {
@@ -51,6 +56,15 @@ const EMPTY: Readonly<Record<string, RawAnswer>> = {
   "logging/setLevel": () => ({}),
   ping: () => ({}),
 };
+
+/** A client of the server, without a gateway. */
+export async function connectDirectly(server: RawServer): Promise<Client> {
+  const client = new Client({ name: "test", version: "1" });
+  const [near, far] = InMemoryTransport.createLinkedPair();
+  await server.connect(far);
+  await client.connect(near);
+  return client;
+}
 
 /** A server that answers as scripted, even against the protocol, and records what it receives. */
 export class RawServer {

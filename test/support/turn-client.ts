@@ -1,8 +1,23 @@
-import { type UIMessage, type UIMessageChunk } from "ai";
+import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 
 interface Frame {
   readonly id: string | undefined;
   readonly data: string;
+}
+
+/** Returns the message that a stock client builds from the chunks. */
+export async function messageFrom(
+  chunks: readonly UIMessageChunk[],
+): Promise<UIMessage | undefined> {
+  let last: UIMessage | undefined;
+  const stream = new ReadableStream<UIMessageChunk>({
+    start(controller) {
+      for (const chunk of chunks) controller.enqueue(chunk);
+      controller.close();
+    },
+  });
+  for await (const message of readUIMessageStream({ stream })) last = message;
+  return last;
 }
 
 /** Sends `POST /conversations/:id/messages`. */

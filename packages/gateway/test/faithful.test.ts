@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
-import { Client, InMemoryTransport, ProtocolError } from "@modelcontextprotocol/client";
+import { ProtocolError } from "@modelcontextprotocol/client";
 import { expect, it } from "vitest";
 import type { ToolOffer } from "../src/configuration.ts";
 import { isObject, parsedJson } from "../../../src/value/json.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
-import { RawError, RawServer } from "../../../test/support/raw-server.ts";
+import { connectDirectly, RawError, RawServer } from "../../../test/support/raw-server.ts";
 
 /** A call that is made directly and through the gateway. Both parts are JSON texts, as they are on the wire. */
 interface Case {
@@ -166,7 +166,7 @@ async function run(
   });
   const { client } =
     how === "direct"
-      ? await connected(server)
+      ? { client: await connectDirectly(server) }
       : await startGateway([{ name: "raw", make: () => server }], { tools: how });
   const asked = client.callTool({ name: "act", arguments: { a: parsedJson(input) } });
   if (error !== undefined) return { input: inputs.join(), ...(await errorOf(asked)) };
@@ -186,14 +186,6 @@ async function errorOf(asked: Promise<unknown>) {
   expect(thrown).toBeInstanceOf(ProtocolError);
   const { code, message, data } = thrown as ProtocolError;
   return { said: JSON.stringify({ code, message, data }), content: [] };
-}
-
-async function connected(server: RawServer) {
-  const [near, far] = InMemoryTransport.createLinkedPair();
-  await server.connect(far);
-  const client = new Client({ name: "test", version: "1" });
-  await client.connect(near);
-  return { client };
 }
 
 /** Sorts the keys of a result. */
@@ -242,7 +234,7 @@ const LISTS: readonly Listing[] = [
 
 it.each(LISTS)("lists as directly, or by a rule: $title", async ({ tools, names, rule }) => {
   const server = () => new RawServer({ "tools/list": () => ({ tools }) });
-  const { client: direct } = await connected(server());
+  const direct = await connectDirectly(server());
   const { client: through } = await startGateway([{ name: "raw", make: server }]);
   const listed = await direct.listTools().catch(() => ({ tools: [] }));
   const own = ["list_variables", "read_variable", "edit_variable", "query_variables"];

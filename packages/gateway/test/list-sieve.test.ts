@@ -1,8 +1,8 @@
-import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
+import type { Client } from "@modelcontextprotocol/client";
 import { describe, expect, it } from "vitest";
 import type { Gateway } from "../src/gateway.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
-import { RawError, RawServer } from "../../../test/support/raw-server.ts";
+import { connectDirectly, RawError, RawServer } from "../../../test/support/raw-server.ts";
 
 const inputSchema = { type: "object" };
 const good = [
@@ -17,14 +17,6 @@ const among = (item: unknown) => ({ tools: [good[0], item, good[1]] });
 async function namesIn(client: Client): Promise<readonly string[]> {
   const { tools } = await client.listTools();
   return tools.map(({ name }) => name).filter((name) => !name.includes("_variable"));
-}
-
-async function directly(server: RawServer): Promise<Client> {
-  const [near, far] = InMemoryTransport.createLinkedPair();
-  await server.connect(far);
-  const client = new Client({ name: "test", version: "1" });
-  await client.connect(near);
-  return client;
 }
 
 function deep(levels: number): object {
@@ -53,7 +45,7 @@ describe("a tool that makes clients lose all tools of its server", () => {
     ["nothing", null, "number 2"],
   ])("is left out, and named with the reason: %s", async (_what, item, name) => {
     const make = toolsOf(among(item));
-    await expect((await directly(make())).listTools()).rejects.toThrow(
+    await expect((await connectDirectly(make())).listTools()).rejects.toThrow(
       /^(?:Invalid result|Maximum call)/u,
     );
     const { client, gateway, log } = await startGateway([{ name: "shop", make }]);

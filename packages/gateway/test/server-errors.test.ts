@@ -1,6 +1,5 @@
 import {
-  Client,
-  InMemoryTransport,
+  type Client,
   type JSONRPCMessage,
   ProtocolError,
   SdkError,
@@ -10,7 +9,12 @@ import {
 import { describe, expect, it } from "vitest";
 import { reasonOf } from "../src/server-errors.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
-import { type RawAnswer, RawError, RawServer } from "../../../test/support/raw-server.ts";
+import {
+  connectDirectly,
+  type RawAnswer,
+  RawError,
+  RawServer,
+} from "../../../test/support/raw-server.ts";
 
 describe("the reason why a server does not answer", () => {
   const http = (status: number, statusText: string, text?: string) =>
@@ -125,14 +129,6 @@ async function answerTo(client: Client, method: string, params: object) {
   return answered;
 }
 
-async function direct(server: RawServer): Promise<Client> {
-  const client = new Client({ name: "test", version: "1" });
-  const [near, far] = InMemoryTransport.createLinkedPair();
-  await server.connect(far);
-  await client.connect(near);
-  return client;
-}
-
 async function through(server: RawServer): Promise<Client> {
   return (await startGateway([{ name: "shop", make: () => server }])).client;
 }
@@ -153,7 +149,7 @@ describe.each(REQUESTS)("an error of the protocol for %s", (_what, method, param
       throw error;
     };
     const answers = await Promise.all(
-      [direct, through].map(async (connect) =>
+      [connectDirectly, through].map(async (connect) =>
         answerTo(await connect(answering(refuse)), method, params),
       ),
     );

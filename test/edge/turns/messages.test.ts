@@ -1,11 +1,4 @@
-import {
-  readUIMessageStream,
-  UI_MESSAGE_STREAM_HEADERS,
-  type UIMessage,
-  type UIMessageChunk,
-  tool,
-  type JSONValue,
-} from "ai";
+import { UI_MESSAGE_STREAM_HEADERS, type UIMessage, tool, type JSONValue } from "ai";
 import { describe, expect, it, vi } from "vitest";
 import {
   ask,
@@ -23,6 +16,7 @@ import {
 } from "../../support/edge.ts";
 import { alarmOf } from "../../support/storage.ts";
 import { watchRows } from "../../support/written-rows.ts";
+import { messageFrom } from "../../support/turn-client.ts";
 import * as z from "zod";
 import { type Agent, capabilityTags, planSupport, queries, runCode } from "../../../src/byref.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
@@ -48,19 +42,6 @@ function chat(id: string, messages: readonly unknown[], more: object = {}): Prom
 function short(id: string, body: object, accept?: string): Promise<Response> {
   const headers = accept === undefined ? {} : { accept };
   return call("POST", `/conversations/${id}/messages`, json(body, headers));
-}
-
-/** Returns the message that a stock client builds from the chunks. */
-async function clientMessage(chunks: readonly UIMessageChunk[]): Promise<UIMessage | undefined> {
-  let last: UIMessage | undefined;
-  const stream = new ReadableStream<UIMessageChunk>({
-    start(controller) {
-      for (const chunk of chunks) controller.enqueue(chunk);
-      controller.close();
-    },
-  });
-  for await (const message of readUIMessageStream({ stream })) last = message;
-  return last;
 }
 
 it.each([
@@ -93,7 +74,7 @@ it.each([
   expect(textOf(question)).toBe(NYC);
   expect(textOf(answer)).toMatch(sentence);
 
-  const seen = await clientMessage(chunks);
+  const seen = await messageFrom(chunks);
   expect(seen?.id).toBe(answer?.id);
   expect(textOf(seen)).toBe(textOf(answer));
   expect(seen?.parts.map(({ type }) => type)).toEqual(answer?.parts.map(({ type }) => type));

@@ -1,9 +1,15 @@
-import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
+import type { UIMessageChunk } from "ai";
 import { describe, expect, it, afterEach, vi } from "vitest";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import { framesIn as eventsIn, readUntil, chunksIn, framesIn } from "../../support/turn-client.ts";
+import {
+  framesIn as eventsIn,
+  readUntil,
+  chunksIn,
+  framesIn,
+  messageFrom,
+} from "../../support/turn-client.ts";
 import { finish, scriptedModel, text, type Script } from "../../../packages/testing/src/testing.ts";
 import { messageStream, textStream } from "../../../src/edge/turns/turn-response.ts";
 import * as limits from "../../../src/limits.ts";
@@ -30,15 +36,7 @@ describe("stream", () => {
   /** Returns the message that a stock client builds from frames, and from a stream that continues them. */
   async function messageIn(...pieces: readonly (string | readonly Frame[])[]) {
     const frames = pieces.flatMap((piece) => (typeof piece === "string" ? framesIn(piece) : piece));
-    const stream = new ReadableStream<UIMessageChunk>({
-      start(controller) {
-        for (const { chunk } of frames) controller.enqueue(chunk);
-        controller.close();
-      },
-    });
-    let message: UIMessage | undefined;
-    for await (const state of readUIMessageStream({ stream })) message = state;
-    return message;
+    return messageFrom(frames.map(({ chunk }) => chunk));
   }
 
   /** Returns the frames without the end mark, which has no id. */
