@@ -20,6 +20,7 @@ describe("a file pattern", () => {
     ["notes/*.md", "notes/a.txt"],
     ["notes/*.md", "notes/deep/a.md"],
     ["a**b", "a/b"],
+    ["notes/**", "notes"],
     ["[ab].md", "a.md"],
     ["A.md", "a.md"],
     ["", "a"],
