@@ -160,18 +160,6 @@ describe("a value of the user", () => {
     expect(sent).toEqual(["5 Elm Road"]);
   });
 
-  it.each([
-    ["null", null],
-    ["an empty text", ""],
-    ["a list", [1, [2]]],
-  ])("may be %s", async (_, value) => {
-    const steps = [SEND, said("Done.")];
-    const { put, say } = started(steps);
-    await put("acme/ada", value);
-    await say("acme/ada");
-    expect(sent).toEqual([value]);
-  });
-
   it("is each of several that are written at once", async () => {
     const save = (name: string) =>
       toolCall("set_variable", { name, value: name, scope: "user" }, { id: `call_${name}` });

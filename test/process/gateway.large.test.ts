@@ -87,18 +87,6 @@ describe("the gateway", () => {
     expect(readFileSync(copy, "utf8")).toBe(text);
     expect(JSON.stringify([read, written]).length).toBeLessThan(2_000);
   });
-
-  it("copies a file of indented JSON byte for byte, by the name of the result", async () => {
-    const records = Array.from({ length: 3_000 }, (_, id) => ({ id, name: `n ${id}`, tags: [] }));
-    const json = `${JSON.stringify(records, undefined, 4).replaceAll("\n", "\r\n")}\n`;
-    writeFileSync(join(files, "records.json"), json);
-    const name = nameIn(await call("read_text_file", { path: join(files, "records.json") }));
-    const copy = join(files, "records-copy.json");
-    expect(textIn(await call("write_file", { path: copy, content: `$${name}` }))).toContain(
-      "wrote",
-    );
-    expect(readFileSync(copy, "utf8") === json).toBe(true);
-  });
 });
 
 const searching = join(folder, "searching.json");

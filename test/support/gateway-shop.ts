@@ -81,7 +81,6 @@ export const clerk: Agent = {
 
 interface Connecting {
   readonly agent?: string;
-  readonly tools?: "search";
   readonly era?: "modern" | "legacy";
   readonly accepts?: boolean;
   /** True if the test answers elicitations itself. */
@@ -95,9 +94,9 @@ export async function connected(
   own: Pick<OwnRuntime, "call">,
   connecting: Connecting = {},
 ): Promise<Client> {
-  const { agent, tools, accepts, isManual = false, headers = {}, id = "one" } = connecting;
+  const { agent, accepts, isManual = false, headers = {}, id = "one" } = connecting;
   const { era = "modern" } = connecting;
-  const query = String(new URLSearchParams({ ...(agent && { agent }), ...(tools && { tools }) }));
+  const query = String(new URLSearchParams(agent && { agent }));
   const transport = new StreamableHTTPClientTransport(
     new URL(`${ORIGIN}/conversations/${id}/mcp?${query}`),
     {

@@ -76,32 +76,6 @@ describe("a compacted conversation", () => {
     },
   );
 
-  it("finds text from a turn outside the prompt in one call", async () => {
-    const { conversation } = talking();
-    for (let turn = 1; turn <= 50; turn++) {
-      await conversation.say({
-        question: `The word of ${turn} is w${turn}w.`,
-        steps: turnSteps(turn),
-      });
-    }
-    const search = { name: "$history", query: "w3w" };
-    const found = await conversation.say({
-      steps: [
-        [toolCall("search_variable", search, { id: "s" }), finish("tool-calls")],
-        [
-          text("It was $history[4].text and $history[5].tools[0].output.value.total."),
-          finish("stop"),
-        ],
-      ],
-    });
-    expect(JSON.stringify(promptOf(found, 0))).not.toContain("w3w");
-    expect(JSON.stringify(resultShown(found, 1, "s"))).toContain("$history[4].text");
-    expect(found.result.message.parts.at(-1)).toMatchObject({
-      text: "It was The word of 3 is w3w. and 3003.",
-    });
-    expect(Object.keys(found.calls[0]?.tools ?? {}).length).toBeGreaterThan(0);
-  });
-
   it("answers queries on $history, and refuses a model that edits it", async () => {
     const queries = (wrap: WrapOptions) =>
       queryTools({ databases: nodeQueryDatabases(wrap.store), wrap });

@@ -36,13 +36,7 @@ const many = (count: number, text: string) => Array.from({ length: count }, () =
 /** Records, or their JSON. */
 const ANSWERS: readonly (readonly [sql: string, records: Json])[] = [
   ["SELECT 1 AS n, 2 AS n, 'a' AS `b c`", [{ n: 1, n_2: 2, "b c": "a" }]],
-  [
-    "VALUES (1, 'a'), (2, NULL)",
-    [1, 2].map((n) => ({ column1: n, column2: n === 1 ? "a" : null })),
-  ],
   ["SELECT who, total, paid FROM orders WHERE total > 6", [{ who: "ann", total: 10, paid: 1 }]],
-  ["SELECT typeof(total) AS t FROM orders", ["integer", "real", "null"].map((t) => ({ t }))],
-  ["SELECT 7 / 2 AS a, 7 / 2.0 AS b, 7 % 4 AS c", [{ a: 3, b: 3.5, c: 3 }]],
   ["SELECT 9223372036854775807 AS n, 1e999 AS i", [{ n: 2 ** 63, i: null }]],
   ["SELECT sum(total) AS n, count(extra) AS e FROM orders", [{ n: 15.5, e: 1 }]],
   [
@@ -76,14 +70,9 @@ const ANSWERS: readonly (readonly [sql: string, records: Json])[] = [
     '[{"line":1,"text":"one"},{"line":2,"text":"two"},{"line":4,"text":"three"}]',
   ],
   ["SELECT value FROM number", [{ value: 42 }]],
-  ["SELECT count(*) AS n FROM empty", [{ n: 0 }]],
   [
     "SELECT id FROM orders WHERE who = $orders[0].who OR id IN ($words) OR total < $settings.limit",
     [{ id: 1 }, { id: 2 }, { id: 3 }],
-  ],
-  [
-    "SELECT strftime('%m', at) AS m, date(at) AS d FROM orders WHERE id < 3",
-    '[{"m":"01","d":"2026-01-05"},{"m":"02","d":"2026-02-05"}]',
   ],
   [
     "SELECT k, group_concat(id, '-') AS g FROM big WHERE id < 6 GROUP BY k HAVING k > 0",
@@ -101,14 +90,8 @@ const ANSWERS: readonly (readonly [sql: string, records: Json])[] = [
     "SELECT count(*) AS n FROM big a JOIN big b USING (k) LEFT JOIN orders o ON o.id = a.id",
     [{ n: 1_200 }],
   ],
-  [
-    "SELECT json_group_array(who) AS a, json_object('n', 1) AS o FROM orders WHERE id < 3",
-    [{ a: '["ann","Bob"]', o: '{"n":1}' }],
-  ],
-  ["SELECT printf('%05.1f|%s', total, who) AS p FROM orders WHERE id = 1", [{ p: "010.0|ann" }]],
   [`SELECT coalesce(${many(126, "NULL").join(", ")}, 1) AS a`, [{ a: 1 }]],
   [many(5, "SELECT 1 AS a").join(" UNION "), [{ a: 1 }]],
-  ["SELECT * FROM big NATURAL JOIN (SELECT 5 AS id)", [{ id: 5, k: 2 }]],
 ];
 
 /** By default, `bad_query`. */
@@ -117,15 +100,7 @@ const REFUSALS: readonly (readonly [sql: string, message: string, code?: string]
   ["SELECT 'é', * FORM orders", 'near "FORM": syntax error.'],
   ["SELECT nope(1)", "no such function: nope."],
   ["SELECT sum(total) FROM orders WHERE sum(total) > 1", "misuse of aggregate: sum()."],
-  [
-    "SELECT 1 UNION SELECT 1, 2",
-    "SELECTs to the left and right of UNION do not have the same number of result columns.",
-  ],
-  ["SELECT abs('a', 2)", "wrong number of arguments to function abs()."],
-  ["SELECT id FROM orders, big", "ambiguous column name: id."],
-  ["SELECT json('{')", "malformed JSON."],
   ["SELECT x'00' AS b", "b is bytes; write hex(…) or json(…) around it."],
-  ["SELECT 'a' REGEXP 'b'", "no such function: REGEXP."],
   [`SELECT ${many(101, "1").join(" + ")}`, "Expression tree is too large (maximum depth 100)."],
   [`SELECT ${many(101, "1").join(", ")}`, "too many columns in result set."],
   [`SELECT 'a' LIKE '${"%a".repeat(26)}'`, "LIKE or GLOB pattern too complex."],

@@ -50,38 +50,6 @@ describe("gateway", () => {
         await client.close();
       }));
 
-    it("lists what finds and calls the tools of its servers and its agent, if the address says so", () =>
-      withGateway(async (own, shop) => {
-        const client = await connected(own, { era, agent: "clerk", tools: "search" });
-        const { tools } = await client.listTools();
-        expect(tools.map(({ name }) => name)).toEqual([
-          "list_variables",
-          "read_variable",
-          "edit_variable",
-          "query_variables",
-          "find_tools",
-          "call_tool",
-        ]);
-        expect(textOf(await call(client, "find_tools", { query: "pay, refund" }))).toMatch(
-          /"name":"pay".*"name":"refund"/u,
-        );
-        const by = (name: string, input: object) =>
-          call(client, "call_tool", { name, arguments: input });
-        expect(variableOf(await by("list_orders", {}))).toMatchObject({ name: "list_orders_1" });
-        await by("refund", { ids: "$list_orders_1[0:2][*].id" });
-        expect(shop.refunded).toEqual([["ord_0", "ord_1"]]);
-        const sum = await by("sum_totals", { totals: "$list_orders_1[*].total" });
-        expect(textOf(sum)).toBe('{"sum":79800}');
-        await call(client, "refund", { ids: ["as before"] });
-        expect(shop.refunded).toHaveLength(2);
-        const refused = await own.call("POST", "/conversations/one/mcp?tools=none", {
-          body: "{}",
-          headers: { "content-type": "application/json" },
-        });
-        expect(refused.status).toBe(400);
-        await client.close();
-      }));
-
     it("creates no conversation by listing, and refuses an unknown tool", () =>
       withGateway(async (own) => {
         const client = await connected(own, { era });
