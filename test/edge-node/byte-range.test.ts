@@ -44,6 +44,7 @@ describe("byteRangeIn", () => {
     "bytes=-",
     "bytes=1",
     "bytes=5-4",
+    "bytes=10-9",
     "bytes=5-004",
     `bytes=${HUGE}-5`,
     "bytes=0-9,20-29",

@@ -39,6 +39,7 @@ describe("conditionsIn", () => {
 describe("a write with If-Match", () => {
   it.each([
     ["*", '"1-a"'],
+    [" * ", '"1-a"'],
     ["*", 'W/"1-a"'],
     ['"1-a"', '"1-a"'],
     ['"0-z", "1-a"', '"1-a"'],
