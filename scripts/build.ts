@@ -20,12 +20,10 @@ const INPUT: InputOptions = { external: isPackage, platform: "neutral" };
 
 const ZOD = "src/edge/platform/zod-without-languages.ts";
 /** Keeps `export * as z` a statement: an object in its place would have all of Zod, its languages too. */
+const zodFile = { id: "./zod-without-languages.js", external: true };
 const apart: Plugin = {
-  name: "zod-without-languages",
-  resolveId: (id, importer) =>
-    importer !== undefined && basename(id) === basename(ZOD)
-      ? { id: "./zod-without-languages.js", external: true }
-      : null,
+  name: "zod",
+  resolveId: (id, from) => (from && basename(id) === basename(ZOD) ? zodFile : null),
 };
 
 clear();

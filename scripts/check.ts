@@ -16,7 +16,7 @@ const bundles = [
     config: "bench/bundle/wrangler.toml",
     maxKiB: 220,
   },
-  { name: "deployable Worker", config: "wrangler.toml", maxKiB: 495 },
+  { name: "deployable Worker", config: "wrangler.toml", maxKiB: 497 },
 ];
 
 /** Lines of TypeScript by folder. A change that exceeds one deletes first; what falls below it lowers it. */

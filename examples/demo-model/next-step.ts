@@ -60,7 +60,7 @@ function nextStep(intent: Intent, conversation: DemoConversation, tools: DemoToo
   if (intent.kind === "orders") return follow(planOrders(intent, conversation), tools);
   const plan = planWeather(intent, conversation);
   return plan === undefined
-    ? say("Which city? I know a hundred, for example New York, London and Tokyo.")
+    ? say("Which city? I know forty, for example New York, London and Tokyo.")
     : follow(plan, tools);
 }
 

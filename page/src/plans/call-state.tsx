@@ -66,7 +66,7 @@ export function gatesOf(runs: readonly RunView[]): readonly Gate[] {
 
 /** Returns the plan's calls with their state in a run. */
 export function callsIn(
-  plan: Pick<PlanView, "format"> & { readonly calls: readonly PlannedCall[] },
+  plan: { readonly format: string; readonly calls: readonly PlannedCall[] },
   run?: RunView,
 ): readonly PlannedCall[] {
   return plan.calls.map(({ _id, _tool, _outputPath, input, after: data }, index) => {

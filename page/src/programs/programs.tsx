@@ -91,9 +91,7 @@ function ProgramView({ entry, name, note, back, close }: ProgramViewProps) {
             {({ id }) => <Result {...{ entry, name, id, close }} />}
           </RunList>
           <details className="program-steps">
-            <summary>
-              {program.format === "message" ? "Message" : plural(program.calls.length, "step")}
-            </summary>
+            <summary>{plural(program.calls.length, "step")}</summary>
             <ProgramSteps program={program} />
           </details>
         </>
@@ -125,12 +123,11 @@ function indented(value: Json | undefined): string {
 function ProgramSteps({ program }: { readonly program: Program }) {
   const { calls, findings, format, plan } = program;
   const { calls: written = [], message } = plan as { calls?: readonly Json[]; message?: string };
-  if (format === "message") return <p className="plans-quiet">{message}</p>;
   const all = calls.map((call, index) => ({ ...call, input: written[index] ?? null }));
   return (
     <>
       <Findings findings={findings} label="Notes" />
-      <Steps calls={callsIn({ calls: all, format })} />
+      {message ?? <Steps calls={callsIn({ calls: all, format })} />}
     </>
   );
 }
