@@ -22,12 +22,12 @@ const bundles = [
 /** Lines of TypeScript by folder. A change that exceeds one deletes first; what falls below it lowers it. */
 const MAX_LINES = {
   src: 38_611,
-  "packages/*/src": 34_617,
+  "packages/*/src": 34_572,
   page: 10_498,
   bench: 2_498,
   scripts: 2_371,
   test: 74_513,
-  "packages/*/test": 18_468,
+  "packages/*/test": 18_467,
 };
 
 const checks = [

@@ -20,95 +20,87 @@ interface ConnectingOptions {
   readonly isSse?: boolean;
 }
 
-/** The attempts to connect to one server, which can be given up. */
-export class Connecting {
-  readonly #options: ConnectingOptions;
-  readonly #startMs = Date.now();
-  #transport: Transport | undefined;
-  #isTrying = true;
-  #isGivenUp = false;
+export type Connecting = ReturnType<typeof connectingWith>;
 
-  constructor(options: ConnectingOptions) {
-    this.#options = options;
-  }
+/** Returns the attempts to connect to one server, which can be given up. */
+export function connectingWith({ open, isProgram, isSse = false }: ConnectingOptions) {
+  const startMs = Date.now();
+  let transport: Transport | undefined;
+  let isTrying = true;
+  let isGivenUp = false;
+  return {
+    /** False when the server is connected, or will not be. */
+    isTrying: () => isTrying,
 
-  /** False when the server is connected, or will not be. */
-  get isTrying(): boolean {
-    return this.#isTrying;
-  }
+    async connect(client: Client): Promise<void> {
+      try {
+        await connectByAny(client);
+        transport = undefined;
+      } catch (error) {
+        void end();
+        throw error;
+      } finally {
+        isTrying = false;
+      }
+    },
 
-  async connect(client: Client): Promise<void> {
-    try {
-      await this.#connect(client);
-      this.#transport = undefined;
-    } catch (error) {
-      void this.#end();
-      throw error;
-    } finally {
-      this.#isTrying = false;
-    }
-  }
+    /**
+     * Ends the attempt, and the program if it was started: a program need not end with its input. Does nothing to a
+     * server that is connected. Never rejects.
+     */
+    async giveUp(): Promise<void> {
+      isGivenUp ||= isTrying;
+      await end();
+    },
 
-  /**
-   * Ends the attempt, and the program if it was started: a program need not end with its input. Does nothing to a
-   * server that is connected. Never rejects.
-   */
-  async giveUp(): Promise<void> {
-    this.#isGivenUp ||= this.#isTrying;
-    await this.#end();
-  }
-
-  reasonOf(error: unknown): string {
-    if (this.#isGivenUp) return "The connection was ended before the server answered.";
-    const isEnded = error instanceof SdkError && error.code === SdkErrorCode.ConnectionClosed;
-    return isEnded && this.#options.isProgram
-      ? "Its program ended without an answer; what it wrote is in the gateway's log."
-      : reasonOf(error, Date.now() - this.#startMs);
-  }
+    reasonOf(error: unknown): string {
+      if (isGivenUp) return "The connection was ended before the server answered.";
+      const isEnded = error instanceof SdkError && error.code === SdkErrorCode.ConnectionClosed;
+      return isEnded && isProgram
+        ? "Its program ended without an answer; what it wrote is in the gateway's log."
+        : reasonOf(error, Date.now() - startMs);
+    },
+  };
 
   /** A server that refuses a message at its address may have the transport of 2024-11-05, as the protocol says. */
-  async #connect(client: Client): Promise<void> {
-    if (this.#options.isSse === true) return this.#connectBySse(client);
+  async function connectByAny(client: Client): Promise<void> {
+    if (isSse) return connectBySse(client);
     try {
-      await this.#connectByNewer(client);
+      await connectByNewer(client);
     } catch (error) {
-      if (this.#options.isProgram || !isRefusal(error) || this.#isGivenUp) throw error;
-      await this.#end();
+      if (isProgram || !isRefusal(error) || isGivenUp) throw error;
+      await end();
       // The first reason is that of the transport that the server should have.
-      await this.#connectBySse(client).catch(() => {
+      await connectBySse(client).catch(() => {
         throw error;
       });
     }
   }
 
   /** An old server may fail at the request for its version. It is then asked again without that request. */
-  async #connectByNewer(client: Client): Promise<void> {
+  async function connectByNewer(client: Client): Promise<void> {
     try {
-      await client.connect(this.#opened(), TIMING);
+      await client.connect(opened(), TIMING);
     } catch (error) {
-      if (!this.#isUndecided(error) || this.#isGivenUp) throw error;
-      await client.connect(this.#opened(), OLD);
+      // A network error says nothing about whether the server has understood the request.
+      const isRefused = error instanceof SdkError && REFUSALS.has(error.code);
+      const isUndecided = isRefused && (isProgram || !isUnreachable(error.cause));
+      if (!isUndecided || isGivenUp) throw error;
+      await client.connect(opened(), OLD);
     }
   }
 
   /** The library waits for the stream without a limit. */
-  async #connectBySse(client: Client): Promise<void> {
-    await withTimeLimit(limits.gatewayConnectMs, () => client.connect(this.#opened("sse"), OLD));
+  async function connectBySse(client: Client): Promise<void> {
+    await withTimeLimit(limits.gatewayConnectMs, () => client.connect(opened("sse"), OLD));
   }
 
-  /** True if the server refused or did not understand the request; a network error says nothing about it. */
-  #isUndecided(error: unknown): boolean {
-    if (!(error instanceof SdkError) || !REFUSALS.has(error.code)) return false;
-    return this.#options.isProgram || !isUnreachable(error.cause);
+  async function end(): Promise<void> {
+    await transport?.close().catch(() => undefined);
   }
 
-  async #end(): Promise<void> {
-    await this.#transport?.close().catch(() => undefined);
-  }
-
-  #opened(kind?: "sse"): Transport {
-    this.#transport = this.#options.open(kind);
-    return this.#transport;
+  function opened(kind?: "sse"): Transport {
+    return (transport = open(kind));
   }
 }
 
@@ -157,35 +149,28 @@ const LISTS: Readonly<Record<string, List>> = {
 };
 
 /** Takes items out of a server's lists that the library would refuse together with all others of the list. */
-export class ListSieve {
-  readonly #leftOut = new Map<string, LeftOut>();
-  readonly #onLeftOut: (item: LeftOut) => void;
-
-  constructor(onLeftOut: (item: LeftOut) => void) {
-    this.#onLeftOut = onLeftOut;
-  }
-
-  get leftOut(): readonly LeftOut[] {
-    return [...this.#leftOut.values()];
-  }
+export function listSieve(onLeftOut: (item: LeftOut) => void) {
+  const all = new Map<string, LeftOut>();
+  return { leftOut: () => [...all.values()], leaveOut, sift };
 
   /** Adds an item, which stays until the list is requested again. */
-  leaveOut({ kind, name: written, why }: LeftOut): void {
+  function leaveOut({ kind, name: written, why }: LeftOut): void {
     const name = characters.clip(written, limits.maxGatewayNameChars);
     const item = { kind, name, why };
-    this.#leftOut.set(`${kind} ${name}`, item);
-    this.#onLeftOut(item);
+    all.set(`${kind} ${name}`, item);
+    onLeftOut(item);
   }
 
   /** Returns the transport, which the library has not yet opened. */
-  sift(transport: Transport): Transport {
+  function sift(transport: Transport): Transport {
     const asked = new Map<unknown, List>();
     const send = transport.send.bind(transport);
     transport.send = (message, options) => {
       const list = "method" in message ? LISTS[message.method] : undefined;
       if (list !== undefined && "method" in message && "id" in message) {
         asked.set(message.id, list);
-        if (message.params?.cursor === undefined) this.#forget(list);
+        const isFirst = message.params?.cursor === undefined;
+        for (const [key, { kind }] of all) if (isFirst && kind === list.kind) all.delete(key);
       }
       return send(message, options);
     };
@@ -194,28 +179,22 @@ export class ListSieve {
       if (!("result" in message)) return;
       const list = asked.get(message.id);
       asked.delete(message.id);
-      if (list !== undefined) message.result = this.#sifted(message.result, list);
+      if (list !== undefined) message.result = sifted(message.result, list);
     };
     return transport;
   }
 
-  #sifted<Result extends object>(result: Result, list: List): Result {
+  function sifted<Result extends object>(result: Result, list: List): Result {
     const { [list.key]: items, nextCursor } = result as Readonly<Record<string, unknown>>;
     if (!Array.isArray(items)) return result;
     const kept = items.map(withoutOutput).filter((item, index) => {
       const why = refusalOf(item, list);
-      if (why !== undefined) this.leaveOut({ kind: list.kind, name: nameOf(item, index), why });
+      if (why !== undefined) leaveOut({ kind: list.kind, name: nameOf(item, index), why });
       return why === undefined;
     });
     // Some servers end a list with null or an empty text.
     const isEnd = nextCursor === null || nextCursor === "";
     return { ...result, [list.key]: kept, ...(isEnd && { nextCursor: undefined }) };
-  }
-
-  #forget({ kind }: List): void {
-    for (const [key, item] of this.#leftOut) {
-      if (item.kind === kind) this.#leftOut.delete(key);
-    }
   }
 }
 

@@ -20,8 +20,9 @@ import { instructionsFor, withServers } from "./instructions.ts";
 import { savedFailure, savedValue } from "./json-text.ts";
 import {
   CALL_TOOL,
-  LastingNames,
+  lastingNames,
   type LocalTools,
+  type NameTools,
   OfferedPrompts,
   OfferedResources,
   type OfferedTool,
@@ -30,7 +31,7 @@ import {
   withFinder,
 } from "./offered-items.ts";
 import { type FileSaver, type OwnTool, saveVariable, showVariable } from "./own-tools.ts";
-import { type ListKeeper, ToolLists } from "./tool-lists.ts";
+import { type ListKeeper, toolLists } from "./tool-lists.ts";
 import { type Change, type OpenTransport, Upstream, type UpstreamStatus } from "./upstream.ts";
 
 export interface GatewayOptions {
@@ -126,8 +127,8 @@ export class Gateway {
   readonly #running = new Map<string, Running>();
   readonly #listeners = new Set<(change: Change) => void>();
   readonly #wrap: wraps.WrapOptions;
-  readonly #lists: ToolLists;
-  readonly #names: LastingNames;
+  readonly #lists: ReturnType<typeof toolLists>;
+  readonly #names: NameTools;
   readonly #results: CallResults;
   /** What the client has of each server's instructions, by the server's name. */
   #instructed: ReadonlyMap<string, string> | undefined;
@@ -139,12 +140,12 @@ export class Gateway {
     this.store = store;
     this.log = log;
     this.app = options.app;
-    this.#names = new LastingNames(options.servers.map(({ name }) => name));
+    this.#names = lastingNames(options.servers.map(({ name }) => name));
     this.#results = new CallResults(options.statistics);
     this.taint = options.taint ?? new Taint();
     this.#wrap = { store, taint: this.taint, toolMs: limits.maxGatewayCallMs };
     const onToolsChanged = () => this.#changed({ kind: "tools" });
-    this.#lists = new ToolLists({ log, onToolsChanged, keeper: options.lists });
+    this.#lists = toolLists({ log, onToolsChanged, keeper: options.lists });
     this.upstreams = options.servers.map((server) => {
       const onChange = (change: Change) => {
         if (change.kind === "tools") return this.#lists.renew(upstream);

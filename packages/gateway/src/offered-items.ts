@@ -55,7 +55,7 @@ interface OfferingOptions {
   readonly wrap: wraps.WrapOptions;
   readonly local: ReadonlyMap<string, wraps.WrappedTool>;
   readonly own: readonly OwnTool[];
-  readonly names: LastingNames;
+  readonly names: NameTools;
   readonly call: CallServer;
 }
 
@@ -72,7 +72,7 @@ export async function offeredTools(
     ...local.map(({ name }) => ({ server: "agent", name, isLocal: true as const })),
     ...listed.map(({ upstream, tool }) => ({ server: upstream.server.name, name: tool.name })),
   ];
-  const names = options.names.of(given).values();
+  const names = options.names(given).values();
   const next = () => names.next().value ?? "";
   const tools = await Promise.all([
     ...local.map((tool) => localTool(next(), tool)),
@@ -158,7 +158,7 @@ interface OfferedPrompt {
 
 export class OfferedPrompts {
   readonly #servers: AllServers;
-  #names: LastingNames | undefined;
+  #names: NameTools | undefined;
   #known: Promise<readonly OfferedPrompt[]> | undefined;
 
   constructor(servers: AllServers) {
@@ -180,8 +180,8 @@ export class OfferedPrompts {
   async #list(): Promise<readonly OfferedPrompt[]> {
     const found = await itemsOf(this.#servers, (upstream) => upstream.prompts());
     const servers = this.#servers.upstreams.map(({ server }) => server.name);
-    this.#names ??= new LastingNames(servers);
-    const names = this.#names.of(
+    this.#names ??= lastingNames(servers);
+    const names = this.#names(
       found.map(({ upstream, item: { name } }) => ({ server: upstream.server.name, name })),
     );
     return found.map((one, index) => ({ ...one, shown: names[index] ?? one.item.name }));
@@ -317,31 +317,27 @@ export interface Named {
   readonly isLocal?: true;
 }
 
-/** Gives each tool the name that it had before: a name must not come to mean another server's tool. */
-export class LastingNames {
-  readonly #given = new Map<string, string>();
-  readonly #used = new Set<string>();
-  readonly #servers: readonly string[];
+/** Returns a unique name for each, in order. */
+export type NameTools = (all: readonly Named[]) => readonly string[];
 
-  /** `servers`: all of them. A name that begins with one of them and `__` is that server's. */
-  constructor(servers: readonly string[] = []) {
-    this.#servers = servers;
-  }
-
-  /**
-   * Returns a unique name for each, in order: its own for the first of a name, `server__name` for the others, for names
-   * that a reader could take for the gateway's or another server's, and for those with unusual characters. Names are
-   * the same if they differ in case or punctuation only, because clients replace characters. A name that is too long
-   * ends in a digest of it.
-   */
-  of(all: readonly Named[]): readonly string[] {
-    return all.map((one) => {
+/**
+ * Returns a function that names tools, each as it was named before: a name must not come to mean another server's tool.
+ * The first of a name keeps it. The others are `server__name`, and so are names that a reader could take for the
+ * gateway's or another server's, and those with unusual characters. Names are the same if they differ in case or
+ * punctuation only, because clients replace characters. A name that is too long ends in a digest of it.
+ *
+ * `servers`: all of them. A name that begins with one of them and `__` is that server's.
+ */
+export function lastingNames(servers: readonly string[] = []): NameTools {
+  const given = new Map<string, string>();
+  const used = new Set<string>();
+  return (all) =>
+    all.map((one) => {
       const key = JSON.stringify([one.server, one.name, one.isLocal]);
-      const name = this.#given.get(key) ?? uniqueName(one, this.#servers, this.#used);
-      this.#given.set(key, name);
+      const name = given.get(key) ?? uniqueName(one, servers, used);
+      given.set(key, name);
       return name;
     });
-  }
 }
 
 /** `used`: the keys of the names that are given. Adds the name's. */

@@ -33,7 +33,7 @@ import { SENT } from "./gateway-state.ts";
 import { characters } from "../../../src/internal.ts";
 import { version } from "../../../src/version.ts";
 import { type ServerConfiguration, redactTexts, secretsOf } from "./configuration.ts";
-import { Connecting, type LeftOut, ListSieve } from "./connecting.ts";
+import { type Connecting, connectingWith, type LeftOut, listSieve } from "./connecting.ts";
 import {
   givenError,
   isCutOff,
@@ -98,7 +98,7 @@ export class Upstream {
   #why: string | undefined;
   /** Lines about lists, which are logged once. */
   readonly #logged = new Set<string>();
-  readonly #sieve = new ListSieve(({ kind, name, why }) =>
+  readonly #sieve = listSieve(({ kind, name, why }) =>
     this.#logOnce(`its ${kind} ${name} is left out. ${why}`),
   );
   /** Why lists could not be read, by what they list. */
@@ -123,10 +123,10 @@ export class Upstream {
 
   get status(): UpstreamStatus {
     const { name } = this.server;
-    if (this.#connecting?.isTrying === true) return { name, state: "starting" };
+    if (this.#connecting?.isTrying() === true) return { name, state: "starting" };
     if (this.#why !== undefined) return { name, state: "unavailable", why: this.#why };
     if (this.#client === undefined) return { name, state: "not connected" };
-    const { leftOut } = this.#sieve;
+    const leftOut = this.#sieve.leftOut();
     const about = leftOut.length === 0 ? { name } : { name, leftOut };
     if (this.#failedLists.size === 0) return { ...about, state: "connected" };
     return { ...about, state: "incomplete", why: [...this.#failedLists.values()].join(" ") };
@@ -287,7 +287,7 @@ export class Upstream {
       const server = kind === "sse" ? { ...this.server, address: bySse } : this.server;
       return this.#sieve.sift(this.#options.open(server));
     };
-    const connecting = new Connecting({ open, isProgram: "command" in address, isSse });
+    const connecting = connectingWith({ open, isProgram: "command" in address, isSse });
     this.#connecting = connecting;
     const connected = this.#connect(connecting).catch((error: unknown) => {
       const why = this.#redact(connecting.reasonOf(error));

@@ -5,7 +5,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { upstreamFetch } from "../../mcp/src/mcp-fetch.ts";
-import { Connecting } from "../src/connecting.ts";
+import { connectingWith } from "../src/connecting.ts";
 import { type Loopback, startLoopback, textOf } from "../../../test/support/loopback.ts";
 
 const GREETING = {
@@ -70,7 +70,7 @@ describe("an old server behind a URL", () => {
     const Transport = isSse ? SSEClientTransport : StreamableHTTPClientTransport;
     const open = () => new Transport(url, { fetch: upstreamFetch });
     const client = clientOf();
-    await new Connecting({ open, isProgram: false, isSse }).connect(client);
+    await connectingWith({ open, isProgram: false, isSse }).connect(client);
     expect(client.getServerVersion()?.name).toBe("old");
     expect(asked.filter((method) => method === "initialize")).toHaveLength(1);
     await client.close();
@@ -147,7 +147,7 @@ describe("a server with the transport of 2024-11-05 whose configuration does not
         new URL(`${server.url}${address}`),
         { fetch: upstreamFetch },
       );
-    return new Connecting({ open, isProgram: false });
+    return connectingWith({ open, isProgram: false });
   };
 
   it.each([400, 404, 405, 406, 415])("is connected by it after %i", async (status) => {
@@ -164,7 +164,7 @@ async function reasonAt(address: string): Promise<string> {
   const isSse = url.pathname.startsWith("/sse");
   const Transport = isSse ? SSEClientTransport : StreamableHTTPClientTransport;
   const open = () => new Transport(url, { fetch: upstreamFetch });
-  const connecting = new Connecting({ open, isProgram: false, isSse });
+  const connecting = connectingWith({ open, isProgram: false, isSse });
   const error: unknown = await connecting.connect(clientOf()).catch((thrown: unknown) => thrown);
   return connecting.reasonOf(error);
 }

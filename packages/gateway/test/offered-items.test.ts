@@ -1,7 +1,7 @@
 import { McpServer, type Tool } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
 import type { LeftOut } from "../src/connecting.ts";
-import { LastingNames, offeredTools, type ToolOfServer } from "../src/offered-items.ts";
+import { lastingNames, offeredTools, type ToolOfServer } from "../src/offered-items.ts";
 import { showVariable } from "../src/own-tools.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import type { RuntimeTool } from "../../../src/tool/runtime-tool.ts";
@@ -36,7 +36,7 @@ async function offer(
       wrap: { store },
       local: new Map(wrapped),
       own,
-      names: new LastingNames(),
+      names: lastingNames(),
       call: async (_from, input) => inputs.push(input),
     },
   );

@@ -2,7 +2,7 @@ import type { Tool } from "@modelcontextprotocol/server";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { ServerAddress } from "../src/configuration.ts";
 import * as limits from "../src/gateway-limits.ts";
-import { ToolLists } from "../src/tool-lists.ts";
+import { toolLists } from "../src/tool-lists.ts";
 import type { ToolList, Upstream } from "../src/upstream.ts";
 
 const MINUTE = 60_000;
@@ -40,7 +40,7 @@ function listsOf(answers: readonly (() => Promise<ToolList>)[], set: Set = {}) {
     read: (key: string) => (key.includes("shop") ? kept : undefined),
     write: (key: string, list: readonly Tool[]) => written.push([key, list]),
   };
-  const lists = new ToolLists({ log: (line) => log.push(line), onToolsChanged, keeper });
+  const lists = toolLists({ log: (line) => log.push(line), onToolsChanged, keeper });
   return { lists, upstream: upstream as unknown as Upstream, log, onToolsChanged, written, tools };
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { LastingNames, type Named } from "../src/offered-items.ts";
+import { lastingNames, type Named } from "../src/offered-items.ts";
 import { McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import { startGateway } from "../../../test/support/gateway.ts";
@@ -8,8 +8,7 @@ import { nameIn, textIn } from "../../../test/support/gateway-process.ts";
 import { RawServer } from "../../../test/support/raw-server.ts";
 
 const of = (server: string, name: string) => ({ server, name });
-const namesOf = (all: readonly Named[], servers?: readonly string[]) =>
-  new LastingNames(servers).of(all);
+const namesOf = (all: readonly Named[], servers?: readonly string[]) => lastingNames(servers)(all);
 
 describe("names of the gateway's tools", () => {
   it("are shortened with a digest if they are long, so that two of them differ", () => {
@@ -92,7 +91,7 @@ describe("a name of the gateway, or of another server", () => {
     const given = [{ server: "evil", name }];
     const [shown = ""] = namesOf(given, ["evil", "bank"]);
     expect(shown).toBe(`evil__${name}`);
-    expect(new LastingNames(["evil", "bank"]).of(given)).toEqual([shown]);
+    expect(lastingNames(["evil", "bank"])(given)).toEqual([shown]);
   });
 
   it.each(["byref", "Byref", "byref-mcp", "by_ref"])(

@@ -39,7 +39,7 @@ export interface StepSources extends Placeholders {
 }
 
 /** The files of a conversation, by their paths in its folder. */
-export interface TemplateFiles {
+interface TemplateFiles {
   /** Lists the paths that begin with the prefix, in any order. */
   list(prefix: string): Promise<readonly string[]>;
   read(path: string): Promise<Shown>;

@@ -2,7 +2,7 @@ import * as limits from "../../../../src/limits.ts";
 import type { PlanFormat, RunResources } from "../../../plans/src/plan/plan-format.ts";
 import { ByrefError } from "../../../../src/errors.ts";
 import { renderStep } from "./render-step.ts";
-import { StepInputs } from "./step-inputs.ts";
+import { stepInputs } from "./step-inputs.ts";
 import { StepOutputs } from "./step-outputs.ts";
 import { type TemplateStep, templateStepSchema } from "./template-step.ts";
 import {
@@ -179,19 +179,19 @@ export function promptTool({ ask, ...resources }: RunResources): runtimeTools.Ru
     timeMs: limits.turnMs,
     async execute(step, context) {
       const { call, hidesUntrusted } = context;
-      const inputs = new StepInputs(resources, context);
+      const inputs = stepInputs(resources, context);
       const outputs = new StepOutputs({ step, resources, call, tool: PROMPT_TOOL });
       outputs.requireWritable();
-      const rendered = await renderStep(step, inputs);
+      const rendered = await renderStep(step, inputs.sources);
       if (rendered.kind === "skipped") throw new ByrefError("skipped", rendered.reason);
       await outputs.begin();
       const { tools } = outputs;
-      const callOptions = { ...call, madeOf: inputs.questionLabels };
+      const callOptions = { ...call, madeOf: inputs.questionLabels() };
       const { value, labels } = await ask({
         prompt: rendered.prompt,
         tools,
         texts: inputs.texts,
-        variables: inputs.variables,
+        variables: [...inputs.given],
         call: callOptions,
       });
       const answer = { value, labels: joinedLabels([labels, inputs.labelsOf(PROMPT_TOOL)]) };
