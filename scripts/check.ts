@@ -22,7 +22,7 @@ const bundles = [
 /** Lines of TypeScript by folder. A change that exceeds one deletes first; what falls below it lowers it. */
 const MAX_LINES = {
   src: 38_611,
-  "packages/*/src": 34_572,
+  "packages/*/src": 34_557,
   page: 10_498,
   bench: 2_498,
   scripts: 2_371,

@@ -23,8 +23,8 @@ import {
   lastingNames,
   type LocalTools,
   type NameTools,
-  OfferedPrompts,
-  OfferedResources,
+  offeredPrompts,
+  offeredResources,
   type OfferedTool,
   offeredTools,
   type ToolOfServer,
@@ -121,8 +121,8 @@ export class Gateway {
   readonly log: (line: string) => void;
   /** True if the client's model has seen untrusted data. */
   readonly taint: Taint;
-  readonly prompts = new OfferedPrompts(this);
-  readonly resources = new OfferedResources(this);
+  readonly prompts = offeredPrompts(this);
+  readonly resources = offeredResources(this);
   readonly #options: GatewayOptions;
   readonly #running = new Map<string, Running>();
   readonly #listeners = new Set<(change: Change) => void>();

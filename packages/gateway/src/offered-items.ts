@@ -156,35 +156,27 @@ interface OfferedPrompt {
   readonly shown: string;
 }
 
-export class OfferedPrompts {
-  readonly #servers: AllServers;
-  #names: NameTools | undefined;
-  #known: Promise<readonly OfferedPrompt[]> | undefined;
-
-  constructor(servers: AllServers) {
-    this.#servers = servers;
-  }
-
+/** The prompts of all servers. A name that occurs twice is `server__name` for all but the first. */
+export function offeredPrompts(servers: AllServers) {
+  let names: NameTools | undefined;
+  let known: Promise<readonly OfferedPrompt[]> | undefined;
   /** Asks all servers. */
-  list(): Promise<readonly OfferedPrompt[]> {
-    this.#known = this.#list();
-    return this.#known;
-  }
+  const list = () => (known = listed());
+  return { list, find };
 
   /** Asks the servers only if the prompt was not in their last lists. */
-  async find(name: string): Promise<OfferedPrompt | undefined> {
+  async function find(name: string): Promise<OfferedPrompt | undefined> {
     const named = ({ shown }: OfferedPrompt) => shown === name;
-    return (await this.#known)?.find(named) ?? (await this.list()).find(named);
+    return (await known)?.find(named) ?? (await list()).find(named);
   }
 
-  async #list(): Promise<readonly OfferedPrompt[]> {
-    const found = await itemsOf(this.#servers, (upstream) => upstream.prompts());
-    const servers = this.#servers.upstreams.map(({ server }) => server.name);
-    this.#names ??= lastingNames(servers);
-    const names = this.#names(
+  async function listed(): Promise<readonly OfferedPrompt[]> {
+    const found = await itemsOf(servers, (upstream) => upstream.prompts());
+    names ??= lastingNames(servers.upstreams.map(({ server }) => server.name));
+    const all = names(
       found.map(({ upstream, item: { name } }) => ({ server: upstream.server.name, name })),
     );
-    return found.map((one, index) => ({ ...one, shown: names[index] ?? one.item.name }));
+    return found.map((one, index) => ({ ...one, shown: all[index] ?? one.item.name }));
   }
 }
 
@@ -199,31 +191,26 @@ export interface FoundResource {
  * server it is `byref://servers/NAME/ADDRESS`. The gateway's own addresses are left out, and so are views: a client
  * lets a view use all that its server offers, which would be everything behind the gateway.
  */
-export class OfferedResources {
-  readonly #servers: AllServers;
-  readonly #owners = new Map<string, Upstream>();
-  readonly #templateOwners = new Map<string, Upstream>();
-
-  constructor(servers: AllServers) {
-    this.#servers = servers;
-  }
+export function offeredResources(servers: AllServers) {
+  const owners = new Map<string, Upstream>();
+  const templateOwners = new Map<string, Upstream>();
+  return { list, templates, find, addressOf };
 
   /** Asks all servers. */
-  async list(): Promise<readonly Resource[]> {
-    const found = await itemsOf(this.#servers, (upstream) => upstream.resources());
+  async function list(): Promise<readonly Resource[]> {
+    const found = await itemsOf(servers, (upstream) => upstream.resources());
     return found
       .filter(({ item }) => !isOwn(item.uri))
-      .map(({ upstream, item }) => ({ ...item, uri: claimed(item.uri, upstream, this.#owners) }));
+      .map(({ upstream, item }) => ({ ...item, uri: claimed(item.uri, upstream, owners) }));
   }
 
-  async templates(): Promise<readonly ResourceTemplateType[]> {
-    const found = await itemsOf(this.#servers, (upstream) => upstream.resourceTemplates());
-    const owners = this.#templateOwners;
+  async function templates(): Promise<readonly ResourceTemplateType[]> {
+    const found = await itemsOf(servers, (upstream) => upstream.resourceTemplates());
     return found
       .filter(({ item }) => !isOwn(item.uriTemplate))
       .map(({ upstream, item }) => ({
         ...item,
-        uriTemplate: claimed(item.uriTemplate, upstream, owners),
+        uriTemplate: claimed(item.uriTemplate, upstream, templateOwners),
       }));
   }
 
@@ -231,35 +218,33 @@ export class OfferedResources {
    * Finds the server that has listed the address, or has the template for it with the most characters of its
    * own. Asks the servers only if none has listed it so far.
    */
-  async find(uri: string): Promise<FoundResource | undefined> {
-    const prefixed = this.#inServer(uri);
+  async function find(uri: string): Promise<FoundResource | undefined> {
+    const prefixed = inServer(uri);
     if (prefixed !== undefined || isOwn(uri)) return prefixed;
-    if (!this.#owners.has(uri)) await Promise.all([this.list(), this.templates()]);
-    const upstream = this.#ownerOf(uri);
+    if (!owners.has(uri)) await Promise.all([list(), templates()]);
+    const upstream = ownerOf(uri);
     return upstream && { upstream, uri };
   }
 
   /** Returns the address under which clients know a server's resource. */
-  addressOf({ uri, upstream }: FoundResource): string {
-    return shown(uri, upstream, this.#ownerOf(uri));
+  function addressOf({ uri, upstream }: FoundResource): string {
+    return shown(uri, upstream, ownerOf(uri));
   }
 
-  #ownerOf(uri: string): Upstream | undefined {
-    return this.#owners.get(uri) ?? this.#byTemplate(uri);
-  }
-
-  #byTemplate(uri: string): Upstream | undefined {
-    const fitting = [...this.#templateOwners.keys()].filter(
+  function ownerOf(uri: string): Upstream | undefined {
+    const owner = owners.get(uri);
+    if (owner !== undefined) return owner;
+    const fitting = [...templateOwners.keys()].filter(
       // Any characters fit each expression: the server itself refuses what does not. Linear.
       (one) => one === uri || policies.fitsName(one.replaceAll(EXPRESSION, "*"), uri),
     );
     const [closest] = fitting.toSorted((a, b) => ownChars(b) - ownChars(a));
-    return closest === undefined ? undefined : this.#templateOwners.get(closest);
+    return closest === undefined ? undefined : templateOwners.get(closest);
   }
 
-  #inServer(uri: string): FoundResource | undefined {
+  function inServer(uri: string): FoundResource | undefined {
     const [, name, own = ""] = IN_SERVER.exec(uri) ?? [];
-    const upstream = this.#servers.upstreams.find(
+    const upstream = servers.upstreams.find(
       ({ server }) => encodeURIComponent(server.name) === name,
     );
     return upstream && !isOwn(own) ? { upstream, uri: own } : undefined;
