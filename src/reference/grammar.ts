@@ -5,11 +5,7 @@ import type { Path, Segment } from "../value/path.ts";
 import { type Match, NONE, PARTIAL, type View } from "./reference.ts";
 
 /** A section of text. `limit` is its end; `ended` is true if no text can follow there. */
-export interface TextRange {
-  readonly text: string;
-  readonly limit: number;
-  readonly ended: boolean;
-}
+export type TextRange = Pick<View, "text" | "limit" | "ended">;
 
 /** Matches a reference whose name begins at `start`: the part after the opening, common to all syntaxes. */
 export function matchReference(view: View, start: number): Match {

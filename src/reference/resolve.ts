@@ -24,7 +24,7 @@ import { matchPath } from "./grammar.ts";
 export interface ResolveOptions {
   /** Default: dollar only. */
   readonly syntaxes?: readonly (SyntaxName | Syntax)[];
-  /** How to treat an unknown name: as text (default) or as an error. */
+  /** How to treat an unknown name: `keep` (default) leaves the text and notes it. */
   readonly unknown?: "keep" | "error";
   /** The work of reading. Default: the limit of one input. */
   readonly work?: LookupWork | undefined;

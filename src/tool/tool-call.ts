@@ -79,6 +79,7 @@ import {
   jsonOf,
   keptWrite,
   notKept,
+  type OutputOptions,
   partInfo,
   shownResult,
   toolOutput,
@@ -819,18 +820,12 @@ function automaticName(prepared: PreparedCall, value: Json | Content): Automatic
 }
 
 /** A value to save, and the facts that its output needs. */
-interface Saving {
+interface Saving extends Pick<OutputOptions, "inlineChars" | "keptInput" | "notes"> {
   readonly write: Write;
   /** The places to write it to. Without any, the write has its own name. */
   readonly places: readonly Place[];
   readonly unresolved: Resolution["unresolved"];
-  /** See `ToolOutput`. */
-  readonly notes?: readonly string[];
   readonly call: Pick<CallOptions, "scope" | "isPlanned" | "saveTo" | "keepAs" | "remakes">;
-  /** A value of more characters is not shown. */
-  readonly inlineChars?: number | undefined;
-  /** The variable that keeps the call's input. */
-  readonly keptInput?: string | undefined;
 }
 
 /**

@@ -1,8 +1,7 @@
 import type { ModelMessage, ToolSet } from "ai";
 import type { LookupWork } from "../reference/lookup.ts";
-import type { Reference, Syntax } from "../reference/reference.ts";
+import type { Reference } from "../reference/reference.ts";
 import type { ResolveOptions } from "../reference/resolve.ts";
-import type { SyntaxName } from "../reference/syntaxes.ts";
 import type { AutomaticName, PreparedWrite } from "../store/variable-store.ts";
 import type { VariableStore } from "../store/variables.ts";
 import type { VariableInfo, Visibility } from "../store/variable.ts";
@@ -23,12 +22,9 @@ export type Effects = "none" | "idempotent" | "once";
 export type Naming = (tool: string, input: ReturnType<typeof JSON.parse>, output: Json) => string;
 
 /** How tools are called by reference. */
-export interface WrapOptions extends TrustOptions {
+export interface WrapOptions
+  extends TrustOptions, Pick<ResolveOptions, "syntaxes" | "unknown" | "textFor"> {
   readonly store: VariableStore;
-  /** The syntaxes of references. Default: `dollar` only. */
-  readonly syntaxes?: readonly (SyntaxName | Syntax)[];
-  /** Handling of an unknown name in a tool input. Default: `keep`, which leaves the text and notes it. */
-  readonly unknown?: "keep" | "error";
   /** Names the variables in which results are saved. Default: tool and most specific argument: `get_weather_nyc`. */
   readonly naming?: Naming;
   /**
@@ -36,8 +32,6 @@ export interface WrapOptions extends TrustOptions {
    * automatic names.
    */
   readonly outputPath?: boolean | Readonly<Record<string, string | boolean>>;
-  /** Returns a text to pass to the tool instead of the value of a whole reference. Default: none. */
-  readonly textFor?: ResolveOptions["textFor"];
   /** Results of more characters are shown as a handle. Default: `maxShownResultChars`. */
   readonly inlineChars?: number;
   /** Time limit of one call in milliseconds. */

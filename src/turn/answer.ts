@@ -18,7 +18,7 @@ import type { Remaker } from "./remake.ts";
 import type { TurnState } from "./log/turn-state.ts";
 import type { TurnContext } from "./turn-context.ts";
 
-interface AnswerOptions {
+export interface AnswerOptions {
   readonly state: TurnState;
   /** The run whose names the answer uses. Default: the conversation's names. */
   readonly scope?: RunScope | undefined;

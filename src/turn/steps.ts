@@ -1,8 +1,7 @@
 import type { FinishReason, ModelMessage, UIMessageChunk } from "ai";
 import { ByrefError, limitExceeded } from "../errors.ts";
 import * as limits from "../limits.ts";
-import type { RunScope } from "../tool/wrapped-tool.ts";
-import { Answer } from "./answer.ts";
+import { Answer, type AnswerOptions } from "./answer.ts";
 import type { JournalCall, JournalEntry } from "./log/journal.ts";
 import { toTurnMessages } from "./history/prompt.ts";
 import { callModel, type CallResult } from "./model/model-call.ts";
@@ -15,15 +14,11 @@ import type { TurnContext } from "./turn-context.ts";
 import type { TurnState } from "./log/turn-state.ts";
 import type { DecidedCall } from "./waiting-calls.ts";
 
-interface StepsOptions extends Pick<PromptOptions, "window" | "outline" | "variables"> {
-  readonly state: TurnState;
+interface StepsOptions
+  extends AnswerOptions, Pick<PromptOptions, "window" | "outline" | "variables"> {
   /** Distinguishes the text ids of an attempt from those of the previous one. Empty for the first attempt. */
   readonly idSuffix: string;
   readonly toolbox: ToolboxOptions;
-  /** The run whose names the answer uses. Default: the conversation's names. */
-  readonly scope?: RunScope | undefined;
-  /** Called for each variable that the answer refers to. */
-  readonly onUsed?: (name: string) => void;
 }
 
 /**

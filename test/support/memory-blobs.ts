@@ -4,7 +4,7 @@ import { copyOf, joinBytes } from "../../src/value/bytes.ts";
 /** Objects in the memory of this process. An upload holds all of its bytes. */
 export class MemoryBlobs implements blobs.Blobs {
   /** Every range that was read, oldest first. Empty ranges are not listed. */
-  readonly reads: (blobs.ByteRange & { readonly key: string })[] = [];
+  readonly reads: { readonly key: string; readonly from: number; readonly to: number }[] = [];
   readonly #objects = new Map<string, Uint8Array>();
 
   async put(key: string, bytes: Uint8Array): Promise<void> {

@@ -1,4 +1,4 @@
-import type { ByteRange } from "../../store/bytes/blobs.ts";
+import type { Bounds } from "../../value/path.ts";
 import { ByrefError } from "../../errors.ts";
 import { parseMediaType } from "../../value/media-type.ts";
 
@@ -118,7 +118,7 @@ function malformed(header: string, at: number): ByrefError {
 export function byteRangeIn(
   header: string | null,
   size: number,
-): ByteRange | "whole" | "unsatisfiable" {
+): Bounds | "whole" | "unsatisfiable" {
   const [, first = "", last = ""] = /^bytes=(\d*)-(\d*)$/i.exec(header ?? "") ?? [];
   if (first === "") return last === "" ? "whole" : suffixOf(Number(last), size);
   if (last !== "" && isBackwards(first, last)) return "whole";
@@ -128,7 +128,7 @@ export function byteRangeIn(
 }
 
 /** The range of the last bytes. An empty value is sent as a whole: no `Content-Range` can describe it. */
-function suffixOf(length: number, size: number): ByteRange | "whole" | "unsatisfiable" {
+function suffixOf(length: number, size: number): Bounds | "whole" | "unsatisfiable" {
   if (length === 0) return "unsatisfiable";
   return size === 0 ? "whole" : { from: Math.max(size - length, 0), to: size };
 }
@@ -140,7 +140,7 @@ function isBackwards(first: string, last: string): boolean {
 }
 
 /** The `Content-Range` of a 206, or of a 416 with the size. */
-export function contentRange(range: ByteRange | "unsatisfiable", size: number): string {
+export function contentRange(range: Bounds | "unsatisfiable", size: number): string {
   if (range === "unsatisfiable") return `bytes */${size}`;
   return `bytes ${range.from}-${range.to - 1}/${size}`;
 }

@@ -3,11 +3,11 @@ import * as limits from "../../limits.ts";
 import {
   type Blobs,
   type BlobUpload,
-  type ByteRange,
   missing,
   unreadable,
   uploadIsOver,
 } from "../../store/bytes/blobs.ts";
+import type { Bounds } from "../../value/path.ts";
 
 /** R2's limit for one call. */
 const MAX_DELETED_KEYS = 1_000;
@@ -61,7 +61,7 @@ export class R2Blobs implements Blobs {
     return keys;
   }
 
-  async #bytesIn(key: string, { from, to }: ByteRange): Promise<Uint8Array | undefined> {
+  async #bytesIn(key: string, { from, to }: Bounds): Promise<Uint8Array | undefined> {
     const range = { offset: from, length: to - from };
     const object = await this.#bucket.get(key, { range });
     if (object !== null) return object.bytes();

@@ -1,4 +1,3 @@
-import type { ByteRange } from "../../store/bytes/blobs.ts";
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { answerFrom } from "../../reference/lookup-in.ts";
@@ -10,7 +9,7 @@ import type { RecordsFormat } from "../../store/bytes/receive.ts";
 import { streamOf } from "../../value/bytes.ts";
 import { isJsonArray, type Json, type JsonArray, parsedJson } from "../../value/json.ts";
 import { parseMediaType } from "../../value/media-type.ts";
-import { formatPath, type Path } from "../../value/path.ts";
+import { type Bounds, formatPath, type Path } from "../../value/path.ts";
 import {
   appliesRange,
   byteRangeIn,
@@ -190,7 +189,7 @@ export function written(value: Json, mediaType: string): string {
   return value.map((record) => `${JSON.stringify(record)}\n`).join("");
 }
 
-type RequestedRange = ByteRange | "whole" | "unsatisfiable";
+type RequestedRange = Bounds | "whole" | "unsatisfiable";
 
 function rangeIn(headers: Headers, { etag }: Served, size: number): RequestedRange {
   return appliesRange(headers.get("if-range"), etag)
@@ -307,7 +306,7 @@ type Transform = (bytes: Uint8Array, from: number) => Uint8Array;
 /** The bytes of a small body, or for a large one a stream that reads each part on demand. */
 async function bodyOf(
   open: StoredBytes,
-  { from, to }: ByteRange,
+  { from, to }: Bounds,
   transform: Transform = (bytes) => bytes,
 ): Promise<Body> {
   const step = limits.maxRecordBytes;

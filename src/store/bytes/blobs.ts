@@ -1,4 +1,5 @@
 import { ByrefError } from "../../errors.ts";
+import type { Bounds } from "../../value/path.ts";
 
 /**
  * Stores values that are too large for rows: in R2, or in memory in tests.
@@ -52,14 +53,8 @@ export interface BlobUpload {
   abort(): Promise<void>;
 }
 
-/** A range in bytes. `to` is exclusive. */
-export interface ByteRange {
-  readonly from: number;
-  readonly to: number;
-}
-
 /** Creates the error of `read`. */
-export function unreadable(key: string, { from, to }: ByteRange, reason: string): ByrefError {
+export function unreadable(key: string, { from, to }: Bounds, reason: string): ByrefError {
   const message = `The bytes from ${from} to ${to} of the object ${key} cannot be read: ${reason}`;
   return new ByrefError("internal", message, { key, from, to });
 }

@@ -249,11 +249,9 @@ function folded(text: string): string {
 }
 
 /** What the searches of texts and of JSON need. */
-interface Scope {
+interface Scope extends Pick<Search, "matcher" | "offset"> {
   /** The variable's name. */
   readonly name: string;
-  readonly matcher: Matcher;
-  readonly offset: number;
   /** True if the work limit is reached by a search up to this position. */
   readonly isOver: (to: number) => boolean;
 }

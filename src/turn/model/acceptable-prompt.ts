@@ -25,7 +25,7 @@ export interface PromptReader {
   readonly provider: string;
   readonly modelId: string;
   readonly tools: NonNullable<LanguageModelV4CallOptions["tools"]>;
-  /** True if calls and results become texts later, in messages that alternate. */
+  /** True if the model writes calls as tags: calls and results become texts later, in messages that alternate. */
   readonly hasTags?: boolean;
   /** True if the last message is the list of variables. */
   readonly hasList?: boolean;

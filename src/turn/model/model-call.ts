@@ -8,6 +8,7 @@ import type { Usage } from "../spend/spend.ts";
 import type { ToolCall } from "../waiting-calls.ts";
 import { failureOf, isRefused, pause, retryDelayMs, StreamCutOff } from "./model-failure.ts";
 import {
+  type PromptReader,
   type RefusedTurn,
   refusedTurn,
   withOutline,
@@ -156,17 +157,13 @@ function textOf(error: unknown, { redact = (text) => text }: ModelCallContext): 
 }
 
 /** A request to a model. */
-export interface ModelRequest {
+export interface ModelRequest extends Pick<PromptReader, "hasTags" | "hasList"> {
   readonly model: LanguageModel;
   readonly instructions: string;
   readonly messages: readonly ModelMessage[];
   readonly tools: ToolSet;
   /** The tools that a call may name, offered or not. Default: those that are offered. */
   readonly callable?: ToolSet;
-  /** True if the model writes calls as tags in its text. */
-  readonly hasTags?: boolean;
-  /** True if the last message is the list of variables. */
-  readonly hasList?: boolean;
   /** The turn that the provider refuses, counted from 0. It is sent in outline, the newest without images. */
   readonly outlined?: number | undefined;
   readonly signal: AbortSignal;
