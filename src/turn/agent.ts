@@ -1,7 +1,8 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
 import type { McpServer } from "../tool/tool-rules.ts";
-import type { Syntax } from "../reference/reference.ts";
+import type { ExpandOptions } from "../reference/expand.ts";
+import type { ResolveOptions } from "../reference/resolve.ts";
 import type { SyntaxName, Syntaxes } from "../reference/syntaxes.ts";
 import type { Identity } from "../tool/identity.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
@@ -170,15 +171,9 @@ interface ToolSearch {
   readonly share?: number;
 }
 
-interface ReferenceOptions {
-  readonly syntaxes?: readonly (SyntaxName | Syntax)[];
-  /** Handling of an unknown name in a tool input: kept as text and reported (default), or an error. */
-  readonly unknown?: "keep" | "error";
-  /** Resolves references inside code in answers. */
-  readonly inCode?: boolean;
-  /** Resolves references inside URLs in answers. An attacker can then make a model leak data. */
-  readonly inUrls?: boolean;
-}
+/** In tool inputs, and in answers. */
+interface ReferenceOptions
+  extends Pick<ResolveOptions, "syntaxes" | "unknown">, Pick<ExpandOptions, "inCode" | "inUrls"> {}
 
 /** Calls the definition's functions. Rejects with their error. */
 export async function resolveAgent<Env extends object>(

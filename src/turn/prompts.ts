@@ -1,6 +1,4 @@
 import type { ModelMessage } from "ai";
-import type { Taint } from "../store/labels.ts";
-import type { VariableInfo } from "../store/variable.ts";
 import { guideOf, referencesOf, wrapOptionsFor } from "./agent.ts";
 import { foundTools } from "./find-tools.ts";
 import { detailsFor, type Guide, guidedText, NO_GUIDE } from "./history/guide.ts";
@@ -8,27 +6,25 @@ import { type Outline, outlineMessage } from "./history/outline.ts";
 import { toModelMessages, withTail } from "./history/prompt.ts";
 import { withoutRepeats } from "./history/shown-variables.ts";
 import type { StoredMessage } from "./history/stored-message.ts";
-import { type PromptRecord, VariableList } from "./history/variable-list.ts";
+import {
+  type PromptRecord,
+  VariableList,
+  type VariableListOptions,
+} from "./history/variable-list.ts";
 import type { ModelRequest } from "./model/model-call.ts";
 import { Toolbox, type ToolboxOptions } from "./toolbox.ts";
 import type { TurnContext } from "./turn-context.ts";
 
 type PromptContext = Pick<TurnContext, "agent" | "model" | "newId" | "store" | "services">;
 
-export interface PromptOptions {
+export interface PromptOptions extends Pick<VariableListOptions, "own" | "taint" | "variables"> {
   /** The past messages that fit into the prompt. */
   readonly window: readonly StoredMessage[];
   /** The outline of the turns before them. Default: there are none. */
   readonly outline?: Outline | undefined;
-  /** Taint of the model that reads the prompts. */
-  readonly taint: Taint;
   /** Holder that protects the calls' variables from eviction. */
   readonly owner?: string;
   readonly toolbox?: ToolboxOptions;
-  /** Returns the variables that the prompts list. Default: the conversation's. */
-  readonly variables?: (() => readonly VariableInfo[] | undefined) | undefined;
-  /** State of the turn's own prompts before it waited for a person. */
-  readonly own?: PromptRecord | undefined;
 }
 
 /** A prompt before it is in the form that providers accept. */

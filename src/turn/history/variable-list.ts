@@ -32,7 +32,7 @@ export interface PromptRecord {
 
 export interface VariableListOptions {
   readonly store: VariableStore;
-  /** Taint of the model that reads the list. */
+  /** Taint of the model that reads the prompts. */
   readonly taint: Taint;
   readonly hidesUntrusted: boolean;
   /** How the model writes references. Default: dollars. */
