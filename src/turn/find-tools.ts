@@ -18,6 +18,8 @@ export interface DeferredTools {
 type Wrapped = ReadonlyMap<string, WrappedTool>;
 
 const MAX_FOUND = 5;
+/** Characters that a search reads of all descriptions together, of each the same. */
+const SEARCHED_CHARS = 1_000_000;
 const MAX_LINE_CHARS = 80;
 
 /**
@@ -99,9 +101,10 @@ interface Finder {
 /** Makes the tool that finds others. */
 export function finderTool({ name, how, known, ...options }: Finder): RuntimeTool {
   const { most = MAX_FOUND, search = matchesFor, maxChars = Infinity } = options;
-  const all = known.map((one) =>
-    clip(inOneLine(`${one.name}: ${one.description}`), Math.max(MAX_LINE_CHARS, one.name.length)),
-  );
+  const all = known.map((one) => {
+    const start = one.description.slice(0, SEARCHED_CHARS / known.length);
+    return clip(inOneLine(`${one.name}: ${start}`), Math.max(MAX_LINE_CHARS, one.name.length));
+  });
   let chars = 0;
   const lines = all.filter((line) => (chars += line.length) <= maxChars);
   const more = all.length - lines.length;
@@ -130,7 +133,8 @@ interface Query {
 function matchesFor({ query, tools }: Query): readonly string[] {
   const words = new Set(wordsIn(query));
   const scored = tools.map(({ name, description }) => {
-    const [own, told] = [wordsIn(name), wordsIn(description)];
+    const start = description.slice(0, SEARCHED_CHARS / tools.length);
+    const [own, told] = [wordsIn(name), wordsIn(start)];
     const shared = (some: readonly string[]) => some.filter((word) => words.has(word)).length;
     const score = 2 * shared(own) + shared([...new Set(told)]) + (query.includes(name) ? 100 : 0);
     return { name, score };

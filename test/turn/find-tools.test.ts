@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
 import type { Agent } from "../../src/turn/agent.ts";
+import { finderTool } from "../../src/turn/find-tools.ts";
 import { Conversation, type Turn, turnWith } from "../support/turn.ts";
 
 const asked = finish("tool-calls");
@@ -99,6 +100,16 @@ describe("tools on demand", () => {
     const turn = await turnWith({ agent: agentWith(40), steps });
     expect(JSON.stringify(turn.calls[1]?.prompt.at(-1))).toContain('{"tools":[]}');
     expect(namesIn(turn, 2).filter(isLoad)).toEqual([]);
+  });
+
+  it("are searched by a million characters of their descriptions, each by the same share", async () => {
+    const known = [400_000, 600_000].map((at) => {
+      return { name: `at_${at}`, description: `${"-".repeat(at)} invoice ${"-".repeat(500_000)}` };
+    });
+    const { execute } = finderTool({ name: "find_tools", how: "", known });
+    const context = {} as Parameters<typeof execute>[1];
+    const { output } = await execute({ query: "invoice" }, context);
+    expect(JSON.stringify(output).match(/"at_\d+"/gu)).toEqual(['"at_400000"']);
   });
 
   it("are those with the SDK's deferLoading, found with its toolSearch", async () => {
