@@ -2,7 +2,7 @@ import { InMemoryTransport, type InputRequest } from "@modelcontextprotocol/clie
 import { McpServer } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
 import { startGateway } from "../../../test/support/gateway.ts";
-import { CallingClients, type ClientOfCall, capabilitiesIn } from "../src/client-of-gateway.ts";
+import { CallingClients, type ClientOfCall } from "../src/client-of-gateway.ts";
 import { gatewayServer } from "../src/gateway-server.ts";
 import type { Visibility } from "../../../src/store/variable.ts";
 
@@ -77,22 +77,10 @@ describe("a server's question", () => {
   });
 });
 
-it.each([
-  [
-    { sampling: { tools: {} }, roots: {} },
-    { sampling: { tools: {} }, roots: {} },
-  ],
-  [{ sampling: 5, elicitation: "yes", roots: null, tasks: [] }, {}],
-  [{ sampling: { tools: 5 } }, { sampling: {} }],
-  ["all", {}],
-])("of the capabilities %j only objects count", (declared, taken) => {
-  expect(capabilitiesIn(declared)).toEqual(taken);
-});
-
 it("a client with capabilities that are none is refused, and servers answer all others", async () => {
   const make = () => new McpServer({ name: "shop", version: "1" });
   const { client, gateway, serving } = await startGateway([{ name: "shop", make }]);
-  for (const capabilities of [{ sampling: 5 }, { elicitation: "yes" }]) {
+  for (const capabilities of [{ sampling: 5 }, { sampling: { tools: 5 } }, { elicitation: null }]) {
     const [near, far] = InMemoryTransport.createLinkedPair();
     await gatewayServer(gateway, serving, "legacy").connect(far);
     const refused = new Promise((answer) => {

@@ -22,11 +22,9 @@ async function openSession() {
   const sessions = new HttpSessions(() => gatewayServer(gateway, serving, "legacy"));
   onTestFinished(() => sessions.close());
   let session: Record<string, string> = {};
-  const post = async (parsedBody: unknown, headers: Record<string, string> = ACCEPT) => {
-    const init = { method: "POST", body: "", headers: { ...headers, ...session } };
-    const type = { "content-type": "application/json" };
-    const given = { ...init, headers: { ...type, ...init.headers } };
-    const request = new Request("http://127.0.0.1/mcp", given);
+  const post = async (parsedBody: unknown, more: Record<string, string> = ACCEPT) => {
+    const headers = { "content-type": "application/json", ...more, ...session };
+    const request = new Request("http://127.0.0.1/mcp", { method: "POST", body: "", headers });
     const response = await sessions.fetch(request, { parsedBody });
     const id = response?.headers.get("mcp-session-id") ?? undefined;
     if (id !== undefined) session = { "mcp-session-id": id };
