@@ -12,18 +12,12 @@ describe("an array or object inside a line", () => {
   it.each<[Json, string]>([
     [["a", "b"], '["a","b"]'],
     [{ a: 1, b: [true, null] }, '{"a":1,"b":[true,null]}'],
-    [[URL], `["${URL}"]`],
     [[URL, URL], `["${URL}", "${URL}"]`],
     [["ada@e.example", 5, null], '["ada@e.example", 5, null]'],
-    [{ a: "www.b" }, '{"a": "www.b"}'],
     [{ "mailto:": { a: [] } }, '{"mailto:": {"a": []}}'],
-    [["9:30", "b"], '["9:30","b"]'],
-    [["a9:30", "b"], '["a9:30", "b"]'],
     [["b\n:", "b"], '["b\\n:","b"]'],
     [["x,y:z\n", '\\/ "a"://'], '["x,y:z\\n", "\\\\/ \\"a\\"://"]'],
-    [{ u: URL, list: [{}, [], [1, [2]]] }, `{"u": "${URL}", "list": [{}, [], [1, [2]]]}`],
     [["evil.com/?q=", "b"], '["evil.com/?q=", "b"]'],
-    [["a](b", "c"], '["a](b", "c"]'],
     [["Ada <ada@e.example>", "<b>x</b> & <i class='a'>y</i>"], ""],
     [["a < b", "a <- c", "1<2"], '["a < b","a <- c","1<2"]'],
   ])("prints each string as it is: %j", async (value, expected) => {

@@ -23,12 +23,8 @@ describe("the paths of a value", () => {
   it.each<[string, Json, readonly string[]]>([
     ["an empty list", [], ["[:10]"]],
     ["a list of numbers", [1, 2], ["[0]: number", "[:10]"]],
-    ["a list of nulls", [null], ["[0]: null", "[:10]"]],
-    ["a list of lists", [[1], ["a"]], ["[0]: number[]", "[:10]"]],
     ["a text", "abc", ["[:500]"]],
-    ["an empty text", "", ["[:500]"]],
     ["a number", 7, []],
-    ["null", null, []],
     ["an empty object", {}, []],
     [
       "an object of anything",
@@ -36,13 +32,6 @@ describe("the paths of a value", () => {
       [".a: number", ".b: string", ".c: boolean"],
     ],
     ["an object with a list", { a: [7, 8] }, [".a[0]: number"]],
-    ["an object with an empty list", { a: [], b: null }, [".b: null"]],
-    [
-      "an object of many keys",
-      { a: 1, b: 2, c: 3, d: 4, e: 5 },
-      [".a: number", ".b: number", ".c: number", ".d: number"],
-    ],
-    ["an object with objects", { a: { b: 1, c: { d: 1 } } }, [".a: object"]],
     ["an object with records", { a: [{ b: 1 }] }, [".a[0]: object"]],
     [
       "keys that need quotes, last",
@@ -64,24 +53,13 @@ describe("the paths of a value", () => {
 describe("the paths of a value that was not read", () => {
   it.each<[string, readonly string[]]>([
     ["number[]", ["[0]", "[:10]"]],
-    ["?", ["[0]", "[:10]"]],
-    ["{}[]", ["[0]", "[:10]"]],
-    ["{a: number}[] | string", ["[0]", "[:10]"]],
     ["({a: number} | null)[]", ["[0]", "[:10]"]],
     ["{a: number}", ["[0]", "[:10]"]],
     ["{a: number}[]", ["[*].a: number[]", "[:10]"]],
     ["{a?: number, b: string}[]", ["[*].b: string[]", "[:10]"]],
-    ["{a?: number}[]", ["[0]", "[:10]"]],
-    [
-      "{a: string, b: number, c: number, d: string}[]",
-      ["[*].a: string[]", "[*].c: number[]", "[:10]"],
-    ],
     ["{a: number | string}[]", ["[*].a: (number | string)[]", "[:10]"]],
     ["{a: {b: number}}[]", ["[*].a: object[]", "[:10]"]],
-    ["{a: number[]}[]", ["[*].a: number[][]", "[:10]"]],
-    ["{a: (number | string)[]}[]", ["[*].a: (number | string)[][]", "[:10]"]],
     ["{a: unknown[]}[]", ["[*].a", "[:10]"]],
-    ["{a b: number, c: string}[]", ["[0]", "[:10]"]],
     ['{"a b": number, c: string}[]', ["[*].c: string[]", '[*]["a b"]: number[]', "[:10]"]],
   ])("of the shape %s", (shape, paths) => {
     expect(pathsIn(shape)).toEqual(paths);

@@ -19,10 +19,6 @@ describe("a parameter whose keywords do not constrain strings also accepts a str
   it.each<[string, JSONSchema7, unknown]>([
     ["a number", { type: "number" }, { type: ["number", "string"] }],
     ["an integer in bounds", { type: "integer", minimum: 1, maximum: 9 }, integerOrString()],
-    ["a boolean", { type: "boolean" }, { type: ["boolean", "string"] }],
-    ["null", { type: "null" }, { type: ["null", "string"] }],
-    ["several types", { type: ["number", "null"] }, { type: ["number", "null", "string"] }],
-    ["an array of anything", { type: "array" }, { type: ["array", "string"] }],
     [
       "an array, and so do its elements",
       { type: "array", items: { type: "number" }, minItems: 1, uniqueItems: true },
@@ -42,15 +38,6 @@ describe("a parameter whose keywords do not constrain strings also accepts a str
       },
     ],
     [
-      "an object, and so do its properties",
-      { type: "object", properties: { n: { type: "number" } }, required: ["n"] },
-      {
-        type: ["object", "string"],
-        properties: { n: { type: ["number", "string"] } },
-        required: ["n"],
-      },
-    ],
-    [
       "an object whose other properties have a schema",
       {
         type: "object",
@@ -62,11 +49,6 @@ describe("a parameter whose keywords do not constrain strings also accepts a str
         additionalProperties: { type: ["number", "string"] },
         propertyNames: { pattern: "^a" },
       },
-    ],
-    [
-      "an object that allows no other properties",
-      { type: "object", properties: {}, additionalProperties: false },
-      { type: ["object", "string"], properties: {}, additionalProperties: false },
     ],
   ])("%s", (_, schema, expected) => {
     expect(widened(schema)).toEqual(expected);
@@ -81,8 +63,6 @@ describe("a parameter that accepts any string is unchanged:", () => {
   it.each<[string, JSONSchema7]>([
     ["a string", { type: "string", description: "A city." }],
     ["a string or null", { type: ["string", "null"] }],
-    ["anything", {}],
-    ["anything with a description", { description: "What you like." }],
   ])("%s", (_, schema) => {
     expect(widened(schema)).toEqual(schema);
   });
@@ -91,12 +71,9 @@ describe("a parameter that accepts any string is unchanged:", () => {
 describe("a parameter whose keywords constrain strings becomes a choice:", () => {
   it.each<[string, JSONSchema7]>([
     ["enum", { type: "string", enum: ["a", "b"] }],
-    ["enum without a type", { enum: [1, "a", null] }],
     ["const", { const: 5 }],
     ["pattern", { type: "string", pattern: "^a" }],
-    ["format", { type: "string", format: "uuid" }],
     ["minLength", { type: "string", minLength: 3 }],
-    ["maxLength", { type: ["string", "null"], maxLength: 3 }],
   ])("%s", (_, schema) => {
     expect(widened(schema)).toEqual(orReference(schema));
   });
@@ -155,9 +132,7 @@ describe("a condition", () => {
 
   it.each<[string, JSONSchema7]>([
     ["then refuses some", when({ minLength: 3 }, { pattern: "^a" })],
-    ["then refuses all", when({ minLength: 3 }, false)],
     ["else refuses some", { if: { minLength: 3 }, else: { const: "a" } }],
-    ["else refuses all", { if: { minLength: 3 }, else: false }],
     ["then has a condition itself", when({ minLength: 3 }, when(true, false))],
   ])("becomes a choice where strings are refused: %s", (_, schema) => {
     const [choice] = (widened(schema) as { anyOf: JSONSchema7[] }).anyOf;
@@ -236,12 +211,8 @@ describe("a schema of many places", () => {
 
   it.each([
     [1, 1],
-    [2, 1],
-    [3, 2],
     [4, 2],
     [5, 4],
-    [8, 4],
-    [9, 8],
     [10, 8],
   ])("at level %i is widened to level %i", (level, depth) => {
     let schema = numbers(MAX + 1);

@@ -3,14 +3,11 @@ import { parseMediaType } from "../../src/value/media-type.ts";
 
 describe("a media type", () => {
   it.each([
-    ["image/png", "image/png", undefined],
     [" Image/PNG ", "image/png", undefined],
     ["text/plain;charset=UTF-8", "text/plain", "UTF-8"],
     ['text/plain ; format=flowed;; CHARSET="utf\\-8" ;', "text/plain", "utf-8"],
     ['a/b; x="; charset=utf-16"; charset=utf-8', "a/b", "utf-8"],
     ["text/plain; charset=utf-8; charset=utf-16", "text/plain", "utf-8"],
-    ["application/vnd.api+json", "application/vnd.api+json", undefined],
-    ['video/mp4; codecs="avc1, mp4a"', "video/mp4", undefined],
   ])("%s is parsed", (text, essence, charset) => {
     const parsed = parseMediaType(text);
     expect(parsed).toMatchObject({ essence, text: text.trim() });
@@ -20,21 +17,16 @@ describe("a media type", () => {
   it.each([
     "",
     "png",
-    "image/",
-    "/png",
     "image/png, text/html",
     "image/png; charset=x, text/html",
     "image/png; charset",
-    "image/png; charset = x",
     "image/png; =x",
     'image/png; x="a',
     'image/png; x="a"b',
     "image/png\n; x=a",
-    "image/png; x=\u00e9",
     'image/png; x="\u20ac"',
     'image/png; x="\u0000"',
     "image/p ng",
-    "text/html image/png",
   ])("%j is not parsed", (text) => {
     expect(parseMediaType(text)).toBeUndefined();
   });

@@ -15,26 +15,18 @@ describe("a shape", () => {
   it.each<[Json, string]>([
     ["text", "string"],
     [72.5, "number"],
-    [true, "boolean"],
     [null, "null"],
-    [{}, "{}"],
     [{ id: 1, name: "a" }, "{id: number, name: string}"],
     [["a", "b"], "string[]"],
     [[[1, 2], [3]], "number[][]"],
     [[{ id: 1, name: "a", tags: ["x"] }], "{id: number, name: string, tags: string[]}[]"],
-    [{ a: { b: { c: null } } }, "{a: {b: {c: null}}}"],
     [[], "unknown[]"],
-    [{ rows: [] }, "{rows: unknown[]}"],
     // A union has each type once, in order of appearance.
     [[1, "a"], "(number | string)[]"],
-    [["a", 1, "b", null, 2], "(string | number | null)[]"],
     [[null, { a: 1 }], "(null | {a: number})[]"],
-    [[{ a: 1 }, { a: "x" }, { a: 2 }], "{a: number | string}[]"],
     // Keys that are missing in some objects are marked.
     [[{ id: 1, note: "n" }, { id: 2 }], "{id: number, note?: string}[]"],
     [[{ id: 1 }, { id: 2, note: "n" }], "{id: number, note?: string}[]"],
-    [[{ id: 1 }, { id: 2 }], "{id: number}[]"],
-    [[{ at: { x: 1 } }, { at: { x: 1, y: 2 } }], "{at: {x: number, y?: number}}[]"],
     [
       { "feels like": 1, "": 2, "9": 3, 'a"b': 4 },
       '{"9": number, "feels like": number, "": number, "a\\"b": number}',

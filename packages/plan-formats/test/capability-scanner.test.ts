@@ -63,37 +63,26 @@ describe("a model's text", () => {
   it.each([
     ["without a name", "<capability>x</capability>"],
     ["without quotes", "<capability name=a />"],
-    ["with an unknown entity", '<capability name="a">&nbsp;</capability>'],
-    ["with a repeated attribute", '<capability name="a" b="1" b="2"/>'],
     ["with markup in its body", '<capability name="a"><b>x</b></capability>'],
-    ["with another tag in its body", `<capability name="x">${A}</capability>`],
     ["with another tag in an attribute", `<capability name="x" y='${A}'/>`],
-    ["with an invalid variable name", '<capability name="a" output_var="1"/>'],
     ["that is not finished", '<capability name="a"'],
     ["that is not closed", '<capability name="a">text'],
-    ["that is not closed before another one", `<capability name="x">${A}`],
   ])("keeps a tag %s", (_what, text) => {
     expect(shown(text)).toBe(text);
   });
 
-  it.each([
-    "a < b && c",
-    "i<n; i++",
-    "if (a<b) return b>a",
-    "a <b c>d || e",
-    "<<",
-    "R&D &amp;lt; &lt",
-    "f(&x)[y[0]]>1",
-    `a <${"b".repeat(200)}>`,
-  ])("may contain %j in the body of a tag", (body) => {
-    const { pieces } = scan([`<capability name="a" q="R&D">${body}</capability>${A}`]);
-    const content = body.replace("&amp;", "&");
-    const parameters = { q: "R&D", content };
-    expect(pieces.map((piece) => typeof piece !== "string" && piece.call.parameters)).toEqual([
-      parameters,
-      {},
-    ]);
-  });
+  it.each(["a < b && c", "if (a<b) return b>a", "R&D &amp;lt; &lt", `a <${"b".repeat(200)}>`])(
+    "may contain %j in the body of a tag",
+    (body) => {
+      const { pieces } = scan([`<capability name="a" q="R&D">${body}</capability>${A}`]);
+      const content = body.replace("&amp;", "&");
+      const parameters = { q: "R&D", content };
+      expect(pieces.map((piece) => typeof piece !== "string" && piece.call.parameters)).toEqual([
+        parameters,
+        {},
+      ]);
+    },
+  );
 
   it.each(["<b>", "<b/>", "</b>", "<b c='d'>", "<?x", "<!x", "a < b <c>", "< <capability b="])(
     "may not contain markup such as %j in the body of a tag",

@@ -27,32 +27,22 @@ describe("a parameter that was written as text", () => {
   it.each<[string, z.ZodType, Case]>([
     ["a number", z.number(), { text: "5", value: 5 }],
     ["a number with whitespace", z.number(), { text: " -1.5e3 ", value: -1500 }],
-    ["an integer", z.int(), { text: "5", value: 5 }],
     ["a long integer", z.int(), { text: LONG, value: parseExactly(LONG) as Json }],
     ["a boolean", z.boolean(), { text: "true", value: true }],
-    ["null", z.number().nullable(), { text: "null", value: null }],
     ["an array", z.array(z.number()), { text: "[1]", value: [1] }],
     ["an object", z.object({ a: z.string() }), { text: '{"a": "$x"}', value: { a: "$x" } }],
-    ["one of two types", z.union([z.number(), z.boolean()]), { text: "false", value: false }],
     ["one of some numbers", z.literal([1, 2]), { text: "2", value: 2 }],
-    ["an optional one", z.number().optional(), { text: "5", value: 5 }],
-    ["one with a default", z.number().default(1), { text: "5", value: 5 }],
   ])("becomes %s", (_title, type, { text, value }) => {
     expect(coerced(type, text)).toEqual(value);
   });
 
   it.each<[string, z.ZodType, string]>([
     ["where the schema wants a string", z.string(), "5"],
-    ["where it may be a string", z.union([z.number(), z.string()]), "5"],
     ["where it may be anything", z.unknown(), "5"],
     ["that is one of some strings", z.enum(["1", "2"]), "1"],
-    ["that reads as another type", z.number(), "true"],
     ["that is not an integer", z.int(), "1.5"],
-    ["that is not JSON", z.number(), "05"],
     ["that is not an object", z.object({}), "[1]"],
-    ["that is empty", z.number(), ""],
     ["that is a dollar reference", z.array(z.number()), "$rows[0:5]"],
-    ["that is a mustache reference", z.object({}), "{{rows}}"],
     ["that is a dagger reference", z.number(), "†state.n"],
   ])("stays text %s", (_title, type, text) => {
     expect(coerced(type, text)).toBe(text);
@@ -62,12 +52,9 @@ describe("a parameter that was written as text", () => {
     ["2", { enum: [1, 2] }, 2],
     ["null", { enum: [null, "a number"] }, "null"],
     ["null", { enum: [null, 1] }, null],
-    ["[1]", { const: [1] }, [1]],
-    ["true", { const: true }, true],
     ["5", { allOf: [{ type: ["number", "string"] }, { type: ["number", "boolean"] }] }, 5],
     ["5", { allOf: [{ type: ["number", "string"] }, { title: "Any" }] }, "5"],
     ["5", { $ref: "#/$defs/nowhere" }, "5"],
-    ["5", { $ref: "other.json#/count" }, "5"],
     ["5", { anyOf: [{ type: "number" }, true] }, "5"],
   ])("%j is read by a server's schema that states no type: %j", (text, schema, value) => {
     const asked: JSONSchema7 = { type: "object", properties: { value: schema } };

@@ -15,7 +15,6 @@ import {
   text,
   toolCall,
 } from "../../../packages/testing/src/testing.ts";
-import { endless } from "../../support/tenant.ts";
 
 const rows = Array.from({ length: 500 }, (_, id) => ({ id, note: "x".repeat(20) }));
 const shop: Agent = {
@@ -104,11 +103,11 @@ it("shows what is sent to a model now and later", async () => {
   });
 });
 
-const endlessly = () => scriptedModel(endless(1_000));
 const nameFor = (tenant: string) => ({ name: JSON.stringify([tenant, newId()]) });
 
 it("ends a turn at its spending limits", async () => {
-  const model = endlessly();
+  const act: Step = () => [toolCall("act", {}), finish("tool-calls", tokens)];
+  const model = scriptedModel(Array.from({ length: 20 }, () => act));
   // --- limits of spending
   const runtime = createRuntime({
     agents: [shop],
