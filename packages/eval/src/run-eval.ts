@@ -7,10 +7,8 @@ import {
   budgetFor,
   type ModelEnvironment,
   modelNamed,
-  type Price,
+  NOMINAL,
   priceIn,
-  priceOf,
-  PRICES_OF,
   RunStopped,
 } from "./models.ts";
 import { markdownReport, shownValue, writeReport } from "./report.ts";
@@ -32,7 +30,7 @@ and scripted:sloppy need no key, and measure nothing but the evaluation itself.
   --count N                    tasks of each kind (default: 10), and of the set (default: 100)
   --seed N                     the first seed (default: 1)
   --budget USD                 stops before more is spent (default: 5)
-  --price IN,CACHED,OUT        dollars for a million tokens, in place of the table's
+  --price IN,CACHED,OUT        dollars for a million tokens, as its provider lists them
   --arms A,B                   only these: "by value", cap, offload, reference, "reference, SQL", by the words
                                value, cap, offload, reference, sql
   --set nestful=FOLDER         also NESTFUL in this folder
@@ -111,11 +109,9 @@ function optionsIn(values: ReturnType<typeof parseArgs<{ options: typeof OPTIONS
   if (model === undefined) throw new Error(`--model is missing.\n\n${HELP}`);
   const isQuick = values.quick === true;
   const isScripted = model.startsWith("scripted:");
-  const price: Price | undefined =
-    values.price === undefined ? priceOf(model) : priceIn(values.price);
-  if (price === undefined) {
-    throw new Error(`The table has no price of ${model}: add --price IN,CACHED,OUT.`);
-  }
+  if (values.price === undefined && !isScripted)
+    throw new Error(`A run of ${model} has a budget: add its --price IN,CACHED,OUT.`);
+  const price = values.price === undefined ? NOMINAL : priceIn(values.price);
   const number = (
     key: "count" | "seed" | "budget" | "context" | "concurrency",
     otherwise: number,
@@ -144,10 +140,7 @@ function optionsIn(values: ReturnType<typeof parseArgs<{ options: typeof OPTIONS
     count,
     isQuick,
     sets: folder === "" ? [] : ["nestful"],
-    price: {
-      ...price,
-      of: values.price === undefined ? `list of ${PRICES_OF}` : "as given with --price",
-    },
+    price: { ...price, of: values.price === undefined ? "nominal" : "as given with --price" },
   };
   return {
     model,

@@ -156,7 +156,7 @@ it.each([
   [["--model", "gpt-5", "--price", "1,1,1"], "openai-compatible:NAME"],
   [["--model", "openai-compatible:x"], "--price IN,CACHED,OUT"],
   [["--model", "openai-compatible:x", "--price", "1,1,1"], "MODEL_BASE_URL"],
-  [["--model", "anthropic:claude-sonnet-4"], "MODEL_API_KEY"],
+  [["--model", "anthropic:claude-sonnet-4", "--price", "1,1,1"], "MODEL_API_KEY"],
   [["--model", "workers-ai:x", "--price", "1,1,1"], "CLOUDFLARE_ACCOUNT_ID"],
   [["--model", "scripted:nobody"], "there are exact, sloppy"],
   [["--model", "scripted:exact", "--arms", "all"], "There is no arm all"],

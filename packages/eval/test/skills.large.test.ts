@@ -1,13 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { armsNamed } from "../src/arms.ts";
-import { priceOf } from "../src/models.ts";
+import { NOMINAL as price } from "../src/models.ts";
 import { type Measures, type Results, summarize } from "../src/results.ts";
 import { playCell } from "../src/play-cell.ts";
 import { exact, type Skill, skillModel, skillNamed } from "../src/scripted-models.ts";
 import { bytesTask, idsTask, joinTask, ownTasks } from "../src/own-tasks.ts";
 import type { Task } from "../src/task.ts";
 
-const price = priceOf("scripted:exact") ?? { input: 1, cached: 1, output: 1 };
 const about = { byref: "", date: "", seed: 1, count: 1, isQuick: true, sets: [] };
 
 /** Runs tasks with a model of a known skill, and returns the results. */

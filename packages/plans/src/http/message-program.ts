@@ -34,8 +34,8 @@ export function checkMessage(
 }
 
 /** True if the conversation has begun with the message of this run. */
-export function isMessageRun({ data }: contexts.ConversationContext, run: string): boolean {
-  return data?.history.has(run) === true;
+export function isMessageRun(context: contexts.ConversationContext, run: string): boolean {
+  return exchangeIn(context, run) !== undefined;
 }
 
 /**
@@ -79,20 +79,12 @@ export async function runMessage(
   throw new ByrefError("internal", "The turn of this run has no answer.");
 }
 
-/** The run's message and its answer, if they are there. */
+/** The run's message, with which its conversation begins, and the answer, if they are there. */
 function exchangeIn({ data }: contexts.ConversationContext, run: string) {
-  const question = data?.history.get(run);
-  if (data === undefined || question === undefined) return undefined;
-  let isNext = false;
-  for (const { message } of data.history.between(0, data.history.lastSeq())) {
-    if (isNext) return { text: textOf(question), ...(isAnswer(message) && { answer: message }) };
-    isNext = message.id === run;
-  }
-  return { text: textOf(question) };
-}
-
-function isAnswer({ role }: StoredMessage): boolean {
-  return role === "assistant";
+  const first = data?.history.following(0);
+  if (data === undefined || first?.message.id !== run) return undefined;
+  const next = data.history.following(first.seq)?.message;
+  return { text: textOf(first.message), ...(next?.role === "assistant" && { answer: next }) };
 }
 
 function outcomeOf(answer: StoredMessage, reason = errorIn(answer)): ProgramOutcome {
