@@ -13,9 +13,8 @@ const sources = [...SOURCES, "examples/agents", "examples/demo-model", "page", "
 /** Returns the folder of this repository's bundle. None of its files contains a secret. */
 export async function workerdBundle(): Promise<string> {
   await ensurePage();
-  return builtOnce("workerd", sources, async (folder) => {
-    await bundleWorker({ project: root, folder });
-  });
+  const fill = async (folder: string) => void (await bundleWorker({ project: root, folder }));
+  return builtOnce("workerd", sources, fill);
 }
 
 if (import.meta.main) {

@@ -99,7 +99,7 @@ async function noAnswer({ method }: InputRequest): Promise<InputResponse> {
 }
 
 /** A promise that is resolved later. Not `Promise.withResolvers`, which Node 20 lacks. */
-export class Later<Value> {
+class Later<Value> {
   resolve: (value: Value | Promise<Value>) => void = () => undefined;
   readonly promise = new Promise<Value>((resolve) => {
     this.resolve = resolve;

@@ -14,7 +14,6 @@ import {
   validateOriginHeader,
 } from "@modelcontextprotocol/server";
 import * as limits from "../gateway-limits.ts";
-import { Later } from "../running-call.ts";
 import { messageIn } from "../../../mcp/src/mcp-fetch.ts";
 import { withTimeLimit } from "../../../../src/internal.ts";
 
@@ -124,8 +123,8 @@ type Transport = WebStandardStreamableHTTPServerTransport;
 
 interface Session {
   readonly transport: Transport;
-  /** Ids of requests that are not answered, each with what continues when they are. */
-  readonly open: Map<unknown, Later<void>>;
+  /** Ids of requests that are not answered. */
+  readonly open: Set<unknown>;
 }
 
 /**
@@ -170,17 +169,16 @@ export class HttpSessions {
         this.#endOldest();
       },
     });
-    const session: Session = { transport, open: new Map() };
+    const session: Session = { transport, open: new Set() };
     await this.#make().connect(transport);
     const send = transport.send.bind(transport);
     transport.send = (message, sending) => {
-      if (!("method" in message)) end(session, message.id);
+      if (!("method" in message)) session.open.delete(message.id);
       return send(message, sending);
     };
     const { onclose } = transport;
     transport.onclose = () => {
       onclose?.();
-      for (const id of session.open.keys()) end(session, id);
       if (transport.sessionId !== undefined) this.#open.delete(transport.sessionId);
     };
     return transport;
@@ -201,33 +199,23 @@ export class HttpSessions {
 }
 
 /**
- * Answers a request of a session. The library would send the answer to the newer one of two requests with one id, and
- * none to the other: a request waits until an earlier one with its id is answered or cancelled.
+ * Answers a request of a session. Of two requests with one id, the library would answer the newer one, and the other
+ * never: an id is refused while an earlier request with it is neither answered nor cancelled.
  */
-async function answerIn(session: Session, ...[request, options]: Parameters<Answer>) {
-  const { transport, open } = session;
+async function answerIn({ transport, open }: Session, ...[request, options]: Parameters<Answer>) {
   const ids = messagesIn(options.parsedBody).flatMap(({ method, id, params }) => {
-    if (method === CANCELLED) end(session, params?.requestId);
+    if (method === CANCELLED) open.delete(params?.requestId);
     return method === undefined || id === undefined ? [] : [id];
   });
-  if (new Set(ids).size < ids.length) {
-    const error = { code: -32_600, message: "Two requests of a batch have one id." };
+  if (new Set(ids).size < ids.length || ids.some((id) => open.has(id))) {
+    const error = { code: -32_600, message: "An earlier request has this id, and has no answer." };
     return Response.json({ jsonrpc: "2.0", error, id: null }, { status: 400 });
   }
-  for (let earlier = ids.find((id) => open.has(id)); earlier !== undefined;) {
-    await open.get(earlier)?.promise;
-    earlier = ids.find((id) => open.has(id));
-  }
-  for (const id of ids) open.set(id, new Later());
+  for (const id of ids) open.add(id);
   const response = await transport.handleRequest(request, options);
   // A request that is refused gets no other answer.
-  if (response.status !== 200) for (const id of ids) end(session, id);
+  if (response.status !== 200) for (const id of ids) open.delete(id);
   return response;
-}
-
-function end({ open }: Session, id: unknown): void {
-  open.get(id)?.resolve(undefined);
-  open.delete(id);
 }
 
 const CANCELLED = "notifications/cancelled";

@@ -203,8 +203,8 @@ const triggerEndpoints: readonly Endpoint<TenantParts>[] = [
     },
     async ({ params, body: { description }, request }, parts) => {
       const asker = identityIn(request.headers, parts.context);
-      const given = await programsOf(parts).offer(placeOf(params), description, asker);
-      return Response.json(agentOf(given));
+      const offered = programsOf(parts).offer(placeOf(params), description, asker);
+      return Response.json(agentOf(await offered));
     },
   ),
   deleteEndpoint("schedule"),
@@ -297,9 +297,7 @@ function conversationEndpoints({
   ];
 }
 
-interface AskedWith extends Pick<ConversationParts, "turns"> {
-  readonly headers: Headers;
-}
+type AskedWith = Pick<ConversationParts, "turns"> & { readonly headers: Headers };
 
 interface ProgramSupport {
   readonly plansOf: (parts: ConversationParts) => Plans;

@@ -124,11 +124,9 @@ export class Programs implements TenantFeature {
 
   /** Lets the model of an agent run the program. Throws `not_found`, and `bad_request` for one that runs none. */
   async offer(place: TriggerPlace, description: string | undefined, asker: Identity) {
+    await this.#ask(["", "agent"], { agent: place.name }, asker);
     if (this.store.required(place.program).format === "message")
       throw new ByrefError("bad_request", "A program that asks an agent is not given to one.");
-    await this.#ask(["", "agent"], { agent: place.name }, asker);
-    // It may have been deleted meanwhile.
-    this.store.required(place.program);
     return this.triggers.put({ ...place, kind: "agent", asker, description });
   }
 
@@ -136,8 +134,8 @@ export class Programs implements TenantFeature {
   offeredTo(agent: string): readonly (Program & Pick<Trigger, "description">)[] {
     return this.triggers.ofAgent(agent).flatMap(({ program: name, description }) => {
       const program = this.store.get(name);
-      const isPlan = program !== undefined && program.format !== "message";
-      return isPlan ? { ...program, ...json.compact({ description }) } : [];
+      if (program === undefined || program.format === "message") return [];
+      return { ...program, ...json.compact({ description }) };
     });
   }
 

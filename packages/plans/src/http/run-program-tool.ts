@@ -83,11 +83,11 @@ function runProgramTool(
       const key = call.idempotencyKey ?? call.toolCallId;
       const run = (await ask("POST", path, body, key)) as unknown as RanProgram;
       const { status, conversation, error = "", state = {}, text, visibility, untrusted } = run;
-      const isOpen = visibility === undefined && untrusted !== true;
       if (status === "waiting" || status === "running")
         return { output: { status, run: run.id, conversation }, isNothing: true };
       if (status !== "done") {
         // The reason may quote what the run has read.
+        const isOpen = visibility === undefined && untrusted !== true;
         const why = isOpen ? error : `Its conversation is ${conversation}.`;
         throw new ByrefError(codeIn(error), `The run ${run.id} has ${status}. ${why}`);
       }
