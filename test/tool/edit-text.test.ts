@@ -82,13 +82,7 @@ describe("edits of a text", () => {
       "maxInsertedChars",
       [many, [all("a", "b".repeat(400)), all("c", "")]],
     ],
-    ["lines, often", "maxInsertedChars", [many, [all("a", "b\n".repeat(200))]]],
     ["a large text twice", "maxInsertedChars", ["xx", [all("x", "b".repeat(large))]]],
-    [
-      "a large text in two edits",
-      "maxInsertedChars",
-      ["xy", [all("x", "b".repeat(large)), all("y", "b".repeat(large))]],
-    ],
     [
       "back and forth",
       "maxReadWork",
@@ -112,7 +106,6 @@ describe("edits of a text", () => {
 
   it.each<[what: string, text: string, edits: Replacement[]]>([
     ["one large replacement", "x", [all("x", "b\n".repeat(8_000_000))]],
-    ["200,000 occurrences", many, [all("a", "bc")]],
     [
       "100 edits of a long text",
       Array.from({ length: 80_000 }, (_, n) => `word-${n}_`).join(" "),
@@ -183,36 +176,17 @@ describe("edits of a text", () => {
     ]
   >([
     ["a\r\nb\r\nc", "b\nc", ["line ends"], [2, 2], ["\r\n", "\n"]],
-    ["a\nb\nc", "b\r\nc", ["line ends"], [2, 2], ["\n", "\r\n"]],
     ["one\rtwo", "one\ntwo", ["line ends"], [1, 4], ["\r", "\n"]],
     ["if (x) {\n\treturn\n}", "{\n    return", ["white space"], [1, 9], ["\n\t", "\n    "]],
     ["\tkey: 1", "    key: 1", ["white space"], [1, 1], ["\t", "    "]],
     ["10\u00a0000 EUR", "10 000 EUR", ["white space"], [1, 3], ["\u00a0", " "]],
     ["a b\u202fc d", "a b c", ["white space"], [1, 4], ["\u202f", " "]],
-    ["a  \n\nb", "a\n\nb", ["white space"], [1, 2], ["  \n\n", "\n\n"]],
-    ["a\u3000b", "a b", ["white space"], [1, 2], ["\u3000", " "]],
     ["caf\u00e9!", "cafe\u0301!", ["Unicode form (NFC, NFD)"], [1, 4], ["\u00e9", "e\u0301"]],
-    ["cafe\u0301!", "caf\u00e9!", ["Unicode form (NFC, NFD)"], [1, 4], ["e\u0301", "\u00e9"]],
     ["\ud55c", "\u1112\u1161\u11ab", ["Unicode form (NFC, NFD)"], [1, 1], ["\ud55c", "\u1112"]],
-    [
-      "q\u0323\u0307",
-      "q\u0307\u0323",
-      ["Unicode form (NFC, NFD)"],
-      [1, 1],
-      ["q\u0323\u0307", "q\u0307\u0323"],
-    ],
     ["o\ufb03ce", "office", ["Unicode form (NFKC)"], [1, 2], ["\ufb03", "f"]],
-    ["\uff21\uff11", "A1", ["Unicode form (NFKC)"], [1, 1], ["\uff21", "A"]],
-    ["so on\u2026", "so on...", ["Unicode form (NFKC)"], [1, 6], ["\u2026", "."]],
     ["it\u2019s", "it's", ["quotes, dashes or invisible characters"], [1, 3], ["\u2019", "'"]],
-    [
-      "\u{1f600} 1\u20132",
-      "1-2",
-      ["quotes, dashes or invisible characters"],
-      [1, 4],
-      ["\u2013", "-"],
-    ],
     ["a\u200bb", "ab", ["quotes, dashes or invisible characters"], [1, 1], ["a\u200b", "a"]],
+    ["1\u20132", "1-2", ["quotes, dashes or invisible characters"], [1, 2], ["\u2013", "-"]],
     [
       "caf\u00e9\r\n\tx\u00a0y",
       "cafe\u0301\n  x y",
