@@ -93,6 +93,7 @@ describe("a conversion", () => {
     ["an error", [error, errorAsJson], "Errors became their name and message."],
     ["an expression", [/a/g, "/a/g"], "Regular expressions became strings."],
     ["NaN", [Number.NaN, null], "Numbers that are not finite became null."],
+    ["Infinity", [-Infinity, null], "Numbers that are not finite became null."],
   ])("accepts %s, alone and nested, with a note", (_name, [value, converted], note) => {
     expect(toJson(value)).toEqual({ value: converted, notes: [note] });
     expect(toJson({ a: [value] })).toEqual({ value: { a: [converted] }, notes: [note] });
@@ -116,6 +117,7 @@ describe("a conversion", () => {
     ],
     ["undefined like JSON", { a: undefined, b: [undefined, 1] }, '{"b":[null,1]}'],
     ["null in place of undefined", undefined, "null"],
+    ["null in the holes of an array", Object.assign([], { 2: "d" }), '[null,null,"d"]'],
     ["the result of toJSON", new URL("https://a.example/b"), '"https://a.example/b"'],
     [
       "the converted result of toJSON",
@@ -123,6 +125,8 @@ describe("a conversion", () => {
       '{"a":{"n":["1"]}}',
       "BigInts became strings.",
     ],
+    ["nothing whose toJSON returns nothing", { a: { toJSON: () => undefined }, b: 1 }, '{"b":1}'],
+    ["a toJSON that is no function", { toJSON: "text" }, '{"toJSON":"text"}'],
   ])("has %s", (_, given, json, ...notes) => {
     const { value, notes: noted } = toJson(given);
     expect([JSON.stringify(value), noted]).toEqual([json, notes]);
@@ -139,6 +143,7 @@ describe("a refused value", () => {
 
   it.each<[string, unknown]>([
     ["an object that contains itself", cyclic],
+    ["an array that contains itself", cyclicArray],
     ["a Map and a Set that contain each other", cyclicMap],
   ])("is %s, with a message that says so", (_name, value) => {
     expect(refusalOf(value)).toMatchObject({
@@ -147,17 +152,19 @@ describe("a refused value", () => {
     });
   });
 
-  it.each<[string, unknown]>([["a Uint8Array", new Uint8Array([1])]])(
-    "is bytes in %s, alone and nested",
-    (_name, value) => {
-      const refusal = { code: "bad_value", message: expect.stringContaining("Bytes") };
-      expect(refusalOf(value)).toMatchObject(refusal);
-      expect(refusalOf({ a: [value] })).toMatchObject(refusal);
-    },
-  );
+  it.each<[string, unknown]>([
+    ["a Uint8Array", new Uint8Array([1])],
+    ["a DataView", new DataView(new ArrayBuffer(1))],
+    ["an ArrayBuffer", new ArrayBuffer(1)],
+  ])("is bytes in %s, alone and nested", (_name, value) => {
+    const refusal = { code: "bad_value", message: expect.stringContaining("Bytes") };
+    expect(refusalOf(value)).toMatchObject(refusal);
+    expect(refusalOf({ a: [value] })).toMatchObject(refusal);
+  });
 
   it.each<[string, unknown, RegExp?]>([
     ["a function", () => 1, /function/],
+    ["a symbol", Symbol("s")],
     ["nothing but a toJSON that returns nothing", { toJSON: () => undefined }],
     [
       "an accessor that throws",
@@ -181,6 +188,7 @@ describe("a refused value", () => {
       ],
     ]),
     ["what looks like a date", Object.create(Date.prototype)],
+    ["what looks like a Map", Object.create(Map.prototype)],
   ])("is %s", (_, value, message = /cannot be kept/) => {
     const said = expect.stringMatching(message);
     expect(refusalOf(value)).toMatchObject({ code: "bad_value", message: said });
