@@ -1,13 +1,12 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import type { RuntimeOptions } from "../../../../src/edge/create-runtime.ts";
 import type { Agent } from "../../../../src/turn/agent.ts";
 import type { Json } from "../../../../src/value/json.ts";
 import { json, problemIn } from "../../../../test/support/edge.ts";
 import { NodeRuntime } from "../../../../test/support/node-runtime.ts";
 import { payingPlanner, planning } from "../../../../test/support/planning.ts";
-import type { Step } from "../../../testing/src/testing.ts";
+import type { ScriptedModel, Step } from "../../../testing/src/testing.ts";
 import { programRunView, programView } from "../../src/http/program-schemas.ts";
 
 const total = tool({
@@ -21,7 +20,10 @@ function runtimeWith(steps: readonly Step[], agent: Partial<Agent> = {}) {
   const policies = { web: { trusted: false, source: "web" } };
   const own = { programs: true, outputPath: true, policy, policies, ...agent };
   const options = planning({ ...tools, total, web }, { agent: own, steps });
-  return { runtime: new NodeRuntime(options), options, paid };
+  const { calls } = options.model as ScriptedModel;
+  const offered = () => calls.map((call) => JSON.stringify(call.tools ?? []));
+  const prompt = () => JSON.stringify(calls.at(-1)?.prompt);
+  return { runtime: new NodeRuntime(options), options, paid, offered, prompt };
 }
 
 const totals = {
@@ -68,7 +70,7 @@ const run = (program: string, input?: object, more: object = {}): Step => ({
 
 describe("an agent's model", () => {
   it("runs a program that the agent was given, by reference, and refers to its result", async () => {
-    const { runtime, options } = runtimeWith([
+    const { runtime, offered } = runtimeWith([
       run("totals", { rows: "$sales" }, { _outputPath: "$done" }),
       "They are $done.totals.sum.",
     ]);
@@ -78,28 +80,19 @@ describe("an agent's model", () => {
     expect(await runsOf(runtime, "totals")).toMatchObject([
       { status: "done", cause: "agent:planner", input: { rows: [{ sum: 40 }, { sum: 2 }] } },
     ]);
-    const { calls } = options.model as unknown as { calls: { tools?: object[] }[] };
-    expect(calls[0]?.tools).toContainEqual(
-      expect.objectContaining({
-        name: "run_program",
-        description: expect.stringContaining("- totals(rows: array): What totals does."),
-      }),
-    );
+    expect(offered()[0]).toContain("- totals(rows: array): What totals does.");
   });
 
-  it("has no such tool for programs that it was not given, or if its agent runs none", async () => {
-    for (const [programs, isGiven] of [
-      [true, false],
-      [false, true],
-    ] as const) {
-      const { runtime, options } = runtimeWith(["Hello."]);
-      await (isGiven ? give(runtime, "totals", totals) : keep(runtime, "totals", totals));
-      runtime.start({ ...options, agents: [{ ...options.agents[0], programs }] });
-      runtime.kill();
-      await say(runtime, "Hi");
-      const { calls } = options.model as unknown as { calls: { tools?: object[] }[] };
-      expect(JSON.stringify(calls[0]?.tools ?? [])).not.toContain("run_program");
-    }
+  it.each([
+    { why: "it was given none", programs: true, isGiven: false },
+    { why: "its agent runs none", programs: false, isGiven: true },
+  ])("has no such tool if $why", async ({ programs, isGiven }) => {
+    const { runtime, options, offered } = runtimeWith(["Hello."]);
+    await (isGiven ? give(runtime, "totals", totals) : keep(runtime, "totals", totals));
+    runtime.start({ ...options, agents: [{ ...options.agents[0], programs }] });
+    runtime.kill();
+    await say(runtime, "Hi");
+    expect(offered()[0]).not.toContain("run_program");
   });
 
   it("cannot run one of another name, or one that is taken back", async () => {
@@ -113,109 +106,79 @@ describe("an agent's model", () => {
     expect(await runsOf(runtime, "totals")).toEqual([]);
   });
 
-  it("is told what to change in an input, and why a run failed", async () => {
-    const { runtime, options } = runtimeWith([run("totals"), run("broken"), "It failed."]);
+  it("is told what to change in an input, why a run failed, and that one waits", async () => {
+    const { runtime, paid, prompt } = runtimeWith([
+      run("totals"),
+      run("broken"),
+      run("pay"),
+      "It failed.",
+    ]);
     await give(runtime, "totals", totals);
     await give(runtime, "broken", { calls: [{ _tool: "fail" }] });
-    await say(runtime, "Run them.");
-    const { calls } = options.model as unknown as { calls: { prompt: Json }[] };
-    const prompt = JSON.stringify(calls[2]?.prompt);
-    expect(prompt).toContain("invalid_plan: input.rows is missing");
-    expect(prompt).toContain("has failed. call_1: tool_failed: boom");
-  });
-
-  it("waits for the person who decides in the run's conversation", async () => {
-    const { runtime, paid } = runtimeWith([run("pay"), "It waits."]);
     await give(runtime, "pay", { calls: [{ _tool: "pay", amount: 5 }] });
-    await say(runtime, "Pay.");
+    await say(runtime, "Run them.");
+    expect(prompt()).toContain("invalid_plan: input.rows is missing");
+    expect(prompt()).toContain("has failed. call_1: tool_failed: boom");
+    expect(prompt()).toContain('"status":"waiting"');
     expect(paid).toEqual([]);
-    expect(await runsOf(runtime, "pay")).toMatchObject([{ status: "waiting" }]);
   });
 
   it("starts a run of a stranger's once it has read a stranger's words", async () => {
-    const asked: unknown[] = [];
-    const { runtime } = runtimeWith(
-      [{ tool: "web", input: {} }, run("echo"), "$echo_result and $echo."],
-      {
-        policy: ({ tool: name, input, references }) => {
-          asked.push({ name, input, references });
-          return "allow";
-        },
-      },
-    );
-    await give(runtime, "echo", {
-      calls: [{ _tool: "echo", value: 1, _outputPath: "†state.out" }],
-    });
+    const { runtime } = runtimeWith([{ tool: "web", input: {} }, run("echo"), "Done."]);
+    const calls = [{ _tool: "echo", value: 1, _outputPath: "†state.out" }];
+    await give(runtime, "echo", { calls });
     await say(runtime, "Read the page.");
     const [one] = await runsOf(runtime, "echo");
     const shown = await runtime.ask("GET", `/programs/echo/runs/${one?.id}`);
     expect(await shown.json()).toMatchObject({ status: "done", untrusted: true });
-    const list = await runtime.ask("GET", "/conversations/c/variables");
-    const { variables } = (await list.json()) as {
-      variables: { tool: string; trusted: boolean }[];
-    };
-    expect(variables.find(({ tool: by }) => by === "run_program")?.trusted).toBe(false);
+    const list = await (await runtime.ask("GET", "/conversations/c/variables")).json();
+    const own = { tool: "run_program", trusted: false };
+    expect(list).toMatchObject({
+      variables: expect.arrayContaining([expect.objectContaining(own)]),
+    });
   });
 
-  it("gives no sealed value to a program", async () => {
-    const { runtime } = runtimeWith([run("totals", { rows: "$sales" }), "No."]);
-    await runtime.ask(
-      "PUT",
-      "/conversations/c/variables/sales?visibility=sealed",
-      json([{ sum: 77_777 }]),
-    );
+  it("gives no sealed value to a program, and receives a sealed result as sealed", async () => {
+    const policies = { total: { sealed: true } };
+    const steps = [
+      run("totals", { rows: "$sales" }),
+      run("totals", { rows: [{ sum: 77_777 }] }),
+      ".",
+    ];
+    const { runtime, prompt } = runtimeWith(steps, { policies });
+    const at = "/conversations/c/variables/sales?visibility=sealed";
+    await runtime.ask("PUT", at, json([{ sum: 1 }]));
     await give(runtime, "totals", totals);
     await say(runtime, "Total?");
-    expect(await runsOf(runtime, "totals")).toEqual([]);
-  });
-
-  it("receives a sealed result as sealed", async () => {
-    const { runtime, options } = runtimeWith(
-      [run("totals", { rows: [{ sum: 40 }, { sum: 2 }] }), "Done."],
-      {
-        policies: { total: { sealed: true } },
-      },
-    );
-    await give(runtime, "totals", totals);
-    await say(runtime, "Total?");
-    const { calls } = options.model as unknown as { calls: { prompt: Json }[] };
-    expect(JSON.stringify(calls[1]?.prompt)).toContain('"visibility":"sealed"');
-    expect(JSON.stringify(calls[1]?.prompt)).not.toContain("42");
+    expect(await runsOf(runtime, "totals")).toHaveLength(1);
+    expect(prompt()).toContain('"visibility":"sealed"');
+    expect(prompt().match(/77777/gu)).toHaveLength(1);
   });
 
   it("has no such tool where a program's run calls the agent", async () => {
-    const { runtime, options } = runtimeWith([run("ask"), "I am asked.", "Done."], {
-      delegates: ["planner"],
-    });
+    const steps = [run("ask"), "I am asked.", "Done."];
+    const { runtime, offered } = runtimeWith(steps, { delegates: ["planner"] });
     const task = { agent: "planner", task: "Run the program ask." };
     await give(runtime, "ask", { calls: [{ _tool: "delegate", ...task }] });
     await say(runtime, "Ask.");
-    const { calls } = options.model as unknown as { calls: { tools?: { name: string }[] }[] };
-    const offered = calls.map(({ tools = [] }) => tools.some(({ name }) => name === "run_program"));
-    expect(offered).toEqual([true, false, true]);
+    expect(offered().map((tools) => tools.includes("run_program"))).toEqual([true, false, true]);
   });
 
   it("runs it once, whatever dies", async () => {
     const { runtime, options } = runtimeWith([run("pay"), "Paid.", "Paid."], {
       policy: () => "allow",
     });
-    const { tools } = (options as RuntimeOptions).agents[0] as { tools: Agent["tools"] };
-    let isFirst = true;
     const paid: number[] = [];
     const pay = tool({
       inputSchema: z.object({ amount: z.number() }),
-      execute: async ({ amount }) => {
-        paid.push(amount);
-        if (isFirst) {
-          isFirst = false;
-          // The conversation that asked dies while the run goes on.
-          runtime.objectOf("c").kill();
-        }
+      execute: ({ amount }) => {
+        // The conversation that asked dies while the run goes on.
+        if (paid.push(amount) === 1) runtime.objectOf("c").kill();
         return 1;
       },
     });
     const [agent] = options.agents;
-    runtime.start({ ...options, agents: [{ ...agent, tools: { ...tools, pay } }] });
+    runtime.start({ ...options, agents: [{ ...agent, tools: { ...agent.tools, pay } }] });
     await give(runtime, "pay", { calls: [{ _tool: "pay", amount: 5, _outputPath: "†state.out" }] });
     await say(runtime, "Pay.").catch(() => "");
     runtime.start();
@@ -246,13 +209,9 @@ describe("a program that asks an agent", () => {
     await keep(runtime, "pay", { message: "Pay." });
     const { id, status, conversation } = await ran(runtime, "pay");
     expect([status, paid]).toEqual(["waiting", []]);
-    const { messages } = (await (
-      await runtime.ask("GET", `/conversations/${conversation}/messages`)
-    ).json()) as { messages: { parts: { approval?: { id: string } }[] }[] };
-    const [approval] = messages.flatMap(({ parts }) =>
-      parts.flatMap((part) => part.approval ?? []),
-    );
-    const at = `/conversations/${conversation}/approvals/${approval?.id}`;
+    const messages = await runtime.ask("GET", `/conversations/${conversation}/messages`);
+    const [, approval] = /"approval":\{"id":"([^"]+)"/u.exec(await messages.text()) ?? [];
+    const at = `/conversations/${conversation}/approvals/${approval}`;
     await (await runtime.ask("POST", at, json({ approved: true }))).text();
     const one = await runtime.ask("GET", `/programs/pay/runs/${id}`);
     expect(await one.json()).toMatchObject({ status: "done", text: "Paid." });
@@ -272,19 +231,14 @@ describe("a program that asks an agent", () => {
     const { runtime } = runtimeWith(["Once."]);
     await keep(runtime, "report", { message: "Report." });
     const init = json({ input: { week: 1 } }, { "idempotency-key": "k" });
-    const [one, other] = await Promise.all([
-      ran(runtime, "report", init),
-      ran(runtime, "report", init),
-    ]);
+    const [one, other] = await Promise.all([1, 2].map(() => ran(runtime, "report", init)));
     expect(other).toEqual(one);
     runtime.kill();
     runtime.start();
-    expect(await ran(runtime, "report", init)).toMatchObject({ id: one.id, text: "Once." });
+    expect(await ran(runtime, "report", init)).toMatchObject({ id: one?.id, text: "Once." });
     const changed = json({ input: { week: 2 } }, { "idempotency-key": "k" });
-    await problemIn(
-      await runtime.ask("POST", "/programs/report/runs", changed),
-      "idempotency_mismatch",
-    );
+    const response = await runtime.ask("POST", "/programs/report/runs", changed);
+    await problemIn(response, "idempotency_mismatch");
   });
 
   it("is refused where it cannot be checked, and is given to no agent", async () => {
