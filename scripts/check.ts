@@ -21,13 +21,12 @@ const bundles = [
 
 /** Lines of TypeScript by folder. A change that exceeds one deletes first; what falls below it lowers it. */
 const MAX_LINES = {
-  src: 38_611,
+  src: 38_451,
   "packages/*/src": 34_963,
   page: 10_498,
   bench: 2_498,
-  scripts: 2_380,
-  test: 74_513,
-  "packages/*/test": 18_467,
+  scripts: 2_379,
+  "{test,packages/*/test}": 91_993,
 };
 
 const checks = [

@@ -139,7 +139,7 @@ describe("the alarm", () => {
 
 describe("an expired variable", () => {
   it.each([true, false])(
-    "is named with the time of its eviction and the call that restores it: swept %s",
+    "is named with the call that restores it, and made again where a model uses it: swept %s",
     async (isSwept) => {
       const id = newId();
       await ask(id, "Show my refunded orders", { agent: "orders" });
@@ -156,27 +156,14 @@ describe("an expired variable", () => {
       const input = { status: "refunded" };
       expect(tombstone).toMatchObject({ tool: "list_orders", input });
 
-      // The demo model still finds the list in its history, and passes it to a tool.
+      // The demo model still finds the list in its history and passes it to a tool: it is made again.
       const body = { message: "Monthly totals of my refunded orders?", agent: "orders" };
       const post = await call("POST", `/conversations/${id}/messages`, json(body));
       const chunks = chunksIn(await framesIn(post));
-      const errors = chunks.filter(({ type }) => type === "tool-output-error");
-      expect(errors).toEqual([
-        {
-          type: "tool-output-error",
-          toolCallId: expect.any(String),
-          errorText: `variable_evicted: ${message}`,
-        },
-      ]);
-      // The answer contains the reason, and therefore the variable's name.
-      const unresolved = chunks.filter(({ type }) => type === "data-unresolved");
-      expect(unresolved).toEqual([
-        {
-          type: "data-unresolved",
-          data: expect.objectContaining({ reference: "$list_orders_refunded", message }),
-          transient: true,
-        },
-      ]);
+      const types = chunks.map(({ type }) => type);
+      expect(types).toContain("tool-output-available");
+      expect(types).not.toContain("tool-output-error");
+      expect(types).not.toContain("data-unresolved");
       const { message: answer } = await ask(id, "Show my refunded orders", { agent: "orders" });
       expect(textOf(answer)).toMatch(/^There are \d+ refunded orders/);
       expect(await (await get(id, "list_orders_refunded/info")).json()).toMatchObject({

@@ -59,9 +59,10 @@ function filesIn(bucket: R2Bucket, prefix: string) {
   /** Writes all of the record's bytes. Rejects with the stream's error. */
   async function write(record: FileRecord, body: ReadableStream<Uint8Array>): Promise<void> {
     const { path, bytes, mediaType, sources, trusted, addition } = record;
+    const key = keyOf(path); // Throws, so it comes before the stream is read.
     const { readable, writable } = new FixedLengthStream(bytes);
     const sent = body.pipeTo(writable);
-    const put = bucket.put(keyOf(path), readable, {
+    const put = bucket.put(key, readable, {
       httpMetadata: { contentType: mediaType },
       customMetadata: {
         visibility: visibilityText(record),
