@@ -121,8 +121,8 @@ export class Gateway {
   readonly log: (line: string) => void;
   /** True if the client's model has seen untrusted data. */
   readonly taint: Taint;
-  readonly prompts = offeredPrompts(this);
-  readonly resources = offeredResources(this);
+  readonly prompts: ReturnType<typeof offeredPrompts> = offeredPrompts(this);
+  readonly resources: ReturnType<typeof offeredResources> = offeredResources(this);
   readonly #options: GatewayOptions;
   readonly #running = new Map<string, Running>();
   readonly #listeners = new Set<(change: Change) => void>();

@@ -436,7 +436,8 @@ class Run {
     const records: string[] = [];
     let chars = 2;
     for (const row of rows) {
-      if (records.length === limits.maxQueryRecords) return tooMany(records.length + 1);
+      if (records.length === limits.maxQueryRecords)
+        return tooLarge("maxQueryRecords", records.length + 1);
       for (const [at, value] of row.entries()) {
         if (isRounded(value)) rounded.add(at);
         if (value === Infinity || value === -Infinity)
@@ -445,16 +446,11 @@ class Run {
       const cells = keys.map(
         (key, at) => key + jsonOf(row[at], exact.has(at) ? undefined : columns[at]),
       );
+      for (const cell of cells)
+        if (MOST_WHOLE.test(cell)) notes.add(`${cell} may have had more digits: ${OF_WHOLE}`);
       const record = `{${cells.join(",")}}`;
       chars += record.length + 1;
-      if (chars > limits.maxJsonBytes) {
-        return {
-          kind: "large",
-          limit: "maxJsonBytes",
-          maximum: limits.maxJsonBytes,
-          actual: chars,
-        };
-      }
+      if (chars > limits.maxJsonBytes) return tooLarge("maxJsonBytes", chars);
       records.push(record);
     }
     if (rounded.size > 0 && exact.size === 0) return this.#read(given, rounded);
@@ -466,8 +462,12 @@ type Read =
   | Readonly<Record<"columns" | "records" | "notes", readonly string[]>>
   | Extract<EngineAnswer, { kind: "large" }>;
 
-function tooMany(actual: number): Extract<EngineAnswer, { kind: "large" }> {
-  return { kind: "large", limit: "maxQueryRecords", maximum: limits.maxQueryRecords, actual };
+/** The ends of SQL's whole numbers. */
+const MOST_WHOLE = /:(?:9223372036854775807|-9223372036854775808)$/;
+const OF_WHOLE = "CAST(… AS INTEGER) ends at 64 bits. Leave longer numbers as text.";
+
+function tooLarge(limit: "maxQueryRecords" | "maxJsonBytes", actual: number) {
+  return { kind: "large" as const, limit, maximum: limits[limit], actual };
 }
 
 /** SQLite makes names distinct with a colon and a number. */

@@ -66,6 +66,7 @@ const reports: readonly (readonly [
   ["dates of SQL", ["2026-01-05", "2026-01-05T10:00Z"], "date(v) FROM t ORDER BY v", undefined],
   ["versions", ["1.2.10", "1.2.9"], "v FROM t ORDER BY v", undefined],
   ["cordova-sqlite-storage#405", [1e308], "v * 10 AS p FROM t", /"p": null is beyond the largest/],
+  ["64 bits", ["-12345678901234567890"], "CAST(v AS INTEGER) FROM t", /ends at 64 bits/],
   ["a name in parentheses", ["(none)", "(1) one"], "v FROM t ORDER BY v", undefined],
   ["csvs-to-sqlite#42", ["00645155909931", "7"], "v FROM t WHERE v = '00645155909931'", undefined],
   ["practical-sql#6", ["01", "10"], "count(*) FROM t WHERE v = 1", /"v" is numbers as texts/],
