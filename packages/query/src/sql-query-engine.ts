@@ -446,8 +446,7 @@ class Run {
       const cells = keys.map(
         (key, at) => key + jsonOf(row[at], exact.has(at) ? undefined : columns[at]),
       );
-      for (const cell of cells)
-        if (MOST_WHOLE.test(cell)) notes.add(`${cell} may have had more digits: ${OF_WHOLE}`);
+      for (const cell of cells) if (MOST_WHOLE.test(cell)) notes.add(`${cell} ${MAY_BE_CUT}`);
       const record = `{${cells.join(",")}}`;
       chars += record.length + 1;
       if (chars > limits.maxJsonBytes) return tooLarge("maxJsonBytes", chars);
@@ -464,10 +463,11 @@ type Read =
 
 /** The ends of SQL's whole numbers. */
 const MOST_WHOLE = /:(?:9223372036854775807|-9223372036854775808)$/;
-const OF_WHOLE = "CAST(… AS INTEGER) ends at 64 bits. Leave longer numbers as text.";
+const MAY_BE_CUT = "may be cut: CAST(… AS INTEGER) ends at 64 bits. Leave longer numbers as text.";
 
 function tooLarge(limit: "maxQueryRecords" | "maxJsonBytes", actual: number) {
-  return { kind: "large" as const, limit, maximum: limits[limit], actual };
+  const maximum = limit === "maxJsonBytes" ? limits.maxJsonBytes : limits.maxQueryRecords;
+  return { kind: "large" as const, limit, maximum, actual };
 }
 
 /** SQLite makes names distinct with a colon and a number. */
