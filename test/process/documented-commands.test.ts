@@ -33,9 +33,9 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
   "npm run deploy": { by: "test/templates/create-byref.test.ts" },
   "npx wrangler secret put API_KEYS": { because: "it needs an account" },
   "npm run eval -- --model scripted:sloppy --quick": { by: "test/process/eval.test.ts" },
-  "MODEL_BASE_URL=https://… MODEL_API_KEY=… npm run eval -- --model openai-compatible:NAME --quick --budget 10":
+  "MODEL_BASE_URL=https://… MODEL_API_KEY=… npm run eval -- --model openai-compatible:NAME --price IN,CACHED,OUT --quick --budget 10":
     { because: "it needs a key" },
-  "npm run eval -- --model openai-compatible:NAME --set nestful=../nestful/data_v2 --only-sets --budget 5":
+  "npm run eval -- --model openai-compatible:NAME --price IN,CACHED,OUT --set nestful=../nestful/data_v2 --only-sets --budget 5":
     { because: "it needs a key and the set" },
   "claude mcp add files -- npx -y byref mcp -- npx -y @modelcontextprotocol/server-filesystem .": {
     because: "it needs Claude Code",
