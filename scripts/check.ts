@@ -22,7 +22,7 @@ const bundles = [
 /** Lines of TypeScript by folder. A change that exceeds one deletes first; what falls below it lowers it. */
 const MAX_LINES = {
   src: 38_451,
-  "packages/*/src": 34_963,
+  "packages/*/src": 34_962,
   page: 10_498,
   bench: 2_498,
   scripts: 2_379,

@@ -9,8 +9,9 @@ import {
 import { json } from "../../../../src/internal.ts";
 import { type Plan, type StoredMessage, waitingCalls } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
+import type { Identity } from "../../../../src/runtime.ts";
 import { Findings } from "../plan/findings.ts";
-import { inputFindings } from "../plan/plan-input.ts";
+import { inputFindings, inputLabels } from "../plan/plan-input.ts";
 import { invalidPlan } from "../run/open-plan.ts";
 import type { CheckedProgram, ProgramOutcome, ProgramStart, WrittenProgram } from "./program.ts";
 import { programMessage } from "./program-schemas.ts";
@@ -33,11 +34,6 @@ export function checkMessage(
   return { agent: agent.name, calls: [], findings: [], ...json.compact({ input: input as Json }) };
 }
 
-/** True if the conversation has begun with the message of this run. */
-export function isMessageRun(context: contexts.ConversationContext, run: string): boolean {
-  return exchangeIn(context, run) !== undefined;
-}
-
 /**
  * Asks the agent in the run's own conversation, and waits until its turn ends or waits for a person. The message has
  * the run's id: sent again, it is the same turn. Throws `conflict` to retry what is not the newest turn.
@@ -45,7 +41,7 @@ export function isMessageRun(context: contexts.ConversationContext, run: string)
 export async function runMessage(
   context: contexts.ConversationContext,
   { run, name, program, input, isTrusted, conversation, retries = false }: ProgramStart,
-  { asked, turns }: Asking & { readonly turns: Turns },
+  { asked, asker, turns }: Asking & { readonly asker: Identity; readonly turns: Turns },
 ): Promise<ProgramOutcome> {
   const before = exchangeIn(context, run);
   const given = before?.answer;
@@ -64,14 +60,11 @@ export async function runMessage(
     chosenAgents.chooseAgent(context.setup, context.settings, { name: program?.agent, asked });
     const { store } = context.wake();
     context.requireExisting().setTitle(name);
-    const labels = isTrusted ? {} : { trusted: false, sources: ["webhook"] };
     const isGiven = !json.isJsonObject(input) || Object.keys(input).length > 0;
-    if (isGiven) await store.save({ name: "input", value: input, ...labels });
+    if (isGiven) await store.save({ name: "input", value: input, ...inputLabels(isTrusted) });
   }
   const message = { id: run, parts: [{ type: "text" as const, text }] };
   const agent = given?.agent ?? program?.agent;
-  const { tenant, principal, claims } = asked;
-  const asker = { tenant, ...json.compact({ principal, claims }) };
   const turn = await turns.begin({ message, agent, conversation }, { asker, traceparent: null });
   const { error } = await turn.result;
   const { answer } = exchangeIn(context, run) ?? {};
@@ -80,7 +73,7 @@ export async function runMessage(
 }
 
 /** The run's message, with which its conversation begins, and the answer, if they are there. */
-function exchangeIn({ data }: contexts.ConversationContext, run: string) {
+export function exchangeIn({ data }: contexts.ConversationContext, run: string) {
   const first = data?.history.following(0);
   if (data === undefined || first?.message.id !== run) return undefined;
   const next = data.history.following(first.seq)?.message;

@@ -37,7 +37,7 @@ import {
   type ProgramStart,
   type WrittenProgram,
 } from "./program.ts";
-import { checkMessage, isMessageRun, runMessage } from "./message-program.ts";
+import { checkMessage, exchangeIn, runMessage } from "./message-program.ts";
 import { programTools } from "./run-program-tool.ts";
 import { STATE } from "../plan/run-names.ts";
 import type { Identity } from "../../../../src/runtime.ts";
@@ -229,9 +229,10 @@ export class Plans implements contexts.ConversationPlans {
     const { run, name, program, isTrusted, conversation, retries = false } = start;
     await this.#context.deletion.whenDone();
     let stored = this.#records?.run(run);
-    const asked = this.#context.askedBy(identityIn(headers, this.#context), conversation);
-    if (program?.format === "message" || isMessageRun(this.#context, run))
-      return runMessage(this.#context, start, { asked, turns });
+    const asker = identityIn(headers, this.#context);
+    const asked = this.#context.askedBy(asker, conversation);
+    if (program?.format === "message" || exchangeIn(this.#context, run) !== undefined)
+      return runMessage(this.#context, start, { asked, asker, turns });
     if (retries && stored?.record.status === "failed") {
       const request = { run, input: stored.input, isTrusted, retries, conversation };
       stored = await (await this.#begin(stored.record.plan, request, headers)).live.result;

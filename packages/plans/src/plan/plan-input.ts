@@ -76,3 +76,8 @@ export function schemaFaults(schema: Json, at = "input", depth = 0): readonly Is
 }
 
 const WRONG = "is not written as JSON Schema has it.";
+
+/** The labels of a run's input: what a webhook brings is a stranger's. */
+export function inputLabels(isTrusted: boolean) {
+  return isTrusted ? {} : { trusted: false, sources: ["webhook"] };
+}

@@ -1,4 +1,5 @@
 import { ByrefError, codeIn, type ErrorCode, publicTextOf } from "../../../../src/errors.ts";
+import { inputLabels } from "../plan/plan-input.ts";
 import { gatesIn, nothingWaits, waitsFor } from "../plan/gates.ts";
 import {
   type PlanRecord,
@@ -80,8 +81,7 @@ export async function startRun(options: PlanTurnOptions, start: NewRun): Promise
   const writes: stores.PreparedWrite[] = [];
   try {
     const name = nameInRun(id, "input", []);
-    const labels = isTrusted ? {} : { trusted: false, sources: ["webhook"] };
-    writes.push(await store.prepare({ name, value: input, run: id, ...labels }));
+    writes.push(await store.prepare({ name, value: input, run: id, ...inputLabels(isTrusted) }));
     for (const result of record.results ?? []) {
       writes.push(await restoreResult(store, result, { run: id, plan: plan.plan }));
     }
