@@ -1,2 +1,2 @@
 /** The version in package.json; a test compares the two. */
-export const version = "0.2.0";
+export const version = "0.3.0";
