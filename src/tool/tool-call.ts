@@ -73,6 +73,7 @@ import {
   KeptInput,
   misfitHint,
   withNumbers,
+  withoutQuotes,
 } from "./tool-input.ts";
 import {
   isShort,
@@ -388,10 +389,12 @@ interface Resolving extends Pick<PreparedCall, "call" | "kept" | "labels"> {
 /** Resolves and validates the input of an agent's tool. */
 async function agentInput(
   { name, tool, options }: Callable,
-  written: Json,
+  quoted: Json,
   { call, labels, references, kept }: Resolving,
 ): Promise<CallInput> {
   if (tool.execute === undefined) throw notExecutable(name);
+  const schema = await jsonSchemaOf(tool, name);
+  const written = withoutQuotes(quoted, schema);
   const { store, syntaxes, unknown, owner, policies, textFor } = options;
   const lookup = lookupFor(call.scope, store, {
     bytes: true,
@@ -420,7 +423,6 @@ async function agentInput(
   if (references.values.length === 0) kept.value = value;
   const isReadonly = options.readonlyTools?.includes(name) ?? false;
   const hint = () => misfitHint({ written, value, unresolved }, options);
-  const schema = await jsonSchemaOf(tool, name);
   const given = withNumbers(value, schema, policies?.[name]?.numbers);
   const checked = await checkInput(tool, given, { unresolved, readonly: isReadonly, hint });
   return { ...resolved, checked };

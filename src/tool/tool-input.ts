@@ -8,10 +8,13 @@ import * as z from "zod";
 import {
   canonicalJson,
   copyJson,
+  isJsonArray,
   isJsonObject,
   isObject,
+  isScalar,
   type Json,
   type JsonArray,
+  jsonIn,
   type JsonObject,
   typeOfJson,
 } from "../value/json.ts";
@@ -135,6 +138,36 @@ export function misfitHint(
     return [` ${text} is ${clip(shape, limits.maxListedShapeChars)}.`];
   });
   return `${names}${shapes.slice(0, MAX_HINTS).join("")}`;
+}
+
+/**
+ * Returns the input with a list or object in place of a text that is its JSON, where the schema takes no text: some
+ * models write each list in quotes. Parts without a change are shared. Cost: linear.
+ */
+export function withoutQuotes(
+  value: Json,
+  schema: JSONSchema7,
+  place: readonly (string | number)[] = [],
+): Json {
+  if (typeof value === "string") {
+    const inner = /^\s*[[{]/u.test(value) ? jsonIn(value) : undefined;
+    if (inner === undefined) return value;
+    const types = typesAt(place, schema);
+    const isQuoted = !types.has("string") && types.has(typeOfJson(inner));
+    return isQuoted ? withoutQuotes(inner, schema, place) : value;
+  }
+  if (isScalar(value)) return value;
+  const inner = (part: Json, step: string | number) =>
+    withoutQuotes(part, schema, [...place, step]);
+  if (isJsonArray(value)) {
+    const parts = value.map(inner);
+    return parts.every((part, index) => part === value[index]) ? value : parts;
+  }
+  const entries = Object.entries(value).map(([key, part]): [string, Json] => [
+    key,
+    inner(part, key),
+  ]);
+  return entries.every(([key, part]) => part === value[key]) ? value : Object.fromEntries(entries);
 }
 
 /** Returns the input with the numbers that a double does not give back as the tool takes them. */

@@ -1,6 +1,6 @@
 import * as limits from "../../limits.ts";
 import { ByrefError, codeOf, messageOf } from "../../errors.ts";
-import { compact, type Json, jsonIn } from "../../value/json.ts";
+import { compact, isObject, type Json, jsonIn } from "../../value/json.ts";
 import { clip } from "../../value/characters.ts";
 import { Deadline } from "../../value/deadline.ts";
 import type { Account } from "../spend/account.ts";
@@ -558,14 +558,14 @@ class ToolChunks {
   async call(part: Part<"tool-call">): Promise<ParsedCall> {
     const { toolCallId, toolName, providerExecuted = false } = part;
     const tool = this.#toolNamed(toolName);
-    const text = part.input.trim() === "" ? "{}" : part.input;
+    const text = inputIn(part.input);
     const parsed = await safeParseJSON({ text, schema: asSchema<unknown>(tool?.inputSchema) });
     // The provider's own tools need not be declared.
     const isKnown = tool !== undefined || (providerExecuted && part.dynamic === true);
     const isInvalid = !isKnown || !parsed.success;
     // The SDK reads all numbers as doubles.
-    const exact = isInvalid || !hasExactNumber(part.input) ? undefined : parseExactly(part.input);
-    const read = parsed.success ? parsed.value : (parsed.rawValue ?? part.input);
+    const exact = isInvalid || !hasExactNumber(text) ? undefined : parseExactly(text);
+    const read = parsed.success ? parsed.value : (parsed.rawValue ?? text);
     const input = exact ?? read;
     const about = this.#about(toolName);
     this.#metadata.set(toolCallId, about.toolMetadata);
@@ -622,3 +622,45 @@ const MAX_ERROR_CHARS = 1_000;
 /** The SDK parses no object with such a key, because code that copies it may change its prototype. */
 const REFUSED_KEY =
   "The input has a key `__proto__`, or `prototype` under `constructor`, which no tool accepts. Use another key.";
+
+/** The text of an input without what some models and endpoints add: quotes around it, or it more than once. */
+function inputIn(written: string): string {
+  const text = written.trim();
+  if (text === "" || text === "null") return "{}";
+  const value = jsonIn(text);
+  if (value === undefined) return repeatedIn(text) ?? written;
+  const isQuoted = typeof value === "string" && isObject(jsonIn(value));
+  return isQuoted ? value : written;
+}
+
+/**
+ * The object at the end of a text that is nothing else but beginnings of it, or the whole of it: an endpoint has sent
+ * all of the input so far with each delta, or all of it again at the end. Cost: linear.
+ */
+function repeatedIn(text: string): string | undefined {
+  let at = text.length;
+  for (let tries = 0; tries < MAX_STARTS && at > 0; tries++) {
+    at = text.lastIndexOf("{", at - 1);
+    const whole = text.slice(Math.max(at, 0));
+    if (!isJson(whole)) continue;
+    let end = 0;
+    for (let length = 1; length > 0 && end < at; end += length) {
+      length = 0;
+      while (end + length < at && text[end + length] === whole[length]) length++;
+    }
+    return end === at ? whole : undefined;
+  }
+  return undefined;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Objects inside an input that is sent repeatedly. */
+const MAX_STARTS = 200;
