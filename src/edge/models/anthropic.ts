@@ -1,4 +1,5 @@
 import { AnthropicLanguageModel } from "@ai-sdk/anthropic/internal";
+import { fetchMessages } from "./messages.ts";
 import { type ModelProvider, withoutTrailingSlash } from "./model.ts";
 
 /**
@@ -13,6 +14,7 @@ export const anthropicModels: ModelProvider = {
       provider: "anthropic.messages",
       baseURL: withoutTrailingSlash(MODEL_BASE_URL),
       headers: { "anthropic-version": "2023-06-01", "x-api-key": MODEL_API_KEY },
+      fetch: fetchMessages,
       supportedUrls: () => ({ "image/*": [ANY_URL], "application/pdf": [ANY_URL] }),
     }),
 };

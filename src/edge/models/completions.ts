@@ -1,75 +1,44 @@
-import { type EventSourceMessage, EventSourceParserStream } from "eventsource-parser/stream";
-import { isJsonArray, isJsonObject, type Json, jsonIn, type JsonObject } from "../../value/json.ts";
+import { isJsonObject, type JsonObject } from "../../value/json.ts";
+import {
+  countsIn,
+  errorIn,
+  type EventReader,
+  fetchEvents,
+  objectsIn,
+  textOf,
+} from "./streamed-events.ts";
 
 /**
- * `fetch` for the chat completions API. Endpoints that follow it loosely end the answers of the AI SDK's provider, or
- * lose a part of them. What they stream arrives as OpenAI would send it: calls with texts for arguments, a reason at
- * the end, errors as errors. Nothing that the model said is changed, digits in arguments included.
+ * `fetch` for chat completions. What endpoints stream arrives as OpenAI would send it: calls with texts for arguments,
+ * a reason at the end, errors as errors. Nothing that the model said is changed.
  */
-export async function fetchCompletions(
-  input: RequestInfo | URL,
-  init?: RequestInit,
-): Promise<Response> {
-  const response = await fetch(input, init);
-  const { ok, body, headers } = response;
-  if (!ok || body === null || !String(init?.body).includes('"stream":true')) return response;
-  const isEvents = headers.get("content-type")?.includes("json") !== true;
-  const events = isEvents ? body : new Blob([asEvents(await response.text())]).stream();
-  const stream = events
-    .pipeThrough(new TextDecoderStream())
-    .pipeThrough(new EventSourceParserStream())
-    .pipeThrough(new TransformStream(new Completion()))
-    .pipeThrough(new TextEncoderStream());
-  return new Response(stream, { headers });
-}
+export const fetchCompletions = fetchEvents(() => new Completion());
 
-/** An endpoint that does not stream sends one completion; others send a chunk on each line. */
-function asEvents(text: string): string {
-  const whole = jsonIn(text);
-  const chunks = whole === undefined ? text.split("\n") : [JSON.stringify(whole)];
-  return [...chunks, END].map((chunk) => `data: ${chunk}\n\n`).join("");
-}
-
-/** The event that ends a stream. */
-const END = "[DONE]";
-
-/** A stream of chunks, each of which is sent on in OpenAI's form. */
-class Completion implements Transformer<EventSourceMessage, string> {
+class Completion implements EventReader {
   #hasSaid = false;
   #hasCalled = false;
   #hasReason = false;
 
-  transform({ data }: EventSourceMessage, controller: TransformStreamDefaultController<string>) {
-    const chunk = jsonIn(data);
-    const texts =
-      chunk !== undefined && isJsonObject(chunk) ? this.#sent(chunk) : this.#other(data);
-    for (const text of texts) controller.enqueue(`data: ${text}\n\n`);
-  }
-
-  #other(data: string): readonly string[] {
-    if (data.trim() === "") return [];
-    // Some endpoints give no other sign that an answer is complete.
-    const isEnd = data === END && this.#hasSaid && !this.#hasReason;
-    if (!isEnd) return [data];
-    const choice = { index: 0, delta: {}, finish_reason: this.#hasCalled ? "tool_calls" : "stop" };
-    return [JSON.stringify({ choices: [choice] }), data];
-  }
-
-  #sent(chunk: JsonObject): readonly string[] {
-    const error = errorIn(chunk);
-    if (error !== undefined) return [JSON.stringify({ error })];
+  readonly read = (chunk: JsonObject): readonly JsonObject[] => {
+    const failure = errorIn(chunk);
+    if (failure !== undefined) return [{ error: failure }];
     const { error: _error, id, model, created, choices, usage, ...others } = chunk;
-    return [
-      JSON.stringify({
-        ...others,
-        id: textOf(id),
-        model: textOf(model),
-        created: typeof created === "number" ? created : undefined,
-        choices: objectsIn(choices).map((choice) => this.#choice(choice)),
-        usage: countsIn(usage),
-      }),
-    ];
-  }
+    const about = {
+      ...(textOf(id) === undefined ? {} : { id: String(id) }),
+      ...(typeof model === "string" ? { model } : {}),
+      ...(typeof created === "number" ? { created } : {}),
+      ...(isJsonObject(usage ?? null) ? { usage: countsIn(usage) } : {}),
+    };
+    const sent = objectsIn(choices).map((choice) => this.#choice(choice));
+    return [{ ...others, ...about, choices: sent }];
+  };
+
+  /** Some endpoints give no other sign that an answer is complete. */
+  readonly end = (): readonly JsonObject[] => {
+    if (!this.#hasSaid || this.#hasReason) return [];
+    const reason = this.#hasCalled ? "tool_calls" : "stop";
+    return [{ choices: [{ index: 0, delta: {}, finish_reason: reason }] }];
+  };
 
   #choice({ delta, message, finish_reason: reason, ...others }: JsonObject): JsonObject {
     // The last chunk may repeat the whole message.
@@ -98,43 +67,12 @@ function deltaOf(delta: JsonObject): JsonObject {
 const REPLACED = new Set(["role", "reasoning", "reasoning_content", "function_call", "tool_calls"]);
 
 function callOf({ id, index, function: named, ...others }: JsonObject): JsonObject {
-  const [{ arguments: input, ...about } = {}] = objectsIn(named);
-  const text = typeof input === "string" ? input : JSON.stringify(input ?? null);
+  const [{ arguments: input = null, ...about } = {}] = objectsIn(named);
+  const isText = typeof input === "string" || input === null;
   return {
     ...others,
     id: textOf(id) ?? null,
-    index: index === undefined || index === null ? null : Number(index),
-    function: { ...about, arguments: input === undefined || input === null ? null : text },
+    index: textOf(index) === undefined ? null : Number(index),
+    function: { ...about, arguments: isText ? input : JSON.stringify(input) },
   };
-}
-
-/** An error in one of the forms of OpenAI, vLLM, FastAPI and proxies. */
-function errorIn({ error, detail, object, ...others }: JsonObject): Json | undefined {
-  const given = error ?? detail ?? (object === "error" ? others : null);
-  if (given === null) return undefined;
-  if (isJsonObject(given) && typeof given.message === "string") return given;
-  return { message: typeof given === "string" ? given : JSON.stringify(given) };
-}
-
-/** Undefined for what is no text and no number, and for an empty one. */
-function textOf(value: Json | undefined): string | undefined {
-  const isText = typeof value === "string" || typeof value === "number";
-  return isText && value !== "" ? String(value) : undefined;
-}
-
-/** The objects of a list, or one alone. */
-function objectsIn(value: Json | undefined): readonly JsonObject[] {
-  if (value === undefined) return [];
-  return (isJsonArray(value) ? value : [value]).filter(isJsonObject);
-}
-
-/** Tokens, also those that are written as texts. */
-function countsIn(value: Json | undefined): JsonObject | null {
-  const [counts] = objectsIn(value);
-  if (counts === undefined) return null;
-  const entries = Object.entries(counts).map(([key, count]): [string, Json] => {
-    const isCount = textOf(count) !== undefined && Number.isFinite(Number(count));
-    return [key, isCount ? Number(count) : countsIn(count)];
-  });
-  return Object.fromEntries(entries);
 }

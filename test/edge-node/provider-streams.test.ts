@@ -1,5 +1,6 @@
-import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { anthropicModels } from "../../src/edge/models/anthropic.ts";
 import { openaiCompatibleModels } from "../../src/edge/models/openai-compatible.ts";
 import { readSettings } from "../../src/edge/settings.ts";
 import { type Loopback, startLoopback } from "../support/loopback.ts";
@@ -31,7 +32,7 @@ const counts = { prompt_tokens: 3, completion_tokens: 4 };
 const answered = ["hi", "stop"];
 const called = ['c w {"a":1}', "tool-calls"];
 
-const variants: readonly Variant[] = [
+const completions: readonly Variant[] = [
   { what: "OpenAI's form", sent: [hi, end()], got: answered },
   {
     what: "no reason before the end (vllm-mlx#628, vllm#27572)",
@@ -187,7 +188,96 @@ const variants: readonly Variant[] = [
   },
 ];
 
-describe("an endpoint that sends", () => {
+const started = {
+  type: "message_start",
+  message: {
+    id: "m",
+    role: "assistant",
+    model: "m",
+    content: [],
+    usage: { input_tokens: 3, output_tokens: 0 },
+  },
+};
+const block = (content_block: object, ...deltas: readonly object[]) => [
+  { type: "content_block_start", index: 0, content_block },
+  ...deltas.map((delta) => ({ type: "content_block_delta", index: 0, delta })),
+  { type: "content_block_stop", index: 0 },
+];
+const hiBlock = block({ type: "text", text: "" }, { type: "text_delta", text: "hi" });
+const callBlock = (more: object, ...texts: readonly string[]) =>
+  block(
+    { type: "tool_use", id: "c", name: "w", input: {}, ...more },
+    ...texts.map((text) => ({ type: "input_json_delta", partial_json: text })),
+  );
+const stopped = (reason: string, more: object = { usage: { output_tokens: 4 } }) => [
+  { type: "message_delta", delta: { stop_reason: reason }, ...more },
+  { type: "message_stop" },
+];
+const said = ["hi", "stop", "3 tokens"];
+const used = ['c w {"a":1}', "tool-calls", "3 tokens"];
+
+const messages: readonly Variant[] = [
+  { what: "Anthropic's form", sent: [started, ...hiBlock, ...stopped("end_turn")], got: said },
+  {
+    what: "no usage at the end (earendil-works/pi#6567)",
+    sent: [started, ...hiBlock, ...stopped("end_turn", {})],
+    got: said,
+  },
+  {
+    what: "null for usage at the end",
+    sent: [started, ...hiBlock, ...stopped("end_turn", { usage: null })],
+    got: said,
+  },
+  {
+    what: "no usage at the start",
+    sent: [{ ...started, message: { role: "assistant" } }, ...hiBlock, ...stopped("end_turn")],
+    got: ["hi", "stop", "0 tokens"],
+  },
+  {
+    what: "a number for an id",
+    sent: [
+      { ...started, message: { ...started.message, id: 7 } },
+      ...hiBlock,
+      ...stopped("end_turn"),
+    ],
+    got: said,
+  },
+  {
+    what: "a text with the start of its block",
+    sent: [started, ...block({ type: "text", text: "hi" }), ...stopped("end_turn")],
+    got: said,
+  },
+  {
+    what: "events of other types",
+    sent: [started, { type: "vendor.info" }, ...hiBlock, ...stopped("end_turn")],
+    got: said,
+  },
+  {
+    what: "an input with the start of its block",
+    sent: [started, ...callBlock({ input: { a: 1 } }), ...stopped("tool_use")],
+    got: used,
+  },
+  {
+    what: "null for an input at the start",
+    sent: [started, ...callBlock({ input: null }, '{"a":1}'), ...stopped("tool_use")],
+    got: used,
+  },
+  {
+    what: "null for a call's id",
+    sent: [started, ...callBlock({ id: null }, '{"a":1}'), ...stopped("tool_use")],
+    got: [' w {"a":1}', ...used.slice(1)],
+  },
+  {
+    what: "an error as a text",
+    sent: [started, { type: "error", error: "overloaded" }],
+    got: ["overloaded"],
+  },
+];
+
+describe.each([
+  { name: "openai-compatible", provider: openaiCompatibleModels, variants: completions },
+  { name: "anthropic", provider: anthropicModels, variants: messages },
+])("an endpoint for $name that sends", ({ name, provider, variants }) => {
   let server: Loopback;
   beforeAll(async () => {
     server = await startLoopback((request, response) => {
@@ -206,32 +296,38 @@ describe("an endpoint that sends", () => {
   it.each(variants.map(({ what, got }, index) => ({ what, got, index })))(
     "$what",
     async ({ got, index }) => {
-      const settings = readSettings({
-        MODEL: "openai-compatible:m",
-        MODEL_BASE_URL: `${server.url}/${index}`,
-      });
-      const model = openaiCompatibleModels.model(
-        "m",
-        settings,
-        {} as Cloudflare.Env,
-      ) as LanguageModelV4;
-      const { stream } = await model.doStream({
-        prompt: [{ role: "user", content: [{ type: "text", text: "?" }] }],
-      });
+      const MODEL_BASE_URL = `${server.url}/${index}`;
+      const settings = readSettings({ MODEL: `${name}:m`, MODEL_API_KEY: "key", MODEL_BASE_URL });
+      const model = provider.model("m", settings, {} as Cloudflare.Env) as LanguageModelV4;
+      const content = [{ type: "text" as const, text: "?" }];
+      const { stream } = await model.doStream({ prompt: [{ role: "user", content }] });
       const parts: string[] = [];
-      for await (const part of stream) {
-        if (part.type === "text-delta") parts.push(part.delta);
-        if (part.type === "tool-call")
-          parts.push(
-            `${part.toolCallId.length > 1 ? "?" : part.toolCallId} ${part.toolName} ${part.input}`,
-          );
-        if (part.type === "error")
-          parts.push((part.error as Partial<Error>).message ?? String(part.error));
-        if (part.type !== "finish") continue;
-        const { total } = part.usage.inputTokens;
-        parts.push(part.finishReason.unified, ...(total === undefined ? [] : [`${total} tokens`]));
-      }
+      for await (const part of stream) parts.push(...describePart(part));
       expect(parts).toEqual(got);
     },
   );
 });
+
+function describePart(part: LanguageModelV4StreamPart): readonly string[] {
+  switch (part.type) {
+    case "text-delta":
+      return [part.delta];
+    case "tool-call":
+      // An id that the provider has made is long.
+      return [
+        `${part.toolCallId.length > 1 ? "?" : part.toolCallId} ${part.toolName} ${part.input}`,
+      ];
+    case "error":
+      return [messageOf(part.error)];
+    case "finish": {
+      const { total } = part.usage.inputTokens;
+      return [part.finishReason.unified, ...(total === undefined ? [] : [`${total} tokens`])];
+    }
+    default:
+      return [];
+  }
+}
+
+function messageOf(error: unknown): string {
+  return String((error as { readonly message?: string }).message ?? error);
+}
