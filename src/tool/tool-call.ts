@@ -431,12 +431,13 @@ async function agentInput(
 /** Returns the input of one of the runtime's own tools as written: the tool itself resolves references. */
 async function ownInput(
   tool: RuntimeTool,
-  written: Json,
+  quoted: Json,
   { call: { scope }, options }: Pick<PreparedCall, "call"> & Pick<Callable, "options">,
 ): Promise<CallInput> {
   const { store, syntaxes } = options;
   // In a run: also the conversation's variables, whose places the run may inherit.
   const stores = [new ScopedStore(store, scope), ...(scope?.inherits === undefined ? [] : [store])];
+  const written = withoutQuotes(quoted, await jsonSchemaOf(tool, tool.name));
   const checked = await checkInput(tool, written, { unresolved: [], readonly: false });
   const found = new Set<string>();
   const add = (name: string) => {

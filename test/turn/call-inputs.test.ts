@@ -68,3 +68,17 @@ it.each(rows)("a tool takes %s", async (_what, written, taken) => {
   await conversation.say({ steps });
   expect(inputs).toEqual(taken === undefined ? [] : [taken]);
 });
+
+it("edits may be in quotes", async () => {
+  const conversation = new Conversation({});
+  await conversation.store.save({ name: "note", value: "old words" });
+  const edits = JSON.stringify([{ find: "old", replace: "new" }]);
+  const input = { name: "note", edits };
+  await conversation.say({
+    steps: [
+      [toolCall("edit_variable", input), finish("tool-calls")],
+      [text("Done."), finish()],
+    ],
+  });
+  expect(await conversation.store.read("note")).toBe("new words");
+});

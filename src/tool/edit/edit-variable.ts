@@ -20,6 +20,7 @@ import {
   lineEndIn,
   type Edit,
   editsIn,
+  listedEdits,
   type RecordEdits,
   resolvedEdits,
 } from "./edited-value.ts";
@@ -57,8 +58,7 @@ export function editVariable(records?: RecordEdits): RuntimeTool {
 
 /** Returns the conditions of edits that may not be valid. */
 function conditionsIn(edits: unknown): readonly string[] {
-  const all: readonly unknown[] = Array.isArray(edits) ? edits : [edits];
-  return all.flatMap((one) =>
+  return listedEdits(edits).flatMap((one) =>
     isObject(one) && typeof one["where"] === "string" ? one["where"] : [],
   );
 }

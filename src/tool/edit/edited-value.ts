@@ -6,7 +6,7 @@ import { type Content, TEXT_TYPE } from "../../store/bytes/content.ts";
 import type { Variables } from "../../store/variable-store.ts";
 import type { OpenValue } from "../../store/variable.ts";
 import { streamOf } from "../../value/bytes.ts";
-import type { Json } from "../../value/json.ts";
+import { type Json, jsonIn } from "../../value/json.ts";
 import { patched, type PatchOperation } from "../../value/json-patch.ts";
 import { jsonSegments } from "../../value/json-segments.ts";
 import { charsOf } from "../../value/json-text.ts";
@@ -370,10 +370,16 @@ const edit = z.strictObject({
 /** An edit as a model writes it: of text, an operation of a JSON Patch, or of records. */
 export type Edit = z.infer<typeof edit>;
 
-/** Parses edits. Models may write one without its list. Throws `invalid_tool_input`. */
+/** Edits that are not checked yet. Models may write one without its list, or all in quotes. */
+export function listedEdits(written: unknown): readonly unknown[] {
+  const edits = typeof written === "string" ? (jsonIn(written) ?? written) : written;
+  return Array.isArray(edits) ? edits : [edits];
+}
+
+/** Parses edits. Throws `invalid_tool_input`. */
 export function editsIn(written: unknown): "undo" | readonly Edit[] {
   if (written === "undo") return written;
-  const { data, error } = z.array(edit).safeParse(Array.isArray(written) ? written : [written]);
+  const { data, error } = z.array(edit).safeParse(listedEdits(written));
   if (data !== undefined) return data;
   const issues = issuesOf(error).map(({ path, message }) => `edits.${path.join(".")}: ${message}`);
   throw new ByrefError("invalid_tool_input", `${issues.join("; ")}. ${FORMS}`);
