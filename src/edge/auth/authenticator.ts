@@ -200,16 +200,8 @@ async function redeem(
  * floods; spend limits are counted elsewhere. Requests are therefore accepted while the binding fails.
  */
 async function limitRate(binding: RateLimit | undefined, tenant: string): Promise<void> {
-  if (binding === undefined || (await isWithin(binding, tenant))) return;
+  const logged = (error: unknown) => void logFailure(error, { tenant, request: "rate limit" });
+  const outcome = await binding?.limit({ key: tenant }).catch(logged);
+  if (outcome?.success !== false) return;
   throw new ByrefError("rate_limited", "There were too many requests; try again later.");
-}
-
-async function isWithin(binding: RateLimit, tenant: string): Promise<boolean> {
-  try {
-    const { success } = await binding.limit({ key: tenant });
-    return success;
-  } catch (error) {
-    logFailure(error, { tenant, request: "rate limit" });
-    return true;
-  }
 }

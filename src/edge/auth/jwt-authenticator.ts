@@ -58,17 +58,9 @@ async function verifiedClaims(token: string, settings: Settings): Promise<Claims
 
 async function keyFor(
   header: JWTHeaderParameters,
-  { JWT_SECRET = "", JWT_JWKS_URL }: Settings,
+  { JWT_SECRET = "", JWT_JWKS_URL: url }: Settings,
 ): Promise<Uint8Array | CryptoKey> {
-  if (JWT_JWKS_URL === undefined) return new TextEncoder().encode(JWT_SECRET);
-  return keysAt(JWT_JWKS_URL).find(header);
-}
-
-let known: { readonly url: string; readonly keys: PublicKeys } | undefined;
-
-function keysAt(url: string): PublicKeys {
-  if (known?.url !== url) known = { url, keys: new PublicKeys(url) };
-  return known.keys;
+  return url === undefined ? new TextEncoder().encode(JWT_SECRET) : publicKey(url, header);
 }
 
 /** True for the `typ` values of access tokens, and for none. */
@@ -102,46 +94,51 @@ const PUBLIC_KEY_ALGORITHMS = [
   "EdDSA",
 ];
 
-/** The keys of one issuer, cached for the lifetime of the isolate. */
-class PublicKeys {
-  readonly #remote: ReturnType<typeof createRemoteJWKSet>;
-  #fetchedMs = Number.NEGATIVE_INFINITY;
+interface IssuerKeys {
+  readonly url: string;
+  readonly remote: ReturnType<typeof createRemoteJWKSet>;
+  fetchedMs: number;
   /** The earliest time of the next fetch. */
-  #nextMs = Number.NEGATIVE_INFINITY;
+  nextMs: number;
+}
 
-  constructor(url: string) {
-    this.#remote = createRemoteJWKSet(new URL(url), {
-      cacheMaxAge: STALE_MS,
-      timeoutDuration: FETCH_MS,
-      // Only `find` fetches: a failed fetch, too, is followed by a pause.
-      cooldownDuration: Number.POSITIVE_INFINITY,
-    });
-  }
+/** The issuer's keys, cached for the lifetime of the isolate. */
+let known: IssuerKeys | undefined;
 
-  /** Throws if the issuer has no such key. Throws `unavailable`. */
-  async find(header: Pick<JWTHeaderParameters, "alg" | "kid">): Promise<CryptoKey> {
-    const { kid } = header;
-    // Without an id, a token could be tried with any key.
-    if (typeof kid !== "string" || kid === "") throw unauthorized("The token names no key.");
-    const isKnown = this.#remote.jwks()?.keys.some((key) => key.kid === kid) ?? false;
-    const now = Date.now();
-    const isDue = !isKnown || now - this.#fetchedMs >= FRESH_MS;
-    if (isDue && now >= this.#nextMs) await this.#fetch(now);
-    if (this.#remote.fresh) return this.#remote(header);
-    const message = "The keys for verifying tokens are not available; try again later.";
-    throw new ByrefError("unavailable", message);
-  }
-
-  async #fetch(now: number): Promise<void> {
+/** Throws if the issuer has no such key. Throws `unavailable`. */
+async function publicKey(url: string, header: JWTHeaderParameters): Promise<CryptoKey> {
+  const { kid } = header;
+  // Without an id, a token could be tried with any key.
+  if (typeof kid !== "string" || kid === "") throw unauthorized("The token names no key.");
+  if (known?.url !== url) known = keysAt(url);
+  const keys = known;
+  const { remote } = keys;
+  const isKnown = remote.jwks()?.keys.some((key) => key.kid === kid) ?? false;
+  const now = Date.now();
+  const isDue = !isKnown || now - keys.fetchedMs >= FRESH_MS;
+  if (isDue && now >= keys.nextMs) {
     // During the fetch, other requests use the cached keys, or fetch too if there are none: a request must
     // not wait for another request's fetch, which may be cancelled.
-    if (this.#remote.fresh) this.#nextMs = now + RETRY_MS;
+    if (remote.fresh) keys.nextMs = now + RETRY_MS;
     try {
-      await this.#remote.reload();
-      this.#fetchedMs = now;
+      await remote.reload();
+      keys.fetchedMs = now;
     } catch (error) {
       console.error(`JWT_JWKS_URL: ${messageOf(error)}`);
     }
-    this.#nextMs = now + RETRY_MS;
+    keys.nextMs = now + RETRY_MS;
   }
+  if (remote.fresh) return remote(header);
+  const message = "The keys for verifying tokens are not available; try again later.";
+  throw new ByrefError("unavailable", message);
+}
+
+function keysAt(url: string): IssuerKeys {
+  const remote = createRemoteJWKSet(new URL(url), {
+    cacheMaxAge: STALE_MS,
+    timeoutDuration: FETCH_MS,
+    // Only `publicKey` fetches: a failed fetch, too, is followed by a pause.
+    cooldownDuration: Number.POSITIVE_INFINITY,
+  });
+  return { url, remote, fetchedMs: -Infinity, nextMs: -Infinity };
 }
