@@ -285,11 +285,14 @@ export class ConversationContext {
     const isUser = indexedIdIn(this.state.id.name)?.startsWith(`${USER}:`) === true;
     const own = isUser ? USER_RETENTION : setup.transfer?.retentionIn(sql);
     const retention = own ?? this.#retention();
-    const onAccess = this.#flushAccessSoon;
-    const onEvents = () => this.eventStreams.announce();
-    const about = { bucket, retention, csv: setup.csv, share: this.#share };
-    const options = { ...about, onAccess, onEvents };
-    const data = new ConversationData(sql, options);
+    const data = new ConversationData(sql, {
+      bucket,
+      retention,
+      csv: setup.csv,
+      share: this.#share,
+      onAccess: this.#flushAccessSoon,
+      onEvents: () => this.eventStreams.announce(),
+    });
     this.queries?.watch(data);
     if (!data.isNew) {
       this.plans?.endRuns(data);
@@ -305,7 +308,11 @@ export class ConversationContext {
       // Creating the tables counts as the conversation's cost, not the turn's.
       const data = this.wake(Date.now());
       const before = this.sql.cost;
-      const cost = () => this.alarmClock.withAlarm(costSince(before, this.sql.cost));
+      const cost = () => {
+        const { rowsRead, rowsWritten, alarms } = costSince(before, this.sql.cost);
+        // The end of the turn sets an alarm.
+        return { rowsRead, rowsWritten: rowsWritten + 1, alarms: alarms + 1 };
+      };
       try {
         return await work({ ...running, data, cost });
       } finally {

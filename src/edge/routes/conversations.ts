@@ -89,7 +89,7 @@ export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
       }
       const head = context.data?.journal.head();
       const turn = head?.isOpen === true && head.kind !== "run" ? head.id : undefined;
-      return context.eventStreams.open(list, { after, turn });
+      return context.eventStreams.open(list, after, turn);
     },
   ),
   endpoint(

@@ -83,9 +83,7 @@ const endpoints: readonly Endpoint<ConversationParts>[] = [
       answers: { 200: info, 201: info },
     },
     async ({ query: { visibility }, request }, { context }) => {
-      const path = pathIn(request);
-      const put = { files: folderOf(context), path, request, visibility };
-      const { file, isNew } = await putFile(context, put);
+      const { file, isNew } = await putFile(context, request, visibility);
       return Response.json(file, { status: isNew ? 201 : 200, headers: { etag: file.etag } });
     },
   ),
@@ -93,31 +91,21 @@ const endpoints: readonly Endpoint<ConversationParts>[] = [
     "DELETE /conversations/:id/files/:path{[^]+}",
     { summary: "Deletes a file", headers: guards, answers: { 204: "Deleted" } },
     async ({ request }, { context }) => {
-      await deleteFile(context, { files: folderOf(context), path: pathIn(request), request });
+      await deleteFile(context, request);
       return new Response(null, { status: 204 });
     },
   ),
 ];
 
-/** A write of one file over HTTP. */
-interface FileChange {
-  readonly files: R2Files;
-  readonly path: string;
-  readonly request: Request;
-}
-
-interface FilePut extends FileChange {
-  /** Default: the visibility of the file that is replaced, else `model`. */
-  readonly visibility: Visibility | undefined;
-}
-
 /**
  * Saves the request's body as a file, completely or not at all, and creates the conversation if it does not
  * exist. The conditions are checked twice: before the body is received, and before the file becomes visible. R2 checks
  * none when it completes an upload or deletes a file, so one change follows the other. A turn's own writes do not wait.
+ * Default of `visibility`: that of the file that is replaced, else `model`.
  */
-function putFile(context: ConversationContext, put: FilePut) {
-  const { files, path, request, visibility } = put;
+function putFile(context: ConversationContext, request: Request, visibility?: Visibility) {
+  const path = pathIn(request);
+  const files = folderOf(context);
   const conditions = conditionsIn(request.headers);
   const mediaType = storedType(request);
   return writing(context, async ({ events }, signal) => {
@@ -150,10 +138,9 @@ function putFile(context: ConversationContext, put: FilePut) {
 }
 
 /** Throws `not_found` or `precondition_failed`. */
-async function deleteFile(
-  context: ConversationContext,
-  { files, path, request }: FileChange,
-): Promise<void> {
+async function deleteFile(context: ConversationContext, request: Request): Promise<void> {
+  const path = pathIn(request);
+  const files = folderOf(context);
   const conditions = conditionsIn(request.headers);
   await context.deletion.whenDone();
   if (context.data === undefined) {
@@ -181,12 +168,9 @@ function conflict(path: string): ByrefError {
 
 /** Throws `body_too_large`. */
 function requireSize(bytes: number): void {
-  const maximum = limits.maxValueBytes;
-  if (bytes <= maximum) return;
-  throw new ByrefError("body_too_large", `A file is at most ${maximum} bytes.`, {
-    limit: "maxValueBytes",
-    maximum,
-  });
+  const details = { limit: "maxValueBytes", maximum: limits.maxValueBytes };
+  const message = `A file is at most ${details.maximum} bytes.`;
+  if (bytes > details.maximum) throw new ByrefError("body_too_large", message, details);
 }
 
 async function savedFile(files: R2Files, path: string): Promise<FileSummary> {
