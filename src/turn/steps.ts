@@ -39,7 +39,7 @@ export class Steps {
   /** True while the newest step has no complete model answer. */
   #isOpen = false;
   /** Results of the provider's tools whose calls are in earlier steps, to be written to the journal. */
-  #late: UIMessageChunk[] = [];
+  readonly #late: UIMessageChunk[] = [];
   /** The earlier turn that is sent in outline, because the provider refuses it. */
   #refused: CallResult["refused"];
   /** True if the current step ends with its calls. False after a wait for a person. */
@@ -97,7 +97,10 @@ export class Steps {
       // A call that was written twice is one.
       const calls = new Map(result.calls.map((call) => [call.toolCallId, call])).values();
       const planned = await this.#required.calls.plan([...calls], messages);
-      const step = () => ({ step: this.#state.parts.step(), ...this.#takeLate() });
+      const step = () => {
+        const chunks = this.#late.splice(0);
+        return { step: this.#state.parts.step(), ...(chunks.length > 0 && { chunks }) };
+      };
       const reason = await this.#runCalls(planned, messages, { progress: step });
       if (reason !== undefined) return reason;
     }
@@ -146,7 +149,7 @@ export class Steps {
   /** Removes the model's output of this step before the model is called again. */
   resetStep(): void {
     this.#state.parts.add({ type: "reset-step" });
-    this.#late = [];
+    this.#late.length = 0;
     this.#answer.restart(this.#state.parts.display);
     this.#context.emit({ type: "reset-step" });
   }
@@ -311,12 +314,6 @@ export class Steps {
       const tool = Object.hasOwn(all, name) ? all[name] : undefined;
       return tool?.type === "provider" && tool.supportsDeferredResults === true;
     });
-  }
-
-  #takeLate(): Pick<JournalEntry, "chunks"> {
-    const chunks = this.#late;
-    this.#late = [];
-    return chunks.length === 0 ? {} : { chunks };
   }
 
   /** Stores the chunk as the model wrote it, and emits it with references expanded. */

@@ -63,7 +63,8 @@ export async function askAgent(
   calledAgent: CalledAgent,
   question: Question,
 ): Promise<ModelAnswer> {
-  requireDepth(context.depth ?? 0);
+  const advice = "Too many agents wait for one another: do this without another one.";
+  requireAtMost("maxDelegateDepth", context.depth ?? 0, advice);
   const equipped = await calledAgent.equip(question.call.signal);
   try {
     const agent = withTools(equipped.agent, question.tools);
@@ -258,11 +259,6 @@ function unattended(tool: WrappedTool, { tools, call: { scope } }: Question): Wr
       return failed(new ByrefError("tool_denied", message));
     },
   };
-}
-
-function requireDepth(depth: number): void {
-  const advice = "Too many agents wait for one another: do this without another one.";
-  requireAtMost("maxDelegateDepth", depth, advice);
 }
 
 /** Rejects a partial answer, because no person sees that it is cut off. */

@@ -287,7 +287,7 @@ export class ToolCalls {
         const ready = await tools.get(toolName)?.prepare(input, options);
         return {
           call: { ...call, idempotencyKey: key },
-          ready: await this.#withDiffs(ready ?? this.#unknownTool(toolName), call.pin),
+          ready: ready ? await this.#withDiffs(ready, call.pin) : noTool(toolName, tools),
         };
       }),
     );
@@ -300,11 +300,6 @@ export class ToolCalls {
     if (ready.kind === "failed" || ready.approval === undefined || ready.pin === pin) return ready;
     const diffs = await diffsOfEdited(ready.variables, this.#context.store);
     return diffs.length === 0 ? ready : { ...ready, approval: { ...ready.approval, diffs } };
-  }
-
-  #unknownTool(toolName: string): Failed {
-    const message = noSuchTool(toolName, Object.keys(this.#options.tools.all));
-    return { kind: "failed", code: "unknown_tool", message };
   }
 
   /** Returns the call if it may run, else nothing: it is refused, or a person is asked. `approved`: a pin. */
@@ -349,6 +344,11 @@ export class ToolCalls {
     write({ type: "tool-approval-request", toolCallId, ...asked });
     return [];
   }
+}
+
+function noTool(toolName: string, tools: Toolbox): Failed {
+  const message = noSuchTool(toolName, Object.keys(tools.all));
+  return { kind: "failed", code: "unknown_tool", message };
 }
 
 /** What a person wrote runs as it was approved, or is asked about again. */

@@ -102,7 +102,8 @@ export class Toolbox {
   private constructor(tools: Tools, deferred: DeferredTools) {
     this.#tools = tools;
     this.deferred = deferred;
-    this.plain = { ...plainSetOf(tools.runtime), ...tools.agent.tools };
+    const own = tools.runtime.map(({ name, inputSchema }) => [name, { inputSchema }]);
+    this.plain = { ...Object.fromEntries(own), ...tools.agent.tools };
   }
 
   /** The effects of running the tool again after a crash. `once` for a tool that no longer exists. */
@@ -179,11 +180,6 @@ interface Tools {
 
 function stageOf({ offeredFrom = "variable" }: RuntimeTool): PromptStage {
   return offeredFrom;
-}
-
-/** The tools before they are wrapped. */
-function plainSetOf(tools: readonly RuntimeTool[]): ToolSet {
-  return Object.fromEntries(tools.map(({ name, inputSchema }) => [name, { inputSchema }]));
 }
 
 function setOf(tools: ReadonlyMap<string, WrappedTool>): ToolSet {

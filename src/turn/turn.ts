@@ -409,7 +409,9 @@ export class Attempt {
       const chunk = chunkOf(change);
       if (chunk !== undefined && ++changes <= limits.maxEntries) emit(chunk);
     });
-    const timer = setTimeout(() => this.#timeout.abort(tooLong(kind, ms)), ms);
+    const message = `The ${kind} did not finish within ${ms} ms.`;
+    const tooLong = new ByrefError("turn_timeout", message);
+    const timer = setTimeout(() => this.#timeout.abort(tooLong), ms);
     try {
       return await work();
     } finally {
@@ -478,10 +480,6 @@ export function headFor(options: TurnOptions, id: string): TurnHead {
     spent: last?.id === id ? last.spent : spentBefore(last),
     trace,
   });
-}
-
-function tooLong(kind: "turn" | "run", ms: number): ByrefError {
-  return new ByrefError("turn_timeout", `The ${kind} did not finish within ${ms} ms.`);
 }
 
 /** Converts a store change to a chunk. Undefined for a deletion. */

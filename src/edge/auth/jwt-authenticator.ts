@@ -40,7 +40,8 @@ async function verifiedClaims(token: string, settings: Settings): Promise<Claims
   try {
     const { payload, protectedHeader } = await jwtVerify(
       token,
-      (header) => keyFor(header, settings),
+      (header) =>
+        url === undefined ? new TextEncoder().encode(settings.JWT_SECRET) : publicKey(url, header),
       {
         algorithms: url === undefined ? ["HS256"] : PUBLIC_KEY_ALGORITHMS,
         requiredClaims: ["exp"],
@@ -49,23 +50,13 @@ async function verifiedClaims(token: string, settings: Settings): Promise<Claims
         ...(audience !== undefined && { audience }),
       },
     );
-    if (isTokenType(protectedHeader.typ) && hasValidTimes(payload)) return payload;
+    // Access tokens have one of these types, or none.
+    const isAccessToken = [undefined, "JWT", "at+jwt"].includes(protectedHeader.typ);
+    if (isAccessToken && hasValidTimes(payload)) return payload;
   } catch (error) {
     if (codeOf(error) === "unavailable") throw error;
   }
   throw unauthorized("The token is not valid.");
-}
-
-async function keyFor(
-  header: JWTHeaderParameters,
-  { JWT_SECRET = "", JWT_JWKS_URL: url }: Settings,
-): Promise<Uint8Array | CryptoKey> {
-  return url === undefined ? new TextEncoder().encode(JWT_SECRET) : publicKey(url, header);
-}
-
-/** True for the `typ` values of access tokens, and for none. */
-function isTokenType(type: unknown): boolean {
-  return type === undefined || type === "JWT" || type === "at+jwt";
 }
 
 /** Checks what `jwtVerify` does not: infinite times, and an `iat` in the future. */

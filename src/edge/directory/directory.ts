@@ -162,7 +162,8 @@ export class DirectoryObject extends DurableObject {
     for (let searched = 0; searched < limits.maxEntries; searched += size) {
       const rows = this.#following(last, size);
       for (const entry of rows) {
-        const isFound = words.length === 0 || hasWords(entry.title, words);
+        const title = foldCase(entry.title ?? "");
+        const isFound = words.every((word) => title.includes(word));
         if (isFound && entries.length === limit) return { entries, ...nextOf(entries.at(-1)) };
         if (isFound) entries.push(entry);
         last = entry;
@@ -262,11 +263,6 @@ const RETRY_MS = 60_000;
 
 /** Entries that a search reads with one statement. */
 const SEARCHED_AT_ONCE = 500;
-
-function hasWords(title: string | null, words: readonly string[]): boolean {
-  const text = foldCase(title ?? "");
-  return words.every((word) => text.includes(word));
-}
 
 /** SQLite's own comparisons ignore the case of ASCII letters only. */
 function foldCase(text: string): string {

@@ -39,7 +39,9 @@ export class ClientBody {
 
   async #read(reader: PieceReader): Promise<Uint8Array | undefined> {
     const startMs = Date.now();
-    const error = () => (this.error = tooSlow());
+    const seconds = limits.silenceMs / 1_000;
+    const message = `The body is too slow: under ${limits.minBodyBytes} bytes in ${seconds} s.`;
+    const error = () => (this.error = new ByrefError("body_timeout", message));
     const silence = new Deadline(limits.silenceMs - this.#waitedMs, { error });
     try {
       const piece = await silence.race(reader.read());
@@ -88,13 +90,6 @@ export function tooLarge(maxBytes: number): ByrefError {
   if (maxBytes !== limits.maxJsonBytes) return new ByrefError("body_too_large", message);
   const details = { limit: "maxJsonBytes", maximum: maxBytes };
   return new ByrefError("body_too_large", `${message} ${JSON_ADVICE}`, details);
-}
-
-function tooSlow(): ByrefError {
-  return new ByrefError(
-    "body_timeout",
-    `The body is too slow: under ${limits.minBodyBytes} bytes in ${limits.silenceMs / 1_000} s.`,
-  );
 }
 
 /** The largest size of a piece. */

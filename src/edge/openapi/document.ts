@@ -73,9 +73,12 @@ class Describer {
       required: true,
       schema: IN_PATHS[name] ?? { type: "string" },
     }));
-    const responses = Object.entries(answers).map(
-      ([status, answer]) => [status, this.#answer(answer)] as const,
-    );
+    const responses = Object.entries(answers).map(([status, answer]): [string, OpenApiResponse] => [
+      status,
+      typeof answer === "string"
+        ? { description: answer }
+        : { description: "Done", content: this.#content(answer) },
+    ]);
     return {
       operationId: idOf(method, path),
       summary,
@@ -107,11 +110,6 @@ class Describer {
       ...(schema instanceof z.ZodLiteral && { required: true }),
       schema: this.#schema(schema),
     }));
-  }
-
-  #answer(answer: Content | string): OpenApiResponse {
-    if (typeof answer === "string") return { description: answer };
-    return { description: "Done", content: this.#content(answer) };
   }
 
   #content(content: Content): MediaTypes {

@@ -5,8 +5,7 @@ import type { ConversationContext } from "../conversation-context.ts";
 import type { Api, ConversationParts } from "../conversation-parts.ts";
 import { inQueue } from "../../store/retry-conflicts.ts";
 import type { Visibility } from "../../store/variable.ts";
-import type { FileSummary } from "../platform/file-page.ts";
-import { untilEnd } from "../http/client-body.ts";
+import { tooLarge, untilEnd } from "../http/client-body.ts";
 import { conditionsIn, requireConditions } from "../http/request-headers.ts";
 import { storedType, writing } from "../variables/put-variable.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
@@ -117,7 +116,7 @@ function putFile(context: ConversationContext, request: Request, visibility?: Vi
       let bytes = 0;
       for await (const piece of untilEnd(request, signal)) {
         bytes += piece.length;
-        requireSize(bytes);
+        if (bytes > limits.maxValueBytes) throw tooLarge(limits.maxValueBytes);
         await upload.write(piece);
       }
       return await inQueue(context, async () => {
@@ -128,7 +127,11 @@ function putFile(context: ConversationContext, request: Request, visibility?: Vi
         await files.requireRoom(path, bytes);
         await upload.complete();
         events.add({ type: "file.saved", file: { path, bytes } });
-        return { file: await savedFile(files, path), isNew: current === undefined };
+        const found = await files.find(path);
+        // A turn has replaced or deleted it, which only a program beside Byref can do.
+        if (found === undefined) throw conflict(path);
+        const { open: _, ...file } = found;
+        return { file, isNew: current === undefined };
       });
     } catch (error) {
       await upload.abort();
@@ -166,32 +169,12 @@ function conflict(path: string): ByrefError {
   return new ByrefError("conflict", `${path} was written in the meantime; try again.`);
 }
 
-/** Throws `body_too_large`. */
-function requireSize(bytes: number): void {
-  const details = { limit: "maxValueBytes", maximum: limits.maxValueBytes };
-  const message = `A file is at most ${details.maximum} bytes.`;
-  if (bytes > details.maximum) throw new ByrefError("body_too_large", message, details);
-}
-
-async function savedFile(files: R2Files, path: string): Promise<FileSummary> {
-  const found = await files.find(path);
-  // A turn has replaced or deleted it, which only a program beside Byref can do.
-  if (found === undefined) throw conflict(path);
-  const { open: _, ...file } = found;
-  return file;
-}
-
 /** Throws `not_configured`. */
 function folderOf({ env, prefix }: ConversationContext): R2Files {
   const files = filesIn(env, prefix);
   if (files !== undefined) return files;
-  throw new ByrefError("not_configured", NOT_CONFIGURED);
+  throw new ByrefError("not_configured", "Files need the binding BLOBS of an R2 bucket.");
 }
-
-const NOT_CONFIGURED = `Files need the binding BLOBS. Add it to wrangler.toml:
-[[r2_buckets]]
-binding = "BLOBS"
-bucket_name = "byref"`;
 
 /**
  * The file's path, behind `/conversations/:id/files/`. Each segment is decoded once, so an encoded slash is no

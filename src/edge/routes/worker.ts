@@ -112,7 +112,8 @@ export const directoryEndpoint: Endpoint<Context<AppEnv>> = endpoint(
     });
     return Response.json({
       conversations,
-      ...(next && { next: textOf(next) }),
+      // Has the time, not only the id: the page stays the same if the conversation moves up meanwhile.
+      ...(next && { next: `${next.updatedMs}.${next.id}` }),
       ...(deletion && { deletion: shownProgress(deletion) }),
     });
   },
@@ -142,16 +143,10 @@ function shownProgress({ startedMs, deleted, remaining }: DeletionProgress) {
 export function directoryFor(context: Context<AppEnv>): RemoteDirectory {
   const directory = directoryOf(context.env, context.get("identity").tenant);
   if (directory !== undefined) return directory;
-  throw new ByrefError("not_configured", NOT_CONFIGURED);
+  const message =
+    "The list of conversations and programs need the binding DIRECTORY of the class Directory, in new_sqlite_classes of a migration.";
+  throw new ByrefError("not_configured", message);
 }
-
-const NOT_CONFIGURED = `The list of conversations and programs need the binding DIRECTORY. Add it to wrangler.toml, with a new migration tag:
-[[durable_objects.bindings]]
-name = "DIRECTORY"
-class_name = "Directory"
-[[migrations]]
-tag = "v2"
-new_sqlite_classes = ["Directory"]`;
 
 /** Adds the status, which only the conversation knows; undefined if it does not exist. */
 async function withStatus(context: Context<AppEnv>, entry: DirectoryEntry) {
@@ -167,11 +162,6 @@ async function withStatus(context: Context<AppEnv>, entry: DirectoryEntry) {
 
 function timeOf(timeMs: number): string {
   return new Date(timeMs).toISOString();
-}
-
-/** A place contains a time, not only an id: the page stays the same if the conversation moves up meanwhile. */
-function textOf({ id, updatedMs }: DirectoryPlace): string {
-  return `${updatedMs}.${id}`;
 }
 
 /** Throws `bad_request`. */

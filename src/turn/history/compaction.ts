@@ -6,7 +6,7 @@ import { byteLength } from "../../value/encoding.ts";
 import { shortHash } from "../../value/short-hash.ts";
 import type { Agent } from "../agent.ts";
 import type { StoredMessage } from "./stored-message.ts";
-import { type HistoryRecord, historyRecord } from "./history-record.ts";
+import { historyRecord } from "./history-record.ts";
 import {
   charsOf,
   folded,

@@ -259,14 +259,6 @@ export class History {
     return this.#questionOf(messageId) === this.#questionOf(undefined);
   }
 
-  /** Returns the answer with a call for this approval. Cost: reads all answers. */
-  withApproval(approval: string): StoredMessage | undefined {
-    return this.#firstMessage(
-      `WHERE role = 'assistant' AND instr(body, ?) > 0 ORDER BY seq DESC`,
-      JSON.stringify(approval),
-    );
-  }
-
   #questionOf(messageId: string | undefined): number {
     const named = messageId === undefined ? NO_END : this.#seqOf(messageId);
     const newest = `SELECT max(seq) FROM message WHERE role = 'user' AND seq <= ?`;

@@ -181,8 +181,7 @@ export class MessageParts {
 
   /** The name of the tool of a call. Empty if there is no such call. */
   toolOf(toolCallId: string): string {
-    const part = this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
-    return toolIn(part ?? {});
+    return toolIn(this.#partOf(toolCallId) ?? {});
   }
 
   /** The text that the person saw for each text part, in order. */
@@ -247,7 +246,7 @@ export class MessageParts {
         this.#answer(chunk);
         return;
       case "tool-output-denied":
-        this.#deny(chunk.toolCallId);
+        Object.assign(this.#partOf(chunk.toolCallId) ?? {}, { state: "output-denied" });
         return;
       case "file":
       case "reasoning-file":
@@ -310,10 +309,8 @@ export class MessageParts {
 
   #approval(chunk: Chunk<"tool-approval-request">): void {
     const { toolCallId, approvalId: id, approvalDescriptor: descriptor } = chunk;
-    const part = this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
-    if (part === undefined) return;
-    part.state = "approval-requested";
-    part.approval = compact({ id, descriptor });
+    const approval = compact({ id, descriptor });
+    Object.assign(this.#partOf(toolCallId) ?? {}, { state: "approval-requested", approval });
   }
 
   #answer(chunk: Chunk<"tool-approval-response">): void {
@@ -325,14 +322,13 @@ export class MessageParts {
     }
   }
 
-  #deny(toolCallId: string): void {
-    const part = this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
-    if (part !== undefined) part.state = "output-denied";
+  #partOf(toolCallId: string): Fields | undefined {
+    return this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
   }
 
   #toolOutput(chunk: Chunk<"tool-output-available" | "tool-output-error">): void {
     const { type, toolCallId, dynamic: _dynamic, providerMetadata, ...rest } = chunk;
-    const part = this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
+    const part = this.#partOf(toolCallId);
     if (part === undefined) return;
     part.state = toolState[type];
     // A provider may run a call that could not be read.

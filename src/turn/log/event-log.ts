@@ -229,8 +229,11 @@ export class EventLog {
   }
 
   #readNewest(): Newest {
-    this.#newest ??= newestIn(this.#sql);
-    return this.#newest;
+    if (this.#newest !== undefined) return this.#newest;
+    const newest = `SELECT seq, at, data FROM event ORDER BY seq DESC LIMIT 1`;
+    const row = firstRow(this.#sql, newest) ?? { seq: 1, at: 0, data: "[]" };
+    const id = numberIn(row, "seq") + eventsIn(row).length - 1;
+    return (this.#newest = { id, activeMs: numberIn(row, "at") });
   }
 }
 
@@ -284,12 +287,6 @@ function shortCall({ tool, toolCallId }: Pick<NewEvent, "tool" | "toolCallId">) 
 
 function shortName(name: string): string {
   return clip(name, MAX_NAME_CHARS);
-}
-
-function newestIn(sql: Sql): Newest {
-  const row = firstRow(sql, `SELECT seq, at, data FROM event ORDER BY seq DESC LIMIT 1`);
-  if (row === undefined) return NONE;
-  return { id: numberIn(row, "seq") + eventsIn(row).length - 1, activeMs: numberIn(row, "at") };
 }
 
 export interface EventPage {

@@ -1,7 +1,7 @@
 import { parseExactly } from "../../value/exact-number.ts";
 import type { UIMessageChunk } from "ai";
 import * as limits from "../../limits.ts";
-import { firstRow, numberIn, type Sql, textIn } from "../../store/rows/sql.ts";
+import { firstRow, type Sql, textIn } from "../../store/rows/sql.ts";
 import { slicesOf } from "../../value/characters.ts";
 import type { Deferred, Step } from "../history/message-parts.ts";
 import type { Post } from "../history/post.ts";
@@ -103,7 +103,11 @@ export class Journal {
 
   /** The head of the newest turn, if there was one. */
   head(): TurnHead | undefined {
-    if (this.#head === undefined) this.#head = this.#readHead();
+    if (this.#head === undefined) {
+      const row = firstRow(this.#sql, `SELECT head FROM turn WHERE part = 0`);
+      // `begin` and `append` wrote it.
+      this.#head = row === undefined ? null : (parseExactly(textIn(row, "head")) as TurnHead);
+    }
     return this.#head ?? undefined;
   }
 
@@ -196,21 +200,14 @@ export class Journal {
     end.chars += text.length;
   }
 
-  #readHead(): TurnHead | null {
-    const row = firstRow(this.#sql, `SELECT head FROM turn WHERE part = 0`);
-    // `begin` and `append` wrote it.
-    return row === undefined ? null : (parseExactly(textIn(row, "head")) as TurnHead);
-  }
-
   #readEnd(): { part: number; chars: number } {
     if (this.#end !== undefined) return this.#end;
     const row = firstRow(
       this.#sql,
       `SELECT part, length(log) AS chars FROM turn ORDER BY part DESC LIMIT 1`,
     );
-    const end = { part: row === undefined ? 0 : numberIn(row, "part"), chars: 0 };
-    if (row !== undefined) end.chars = numberIn(row, "chars");
-    this.#end = end;
-    return end;
+    const { part, chars } = row ?? { part: 0, chars: 0 };
+    this.#end = { part: Number(part), chars: Number(chars) };
+    return this.#end;
   }
 }

@@ -112,7 +112,10 @@ export async function callModel(
         continue;
       }
       const delayMs = output.reset && retryDelayMs(error, tries);
-      if (delayMs === undefined) throw asModelFailure(error, context, refused);
+      if (delayMs === undefined) {
+        if (error instanceof ByrefError) throw error;
+        throw new ByrefError("model_failed", `The model failed: ${textOf(error, context)}`);
+      }
       await sleep(delayMs, signal);
       signal.throwIfAborted();
       hasWritten ||= attempt.hasWritten;
@@ -132,23 +135,6 @@ function refusedIn(
 ): RefusedTurn | undefined {
   if (call === undefined || outlined !== undefined || !isRefused(error)) return undefined;
   return refusedTurn(call.options.prompt, messageOf(error));
-}
-
-function asModelFailure(
-  error: unknown,
-  context: ModelCallContext,
-  refused: RefusedTurn | undefined,
-): ByrefError {
-  if (error instanceof ByrefError) return error;
-  const also = refused === undefined ? "" : ` So it did ${withLess(refused)}.`;
-  return new ByrefError("model_failed", `The model failed: ${textOf(error, context)}${also}`);
-}
-
-/** Says what was left out of a prompt. */
-function withLess({ question }: RefusedTurn): string {
-  return question === undefined
-    ? "without the images of this turn"
-    : `with the turn "${question}" in outline only`;
 }
 
 /** An endpoint's error text may be long, and may repeat the key that it received. */
@@ -281,7 +267,7 @@ class ModelTry {
   readonly #tools: ToolChunks;
   readonly #calls: ToolCall[] = [];
   #invalidCalls = 0;
-  #hasWritten = false;
+  hasWritten = false;
   #hasFailed = false;
   /** The texts and reasoning that are open. */
   readonly #blocks = new Set<string>();
@@ -290,10 +276,6 @@ class ModelTry {
   constructor(options: TryOptions) {
     this.#options = options;
     this.#tools = new ToolChunks(options.tools);
-  }
-
-  get hasWritten(): boolean {
-    return this.#hasWritten;
   }
 
   /** The usage that the provider reported, also if the try failed later. */
@@ -417,8 +399,8 @@ class ModelTry {
 
   #write(chunk: UIMessageChunk): void | Promise<void> {
     const { onFirst, write } = this.#options;
-    const isFirst = !this.#hasWritten;
-    this.#hasWritten = true;
+    const isFirst = !this.hasWritten;
+    this.hasWritten = true;
     try {
       if (isFirst) onFirst();
       return write(chunk)?.catch(writeFailed);
