@@ -15,7 +15,7 @@ import type { EventPage } from "../turn/log/event-log.ts";
 import type { TurnHead } from "../turn/log/journal.ts";
 import { type RecoveredLog, recoveryDelayMs } from "../turn/log/recovery.ts";
 import { pause } from "../turn/model/model-failure.ts";
-import { type QuotaService, type Cost, costSince, type SpendLimits } from "../turn/spend/spend.ts";
+import type { QuotaService, Cost, SpendLimits } from "../turn/spend/spend.ts";
 import type { MakeCodeTool, PlatformServices, QueryTools } from "../turn/toolbox.ts";
 import type { Bindings } from "./app-env.ts";
 import { ConversationData, type Retention } from "./conversation-data.ts";
@@ -309,9 +309,13 @@ export class ConversationContext {
       const data = this.wake(Date.now());
       const before = this.sql.cost;
       const cost = () => {
-        const { rowsRead, rowsWritten, alarms } = costSince(before, this.sql.cost);
-        // The end of the turn sets an alarm.
-        return { rowsRead, rowsWritten: rowsWritten + 1, alarms: alarms + 1 };
+        const { rowsRead, rowsWritten, alarms } = this.sql.cost;
+        return {
+          rowsRead: rowsRead - before.rowsRead,
+          // The end of the turn sets an alarm.
+          rowsWritten: rowsWritten - before.rowsWritten + 1,
+          alarms: alarms - before.alarms + 1,
+        };
       };
       try {
         return await work({ ...running, data, cost });

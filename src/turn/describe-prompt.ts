@@ -106,14 +106,7 @@ const NEXT_QUESTION: ModelMessage = { role: "user", content: "" };
 
 type Definition = NonNullable<LanguageModelV4CallOptions["tools"]>[number];
 
-interface Sent {
-  /** The request that the provider's model receives. With calls as tags, the instructions describe the tools. */
-  readonly received: LanguageModelV4CallOptions;
-  readonly definitions: readonly Definition[];
-  readonly instructions: string;
-  readonly messages: PromptDescription["messages"];
-  readonly chars: number;
-}
+type Sent = Awaited<ReturnType<ReturnType<typeof recorderOf>["sent"]>>;
 
 /** Has the place of the provider's model, and notes what it would receive. */
 function recorderOf(replaced: LanguageModel) {
@@ -130,7 +123,8 @@ function recorderOf(replaced: LanguageModel) {
       return { stream: new ReadableStream({ start: (stream) => stream.close() }) };
     },
   };
-  const sent = async (prompt: Prompt): Promise<Sent> => {
+  /** Returns the request that the provider's model receives. With calls as tags, the instructions describe the tools. */
+  const sent = async (prompt: Prompt) => {
     const { signal } = new AbortController();
     const { model, options } = await prepareModelCall({ ...prompt, signal });
     await model.doStream(options);

@@ -179,25 +179,25 @@ export class Journal {
       this.#head = head;
       this.#begun = head.attempt;
     }
-    if (head !== undefined && !(fits && end.part === 0)) {
-      this.#sql.run(`UPDATE turn SET head = ? WHERE part = 0`, JSON.stringify(head));
+    const isOneRow = fits && end.part === 0;
+    if (head !== undefined) {
+      const [more, bindings] = isOneRow ? [`, log = log || ?`, [text]] : ["", []];
+      const update = `UPDATE turn SET head = ?${more} WHERE part = 0`;
+      this.#sql.run(update, JSON.stringify(head), ...bindings);
     }
-    if (fits) return this.#extend(end, text, head);
+    if (fits) {
+      const isWritten = text === "" || (head !== undefined && isOneRow);
+      if (!isWritten) {
+        this.#sql.run(`UPDATE turn SET log = log || ? WHERE part = ?`, text, end.part);
+      }
+      end.chars += text.length;
+      return;
+    }
     for (const slice of slicesOf(text, limits.turnLogRowChars)) {
       end.part++;
       end.chars = slice.length;
       this.#sql.run(`INSERT INTO turn (part, log) VALUES (?, ?)`, end.part, slice);
     }
-  }
-
-  #extend(end: { part: number; chars: number }, text: string, head: TurnHead | undefined): void {
-    if (head !== undefined && end.part === 0) {
-      const written = JSON.stringify(head);
-      this.#sql.run(`UPDATE turn SET head = ?, log = log || ? WHERE part = 0`, written, text);
-    } else if (text !== "") {
-      this.#sql.run(`UPDATE turn SET log = log || ? WHERE part = ?`, text, end.part);
-    }
-    end.chars += text.length;
   }
 
   #readEnd(): { part: number; chars: number } {

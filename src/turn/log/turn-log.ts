@@ -54,7 +54,8 @@ export class TurnLog {
   #visible = 0;
   #openCommits = 0;
   #isEnded = false;
-  #firstOwn = 0;
+  /** Index of the first frame of the current request. Earlier frames are from before the turn waited. */
+  firstOwn = 0;
 
   constructor({ now = Date.now, durable }: TurnLogOptions = {}) {
     this.#now = now;
@@ -167,15 +168,10 @@ export class TurnLog {
     return this.slice(0, 0).length;
   }
 
-  /** Index of the first frame of the current request. Earlier frames are from before the turn waited. */
-  get firstOwn(): number {
-    return this.#firstOwn;
-  }
-
   /** The frames from an index on, for a watcher that began at `first`. */
   slice(from: number, first: number, to = this.#visible): readonly Frame[] {
     const frames = this.#frames.slice(from, to);
-    if (this.#firstOwn === 0) return frames;
+    if (this.firstOwn === 0) return frames;
     return frames.filter(
       ({ edge }, index) => edge === undefined || (edge === "start" && from + index === first),
     );
@@ -218,19 +214,17 @@ export class TurnLog {
 
   #addFrame(data: string): void {
     const id = this.#attempt * ATTEMPT_FRAMES + ++this.#sequence;
-    const isStart = this.#frames.length === this.#firstOwn && this.#firstOwn > 0;
+    const isStart = this.#frames.length === this.firstOwn && this.firstOwn > 0;
     this.#frames.push({ id, data, ...(isStart ? { edge: "start" } : {}) });
   }
 
   /** Restores frames and entries in the order in which they were written. */
   #restore(journal: Journal): RecoveredLog {
-    const recoveredLog = readLines(journal.read(), {
-      onFrame: (data) => this.#addFrame(data),
-      onAttempt: ({ attempt, waited }) => {
-        if (waited === true) this.#endRequest();
-        this.#startAttempt(attempt);
-      },
-    });
+    const onAttempt = ({ attempt, waited }: AttemptLine) => {
+      if (waited === true) this.#endRequest();
+      this.#startAttempt(attempt);
+    };
+    const recoveredLog = readLines(journal.read(), onAttempt, (data) => this.#addFrame(data));
     this.#visible = this.#frames.length;
     return recoveredLog;
   }
@@ -239,7 +233,7 @@ export class TurnLog {
     for (const [index, frame] of this.#frames.entries()) {
       if (typeOf(frame.data) === "finish") this.#frames[index] = { ...frame, edge: "finish" };
     }
-    this.#firstOwn = this.#frames.length;
+    this.firstOwn = this.#frames.length;
   }
 
   /** Commits `work`, and returns its result. With `isAtomic`, a failure undoes its writes. Otherwise they may remain. */

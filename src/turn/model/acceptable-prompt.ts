@@ -315,22 +315,19 @@ const NO_ANSWER: Message = {
  */
 function alternating(messages: readonly Message[]): Message[] {
   const all: Message[] = [];
+  const joined = (content: Of<"user">["content"]) => joinedTexts(content, () => "\n\n");
   for (const message of messages) {
     const last = all.at(-1);
+    const at = all.length - 1;
     if (message.role === "user" && last?.role === "tool" && isNote(message)) {
-      all[all.length - 1] = withNote(last, textOf(message));
-      continue;
-    }
-    if (message.role === "user" && last?.role === "tool") all.push(NO_ANSWER);
-    if (message.role === "user" && last?.role === "user") {
-      all[all.length - 1] = {
-        ...last,
-        content: joinedTexts([...last.content, ...message.content], () => "\n\n"),
-      };
+      all[at] = withNote(last, textOf(message));
+    } else if (message.role === "user" && last?.role === "user") {
+      all[at] = { ...last, content: joined([...last.content, ...message.content]) };
     } else if (message.role === "assistant" && last?.role === "assistant") {
-      all[all.length - 1] = { ...last, content: [...last.content, ...message.content] };
+      all[at] = { ...last, content: [...last.content, ...message.content] };
     } else if (message.role === "user") {
-      all.push({ ...message, content: joinedTexts(message.content, () => "\n\n") });
+      if (last?.role === "tool") all.push(NO_ANSWER);
+      all.push({ ...message, content: joined(message.content) });
     } else all.push(message);
   }
   return all;

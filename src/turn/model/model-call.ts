@@ -53,8 +53,13 @@ export interface ModelCallContext {
   readonly observer?: Observer | undefined;
 }
 
-/** The result of a call, and the earlier turn that had to be sent in outline. */
-export interface CallResult extends CallModelResult {
+export interface CallResult {
+  readonly finishReason: FinishReason;
+  /** Well-formed calls of our own tools. */
+  readonly calls: readonly ToolCall[];
+  /** Number of malformed calls. Each has been answered with an error. */
+  readonly invalidCalls: number;
+  /** The earlier turn that had to be sent in outline. */
   readonly refused?: RefusedTurn & { readonly error: string };
 }
 
@@ -232,14 +237,6 @@ function namedModel(name: string): Exclude<LanguageModel, string> {
 
 type End = Part<"finish">;
 
-export interface CallModelResult {
-  readonly finishReason: FinishReason;
-  /** Well-formed calls of our own tools. */
-  readonly calls: readonly ToolCall[];
-  /** Number of malformed calls. Each has been answered with an error. */
-  readonly invalidCalls: number;
-}
-
 /** The destination of a model's answer. */
 export interface ModelOutput {
   /** Receives each chunk as the model wrote it. Awaited before the next chunk. */
@@ -292,7 +289,7 @@ class ModelTry {
   }
 
   /** Runs the try. Throws the provider's errors, `model_timeout`, or the stop signal's reason. */
-  async run(prepare: (signal: AbortSignal) => Promise<ModelCall>): Promise<CallModelResult> {
+  async run(prepare: (signal: AbortSignal) => Promise<ModelCall>): Promise<CallResult> {
     const silence = new Deadline(limits.modelSilenceMs, {
       signal: this.#options.signal,
       error: () => new ByrefError("model_timeout", SILENT),
@@ -414,7 +411,7 @@ class ModelTry {
     return !this.#hasFailed && this.#end !== undefined && isModelFinish(this.#end.finishReason);
   }
 
-  #result(): CallModelResult {
+  #result(): CallResult {
     if (this.#end === undefined || !this.#isComplete) throw new StreamCutOff();
     return {
       finishReason: this.#end.finishReason.unified,

@@ -53,7 +53,7 @@ export class Account {
   restore({ usage, savings, spent }: Counts): void {
     this.#usage = usage;
     this.#savings = savings;
-    this.spend.restore(spent);
+    this.spend.turn = spent;
   }
 
   /** Counts one model call, as far as its provider reported it. */
