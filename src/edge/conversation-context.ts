@@ -36,24 +36,18 @@ import { type AgentSetup, chooseAgent } from "./turns/chosen-agent.ts";
 import { type QueuedTurn, type RunningTurn, TurnQueue } from "./turns/turn-queue.ts";
 import type { TurnRequest } from "./turns/turn-request.ts";
 
-/** An application's configuration of its conversations. */
 export interface ConversationSetup extends AgentSetup {
   readonly retention: RetentionOption;
   readonly spendLimits: SpendLimits;
   /** Absent: CSV is stored as bytes. */
   readonly csv?: RecordsFormat | undefined;
-  /** Absent: no `run_code`. */
   readonly code?: MakeCodeTool | undefined;
-  /** Absent: no plans. */
   readonly plans?: Feature<ConversationPlans> | undefined;
   readonly transfer?: TransferParts | undefined;
-  /** Absent: no queries. */
   readonly queries?: Feature<ConversationQueries> | undefined;
-  /** Absent: no MCP gateway. */
   readonly gateway?: Feature<ConversationMcp> | undefined;
 }
 
-/** Retention, or a function that returns it for a conversation. */
 export type RetentionOption =
   | Retention
   | ((about: Pick<AgentContext, "tenant" | "conversation" | "env">) => Retention);
@@ -63,7 +57,6 @@ export interface Feature<Part> {
   readonly open: (context: ConversationContext) => Part;
 }
 
-/** A conversation's queries. */
 export interface ConversationQueries {
   /** Undefined if there is no place for tables. */
   toolsFor(wrap: WrapOptions): QueryTools | undefined;
@@ -95,7 +88,6 @@ export interface ConversationPlans {
   endImport(data: ConversationData, options: EndOfImport): Promise<ImportedPlans>;
 }
 
-/** A line of a file about plans. */
 export type PlanLine =
   | { readonly type: "plan"; readonly plan: object }
   | {
@@ -119,12 +111,10 @@ interface ImportedPlans {
   readonly withdrawn: number;
 }
 
-/** A message of an MCP client. */
 export interface McpRequest {
   readonly request: Request;
   /** Its body, parsed. */
   readonly message: Json;
-  /** The conversation's id. */
   readonly conversation: string;
   /** Also offers this agent's tools. */
   readonly agent: string | undefined;
@@ -132,7 +122,6 @@ export interface McpRequest {
   readonly tools: "list" | "search";
 }
 
-/** A conversation as an MCP server. */
 export interface ConversationMcp {
   handle(request: McpRequest): Promise<Response>;
 }
@@ -171,11 +160,8 @@ export class ConversationContext {
   readonly telemetry: Telemetry;
   /** Undefined if the tenant's spend is not limited. */
   readonly leases: QuotaService | undefined;
-  /** Undefined in an application without queries. */
   readonly queries: ConversationQueries | undefined;
-  /** Undefined in an application without a gateway. */
   readonly gateway: ConversationMcp | undefined;
-  /** Undefined in an application without plans. */
   readonly plans: ConversationPlans | undefined;
   /** Abort it when a client asks: recovery then waits no longer. */
   readonly asked = new AbortController();

@@ -60,7 +60,6 @@ function objectNamed({ env, req }: Context<AppEnv>, parts: readonly string[]): R
   return conversationNamed(env, parts, { hint });
 }
 
-/** The object with the name of these parts. */
 export function conversationNamed(
   env: object,
   parts: readonly string[],
@@ -79,7 +78,6 @@ export function conversationNamed(
   return named as unknown as RemoteConversation;
 }
 
-/** The environment and state of a conversation's object. */
 export interface ObjectContext {
   readonly env: object;
   /** The object's name, made by `conversation-of.ts`, contains its tenant. */

@@ -41,7 +41,6 @@ interface DescribedTool {
   readonly name: string;
   readonly description?: string;
   readonly inputSchema?: object;
-  /** The definition as JSON. */
   readonly chars: number;
   /**
    * The stage from which one of Byref's own tools is offered. Absent for an agent's tool, which is always offered.
@@ -54,7 +53,6 @@ interface DescribeOptions extends Pick<
   TurnContext,
   "agent" | "model" | "store" | "services" | "now"
 > {
-  /** The conversation's messages. Default: none. */
   readonly history?: History | undefined;
 }
 

@@ -38,12 +38,10 @@ export interface Prompt extends Omit<ModelRequest, "signal"> {
 /** Builds the prompts of an attempt, one for each model call: instructions, tools, messages, list of variables. */
 export class Prompts {
   readonly tools: Toolbox;
-  /** The outline and the past messages. */
   readonly past: readonly ModelMessage[];
   readonly #context: PromptContext;
   readonly #options: PromptOptions;
   readonly #list: VariableList;
-  /** The tools that the model has found in this conversation. */
   #found: readonly string[];
 
   /** Opens the tools, and converts the past messages. */

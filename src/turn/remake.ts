@@ -12,9 +12,7 @@ import type { TurnContext } from "./turn-context.ts";
 export class Remaker {
   readonly #context: TurnContext;
   readonly #tools: () => Toolbox | undefined;
-  /** Names of the values that were made again. */
   readonly #made = new Set<string>();
-  /** Names that were tried. */
   readonly #tried = new Set<string>();
   /** One after the other: what one makes, another may read. */
   #last: Promise<void> = Promise.resolve();
@@ -25,7 +23,6 @@ export class Remaker {
     this.#tools = tools;
   }
 
-  /** True if the value was made again in this turn. */
   hasMade(name: string): boolean {
     return this.#made.has(name);
   }

@@ -106,7 +106,6 @@ export class Steps {
     }
   }
 
-  /** See `ToolCalls.pinned`. */
   async pinned(decided: readonly DecidedCall[]): Promise<readonly DecidedCall[]> {
     await this.open();
     return this.#required.calls.pinned(decided, await this.#messages());
@@ -351,7 +350,6 @@ function notRun(reason: FinishReason): string {
 
 type ToolOutput = Extract<UIMessageChunk, { type: "tool-output-available" | "tool-output-error" }>;
 
-/** True for the result of a tool that the provider ran. */
 function isProvided(chunk: UIMessageChunk): chunk is ToolOutput {
   const isOutput = chunk.type === "tool-output-available" || chunk.type === "tool-output-error";
   return isOutput && chunk.providerExecuted === true;
@@ -365,7 +363,6 @@ interface Progress {
   readonly begun?: readonly JournalCall[];
 }
 
-/** The prompts and calls of an attempt. */
 interface Opened {
   readonly prompts: Prompts;
   readonly calls: ToolCalls;

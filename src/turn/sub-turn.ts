@@ -34,7 +34,6 @@ export interface ModelQuestion {
   readonly variables?: readonly string[];
   /** Texts in the prompt that are not variables: files. */
   readonly texts?: readonly string[];
-  /** The call that the question belongs to. */
   readonly call: CallOptions;
 }
 

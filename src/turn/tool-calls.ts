@@ -38,7 +38,6 @@ interface ToolCallsOptions {
   readonly remaker: Remaker;
 }
 
-/** A call that may run. */
 export interface Planned {
   readonly call: JournalCall;
   readonly ready: Ready;
@@ -371,7 +370,6 @@ export interface StepCommits {
 
 interface RunningCall extends Planned {
   readonly settled: Promise<void>;
-  /** Set when the call has run. */
   run?: ToolRun;
 }
 
@@ -455,7 +453,6 @@ function isReleased(
 
 /** A reference to what other calls of the step may write. */
 type Use = CallFlow["reads"][number] & {
-  /** Indexes of these calls, in their order. */
   readonly writers: readonly number[];
 };
 

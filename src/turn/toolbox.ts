@@ -22,12 +22,9 @@ export interface CodeOptions {
   readonly timeMs?: number;
 }
 
-/** Creates `run_code`. */
 export type MakeCodeTool = (options: CodeOptions) => RuntimeTool;
 
-/** The tools' access to queries. */
 export interface QueryTools {
-  /** `query_variables`. */
   readonly query: RuntimeTool;
   /** Edits of records for `edit_variable`. */
   readonly records: RecordEdits;
@@ -119,7 +116,6 @@ export class Toolbox {
     return this.#tools.wrapped.get(name);
   }
 
-  /** True if the model calls tools with tags. */
   get hasTags(): boolean {
     return tagsOf(this.#tools.agent) !== undefined;
   }
@@ -171,7 +167,6 @@ export class Toolbox {
 
 interface Tools {
   readonly agent: Agent;
-  /** The runtime's own tools. */
   readonly runtime: readonly RuntimeTool[];
   readonly wrapped: ReadonlyMap<string, WrappedTool>;
   readonly showsAll: boolean;

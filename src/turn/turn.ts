@@ -26,7 +26,6 @@ import {
 import type { Change } from "../store/variable.ts";
 import { Lease, leaseKeyOf, leaseOf, Spend, spentBefore } from "./spend/spend.ts";
 
-/** The question of a turn, and what the answer replaces. */
 export interface Question {
   /** The id of the answer's message. Default: a new id. */
   readonly id?: string;
@@ -160,7 +159,6 @@ function postOf(asked: Post | undefined, decided: Post | undefined): Post | unde
   return post && compact({ ...post, messageId, partsDigest, shownDigest });
 }
 
-/** One attempt at a turn. */
 class Turn {
   readonly #options: TurnOptions;
   readonly #attempt: Attempt;
@@ -326,7 +324,6 @@ class Turn {
 /** The reasons that a provider gives for an answer that is not complete. */
 const CUT: ReadonlySet<FinishReason> = new Set(["length", "content-filter", "other"]);
 
-/** The outcome of an attempt. */
 export interface AttemptEnd extends Pick<TurnEnd, "status" | "code" | "limit" | "finishReason"> {
   /** Default: the cost once the end is committed. */
   readonly cost?: TurnEnd["cost"];
@@ -365,7 +362,6 @@ export class Attempt {
     };
   }
 
-  /** Creates the next attempt after a crash. */
   static next(options: TurnOptions): Attempt {
     const last = options.journal.head();
     if (last === undefined) throw new ByrefError("internal", "There is no turn to continue.");

@@ -19,7 +19,6 @@ export interface ToolCall {
 
 /** A call that waits, with the input that would run. */
 interface WaitingCall extends ToolCall {
-  /** What the person is shown. */
   readonly descriptor?: unknown;
 }
 
@@ -40,7 +39,6 @@ export function waitingCalls(
   return calls;
 }
 
-/** A person's decision. */
 export interface ApprovalResponse {
   /** Who decided, as the authenticator says. */
   readonly principal?: string;
@@ -54,7 +52,6 @@ export interface ApprovalResponse {
   readonly pin?: string | undefined;
 }
 
-/** A decision and its call as it waited. */
 export interface DecidedCall {
   readonly approval: Omit<ApprovalResponse, "patch">;
   readonly call: WaitingCall;

@@ -11,7 +11,6 @@ import { DurableSql } from "../platform/durable-sql.ts";
 import { type DeletionProgress, type Doomed, TenantDeletion } from "./tenant-deletion.ts";
 import { TenantSpend } from "./tenant-spend.ts";
 
-/** A conversation in the index. */
 export interface DirectoryEntry {
   readonly id: string;
   readonly title: string | null;
@@ -59,10 +58,8 @@ export interface TenantFeature {
   deleteAll(): void;
 }
 
-/** The parts of a tenant's object that its endpoints use. */
 export interface TenantParts {
   readonly context: TenantContext;
-  /** Undefined in an application without one. */
   readonly feature: TenantFeature | undefined;
 }
 

@@ -6,7 +6,6 @@ import { decodeUtf8 } from "../../value/encoding.ts";
 import { JSON_ADVICE, JSON_TYPE } from "../../store/bytes/content.ts";
 import { parseMediaType } from "../../value/media-type.ts";
 
-/** A body as its client sends it. */
 export class ClientBody {
   readonly #body: ReadableStream<Uint8Array> | null;
   readonly #maxBytes: number;
@@ -92,7 +91,6 @@ export function tooLarge(maxBytes: number): ByrefError {
   return new ByrefError("body_too_large", `${message} ${JSON_ADVICE}`, details);
 }
 
-/** The largest size of a piece. */
 const PIECE_BYTES = 65_536;
 
 interface PieceReader {

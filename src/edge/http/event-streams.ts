@@ -29,7 +29,6 @@ export class EventStreams {
     });
   }
 
-  /** Announces a new turn. */
   begin(turn: string): void {
     for (const { turns } of this.#readers) turns.push(turn);
     this.#news.announce();

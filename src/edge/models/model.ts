@@ -61,7 +61,6 @@ const BUILT_IN: Readonly<Record<string, BuiltInKind>> = {
 /** The only kind without a model id. */
 const DEMO = "demo";
 
-/** The part of `MODEL` before the colon. */
 interface ModelKind {
   readonly name: string;
 }

@@ -7,7 +7,6 @@ import type { Content, Description, Operation } from "../http/endpoint.ts";
 
 const AT = "#/components/schemas/";
 
-/** The document of an HTTP interface. */
 export function openApiOf({ worker, tenant, conversation, components }: Required<Api>) {
   const document = new Describer(components);
   const paths: Record<string, Record<string, OpenApiOperation>> = {};

@@ -201,7 +201,6 @@ export interface FileEndpoints {
   readonly api: Api;
 }
 
-/** Endpoints that list, serve, save and delete the files of a conversation. */
 export const fileEndpoints: FileEndpoints = {
   api: { conversation: endpoints, components: { File: file, Files: files } },
 };

@@ -257,7 +257,6 @@ const changes: readonly Endpoint<ConversationParts>[] = [
   ),
 ];
 
-/** Endpoints of a conversation's variables. */
 export const variableEndpoints = [...lists, ...values, ...changes];
 
 type Settings = Parsed<typeof settings> & { readonly mode?: WriteMode };

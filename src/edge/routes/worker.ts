@@ -82,7 +82,6 @@ function describeModel(make: () => LanguageModel | undefined): ModelDescription 
   }
 }
 
-/** Lists a tenant's conversations. */
 export const directoryEndpoint: Endpoint<Context<AppEnv>> = endpoint(
   "GET /conversations",
   {
@@ -119,7 +118,6 @@ export const directoryEndpoint: Endpoint<Context<AppEnv>> = endpoint(
   },
 );
 
-/** Deletes a tenant's conversations. */
 export const tenantDeletionEndpoint: Endpoint<Context<AppEnv>> = endpoint(
   "DELETE /conversations",
   {

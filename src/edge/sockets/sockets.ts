@@ -189,7 +189,6 @@ async function stream(
 /** The socket's attachment, which the platform keeps while the object hibernates; at most 16,384 bytes. */
 interface Note {
   readonly conversation: string;
-  /** Who opened it. */
   readonly asker: Identity;
   /** Invalid frames received so far. */
   readonly badFrames: number;
@@ -198,7 +197,6 @@ interface Note {
   readonly isBusy: boolean;
 }
 
-/** One request of a client. */
 interface SocketRequest {
   readonly requestId: string;
   /** True if it watches a turn that another request began. */
@@ -209,7 +207,6 @@ interface SocketRequest {
   log?: TurnLog;
 }
 
-/** A socket with open requests. */
 export class SocketConnection {
   readonly #socket: WebSocket;
   readonly #requests = new Map<string, SocketRequest>();
@@ -224,7 +221,6 @@ export class SocketConnection {
     return this.#note;
   }
 
-  /** Number of open requests. */
   get size(): number {
     return this.#requests.size;
   }

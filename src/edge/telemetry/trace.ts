@@ -14,7 +14,6 @@ const MAX_NAME_CHARS = 255;
 
 const NONE = { calls: 0, failures: 0, ms: 0 };
 
-/** The activities of one attempt at a turn. */
 export class Trace {
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -22,7 +21,6 @@ export class Trace {
   readonly spans: Span[] = [];
   /** Totals of all activities, including those without a span; times of concurrent activities are added up. */
   readonly sums = { agent: { ...NONE }, model: { ...NONE }, tool: { ...NONE } };
-  /** The attempt itself. */
   readonly root: Span;
 
   constructor(now: () => number) {
@@ -65,7 +63,6 @@ export class Trace {
   }
 }
 
-/** An activity of a turn and its outcome. */
 export class Span implements ObservedActivity {
   activity: Activity;
   readonly parent: Span | undefined;
@@ -143,11 +140,9 @@ export function readTraceParent(header: string | null | undefined) {
   return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
-/** The turn that a record describes. */
 export interface TurnSubject {
   readonly tenant: string;
   readonly conversation: string;
-  /** The id of the turn or run. */
   readonly turn: string;
   /** Set for a run of a plan. */
   readonly kind?: "run" | undefined;

@@ -17,7 +17,6 @@ import { untilEnd } from "../http/client-body.ts";
 export interface PutRequest {
   /** Empty: the next automatic one. */
   readonly name: string;
-  /** Its body is the value. */
   readonly request: Request;
   readonly options: Omit<Write, "value" | "name">;
   /** How to read it if it is a CSV. */

@@ -28,7 +28,6 @@ export interface ValueRequest {
   readonly request: Pick<Request, "method" | "headers">;
 }
 
-/** The part of a value that the query selects. */
 interface Part {
   readonly path?: Path | undefined;
   readonly offset?: number | undefined;
@@ -89,7 +88,6 @@ interface Source {
   readonly csv: RecordsFormat | undefined;
 }
 
-/** Stored bytes, read in parts. */
 export interface StoredBytes extends Pick<OpenValue, "read" | "close"> {
   readonly info: Pick<VariableInfo, "bytes">;
 }
@@ -289,7 +287,6 @@ async function bodyOf(open: StoredBytes, { from, to }: Bounds): Promise<Body> {
 
 type Body = string | Uint8Array | ReadableStream<Uint8Array>;
 
-/** A representation of a value. */
 interface Served {
   readonly mediaType: string;
   readonly etag: string;

@@ -21,7 +21,6 @@ export interface Compacted extends Outline {
   /** The last message of them. */
   readonly seq: number;
   readonly turns: number;
-  /** Counts the compactions. */
   readonly version: number;
   readonly createdAt: string;
   readonly updatedAt: string;

@@ -134,7 +134,6 @@ export class History {
     }
   }
 
-  /** Number of questions after `seq` up to `last`. */
   questionsBetween(seq: number, last: number): number {
     const counted = `SELECT count(*) FROM message WHERE role = 'user' AND seq > ? AND seq <= ?`;
     return numberOf(this.#sql, counted, seq, last);
@@ -353,7 +352,6 @@ export class History {
     });
   }
 
-  /** The sequence number of a message. 0 for an unknown id. */
   #seqOf(id: string): number {
     if (this.#cached?.length === 0 && this.#lastCompacted === 0) return 0;
     const newest = `SELECT seq FROM message WHERE id = ? ORDER BY seq DESC LIMIT 1`;

@@ -4,19 +4,16 @@ import { compact, isObject, type Json } from "../../value/json.ts";
 import { type OpenSpan, type PlacedValue, Receipt, type StoredReceipt } from "./receipt.ts";
 
 export type MessagePart = UIMessage["parts"][number];
-/** A part that is a tool call. */
 export type ToolPart = Extract<MessagePart, { toolCallId: string }>;
 type Fields = Record<string, unknown>;
 type Chunk<Type extends UIMessageChunk["type"]> = Extract<UIMessageChunk, { type: Type }>;
 
-/** The content of a message so far. */
 interface Written {
   readonly parts: readonly MessagePart[];
   readonly display?: readonly string[];
   readonly receipt?: StoredReceipt;
 }
 
-/** A call as the model wrote it. */
 export interface WrittenCall {
   readonly toolName: string;
   readonly toolCallId: string;
@@ -34,13 +31,11 @@ export interface Deferred {
 
 export interface Needed {
   readonly toolCallId: string;
-  /** The reference as written. */
   readonly source: string;
   /** The name in the store. */
   readonly name: string;
 }
 
-/** A call without an outcome. */
 interface OpenCall {
   readonly toolCallId: string;
   /** Set if it waits for a person. */
@@ -56,7 +51,6 @@ export function changedIn({ approval }: ToolPart): ChangedInput | undefined {
   return isObject(descriptor) ? (descriptor.changed as ChangedInput | undefined) : undefined;
 }
 
-/** The parts that one model call wrote. */
 export interface Step {
   readonly parts: readonly MessagePart[];
   readonly display: readonly string[];
@@ -102,7 +96,6 @@ export class MessageParts {
     return { parts, display: this.#display.slice(this.#stepDisplay), ...compact({ receipt }) };
   }
 
-  /** Number of steps that have begun. */
   get steps(): number {
     return this.#parts.filter(({ type }) => type === "step-start").length;
   }

@@ -14,7 +14,6 @@ export interface PlacedValue {
   readonly at?: string;
   /** Set if it was evicted, and the turn has made it again. */
   readonly remade?: true;
-  /** Characters of its text. */
   readonly chars: number;
 }
 
@@ -39,12 +38,10 @@ export interface StoredReceipt {
 /** A span whose digest is computed after it was placed. */
 export type OpenSpan = StoredSpan & { digest?: string };
 
-/** The receipt of an answer while it grows. */
 export class Receipt {
   #spans: StoredSpan[];
   #isCut: boolean;
 
-  /** Continues a stored receipt. */
   constructor({ spans, isCut }: StoredReceipt = { spans: [] }) {
     this.#spans = [...spans];
     this.#isCut = isCut === true;

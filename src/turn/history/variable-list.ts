@@ -45,7 +45,6 @@ export interface VariableListOptions {
   readonly own?: PromptRecord | undefined;
 }
 
-/** The list of variables in one model call. */
 export interface ListedNow {
   readonly stage: PromptStage;
   /** True from the first handle or guarded variable on. */
@@ -119,7 +118,6 @@ export class VariableList {
     return { isGiven: given !== undefined, known, current, missing, total };
   }
 
-  /** The newest line of each variable. */
   get #newest(): ReadonlyMap<string, ListedLine> {
     return new Map(this.#lines.map((line) => [line[0], line]));
   }
@@ -212,7 +210,6 @@ interface Found {
   readonly current: ReadonlySet<string>;
   /** The newest that are not in the messages. */
   readonly missing: readonly VariableInfo[];
-  /** Number of all variables. */
   readonly total: number;
 }
 

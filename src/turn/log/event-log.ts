@@ -25,11 +25,9 @@ export interface ConversationEvent {
   readonly query?: EventQuery;
   /** Set for a variable that was saved: the first names of those that are made of an older version of it. */
   readonly stale?: readonly string[];
-  /** Set for an eviction. */
   readonly reason?: EvictionReason;
   readonly turn?: string;
   readonly plan?: string;
-  /** The run of a plan. */
   readonly run?: string;
   readonly tool?: string;
   readonly toolCallId?: string;
@@ -76,7 +74,6 @@ export type EventType =
 interface EventQuery {
   /** The names of the variables that it read. */
   readonly variables: readonly string[];
-  /** A digest of the statement. */
   readonly digest: string;
 }
 
@@ -86,14 +83,12 @@ interface EventFile {
   readonly bytes?: number;
 }
 
-/** The fields of a variable in an event. */
 type EventVariable = ReturnType<typeof eventVariable>;
 
 /** Maximum events in one row. */
 const MAX_ROW_EVENTS = 500;
 /** Maximum characters in one row. Bounds what a page reads beyond its last event. */
 const MAX_ROW_CHARS = 65_536;
-/** Number of rows read at once. */
 const ROWS_AT_ONCE = 8;
 /** Number of rows that `recent` reads. A turn writes only a few. */
 const RECENT_ROWS = 20;

@@ -29,7 +29,6 @@ export interface TurnHead {
   readonly asker?: Identity;
   /** The conversation's id, as in its routes. */
   readonly conversation: string;
-  /** The request that started it. */
   readonly post?: Post;
   /** The message that the turn answers again. Its answers stay until the new one is complete. */
   readonly repeats?: string;
@@ -55,22 +54,18 @@ export interface JournalCall extends ToolCall {
   readonly pin: string;
   /** Identical in each attempt. */
   readonly idempotencyKey: string;
-  /** True if a person approved it. */
   readonly isApproved?: boolean;
 }
 
 /** A change that is written before it is shown. */
 export interface JournalEntry {
-  /** A complete step of the model. */
   readonly step?: Step;
   /** Outcomes of calls, and of decisions on them. */
   readonly chunks?: readonly UIMessageChunk[];
-  /** Calls that begin now. */
   readonly calls?: readonly JournalCall[];
   readonly state: TurnCounts;
 }
 
-/** The counts of a turn so far. */
 export interface TurnCounts extends Counts {
   readonly tainted: boolean;
   readonly waiting: Readonly<Record<string, string>>;
@@ -142,7 +137,6 @@ export class Journal {
     }
   }
 
-  /** Runs `work` in a transaction. */
   atomically(work: () => void): void {
     try {
       this.#sql.transaction(work);
@@ -160,13 +154,11 @@ export class Journal {
     return 1 + Math.ceil((chars + MAX_HEAD_CHARS) / limits.turnLogRowChars);
   }
 
-  /** The whole text of the log. */
   read(): string {
     const rows = this.#sql.all(`SELECT log FROM turn ORDER BY part`);
     return rows.map((row) => textIn(row, "log")).join("");
   }
 
-  /** Clears the cache. */
   forget(): void {
     this.#head = undefined;
     this.#end = undefined;

@@ -39,7 +39,6 @@ export function nextAttempt(last: TurnHead): TurnHead {
   return { ...last, attempt: attempt + 1, firstAttempt };
 }
 
-/** The line that starts an attempt at a turn. */
 export interface AttemptLine {
   readonly attempt: number;
   /** Milliseconds since 1970. */

@@ -19,7 +19,6 @@ const ATTEMPT_FRAMES = 1_000_000_000;
 /** One chunk of a turn's stream, the same for all watchers. */
 export interface Frame {
   readonly id: number;
-  /** The chunk as JSON. */
   readonly data: string;
   /**
    * Marks the start or finish of one request of a turn that had waited. Watchers of several requests do not
@@ -158,7 +157,6 @@ export class TurnLog {
     return this.#isEnded && this.#openCommits === 0;
   }
 
-  /** The number of visible frames. */
   get length(): number {
     return this.#visible;
   }

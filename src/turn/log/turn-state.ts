@@ -72,7 +72,6 @@ export class TurnState {
     return `${this.#options.key}/${step}/${call}`;
   }
 
-  /** Restores the state from entries of the log. */
   restore(entries: readonly JournalEntry[]): void {
     for (const { step, chunks = [], state } of entries) {
       if (step !== undefined) this.parts.restore(step);
@@ -85,7 +84,6 @@ export class TurnState {
     }
   }
 
-  /** The answer as a stored message. */
   message(parts: StoredMessage["parts"], nowMs: number): StoredMessage {
     const { display, receipt } = this.parts;
     const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));

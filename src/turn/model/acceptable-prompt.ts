@@ -20,7 +20,6 @@ type AssistantPart = Of<"assistant">["content"][number];
 type Call = LanguageModelV4ToolCallPart;
 type Result = LanguageModelV4ToolResultPart;
 
-/** The model that reads a prompt. */
 export interface PromptReader {
   readonly provider: string;
   readonly modelId: string;
@@ -109,7 +108,6 @@ function isNote(message: Message): boolean {
 /** By identity: a person may begin a message in the same words. */
 const notes = new WeakSet<Message>();
 
-/** The calls of a prompt, with their results and their new ids. */
 class Calls {
   readonly #reader: PromptReader;
   readonly #idForm: RegExp;
@@ -354,7 +352,6 @@ function textOf({ content }: Of<"user">): string {
   return content.map((part) => (part.type === "text" ? part.text : "")).join("\n\n");
 }
 
-/** The output as a text. */
 function saidIn(output: LanguageModelV4ToolResultOutput): string {
   if (output.type === "execution-denied") return output.reason ?? "The call was not allowed.";
   return typeof output.value === "string" ? output.value : JSON.stringify(output.value);
@@ -385,7 +382,6 @@ function isPlainText(part: { readonly type: string }): part is LanguageModelV4Te
 const MAX_OUTLINE_CHARS = 480;
 const MAX_QUESTION_CHARS = 60;
 
-/** The turn that a provider refuses. */
 export interface RefusedTurn {
   /** Counted from 0, in the messages of the prompt. */
   readonly turn: number;
@@ -449,7 +445,6 @@ export function withOutline(prompt: LanguageModelV4Prompt, turn: number): Langua
 
 const NO_IMAGE = { type: "text", text: "(the provider refused this image)" } as const;
 
-/** Returns the same message if it has no images. */
 function withoutImages(message: Message): Message {
   if (message.role !== "tool") return message;
   let isSame = true;
@@ -467,7 +462,6 @@ function textMessage(role: "user" | "assistant", said: string): Message {
   return { role, content: [{ type: "text", text: text === "" ? "(no text)" : text }] };
 }
 
-/** The positions of the questions. */
 function turnStarts(prompt: LanguageModelV4Prompt): readonly number[] {
   return prompt.flatMap((message, at) => (message.role === "user" && !isNote(message) ? at : []));
 }

@@ -147,7 +147,6 @@ function textOf(error: unknown, { redact = (text) => text }: ModelCallContext): 
   return clip(redact(messageOf(error)).replaceAll(/\s+/g, " "), limits.maxDescriptionChars);
 }
 
-/** A request to a model. */
 export interface ModelRequest extends Pick<PromptReader, "hasTags" | "hasList"> {
   readonly model: LanguageModel;
   readonly instructions: string;
@@ -160,7 +159,6 @@ export interface ModelRequest extends Pick<PromptReader, "hasTags" | "hasList"> 
   readonly signal: AbortSignal;
 }
 
-/** A request in the form that providers accept. */
 export interface ModelCall {
   readonly model: LanguageModelV4;
   readonly options: LanguageModelV4CallOptions;
@@ -237,7 +235,6 @@ function namedModel(name: string): Exclude<LanguageModel, string> {
 
 type End = Part<"finish">;
 
-/** The destination of a model's answer. */
 export interface ModelOutput {
   /** Receives each chunk as the model wrote it. Awaited before the next chunk. */
   readonly write: (chunk: UIMessageChunk) => void | Promise<void>;
@@ -254,7 +251,6 @@ export interface ModelOutput {
 class WriteFailed extends Error {}
 
 interface TryOptions extends Pick<ModelRequest, "tools" | "signal">, Omit<ModelOutput, "reset"> {
-  /** Called before the first write. */
   readonly onFirst: () => void;
 }
 
@@ -266,7 +262,6 @@ class ModelTry {
   #invalidCalls = 0;
   hasWritten = false;
   #hasFailed = false;
-  /** The texts and reasoning that are open. */
   readonly #blocks = new Set<string>();
   #end: End | undefined;
 
@@ -477,7 +472,6 @@ export async function fileChunk(
 
 const download = createDownload({ maxBytes: limits.maxMessageBytes });
 
-/** A parsed call of the model. */
 interface ParsedCall {
   readonly chunk: UIMessageChunk;
   /** Parsed JSON. For an invalid call, any value. */
@@ -495,9 +489,7 @@ interface BegunCall {
 /** Builds the chunks of tools. A part refers to earlier calls of the same answer. */
 class ToolChunks {
   readonly #tools: ToolSet;
-  /** Calls by the id that the provider wrote. */
   readonly #begun = new Map<string, BegunCall[]>();
-  /** Metadata of the tools, by call id. */
   readonly #metadata = new Map<string, ToolSet[string]["metadata"]>();
 
   constructor(tools: ToolSet) {

@@ -23,7 +23,6 @@ export interface Savings {
   readonly resolvedChars: number;
 }
 
-/** The figures of an account. */
 export interface Counts {
   readonly usage: Usage;
   readonly savings: Savings;
@@ -49,7 +48,6 @@ export class Account {
     return { usage: this.#usage, savings: this.#savings, spent: this.spend.turn };
   }
 
-  /** Continues from stored counts. */
   restore({ usage, savings, spent }: Counts): void {
     this.#usage = usage;
     this.#savings = savings;

@@ -6,7 +6,6 @@ import { compact } from "../../value/json.ts";
 export interface Spent {
   readonly modelCalls: number;
   readonly toolCalls: number;
-  /** Tokens, as far as the provider reports them. */
   readonly tokens: number;
 }
 
@@ -53,7 +52,6 @@ export interface Claim {
   readonly key: string;
   /** The day or month in ISO 8601. Empty for a limit without a period. */
   readonly window: string;
-  /** Spent by the turn so far. */
   readonly spent: Spent;
   /** The planned spending, for each kind that has a limit. */
   readonly wants: readonly Want[];
@@ -91,7 +89,6 @@ export function leaseOf(
   return leases === undefined ? {} : { lease: { key: leaseKeyOf(head), spent } };
 }
 
-/** The turn that has a lease. */
 interface LeaseHolder {
   readonly conversation: string;
   readonly id: string;
@@ -149,7 +146,6 @@ export class Lease {
     for (const [what, upTo] of Object.entries(grant.upTo)) this.#upTo.set(window + what, upTo);
   }
 
-  /** Returns the unused rest. */
   settle(spent: Spent): void {
     const { leases, key } = this.#options;
     this.#settled = spent;
@@ -165,7 +161,6 @@ export class Lease {
   }
 }
 
-/** The day or month in UTC. */
 function windowAt(timeMs: number, per: TenantLimits["per"]): string {
   return per ? new Date(timeMs).toISOString().slice(0, per === "day" ? 10 : 7) : "";
 }
