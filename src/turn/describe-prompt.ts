@@ -7,7 +7,7 @@ import { detailsFor } from "./history/guide.ts";
 import { compactionFor, type PastMessages } from "./history/compaction.ts";
 import type { History } from "./history/history.ts";
 import { prepareModelCall, resolvedModel } from "./model/model-call.ts";
-import { isTaintedPrompt, type Prompt, Prompts } from "./prompts.ts";
+import { isTaintedPrompt, openPrompts, type Prompt } from "./prompts.ts";
 import { charsOfMessage, charsOfTools } from "./spend/account.ts";
 import type { TurnContext } from "./turn-context.ts";
 
@@ -69,7 +69,7 @@ export async function describePrompt(options: DescribeOptions): Promise<PromptDe
   const recorder = recorderOf(options.model);
   // No call is made that would need an id.
   const context = { ...options, model: recorder.model, newId: () => "" };
-  const prompts = await Prompts.open(context, { window, outline, taint });
+  const prompts = await openPrompts(context, { window, outline, taint });
   const build = () => {
     const prompt = prompts.next([...prompts.past, NEXT_QUESTION]);
     return { prompt, tools: prompts.tools.offeredAt("text", [...prompts.tools.deferred.names]) };

@@ -5,7 +5,7 @@ import { Answer, type AnswerOptions } from "./answer.ts";
 import type { JournalCall, JournalEntry } from "./log/journal.ts";
 import { toTurnMessages } from "./history/prompt.ts";
 import { callModel, type CallResult } from "./model/model-call.ts";
-import { type PromptOptions, Prompts } from "./prompts.ts";
+import { openPrompts, type PromptOptions, type Prompts } from "./prompts.ts";
 import { Remaker } from "./remake.ts";
 import { OUTCOME_UNKNOWN, type Planned, type StepCommits, ToolCalls } from "./tool-calls.ts";
 import type { ToolboxOptions } from "./toolbox.ts";
@@ -63,7 +63,7 @@ export class Steps {
     const { id, taint, prompt: own } = this.#state;
     const onCall = () => account.spend.add("toolCalls", 1);
     const toolbox = { ...this.#options.toolbox, onCall };
-    const prompts = await Prompts.open(this.#context, {
+    const prompts = await openPrompts(this.#context, {
       ...this.#options,
       toolbox,
       taint,

@@ -44,31 +44,14 @@ export interface ConversationEvent {
 }
 
 export type EventType =
-  | "variable.saved"
-  | "variable.updated"
-  | "variable.deleted"
-  | "variable.evicted"
+  | `variable.${"saved" | "updated" | "deleted" | "evicted"}`
   | "variables.queried"
-  | "file.saved"
-  | "file.deleted"
-  | "tool.called"
-  | "tool.done"
-  | "tool.failed"
-  | "approval.granted"
-  | "approval.denied"
-  | "turn.started"
-  | "turn.recovered"
-  | "turn.done"
-  | "turn.failed"
-  | "plan.proposed"
-  | "plan.approved"
-  | "plan.cancelled"
-  | "run.started"
-  | "run.waiting"
-  | "run.recovered"
-  | "run.done"
-  | "run.failed"
-  | "run.cancelled";
+  | `file.${"saved" | "deleted"}`
+  | `tool.${"called" | "done" | "failed"}`
+  | `approval.${"granted" | "denied"}`
+  | `turn.${"started" | "recovered" | "done" | "failed"}`
+  | `plan.${"proposed" | "approved" | "cancelled"}`
+  | `run.${"started" | "waiting" | "recovered" | "done" | "failed" | "cancelled"}`;
 
 /** The text of a query may contain values. */
 interface EventQuery {
