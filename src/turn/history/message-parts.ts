@@ -1,7 +1,8 @@
 import type { UIMessage, UIMessageChunk } from "ai";
+import * as limits from "../../limits.ts";
 import type { ChangedInput } from "../../tool/policy.ts";
 import { compact, isObject, type Json } from "../../value/json.ts";
-import { type OpenSpan, type PlacedValue, Receipt, type StoredReceipt } from "./receipt.ts";
+import type { OpenSpan, PlacedValue, StoredReceipt, StoredSpan } from "./receipt.ts";
 
 export type MessagePart = UIMessage["parts"][number];
 export type ToolPart = Extract<MessagePart, { toolCallId: string }>;
@@ -65,7 +66,9 @@ export interface Step {
 export class MessageParts {
   readonly #parts: Fields[];
   readonly #display: string[];
-  readonly #receipt: Receipt;
+  /** The values in the displayed texts, at most `maxItems`. */
+  #spans: StoredSpan[];
+  #isCut: boolean;
   /** Parts that are still being written, by kind and id. */
   readonly #open = new Map<string, Fields>();
   /** Index in `display` for each text id, until the id is used again. */
@@ -79,7 +82,8 @@ export class MessageParts {
     this.#parts = parts.map((part) => ({ ...part }));
     const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
     this.#display = [...(display ?? texts)];
-    this.#receipt = new Receipt(receipt);
+    this.#spans = [...(receipt?.spans ?? [])];
+    this.#isCut = receipt?.isCut === true;
     this.#stepStart = this.#parts.length;
     this.#stepDisplay = this.#display.length;
   }
@@ -92,7 +96,7 @@ export class MessageParts {
   /** The newest step, including its `step-start`, as written and as shown. */
   step(): Step {
     const parts = this.parts.slice(this.#stepStart - 1);
-    const receipt = this.#receipt.from(this.#stepDisplay);
+    const receipt = this.#receiptFrom(this.#stepDisplay);
     return { parts, display: this.#display.slice(this.#stepDisplay), ...compact({ receipt }) };
   }
 
@@ -154,7 +158,10 @@ export class MessageParts {
   /** Adds a step that `step` returned. */
   restore({ parts, display, receipt }: Step): void {
     this.add({ type: "start-step" });
-    this.#receipt.add(receipt, this.#stepDisplay);
+    const before = this.#stepDisplay;
+    const spans = receipt?.spans.map((span) => ({ ...span, text: span.text + before })) ?? [];
+    this.#spans.push(...spans);
+    this.#isCut ||= receipt?.isCut === true;
     this.#parts.push(...parts.slice(1).map((part) => ({ ...part })));
     this.#display.push(...display);
   }
@@ -190,14 +197,27 @@ export class MessageParts {
 
   /** The values in the texts that the person saw. Undefined if there are none. */
   get receipt(): StoredReceipt | undefined {
-    return this.#receipt.from(0);
+    return this.#receiptFrom(0);
+  }
+
+  /** The values from this text on, counted from it. */
+  #receiptFrom(text: number): StoredReceipt | undefined {
+    const from = this.#spans.filter((span) => span.text >= text);
+    const spans = from.map((span) => ({ ...span, text: span.text - text }));
+    if (spans.length === 0 && !this.#isCut) return undefined;
+    return { spans, ...(this.#isCut ? { isCut: true } : {}) };
   }
 
   /** Records a value that is shown next for a part. Returns its place, if it is recorded. */
-  place(id: string, value: PlacedValue): OpenSpan | undefined {
+  place(id: string, { chars, ...value }: PlacedValue): OpenSpan | undefined {
     const text = this.#shownAt.get(id);
     if (text === undefined) return undefined;
-    return this.#receipt.place(value, text, this.#display[text]?.length ?? 0);
+    this.#isCut ||= this.#spans.length >= limits.maxItems;
+    if (this.#isCut) return undefined;
+    const start = this.#display[text]?.length ?? 0;
+    const span: OpenSpan = { ...value, text, start, end: start + chars };
+    this.#spans.push(span);
+    return span;
   }
 
   add(chunk: UIMessageChunk): void {
@@ -209,7 +229,8 @@ export class MessageParts {
       case "reset-step":
         this.#parts.length = this.#stepStart;
         this.#display.length = this.#stepDisplay;
-        this.#receipt.removeFrom(this.#stepDisplay);
+        this.#spans = this.#spans.filter(({ text }) => text < this.#stepDisplay);
+        this.#isCut &&= this.#spans.length >= limits.maxItems;
         this.#open.clear();
         this.#shownAt.clear();
         return;

@@ -93,29 +93,11 @@ export class VariableList {
   /** Adds what a call with these messages needs. Cost: linear in the messages. */
   next(messages: readonly ModelMessage[]): ListedNow {
     const shown = shownVariables(messages);
-    const found = this.#find(shown);
+    const found = findVariables(this.#options, shown, this.#newest);
     this.#advance(shown, found);
     this.#addRemoved(shown, found);
     this.#addLive(found);
     return { stage: this.#stage, hasHandle: this.#hasHandle, lines: this.#written(found) };
-  }
-
-  #find(shown: Shown): Found {
-    const { store, variables } = this.#options;
-    const given = variables?.();
-    const lasting = () => store.list().filter(({ scope }) => scope !== "run");
-    const all = given ?? (store.runs().length === 0 ? undefined : lasting());
-    const newest = this.#newest;
-    const named = new Set([...shown.keys(), ...newest.keys()]);
-    const known = all?.filter(({ name }) => named.has(name)) ?? store.list({ names: [...named] });
-    const current = new Set(
-      known.filter((info) => isCurrent(info, shown.get(info.name))).map(({ name }) => name),
-    );
-    const last = limits.maxListedVariables;
-    const candidates = all ?? store.list({ last: last + current.size });
-    const missing = candidates.filter(({ name }) => !current.has(name)).slice(-last);
-    const total = all?.length ?? store.count();
-    return { isGiven: given !== undefined, known, current, missing, total };
   }
 
   get #newest(): ReadonlyMap<string, ListedLine> {
@@ -201,16 +183,29 @@ export class VariableList {
 
 type Shown = ReadonlyMap<string, ShownVariable>;
 
-interface Found {
-  /** True if the caller chose the variables. */
-  readonly isGiven: boolean;
+type Found = ReturnType<typeof findVariables>;
+
+function findVariables(
+  { store, variables }: VariableListOptions,
+  shown: Shown,
+  newest: ReadonlyMap<string, ListedLine>,
+) {
+  const given = variables?.();
+  const lasting = () => store.list().filter(({ scope }) => scope !== "run");
+  const all = given ?? (store.runs().length === 0 ? undefined : lasting());
+  const named = new Set([...shown.keys(), ...newest.keys()]);
   /** The variables that exist, of those that are in the messages or the list. */
-  readonly known: readonly VariableInfo[];
+  const known = all?.filter(({ name }) => named.has(name)) ?? store.list({ names: [...named] });
   /** Names of those whose current version is in the messages. */
-  readonly current: ReadonlySet<string>;
+  const current = new Set(
+    known.filter((info) => isCurrent(info, shown.get(info.name))).map(({ name }) => name),
+  );
+  const last = limits.maxListedVariables;
+  const candidates = all ?? store.list({ last: last + current.size });
   /** The newest that are not in the messages. */
-  readonly missing: readonly VariableInfo[];
-  readonly total: number;
+  const missing = candidates.filter(({ name }) => !current.has(name)).slice(-last);
+  const total = all?.length ?? store.count();
+  return { isGiven: given !== undefined, known, current, missing, total };
 }
 
 const REMOVED = 0;

@@ -88,23 +88,19 @@ export class TurnState {
     const { display, receipt } = this.parts;
     const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
     const isSame = texts.every((text, index) => text === display[index]);
-    return {
+    const waiting = Object.fromEntries(this.waiting);
+    const waits = { waiting, ...this.#keptDeferred, agent: this.#context.agent.name };
+    return compact({
       id: this.id,
-      role: "assistant",
+      role: "assistant" as const,
       parts,
-      ...(isSame ? {} : { display }),
-      ...compact({ receipt }),
-      ...(this.taint.isTainted ? { tainted: true } : {}),
-      ...compact({ prompt: this.prompt }),
-      ...(this.waiting.size === 0
-        ? {}
-        : {
-            waiting: Object.fromEntries(this.waiting),
-            ...this.#keptDeferred,
-            agent: this.#context.agent.name,
-          }),
+      display: isSame ? undefined : display,
+      receipt,
+      tainted: this.taint.isTainted || undefined,
+      prompt: this.prompt,
+      ...(this.waiting.size > 0 && waits),
       createdAt: new Date(nowMs).toISOString(),
-    };
+    });
   }
 
   get #keptDeferred(): Pick<TurnCounts, "deferred"> {
