@@ -9,7 +9,7 @@ import { compact } from "../value/json.ts";
 import type { Effects, WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts";
 import { type Agent, isOffered, tagsOf } from "./agent.ts";
 import { type AskAgent, DELEGATE, delegateTool, type FindAgent } from "./delegate-tool.ts";
-import { type DeferredTools, deferredTools, findTools } from "./find-tools.ts";
+import { deferredTools, findTools } from "./find-tools.ts";
 import { resolvedModel } from "./model/model-call.ts";
 
 /** What `run_code` receives of a turn. */

@@ -45,14 +45,6 @@ export interface VariableListOptions {
   readonly own?: PromptRecord | undefined;
 }
 
-export interface ListedNow {
-  readonly stage: PromptStage;
-  /** True from the first handle or guarded variable on. */
-  readonly hasHandle: boolean;
-  /** Empty if all variables are in the messages. */
-  readonly lines: readonly string[];
-}
-
 /**
  * Lists the variables that the messages of a model call do not show. The list only grows at its end: an
  * update and a removal add a line. Both it and the stage are derived from the messages, their records and the
@@ -91,7 +83,7 @@ export class VariableList {
   }
 
   /** Adds what a call with these messages needs. Cost: linear in the messages. */
-  next(messages: readonly ModelMessage[]): ListedNow {
+  next(messages: readonly ModelMessage[]) {
     const shown = shownVariables(messages);
     const found = findVariables(this.#options, shown, this.#newest);
     this.#advance(shown, found);

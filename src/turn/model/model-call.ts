@@ -472,14 +472,6 @@ export async function fileChunk(
 
 const download = createDownload({ maxBytes: limits.maxMessageBytes });
 
-interface ParsedCall {
-  readonly chunk: UIMessageChunk;
-  /** Parsed JSON. For an invalid call, any value. */
-  readonly input: unknown;
-  /** True if the tool is unknown, or if the input does not fit the schema that the model sees. */
-  readonly isInvalid: boolean;
-}
-
 /** The id of a call, and its tool and input when they are complete. */
 interface BegunCall {
   readonly id: string;
@@ -526,7 +518,11 @@ class ToolChunks {
     return own;
   }
 
-  async call(part: Part<"tool-call">): Promise<ParsedCall> {
+  /**
+   * Parses a call. It is invalid if the tool is unknown, or if the input does not fit the schema that the model sees; then
+   * the input is any value.
+   */
+  async call(part: Part<"tool-call">) {
     const { toolCallId, toolName, providerExecuted = false } = part;
     const tool = this.#toolNamed(toolName);
     const text = part.input.trim() === "" ? "{}" : part.input;
