@@ -141,7 +141,7 @@ export async function recoverTurn(
     if (isOpenStep) turn.steps.resetStep();
   });
   const reason = giveUpReason(recoveredLog);
-  if (reason !== undefined) return turn.giveUp(reason);
+  if (reason !== undefined) return turn.end("error", { code: "turn_failed", message: reason });
   if (isOpenStep) return turn.run();
   if (approvals !== undefined && recoveredLog.entries.length === 0) {
     return turn.run((steps) => steps.decide(decidedIn(options.history, approvals)));
@@ -220,7 +220,7 @@ class Turn {
       else error = this.#publicErrorOf(thrown);
     }
     await this.steps.flush();
-    return this.#end(finishReason, error);
+    return this.end(finishReason, error);
   }
 
   #publicErrorOf(thrown: unknown): PublicError {
@@ -229,13 +229,8 @@ class Turn {
     return Object.keys(all).length === 0 ? known : { ...known, details: all };
   }
 
-  /** Ends the turn with an error after too many attempts without progress. */
-  async giveUp(message: string): Promise<TurnResult> {
-    return this.#end("error", { code: "turn_failed", message });
-  }
-
   /** Adds the answer to the history and closes the turn, in one commit. */
-  #end(finishReason: FinishReason, error: TurnResult["error"]): TurnResult {
+  end(finishReason: FinishReason, error: TurnResult["error"]): TurnResult {
     const { signal, now } = this.#options;
     const { emit } = this.#attempt.context;
     return this.#attempt.end(() => {

@@ -45,22 +45,16 @@ export class ClientBody {
     try {
       const piece = await silence.race(reader.read());
       if (piece === undefined) return undefined;
-      this.#note(piece.length, Date.now() - startMs);
+      this.#allBytes += piece.length;
+      this.#bytes += piece.length;
+      this.#waitedMs += Date.now() - startMs;
+      if (this.#bytes >= limits.minBodyBytes) this.#bytes = this.#waitedMs = 0;
       if (this.#allBytes > this.#maxBytes) throw (this.error = tooLarge(this.#maxBytes));
       return piece;
     } catch (error) {
       this.cancel(error);
       throw error;
     }
-  }
-
-  #note(bytes: number, waitedMs: number): void {
-    this.#allBytes += bytes;
-    this.#bytes += bytes;
-    this.#waitedMs += waitedMs;
-    if (this.#bytes < limits.minBodyBytes) return;
-    this.#bytes = 0;
-    this.#waitedMs = 0;
   }
 }
 

@@ -109,8 +109,12 @@ export async function callModel(
       observed?.end({ error: failure, ...tokensOf(attempt.usage) });
       if (isOurs) throw error.cause;
       signal.throwIfAborted();
-      const turn = output.reset && refused === undefined && refusedIn(error, call, request);
-      if (turn && call !== undefined) {
+      // Once, unless a turn was sent in outline already.
+      const mayOutline = output.reset && (refused ?? request.outlined) === undefined;
+      const { prompt } = call?.options ?? {};
+      const isRefusal = mayOutline && prompt !== undefined && isRefused(error);
+      const turn = isRefusal ? refusedTurn(prompt, messageOf(error)) : undefined;
+      if (turn !== undefined && call !== undefined) {
         refused = { ...turn, error: textOf(error, context) };
         const { options } = call;
         call = { ...call, options: { ...options, prompt: withOutline(options.prompt, turn.turn) } };
@@ -130,16 +134,6 @@ export async function callModel(
 
 function tokensOf(usage: Usage | undefined) {
   return { inputTokens: usage?.inputTokens, outputTokens: usage?.outputTokens };
-}
-
-/** The turn that the provider refuses. Undefined if it was sent in outline already. */
-function refusedIn(
-  error: unknown,
-  call: ModelCall | undefined,
-  { outlined }: Pick<ModelRequest, "outlined">,
-): RefusedTurn | undefined {
-  if (call === undefined || outlined !== undefined || !isRefused(error)) return undefined;
-  return refusedTurn(call.options.prompt, messageOf(error));
 }
 
 /** An endpoint's error text may be long, and may repeat the key that it received. */
@@ -205,7 +199,12 @@ async function definitionOf([name, tool]: [string, ToolSet[string]]): Promise<De
  * gateway for models given as text: 28 KiB of a Worker (gzip), used or not.
  */
 export function resolvedModel(model: LanguageModel): LanguageModelV4 {
-  if (typeof model === "string") return resolvedModel(namedModel(model));
+  if (typeof model === "string") {
+    const provider = globalThis.AI_SDK_DEFAULT_PROVIDER;
+    if (provider !== undefined) return resolvedModel(provider.languageModel(model));
+    const message = "A model given as text needs AI_SDK_DEFAULT_PROVIDER; pass a provider's model.";
+    throw new ByrefError("bad_configuration", message);
+  }
   switch (model.specificationVersion) {
     case "v4":
       return model;
@@ -224,13 +223,6 @@ export function resolvedModel(model: LanguageModel): LanguageModelV4 {
 export function modelNameOf(model: LanguageModel): ModelName {
   if (typeof model === "string") return { model, provider: "unknown" };
   return { model: model.modelId, provider: model.provider };
-}
-
-function namedModel(name: string): Exclude<LanguageModel, string> {
-  const provider = globalThis.AI_SDK_DEFAULT_PROVIDER;
-  if (provider !== undefined) return provider.languageModel(name);
-  const message = "A model given as text needs AI_SDK_DEFAULT_PROVIDER; pass a provider's model.";
-  throw new ByrefError("bad_configuration", message);
 }
 
 type End = Part<"finish">;
