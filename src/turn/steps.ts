@@ -6,7 +6,7 @@ import type { JournalCall, JournalEntry } from "./log/journal.ts";
 import { toTurnMessages } from "./history/prompt.ts";
 import { callModel, type CallResult } from "./model/model-call.ts";
 import { openPrompts, type PromptOptions, type Prompts } from "./prompts.ts";
-import { Remaker } from "./remake.ts";
+import { type Remaker, remakerFor } from "./remake.ts";
 import { OUTCOME_UNKNOWN, type Planned, type StepCommits, ToolCalls } from "./tool-calls.ts";
 import type { ToolboxOptions } from "./toolbox.ts";
 import type { RecoveredLog } from "./log/recovery.ts";
@@ -50,7 +50,7 @@ export class Steps {
     this.#context = context;
     this.#options = options;
     this.#state = state;
-    this.#remaker = new Remaker(context, () => this.#opened?.prompts.tools);
+    this.#remaker = remakerFor(context, () => this.#opened?.prompts.tools);
     this.#answer = new Answer(context, { ...options, remaker: this.#remaker });
     // The text before the wait may have left a URL open.
     this.#answer.restart(state.parts.display);
@@ -89,7 +89,8 @@ export class Steps {
       const isComplete = result.finishReason === "stop" || result.finishReason === "tool-calls";
       const hasCalls = result.calls.length + result.invalidCalls > 0;
       if (!isComplete || !(hasCalls || this.#isPending)) {
-        if (!isComplete) this.#closeOpen("skipped", notRun(result.finishReason));
+        if (!isComplete)
+          this.#closeOpen("skipped", `The answer is not complete (${result.finishReason}).`);
         void this.#write({ type: "finish-step" });
         return result.finishReason;
       }
@@ -340,13 +341,6 @@ export class Steps {
 }
 
 const STOPPED = "The turn ended before this call had a result.";
-
-/** Why the calls of an answer that is not complete do not run. */
-function notRun(reason: FinishReason): string {
-  if (reason === "length") return "The answer reached the model's output limit before its end.";
-  if (reason === "content-filter") return "The provider's filter ended the answer.";
-  return "The provider did not say that the answer ends with calls.";
-}
 
 type ToolOutput = Extract<UIMessageChunk, { type: "tool-output-available" | "tool-output-error" }>;
 

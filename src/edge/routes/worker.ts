@@ -1,5 +1,6 @@
 import type { AgentDefinition } from "../agent-types.ts";
 import * as z from "zod";
+import { compact } from "../../value/json.ts";
 import { version } from "../../version.ts";
 import type { Api } from "../conversation-parts.ts";
 import { endpoint, type Endpoint } from "../http/endpoint.ts";
@@ -9,7 +10,7 @@ import type { Context } from "hono";
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { LanguageModel } from "ai";
-import type { AppEnv } from "../app-env.ts";
+import type { AppEnv, Bindings } from "../app-env.ts";
 import type { AgentsDescription, ModelDescription, PageOptions } from "../page-options.ts";
 import { conversationOf, requireId } from "../conversation-of.ts";
 import type { DirectoryEntry, DirectoryPlace } from "../directory/directory.ts";
@@ -23,7 +24,7 @@ import { settingsOf } from "../settings.ts";
 export interface WorkerApiOptions {
   readonly agents: readonly Pick<AgentDefinition, "name" | "description">[];
   readonly page?: PageOptions | undefined;
-  readonly model?: ((env: AppEnv["Bindings"]) => LanguageModel) | undefined;
+  readonly model?: ((env: Bindings) => LanguageModel) | undefined;
 }
 
 /** The Worker's own endpoints. `api`: the interface that the document describes. */
@@ -59,16 +60,10 @@ export function workerApi(options: WorkerApiOptions, api: () => Required<Api>): 
   };
 }
 
-function describe(
-  { agents, page, model }: WorkerApiOptions,
-  env: AppEnv["Bindings"],
-): AgentsDescription {
+function describe({ agents, page, model }: WorkerApiOptions, env: Bindings): AgentsDescription {
   const described = describeModel(() => model?.(env));
-  return {
-    agents: agents.map(({ name, description }) => ({ name, description })),
-    ...(described !== undefined && { model: described }),
-    ...(page !== undefined && { page }),
-  };
+  const named = agents.map(({ name, description }) => ({ name, description }));
+  return { agents: named, ...compact({ model: described, page }) };
 }
 
 /** A setting that is missing is reported by the first turn, not here. */

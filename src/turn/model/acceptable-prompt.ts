@@ -116,9 +116,8 @@ class Calls {
   readonly #positions = new Map<string, number[]>();
   readonly #counts = new Map<string, number>();
   readonly #ids = new Set<string>();
-  /** Calls of tools that the provider runs, and those of them that have a result. */
+  /** Calls of tools that the provider runs. */
   readonly #provided = new Set<string>();
-  readonly #answered = new Set<string>();
 
   constructor(prompt: LanguageModelV4Prompt, reader: PromptReader, isTemplate: boolean) {
     this.#reader = reader;
@@ -188,7 +187,7 @@ class Calls {
   /** True if the message has a call that the provider has yet to finish. */
   isPending({ role, content }: Message): boolean {
     const isOpen = ({ toolCallId }: Call) =>
-      this.#provided.has(toolCallId) && !this.#answered.has(toolCallId);
+      this.#provided.has(toolCallId) && !this.#results.has(toolCallId);
     return (
       role === "assistant" && content.some((part) => part.type === "tool-call" && isOpen(part))
     );
@@ -204,7 +203,6 @@ class Calls {
     const own = `${provider.replace("azure", "openai")}/${modelId}`;
     if (maker === undefined || !own.includes(maker)) return false;
     this.#provided.add(toolCallId);
-    if (this.#results.has(toolCallId)) this.#answered.add(toolCallId);
     return true;
   }
 
