@@ -25,7 +25,6 @@ import {
 } from "./routes/worker.ts";
 import { approvalBody, chatBody, messageBody } from "./turns/turn-request.ts";
 
-/** Options of an application that add endpoints. */
 export interface ApiOptions {
   /** `planSupport()`, for plans that are stored before they run. Default: no plans. */
   readonly plans?: PlanSupport;
@@ -67,7 +66,6 @@ function userEndpoints(all: Required<Api>["conversation"]): Required<Api>["conve
   return [...own, userDeletionEndpoint];
 }
 
-/** The endpoints of every application. */
 const coreApi: Api = {
   worker: [directoryEndpoint, tenantDeletionEndpoint, ticketEndpoint, promptEndpoint],
   internal: [objectPromptEndpoint],

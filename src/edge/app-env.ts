@@ -28,7 +28,6 @@ export interface Bindings {
   readonly RATE_LIMIT?: RateLimit;
   /** Runs code written by models. Without it there is no `run_code`. */
   readonly LOADER?: WorkerLoader;
-  /** Models of Workers AI. */
   readonly AI?: Ai;
   /** Receives a data point for each turn. */
   readonly ANALYTICS?: AnalyticsEngineDataset;

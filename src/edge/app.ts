@@ -116,7 +116,6 @@ function placeOf(context: Context<AppEnv>): FailurePlace {
   return { tenant: identity?.tenant, conversation, request: `${req.method} ${routePath(context)}` };
 }
 
-/** Headers forwarded to every endpoint. */
 const COMMON_HEADERS = ["accept", "content-type", "traceparent"];
 
 /**

@@ -15,7 +15,7 @@ import type { EventPage } from "../turn/log/event-log.ts";
 import type { TurnHead } from "../turn/log/journal.ts";
 import { type RecoveredLog, recoveryDelayMs } from "../turn/log/recovery.ts";
 import { pause } from "../turn/model/model-failure.ts";
-import { type QuotaService, type Cost, costSince, type SpendLimits } from "../turn/spend/spend.ts";
+import type { QuotaService, Cost, SpendLimits } from "../turn/spend/spend.ts";
 import type { MakeCodeTool, PlatformServices, QueryTools } from "../turn/toolbox.ts";
 import type { Bindings } from "./app-env.ts";
 import { ConversationData, type Retention } from "./conversation-data.ts";
@@ -36,24 +36,18 @@ import { type AgentSetup, chooseAgent } from "./turns/chosen-agent.ts";
 import { type QueuedTurn, type RunningTurn, TurnQueue } from "./turns/turn-queue.ts";
 import type { TurnRequest } from "./turns/turn-request.ts";
 
-/** An application's configuration of its conversations. */
 export interface ConversationSetup extends AgentSetup {
   readonly retention: RetentionOption;
   readonly spendLimits: SpendLimits;
   /** Absent: CSV is stored as bytes. */
   readonly csv?: RecordsFormat | undefined;
-  /** Absent: no `run_code`. */
   readonly code?: MakeCodeTool | undefined;
-  /** Absent: no plans. */
   readonly plans?: Feature<ConversationPlans> | undefined;
   readonly transfer?: TransferParts | undefined;
-  /** Absent: no queries. */
   readonly queries?: Feature<ConversationQueries> | undefined;
-  /** Absent: no MCP gateway. */
   readonly gateway?: Feature<ConversationMcp> | undefined;
 }
 
-/** Retention, or a function that returns it for a conversation. */
 export type RetentionOption =
   | Retention
   | ((about: Pick<AgentContext, "tenant" | "conversation" | "env">) => Retention);
@@ -63,7 +57,6 @@ export interface Feature<Part> {
   readonly open: (context: ConversationContext) => Part;
 }
 
-/** A conversation's queries. */
 export interface ConversationQueries {
   /** Undefined if there is no place for tables. */
   toolsFor(wrap: WrapOptions): QueryTools | undefined;
@@ -95,7 +88,6 @@ export interface ConversationPlans {
   endImport(data: ConversationData, options: EndOfImport): Promise<ImportedPlans>;
 }
 
-/** A line of a file about plans. */
 export type PlanLine =
   | { readonly type: "plan"; readonly plan: object }
   | {
@@ -119,12 +111,10 @@ interface ImportedPlans {
   readonly withdrawn: number;
 }
 
-/** A message of an MCP client. */
 export interface McpRequest {
   readonly request: Request;
   /** Its body, parsed. */
   readonly message: Json;
-  /** The conversation's id. */
   readonly conversation: string;
   /** Also offers this agent's tools. */
   readonly agent: string | undefined;
@@ -132,7 +122,6 @@ export interface McpRequest {
   readonly tools: "list" | "search";
 }
 
-/** A conversation as an MCP server. */
 export interface ConversationMcp {
   handle(request: McpRequest): Promise<Response>;
 }
@@ -171,11 +160,8 @@ export class ConversationContext {
   readonly telemetry: Telemetry;
   /** Undefined if the tenant's spend is not limited. */
   readonly leases: QuotaService | undefined;
-  /** Undefined in an application without queries. */
   readonly queries: ConversationQueries | undefined;
-  /** Undefined in an application without a gateway. */
   readonly gateway: ConversationMcp | undefined;
-  /** Undefined in an application without plans. */
   readonly plans: ConversationPlans | undefined;
   /** Abort it when a client asks: recovery then waits no longer. */
   readonly asked = new AbortController();
@@ -285,11 +271,14 @@ export class ConversationContext {
     const isUser = indexedIdIn(this.state.id.name)?.startsWith(`${USER}:`) === true;
     const own = isUser ? USER_RETENTION : setup.transfer?.retentionIn(sql);
     const retention = own ?? this.#retention();
-    const onAccess = this.#flushAccessSoon;
-    const onEvents = () => this.eventStreams.announce();
-    const about = { bucket, retention, csv: setup.csv, share: this.#share };
-    const options = { ...about, onAccess, onEvents };
-    const data = new ConversationData(sql, options);
+    const data = new ConversationData(sql, {
+      bucket,
+      retention,
+      csv: setup.csv,
+      share: this.#share,
+      onAccess: this.#flushAccessSoon,
+      onEvents: () => this.eventStreams.announce(),
+    });
     this.queries?.watch(data);
     if (!data.isNew) {
       this.plans?.endRuns(data);
@@ -305,7 +294,15 @@ export class ConversationContext {
       // Creating the tables counts as the conversation's cost, not the turn's.
       const data = this.wake(Date.now());
       const before = this.sql.cost;
-      const cost = () => this.alarmClock.withAlarm(costSince(before, this.sql.cost));
+      const cost = () => {
+        const { rowsRead, rowsWritten, alarms } = this.sql.cost;
+        return {
+          rowsRead: rowsRead - before.rowsRead,
+          // The end of the turn sets an alarm.
+          rowsWritten: rowsWritten - before.rowsWritten + 1,
+          alarms: alarms - before.alarms + 1,
+        };
+      };
       try {
         return await work({ ...running, data, cost });
       } finally {

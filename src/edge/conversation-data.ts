@@ -133,7 +133,7 @@ export class ConversationData {
 
   /** True if nothing was ever written. */
   get isEmpty(): boolean {
-    return this.events.isEmpty && this.givenTitle === undefined;
+    return this.events.newestId === 0 && this.givenTitle === undefined;
   }
 
   /** The title set by a client; undefined if none was set. */

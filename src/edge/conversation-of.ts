@@ -60,14 +60,17 @@ function objectNamed({ env, req }: Context<AppEnv>, parts: readonly string[]): R
   return conversationNamed(env, parts, { hint });
 }
 
-/** The object with the name of these parts. */
 export function conversationNamed(
   env: object,
   parts: readonly string[],
   placement: Omit<Placement, "settings">,
 ): RemoteConversation {
   const { CONVERSATIONS }: Partial<Bindings> = env;
-  if (CONVERSATIONS === undefined) throw new ByrefError("not_configured", NOT_CONFIGURED);
+  if (CONVERSATIONS === undefined) {
+    const message =
+      "Conversations need the binding CONVERSATIONS of the class Conversation, in new_sqlite_classes of a migration.";
+    throw new ByrefError("not_configured", message);
+  }
   // The namespace is bound to ConversationObject; the platform's type for it does not support Json, which is
   // recursive.
   const settings = settingsOf(env);
@@ -75,15 +78,6 @@ export function conversationNamed(
   return named as unknown as RemoteConversation;
 }
 
-const NOT_CONFIGURED = `Conversations need the binding CONVERSATIONS. Export the class Conversation, and add it to wrangler.toml:
-[[durable_objects.bindings]]
-name = "CONVERSATIONS"
-class_name = "Conversation"
-[[migrations]]
-tag = "v1"
-new_sqlite_classes = ["Conversation"]`;
-
-/** The environment and state of a conversation's object. */
 export interface ObjectContext {
   readonly env: object;
   /** The object's name, made by `conversation-of.ts`, contains its tenant. */

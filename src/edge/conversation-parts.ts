@@ -15,7 +15,6 @@ import type { TenantContext, TenantFeature, TenantParts } from "./directory/dire
 import type { Sockets } from "./sockets/sockets.ts";
 import type { Turns } from "./turns/turns.ts";
 
-/** The parts of a conversation that its endpoints use. */
 export interface ConversationParts {
   readonly context: ConversationContext;
   readonly turns: Turns;
@@ -46,7 +45,6 @@ export interface Api {
   readonly components: Readonly<Record<string, Description>>;
 }
 
-/** Plan support, as an application passes it to `createRuntime`. */
 export interface PlanSupport extends Feature<ConversationPlans> {
   readonly api: Api;
   /** What plans add to the object of a tenant. */
@@ -58,12 +56,10 @@ export interface QuerySupport extends Feature<ConversationQueries> {
   readonly api: Api;
 }
 
-/** Support for export, import and fork, as an application passes it to `createRuntime`. */
 export interface Transfers extends TransferParts {
   readonly api: Api;
 }
 
-/** The MCP gateway of each conversation. */
 export interface GatewaySupport extends Feature<ConversationMcp> {
   readonly api: Api;
   /** Returns `www-authenticate` of a 401 at this address; undefined elsewhere. */

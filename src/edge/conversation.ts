@@ -13,7 +13,6 @@ import { Sockets } from "./sockets/sockets.ts";
 import { Turns } from "./turns/turns.ts";
 import { userValuesIn } from "./user-object.ts";
 
-/** An application's configuration of its conversations. */
 export interface ConversationOptions extends ConversationSetup {
   readonly routes: Pick<ReturnType<typeof routesOf<ConversationParts>>, "fetch">;
 }

@@ -90,7 +90,11 @@ export function createRuntime({
     agents,
     model: (settings, asked) => {
       // Fails before a stream begins, so that the client receives a status.
-      requireSpend(spend, env);
+      const { turn = {}, conversation = {}, tenant: { per: _per, ...tenant } = {} } = spend;
+      requireNumbers("spend.turn", turn);
+      requireNumbers("spend.conversation", conversation);
+      requireNumbers("spend.tenant", tenant);
+      requireDirectory(spend, env);
       return modelFor(settings, env, asked);
     },
     code: code?.(env),
@@ -116,12 +120,4 @@ export function createRuntime({
     authenticator,
   });
   return { worker, Conversation, Directory };
-}
-
-function requireSpend(spend: SpendLimits, env: Cloudflare.Env): void {
-  const { turn = {}, conversation = {}, tenant: { per: _per, ...tenant } = {} } = spend;
-  requireNumbers("spend.turn", turn);
-  requireNumbers("spend.conversation", conversation);
-  requireNumbers("spend.tenant", tenant);
-  requireDirectory(spend, env);
 }

@@ -5,8 +5,7 @@ import { readMeta, type Sql, textIn, writeMeta } from "../store/rows/sql.ts";
 import type { AlarmClock } from "./platform/alarm-clock.ts";
 import type { DurableSql } from "./platform/durable-sql.ts";
 
-/** A conversation's storage. */
-export interface ConversationStorage {
+interface ConversationStorage {
   readonly sql: DurableSql;
   readonly bucket: Bucket | undefined;
   readonly alarmClock: AlarmClock;
@@ -34,7 +33,7 @@ export class Deletion {
 
   /** True if a restart has interrupted the deletion. */
   readMark(): boolean {
-    this.#isMarked = isMarkedDeleted(this.#storage.sql);
+    this.#isMarked = readMeta(this.#storage.sql, DELETING) !== undefined;
     return this.#isMarked;
   }
 
@@ -78,13 +77,17 @@ export class Deletion {
 
   async #runImport<Result>(work: () => Promise<Result>): Promise<Result> {
     const { sql, alarmClock } = this.#storage;
-    markImporting(sql);
+    // Later writes are to be deleted until the mark is removed.
+    sql.transaction(() => {
+      migrate(sql);
+      writeMeta(sql, DELETING, "1");
+    });
     this.#isImporting = true;
     try {
       // If the process ends, the alarm wakes the object, which then removes the partial import.
       await alarmClock.setBy(Date.now() + IMPORT_CLEANUP_MS);
       const result = await work();
-      markImported(sql);
+      sql.run(`DELETE FROM meta WHERE key = '${DELETING}'`);
       return result;
     } catch (error) {
       this.#isMarked = true;
@@ -153,21 +156,4 @@ export function markDeleted(sql: Sql): void {
     }
     writeMeta(sql, DELETING, "1");
   });
-}
-
-/** Marks later writes for deletion, until `markImported`. */
-function markImporting(sql: Sql): void {
-  sql.transaction(() => {
-    migrate(sql);
-    writeMeta(sql, DELETING, "1");
-  });
-}
-
-function markImported(sql: Sql): void {
-  sql.run(`DELETE FROM meta WHERE key = '${DELETING}'`);
-}
-
-/** True between `markDeleted` and the end of the deletion. */
-function isMarkedDeleted(sql: Sql): boolean {
-  return readMeta(sql, DELETING) !== undefined;
 }

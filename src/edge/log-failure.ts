@@ -1,7 +1,6 @@
 import { codeOf, errorCodes, messageOf } from "../errors.ts";
 import { conversationIn, type ObjectContext } from "./conversation-of.ts";
 
-/** Where something failed. */
 export interface FailurePlace {
   readonly tenant?: string | undefined;
   readonly conversation?: string | undefined;

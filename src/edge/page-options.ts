@@ -17,7 +17,6 @@ export type PageColor = "accent" | "accentText" | "background" | "surface" | "te
 
 export type ColorOfPage = string | { readonly light: string; readonly dark: string };
 
-/** A question that the page offers. */
 export interface ExampleQuestion {
   readonly question: string;
   /** A few words, such as `5,000 orders`. */

@@ -33,33 +33,25 @@ export const JURISDICTIONS = [
 
 /**
  * The object with this name, in the jurisdiction that `JURISDICTION` names, which is part of its id. The
- * location hint has an effect only when the object is new.
+ * location hint has an effect only when the object is new. Throws `bad_configuration` if the platform does not support
+ * the jurisdiction, so that no data is stored outside of it.
  */
 export function objectIn(
   namespace: DurableObjectNamespace,
   name: string,
   { settings, hint = settings.LOCATION_HINT, jurisdiction = settings.JURISDICTION }: Placement,
 ): DurableObjectStub {
-  const within = jurisdiction === undefined ? namespace : restricted(namespace, jurisdiction);
-  const options = hint === undefined ? {} : { locationHint: hint };
-  return within.get(within.idFromName(name), options);
-}
-
-/**
- * Restricts the namespace. Throws `bad_configuration` if the platform does not support the jurisdiction, so
- * that no data is stored outside of it.
- */
-function restricted(
-  namespace: DurableObjectNamespace,
-  jurisdiction: string,
-): DurableObjectNamespace {
+  let within = namespace;
   try {
     // The platform checks the name.
-    return namespace.jurisdiction(jurisdiction as DurableObjectJurisdiction);
+    if (jurisdiction !== undefined)
+      within = namespace.jurisdiction(jurisdiction as DurableObjectJurisdiction);
   } catch (error) {
     const message = `JURISDICTION=${jurisdiction} cannot be kept here: ${messageOf(error)}`;
     throw new ByrefError("bad_configuration", message);
   }
+  const options = hint === undefined ? {} : { locationHint: hint };
+  return within.get(within.idFromName(name), options);
 }
 
 export interface Placement {

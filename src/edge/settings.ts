@@ -150,7 +150,6 @@ const settingsSchema = z
     AUTH: z.enum(["none", "bearer", "jwt"], { error: "must be none, bearer or jwt" }).optional(),
     /** Keys for `AUTH=bearer`: `{"<key>": "<tenant>"}`. */
     API_KEYS: json(apiKeys).optional(),
-    /** The secret that signs tokens for `AUTH=jwt` (HS256). */
     JWT_SECRET: secret.optional(),
     /** Alternatively: the URL of the issuer's public keys. */
     JWT_JWKS_URL: jwksUrl.optional(),

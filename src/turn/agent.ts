@@ -22,7 +22,6 @@ export interface AgentContext<Env = object> extends Identity {
   readonly conversation: string;
   /** The turn or the run of a plan. Absent where there is none, such as in a call of an MCP client. */
   readonly turn?: string;
-  /** The Worker's bindings and settings. */
   readonly env: Env;
 }
 
@@ -40,7 +39,6 @@ export interface AgentDefinition<Env = object> extends Omit<
   readonly mcpServers?: ForContext<NonNullable<Agent["mcpServers"]>, Env>;
 }
 
-/** A value, or a function that returns it for who asks. */
 type ForContext<Value, Env> = Value | ((context: AgentContext<Env>) => Value | Promise<Value>);
 
 /** An agent's definition, resolved for one question. */
@@ -157,7 +155,6 @@ export interface CapabilityOptions {
    * text.
    */
   readonly tools: ToolSet;
-  /** Creates ids of calls. */
   readonly newId: () => string;
   /** The reference syntaxes that the model may use, for the guide. Default: none. */
   readonly syntaxes?: Syntaxes;
@@ -208,7 +205,6 @@ export function isOffered(name: string, { variableTools = true }: Agent): boolea
   return typeof variableTools === "boolean" ? variableTools : variableTools.includes(name);
 }
 
-/** Options for wrapping an agent's tools. */
 export function wrapOptionsFor(agent: Agent): Omit<WrapOptions, "store"> {
   const { naming, readonlyTools, policies, policy, untrusted, context } = agent;
   const { syntaxes, unknown } = referencesOf(agent);
@@ -237,7 +233,6 @@ export function referencesOf(agent: Agent): ReferenceOptions {
   return { ...compact({ syntaxes: tagsOf(agent)?.syntaxes }), ...agent.references };
 }
 
-/** The explanation of references for the agent's model. */
 export function guideOf(agent: Agent): Guide {
   return guideFor(agent.instructionStyle, referencesOf(agent).syntaxes);
 }

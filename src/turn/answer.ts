@@ -34,7 +34,7 @@ export interface AnswerOptions {
  * prompt.
  */
 export class Answer {
-  readonly #joined: JoinedDeltas;
+  readonly #emit: (chunk: UIMessageChunk) => void;
   readonly #texts: TextsExpander;
   readonly #store: VariableStore;
   readonly #parts: MessageParts;
@@ -52,7 +52,7 @@ export class Answer {
     this.#parts = parts;
     this.#remaker = options.remaker;
     const { unknown: _unknown, ...references } = referencesOf(agent);
-    this.#joined = new JoinedDeltas(emit);
+    this.#emit = emit;
     this.#texts = new TextsExpander(lookupOf(context.store, options), {
       ...references,
       ...knownNamesOf(new ScopedStore(context.store, options.scope)),
@@ -62,11 +62,11 @@ export class Answer {
           resolvedChars: text.length,
         }),
       onUnresolved: (unresolved) =>
-        this.#joined.emit({ type: "data-unresolved", data: unresolved, transient: true }),
+        emit({ type: "data-unresolved", data: unresolved, transient: true }),
       onPlaced: (id, placed) => this.#place(id, placed),
       emit: (id, delta) => {
         parts.show(id, delta);
-        this.#joined.emit({ type: "text-delta", id, delta });
+        emit({ type: "text-delta", id, delta });
       },
     });
   }
@@ -74,7 +74,7 @@ export class Answer {
   /** Writes a chunk. Await the returned promise, if any, before the next call. */
   write(chunk: UIMessageChunk): void | Promise<void> {
     if (chunk.type === "text-delta") return this.#writeText(chunk);
-    return this.#texts.pass(chunk, () => this.#joined.emit(chunk));
+    return this.#texts.pass(chunk, () => this.#emit(chunk));
   }
 
   /** Emits held text. Called at the end, after an error, and when the turn is stopped. */
@@ -130,8 +130,8 @@ export class Answer {
 
   #writeText(chunk: Extract<UIMessageChunk, { type: "text-delta" }>): void | Promise<void> {
     const { id, delta, providerMetadata } = chunk;
-    if (providerMetadata !== undefined) this.#joined.emit({ ...chunk, delta: "" });
-    return this.#joined.during(() => this.#texts.write(id, delta));
+    if (providerMetadata !== undefined) this.#emit({ ...chunk, delta: "" });
+    return this.#texts.write(id, delta);
   }
 }
 
@@ -152,56 +152,4 @@ export function lookupOf(
       return lookup(reference, work);
     return remaker.make([name]).then(() => lookup(reference, work));
   };
-}
-
-type Delta = Extract<UIMessageChunk, { type: "text-delta" }>;
-
-/**
- * Joins what one delta of the model becomes, so that a reference does not cut it into several. Text before a
- * lookup that takes time is emitted at once.
- */
-export class JoinedDeltas {
-  readonly #emit: (chunk: UIMessageChunk) => void;
-  #isJoining = false;
-  #delta: Delta | undefined;
-
-  constructor(emit: (chunk: UIMessageChunk) => void) {
-    this.#emit = emit;
-  }
-
-  readonly emit = (chunk: UIMessageChunk): void => {
-    const isPlain = chunk.type === "text-delta" && chunk.providerMetadata === undefined;
-    if (!this.#isJoining || !isPlain) {
-      this.#flush();
-      this.#emit(chunk);
-      return;
-    }
-    const { delta } = chunk;
-    const previous = this.#delta;
-    const isSame = previous?.id === chunk.id;
-    if (!isSame || previous.delta.length + delta.length > limits.maxPieceChars) this.#flush();
-    this.#delta = { ...chunk, delta: (this.#delta?.delta ?? "") + delta };
-  };
-
-  /** Joins the deltas that `work` emits until it waits, and those that it emits afterwards. */
-  during(work: () => void | Promise<void>): void | Promise<void> {
-    this.#isJoining = true;
-    let working: void | Promise<void> = undefined;
-    try {
-      working = work();
-    } finally {
-      this.#flush();
-      this.#isJoining = working !== undefined;
-    }
-    return working?.finally(() => {
-      this.#isJoining = false;
-      this.#flush();
-    });
-  }
-
-  #flush(): void {
-    const delta = this.#delta;
-    this.#delta = undefined;
-    if (delta !== undefined) this.#emit(delta);
-  }
 }

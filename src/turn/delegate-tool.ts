@@ -16,23 +16,19 @@ import type { Agent } from "./agent.ts";
 
 export const DELEGATE = "delegate";
 
-/** An agent with the tools of one question. */
 export interface Equipped {
   readonly agent: Agent;
   /** Ends the connections. Never rejects. No tool may be called afterwards. */
   close(): Promise<void>;
 }
 
-/** Returns the agent with its own tools only. */
 export function withOwnTools(agent: Agent): Equipped {
   return { agent, close: () => Promise.resolve() };
 }
 
-/** An agent that can be called during a turn. */
 export interface CalledAgent {
   readonly agent: Pick<Agent, "name" | "description">;
   readonly model: LanguageModel;
-  /** Returns the agent with its tools, for one question. */
   readonly equip: (signal: AbortSignal) => Promise<Equipped>;
   /** Removes secrets, such as the model's key, from error texts. */
   readonly redact?: (text: string) => string;
@@ -50,7 +46,6 @@ export interface ModelAnswer {
   readonly labels: ValueLabels;
 }
 
-/** Sends a question to an agent and returns its answer. */
 export type AskAgent = (
   calledAgent: CalledAgent,
   question: { readonly prompt: string; readonly call: CallOptions },

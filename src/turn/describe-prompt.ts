@@ -7,7 +7,7 @@ import { detailsFor } from "./history/guide.ts";
 import { compactionFor, type PastMessages } from "./history/compaction.ts";
 import type { History } from "./history/history.ts";
 import { prepareModelCall, resolvedModel } from "./model/model-call.ts";
-import { isTaintedPrompt, type Prompt, Prompts } from "./prompts.ts";
+import { isTaintedPrompt, openPrompts, type Prompt } from "./prompts.ts";
 import { charsOfMessage, charsOfTools } from "./spend/account.ts";
 import type { TurnContext } from "./turn-context.ts";
 
@@ -41,7 +41,6 @@ interface DescribedTool {
   readonly name: string;
   readonly description?: string;
   readonly inputSchema?: object;
-  /** The definition as JSON. */
   readonly chars: number;
   /**
    * The stage from which one of Byref's own tools is offered. Absent for an agent's tool, which is always offered.
@@ -54,7 +53,6 @@ interface DescribeOptions extends Pick<
   TurnContext,
   "agent" | "model" | "store" | "services" | "now"
 > {
-  /** The conversation's messages. Default: none. */
   readonly history?: History | undefined;
 }
 
@@ -71,7 +69,7 @@ export async function describePrompt(options: DescribeOptions): Promise<PromptDe
   const recorder = recorderOf(options.model);
   // No call is made that would need an id.
   const context = { ...options, model: recorder.model, newId: () => "" };
-  const prompts = await Prompts.open(context, { window, outline, taint });
+  const prompts = await openPrompts(context, { window, outline, taint });
   const build = () => {
     const prompt = prompts.next([...prompts.past, NEXT_QUESTION]);
     return { prompt, tools: prompts.tools.offeredAt("text", [...prompts.tools.deferred.names]) };
@@ -106,14 +104,7 @@ const NEXT_QUESTION: ModelMessage = { role: "user", content: "" };
 
 type Definition = NonNullable<LanguageModelV4CallOptions["tools"]>[number];
 
-interface Sent {
-  /** The request that the provider's model receives. With calls as tags, the instructions describe the tools. */
-  readonly received: LanguageModelV4CallOptions;
-  readonly definitions: readonly Definition[];
-  readonly instructions: string;
-  readonly messages: PromptDescription["messages"];
-  readonly chars: number;
-}
+type Sent = Awaited<ReturnType<ReturnType<typeof recorderOf>["sent"]>>;
 
 /** Has the place of the provider's model, and notes what it would receive. */
 function recorderOf(replaced: LanguageModel) {
@@ -130,7 +121,8 @@ function recorderOf(replaced: LanguageModel) {
       return { stream: new ReadableStream({ start: (stream) => stream.close() }) };
     },
   };
-  const sent = async (prompt: Prompt): Promise<Sent> => {
+  /** Returns the request that the provider's model receives. With calls as tags, the instructions describe the tools. */
+  const sent = async (prompt: Prompt) => {
     const { signal } = new AbortController();
     const { model, options } = await prepareModelCall({ ...prompt, signal });
     await model.doStream(options);

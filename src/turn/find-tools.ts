@@ -98,7 +98,6 @@ interface Finder {
   readonly maxChars?: number;
 }
 
-/** Makes the tool that finds others. */
 export function finderTool({ name, how, known, ...options }: Finder): RuntimeTool {
   const { most = MAX_FOUND, search = matchesFor, maxChars = Infinity } = options;
   const all = known.map((one) => {

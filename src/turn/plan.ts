@@ -31,7 +31,6 @@ export interface PlanOutput {
   readonly mode: WriteMode;
 }
 
-/** A call of a tool. */
 export interface PlanCall {
   readonly id: string;
   readonly tool: string;

@@ -12,7 +12,7 @@ import {
   type VariableListOptions,
 } from "./history/variable-list.ts";
 import type { ModelRequest } from "./model/model-call.ts";
-import { Toolbox, type ToolboxOptions } from "./toolbox.ts";
+import { openToolbox, type ToolboxOptions } from "./toolbox.ts";
 import type { TurnContext } from "./turn-context.ts";
 
 type PromptContext = Pick<TurnContext, "agent" | "model" | "newId" | "store" | "services">;
@@ -35,88 +35,67 @@ export interface Prompt extends Omit<ModelRequest, "signal"> {
   readonly hasDetails: boolean;
 }
 
-/** Builds the prompts of an attempt, one for each model call: instructions, tools, messages, list of variables. */
-export class Prompts {
-  readonly tools: Toolbox;
-  /** The outline and the past messages. */
-  readonly past: readonly ModelMessage[];
-  readonly #context: PromptContext;
-  readonly #options: PromptOptions;
-  readonly #list: VariableList;
-  /** The tools that the model has found in this conversation. */
-  #found: readonly string[];
+/**
+ * Opens the tools, and converts the past messages. Returns what builds the prompts of an attempt, one for each model call:
+ * instructions, tools, messages, list of variables.
+ */
+export async function openPrompts(context: PromptContext, options: PromptOptions) {
+  const { agent, store, services, model, newId } = context;
+  const { window, outline, taint, variables, own, owner, toolbox } = options;
+  const { syntaxes } = referencesOf(agent);
+  const wrap = { ...wrapOptionsFor(agent), store, taint, ...(owner && { owner }) };
+  const tools = await openToolbox(agent, wrap, { ...services, ...toolbox });
+  const past = [
+    ...(outline === undefined ? [] : [outlineMessage(outline, agent)]),
+    ...(await toModelMessages(window, tools.all)),
+  ];
+  const records = window.flatMap(({ prompt }) => prompt ?? []);
+  const named = [...records, own].flatMap((record) => record?.tools ?? []);
+  let found = foundTools(tools.deferred, past, named);
+  const list = new VariableList({
+    store,
+    taint,
+    hidesUntrusted: agent.untrusted === "hide",
+    syntaxes,
+    variables,
+    before: outline === undefined ? records : [COMPACTED, ...records],
+    own,
+  });
+  return {
+    tools,
+    /** The outline and the past messages. */
+    past,
 
-  /** Opens the tools, and converts the past messages. */
-  static async open(context: PromptContext, options: PromptOptions): Promise<Prompts> {
-    const { agent, store, services } = context;
-    const { window, outline, taint, owner, toolbox } = options;
-    const wrap = { ...wrapOptionsFor(agent), store, taint, ...(owner && { owner }) };
-    const tools = await Toolbox.open(agent, wrap, { ...services, ...toolbox });
-    const past = [
-      ...(outline === undefined ? [] : [outlineMessage(outline, agent)]),
-      ...(await toModelMessages(window, tools.all)),
-    ];
-    return new Prompts(context, options, { tools, past });
-  }
+    /** State of the prompts. Undefined if there is nothing to store. */
+    get record(): PromptRecord | undefined {
+      const { record = found.length === 0 ? undefined : { stage: "start" as const } } = list;
+      return record && { ...record, ...(found.length === 0 ? {} : { tools: found }) };
+    },
 
-  private constructor(
-    context: PromptContext,
-    options: PromptOptions,
-    { tools, past }: Pick<Prompts, "tools" | "past">,
-  ) {
-    const { agent, store } = context;
-    const { window, outline, taint, variables, own } = options;
-    this.tools = tools;
-    this.past = past;
-    this.#context = context;
-    this.#options = options;
-    const records = [...window.map(({ prompt }) => prompt), own];
-    const named = records.flatMap((record) => record?.tools ?? []);
-    this.#found = foundTools(tools.deferred, past, named);
-    this.#list = new VariableList({
-      store,
-      taint,
-      hidesUntrusted: agent.untrusted === "hide",
-      syntaxes: referencesOf(agent).syntaxes,
-      variables,
-      before: [
-        ...(outline === undefined ? [] : [COMPACTED]),
-        ...window.flatMap(({ prompt }) => prompt ?? []),
-      ],
-      own,
-    });
-  }
-
-  /** State of the prompts. Undefined if there is nothing to store. */
-  get record(): PromptRecord | undefined {
-    const { record = this.#found.length === 0 ? undefined : { stage: "start" as const } } =
-      this.#list;
-    return record && { ...record, ...(this.#found.length === 0 ? {} : { tools: this.#found }) };
-  }
-
-  /** Builds the prompt of the next model call. Adds what these messages do not show to the list. */
-  next(messages: readonly ModelMessage[]): Prompt {
-    const { agent, model, newId } = this.#context;
-    const { taint, variables } = this.#options;
-    const { stage, hasHandle, lines } = this.#list.next(messages);
-    this.#found = foundTools(this.tools.deferred, messages, this.#found);
-    // A question that shows no variables needs no explanation of references.
-    const guide = variables?.()?.length === 0 ? NO_GUIDE : guideOf(agent);
-    const details = detailsFor(guide, { hasHandle, isTainted: taint.isTainted });
-    const listed = withTail(withoutRepeats(messages), { details, lines });
-    return {
-      model: this.tools.modelFor(model, newId),
-      instructions: guidedText(agent.instructions, guide),
-      messages: listed,
-      hasList: listed.length > messages.length,
-      tools: this.tools.offeredAt(stage, this.#found),
-      callable: this.tools.all,
-      hasTags: this.tools.hasTags,
-      guide,
-      hasDetails: details !== "",
-    };
-  }
+    /** Builds the prompt of the next model call. Adds what these messages do not show to the list. */
+    next(messages: readonly ModelMessage[]): Prompt {
+      const { stage, hasHandle, lines } = list.next(messages);
+      found = foundTools(tools.deferred, messages, found);
+      // A question that shows no variables needs no explanation of references.
+      const guide = variables?.()?.length === 0 ? NO_GUIDE : guideOf(agent);
+      const details = detailsFor(guide, { hasHandle, isTainted: taint.isTainted });
+      const listed = withTail(withoutRepeats(messages), { details, lines });
+      return {
+        model: tools.modelFor(model, newId),
+        instructions: guidedText(agent.instructions, guide),
+        messages: listed,
+        hasList: listed.length > messages.length,
+        tools: tools.offeredAt(stage, found),
+        callable: tools.all,
+        hasTags: tools.hasTags,
+        guide,
+        hasDetails: details !== "",
+      };
+    },
+  };
 }
+
+export type Prompts = Awaited<ReturnType<typeof openPrompts>>;
 
 /** True if a prompt with these messages repeats what a model wrote after it had seen untrusted content. */
 export function isTaintedPrompt(window: readonly StoredMessage[], outline?: Outline): boolean {

@@ -7,57 +7,30 @@ import type { TurnContext } from "./turn-context.ts";
 /**
  * Makes evicted values again, with the calls that made them. Only calls that no person has to approve, of tools that
  * only read (`effects: "none"`), and only values that were trusted and not guarded: the record of an evicted value does
- * not have its labels. At most `maxShownItems` in a turn.
+ * not have its labels. At most `maxShownItems` in a turn. `tools`: undefined until the turn's tools are open.
  */
-export class Remaker {
-  readonly #context: TurnContext;
-  readonly #tools: () => Toolbox | undefined;
-  /** Names of the values that were made again. */
-  readonly #made = new Set<string>();
-  /** Names that were tried. */
-  readonly #tried = new Set<string>();
+export function remakerFor(context: TurnContext, tools: () => Toolbox | undefined) {
+  const { store, signal, observer, account, newId } = context;
+  const made = new Set<string>();
+  const tried = new Set<string>();
   /** One after the other: what one makes, another may read. */
-  #last: Promise<void> = Promise.resolve();
+  let last: Promise<void> = Promise.resolve();
+  const canMake = (name: string) =>
+    !tried.has(name) &&
+    store.glance(name) === undefined &&
+    store.tombstone(name)?.isRepeatable === true;
 
-  /** `tools`: undefined until the turn's tools are open. */
-  constructor(context: TurnContext, tools: () => Toolbox | undefined) {
-    this.#context = context;
-    this.#tools = tools;
-  }
-
-  /** True if the value was made again in this turn. */
-  hasMade(name: string): boolean {
-    return this.#made.has(name);
-  }
-
-  /** True if `make` would try it. */
-  canMake(name: string): boolean {
-    const { store } = this.#context;
-    if (this.#tried.has(name) || store.glance(name) !== undefined) return false;
-    return store.tombstone(name)?.isRepeatable === true;
-  }
-
-  /** Makes those of the values again that it can. Rejects if the turn is stopped or has spent its limit. */
-  make(names: readonly string[]): Promise<void> {
-    if (!names.some((name) => this.canMake(name))) return this.#last;
-    const making = this.#last.then(async () => {
-      for (const name of names) await this.#make(name);
-    });
-    this.#last = making.catch(() => undefined);
-    return making;
-  }
-
-  async #make(name: string): Promise<void> {
-    const tools = this.#tools();
-    if (!this.canMake(name) || this.#tried.size >= limits.maxShownItems) return;
-    this.#tried.add(name);
-    const { tool: toolName = "", input = null } = this.#context.store.tombstone(name) ?? {};
-    const tool = tools?.get(toolName);
-    const isOwn = tools?.offeredFrom(toolName) !== undefined;
-    const isRepeated = tools?.effectsOf(toolName) === "none" && (!isOwn || REPEATED.has(toolName));
+  const makeOne = async (name: string): Promise<void> => {
+    const toolbox = tools();
+    if (!canMake(name) || tried.size >= limits.maxShownItems) return;
+    tried.add(name);
+    const { tool: toolName = "", input = null } = store.tombstone(name) ?? {};
+    const tool = toolbox?.get(toolName);
+    const isOwn = toolbox?.offeredFrom(toolName) !== undefined;
+    const isRepeated =
+      toolbox?.effectsOf(toolName) === "none" && (!isOwn || REPEATED.has(toolName));
     if (tool === undefined || !isRepeated) return;
-    for (const read of tool.flow(input, {}).reads) await this.#make(read.name);
-    const { signal, observer, account, newId } = this.#context;
+    for (const read of tool.flow(input, {}).reads) await makeOne(read.name);
     const place = { name, path: [], source: `$${name}` };
     const ready = await tool.prepare(withoutPlace(input), {
       toolCallId: newId(),
@@ -73,9 +46,27 @@ export class Remaker {
     const run = await ready.run();
     signal.throwIfAborted();
     // If it cannot be saved, the reference fails as before.
-    if (run.kind === "done" && (await run.save().catch(() => undefined))) this.#made.add(name);
-  }
+    if (run.kind === "done" && (await run.save().catch(() => undefined))) made.add(name);
+  };
+
+  return {
+    /** True if the value was made again in this turn. */
+    hasMade: (name: string) => made.has(name),
+    /** True if `make` would try it. */
+    canMake,
+    /** Makes those of the values again that it can. Rejects if the turn is stopped or has spent its limit. */
+    make(names: readonly string[]): Promise<void> {
+      if (!names.some(canMake)) return last;
+      const making = last.then(async () => {
+        for (const name of names) await makeOne(name);
+      });
+      last = making.catch(() => undefined);
+      return making;
+    },
+  };
 }
+
+export type Remaker = ReturnType<typeof remakerFor>;
 
 /** The runtime's own tools whose results are made again. */
 const REPEATED = new Set(["query_variables"]);

@@ -5,8 +5,8 @@ import { Answer, type AnswerOptions } from "./answer.ts";
 import type { JournalCall, JournalEntry } from "./log/journal.ts";
 import { toTurnMessages } from "./history/prompt.ts";
 import { callModel, type CallResult } from "./model/model-call.ts";
-import { type PromptOptions, Prompts } from "./prompts.ts";
-import { Remaker } from "./remake.ts";
+import { openPrompts, type PromptOptions, type Prompts } from "./prompts.ts";
+import { type Remaker, remakerFor } from "./remake.ts";
 import { OUTCOME_UNKNOWN, type Planned, type StepCommits, ToolCalls } from "./tool-calls.ts";
 import type { ToolboxOptions } from "./toolbox.ts";
 import type { RecoveredLog } from "./log/recovery.ts";
@@ -39,7 +39,7 @@ export class Steps {
   /** True while the newest step has no complete model answer. */
   #isOpen = false;
   /** Results of the provider's tools whose calls are in earlier steps, to be written to the journal. */
-  #late: UIMessageChunk[] = [];
+  readonly #late: UIMessageChunk[] = [];
   /** The earlier turn that is sent in outline, because the provider refuses it. */
   #refused: CallResult["refused"];
   /** True if the current step ends with its calls. False after a wait for a person. */
@@ -50,7 +50,7 @@ export class Steps {
     this.#context = context;
     this.#options = options;
     this.#state = state;
-    this.#remaker = new Remaker(context, () => this.#opened?.prompts.tools);
+    this.#remaker = remakerFor(context, () => this.#opened?.prompts.tools);
     this.#answer = new Answer(context, { ...options, remaker: this.#remaker });
     // The text before the wait may have left a URL open.
     this.#answer.restart(state.parts.display);
@@ -63,7 +63,7 @@ export class Steps {
     const { id, taint, prompt: own } = this.#state;
     const onCall = () => account.spend.add("toolCalls", 1);
     const toolbox = { ...this.#options.toolbox, onCall };
-    const prompts = await Prompts.open(this.#context, {
+    const prompts = await openPrompts(this.#context, {
       ...this.#options,
       toolbox,
       taint,
@@ -89,7 +89,8 @@ export class Steps {
       const isComplete = result.finishReason === "stop" || result.finishReason === "tool-calls";
       const hasCalls = result.calls.length + result.invalidCalls > 0;
       if (!isComplete || !(hasCalls || this.#isPending)) {
-        if (!isComplete) this.#closeOpen("skipped", notRun(result.finishReason));
+        if (!isComplete)
+          this.#closeOpen("skipped", `The answer is not complete (${result.finishReason}).`);
         void this.#write({ type: "finish-step" });
         return result.finishReason;
       }
@@ -97,13 +98,15 @@ export class Steps {
       // A call that was written twice is one.
       const calls = new Map(result.calls.map((call) => [call.toolCallId, call])).values();
       const planned = await this.#required.calls.plan([...calls], messages);
-      const step = () => ({ step: this.#state.parts.step(), ...this.#takeLate() });
+      const step = () => {
+        const chunks = this.#late.splice(0);
+        return { step: this.#state.parts.step(), ...(chunks.length > 0 && { chunks }) };
+      };
       const reason = await this.#runCalls(planned, messages, { progress: step });
       if (reason !== undefined) return reason;
     }
   }
 
-  /** See `ToolCalls.pinned`. */
   async pinned(decided: readonly DecidedCall[]): Promise<readonly DecidedCall[]> {
     await this.open();
     return this.#required.calls.pinned(decided, await this.#messages());
@@ -146,7 +149,7 @@ export class Steps {
   /** Removes the model's output of this step before the model is called again. */
   resetStep(): void {
     this.#state.parts.add({ type: "reset-step" });
-    this.#late = [];
+    this.#late.length = 0;
     this.#answer.restart(this.#state.parts.display);
     this.#context.emit({ type: "reset-step" });
   }
@@ -313,12 +316,6 @@ export class Steps {
     });
   }
 
-  #takeLate(): Pick<JournalEntry, "chunks"> {
-    const chunks = this.#late;
-    this.#late = [];
-    return chunks.length === 0 ? {} : { chunks };
-  }
-
   /** Stores the chunk as the model wrote it, and emits it with references expanded. */
   #write(chunk: UIMessageChunk): void | Promise<void> {
     // Clients refuse the result of a call that there is not.
@@ -345,16 +342,8 @@ export class Steps {
 
 const STOPPED = "The turn ended before this call had a result.";
 
-/** Why the calls of an answer that is not complete do not run. */
-function notRun(reason: FinishReason): string {
-  if (reason === "length") return "The answer reached the model's output limit before its end.";
-  if (reason === "content-filter") return "The provider's filter ended the answer.";
-  return "The provider did not say that the answer ends with calls.";
-}
-
 type ToolOutput = Extract<UIMessageChunk, { type: "tool-output-available" | "tool-output-error" }>;
 
-/** True for the result of a tool that the provider ran. */
 function isProvided(chunk: UIMessageChunk): chunk is ToolOutput {
   const isOutput = chunk.type === "tool-output-available" || chunk.type === "tool-output-error";
   return isOutput && chunk.providerExecuted === true;
@@ -368,7 +357,6 @@ interface Progress {
   readonly begun?: readonly JournalCall[];
 }
 
-/** The prompts and calls of an attempt. */
 interface Opened {
   readonly prompts: Prompts;
   readonly calls: ToolCalls;

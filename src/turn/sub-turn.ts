@@ -5,16 +5,15 @@ import { resolveReferences } from "../reference/resolve.ts";
 import { UrlSources } from "../tool/composed.ts";
 import { Labels } from "../store/labels.ts";
 import { withUser } from "../store/user-variables.ts";
-import type { VariableInfo } from "../store/variable.ts";
+import type { VariableStore } from "../store/variables.ts";
 import { ScopedStore } from "../tool/scoped-store.ts";
 import { variableIn } from "../tool/tool-output.ts";
-import type { ObservedActivity } from "../tool/observer.ts";
 import { runtimeToolNames } from "../tool/variables/variable-tools.ts";
 import type { SaveTarget } from "../tool/save-target.ts";
 import type { CallOptions, WrappedTool } from "../tool/wrapped-tool.ts";
 import { compact, type Json } from "../value/json.ts";
 import { type Agent, isOffered, referencesOf } from "./agent.ts";
-import { lookupOf } from "./answer.ts";
+import { type AnswerOptions, lookupOf } from "./answer.ts";
 import { type AskAgent, type CalledAgent, DELEGATE, type ModelAnswer } from "./delegate-tool.ts";
 import { modelNameOf } from "./model/model-call.ts";
 import { Steps } from "./steps.ts";
@@ -34,7 +33,6 @@ export interface ModelQuestion {
   readonly variables?: readonly string[];
   /** Texts in the prompt that are not variables: files. */
   readonly texts?: readonly string[];
-  /** The call that the question belongs to. */
   readonly call: CallOptions;
 }
 
@@ -63,164 +61,126 @@ export async function askAgent(
   calledAgent: CalledAgent,
   question: Question,
 ): Promise<ModelAnswer> {
-  requireDepth(context.depth ?? 0);
+  const advice = "Too many agents wait for one another: do this without another one.";
+  requireAtMost("maxDelegateDepth", context.depth ?? 0, advice);
   const equipped = await calledAgent.equip(question.call.signal);
   try {
     const agent = withTools(equipped.agent, question.tools);
-    return await new SubTurn(context, { ...calledAgent, agent }, question).run();
+    return await answerOf(context, { ...calledAgent, agent }, question);
   } finally {
     // The answer does not wait until sessions are closed.
     void equipped.close();
   }
 }
 
-class SubTurn {
-  readonly #context: TurnContext;
-  readonly #state: TurnState;
-  readonly #labels: Labels;
-  readonly #question: Question;
-  readonly #observed: ObservedActivity | undefined;
-  readonly #steps: Steps;
-
-  constructor(
-    asker: TurnContext,
-    calledAgent: CalledAgent & { readonly agent: Agent },
-    question: Question,
-  ) {
-    const { newId } = asker;
-    const { agent, model, redact, onChunk } = calledAgent;
-    // Its own definition decides, not that of the agent which calls it.
-    const store = withUser(asker.store, asker.user, agent.userScope);
-    const { call } = question;
-    const id = call.idempotencyKey ?? newId();
-    this.#question = question;
-    const activity = { kind: "agent", name: agent.name, ...modelNameOf(model) } as const;
-    this.#observed = call.observer?.begin(activity);
-    this.#context = {
-      ...asker,
-      agent,
-      store,
-      model,
-      redact,
-      signal: call.signal,
-      observer: this.#observed,
-      log: NO_LOG,
-      emit: (chunk) => {
-        if (chunk.type.startsWith("tool-")) onChunk?.(chunk);
-      },
-    };
-    const isTainted = call.madeOf?.isTrusted === false;
-    this.#state = new TurnState(this.#context, { id, key: id, isTainted });
-    this.#labels = new Labels(store, this.#state.taint, call.madeOf);
-    this.#steps = new Steps(this.#context, {
-      ...this.#answered,
-      window: [this.#questionMessage(id)],
-      idSuffix: "",
-      variables: () => this.#given(),
-      toolbox: {
-        ask: askAgentFor(asker),
-        adapt: (tool) => unattended(tool, question),
-        // The question named these tools, and a run's own variables are not in the list of variables.
-        showsAll: question.tools !== undefined || call.scope?.ownsResults === true,
-      },
-    });
-  }
-
-  /** Options for looking up references in the answer. */
-  get #answered() {
-    const { scope } = this.#question.call;
-    return { state: this.#state, scope, onUsed: (name: string) => this.#labels.add(name) };
-  }
-
-  async run(): Promise<ModelAnswer> {
-    const { store } = this.#context;
-    try {
-      this.#steps.startStep();
-      await this.#steps.open();
-      requireFinished(await this.#steps.run());
-      const value = await this.#value();
-      const labels = await this.#resultLabels(value);
-      this.#observed?.end();
-      return { value, labels };
-    } catch (error) {
-      this.#observed?.end({ error: codeOf(error) });
-      this.#steps.closeCalls();
-      throw error;
-    } finally {
-      store.holds.release(this.#state.id);
-    }
-  }
-
-  #questionMessage(id: string) {
-    const { now } = this.#context;
-    const createdAt = new Date(now()).toISOString();
-    const parts = [{ type: "text" as const, text: this.#question.prompt }];
-    return { id, role: "user" as const, parts, createdAt };
-  }
-
-  /** The variables that the question shows, and those of its tools' results. Undefined: the conversation's. */
-  #given(): readonly VariableInfo[] | undefined {
-    const { variables, call } = this.#question;
-    if (variables === undefined) return undefined;
-    const results = this.#state.parts.parts.flatMap((part) =>
+async function answerOf(
+  asker: TurnContext,
+  { agent, model, redact, onChunk }: CalledAgent & { readonly agent: Agent },
+  question: Question,
+): Promise<ModelAnswer> {
+  const { call, variables, tools, prompt } = question;
+  const { scope, madeOf } = call;
+  // Its own definition decides, not that of the agent which calls it.
+  const store = withUser(asker.store, asker.user, agent.userScope);
+  const id = call.idempotencyKey ?? asker.newId();
+  const observed = call.observer?.begin({ kind: "agent", name: agent.name, ...modelNameOf(model) });
+  const context: TurnContext = {
+    ...asker,
+    agent,
+    store,
+    model,
+    redact,
+    signal: call.signal,
+    observer: observed,
+    log: NO_LOG,
+    emit: (chunk) => {
+      if (chunk.type.startsWith("tool-")) onChunk?.(chunk);
+    },
+  };
+  const state = new TurnState(context, { id, key: id, isTainted: madeOf?.isTrusted === false });
+  const labels = new Labels(store, state.taint, madeOf);
+  const looking = { state, scope, onUsed: (name: string) => labels.add(name) };
+  // The variables that the question shows, and those of its tools' results.
+  const given = (shown: readonly string[]) => {
+    const results = state.parts.parts.flatMap((part) =>
       "output" in part ? (variableIn(part.output) ?? []) : [],
     );
-    return new ScopedStore(this.#context.store, call.scope).list({
-      names: [...variables, ...results],
+    return new ScopedStore(store, scope).list({ names: [...shown, ...results] });
+  };
+  const parts = [{ type: "text" as const, text: prompt }];
+  const createdAt = new Date(asker.now()).toISOString();
+  const steps = new Steps(context, {
+    ...looking,
+    window: [{ id, role: "user", parts, createdAt }],
+    idSuffix: "",
+    variables: () => variables && given(variables),
+    toolbox: {
+      ask: askAgentFor(asker),
+      adapt: (tool) => unattended(tool, question),
+      // The question named these tools, and a run's own variables are not in the list of variables.
+      showsAll: tools !== undefined || scope?.ownsResults === true,
+    },
+  });
+  try {
+    steps.startStep();
+    await steps.open();
+    requireFinished(await steps.run());
+    const answer = state.parts.step();
+    const texts = answer.parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
+    // The value of the last text. Earlier texts are intermediate.
+    const whole = await referredValue(context, looking, texts.join("").trim());
+    const value = whole ?? answer.display.join("");
+    const used = store.holds.names(id);
+    if (await sourcesOf(question, store, used, labels).hasUnknownUrl(value)) labels.compose();
+    // The guard comes from its content, the sources from everything it was made of.
+    const own = labels.ofResult(agent.name, { source: `agent:${agent.name}` });
+    const sources = used.flatMap((variable) => store.info(variable)?.sources ?? []);
+    observed?.end();
+    return { value, labels: { ...own, sources: [...new Set([...own.sources, ...sources])] } };
+  } catch (error) {
+    observed?.end({ error: codeOf(error) });
+    steps.closeCalls();
+    throw error;
+  } finally {
+    store.holds.release(id);
+  }
+}
+
+/** The value, if the text is exactly one reference. */
+async function referredValue(
+  { agent, store }: TurnContext,
+  looking: AnswerOptions,
+  text: string,
+): Promise<Json | undefined> {
+  if (text.length > limits.maxHeldChars) return undefined;
+  let whole: Json | undefined;
+  await resolveReferences(text, lookupOf(store, looking), {
+    ...compact({ syntaxes: referencesOf(agent).syntaxes }),
+    onResolved: (source, { value }) => {
+      if (source === text) whole = value;
+    },
+    // If the value cannot be passed on, the text that a person would see is used instead.
+  }).catch(() => undefined);
+  return whole;
+}
+
+/** The values that the answer's URLs may come from. Large values are not read and yield null. */
+function sourcesOf(
+  { texts = [] }: Question,
+  store: VariableStore,
+  held: readonly string[],
+  labels: Labels,
+): UrlSources {
+  const sources = new UrlSources();
+  for (const text of texts) sources.add(() => text);
+  for (const name of new Set([...held, ...labels.consumed.map((used) => used.name)])) {
+    sources.add(async () => {
+      const { chars = 0, type } = store.glance(name) ?? {};
+      const isRead = type !== "bytes" && chars <= limits.maxEmbeddedChars;
+      return (isRead ? await store.read(name) : null) ?? null;
     });
   }
-
-  /** The value of the last text. Earlier texts are intermediate. */
-  async #value(): Promise<Json> {
-    const { parts, display } = this.#state.parts.step();
-    const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
-    const whole = await this.#referred(texts.join("").trim());
-    return whole ?? display.join("");
-  }
-
-  /** The value, if the text is exactly one reference. */
-  async #referred(text: string): Promise<Json | undefined> {
-    if (text.length > limits.maxHeldChars) return undefined;
-    const { syntaxes } = referencesOf(this.#context.agent);
-    const lookup = lookupOf(this.#context.store, this.#answered);
-    let whole: Json | undefined;
-    await resolveReferences(text, lookup, {
-      ...compact({ syntaxes }),
-      onResolved: (source, { value }) => {
-        if (source === text) whole = value;
-      },
-      // If the value cannot be passed on, the text that a person would see is used instead.
-    }).catch(() => undefined);
-    return whole;
-  }
-
-  /** The values that the answer's URLs may come from. Large values are not read and yield null. */
-  #sources(held: readonly string[]): UrlSources {
-    const { store } = this.#context;
-    const sources = new UrlSources();
-    for (const text of this.#question.texts ?? []) sources.add(() => text);
-    for (const name of new Set([...held, ...this.#labels.consumed.map((used) => used.name)])) {
-      sources.add(async () => {
-        const { chars = 0, type } = store.glance(name) ?? {};
-        const isRead = type !== "bytes" && chars <= limits.maxEmbeddedChars;
-        return (isRead ? await store.read(name) : null) ?? null;
-      });
-    }
-    return sources;
-  }
-
-  /**
-   * The labels of the answer. The guard comes from its content, the sources from everything it was made of.
-   */
-  async #resultLabels(value: Json): Promise<ModelAnswer["labels"]> {
-    const { store } = this.#context;
-    const { name } = this.#context.agent;
-    const used = store.holds.names(this.#state.id);
-    if (await this.#sources(used).hasUnknownUrl(value)) this.#labels.compose();
-    const labels = this.#labels.ofResult(name, { source: `agent:${name}` });
-    const sources = used.flatMap((variable) => store.info(variable)?.sources ?? []);
-    return { ...labels, sources: [...new Set([...labels.sources, ...sources])] };
-  }
+  return sources;
 }
 
 /** Discards the log. A crash ends the outer call, and the question with it. */
@@ -258,11 +218,6 @@ function unattended(tool: WrappedTool, { tools, call: { scope } }: Question): Wr
       return failed(new ByrefError("tool_denied", message));
     },
   };
-}
-
-function requireDepth(depth: number): void {
-  const advice = "Too many agents wait for one another: do this without another one.";
-  requireAtMost("maxDelegateDepth", depth, advice);
 }
 
 /** Rejects a partial answer, because no person sees that it is cut off. */

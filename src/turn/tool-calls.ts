@@ -38,7 +38,6 @@ interface ToolCallsOptions {
   readonly remaker: Remaker;
 }
 
-/** A call that may run. */
 export interface Planned {
   readonly call: JournalCall;
   readonly ready: Ready;
@@ -56,12 +55,10 @@ interface PreparedCall<Call extends ToolCall = ToolCall> {
 export class ToolCalls {
   readonly #context: TurnContext;
   readonly #options: ToolCallsOptions;
-  readonly #deferred: DeferredCalls;
 
   constructor(context: TurnContext, options: ToolCallsOptions) {
     this.#context = context;
     this.#options = options;
-    this.#deferred = new DeferredCalls(context, options.state);
   }
 
   /**
@@ -74,12 +71,7 @@ export class ToolCalls {
     messages: readonly ModelMessage[],
   ): Promise<readonly Planned[]> {
     for (const call of calls.slice(limits.maxBatchItems)) this.#refuse(call, TOO_MANY);
-    const { tools } = this.#options;
-    const allowed = calls.slice(0, limits.maxBatchItems);
-    const flowOf = ({ toolName, input }: ToolCall) => tools.get(toolName)?.flow(input, {});
-    const { ready, skipped } = await this.#deferred.defer(allowed, flowOf);
-    for (const { call, why } of skipped) this.#refuse(call, why);
-    return this.#planAll(ready, messages);
+    return this.#planAll(await this.#defer(calls.slice(0, limits.maxBatchItems)), messages);
   }
 
   /**
@@ -153,7 +145,10 @@ export class ToolCalls {
 
   /** True if a deferred call can be prepared or skipped now. */
   get canRelease(): boolean {
-    return this.#deferred.canRelease;
+    const { deferred, parts } = this.#options.state;
+    if (deferred.size === 0) return false;
+    const calls = parts.calls();
+    return [...deferred.values()].some((one) => isReleased(one, calls));
   }
 
   /**
@@ -169,9 +164,7 @@ export class ToolCalls {
     const running = planned.map(runningCall);
     for (let next = 0, tries = 0; ; tries++) {
       while (this.canRelease) {
-        const { released, skipped } = this.#deferred.release();
-        for (const { call, why } of skipped) this.#refuse(call, why);
-        const more = await this.#planAll(released, messages);
+        const more = await this.#planAll(this.#release(), messages);
         await begin(more, () => next === running.length && more.length === 0 && !this.canRelease);
         running.push(...more.map(runningCall));
       }
@@ -212,6 +205,59 @@ export class ToolCalls {
     }
   }
 
+  /**
+   * Returns the calls of a step that can be prepared now. If a call names what another one writes, each call
+   * is deferred until the one before it has an outcome, and a call is skipped that needs what only a later
+   * one brings into being.
+   */
+  async #defer(calls: readonly ToolCall[]): Promise<readonly ToolCall[]> {
+    const { agent, store } = this.#context;
+    const { tools, state } = this.#options;
+    const flows = calls.map(
+      ({ toolName, input }) => tools.get(toolName)?.flow(input, {}) ?? NO_FLOW,
+    );
+    const uses = flows.map((_, index) => usesIn(flows, index, store));
+    const isOrdered = tagsOf(agent) !== undefined || uses.some(({ length }) => length > 0);
+    if (!isOrdered) return calls;
+    const ready: ToolCall[] = [];
+    let follows: readonly string[] = [];
+    for (const [index, call] of calls.entries()) {
+      const needs: Needed[] = [];
+      let early: Use | undefined;
+      for (const use of (uses[index] ?? []).filter(({ isNeeded }) => isNeeded)) {
+        const { source, name, writers } = use;
+        const earlier = calls.filter((_, at) => at < index && writers.includes(at));
+        needs.push(...earlier.map(({ toolCallId }) => ({ toolCallId, source, name })));
+        if (earlier.length === 0 && !(await exists(use, store))) early ??= use;
+      }
+      if (early !== undefined) {
+        this.#refuse(call, skippedFor(early.source, calls[early.writers[0] ?? index]));
+        continue;
+      }
+      if (follows.length + needs.length === 0) ready.push(call);
+      else state.deferred.set(call.toolCallId, { needs, follows });
+      follows = [call.toolCallId];
+    }
+    return ready;
+  }
+
+  /** Removes the calls that need not wait any longer, and returns those whose values are there. */
+  #release(): readonly ToolCall[] {
+    const { deferred, parts } = this.#options.state;
+    const calls = parts.calls();
+    const isMissing = ({ toolCallId, name }: Needed) =>
+      calls.get(toolCallId)?.outcome !== "done" || this.#context.store.glance(name) === undefined;
+    return [...deferred].flatMap(([id, one]) => {
+      const call = calls.get(id);
+      if (!isReleased(one, calls)) return [];
+      deferred.delete(id);
+      const missing = one.needs.find(isMissing);
+      if (call === undefined || missing === undefined) return call ?? [];
+      this.#refuse(call, skippedFor(missing.source, calls.get(missing.toolCallId)));
+      return [];
+    });
+  }
+
   async #planAll(
     calls: readonly ToolCall[],
     messages: readonly ModelMessage[],
@@ -240,7 +286,7 @@ export class ToolCalls {
         const ready = await tools.get(toolName)?.prepare(input, options);
         return {
           call: { ...call, idempotencyKey: key },
-          ready: await this.#withDiffs(ready ?? this.#unknownTool(toolName), call.pin),
+          ready: ready ? await this.#withDiffs(ready, call.pin) : noTool(toolName, tools),
         };
       }),
     );
@@ -253,11 +299,6 @@ export class ToolCalls {
     if (ready.kind === "failed" || ready.approval === undefined || ready.pin === pin) return ready;
     const diffs = await diffsOfEdited(ready.variables, this.#context.store);
     return diffs.length === 0 ? ready : { ...ready, approval: { ...ready.approval, diffs } };
-  }
-
-  #unknownTool(toolName: string): Failed {
-    const message = noSuchTool(toolName, Object.keys(this.#options.tools.all));
-    return { kind: "failed", code: "unknown_tool", message };
   }
 
   /** Returns the call if it may run, else nothing: it is refused, or a person is asked. `approved`: a pin. */
@@ -304,6 +345,11 @@ export class ToolCalls {
   }
 }
 
+function noTool(toolName: string, tools: Toolbox): Failed {
+  const message = noSuchTool(toolName, Object.keys(tools.all));
+  return { kind: "failed", code: "unknown_tool", message };
+}
+
 /** What a person wrote runs as it was approved, or is asked about again. */
 const ASKING = { needsApproval: async () => true };
 
@@ -324,7 +370,6 @@ export interface StepCommits {
 
 interface RunningCall extends Planned {
   readonly settled: Promise<void>;
-  /** Set when the call has run. */
   run?: ToolRun;
 }
 
@@ -389,102 +434,10 @@ function errorOf(toolCallId: string, { code, message }: Failure): UIMessageChunk
   return { type: "tool-output-error", toolCallId, errorText: `${code}: ${message}` };
 }
 
-type Call = Pick<WrittenCall, "toolCallId" | "toolName">;
-
-interface Skipped<Refused extends Call> {
-  readonly call: Refused;
-  readonly why: { readonly code: "skipped"; readonly message: string };
-}
-
-/** The calls of a turn's steps that are prepared after others of their step. */
-export class DeferredCalls {
-  readonly #context: Pick<TurnContext, "agent" | "store">;
-  readonly #state: TurnState;
-
-  constructor(context: Pick<TurnContext, "agent" | "store">, state: TurnState) {
-    this.#context = context;
-    this.#state = state;
-  }
-
-  /** True if a call can be prepared or skipped now. */
-  get canRelease(): boolean {
-    const { deferred, parts } = this.#state;
-    if (deferred.size === 0) return false;
-    const calls = parts.calls();
-    return [...deferred.values()].some((one) => isReleased(one, calls));
-  }
-
-  /**
-   * Returns the calls of a step that can be prepared now. If a call names what another one writes, each call
-   * is deferred until the one before it has an outcome, and a call is skipped that needs what only a later
-   * one brings into being. Cost: for each distinct reference, the calls that write its name.
-   */
-  async defer<Given extends Call>(
-    calls: readonly Given[],
-    flowOf: (call: Given) => CallFlow | undefined,
-  ): Promise<{ readonly ready: readonly Given[]; readonly skipped: readonly Skipped<Given>[] }> {
-    const { agent, store } = this.#context;
-    const flows = calls.map((call) => flowOf(call) ?? NO_FLOW);
-    const uses = usesIn(flows, store);
-    const isOrdered = tagsOf(agent) !== undefined || uses.some(({ length }) => length > 0);
-    if (!isOrdered) return { ready: calls, skipped: [] };
-    const ready: Given[] = [];
-    const skipped: Skipped<Given>[] = [];
-    let follows: readonly string[] = [];
-    for (const [index, call] of calls.entries()) {
-      const needs: Needed[] = [];
-      let early: Use | undefined;
-      for (const use of (uses[index] ?? []).filter(({ isNeeded }) => isNeeded)) {
-        const earlier = calls.filter((_, at) => at < index && use.writers.includes(at));
-        const { source, name } = use;
-        needs.push(...earlier.map(({ toolCallId }) => ({ toolCallId, source, name })));
-        if (earlier.length === 0 && !(await exists(use, store))) early ??= use;
-      }
-      if (early !== undefined) {
-        skipped.push(skippedFor(call, early.source, calls[early.writers[0] ?? index]));
-        continue;
-      }
-      if (follows.length + needs.length === 0) ready.push(call);
-      else this.#state.deferred.set(call.toolCallId, { needs, follows });
-      follows = [call.toolCallId];
-    }
-    return { ready, skipped };
-  }
-
-  /** Removes the calls that need not wait any longer. Those whose values will not come are skipped. */
-  release(): {
-    readonly released: readonly WrittenCall[];
-    readonly skipped: readonly Skipped<WrittenCall>[];
-  } {
-    const { deferred, parts } = this.#state;
-    const calls = parts.calls();
-    const released: WrittenCall[] = [];
-    const skipped: Skipped<WrittenCall>[] = [];
-    for (const [id, one] of deferred) {
-      if (!isReleased(one, calls)) continue;
-      deferred.delete(id);
-      const call = calls.get(id);
-      if (call === undefined) continue;
-      const missing = one.needs.find(
-        ({ toolCallId, name }) =>
-          calls.get(toolCallId)?.outcome !== "done" ||
-          this.#context.store.glance(name) === undefined,
-      );
-      if (missing === undefined) released.push(call);
-      else skipped.push(skippedFor(call, missing.source, calls.get(missing.toolCallId)));
-    }
-    return { released, skipped };
-  }
-}
-
-function skippedFor<Refused extends Call>(
-  call: Refused,
-  source: string,
-  writer: Call | undefined,
-): Skipped<Refused> {
+function skippedFor(source: string, writer: Pick<ToolCall, "toolName"> | undefined): Failure {
   const from = writer?.toolName ?? "another call";
   const message = `${clip(source, MAX_SOURCE_CHARS)} was to come from ${from}, which has not written it. Make it first.`;
-  return { call, why: { code: "skipped", message } };
+  return { code: "skipped", message };
 }
 
 const MAX_SOURCE_CHARS = 80;
@@ -500,42 +453,18 @@ function isReleased(
 
 /** A reference to what other calls of the step may write. */
 type Use = CallFlow["reads"][number] & {
-  /** Indexes of these calls, in their order. */
   readonly writers: readonly number[];
 };
 
-/** Returns what each call of a step uses of the others. */
-function usesIn(flows: readonly CallFlow[], store: VariableStore): readonly (readonly Use[])[] {
-  const byName = new Map<string, Writer[]>();
-  const byPrefix: Writer[] = [];
-  for (const [at, { writes }] of flows.entries()) {
-    for (const written of writes) {
-      if ("prefix" in written) {
-        byPrefix.push({ at, written });
-        continue;
-      }
-      const name = "base" in written ? written.base : written.name;
-      byName.set(name, [...(byName.get(name) ?? []), { at, written }]);
-    }
-  }
-  const writersOf = (read: Reference) => {
-    const names = [read.name, splitNumber(read.name)?.base ?? read.name];
-    const named = [...new Set(names)].flatMap((name) => byName.get(name) ?? []);
-    const writing = [...named, ...byPrefix].filter(({ written }) => mayWrite(written, read, store));
-    return [...new Set(writing.map(({ at }) => at))].toSorted((one, other) => one - other);
-  };
-  return flows.map(({ reads }, index) =>
-    [...new Map(reads.map((read) => [read.source, read])).values()].flatMap((read) => {
-      const writers = writersOf(read).filter((at) => at !== index);
-      return writers.length === 0 ? [] : [{ ...read, writers }];
-    }),
-  );
-}
-
-interface Writer {
-  /** Index of the call in its step. */
-  readonly at: number;
-  readonly written: Written;
+/** Returns what a call of a step uses of the others. */
+function usesIn(flows: readonly CallFlow[], index: number, store: VariableStore): readonly Use[] {
+  const reads = new Map(flows[index]?.reads.map((read) => [read.source, read])).values();
+  return [...reads].flatMap((read) => {
+    const writers = flows.flatMap(({ writes }, at) =>
+      at !== index && writes.some((written) => mayWrite(written, read, store)) ? at : [],
+    );
+    return writers.length === 0 ? [] : { ...read, writers };
+  });
 }
 
 /** True if a reference can be read now. A guarded variable has all paths: which ones must not show in the order. */

@@ -9,7 +9,7 @@ import { compact } from "../value/json.ts";
 import type { Effects, WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts";
 import { type Agent, isOffered, tagsOf } from "./agent.ts";
 import { type AskAgent, DELEGATE, delegateTool, type FindAgent } from "./delegate-tool.ts";
-import { type DeferredTools, deferredTools, findTools } from "./find-tools.ts";
+import { deferredTools, findTools } from "./find-tools.ts";
 import { resolvedModel } from "./model/model-call.ts";
 
 /** What `run_code` receives of a turn. */
@@ -22,12 +22,9 @@ export interface CodeOptions {
   readonly timeMs?: number;
 }
 
-/** Creates `run_code`. */
 export type MakeCodeTool = (options: CodeOptions) => RuntimeTool;
 
-/** The tools' access to queries. */
 export interface QueryTools {
-  /** `query_variables`. */
   readonly query: RuntimeTool;
   /** Edits of records for `edit_variable`. */
   readonly records: RecordEdits;
@@ -59,157 +56,114 @@ export interface ToolboxOptions {
   readonly showsAll?: boolean;
 }
 
-/** The tools of a turn: the agent's tools, the tool to call other agents, and the runtime's own tools. */
-export class Toolbox {
-  /** The unwrapped tools, with the schemas that resolved inputs are checked against. */
-  readonly plain: ToolSet;
-  /** The agent's tools that the model is offered once it has found them. */
-  readonly deferred: DeferredTools;
-  readonly #tools: Tools;
-
-  /** Opens the tools. An agent's tool takes precedence over the runtime's tool of the same name. */
-  static async open(
-    agent: Agent,
-    options: WrapOptions,
-    services: PlatformServices & ToolboxOptions,
-  ): Promise<Toolbox> {
-    const given = new Map(await wrapTools(agent.tools, options));
-    const deferred = deferredTools(agent, given);
-    const finding = findTools(deferred, agent.tools);
-    for (const { name } of finding) given.delete(name);
-    const isFree = ({ name }: RuntimeTool) =>
-      isOffered(name, agent) && !Object.hasOwn(agent.tools, name);
-    const own = await ownTools(options, { ...services, agent, callable: given });
-    const asking = delegateTools(agent, options, services);
-    const planning = (await services.planTools?.(agent, options)) ?? [];
-    const tagged = tagsOf(agent)?.tools ?? [];
-    const runtime = [
-      ...finding,
-      ...own.filter(isFree),
-      ...asking,
-      ...[...planning, ...tagged].filter(isFree),
-    ];
-    const inOrder = promptStages.flatMap((stage) =>
-      runtime.filter((tool) => stageOf(tool) === stage),
-    );
-    const all = [...given, ...(await wrapRuntimeTools(inOrder, options))];
-    const { adapt = (tool) => tool, showsAll = false } = services;
-    const wrapped = new Map(all.map(([name, tool]) => [name, adapt(tool)]));
-    const { syntaxes } = options;
-    return new Toolbox({ agent, runtime, wrapped, showsAll, syntaxes }, deferred);
+/**
+ * Opens the tools of a turn: the agent's tools, the tool to call other agents, and the runtime's own tools. An agent's
+ * tool takes precedence over the runtime's tool of the same name.
+ */
+export async function openToolbox(
+  agent: Agent,
+  options: WrapOptions,
+  services: PlatformServices & ToolboxOptions,
+) {
+  const { adapt = (tool) => tool, showsAll = false, planTools, onCall } = services;
+  const tags = tagsOf(agent);
+  const given = new Map(await wrapTools(agent.tools, options));
+  const deferred = deferredTools(agent, given);
+  const finding = findTools(deferred, agent.tools);
+  for (const { name } of finding) given.delete(name);
+  const { query, records } = services.queries?.(options) ?? {};
+  const queries = query === undefined || !isOffered(query.name, agent) ? [] : [query];
+  const { files, code } = services;
+  const own = [...variableTools(compact({ files, records, user: agent.userScope })), ...queries];
+  if (code !== undefined) {
+    const inCode = new Map([...(await wrapRuntimeTools(queries, options)), ...given]);
+    const { toolMs: timeMs } = options;
+    // Code that crashed the process would crash it again in each attempt.
+    own.push({ ...code({ tools: () => inCode, onCall, ...compact({ timeMs }) }), effects: "once" });
   }
+  const isFree = ({ name }: RuntimeTool) =>
+    isOffered(name, agent) && !Object.hasOwn(agent.tools, name);
+  const runtime = [
+    ...finding,
+    ...own.filter(isFree),
+    ...delegateTools(agent, options, services),
+    ...[...((await planTools?.(agent, options)) ?? []), ...(tags?.tools ?? [])].filter(isFree),
+  ];
+  const inOrder = promptStages.flatMap((stage) =>
+    runtime.filter((tool) => stageOf(tool) === stage),
+  );
+  const tools = [...given, ...(await wrapRuntimeTools(inOrder, options))];
+  const wrapped = new Map(tools.map(([name, tool]) => [name, adapt(tool)]));
+  const unwrapped = runtime.map(({ name, inputSchema }) => [name, { inputSchema }]);
+  const plain: ToolSet = { ...Object.fromEntries(unwrapped), ...agent.tools };
+  const ownNamed = (name: string) => runtime.find((tool) => tool.name === name);
 
-  private constructor(tools: Tools, deferred: DeferredTools) {
-    this.#tools = tools;
-    this.deferred = deferred;
-    this.plain = { ...plainSetOf(tools.runtime), ...tools.agent.tools };
-  }
+  /** The stage from which one of the runtime's own tools is offered. Undefined for an agent's, which always is. */
+  const offeredFrom = (name: string) => {
+    const tool = ownNamed(name);
+    return tool && stageOf(tool);
+  };
 
-  /** The effects of running the tool again after a crash. `once` for a tool that no longer exists. */
-  effectsOf(name: string): Effects {
-    const own = this.#own(name);
-    if (own !== undefined) return own.effects ?? "none";
-    const { wrapped, agent } = this.#tools;
-    const isKnown = wrapped.has(name) && Object.hasOwn(agent.effects ?? {}, name);
-    return (isKnown ? agent.effects?.[name] : undefined) ?? "once";
-  }
+  return {
+    /** The unwrapped tools, with the schemas that resolved inputs are checked against. */
+    plain,
+    /** The agent's tools that the model is offered once it has found them. */
+    deferred,
+    /** All tools that a call or a message may name. */
+    all: setOf(wrapped),
+    hasTags: tags !== undefined,
+    offeredFrom,
+    get: (name: string): WrappedTool | undefined => wrapped.get(name),
 
-  get(name: string): WrappedTool | undefined {
-    return this.#tools.wrapped.get(name);
-  }
+    /** The effects of running the tool again after a crash. `once` for a tool that no longer exists. */
+    effectsOf(name: string): Effects {
+      const tool = ownNamed(name);
+      if (tool !== undefined) return tool.effects ?? "none";
+      const isKnown = wrapped.has(name) && Object.hasOwn(agent.effects ?? {}, name);
+      return (isKnown ? agent.effects?.[name] : undefined) ?? "once";
+    },
 
-  /** True if the model calls tools with tags. */
-  get hasTags(): boolean {
-    return tagsOf(this.#tools.agent) !== undefined;
-  }
+    /** Wraps the model if it calls tools with tags. `newId` makes the ids of calls. */
+    modelFor(model: LanguageModel, newId: () => string): LanguageModel {
+      if (tags === undefined) return model;
+      return tags.model(resolvedModel(model), {
+        tools: plain,
+        newId,
+        syntaxes: options.syntaxes ?? [],
+      });
+    },
 
-  /** Wraps the model if it calls tools with tags. `newId` makes the ids of calls. */
-  modelFor(model: LanguageModel, newId: () => string): LanguageModel {
-    const { agent, syntaxes = [] } = this.#tools;
-    const tags = tagsOf(agent);
-    if (tags === undefined) return model;
-    return tags.model(resolvedModel(model), { tools: this.plain, newId, syntaxes });
-  }
-
-  /**
-   * The tools that the model is offered at this stage: the agent's in their order, then Byref's in the order
-   * of their stages, then those that the model has found, so that tools are only added at the end. For the same
-   * reason, the first that it has found brings all of Byref's.
-   */
-  offeredAt(stage: PromptStage, found: readonly string[] = []): ToolSet {
-    const { wrapped, showsAll } = this.#tools;
-    const isOfferedAt = (name: string) =>
-      showsAll || found.length > 0 || isFrom(stage, this.offeredFrom(name) ?? "start");
-    const isDeferred = (name: string) => this.deferred.names.has(name);
-    const first = [...wrapped].filter(([name]) => !isDeferred(name) && isOfferedAt(name));
-    const later = found.flatMap((name) => {
-      const tool = wrapped.get(name);
-      return tool === undefined ? [] : [[name, tool] as const];
-    });
-    return setOf(new Map([...first, ...later]));
-  }
-
-  /**
-   * Returns the stage from which one of the runtime's own tools is offered. Undefined for an agent's tool, which is
-   * always offered.
-   */
-  offeredFrom(name: string): PromptStage | undefined {
-    const own = this.#own(name);
-    return own && stageOf(own);
-  }
-
-  /** All tools that a call or a message may name. */
-  get all(): ToolSet {
-    return setOf(this.#tools.wrapped);
-  }
-
-  #own(name: string): RuntimeTool | undefined {
-    return this.#tools.runtime.find((tool) => tool.name === name);
-  }
+    /**
+     * The tools that the model is offered at this stage: the agent's in their order, then Byref's in the order
+     * of their stages, then those that the model has found, so that tools are only added at the end. For the same
+     * reason, the first that it has found brings all of Byref's.
+     */
+    offeredAt(stage: PromptStage, found: readonly string[] = []): ToolSet {
+      const isOfferedAt = (name: string) =>
+        showsAll || found.length > 0 || isFrom(stage, offeredFrom(name) ?? "start");
+      const first = [...wrapped.keys()].filter(
+        (name) => !deferred.names.has(name) && isOfferedAt(name),
+      );
+      return setOf(
+        new Map(
+          [...first, ...found].flatMap((name) => {
+            const tool = wrapped.get(name);
+            return tool === undefined ? [] : [[name, tool] as const];
+          }),
+        ),
+      );
+    },
+  };
 }
 
-interface Tools {
-  readonly agent: Agent;
-  /** The runtime's own tools. */
-  readonly runtime: readonly RuntimeTool[];
-  readonly wrapped: ReadonlyMap<string, WrappedTool>;
-  readonly showsAll: boolean;
-  readonly syntaxes: WrapOptions["syntaxes"];
-}
+export type Toolbox = Awaited<ReturnType<typeof openToolbox>>;
 
 function stageOf({ offeredFrom = "variable" }: RuntimeTool): PromptStage {
   return offeredFrom;
 }
 
-/** The tools before they are wrapped. */
-function plainSetOf(tools: readonly RuntimeTool[]): ToolSet {
-  return Object.fromEntries(tools.map(({ name, inputSchema }) => [name, { inputSchema }]));
-}
-
 function setOf(tools: ReadonlyMap<string, WrappedTool>): ToolSet {
   return Object.fromEntries(Array.from(tools, ([name, { shown }]) => [name, shown]));
-}
-
-interface Callable extends Pick<ToolboxOptions, "onCall"> {
-  readonly agent: Agent;
-  readonly callable: ReadonlyMap<string, WrappedTool>;
-}
-
-async function ownTools(
-  options: WrapOptions,
-  { code, files, callable, onCall, queries: queriesFor, agent }: PlatformServices & Callable,
-): Promise<readonly RuntimeTool[]> {
-  const { toolMs } = options;
-  const { query, records } = queriesFor?.(options) ?? {};
-  const queries = query === undefined || !isOffered(query.name, agent) ? [] : [query];
-  const user = agent.userScope;
-  const tools = [...variableTools(compact({ files, records, user })), ...queries];
-  if (code === undefined) return tools;
-  const time = toolMs === undefined ? {} : { timeMs: toolMs };
-  const inCode = new Map([...(await wrapRuntimeTools(queries, options)), ...callable]);
-  const runCode = code({ tools: () => inCode, onCall, ...time });
-  // Code that crashed the process would crash it again in each attempt.
-  return [...tools, { ...runCode, effects: "once" }];
 }
 
 /** The tool with which the agent calls others. None if there is no agent to call. */

@@ -45,7 +45,6 @@ export interface TurnOptions extends Omit<TurnContext, "account" | "log" | "emit
   readonly log: TurnLog;
   /** The conversation's id, as in its routes. */
   readonly conversation: string;
-  /** Who asked. Default: not stored. */
   readonly asker?: Identity | undefined;
   /** The prefix of tools' idempotency keys, unique to the conversation across all tenants. */
   readonly keyPrefix: string;
@@ -57,7 +56,6 @@ export interface TurnOptions extends Omit<TurnContext, "account" | "log" | "emit
   readonly timeline?: () => TimedAttempt;
   /** Logs what ended a turn early. Returns further details of the turn's public error. */
   readonly onFailure?: (error: unknown) => PublicError["details"];
-  /** The cost of the turn so far. */
   readonly cost: () => Cost;
   readonly spendLimits?: Omit<SpendLimits, "tenant">;
   /** The tenant's quota. Default: no limit. */
@@ -71,7 +69,6 @@ export interface TurnOptions extends Omit<TurnContext, "account" | "log" | "emit
 /** The end of a turn or a plan run: codes and counts. */
 export interface TurnEnd {
   readonly status: "done" | "failed" | "stopped" | "waiting";
-  /** Why the turn failed. */
   readonly code?: ErrorCode | undefined;
   /** The limit that the failure names, such as `tenant.modelCalls`. */
   readonly limit?: string | undefined;

@@ -26,7 +26,6 @@ import {
 import type { Change } from "../store/variable.ts";
 import { Lease, leaseKeyOf, leaseOf, Spend, spentBefore } from "./spend/spend.ts";
 
-/** The question of a turn, and what the answer replaces. */
 export interface Question {
   /** The id of the answer's message. Default: a new id. */
   readonly id?: string;
@@ -142,7 +141,7 @@ export async function recoverTurn(
     if (isOpenStep) turn.steps.resetStep();
   });
   const reason = giveUpReason(recoveredLog);
-  if (reason !== undefined) return turn.giveUp(reason);
+  if (reason !== undefined) return turn.end("error", { code: "turn_failed", message: reason });
   if (isOpenStep) return turn.run();
   if (approvals !== undefined && recoveredLog.entries.length === 0) {
     return turn.run((steps) => steps.decide(decidedIn(options.history, approvals)));
@@ -160,7 +159,6 @@ function postOf(asked: Post | undefined, decided: Post | undefined): Post | unde
   return post && compact({ ...post, messageId, partsDigest, shownDigest });
 }
 
-/** One attempt at a turn. */
 class Turn {
   readonly #options: TurnOptions;
   readonly #attempt: Attempt;
@@ -222,7 +220,7 @@ class Turn {
       else error = this.#publicErrorOf(thrown);
     }
     await this.steps.flush();
-    return this.#end(finishReason, error);
+    return this.end(finishReason, error);
   }
 
   #publicErrorOf(thrown: unknown): PublicError {
@@ -231,13 +229,8 @@ class Turn {
     return Object.keys(all).length === 0 ? known : { ...known, details: all };
   }
 
-  /** Ends the turn with an error after too many attempts without progress. */
-  async giveUp(message: string): Promise<TurnResult> {
-    return this.#end("error", { code: "turn_failed", message });
-  }
-
   /** Adds the answer to the history and closes the turn, in one commit. */
-  #end(finishReason: FinishReason, error: TurnResult["error"]): TurnResult {
+  end(finishReason: FinishReason, error: TurnResult["error"]): TurnResult {
     const { signal, now } = this.#options;
     const { emit } = this.#attempt.context;
     return this.#attempt.end(() => {
@@ -326,7 +319,6 @@ class Turn {
 /** The reasons that a provider gives for an answer that is not complete. */
 const CUT: ReadonlySet<FinishReason> = new Set(["length", "content-filter", "other"]);
 
-/** The outcome of an attempt. */
 export interface AttemptEnd extends Pick<TurnEnd, "status" | "code" | "limit" | "finishReason"> {
   /** Default: the cost once the end is committed. */
   readonly cost?: TurnEnd["cost"];
@@ -365,7 +357,6 @@ export class Attempt {
     };
   }
 
-  /** Creates the next attempt after a crash. */
   static next(options: TurnOptions): Attempt {
     const last = options.journal.head();
     if (last === undefined) throw new ByrefError("internal", "There is no turn to continue.");
@@ -409,7 +400,9 @@ export class Attempt {
       const chunk = chunkOf(change);
       if (chunk !== undefined && ++changes <= limits.maxEntries) emit(chunk);
     });
-    const timer = setTimeout(() => this.#timeout.abort(tooLong(kind, ms)), ms);
+    const message = `The ${kind} did not finish within ${ms} ms.`;
+    const tooLong = new ByrefError("turn_timeout", message);
+    const timer = setTimeout(() => this.#timeout.abort(tooLong), ms);
     try {
       return await work();
     } finally {
@@ -478,10 +471,6 @@ export function headFor(options: TurnOptions, id: string): TurnHead {
     spent: last?.id === id ? last.spent : spentBefore(last),
     trace,
   });
-}
-
-function tooLong(kind: "turn" | "run", ms: number): ByrefError {
-  return new ByrefError("turn_timeout", `The ${kind} did not finish within ${ms} ms.`);
 }
 
 /** Converts a store change to a chunk. Undefined for a deletion. */

@@ -19,7 +19,6 @@ export interface ToolCall {
 
 /** A call that waits, with the input that would run. */
 interface WaitingCall extends ToolCall {
-  /** What the person is shown. */
   readonly descriptor?: unknown;
 }
 
@@ -40,7 +39,6 @@ export function waitingCalls(
   return calls;
 }
 
-/** A person's decision. */
 export interface ApprovalResponse {
   /** Who decided, as the authenticator says. */
   readonly principal?: string;
@@ -54,7 +52,6 @@ export interface ApprovalResponse {
   readonly pin?: string | undefined;
 }
 
-/** A decision and its call as it waited. */
 export interface DecidedCall {
   readonly approval: Omit<ApprovalResponse, "patch">;
   readonly call: WaitingCall;
@@ -76,11 +73,11 @@ export function withoutWaiting(message: StoredMessage, reason: string): StoredMe
 }
 
 /**
- * The decisions on calls that wait, the first on each. Ignores decisions on other calls. If none is left, throws
- * `approval_not_found`, which says why a call was denied. Throws the errors of a patch that does not apply.
+ * The decisions on calls that wait, the first on each. Ignores decisions on other calls. Throws `approval_not_found` if
+ * none is left, and the errors of a patch that does not apply.
  */
 export function decidedIn(
-  history: Pick<History, "newest" | "withApproval"> | undefined,
+  history: Pick<History, "newest"> | undefined,
   approvals: readonly ApprovalResponse[],
 ): readonly DecidedCall[] {
   const waiting = new Map(waitingCalls(history?.newest()));
@@ -91,9 +88,10 @@ export function decidedIn(
   });
   requireShort(byteLength(JSON.stringify(decided.map(({ approval: { input = "" } }) => input))));
   if (decided.length > 0) return decided;
-  for (const { approvalId } of approvals)
-    requireOpen(history?.withApproval(approvalId), approvalId);
-  throw new ByrefError("approval_not_found", "No call is waiting for this approval any longer.");
+  throw new ByrefError(
+    "approval_not_found",
+    "No call is waiting for this approval any longer: it was decided, or another message was sent.",
+  );
 }
 
 function withInput(
@@ -110,17 +108,4 @@ function withInput(
 function requireShort(actual: number): void {
   const advice = "Save a long value as a variable, and name it in the input.";
   requireAtMost("maxRecordBytes", actual, advice);
-}
-
-/** Throws `approval_not_found`. */
-function requireOpen(message: StoredMessage | undefined, approvalId: string): void {
-  for (const part of message?.parts ?? []) {
-    if (!isToolUIPart(part) || part.state !== "output-denied") continue;
-    if (part.approval.id !== approvalId) continue;
-    const why = part.approval.reason ?? "The call was denied.";
-    throw new ByrefError(
-      "approval_not_found",
-      `This call did not run, and waits no longer. ${why}`,
-    );
-  }
 }

@@ -122,27 +122,26 @@ it.each([
 });
 
 describe("a malformed condition", () => {
-  const unreadable: [value: string, at: number][] = [
-    ["", 0],
-    [",, ,", 0],
-    ["1-a", 0],
-    ['"1-a', 0],
-    ['w/"1-a"', 0],
-    ["'1-a'", 0],
-    ['*, "1-a"', 0],
-    ['"1-a" "2-b"', 6],
-    ['"1-a"x', 5],
-    ['"1 a"', 0],
-    ['"1-a", "2-b', 7],
-  ];
-
-  it.each(unreadable)("is refused, with its header and place: %j at %i", (value, at) => {
+  it.each([
+    "",
+    ",, ,",
+    "1-a",
+    '"1-a',
+    'w/"1-a"',
+    "'1-a'",
+    '*, "1-a"',
+    '"1-a" "2-b"',
+    '"1-a"x',
+    '"1 a"',
+    '"1-a", "2-b',
+    `"1-a"${",".repeat(100_000)}x`,
+  ])("is refused, with its header: %j", (value) => {
     for (const currentEtag of ['"1-a"', undefined]) {
       const match = errorOf(() => requireConditions({ ifMatch: value }, currentEtag));
-      expect(match).toMatchObject({ code: "bad_request", details: { header: "If-Match", at } });
-      expect(match?.message).toContain(`If-Match is not readable at character ${at}:`);
+      expect(match).toMatchObject({ code: "bad_request", details: { header: "If-Match" } });
+      expect(match?.message).toContain("If-Match is not readable:");
     }
-    const noneMatch = { code: "bad_request", details: { header: "If-None-Match", at } };
+    const noneMatch = { code: "bad_request", details: { header: "If-None-Match" } };
     expect(errorOf(() => requireConditions({ ifNoneMatch: value }, undefined))).toMatchObject(
       noneMatch,
     );

@@ -50,7 +50,7 @@ it("lists the models that are built in if MODEL names another", () => {
   expect(failure(() => modelFromSettings(demoModels, openai)(settings, env))).toEqual({
     code: "bad_configuration",
     message:
-      "MODEL must be one of demo, openai:<model>. For anthropic:<model> pass anthropicModels of byref/anthropic to modelFromSettings.",
+      "MODEL must be one of demo, openai:<model>. Others need their provider in modelFromSettings.",
   });
 });
 

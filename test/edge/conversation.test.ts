@@ -250,8 +250,7 @@ describe("placement", () => {
       const { CONVERSATIONS: _, ...bindings } = env;
       const response = await worker.fetch(request, { ...bindings, AUTH: "none" });
       const { detail } = await problemIn(response, "not_configured");
-      expect(detail).toContain('name = "CONVERSATIONS"\nclass_name = "Conversation"');
-      expect(detail).toContain('new_sqlite_classes = ["Conversation"]');
+      expect(detail).toContain("the binding CONVERSATIONS of the class Conversation");
     });
   });
 });

@@ -229,7 +229,7 @@ describe("event stream", () => {
       const streams = new EventStreams();
       const happened: ConversationEvent[] = [];
       const list = ({ after }: { readonly after: number }) => ({ events: happened.slice(after) });
-      const open = async () => new EventReader(await streams.open(list, { after: 0 }));
+      const open = async () => new EventReader(await streams.open(list, 0, undefined));
       const [slow, quick] = [await open(), await open()];
       const event = { at: "", type: "turn.done", turn: "x".repeat(100_000) } as const;
       for (let id = 1; id <= 15; id++) {

@@ -23,7 +23,7 @@ import {
 } from "../support/socket-client.ts";
 import { chunksIn } from "../support/turn-client.ts";
 import { evictDurableObject } from "cloudflare:test";
-import { SocketConnection } from "../../src/edge/sockets/socket-connection.ts";
+import { SocketConnection } from "../../src/edge/sockets/sockets.ts";
 import * as limits from "../../src/limits.ts";
 
 const says = (what: string): Step => [text(what), finish()];
@@ -433,7 +433,7 @@ describe("a socket that is never read", () => {
     const { closed, socket } = silentSocket();
     for (let turn = 0; turn < 2; turn++) {
       const line = new SocketConnection(socket);
-      const watch = line.begin("a", { isResumed: false });
+      const watch = line.begin("a", false);
       line.sendChunk(watch, 0, chunk);
       line.finish(watch);
     }

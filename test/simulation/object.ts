@@ -61,8 +61,8 @@ export class SimulatedObject {
   /** Consecutive tries of the turn without progress if this one died now. */
   get deathsIfItDies(): number {
     if (this.journal.head()?.isOpen !== true) return 0;
-    const read = { onAttempt: () => undefined, onFrame: () => undefined };
-    return readLines(this.journal.read(), read).deaths;
+    const ignore = () => undefined;
+    return readLines(this.journal.read(), ignore, ignore).deaths;
   }
 
   die(): void {

@@ -4,7 +4,7 @@ import { MemoryStore } from "../../src/store/memory-store.ts";
 import { Account, type Savings } from "../../src/turn/spend/account.ts";
 import {
   callModel,
-  type CallModelResult,
+  type CallResult,
   type ModelOutput,
 } from "../../src/turn/model/model-call.ts";
 import { NOTHING_SPENT, Spend, type Usage } from "../../src/turn/spend/spend.ts";
@@ -25,7 +25,7 @@ interface CallOptions extends Partial<Pick<ModelOutput, "write" | "idSuffix">> {
 }
 
 interface Call {
-  readonly result?: CallModelResult & Pick<Call, "usage">;
+  readonly result?: CallResult & Pick<Call, "usage">;
   /** The sum of all attempts, as far as the provider reported it. */
   readonly usage: Usage;
   /** The error that the call threw. */

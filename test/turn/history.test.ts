@@ -72,13 +72,10 @@ it("a message is read in the requested form, without changing the stored one", (
 });
 
 describe.each(["read anew", "kept since it was read"])("the window of a prompt, %s", (when) => {
-  function windowOf(
-    messages: readonly StoredMessage[],
-    maxChars?: number,
-  ): readonly StoredMessage[] {
+  function windowOf(messages: readonly StoredMessage[]): readonly StoredMessage[] {
     const sql = new NodeSql();
     migrate(sql);
-    const history = new History(sql, maxChars === undefined ? {} : { maxPromptChars: maxChars });
+    const history = new History(sql);
     for (const one of messages) {
       if (when !== "read anew") history.window();
       history.add(one);
@@ -86,15 +83,18 @@ describe.each(["read anew", "kept since it was read"])("the window of a prompt, 
     return history.window();
   }
 
-  const chat = [message("q1", 100), message("a1", 200), message("q2", 100), message("a2", 200)];
+  const budget = limits.maxHistoryChars;
+  const newest = [message("q2", 100), message("a2", 200)];
 
   it("leaves out the oldest, respects its budget to the character, and starts with a question", () => {
-    for (const maxChars of [599, 500, 300])
-      expect(ids(windowOf(chat, maxChars))).toEqual(["q2", "a2"]);
+    for (const chars of [budget - 399, budget - 300, budget]) {
+      const chat = [message("q1", 100), message("a1", chars), ...newest];
+      expect(ids(windowOf(chat))).toEqual(["q2", "a2"]);
+    }
   });
 
   it("includes the newest question, however long it is", () => {
-    expect(ids(windowOf([...chat, message("q3", 5_000)], 300))).toEqual(["q3"]);
+    expect(ids(windowOf([...newest, message("q3", budget + 1)]))).toEqual(["q3"]);
   });
 
   it("contains 120,000 characters by default", () => {
@@ -105,8 +105,8 @@ describe.each(["read anew", "kept since it was read"])("the window of a prompt, 
 
   it("counts texts as written, not as displayed, and omits the displayed ones", () => {
     const shown: StoredMessage = { ...message("a1", 100), display: ["x".repeat(100_000)] };
-    const window = windowOf([message("q1", 100), shown, message("q2", 100)], 300);
-    expect(window).toEqual([message("q1", 100), message("a1", 100), message("q2", 100)]);
+    const window = windowOf([message("q1", 100), shown, message("q2", budget - 200)]);
+    expect(window).toEqual([message("q1", 100), message("a1", 100), message("q2", budget - 200)]);
   });
 });
 

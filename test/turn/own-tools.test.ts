@@ -11,7 +11,7 @@ import { queryTools } from "../../packages/query/src/query-tools.ts";
 import { runtimeToolNames } from "../../src/tool/variables/variable-tools.ts";
 import { proposePlanTool } from "../../packages/plans/src/run/propose-plan.ts";
 import { prepareModelCall } from "../../src/turn/model/model-call.ts";
-import { Toolbox } from "../../src/turn/toolbox.ts";
+import { openToolbox, type Toolbox } from "../../src/turn/toolbox.ts";
 import { finish, scriptedModel, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation } from "../support/turn.ts";
 
@@ -24,14 +24,14 @@ const agent = { name: "bare", description: "", instructions: "", tools: {} };
 const research = { ...agent, name: "research", description: "Finds sources." };
 
 /** Opens a toolbox with all tools of the runtime and these tools of an agent. */
-function openToolbox(tools: ToolSet) {
+function toolboxWith(tools: ToolSet) {
   const engine: QueryEngine = {
     run: refused,
     add: refused,
     keep: refused,
   };
   const databases = new QueryDatabases(() => engine);
-  return Toolbox.open(
+  return openToolbox(
     { ...agent, tools, delegates: ["research"] },
     { store: new MemoryStore() },
     {
@@ -58,7 +58,7 @@ async function definitionsOf(tools: Toolbox["all"]) {
 
 describe("the runtime's own tools", () => {
   it("take at most 3,000 characters in total, without limits that they check themselves", async () => {
-    const given = await definitionsOf((await openToolbox({ look })).all);
+    const given = await definitionsOf((await toolboxWith({ look })).all);
     const definitions = given.filter(({ name }) => name !== "look");
     expect(definitions.map(({ name }) => name).toSorted()).toEqual(runtimeToolNames.toSorted());
     const text = JSON.stringify(definitions);
@@ -67,7 +67,7 @@ describe("the runtime's own tools", () => {
   });
 
   it("are only added at the end from stage to stage, so that the beginning is stable", async () => {
-    const toolbox = await openToolbox({ look });
+    const toolbox = await toolboxWith({ look });
     const offered = await Promise.all(
       promptStages.map(async (stage) =>
         (await definitionsOf(toolbox.offeredAt(stage))).map(({ name }) => name),
@@ -103,7 +103,7 @@ describe("the runtime's own tools", () => {
 });
 
 const shownOf = async (more: { readonly strict?: true }) => {
-  const { all } = await openToolbox({ look: { ...look, ...more } as ToolSet[string] });
+  const { all } = await toolboxWith({ look: { ...look, ...more } as ToolSet[string] });
   const found = (await definitionsOf(all)).find(({ name }) => name === "look");
   return JSON.stringify(found);
 };

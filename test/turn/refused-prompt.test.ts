@@ -81,15 +81,14 @@ describe("a prompt that the provider refuses", () => {
     ]);
   });
 
-  it("ends the turn with an error that names the turn if it is refused again", async () => {
+  it("ends the turn with the provider's error if it is refused again", async () => {
     const chat = await talked();
     const steps = [1, 2, 3].map(() => refusing("Help.", "messages.2: No.", [...answer]));
     const { result, calls } = await chat.say({ steps, question: "Third." });
     expect(calls).toHaveLength(2);
     expect(result.error).toEqual({
       code: "model_failed",
-      message:
-        'The model failed: messages.2: No. So it did with the turn "Second." in outline only.',
+      message: "The model failed: messages.2: No.",
     });
   });
 

@@ -25,15 +25,19 @@ const LOCAL_USER = "local";
  * The authenticator that `AUTH` names; `jwt` is used for `AUTH=jwt`. If `AUTH` is unset, every request is
  * rejected.
  */
-export function authenticatorBySettings(jwt: Authenticator = missingJwt): Authenticator {
+export function authenticatorBySettings(jwt?: Authenticator): Authenticator {
   return (request, settings) => {
     switch (settings.AUTH) {
       case "none":
         return { tenant: localAuthenticator(request, settings), principal: LOCAL_USER };
       case "bearer":
         return bearerAuthenticator(request, settings);
-      case "jwt":
-        return jwt(request, settings);
+      case "jwt": {
+        if (jwt !== undefined) return jwt(request, settings);
+        const message =
+          "AUTH=jwt needs an authenticator in the application: jwt: jwtAuthenticator.";
+        throw new ByrefError("bad_configuration", message);
+      }
       default:
         throw unauthorized(
           "AUTH is not set, so every request is refused. Set it to bearer or jwt; for local work, write AUTH=none into .dev.vars.",
@@ -47,11 +51,6 @@ export const settingsAuthenticator: Authenticator = async (request, settings) =>
   const found = await authenticatorBySettings()(request, settings);
   return typeof found === "string" ? found : found.tenant;
 };
-
-function missingJwt(): never {
-  const message = "AUTH=jwt needs an authenticator in the application: jwt: jwtAuthenticator.";
-  throw new ByrefError("bad_configuration", message);
-}
 
 /** Who asks. Throws `unauthorized` if the authenticator's result is not a tenant. */
 async function identityOf(
@@ -200,16 +199,8 @@ async function redeem(
  * floods; spend limits are counted elsewhere. Requests are therefore accepted while the binding fails.
  */
 async function limitRate(binding: RateLimit | undefined, tenant: string): Promise<void> {
-  if (binding === undefined || (await isWithin(binding, tenant))) return;
+  const logged = (error: unknown) => void logFailure(error, { tenant, request: "rate limit" });
+  const outcome = await binding?.limit({ key: tenant }).catch(logged);
+  if (outcome?.success !== false) return;
   throw new ByrefError("rate_limited", "There were too many requests; try again later.");
-}
-
-async function isWithin(binding: RateLimit, tenant: string): Promise<boolean> {
-  try {
-    const { success } = await binding.limit({ key: tenant });
-    return success;
-  } catch (error) {
-    logFailure(error, { tenant, request: "rate limit" });
-    return true;
-  }
 }

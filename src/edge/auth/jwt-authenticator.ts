@@ -40,7 +40,8 @@ async function verifiedClaims(token: string, settings: Settings): Promise<Claims
   try {
     const { payload, protectedHeader } = await jwtVerify(
       token,
-      (header) => keyFor(header, settings),
+      (header) =>
+        url === undefined ? new TextEncoder().encode(settings.JWT_SECRET) : publicKey(url, header),
       {
         algorithms: url === undefined ? ["HS256"] : PUBLIC_KEY_ALGORITHMS,
         requiredClaims: ["exp"],
@@ -49,31 +50,13 @@ async function verifiedClaims(token: string, settings: Settings): Promise<Claims
         ...(audience !== undefined && { audience }),
       },
     );
-    if (isTokenType(protectedHeader.typ) && hasValidTimes(payload)) return payload;
+    // Access tokens have one of these types, or none.
+    const isAccessToken = [undefined, "JWT", "at+jwt"].includes(protectedHeader.typ);
+    if (isAccessToken && hasValidTimes(payload)) return payload;
   } catch (error) {
     if (codeOf(error) === "unavailable") throw error;
   }
   throw unauthorized("The token is not valid.");
-}
-
-async function keyFor(
-  header: JWTHeaderParameters,
-  { JWT_SECRET = "", JWT_JWKS_URL }: Settings,
-): Promise<Uint8Array | CryptoKey> {
-  if (JWT_JWKS_URL === undefined) return new TextEncoder().encode(JWT_SECRET);
-  return keysAt(JWT_JWKS_URL).find(header);
-}
-
-let known: { readonly url: string; readonly keys: PublicKeys } | undefined;
-
-function keysAt(url: string): PublicKeys {
-  if (known?.url !== url) known = { url, keys: new PublicKeys(url) };
-  return known.keys;
-}
-
-/** True for the `typ` values of access tokens, and for none. */
-function isTokenType(type: unknown): boolean {
-  return type === undefined || type === "JWT" || type === "at+jwt";
 }
 
 /** Checks what `jwtVerify` does not: infinite times, and an `iat` in the future. */
@@ -102,46 +85,51 @@ const PUBLIC_KEY_ALGORITHMS = [
   "EdDSA",
 ];
 
-/** The keys of one issuer, cached for the lifetime of the isolate. */
-class PublicKeys {
-  readonly #remote: ReturnType<typeof createRemoteJWKSet>;
-  #fetchedMs = Number.NEGATIVE_INFINITY;
+interface IssuerKeys {
+  readonly url: string;
+  readonly remote: ReturnType<typeof createRemoteJWKSet>;
+  fetchedMs: number;
   /** The earliest time of the next fetch. */
-  #nextMs = Number.NEGATIVE_INFINITY;
+  nextMs: number;
+}
 
-  constructor(url: string) {
-    this.#remote = createRemoteJWKSet(new URL(url), {
-      cacheMaxAge: STALE_MS,
-      timeoutDuration: FETCH_MS,
-      // Only `find` fetches: a failed fetch, too, is followed by a pause.
-      cooldownDuration: Number.POSITIVE_INFINITY,
-    });
-  }
+/** The issuer's keys, cached for the lifetime of the isolate. */
+let known: IssuerKeys | undefined;
 
-  /** Throws if the issuer has no such key. Throws `unavailable`. */
-  async find(header: Pick<JWTHeaderParameters, "alg" | "kid">): Promise<CryptoKey> {
-    const { kid } = header;
-    // Without an id, a token could be tried with any key.
-    if (typeof kid !== "string" || kid === "") throw unauthorized("The token names no key.");
-    const isKnown = this.#remote.jwks()?.keys.some((key) => key.kid === kid) ?? false;
-    const now = Date.now();
-    const isDue = !isKnown || now - this.#fetchedMs >= FRESH_MS;
-    if (isDue && now >= this.#nextMs) await this.#fetch(now);
-    if (this.#remote.fresh) return this.#remote(header);
-    const message = "The keys for verifying tokens are not available; try again later.";
-    throw new ByrefError("unavailable", message);
-  }
-
-  async #fetch(now: number): Promise<void> {
+/** Throws if the issuer has no such key. Throws `unavailable`. */
+async function publicKey(url: string, header: JWTHeaderParameters): Promise<CryptoKey> {
+  const { kid } = header;
+  // Without an id, a token could be tried with any key.
+  if (typeof kid !== "string" || kid === "") throw unauthorized("The token names no key.");
+  if (known?.url !== url) known = keysAt(url);
+  const keys = known;
+  const { remote } = keys;
+  const isKnown = remote.jwks()?.keys.some((key) => key.kid === kid) ?? false;
+  const now = Date.now();
+  const isDue = !isKnown || now - keys.fetchedMs >= FRESH_MS;
+  if (isDue && now >= keys.nextMs) {
     // During the fetch, other requests use the cached keys, or fetch too if there are none: a request must
     // not wait for another request's fetch, which may be cancelled.
-    if (this.#remote.fresh) this.#nextMs = now + RETRY_MS;
+    if (remote.fresh) keys.nextMs = now + RETRY_MS;
     try {
-      await this.#remote.reload();
-      this.#fetchedMs = now;
+      await remote.reload();
+      keys.fetchedMs = now;
     } catch (error) {
       console.error(`JWT_JWKS_URL: ${messageOf(error)}`);
     }
-    this.#nextMs = now + RETRY_MS;
+    keys.nextMs = now + RETRY_MS;
   }
+  if (remote.fresh) return remote(header);
+  const message = "The keys for verifying tokens are not available; try again later.";
+  throw new ByrefError("unavailable", message);
+}
+
+function keysAt(url: string): IssuerKeys {
+  const remote = createRemoteJWKSet(new URL(url), {
+    cacheMaxAge: STALE_MS,
+    timeoutDuration: FETCH_MS,
+    // Only `publicKey` fetches: a failed fetch, too, is followed by a pause.
+    cooldownDuration: Number.POSITIVE_INFINITY,
+  });
+  return { url, remote, fetchedMs: -Infinity, nextMs: -Infinity };
 }

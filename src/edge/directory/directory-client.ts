@@ -18,14 +18,9 @@ export type RemoteDirectory = {
   ) => Promise<Awaited<ReturnType<DirectoryObject[Method]>>>;
 } & Pick<DurableObjectStub, "fetch">;
 
-function hasDirectory(env: object): boolean {
-  const { DIRECTORY }: Partial<Bindings> = env;
-  return DIRECTORY !== undefined;
-}
-
 /** Throws `bad_configuration` if the tenant's spend is limited and no directory is bound. */
 export function requireDirectory({ tenant }: SpendLimits, env: object): void {
-  if (tenant === undefined || hasDirectory(env)) return;
+  if (tenant === undefined || "DIRECTORY" in env) return;
   const message = "A tenant's spend is limited where DIRECTORY is bound; see wrangler.toml.";
   throw new ByrefError("bad_configuration", message);
 }
@@ -135,7 +130,7 @@ export class ConversationIndex {
   constructor(conversation: IndexedConversation) {
     this.#conversation = conversation;
     const { env, state } = conversation;
-    this.#id = hasDirectory(env) ? indexedIdIn(state.id.name) : undefined;
+    this.#id = "DIRECTORY" in env ? indexedIdIn(state.id.name) : undefined;
   }
 
   /** Calls `update` after a short delay, so that a turn's first words do not wait for it. */
@@ -168,11 +163,9 @@ export class ConversationIndex {
     const [createdMs, updatedMs] = [Date.parse(createdAt), Date.parse(updatedAt)];
     const sent = this.#sent;
     const isKnown = sent?.title === title && sent.createdMs === createdMs;
-    const isRecent =
-      sent?.updatedMs === updatedMs || Math.abs(Date.now() - (sent?.sentMs ?? 0)) < REFRESH_MS;
-    return isKnown && isRecent
-      ? undefined
-      : { id, title, createdMs, updatedMs, bornMs: data.bornMs };
+    const isRecent = isKnown && Math.abs(Date.now() - sent.sentMs) < REFRESH_MS;
+    if (isKnown && (isRecent || sent.updatedMs === updatedMs)) return undefined;
+    return { id, title, createdMs, updatedMs, bornMs: data.bornMs };
   }
 
   #call(call: (directory: RemoteDirectory) => Promise<void>): void {

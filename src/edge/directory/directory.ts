@@ -11,7 +11,6 @@ import { DurableSql } from "../platform/durable-sql.ts";
 import { type DeletionProgress, type Doomed, TenantDeletion } from "./tenant-deletion.ts";
 import { TenantSpend } from "./tenant-spend.ts";
 
-/** A conversation in the index. */
 export interface DirectoryEntry {
   readonly id: string;
   readonly title: string | null;
@@ -59,10 +58,8 @@ export interface TenantFeature {
   deleteAll(): void;
 }
 
-/** The parts of a tenant's object that its endpoints use. */
 export interface TenantParts {
   readonly context: TenantContext;
-  /** Undefined in an application without one. */
   readonly feature: TenantFeature | undefined;
 }
 
@@ -162,7 +159,8 @@ export class DirectoryObject extends DurableObject {
     for (let searched = 0; searched < limits.maxEntries; searched += size) {
       const rows = this.#following(last, size);
       for (const entry of rows) {
-        const isFound = words.length === 0 || hasWords(entry.title, words);
+        const title = foldCase(entry.title ?? "");
+        const isFound = words.every((word) => title.includes(word));
         if (isFound && entries.length === limit) return { entries, ...nextOf(entries.at(-1)) };
         if (isFound) entries.push(entry);
         last = entry;
@@ -262,11 +260,6 @@ const RETRY_MS = 60_000;
 
 /** Entries that a search reads with one statement. */
 const SEARCHED_AT_ONCE = 500;
-
-function hasWords(title: string | null, words: readonly string[]): boolean {
-  const text = foldCase(title ?? "");
-  return words.every((word) => text.includes(word));
-}
 
 /** SQLite's own comparisons ignore the case of ASCII letters only. */
 function foldCase(text: string): string {

@@ -6,7 +6,6 @@ import { decodeUtf8 } from "../../value/encoding.ts";
 import { JSON_ADVICE, JSON_TYPE } from "../../store/bytes/content.ts";
 import { parseMediaType } from "../../value/media-type.ts";
 
-/** A body as its client sends it. */
 export class ClientBody {
   readonly #body: ReadableStream<Uint8Array> | null;
   readonly #maxBytes: number;
@@ -39,27 +38,23 @@ export class ClientBody {
 
   async #read(reader: PieceReader): Promise<Uint8Array | undefined> {
     const startMs = Date.now();
-    const error = () => (this.error = tooSlow());
+    const seconds = limits.silenceMs / 1_000;
+    const message = `The body is too slow: under ${limits.minBodyBytes} bytes in ${seconds} s.`;
+    const error = () => (this.error = new ByrefError("body_timeout", message));
     const silence = new Deadline(limits.silenceMs - this.#waitedMs, { error });
     try {
       const piece = await silence.race(reader.read());
       if (piece === undefined) return undefined;
-      this.#note(piece.length, Date.now() - startMs);
+      this.#allBytes += piece.length;
+      this.#bytes += piece.length;
+      this.#waitedMs += Date.now() - startMs;
+      if (this.#bytes >= limits.minBodyBytes) this.#bytes = this.#waitedMs = 0;
       if (this.#allBytes > this.#maxBytes) throw (this.error = tooLarge(this.#maxBytes));
       return piece;
     } catch (error) {
       this.cancel(error);
       throw error;
     }
-  }
-
-  #note(bytes: number, waitedMs: number): void {
-    this.#allBytes += bytes;
-    this.#bytes += bytes;
-    this.#waitedMs += waitedMs;
-    if (this.#bytes < limits.minBodyBytes) return;
-    this.#bytes = 0;
-    this.#waitedMs = 0;
   }
 }
 
@@ -90,14 +85,6 @@ export function tooLarge(maxBytes: number): ByrefError {
   return new ByrefError("body_too_large", `${message} ${JSON_ADVICE}`, details);
 }
 
-function tooSlow(): ByrefError {
-  return new ByrefError(
-    "body_timeout",
-    `The body is too slow: under ${limits.minBodyBytes} bytes in ${limits.silenceMs / 1_000} s.`,
-  );
-}
-
-/** The largest size of a piece. */
 const PIECE_BYTES = 65_536;
 
 interface PieceReader {

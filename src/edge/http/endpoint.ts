@@ -38,7 +38,6 @@ export interface Operation {
   readonly idIn?: (body: unknown) => string;
 }
 
-/** A request as an endpoint receives it. */
 interface Incoming {
   readonly request: Request;
   readonly params: Readonly<Record<string, string>>;
@@ -53,7 +52,6 @@ export interface Endpoint<Target> extends Operation {
   handle(incoming: Incoming, target: Target): Promise<Response>;
 }
 
-/** A parsed request. */
 export interface Call<Route extends string, Described extends Operation> extends Incoming {
   readonly params: Readonly<Record<ParamsIn<Route>, string>>;
   readonly query: Parsed<Described["query"]>;
@@ -61,7 +59,6 @@ export interface Call<Route extends string, Described extends Operation> extends
   readonly body: Described["body"] extends z.ZodType ? z.output<Described["body"]> : undefined;
 }
 
-/** The parsed parameters of the schemas. */
 export type Parsed<Given> = { readonly [Name in keyof Given]: z.output<Given[Name]> };
 
 type ParamsIn<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`

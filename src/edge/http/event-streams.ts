@@ -1,16 +1,9 @@
 import * as limits from "../../limits.ts";
-import type { ConversationEvent, EventPage } from "../../turn/log/event-log.ts";
+import type { EventPage } from "../../turn/log/event-log.ts";
 import { streamOf } from "../../value/bytes.ts";
 import { News } from "../../value/news.ts";
 
 type ListEvents = (options: { readonly after: number; readonly limit: number }) => EventPage;
-
-interface Opening {
-  /** The id of the last event that the reader received. */
-  readonly after: number;
-  /** The id of the running turn. */
-  readonly turn?: string | undefined;
-}
 
 interface Reader {
   /** Turns that were not announced to it yet. */
@@ -24,22 +17,18 @@ export class EventStreams {
   readonly #news = new News();
 
   /**
-   * Streams the events after `after` as server-sent events, then new ones until the reader disconnects. Events are
+   * Streams the events after the id `after` as server-sent events, then new ones until the reader disconnects. Events are
    * listed as the reader takes them, so that a slow one holds nothing in memory. A turn's events are written when it
-   * ends, so a frame `turn`, without an id, announces a running turn.
+   * ends, so a frame `turn`, without an id, announces a running turn, first of all `turn`.
    */
-  async open(list: ListEvents, { after, turn }: Opening): Promise<Response> {
-    const frames = this.#frames(
-      { turns: turn === undefined ? [] : [turn], isOver: false },
-      list,
-      after,
-    );
+  async open(list: ListEvents, after: number, turn: string | undefined): Promise<Response> {
+    const reader = { turns: turn === undefined ? [] : [turn], isOver: false };
+    const frames = this.#frames(reader, list, after);
     return new Response(streamOf(frames, await frames.next()), {
       headers: { "content-type": "text/event-stream", "cache-control": "no-cache" },
     });
   }
 
-  /** Announces a new turn. */
   begin(turn: string): void {
     for (const { turns } of this.#readers) turns.push(turn);
     this.#news.announce();
@@ -68,7 +57,10 @@ export class EventStreams {
       yield encoder.encode(": events\n\n");
       for (let last = after; !reader.isOver;) {
         const { events } = list({ after: last, limit: limits.maxPageSize });
-        const frames = [...reader.turns.splice(0).map(turnFrame), ...events.map(eventFrame)];
+        const frames = [
+          ...reader.turns.splice(0).map((turn) => `event: turn\ndata: {"turn":"${turn}"}\n\n`),
+          ...events.map((event) => `id: ${event.id}\ndata: ${JSON.stringify(event)}\n\n`),
+        ];
         last = events.at(-1)?.id ?? last;
         if (frames.length > 0) yield encoder.encode(frames.join(""));
         else if (!(await this.#news.wait(limits.keepAliveMs)))
@@ -79,12 +71,4 @@ export class EventStreams {
     }
     return undefined;
   }
-}
-
-function turnFrame(turn: string): string {
-  return `event: turn\ndata: ${JSON.stringify({ turn })}\n\n`;
-}
-
-function eventFrame(event: ConversationEvent): string {
-  return `id: ${event.id}\ndata: ${JSON.stringify(event)}\n\n`;
 }

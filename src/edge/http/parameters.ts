@@ -5,7 +5,6 @@ import { type Conditions, requireReadable } from "./request-headers.ts";
 
 export const text = z.string();
 
-/** A whole number, in decimal digits. */
 export function wholeNumber(min: number, max: number = Number.MAX_SAFE_INTEGER) {
   const numberIn = (given: unknown) => (/^\d{1,16}$/.test(String(given)) ? Number(given) : given);
   const error = `must be a whole number from ${min} to ${max}`;
@@ -15,7 +14,6 @@ export function wholeNumber(min: number, max: number = Number.MAX_SAFE_INTEGER) 
 /** The id after which a list or a stream continues. */
 export const after = wholeNumber(0).optional().describe("The last id received");
 
-/** The size of a page. */
 export function pageSize(max: number) {
   return wholeNumber(1, max).prefault(max);
 }

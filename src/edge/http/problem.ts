@@ -11,17 +11,15 @@ export function problem(error: unknown, place: FailurePlace): Response {
   if (NO_SQL.test(message)) return problemOf("not_configured", SQL_CLASSES);
   if (OLDER_CODE.test(message)) return problemOf("unavailable", OLDER);
   const code = codeOf(error);
-  const details = code === "internal" ? {} : detailsOf(error);
-  return problemOf(code, publicMessageOf(error), { ...details, ...logIfFailure(error, place) });
+  const details = isObject(error) && isObject(error.details) ? error.details : {};
+  const shown = code === "internal" ? {} : details;
+  return problemOf(code, publicMessageOf(error), { ...shown, ...logIfFailure(error, place) });
 }
 
 /** The platform's own message, of an object whose class has no migration, or one for key-value classes. */
 const NO_SQL = /SQL is not enabled for this Durable Object class/;
-const SQL_CLASSES = `The classes of Byref need SQLite. List those that are bound in wrangler.toml:
-[[migrations]]
-tag = "v1"
-new_sqlite_classes = ["Conversation", "Directory", "Tables"]
-A class that was deployed without it cannot be changed: give it another name.`;
+const SQL_CLASSES =
+  "The classes of Byref need SQLite: list them in new_sqlite_classes of a migration. A class that was deployed without it cannot be changed: give it another name.";
 
 /** The platform's own messages, of an object that a deploy has not reached yet. */
 const OLDER_CODE =
@@ -51,8 +49,4 @@ function retryAfterOf(
   if (code !== "spend_exceeded") return 5;
   if (typeof renewsAt !== "string") return undefined;
   return Math.max(1, Math.ceil((Date.parse(renewsAt) - Date.now()) / 1_000));
-}
-
-function detailsOf(error: unknown): Readonly<Record<string, unknown>> {
-  return isObject(error) && isObject(error.details) ? { ...error.details } : {};
 }

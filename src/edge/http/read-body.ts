@@ -39,17 +39,14 @@ export function unsupportedType({ headers }: Request, advice: string): ByrefErro
 
 /** Throws `bad_json`, `limit_exceeded` (too deep) or `bad_value` (a number out of range). */
 export function parseJson(text: string): Json {
-  const value = parsed(text);
-  requireJson(value);
-  return value;
-}
-
-function parsed(text: string): Json {
+  let value: Json;
   try {
-    return parsedJson(text);
+    value = parsedJson(text);
   } catch (error) {
     throw new ByrefError("bad_json", `The body is not JSON: ${messageOf(error)}`);
   }
+  requireJson(value);
+  return value;
 }
 
 /** Returns the argument. Throws `limit_exceeded` if its JSON is longer than a message may be. */

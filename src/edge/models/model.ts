@@ -38,44 +38,26 @@ export function withoutTrailingSlash(url: string): string {
   return url.replace(/\/$/, "");
 }
 
-interface BuiltInKind {
-  /** The export that an application imports. */
-  readonly models: string;
-  /** The setting that it requires, and why. */
-  readonly needs?: readonly [setting: "MODEL_API_KEY" | "MODEL_BASE_URL", why: string];
-}
-
-const BUILT_IN: Readonly<Record<string, BuiltInKind>> = {
-  anthropic: {
-    models: "anthropicModels",
-    needs: ["MODEL_API_KEY", "an anthropic model needs a key"],
-  },
-  openai: { models: "openaiModels", needs: ["MODEL_API_KEY", "an openai model needs a key"] },
-  "openai-compatible": {
-    models: "openaiCompatibleModels",
-    needs: ["MODEL_BASE_URL", "an openai-compatible model needs its endpoint"],
-  },
-  "workers-ai": { models: "workersAiModels" },
+/** What a kind of model requires: a setting, and why. */
+const NEEDS: Readonly<
+  Record<string, readonly [setting: "MODEL_API_KEY" | "MODEL_BASE_URL", why: string]>
+> = {
+  anthropic: ["MODEL_API_KEY", "an anthropic model needs a key"],
+  openai: ["MODEL_API_KEY", "an openai model needs a key"],
+  "openai-compatible": ["MODEL_BASE_URL", "an openai-compatible model needs its endpoint"],
 };
 
 /** The only kind without a model id. */
 const DEMO = "demo";
 
-/** The part of `MODEL` before the colon. */
-interface ModelKind {
-  readonly name: string;
-}
-
 /** The kinds of models of the deployable Worker. */
-export const modelKinds: readonly ModelKind[] = [DEMO, ...Object.keys(BUILT_IN)].map((name) => ({
-  name,
-}));
+export const modelKinds = [DEMO, ...Object.keys(NEEDS), "workers-ai"].map((name) => ({ name }));
 
 /**
  * The kind and the model id in `MODEL`; the demo model has no id. Throws `bad_configuration`, whose message
  * contains no values. Applications with their own `model` may use `MODEL` freely.
  */
-export function modelNamed<Kind extends ModelKind>(
+export function modelNamed<Kind extends Pick<ModelProvider, "name">>(
   settings: Settings,
   kinds: readonly Kind[],
 ): { readonly kind: Kind; readonly id: string } {
@@ -85,14 +67,12 @@ export function modelNamed<Kind extends ModelKind>(
   const isComplete = name === DEMO ? settings.MODEL === DEMO : id !== "";
   if (kind === undefined || !isComplete) {
     const forms = kinds.map(({ name }) => (name === DEMO ? name : `${name}:<model>`)).join(", ");
-    const models = kind === undefined ? BUILT_IN[name]?.models : undefined;
-    const more =
-      models === undefined
-        ? ""
-        : ` For ${name}:<model> pass ${models} of byref/${name} to modelFromSettings.`;
-    throw new ByrefError("bad_configuration", `MODEL must be one of ${forms}.${more}`);
+    throw new ByrefError(
+      "bad_configuration",
+      `MODEL must be one of ${forms}. Others need their provider in modelFromSettings.`,
+    );
   }
-  const [setting, why] = BUILT_IN[name]?.needs ?? [];
+  const [setting, why] = NEEDS[name] ?? [];
   if (setting !== undefined && settings[setting] === undefined) {
     throw new ByrefError("bad_configuration", `${setting} must be set: ${why}.`);
   }

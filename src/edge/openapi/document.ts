@@ -7,15 +7,22 @@ import type { Content, Description, Operation } from "../http/endpoint.ts";
 
 const AT = "#/components/schemas/";
 
-/** The document of an HTTP interface. */
 export function openApiOf({ worker, tenant, conversation, components }: Required<Api>) {
-  const document = new Describer(components);
+  const named = Object.entries(components).map(
+    ([name, schema]) => [created(schema), name] as const,
+  );
+  const describe = operationDescriber(new Map(named));
   const paths: Record<string, Record<string, OpenApiOperation>> = {};
   for (const endpoint of [...worker, ...tenant, ...conversation]) {
     const { method, path } = endpoint;
     const at = path.replaceAll(/:(\w+)(\{.+\})?/g, "{$1}");
-    paths[at] = { ...paths[at], [method.toLowerCase()]: document.operation(endpoint) };
+    paths[at] = { ...paths[at], [method.toLowerCase()]: describe(endpoint) };
   }
+  // Each once, with references between them.
+  const registry = z.registry<{ id: string }>();
+  for (const [schema, id] of named) registry.add(schema, { id });
+  const { schemas } = z.toJSONSchema(registry, { io: "input", uri: (id) => AT + id });
+  const plainSchemas = Object.entries(schemas).map(([id, schema]) => [id, plain(schema)] as const);
   return {
     openapi: "3.1.0" as const,
     info: {
@@ -26,7 +33,7 @@ export function openApiOf({ worker, tenant, conversation, components }: Required
     },
     paths,
     components: {
-      schemas: document.schemas(),
+      schemas: Object.fromEntries(plainSchemas),
       securitySchemes: {
         key: { type: "http", scheme: "bearer" },
         ticket: { type: "apiKey", in: "query", name: "ticket" },
@@ -40,25 +47,33 @@ const ABOUT =
 
 type Described = Operation & { readonly method: string; readonly path: string };
 
-class Describer {
-  readonly #names: ReadonlyMap<z.ZodType, string>;
-
-  constructor(components: Api["components"]) {
-    this.#names = new Map(
-      Object.entries(components).map(([name, schema]) => [created(schema), name]),
+/** `names`: those of the schemas that have one. */
+function operationDescriber(names: ReadonlyMap<z.ZodType, string>) {
+  const schemaOf = (description: Description): JsonSchema => {
+    const schema = created(description);
+    const name = names.get(schema);
+    return name === undefined
+      ? plain(z.toJSONSchema(schema, { io: "input" }))
+      : { $ref: AT + name };
+  };
+  const contentOf = (content: Content): MediaTypes =>
+    Object.fromEntries(
+      Object.entries(content).map(([type, schema]) => [type, { schema: schemaOf(schema) }]),
     );
-  }
+  const parametersOf = (
+    where: "query" | "header",
+    schemas: NonNullable<Operation["query"]> = {},
+  ): readonly OpenApiParameter[] =>
+    Object.entries(schemas).map(([name, schema]) => ({
+      name,
+      in: where,
+      // A literal confirms what the request does. All other parameters are optional.
+      ...(schema instanceof z.ZodLiteral && { required: true }),
+      schema: schemaOf(schema),
+    }));
 
-  /** All schemas, each once, with references between them. */
-  schemas(): Record<string, JsonSchema> {
-    const registry = z.registry<{ id: string }>();
-    for (const [schema, id] of this.#names) registry.add(schema, { id });
-    const { schemas } = z.toJSONSchema(registry, { io: "input", uri: (id) => AT + id });
-    return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, plain(schema)]));
-  }
-
-  operation({ method, path, ...operation }: Described) {
-    const { summary, query = {}, headers = {}, isBodyOptional, answers, isOpen } = operation;
+  return ({ method, path, ...operation }: Described) => {
+    const { summary, query, headers, isBodyOptional, answers, isOpen } = operation;
     const { body, content = body && { "application/json": body } } = operation;
     const [, resource, , part = ""] = path.split("/");
     const known = resource === "programs" || resource === "hooks" ? "programs" : "worker";
@@ -73,9 +88,12 @@ class Describer {
       required: true,
       schema: IN_PATHS[name] ?? { type: "string" },
     }));
-    const responses = Object.entries(answers).map(
-      ([status, answer]) => [status, this.#answer(answer)] as const,
-    );
+    const responses = Object.entries(answers).map(([status, answer]): [string, OpenApiResponse] => [
+      status,
+      typeof answer === "string"
+        ? { description: answer }
+        : { description: "Done", content: contentOf(answer) },
+    ]);
     return {
       operationId: idOf(method, path),
       summary,
@@ -83,49 +101,18 @@ class Describer {
       security: isOpen === true ? [] : keys,
       parameters: [
         ...pathParameters,
-        ...this.#parameters("query", query),
-        ...this.#parameters("header", headers),
+        ...parametersOf("query", query),
+        ...parametersOf("header", headers),
       ],
       ...(content && {
-        requestBody: { required: isBodyOptional !== true, content: this.#content(content) },
+        requestBody: { required: isBodyOptional !== true, content: contentOf(content) },
       }),
       responses: Object.fromEntries<OpenApiResponse>([
         ...responses,
         ["default", { description: "Error", content: PROBLEM }],
       ]),
     };
-  }
-
-  #parameters(
-    where: "query" | "header",
-    schemas: Readonly<Record<string, z.ZodType>>,
-  ): readonly OpenApiParameter[] {
-    return Object.entries(schemas).map(([name, schema]) => ({
-      name,
-      in: where,
-      // A literal confirms what the request does. All other parameters are optional.
-      ...(schema instanceof z.ZodLiteral && { required: true }),
-      schema: this.#schema(schema),
-    }));
-  }
-
-  #answer(answer: Content | string): OpenApiResponse {
-    if (typeof answer === "string") return { description: answer };
-    return { description: "Done", content: this.#content(answer) };
-  }
-
-  #content(content: Content): MediaTypes {
-    return Object.fromEntries(
-      Object.entries(content).map(([type, schema]) => [type, { schema: this.#schema(schema) }]),
-    );
-  }
-
-  #schema(description: Description): JsonSchema {
-    const schema = created(description);
-    const name = this.#names.get(schema);
-    if (name !== undefined) return { $ref: AT + name };
-    return plain(z.toJSONSchema(schema, { io: "input" }));
-  }
+  };
 }
 
 const created = (schema: Description) => (typeof schema === "function" ? schema() : schema);
@@ -178,7 +165,7 @@ export type MediaTypes = Readonly<Record<string, { readonly schema: JsonSchema }
 
 /** An OpenAPI 3.1 document, the response of `GET /openapi.json`. */
 export type OpenApi = ReturnType<typeof openApiOf>;
-export type OpenApiOperation = ReturnType<Describer["operation"]>;
+export type OpenApiOperation = ReturnType<ReturnType<typeof operationDescriber>>;
 
 export interface OpenApiParameter {
   readonly name: string;

@@ -15,7 +15,6 @@ const count = z.int().min(0);
 const names = z.array(z.string());
 
 const text = z.string();
-/** Any JSON. */
 export const json = anyJson;
 
 export const health = later(() => z.strictObject({ ok: z.literal(true), version: text }));

@@ -1,4 +1,3 @@
-import type { Cost } from "../../turn/spend/spend.ts";
 import type { DurableSql } from "./durable-sql.ts";
 
 /**
@@ -56,12 +55,6 @@ export class AlarmClock {
   /** Sets the alarm not later than `dueMs`, in milliseconds since 1970. The call to the platform is synchronous. */
   async setBy(dueMs: number): Promise<void> {
     if (dueMs < this.#setForMs) await this.rearm(dueMs);
-  }
-
-  /** Adds the alarm that the end of the turn sets. */
-  withAlarm(cost: Cost): Cost {
-    const { rowsWritten, alarms } = cost;
-    return { ...cost, rowsWritten: rowsWritten + 1, alarms: alarms + 1 };
   }
 }
 

@@ -1,6 +1,5 @@
 import type { Visibility } from "../../store/variable.ts";
 
-/** A file as it is listed. */
 export interface FileSummary {
   readonly path: string;
   readonly bytes: number;

@@ -150,10 +150,6 @@ export class R2Upload implements BlobUpload {
       await this.#send(this.#part);
       this.#heldBytes = 0;
     }
-    if (this.#heldBytes === 0 && bytes.length > size) {
-      await this.#send(bytes.subarray(0, size));
-      return size;
-    }
     if (this.#part.length === 0) this.#part = new Uint8Array(size);
     const taken = bytes.subarray(0, size - this.#heldBytes);
     this.#part.set(taken, this.#heldBytes);

@@ -2,7 +2,7 @@ import { compact, isObject, jsonIn } from "../../value/json.ts";
 import { requireWellFormed } from "../../value/well-formed.ts";
 import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { type ValueLabels, visibilityIn, visibilityText } from "../../store/labels.ts";
+import { visibilityIn, visibilityText } from "../../store/labels.ts";
 import {
   type FileContent,
   type FileInfo,
@@ -49,7 +49,9 @@ export class R2Files implements Files {
     const put = await this.#bucket.put(this.#keyOf(path), body, {
       httpMetadata: { contentType: mediaType },
       customMetadata: metadataOf(write),
-      ...(expected === undefined ? {} : { onlyIf: conditionFor(expected) }),
+      // In R2, only the wildcard expresses "does not exist".
+      ...(expected === null && { onlyIf: { etagDoesNotMatch: "*" } }),
+      ...(typeof expected === "string" && { onlyIf: { etagMatches: expected } }),
     });
     if (put === null) throw writeConflict(path);
     this.#onWrite?.(written);
@@ -173,11 +175,6 @@ function writeConflict(path: string): ByrefError {
   return new ByrefError("conflict", `file:${path} was changed by a concurrent write.`);
 }
 
-/** In R2, only the wildcard expresses "does not exist". */
-function conditionFor(expected: string | null): R2Conditional {
-  return expected === null ? { etagDoesNotMatch: "*" } : { etagMatches: expected };
-}
-
 function metadataOf({
   visibility = "model",
   sources,
@@ -195,30 +192,22 @@ function metadataOf({
 
 /** A file without labels was written by another program, so it is untrusted. */
 function infoOf({ etag, customMetadata = {} }: R2Object): FileInfo {
-  const { visibility, trusted, sources, addition } = customMetadata;
-  const added = additionIn(addition);
+  const { visibility: guard = "model", trusted, sources = "", addition } = customMetadata;
+  const { visibility, ...flags } = visibilityIn(guard);
+  // An unknown visibility counts as secret.
+  const isKnown = visibility === "model" || visibility === "sealed";
+  const list = jsonIn(sources);
+  const isList = Array.isArray(list) && list.every((source) => typeof source === "string");
   return {
     labels: {
-      ...guardIn(visibility),
-      sources: sourcesIn(sources),
+      visibility: isKnown ? visibility : "secret",
+      ...flags,
+      sources: isList ? list : ["bucket"],
       trusted: trusted === "true",
     },
     version: etag,
-    ...compact({ addition: added }),
+    ...compact({ addition: additionIn(addition) }),
   };
-}
-
-/** An unknown visibility counts as secret. */
-function guardIn(text = "model"): Pick<ValueLabels, "visibility" | "flags"> {
-  const { visibility, ...flags } = visibilityIn(text);
-  const isKnown = visibility === "model" || visibility === "sealed";
-  return { visibility: isKnown ? visibility : "secret", ...flags };
-}
-
-function sourcesIn(text: string | undefined): readonly string[] {
-  const sources = jsonIn(text ?? "");
-  const isList = Array.isArray(sources) && sources.every((source) => typeof source === "string");
-  return isList ? sources : ["bucket"];
 }
 
 function additionIn(text: string | undefined): FileInfo["addition"] {

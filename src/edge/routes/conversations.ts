@@ -17,7 +17,6 @@ const conversation = { "application/json": schemas.conversation };
 /** A client that reconnects repeats its URL, and sends the last id it received in the header. */
 const headers = { "Last-Event-ID": after };
 
-/** Endpoints of a conversation as a whole, and of its events. */
 export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "GET /conversations/:id",
@@ -89,7 +88,7 @@ export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
       }
       const head = context.data?.journal.head();
       const turn = head?.isOpen === true && head.kind !== "run" ? head.id : undefined;
-      return context.eventStreams.open(list, { after, turn });
+      return context.eventStreams.open(list, after, turn);
     },
   ),
   endpoint(

@@ -5,8 +5,7 @@ import type { ConversationContext } from "../conversation-context.ts";
 import type { Api, ConversationParts } from "../conversation-parts.ts";
 import { inQueue } from "../../store/retry-conflicts.ts";
 import type { Visibility } from "../../store/variable.ts";
-import type { FileSummary } from "../platform/file-page.ts";
-import { untilEnd } from "../http/client-body.ts";
+import { tooLarge, untilEnd } from "../http/client-body.ts";
 import { conditionsIn, requireConditions } from "../http/request-headers.ts";
 import { storedType, writing } from "../variables/put-variable.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
@@ -83,9 +82,7 @@ const endpoints: readonly Endpoint<ConversationParts>[] = [
       answers: { 200: info, 201: info },
     },
     async ({ query: { visibility }, request }, { context }) => {
-      const path = pathIn(request);
-      const put = { files: folderOf(context), path, request, visibility };
-      const { file, isNew } = await putFile(context, put);
+      const { file, isNew } = await putFile(context, request, visibility);
       return Response.json(file, { status: isNew ? 201 : 200, headers: { etag: file.etag } });
     },
   ),
@@ -93,31 +90,21 @@ const endpoints: readonly Endpoint<ConversationParts>[] = [
     "DELETE /conversations/:id/files/:path{[^]+}",
     { summary: "Deletes a file", headers: guards, answers: { 204: "Deleted" } },
     async ({ request }, { context }) => {
-      await deleteFile(context, { files: folderOf(context), path: pathIn(request), request });
+      await deleteFile(context, request);
       return new Response(null, { status: 204 });
     },
   ),
 ];
 
-/** A write of one file over HTTP. */
-interface FileChange {
-  readonly files: R2Files;
-  readonly path: string;
-  readonly request: Request;
-}
-
-interface FilePut extends FileChange {
-  /** Default: the visibility of the file that is replaced, else `model`. */
-  readonly visibility: Visibility | undefined;
-}
-
 /**
  * Saves the request's body as a file, completely or not at all, and creates the conversation if it does not
  * exist. The conditions are checked twice: before the body is received, and before the file becomes visible. R2 checks
  * none when it completes an upload or deletes a file, so one change follows the other. A turn's own writes do not wait.
+ * Default of `visibility`: that of the file that is replaced, else `model`.
  */
-function putFile(context: ConversationContext, put: FilePut) {
-  const { files, path, request, visibility } = put;
+function putFile(context: ConversationContext, request: Request, visibility?: Visibility) {
+  const path = pathIn(request);
+  const files = folderOf(context);
   const conditions = conditionsIn(request.headers);
   const mediaType = storedType(request);
   return writing(context, async ({ events }, signal) => {
@@ -129,7 +116,7 @@ function putFile(context: ConversationContext, put: FilePut) {
       let bytes = 0;
       for await (const piece of untilEnd(request, signal)) {
         bytes += piece.length;
-        requireSize(bytes);
+        if (bytes > limits.maxValueBytes) throw tooLarge(limits.maxValueBytes);
         await upload.write(piece);
       }
       return await inQueue(context, async () => {
@@ -140,7 +127,11 @@ function putFile(context: ConversationContext, put: FilePut) {
         await files.requireRoom(path, bytes);
         await upload.complete();
         events.add({ type: "file.saved", file: { path, bytes } });
-        return { file: await savedFile(files, path), isNew: current === undefined };
+        const found = await files.find(path);
+        // A turn has replaced or deleted it, which only a program beside Byref can do.
+        if (found === undefined) throw conflict(path);
+        const { open: _, ...file } = found;
+        return { file, isNew: current === undefined };
       });
     } catch (error) {
       await upload.abort();
@@ -150,10 +141,9 @@ function putFile(context: ConversationContext, put: FilePut) {
 }
 
 /** Throws `not_found` or `precondition_failed`. */
-async function deleteFile(
-  context: ConversationContext,
-  { files, path, request }: FileChange,
-): Promise<void> {
+async function deleteFile(context: ConversationContext, request: Request): Promise<void> {
+  const path = pathIn(request);
+  const files = folderOf(context);
   const conditions = conditionsIn(request.headers);
   await context.deletion.whenDone();
   if (context.data === undefined) {
@@ -179,35 +169,12 @@ function conflict(path: string): ByrefError {
   return new ByrefError("conflict", `${path} was written in the meantime; try again.`);
 }
 
-/** Throws `body_too_large`. */
-function requireSize(bytes: number): void {
-  const maximum = limits.maxValueBytes;
-  if (bytes <= maximum) return;
-  throw new ByrefError("body_too_large", `A file is at most ${maximum} bytes.`, {
-    limit: "maxValueBytes",
-    maximum,
-  });
-}
-
-async function savedFile(files: R2Files, path: string): Promise<FileSummary> {
-  const found = await files.find(path);
-  // A turn has replaced or deleted it, which only a program beside Byref can do.
-  if (found === undefined) throw conflict(path);
-  const { open: _, ...file } = found;
-  return file;
-}
-
 /** Throws `not_configured`. */
 function folderOf({ env, prefix }: ConversationContext): R2Files {
   const files = filesIn(env, prefix);
   if (files !== undefined) return files;
-  throw new ByrefError("not_configured", NOT_CONFIGURED);
+  throw new ByrefError("not_configured", "Files need the binding BLOBS of an R2 bucket.");
 }
-
-const NOT_CONFIGURED = `Files need the binding BLOBS. Add it to wrangler.toml:
-[[r2_buckets]]
-binding = "BLOBS"
-bucket_name = "byref"`;
 
 /**
  * The file's path, behind `/conversations/:id/files/`. Each segment is decoded once, so an encoded slash is no
@@ -234,7 +201,6 @@ export interface FileEndpoints {
   readonly api: Api;
 }
 
-/** Endpoints that list, serve, save and delete the files of a conversation. */
 export const fileEndpoints: FileEndpoints = {
   api: { conversation: endpoints, components: { File: file, Files: files } },
 };

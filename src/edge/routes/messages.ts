@@ -54,7 +54,6 @@ export const approvalEndpoint: Endpoint<ConversationParts> = endpoint(
   },
 );
 
-/** Turns and messages. */
 export const messageEndpoints: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "POST /conversations",

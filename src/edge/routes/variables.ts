@@ -82,17 +82,19 @@ const settings = {
     .describe("For CSV. auto: the most frequent one of the first line"),
 };
 
+const pageQuery = {
+  last: wholeNumber(0).optional().describe("Number of newest variables"),
+  names: text.optional().describe("Names, separated by commas"),
+  after,
+  limit: pageSize(limits.maxItems),
+};
+
 const lists: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "GET /conversations/:id/variables",
     {
       summary: "Lists variables, without their values",
-      query: {
-        last: wholeNumber(0).optional().describe("Number of newest variables"),
-        names: text.optional().describe("Names, separated by commas"),
-        after,
-        limit: pageSize(limits.maxItems),
-      },
+      query: pageQuery,
       answers: { 200: { "application/json": schemas.variables, "text/markdown": text } },
     },
     ({ query, request }, { context: { store } }) => {
@@ -183,7 +185,7 @@ const values: readonly Endpoint<ConversationParts>[] = [
     },
     async ({ params: { name }, query, request }, { context }) => {
       requireName(requireWritable(name));
-      return saved(context, { name, request, settings: query });
+      return save(context, name, request, query);
     },
   ),
   endpoint(
@@ -194,7 +196,7 @@ const values: readonly Endpoint<ConversationParts>[] = [
       content: value,
       answers: { 201: info },
     },
-    ({ query, request }, { context }) => saved(context, { name: "", request, settings: query }),
+    ({ query, request }, { context }) => save(context, "", request, query),
   ),
 ];
 
@@ -213,7 +215,7 @@ const changes: readonly Endpoint<ConversationParts>[] = [
     async ({ params: { name }, body, request }, { context }) => {
       const { ttl, pinned, description } = body;
       requireWritable(name);
-      requireGuards(context.store, { name, headers: request.headers, etagOf: metadataEtagOf });
+      requireGuards(request, context.store.info(name), metadataEtagOf);
       // Only a run itself changes its variables.
       const changed = new ScopedStore(context.store).update(name, {
         ...(ttl === undefined ? {} : { ttlMs: ttl === null ? null : ttl * 1_000 }),
@@ -233,11 +235,11 @@ const changes: readonly Endpoint<ConversationParts>[] = [
     },
     async ({ params: { name }, request }, { context }) => {
       requireWritable(name);
-      requireGuards(context.store, { name, headers: request.headers, etagOf });
+      requireGuards(request, context.store.info(name), etagOf);
       const isDeleted = new ScopedStore(context.store).delete(name);
       await context.settle();
       if (isDeleted) return new Response(null, { status: 204 });
-      throw new ByrefError("variable_not_found", `There is no variable ${name}.`);
+      throw notFound(name);
     },
   ),
   endpoint(
@@ -255,20 +257,20 @@ const changes: readonly Endpoint<ConversationParts>[] = [
   ),
 ];
 
-/** Endpoints of a conversation's variables. */
 export const variableEndpoints = [...lists, ...values, ...changes];
 
-interface Saving {
-  /** Empty: the next automatic one. */
-  readonly name: string;
-  readonly request: Request;
-  readonly settings: Parsed<typeof settings> & { readonly mode?: WriteMode };
-}
+type Settings = Parsed<typeof settings> & { readonly mode?: WriteMode };
 
-/** Saves the body, and names the variable in `Location` if the store has chosen its name. */
-async function saved(context: ConversationContext, saving: Saving): Promise<Response> {
-  const { name, request } = saving;
-  const { mode, ttl, pin, visibility, description, types, delimiter } = saving.settings;
+/**
+ * Saves the body under this name, or under the next automatic one if it is empty: then names the variable in
+ * `Location`.
+ */
+async function save(
+  context: ConversationContext,
+  name: string,
+  request: Request,
+  { mode, ttl, pin, visibility, description, types, delimiter }: Settings,
+): Promise<Response> {
   const options = {
     ...compact({ mode, visibility, description }),
     ...(ttl === undefined ? {} : { ttlMs: ttl * 1_000 }),
@@ -298,15 +300,12 @@ function pathIn(written: string): Path {
   throw new ByrefError("bad_path", message);
 }
 
-interface Guarded {
-  readonly name: string;
-  readonly headers: Headers;
-  readonly etagOf: (info: VariableInfo) => string;
-}
-
 /** Throws `precondition_failed`. */
-function requireGuards(store: VariableStore, { name, headers, etagOf }: Guarded): void {
-  const found = store.info(name);
+function requireGuards(
+  { headers }: Request,
+  found: VariableInfo | undefined,
+  etagOf: (info: VariableInfo) => string,
+): void {
   requireConditions(guardsIn(conditionsIn(headers)), found && etagOf(found));
 }
 
@@ -319,10 +318,12 @@ function requireWritable(name: string): string {
 /** The error for a variable that does not exist or was evicted. */
 function missingVariable(name: string, store: VariableStore): ByrefError {
   const tombstone = store.tombstone(name);
-  if (tombstone === undefined) {
-    return new ByrefError("variable_not_found", `There is no variable ${name}.`);
-  }
+  if (tombstone === undefined) return notFound(name);
   return new ByrefError("variable_evicted", evictionMessage(tombstone), { tombstone });
+}
+
+function notFound(name: string): ByrefError {
+  return new ByrefError("variable_not_found", `There is no variable ${name}.`);
 }
 
 /** The current version of a variable, or an earlier one that is kept. Throws `variable_not_found`. */
@@ -341,15 +342,8 @@ function versionOf(store: VariableStore, info: VariableInfo, version: number) {
   return { info: earlier.info, reads };
 }
 
-interface PageQuery {
-  readonly names?: string | undefined;
-  readonly last?: number | undefined;
-  readonly after?: number | undefined;
-  readonly limit: number;
-}
-
 /** The variables that a query selects: a page, the newest, or those with the names. */
-function pageOf(store: VariableStore, { names, last, after = 0, limit }: PageQuery) {
+function pageOf(store: VariableStore, { names, last, after = 0, limit }: Parsed<typeof pageQuery>) {
   const newest = last === undefined ? undefined : Math.min(last, limits.maxItems);
   if (names !== undefined) return namedVariables(store, names, newest);
   return newest === undefined

@@ -1,5 +1,6 @@
 import type { AgentDefinition } from "../agent-types.ts";
 import * as z from "zod";
+import { compact } from "../../value/json.ts";
 import { version } from "../../version.ts";
 import type { Api } from "../conversation-parts.ts";
 import { endpoint, type Endpoint } from "../http/endpoint.ts";
@@ -9,7 +10,7 @@ import type { Context } from "hono";
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { LanguageModel } from "ai";
-import type { AppEnv } from "../app-env.ts";
+import type { AppEnv, Bindings } from "../app-env.ts";
 import type { AgentsDescription, ModelDescription, PageOptions } from "../page-options.ts";
 import { conversationOf, requireId } from "../conversation-of.ts";
 import type { DirectoryEntry, DirectoryPlace } from "../directory/directory.ts";
@@ -23,7 +24,7 @@ import { settingsOf } from "../settings.ts";
 export interface WorkerApiOptions {
   readonly agents: readonly Pick<AgentDefinition, "name" | "description">[];
   readonly page?: PageOptions | undefined;
-  readonly model?: ((env: AppEnv["Bindings"]) => LanguageModel) | undefined;
+  readonly model?: ((env: Bindings) => LanguageModel) | undefined;
 }
 
 /** The Worker's own endpoints. `api`: the interface that the document describes. */
@@ -59,16 +60,10 @@ export function workerApi(options: WorkerApiOptions, api: () => Required<Api>): 
   };
 }
 
-function describe(
-  { agents, page, model }: WorkerApiOptions,
-  env: AppEnv["Bindings"],
-): AgentsDescription {
+function describe({ agents, page, model }: WorkerApiOptions, env: Bindings): AgentsDescription {
   const described = describeModel(() => model?.(env));
-  return {
-    agents: agents.map(({ name, description }) => ({ name, description })),
-    ...(described !== undefined && { model: described }),
-    ...(page !== undefined && { page }),
-  };
+  const named = agents.map(({ name, description }) => ({ name, description }));
+  return { agents: named, ...compact({ model: described, page }) };
 }
 
 /** A setting that is missing is reported by the first turn, not here. */
@@ -82,7 +77,6 @@ function describeModel(make: () => LanguageModel | undefined): ModelDescription 
   }
 }
 
-/** Lists a tenant's conversations. */
 export const directoryEndpoint: Endpoint<Context<AppEnv>> = endpoint(
   "GET /conversations",
   {
@@ -112,13 +106,13 @@ export const directoryEndpoint: Endpoint<Context<AppEnv>> = endpoint(
     });
     return Response.json({
       conversations,
-      ...(next && { next: textOf(next) }),
+      // Has the time, not only the id: the page stays the same if the conversation moves up meanwhile.
+      ...(next && { next: `${next.updatedMs}.${next.id}` }),
       ...(deletion && { deletion: shownProgress(deletion) }),
     });
   },
 );
 
-/** Deletes a tenant's conversations. */
 export const tenantDeletionEndpoint: Endpoint<Context<AppEnv>> = endpoint(
   "DELETE /conversations",
   {
@@ -142,16 +136,10 @@ function shownProgress({ startedMs, deleted, remaining }: DeletionProgress) {
 export function directoryFor(context: Context<AppEnv>): RemoteDirectory {
   const directory = directoryOf(context.env, context.get("identity").tenant);
   if (directory !== undefined) return directory;
-  throw new ByrefError("not_configured", NOT_CONFIGURED);
+  const message =
+    "The list of conversations and programs need the binding DIRECTORY of the class Directory, in new_sqlite_classes of a migration.";
+  throw new ByrefError("not_configured", message);
 }
-
-const NOT_CONFIGURED = `The list of conversations and programs need the binding DIRECTORY. Add it to wrangler.toml, with a new migration tag:
-[[durable_objects.bindings]]
-name = "DIRECTORY"
-class_name = "Directory"
-[[migrations]]
-tag = "v2"
-new_sqlite_classes = ["Directory"]`;
 
 /** Adds the status, which only the conversation knows; undefined if it does not exist. */
 async function withStatus(context: Context<AppEnv>, entry: DirectoryEntry) {
@@ -167,11 +155,6 @@ async function withStatus(context: Context<AppEnv>, entry: DirectoryEntry) {
 
 function timeOf(timeMs: number): string {
   return new Date(timeMs).toISOString();
-}
-
-/** A place contains a time, not only an id: the page stays the same if the conversation moves up meanwhile. */
-function textOf({ id, updatedMs }: DirectoryPlace): string {
-  return `${updatedMs}.${id}`;
 }
 
 /** Throws `bad_request`. */

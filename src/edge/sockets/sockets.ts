@@ -1,21 +1,17 @@
-import { logIfFailure, placeIn } from "../log-failure.ts";
-import { ByrefError, requireAtMost } from "../../errors.ts";
+import type { WebSocketChatTransportResponse } from "ai";
+import * as z from "zod";
+import { ByrefError, publicTextOf, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { Identity } from "../../tool/identity.ts";
 import type { TurnLog } from "../../turn/log/turn-log.ts";
+import { isObject } from "../../value/json.ts";
 import type { ConversationContext } from "../conversation-context.ts";
+import { parse } from "../http/endpoint.ts";
+import { idempotencyKey } from "../http/parameters.ts";
+import { bounded, parseJson } from "../http/read-body.ts";
+import { logIfFailure, placeIn } from "../log-failure.ts";
+import { chatBody, turnIn, type TurnRequest } from "../turns/turn-request.ts";
 import { framesOf } from "../turns/turn-response.ts";
-import {
-  type ClientFrame,
-  closeSocket,
-  newNote,
-  noteOf,
-  readFrame,
-  type ResumeFrame,
-  SocketConnection,
-  type SocketRequest,
-  turnOf,
-} from "./socket-connection.ts";
 import type { Turns } from "../turns/turns.ts";
 
 /** Maximum of open requests on one socket: all turns that can wait, and the same number of watchers. */
@@ -61,7 +57,8 @@ export class Sockets {
     // Answered without waking the object.
     state.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));
     state.acceptWebSocket(server);
-    server.serializeAttachment(newNote(conversation, asker));
+    const note: Note = { conversation, asker, badFrames: 0, sentChars: 0, isBusy: false };
+    server.serializeAttachment(note);
     return new Response(null, { status: 101, webSocket: client });
   }
 
@@ -118,10 +115,11 @@ export class Sockets {
     frame: Exclude<ClientFrame, { type: "abort" }>,
   ): Promise<void> {
     const { requestId, id, type } = frame;
-    const request = connection.begin(requestId, { isResumed: type === "resume" });
+    const request = connection.begin(requestId, type === "resume");
     try {
-      if (id !== connection.conversation) {
-        const message = `This socket is for ${connection.conversation} and no other conversation.`;
+      const { conversation, asker } = connection.note;
+      if (id !== conversation) {
+        const message = `This socket is for ${conversation} and no other conversation.`;
         throw new ByrefError("bad_request", message);
       }
       if (connection.size > MAX_OPEN_REQUESTS) {
@@ -130,7 +128,7 @@ export class Sockets {
       }
       const span =
         frame.type === "send"
-          ? await this.#beginTurn(request, turnOf(frame), connection.asker)
+          ? await this.#beginTurn(request, turnOf(frame), asker)
           : this.#find(frame);
       if (span !== undefined) await stream(connection, request, span);
       connection.send(request, { type: span === undefined ? "no-active" : "end" });
@@ -140,11 +138,7 @@ export class Sockets {
     connection.finish(request);
   }
 
-  async #beginTurn(
-    request: SocketRequest,
-    turn: ReturnType<typeof turnOf>,
-    asker: Identity,
-  ): Promise<Span> {
+  async #beginTurn(request: SocketRequest, turn: TurnRequest, asker: Identity): Promise<Span> {
     const { log, result, first } = await this.#turns.begin(turn, { asker, traceparent: null });
     // The log contains the error too.
     result.catch((error: unknown) => logIfFailure(error, placeIn(this.#context, "socket")));
@@ -154,7 +148,7 @@ export class Sockets {
   }
 
   /** The running turn, from its first chunk or after the client's last one. */
-  #find({ lastSequence = -1 }: ResumeFrame): Span | undefined {
+  #find({ lastSequence = -1 }: z.infer<typeof resumeFrame>): Span | undefined {
     const log = this.#context.queue.running;
     if (log === undefined) return undefined;
     if (lastSequence < log.count) return { log, first: 0, lastSequence };
@@ -190,4 +184,195 @@ async function stream(
       sequence++;
     }
   }
+}
+
+/** The socket's attachment, which the platform keeps while the object hibernates; at most 16,384 bytes. */
+interface Note {
+  readonly conversation: string;
+  readonly asker: Identity;
+  /** Invalid frames received so far. */
+  readonly badFrames: number;
+  readonly sentChars: number;
+  /** True while it watches a turn. */
+  readonly isBusy: boolean;
+}
+
+interface SocketRequest {
+  readonly requestId: string;
+  /** True if it watches a turn that another request began. */
+  readonly isResumed: boolean;
+  /** Nothing is sent once it is aborted or the socket is gone. */
+  state: "open" | "aborted" | "gone";
+  /** The turn's log, once the turn has begun. */
+  log?: TurnLog;
+}
+
+export class SocketConnection {
+  readonly #socket: WebSocket;
+  readonly #requests = new Map<string, SocketRequest>();
+  #note: Note;
+
+  constructor(socket: WebSocket) {
+    this.#socket = socket;
+    this.#note = noteOf(socket);
+  }
+
+  get note(): Note {
+    return this.#note;
+  }
+
+  get size(): number {
+    return this.#requests.size;
+  }
+
+  has(requestId: string): boolean {
+    return this.#requests.has(requestId);
+  }
+
+  begin(requestId: string, isResumed: boolean): SocketRequest {
+    const request: SocketRequest = { requestId, isResumed, state: "open" };
+    this.#requests.set(requestId, request);
+    this.#keep({ isBusy: true });
+    return request;
+  }
+
+  /** Ends the request and returns it. */
+  abort(requestId: string): SocketRequest | undefined {
+    const request = this.#requests.get(requestId);
+    if (request === undefined) return undefined;
+    request.state = "aborted";
+    this.finish(request);
+    return request;
+  }
+
+  /** Call this when the request has its response. */
+  finish(request: SocketRequest): void {
+    // The request was aborted: another one may use its id now.
+    if (this.#requests.get(request.requestId) !== request) return;
+    this.#requests.delete(request.requestId);
+    if (this.size > 0) return;
+    this.#keep({ isBusy: false });
+    if (this.#note.sentChars > limits.maxBodyBytes / 2) this.#close(1013, "Connect again.");
+  }
+
+  /** Call this when the socket is gone. */
+  disconnect(): void {
+    for (const request of this.#requests.values()) request.state = "gone";
+    this.#requests.clear();
+  }
+
+  send(request: SocketRequest, frame: ServerFrame): void {
+    const { requestId, state } = request;
+    if (state === "open") this.#sendText(JSON.stringify({ ...frame, requestId }));
+  }
+
+  /** Sends a chunk, which is JSON already. */
+  sendChunk({ requestId, state }: SocketRequest, sequence: number, chunk: string): void {
+    const about = `"type":"chunk","requestId":${JSON.stringify(requestId)}`;
+    if (state === "open") this.#sendText(`{${about},"sequence":${sequence},"chunk":${chunk}}`);
+  }
+
+  fail(request: SocketRequest, error: unknown): void {
+    logIfFailure(error, { conversation: this.#note.conversation, request: "socket" });
+    this.send(request, { type: "error", errorText: publicTextOf(error) });
+  }
+
+  /** Rejects an invalid frame. `requestId` is empty if it could not be read. */
+  refuse(requestId: string, error: unknown): void {
+    const badFrames = this.#note.badFrames + 1;
+    this.#keep({ badFrames });
+    if (badFrames > limits.maxTries) return this.#close(1008, "Too many invalid frames.");
+    this.#sendText(JSON.stringify({ type: "error", requestId, errorText: publicTextOf(error) }));
+  }
+
+  #sendText(text: string): void {
+    const sentChars = this.#note.sentChars + text.length;
+    this.#note = { ...this.#note, sentChars };
+    if (sentChars > limits.maxBodyBytes)
+      return this.#close(1013, "Too much output for one socket: resume.");
+    try {
+      this.#socket.send(text);
+    } catch {
+      // The socket is closed, and the close event has not arrived yet.
+      this.disconnect();
+    }
+  }
+
+  #close(code: number, reason: string): void {
+    this.disconnect();
+    closeSocket(this.#socket, code, reason);
+  }
+
+  #keep(changes: Partial<Note>): void {
+    this.#note = { ...this.#note, ...changes };
+    this.#socket.serializeAttachment(this.#note);
+  }
+}
+
+function noteOf(socket: WebSocket): Note {
+  // `Sockets.open` attached it.
+  return socket.deserializeAttachment() as Note;
+}
+
+/** Closes the socket unless it is closed. */
+function closeSocket(socket: WebSocket, code: number, reason: string): void {
+  try {
+    socket.close(code, reason);
+  } catch {
+    // Closed already.
+  }
+}
+
+/** Chosen by the client; several requests share one socket. */
+const requestId = z.string().min(1).max(128);
+
+const sendFrame = z.object({
+  ...chatBody.pick({ id: true, messages: true, trigger: true, messageId: true }).shape,
+  type: z.literal("send"),
+  requestId,
+  headers: z.record(z.string(), z.string()).default({}),
+  body: z.record(z.string(), z.unknown()).default({}),
+});
+
+const resumeFrame = z.object({
+  type: z.literal("resume"),
+  requestId,
+  id: z.string(),
+  lastSequence: z.int().min(0).optional(),
+});
+
+const abortFrame = z.object({ type: z.literal("abort"), requestId });
+
+/** Frames that the AI SDK's `WebSocketChatTransport` sends. */
+const clientFrame = z.discriminatedUnion("type", [sendFrame, resumeFrame, abortFrame]);
+
+/** Any frame except a chunk, without its request id. */
+type ServerFrame = Nameless<Exclude<WebSocketChatTransportResponse, { type: "chunk" }>>;
+type Nameless<Frame> = Frame extends unknown ? Omit<Frame, "requestId"> : never;
+
+type ClientFrame = z.infer<typeof clientFrame>;
+
+/** Parses a frame. Returns the error of an invalid one, with its request id if that can be read. */
+function readFrame(
+  message: string | ArrayBuffer,
+): ClientFrame | { readonly type: "bad"; readonly requestId: string; readonly error: unknown } {
+  let value: unknown;
+  try {
+    if (typeof message !== "string") throw new ByrefError("bad_request", "A frame is text.");
+    value = parseJson(message);
+    return parse(clientFrame, value, "frame");
+  } catch (error) {
+    const named = isObject(value) ? requestId.safeParse(value.requestId) : undefined;
+    return { type: "bad", requestId: named?.data ?? "", error };
+  }
+}
+
+/** The turn that the frame requests. As over HTTP, only the last message counts. */
+function turnOf(frame: z.infer<typeof sendFrame>): TurnRequest {
+  const { body, id, messages, trigger, messageId, headers } = frame;
+  return bounded({
+    ...turnIn(parse(chatBody, { ...body, id, messages, trigger, messageId }, "frame")),
+    conversation: id,
+    idempotencyKey: parse(idempotencyKey, headers["idempotency-key"], "Idempotency-Key"),
+  });
 }

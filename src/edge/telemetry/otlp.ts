@@ -4,7 +4,7 @@ import { version } from "../../version.ts";
 import { withoutTrailingSlash } from "../models/model.ts";
 import type { Span, Trace, TurnRecord } from "./trace.ts";
 
-export interface ExportOptions {
+interface ExportOptions {
   /** `service.name`. */
   readonly service: string;
   readonly traceId: string;

@@ -16,7 +16,6 @@ import {
 } from "./trace.ts";
 import { toHex } from "../../value/encoding.ts";
 
-/** The observed turn, and the trace of its request. */
 export interface ObservedTurn extends Omit<TurnSubject, "tenant" | "traceId"> {
   /** The request's header, or the context that `watch` returned for an earlier attempt at the turn. */
   readonly traceparent?: string | null | undefined;

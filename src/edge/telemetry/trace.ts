@@ -12,27 +12,21 @@ import { compact } from "../../value/json.ts";
 /** Length of a name in a timeline. Models and servers choose them. */
 const MAX_NAME_CHARS = 255;
 
-/** The agent is not known until the turn begins. */
-const UNKNOWN_AGENT: Activity = { kind: "agent", name: "" };
+const NONE = { calls: 0, failures: 0, ms: 0 };
 
-/** The activities of one attempt at a turn. */
 export class Trace {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** The first spans, up to `maxItems`, in the order in which they begin: each after its parent. */
   readonly spans: Span[] = [];
   /** Totals of all activities, including those without a span; times of concurrent activities are added up. */
-  readonly sums: Readonly<Record<Activity["kind"], Sum>> = {
-    agent: { calls: 0, failures: 0, ms: 0 },
-    model: { calls: 0, failures: 0, ms: 0 },
-    tool: { calls: 0, failures: 0, ms: 0 },
-  };
-  /** The attempt itself. */
+  readonly sums = { agent: { ...NONE }, model: { ...NONE }, tool: { ...NONE } };
   readonly root: Span;
 
   constructor(now: () => number) {
     this.now = now;
-    this.root = this.begin(UNKNOWN_AGENT);
+    // The agent is not known until the turn begins.
+    this.root = this.begin({ kind: "agent", name: "" });
   }
 
   begin(activity: Activity, parent?: Span): Span {
@@ -48,8 +42,8 @@ export class Trace {
     const { name: agent, model = "", provider = "" } = root.activity;
     const inside = spans.filter((span) => span !== root);
     const shown = inside.slice(0, MAX_ACTIVITIES);
-    const left =
-      this.sums.agent.calls + this.sums.model.calls + this.sums.tool.calls - 1 - shown.length;
+    const { agent: agents, model: models, tool: tools } = this.sums;
+    const left = agents.calls + models.calls + tools.calls - 1 - shown.length;
     const endMs = this.now();
     return {
       startedAt: new Date(root.startMs).toISOString(),
@@ -69,13 +63,6 @@ export class Trace {
   }
 }
 
-interface Sum {
-  calls: number;
-  failures: number;
-  ms: number;
-}
-
-/** An activity of a turn and its outcome. */
 export class Span implements ObservedActivity {
   activity: Activity;
   readonly parent: Span | undefined;
@@ -139,30 +126,23 @@ export class Span implements ObservedActivity {
   }
 }
 
-/** The caller's span, in a trace that began outside. */
-export interface TraceParent {
-  readonly traceId: string;
-  readonly spanId: string;
-  /** True if the trace is stored. Otherwise nothing is exported. */
-  readonly isSampled: boolean;
-}
-
 /** W3C Trace Context: later versions may have more fields after these four. */
 const TRACE_PARENT =
   /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/;
 
-/** Undefined for an invalid `traceparent`: the turn then begins its own trace. */
-export function readTraceParent(header: string | null | undefined): TraceParent | undefined {
+/**
+ * The caller's span, in a trace that began outside. Nothing is exported of one that is not sampled. Undefined for an
+ * invalid `traceparent`: the turn then begins its own trace.
+ */
+export function readTraceParent(header: string | null | undefined) {
   const [, traceId, spanId, flags = ""] = TRACE_PARENT.exec(header ?? "") ?? [];
   if (traceId === undefined || spanId === undefined) return undefined;
   return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
-/** The turn that a record describes. */
 export interface TurnSubject {
   readonly tenant: string;
   readonly conversation: string;
-  /** The id of the turn or run. */
   readonly turn: string;
   /** Set for a run of a plan. */
   readonly kind?: "run" | undefined;

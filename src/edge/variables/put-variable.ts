@@ -17,15 +17,13 @@ import { untilEnd } from "../http/client-body.ts";
 export interface PutRequest {
   /** Empty: the next automatic one. */
   readonly name: string;
-  /** Its body is the value. */
   readonly request: Request;
   readonly options: Omit<Write, "value" | "name">;
   /** How to read it if it is a CSV. */
   readonly reading?: ReadingOptions;
 }
 
-/** The result of a put. */
-export interface Put {
+interface Put {
   readonly info: VariableInfo;
   readonly isNew: boolean;
 }
@@ -76,7 +74,9 @@ async function putVariable(
   const type = storedType(request);
   const body = untilEnd(request, signal);
   const isSecret = [options.visibility, store.glance(name)?.visibility].includes("secret");
-  const content = await received(store, { body, type, reading }).catch((error: unknown) => {
+  const receive = async () =>
+    (await store.receiveRecords(body, type, reading)) ?? store.receive(body, type);
+  const content = await receive().catch((error: unknown) => {
     throw refusal(error, isSecret);
   });
   const write: Write = {
@@ -93,16 +93,6 @@ async function putVariable(
     store.discard(content);
     throw error;
   }
-}
-
-interface ReceivedBody {
-  readonly body: AsyncIterable<Uint8Array>;
-  readonly type: string;
-  readonly reading: ReadingOptions;
-}
-
-async function received(store: VariableStore, { body, type, reading }: ReceivedBody) {
-  return (await store.receiveRecords(body, type, reading)) ?? store.receive(body, type);
 }
 
 /**

@@ -28,7 +28,6 @@ export interface ValueRequest {
   readonly request: Pick<Request, "method" | "headers">;
 }
 
-/** The part of a value that the query selects. */
 interface Part {
   readonly path?: Path | undefined;
   readonly offset?: number | undefined;
@@ -44,48 +43,43 @@ export async function serveValue(
   info: VariableInfo,
   { part, request: { method, headers } }: ValueRequest,
 ): Promise<Response> {
-  const { path = [], offset, limit } = part;
-  const isPart = path.length > 0 || offset !== undefined || limit !== undefined;
+  const { path = [], offset = 0, limit = info.bytes } = part;
+  const isPart = path.length > 0 || part.offset !== undefined || part.limit !== undefined;
   const isBytes = info.type === "bytes";
   if (isBytes && path.length > 0) {
     throw new ByrefError("bad_request", `${info.name} is bytes: it has no path.`);
   }
-  if (isPart && !isBytes) {
-    const value = await readPart(store, info.name, part);
-    const served = chosen(headers, info, withCsv(offersOf(value, info.type), csv));
-    const unchanged = notModified(headers, served);
-    if (unchanged !== undefined) return unchanged;
-    const isCsv = served.mediaType === csv?.mediaType && isJsonArray(value);
-    const body = isCsv ? await csvOf(csv, value) : written(value, served.mediaType);
-    return respond(body, served);
-  }
-  const served = chosen(headers, info, withCsv(wholeOffersOf(info), csv));
+  const value = isPart && !isBytes ? await readPart(store, info.name, part) : undefined;
+  const offers = value === undefined ? wholeOffersOf(info) : offersOf(value, info.type);
+  const served = chosen(headers, info, withCsv(offers, csv));
   const unchanged = notModified(headers, served);
   if (unchanged !== undefined) return unchanged;
-  const isAsStored = served.mediaType === info.mediaType;
-  const isCsv = info.type === "array" && served.mediaType === csv?.mediaType && !isAsStored;
-  if (method === "HEAD" && !isCsv) return headOf(served, isAsStored && !isPart);
+  const isAsStored = value === undefined && served.mediaType === info.mediaType;
+  const asCsv = isAsStored || served.mediaType !== csv?.mediaType ? undefined : csv;
+  if (value !== undefined) return respond(await bodyFor(value, served, asCsv), served);
+  if (method === "HEAD" && asCsv === undefined) return headOf(served, isAsStored && !isPart);
   const open = store.open(info.name);
   if (open === undefined) throw missing(info.name);
   const { lines, close } = open;
   if (lines !== undefined && !isAsStored) {
-    const parts = isCsv ? csv.write(() => recordsIn(lines())) : partsOf(lines(), served);
+    const parts = asCsv ? asCsv.write(() => recordsIn(lines())) : linesOf(lines(), served);
     return respond(await bodyFrom(parts, close), served);
   }
   try {
-    if (isAsStored) {
-      const requested = isBytes && isPart ? part : rangeIn(headers, served, info.bytes);
-      return await serveBytes(open, served, requested);
+    if (isAsStored && isPart) {
+      const from = Math.min(offset, info.bytes);
+      const to = Math.min(from + limit, info.bytes);
+      return respond(await bodyOf(open, { from, to }), served);
     }
-    if (info.type === "string") return respond(await jsonStringOf(open), served);
+    if (isAsStored) return await serveBytes(open, served, rangeIn(headers, served, info.bytes));
+    if (info.type === "string") return respond(await bodyFrom(jsonStringOf(open), close), served);
   } catch (error) {
     close();
     throw error;
   }
   close();
-  const value = ((await store.read(info.name)) ?? []) as JsonArray;
-  const body = isCsv ? await csvOf(csv, value) : written(value, RECORDS_TYPE);
-  return respond(body, served);
+  const whole = (await store.read(info.name)) ?? [];
+  return respond(await bodyFor(whole, served, asCsv), served);
 }
 
 /** The store of values, and the format that records can be served in. */
@@ -94,7 +88,6 @@ interface Source {
   readonly csv: RecordsFormat | undefined;
 }
 
-/** Stored bytes, read in parts. */
 export interface StoredBytes extends Pick<OpenValue, "read" | "close"> {
   readonly info: Pick<VariableInfo, "bytes">;
 }
@@ -182,6 +175,15 @@ function missing(name: string): ByrefError {
   return new ByrefError("variable_not_found", `There is no variable ${name}.`);
 }
 
+/** Writes a value as CSV, text, JSON or NDJSON. Throws what is wrong with the columns of a CSV. */
+function bodyFor(value: Json, { mediaType }: Served, csv?: RecordsFormat): Body | Promise<Body> {
+  if (csv === undefined || !isJsonArray(value)) return written(value, mediaType);
+  async function* records() {
+    yield value as JsonArray;
+  }
+  return bodyFrom(csv.write(records), () => undefined);
+}
+
 /** Writes a value as text, JSON or NDJSON. */
 export function written(value: Json, mediaType: string): string {
   if (mediaType === TEXT_TYPE && typeof value === "string") return value;
@@ -197,51 +199,28 @@ function rangeIn(headers: Headers, { etag }: Served, size: number): RequestedRan
     : "whole";
 }
 
-/** Serves the stored bytes, or a part of them selected by `Range` or the query. */
+/** Serves the stored bytes, or the part of them that `Range` selects. */
 async function serveBytes(
   open: StoredBytes,
   served: Served,
-  requested: RequestedRange | Part,
+  requested: RequestedRange,
 ): Promise<Response> {
   const size = open.info.bytes;
+  const isWhole = requested === "whole";
   if (requested === "unsatisfiable") {
     open.close();
-    return unsatisfiable(size);
+    const message = `The value has ${size} bytes; the range is outside of it.`;
+    const response = problemOf("range_not_satisfiable", message, { size });
+    // As the RFC requires.
+    response.headers.set("content-range", contentRange("unsatisfiable", size));
+    return response;
   }
-  if (typeof requested === "object" && !("from" in requested)) {
-    const from = Math.min(requested.offset ?? 0, size);
-    const to = Math.min(from + (requested.limit ?? size), size);
-    return respond(await bodyOf(open, { from, to }), served);
-  }
-  const range = requested === "whole" ? { from: 0, to: size } : requested;
-  const response = respond(
-    await bodyOf(open, range),
-    served,
-    requested === "whole" ? undefined : contentRange(range, size),
-  );
+  const range = isWhole ? { from: 0, to: size } : requested;
+  const body = await bodyOf(open, range);
+  const response = respond(body, served, isWhole ? undefined : contentRange(range, size));
   response.headers.set("accept-ranges", "bytes");
   return response;
 }
-
-/** The 416, with the value's size in its header, as the RFC requires. */
-function unsatisfiable(size: number): Response {
-  const message = `The value has ${size} bytes; the range is outside of it.`;
-  const response = problemOf("range_not_satisfiable", message, { size });
-  response.headers.set("content-range", contentRange("unsatisfiable", size));
-  return response;
-}
-
-/** Records as CSV. Throws what is wrong with their columns. */
-function csvOf(csv: RecordsFormat, records: JsonArray): Promise<Body> {
-  async function* parts(): AsyncGenerator<JsonArray> {
-    for (let from = 0; from < records.length; from += PART_RECORDS) {
-      yield records.slice(from, from + PART_RECORDS);
-    }
-  }
-  return bodyFrom(csv.write(parts), () => undefined);
-}
-
-const PART_RECORDS = 1_000;
 
 type Lines = AsyncIterable<readonly string[]>;
 
@@ -250,7 +229,7 @@ async function* recordsIn(lines: Lines): AsyncGenerator<JsonArray> {
 }
 
 /** Stored records as a JSON array or as NDJSON. */
-async function* partsOf(lines: Lines, { mediaType }: Served): AsyncGenerator<Uint8Array> {
+async function* linesOf(lines: Lines, { mediaType }: Served): AsyncGenerator<Uint8Array> {
   const isArray = mediaType === JSON_TYPE;
   const [first, between, last] = isArray ? ["[", ",", "]"] : ["", "\n", "\n"];
   const encoder = new TextEncoder();
@@ -280,49 +259,34 @@ async function bodyFrom(
   return streamOf(all, await all.next());
 }
 
-/** The JSON of a stored text. */
-async function jsonStringOf(open: StoredBytes): Promise<Body> {
-  const size = open.info.bytes;
-  if (size > 0) return bodyOf(open, { from: 0, to: size }, stringOf(size));
-  open.close();
-  return '""';
-}
-
-/**
- * Turns a text into a JSON string. Each part is escaped separately; characters split between parts are joined
- * first.
- */
-function stringOf(size: number): Transform {
+/** A stored text as a JSON string. Each part is escaped separately; characters split between parts are joined first. */
+async function* jsonStringOf(open: StoredBytes): AsyncGenerator<Uint8Array> {
   const utf8 = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
-  return (bytes, from) => {
-    const isLast = from + bytes.length === size;
-    const escaped = JSON.stringify(utf8.decode(bytes, { stream: !isLast })).slice(1, -1);
-    return new TextEncoder().encode(`${from === 0 ? '"' : ""}${escaped}${isLast ? '"' : ""}`);
-  };
+  const encoder = new TextEncoder();
+  yield encoder.encode('"');
+  for await (const part of partsOf(open, { from: 0, to: open.info.bytes })) {
+    const text = utf8.decode(part, { stream: true });
+    yield encoder.encode(JSON.stringify(text).slice(1, -1));
+  }
+  yield encoder.encode('"');
 }
 
-type Transform = (bytes: Uint8Array, from: number) => Uint8Array;
+async function* partsOf(open: StoredBytes, { from, to }: Bounds): AsyncGenerator<Uint8Array> {
+  const step = limits.maxRecordBytes;
+  for (let at = from; at < to; at += step) yield open.read(at, Math.min(at + step, to));
+}
 
 /** The bytes of a small body, or for a large one a stream that reads each part on demand. */
-async function bodyOf(
-  open: StoredBytes,
-  { from, to }: Bounds,
-  transform: Transform = (bytes) => bytes,
-): Promise<Body> {
-  const step = limits.maxRecordBytes;
-  const read = async (at: number) => transform(await open.read(at, Math.min(at + step, to)), at);
-  async function* parts(): AsyncGenerator<Uint8Array> {
-    for (let at = from; at < to; at += step) yield await read(at);
-  }
-  if (to - from > step) return bodyFrom(parts(), () => open.close());
-  const bytes = await read(from);
-  open.close();
+async function bodyOf(open: StoredBytes, { from, to }: Bounds): Promise<Body> {
+  const close = () => open.close();
+  if (to - from > limits.maxRecordBytes) return bodyFrom(partsOf(open, { from, to }), close);
+  const bytes = await open.read(from, to);
+  close();
   return bytes;
 }
 
 type Body = string | Uint8Array | ReadableStream<Uint8Array>;
 
-/** A representation of a value. */
 interface Served {
   readonly mediaType: string;
   readonly etag: string;

@@ -15,11 +15,9 @@ interface Place {
 
 /** A value in an answer, and where it came from when the answer was written. */
 export interface ReceiptSpan extends Place, Omit<StoredSpan, "text" | "source"> {
-  /** The reference as written by the model. */
   readonly reference: string;
 }
 
-/** A number that the model typed itself. */
 export interface TypedFigure extends Place {
   readonly text: string;
 }

@@ -6,7 +6,7 @@ import { byteLength } from "../../value/encoding.ts";
 import { shortHash } from "../../value/short-hash.ts";
 import type { Agent } from "../agent.ts";
 import type { StoredMessage } from "./stored-message.ts";
-import { type HistoryRecord, historyRecord } from "./history-record.ts";
+import { historyRecord } from "./history-record.ts";
 import {
   charsOf,
   folded,
@@ -21,7 +21,6 @@ export interface Compacted extends Outline {
   /** The last message of them. */
   readonly seq: number;
   readonly turns: number;
-  /** Counts the compactions. */
   readonly version: number;
   readonly createdAt: string;
   readonly updatedAt: string;
@@ -117,10 +116,8 @@ export class Compaction {
   ): Compacted {
     const before = this.compacted;
     const now = new Date(nowMs).toISOString();
-    const added = new Added(before, shareOf(maxChars));
-    for (const message of messages) added.add(message);
     return {
-      ...added.end(),
+      ...withMessages(before, messages, shareOf(maxChars)),
       variable: before?.variable ?? freeName(isTaken),
       version: (before?.version ?? 0) + 1,
       createdAt: before?.createdAt ?? now,
@@ -191,55 +188,44 @@ function idDigest(id: string): string {
 }
 
 /** Adds messages to what is compacted. Holds the lines of the outline, and one turn. */
-class Added {
-  readonly #maxChars: number;
-  #lines: readonly OutlineLine[];
-  #turn: HistoryRecord[] = [];
-  /** The first message of the turn. */
-  #first = 0;
-  #isTaintedTurn = false;
-  #sums: Pick<Compacted, "seq" | "turns" | "chars" | "bytes" | "isTainted" | "ids">;
-
-  constructor(before: Compacted | undefined, maxChars: number) {
-    const { seq = 0, turns = 0, chars = 1, bytes = 1, isTainted = false } = before ?? {};
-    this.#maxChars = maxChars;
-    this.#lines = before?.lines ?? [];
-    const ids = before === undefined ? "" : before.ids;
-    this.#sums = { seq, turns, chars, bytes, isTainted, ids };
+function withMessages(
+  before: Compacted | undefined,
+  added: Iterable<SizedMessage>,
+  maxChars: number,
+): Omit<Compacted, "variable" | "version" | "createdAt" | "updatedAt"> {
+  let { seq = 0, turns = 0, chars = 1, bytes = 1, isTainted = false, lines = [] } = before ?? {};
+  let ids = before === undefined ? "" : before.ids;
+  for (const messages of turnsOf(added)) {
+    const [{ seq: first, message: question }] = messages;
+    if (question.role === "user") turns++;
+    const records = messages.map(({ message }) => historyRecord(message, turns));
+    for (const json of records.map((record) => JSON.stringify(record))) {
+      // Each record takes a comma or the closing bracket too.
+      chars += json.length + 1;
+      bytes += byteLength(json) + 1;
+    }
+    const isTaintedTurn = messages.some(({ message }) => message.tainted === true);
+    isTainted ||= isTaintedTurn;
+    seq = messages.at(-1)?.seq ?? seq;
+    if (seq > MAX_IDS) ids = undefined;
+    if (ids !== undefined) ids += messages.map(({ message }) => idDigest(message.id)).join("");
+    const line = { from: turns, to: turns, seq: first, text: outlineLine(records) };
+    lines = folded([...lines, isTaintedTurn ? { ...line, isTainted: true } : line], maxChars);
   }
+  return { seq, turns, chars, bytes, isTainted, lines, ids };
+}
 
-  add({ seq, message }: SizedMessage): void {
-    if (message.role === "user") this.#endTurn();
-    const turns = this.#sums.turns + (message.role === "user" ? 1 : 0);
-    const record = historyRecord(message, turns);
-    if (this.#turn.length === 0) this.#first = seq;
-    this.#turn.push(record);
-    this.#isTaintedTurn ||= message.tainted === true;
-    const json = JSON.stringify(record);
-    const { chars, bytes, isTainted, ids } = this.#sums;
-    // Each record takes a comma or the closing bracket too.
-    const sizes = { chars: chars + json.length + 1, bytes: bytes + byteLength(json) + 1 };
-    const known = seq > MAX_IDS || ids === undefined ? undefined : `${ids}${idDigest(message.id)}`;
-    const tainted = isTainted || message.tainted === true;
-    this.#sums = { seq, turns, ...sizes, isTainted: tainted, ids: known };
+/** Splits messages into turns, each of which begins with its question. */
+function* turnsOf(
+  messages: Iterable<SizedMessage>,
+): Generator<[SizedMessage, ...SizedMessage[]], undefined> {
+  let turn: [SizedMessage, ...SizedMessage[]] | undefined;
+  for (const sized of messages) {
+    if (turn !== undefined && sized.message.role === "user") yield turn;
+    if (turn === undefined || sized.message.role === "user") turn = [sized];
+    else turn.push(sized);
   }
-
-  end() {
-    this.#endTurn();
-    return { ...this.#sums, lines: this.#lines };
-  }
-
-  #endTurn(): void {
-    const [first] = this.#turn;
-    if (first === undefined) return;
-    const { turn } = first;
-    const isTainted = this.#isTaintedTurn && { isTainted: true as const };
-    const text = outlineLine(this.#turn);
-    const line = { from: turn, to: turn, seq: this.#first, text, ...isTainted };
-    this.#lines = folded([...this.#lines, line], this.#maxChars);
-    this.#turn = [];
-    this.#isTaintedTurn = false;
-  }
+  if (turn !== undefined) yield turn;
 }
 
 /**

@@ -27,7 +27,6 @@ export type RecordedCall = {
   readonly error?: string;
 };
 
-/** The shape of `$history`. */
 export const RECORDS_SHAPE =
   "{turn: number, at: string, role: string, text: string, tools: {name: string, input: object}[], variables: string[]}[]";
 
@@ -41,7 +40,6 @@ export function historyRecord(message: StoredMessage, turn: number): HistoryReco
   return { turn, at, role, text: textOf(parts), tools, variables: [...new Set(variables)] };
 }
 
-/** The text of a message as a model wrote or read it. */
 function textOf(parts: readonly MessagePart[]): string {
   const texts = parts.map((part) => (part.type === "text" ? part.text : (handleIn(part) ?? "")));
   return texts.filter((text) => text !== "").join("\n\n");

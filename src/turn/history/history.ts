@@ -2,6 +2,7 @@ import { parseExactly } from "../../value/exact-number.ts";
 import * as limits from "../../limits.ts";
 import { readText, SqlChunks, writeText } from "../../store/bytes/chunks.ts";
 import { byteLength } from "../../value/encoding.ts";
+import { compact } from "../../value/json.ts";
 import {
   firstRow,
   numberIn,
@@ -20,40 +21,34 @@ import {
   type PastMessages,
   type SizedMessage,
 } from "./compaction.ts";
-import { RecentMessages } from "./recent-messages.ts";
 import type { StoredMessage } from "./stored-message.ts";
 
 /** Number of messages that are read in one query. Each is at most a megabyte, or read by itself. */
 const READ_AT_ONCE = 8;
+/** Messages in a prompt, regardless of their length. */
+const MAX_MESSAGES = 1_000;
+/** Larger than any message's number. */
+const NO_END = Number.MAX_SAFE_INTEGER;
 
 /** Placeholder for a question that does not exist yet. */
 const NO_QUESTION: StoredMessage = { id: "", role: "user", parts: [], createdAt: "" };
-
-interface HistoryOptions {
-  /** Maximum characters of the parts, as JSON, that `window` returns together. */
-  readonly maxPromptChars?: number;
-  /** True if nothing has been written yet. Skips reads. */
-  readonly isNew?: boolean;
-}
 
 /** The messages of one conversation, in the order in which they were written. */
 export class History {
   readonly #sql: Sql;
   readonly #chunks: SqlChunks;
   readonly #compaction: Compaction;
-  readonly #recent: RecentMessages;
-  /** True while a question is answered again. */
-  #isRepeating = false;
+  /** The newest messages that are not compacted and fit into a prompt. Undefined until they are read. */
+  #cached: readonly SizedMessage[] | undefined;
+  /** Messages from this one on are in no prompt, because the question before them is answered again. */
+  #end = NO_END;
 
-  constructor(
-    sql: Sql,
-    { maxPromptChars = limits.maxHistoryChars, isNew = false }: HistoryOptions = {},
-  ) {
+  /** `isNew`: nothing has been written yet. Skips reads. */
+  constructor(sql: Sql, { isNew = false } = {}) {
     this.#sql = sql;
     this.#chunks = new SqlChunks(sql);
     this.#compaction = new Compaction(sql, isNew);
-    const read = (row: SqlRow) => this.#sizedFrom(row);
-    this.#recent = new RecentMessages(sql, { maxChars: maxPromptChars, read, isNew });
+    if (isNew) this.#cached = [];
   }
 
   /** Adds a message. Cost: one row written; a message of over a megabyte adds one row per chunk. */
@@ -83,10 +78,11 @@ export class History {
     // A single statement needs no transaction of its own.
     if (isLarge) this.#atomically(write);
     else write();
-    if (this.#recent.cached === undefined) return;
+    if (this.#cached === undefined) return;
     // Messages are removed from the end only, so their numbers have no gaps.
-    const seq = 1 + (this.#recent.cached.at(-1)?.seq ?? this.#lastCompacted);
-    this.#recent.add({ seq, chars, message: { ...message, id } });
+    const seq = 1 + (this.#cached.at(-1)?.seq ?? this.#lastCompacted);
+    const all = [...this.#cached, { seq, chars, message: forPrompt({ ...message, id }) }];
+    this.#cached = all.slice(-countFitting(all.map((one) => one.chars).reverse()));
   }
 
   /** Clears the cache after a transaction around these calls was rolled back. */
@@ -107,17 +103,16 @@ export class History {
    */
   compact(options: CompactionOptions): void {
     const { compacted } = this.#compaction;
-    const recent = this.#recent.after(this.#lastCompacted);
-    const last = lastToCompact(recent, { ...options, compacted });
+    const last = lastToCompact(this.#recent, { ...options, compacted });
     if (last === undefined) return;
     this.#compaction.add(this.between(this.#lastCompacted, last), options);
-    this.#recent.drop(last);
+    this.#cached = this.#recent.filter(({ seq }) => seq > last);
   }
 
   /** Returns what `compact` and `window` would leave to a turn with an empty question. Writes nothing. */
   beforeTurn(options: CompactionOptions): PastMessages {
     const { compacted } = this.#compaction;
-    const recent = this.#recent.after(this.#lastCompacted);
+    const recent = this.#recent;
     const seq = 1 + (recent.at(-1)?.seq ?? this.#lastCompacted);
     const next = [...recent, { seq, chars: 0, message: NO_QUESTION }];
     const last = lastToCompact(next, { ...options, compacted });
@@ -139,7 +134,6 @@ export class History {
     }
   }
 
-  /** Number of questions after `seq` up to `last`. */
   questionsBetween(seq: number, last: number): number {
     const counted = `SELECT count(*) FROM message WHERE role = 'user' AND seq > ? AND seq <= ?`;
     return numberOf(this.#sql, counted, seq, last);
@@ -165,10 +159,10 @@ export class History {
    * window however long the answer is.
    */
   window(answer?: string): readonly StoredMessage[] {
-    const recent = this.#recent.after(this.#lastCompacted);
+    const recent = this.#recent;
     const newest = recent.at(-1);
     const isContinued = newest !== undefined && newest.message.id === answer;
-    const shown = isContinued ? this.#recent.between(this.#lastCompacted, newest.seq) : recent;
+    const shown = isContinued ? this.#newestBefore(newest.seq) : recent;
     const messages = shown.map(({ message }) => message);
     const firstQuestion = messages.findIndex((message) => message.role === "user");
     return firstQuestion < 0 ? [] : messages.slice(firstQuestion);
@@ -184,7 +178,7 @@ export class History {
     readonly next?: string;
   } {
     const { limit, before } = options;
-    const end = before === undefined ? Number.MAX_SAFE_INTEGER : this.#seqOf(before);
+    const end = before === undefined ? NO_END : this.#seqOf(before);
     const sizes = this.#sql.all(
       `SELECT seq, body_chars FROM message WHERE seq < ? ORDER BY seq DESC LIMIT ?`,
       end,
@@ -197,13 +191,9 @@ export class History {
     });
     const oldest = fits.at(-1);
     if (oldest === undefined) return { messages: [] };
-    const messages = this.#sql
-      .all(
-        `SELECT * FROM message WHERE seq >= ? AND seq < ? ORDER BY seq`,
-        numberIn(oldest, "seq"),
-        end,
-      )
-      .map((row) => this.#messageFrom(row));
+    const messages = this.#rowsFrom(numberIn(oldest, "seq"), end).map((row) =>
+      this.#messageFrom(row),
+    );
     const [first] = messages;
     const hasMore = fits.length < sizes.length;
     return { messages, ...(hasMore && first !== undefined ? { next: first.id } : {}) };
@@ -211,21 +201,19 @@ export class History {
 
   /** True if a message has this id. Usually answered by the newest messages and the compaction alone. */
   has(id: string): boolean {
-    if (this.#isRepeating) return this.#seqOf(id) > 0;
-    const recent = this.#recent.after(this.#lastCompacted);
+    if (this.#end < NO_END) return this.#seqOf(id) > 0;
+    const recent = this.#recent;
     if (recent.some(({ message }) => message.id === id)) return true;
     const hasRest = recent.length > 0 && recent[0]?.seq !== this.#lastCompacted + 1;
     return (hasRest || this.#compaction.mayHave(id)) && this.#seqOf(id) > 0;
   }
 
   get(id: string): StoredMessage | undefined {
-    const row = firstRow(this.#sql, `SELECT * FROM message WHERE seq = ?`, this.#seqOf(id));
-    return row === undefined ? undefined : this.#messageFrom(row);
+    return this.#firstMessage(`WHERE seq = ?`, this.#seqOf(id));
   }
 
   newest(): StoredMessage | undefined {
-    const row = firstRow(this.#sql, `SELECT * FROM message ORDER BY seq DESC LIMIT 1`);
-    return row === undefined ? undefined : this.#messageFrom(row);
+    return this.#firstMessage(`ORDER BY seq DESC`);
   }
 
   /**
@@ -235,14 +223,14 @@ export class History {
   repeat(messageId: string): void {
     const seq = this.#questionOf(messageId);
     this.#resetCompactionAfter(seq);
-    this.#recent.endAt(seq + 1);
-    this.#isRepeating = true;
+    this.#cached = undefined;
+    this.#end = seq + 1;
   }
 
   /** Call this when a question has been answered again, or could not be. */
   endRepeat(): void {
-    this.#isRepeating = false;
-    this.#recent.forget();
+    this.#cached = undefined;
+    this.#end = NO_END;
   }
 
   /**
@@ -270,18 +258,8 @@ export class History {
     return this.#questionOf(messageId) === this.#questionOf(undefined);
   }
 
-  /** Returns the answer with a call for this approval. Cost: reads all answers. */
-  withApproval(approval: string): StoredMessage | undefined {
-    const row = firstRow(
-      this.#sql,
-      `SELECT * FROM message WHERE role = 'assistant' AND instr(body, ?) > 0 ORDER BY seq DESC LIMIT 1`,
-      JSON.stringify(approval),
-    );
-    return row && this.#messageFrom(row);
-  }
-
   #questionOf(messageId: string | undefined): number {
-    const named = messageId === undefined ? Number.MAX_SAFE_INTEGER : this.#seqOf(messageId);
+    const named = messageId === undefined ? NO_END : this.#seqOf(messageId);
     const newest = `SELECT max(seq) FROM message WHERE role = 'user' AND seq <= ?`;
     return numberOf(this.#sql, newest, named);
   }
@@ -293,7 +271,7 @@ export class History {
       `SELECT * FROM message WHERE seq > ? ORDER BY seq LIMIT 1`,
       seq,
     );
-    return row && { seq: numberIn(row, "seq"), message: this.#messageFrom(row) };
+    return row && this.#sizedFrom(row);
   }
 
   /** Changes with the first message, which is not read. Undefined if there is none. */
@@ -314,10 +292,10 @@ export class History {
 
   /** Time of the newest message, in milliseconds since 1970. */
   lastMs(): number | undefined {
-    const newest = this.#recent.cached?.at(-1)?.message;
+    const newest = this.#cached?.at(-1)?.message;
     if (newest !== undefined) return Date.parse(newest.createdAt);
     const row = firstRow(this.#sql, `SELECT created_at FROM message ORDER BY seq DESC LIMIT 1`);
-    return row === undefined ? undefined : numberIn(row, "created_at");
+    return row && numberIn(row, "created_at");
   }
 
   /**
@@ -354,15 +332,45 @@ export class History {
     }
   }
 
-  /** The sequence number of a message. 0 for an unknown id. */
+  /** The newest messages that are not compacted and fit into a prompt together, oldest first. Read once. */
+  get #recent(): readonly SizedMessage[] {
+    this.#cached ??= this.#newestBefore(this.#end);
+    return this.#cached;
+  }
+
+  #newestBefore(end: number): readonly SizedMessage[] {
+    const sizes = this.#sql.all(
+      `SELECT seq, chars FROM message WHERE seq > ? AND seq < ? ORDER BY seq DESC LIMIT ${MAX_MESSAGES}`,
+      this.#lastCompacted,
+      end,
+    );
+    const oldest = sizes[countFitting(sizes.map((row) => numberIn(row, "chars"))) - 1];
+    if (oldest === undefined) return [];
+    return this.#rowsFrom(numberIn(oldest, "seq"), end).map((row) => {
+      const sized = this.#sizedFrom(row);
+      return { ...sized, message: forPrompt(sized.message) };
+    });
+  }
+
   #seqOf(id: string): number {
-    if (this.#recent.cached?.length === 0 && this.#lastCompacted === 0) return 0;
+    if (this.#cached?.length === 0 && this.#lastCompacted === 0) return 0;
     const newest = `SELECT seq FROM message WHERE id = ? ORDER BY seq DESC LIMIT 1`;
     return numberOf(this.#sql, newest, id);
   }
 
   get #lastCompacted(): number {
     return this.#compaction.compacted?.seq ?? 0;
+  }
+
+  /** The rows of messages, from one to before another. */
+  #rowsFrom(from: number, end: number): readonly SqlRow[] {
+    const select = `SELECT * FROM message WHERE seq >= ? AND seq < ? ORDER BY seq`;
+    return this.#sql.all(select, from, end);
+  }
+
+  #firstMessage(which: string, ...bindings: readonly (string | number)[]) {
+    const row = firstRow(this.#sql, `SELECT * FROM message ${which} LIMIT 1`, ...bindings);
+    return row && this.#messageFrom(row);
   }
 
   #sizedFrom(row: SqlRow): SizedMessage {
@@ -385,4 +393,20 @@ export class History {
 
 function bodyOf(message: StoredMessage): string {
   return JSON.stringify({ ...message, id: undefined, role: undefined, createdAt: undefined });
+}
+
+/** Counts the newest messages that fit into a prompt together, at least one. `sizes` are newest first. */
+function countFitting(sizes: readonly number[]): number {
+  let used = 0;
+  const above = sizes.findIndex((chars, index) => {
+    used += chars;
+    return used > limits.maxHistoryChars && index > 0;
+  });
+  return Math.min(above < 0 ? sizes.length : above, MAX_MESSAGES);
+}
+
+/** Drops fields that only people see. They may be megabytes long. */
+function forPrompt(stored: StoredMessage): StoredMessage {
+  const { id, role, parts, tainted, prompt, createdAt } = stored;
+  return compact({ id, role, parts, tainted, prompt, createdAt });
 }

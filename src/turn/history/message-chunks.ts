@@ -38,7 +38,14 @@ function toolChunks(part: ToolPart): readonly UIMessageChunk[] {
   };
   const toolName = getToolName(part);
   const call: UIMessageChunk = { type: "tool-input-available", toolName, input, ...about };
-  const before = [call, ...(approval === undefined ? [] : approvalChunks(toolCallId, approval))];
+  const before: UIMessageChunk[] = [call];
+  if (approval !== undefined) {
+    const { id: approvalId, approved, reason, descriptor: approvalDescriptor } = approval;
+    const request = { type: "tool-approval-request", toolCallId, approvalId } as const;
+    before.push(compact({ ...request, approvalDescriptor }));
+    const response = { type: "tool-approval-response", approvalId } as const;
+    if (approved !== undefined) before.push(compact({ ...response, approved, reason }));
+  }
   switch (state) {
     case "output-available":
       return [...before, { type: "tool-output-available", output: part.output, ...about }];
@@ -49,22 +56,4 @@ function toolChunks(part: ToolPart): readonly UIMessageChunk[] {
     default:
       return before;
   }
-}
-
-/** Chunks for an approval request and, if there is one, the response. */
-function approvalChunks(
-  toolCallId: string,
-  { id: approvalId, approved, reason, descriptor }: NonNullable<ToolPart["approval"]>,
-): readonly UIMessageChunk[] {
-  const request: UIMessageChunk = {
-    type: "tool-approval-request",
-    toolCallId,
-    approvalId,
-    ...compact({ approvalDescriptor: descriptor }),
-  };
-  if (approved === undefined) return [request];
-  return [
-    request,
-    compact({ type: "tool-approval-response" as const, approvalId, approved, reason }),
-  ];
 }

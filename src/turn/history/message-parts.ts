@@ -1,22 +1,20 @@
 import type { UIMessage, UIMessageChunk } from "ai";
+import * as limits from "../../limits.ts";
 import type { ChangedInput } from "../../tool/policy.ts";
 import { compact, isObject, type Json } from "../../value/json.ts";
-import { type OpenSpan, type PlacedValue, Receipt, type StoredReceipt } from "./receipt.ts";
+import type { OpenSpan, PlacedValue, StoredReceipt, StoredSpan } from "./receipt.ts";
 
 export type MessagePart = UIMessage["parts"][number];
-/** A part that is a tool call. */
 export type ToolPart = Extract<MessagePart, { toolCallId: string }>;
 type Fields = Record<string, unknown>;
 type Chunk<Type extends UIMessageChunk["type"]> = Extract<UIMessageChunk, { type: Type }>;
 
-/** The content of a message so far. */
 interface Written {
   readonly parts: readonly MessagePart[];
   readonly display?: readonly string[];
   readonly receipt?: StoredReceipt;
 }
 
-/** A call as the model wrote it. */
 export interface WrittenCall {
   readonly toolName: string;
   readonly toolCallId: string;
@@ -34,13 +32,11 @@ export interface Deferred {
 
 export interface Needed {
   readonly toolCallId: string;
-  /** The reference as written. */
   readonly source: string;
   /** The name in the store. */
   readonly name: string;
 }
 
-/** A call without an outcome. */
 interface OpenCall {
   readonly toolCallId: string;
   /** Set if it waits for a person. */
@@ -56,7 +52,6 @@ export function changedIn({ approval }: ToolPart): ChangedInput | undefined {
   return isObject(descriptor) ? (descriptor.changed as ChangedInput | undefined) : undefined;
 }
 
-/** The parts that one model call wrote. */
 export interface Step {
   readonly parts: readonly MessagePart[];
   readonly display: readonly string[];
@@ -71,7 +66,9 @@ export interface Step {
 export class MessageParts {
   readonly #parts: Fields[];
   readonly #display: string[];
-  readonly #receipt: Receipt;
+  /** The values in the displayed texts, at most `maxItems`. */
+  #spans: StoredSpan[];
+  #isCut: boolean;
   /** Parts that are still being written, by kind and id. */
   readonly #open = new Map<string, Fields>();
   /** Index in `display` for each text id, until the id is used again. */
@@ -85,7 +82,8 @@ export class MessageParts {
     this.#parts = parts.map((part) => ({ ...part }));
     const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
     this.#display = [...(display ?? texts)];
-    this.#receipt = new Receipt(receipt);
+    this.#spans = [...(receipt?.spans ?? [])];
+    this.#isCut = receipt?.isCut === true;
     this.#stepStart = this.#parts.length;
     this.#stepDisplay = this.#display.length;
   }
@@ -98,11 +96,10 @@ export class MessageParts {
   /** The newest step, including its `step-start`, as written and as shown. */
   step(): Step {
     const parts = this.parts.slice(this.#stepStart - 1);
-    const receipt = this.#receipt.from(this.#stepDisplay);
+    const receipt = this.#receiptFrom(this.#stepDisplay);
     return { parts, display: this.#display.slice(this.#stepDisplay), ...compact({ receipt }) };
   }
 
-  /** Number of steps that have begun. */
   get steps(): number {
     return this.#parts.filter(({ type }) => type === "step-start").length;
   }
@@ -161,7 +158,10 @@ export class MessageParts {
   /** Adds a step that `step` returned. */
   restore({ parts, display, receipt }: Step): void {
     this.add({ type: "start-step" });
-    this.#receipt.add(receipt, this.#stepDisplay);
+    const before = this.#stepDisplay;
+    const spans = receipt?.spans.map((span) => ({ ...span, text: span.text + before })) ?? [];
+    this.#spans.push(...spans);
+    this.#isCut ||= receipt?.isCut === true;
     this.#parts.push(...parts.slice(1).map((part) => ({ ...part })));
     this.#display.push(...display);
   }
@@ -181,8 +181,7 @@ export class MessageParts {
 
   /** The name of the tool of a call. Empty if there is no such call. */
   toolOf(toolCallId: string): string {
-    const part = this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
-    return toolIn(part ?? {});
+    return toolIn(this.#partOf(toolCallId) ?? {});
   }
 
   /** The text that the person saw for each text part, in order. */
@@ -198,14 +197,27 @@ export class MessageParts {
 
   /** The values in the texts that the person saw. Undefined if there are none. */
   get receipt(): StoredReceipt | undefined {
-    return this.#receipt.from(0);
+    return this.#receiptFrom(0);
+  }
+
+  /** The values from this text on, counted from it. */
+  #receiptFrom(text: number): StoredReceipt | undefined {
+    const from = this.#spans.filter((span) => span.text >= text);
+    const spans = from.map((span) => ({ ...span, text: span.text - text }));
+    if (spans.length === 0 && !this.#isCut) return undefined;
+    return { spans, ...(this.#isCut ? { isCut: true } : {}) };
   }
 
   /** Records a value that is shown next for a part. Returns its place, if it is recorded. */
-  place(id: string, value: PlacedValue): OpenSpan | undefined {
+  place(id: string, { chars, ...value }: PlacedValue): OpenSpan | undefined {
     const text = this.#shownAt.get(id);
     if (text === undefined) return undefined;
-    return this.#receipt.place(value, text, this.#display[text]?.length ?? 0);
+    this.#isCut ||= this.#spans.length >= limits.maxItems;
+    if (this.#isCut) return undefined;
+    const start = this.#display[text]?.length ?? 0;
+    const span: OpenSpan = { ...value, text, start, end: start + chars };
+    this.#spans.push(span);
+    return span;
   }
 
   add(chunk: UIMessageChunk): void {
@@ -217,7 +229,8 @@ export class MessageParts {
       case "reset-step":
         this.#parts.length = this.#stepStart;
         this.#display.length = this.#stepDisplay;
-        this.#receipt.removeFrom(this.#stepDisplay);
+        this.#spans = this.#spans.filter(({ text }) => text < this.#stepDisplay);
+        this.#isCut &&= this.#spans.length >= limits.maxItems;
         this.#open.clear();
         this.#shownAt.clear();
         return;
@@ -247,7 +260,7 @@ export class MessageParts {
         this.#answer(chunk);
         return;
       case "tool-output-denied":
-        this.#deny(chunk.toolCallId);
+        Object.assign(this.#partOf(chunk.toolCallId) ?? {}, { state: "output-denied" });
         return;
       case "file":
       case "reasoning-file":
@@ -310,10 +323,8 @@ export class MessageParts {
 
   #approval(chunk: Chunk<"tool-approval-request">): void {
     const { toolCallId, approvalId: id, approvalDescriptor: descriptor } = chunk;
-    const part = this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
-    if (part === undefined) return;
-    part.state = "approval-requested";
-    part.approval = compact({ id, descriptor });
+    const approval = compact({ id, descriptor });
+    Object.assign(this.#partOf(toolCallId) ?? {}, { state: "approval-requested", approval });
   }
 
   #answer(chunk: Chunk<"tool-approval-response">): void {
@@ -325,14 +336,13 @@ export class MessageParts {
     }
   }
 
-  #deny(toolCallId: string): void {
-    const part = this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
-    if (part !== undefined) part.state = "output-denied";
+  #partOf(toolCallId: string): Fields | undefined {
+    return this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
   }
 
   #toolOutput(chunk: Chunk<"tool-output-available" | "tool-output-error">): void {
     const { type, toolCallId, dynamic: _dynamic, providerMetadata, ...rest } = chunk;
-    const part = this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
+    const part = this.#partOf(toolCallId);
     if (part === undefined) return;
     part.state = toolState[type];
     // A provider may run a call that could not be read.

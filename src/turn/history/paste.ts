@@ -106,7 +106,6 @@ function isContainer(text: string): boolean {
   return typeof value === "object" && value !== null;
 }
 
-/** The cells of a row of a Markdown table. */
 function cellsIn(line: string): readonly string[] {
   const inner = line
     .trim()

@@ -6,12 +6,10 @@ import { firstRow, hasTable, replaceRow, type Sql, textIn } from "../../store/ro
 export interface Post {
   /** The id of the question's message. Absent if the client sent none, or requested another answer. */
   readonly messageId?: string;
-  /** Digest of the question's parts. */
   readonly partsDigest: string;
   /** The same of the parts as the history shows them. Absent if they are the same. */
   readonly shownDigest?: string;
   readonly idempotencyKey?: string;
-  /** Digest of the whole request. */
   readonly digest: string;
 }
 

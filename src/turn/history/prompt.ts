@@ -42,16 +42,12 @@ const DONE_STATES: ReadonlySet<string> = new Set([
 ]);
 
 function isDone(part: ToolPart): boolean {
-  const isPreliminary = part.state === "output-available" && part.preliminary === true;
-  if (isPreliminary || isCutOff(part)) return false;
+  if (part.state === "output-available") return part.preliminary !== true;
+  // Providers accept only their own results, not our error.
+  if (part.state === "output-error" && part.providerExecuted === true)
+    return !/^(?:turn_stopped|skipped): /u.test(part.errorText);
   // A call that was allowed but never ran has no result.
   return DONE_STATES.has(part.state) && part.state !== "approval-responded";
-}
-
-/** True for a provider's call that our own error ended. Providers accept only their own results. */
-function isCutOff(part: ToolPart): boolean {
-  if (part.providerExecuted !== true || part.state !== "output-error") return false;
-  return /^(?:turn_stopped|skipped): /u.test(part.errorText);
 }
 
 function forModel(stored: StoredMessage, images: number): Pick<UIMessage, "role" | "parts"> {
@@ -112,20 +108,13 @@ function withHandle(part: MessagePart): MessagePart {
 /** Opens the part of a prompt that comes after the messages. */
 export const VARIABLES_TAG = "<variables>";
 
-/** Optional content after the messages of a prompt. */
-interface Tail {
-  /** Empty if there are none. */
-  readonly details: string;
-  readonly lines: readonly string[];
-}
-
 /**
  * Appends the details of references and the list of variables to the messages. They change from step to
- * step, so they come last; the text before them stays the same for the provider's cache.
+ * step, so they come last; the text before them stays the same for the provider's cache. Both may be empty.
  */
 export function withTail(
   messages: readonly ModelMessage[],
-  { details, lines }: Tail,
+  { details, lines }: { readonly details: string; readonly lines: readonly string[] },
 ): ModelMessage[] {
   const said = [...(details === "" ? [] : [details]), ...lines];
   if (said.length === 0) return [...messages];

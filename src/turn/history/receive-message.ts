@@ -14,7 +14,6 @@ import { type Paste, pasteIn } from "./paste.ts";
 import { KEPT_AS } from "./shown-variables.ts";
 import { existing } from "../../tool/variables/variable-target.ts";
 
-/** A person's incoming message. */
 export type IncomingPart =
   | { readonly type: "text"; readonly text: string }
   | {

@@ -4,13 +4,11 @@ import { HANDLE_DEPTH, handlesIn, variableIn } from "../../tool/tool-output.ts";
 import { isObject, type Json, jsonIn } from "../../value/json.ts";
 import { charsOf } from "../../value/json-text.ts";
 
-/** A variable as a message shows it. */
 export interface ShownVariable {
   readonly name: string;
   readonly toolCallId: string | undefined;
   /** The output that names it. If the tool shows a text in its place: the name, and `value` undefined. */
   readonly output: Readonly<Record<string, unknown>>;
-  /** The input of the call. */
   readonly input: unknown;
 }
 

@@ -14,7 +14,6 @@ export interface StoredMessage {
   readonly display?: readonly string[];
   /** Sources of the values in `display`. Absent if there are none. */
   readonly receipt?: StoredReceipt;
-  /** The newest attempts. */
   readonly timeline?: readonly TimedAttempt[];
   readonly metadata?: unknown;
   /** True if the model had seen untrusted content when it wrote this. */

@@ -7,7 +7,6 @@ export const MAX_ATTEMPTS = 10;
 /** A model call, a tool call or a called agent. Names, times and codes, never a value. */
 export interface TimedActivity {
   readonly kind: Activity["kind"];
-  /** Name of the model, the tool or the agent. */
   readonly name: string;
   /** Number of activities that it is inside of. */
   readonly depth: number;
@@ -16,7 +15,6 @@ export interface TimedActivity {
   readonly durationMs: number;
   /** Milliseconds from its own start to the first part of the response. */
   readonly firstOutputMs?: number;
-  /** The id of a tool call. */
   readonly call?: string;
   readonly error?: string;
   readonly inputTokens?: number;
@@ -33,11 +31,9 @@ export interface TimedAttempt {
   readonly provider: string;
   /** The first `MAX_ACTIVITIES`, in the order in which they began. */
   readonly activities: readonly TimedActivity[];
-  /** Further activities. Absent if there are none. */
   readonly left?: number;
 }
 
-/** Durations within a turn. */
 export interface Timeline {
   readonly message: string;
   readonly attempts: readonly TimedAttempt[];

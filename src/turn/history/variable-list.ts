@@ -45,15 +45,6 @@ export interface VariableListOptions {
   readonly own?: PromptRecord | undefined;
 }
 
-/** The list of variables in one model call. */
-export interface ListedNow {
-  readonly stage: PromptStage;
-  /** True from the first handle or guarded variable on. */
-  readonly hasHandle: boolean;
-  /** Empty if all variables are in the messages. */
-  readonly lines: readonly string[];
-}
-
 /**
  * Lists the variables that the messages of a model call do not show. The list only grows at its end: an
  * update and a removal add a line. Both it and the stage are derived from the messages, their records and the
@@ -92,34 +83,15 @@ export class VariableList {
   }
 
   /** Adds what a call with these messages needs. Cost: linear in the messages. */
-  next(messages: readonly ModelMessage[]): ListedNow {
+  next(messages: readonly ModelMessage[]) {
     const shown = shownVariables(messages);
-    const found = this.#find(shown);
+    const found = findVariables(this.#options, shown, this.#newest);
     this.#advance(shown, found);
     this.#addRemoved(shown, found);
     this.#addLive(found);
     return { stage: this.#stage, hasHandle: this.#hasHandle, lines: this.#written(found) };
   }
 
-  #find(shown: Shown): Found {
-    const { store, variables } = this.#options;
-    const given = variables?.();
-    const lasting = () => store.list().filter(({ scope }) => scope !== "run");
-    const all = given ?? (store.runs().length === 0 ? undefined : lasting());
-    const newest = this.#newest;
-    const named = new Set([...shown.keys(), ...newest.keys()]);
-    const known = all?.filter(({ name }) => named.has(name)) ?? store.list({ names: [...named] });
-    const current = new Set(
-      known.filter((info) => isCurrent(info, shown.get(info.name))).map(({ name }) => name),
-    );
-    const last = limits.maxListedVariables;
-    const candidates = all ?? store.list({ last: last + current.size });
-    const missing = candidates.filter(({ name }) => !current.has(name)).slice(-last);
-    const total = all?.length ?? store.count();
-    return { isGiven: given !== undefined, known, current, missing, total };
-  }
-
-  /** The newest line of each variable. */
   get #newest(): ReadonlyMap<string, ListedLine> {
     return new Map(this.#lines.map((line) => [line[0], line]));
   }
@@ -203,17 +175,29 @@ export class VariableList {
 
 type Shown = ReadonlyMap<string, ShownVariable>;
 
-interface Found {
-  /** True if the caller chose the variables. */
-  readonly isGiven: boolean;
+type Found = ReturnType<typeof findVariables>;
+
+function findVariables(
+  { store, variables }: VariableListOptions,
+  shown: Shown,
+  newest: ReadonlyMap<string, ListedLine>,
+) {
+  const given = variables?.();
+  const lasting = () => store.list().filter(({ scope }) => scope !== "run");
+  const all = given ?? (store.runs().length === 0 ? undefined : lasting());
+  const named = new Set([...shown.keys(), ...newest.keys()]);
   /** The variables that exist, of those that are in the messages or the list. */
-  readonly known: readonly VariableInfo[];
+  const known = all?.filter(({ name }) => named.has(name)) ?? store.list({ names: [...named] });
   /** Names of those whose current version is in the messages. */
-  readonly current: ReadonlySet<string>;
+  const current = new Set(
+    known.filter((info) => isCurrent(info, shown.get(info.name))).map(({ name }) => name),
+  );
+  const last = limits.maxListedVariables;
+  const candidates = all ?? store.list({ last: last + current.size });
   /** The newest that are not in the messages. */
-  readonly missing: readonly VariableInfo[];
-  /** Number of all variables. */
-  readonly total: number;
+  const missing = candidates.filter(({ name }) => !current.has(name)).slice(-last);
+  const total = all?.length ?? store.count();
+  return { isGiven: given !== undefined, known, current, missing, total };
 }
 
 const REMOVED = 0;

@@ -25,11 +25,9 @@ export interface ConversationEvent {
   readonly query?: EventQuery;
   /** Set for a variable that was saved: the first names of those that are made of an older version of it. */
   readonly stale?: readonly string[];
-  /** Set for an eviction. */
   readonly reason?: EvictionReason;
   readonly turn?: string;
   readonly plan?: string;
-  /** The run of a plan. */
   readonly run?: string;
   readonly tool?: string;
   readonly toolCallId?: string;
@@ -46,37 +44,19 @@ export interface ConversationEvent {
 }
 
 export type EventType =
-  | "variable.saved"
-  | "variable.updated"
-  | "variable.deleted"
-  | "variable.evicted"
+  | `variable.${"saved" | "updated" | "deleted" | "evicted"}`
   | "variables.queried"
-  | "file.saved"
-  | "file.deleted"
-  | "tool.called"
-  | "tool.done"
-  | "tool.failed"
-  | "approval.granted"
-  | "approval.denied"
-  | "turn.started"
-  | "turn.recovered"
-  | "turn.done"
-  | "turn.failed"
-  | "plan.proposed"
-  | "plan.approved"
-  | "plan.cancelled"
-  | "run.started"
-  | "run.waiting"
-  | "run.recovered"
-  | "run.done"
-  | "run.failed"
-  | "run.cancelled";
+  | `file.${"saved" | "deleted"}`
+  | `tool.${"called" | "done" | "failed"}`
+  | `approval.${"granted" | "denied"}`
+  | `turn.${"started" | "recovered" | "done" | "failed"}`
+  | `plan.${"proposed" | "approved" | "cancelled"}`
+  | `run.${"started" | "waiting" | "recovered" | "done" | "failed" | "cancelled"}`;
 
 /** The text of a query may contain values. */
 interface EventQuery {
   /** The names of the variables that it read. */
   readonly variables: readonly string[];
-  /** A digest of the statement. */
   readonly digest: string;
 }
 
@@ -86,28 +66,12 @@ interface EventFile {
   readonly bytes?: number;
 }
 
-/** The fields of a variable in an event. */
-export type EventVariable = Pick<
-  VariableInfo,
-  | "name"
-  | "version"
-  | "type"
-  | "bytes"
-  | "tool"
-  | "toolCallId"
-  | "scope"
-  | "visibility"
-  | "sources"
-  | "trusted"
-  | "pinned"
-  | "expiresAt"
->;
+type EventVariable = ReturnType<typeof eventVariable>;
 
 /** Maximum events in one row. */
 const MAX_ROW_EVENTS = 500;
 /** Maximum characters in one row. Bounds what a page reads beyond its last event. */
 const MAX_ROW_CHARS = 65_536;
-/** Number of rows read at once. */
 const ROWS_AT_ONCE = 8;
 /** Number of rows that `recent` reads. A turn writes only a few. */
 const RECENT_ROWS = 20;
@@ -116,14 +80,6 @@ const MAX_NAME_CHARS = 255;
 /** Maximum sources listed for a variable. Further sources are left out. */
 const MAX_SOURCES = 20;
 
-export interface EventLogOptions {
-  readonly now?: () => number;
-  /** True if nothing has been written yet. Skips reads. */
-  readonly isNew?: boolean;
-  /** Called when waiting events were written. */
-  readonly onFlush?: () => void;
-}
-
 /**
  * The audit log of one conversation. Events wait in memory until `flush` writes all of them as one row, so a
  * turn costs one row however many events it has.
@@ -131,11 +87,12 @@ export interface EventLogOptions {
 export class EventLog {
   readonly #sql: Sql;
   readonly #now: () => number;
-  readonly #onFlush: (() => void) | undefined;
+  readonly #onFlush: () => void;
   #waiting: ConversationEvent[] = [];
   #newest: Newest | undefined;
 
-  constructor(sql: Sql, { now = Date.now, isNew = false, onFlush }: EventLogOptions = {}) {
+  /** `isNew`: nothing has been written yet. Skips reads. `onFlush`: called when waiting events were written. */
+  constructor(sql: Sql, { now = Date.now, isNew = false, onFlush = () => {} } = {}) {
     this.#sql = sql;
     this.#now = now;
     this.#onFlush = onFlush;
@@ -149,20 +106,12 @@ export class EventLog {
   addChange(change: Change): void {
     const { kind, info } = change;
     const { stale } = kind === "saved" ? change : {};
-    const event = {
-      type: `variable.${kind}`,
-      variable: eventVariable(info),
-      ...compact({ stale }),
-    } as const;
+    const type = `variable.${kind}` as const;
+    const event = { type, variable: eventVariable(info), ...compact({ stale }) };
     if (kind !== "evicted") return this.add(event);
     // An eviction is not an activity. The last use of the variable counts.
     const { reason } = change.tombstone;
     this.#add({ ...event, reason }, Date.parse(info.accessedAt));
-  }
-
-  /** True if there was never an event. */
-  get isEmpty(): boolean {
-    return this.#readNewest().id === 0;
   }
 
   /** The id of the newest event, including unwritten ones. 0 if there are none. */
@@ -200,11 +149,11 @@ export class EventLog {
   flush(): void {
     if (this.#waiting.length === 0) return;
     this.#write();
-    this.#onFlush?.();
+    this.#onFlush();
   }
 
   #write(): void {
-    for (const { first, data } of rowsOf(this.#waiting)) {
+    for (const [first, data] of rowsOf(this.#waiting)) {
       const insert = `INSERT INTO event (seq, at, data) VALUES (?, ?, ?)`;
       this.#sql.run(insert, first, this.lastActiveMs, data);
     }
@@ -258,8 +207,11 @@ export class EventLog {
   }
 
   #readNewest(): Newest {
-    this.#newest ??= newestIn(this.#sql);
-    return this.#newest;
+    if (this.#newest !== undefined) return this.#newest;
+    const newest = `SELECT seq, at, data FROM event ORDER BY seq DESC LIMIT 1`;
+    const row = firstRow(this.#sql, newest) ?? { seq: 1, at: 0, data: "[]" };
+    const id = numberIn(row, "seq") + eventsIn(row).length - 1;
+    return (this.#newest = { id, activeMs: numberIn(row, "at") });
   }
 }
 
@@ -273,30 +225,20 @@ interface Newest {
 
 const NONE: Newest = { id: 0, activeMs: 0 };
 
-interface EventRow {
-  /** The id of the row's first event. */
-  readonly first: number;
-  readonly data: string;
-}
-
-/** Splits events into rows of at least one event each. */
-function* rowsOf(events: readonly ConversationEvent[]): Generator<EventRow> {
-  let texts: string[] = [];
-  let chars = 0;
-  let first = events[0]?.id ?? 0;
-  for (const event of events) {
-    const text = JSON.stringify(event);
-    const isFull = texts.length === MAX_ROW_EVENTS || chars + text.length > MAX_ROW_CHARS;
-    if (isFull && texts.length > 0) {
-      yield { first, data: `[${texts.join(",")}]` };
-      texts = [];
-      chars = 0;
-      first = event.id;
+/** Splits events into rows of at least one event each: the id of the first, and all of them as JSON. */
+function* rowsOf(events: readonly ConversationEvent[]): Generator<[first: number, data: string]> {
+  for (let from = 0; from < events.length;) {
+    const texts: string[] = [];
+    let chars = 0;
+    for (const event of events.slice(from, from + MAX_ROW_EVENTS)) {
+      const text = JSON.stringify(event);
+      chars += text.length + 1;
+      if (texts.length > 0 && chars > MAX_ROW_CHARS) break;
+      texts.push(text);
     }
-    texts.push(text);
-    chars += text.length + 1;
+    yield [events[from]?.id ?? 0, `[${texts.join(",")}]`];
+    from += texts.length;
   }
-  if (texts.length > 0) yield { first, data: `[${texts.join(",")}]` };
 }
 
 /** Shortens names that come from outside, which may be of any length. */
@@ -325,12 +267,6 @@ function shortName(name: string): string {
   return clip(name, MAX_NAME_CHARS);
 }
 
-function newestIn(sql: Sql): Newest {
-  const row = firstRow(sql, `SELECT seq, at, data FROM event ORDER BY seq DESC LIMIT 1`);
-  if (row === undefined) return NONE;
-  return { id: numberIn(row, "seq") + eventsIn(row).length - 1, activeMs: numberIn(row, "at") };
-}
-
 export interface EventPage {
   readonly events: readonly ConversationEvent[];
   /** The `after` of the next page. Absent on the last page. */
@@ -342,7 +278,7 @@ function eventsIn(row: SqlRow): ConversationEvent[] {
   return parseExactly(textIn(row, "data")) as ConversationEvent[];
 }
 
-export function eventVariable(info: VariableInfo): EventVariable {
+export function eventVariable(info: VariableInfo) {
   const { name, version, type, bytes, scope, visibility, sources, trusted, pinned } = info;
   const { tool, toolCallId, expiresAt } = info;
   const labels = { scope, visibility, sources, trusted, pinned };

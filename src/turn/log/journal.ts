@@ -1,7 +1,7 @@
 import { parseExactly } from "../../value/exact-number.ts";
 import type { UIMessageChunk } from "ai";
 import * as limits from "../../limits.ts";
-import { firstRow, numberIn, type Sql, textIn } from "../../store/rows/sql.ts";
+import { firstRow, type Sql, textIn } from "../../store/rows/sql.ts";
 import { slicesOf } from "../../value/characters.ts";
 import type { Deferred, Step } from "../history/message-parts.ts";
 import type { Post } from "../history/post.ts";
@@ -29,7 +29,6 @@ export interface TurnHead {
   readonly asker?: Identity;
   /** The conversation's id, as in its routes. */
   readonly conversation: string;
-  /** The request that started it. */
   readonly post?: Post;
   /** The message that the turn answers again. Its answers stay until the new one is complete. */
   readonly repeats?: string;
@@ -55,22 +54,18 @@ export interface JournalCall extends ToolCall {
   readonly pin: string;
   /** Identical in each attempt. */
   readonly idempotencyKey: string;
-  /** True if a person approved it. */
   readonly isApproved?: boolean;
 }
 
 /** A change that is written before it is shown. */
 export interface JournalEntry {
-  /** A complete step of the model. */
   readonly step?: Step;
   /** Outcomes of calls, and of decisions on them. */
   readonly chunks?: readonly UIMessageChunk[];
-  /** Calls that begin now. */
   readonly calls?: readonly JournalCall[];
   readonly state: TurnCounts;
 }
 
-/** The counts of a turn so far. */
 export interface TurnCounts extends Counts {
   readonly tainted: boolean;
   readonly waiting: Readonly<Record<string, string>>;
@@ -103,7 +98,11 @@ export class Journal {
 
   /** The head of the newest turn, if there was one. */
   head(): TurnHead | undefined {
-    if (this.#head === undefined) this.#head = this.#readHead();
+    if (this.#head === undefined) {
+      const row = firstRow(this.#sql, `SELECT head FROM turn WHERE part = 0`);
+      // `begin` and `append` wrote it.
+      this.#head = row === undefined ? null : (parseExactly(textIn(row, "head")) as TurnHead);
+    }
     return this.#head ?? undefined;
   }
 
@@ -138,7 +137,6 @@ export class Journal {
     }
   }
 
-  /** Runs `work` in a transaction. */
   atomically(work: () => void): void {
     try {
       this.#sql.transaction(work);
@@ -156,13 +154,11 @@ export class Journal {
     return 1 + Math.ceil((chars + MAX_HEAD_CHARS) / limits.turnLogRowChars);
   }
 
-  /** The whole text of the log. */
   read(): string {
     const rows = this.#sql.all(`SELECT log FROM turn ORDER BY part`);
     return rows.map((row) => textIn(row, "log")).join("");
   }
 
-  /** Clears the cache. */
   forget(): void {
     this.#head = undefined;
     this.#end = undefined;
@@ -175,31 +171,25 @@ export class Journal {
       this.#head = head;
       this.#begun = head.attempt;
     }
-    if (head !== undefined && !(fits && end.part === 0)) {
-      this.#sql.run(`UPDATE turn SET head = ? WHERE part = 0`, JSON.stringify(head));
+    const isOneRow = fits && end.part === 0;
+    if (head !== undefined) {
+      const [more, bindings] = isOneRow ? [`, log = log || ?`, [text]] : ["", []];
+      const update = `UPDATE turn SET head = ?${more} WHERE part = 0`;
+      this.#sql.run(update, JSON.stringify(head), ...bindings);
     }
-    if (fits) return this.#extend(end, text, head);
+    if (fits) {
+      const isWritten = text === "" || (head !== undefined && isOneRow);
+      if (!isWritten) {
+        this.#sql.run(`UPDATE turn SET log = log || ? WHERE part = ?`, text, end.part);
+      }
+      end.chars += text.length;
+      return;
+    }
     for (const slice of slicesOf(text, limits.turnLogRowChars)) {
       end.part++;
       end.chars = slice.length;
       this.#sql.run(`INSERT INTO turn (part, log) VALUES (?, ?)`, end.part, slice);
     }
-  }
-
-  #extend(end: { part: number; chars: number }, text: string, head: TurnHead | undefined): void {
-    if (head !== undefined && end.part === 0) {
-      const written = JSON.stringify(head);
-      this.#sql.run(`UPDATE turn SET head = ?, log = log || ? WHERE part = 0`, written, text);
-    } else if (text !== "") {
-      this.#sql.run(`UPDATE turn SET log = log || ? WHERE part = ?`, text, end.part);
-    }
-    end.chars += text.length;
-  }
-
-  #readHead(): TurnHead | null {
-    const row = firstRow(this.#sql, `SELECT head FROM turn WHERE part = 0`);
-    // `begin` and `append` wrote it.
-    return row === undefined ? null : (parseExactly(textIn(row, "head")) as TurnHead);
   }
 
   #readEnd(): { part: number; chars: number } {
@@ -208,9 +198,8 @@ export class Journal {
       this.#sql,
       `SELECT part, length(log) AS chars FROM turn ORDER BY part DESC LIMIT 1`,
     );
-    const end = { part: row === undefined ? 0 : numberIn(row, "part"), chars: 0 };
-    if (row !== undefined) end.chars = numberIn(row, "chars");
-    this.#end = end;
-    return end;
+    const { part, chars } = row ?? { part: 0, chars: 0 };
+    this.#end = { part: Number(part), chars: Number(chars) };
+    return this.#end;
   }
 }

@@ -39,7 +39,6 @@ export function nextAttempt(last: TurnHead): TurnHead {
   return { ...last, attempt: attempt + 1, firstAttempt };
 }
 
-/** The line that starts an attempt at a turn. */
 export interface AttemptLine {
   readonly attempt: number;
   /** Milliseconds since 1970. */
@@ -72,54 +71,43 @@ export const entryLine = (entry: JournalEntry) => `j${JSON.stringify(entry)}\n`;
 /** A line for a chunk, given as JSON. */
 export const frameLine = (data: string) => `f${data}\n`;
 
-/** Receives the lines of a log, in the order in which they were written. */
-export interface LogReader {
-  readonly onAttempt: (attempt: AttemptLine) => void;
-  readonly onFrame: (data: string) => void;
-}
-
-/** Reads a whole log and returns the state of its turn. */
-export function readLines(log: string, { onAttempt, onFrame }: LogReader): RecoveredLog {
+/** Reads a whole log and returns the state of its turn. Passes attempts and frames on, in their order. */
+export function readLines(
+  log: string,
+  onAttempt: (attempt: AttemptLine) => void,
+  onFrame: (data: string) => void,
+): RecoveredLog {
   let entries: JournalEntry[] = [];
   const begun = new Map<string, JournalCall>();
-  const recoveredLog = { attempts: 0, deaths: 0, attemptMs: 0, steps: 0 };
+  const state = { attempts: 0, deaths: 0, attemptMs: 0, steps: 0 };
   for (const line of log.split("\n")) {
     const data = line.slice(1);
     // The functions above wrote these lines.
     if (line.startsWith("f")) {
       onFrame(data);
-      if (typeOf(data) === "start-step") recoveredLog.steps++;
+      if (typeOf(data) === "start-step") state.steps++;
     } else if (line.startsWith("j")) {
       const entry = parseExactly(data) as JournalEntry;
       entries.push(entry);
-      noteCalls(begun, entry);
+      const { calls = [], chunks = [] } = entry;
+      for (const chunk of chunks) if ("toolCallId" in chunk) begun.delete(chunk.toolCallId);
+      // The chunks may have an approval of a call that begins now.
+      for (const call of calls) begun.set(call.toolCallId, call);
       // The attempt that made progress is the first of those that may still fail.
-      recoveredLog.attempts = 1;
-      recoveredLog.deaths = 1;
+      Object.assign(state, { attempts: 1, deaths: 1 });
     } else if (line.startsWith("a")) {
       const attempt = JSON.parse(data) as AttemptLine;
       if (attempt.waited === true) {
         entries = [];
-        recoveredLog.steps = 0;
-        recoveredLog.attempts = 0;
-        recoveredLog.deaths = 0;
+        Object.assign(state, { steps: 0, attempts: 0, deaths: 0 });
       }
       onAttempt(attempt);
-      recoveredLog.attempts++;
-      recoveredLog.deaths = attempt.survived === true ? 1 : recoveredLog.deaths + 1;
-      recoveredLog.attemptMs = attempt.ms;
+      state.attempts++;
+      state.deaths = attempt.survived === true ? 1 : state.deaths + 1;
+      state.attemptMs = attempt.ms;
     }
   }
-  return { ...recoveredLog, entries, calls: [...begun.values()] };
-}
-
-function noteCalls(
-  begun: Map<string, JournalCall>,
-  { calls = [], chunks = [] }: JournalEntry,
-): void {
-  for (const chunk of chunks) if ("toolCallId" in chunk) begun.delete(chunk.toolCallId);
-  // The chunks may have an approval of a call that begins now.
-  for (const call of calls) begun.set(call.toolCallId, call);
+  return { ...state, entries, calls: [...begun.values()] };
 }
 
 /** The type of a chunk. It is the first field of the JSON. */

@@ -19,7 +19,6 @@ const ATTEMPT_FRAMES = 1_000_000_000;
 /** One chunk of a turn's stream, the same for all watchers. */
 export interface Frame {
   readonly id: number;
-  /** The chunk as JSON. */
   readonly data: string;
   /**
    * Marks the start or finish of one request of a turn that had waited. Watchers of several requests do not
@@ -54,7 +53,8 @@ export class TurnLog {
   #visible = 0;
   #openCommits = 0;
   #isEnded = false;
-  #firstOwn = 0;
+  /** Index of the first frame of the current request. Earlier frames are from before the turn waited. */
+  firstOwn = 0;
 
   constructor({ now = Date.now, durable }: TurnLogOptions = {}) {
     this.#now = now;
@@ -157,7 +157,6 @@ export class TurnLog {
     return this.#isEnded && this.#openCommits === 0;
   }
 
-  /** The number of visible frames. */
   get length(): number {
     return this.#visible;
   }
@@ -167,15 +166,10 @@ export class TurnLog {
     return this.slice(0, 0).length;
   }
 
-  /** Index of the first frame of the current request. Earlier frames are from before the turn waited. */
-  get firstOwn(): number {
-    return this.#firstOwn;
-  }
-
   /** The frames from an index on, for a watcher that began at `first`. */
   slice(from: number, first: number, to = this.#visible): readonly Frame[] {
     const frames = this.#frames.slice(from, to);
-    if (this.#firstOwn === 0) return frames;
+    if (this.firstOwn === 0) return frames;
     return frames.filter(
       ({ edge }, index) => edge === undefined || (edge === "start" && from + index === first),
     );
@@ -218,19 +212,17 @@ export class TurnLog {
 
   #addFrame(data: string): void {
     const id = this.#attempt * ATTEMPT_FRAMES + ++this.#sequence;
-    const isStart = this.#frames.length === this.#firstOwn && this.#firstOwn > 0;
+    const isStart = this.#frames.length === this.firstOwn && this.firstOwn > 0;
     this.#frames.push({ id, data, ...(isStart ? { edge: "start" } : {}) });
   }
 
   /** Restores frames and entries in the order in which they were written. */
   #restore(journal: Journal): RecoveredLog {
-    const recoveredLog = readLines(journal.read(), {
-      onFrame: (data) => this.#addFrame(data),
-      onAttempt: ({ attempt, waited }) => {
-        if (waited === true) this.#endRequest();
-        this.#startAttempt(attempt);
-      },
-    });
+    const onAttempt = ({ attempt, waited }: AttemptLine) => {
+      if (waited === true) this.#endRequest();
+      this.#startAttempt(attempt);
+    };
+    const recoveredLog = readLines(journal.read(), onAttempt, (data) => this.#addFrame(data));
     this.#visible = this.#frames.length;
     return recoveredLog;
   }
@@ -239,7 +231,7 @@ export class TurnLog {
     for (const [index, frame] of this.#frames.entries()) {
       if (typeOf(frame.data) === "finish") this.#frames[index] = { ...frame, edge: "finish" };
     }
-    this.#firstOwn = this.#frames.length;
+    this.firstOwn = this.#frames.length;
   }
 
   /** Commits `work`, and returns its result. With `isAtomic`, a failure undoes its writes. Otherwise they may remain. */

@@ -72,7 +72,6 @@ export class TurnState {
     return `${this.#options.key}/${step}/${call}`;
   }
 
-  /** Restores the state from entries of the log. */
   restore(entries: readonly JournalEntry[]): void {
     for (const { step, chunks = [], state } of entries) {
       if (step !== undefined) this.parts.restore(step);
@@ -85,28 +84,23 @@ export class TurnState {
     }
   }
 
-  /** The answer as a stored message. */
   message(parts: StoredMessage["parts"], nowMs: number): StoredMessage {
     const { display, receipt } = this.parts;
     const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
     const isSame = texts.every((text, index) => text === display[index]);
-    return {
+    const waiting = Object.fromEntries(this.waiting);
+    const waits = { waiting, ...this.#keptDeferred, agent: this.#context.agent.name };
+    return compact({
       id: this.id,
-      role: "assistant",
+      role: "assistant" as const,
       parts,
-      ...(isSame ? {} : { display }),
-      ...compact({ receipt }),
-      ...(this.taint.isTainted ? { tainted: true } : {}),
-      ...compact({ prompt: this.prompt }),
-      ...(this.waiting.size === 0
-        ? {}
-        : {
-            waiting: Object.fromEntries(this.waiting),
-            ...this.#keptDeferred,
-            agent: this.#context.agent.name,
-          }),
+      display: isSame ? undefined : display,
+      receipt,
+      tainted: this.taint.isTainted || undefined,
+      prompt: this.prompt,
+      ...(this.waiting.size > 0 && waits),
       createdAt: new Date(nowMs).toISOString(),
-    };
+    });
   }
 
   get #keptDeferred(): Pick<TurnCounts, "deferred"> {

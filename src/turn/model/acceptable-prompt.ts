@@ -20,7 +20,6 @@ type AssistantPart = Of<"assistant">["content"][number];
 type Call = LanguageModelV4ToolCallPart;
 type Result = LanguageModelV4ToolResultPart;
 
-/** The model that reads a prompt. */
 export interface PromptReader {
   readonly provider: string;
   readonly modelId: string;
@@ -109,7 +108,6 @@ function isNote(message: Message): boolean {
 /** By identity: a person may begin a message in the same words. */
 const notes = new WeakSet<Message>();
 
-/** The calls of a prompt, with their results and their new ids. */
 class Calls {
   readonly #reader: PromptReader;
   readonly #idForm: RegExp;
@@ -118,9 +116,8 @@ class Calls {
   readonly #positions = new Map<string, number[]>();
   readonly #counts = new Map<string, number>();
   readonly #ids = new Set<string>();
-  /** Calls of tools that the provider runs, and those of them that have a result. */
+  /** Calls of tools that the provider runs. */
   readonly #provided = new Set<string>();
-  readonly #answered = new Set<string>();
 
   constructor(prompt: LanguageModelV4Prompt, reader: PromptReader, isTemplate: boolean) {
     this.#reader = reader;
@@ -190,7 +187,7 @@ class Calls {
   /** True if the message has a call that the provider has yet to finish. */
   isPending({ role, content }: Message): boolean {
     const isOpen = ({ toolCallId }: Call) =>
-      this.#provided.has(toolCallId) && !this.#answered.has(toolCallId);
+      this.#provided.has(toolCallId) && !this.#results.has(toolCallId);
     return (
       role === "assistant" && content.some((part) => part.type === "tool-call" && isOpen(part))
     );
@@ -206,7 +203,6 @@ class Calls {
     const own = `${provider.replace("azure", "openai")}/${modelId}`;
     if (maker === undefined || !own.includes(maker)) return false;
     this.#provided.add(toolCallId);
-    if (this.#results.has(toolCallId)) this.#answered.add(toolCallId);
     return true;
   }
 
@@ -315,22 +311,19 @@ const NO_ANSWER: Message = {
  */
 function alternating(messages: readonly Message[]): Message[] {
   const all: Message[] = [];
+  const joined = (content: Of<"user">["content"]) => joinedTexts(content, () => "\n\n");
   for (const message of messages) {
     const last = all.at(-1);
+    const at = all.length - 1;
     if (message.role === "user" && last?.role === "tool" && isNote(message)) {
-      all[all.length - 1] = withNote(last, textOf(message));
-      continue;
-    }
-    if (message.role === "user" && last?.role === "tool") all.push(NO_ANSWER);
-    if (message.role === "user" && last?.role === "user") {
-      all[all.length - 1] = {
-        ...last,
-        content: joinedTexts([...last.content, ...message.content], () => "\n\n"),
-      };
+      all[at] = withNote(last, textOf(message));
+    } else if (message.role === "user" && last?.role === "user") {
+      all[at] = { ...last, content: joined([...last.content, ...message.content]) };
     } else if (message.role === "assistant" && last?.role === "assistant") {
-      all[all.length - 1] = { ...last, content: [...last.content, ...message.content] };
+      all[at] = { ...last, content: [...last.content, ...message.content] };
     } else if (message.role === "user") {
-      all.push({ ...message, content: joinedTexts(message.content, () => "\n\n") });
+      if (last?.role === "tool") all.push(NO_ANSWER);
+      all.push({ ...message, content: joined(message.content) });
     } else all.push(message);
   }
   return all;
@@ -357,7 +350,6 @@ function textOf({ content }: Of<"user">): string {
   return content.map((part) => (part.type === "text" ? part.text : "")).join("\n\n");
 }
 
-/** The output as a text. */
 function saidIn(output: LanguageModelV4ToolResultOutput): string {
   if (output.type === "execution-denied") return output.reason ?? "The call was not allowed.";
   return typeof output.value === "string" ? output.value : JSON.stringify(output.value);
@@ -388,7 +380,6 @@ function isPlainText(part: { readonly type: string }): part is LanguageModelV4Te
 const MAX_OUTLINE_CHARS = 480;
 const MAX_QUESTION_CHARS = 60;
 
-/** The turn that a provider refuses. */
 export interface RefusedTurn {
   /** Counted from 0, in the messages of the prompt. */
   readonly turn: number;
@@ -452,7 +443,6 @@ export function withOutline(prompt: LanguageModelV4Prompt, turn: number): Langua
 
 const NO_IMAGE = { type: "text", text: "(the provider refused this image)" } as const;
 
-/** Returns the same message if it has no images. */
 function withoutImages(message: Message): Message {
   if (message.role !== "tool") return message;
   let isSame = true;
@@ -470,7 +460,6 @@ function textMessage(role: "user" | "assistant", said: string): Message {
   return { role, content: [{ type: "text", text: text === "" ? "(no text)" : text }] };
 }
 
-/** The positions of the questions. */
 function turnStarts(prompt: LanguageModelV4Prompt): readonly number[] {
   return prompt.flatMap((message, at) => (message.role === "user" && !isNote(message) ? at : []));
 }

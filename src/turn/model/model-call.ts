@@ -53,8 +53,13 @@ export interface ModelCallContext {
   readonly observer?: Observer | undefined;
 }
 
-/** The result of a call, and the earlier turn that had to be sent in outline. */
-export interface CallResult extends CallModelResult {
+export interface CallResult {
+  readonly finishReason: FinishReason;
+  /** Well-formed calls of our own tools. */
+  readonly calls: readonly ToolCall[];
+  /** Number of malformed calls. Each has been answered with an error. */
+  readonly invalidCalls: number;
+  /** The earlier turn that had to be sent in outline. */
   readonly refused?: RefusedTurn & { readonly error: string };
 }
 
@@ -104,15 +109,22 @@ export async function callModel(
       observed?.end({ error: failure, ...tokensOf(attempt.usage) });
       if (isOurs) throw error.cause;
       signal.throwIfAborted();
-      const turn = output.reset && refused === undefined && refusedIn(error, call, request);
-      if (turn && call !== undefined) {
+      // Once, unless a turn was sent in outline already.
+      const mayOutline = output.reset && (refused ?? request.outlined) === undefined;
+      const { prompt } = call?.options ?? {};
+      const isRefusal = mayOutline && prompt !== undefined && isRefused(error);
+      const turn = isRefusal ? refusedTurn(prompt, messageOf(error)) : undefined;
+      if (turn !== undefined && call !== undefined) {
         refused = { ...turn, error: textOf(error, context) };
         const { options } = call;
         call = { ...call, options: { ...options, prompt: withOutline(options.prompt, turn.turn) } };
         continue;
       }
       const delayMs = output.reset && retryDelayMs(error, tries);
-      if (delayMs === undefined) throw asModelFailure(error, context, refused);
+      if (delayMs === undefined) {
+        if (error instanceof ByrefError) throw error;
+        throw new ByrefError("model_failed", `The model failed: ${textOf(error, context)}`);
+      }
       await sleep(delayMs, signal);
       signal.throwIfAborted();
       hasWritten ||= attempt.hasWritten;
@@ -124,39 +136,11 @@ function tokensOf(usage: Usage | undefined) {
   return { inputTokens: usage?.inputTokens, outputTokens: usage?.outputTokens };
 }
 
-/** The turn that the provider refuses. Undefined if it was sent in outline already. */
-function refusedIn(
-  error: unknown,
-  call: ModelCall | undefined,
-  { outlined }: Pick<ModelRequest, "outlined">,
-): RefusedTurn | undefined {
-  if (call === undefined || outlined !== undefined || !isRefused(error)) return undefined;
-  return refusedTurn(call.options.prompt, messageOf(error));
-}
-
-function asModelFailure(
-  error: unknown,
-  context: ModelCallContext,
-  refused: RefusedTurn | undefined,
-): ByrefError {
-  if (error instanceof ByrefError) return error;
-  const also = refused === undefined ? "" : ` So it did ${withLess(refused)}.`;
-  return new ByrefError("model_failed", `The model failed: ${textOf(error, context)}${also}`);
-}
-
-/** Says what was left out of a prompt. */
-function withLess({ question }: RefusedTurn): string {
-  return question === undefined
-    ? "without the images of this turn"
-    : `with the turn "${question}" in outline only`;
-}
-
 /** An endpoint's error text may be long, and may repeat the key that it received. */
 function textOf(error: unknown, { redact = (text) => text }: ModelCallContext): string {
   return clip(redact(messageOf(error)).replaceAll(/\s+/g, " "), limits.maxDescriptionChars);
 }
 
-/** A request to a model. */
 export interface ModelRequest extends Pick<PromptReader, "hasTags" | "hasList"> {
   readonly model: LanguageModel;
   readonly instructions: string;
@@ -169,7 +153,6 @@ export interface ModelRequest extends Pick<PromptReader, "hasTags" | "hasList"> 
   readonly signal: AbortSignal;
 }
 
-/** A request in the form that providers accept. */
 export interface ModelCall {
   readonly model: LanguageModelV4;
   readonly options: LanguageModelV4CallOptions;
@@ -216,7 +199,12 @@ async function definitionOf([name, tool]: [string, ToolSet[string]]): Promise<De
  * gateway for models given as text: 28 KiB of a Worker (gzip), used or not.
  */
 export function resolvedModel(model: LanguageModel): LanguageModelV4 {
-  if (typeof model === "string") return resolvedModel(namedModel(model));
+  if (typeof model === "string") {
+    const provider = globalThis.AI_SDK_DEFAULT_PROVIDER;
+    if (provider !== undefined) return resolvedModel(provider.languageModel(model));
+    const message = "A model given as text needs AI_SDK_DEFAULT_PROVIDER; pass a provider's model.";
+    throw new ByrefError("bad_configuration", message);
+  }
   switch (model.specificationVersion) {
     case "v4":
       return model;
@@ -237,24 +225,8 @@ export function modelNameOf(model: LanguageModel): ModelName {
   return { model: model.modelId, provider: model.provider };
 }
 
-function namedModel(name: string): Exclude<LanguageModel, string> {
-  const provider = globalThis.AI_SDK_DEFAULT_PROVIDER;
-  if (provider !== undefined) return provider.languageModel(name);
-  const message = "A model given as text needs AI_SDK_DEFAULT_PROVIDER; pass a provider's model.";
-  throw new ByrefError("bad_configuration", message);
-}
-
 type End = Part<"finish">;
 
-export interface CallModelResult {
-  readonly finishReason: FinishReason;
-  /** Well-formed calls of our own tools. */
-  readonly calls: readonly ToolCall[];
-  /** Number of malformed calls. Each has been answered with an error. */
-  readonly invalidCalls: number;
-}
-
-/** The destination of a model's answer. */
 export interface ModelOutput {
   /** Receives each chunk as the model wrote it. Awaited before the next chunk. */
   readonly write: (chunk: UIMessageChunk) => void | Promise<void>;
@@ -271,7 +243,6 @@ export interface ModelOutput {
 class WriteFailed extends Error {}
 
 interface TryOptions extends Pick<ModelRequest, "tools" | "signal">, Omit<ModelOutput, "reset"> {
-  /** Called before the first write. */
   readonly onFirst: () => void;
 }
 
@@ -281,19 +252,14 @@ class ModelTry {
   readonly #tools: ToolChunks;
   readonly #calls: ToolCall[] = [];
   #invalidCalls = 0;
-  #hasWritten = false;
+  hasWritten = false;
   #hasFailed = false;
-  /** The texts and reasoning that are open. */
   readonly #blocks = new Set<string>();
   #end: End | undefined;
 
   constructor(options: TryOptions) {
     this.#options = options;
     this.#tools = new ToolChunks(options.tools);
-  }
-
-  get hasWritten(): boolean {
-    return this.#hasWritten;
   }
 
   /** The usage that the provider reported, also if the try failed later. */
@@ -310,7 +276,7 @@ class ModelTry {
   }
 
   /** Runs the try. Throws the provider's errors, `model_timeout`, or the stop signal's reason. */
-  async run(prepare: (signal: AbortSignal) => Promise<ModelCall>): Promise<CallModelResult> {
+  async run(prepare: (signal: AbortSignal) => Promise<ModelCall>): Promise<CallResult> {
     const silence = new Deadline(limits.modelSilenceMs, {
       signal: this.#options.signal,
       error: () => new ByrefError("model_timeout", SILENT),
@@ -417,8 +383,8 @@ class ModelTry {
 
   #write(chunk: UIMessageChunk): void | Promise<void> {
     const { onFirst, write } = this.#options;
-    const isFirst = !this.#hasWritten;
-    this.#hasWritten = true;
+    const isFirst = !this.hasWritten;
+    this.hasWritten = true;
     try {
       if (isFirst) onFirst();
       return write(chunk)?.catch(writeFailed);
@@ -432,7 +398,7 @@ class ModelTry {
     return !this.#hasFailed && this.#end !== undefined && isModelFinish(this.#end.finishReason);
   }
 
-  #result(): CallModelResult {
+  #result(): CallResult {
     if (this.#end === undefined || !this.#isComplete) throw new StreamCutOff();
     return {
       finishReason: this.#end.finishReason.unified,
@@ -498,15 +464,6 @@ export async function fileChunk(
 
 const download = createDownload({ maxBytes: limits.maxMessageBytes });
 
-/** A parsed call of the model. */
-interface ParsedCall {
-  readonly chunk: UIMessageChunk;
-  /** Parsed JSON. For an invalid call, any value. */
-  readonly input: unknown;
-  /** True if the tool is unknown, or if the input does not fit the schema that the model sees. */
-  readonly isInvalid: boolean;
-}
-
 /** The id of a call, and its tool and input when they are complete. */
 interface BegunCall {
   readonly id: string;
@@ -516,9 +473,7 @@ interface BegunCall {
 /** Builds the chunks of tools. A part refers to earlier calls of the same answer. */
 class ToolChunks {
   readonly #tools: ToolSet;
-  /** Calls by the id that the provider wrote. */
   readonly #begun = new Map<string, BegunCall[]>();
-  /** Metadata of the tools, by call id. */
   readonly #metadata = new Map<string, ToolSet[string]["metadata"]>();
 
   constructor(tools: ToolSet) {
@@ -555,7 +510,11 @@ class ToolChunks {
     return own;
   }
 
-  async call(part: Part<"tool-call">): Promise<ParsedCall> {
+  /**
+   * Parses a call. It is invalid if the tool is unknown, or if the input does not fit the schema that the model sees; then
+   * the input is any value.
+   */
+  async call(part: Part<"tool-call">) {
     const { toolCallId, toolName, providerExecuted = false } = part;
     const tool = this.#toolNamed(toolName);
     const text = inputIn(part.input);

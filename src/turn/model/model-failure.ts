@@ -7,29 +7,9 @@ import { compact } from "../../value/json.ts";
 const RETRY_DELAYS_MS = [500, 2_000];
 const JITTER = 0.25;
 
-/** Error types of endpoints. `code` is checked too, because some endpoints set only that. */
-const TRANSIENT_TYPES: ReadonlySet<unknown> = new Set([
-  "api_error",
-  "overloaded_error",
-  "rate_limit_error",
-  "rate_limit_exceeded",
-  "server_error",
-  "internal_server_error",
-  "service_unavailable",
-  "timeout_error",
-]);
-/** Error codes of Node and undici. */
-const NETWORK_CODES: ReadonlySet<unknown> = new Set([
-  "ECONNREFUSED",
-  "ECONNRESET",
-  "EPIPE",
-  "ETIMEDOUT",
-  "EAI_AGAIN",
-  "UND_ERR_SOCKET",
-  "UND_ERR_HEADERS_TIMEOUT",
-  "UND_ERR_BODY_TIMEOUT",
-  "UND_ERR_CONNECT_TIMEOUT",
-]);
+/** Error types and codes of endpoints, and codes of Node and undici. */
+const TRANSIENT_CODES =
+  /^(?:api_error|overloaded_error|rate_limit_error|rate_limit_exceeded|server_error|internal_server_error|service_unavailable|timeout_error|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EAI_AGAIN|UND_ERR_SOCKET|UND_ERR_(?:HEADERS|BODY|CONNECT)_TIMEOUT)$/u;
 /** Matches errors with only a message: from runtimes, from endpoints, and from providers whose stream was cut off. */
 const TRANSIENT_MESSAGES =
   /^(?:terminated|fetch failed|failed to fetch|network connection lost\.?|overloaded|overloaded error|model overloaded|internal server error|service unavailable|response stream ended without a finish reason\.)$/iu;
@@ -116,8 +96,7 @@ function verdictOf(layer: Layer): boolean | undefined {
   if (isRetryable === true || retryable === true) return true;
   const status = statusIn(layer);
   if (status !== undefined) return isPassing(Number(status));
-  if (TRANSIENT_TYPES.has(type) || TRANSIENT_TYPES.has(code) || NETWORK_CODES.has(code))
-    return true;
+  if (TRANSIENT_CODES.test(String(type)) || TRANSIENT_CODES.test(String(code))) return true;
   if (name === "TimeoutError") return true;
   if (typeof message === "string" && TRANSIENT_MESSAGES.test(message.trim())) return true;
   // An error without a status may still wrap a lost connection.

@@ -2,7 +2,7 @@ import type { LanguageModelV4CallOptions, LanguageModelV4Message } from "@ai-sdk
 import * as limits from "../../limits.ts";
 import type { VariableStore } from "../../store/variables.ts";
 import { CHARS_PER_TOKEN, variableIn } from "../../tool/tool-output.ts";
-import { isObject } from "../../value/json.ts";
+import { compact, isObject } from "../../value/json.ts";
 import type { ReferenceCount } from "../../tool/wrapped-tool.ts";
 import type { Spend, Spent, Usage } from "./spend.ts";
 
@@ -23,7 +23,6 @@ export interface Savings {
   readonly resolvedChars: number;
 }
 
-/** The figures of an account. */
 export interface Counts {
   readonly usage: Usage;
   readonly savings: Savings;
@@ -49,11 +48,10 @@ export class Account {
     return { usage: this.#usage, savings: this.#savings, spent: this.spend.turn };
   }
 
-  /** Continues from stored counts. */
   restore({ usage, savings, spent }: Counts): void {
     this.#usage = usage;
     this.#savings = savings;
-    this.spend.restore(spent);
+    this.spend.turn = spent;
   }
 
   /** Counts one model call, as far as its provider reported it. */
@@ -96,14 +94,14 @@ export class Account {
 
   /** The additional characters if the value replaced its handle. */
   #extraChars(part: unknown): number {
-    const output = toolOutputIn(part);
+    const output = outputIn(part);
     const name = variableIn(output);
     if (name === undefined || !isObject(output) || "value" in output) return 0;
     // By value, bytes would not be text: an image counts as zero characters, too.
     if (output.type === "bytes") return 0;
-    // The variable may have another version by now. The handle has the size of the version that was shown.
+    // The variable may have another version by now, or be gone. The handle has the size of the version that was shown.
+    const bytes = typeof output.bytes === "number" ? output.bytes : 0;
     const info = this.#store.glance(name);
-    const bytes = bytesIn(output);
     const valueChars = info?.bytes === bytes ? info.chars : bytes;
     return Math.max(valueChars - JSON.stringify(output).length, 0);
   }
@@ -111,16 +109,14 @@ export class Account {
 
 /** Adds two usages. A number that was never reported stays absent. */
 function addUsage(sum: Usage, more: Usage = {}): Usage {
-  const add = (key: keyof Usage) => {
-    const total = (sum[key] ?? 0) + (more[key] ?? 0);
-    return sum[key] === undefined && more[key] === undefined ? {} : { [key]: total };
-  };
-  return {
-    ...add("inputTokens"),
-    ...add("cachedInputTokens"),
-    ...add("outputTokens"),
-    ...add("totalTokens"),
-  };
+  const add = (key: keyof Usage) =>
+    sum[key] === undefined ? more[key] : sum[key] + (more[key] ?? 0);
+  return compact({
+    inputTokens: add("inputTokens"),
+    cachedInputTokens: add("cachedInputTokens"),
+    outputTokens: add("outputTokens"),
+    totalTokens: add("totalTokens"),
+  });
 }
 
 /** Characters of the definitions as JSON. */
@@ -136,33 +132,17 @@ export function charsOfMessage({ content }: LanguageModelV4Message): number {
 
 function charsOf(part: unknown): number {
   if (typeof part === "string") return part.length;
-  if (typeof part !== "object" || part === null) return 0;
-  if ("text" in part && typeof part.text === "string") return part.text.length;
-  const output = toolOutputIn(part);
-  if (isContent(part) && Array.isArray(output)) {
-    // Images count as zero characters.
+  if (!isObject(part)) return 0;
+  if (typeof part.text === "string") return part.text.length;
+  const output = outputIn(part);
+  if (isObject(part.output) && part.output.type === "content" && Array.isArray(output))
     return output.reduce<number>((sum, item) => sum + charsOf(item), 0);
-  }
   if (output !== undefined)
     return typeof output === "string" ? output.length : JSON.stringify(output).length;
   // Mastra's results have the input of their call, too: it is not sent again.
   return "input" in part ? JSON.stringify(part.input ?? null).length : 0;
 }
 
-function toolOutputIn(part: unknown): unknown {
-  if (typeof part !== "object" || part === null || !("output" in part)) return undefined;
-  const { output } = part;
-  if (typeof output !== "object" || output === null || !("value" in output)) return undefined;
-  return output.value;
-}
-
-/** True if the output consists of content parts. */
-function isContent(part: object): boolean {
-  const output = "output" in part ? part.output : undefined;
-  return isObject(output) && output.type === "content";
-}
-
-/** The size in the handle itself, for a variable that no longer exists. */
-function bytesIn(output: unknown): number {
-  return isObject(output) && typeof output.bytes === "number" ? output.bytes : 0;
+function outputIn(part: unknown): unknown {
+  return isObject(part) && isObject(part.output) ? part.output.value : undefined;
 }

@@ -6,7 +6,6 @@ import { compact } from "../../value/json.ts";
 export interface Spent {
   readonly modelCalls: number;
   readonly toolCalls: number;
-  /** Tokens, as far as the provider reports them. */
   readonly tokens: number;
 }
 
@@ -53,7 +52,6 @@ export interface Claim {
   readonly key: string;
   /** The day or month in ISO 8601. Empty for a limit without a period. */
   readonly window: string;
-  /** Spent by the turn so far. */
   readonly spent: Spent;
   /** The planned spending, for each kind that has a limit. */
   readonly wants: readonly Want[];
@@ -91,7 +89,6 @@ export function leaseOf(
   return leases === undefined ? {} : { lease: { key: leaseKeyOf(head), spent } };
 }
 
-/** The turn that has a lease. */
 interface LeaseHolder {
   readonly conversation: string;
   readonly id: string;
@@ -124,7 +121,8 @@ export class Lease {
 
   /** True if there is room for `need` in addition to `spent`. */
   has(need: Partial<Spent>, spent: Spent): boolean {
-    const window = this.#window;
+    const { now, leases } = this.#options;
+    const window = windowAt(now(), leases.limits.per);
     return this.#wants(need).every(
       ({ what, count }) => spent[what] + count <= (this.#upTo.get(window + what) ?? 0),
     );
@@ -132,15 +130,15 @@ export class Lease {
 
   /** Requests more room. Rejects with `spend_exceeded` if there is none, or if the quota service does not respond. */
   async more(need: Partial<Spent>, spent: Spent): Promise<void> {
-    const { leases, signal } = this.#options;
+    const { leases, key, signal, now } = this.#options;
     const { per } = leases.limits;
-    const nowMs = this.#options.now();
+    const nowMs = now();
     const window = windowAt(nowMs, per);
+    const taking = leases.take({ key, window, spent, wants: this.#wants(need) });
+    // Settles a grant that arrives after the turn stopped waiting for it.
+    const taken = taking.finally(() => this.#settled && this.settle(this.#settled));
     // A stopped turn does not wait for the tenant's directory.
-    const grant = await unlessAborted(
-      this.#take({ window, spent, wants: this.#wants(need) }),
-      signal,
-    );
+    const grant = await unlessAborted(taken, signal);
     if ("refused" in grant) {
       const renewal = per && { per, atMs: windowEndMs(nowMs, per) };
       throw spendExceeded("tenant", grant.refused, renewal);
@@ -148,19 +146,10 @@ export class Lease {
     for (const [what, upTo] of Object.entries(grant.upTo)) this.#upTo.set(window + what, upTo);
   }
 
-  /** Returns the unused rest. */
   settle(spent: Spent): void {
     const { leases, key } = this.#options;
     this.#settled = spent;
     leases.settle({ key, spent });
-  }
-
-  async #take(claim: Omit<Claim, "key">): Promise<Grant> {
-    const { leases, key } = this.#options;
-    const grant = await leases.take({ ...claim, key });
-    // Settles a grant that arrived after the turn stopped waiting for it.
-    if (this.#settled !== undefined) this.settle(this.#settled);
-    return grant;
   }
 
   #wants(need: Partial<Spent>): readonly Want[] {
@@ -170,14 +159,8 @@ export class Lease {
       return !count || maximum === undefined ? [] : [{ what, count, maximum }];
     });
   }
-
-  get #window(): string {
-    const { now, leases } = this.#options;
-    return windowAt(now(), leases.limits.per);
-  }
 }
 
-/** The day or month in UTC. */
 function windowAt(timeMs: number, per: TenantLimits["per"]): string {
   return per ? new Date(timeMs).toISOString().slice(0, per === "day" ? 10 : 7) : "";
 }
@@ -194,7 +177,8 @@ export class Spend {
   /** Spent by the turns before this one. */
   readonly #before: Spent;
   readonly #lease: Lease | undefined;
-  #turn: Spent = NOTHING_SPENT;
+  /** Spent by this turn so far. A turn that continues sets it. */
+  turn: Spent = NOTHING_SPENT;
 
   constructor(limits: Omit<SpendLimits, "tenant">, before: Spent, lease?: Lease) {
     this.#limits = limits;
@@ -202,18 +186,9 @@ export class Spend {
     this.#lease = lease;
   }
 
-  get turn(): Spent {
-    return this.#turn;
-  }
-
-  /** Continues from stored counts. */
-  restore(turn: Spent): void {
-    this.#turn = turn;
-  }
-
   /** Spent by the conversation, including this turn. */
   get total(): Spent {
-    return sumOf(this.#before, this.#turn);
+    return sumOf(this.#before, this.turn);
   }
 
   /**
@@ -227,24 +202,24 @@ export class Spend {
       // The tokens of a call are known only when it is over. If it exceeds the limit, the next call is
       // refused.
       if (what === "modelCalls") this.#require("tokens", 1);
-      if (this.#lease?.has(need, this.#turn) !== false) break;
-      await this.#lease.more(need, this.#turn);
+      if (this.#lease?.has(need, this.turn) !== false) break;
+      await this.#lease.more(need, this.turn);
       // Another call of the turn may have used it meanwhile.
     }
-    this.#turn = { ...this.#turn, [what]: this.#turn[what] + count };
+    this.turn = { ...this.turn, [what]: this.turn[what] + count };
   }
 
   /** Called at the end, or when the turn begins to wait for a person. */
   settle(): void {
-    this.#lease?.settle(this.#turn);
+    this.#lease?.settle(this.turn);
   }
 
   addTokens(tokens: number): void {
-    this.#turn = { ...this.#turn, tokens: this.#turn.tokens + tokens };
+    this.turn = { ...this.turn, tokens: this.turn.tokens + tokens };
   }
 
   #require(what: keyof Spent, count: number): void {
-    const spent = { turn: this.#turn[what], conversation: this.total[what] };
+    const spent = { turn: this.turn[what], conversation: this.total[what] };
     for (const scope of ["turn", "conversation"] as const) {
       const maximum = this.#limits[scope]?.[what];
       if (maximum === undefined || spent[scope] + count <= maximum) continue;
@@ -280,14 +255,5 @@ function sumOf(some: Spent, more: Spent): Spent {
     modelCalls: some.modelCalls + more.modelCalls,
     toolCalls: some.toolCalls + more.toolCalls,
     tokens: some.tokens + more.tokens,
-  };
-}
-
-/** The cost between two readings. */
-export function costSince(before: Cost, after: Cost): Cost {
-  return {
-    rowsRead: after.rowsRead - before.rowsRead,
-    rowsWritten: after.rowsWritten - before.rowsWritten,
-    alarms: after.alarms - before.alarms,
   };
 }

@@ -100,13 +100,13 @@ describe("a call that waited for a person", () => {
 
   /** What ends the wait, and the words that say so. */
   const ends: Readonly<Record<string, readonly [(own: OwnRuntime) => Promise<unknown>, RegExp]>> = {
-    "another message": [(own) => ask(own, "Never mind."), /Another message was sent/],
+    "another message": [(own) => ask(own, "Never mind."), /another message was sent/iu],
     "the same, by the stock client": [
       async (own) => {
         const chat = stockChat(own, await loaded(own), { agent: "bank" });
         await chat.sendMessage({ text: "Never mind." });
       },
-      /Another message was sent/,
+      /another message was sent/iu,
     ],
   };
 

@@ -176,7 +176,7 @@ async function toolsOf(
   const { planTools: _, ...others } = services;
   const planFormat = planFormatOf(planFormats, plan.format);
   const { plain = {}, isAlone = false } = planFormat.own ?? {};
-  const toolbox = await toolboxes.Toolbox.open(agent, wrap, { ...others, ...how });
+  const toolbox = await toolboxes.openToolbox(agent, wrap, { ...others, ...how });
   const wrapped = await toolCalls.wrapRuntimeTools(own, wrap);
   const toolNames = Object.keys(toolbox.plain);
   const hasFiles = services.files !== undefined;
