@@ -1,6 +1,5 @@
-import { requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
-import { Breaks } from "./next-task.ts";
+import { Work } from "./work.ts";
 
 /** Replaces an exact text. */
 export interface Replacement {
@@ -26,39 +25,25 @@ export function withLineEnds(replace: string, find: string, lineEnd: string | un
   return own(replace).replaceAll("\n", lineEnd);
 }
 
-/**
- * Counts the characters that the edits of one text read together, and those that they add. Edits may read a text of
- * any length some times, and a short one often.
- */
-export class EditWork {
-  readonly #maximum: number;
-  readonly #breaks = new Breaks();
-  #chars = 0;
-  #added = 0;
+/** The work of all edits of one text: what they read, which may be a text of any length some times, and what they add. */
+export interface EditWork {
+  readonly read: Work;
+  readonly added: Work;
+}
 
-  /** `chars`: the length of the text. */
-  constructor(chars: number) {
-    this.#maximum = limits.maxReadWork + MAX_TIMES * chars;
-  }
-
-  /** Throws `limit_exceeded` above `maxReadWork`. */
-  read(chars: number): void {
-    this.#chars += chars;
-    const advice = "Make fewer edits in one call, or replace less.";
-    requireAtMost(["maxReadWork", this.#maximum], this.#chars, advice);
-  }
-
-  /** Throws `limit_exceeded` above `maxInsertedChars`. */
-  add(chars: number): void {
-    this.#added += chars;
-    const advice = "Replace less often, or with a shorter text.";
-    requireAtMost("maxInsertedChars", this.#added, advice);
-  }
-
-  /** True now and then, when it is time for a break. */
-  isBreakDue(): boolean {
-    return this.#breaks.areDue(this.#chars);
-  }
+/** `chars`: the length of the text. */
+export function editWork(chars: number): EditWork {
+  const maximum = limits.maxReadWork + MAX_TIMES * chars;
+  return {
+    read: new Work({
+      bound: ["maxReadWork", maximum],
+      advice: "Make fewer edits in one call, or replace less.",
+    }),
+    added: new Work({
+      bound: "maxInsertedChars",
+      advice: "Replace less often, or with a shorter text.",
+    }),
+  };
 }
 
 /** How often edits may read a text, beside `maxReadWork`. */
@@ -124,7 +109,7 @@ export class TextEdit {
   constructor(replacement: Replacement, work: EditWork) {
     this.#replacement = replacement;
     this.#work = work;
-    work.read(FIND_COST * replacement.find.length);
+    work.read.spend(FIND_COST * replacement.find.length);
     this.#finder = new Finder(replacement.find);
   }
 
@@ -144,7 +129,7 @@ export class TextEdit {
    */
   write(piece: string): string {
     const { find, replace, all = false } = this.#replacement;
-    this.#work.read(piece.length);
+    this.#work.read.spend(piece.length);
     const held = this.#finder.matched;
     const text = find.slice(0, held) + piece;
     let made = "";
@@ -162,7 +147,7 @@ export class TextEdit {
       this.#count++;
       if (this.#lines.length < MAX_LINES) this.#lines.push(this.#line);
       if (!all && this.#count > 1) continue;
-      this.#work.add(replace.length);
+      this.#work.added.spend(replace.length);
       made += text.slice(taken, start) + replace;
       taken = at;
     }

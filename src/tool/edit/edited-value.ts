@@ -11,7 +11,7 @@ import { patched, type PatchOperation } from "../../value/json-patch.ts";
 import { charsOf } from "../../value/json-text.ts";
 import { type Diff, diffOfJson, LineDiff } from "../../value/line-diff.ts";
 import {
-  EditWork,
+  editWork,
   lineEndOf,
   type Replacement,
   TextEdit,
@@ -21,7 +21,7 @@ import { lookupInStore } from "../store-lookup.ts";
 import { referenceTo, type Target } from "../variables/variable-target.ts";
 import { clip, codePointCount } from "../../value/characters.ts";
 import { findFolded } from "../../value/folded-text.ts";
-import { nextTask } from "../../value/next-task.ts";
+import { Breaks, nextTask } from "../../value/next-task.ts";
 import { isComposed } from "../composed.ts";
 import type { Syntax } from "../../reference/reference.ts";
 import { renderText } from "../../value/render.ts";
@@ -64,7 +64,7 @@ export async function editedValue(target: Target, editing: Editing): Promise<Edi
     if (edits.kind === "json") return patchedValue(before, edits.operations);
     if (edits.kind === "records") {
       const chars = charsOf(before, limits.maxJsonBytes);
-      new EditWork(chars).read(edits.count * chars);
+      editWork(chars).read.spend(edits.count * chars);
       return compared(before, await edits.apply(before));
     }
     if (typeof before !== "string") {
@@ -164,17 +164,17 @@ async function valueAt(store: Variables, target: Target): Promise<Json> {
 function patchedValue(before: Json, operations: readonly PatchOperation[]): Edited {
   const isReading = ({ op }: PatchOperation) => op === "copy" || op === "test";
   let chars = operations.some(isReading) ? charsOf(before, limits.maxJsonBytes) : 0;
-  const work = new EditWork(chars);
+  const work = editWork(chars);
   for (const operation of operations) {
     // A value in many places is one in memory, and many in the result.
-    if ("value" in operation) work.add(charsOf(operation.value, limits.maxJsonBytes));
+    if ("value" in operation) work.added.spend(charsOf(operation.value, limits.maxJsonBytes));
   }
   const after = patched(before, operations, (value, operation) => {
     if (!isReading(operation)) return;
     // Copies of copies grow exponentially, and share their parts in memory.
     if (operation.op === "copy") chars = charsOf(value, limits.maxJsonBytes);
     requireAtMost(["maxJsonBytes", limits.maxJsonBytes], chars, SMALLER);
-    work.read(operation.op === "copy" ? COPY_COST * chars : chars);
+    work.read.spend(operation.op === "copy" ? COPY_COST * chars : chars);
   });
   return compared(before, after);
 }
@@ -209,14 +209,17 @@ export class EditedText {
    * Returns the text after all edits. Throws `limit_exceeded`, and `edit_not_found` or `edit_ambiguous` at its end.
    */
   async *text(): AsyncGenerator<string, undefined> {
-    const work = new EditWork(this.#chars);
+    const work = editWork(this.#chars);
+    const breaks = new Breaks();
+    let read = 0;
     const edits = this.#replacements.map((replacement) => new TextEdit(replacement, work));
     for await (const text of this.#read()) {
       yield this.#noted(
         text,
         edits.reduce((made, edit) => edit.write(made), text),
       );
-      if (work.isBreakDue()) await nextTask();
+      read += text.length * (edits.length + 1);
+      if (breaks.areDue(read)) await nextTask();
     }
     yield this.#noted(
       "",
