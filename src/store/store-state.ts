@@ -1,6 +1,6 @@
 import * as limits from "../limits.ts";
 import type { Bodies } from "./bytes/bodies.ts";
-import { openStored, readPart, readWhole, selectsPart, whileHeld } from "./bytes/read-part.ts";
+import { StoredValue } from "./bytes/read-part.ts";
 import type { RecordsFormat } from "./bytes/receive.ts";
 import type { ComputedVariable } from "./computed.ts";
 import { EarlierVersions } from "./earlier-versions.ts";
@@ -169,7 +169,7 @@ export class StoreState {
     const info = this.info(entry.name);
     const stored = this.rows.stored(entry.name);
     if (info === undefined || stored === undefined) return undefined;
-    return openStored(info, stored, this);
+    return new StoredValue(stored, this).open(info);
   }
 
   /** Reads what is at a path of the value. Large arrays and texts are loaded in parts; a whole value is cached. */
@@ -179,16 +179,15 @@ export class StoreState {
     if (cached !== undefined) return readPath(cached, path, work);
     const stored = this.rows.stored(name);
     if (stored === undefined) return undefined;
-    if (selectsPart(stored, path)) {
-      return whileHeld(stored, this, (source) => readPart(source, path), work);
-    }
+    const value = new StoredValue(stored, this, work);
+    if (value.hasPart(path)) return value.part(path);
     // The records of a table may be longer than its bytes.
     const size = Math.max(stored.bytes, entry.chars);
     this.cache.makeRoom(size);
-    const value = await whileHeld(stored, this, (source) => readWhole(name, source), work);
+    const whole = await value.whole(name);
     // A new version may have been written meanwhile.
-    if (this.index.get(name)?.seq === seq) this.cache.set(name, value, size);
-    return readPath(value, path, work);
+    if (this.index.get(name)?.seq === seq) this.cache.set(name, whole, size);
+    return readPath(whole, path, work);
   }
 
   /** Runs `work` in a transaction. Discards the state in memory if the transaction is rolled back. */
