@@ -84,10 +84,10 @@ function slugOfArgument(value: unknown): string {
   return trimUnderscores(toIdentifier(text.toLowerCase()).slice(0, MAX_SLUG_CHARS));
 }
 
-/** The greatest number suffix: more digits are part of the name, because greater numbers might not fit into it. */
-export const MAX_NUMBER = 999_999_999;
-
-/** Splits a name with a number suffix: `list_orders_12` gives `list_orders` and 12. */
+/**
+ * Splits a name with a number suffix: `list_orders_12` gives `list_orders` and 12. More than nine digits are part of
+ * the name, because greater numbers might not fit into it.
+ */
 export function splitNumber(name: string): { base: string; number: number } | undefined {
   const [, base, number] = /^(.+)_(\d{1,9})$/.exec(name) ?? [];
   return base === undefined ? undefined : { base, number: Number(number) };
