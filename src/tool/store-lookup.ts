@@ -1,4 +1,4 @@
-import { limitExceeded } from "../errors.ts";
+import { requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
 import type { ExpandOptions } from "../reference/expand.ts";
 import { answerFrom, unknownName, unreadable } from "../reference/lookup-in.ts";
@@ -99,15 +99,7 @@ export async function readBytes({ name }: Reference, store: Variables): Promise<
   if (value === undefined) return missing({ name, path: [] }, store);
   try {
     const { bytes } = value.info;
-    if (bytes > limits.maxJsonBytes) {
-      const advice = `Read $${name} in parts, over HTTP.`;
-      const { message } = limitExceeded("maxJsonBytes", {
-        maximum: limits.maxJsonBytes,
-        actual: bytes,
-        advice,
-      });
-      return { found: false, reason: "unreadable", code: "limit_exceeded", message };
-    }
+    requireAtMost("maxJsonBytes", bytes, `Read $${name} in parts, over HTTP.`);
     const read = await value.read(0, bytes);
     // A Uint8Array is not JSON, but callers that set `bytes` expect one.
     return { found: true, value: read.slice() as unknown as Json, name, chars: bytes };

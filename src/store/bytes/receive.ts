@@ -8,7 +8,7 @@ import { RecordsMeter } from "../../value/records-meter.ts";
 import { TextMeter } from "../../value/text-meter.ts";
 import { type Json, type JsonArray, parsedBody } from "../../value/json.ts";
 import { decodeUtf8 } from "../../value/encoding.ts";
-import type { Bodies, BodyWriter } from "./bodies.ts";
+import type { Bodies, StartedBody } from "./bodies.ts";
 import {
   bytesContent,
   Content,
@@ -159,7 +159,7 @@ class Incoming {
   readonly #bodies: Bodies;
   #held: Uint8Array[] = [];
   #bytes = 0;
-  #writer: BodyWriter | undefined;
+  #started: StartedBody | undefined;
 
   constructor(bodies: Bodies) {
     this.#bodies = bodies;
@@ -169,7 +169,7 @@ class Incoming {
     if (bytes.length === 0) return;
     this.#bytes += bytes.length;
     requireAtMost("maxValueBytes", this.#bytes, "Split it into several variables.");
-    if (this.#writer !== undefined) return this.#writer.write(bytes);
+    if (this.#started !== undefined) return this.#started.upload.write(bytes);
     // A stream may reuse the buffer of its chunks.
     this.#held.push(copyOf(bytes));
     if (this.#bytes > this.#bodies.maxHeldBytes) await this.#startWriting();
@@ -177,8 +177,10 @@ class Incoming {
 
   async end({ about: measured, marks }: Metered, mediaType: string): Promise<Content> {
     const about = { ...measured, mediaType };
-    if (this.#writer !== undefined) {
-      return new Content({ about, marks, body: await this.#writer.complete() });
+    if (this.#started !== undefined) {
+      const { upload, body } = this.#started;
+      await upload.complete();
+      return new Content({ about, marks, body });
     }
     const body = joinBytes(this.#held);
     if (about.type === "bytes") return bytesContent(body, mediaType);
@@ -190,12 +192,14 @@ class Incoming {
   }
 
   async abort(): Promise<void> {
-    await this.#writer?.abort();
+    if (this.#started === undefined) return;
+    await this.#started.upload.abort();
+    this.#bodies.drop(this.#started.body);
   }
 
   async #startWriting(): Promise<void> {
-    this.#writer = await this.#bodies.write();
-    for (const bytes of this.#held) await this.#writer.write(bytes);
+    this.#started = await this.#bodies.upload();
+    for (const bytes of this.#held) await this.#started.upload.write(bytes);
     this.#held = [];
   }
 }
