@@ -51,8 +51,6 @@ export type Lookup = (
 
 /** The work of looking up the references of one tool input, response or interpolation. */
 export class LookupWork extends Work {
-  /** Misses by variable, version and path; at most `maxBatchItems`. */
-  readonly missed = new Map<string, Missing>();
   /** The names of the newest variables, listed once. */
   names: readonly string[] | undefined;
   #explained = 0;

@@ -13,7 +13,7 @@ import {
 import { joinedLines, receive } from "./bytes/receive.ts";
 import { requireName } from "./names.ts";
 import { retryConflicts } from "./retry-conflicts.ts";
-import { ndjsonOf, readContent } from "./bytes/read-part.ts";
+import { StoredValue } from "./bytes/read-part.ts";
 import type { StoreState } from "./store-state.ts";
 import type { Variables, Write } from "./variable-store.ts";
 import type { VariableInfo } from "./variable.ts";
@@ -131,7 +131,8 @@ export class Batch {
     if (entry === undefined || stored === undefined || !isOfLines(stored)) return undefined;
     const release = state.bodies.hold(stored.body);
     try {
-      const bytes = joinedLines(ndjsonOf(stored, state), ndjsonOf(storedOf(value), state));
+      const added = new StoredValue(storedOf(value), state);
+      const bytes = joinedLines(new StoredValue(stored, state).ndjson(), added.ndjson());
       const content = await receive(bytes, RECORDS_TYPE, state.bodies);
       if (isStored(content.body)) this.#inUse = [...this.#inUse, content.body];
       return { write, content, after: { seq: entry.seq } };
@@ -173,7 +174,9 @@ export class Batch {
   }
 
   async #valueOf({ write, content }: Omit<Draft, "after">): Promise<Json> {
-    return content.value ?? readContent(String(write.name), content, this.#state);
+    return (
+      content.value ?? new StoredValue(storedOf(content), this.#state).whole(String(write.name))
+    );
   }
 }
 

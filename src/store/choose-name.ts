@@ -1,5 +1,5 @@
 import type { Call } from "./rows/rows.ts";
-import { automaticBase, MAX_BASE_CHARS, MAX_NUMBER, requireName, splitNumber } from "./names.ts";
+import { automaticBase, MAX_BASE_CHARS, requireName, splitNumber } from "./names.ts";
 import type { Write } from "./variable-store.ts";
 
 /** Names of variables and of evicted variables. */
@@ -42,13 +42,8 @@ export function chooseName(
   let highest = Math.max(name.numbered ? 0 : 1, ...used);
   // A caller may have chosen a name with this run's suffix.
   while (taken.has(`${base}_${highest + 1}${ending}`)) highest++;
-  if (highest < MAX_NUMBER) return `${base}_${highest + 1}${ending}`;
-  // A caller has used the last number.
-  const next = { ...name, base: `${base.slice(0, MAX_CONTINUED_CHARS)}_next` };
-  return chooseName({ ...write, name: next }, taken);
+  return `${base}_${highest + 1}${ending}`;
 }
-
-const MAX_CONTINUED_CHARS = 40;
 
 /** True if the name is the base, with or without a number, followed by the ending. */
 function isOf(base: string, name: string, ending: string): boolean {

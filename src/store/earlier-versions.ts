@@ -1,13 +1,6 @@
 import { type Path, type Reading, readPath } from "../value/path.ts";
 import type { Json } from "../value/json.ts";
-import {
-  openStored,
-  readPart,
-  readWhole,
-  selectsPart,
-  type StoredValues,
-  whileHeld,
-} from "./bytes/read-part.ts";
+import { StoredValue, type StoredValues } from "./bytes/read-part.ts";
 import type { KeptGlance, KeptVersion, Rows } from "./rows/rows.ts";
 import type { OpenValue, VariableInfo } from "./variable.ts";
 
@@ -90,16 +83,13 @@ export class EarlierVersions {
     const kept = this.get(name, version);
     if (kept === undefined) return undefined;
     const { info, stored } = kept;
-    const values = this.#values;
-    const read = () => whileHeld(stored, values, (source) => readWhole(name, source));
+    const value = () => new StoredValue(stored, this.#values);
     return {
       info,
-      open: () => openStored(info, stored, values),
-      read,
+      open: () => value().open(info),
+      read: () => value().whole(name),
       readPath: async (path) =>
-        selectsPart(stored, path)
-          ? whileHeld(stored, values, (source) => readPart(source, path))
-          : readPath(await read(), path),
+        value().hasPart(path) ? value().part(path) : readPath(await value().whole(name), path),
     };
   }
 }

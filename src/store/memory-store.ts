@@ -138,20 +138,20 @@ class MemoryRows implements Rows {
 
   transaction<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result {
     if (this.#isOpen) return work();
-    const { rows, tombstones, chunks, garbage, versions, numbers } = this.#state;
+    const before = this.#state;
     this.#isOpen = true;
     this.#state = {
-      rows: new Map(rows),
-      tombstones: new Map(tombstones),
-      chunks: new Map(chunks),
-      garbage: new Map(garbage),
-      versions: new Map(versions),
-      numbers,
+      rows: new Map(before.rows),
+      tombstones: new Map(before.tombstones),
+      chunks: new Map(before.chunks),
+      garbage: new Map(before.garbage),
+      versions: new Map(before.versions),
+      numbers: before.numbers,
     };
     try {
       return work();
     } catch (error) {
-      this.#state = { rows, tombstones, chunks, garbage, versions, numbers };
+      this.#state = before;
       throw error;
     } finally {
       this.#isOpen = false;

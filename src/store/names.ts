@@ -1,6 +1,6 @@
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
-import { isDigit, isWordCode } from "../value/characters.ts";
+import { isDigit } from "../value/characters.ts";
 import { isObject, type Json } from "../value/json.ts";
 
 /** Arguments that usually identify the subject of a call, in order of preference. */
@@ -29,22 +29,13 @@ export function requireName(name: string): string {
 
 /** True for 1 to `maxNameChars` ASCII letters, digits and underscores, the first not a digit. */
 export function isValidName(name: string): boolean {
-  if (name === "" || name.length > limits.maxNameChars || isDigit(name.charCodeAt(0))) return false;
-  for (let index = 0; index < name.length; index++) {
-    if (!isWordCode(name.charCodeAt(index))) return false;
-  }
-  return true;
+  return name.length <= limits.maxNameChars && /^[A-Za-z_][A-Za-z0-9_]*$/.test(name);
 }
 
 /** Converts any text to an identifier: removes accents and replaces other characters by underscores. May be empty. */
 export function toIdentifier(text: string): string {
-  let identifier = "";
-  for (const character of text.normalize("NFKD")) {
-    const code = character.codePointAt(0) ?? 0;
-    if (isWordCode(code)) identifier += character;
-    else if (!/[\u0300-\u036f]/u.test(character) && !identifier.endsWith("_")) identifier += "_";
-  }
-  return trimUnderscores(identifier);
+  const plain = text.normalize("NFKD").replaceAll(/[\u0300-\u036f]/g, "");
+  return trimUnderscores(plain.replaceAll(/_?\W+/g, "_"));
 }
 
 function trimUnderscores(text: string): string {
@@ -93,19 +84,13 @@ function slugOfArgument(value: unknown): string {
   return trimUnderscores(toIdentifier(text.toLowerCase()).slice(0, MAX_SLUG_CHARS));
 }
 
-/** Longer digit sequences are part of the name, because incremented numbers might not fit into its length. */
-const MAX_NUMBER_DIGITS = 9;
-/** The greatest number suffix. */
-export const MAX_NUMBER = 10 ** MAX_NUMBER_DIGITS - 1;
-
-/** Splits a name with a number suffix: `list_orders_12` gives `list_orders` and 12. */
+/**
+ * Splits a name with a number suffix: `list_orders_12` gives `list_orders` and 12. More than nine digits are part of
+ * the name, because greater numbers might not fit into it.
+ */
 export function splitNumber(name: string): { base: string; number: number } | undefined {
-  let start = name.length;
-  while (start > 0 && isDigit(name.charCodeAt(start - 1))) start--;
-  const digits = name.length - start;
-  const isNumber = digits > 0 && digits <= MAX_NUMBER_DIGITS;
-  if (!isNumber || start < 2 || name[start - 1] !== "_") return undefined;
-  return { base: name.slice(0, start - 1), number: Number(name.slice(start)) };
+  const [, base, number] = /^(.+)_(\d{1,9})$/.exec(name) ?? [];
+  return base === undefined ? undefined : { base, number: Number(number) };
 }
 
 /**

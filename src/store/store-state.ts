@@ -1,6 +1,6 @@
 import * as limits from "../limits.ts";
 import type { Bodies } from "./bytes/bodies.ts";
-import { openStored, readPart, readWhole, selectsPart, whileHeld } from "./bytes/read-part.ts";
+import { StoredValue } from "./bytes/read-part.ts";
 import type { RecordsFormat } from "./bytes/receive.ts";
 import type { ComputedVariable } from "./computed.ts";
 import { EarlierVersions } from "./earlier-versions.ts";
@@ -41,14 +41,13 @@ export class StoreState {
   readonly bodies: Bodies;
   readonly csv: RecordsFormat | undefined;
   readonly versions: EarlierVersions;
-  readonly cache = new ValueCache(limits.maxJsonBytes);
+  /** Parsed, frozen values, by name; bounded by their stored bytes. */
+  readonly cache = new Recent<Json>(limits.maxJsonBytes);
   readonly now: () => number;
   readonly index: VariableIndex;
   readonly #options: StateOptions;
-  /** Seqs of writes that were found to be expired. They stay expired when the clock is set back. */
-  readonly #due = new Set<number>();
   /** Metadata that was listed lately, by name. Each model call requests the same list. */
-  #listed = new Recent<{ readonly seq: number; readonly info: VariableInfo }>(MAX_LISTED);
+  readonly #listed = new Recent<{ readonly seq: number; readonly info: VariableInfo }>(MAX_LISTED);
   #tombstones: Map<string, Tombstone> | undefined;
   #numbers: UsedNumbers | undefined;
   /** Changes of the current transaction. */
@@ -88,22 +87,14 @@ export class StoreState {
   /** Returns the variable, unless it has expired. */
   alive(name: string): Entry | undefined {
     const entry = this.index.get(name);
-    return entry === undefined || this.isExpired(entry, this.now()) ? undefined : entry;
+    return entry === undefined || this.isDue(entry, this.now()) ? undefined : entry;
   }
 
   isDue(entry: Entry, nowMs: number): boolean {
-    const dueMs = this.dueMs(entry);
-    return dueMs <= nowMs || (dueMs < Infinity && this.#due.has(entry.seq));
+    return this.dueMs(entry) <= nowMs;
   }
 
-  /** Like `isDue`, for a result that becomes visible: the entry then stays expired, even if the clock is set back. */
-  isExpired(entry: Entry, nowMs: number): boolean {
-    const isDue = this.isDue(entry, nowMs);
-    if (isDue) this.#due.add(entry.seq);
-    return isDue;
-  }
-
-  /** Returns all expired entries, oldest first, without marking them as found. */
+  /** Returns all expired entries, oldest first. */
   due(nowMs: number): readonly Entry[] {
     return this.index.values().filter((entry) => this.isDue(entry, nowMs));
   }
@@ -116,7 +107,7 @@ export class StoreState {
   /** Returns the entries that have not expired, oldest first. */
   unexpired(): readonly Entry[] {
     const nowMs = this.now();
-    return this.index.values().filter((entry) => !this.isExpired(entry, nowMs));
+    return this.index.values().filter((entry) => !this.isDue(entry, nowMs));
   }
 
   /** Returns when the entry expires; Infinity if it is pinned or held. */
@@ -178,7 +169,7 @@ export class StoreState {
     const info = this.info(entry.name);
     const stored = this.rows.stored(entry.name);
     if (info === undefined || stored === undefined) return undefined;
-    return openStored(info, stored, this);
+    return new StoredValue(stored, this).open(info);
   }
 
   /** Reads what is at a path of the value. Large arrays and texts are loaded in parts; a whole value is cached. */
@@ -188,16 +179,15 @@ export class StoreState {
     if (cached !== undefined) return readPath(cached, path, work);
     const stored = this.rows.stored(name);
     if (stored === undefined) return undefined;
-    if (selectsPart(stored, path)) {
-      return whileHeld(stored, this, (source) => readPart(source, path), work);
-    }
+    const value = new StoredValue(stored, this, work);
+    if (value.hasPart(path)) return value.part(path);
     // The records of a table may be longer than its bytes.
     const size = Math.max(stored.bytes, entry.chars);
     this.cache.makeRoom(size);
-    const value = await whileHeld(stored, this, (source) => readWhole(name, source), work);
+    const whole = await value.whole(name);
     // A new version may have been written meanwhile.
-    if (this.index.get(name)?.seq === seq) this.cache.set(name, value, size);
-    return readPath(value, path, work);
+    if (this.index.get(name)?.seq === seq) this.cache.set(name, whole, size);
+    return readPath(whole, path, work);
   }
 
   /** Runs `work` in a transaction. Discards the state in memory if the transaction is rolled back. */
@@ -205,7 +195,6 @@ export class StoreState {
     if (this.#changes !== undefined) return work();
     const changes: Change[] = [];
     this.#changes = changes;
-    this.index.begin();
     try {
       return this.rows.transaction(() => {
         const result = work();
@@ -224,7 +213,7 @@ export class StoreState {
   /** Discards the state in memory. It is read again when it is next needed. */
   forget(): void {
     this.cache.clear();
-    this.#listed = new Recent(MAX_LISTED);
+    this.#listed.clear();
     this.index.forget();
     this.#tombstones = undefined;
     this.#numbers = undefined;
@@ -300,52 +289,5 @@ export class StoreState {
       if (this.tombstones.size <= limits.maxItems) break;
       this.removeTombstone(oldest);
     }
-  }
-}
-
-/** A cache of parsed, frozen values, bounded by their stored bytes. The least recently used are dropped first. */
-class ValueCache {
-  readonly #values = new Map<string, { readonly value: Json; readonly bytes: number }>();
-  readonly #maxBytes: number;
-  #bytes = 0;
-
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
-  }
-
-  get(name: string): Json | undefined {
-    const entry = this.#values.get(name);
-    if (entry === undefined) return undefined;
-    this.#values.delete(name);
-    this.#values.set(name, entry);
-    return entry.value;
-  }
-
-  set(name: string, value: Json, bytes: number): void {
-    this.delete(name);
-    if (bytes > this.#maxBytes) return;
-    this.makeRoom(bytes);
-    this.#values.set(name, { value, bytes });
-    this.#bytes += bytes;
-  }
-
-  /** Drops the entries that a value of this size would displace, before that value is in memory too. */
-  makeRoom(bytes: number): void {
-    for (const oldest of this.#values.keys()) {
-      if (this.#bytes + bytes <= this.#maxBytes) break;
-      this.delete(oldest);
-    }
-  }
-
-  delete(name: string): void {
-    const entry = this.#values.get(name);
-    if (entry === undefined) return;
-    this.#bytes -= entry.bytes;
-    this.#values.delete(name);
-  }
-
-  clear(): void {
-    this.#values.clear();
-    this.#bytes = 0;
   }
 }

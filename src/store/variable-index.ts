@@ -20,10 +20,8 @@ export class VariableIndex {
   #lastAccessMs = 0;
   /** The newest seq of all writes, including rolled back ones. */
   #newestSeq = 0;
-  /** Times of reads that the rows do not have, by seq. A rollback does not undo reads. */
-  readonly #reads = new Map<number, number>();
-  /** Seqs that the last transaction replaced or touched. */
-  #settled: number[] = [];
+  /** The entries before a rollback, which does not undo reads. */
+  #forgotten: ReadonlyMap<string, Entry> | undefined;
   /** Values that are made of older versions, until a write. */
   #stale: ReadonlyMap<string, readonly NewerSource[]> | undefined;
 
@@ -133,7 +131,6 @@ export class VariableIndex {
   access(entry: Entry, nowMs: number): Entry {
     const after = { ...entry, accessedAtMs: nowMs };
     this.#entries.set(entry.name, after);
-    this.#reads.set(entry.seq, nowMs);
     this.#lastAccessMs = Math.max(this.#lastAccessMs, nowMs);
     return after;
   }
@@ -143,21 +140,14 @@ export class VariableIndex {
     this.#rows.touch(new Map(entries.map(({ name, accessedAtMs }) => [name, accessedAtMs])));
     for (const entry of entries) {
       this.#entries.set(entry.name, { ...entry, writtenAccessMs: entry.accessedAtMs });
-      this.#settled.push(entry.seq);
     }
-  }
-
-  /** Call it before a transaction. The last one was committed, if `forget` was not called. */
-  begin(): void {
-    for (const seq of this.#settled) this.#reads.delete(seq);
-    this.#settled = [];
   }
 
   /** Call it after a rollback. */
   forget(): void {
+    this.#forgotten = this.#loaded ?? this.#forgotten;
     this.#loaded = undefined;
     this.#stale = undefined;
-    this.#settled = [];
   }
 
   get #entries(): Map<string, Entry> {
@@ -172,9 +162,11 @@ export class VariableIndex {
     this.#bytes = 0;
     this.#lastAccessMs = 0;
     for (const entry of entries) {
-      const accessedAtMs = this.#reads.get(entry.seq);
-      this.#add(accessedAtMs === undefined ? entry : { ...entry, accessedAtMs });
+      const before = this.#forgotten?.get(entry.name);
+      const isRead = before?.seq === entry.seq && before.accessedAtMs > entry.accessedAtMs;
+      this.#add(isRead ? { ...entry, accessedAtMs: before.accessedAtMs } : entry);
     }
+    this.#forgotten = undefined;
     return this.#loaded;
   }
 
@@ -192,7 +184,6 @@ export class VariableIndex {
     this.#entries.delete(name);
     this.#stale = undefined;
     this.#bytes -= entry.bytes;
-    this.#settled.push(entry.seq);
   }
 }
 

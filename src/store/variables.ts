@@ -4,8 +4,8 @@ import { type Path, type Reading, valueIn } from "../value/path.ts";
 import { Work } from "../value/work.ts";
 import { Batch, only } from "./batch.ts";
 import { Bodies, type Bucket } from "./bytes/bodies.ts";
-import { readContent } from "./bytes/read-part.ts";
-import { Content, isStored } from "./bytes/content.ts";
+import { StoredValue } from "./bytes/read-part.ts";
+import { Content, isStored, storedOf } from "./bytes/content.ts";
 import { type ComputedVariable, readOnly } from "./computed.ts";
 import type { EarlierVersion } from "./earlier-versions.ts";
 import type { Entry, Rows } from "./rows/rows.ts";
@@ -126,7 +126,10 @@ export class VariableStore implements Variables {
     if (meter === undefined) return undefined;
     const content = await receiveTable(stream, meter, this.#bodies);
     if (isStored(content.body) || content.body instanceof Uint8Array) return content;
-    return new Content({ ...content, value: await readContent("", content, this.#state) });
+    return new Content({
+      ...content,
+      value: await new StoredValue(storedOf(content), this.#state).whole(""),
+    });
   }
 
   update(name: string, changes: Changes): VariableInfo | undefined {

@@ -1,4 +1,4 @@
-import { limitExceeded } from "../errors.ts";
+import { requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
 import type { ExpandOptions } from "../reference/expand.ts";
 import { answerFrom, unknownName, unreadable } from "../reference/lookup-in.ts";
@@ -8,7 +8,7 @@ import type { Variables } from "../store/variable-store.ts";
 import type { Glance, Tombstone, VariableInfo } from "../store/variable.ts";
 import { clip } from "../value/characters.ts";
 import type { Json } from "../value/json.ts";
-import { formatPath, type Reading } from "../value/path.ts";
+import type { Reading } from "../value/path.ts";
 
 /** Limits of what a lookup returns and reveals. */
 export interface LookupOptions {
@@ -39,23 +39,15 @@ export function lookupInStore(store: Variables, options: LookupOptions = {}): Lo
     options.onUsed?.(name);
     const isBytes = glance.type === "bytes" && path.length === 0;
     if (isBytes && options.bytes === true) return readBytes(reference, store).catch(unreadable);
-    const { version, chars } = glance;
-    const { hidesUntrusted } = options;
-    const key = [name, version, chars, hidesUntrusted, formatPath(path)].join(" ");
-    const missed = work.missed.get(key);
-    if (missed !== undefined) return missed;
-    return read(reference, { ...options, store, work, glance, key });
+    return read(reference, { ...options, store, work, glance });
   };
 }
 
 async function read(reference: Reference, options: ReadState): Promise<Found | Missing> {
-  const { store, work, glance, key } = options;
+  const { store, work, glance } = options;
   try {
     const reading = await store.readPath(reference.name, reference.path, work);
-    const found = answer(reference, reading, options);
-    const hasRoom = work.missed.size < limits.maxBatchItems;
-    if (!found.found && hasRoom) work.missed.set(key, found);
-    return found;
+    return answer(reference, reading, options);
   } catch (error) {
     // A guarded value has one error, whatever is wrong with the reference.
     return glance.visibility === "model" ? unreadable(error) : NOT_FOUND;
@@ -75,8 +67,6 @@ interface ReadState extends LookupOptions {
   readonly work: LookupWork;
   /** The variable when it was read. Another variable may have its name by now. */
   readonly glance: Glance;
-  /** The key of the reference in `work.missed`. */
-  readonly key: string;
 }
 
 function answer(
@@ -109,15 +99,7 @@ export async function readBytes({ name }: Reference, store: Variables): Promise<
   if (value === undefined) return missing({ name, path: [] }, store);
   try {
     const { bytes } = value.info;
-    if (bytes > limits.maxJsonBytes) {
-      const advice = `Read $${name} in parts, over HTTP.`;
-      const { message } = limitExceeded("maxJsonBytes", {
-        maximum: limits.maxJsonBytes,
-        actual: bytes,
-        advice,
-      });
-      return { found: false, reason: "unreadable", code: "limit_exceeded", message };
-    }
+    requireAtMost("maxJsonBytes", bytes, `Read $${name} in parts, over HTTP.`);
     const read = await value.read(0, bytes);
     // A Uint8Array is not JSON, but callers that set `bytes` expect one.
     return { found: true, value: read.slice() as unknown as Json, name, chars: bytes };

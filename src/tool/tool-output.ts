@@ -8,13 +8,12 @@ import {
   isJsonArray,
   isJsonObject,
   isObject,
-  isScalar,
   type Json,
   type JsonObject,
   plainJson,
   typeOfJson,
 } from "../value/json.ts";
-import { formatPath, isPlainKey, type Path, readPath } from "../value/path.ts";
+import { formatPath, isPlainKey, type Path } from "../value/path.ts";
 import { previewOf } from "../value/preview.ts";
 import { shapeOf } from "../value/shape.ts";
 import { isShortJson } from "../value/strict-json.ts";
@@ -210,7 +209,7 @@ function handleOf(info: VariableInfo, { value, path }: Shown): Handle {
   const { name, type, count, bytes, chars, shape, preview } = info;
   const cost = type === "bytes" ? {} : { tokens: tokensIn(chars) };
   const place = `$${name}${formatPath(path)}`;
-  const paths = tryPaths(info, value).map(({ path: inner, type: innerType }) => {
+  const paths = tryPaths(info).map(({ path: inner, type: innerType }) => {
     const typed = innerType === undefined ? "" : `: ${innerType}`;
     return `${place}${formatPath(inner)}${typed}`;
   });
@@ -341,78 +340,44 @@ export interface TypedPath {
 }
 
 /**
- * Returns paths for a next call: of records a column that finds one, a numeric one, and a slice; keys of an
- * object; the start of a text. Without the value the columns are those that its shape has.
+ * Returns paths for a next call, by the value's shape: of records a column that finds one, a numeric one, and a slice;
+ * keys of an object; the start of a text.
  */
-export function tryPaths(
-  { type, count, shape }: Pick<VariableInfo, "type" | "count" | "shape">,
-  value: Json | undefined,
-): readonly TypedPath[] {
-  const paths =
-    value === undefined
-      ? pathsInShape({ type, count }, parseShape(shape))
-      : candidatePaths(value).flatMap((path) => {
-          const read = readPath(value, path);
-          return read.found ? { path, type: typeAt(path, read.value) } : [];
-        });
+export function tryPaths({
+  type,
+  count,
+  shape,
+}: Pick<VariableInfo, "type" | "count" | "shape">): readonly TypedPath[] {
+  if (count === 0) return [];
+  if (type === "string") return [{ path: [{ to: 500 }] }];
+  const parsed = parseShape(shape);
+  const paths = type === "array" ? pathsInList(parsed) : pathsInObject(parsed);
   return paths.slice(0, MAX_PATHS);
 }
 
-const FIRST: Path = [{ index: 0 }];
-const START: Path = [{ to: 10 }];
-const TEXT_START: Path = [{ to: 500 }];
-
-function typeAt(path: Path, value: Json): string | undefined {
-  if (path === START || path === TEXT_START) return undefined;
-  return simpleType(shapeOf(value).replaceAll(/\{.*\}/gu, "object"));
-}
-
-function simpleType(text: string): string | undefined {
-  return SIMPLE_TYPE.test(text) ? text : undefined;
-}
-
-const SIMPLE_TYPE = /^[a-z ()|[\]]{1,40}$/u;
-
-function candidatePaths(value: Json): readonly Path[] {
-  if (isJsonArray(value)) {
-    const first = value[0];
-    if (first === undefined || !isJsonObject(first)) return [FIRST, START];
-    const keys = keysOf(Object.keys(first));
-    return [...columnsOf(keys, (key) => typeof first[key] === "number").map(columnPath), START];
-  }
-  if (isJsonObject(value)) {
-    return keysOf(Object.keys(value)).flatMap((key) => {
-      const inner = value[key];
-      const isList = inner !== undefined && !isScalar(inner) && isJsonArray(inner);
-      return [[{ key }, ...(isList ? [{ index: 0 }] : [])]];
-    });
-  }
-  return typeof value === "string" ? [TEXT_START] : [];
-}
-
-/** The paths that exist by type and count, and the columns that every record seen has. */
-function pathsInShape(
-  { type, count }: Pick<VariableInfo, "type" | "count">,
-  shape: Shape,
-): readonly TypedPath[] {
-  if (count === 0) return [];
-  if (type === "string") return [{ path: TEXT_START }];
-  if (type !== "array") return [];
-  const records = recordsIn(shape);
-  if (records.size === 0) return [{ path: FIRST }, { path: START }];
+function pathsInList(shape: Shape): readonly TypedPath[] {
+  const { elements = [] } = onlyOf(shape, "elements") ?? {};
+  const { keys = [] } = onlyOf(elements, "keys") ?? {};
+  // The keys that all records have.
+  const records = new Map(keys.flatMap((one) => (one.isOptional ? [] : [[one.key, one.shape]])));
   const isNumber = (key: string) => textOf(records.get(key)) === "number";
-  const columns = columnsOf(keysOf([...records.keys()]), isNumber).map((key) => ({
+  const columns = columnsOf(keysOf(records.keys()), isNumber).map((key) => ({
     path: columnPath(key),
-    type: simpleType(textOf([{ elements: records.get(key) ?? [] }])),
+    type: typeOf([{ elements: records.get(key) ?? [] }]),
   }));
-  return [...columns, { path: START }];
+  const first = { path: [{ index: 0 }], type: typeOf(elements) };
+  return [...(columns.length === 0 ? [first] : columns), { path: [{ to: 10 }] }];
 }
 
-/** The keys that all records of a list have. */
-function recordsIn(shape: Shape): ReadonlyMap<string, Shape> {
-  const elements = onlyOf(onlyOf(shape, "elements")?.elements ?? [], "keys");
-  const keys = elements?.keys.filter(({ isOptional }) => !isOptional) ?? [];
-  return new Map(keys.map((one) => [one.key, one.shape]));
+function pathsInObject(shape: Shape): readonly TypedPath[] {
+  const members = new Map(onlyOf(shape, "keys")?.keys.map((one) => [one.key, one.shape]));
+  return keysOf(members.keys()).map((key) => {
+    const own = members.get(key) ?? [];
+    const { elements = [] } = onlyOf(own, "elements") ?? {};
+    return elements.length === 0
+      ? { path: [{ key }], type: typeOf(own) }
+      : { path: [{ key }, { index: 0 }], type: typeOf(elements) };
+  });
 }
 
 /** The one kind of a shape, if it is of this sort. */
@@ -421,7 +386,15 @@ function onlyOf<Key extends "elements" | "keys">([kind, ...others]: Shape, key: 
   return isOnly ? (kind as Extract<typeof kind, Record<Key, unknown>>) : undefined;
 }
 
-/** The type as `typeAt` writes it. Empty if it is unknown. */
+/** The type in words, if it is simple. */
+function typeOf(shape: Shape): string | undefined {
+  const text = textOf(shape);
+  return SIMPLE_TYPE.test(text) ? text : undefined;
+}
+
+const SIMPLE_TYPE = /^[a-z ()|[\]]{1,40}$/u;
+
+/** Empty if it is unknown. */
 function textOf(shape: Shape = []): string {
   const kinds = shape.map((kind) => {
     if (typeof kind === "string") return kind;
@@ -450,8 +423,8 @@ const ID_LIKE = /^(?:_?id|key|uuid|slug|code|name|symbol)$|(?:_id|Id)$/u;
 const MAX_PATHS = 4;
 
 /** Lists plain keys, which need no quotes, first. */
-function keysOf(all: readonly string[]): readonly string[] {
-  const keys = all.filter(isWritable);
+function keysOf(all: Iterable<string>): readonly string[] {
+  const keys = [...all].filter(isWritable);
   return [...keys.filter(isPlainKey), ...keys.filter((key) => !isPlainKey(key))];
 }
 

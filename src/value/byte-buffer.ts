@@ -1,5 +1,4 @@
 import { ByrefError } from "../errors.ts";
-import { decodeUtf8, invalidByteIn } from "./encoding.ts";
 
 const BLOCK_BYTES = 65_536;
 
@@ -42,11 +41,6 @@ export class ByteBuffer {
     this.#lost = 0;
   }
 
-  /** The first bytes, 64 KiB at most. */
-  start(): Uint8Array {
-    return this.#blockOf(0).subarray(0, this.#held);
-  }
-
   /** Yields all held bytes and releases each block after it, except the first: its view is valid until `add`. */
   *take(): Generator<Uint8Array, undefined> {
     let left = this.#held;
@@ -63,29 +57,17 @@ export class ByteBuffer {
   text(): string {
     const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
     let text = "";
-    let block: Uint8Array = new Uint8Array();
     try {
       for (let at = 0; at < this.#held; at += BLOCK_BYTES) {
-        block = this.#blockOf(at).subarray(0, this.#held - at);
-        text += utf8.decode(block, { stream: true });
+        text += utf8.decode(this.#blockOf(at).subarray(0, this.#held - at), { stream: true });
       }
       return text + utf8.decode();
     } catch {
-      throw notUtf8(block);
+      throw new ByrefError("bad_json", "The body is not UTF-8; send it in UTF-8.");
     }
   }
 
   #blockOf(at: number): Uint8Array {
     return (this.#blocks[Math.floor(at / BLOCK_BYTES)] ??= new Uint8Array(BLOCK_BYTES));
   }
-}
-
-/** Characters that say where in a text something is wrong. */
-const SHOWN_BYTES = 24;
-
-function notUtf8(block: Uint8Array): ByrefError {
-  const at = invalidByteIn(block);
-  const before = decodeUtf8(block.subarray(Math.max(at - SHOWN_BYTES, 0), at));
-  const message = `The body is not UTF-8 after ${JSON.stringify(before)}; send it in UTF-8.`;
-  return new ByrefError("bad_json", message);
 }

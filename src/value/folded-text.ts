@@ -1,4 +1,4 @@
-import { indexIn } from "./find-text.ts";
+import { Finder } from "./text-edit.ts";
 
 /** A text that differs from a wanted one only in how it is written. */
 export interface FoldedMatch {
@@ -17,10 +17,11 @@ export interface FoldedMatch {
  */
 export function findFolded(text: string, wanted: string): FoldedMatch | undefined {
   const piece = folded(wanted).trim();
-  const start = piece === "" ? -1 : indexIn(folded(text), piece);
-  if (start < 0) return undefined;
+  const end = piece === "" ? -1 : new Finder(piece).nextEnd(folded(text), 0);
+  if (end < 0) return undefined;
+  const start = end - piece.length;
   let from = offsetOf(text, start, "start");
-  let to = offsetOf(text, start + piece.length - 1, "end");
+  let to = offsetOf(text, end - 1, "end");
   const [before = ""] = /^\s*/.exec(wanted) ?? [];
   const [after = ""] = /\s*$/.exec(wanted.slice(wanted.trimEnd().length)) ?? [];
   while (isBlank(text.charAt(from - 1), before)) from--;

@@ -1,5 +1,5 @@
-import { type Change, diffLines } from "diff";
-import type { Segment } from "./segments.ts";
+import { type ChangeObject, diffArrays } from "diff";
+import { isJsonArray, isScalar, type Json } from "./json.ts";
 
 /** A unified diff. */
 export interface Diff {
@@ -9,364 +9,383 @@ export interface Diff {
   readonly more?: number;
 }
 
-const CONTEXT = 3;
+/** Compares two texts line by line. */
+export function diffOf(before: string, after: string, maxLines: number): Diff {
+  const diff = new LineDiff(maxLines);
+  diff.add(before, after);
+  return diff.end();
+}
+
+/** Compares two values as JSON that is indented by two spaces, without holding either text. */
+export function diffOfJson(before: Json, after: Json, maxLines: number): Diff {
+  const diff = new LineDiff(maxLines);
+  const [old, made] = [jsonLines(before), jsonLines(after)];
+  for (let isOver = false; !isOver;) {
+    const [one, other] = [old.next(), made.next()];
+    isOver = one.done === true && other.done === true;
+    diff.add(one.value ?? "", other.value ?? "");
+  }
+  return diff.end();
+}
+
+interface Around {
+  readonly indent: string;
+  /** The key, with its colon. */
+  readonly key: string;
+  readonly comma: string;
+}
+
+function* jsonLines(
+  value: Json,
+  { indent, key, comma }: Around = { indent: "", key: "", comma: "" },
+): Generator<string, undefined> {
+  const members = isScalar(value) ? [] : Object.entries(value);
+  if (isScalar(value) || members.length === 0) {
+    yield `${indent}${key}${JSON.stringify(value)}${comma}\n`;
+    return undefined;
+  }
+  const [opening, closing] = isJsonArray(value) ? ["[", "]"] : ["{", "}"];
+  yield `${indent}${key}${opening}\n`;
+  for (const [index, [name, inner]] of members.entries()) {
+    yield* jsonLines(inner, {
+      indent: `${indent}  `,
+      key: isJsonArray(value) ? "" : `${JSON.stringify(name)}: `,
+      comma: index < members.length - 1 ? "," : "",
+    });
+  }
+  yield `${indent}${closing}${comma}\n`;
+  return undefined;
+}
+
+/** Characters of each text that are compared at once. A longer line counts as several. */
+const WINDOW_CHARS = 1_048_576;
+/** Characters of one text that are held while there is too little of the other. */
+const MAX_HELD_CHARS = 4 * WINDOW_CHARS;
+
+/** Makes a unified diff of two texts that arrive in pieces. Holds a window of each, and the lines that are shown. */
+export class LineDiff {
+  readonly #hunks: Hunks;
+  /** What was not compared yet. */
+  #old = "";
+  #made = "";
+
+  constructor(maxLines: number) {
+    this.#hunks = new Hunks(maxLines);
+  }
+
+  /** Adds the next pieces, cut anywhere. */
+  add(old: string, made: string): void {
+    this.#old += old;
+    this.#made += made;
+    while (this.#isWindowFull()) this.#compareWindow();
+  }
+
+  end(): Diff {
+    const ends = [this.#old, this.#made].map((text, index) =>
+      text === "" ? this.#hunks.lineCounts[index] === 0 : !text.endsWith("\n"),
+    );
+    // A line break that both lack is no difference.
+    const added = ends.every(Boolean) ? "\n" : "";
+    const [old, made] = [this.#old, this.#made].map((text) => linesIn(text && text + added));
+    for (const part of this.#partsOf(old ?? [], made ?? [], true)) this.#hunks.add(part);
+    return this.#hunks.end();
+  }
+
+  #isWindowFull(): boolean {
+    const [old, made] = [this.#old.length, this.#made.length];
+    return Math.min(old, made) >= WINDOW_CHARS || Math.max(old, made) >= MAX_HELD_CHARS;
+  }
+
+  #partsOf(old: readonly string[], made: readonly string[], mayTrim: boolean): readonly Part[] {
+    const maxEdits = this.#hunks.isFull ? MAX_EDITS.counted : MAX_EDITS.shown;
+    return partsOf(old, made, { maxEdits, mayTrim });
+  }
+
+  /** Lines after the last common one wait for the next window, unless there is none. */
+  #compareWindow(): void {
+    const parts = this.#partsOf(windowOf(this.#old), windowOf(this.#made), false);
+    const isOpen = parts.length > 1 && parts.at(-1)?.isSame === false;
+    for (const part of isOpen ? parts.slice(0, -1) : parts) {
+      this.#hunks.add(part);
+      this.#old = this.#old.slice(charsIn(part.old));
+      this.#made = this.#made.slice(charsIn(part.made));
+    }
+  }
+}
+
+function charsIn(lines: readonly string[]): number {
+  return lines.reduce((chars, { length }) => chars + length, 0);
+}
+
+/** The lines of a text, each with its line break. */
+function linesIn(text: string): readonly string[] {
+  return text.match(/[^\n]*\n|[^\n]+/g) ?? [];
+}
+
+/** The complete lines of a window. A line that fills it is cut. */
+function windowOf(text: string): readonly string[] {
+  const window = text.slice(0, WINDOW_CHARS);
+  const end = window.lastIndexOf("\n") + 1;
+  return linesIn(end > 0 ? window.slice(0, end) : window);
+}
+
+/** Lines that are in both texts, or that differ. */
+interface Part {
+  readonly isSame: boolean;
+  readonly old: readonly string[];
+  readonly made: readonly string[];
+}
 
 /**
- * Makes a unified diff from the segments of an edited text, without comparing the texts. Holds the lines
- * that are shown. Cost: linear.
+ * Changed lines up to which the fewest are searched for, one line more and one less counting as two: while they are
+ * shown, and later.
  */
-export class LineDiff {
+const MAX_EDITS = { shown: 1_000, counted: 200 };
+
+/** Compares lines. `mayTrim`: the last ones are those of the texts. */
+function partsOf(
+  old: readonly string[],
+  made: readonly string[],
+  { maxEdits, mayTrim }: { readonly maxEdits: number; readonly mayTrim: boolean },
+): readonly Part[] {
+  const shorter = Math.min(old.length, made.length);
+  let start = 0;
+  while (start < shorter && old[start] === made[start]) start++;
+  let end = 0;
+  const most = mayTrim ? shorter - start : 0;
+  while (end < most && old.at(-1 - end) === made.at(-1 - end)) end++;
+  const [oldLines, madeLines] = [old, made].map((lines) => lines.slice(start, lines.length - end));
+  const changes = changesOf(oldLines ?? [], madeLines ?? [], maxEdits);
+  const parts: { isSame: boolean; old: string[]; made: string[] }[] = [];
+  for (const { value, added, removed } of [
+    { ...SAME, value: old.slice(0, start) },
+    ...changes,
+    { ...SAME, value: old.slice(old.length - end) },
+  ]) {
+    const isSame = !added && !removed;
+    let part = parts.at(-1);
+    if (value.length === 0) continue;
+    if (part?.isSame !== isSame) parts.push((part = { isSame, old: [], made: [] }));
+    for (const line of value) {
+      if (!added) part.old.push(line);
+      if (!removed) part.made.push(line);
+    }
+  }
+  return parts;
+}
+
+const SAME = { added: false, removed: false };
+const ADDED = { added: true, removed: false };
+const REMOVED = { added: false, removed: true };
+
+type Change = Pick<ChangeObject<readonly string[]>, "value" | "added" | "removed">;
+
+/** Finds the fewest changes; if they are too many, the lines between those that both have once. */
+function changesOf(
+  old: readonly string[],
+  made: readonly string[],
+  maxEdits: number,
+): readonly Change[] {
+  const found = diffArrays([...old], [...made], { maxEditLength: maxEdits });
+  if (found !== undefined) return found;
+  const changes: Change[] = [];
+  let start = { old: 0, made: 0 };
+  for (const end of [...anchorsOf(old, made), { old: old.length, made: made.length }]) {
+    const pairs = pairsOf(old.slice(start.old, end.old), made.slice(start.made, end.made));
+    for (const change of pairs) changes.push(change);
+    changes.push({ ...SAME, value: old.slice(end.old, end.old + 1) });
+    start = { old: end.old + 1, made: end.made + 1 };
+  }
+  return changes;
+}
+
+/** Compares lines one by one, if they are as many. */
+function pairsOf(old: readonly string[], made: readonly string[]): readonly Change[] {
+  if (old.length !== made.length)
+    return [
+      { ...REMOVED, value: old },
+      { ...ADDED, value: made },
+    ];
+  return old.flatMap((line, index) => {
+    const other = made[index] ?? "";
+    if (line === other) return { ...SAME, value: [line] };
+    return [
+      { ...REMOVED, value: [line] },
+      { ...ADDED, value: [other] },
+    ];
+  });
+}
+
+interface Anchor {
+  readonly old: number;
+  readonly made: number;
+  readonly before: Anchor | undefined;
+}
+
+/** Returns the places of lines that are once in both: the most that are in the same order. */
+function anchorsOf(old: readonly string[], made: readonly string[]): readonly Anchor[] {
+  const madePlaces = uniquePlaces(made);
+  // The last one of the best row of each length.
+  const ends: Anchor[] = [];
+  for (const [line, place] of uniquePlaces(old)) {
+    const other = madePlaces.get(line) ?? REPEATED;
+    if (place === REPEATED || other === REPEATED) continue;
+    let [low, high] = [0, ends.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((ends[middle]?.made ?? Infinity) < other) low = middle + 1;
+      else high = middle;
+    }
+    ends[low] = { old: place, made: other, before: ends[low - 1] };
+  }
+  const anchors: Anchor[] = [];
+  for (let one = ends.at(-1); one !== undefined; one = one.before) anchors.push(one);
+  return anchors.reverse();
+}
+
+const REPEATED = -1;
+
+function uniquePlaces(lines: readonly string[]): ReadonlyMap<string, number> {
+  const places = new Map<string, number>();
+  for (const [place, line] of lines.entries()) {
+    places.set(line, places.has(line) ? REPEATED : place);
+  }
+  return places;
+}
+
+/** Lines around a change that are shown. */
+const CONTEXT = 3;
+
+interface Hunk {
+  /** Lines before the hunk. */
+  readonly oldStart: number;
+  readonly madeStart: number;
+  oldLines: number;
+  madeLines: number;
+}
+
+/** Writes the hunks of a unified diff. */
+class Hunks {
   readonly #maxLines: number;
-  readonly #lines: (string | Hunk)[] = [];
+  readonly #shown: (string | Hunk)[] = [];
   #more = 0;
   #hunk: Hunk | undefined;
   /** The last unchanged lines: at most `CONTEXT` before a change, or up to twice as many after one. */
   #context: string[] = [];
-  /** Lines since the last line break that is in both texts. */
-  #old = new Group();
-  #new = new Group();
-  /** Changed lines since the last unchanged one. */
-  #removed = new Changed();
-  #added = new Changed();
-  /** Complete lines of each text, without those. */
-  #oldCount = 0;
-  #newCount = 0;
+  #old = 0;
+  #made = 0;
 
   constructor(maxLines: number) {
     this.#maxLines = maxLines;
   }
 
-  add({ kind, text }: Segment): void {
-    if (kind !== "same" && text !== "") for (const group of [this.#old, this.#new]) group.mark();
-    for (let from = 0; from < text.length;) {
-      const end = text.indexOf("\n", from);
-      const piece = text.slice(from, end < 0 ? text.length : end);
-      if (kind !== "added") this.#old.append(piece);
-      if (kind !== "removed") this.#new.append(piece);
-      if (end < 0) return;
-      from = end + 1;
-      if (kind === "same") this.#endBoth();
-      else if (kind === "removed") this.#old.endLine();
-      else this.#new.endLine();
-      // The rest of these lines belongs to the change.
-      if (kind !== "same") (kind === "removed" ? this.#old : this.#new).mark();
+  /** True if further lines are only counted. */
+  get isFull(): boolean {
+    return this.#shown.length >= this.#maxLines;
+  }
+
+  /** Lines of both texts so far. */
+  get lineCounts(): readonly number[] {
+    return [this.#old, this.#made];
+  }
+
+  add({ isSame, old, made }: Part): void {
+    if (isSame) for (const line of old) this.#keep(line);
+    else {
+      const hunk = this.#open();
+      this.#show("-", old, made);
+      this.#show("+", made, old);
+      hunk.oldLines += old.length;
+      hunk.madeLines += made.length;
+      this.#old += old.length;
+      this.#made += made.length;
     }
   }
 
   end(): Diff {
-    this.#endLast();
-    this.#showChange();
-    this.#closeHunk();
-    const lines = this.#lines.map((line) => (typeof line === "string" ? line : headerOf(line)));
+    this.#close();
+    const lines = this.#shown.map((line) => (typeof line === "string" ? line : headerOf(line)));
     const diff = lines.map((line) => `${line}\n`).join("");
     return { diff, ...(this.#more === 0 ? {} : { more: this.#more }) };
   }
 
-  /** Ends the current line of both texts. */
-  #endBoth(): void {
-    this.#old.endLine();
-    this.#new.endLine();
-    this.#endGroup();
+  #keep(line: string): void {
+    this.#old++;
+    this.#made++;
+    this.#context.push(line);
+    const most = this.#hunk === undefined ? CONTEXT : 2 * CONTEXT;
+    if (this.#context.length <= most) return;
+    if (this.#hunk === undefined) this.#context.shift();
+    else this.#close();
   }
 
-  /** Ends lines without a line break at the end. */
-  #endLast(): void {
-    const [open, other] =
-      this.#old.line.length > 0 ? [this.#old, this.#new] : [this.#new, this.#old];
-    // Otherwise a change of the last line break alone would not be seen.
-    open.line.lacksBreak = other.line.length === 0 && other.count > 0;
-    for (const group of [open, other]) if (group.line.length > 0) group.endLine();
-    this.#endGroup();
-  }
-
-  #endGroup(): void {
-    const [old, added] = [this.#old, this.#new];
-    this.#old = new Group();
-    this.#new = new Group();
-    if (old.isChanged) return this.#addChange(old, added);
-    for (const { text } of old.lines) this.#keep(text);
-  }
-
-  /** An unchanged line. */
-  #keep(text: string): void {
-    this.#showChange();
-    this.#oldCount++;
-    this.#newCount++;
-    this.#context.push(text);
-    if (this.#hunk === undefined) {
-      if (this.#context.length > CONTEXT) this.#context.shift();
-    } else if (this.#context.length > 2 * CONTEXT) {
-      this.#closeHunk();
-    }
-  }
-
-  #addChange(old: Group, added: Group): void {
-    const start = commonLines(old.lines, added.lines);
-    const most = Math.min(old.count, added.count) - start;
-    const isWhole = old.count === old.lines.length && added.count === added.lines.length;
-    const end = isWhole
-      ? Math.min(commonLines(old.lines.toReversed(), added.lines.toReversed()), most)
-      : 0;
-    for (const line of old.lines.slice(0, start)) this.#keep(line.text);
-    this.#removed.add(old.lines.slice(start, old.lines.length - end), old.count - start - end);
-    this.#added.add(added.lines.slice(start, added.lines.length - end), added.count - start - end);
-    for (const line of old.lines.slice(old.lines.length - end)) this.#keep(line.text);
-  }
-
-  #showChange(): void {
-    const [removed, added] = [this.#removed, this.#added];
-    if (removed.count + added.count === 0) return;
-    this.#removed = new Changed();
-    this.#added = new Changed();
-    this.#openHunk();
-    this.#show("-", removed);
-    this.#show("+", added);
-    this.#oldCount += removed.count;
-    this.#newCount += added.count;
-  }
-
-  #openHunk(): void {
+  #open(): Hunk {
     const context = this.#context;
     this.#context = [];
     if (this.#hunk === undefined) {
-      const before = context.length;
-      this.#hunk = {
-        oldStart: this.#oldCount - before,
-        newStart: this.#newCount - before,
-        oldLines: 0,
-        newLines: 0,
-      };
+      const [oldStart, madeStart] = [this.#old - context.length, this.#made - context.length];
+      this.#hunk = { oldStart, madeStart, oldLines: 0, madeLines: 0 };
       this.#push(this.#hunk);
     }
-    this.#showContext(context);
+    this.#showContext(this.#hunk, context);
+    return this.#hunk;
   }
 
-  #closeHunk(): void {
-    const after = this.#context;
-    if (this.#hunk !== undefined) this.#showContext(after.slice(0, CONTEXT));
-    this.#context = after.slice(-CONTEXT);
+  #close(): void {
+    if (this.#hunk !== undefined) this.#showContext(this.#hunk, this.#context.slice(0, CONTEXT));
+    this.#context = this.#context.slice(-CONTEXT);
     this.#hunk = undefined;
   }
 
-  #showContext(lines: readonly string[]): void {
-    if (this.#hunk === undefined) return;
-    this.#hunk.oldLines += lines.length;
-    this.#hunk.newLines += lines.length;
-    for (const line of lines) this.#push(` ${line}`);
+  #showContext(hunk: Hunk, lines: readonly string[]): void {
+    hunk.oldLines += lines.length;
+    hunk.madeLines += lines.length;
+    for (const line of lines) this.#push(` ${excerptOf(line, 0)}`);
   }
 
-  #show(sign: "-" | "+", { lines, count }: Changed): void {
-    if (this.#hunk === undefined) return;
-    if (sign === "-") this.#hunk.oldLines += count;
-    else this.#hunk.newLines += count;
-    for (const line of lines) this.#push(sign + line.text);
-    this.#more += count - lines.length;
+  /** `others`: the lines in their place. A long line is shown where it begins to differ. */
+  #show(sign: "-" | "+", lines: readonly string[], others: readonly string[]): void {
+    for (const [index, line] of lines.entries()) {
+      if (this.isFull) {
+        this.#more += lines.length - index;
+        return;
+      }
+      this.#push(sign + excerptOf(line, differenceIn(line, others[index] ?? "")));
+    }
   }
 
   #push(line: string | Hunk): void {
-    if (this.#more === 0 && this.#lines.length < this.#maxLines) this.#lines.push(line);
-    else this.#more++;
+    if (this.isFull) this.#more++;
+    else this.#shown.push(line);
   }
 }
 
-/** Lines that are removed, or added, one after the other. */
-class Changed {
-  readonly lines: LineExcerpt[] = [];
-  /** All of them. */
-  count = 0;
-
-  add(lines: readonly LineExcerpt[], count: number): void {
-    this.count += count;
-    this.lines.push(...lines.slice(0, MAX_GROUP_LINES - this.lines.length));
-  }
-}
-
-interface Hunk {
-  /** Lines before the hunk. */
-  readonly oldStart: number;
-  readonly newStart: number;
-  oldLines: number;
-  newLines: number;
-}
-
-function headerOf({ oldStart, oldLines, newStart, newLines }: Hunk): string {
+function headerOf({ oldStart, oldLines, madeStart, madeLines }: Hunk): string {
   // A range without lines is after the line with its number.
   const range = (start: number, lines: number) =>
     `${start + (lines === 0 ? 0 : 1)}${lines === 1 ? "" : `,${lines}`}`;
-  return `@@ -${range(oldStart, oldLines)} +${range(newStart, newLines)} @@`;
+  return `@@ -${range(oldStart, oldLines)} +${range(madeStart, madeLines)} @@`;
 }
 
-function commonLines(some: readonly LineExcerpt[], others: readonly LineExcerpt[]): number {
-  let count = 0;
-  for (const line of some) {
-    const other = others[count];
-    if (other === undefined || line.isClipped || other.isClipped) break;
-    if (line.text !== other.text) break;
-    count++;
-  }
-  return count;
-}
-
-/** Lines of a group that are remembered. */
-const MAX_GROUP_LINES = 70;
-
-/** The lines of one text between two line breaks that are in both. */
-class Group {
-  readonly lines: LineExcerpt[] = [];
-  line = new LineExcerpt();
-  /** All complete lines. */
-  count = 0;
-  isChanged = false;
-
-  append(text: string): void {
-    this.line.append(text);
-  }
-
-  /** The text changes here. */
-  mark(): void {
-    this.isChanged = true;
-    this.line.mark();
-  }
-
-  endLine(): void {
-    this.count++;
-    if (this.lines.length === MAX_GROUP_LINES) return this.line.clear();
-    this.lines.push(this.line);
-    this.line = new LineExcerpt();
-  }
+function differenceIn(line: string, other: string): number {
+  let at = 0;
+  while (at < line.length && line[at] === other[at]) at++;
+  return at;
 }
 
 /** Length of a line that is shown. */
 const MAX_CHARS = 200;
 /** Characters of a longer line that are shown before its first change. */
 const BEFORE_CHARS = 60;
-
 /** As in other unified diffs. */
 const NO_BREAK = "\n\\ No newline at end of file";
 
-/** A line of a diff: all of it, or the part around its first change. */
-class LineExcerpt {
-  /** True for a last line without a line break, where the other text has one. */
-  lacksBreak = false;
-  #length = 0;
-  #shown = "";
-  /** The last characters before a change. */
-  #recent = "";
-  #isMarked = false;
-  #startsLate = false;
-
-  get length(): number {
-    return this.#length;
-  }
-
-  get isClipped(): boolean {
-    return this.#startsLate || this.#length > this.#shown.length;
-  }
-
-  get text(): string {
-    const isCut = this.#startsLate
-      ? this.#shown.length >= MAX_CHARS
-      : this.#length > this.#shown.length;
-    const end = `${isCut ? "…" : ""}${this.lacksBreak ? NO_BREAK : ""}`;
-    return `${this.#startsLate ? "…" : ""}${this.#shown}${end}`.toWellFormed();
-  }
-
-  /** Begins another line. */
-  clear(): void {
-    this.#length = 0;
-    this.#shown = "";
-    this.#recent = "";
-    this.#isMarked = false;
-    this.#startsLate = false;
-  }
-
-  append(text: string): void {
-    this.#length += text.length;
-    this.#shown += text.slice(0, Math.max(MAX_CHARS - this.#shown.length, 0));
-    if (!this.#isMarked)
-      this.#recent = (this.#recent + text.slice(-BEFORE_CHARS)).slice(-BEFORE_CHARS);
-  }
-
-  /** The line changes here. */
-  mark(): void {
-    if (this.#isMarked) return;
-    this.#isMarked = true;
-    if (this.#length <= MAX_CHARS - BEFORE_CHARS) return;
-    this.#startsLate = true;
-    this.#shown = this.#recent;
-  }
-}
-
-/**
- * Compares two texts line by line, for a diff. Finds the fewest changed lines up to `MAX_EDITS` of them. Texts with
- * more changes, or with more than `MAX_LINES`, are one change from the first difference to the last.
- */
-export function* lineSegments(before: string, after: string): Generator<Segment> {
-  let [old, made] = ["", ""];
-  for (const { value, removed, added } of changesOf(before, after)) {
-    if (removed) old += value;
-    else if (added) made += value;
-    else {
-      yield* changed(old, made);
-      [old, made] = ["", ""];
-      yield { kind: "same", text: value };
-    }
-  }
-  yield* changed(old, made);
-}
-
-/** Changed lines that are searched for, one line more and one less counting as two. */
-const MAX_EDITS = 1_000;
-/** Lines of each text: the search costs at most as many comparisons for each edit. */
-const MAX_LINES = 25_000;
-
-type Part = Pick<Change, "value" | "removed" | "added">;
-
-function changesOf(before: string, after: string): readonly Part[] {
-  const isShort = hasFewLines(before) && hasFewLines(after);
-  const found = isShort ? diffLines(before, after, { maxEditLength: MAX_EDITS }) : undefined;
-  return (
-    found ?? [
-      { value: before, removed: true, added: false },
-      { value: after, removed: false, added: true },
-    ]
-  );
-}
-
-function hasFewLines(text: string): boolean {
-  let at = -1;
-  for (let lines = 0; lines < MAX_LINES; lines++) {
-    at = text.indexOf("\n", at + 1);
-    if (at < 0) return true;
-  }
-  return false;
-}
-
-/** The lines, each with its line break; none of a text with too many. */
-function linesOf(text: string): readonly string[] {
-  return hasFewLines(text) ? (text.match(/[^\n]*\n|[^\n]+/g) ?? []) : [];
-}
-
-/** Shows what differs inside of lines, so that a long line is shown around its change. */
-function* changed(old: string, made: string): Generator<Segment> {
-  const [oldLines, madeLines] = [linesOf(old), linesOf(made)];
-  if (oldLines.length > 0 && oldLines.length === madeLines.length) {
-    for (const [index, line] of oldLines.entries()) {
-      yield* changedText(line, madeLines[index] ?? "");
-    }
-  } else {
-    yield* changedText(old, made);
-  }
-}
-
-function* changedText(before: string, after: string): Generator<Segment> {
-  const shorter = Math.min(before.length, after.length);
-  let start = 0;
-  while (start < shorter && before[start] === after[start]) start++;
-  let end = 0;
-  while (end < shorter - start && before.at(-1 - end) === after.at(-1 - end)) end++;
-  yield { kind: "same", text: before.slice(0, start) };
-  yield { kind: "removed", text: before.slice(start, before.length - end) };
-  yield { kind: "added", text: after.slice(start, after.length - end) };
-  yield { kind: "same", text: before.slice(before.length - end) };
+/** The part of a line around a place. */
+function excerptOf(line: string, at: number): string {
+  const text = line.replace(/\n$/, "");
+  const start = at <= MAX_CHARS - BEFORE_CHARS ? 0 : at - BEFORE_CHARS;
+  const end = start + MAX_CHARS;
+  const shown = `${start > 0 ? "…" : ""}${text.slice(start, end)}${end < text.length ? "…" : ""}`;
+  const isLast = text === line && line.length < WINDOW_CHARS;
+  return shown.toWellFormed() + (isLast ? NO_BREAK : "");
 }

@@ -1,4 +1,4 @@
-import { isDigit, isWordCode, sliceCodePoints } from "./characters.ts";
+import { sliceCodePoints } from "./characters.ts";
 import { countOf, isJsonArray, isJsonObject, type Json, typeOfJson } from "./json.ts";
 import { Work } from "./work.ts";
 
@@ -198,10 +198,7 @@ function formatSegment(segment: Segment): string {
 
 /** True for a key that can follow a full stop without quotes. */
 export function isPlainKey(key: string): boolean {
-  if (key === "" || isDigit(key.charCodeAt(0))) return false;
-  for (let index = 0; index < key.length; index++)
-    if (!isWordCode(key.charCodeAt(index))) return false;
-  return true;
+  return /^[A-Za-z_][A-Za-z0-9_]*$/.test(key);
 }
 
 function quote(key: string): string {

@@ -1,6 +1,5 @@
 import * as ascii from "./ascii.ts";
 import { ByrefError, messageOf, requireAtMost } from "../errors.ts";
-import * as limits from "../limits.ts";
 import { joinBytes, piecesOf } from "./bytes.ts";
 import { type Json, parsedJson } from "./json.ts";
 import { ByteBuffer } from "./byte-buffer.ts";
@@ -18,11 +17,12 @@ const BYTE_ORDER_MARK = "\uFEFF";
 /**
  * Measures NDJSON. Blank lines, white space around a record and a byte order mark are no part of its
  * records. Throws `bad_json` for a record that is not JSON, `limit_exceeded` for a record of more than
- * `maxJsonBytes` as soon as that much has arrived, and the errors of `requireJson`.
+ * `maxJsonBytes` with its blanks as soon as that much has arrived, and the errors of `requireJson`.
  */
 export class RecordsMeter implements Meter {
   readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-  readonly #held = new HeldLine();
+  /** The start of an incomplete line. */
+  readonly #held = new ByteBuffer();
   readonly #marks = new MarkList();
   readonly #shape = new ArrayShape();
   readonly #preview = new ArrayPreview();
@@ -40,8 +40,8 @@ export class RecordsMeter implements Meter {
   }
 
   end(): Metered {
-    const bytes = this.#bytes + this.#held.length;
-    if (this.#held.length > 0) this.#take(Uint8Array.of(ascii.LF));
+    const bytes = this.#bytes + this.#held.size;
+    if (this.#held.size > 0) this.#take(Uint8Array.of(ascii.LF));
     const count = this.#count;
     const chars = this.#chars + Math.max(count - 1, 0) + 2;
     const summary = { shape: this.#shape.shape(), preview: this.#preview.preview(count) };
@@ -53,20 +53,20 @@ export class RecordsMeter implements Meter {
   #take(piece: Uint8Array): void {
     const end = piece.lastIndexOf(ascii.LF) + 1;
     if (end > 0) {
-      const bytes = this.#held.length + end;
-      const lines = this.#completed(piece.subarray(0, end));
-      // Blanks that were not held.
-      this.#bytes += bytes - lines.length;
-      this.#read(lines);
+      const lines = piece.subarray(0, end);
+      this.#requireShort(lines.subarray(0, lines.indexOf(ascii.LF)));
+      this.#read(joinBytes([...this.#held.take(), lines]));
     }
-    this.#held.append(piece.subarray(end));
+    const rest = piece.subarray(end);
+    this.#requireShort(rest);
+    this.#held.add(rest);
   }
 
-  #completed(lines: Uint8Array): Uint8Array {
-    if (this.#held.length === 0) return lines;
-    const end = lines.indexOf(ascii.LF);
-    this.#held.append(lines.subarray(0, end));
-    return joinBytes([this.#held.take(), lines.subarray(end)]);
+  /** Blanks at the end of a line do not count, as long as they are held. */
+  #requireShort(added: Uint8Array): void {
+    const chars = added.findLastIndex((byte) => !isBlank(byte)) + 1;
+    const advice = "Send smaller records, one on each line.";
+    requireAtMost("maxJsonBytes", this.#held.size + chars, advice);
   }
 
   #read(lines: Uint8Array): void {
@@ -124,31 +124,6 @@ export class RecordsMeter implements Meter {
       yield line;
       start = end + 1;
     }
-  }
-}
-
-/** The start of an incomplete line. */
-class HeldLine {
-  readonly #line = new ByteBuffer();
-  /** Blanks beyond `maxJsonBytes` are counted but not held: only the end of the line may follow them. */
-  #length = 0;
-
-  get length(): number {
-    return this.#length;
-  }
-
-  append(bytes: Uint8Array): void {
-    const end = bytes.findLastIndex((byte) => !isBlank(byte)) + 1;
-    const advice = "Send smaller records, one on each line.";
-    if (end > 0) requireAtMost("maxJsonBytes", this.#length + end, advice);
-    this.#line.add(bytes.subarray(0, Math.max(limits.maxJsonBytes - this.#length, 0)));
-    this.#length += bytes.length;
-  }
-
-  /** Returns a view that is valid until the next `append`. */
-  take(): Uint8Array {
-    this.#length = 0;
-    return joinBytes([...this.#line.take()]);
   }
 }
 

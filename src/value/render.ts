@@ -184,11 +184,5 @@ function indented(value: Json): string {
 }
 
 function longestBacktickRun(text: string): number {
-  let longest = 0;
-  let run = 0;
-  for (let index = 0; index < text.length; index++) {
-    run = text.charCodeAt(index) === 96 ? run + 1 : 0;
-    if (run > longest) longest = run;
-  }
-  return longest;
+  return (text.match(/`+/g) ?? []).reduce((longest, { length }) => Math.max(longest, length), 0);
 }

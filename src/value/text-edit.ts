@@ -1,8 +1,5 @@
-import { requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
-import { bordersOf } from "./find-text.ts";
-import { Breaks } from "./next-task.ts";
-import { type EmitSegment, type Segment, SegmentQueue } from "./segments.ts";
+import { Work } from "./work.ts";
 
 /** Replaces an exact text. */
 export interface Replacement {
@@ -28,41 +25,25 @@ export function withLineEnds(replace: string, find: string, lineEnd: string | un
   return own(replace).replaceAll("\n", lineEnd);
 }
 
-/** Cost of a piece, in characters that are read. */
-const PIECE_CHARS = 64;
-/**
- * Counts the characters that the edits of one text read together, with a cost for each piece, and those that they
- * add. Edits may read a text of any length some times, and a short one often.
- */
-export class EditWork {
-  readonly #maximum: number;
-  readonly #breaks = new Breaks();
-  #chars = 0;
-  #added = 0;
+/** The work of all edits of one text: what they read, which may be a text of any length some times, and what they add. */
+export interface EditWork {
+  readonly read: Work;
+  readonly added: Work;
+}
 
-  /** `chars`: the length of the text. */
-  constructor(chars: number) {
-    this.#maximum = limits.maxReadWork + MAX_TIMES * chars;
-  }
-
-  /** Throws `limit_exceeded` above `maxReadWork`. */
-  read(chars: number): void {
-    this.#chars += chars + PIECE_CHARS;
-    const advice = "Make fewer edits in one call, or replace less.";
-    requireAtMost(["maxReadWork", this.#maximum], this.#chars, advice);
-  }
-
-  /** Throws `limit_exceeded` above `maxInsertedChars`. */
-  add(chars: number): void {
-    this.#added += chars;
-    const advice = "Replace less often, or with a shorter text.";
-    requireAtMost("maxInsertedChars", this.#added, advice);
-  }
-
-  /** True now and then, when it is time for a break. */
-  isBreakDue(): boolean {
-    return this.#breaks.areDue(this.#chars);
-  }
+/** `chars`: the length of the text. */
+export function editWork(chars: number): EditWork {
+  const maximum = limits.maxReadWork + MAX_TIMES * chars;
+  return {
+    read: new Work({
+      bound: ["maxReadWork", maximum],
+      advice: "Make fewer edits in one call, or replace less.",
+    }),
+    added: new Work({
+      bound: "maxInsertedChars",
+      advice: "Replace less often, or with a shorter text.",
+    }),
+  };
 }
 
 /** How often edits may read a text, beside `maxReadWork`. */
@@ -74,34 +55,62 @@ const FIND_COST = 16;
 /** Lines of occurrences that are remembered. */
 const MAX_LINES = 6;
 
-/**
- * Applies one replacement to a text in pieces. Occurrences do not overlap; the first one counts. Holds no
- * more than the start of one occurrence. Cost: linear in the text, for any `find`.
- */
+/** Finds a text in another that arrives in pieces (Knuth, Morris, Pratt). Cost: linear, for any text. */
+export class Finder {
+  readonly #wanted: string;
+  /** For each start of the text, the length of its longest end that is also a start. */
+  readonly #borders: Int32Array;
+  /** Characters that the end of the last piece matches. */
+  matched = 0;
+
+  /** `wanted`: not empty. */
+  constructor(wanted: string) {
+    this.#wanted = wanted;
+    this.#borders = new Int32Array(wanted.length + 1);
+    for (let at = 1; at < wanted.length; at++) {
+      this.#borders[at + 1] = this.#after(this.#borders[at] ?? 0, wanted.charCodeAt(at));
+    }
+  }
+
+  /** Returns where the next occurrence ends in the piece, from `from` on; -1 if none does. Occurrences do not overlap. */
+  nextEnd(piece: string, from: number): number {
+    const first = this.#wanted.charAt(0);
+    let { matched } = this;
+    let end = -1;
+    for (let at = from; at < piece.length && end < 0; at++) {
+      if (matched === 0) {
+        at = piece.indexOf(first, at);
+        if (at < 0) break;
+      }
+      matched = this.#after(matched, piece.charCodeAt(at));
+      if (matched === this.#wanted.length) end = at + 1;
+    }
+    this.matched = end < 0 ? matched : 0;
+    return end;
+  }
+
+  #after(matched: number, code: number): number {
+    let left = matched;
+    while (left > 0 && this.#wanted.charCodeAt(left) !== code) left = this.#borders[left] ?? 0;
+    return this.#wanted.charCodeAt(left) === code ? left + 1 : 0;
+  }
+}
+
+/** Applies one replacement to a text in pieces. The first of overlapping occurrences counts. */
 export class TextEdit {
   readonly #replacement: Replacement;
   readonly #work: EditWork;
-  readonly #emit: EmitSegment;
-  readonly #borders: Int32Array;
-  /** Line breaks before the last character of `find`. */
-  readonly #breaksInside: number;
-  readonly #queue = new SegmentQueue();
-  /** Characters of `find` that the end of the queue matches. */
-  #matched = 0;
+  readonly #finder: Finder;
   #count = 0;
   #line = 1;
   readonly #lines: number[] = [];
 
-  /**
-   * The work is that of all edits that the text passes through; `emit` is the next of them. Throws `limit_exceeded`.
-   */
-  constructor(replacement: Replacement, work: EditWork, emit: EmitSegment) {
+  /** The work is that of all edits that the text passes through. Throws `limit_exceeded`. */
+  constructor(replacement: Replacement, work: EditWork) {
     this.#replacement = replacement;
     this.#work = work;
-    this.#emit = emit;
-    work.read(FIND_COST * replacement.find.length);
-    this.#borders = bordersOf(replacement.find);
-    this.#breaksInside = lineBreaksIn(replacement.find.slice(0, -1));
+    work.read.spend(FIND_COST * replacement.find.length);
+    this.#finder = new Finder(replacement.find);
   }
 
   /** Occurrences so far. */
@@ -114,76 +123,42 @@ export class TextEdit {
     return this.#lines;
   }
 
-  /** Emits the segments that can no longer change. */
-  write(segment: Segment): void {
-    if (segment.kind === "removed") return this.#queue.add(segment);
-    this.#work.read(segment.text.length);
-    this.#queue.add(segment);
-    // Offset of the segment in the queue.
-    const before = this.#queue.length - segment.text.length;
-    const { find, replace } = this.#replacement;
-    const emit = this.#emit;
-    let taken = 0;
-    for (const end of this.#endsIn(segment.text)) {
-      this.#queue.take(before + end - find.length - taken, emit);
-      this.#queue.take(find.length, (found) => {
-        // Text that an earlier edit has added disappears.
-        if (found.kind !== "added") emit({ kind: "removed", text: found.text });
-      });
-      taken = before + end;
-      this.#work.add(replace.length);
-      emit({ kind: "added", text: replace });
-    }
-    this.#queue.take(this.#queue.length - this.#matched, emit);
-  }
-
-  /** Emits the rest. */
-  end(): void {
-    this.#matched = 0;
-    this.#queue.take(this.#queue.length, this.#emit);
-  }
-
   /**
-   * Searches the text, and returns where occurrences end in it. If there must be one and there are more, the edit
-   * fails: the others are counted only.
+   * Returns the text that can no longer change. If there must be one occurrence and there are more, the edit fails: the
+   * others are counted only.
    */
-  *#endsIn(text: string): Generator<number> {
-    const { all = false } = this.#replacement;
+  write(piece: string): string {
+    const { find, replace, all = false } = this.#replacement;
+    this.#work.read.spend(piece.length);
+    const held = this.#finder.matched;
+    const text = find.slice(0, held) + piece;
+    let made = "";
+    let taken = 0;
     let counted = 0;
-    for (let from = 0; from < text.length;) {
-      const end = this.#nextEnd(text, from);
-      if (end < 0) break;
-      from = end;
+    const countLines = (to: number) => {
+      if (this.#lines.length < MAX_LINES) this.#line += lineBreaksIn(text.slice(counted, to));
+      counted = to;
+    };
+    for (let at = held; ;) {
+      at = this.#finder.nextEnd(text, at);
+      if (at < 0) break;
+      const start = at - find.length;
+      countLines(start);
       this.#count++;
-      if (this.#lines.length < MAX_LINES) {
-        this.#line += lineBreaksIn(text.slice(counted, end - 1));
-        counted = end - 1;
-        this.#lines.push(this.#line - this.#breaksInside);
-      }
-      if (all || this.#count === 1) yield end;
+      if (this.#lines.length < MAX_LINES) this.#lines.push(this.#line);
+      if (!all && this.#count > 1) continue;
+      this.#work.added.spend(replace.length);
+      made += text.slice(taken, start) + replace;
+      taken = at;
     }
-    if (this.#lines.length < MAX_LINES) this.#line += lineBreaksIn(text.slice(counted));
+    const end = text.length - this.#finder.matched;
+    countLines(end);
+    return made + text.slice(taken, end);
   }
 
-  /** Returns where the next occurrence ends, or -1. */
-  #nextEnd(text: string, from: number): number {
-    const { find } = this.#replacement;
-    const borders = this.#borders;
-    const first = find.charAt(0);
-    let matched = this.#matched;
-    let end = -1;
-    for (let at = from; at < text.length && end < 0; at++) {
-      if (matched === 0) {
-        at = text.indexOf(first, at);
-        if (at < 0) break;
-      }
-      const code = text.charCodeAt(at);
-      while (matched > 0 && find.charCodeAt(matched) !== code) matched = borders[matched] ?? 0;
-      if (find.charCodeAt(matched) === code) matched++;
-      if (matched === find.length) end = at + 1;
-    }
-    this.#matched = end < 0 ? matched : 0;
-    return end;
+  /** Returns the rest. */
+  end(): string {
+    return this.#replacement.find.slice(0, this.#finder.matched);
   }
 }
 

@@ -35,35 +35,22 @@ class Converter {
 
   /** Returns `undefined` for a value that JSON omits. */
   convert(value: unknown, depth: number): Json | undefined {
-    switch (typeof value) {
-      case "string":
-        return this.#count(value, value.length);
-      case "boolean":
-        return this.#count(value, 4);
-      case "number":
-        return this.#number(value);
-      case "bigint":
-        return this.#text("BigInts became strings.", value.toString());
-      case "function":
-      case "symbol":
-        this.notes.add("Functions and symbols were left out.");
-        return undefined;
-      case "object":
-        return value === null ? this.#count(null, 4) : this.#object(value, depth);
-      default:
-        return undefined;
+    if (typeof value === "string") return this.#count(value, value.length);
+    if (typeof value === "number") {
+      return Number.isFinite(value)
+        ? this.#count(value, 8)
+        : this.#noted("Numbers that are not finite became null.", null);
     }
+    if (value === null || typeof value === "boolean") return this.#count(value, 4);
+    if (typeof value === "object") return this.#object(value, depth);
+    if (typeof value === "bigint") return this.#noted("BigInts became strings.", value.toString());
+    if (value !== undefined) this.notes.add("Functions and symbols were left out.");
+    return undefined;
   }
 
-  #number(value: number): Json {
-    if (Number.isFinite(value)) return this.#count(value, 8);
-    this.notes.add("Numbers that are not finite became null.");
-    return this.#count(null, 4);
-  }
-
-  #text(note: string, text: string): Json {
+  #noted(note: string, value: string | null): Json {
     this.notes.add(note);
-    return this.#count(text, text.length);
+    return this.#count(value, value?.length ?? 4);
   }
 
   #object(value: object, depth: number): Json | undefined {
@@ -86,18 +73,13 @@ class Converter {
   #copy(value: object, depth: number): Json | undefined {
     if (Array.isArray(value)) return this.#array(value, depth);
     const prototype: unknown = Object.getPrototypeOf(value);
-    const isPlain = prototype === Object.prototype && !("toJSON" in value);
-    const special = isPlain ? NOTHING_SPECIAL : this.#special(value, depth);
-    if (special !== NOTHING_SPECIAL) return special;
-    if (prototype !== Object.prototype && prototype !== null) {
-      this.notes.add("Objects of classes became plain objects.");
+    const isPlain = prototype === Object.prototype || prototype === null;
+    if (isPlain && !("toJSON" in value)) return this.#properties(value, depth);
+    if (value instanceof Date) {
+      return Number.isNaN(value.getTime())
+        ? this.#noted("Invalid dates became null.", null)
+        : this.#noted("Dates became ISO strings.", value.toISOString());
     }
-    return this.#properties(value, depth);
-  }
-
-  /** Converts objects whose meaning is not in their properties. */
-  #special(value: object, depth: number): Json | undefined | typeof NOTHING_SPECIAL {
-    if (value instanceof Date) return this.#date(value);
     if (value instanceof Map) return this.#map(value, depth);
     if (value instanceof Set) {
       this.notes.add("Sets became arrays.");
@@ -109,7 +91,7 @@ class Converter {
       return this.#properties({ name: String(name), message: String(message) }, depth);
     }
     if (value instanceof RegExp)
-      return this.#text("Regular expressions became strings.", String(value));
+      return this.#noted("Regular expressions became strings.", String(value));
     if (isBoxed(value)) return this.convert(value.valueOf(), depth);
     if (value instanceof Promise) {
       // The promise is not awaited, so its rejection must not end the process.
@@ -117,9 +99,12 @@ class Converter {
       throw refused("A promise");
     }
     if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) throw refused("Bytes");
-    if (!("toJSON" in value) || typeof value.toJSON !== "function") return NOTHING_SPECIAL;
-    const json: unknown = value.toJSON();
-    return json === value ? NOTHING_SPECIAL : this.convert(json, depth);
+    if ("toJSON" in value && typeof value.toJSON === "function") {
+      const json: unknown = value.toJSON();
+      if (json !== value) return this.convert(json, depth);
+    }
+    if (!isPlain) this.notes.add("Objects of classes became plain objects.");
+    return this.#properties(value, depth);
   }
 
   #map(map: ReadonlyMap<unknown, unknown>, depth: number): Json {
@@ -154,14 +139,6 @@ class Converter {
     return copy;
   }
 
-  #date(value: Date): Json {
-    if (!Number.isNaN(value.getTime())) {
-      return this.#text("Dates became ISO strings.", value.toISOString());
-    }
-    this.notes.add("Invalid dates became null.");
-    return this.#count(null, 4);
-  }
-
   /** Counts an array or object. In memory, an empty one takes far more than its two characters of JSON. */
   #countContainer(): void {
     this.#containers++;
@@ -185,8 +162,6 @@ function isBoxed(value: object): boolean {
 
 /** An assignment to `__proto__` would set the prototype. */
 const OWN = { configurable: true, enumerable: true, writable: true };
-
-const NOTHING_SPECIAL = Symbol("nothing special");
 
 function isConversionError(error: unknown): boolean {
   return codeOf(error) === "bad_value" || codeOf(error) === "limit_exceeded";

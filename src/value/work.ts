@@ -4,6 +4,8 @@ import * as limits from "../limits.ts";
 export interface WorkOptions {
   /** Default: `maxReadWork`. */
   readonly bound?: Bound;
+  /** What the error says to do. */
+  readonly advice?: string;
   /** The total that this work also counts toward. */
   readonly whole?: Work;
 }
@@ -15,20 +17,22 @@ export interface WorkOptions {
  */
 export class Work {
   readonly #bound: Bound;
+  readonly #advice: string;
   readonly #whole: Work | undefined;
   #done = 0;
   /** Keys of large objects, because listing them takes milliseconds. */
   readonly #keys = new WeakMap<object, readonly string[]>();
 
-  constructor({ bound, whole }: WorkOptions = {}) {
-    this.#bound = bound ?? "maxReadWork";
+  constructor({ bound = "maxReadWork", advice = ADVICE, whole }: WorkOptions = {}) {
+    this.#bound = bound;
+    this.#advice = advice;
     this.#whole = whole;
   }
 
   /** Adds work. Throws `limit_exceeded` when the total exceeds its limit, and on every later call. */
   spend(amount: number): void {
     this.#done += amount;
-    requireAtMost(this.#bound, this.#done, ADVICE);
+    requireAtMost(this.#bound, this.#done, this.#advice);
     this.#whole?.spend(amount);
   }
 

@@ -85,7 +85,7 @@ describe("edits of a text", () => {
     ["a large text twice", "maxInsertedChars", ["xx", [all("x", "b".repeat(large))]]],
     [
       "back and forth",
-      "maxReadWork",
+      "maxInsertedChars",
       [many, Array.from({ length: 100 }, (_, n) => (n % 2 === 0 ? all("a", "b") : all("b", "a")))],
     ],
     [

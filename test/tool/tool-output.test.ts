@@ -132,7 +132,7 @@ describe("the handle of a large result", () => {
     [
       "no column of mixed elements",
       list(200, (at) => (at < 9 ? { at } : at)),
-      ["$it[0]", "$it[:10]"],
+      ["$it[0]: number | object", "$it[:10]"],
     ],
     [
       "the columns that the shape has room for",

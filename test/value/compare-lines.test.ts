@@ -1,13 +1,10 @@
 import { applyPatch } from "diff";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LineDiff, lineSegments } from "../../src/value/line-diff.ts";
+import { diffOf, LineDiff } from "../../src/value/line-diff.ts";
 
-function unified(before: string, after: string, maxLines = Infinity) {
-  const diff = new LineDiff(maxLines);
-  for (const segment of lineSegments(before, after)) diff.add(segment);
-  return diff.end();
-}
+const unified = (before: string, after: string, maxLines = Infinity) =>
+  diffOf(before, after, maxLines);
 
 /** Texts made of a few different lines, so that two texts share many. */
 const lines = fc.array(fc.constantFrom("a", "b", "c", "{", "}", "", "long line"), {
@@ -17,7 +14,7 @@ const text = fc
   .tuple(lines, fc.boolean())
   .map(([list, isEnded]) => list.join("\n") + (isEnded ? "\n" : ""));
 
-describe("lineSegments", () => {
+describe("a diff of two texts", () => {
   it("shows changed lines with the lines around them", () => {
     const page = Array.from({ length: 12 }, (_, index) => `line ${index}\n`);
     const after = page.with(5, "new\n").toSpliced(6, 0, "more\n").join("");
@@ -47,16 +44,27 @@ describe("lineSegments", () => {
     );
   });
 
-  it("contain the whole text before and after the change", () => {
+  it("is the same wherever the texts are cut", () => {
     fc.assert(
-      fc.property(text, text, (before, after) => {
-        const segments = [...lineSegments(before, after)];
-        const without = (kind: string) =>
-          segments.flatMap((one) => (one.kind === kind ? [] : [one.text])).join("");
-        expect([without("added"), without("removed")]).toEqual([before, after]);
+      fc.property(text, text, fc.nat(80), fc.nat(80), (before, after, one, other) => {
+        const diff = new LineDiff(Infinity);
+        diff.add(before.slice(0, one), after.slice(0, other));
+        diff.add(before.slice(one), after.slice(other));
+        expect(diff.end()).toEqual(unified(before, after));
       }),
-      { numRuns: 500 },
     );
+  });
+
+  it("finds the lines after a large insertion, and changes far apart", () => {
+    const old = numbered(300_000);
+    const inserted = old.replace("line 1000\n", `line 1000\n${"new\n".repeat(2_000)}`);
+    const after = inserted.replace("line 290000\n", "other\n");
+    const { diff, more } = unified(old, after, 60);
+    expect(diff).toContain(" line 1000\n+new\n");
+    expect(diff).not.toContain("\n-");
+    const all = unified(old, after);
+    expect(all.diff).toContain("@@ -289998,7 +291998,7 @@");
+    expect(more).toBe(all.diff.split("\n").length - 1 - 60);
   });
 
   it.each([

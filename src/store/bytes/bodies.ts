@@ -68,25 +68,16 @@ export class Bodies {
     return body;
   }
 
-  /** Begins a body of unknown length. Claim or drop it when it is complete. */
-  async write(): Promise<BodyWriter> {
-    const body = this.begin(this.#bucket === undefined ? "chunks" : "r2");
+  /** Begins a body of unknown length. Claim it when its upload is complete, or drop it. */
+  async upload(): Promise<StartedBody> {
+    const bucket = this.#bucket;
+    const body = this.begin(bucket === undefined ? "chunks" : "r2");
     try {
-      const sink =
-        this.#bucket === undefined
+      const upload =
+        bucket === undefined
           ? new ChunkSink(this.#rows.chunks, body.id)
-          : await this.#bucket.blobs.upload(this.#bucket.prefix + body.id);
-      return {
-        write: (bytes) => sink.write(bytes),
-        complete: async () => {
-          await sink.complete();
-          return body;
-        },
-        abort: async () => {
-          await sink.abort();
-          this.drop(body);
-        },
-      };
+          : await bucket.blobs.upload(bucket.prefix + body.id);
+      return { body, upload };
     } catch (error) {
       this.drop(body);
       throw error;
@@ -191,13 +182,10 @@ export class Bodies {
   }
 }
 
-/** An unfinished body. Await each call before the next. */
-export interface BodyWriter {
-  /** The caller may reuse the bytes when it resolves. */
-  write(bytes: Uint8Array): Promise<void>;
-  complete(): Promise<StoredBody>;
-  /** Leaves the written bytes to the sweep. */
-  abort(): Promise<void>;
+/** A body whose bytes are being written. */
+export interface StartedBody {
+  readonly body: StoredBody;
+  readonly upload: BlobUpload;
 }
 
 /** Writes chunk rows as an upload: one row for each `maxRecordBytes`, each committed on its own. */

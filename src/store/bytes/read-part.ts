@@ -15,78 +15,231 @@ import {
   readPath,
   sliceBounds,
 } from "../../value/path.ts";
-import {
-  type Content,
-  type Format,
-  formatOf,
-  isOfLines,
-  isStored,
-  type Stored,
-  storedOf,
-} from "./content.ts";
+import { formatOf, isOfLines, isStored, type Stored } from "./content.ts";
 import type { OpenValue, VariableInfo } from "../variable.ts";
 import type { Bodies } from "./bodies.ts";
 import { partsOf, type RecordsFormat } from "./receive.ts";
 import { Work } from "../../value/work.ts";
 
-/** A stored value and a function that reads its bytes. */
-export interface Source {
-  readonly stored: Stored;
-  /** Reads tables. */
+/** Where values are stored, and how files are read as records. */
+export interface StoredValues {
+  readonly bodies: Bodies;
   readonly csv: RecordsFormat | undefined;
+}
+
+/** Reads a stored value, whole or in parts. Its bytes are protected from the sweep until they are read. */
+export class StoredValue {
+  readonly #stored: Stored;
+  readonly #bodies: Bodies;
+  readonly #csv: RecordsFormat | undefined;
   /** Counts the characters read and the elements visited. */
-  readonly work: Work;
-  read(from: number, to: number): Promise<Uint8Array>;
-}
+  readonly #work: Work;
 
-/** True if the path selects a part of a marked array or text, which can be read without the rest. */
-export function selectsPart({ marks, body }: Stored, path: Path): boolean {
-  return isStored(body) && marks.length > 0 && path.length > 0;
-}
-
-function storedFormat({ mediaType, columns }: Stored): Format {
-  return formatOf(mediaType, columns !== undefined);
-}
-
-/** Reads the whole value, frozen. Rejects with `bad_value` for bytes or `limit_exceeded`. */
-export async function readWhole(name: string, source: Omit<Source, "work">): Promise<Json> {
-  const { stored, read } = source;
-  const { mediaType, bytes } = stored;
-  const format = storedFormat(stored);
-  if (format === "bytes") {
-    const message = `${name} is bytes (${mediaType}, ${bytes}), and has no text.`;
-    throw new ByrefError("bad_value", message);
+  constructor(stored: Stored, { bodies, csv }: StoredValues, work = new Work()) {
+    this.#stored = stored;
+    this.#bodies = bodies;
+    this.#csv = csv;
+    this.#work = work;
   }
-  requireReadable(bytes);
-  const whole = await read(0, bytes);
-  const isMarked = stored.marks.length > 0 || format === "table";
-  if (isMarked && format !== "text") {
-    return deepFreeze(await parseSpans(source, { fromByte: 0, bytes: whole }));
+
+  /** True if the path selects a part of a marked array or text, which can be read without the rest. */
+  hasPart(path: Path): boolean {
+    const { marks, body } = this.#stored;
+    return isStored(body) && marks.length > 0 && path.length > 0;
   }
-  const text = decodeUtf8(whole);
-  if (format === "text") return text;
-  return deepFreeze(format === "records" ? parseRecords(text) : parsedBody(text));
+
+  /** Reads all of it, frozen. Rejects with `bad_value` for bytes or `limit_exceeded`. */
+  whole(name: string): Promise<Json> {
+    return this.#whileHeld(() => this.#whole(name));
+  }
+
+  /**
+   * Returns the result of `readPath` on the whole value, but loads only the marked spans that the path's
+   * first step needs. `[*]` loads all spans, one at a time. Rejects with `limit_exceeded` for a part of more
+   * than `maxJsonBytes`.
+   */
+  part(path: Path): Promise<Reading> {
+    return this.#whileHeld(() => this.#part(path));
+  }
+
+  /** Opens it for reading. */
+  open(info: VariableInfo): OpenValue {
+    const { body } = this.#stored;
+    return {
+      info,
+      read: (from, to) => this.#bodies.read(body, from, to),
+      ...(isOfLines(this.#stored) ? { lines: () => this.#lines() } : {}),
+      close: this.#bodies.hold(body),
+    };
+  }
+
+  /** Reads records as NDJSON: that of a variable as it is. */
+  async *ndjson(): AsyncGenerator<Uint8Array, undefined> {
+    if (this.#stored.columns === undefined) return yield* partsOf(this.#stored, this.#bodies);
+    const encoder = new TextEncoder();
+    for await (const lines of this.#lines()) {
+      yield encoder.encode(lines.map((line) => `${line}\n`).join(""));
+    }
+    return undefined;
+  }
+
+  get #format() {
+    return formatOf(this.#stored.mediaType, this.#stored.columns !== undefined);
+  }
+
+  async #whileHeld<Result>(use: () => Promise<Result>): Promise<Result> {
+    const release = this.#bodies.hold(this.#stored.body);
+    try {
+      return await use();
+    } finally {
+      release();
+    }
+  }
+
+  #read(from: number, to: number): Promise<Uint8Array> {
+    this.#work.spend(to - from);
+    return this.#bodies.read(this.#stored.body, from, to);
+  }
+
+  async #whole(name: string): Promise<Json> {
+    const { mediaType, bytes, marks } = this.#stored;
+    const format = this.#format;
+    if (format === "bytes") {
+      const message = `${name} is bytes (${mediaType}, ${bytes}), and has no text.`;
+      throw new ByrefError("bad_value", message);
+    }
+    requireReadable(bytes);
+    const whole = await this.#read(0, bytes);
+    const isMarked = marks.length > 0 || format === "table";
+    if (isMarked && format !== "text") return deepFreeze(await this.#parseSpans(0, whole));
+    const text = decodeUtf8(whole);
+    if (format === "text") return text;
+    return deepFreeze(format === "records" ? parseRecords(text) : parsedBody(text));
+  }
+
+  async #part(path: Path): Promise<Reading> {
+    const { count } = this.#stored;
+    const work = this.#work;
+    if (this.#format !== "text") {
+      const slice = (bounds: Bounds) => this.#elements(bounds);
+      return readElements({ count, work, slice, spans: () => this.#spans() }, path);
+    }
+    const [first, ...rest] = path;
+    const isSlice = first !== undefined && !("key" in first || "each" in first || "index" in first);
+    if (!isSlice) return { found: false, nearest: [], type: "string", length: count };
+    const bounds = sliceBounds(first, count);
+    const value = bounds.from === bounds.to ? "" : await this.#text(bounds);
+    return below(readPath(value, rest, work), [first]);
+  }
+
+  async #text(bounds: Bounds): Promise<string> {
+    const { firstCount, bytes } = await this.#span(bounds);
+    const found = sliceCodePoints(decodeUtf8(bytes), {
+      from: bounds.from - firstCount,
+      to: bounds.to - firstCount,
+    });
+    if (bytes.length > limits.maxJsonBytes) requireReadable(byteLength(found));
+    return found;
+  }
+
+  async #elements(bounds: Bounds): Promise<readonly Json[]> {
+    const { fromByte, firstCount, bytes } = await this.#span(bounds);
+    const span = await this.#parseSpans(fromByte, bytes);
+    const found = span.slice(bounds.from - firstCount, bounds.to - firstCount);
+    // Without the brackets, because one element may have the maximum size.
+    if (bytes.length > limits.maxJsonBytes) requireReadable(byteLength(JSON.stringify(found)) - 2);
+    return deepFreeze(found);
+  }
+
+  async #span(bounds: Bounds) {
+    const { fromByte, toByte, firstCount } = spanOf(this.#stored.marks, this.#stored, bounds);
+    return { fromByte, firstCount, bytes: await this.#readSpan(fromByte, toByte) };
+  }
+
+  /** Reads a span, which may be larger than the requested part in it. The part may be as large as a value. */
+  #readSpan(from: number, to: number): Promise<Uint8Array> {
+    const isTooMuch = to - from > limits.maxJsonBytes + MAX_AROUND_BYTES;
+    if (isTooMuch) requireReadable(to - from);
+    return this.#read(from, to);
+  }
+
+  /** Parses one marked span at a time, so that only a small part of the text is in memory with the elements. */
+  async #parseSpans(fromByte: number, bytes: Uint8Array): Promise<Json[]> {
+    const { marks, columns } = this.#stored;
+    const toByte = fromByte + bytes.length;
+    const starts = marks.flatMap(([byte]) => (byte >= fromByte && byte < toByte ? byte : []));
+    let chars = 0;
+    const parse = await this.#parser((added) => {
+      chars += added;
+      // The records of a table may be far longer than its bytes: each repeats the names of the columns.
+      const isTooMuch = chars > limits.maxJsonBytes + MAX_AROUND_BYTES;
+      if (isTooMuch && columns !== undefined) requireReadable(chars);
+    });
+    const found: Json[] = [];
+    for (const [index, start] of starts.entries()) {
+      const span = bytes.subarray(start - fromByte, (starts[index + 1] ?? toByte) - fromByte);
+      for (const element of parse(span)) found.push(element);
+    }
+    return found;
+  }
+
+  async *#spans(): AsyncGenerator<readonly Json[]> {
+    const { marks, bytes } = this.#stored;
+    const parse = await this.#parser();
+    for (const [index, [fromByte]] of marks.entries()) {
+      yield parse(await this.#readSpan(fromByte, marks[index + 1]?.[0] ?? bytes));
+    }
+  }
+
+  /** Returns a function that parses spans. `count` receives the length of each span as JSON. */
+  async #parser(
+    count: (chars: number) => void = () => undefined,
+  ): Promise<(span: Uint8Array) => readonly Json[]> {
+    if (this.#format === "json") return (span) => parseElements(decodeUtf8(span));
+    const linesOf = await this.#lineReader();
+    return (span) => {
+      const lines = linesOf(span);
+      count(lines.reduce((chars, line) => chars + line.length, 0));
+      return parseLines(lines);
+    };
+  }
+
+  /** Returns a function that returns the records of a span, each as JSON. */
+  async #lineReader(): Promise<(span: Uint8Array) => readonly string[]> {
+    const { mediaType, columns, marks, bytes, body } = this.#stored;
+    if (columns === undefined) return (span) => recordLines(decodeUtf8(span));
+    if (this.#csv === undefined) {
+      const message = `${mediaType} is not read as records here; add csvRecords to the application.`;
+      throw new ByrefError("unsupported_media_type", message);
+    }
+    const header = await this.#bodies.read(body, 0, marks[0]?.[0] ?? bytes);
+    const records = this.#csv.read({ mediaType, columns }, decodeUtf8(header));
+    return (span) => records(decodeUtf8(span));
+  }
+
+  /** Reads records, a span at a time: those of NDJSON as they are written, those of a table as JSON. */
+  async *#lines(): AsyncGenerator<readonly string[], undefined> {
+    const linesOf = await this.#lineReader();
+    const { marks, bytes, columns, body } = this.#stored;
+    // NDJSON in a row has no marks.
+    const starts = marks.length === 0 && columns === undefined ? [0] : marks.map(([byte]) => byte);
+    let from = 0;
+    let read: Uint8Array = new Uint8Array();
+    for (const [index, start] of starts.entries()) {
+      const end = starts[index + 1] ?? bytes;
+      // One read of the bucket serves several spans.
+      if (end > from + read.length) {
+        const to = starts.find((one) => one >= start + limits.maxRecordBytes) ?? bytes;
+        [from, read] = [start, await this.#bodies.read(body, start, Math.max(to, end))];
+      }
+      yield linesOf(read.subarray(start - from, end - from));
+    }
+    return undefined;
+  }
 }
 
-/**
- * Returns the result of `readPath` on the whole value, but loads only the marked spans that the path's
- * first step needs. `[*]` loads all spans, one at a time. Rejects with `limit_exceeded` for a part of more
- * than `maxJsonBytes`.
- */
-export async function readPart(source: Source, path: Path): Promise<Reading> {
-  const { stored, work } = source;
-  const { count } = stored;
-  if (storedFormat(stored) !== "text") {
-    const spans = () => spansOf(source);
-    return readElements({ count, work, slice: (bounds) => elements(source, bounds), spans }, path);
-  }
-  const [first, ...rest] = path;
-  const isSlice = first !== undefined && !("key" in first || "each" in first || "index" in first);
-  if (!isSlice) return { found: false, nearest: [], type: "string", length: count };
-  const bounds = sliceBounds(first, count);
-  const value = bounds.from === bounds.to ? "" : await text(source, bounds);
-  return below(readPath(value, rest, work), [first]);
-}
+/** Bytes around the part: at most one mark's distance on each side, or more where elements are large. */
+const MAX_AROUND_BYTES = 4 * limits.markBytes;
 
 /** An array whose elements are loaded on request, frozen. */
 export interface Elements {
@@ -118,187 +271,6 @@ export async function readElements(array: Elements, path: Path): Promise<Reading
   const bounds = sliceBounds(first, count);
   const found = bounds.from === bounds.to ? [] : await array.slice(bounds);
   return below(readPath(found, rest, work), [first]);
-}
-
-async function elements(source: Source, bounds: Bounds): Promise<readonly Json[]> {
-  const { stored } = source;
-  const { fromByte, toByte, firstCount } = spanOf(stored.marks, stored, bounds);
-  const bytes = await readSpan(source, fromByte, toByte);
-  const span = await parseSpans(source, { fromByte, bytes });
-  const found = span.slice(bounds.from - firstCount, bounds.to - firstCount);
-  // Without the brackets, because one element may have the maximum size.
-  if (bytes.length > limits.maxJsonBytes) requireReadable(byteLength(JSON.stringify(found)) - 2);
-  return deepFreeze(found);
-}
-
-/** Parses one marked span at a time, so that only a small part of the text is in memory with the elements. */
-async function parseSpans(
-  source: Omit<Source, "work">,
-  { fromByte, bytes }: { readonly fromByte: number; readonly bytes: Uint8Array },
-): Promise<Json[]> {
-  const toByte = fromByte + bytes.length;
-  const { marks } = source.stored;
-  const starts = marks.flatMap(([byte]) => (byte >= fromByte && byte < toByte ? byte : []));
-  let chars = 0;
-  const parse = await spanParser(source, (added) => {
-    chars += added;
-    // The records of a table may be far longer than its bytes: each repeats the names of the columns.
-    const isTooMuch = chars > limits.maxJsonBytes + MAX_AROUND_BYTES;
-    if (isTooMuch && source.stored.columns !== undefined) requireReadable(chars);
-  });
-  const found: Json[] = [];
-  for (const [index, start] of starts.entries()) {
-    const span = bytes.subarray(start - fromByte, (starts[index + 1] ?? toByte) - fromByte);
-    for (const element of parse(span)) found.push(element);
-  }
-  return found;
-}
-
-/** Returns a function that parses spans. `count` receives the length of each span as JSON. */
-async function spanParser(
-  source: Omit<Source, "work">,
-  count: (chars: number) => void = () => undefined,
-): Promise<(span: Uint8Array) => readonly Json[]> {
-  if (storedFormat(source.stored) === "json") return (span) => parseElements(decodeUtf8(span));
-  const linesOf = await lineReader(source);
-  return (span) => {
-    const lines = linesOf(span);
-    count(lines.reduce((chars, line) => chars + line.length, 0));
-    return parseLines(lines);
-  };
-}
-
-/** Returns a function that returns the records of a span, each as JSON. */
-async function lineReader(
-  source: Omit<Source, "work">,
-): Promise<(span: Uint8Array) => readonly string[]> {
-  const { stored, csv, read } = source;
-  const { mediaType, columns, marks, bytes } = stored;
-  if (columns === undefined) return (span) => recordLines(decodeUtf8(span));
-  if (csv === undefined) {
-    const message = `${mediaType} is not read as records here; add csvRecords to the application.`;
-    throw new ByrefError("unsupported_media_type", message);
-  }
-  const header = decodeUtf8(await read(0, marks[0]?.[0] ?? bytes));
-  const records = csv.read({ mediaType, columns }, header);
-  return (span) => records(decodeUtf8(span));
-}
-
-/** Reads stored records, a span at a time: those of NDJSON as they are written, those of a table as JSON. */
-async function* storedLines(
-  source: Omit<Source, "work">,
-): AsyncGenerator<readonly string[], undefined> {
-  const linesOf = await lineReader(source);
-  const { marks, bytes, columns } = source.stored;
-  // NDJSON in a row has no marks.
-  const starts = marks.length === 0 && columns === undefined ? [0] : marks.map(([byte]) => byte);
-  let from = 0;
-  let read: Uint8Array = new Uint8Array();
-  for (const [index, start] of starts.entries()) {
-    const end = starts[index + 1] ?? bytes;
-    // One read of the bucket serves several spans.
-    if (end > from + read.length) {
-      const to = starts.find((one) => one >= start + limits.maxRecordBytes) ?? bytes;
-      [from, read] = [start, await source.read(start, Math.max(to, end))];
-    }
-    yield linesOf(read.subarray(start - from, end - from));
-  }
-  return undefined;
-}
-
-/** Reads records as NDJSON: that of a variable as it is. */
-export async function* ndjsonOf(
-  stored: Stored,
-  { bodies, csv }: StoredValues,
-): AsyncGenerator<Uint8Array, undefined> {
-  const read = (from: number, to: number) => bodies.read(stored.body, from, to);
-  if (stored.columns === undefined) return yield* partsOf(stored, bodies);
-  const encoder = new TextEncoder();
-  for await (const lines of storedLines({ stored, csv, read })) {
-    yield encoder.encode(lines.map((line) => `${line}\n`).join(""));
-  }
-  return undefined;
-}
-
-/** Reads the value of content of this name. Rejects as `readWhole`. */
-export function readContent(
-  name: string,
-  content: Content,
-  { bodies, csv }: StoredValues,
-): Promise<Json> {
-  const read = (from: number, to: number) => bodies.read(content.body, from, to);
-  return readWhole(name, { stored: storedOf(content), csv, read });
-}
-
-/** Opens a stored value for reading. */
-export function openStored(
-  info: VariableInfo,
-  stored: Stored,
-  { bodies, csv }: StoredValues,
-): OpenValue {
-  const read = (from: number, to: number) => bodies.read(stored.body, from, to);
-  return {
-    info,
-    read,
-    ...(isOfLines(stored) ? { lines: () => storedLines({ stored, csv, read }) } : {}),
-    close: bodies.hold(stored.body),
-  };
-}
-
-/** Calls `use` with a stored value, whose bytes are protected from the sweep until they are read. */
-export async function whileHeld<Result>(
-  stored: Stored,
-  { bodies, csv }: StoredValues,
-  use: (source: Source) => Promise<Result>,
-  work = new Work(),
-): Promise<Result> {
-  const release = bodies.hold(stored.body);
-  try {
-    const read = async (from: number, to: number) => {
-      work.spend(to - from);
-      return bodies.read(stored.body, from, to);
-    };
-    return await use({ stored, csv, work, read });
-  } finally {
-    release();
-  }
-}
-
-/** Where values are stored, and how files are read as records. */
-export interface StoredValues {
-  readonly bodies: Bodies;
-  readonly csv: RecordsFormat | undefined;
-}
-
-async function text(source: Source, bounds: Bounds): Promise<string> {
-  const { stored } = source;
-  const { fromByte, toByte, firstCount } = spanOf(stored.marks, stored, bounds);
-  const bytes = await readSpan(source, fromByte, toByte);
-  const found = sliceCodePoints(decodeUtf8(bytes), {
-    from: bounds.from - firstCount,
-    to: bounds.to - firstCount,
-  });
-  if (bytes.length > limits.maxJsonBytes) requireReadable(byteLength(found));
-  return found;
-}
-
-/** Reads a span, which may be larger than the requested part in it. The part may be as large as a value. */
-async function readSpan({ read }: Source, from: number, to: number): Promise<Uint8Array> {
-  const isTooMuch = to - from > limits.maxJsonBytes + MAX_AROUND_BYTES;
-  if (isTooMuch) requireReadable(to - from);
-  return read(from, to);
-}
-
-/** Bytes around the part: at most one mark's distance on each side, or more where elements are large. */
-const MAX_AROUND_BYTES = 4 * limits.markBytes;
-
-async function* spansOf(source: Source): AsyncGenerator<readonly Json[]> {
-  const { stored } = source;
-  const parse = await spanParser(source);
-  for (const [index, [fromByte]] of stored.marks.entries()) {
-    const toByte = stored.marks[index + 1]?.[0] ?? stored.bytes;
-    yield parse(await readSpan(source, fromByte, toByte));
-  }
 }
 
 async function readEach({ spans, work }: Elements, rest: Path): Promise<Reading> {

@@ -1,17 +1,15 @@
 import * as ascii from "../../value/ascii.ts";
 import { ByrefError, messageOf, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { ArrayMeter } from "../../value/array-meter.ts";
-import { copyOf, joinBytes, piecesOf } from "../../value/bytes.ts";
+import { copyOf, joinBytes } from "../../value/bytes.ts";
 import { ByteBuffer } from "../../value/byte-buffer.ts";
-import { BytesMeter, type Meter, type Metered, PIECE_BYTES } from "../../value/meter.ts";
+import { BytesMeter, type Meter, type Metered } from "../../value/meter.ts";
 import { RecordsMeter } from "../../value/records-meter.ts";
 import { TextMeter } from "../../value/text-meter.ts";
 import { type Json, type JsonArray, parsedBody } from "../../value/json.ts";
 import { decodeUtf8 } from "../../value/encoding.ts";
-import type { Bodies, BodyWriter } from "./bodies.ts";
+import type { Bodies, StartedBody } from "./bodies.ts";
 import {
-  arrayContent,
   bytesContent,
   Content,
   isStored,
@@ -161,7 +159,7 @@ class Incoming {
   readonly #bodies: Bodies;
   #held: Uint8Array[] = [];
   #bytes = 0;
-  #writer: BodyWriter | undefined;
+  #started: StartedBody | undefined;
 
   constructor(bodies: Bodies) {
     this.#bodies = bodies;
@@ -171,7 +169,7 @@ class Incoming {
     if (bytes.length === 0) return;
     this.#bytes += bytes.length;
     requireAtMost("maxValueBytes", this.#bytes, "Split it into several variables.");
-    if (this.#writer !== undefined) return this.#writer.write(bytes);
+    if (this.#started !== undefined) return this.#started.upload.write(bytes);
     // A stream may reuse the buffer of its chunks.
     this.#held.push(copyOf(bytes));
     if (this.#bytes > this.#bodies.maxHeldBytes) await this.#startWriting();
@@ -179,8 +177,10 @@ class Incoming {
 
   async end({ about: measured, marks }: Metered, mediaType: string): Promise<Content> {
     const about = { ...measured, mediaType };
-    if (this.#writer !== undefined) {
-      return new Content({ about, marks, body: await this.#writer.complete() });
+    if (this.#started !== undefined) {
+      const { upload, body } = this.#started;
+      await upload.complete();
+      return new Content({ about, marks, body });
     }
     const body = joinBytes(this.#held);
     if (about.type === "bytes") return bytesContent(body, mediaType);
@@ -192,43 +192,27 @@ class Incoming {
   }
 
   async abort(): Promise<void> {
-    await this.#writer?.abort();
+    if (this.#started === undefined) return;
+    await this.#started.upload.abort();
+    this.#bodies.drop(this.#started.body);
   }
 
   async #startWriting(): Promise<void> {
-    this.#writer = await this.#bodies.write();
-    for (const bytes of this.#held) await this.#writer.write(bytes);
+    this.#started = await this.#bodies.upload();
+    for (const bytes of this.#held) await this.#started.upload.write(bytes);
     this.#held = [];
   }
 }
 
-/** Receives JSON. Of a long array, only its bytes are held, and the elements of one piece. */
 async function receiveJson(stream: AsyncIterable<Uint8Array>): Promise<Content> {
   const held = new ByteBuffer();
-  let array: ArrayMeter | undefined;
-  let bytes = 0;
-  let longBytes = LONG_BYTES;
   for await (const chunk of stream) {
-    bytes += chunk.length;
-    requireAtMost("maxJsonBytes", bytes, JSON_ADVICE);
-    for (const piece of piecesOf(chunk, PIECE_BYTES)) {
-      if (array !== undefined) array.write(piece);
-      else held.add(piece);
-      if (held.size < longBytes) continue;
-      if (ARRAY_START.test(new TextDecoder().decode(held.start()))) {
-        array = new ArrayMeter();
-        for (const block of held.take()) array.write(block);
-      } else longBytes = Infinity;
-    }
+    held.add(chunk);
+    requireAtMost("maxJsonBytes", held.size, JSON_ADVICE);
   }
-  if (array !== undefined) return arrayContent(array.end());
   const text = textIn(held);
   return jsonContent(parseBody(text), text);
 }
-
-/** An array is read in pieces of this length. A shorter text is read as a whole. */
-const LONG_BYTES = 1_048_576;
-const ARRAY_START = /^[ \t\n\r]*\[/u;
 
 function textIn(held: ByteBuffer): string {
   const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

@@ -3,7 +3,7 @@ import type { VariableStore } from "../../store/variables.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { visibleText } from "../../value/characters.ts";
 import { isJsonObject, type Json } from "../../value/json.ts";
-import { LineDiff, lineSegments } from "../../value/line-diff.ts";
+import { diffOf } from "../../value/line-diff.ts";
 import { formatPath, readPath } from "../../value/path.ts";
 import type { VariableDiff } from "../policy.ts";
 import { type Target, targetIn } from "../variables/variable-target.ts";
@@ -109,9 +109,7 @@ async function compared(
   const before = value === undefined ? undefined : readPath(value, path);
   const after = await valueOf(edited, store);
   if (before?.found !== true || after === undefined) return { withheld: "gone" };
-  const diff = new LineDiff(limits.maxDiffLines);
-  for (const segment of lineSegments(textOf(before.value), textOf(after))) diff.add(segment);
-  const made = diff.end();
+  const made = diffOf(textOf(before.value), textOf(after), limits.maxDiffLines);
   return { from, ...made, diff: visibleText(made.diff) };
 }
 

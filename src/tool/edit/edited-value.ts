@@ -8,11 +8,10 @@ import type { OpenValue } from "../../store/variable.ts";
 import { streamOf } from "../../value/bytes.ts";
 import { type Json, jsonIn } from "../../value/json.ts";
 import { patched, type PatchOperation } from "../../value/json-patch.ts";
-import { jsonSegments } from "../../value/json-segments.ts";
 import { charsOf } from "../../value/json-text.ts";
-import { type Diff, LineDiff } from "../../value/line-diff.ts";
+import { type Diff, diffOfJson, LineDiff } from "../../value/line-diff.ts";
 import {
-  EditWork,
+  editWork,
   lineEndOf,
   type Replacement,
   TextEdit,
@@ -22,8 +21,7 @@ import { lookupInStore } from "../store-lookup.ts";
 import { referenceTo, type Target } from "../variables/variable-target.ts";
 import { clip, codePointCount } from "../../value/characters.ts";
 import { findFolded } from "../../value/folded-text.ts";
-import { nextTask } from "../../value/next-task.ts";
-import type { Segment } from "../../value/segments.ts";
+import { Breaks, nextTask } from "../../value/next-task.ts";
 import { isComposed } from "../composed.ts";
 import type { Syntax } from "../../reference/reference.ts";
 import { renderText } from "../../value/render.ts";
@@ -66,7 +64,7 @@ export async function editedValue(target: Target, editing: Editing): Promise<Edi
     if (edits.kind === "json") return patchedValue(before, edits.operations);
     if (edits.kind === "records") {
       const chars = charsOf(before, limits.maxJsonBytes);
-      new EditWork(chars).read(edits.count * chars);
+      editWork(chars).read.spend(edits.count * chars);
       return compared(before, await edits.apply(before));
     }
     if (typeof before !== "string") {
@@ -166,20 +164,17 @@ async function valueAt(store: Variables, target: Target): Promise<Json> {
 function patchedValue(before: Json, operations: readonly PatchOperation[]): Edited {
   const isReading = ({ op }: PatchOperation) => op === "copy" || op === "test";
   let chars = operations.some(isReading) ? charsOf(before, limits.maxJsonBytes) : 0;
-  const work = new EditWork(chars);
+  const work = editWork(chars);
   for (const operation of operations) {
     // A value in many places is one in memory, and many in the result.
-    if ("value" in operation) work.add(charsOf(operation.value, limits.maxJsonBytes));
+    if ("value" in operation) work.added.spend(charsOf(operation.value, limits.maxJsonBytes));
   }
-  const after = patched(before, operations, {
-    spend: (copied) => work.read(copied),
-    check(value, operation) {
-      if (!isReading(operation)) return;
-      // Copies of copies grow exponentially, and share their parts in memory.
-      if (operation.op === "copy") chars = charsOf(value, limits.maxJsonBytes);
-      requireAtMost(["maxJsonBytes", limits.maxJsonBytes], chars, SMALLER);
-      work.read(operation.op === "copy" ? COPY_COST * chars : chars);
-    },
+  const after = patched(before, operations, (value, operation) => {
+    if (!isReading(operation)) return;
+    // Copies of copies grow exponentially, and share their parts in memory.
+    if (operation.op === "copy") chars = charsOf(value, limits.maxJsonBytes);
+    requireAtMost(["maxJsonBytes", limits.maxJsonBytes], chars, SMALLER);
+    work.read.spend(operation.op === "copy" ? COPY_COST * chars : chars);
   });
   return compared(before, after);
 }
@@ -188,9 +183,7 @@ function patchedValue(before: Json, operations: readonly PatchOperation[]): Edit
 const COPY_COST = 8;
 
 function compared(before: Json, value: Json): Edited {
-  const diff = new LineDiff(limits.maxDiffLines);
-  for (const segment of jsonSegments(before, value)) diff.add(segment);
-  return { value, diff: diff.end(), isComposed: false };
+  return { value, diff: diffOfJson(before, value, limits.maxDiffLines), isComposed: false };
 }
 
 /** Returns a text in pieces; each call begins anew. */
@@ -216,30 +209,22 @@ export class EditedText {
    * Returns the text after all edits. Throws `limit_exceeded`, and `edit_not_found` or `edit_ambiguous` at its end.
    */
   async *text(): AsyncGenerator<string, undefined> {
-    const work = new EditWork(this.#chars);
-    let made = "";
-    let write = (segment: Segment) => {
-      work.read(segment.text.length);
-      this.#diff.add(segment);
-      if (segment.kind !== "removed") made += segment.text;
-    };
-    const edits: TextEdit[] = [];
-    for (const replacement of this.#replacements.toReversed()) {
-      const edit = new TextEdit(replacement, work, write);
-      edits.unshift(edit);
-      write = (segment) => edit.write(segment);
-    }
+    const work = editWork(this.#chars);
+    const breaks = new Breaks();
+    let read = 0;
+    const edits = this.#replacements.map((replacement) => new TextEdit(replacement, work));
     for await (const text of this.#read()) {
-      this.#keep("before", text);
-      write({ kind: "same", text });
-      this.#keep("after", made);
-      yield made;
-      made = "";
-      if (work.isBreakDue()) await nextTask();
+      yield this.#noted(
+        text,
+        edits.reduce((made, edit) => edit.write(made), text),
+      );
+      read += text.length * (edits.length + 1);
+      if (breaks.areDue(read)) await nextTask();
     }
-    for (const edit of edits) edit.end();
-    this.#keep("after", made);
-    yield made;
+    yield this.#noted(
+      "",
+      edits.reduce((made, edit) => edit.write(made) + edit.end(), ""),
+    );
     for (const [index, edit] of edits.entries()) {
       const { all = false } = this.#replacements[index] ?? {};
       if (edit.count === 0) throw await this.#notFound(index);
@@ -260,10 +245,16 @@ export class EditedText {
     return texts === undefined || isComposed(texts.after, [texts.before, ...added]);
   }
 
-  #keep(part: "before" | "after", text: string): void {
-    if (this.#forUrls === undefined) return;
-    this.#forUrls[part] += text;
-    if (this.#forUrls[part].length > MAX_SEARCHED_CHARS) this.#forUrls = undefined;
+  #noted(text: string, made: string): string {
+    this.#diff.add(text, made);
+    if (this.#forUrls === undefined) return made;
+    const { before, after } = {
+      before: this.#forUrls.before + text,
+      after: this.#forUrls.after + made,
+    };
+    const isLong = Math.max(before.length, after.length) > MAX_SEARCHED_CHARS;
+    this.#forUrls = isLong ? undefined : { before, after };
+    return made;
   }
 
   async #notFound(index: number): Promise<ByrefError> {

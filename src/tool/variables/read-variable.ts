@@ -25,7 +25,7 @@ import { clip } from "../../value/characters.ts";
 import type { Path } from "../../value/path.ts";
 import { previewOf } from "../../value/preview.ts";
 import { shapeOf } from "../../value/shape.ts";
-import { elementsWithin, partAt, type Sequence, valueAt } from "./sequence.ts";
+import { childrenOf, partAt, type Sequence, valueAt } from "./sequence.ts";
 import {
   inspect,
   nameOf,
@@ -104,6 +104,29 @@ function boundsIn({ offset, limit }: ReadRequest, count: number) {
   return { from, to: limit === undefined ? count : Math.min(from + limit, count) };
 }
 
+/** What is shown of an array, an object or a text of `count` parts: those from `from` up to, but not including, `end`. */
+interface Piece {
+  readonly type: "array" | "object" | "string";
+  readonly count: number;
+  readonly from: number;
+  readonly end: number;
+}
+
+function pieceFor(
+  request: ReadRequest,
+  { type, count, from, end }: Piece,
+  content: Readonly<Record<string, Json | undefined>>,
+): Json {
+  return compact({
+    reference: referenceTo(request.target),
+    type,
+    count,
+    offset: from === 0 ? undefined : from,
+    ...content,
+    next: end < count ? callFor(request, end) : undefined,
+  });
+}
+
 async function textOf(request: ReadRequest, sequence: Sequence): Promise<Json> {
   const { count } = sequence;
   const { from, to } = boundsIn(request, count);
@@ -120,41 +143,29 @@ interface TextPiece {
 }
 
 /** Returns as much of the text as fits. `after` is the input of the call that continues after the text. */
-function textPiece(request: ReadRequest, piece: TextPiece, after?: Json): Json {
-  const { text, from, count } = piece;
-  const outputOf = (value: string) => {
-    const end = from + countOf(value);
-    const next = end < count ? callFor(request, end) : undefined;
-    const skipped = from === 0 ? undefined : from;
-    const reference = referenceTo(request.target);
-    return compact({ reference, type: "string", count, offset: skipped, value, next, after });
-  };
+function textPiece(request: ReadRequest, { text, from, count }: TextPiece, after?: Json): Json {
+  const outputOf = (value: string, end = from + countOf(value)) =>
+    pieceFor(request, { type: "string", count, from, end }, { value, after });
   const whole = outputOf(text);
   if (fits(whole)) return whole;
   // The offset in `next` has at most as many digits as the count.
-  const frame = charsOf(compact({ ...whole, value: "", next: callFor(request, count) }));
+  const frame = charsOf(outputOf("", count - 1)) + 1;
   return outputOf(startWithin(text, limits.maxVariableOutputChars - frame));
 }
 
 async function elementsOf(request: ReadRequest, sequence: Sequence): Promise<Json> {
-  const { from, to } = boundsIn(request, sequence.count);
+  const { count } = sequence;
+  const { from, to } = boundsIn(request, count);
   const elements = await loadElements(sequence, { from, to });
   const outputOf = () => {
     const end = from + elements.length;
-    return compact({
-      reference: referenceTo(request.target),
-      type: "array",
-      count: sequence.count,
-      offset: from === 0 ? undefined : from,
-      value: elements,
-      next: end < sequence.count ? callFor(request, end) : undefined,
-    });
+    return pieceFor(request, { type: "array", count, from, end }, { value: elements });
   };
   const [first] = elements;
   while (elements.length > 0 && !fits(outputOf())) elements.pop();
   if (elements.length > 0 || first === undefined) return outputOf();
   const path = await sequence.pathOf(from);
-  const after = from + 1 < sequence.count ? callFor(request, from + 1) : undefined;
+  const after = from + 1 < count ? callFor(request, from + 1) : undefined;
   return tooLarge(first, { request, path, after });
 }
 
@@ -164,25 +175,12 @@ async function loadElements(
   { from, to }: { readonly from: number; readonly to: number },
 ): Promise<Json[]> {
   const elements: Json[] = [];
-  let size = Math.max(
-    Math.floor(limits.maxVariableOutputChars / Math.max(sequence.averageChars, 1)),
-    1,
-  );
   let chars = 0;
-  while (from + elements.length < to && chars <= limits.maxVariableOutputChars) {
-    const start = from + elements.length;
-    const batch = await elementsWithin(sequence, { from: start, to: Math.min(start + size, to) });
-    if (batch === undefined) {
-      size = Math.max(Math.floor(size / 2), 1);
-      continue;
-    }
-    if (batch.length === 0) break;
-    for (const element of batch) {
-      chars += charsOf(element) + 1;
-      elements.push(element);
-      if (chars > limits.maxVariableOutputChars) break;
-    }
-    size *= 2;
+  if (from >= to) return elements;
+  for await (const { value } of childrenOf({ sequence }, from)) {
+    chars += charsOf(value) + 1;
+    elements.push(value);
+    if (chars > limits.maxVariableOutputChars || from + elements.length === to) break;
   }
   return elements;
 }
@@ -234,16 +232,14 @@ function keysOf(request: ReadRequest, value: { readonly [key: string]: Json }): 
     entries.push(entry);
   }
   const outputOf = () => {
-    const end = from + entries.length;
-    return compact({
-      reference: referenceTo(request.target),
+    const piece = {
       type: "object",
       count: names.length,
-      offset: from === 0 ? undefined : from,
-      keys: Object.fromEntries(entries),
-      note: "What is under each key: read one with path.",
-      next: end < names.length ? callFor(request, end) : undefined,
-    });
+      from,
+      end: from + entries.length,
+    } as const;
+    const note = "What is under each key: read one with path.";
+    return pieceFor(request, piece, { keys: Object.fromEntries(entries), note });
   };
   while (entries.length > 1 && !fits(outputOf())) entries.pop();
   return outputOf();

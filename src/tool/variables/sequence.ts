@@ -188,7 +188,7 @@ async function* batchesOf(sequence: Sequence, first: number) {
 /**
  * Returns undefined if the elements are too many to load at once. A single element that is too large throws.
  */
-export async function elementsWithin(
+async function elementsWithin(
   sequence: Sequence,
   { from, to }: Bounds,
 ): Promise<readonly Json[] | undefined> {

@@ -276,9 +276,7 @@ function summaryOf({ file, servers, outcome }: WrapReport, dryRun: boolean): str
 function diffOf({ file, before, after }: Change): string {
   if (before === undefined) return `+++ ${file} would be written, with the original.`;
   if (after === undefined) return `--- ${file} would be removed.`;
-  const diff = new lineDiffs.LineDiff(limits.maxDiffLines);
-  for (const segment of lineDiffs.lineSegments(before, after)) diff.add(segment);
-  const { diff: lines, more = 0 } = diff.end();
+  const { diff: lines, more = 0 } = lineDiffs.diffOf(before, after, limits.maxDiffLines);
   const rest = more > 0 ? `\n… and ${more} more lines` : "";
   return `--- ${file}\n+++ ${file}\n${lines}${rest}`;
 }
