@@ -5,9 +5,11 @@ import {
 } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { upstreamFetch } from "../../mcp/src/mcp-fetch.ts";
-import { connectingWith } from "../src/connecting.ts";
+import { connectTo } from "../src/connecting.ts";
+import { messageOf } from "../../../src/errors.ts";
 import { type Loopback, startLoopback, textOf } from "../../../test/support/loopback.ts";
 
+const { signal } = new AbortController();
 const GREETING = {
   protocolVersion: "2025-06-18",
   capabilities: { tools: {} },
@@ -70,7 +72,7 @@ describe("an old server behind a URL", () => {
     const Transport = isSse ? SSEClientTransport : StreamableHTTPClientTransport;
     const open = () => new Transport(url, { fetch: upstreamFetch });
     const client = clientOf();
-    await connectingWith({ open, isProgram: false, isSse }).connect(client);
+    await connectTo(client, { open, isProgram: false, isSse, signal });
     expect(client.getServerVersion()?.name).toBe("old");
     expect(asked.filter((method) => method === "initialize")).toHaveLength(1);
     await client.close();
@@ -147,12 +149,12 @@ describe("a server with the transport of 2024-11-05 whose configuration does not
         new URL(`${server.url}${address}`),
         { fetch: upstreamFetch },
       );
-    return connectingWith({ open, isProgram: false });
+    return (client: Client) => connectTo(client, { open, isProgram: false, signal });
   };
 
   it.each([400, 404, 405, 406, 415])("is connected by it after %i", async (status) => {
     const client = clientOf();
-    await connectingTo(`/sse/${status}`).connect(client);
+    await connectingTo(`/sse/${status}`)(client);
     expect(client.getServerVersion()?.name).toBe("old");
     expect(got).toEqual([`/sse/${status}`]);
     await client.close();
@@ -164,9 +166,7 @@ async function reasonAt(address: string): Promise<string> {
   const isSse = url.pathname.startsWith("/sse");
   const Transport = isSse ? SSEClientTransport : StreamableHTTPClientTransport;
   const open = () => new Transport(url, { fetch: upstreamFetch });
-  const connecting = connectingWith({ open, isProgram: false, isSse });
-  const error: unknown = await connecting.connect(clientOf()).catch((thrown: unknown) => thrown);
-  return connecting.reasonOf(error);
+  return connectTo(clientOf(), { open, isProgram: false, isSse, signal }).then(() => "", messageOf);
 }
 
 function clientOf(): Client {
