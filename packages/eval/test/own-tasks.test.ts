@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { arms } from "../src/arms.ts";
 import { playCell } from "../src/play-cell.ts";
 import { exact, skillModel } from "../src/scripted-models.ts";
+import { NOMINAL as price } from "../src/models.ts";
 import { ownTasks } from "../src/own-tasks.ts";
 import type { Task } from "../src/task.ts";
 import { slow } from "../../../test/support/slow.ts";
@@ -37,8 +38,9 @@ describe("the tasks", () => {
 
 describe("a model that makes no mistakes", () => {
   const model = skillModel(exact);
+  const budget = { maximum: Infinity, price, spent: 0, reserved: 0 };
   const play = (task: Task, arm: (typeof arms)[number]) =>
-    playCell(task, arm, { model, contextTokens: 200_000 });
+    playCell(task, arm, { model, contextTokens: 200_000, budget });
 
   it.each(arms.filter(({ name }) => name !== "cap").map((arm) => [arm.name, arm] as const))(
     "solves every task %s",
@@ -63,6 +65,7 @@ describe("a model that makes no mistakes", () => {
     const cell = await playCell(large, byValue, {
       model,
       contextTokens: 4_000,
+      budget,
     });
     expect(cell).toMatchObject({
       ending: "did not fit",

@@ -77,12 +77,6 @@ function refuse(status: number, message: string, code = -32_000): Response {
 
 type Transport = WebStandardStreamableHTTPServerTransport;
 
-interface Session {
-  readonly transport: Transport;
-  /** Ids of requests that are not answered. */
-  readonly open: Set<unknown>;
-}
-
 /**
  * The sessions of clients of the older versions of the protocol: a server can ask such a client something only
  * in a session. Beyond `maxGatewaySessions`, the one that was used longest ago ends.
@@ -90,7 +84,7 @@ interface Session {
 export class HttpSessions {
   readonly #make: () => Server;
   /** Least recently used first. */
-  readonly #open = new Map<string, Session>();
+  readonly #open = new Map<string, Transport>();
 
   constructor(make: () => Server) {
     this.#make = make;
@@ -100,37 +94,33 @@ export class HttpSessions {
   async fetch(...[request, options]: Parameters<Answer>): Promise<Response | undefined> {
     const id = request.headers.get("mcp-session-id");
     if (id !== null) {
-      const session = this.#used(id);
+      const transport = this.#open.get(id);
       // After a 404 a client begins another session.
-      if (session === undefined) return refuse(404, "There is no such session.", -32_001);
-      return answerIn(session, request, options);
+      if (transport === undefined) return refuse(404, "There is no such session.", -32_001);
+      this.#open.delete(id);
+      this.#open.set(id, transport);
+      return transport.handleRequest(request, options);
     }
     // Requests after the first, and all of newer clients, name their version.
     const isFirst = request.method === "POST" && !request.headers.has("mcp-protocol-version");
     if (!isFirst || !isInitializeRequest(options.parsedBody)) return undefined;
-    const transport = await this.#begin();
-    return transport.handleRequest(request, options);
+    return (await this.#begin()).handleRequest(request, options);
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#open.values()].map(({ transport }) => transport.close()));
+    await Promise.all([...this.#open.values()].map((transport) => transport.close()));
   }
 
   async #begin(): Promise<Transport> {
     const transport: Transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => crypto.randomUUID(),
       onsessioninitialized: (id) => {
-        this.#open.set(id, session);
-        this.#endOldest();
+        this.#open.set(id, transport);
+        const [oldest] = this.#open.values();
+        if (this.#open.size > limits.maxGatewaySessions) void oldest?.close();
       },
     });
-    const session: Session = { transport, open: new Set() };
     await this.#make().connect(transport);
-    const send = transport.send.bind(transport);
-    transport.send = (message, sending) => {
-      if (!("method" in message)) session.open.delete(message.id);
-      return send(message, sending);
-    };
     const { onclose } = transport;
     transport.onclose = () => {
       onclose?.();
@@ -138,50 +128,4 @@ export class HttpSessions {
     };
     return transport;
   }
-
-  #used(id: string): Session | undefined {
-    const session = this.#open.get(id);
-    if (session === undefined) return undefined;
-    this.#open.delete(id);
-    this.#open.set(id, session);
-    return session;
-  }
-
-  #endOldest(): void {
-    const [oldest] = this.#open.values();
-    if (this.#open.size > limits.maxGatewaySessions) void oldest?.transport.close();
-  }
-}
-
-/**
- * Answers a request of a session. Of two requests with one id, the library would answer the newer one, and the other
- * never: an id is refused while an earlier request with it is neither answered nor cancelled.
- */
-async function answerIn({ transport, open }: Session, ...[request, options]: Parameters<Answer>) {
-  const ids = messagesIn(options.parsedBody).flatMap(({ method, id, params }) => {
-    if (method === CANCELLED) open.delete(params?.requestId);
-    return method === undefined || id === undefined ? [] : [id];
-  });
-  if (new Set(ids).size < ids.length || ids.some((id) => open.has(id))) {
-    return refuse(400, "An earlier request has this id, and has no answer.", -32_600);
-  }
-  for (const id of ids) open.add(id);
-  const response = await transport.handleRequest(request, options);
-  // A request that is refused gets no other answer.
-  if (response.status !== 200) for (const id of ids) open.delete(id);
-  return response;
-}
-
-const CANCELLED = "notifications/cancelled";
-
-interface Message {
-  readonly method?: unknown;
-  readonly id?: unknown;
-  readonly params?: { readonly requestId?: unknown };
-}
-
-/** The library checks them later. */
-function messagesIn(body: unknown): readonly Message[] {
-  const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
-  return messages.filter((one): one is Message => typeof one === "object" && one !== null);
 }

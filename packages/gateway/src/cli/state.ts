@@ -101,9 +101,7 @@ export class StateFile extends GatewayState {
       sql.run("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)");
     super(sql, { owner: { id: OWN, isAlive }, log, onTaint: createMeta });
     this.#sql = sql;
-    // Earlier versions have a file in place of a row.
-    const marks = [`${file}.damaged`, join(folder, "tainted")];
-    if (marks.some((mark) => existsSync(mark))) this.taint.add();
+    if (existsSync(`${file}.damaged`)) this.taint.add();
   }
 
   close(): void {
