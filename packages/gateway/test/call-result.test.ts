@@ -41,13 +41,6 @@ describe("the result of a call for a client", () => {
     expect(others).toEqual([]);
   });
 
-  it("says only why a value was not kept, however small it is", () => {
-    const output = { notKept: "This result was not kept as a variable: full." };
-    const received = { content: [block("short")] };
-    const result = clientResult({ received, output, info: undefined, inlineChars: 1_000 });
-    expect(result).toEqual({ content: [block(JSON.stringify(output))] });
-  });
-
   it.each([
     [1_000, false],
     [1_001, true],
@@ -274,12 +267,5 @@ describe("contents of a long result with pictures, sounds and files", () => {
   ])("%s", async (_what, result, expected) => {
     const { call } = await returning(result);
     expect(beside(await call("shot"))).toEqual(expected);
-  });
-
-  it("are where the note says", async () => {
-    const { call, received } = await returning({ content: [block("Done."), LARGE, file(5)] });
-    await call("shot");
-    await call("take", { picture: "$shot_1[1].data", file: "$shot_1[2].resource.blob" });
-    expect(received).toEqual([{ picture: LARGE.data, file: file(5).resource.blob }]);
   });
 });

@@ -7,7 +7,6 @@ import {
   secretsOf,
   unusableBecause,
 } from "../src/configuration.ts";
-import { codeOf } from "../../../src/errors.ts";
 import { redact } from "../../mcp/src/secrets.ts";
 
 describe("the configuration of the gateway", () => {
@@ -99,24 +98,6 @@ describe("the configuration of the gateway", () => {
     expect(one?.problem).toBeUndefined();
   });
 
-  it("leaves a tilde in variables and headers as it is, as shells and clients do", () => {
-    const mcpServers = {
-      one: { command: "x", env: { A: "~/a" } },
-      two: { url: "https://x/~/mcp", headers: { B: "~/b" } },
-    };
-    const servers = readConfiguration(JSON.stringify({ mcpServers }), { USERPROFILE: "C:\\me" });
-    expect(servers.map(({ address }) => address)).toEqual([
-      { command: "x", args: [], env: { A: "~/a" } },
-      { url: "https://x/~/mcp", headers: { B: "~/b" } },
-    ]);
-  });
-
-  it("needs a variable that env: names, whatever its case", () => {
-    const mcpServers = { one: { command: "x", args: ["${env:lower_case}"] } };
-    const [one] = readConfiguration(JSON.stringify({ mcpServers }));
-    expect(one?.problem).toBe("It needs the environment variable lower_case.");
-  });
-
   it("names the variables that are secrets", () => {
     const byref = { trusted: true, secrets: ["CODEWORD"] };
     const [one] = readConfiguration(
@@ -133,21 +114,6 @@ describe("the configuration of the gateway", () => {
       readConfiguration(text, {}, project).map(({ name }) => name);
     expect([names(), names("/home/me/shop")]).toEqual([["one"], ["two"]]);
     expect(() => names("/home/me/other")).toThrow("neither");
-  });
-
-  it("leaves out a server that is disabled", () => {
-    const text = JSON.stringify({ mcpServers: { one: { command: "x", disabled: true } } });
-    expect(readConfiguration(text)).toEqual([]);
-  });
-
-  it.each([
-    ['{\n"mcpServers": {\n', "Line 3"],
-    ["{}", "neither"],
-    ['{"mcpServers": []}', "not an object"],
-  ])("names what is wrong with %j", (text, part) => {
-    const error = thrown(() => readConfiguration(text));
-    expect(codeOf(error)).toBe("bad_configuration");
-    expect((error as Error).message).toContain(part);
   });
 
   it.each([
@@ -168,15 +134,6 @@ describe("the configuration of the gateway", () => {
   });
 });
 
-function thrown(work: () => unknown): unknown {
-  try {
-    work();
-  } catch (error) {
-    return error;
-  }
-  throw new Error("Nothing was thrown.");
-}
-
 const read = (server: object, environment = {}) =>
   readConfiguration(JSON.stringify({ mcpServers: { one: server } }), environment)[0];
 
@@ -187,13 +144,6 @@ describe("the message about a text that is no configuration", () => {
     ['{\n"a": 1\n"b": 2\n}\n', "Line 3, column 1 is not JSON: comma expected."],
   ])("names the line and the column where %j is wrong", (text, message) => {
     expect(() => readConfiguration(text)).toThrow(`The configuration cannot be used. ${message}`);
-  });
-
-  it("says what is missing", () => {
-    expect(() => readConfiguration("{}")).toThrow('It has neither "mcpServers" nor "servers".');
-    expect(() => readConfiguration('{"servers": 1}')).toThrow(
-      "Its servers are not an object of servers by name.",
-    );
   });
 });
 
@@ -260,10 +210,6 @@ describe("variables that the client fills in", () => {
       args: ["/w/src", "--home=/h", "/e", "/"],
       env: { KEY: "Bearer secret" },
     });
-  });
-
-  it("exclude those that the gateway or a shell fills in", () => {
-    expect(clientVariablesIn(["${TOKEN} ${env:TOKEN:-none} ${lower} $HOME $(pwd)"])).toEqual({});
   });
 });
 

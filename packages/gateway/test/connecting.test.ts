@@ -6,7 +6,6 @@ import {
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { upstreamFetch } from "../../mcp/src/mcp-fetch.ts";
 import { connectTo } from "../src/connecting.ts";
-import { messageOf } from "../../../src/errors.ts";
 import { type Loopback, startLoopback, textOf } from "../../../test/support/loopback.ts";
 
 const { signal } = new AbortController();
@@ -79,43 +78,6 @@ describe("an old server behind a URL", () => {
   });
 });
 
-describe("a server behind a URL that refuses", () => {
-  let server: Loopback;
-
-  beforeAll(async () => {
-    server = await startLoopback((request, response) => {
-      const status = Number(request.url?.split("/")[2]);
-      response.writeHead(status, { "content-type": "text/html" });
-      response.end("<!DOCTYPE html>\n<html>\n<head><title>No\nentry</title></head></html>");
-    });
-  });
-
-  afterAll(() => server.down());
-
-  it.each([
-    [
-      "mcp",
-      401,
-      /^HTTP 401 Unauthorized: No entry\. A token belongs into "headers" of the server: /u,
-    ],
-    ["mcp", 403, /^HTTP 403 Forbidden: No entry\.$/u],
-    ["mcp", 404, /^HTTP 404 Not Found: No entry\.$/u],
-    ["mcp", 502, /^HTTP 502 Bad Gateway: No entry\.$/u],
-    ["sse", 401, /\(401\)\. A token belongs into "headers" of the server: /u],
-    ["sse", 502, /\(502\)$/u],
-  ])("says why at /%s/%i", async (kind, status, reason) => {
-    expect(await reasonAt(`${server.url}/${kind}/${status}`)).toMatch(reason);
-  });
-
-  it.each(["mcp", "sse"])("is named with the network error if it is gone: /%s", async (kind) => {
-    const gone = await startLoopback(() => undefined);
-    await gone.down();
-    expect(await reasonAt(`${gone.url}/${kind}`)).toContain(
-      "fetch failed: connect ECONNREFUSED 127.0.0.1:",
-    );
-  });
-});
-
 describe("a server with the transport of 2024-11-05 whose configuration does not say so", () => {
   let server: Loopback;
   let events: { write(text: string): unknown } | undefined;
@@ -160,14 +122,6 @@ describe("a server with the transport of 2024-11-05 whose configuration does not
     await client.close();
   });
 });
-
-async function reasonAt(address: string): Promise<string> {
-  const url = new URL(address);
-  const isSse = url.pathname.startsWith("/sse");
-  const Transport = isSse ? SSEClientTransport : StreamableHTTPClientTransport;
-  const open = () => new Transport(url, { fetch: upstreamFetch });
-  return connectTo(clientOf(), { open, isProgram: false, isSse, signal }).then(() => "", messageOf);
-}
 
 function clientOf(): Client {
   return new Client({ name: "test", version: "1" }, { versionNegotiation: { mode: "auto" } });

@@ -166,26 +166,6 @@ describe("a gateway", () => {
     expect(calls).toEqual([]);
   });
 
-  it("asks only about untrusted values if the rule says so", async () => {
-    const asked: string[] = [];
-    const onAsked = (message: string) => {
-      asked.push(message);
-      return "accept" as const;
-    };
-    const rules = { trusted: true, tools: { refund: { approval: "untrusted" as const } } };
-    const trusted = await startGateway([{ name: "shop", make: shop(), rules }], { onAsked });
-    const orders = nameIn(await trusted.call("list_orders"));
-    await trusted.call("refund", { ids: [`$${orders}[0].id`] });
-    expect(asked).toEqual([]);
-    const other = { tools: { refund: { approval: "untrusted" as const } } };
-    const untrusted = await startGateway([{ name: "shop", make: shop(), rules: other }], {
-      onAsked,
-    });
-    const listed = nameIn(await untrusted.call("list_orders"));
-    await untrusted.call("refund", { ids: [`$${listed}[0].id`] });
-    expect(asked).toHaveLength(1);
-  });
-
   it(
     "keeps the other servers' tools when one is down, and calls it again when it is back",
     slow,

@@ -73,24 +73,6 @@ describe("a tool that makes clients lose all tools of its server", () => {
     expect(await namesIn(client)).toEqual(["first", "odd", "last"]);
     expect(leftOutBy(gateway)).toEqual([]);
   });
-
-  it("is left out of the page that has it, until the server lists it well", async () => {
-    let isMended = false;
-    const make = () =>
-      new RawServer({
-        "tools/list": ({ cursor }) => {
-          if (cursor === undefined) return { tools: [null, good[0]], nextCursor: "2" };
-          return { tools: isMended ? good : [{ name: "last" }], nextCursor: null };
-        },
-      });
-    const { client, gateway } = await startGateway([{ name: "shop", make }]);
-    expect(await namesIn(client)).toEqual(["first"]);
-    expect(leftOutBy(gateway).map(({ name }) => name)).toEqual(["number 1", "last"]);
-    isMended = true;
-    const [upstream] = gateway.upstreams;
-    await upstream?.tools();
-    expect(leftOutBy(gateway).map(({ name }) => name)).toEqual(["number 1"]);
-  });
 });
 
 it.each([

@@ -76,20 +76,6 @@ describe.each(["modern", "legacy"] as const)("for a %s client, the gateway", (er
     expect((await call("ask_model")).isError).toBe(true);
     expect(textOf(await call("talk"))).toContain("done");
   });
-
-  it("serves its statistics and its list of variables", async () => {
-    const { client, call } = await startGateway(behind, { era });
-    await call("talk");
-    const { contents } = await client.readResource({ uri: "byref://stats" });
-    const [stats] = contents;
-    expect(JSON.parse(stats !== undefined && "text" in stats ? stats.text : "")).toMatchObject({
-      calls: 1,
-      kept: 1,
-      tokensSaved: 0,
-    });
-    const list = JSON.stringify(await client.readResource({ uri: "byref://variables" }));
-    expect(list).toContain("byref://variables/talk_1");
-  });
 });
 
 it("lines of a server's log reach the client whose call is running, from the level that it has set", async () => {

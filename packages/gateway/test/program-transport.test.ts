@@ -52,19 +52,6 @@ it(
   },
 );
 
-it("a program that has ended, and one that does not exist, are closed at once", async () => {
-  const ended = new ProgramTransport({ command: process.execPath, args: ["-e", ""] });
-  const closed = new Promise<void>((resolve) => {
-    ended.onclose = resolve;
-  });
-  await ended.start();
-  await closed;
-  await ended.close();
-  const missing = new ProgramTransport({ command: "/no/such/program", args: [] });
-  await expect(missing.start()).rejects.toThrow("ENOENT");
-  await missing.close();
-});
-
 describe("messages of a program", () => {
   it("are read in linear time, by the transport of the library", async () => {
     const bytes = 4_000_000;
