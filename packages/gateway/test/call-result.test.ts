@@ -88,8 +88,6 @@ it("a short result names the variables that an unknown one resembles, each of th
 it.each<[string, readonly (Json | Uint8Array)[], number]>([
   ["a text with two umlauts", ["üaü"], 2],
   ["texts in a list in a list", [["ü", ["€"]]], 3],
-  ["keys and texts of an object", [{ ü: { a: "€" } }], 3],
-  ["bytes", [new Uint8Array([195, 188])], 0],
 ])("a call counts the bytes that were passed by reference: %s", (_what, values, more) => {
   const statistics = new MemoryStatistics();
   const offered = { definition: { name: "take" } } as OfferedTool;
@@ -121,12 +119,9 @@ async function failing(failure: Partial<CallToolResult>, rules: object = {}) {
 describe("a failure of a server", () => {
   const structuredContent = { code: 7 };
   it.each<[string, Partial<CallToolResult>]>([
-    ["a text of the limit's length", { content: [block("x".repeat(1_000))] }],
-    ["two texts", { content: [block("one"), block("two")] }],
     ["structured content", { content: [block("no")], structuredContent }],
     ["a picture beside a text", { content: [block("no"), picture(9_000)] }],
     ["nothing", { content: [] }],
-    ["metadata", { content: [block("no")], _meta: { own: 1 } }],
   ])("is passed on unchanged and not kept: %s", async (_what, failure) => {
     const { call, store } = await failing(failure);
     expect(await call("fail")).toEqual({ ...failure, isError: true });
@@ -135,21 +130,10 @@ describe("a failure of a server", () => {
 
   it.each<[string, Partial<CallToolResult>, unknown]>([
     ["a text", { content: [block(LONG_ERROR)] }, LONG_ERROR],
-    ["a JSON text", { content: [block(JSON.stringify([LONG_ERROR]))] }, [LONG_ERROR]],
-    [
-      "two texts",
-      { content: [block("one"), block(LONG_ERROR)] },
-      [block("one"), block(LONG_ERROR)],
-    ],
     [
       "structured content beside other texts",
       { content: [block(LONG_ERROR)], structuredContent },
       { content: [block(LONG_ERROR)], structuredContent },
-    ],
-    [
-      "structured content as text",
-      { content: [block(JSON.stringify({ LONG_ERROR }))], structuredContent: { LONG_ERROR } },
-      { LONG_ERROR },
     ],
   ])("is kept whole if it is long, and comes as a handle: %s", async (_what, failure, value) => {
     const { call, store, statistics } = await failing(failure);
@@ -191,8 +175,6 @@ const file = (bytes: number) => ({
 });
 const SMALL = picture(102_400);
 const LARGE = picture(102_401);
-const LONG_TEXT = "x".repeat(1_001);
-
 /** Starts a gateway in front of a server with a tool that returns this, and one that records its input. */
 async function returning(result: Partial<CallToolResult>) {
   const received: unknown[] = [];
@@ -216,14 +198,12 @@ const beside = ({ content }: { readonly content: readonly ContentBlock[] }) => c
 describe("contents of a long result with pictures, sounds and files", () => {
   const structuredContent = { page: "LONG ".repeat(300) };
   it.each<[string, Partial<CallToolResult>, readonly ContentBlock[]]>([
-    ["a picture", { content: [SMALL] }, [SMALL]],
     ["a large picture, which the handle describes", { content: [LARGE] }, []],
     [
       "a short text beside pictures",
       { content: [block("Done."), SMALL, picture(3)] },
       [block("Done."), SMALL, picture(3)],
     ],
-    ["a long text beside a picture", { content: [block(LONG_TEXT), SMALL] }, [SMALL]],
     [
       "a short text beside a large picture",
       { content: [block("Done."), LARGE] },
@@ -243,11 +223,6 @@ describe("contents of a long result with pictures, sounds and files", () => {
         ),
         SMALL,
       ],
-    ],
-    [
-      "seven large pictures",
-      { content: Array.from({ length: 7 }, () => LARGE) },
-      [block(expect.stringMatching(/^7 contents .+\$shot_1\[4\]\.data: [^,]+ and 2 more\.$/u))],
     ],
     [
       "a large picture and a sound beside structured content, which the variable does not have",

@@ -39,13 +39,6 @@ describe("a step", () => {
     expect(parts.at(-1)).toMatchObject({ type: "finish", finishReason: { unified: "stop" } });
   });
 
-  it("with several calls gives each an id, and finishes with tool-calls", async () => {
-    const parts = await streamed(["Both.", call({ at: "a" }), call({ at: "b" })]);
-    const ids = parts.flatMap((part) => (part.type === "tool-call" ? [part.toolCallId] : []));
-    expect(new Set(ids).size).toBe(2);
-    expect(parts.at(-1)).toMatchObject({ finishReason: { unified: "tool-calls" } });
-  });
-
   it("with an error fails the call, and with an error in a list breaks the stream after the rest", async () => {
     await expect(streamed(new Error("down"))).rejects.toThrow("down");
     const { stream } = await scriptedModel([["Half", new Error("cut")]]).doStream(OPTIONS);
