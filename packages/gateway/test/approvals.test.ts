@@ -281,9 +281,6 @@ function leaky(): McpServer {
     return said(answer instanceof Error ? "nobody" : "asked");
   };
   server.registerTool("echo", { inputSchema: z.object({ text: z.string() }) }, echo);
-  server.registerTool("fail", { inputSchema: z.object({ text: z.string() }) }, ({ text }) => {
-    throw new Error(text);
-  });
   return server;
 }
 

@@ -4,7 +4,6 @@ import { savedValue, textOf } from "../src/json-text.ts";
 import { Content } from "../../../src/store/bytes/content.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { type Json, parsedJson } from "../../../src/value/json.ts";
-import { instructionsFor } from "../src/instructions.ts";
 import { type Sending, startWireServer } from "../../../test/support/wire-server.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { RawServer } from "../../../test/support/raw-server.ts";
@@ -47,16 +46,6 @@ describe("the text of a server's JSON", () => {
 
 const SCHEMA = { type: "object" };
 
-/** Starts a gateway before a server whose only tool returns these results in order. */
-async function behindGateway(...results: readonly object[]) {
-  const left = [...results];
-  const raw = new RawServer({
-    "tools/list": () => ({ tools: [{ name: "give", inputSchema: SCHEMA }] }),
-    "tools/call": () => left.shift(),
-  });
-  return startGateway([{ name: "raw", make: () => raw }]);
-}
-
 it("inlineChars applies to a server, can be overridden for its tools, and is exact to the character", async () => {
   const texts = { a: "x".repeat(20), b: "x".repeat(21), short_a: "x", long_a: "x".repeat(1_000) };
   const raw = new RawServer({
@@ -87,17 +76,6 @@ it("inlineChars applies to a server, can be overridden for its tools, and is exa
     long_a: false,
     other: false,
   });
-});
-
-it("the gateway describes itself in at most 1,500 characters, and its own tools in 3,000", async () => {
-  const { client } = await behindGateway();
-  const instructions = client.getInstructions() ?? "";
-  expect(instructions).toBe(instructionsFor({ canQuery: true }));
-  expect(instructions.length).toBeLessThanOrEqual(1_500);
-  const { tools } = await client.listTools();
-  const own = tools.filter(({ name }) => name !== "give");
-  expect(own.length).toBeGreaterThanOrEqual(4);
-  expect(JSON.stringify(own).length).toBeLessThanOrEqual(3_000);
 });
 
 it("keeps digits of structured content without a text, and of arguments, to the server and to the client", async () => {

@@ -33,14 +33,6 @@ function curious(): McpServer {
   const roots = inputRequired.listRoots();
   server.registerTool("ask_model", { inputSchema: EMPTY }, asking({ question: model }));
   server.registerTool("ask_roots", { inputSchema: EMPTY }, asking({ question: roots }));
-  const each = { inputSchema: EMPTY };
-  server.registerTool("ask_both", each, (_input, { mcpReq: { inputResponses } }) => {
-    const answers = ["model", "roots"].map((key) => inputResponse(inputResponses, key));
-    if (answers.some(({ kind }) => kind === "missing")) {
-      return inputRequired({ inputRequests: { model, roots } });
-    }
-    return said(JSON.stringify(answers));
-  });
   server.registerTool("talk", { inputSchema: EMPTY }, async (_input, { mcpReq }) => {
     await mcpReq.log("debug", "a detail");
     await mcpReq.log("warning", "a warning", "talker");

@@ -24,14 +24,6 @@ function countCopied() {
 
 const notification = (text: string) => ({ jsonrpc: "2.0", method: "x", params: { text } });
 
-it.each(["/no/such/folder", import.meta.filename])(
-  "a program whose cwd is %s names it, not the program",
-  async (cwd) => {
-    const transport = new ProgramTransport({ command: process.execPath, args: [], cwd });
-    await expect(transport.start()).rejects.toThrow(`Its "cwd" is no folder: ${cwd}`);
-  },
-);
-
 it(
   "a program that ignores the end of its input and signals is ended with what it has started",
   slow,

@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { beforeEach, describe, expect, it } from "vitest";
 import { StateFile } from "../src/cli/state.ts";
 import { NO_COUNTS } from "../src/gateway-state.ts";
@@ -57,16 +56,5 @@ describe("counts in a file", () => {
     again.add({ calls: 3 });
     expect(again.read().calls).toBe(3);
     expect(readFileSync(`${file}.damaged`)).toEqual(damaged);
-  });
-
-  it("fails no call while another process has locked it", slow, () => {
-    const statistics = open();
-    const other = new DatabaseSync(file);
-    other.exec("BEGIN IMMEDIATE");
-    statistics.add({ calls: 1 });
-    expect(log).toEqual([expect.stringContaining("locked")]);
-    other.exec("COMMIT");
-    statistics.add({ calls: 1 });
-    expect(statistics.read().calls).toBe(1);
   });
 });

@@ -182,15 +182,6 @@ describe("wrapping", () => {
     expect(unwrapFile(file).outcome).toBe("unwrapped");
   });
 
-  it("gives entries of Claude Code's projects names that do not hide global ones", () => {
-    writeFileSync(file, CLIENT_CONFIGURATIONS[".claude.json"]);
-    wrapFile(file);
-    const { mcpServers, projects } = JSON.parse(read());
-    expect(Object.keys(mcpServers)).toEqual(["byref"]);
-    expect(Object.keys(projects["/home/ada/shop"].mcpServers)).toEqual(["byref-project"]);
-    expect(projects["/home/ada/notes"].mcpServers).toEqual({});
-  });
-
   it.each([
     ["win32", ["cmd", "/c", "npx", "-y", "byref", "mcp"]],
     ["linux", ["npx", "-y", "byref", "mcp"]],

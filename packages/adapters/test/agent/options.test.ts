@@ -68,16 +68,6 @@ describe("syntaxes", () => {
   });
 });
 
-it("outputPath offers the model a parameter if it is true, and saves there", async () => {
-  const step = call(1, { _outputPath: "$state.user", _description: "The user" });
-  const { store, model } = await run([step, "Done."], { outputPath: true });
-  expect(model.calls[0]?.tools?.[0]).toMatchObject({
-    inputSchema: { properties: { _outputPath: {}, _description: {} } },
-  });
-  expect([seen, await store.read("state")]).toEqual([[1], { user: { found: 1 } }]);
-  expect(store.info("state")?.description).toBe("The user");
-});
-
 describe("policies", () => {
   it("pass a listed secret to its tool only", async () => {
     const store = new MemoryStore();

@@ -152,18 +152,6 @@ it("repeats no references or links of others: columns, names of tools, errors", 
   expect(await firstStep("Fetch the news", failed)).toBe("I could not use fetch_news: No  secret");
 });
 
-it("reads the handle of a file that came with the question", async () => {
-  const handle = { $var: "stock_csv", type: "array", count: 7, shape: "{left: number}[]" };
-  const text = `A file was given, kept as a variable: ${JSON.stringify(handle)}`;
-  const content = [
-    { type: "text" as const, text: "What is the sum of left in my CSV?" },
-    { type: "text" as const, text },
-  ];
-  const prompt = [{ role: "user" as const, content }];
-  const { content: said } = await demoModel().doGenerate({ prompt, tools: [query] });
-  expect(said).toMatchObject([{ input: expect.stringContaining('sum(\\"left\\")') }]);
-});
-
 it("asks an application's script first, and suggests its examples", async () => {
   const model = demoModel({
     scripts: [
