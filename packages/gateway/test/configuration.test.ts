@@ -213,11 +213,6 @@ function redactedBy(address: ServerAddress, text: string, secrets: readonly stri
 }
 
 describe("the secrets of a server", () => {
-  it.each(["a-", "a=", "key="])("are found in linear time beside many of %j", (part) => {
-    const address = program({ DATA: `${part.repeat(500_000)}=b api_key=plain-key-1` });
-    expect(redactedBy(address, "no plain-key-1")).toBe("no [secret]");
-  });
-
   it.each([
     [program({ NODE_ENV: "production" }), "Deploy to production?"],
     [program({ PROJECT_DIR: "/home/me/shop" }), "open '/home/me/shop/src/index.ts'"],
