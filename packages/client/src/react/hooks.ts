@@ -26,7 +26,6 @@ const NO_VARIABLE: VariableState = {
   error: undefined,
 };
 
-/** The variables to return. */
 export interface VariablesOptions {
   /** The newest ones, up to this number. Default: 500. More than 1,000 are loaded in several requests. */
   readonly last?: number;

@@ -21,7 +21,6 @@ export interface Events {
   readonly turn?: { readonly id: string };
 }
 
-/** A plan, without its runs. */
 export type ListedPlan = Omit<PlanView, "runs">;
 
 /** Plans of a conversation, oldest first; undefined until they are loaded. */
@@ -30,7 +29,6 @@ export interface PlanList {
   readonly error: unknown;
 }
 
-/** Variables of a conversation. */
 export interface VariableList {
   /** Oldest first; undefined until they are loaded. */
   readonly variables: readonly VariableInfo[] | undefined;

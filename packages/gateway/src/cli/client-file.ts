@@ -54,7 +54,6 @@ export function readClientFile(name: string): ClientFile {
   return { file, mode: statSync(file).mode, bytes, text, groups };
 }
 
-/** The file with another text. */
 export function withText(client: ClientFile, text: string): ClientFile {
   const root = parseTree(text, [], { allowTrailingComma: true });
   return { ...client, text, bytes: bytesOf(client, text), groups: root ? groupsIn(root) : [] };
