@@ -122,27 +122,24 @@ export function wrapFile(name: string, options: WrapOptions = {}): WrapReport {
 
 /**
  * Restores the original, byte for byte. If the file was changed since it was wrapped, its other keys and the added
- * servers stay. An unwrapping that was cut off leaves a copy, which has nothing that the file does not have.
+ * servers stay.
  */
 export function unwrapFile(name: string, { dryRun = false }: WrapOptions = {}): WrapReport {
   const client = readClientFile(name);
   const { file, mode } = client;
   const copy = copyOf(client);
-  const removed = (before: string) => ({ file: copy, before, after: undefined });
   if (!isWrapped(client)) {
-    const nothing = { file, outcome: "unchanged", servers: [], changes: [] } as const;
     const notes = ["It has no entry that byref mcp wrap wrote."];
-    if (!existsSync(copy)) return { ...nothing, notes };
-    if (!readFileSync(copy).equals(client.bytes))
-      return { ...nothing, notes: [`It does not start the gateway, but ${copy} is there.`] };
-    if (!dryRun) rmSync(copy);
-    return { ...nothing, notes, changes: [removed(client.text)] };
+    return { file, outcome: "unchanged", servers: [], notes, changes: [] };
   }
   const original = copyFor(client);
   const source = unwrapped(client, original);
   const isMerged = source !== original;
   const notes = isMerged ? ["It has changed since it was wrapped: those changes stay."] : [];
-  const changes = [{ file, before: client.text, after: source.text }, removed(original.text)];
+  const changes = [
+    { file, before: client.text, after: source.text },
+    { file: copy, before: original.text, after: undefined },
+  ];
   if (!dryRun) {
     refuseIfChanged(client);
     writeAtomically(file, source.bytes, mode);
