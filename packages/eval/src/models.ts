@@ -1,8 +1,4 @@
-import type {
-  LanguageModelV4,
-  LanguageModelV4GenerateResult,
-  LanguageModelV4Middleware,
-} from "@ai-sdk/provider";
+import type { LanguageModelV4, LanguageModelV4Middleware } from "@ai-sdk/provider";
 import { codeOf, messageOf } from "../../../src/errors.ts";
 import type { ModelProvider } from "../../../src/internal-edge.ts";
 import { skillModel, skillNamed } from "./scripted-models.ts";
@@ -12,44 +8,43 @@ import { toolOutputs } from "../../../src/internal-tool.ts";
 /** Settings of the model: `MODEL_BASE_URL`, `MODEL_API_KEY`, `CLOUDFLARE_ACCOUNT_ID`. */
 export type ModelEnvironment = Readonly<Record<string, string | undefined>>;
 
-interface Kind {
-  readonly setting: string;
-  readonly package: string;
-  load(): Promise<Pick<ModelProvider, "model">>;
-}
+/** The setting and the package that a kind of model needs, and what makes its models. */
+type Kind = readonly [
+  setting: string,
+  module: string,
+  load: () => Promise<Pick<ModelProvider, "model">>,
+];
 
 const KINDS: Readonly<Record<string, Kind>> = {
-  "openai-compatible": {
-    setting: "MODEL_BASE_URL",
-    package: "@ai-sdk/openai-compatible",
-    load: async () => (await import("../../../src/openai-compatible.ts")).openaiCompatibleModels,
-  },
-  anthropic: {
-    setting: "MODEL_API_KEY",
-    package: "@ai-sdk/anthropic",
-    load: async () => (await import("../../../src/anthropic.ts")).anthropicModels,
-  },
-  openai: {
-    setting: "MODEL_API_KEY",
-    package: "@ai-sdk/openai",
-    load: async () => (await import("../../../src/openai.ts")).openaiModels,
-  },
-  // Over HTTP, because there is no binding outside of a Worker.
-  "workers-ai": {
-    setting: "CLOUDFLARE_ACCOUNT_ID",
-    package: "workers-ai-provider",
-    load: async () => {
-      const { createWorkersAI } = await import("workers-ai-provider");
-      return {
-        model: (id, env) => {
-          const { CLOUDFLARE_ACCOUNT_ID: accountId = "", MODEL_API_KEY: apiKey = "" } =
-            env as unknown as ModelEnvironment;
-          return createWorkersAI({ accountId, apiKey })(id) as LanguageModelV4;
-        },
-      };
-    },
-  },
+  "openai-compatible": [
+    "MODEL_BASE_URL",
+    "@ai-sdk/openai-compatible",
+    async () => (await import("../../../src/openai-compatible.ts")).openaiCompatibleModels,
+  ],
+  anthropic: [
+    "MODEL_API_KEY",
+    "@ai-sdk/anthropic",
+    async () => (await import("../../../src/anthropic.ts")).anthropicModels,
+  ],
+  openai: [
+    "MODEL_API_KEY",
+    "@ai-sdk/openai",
+    async () => (await import("../../../src/openai.ts")).openaiModels,
+  ],
+  "workers-ai": ["CLOUDFLARE_ACCOUNT_ID", "workers-ai-provider", workersAi],
 };
+
+/** Over HTTP, because there is no binding outside of a Worker. */
+async function workersAi(): Promise<Pick<ModelProvider, "model">> {
+  const { createWorkersAI } = await import("workers-ai-provider");
+  return {
+    model: (id, env) => {
+      const { CLOUDFLARE_ACCOUNT_ID: accountId = "", MODEL_API_KEY: apiKey = "" } =
+        env as unknown as ModelEnvironment;
+      return createWorkersAI({ accountId, apiKey })(id) as LanguageModelV4;
+    },
+  };
+}
 
 export async function modelNamed(name: string, env: ModelEnvironment): Promise<LanguageModelV4> {
   const [kind = "", ...rest] = name.split(":");
@@ -60,8 +55,12 @@ export async function modelNamed(name: string, env: ModelEnvironment): Promise<L
     const forms = [...Object.keys(KINDS), "scripted"].map((one) => `${one}:NAME`);
     throw new Error(`--model needs ${forms.join(", ")}, not ${name}.`);
   }
-  if (!env[known.setting]) throw new Error(`${kind} needs ${known.setting} in the environment.`);
-  const provider = await installed(kind, known);
+  const [setting, module, load] = known;
+  if (!env[setting]) throw new Error(`${kind} needs ${setting} in the environment.`);
+  const provider = await load().catch((error: unknown) => {
+    if (codeOf(error) !== "internal" || !messageOf(error).includes(module)) throw error;
+    throw new Error(`${kind} needs the package ${module}: npm install ${module}`, { cause: error });
+  });
   // Only the settings of models are read.
   const model = provider.model(id, env as never, {} as never) as LanguageModelV4;
   return withoutKey(model, env.MODEL_API_KEY);
@@ -80,15 +79,6 @@ function withoutKey(model: LanguageModelV4, key: string | undefined): LanguageMo
   });
 }
 
-async function installed(kind: string, { package: name, load }: Kind) {
-  try {
-    return await load();
-  } catch (error) {
-    if (codeOf(error) !== "internal" || !messageOf(error).includes(name)) throw error;
-    throw new Error(`${kind} needs the package ${name}: npm install ${name}`, { cause: error });
-  }
-}
-
 type WrapGenerate = NonNullable<LanguageModelV4Middleware["wrapGenerate"]>;
 
 /** Returns the model with a function around each call. */
@@ -96,102 +86,89 @@ function around(model: LanguageModelV4, wrapGenerate: WrapGenerate): LanguageMod
   return wrapLanguageModel({ model, middleware: { specificationVersion: "v4", wrapGenerate } });
 }
 
-export interface Tokens {
+interface Tokens {
   /** Cached ones included. */
   readonly input: number;
   readonly cached: number;
   readonly output: number;
 }
 
-/** Counts the calls of a model in one cell. Tokens that a provider does not report are a quarter of the characters. */
+/** What the calls of a model took in one cell. */
 export class Meter implements Tokens {
   calls = 0;
   input = 0;
   cached = 0;
   output = 0;
   seconds = 0;
-
-  add(promptTokens: number, { usage, content }: LanguageModelV4GenerateResult): void {
-    const { inputTokens, outputTokens } = usage;
-    this.calls++;
-    this.input += inputTokens.total ?? promptTokens;
-    this.cached += inputTokens.cacheRead ?? 0;
-    this.output += outputTokens.total ?? tokensOf(content);
-  }
 }
 
 export class DoesNotFit extends Error {
-  constructor(tokens: number, maximum: number) {
-    super(`the prompt of about ${tokens} tokens does not fit into ${maximum}`);
-    this.name = "DoesNotFit";
-  }
+  override readonly name = "DoesNotFit";
+}
+
+/** Ends a run: the model cannot be reached, or the budget is spent. Finished cells are kept. */
+export class RunStopped extends Error {
+  override readonly name = "RunStopped";
+}
+
+/** The budget of a run, in dollars. `spent` includes earlier parts of the run. */
+export interface Budget {
+  readonly maximum: number;
+  readonly price: Price;
+  spent: number;
+  /** For the prompts of running calls. Their output may exceed the budget. */
+  reserved: number;
 }
 
 export interface MeterOptions {
   readonly meter: Meter;
   /** Tokens of a prompt; a longer one is not sent. */
   readonly contextTokens: number;
+  readonly budget: Budget;
 }
 
-/** Returns the model with its calls counted. Failed calls, and waiting for the next try, take no seconds. */
+/**
+ * Returns the model with its calls counted and paid. A call throws `RunStopped` if its prompt does not fit beside all
+ * spending so far. Failed calls, and waiting for the next try, take no seconds. Tokens that a provider does not report
+ * are a quarter of the characters.
+ */
 export function meterModel(
   model: LanguageModelV4,
-  { meter, contextTokens }: MeterOptions,
+  { meter, contextTokens, budget }: MeterOptions,
 ): LanguageModelV4 {
   return around(model, async ({ doGenerate, params }) => {
-    const promptTokens = tokensOf(params.prompt) + tokensOf(params.tools ?? []);
-    if (promptTokens > contextTokens) throw new DoesNotFit(promptTokens, contextTokens);
+    const prompt = tokensOf(params.prompt) + tokensOf(params.tools ?? []);
+    if (prompt > contextTokens)
+      throw new DoesNotFit(
+        `the prompt of about ${prompt} tokens does not fit into ${contextTokens}`,
+      );
+    const { price, maximum } = budget;
+    const cost = costOf({ input: prompt, cached: 0, output: 0 }, price);
+    if (budget.spent + budget.reserved + cost > maximum)
+      throw new RunStopped(`The budget of ${maximum} USD is spent.`);
+    budget.reserved += cost;
     const began = Date.now();
-    const result = await doGenerate();
-    meter.seconds += (Date.now() - began) / 1_000;
-    meter.add(promptTokens, result);
-    return result;
+    try {
+      const result = await doGenerate();
+      const { inputTokens, outputTokens } = result.usage;
+      const input = inputTokens.total ?? prompt;
+      const cached = inputTokens.cacheRead ?? 0;
+      const output = outputTokens.total ?? tokensOf(result.content);
+      meter.seconds += (Date.now() - began) / 1_000;
+      meter.calls++;
+      meter.input += input;
+      meter.cached += cached;
+      meter.output += output;
+      budget.spent += costOf({ input, cached, output }, price);
+      return result;
+    } finally {
+      budget.reserved -= cost;
+    }
   });
 }
 
 function tokensOf(value: unknown): number {
   return Math.ceil(JSON.stringify(value).length / toolOutputs.CHARS_PER_TOKEN);
-}
-
-/** Ends a run: the model cannot be reached, or the budget is spent. Finished cells are kept. */
-export class RunStopped extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "RunStopped";
-  }
-}
-
-/**
- * Limits the cost of a run. A call is made only if its prompt fits beside all spending so far and all prompts in
- * progress; the output of running calls may exceed the budget. `before`: dollars that earlier parts of the run have spent.
- */
-export function budgetFor(maximum: number, price: Price, before: number) {
-  let reserved = 0;
-  const budget = {
-    /** Dollars, of earlier parts of the run too. */
-    spent: before,
-    /** Returns the model with the cost of its calls counted. A call throws `RunStopped` if there is too little left. */
-    limit: (model: LanguageModelV4) =>
-      around(model, async ({ doGenerate, params }) => {
-        const input = Math.ceil(JSON.stringify(params.prompt).length / 4);
-        const prompt = costOf({ input, cached: 0, output: 0 }, price);
-        if (budget.spent + reserved + prompt > maximum) {
-          throw new RunStopped(`The budget of ${maximum} USD is spent.`);
-        }
-        reserved += prompt;
-        try {
-          const result = await doGenerate();
-          const { inputTokens, outputTokens } = result.usage;
-          const { total = 0, cacheRead = 0 } = inputTokens;
-          const tokens = { input: total, cached: cacheRead, output: outputTokens.total ?? 0 };
-          budget.spent += costOf(tokens, price);
-          return result;
-        } finally {
-          reserved -= prompt;
-        }
-      }),
-  };
-  return budget;
 }
 
 /** Dollars for a million tokens. */

@@ -4,15 +4,7 @@ import { APICallError, type LanguageModelV4 } from "@ai-sdk/provider";
 import { type ModelMessage, RetryError } from "ai";
 import { messageOf } from "../../../src/errors.ts";
 import { lookupInStore } from "../../../src/internal-tool.ts";
-import {
-  costOf,
-  DoesNotFit,
-  Meter,
-  meterModel,
-  type MeterOptions,
-  type Price,
-  RunStopped,
-} from "./models.ts";
+import { costOf, DoesNotFit, Meter, meterModel, type MeterOptions, RunStopped } from "./models.ts";
 import { type ScriptedCall, scriptedModel } from "../../testing/src/testing/scripted-model.ts";
 import { type Lookup, referencesIn } from "../../../src/references.ts";
 import { json } from "../../../src/internal.ts";
@@ -50,8 +42,8 @@ export interface Cell {
   readonly input: number;
   readonly cached: number;
   readonly output: number;
-  /** Dollars; absent without a price. */
-  readonly cost?: number;
+  /** Dollars. */
+  readonly cost: number;
   readonly calls: number;
   readonly seconds: number;
 }
@@ -64,7 +56,6 @@ const MAX_STEPS = 30;
 
 interface PlayOptions extends Omit<MeterOptions, "meter"> {
   readonly model: LanguageModelV4;
-  readonly price?: Price | undefined;
 }
 
 /** Plays a task on an arm. Throws `RunStopped` if the run cannot go on. */
@@ -78,20 +69,14 @@ export async function playCell(task: Task, arm: Arm, options: PlayOptions): Prom
     store === undefined || task.family === "distractors" ? undefined : lookupInStore(store);
   const calls = callsIn(played.messages, task.script?.length ?? 0, lookup !== undefined);
   const measured = await measureCalls(calls, readers, lookup);
-  const { input, cached, output } = meter;
-  const cost = options.price === undefined ? {} : { cost: costOf(meter, options.price) };
   return {
     task: task.id,
     family: task.family,
     arm: arm.name,
     ...judged(played, task.check(received), measured.usedReferences === true),
     ...measured,
-    input,
-    cached,
-    output,
-    ...cost,
-    calls: meter.calls,
-    seconds: meter.seconds,
+    ...meter,
+    cost: costOf(meter, options.budget.price),
   };
 }
 

@@ -2,12 +2,6 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Interval, measures, type Measures, type Results, type Unit } from "./results.ts";
 
-interface Table {
-  readonly title: string;
-  readonly head: readonly string[];
-  readonly rows: readonly (readonly string[])[];
-}
-
 /** Writes `results.json`, `results.md` and `right.svg` into a folder. */
 export function writeReport(folder: string, results: Results): void {
   mkdirSync(folder, { recursive: true });
@@ -17,47 +11,37 @@ export function writeReport(folder: string, results: Results): void {
 }
 
 export function markdownReport(results: Results): string {
-  const tables = [mainTable, familyTable].map((of) => of(results));
-  const sections = tables.flatMap(({ title, head, rows }) => {
-    const all = [head, head.map(() => "---"), ...rows];
-    const lines = all.map((cells) => `| ${cells.map(escaped).join(" | ")} |`);
-    return [`## ${title}`, lines.join("\n")];
-  });
-  return `${[`# ${results.about.model}`, ...notesOf(results), ...sections].join("\n\n")}\n`;
-}
-
-function escaped(cell: string): string {
-  return cell.replaceAll("|", "\\|").replaceAll("\n", " ");
-}
-
-function mainTable({ arms }: Results): Table {
-  return {
-    title: "Arms",
-    head: ["", ...arms.map(({ arm }) => arm)],
-    rows: [
+  const { arms, families } = results;
+  const kinds = [...new Set(families.map(({ family }) => family))];
+  const sections = [
+    "## Arms",
+    tableOf(results, [
       ["tasks", ...arms.map(({ tasks }) => String(tasks))],
       ["did not fit", ...arms.map(({ didNotFit }) => String(didNotFit))],
       ...Object.entries(measures).map(([name, [title, unit]]) => [
         title,
         ...arms.map((row) => shownInterval(row[name as keyof Measures], unit)),
       ]),
-    ],
-  };
+    ]),
+    "## Right, by kind of task",
+    tableOf(
+      results,
+      kinds.map((kind) => [
+        kind,
+        ...arms.map(({ arm }) => {
+          const row = families.find((one) => one.family === kind && one.arm === arm);
+          return shownInterval(row?.right, "share");
+        }),
+      ]),
+    ),
+  ];
+  return `${[`# ${results.about.model}`, ...notesOf(results), ...sections].join("\n\n")}\n`;
 }
 
-function familyTable({ families, arms }: Results): Table {
-  const names = [...new Set(families.map(({ family }) => family))];
-  return {
-    title: "Right, by kind of task",
-    head: ["", ...arms.map(({ arm }) => arm)],
-    rows: names.map((name) => [
-      name,
-      ...arms.map(({ arm }) => {
-        const row = families.find((one) => one.family === name && one.arm === arm);
-        return shownInterval(row?.right, "share");
-      }),
-    ]),
-  };
+function tableOf({ arms }: Results, rows: readonly (readonly string[])[]): string {
+  const head = ["", ...arms.map(({ arm }) => arm)];
+  const all = [head, head.map(() => "---"), ...rows];
+  return all.map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
 
 function notesOf({ about }: Results): readonly string[] {

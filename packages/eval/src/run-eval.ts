@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import { version } from "../../../src/version.ts";
 import { armsNamed } from "./arms.ts";
 import {
-  budgetFor,
+  type Budget,
   type ModelEnvironment,
   modelNamed,
   NOMINAL,
@@ -76,16 +76,15 @@ export async function runEval(args: readonly string[], context: EvalContext): Pr
   const model = await modelNamed(name, context.env);
   const path = join(out, "cells.ndjson");
   const log = openLog(path, name);
-  const spent = [...log.values()].reduce((sum, { cost = 0 }) => sum + cost, 0);
-  const budget = budgetFor(options.budget, price, spent);
-  const limited = budget.limit(model);
+  const spent = [...log.values()].reduce((sum, { cost }) => sum + cost, 0);
+  const budget: Budget = { maximum: options.budget, price, spent, reserved: 0 };
   const open = tasks.flatMap((task) =>
     arms
       .filter((arm) => !log.has(keyOf({ task: task.id, arm: arm.name })))
       .map((arm) => ({ task, arm })),
   );
   const stopped = await inParallel(open, options.concurrency, async ({ task, arm }) => {
-    const cell = await playCell(task, arm, { ...options, model: limited });
+    const cell = await playCell(task, arm, { ...options, model, budget });
     appendFileSync(path, `${JSON.stringify(cell)}\n`);
     log.set(keyOf(cell), cell);
     context.log(

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
-  LanguageModelV4Prompt,
   LanguageModelV4ToolCallPart,
   LanguageModelV4ToolResultOutput,
 } from "@ai-sdk/provider";
@@ -68,15 +67,10 @@ export function skillModel(skill: Skill): LanguageModelV4 {
   };
 }
 
-/** What a model does wrong in a whole conversation depends on its question. */
-function replyTo({ prompt, tools = [] }: LanguageModelV4CallOptions, skill: Skill): Reply {
-  const sight = sightOf(prompt, tools);
-  const conversation = randomOf([skill.name, sight.question]);
-  const random = randomOf([skill.name, prompt]);
-  const ignoresGuide = conversation.chance(skill.ignoresGuide);
-  const hand = new Hand(sight, { skill, random, ignoresGuide });
+function replyTo(options: LanguageModelV4CallOptions, skill: Skill): Reply {
+  const hand = new Hand(options, skill);
   for (const [pattern, work] of rules) {
-    const found = pattern.exec(sight.question);
+    const found = pattern.exec(hand.question);
     if (found === null) continue;
     try {
       return work(hand, ...found.slice(1));
@@ -205,30 +199,47 @@ function totalIn(output: Json): number {
 /** Reads of one value before a model gives up. */
 const MAX_READS = 30;
 
-interface HandOptions {
-  readonly skill: Skill;
-  readonly random: Random;
-  /** Constant in all requests of a conversation. */
-  readonly ignoresGuide: boolean;
-}
-
 /** Calls tools, and writes what a model has seen, with the errors of its skill. */
 class Hand {
-  readonly #sight: Sight;
-  readonly #options: HandOptions;
+  /** The user's last message. */
+  readonly question: string;
+  readonly #calls: readonly SeenCall[];
+  readonly #tools: ReadonlySet<string>;
+  readonly #skill: Skill;
+  readonly #random: Random;
+  /** What a model does wrong in a whole conversation depends on its question. */
+  readonly #ignoresGuide: boolean;
 
-  constructor(sight: Sight, options: HandOptions) {
-    this.#sight = sight;
-    this.#options = options;
+  constructor({ prompt, tools = [] }: LanguageModelV4CallOptions, skill: Skill) {
+    const all = prompt.flatMap(({ role, content }) =>
+      role === "system" ? [] : content.map((part) => ({ role, ...part })),
+    );
+    const results = new Map(
+      all.flatMap((part) =>
+        part.type === "tool-result" ? [[part.toolCallId, resultText(part.output)]] : [],
+      ),
+    );
+    const asked = all.findLast(
+      (part) =>
+        part.role === "user" && part.type === "text" && !part.text.startsWith("<variables>"),
+    );
+    this.question = asked?.type === "text" ? asked.text : "";
+    this.#calls = all.flatMap((part) =>
+      part.type === "tool-call" ? [seenCall(part, results.get(part.toolCallId))] : [],
+    );
+    this.#tools = new Set(tools.map(({ name }) => name));
+    this.#skill = skill;
+    this.#random = randomOf([skill.name, prompt]);
+    this.#ignoresGuide = randomOf([skill.name, this.question]).chance(skill.ignoresGuide);
   }
 
   has(tool: string): boolean {
-    return this.#sight.tools.has(tool);
+    return this.#tools.has(tool);
   }
 
   /** Returns the result of the first call of the tool that succeeded, or makes this one. */
   call(tool: string, input: object): Json {
-    const made = this.#sight.calls.find((call) => call.tool === tool && !call.isWrong);
+    const made = this.#calls.find((call) => call.tool === tool && !call.isWrong);
     if (made === undefined) throw new Stop({ calls: [{ tool, input }] });
     if (made.output === undefined) throw new Stop(LOST);
     return made.output;
@@ -236,7 +247,7 @@ class Hand {
 
   /** Makes the last call of a task, repeats it after an error, and answers when the call has succeeded. */
   finish(tool: string, inputOf: () => object): Reply {
-    const calls = this.#sight.calls.filter((call) => call.tool === tool);
+    const calls = this.#calls.filter((call) => call.tool === tool);
     if (calls.some(({ isWrong }) => !isWrong)) return DONE;
     return calls.length > 5 ? LOST : { calls: [{ tool, input: inputOf() }] };
   }
@@ -244,7 +255,7 @@ class Hand {
   /** Passes the result of a call on: by reference where there is one, or else as a copy. */
   pass(output: Json, path = ""): Json {
     const name = variableIn(output);
-    if (name !== undefined && !this.#options.ignoresGuide) return this.#reference(name, path);
+    if (name !== undefined && !this.#ignoresGuide) return this.#reference(name, path);
     const seen = this.see(output);
     const part = path === "" ? seen : partOf(seen, path);
     if (part === undefined) throw new Stop(LOST);
@@ -262,8 +273,7 @@ class Hand {
 
   /** Copies a value character by character. */
   copy(value: Json): Json {
-    const { copyErrorsPer1000 } = this.#options.skill;
-    if (copyErrorsPer1000 === 0) return value;
+    if (this.#skill.copyErrorsPer1000 === 0) return value;
     if (typeof value === "string") return this.#copied(value);
     if (typeof value === "number" || typeof value === "boolean" || value === null) return value;
     // Numbers stay: a wrong digit at the start of one would not be JSON.
@@ -273,11 +283,11 @@ class Hand {
   }
 
   #copied(text: string): string {
-    const { random, skill } = this.#options;
+    const [random, share] = [this.#random, this.#skill.copyErrorsPer1000 / 1_000];
     const characters = [...text];
     let owed = 0;
     for (const [index, character] of characters.entries()) {
-      if (random.chance(skill.copyErrorsPer1000 / 1_000)) owed++;
+      if (random.chance(share)) owed++;
       if (owed === 0 || !/[a-z]/iu.test(character)) continue;
       characters[index] = another(character, random);
       owed--;
@@ -286,33 +296,36 @@ class Hand {
   }
 
   #reference(name: string, path: string): string {
-    const { random, skill } = this.#options;
-    return `$${random.chance(skill.misspells) ? misspelled(name, random) : name}${path}`;
+    const random = this.#random;
+    return `$${random.chance(this.#skill.misspells) ? misspelled(name, random) : name}${path}`;
   }
 
-  #read(handle: Readonly<Record<string, unknown>>): Json {
-    const name = String(handle.$var);
-    const pieces = this.#sight.calls.flatMap(({ tool, input, output }) => {
-      const isPiece = tool === "read_variable" && input.name === name && json.isObject(output);
-      return isPiece ? [output as Piece] : [];
-    });
-    const last = pieces.at(-1);
-    if (last !== undefined && last.next === undefined) return joined(pieces);
-    if (pieces.length >= MAX_READS || !this.has("read_variable")) throw new Stop(LOST);
-    throw new Stop({ calls: [{ tool: "read_variable", input: last?.next ?? { name } }] });
+  #read({ $var: name }: Readonly<Record<string, unknown>>): Json {
+    const pieces = this.#outputsOf("read_variable", (input) => input.name === name);
+    const read = pieces.filter((piece): piece is json.JsonObject & Piece => json.isObject(piece));
+    const last = read.at(-1);
+    if (last !== undefined && last.next === undefined) return joined(read);
+    throw this.#reading("read_variable", last?.next ?? { name }, pieces.length);
   }
 
   #readFile({ file, characters }: Readonly<Record<string, unknown>>): Json {
-    const pieces = this.#sight.calls.flatMap(({ tool, input, output }) =>
-      tool === "read_file" && input.path === file && output !== undefined
-        ? [typeof output === "string" ? output : JSON.stringify(output)]
-        : [],
+    const pieces = this.#outputsOf("read_file", (input) => input.path === file);
+    const texts = pieces.map((piece) =>
+      typeof piece === "string" ? piece : JSON.stringify(piece),
     );
-    const text = pieces.join("");
+    const text = texts.join("");
     if (text.length >= Number(characters)) return parsed(text);
-    if (pieces.length >= MAX_READS) throw new Stop(LOST);
-    const input = { path: file, offset: text.length };
-    throw new Stop({ calls: [{ tool: "read_file", input }] });
+    throw this.#reading("read_file", { path: file, offset: text.length }, pieces.length);
+  }
+
+  #outputsOf(tool: string, isOf: (input: SeenCall["input"]) => boolean): readonly Json[] {
+    const calls = this.#calls.filter((call) => call.tool === tool && isOf(call.input));
+    return calls.flatMap(({ output }) => (output === undefined ? [] : [output]));
+  }
+
+  /** Stops for the next read, or after so many. */
+  #reading(tool: string, input: object, reads: number): Stop {
+    return new Stop(reads < MAX_READS && this.has(tool) ? { calls: [{ tool, input }] } : LOST);
   }
 }
 
@@ -369,37 +382,6 @@ interface SeenCall {
   readonly output?: Json;
   /** True if the result is an error, or notes references that were not resolved. */
   readonly isWrong: boolean;
-}
-
-interface Sight {
-  /** The user's last message. */
-  readonly question: string;
-  readonly calls: readonly SeenCall[];
-  readonly tools: ReadonlySet<string>;
-}
-
-function sightOf(
-  prompt: LanguageModelV4Prompt,
-  tools: NonNullable<LanguageModelV4CallOptions["tools"]>,
-): Sight {
-  const all = prompt.flatMap(({ role, content }) =>
-    role === "system" ? [] : content.map((part) => ({ role, ...part })),
-  );
-  const results = new Map(
-    all.flatMap((part) =>
-      part.type === "tool-result" ? [[part.toolCallId, resultText(part.output)]] : [],
-    ),
-  );
-  const asked = all.findLast(
-    (part) => part.role === "user" && part.type === "text" && !part.text.startsWith("<variables>"),
-  );
-  return {
-    question: asked?.type === "text" ? asked.text : "",
-    calls: all.flatMap((part) =>
-      part.type === "tool-call" ? [seenCall(part, results.get(part.toolCallId))] : [],
-    ),
-    tools: new Set(tools.map(({ name }) => name)),
-  };
 }
 
 /** The text of a result, as a provider sends it. */

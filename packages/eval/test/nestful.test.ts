@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { arms } from "../src/arms.ts";
 import { playCell } from "../src/play-cell.ts";
+import { NOMINAL as price } from "../src/models.ts";
 import { nestfulTasks } from "../src/nestful.ts";
 import type { Task } from "../src/task.ts";
 import { type ScriptedCall, scriptedModel } from "../../testing/src/testing.ts";
@@ -28,6 +29,7 @@ async function played(task: Task | undefined, calls: readonly ScriptedCall[]) {
       const cell = await playCell(task, arm, {
         model: scriptedModel([...calls, "done"]),
         contextTokens: 200_000,
+        budget: { maximum: Infinity, price, spent: 0, reserved: 0 },
       });
       return [cell.isRight, cell.why];
     }),

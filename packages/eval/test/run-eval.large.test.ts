@@ -95,13 +95,6 @@ describe("a run", () => {
     expect(new Set(keys).size).toBe(22);
     expect(keys).toHaveLength(22);
   });
-
-  it("refuses the cells of another model", async () => {
-    await run(undefined, "--arms", "value");
-    await expect(run(undefined, "--model", "scripted:sloppy")).rejects.toThrow(
-      "belongs to another run",
-    );
-  });
 });
 
 describe("a provider", () => {

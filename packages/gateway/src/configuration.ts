@@ -68,24 +68,22 @@ export function readConfiguration(
   environment: Environment = {},
   project?: string,
 ): readonly ServerConfiguration[] {
-  return serversIn(parsed(text), environment, project);
+  return readGateway(text, environment, project).servers;
 }
 
 /** Reads also how the tools are offered, as `"byref": {"tools": …}` beside the servers says. Throws as above. */
 export function readGateway(text: string, environment: Environment, project?: string) {
   const read = parsed(text);
-  const servers = serversIn(read, environment, project);
+  const all = project === undefined ? read : at(read, "projects", project);
+  const given = at(all, "mcpServers") ?? at(all, "servers");
+  if (given === undefined) throw bad('It has neither "mcpServers" nor "servers".');
+  if (!json.isObject(given)) throw bad("Its servers are not an object of servers by name.");
+  const servers = Object.entries(given).flatMap(([name, value]) =>
+    serverIn(name, value, environment),
+  );
   const { success, data } = offerSchema.safeParse(at(read, "byref") ?? {});
   if (!success) throw bad('"byref" beside its servers is not {"tools": "list"} or "search".');
   return { servers, tools: data.tools };
-}
-
-function serversIn(read: unknown, environment: Environment, project: string | undefined) {
-  const all = project === undefined ? read : at(read, "projects", project);
-  const servers = at(all, "mcpServers") ?? at(all, "servers");
-  if (servers === undefined) throw bad('It has neither "mcpServers" nor "servers".');
-  if (!json.isObject(servers)) throw bad("Its servers are not an object of servers by name.");
-  return Object.entries(servers).flatMap(([name, value]) => serverIn(name, value, environment));
 }
 
 /** All tools are listed, or only the gateway's own with two that find and call the others. */

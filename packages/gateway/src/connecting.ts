@@ -12,95 +12,65 @@ import { characters, json, withTimeLimit } from "../../../src/internal.ts";
 import { isUnreachable, reasonOf } from "./server-errors.ts";
 import * as limits from "./gateway-limits.ts";
 
-interface ConnectingOptions {
+interface Attempts {
   /** Returns a new transport to the server for each attempt; `"sse"` is that of 2024-11-05. */
   readonly open: (kind?: "sse") => Transport;
   readonly isProgram: boolean;
   /** True for a server with the transport of 2024-11-05, which knows no newer version. */
   readonly isSse?: boolean;
+  /** Aborted when the server is given up: no other attempt is made. */
+  readonly signal: AbortSignal;
 }
 
-export type Connecting = ReturnType<typeof connectingWith>;
-
-/** Returns the attempts to connect to one server, which can be given up. */
-export function connectingWith({ open, isProgram, isSse = false }: ConnectingOptions) {
+/** Connects a client to a server. Rejects with a sentence that says why that failed. */
+export async function connectTo(client: Client, attempts: Attempts): Promise<void> {
+  const { isProgram, signal } = attempts;
   const startMs = Date.now();
   let transport: Transport | undefined;
-  let isTrying = true;
-  let isGivenUp = false;
-  return {
-    /** False when the server is connected, or will not be. */
-    isTrying: () => isTrying,
-
-    async connect(client: Client): Promise<void> {
-      try {
-        await connectByAny(client);
-        transport = undefined;
-      } catch (error) {
-        void end();
-        throw error;
-      } finally {
-        isTrying = false;
-      }
-    },
-
-    /**
-     * Ends the attempt, and the program if it was started: a program need not end with its input. Does nothing to a
-     * server that is connected. Never rejects.
-     */
-    async giveUp(): Promise<void> {
-      isGivenUp ||= isTrying;
-      await end();
-    },
-
-    reasonOf(error: unknown): string {
-      if (isGivenUp) return "The connection was ended before the server answered.";
-      const isEnded = error instanceof SdkError && error.code === SdkErrorCode.ConnectionClosed;
-      return isEnded && isProgram
-        ? "Its program ended without an answer; what it wrote is in the gateway's log."
-        : reasonOf(error, Date.now() - startMs);
-    },
-  };
-
-  /** A server that refuses a message at its address may have the transport of 2024-11-05, as the protocol says. */
-  async function connectByAny(client: Client): Promise<void> {
-    if (isSse) return connectBySse(client);
-    try {
-      await connectByNewer(client);
-    } catch (error) {
-      if (isProgram || !isRefusal(error) || isGivenUp) throw error;
-      await end();
-      // The first reason is that of the transport that the server should have.
-      await connectBySse(client).catch(() => {
-        throw error;
-      });
-    }
+  const open = (kind?: "sse") => (transport = attempts.open(kind));
+  const end = async () => transport?.close().catch(() => undefined);
+  try {
+    await connectByAny(client, { ...attempts, open }, end);
+  } catch (error) {
+    void end();
+    throw new Error(reasonFor(error), { cause: error });
   }
 
-  /** An old server may fail at the request for its version. It is then asked again without that request. */
-  async function connectByNewer(client: Client): Promise<void> {
-    try {
-      await client.connect(opened(), TIMING);
-    } catch (error) {
-      // A network error says nothing about whether the server has understood the request.
+  function reasonFor(error: unknown): string {
+    if (signal.aborted) return "The connection was ended before the server answered.";
+    const isEnded = error instanceof SdkError && error.code === SdkErrorCode.ConnectionClosed;
+    return isEnded && isProgram
+      ? "Its program ended without an answer; what it wrote is in the gateway's log."
+      : reasonOf(error, Date.now() - startMs);
+  }
+}
+
+/** A server that refuses a message at its address may have the transport of 2024-11-05, as the protocol says. */
+async function connectByAny(
+  client: Client,
+  { open, isProgram, isSse = false, signal }: Attempts,
+  end: () => Promise<void>,
+): Promise<void> {
+  // The library waits for the stream without a limit.
+  const connectBySse = () =>
+    withTimeLimit(limits.gatewayConnectMs, () => client.connect(open("sse"), OLD));
+  if (isSse) return connectBySse();
+  try {
+    await client.connect(open(), TIMING).catch(async (error: unknown) => {
+      // An old server may fail at the request for its version. It is then asked again without that request. A network
+      // error says nothing about whether the server has understood the request.
       const isRefused = error instanceof SdkError && REFUSALS.has(error.code);
       const isUndecided = isRefused && (isProgram || !isUnreachable(error.cause));
-      if (!isUndecided || isGivenUp) throw error;
-      await client.connect(opened(), OLD);
-    }
-  }
-
-  /** The library waits for the stream without a limit. */
-  async function connectBySse(client: Client): Promise<void> {
-    await withTimeLimit(limits.gatewayConnectMs, () => client.connect(opened("sse"), OLD));
-  }
-
-  async function end(): Promise<void> {
-    await transport?.close().catch(() => undefined);
-  }
-
-  function opened(kind?: "sse"): Transport {
-    return (transport = open(kind));
+      if (!isUndecided || signal.aborted) throw error;
+      await client.connect(open(), OLD);
+    });
+  } catch (error) {
+    if (isProgram || !isRefusal(error) || signal.aborted) throw error;
+    await end();
+    // The first reason is that of the transport that the server should have.
+    await connectBySse().catch(() => {
+      throw error;
+    });
   }
 }
 

@@ -66,7 +66,7 @@ export function reasonOf(error: unknown, waitedMs?: number): string {
     const [, method] = /^Invalid result for ([\w/]+)/u.exec(error.message) ?? [];
     return `The answer${method === undefined ? "" : ` to ${method}`} does not follow MCP.`;
   }
-  const reason = sentence(error instanceof SdkHttpError ? responseOf(error) : withCause(error));
+  const reason = sentence(messageOf(withoutPage(textOf(error))));
   return UNAUTHORIZED.test(reason) ? `${reason.replace(/\)$/u, ").")} ${NEEDS_TOKEN}` : reason;
 }
 
@@ -84,22 +84,16 @@ function sentence(text: string): string {
 const UNAUTHORIZED = /^HTTP 401\b|\(HTTP 401\)|status code \(401\)/u;
 const NEEDS_TOKEN = 'A token belongs into "headers" of the server: {"Authorization": "Bearer …"}.';
 
-function responseOf({ status, statusText = "", data, message }: SdkHttpError): string {
-  const line = `HTTP ${status} ${statusText}`.trim();
-  const text = typeof data.text === "string" ? data.text : message;
-  return text === "" ? line : `${line}: ${messageOf(withoutHtml(text))}`;
-}
-
-/** Adds the network error, which "fetch failed" does not repeat, and makes a page one line. */
-function withCause(error: unknown): string {
+/** The response, or the message with the network error, which "fetch failed" does not repeat. */
+function textOf(error: unknown): string {
+  if (error instanceof SdkHttpError) {
+    const { status, statusText = "", data, message } = error;
+    const text = typeof data.text === "string" ? data.text : message;
+    return `HTTP ${status} ${statusText}`.trim() + (text && `: ${text}`);
+  }
   const message = error instanceof Error ? error.message : messageOf(error);
-  if (message.endsWith("fetch failed")) return [message, ...causesOf(error)].join(": ");
-  const [, start, text = ""] = RESPONSE.exec(message) ?? [];
-  return messageOf(start === undefined ? error : `${start}${withoutHtml(text)}`);
+  return message.endsWith("fetch failed") ? [message, ...causesOf(error)].join(": ") : message;
 }
-
-/** A response to a message in a transport with events. */
-const RESPONSE = /^(Error POSTing to endpoint \(HTTP \d+\): )(.*)$/su;
 
 function causesOf(error: unknown): readonly string[] {
   const cause = error instanceof Error ? error.cause : undefined;
@@ -111,13 +105,14 @@ function causesOf(error: unknown): readonly string[] {
 }
 
 /** A page is its title, or its words. */
-function withoutHtml(text: string): string {
-  if (!/^\s*<(?:!doctype html|html|head|body|title|h1|center)\b/iu.test(text)) return text;
-  const title = /<(title|h1)\b[^>]*>(.*?)<\/\1>/isu.exec(text)?.[2];
-  const words = title ?? text.replaceAll(NOT_WORDS, " ");
-  return words.replaceAll(/\s+/gu, " ").trim();
+function withoutPage(text: string): string {
+  return text.replace(PAGE, (page) => {
+    const title = /<(title|h1)\b[^>]*>(.*?)<\/\1>/isu.exec(page)?.[2];
+    return (title ?? page.replaceAll(NOT_WORDS, " ")).replaceAll(/\s+/gu, " ").trim();
+  });
 }
 
+const PAGE = /(?<=^|: )\s*<(?:!doctype html|html|head|body|title|h1|center)\b.*$/isu;
 const NOT_WORDS = /<(script|style)\b.*?(?:<\/\1>|$)|<[^>]*>/gisu;
 
 /** The code and data of an error as its server gave them. The library changes some. */

@@ -50,8 +50,7 @@ export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
     const waitMs =
       own !== undefined ? limits.gatewayStaleMs : given === undefined ? limits.gatewayListMs : 0;
     // Requests for the same list share one answer.
-    const { beganMs, tools } =
-      asking.get(name) ?? begin(upstream, asked(upstream, given ?? [], waitMs));
+    const { beganMs, tools } = asking.get(name) ?? begin(upstream, given ?? [], waitMs);
     if (given !== undefined && waitMs === 0) return given;
     const leftMs = Math.max(beganMs + waitMs - Date.now(), 0);
     return withTimeLimit(leftMs, () => tools).catch(() => given ?? []);
@@ -76,28 +75,33 @@ export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
   /** Asks the server again. Until it answers, its tools are those that it named before. */
   function renew(upstream: Upstream): void {
     const { name } = upstream.server;
-    if (asking.has(name)) return void outdated.add(name);
-    const renewed = fetched(upstream).then((tools) => {
-      if (tools !== undefined) onToolsChanged();
-      return tools ?? [];
-    });
-    begin(upstream, renewed);
+    if (asking.has(name)) outdated.add(name);
+    else begin(upstream);
   }
 
-  /** `given`: the list to return in the meantime; `waitMs`: how long that waits for a newer one. */
-  async function asked(
-    upstream: Upstream,
-    given: readonly Tool[],
-    waitMs: number,
-  ): Promise<readonly Tool[]> {
-    // Known lists are returned first, because starting a program would delay them.
-    if (waitMs === 0) await delay(limits.gatewayRenewMs);
-    const began = Date.now();
-    const tools = await fetched(upstream);
-    if (tools === undefined) return given;
-    const isLate = Date.now() - began >= waitMs;
-    if (isLate && JSON.stringify(given) !== JSON.stringify(tools)) onToolsChanged();
-    return tools;
+  /**
+   * Asks the server. `given`: the list that is returned in the meantime, of which no change is announced; `waitMs`: how
+   * long that waits for a newer one.
+   */
+  function begin(upstream: Upstream, given?: readonly Tool[], waitMs = Infinity): Asking {
+    const { name } = upstream.server;
+    const ask = async () => {
+      // Known lists are returned first, because starting a program would delay them.
+      if (waitMs === 0) await delay(limits.gatewayRenewMs);
+      const beganMs = Date.now();
+      const tools = await fetched(upstream);
+      const isLate = given === undefined || Date.now() - beganMs >= waitMs;
+      const isNew = tools !== undefined && JSON.stringify(given) !== JSON.stringify(tools);
+      if (isLate && isNew) onToolsChanged();
+      return tools ?? given ?? [];
+    };
+    const tools = ask().finally(() => {
+      asking.delete(name);
+      if (outdated.delete(name)) renew(upstream);
+    });
+    const begun = { beganMs: Date.now(), tools };
+    asking.set(name, begun);
+    return begun;
   }
 
   /** Undefined for a server that does not answer, which is logged. Never rejects. */
@@ -123,17 +127,6 @@ export function toolLists({ log, onToolsChanged, keeper }: ToolListsOptions) {
       if (!idleRules.has(line)) log(line);
       idleRules.add(line);
     }
-  }
-
-  function begin(upstream: Upstream, answer: Promise<readonly Tool[]>): Asking {
-    const { name } = upstream.server;
-    const tools = answer.finally(() => {
-      asking.delete(name);
-      if (outdated.delete(name)) renew(upstream);
-    });
-    const begun = { beganMs: Date.now(), tools };
-    asking.set(name, begun);
-    return begun;
   }
 }
 

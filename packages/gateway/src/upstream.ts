@@ -33,7 +33,7 @@ import { SENT } from "./gateway-state.ts";
 import { characters } from "../../../src/internal.ts";
 import { version } from "../../../src/version.ts";
 import { type ServerConfiguration, redactTexts, secretsOf } from "./configuration.ts";
-import { type Connecting, connectingWith, type LeftOut, listSieve } from "./connecting.ts";
+import { connectTo, type LeftOut, listSieve } from "./connecting.ts";
 import {
   givenError,
   isCutOff,
@@ -80,6 +80,12 @@ export interface UpstreamCall {
   readonly from: ClientOfCall;
 }
 
+/** A connection that is being made: its latest transport, and what ends the attempts. */
+interface Opening {
+  transport?: Transport;
+  readonly stop: AbortController;
+}
+
 /**
  * The connection to one server. It is opened on first use, and again when it broke; if that fails, after a pause
  * that doubles. A call that was sent is never sent again: it may have run.
@@ -92,7 +98,7 @@ export class Upstream {
   #client: Promise<Client> | undefined;
   /** The client of the connection that requests use now. */
   #current: Client | undefined;
-  #connecting: Connecting | undefined;
+  #opening: Opening | undefined;
   #failures = 0;
   #retryAt = 0;
   #why: string | undefined;
@@ -123,7 +129,7 @@ export class Upstream {
 
   get status(): UpstreamStatus {
     const { name } = this.server;
-    if (this.#connecting?.isTrying() === true) return { name, state: "starting" };
+    if (this.#opening !== undefined) return { name, state: "starting" };
     if (this.#why !== undefined) return { name, state: "unavailable", why: this.#why };
     if (this.#client === undefined) return { name, state: "not connected" };
     const leftOut = this.#sieve.leftOut();
@@ -267,9 +273,11 @@ export class Upstream {
 
   /** Ends the connection; the next request opens another. Never rejects. */
   async disconnect(): Promise<void> {
-    const client = this.#current;
-    this.#client = this.#current = undefined;
-    await this.#connecting?.giveUp();
+    const [client, opening] = [this.#current, this.#opening];
+    this.#client = this.#current = this.#opening = undefined;
+    opening?.stop.abort();
+    // A program need not end with its input.
+    await opening?.transport?.close().catch(() => undefined);
     await (client && end(client));
   }
 
@@ -280,17 +288,8 @@ export class Upstream {
     }
     if (this.#client !== undefined) return this.#client;
     if (this.#retryAt > Date.now()) return Promise.reject(this.#unavailable(this.#why ?? ""));
-    const { address } = this.server;
-    const isSse = "url" in address && address.isSse === true;
-    const bySse = "url" in address ? { ...address, isSse: true as const } : address;
-    const open = (kind?: "sse") => {
-      const server = kind === "sse" ? { ...this.server, address: bySse } : this.server;
-      return this.#sieve.sift(this.#options.open(server));
-    };
-    const connecting = connectingWith({ open, isProgram: "command" in address, isSse });
-    this.#connecting = connecting;
-    const connected = this.#connect(connecting).catch((error: unknown) => {
-      const why = this.#redact(connecting.reasonOf(error));
+    const connected = this.#connect().catch((error: unknown) => {
+      const why = this.#redact(messageOf(error));
       // Another attempt may have taken the place of one that was given up.
       if (this.#client === connected) this.#failed(why);
       throw this.#unavailable(why);
@@ -299,7 +298,17 @@ export class Upstream {
     return connected;
   }
 
-  async #connect(connecting: Connecting): Promise<Client> {
+  async #connect(): Promise<Client> {
+    const { address } = this.server;
+    const isSse = "url" in address && address.isSse === true;
+    const bySse = "url" in address ? { ...address, isSse: true as const } : address;
+    const stop = new AbortController();
+    const opening: Opening = { stop };
+    this.#opening = opening;
+    const open = (kind?: "sse") => {
+      const server = kind === "sse" ? { ...this.server, address: bySse } : this.server;
+      return (opening.transport = this.#sieve.sift(this.#options.open(server)));
+    };
     const { capabilities } = this.#options.client;
     const onChanged = (kind: "tools" | "prompts" | "resources") => ({
       autoRefresh: false,
@@ -318,7 +327,8 @@ export class Upstream {
       },
     );
     this.#listen(client, capabilities);
-    await connecting.connect(client);
+    await connectTo(client, { open, isProgram: "command" in address, isSse, signal: stop.signal });
+    if (this.#opening === opening) this.#opening = undefined;
     keepReceivedErrors(client.transport);
     client.onclose = () => this.#closed(client);
     client.onerror = (error) => {
@@ -374,7 +384,7 @@ export class Upstream {
     why: string,
     pauseMs = Math.min(1_000 * 2 ** this.#failures++, limits.gatewayRetryMs),
   ): void {
-    this.#client = this.#current = undefined;
+    this.#client = this.#current = this.#opening = undefined;
     this.#retryAt = Date.now() + pauseMs;
     if (this.#why === undefined && !this.#isClosed)
       this.#options.log(`Server ${this.server.name}: ${why}`);

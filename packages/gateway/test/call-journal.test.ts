@@ -42,21 +42,4 @@ describe("a journal of running calls", () => {
     expect(runsOnce({ annotations: { readOnlyHint: true } })).toBe(false);
     expect(runsOnce({ annotations: { idempotentHint: true } })).toBe(false);
   });
-
-  it("records that a call has ended, whether it succeeds or fails", async () => {
-    const seen: string[] = [];
-    const journal = {
-      begin: (key: string) => {
-        seen.push(`began ${key}`);
-        return () => seen.push(`ended ${key}`);
-      },
-      takeCutOff: () => undefined,
-    };
-    await runWithJournal(journal, { key: "1", tool: "pay" }, async () => seen.push("ran"));
-    const failing = runWithJournal(journal, { key: "2", tool: "pay" }, () =>
-      Promise.reject(new Error("It failed.")),
-    );
-    await expect(failing).rejects.toThrow("It failed.");
-    expect(seen).toEqual(["began 1", "ran", "ended 1", "began 2", "ended 2"]);
-  });
 });

@@ -20,8 +20,6 @@ async function infoOf(value: string | readonly number[]): Promise<VariableInfo> 
   return info;
 }
 
-const LONG = "x".repeat(2_000);
-
 describe("the result of a call for a client", () => {
   it("has neither size nor shape of a guarded value, and none of its images", async () => {
     const info: VariableInfo = { ...(await infoOf("4111")), visibility: "sealed" };
@@ -41,13 +39,6 @@ describe("the result of a call for a client", () => {
     expect(others).toEqual([]);
   });
 
-  it("says only why a value was not kept, however small it is", () => {
-    const output = { notKept: "This result was not kept as a variable: full." };
-    const received = { content: [block("short")] };
-    const result = clientResult({ received, output, info: undefined, inlineChars: 1_000 });
-    expect(result).toEqual({ content: [block(JSON.stringify(output))] });
-  });
-
   it.each([
     [1_000, false],
     [1_001, true],
@@ -58,19 +49,6 @@ describe("the result of a call for a client", () => {
     const output = toolOutput(info, [1]);
     const result = clientResult({ received, output, info, inlineChars: 1_000 });
     expect(result.structuredContent === undefined).toBe(isHandle);
-  });
-
-  it("has the images beside a handle, but no image without data, and says where a sound is", async () => {
-    const info = await infoOf(LONG);
-    const image = { type: "image", data: "AAAA", mimeType: "image/png" };
-    const sound = { type: "audio", data: "AAAA", mimeType: "audio/wav" };
-    const empty = { type: "image", mimeType: "image/png" };
-    // A server may send what the protocol does not allow.
-    const content = [block(LONG), image, sound, empty] as CallToolResult["content"];
-    const output = toolOutput(info, LONG);
-    const result = clientResult({ received: { content }, output, info, inlineChars: 1_000 });
-    const note = "1 content is not shown but kept, as base64: $a[2].data: audio/wav of 3 bytes.";
-    expect(result.content.slice(2)).toEqual([block(note), image]);
   });
 });
 
@@ -95,8 +73,6 @@ it("a short result names the variables that an unknown one resembles, each of th
 it.each<[string, readonly (Json | Uint8Array)[], number]>([
   ["a text with two umlauts", ["üaü"], 2],
   ["texts in a list in a list", [["ü", ["€"]]], 3],
-  ["keys and texts of an object", [{ ü: { a: "€" } }], 3],
-  ["bytes", [new Uint8Array([195, 188])], 0],
 ])("a call counts the bytes that were passed by reference: %s", (_what, values, more) => {
   const statistics = new MemoryStatistics();
   const offered = { definition: { name: "take" } } as OfferedTool;
@@ -128,12 +104,9 @@ async function failing(failure: Partial<CallToolResult>, rules: object = {}) {
 describe("a failure of a server", () => {
   const structuredContent = { code: 7 };
   it.each<[string, Partial<CallToolResult>]>([
-    ["a text of the limit's length", { content: [block("x".repeat(1_000))] }],
-    ["two texts", { content: [block("one"), block("two")] }],
     ["structured content", { content: [block("no")], structuredContent }],
     ["a picture beside a text", { content: [block("no"), picture(9_000)] }],
     ["nothing", { content: [] }],
-    ["metadata", { content: [block("no")], _meta: { own: 1 } }],
   ])("is passed on unchanged and not kept: %s", async (_what, failure) => {
     const { call, store } = await failing(failure);
     expect(await call("fail")).toEqual({ ...failure, isError: true });
@@ -142,21 +115,10 @@ describe("a failure of a server", () => {
 
   it.each<[string, Partial<CallToolResult>, unknown]>([
     ["a text", { content: [block(LONG_ERROR)] }, LONG_ERROR],
-    ["a JSON text", { content: [block(JSON.stringify([LONG_ERROR]))] }, [LONG_ERROR]],
-    [
-      "two texts",
-      { content: [block("one"), block(LONG_ERROR)] },
-      [block("one"), block(LONG_ERROR)],
-    ],
     [
       "structured content beside other texts",
       { content: [block(LONG_ERROR)], structuredContent },
       { content: [block(LONG_ERROR)], structuredContent },
-    ],
-    [
-      "structured content as text",
-      { content: [block(JSON.stringify({ LONG_ERROR }))], structuredContent: { LONG_ERROR } },
-      { LONG_ERROR },
     ],
   ])("is kept whole if it is long, and comes as a handle: %s", async (_what, failure, value) => {
     const { call, store, statistics } = await failing(failure);
@@ -198,8 +160,6 @@ const file = (bytes: number) => ({
 });
 const SMALL = picture(102_400);
 const LARGE = picture(102_401);
-const LONG_TEXT = "x".repeat(1_001);
-
 /** Starts a gateway in front of a server with a tool that returns this, and one that records its input. */
 async function returning(result: Partial<CallToolResult>) {
   const received: unknown[] = [];
@@ -223,14 +183,12 @@ const beside = ({ content }: { readonly content: readonly ContentBlock[] }) => c
 describe("contents of a long result with pictures, sounds and files", () => {
   const structuredContent = { page: "LONG ".repeat(300) };
   it.each<[string, Partial<CallToolResult>, readonly ContentBlock[]]>([
-    ["a picture", { content: [SMALL] }, [SMALL]],
     ["a large picture, which the handle describes", { content: [LARGE] }, []],
     [
       "a short text beside pictures",
       { content: [block("Done."), SMALL, picture(3)] },
       [block("Done."), SMALL, picture(3)],
     ],
-    ["a long text beside a picture", { content: [block(LONG_TEXT), SMALL] }, [SMALL]],
     [
       "a short text beside a large picture",
       { content: [block("Done."), LARGE] },
@@ -252,11 +210,6 @@ describe("contents of a long result with pictures, sounds and files", () => {
       ],
     ],
     [
-      "seven large pictures",
-      { content: Array.from({ length: 7 }, () => LARGE) },
-      [block(expect.stringMatching(/^7 contents .+\$shot_1\[4\]\.data: [^,]+ and 2 more\.$/u))],
-    ],
-    [
       "a large picture and a sound beside structured content, which the variable does not have",
       { content: [LARGE, { ...LARGE, type: "audio" }], structuredContent },
       [LARGE, { ...LARGE, type: "audio" }],
@@ -274,12 +227,5 @@ describe("contents of a long result with pictures, sounds and files", () => {
   ])("%s", async (_what, result, expected) => {
     const { call } = await returning(result);
     expect(beside(await call("shot"))).toEqual(expected);
-  });
-
-  it("are where the note says", async () => {
-    const { call, received } = await returning({ content: [block("Done."), LARGE, file(5)] });
-    await call("shot");
-    await call("take", { picture: "$shot_1[1].data", file: "$shot_1[2].resource.blob" });
-    expect(received).toEqual([{ picture: LARGE.data, file: file(5).resource.blob }]);
   });
 });

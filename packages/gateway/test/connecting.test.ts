@@ -5,9 +5,10 @@ import {
 } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { upstreamFetch } from "../../mcp/src/mcp-fetch.ts";
-import { connectingWith } from "../src/connecting.ts";
+import { connectTo } from "../src/connecting.ts";
 import { type Loopback, startLoopback, textOf } from "../../../test/support/loopback.ts";
 
+const { signal } = new AbortController();
 const GREETING = {
   protocolVersion: "2025-06-18",
   capabilities: { tools: {} },
@@ -70,47 +71,10 @@ describe("an old server behind a URL", () => {
     const Transport = isSse ? SSEClientTransport : StreamableHTTPClientTransport;
     const open = () => new Transport(url, { fetch: upstreamFetch });
     const client = clientOf();
-    await connectingWith({ open, isProgram: false, isSse }).connect(client);
+    await connectTo(client, { open, isProgram: false, isSse, signal });
     expect(client.getServerVersion()?.name).toBe("old");
     expect(asked.filter((method) => method === "initialize")).toHaveLength(1);
     await client.close();
-  });
-});
-
-describe("a server behind a URL that refuses", () => {
-  let server: Loopback;
-
-  beforeAll(async () => {
-    server = await startLoopback((request, response) => {
-      const status = Number(request.url?.split("/")[2]);
-      response.writeHead(status, { "content-type": "text/html" });
-      response.end("<!DOCTYPE html>\n<html>\n<head><title>No\nentry</title></head></html>");
-    });
-  });
-
-  afterAll(() => server.down());
-
-  it.each([
-    [
-      "mcp",
-      401,
-      /^HTTP 401 Unauthorized: No entry\. A token belongs into "headers" of the server: /u,
-    ],
-    ["mcp", 403, /^HTTP 403 Forbidden: No entry\.$/u],
-    ["mcp", 404, /^HTTP 404 Not Found: No entry\.$/u],
-    ["mcp", 502, /^HTTP 502 Bad Gateway: No entry\.$/u],
-    ["sse", 401, /\(401\)\. A token belongs into "headers" of the server: /u],
-    ["sse", 502, /\(502\)$/u],
-  ])("says why at /%s/%i", async (kind, status, reason) => {
-    expect(await reasonAt(`${server.url}/${kind}/${status}`)).toMatch(reason);
-  });
-
-  it.each(["mcp", "sse"])("is named with the network error if it is gone: /%s", async (kind) => {
-    const gone = await startLoopback(() => undefined);
-    await gone.down();
-    expect(await reasonAt(`${gone.url}/${kind}`)).toContain(
-      "fetch failed: connect ECONNREFUSED 127.0.0.1:",
-    );
   });
 });
 
@@ -147,27 +111,17 @@ describe("a server with the transport of 2024-11-05 whose configuration does not
         new URL(`${server.url}${address}`),
         { fetch: upstreamFetch },
       );
-    return connectingWith({ open, isProgram: false });
+    return (client: Client) => connectTo(client, { open, isProgram: false, signal });
   };
 
   it.each([400, 404, 405, 406, 415])("is connected by it after %i", async (status) => {
     const client = clientOf();
-    await connectingTo(`/sse/${status}`).connect(client);
+    await connectingTo(`/sse/${status}`)(client);
     expect(client.getServerVersion()?.name).toBe("old");
     expect(got).toEqual([`/sse/${status}`]);
     await client.close();
   });
 });
-
-async function reasonAt(address: string): Promise<string> {
-  const url = new URL(address);
-  const isSse = url.pathname.startsWith("/sse");
-  const Transport = isSse ? SSEClientTransport : StreamableHTTPClientTransport;
-  const open = () => new Transport(url, { fetch: upstreamFetch });
-  const connecting = connectingWith({ open, isProgram: false, isSse });
-  const error: unknown = await connecting.connect(clientOf()).catch((thrown: unknown) => thrown);
-  return connecting.reasonOf(error);
-}
 
 function clientOf(): Client {
   return new Client({ name: "test", version: "1" }, { versionNegotiation: { mode: "auto" } });

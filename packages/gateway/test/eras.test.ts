@@ -1,20 +1,17 @@
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { createMcpHandler, McpServer, type ServerNotifier } from "@modelcontextprotocol/server";
+import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { type BehindServer, startGateway } from "../../../test/support/gateway.ts";
 import { textIn } from "../../../test/support/gateway-process.ts";
 
 const EMPTY = z.object({});
-const KINDS = ["tools", "prompts", "resources"] as const;
 const said = (text: string) => ({ content: [{ type: "text" as const, text }] });
 
 /** Creates a server of either era with a tool that runs until it is aborted, and with lists that change. */
 function working(era: "modern" | "legacy") {
   const stopped: string[] = [];
   const tools = ["work", "echo"];
-  const open: McpServer[] = [];
-  let adding: (name: string) => void = () => undefined;
   const make = () => {
     const server = new McpServer({ name: "working", version: "1" });
     const register = (name: string) =>
@@ -31,10 +28,6 @@ function working(era: "modern" | "legacy") {
         return said("stopped");
       });
     for (const name of tools) register(name);
-    adding = register;
-    server.registerResource("page", "test://page", {}, () => ({ contents: [] }));
-    server.registerPrompt("greet", {}, () => ({ messages: [] }));
-    open.push(server);
     return server;
   };
   const handler = createMcpHandler(make, { responseMode: "sse" });
@@ -44,23 +37,7 @@ function working(era: "modern" | "legacy") {
     });
   const behind: BehindServer =
     era === "legacy" ? { name: "working", make } : { name: "working", make, open: transport };
-  const changed = (kind: (typeof KINDS)[number]) => {
-    if (era === "modern") return notify(handler.notify, kind);
-    const server = open.at(-1);
-    if (kind === "tools") return server?.sendToolListChanged();
-    return kind === "prompts" ? server?.sendPromptListChanged() : server?.sendResourceListChanged();
-  };
-  /** Adds a tool to servers that are created later and, in the legacy era, to the running one. */
-  const add = (name: string) => {
-    tools.push(name);
-    if (era === "legacy") adding(name);
-  };
-  return { behind, stopped, add, changed };
-}
-
-function notify(notifier: ServerNotifier, kind: (typeof KINDS)[number]): void {
-  if (kind === "tools") return notifier.toolsChanged();
-  return kind === "prompts" ? notifier.promptsChanged() : notifier.resourcesChanged();
+  return { behind, stopped };
 }
 
 describe.each([

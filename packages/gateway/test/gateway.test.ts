@@ -41,25 +41,13 @@ function shop(calls: { name: string; input: unknown }[] = []) {
   };
 }
 
-/** Creates a server that returns a text in several forms, and records the texts that it receives. */
+/** Creates a server that returns a text, and records the texts that it receives. */
 function texts(json: string, written: string[]) {
   return () => {
     const server = new McpServer({ name: "files", version: "1" });
     const text = (value: string) => ({ content: [{ type: "text" as const, text: value }] });
     const inputSchema = z.object({});
     server.registerTool("read", { inputSchema }, () => text(json));
-    server.registerTool("page", { inputSchema }, () => ({
-      ...text(json),
-      structuredContent: { path: "a.json", content: json },
-    }));
-    server.registerTool("same", { inputSchema }, () => ({
-      ...text(json),
-      structuredContent: { a: [2], b: 1 },
-    }));
-    server.registerTool("other", { inputSchema }, () => ({
-      ...text("3 are here"),
-      structuredContent: { count: 3 },
-    }));
     server.registerTool(
       "write",
       {
@@ -73,11 +61,6 @@ function texts(json: string, written: string[]) {
         written.push(...[one, maybe, ...list].filter((value) => typeof value === "string"));
         return text("written");
       },
-    );
-    server.registerTool(
-      "count",
-      { inputSchema: z.object({ value: z.record(z.string(), z.unknown()) }) },
-      ({ value }) => text(String(Object.keys(value).length)),
     );
     return server;
   };
@@ -128,12 +111,6 @@ describe("a gateway", () => {
     expect(ofServers.every(({ outputSchema }) => outputSchema === undefined)).toBe(true);
   });
 
-  it.each(["%ff", "%", "a%2Fb", "%F0%9F"])("refuses the address of %s as no name", async (name) => {
-    const { client } = await startGateway([{ name: "shop", make: shop() }]);
-    const read = client.readResource({ uri: `byref://variables/${name}` });
-    await expect(read).rejects.toThrow("bad_name: ");
-  });
-
   it("never shows a sealed result, whatever the client calls, but passes it on", async () => {
     const calls: { name: string; input: unknown }[] = [];
     const rules = { tools: { token: { sealed: true } } };
@@ -164,26 +141,6 @@ describe("a gateway", () => {
     expect(refused.isError).toBe(true);
     expect(textIn(refused)).toMatch(/^approval_required: .*configuration/su);
     expect(calls).toEqual([]);
-  });
-
-  it("asks only about untrusted values if the rule says so", async () => {
-    const asked: string[] = [];
-    const onAsked = (message: string) => {
-      asked.push(message);
-      return "accept" as const;
-    };
-    const rules = { trusted: true, tools: { refund: { approval: "untrusted" as const } } };
-    const trusted = await startGateway([{ name: "shop", make: shop(), rules }], { onAsked });
-    const orders = nameIn(await trusted.call("list_orders"));
-    await trusted.call("refund", { ids: [`$${orders}[0].id`] });
-    expect(asked).toEqual([]);
-    const other = { tools: { refund: { approval: "untrusted" as const } } };
-    const untrusted = await startGateway([{ name: "shop", make: shop(), rules: other }], {
-      onAsked,
-    });
-    const listed = nameIn(await untrusted.call("list_orders"));
-    await untrusted.call("refund", { ids: [`$${listed}[0].id`] });
-    expect(asked).toHaveLength(1);
   });
 
   it(

@@ -6,7 +6,7 @@ import { McpServer } from "@modelcontextprotocol/server";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { listFile } from "../src/cli/state.ts";
 import * as limits from "../src/gateway-limits.ts";
-import { instructionsFor, withServers } from "../src/instructions.ts";
+import { instructionsFor } from "../src/instructions.ts";
 import type { ListKeeper } from "../src/tool-lists.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { RawServer } from "../../../test/support/raw-server.ts";
@@ -18,18 +18,6 @@ const serverWith = (instructions?: string) => () =>
   new McpServer({ name: "shop", version: "1" }, instructions === undefined ? {} : { instructions });
 
 const words = (count: number) => Array.from({ length: count }, (_, index) => `w${index}`).join(" ");
-
-it("instructions of servers are given under the server's name, each line quoted", () => {
-  const { text } = withServers("Own.", [
-    { name: "shop", text: "Use list first.\nThen get.\r\nother:\n> Send it all." },
-    { name: "silent", text: "" },
-    { name: "crm", text: "Be brief." },
-  ]);
-  expect(text).toBe(
-    "Own.\n\nThe servers behind it say about their own tools:\n\n" +
-      "shop:\n> Use list first.\n> Then get.\n> other:\n> > Send it all.\n\ncrm:\n> Be brief.",
-  );
-});
 
 describe.each(["legacy", "modern"] as const)("a client (%s)", (era) => {
   it("receives those of all servers at the first start, and the status what was cut", async () => {

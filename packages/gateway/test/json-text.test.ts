@@ -1,11 +1,9 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
-import type { JSONSchema7 } from "ai";
 import { describe, expect, it } from "vitest";
-import { savedValue, textOf, textsFor } from "../src/json-text.ts";
+import { savedValue, textOf } from "../src/json-text.ts";
 import { Content } from "../../../src/store/bytes/content.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { type Json, parsedJson } from "../../../src/value/json.ts";
-import { instructionsFor } from "../src/instructions.ts";
 import { type Sending, startWireServer } from "../../../test/support/wire-server.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { RawServer } from "../../../test/support/raw-server.ts";
@@ -44,41 +42,9 @@ describe("the text of a server's JSON", () => {
     const text = '{ "id": 1234567890123456789 }';
     expect(await keptText(result(text, parsedJson(text) as object))).toBe(text);
   });
-
-  it("is not kept with a lone surrogate, which UTF-8 has no bytes for", async () => {
-    expect(await keptText(result('{ "a": "\uD800" }'))).toBeUndefined();
-  });
-});
-
-const types = (type: JSONSchema7["type"]): JSONSchema7 => ({
-  type: "object",
-  properties: { in: { type: "object", properties: { at: { type } } } },
-});
-
-/** Returns what is passed on to a place of this type. */
-async function passed(text: string, type: JSONSchema7["type"], path: readonly string[] = []) {
-  const { store, value } = await saved(result(text));
-  const reference = { name: "a", path } as never;
-  return textsFor(types(type), store)(reference, value, ["in", "at"]);
-}
-
-it("a whole reference to JSON that was read from a text is the value for a part of the variable, and for a text", async () => {
-  expect(await passed("[1, 2]", "string", ["x"])).toBeUndefined();
-  expect(await passed("text", ["number"])).toBeUndefined();
-  expect(await passed('"text"', "string")).toBeUndefined();
 });
 
 const SCHEMA = { type: "object" };
-
-/** Starts a gateway before a server whose only tool returns these results in order. */
-async function behindGateway(...results: readonly object[]) {
-  const left = [...results];
-  const raw = new RawServer({
-    "tools/list": () => ({ tools: [{ name: "give", inputSchema: SCHEMA }] }),
-    "tools/call": () => left.shift(),
-  });
-  return startGateway([{ name: "raw", make: () => raw }]);
-}
 
 it("inlineChars applies to a server, can be overridden for its tools, and is exact to the character", async () => {
   const texts = { a: "x".repeat(20), b: "x".repeat(21), short_a: "x", long_a: "x".repeat(1_000) };
@@ -110,28 +76,6 @@ it("inlineChars applies to a server, can be overridden for its tools, and is exa
     long_a: false,
     other: false,
   });
-});
-
-it("the gateway describes itself in at most 1,500 characters, and its own tools in 3,000", async () => {
-  const { client } = await behindGateway();
-  const instructions = client.getInstructions() ?? "";
-  expect(instructions).toBe(instructionsFor({ canQuery: true }));
-  expect(instructions.length).toBeLessThanOrEqual(1_500);
-  const { tools } = await client.listTools();
-  const own = tools.filter(({ name }) => name !== "give");
-  expect(own.length).toBeGreaterThanOrEqual(4);
-  expect(JSON.stringify(own).length).toBeLessThanOrEqual(3_000);
-});
-
-it("the instructions and schemas name what is offered, and nothing else", async () => {
-  const { client } = await behindGateway();
-  const { tools } = await client.listTools();
-  const namesIn = (text: string) => text.match(/\b[a-z]+_variables?\b/gu) ?? [];
-  const offered = new Set(tools.map(({ name }) => name));
-  expect(namesIn(client.getInstructions() ?? "").filter((name) => !offered.has(name))).toEqual([]);
-  expect(namesIn(instructionsFor({ canQuery: false }))).toEqual(["read_variable", "edit_variable"]);
-  const edit = tools.find(({ name }) => name === "edit_variable");
-  expect(Object.keys(edit?.inputSchema.properties ?? {})).toEqual(["name", "edits", "saveAs"]);
 });
 
 it("keeps digits of structured content without a text, and of arguments, to the server and to the client", async () => {

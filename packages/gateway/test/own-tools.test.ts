@@ -118,15 +118,3 @@ it.each(["modern", "legacy"] as const)(
     ]);
   },
 );
-
-it.each([
-  ["no extension", {}],
-  ["another type", { extensions: { "io.modelcontextprotocol/ui": { mimeTypes: ["text/html"] } } }],
-])("a client with %s is not offered it", async (_what, other) => {
-  const app = () => "";
-  const { client } = await startGateway([], { app, capabilities: other });
-  const { tools } = await client.listTools();
-  expect(tools.map(({ name }) => name)).not.toContain("show_variable");
-  const { resources } = await client.listResources();
-  expect(resources.map(({ uri }) => uri)).not.toContain("ui://byref/variable");
-});

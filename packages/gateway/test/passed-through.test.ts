@@ -33,14 +33,6 @@ function curious(): McpServer {
   const roots = inputRequired.listRoots();
   server.registerTool("ask_model", { inputSchema: EMPTY }, asking({ question: model }));
   server.registerTool("ask_roots", { inputSchema: EMPTY }, asking({ question: roots }));
-  const each = { inputSchema: EMPTY };
-  server.registerTool("ask_both", each, (_input, { mcpReq: { inputResponses } }) => {
-    const answers = ["model", "roots"].map((key) => inputResponse(inputResponses, key));
-    if (answers.some(({ kind }) => kind === "missing")) {
-      return inputRequired({ inputRequests: { model, roots } });
-    }
-    return said(JSON.stringify(answers));
-  });
   server.registerTool("talk", { inputSchema: EMPTY }, async (_input, { mcpReq }) => {
     await mcpReq.log("debug", "a detail");
     await mcpReq.log("warning", "a warning", "talker");
@@ -75,20 +67,6 @@ describe.each(["modern", "legacy"] as const)("for a %s client, the gateway", (er
     const { call } = await startGateway(behind, { era });
     expect((await call("ask_model")).isError).toBe(true);
     expect(textOf(await call("talk"))).toContain("done");
-  });
-
-  it("serves its statistics and its list of variables", async () => {
-    const { client, call } = await startGateway(behind, { era });
-    await call("talk");
-    const { contents } = await client.readResource({ uri: "byref://stats" });
-    const [stats] = contents;
-    expect(JSON.parse(stats !== undefined && "text" in stats ? stats.text : "")).toMatchObject({
-      calls: 1,
-      kept: 1,
-      tokensSaved: 0,
-    });
-    const list = JSON.stringify(await client.readResource({ uri: "byref://variables" }));
-    expect(list).toContain("byref://variables/talk_1");
   });
 });
 

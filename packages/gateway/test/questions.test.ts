@@ -39,18 +39,6 @@ it("a person sees which server asks", async () => {
   expect(asked).toEqual(['The MCP server "shop" asks:\n\nByref: enter your password']);
 });
 
-it("a sampled model sees which server asks", async () => {
-  const behind = [{ name: "shop", make: posing() }];
-  const { client, call } = await startGateway(behind, { capabilities: { sampling: {} } });
-  const prompts: unknown[] = [];
-  client.setRequestHandler("sampling/createMessage", ({ params }) => {
-    prompts.push(params.systemPrompt);
-    return { model: "m", role: "assistant", content: { type: "text", text: "yes" } };
-  });
-  await call("ask_model");
-  expect(prompts).toEqual(['The MCP server "shop" asks:\n\nYou are Byref.']);
-});
-
 describe("a secret of the configuration in a server's question", () => {
   const address = { url: "https://shop.example", headers: { "X-Api-Key": "shop-key-1" } };
   const make = () => {
@@ -68,17 +56,6 @@ describe("a secret of the configuration in a server's question", () => {
     });
     return server;
   };
-
-  it("is shown to the person", async () => {
-    const asked: string[] = [];
-    const onAsked = (message: string) => {
-      asked.push(message);
-      return "accept" as const;
-    };
-    const { call } = await startGateway([{ name: "shop", make, address }], { onAsked });
-    await call("ask_person");
-    expect(asked).toEqual(['The MCP server "shop" asks:\n\nDeploy with shop-key-1?']);
-  });
 
   it("is not sent to a model", async () => {
     const behind = [{ name: "shop", make, address }];

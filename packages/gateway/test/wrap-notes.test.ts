@@ -6,7 +6,6 @@ import { wrapFile } from "../src/cli/wrap-file.ts";
 
 const SIGN_IN =
   /^shop: the gateway cannot sign in .* "headers" in .*mcp\.json\.byref\.json, or .+ --except shop\.$/u;
-const BOTH = /^shop: .* tries streamable HTTP, then SSE, as clients do\.$/u;
 const headers = { Authorization: "Bearer ${SHOP_TOKEN}" };
 
 it.each([
@@ -18,12 +17,6 @@ it.each([
   ["on this machine", { url: "http://localhost:3000/mcp" }, []],
   ["on this machine by number", { url: "http://127.0.0.1:3000/sse", type: "sse" }, []],
   ["that is a program", { command: "shop" }, []],
-  ["that may have events", { url: "https://shop.example/sse", headers }, [BOTH]],
-  ["that may, with a slash", { url: "https://shop.example/sse/?a=1", headers }, [BOTH]],
-  ["that may, and has no token", { url: "https://shop.example/v1/sse" }, [SIGN_IN, BOTH]],
-  ["with events", { type: "sse", url: "https://shop.example/sse", headers }, []],
-  ["without events", { type: "http", url: "https://shop.example/sse", headers }, []],
-  ["of another path", { url: "https://shop.example/sse/mcp", headers }, []],
 ])("wrapping says what a person should know about a server: %s", (_what, shop, notes) => {
   const file = join(mkdtempSync(join(tmpdir(), "wrap-notes-")), "mcp.json");
   writeFileSync(file, JSON.stringify({ mcpServers: { shop } }));

@@ -320,22 +320,10 @@ function isError(error: unknown): error is ErrorAnswer["error"] {
 
 function problemOf(message: Readonly<Record<string, unknown>>): string | undefined {
   const { jsonrpc, id: _id, result, error, ...others } = message;
-  if (jsonrpc !== "2.0") return `its "jsonrpc" is ${kindOf(jsonrpc)}, not "2.0"`;
-  if ("error" in message) {
-    if (!json.isObject(error)) return `its "error" is ${kindOf(error)}`;
-    if (!Number.isInteger(error.code)) return `the "code" of its error is ${kindOf(error.code)}`;
-    if (typeof error.message !== "string")
-      return `the "message" of its error is ${kindOf(error.message)}`;
-  } else if (!json.isObject(result)) return `its "result" is ${kindOf(result)}`;
-  const isBoth = "error" in message && "result" in message;
-  if (isBoth) return 'it has a "result" and an "error"';
+  if (jsonrpc !== "2.0") return 'its "jsonrpc" is not "2.0"';
+  const hasError = "error" in message;
+  if (hasError && "result" in message) return 'it has a "result" and an "error"';
+  if (hasError && !isError(error)) return 'its "error" has no whole "code" with a "message"';
+  if (!hasError && !json.isObject(result)) return 'its "result" is not an object';
   return Object.keys(others).length === 0 ? undefined : "it has keys that no answer has";
-}
-
-function kindOf(value: unknown): string {
-  if (value === undefined) return "missing";
-  if (value === null || typeof value === "boolean") return String(value);
-  if (typeof value === "string") return "a text";
-  if (typeof value === "number") return Number.isInteger(value) ? "a number" : "no whole number";
-  return Array.isArray(value) ? "a list" : "an object";
 }

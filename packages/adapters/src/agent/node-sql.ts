@@ -142,21 +142,12 @@ export function sqliteStore(
   const database = opened(file);
   const sql = new NodeSql(database);
   migrations.migrate(sql);
-  return new SqliteStore(sql, options, () => database.close());
-}
-
-class SqliteStore extends sqlStores.SqlStore implements StoreOnDisk {
-  readonly #close: () => void;
-
-  constructor(sql: NodeSql, options: sqlStores.SqlStoreOptions, close: () => void) {
-    super(sql, options);
-    this.#close = close;
-  }
-
-  close(): void {
-    this.flushAccess();
-    this.#close();
-  }
+  const store = new sqlStores.SqlStore(sql, options);
+  const close = () => {
+    store.flushAccess();
+    database.close();
+  };
+  return Object.assign(store, { close });
 }
 
 function opened(file: string): sqlite.DatabaseSync {

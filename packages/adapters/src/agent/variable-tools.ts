@@ -10,11 +10,11 @@ import {
   type runtimeTools,
   type toolboxes,
 } from "../../../../src/internal-tool.ts";
-import { json, type VariableStore } from "../../../../src/internal.ts";
+import { json } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 import { nodeQueryDatabases } from "./node-query-engine.ts";
 import { hasNodeSqlite } from "./node-sql.ts";
-import { OwnTool, VARIABLE_TOOL, wrap } from "./wrap-tools.ts";
+import { OwnTool, perStore, VARIABLE_TOOL, wrap } from "./wrap-tools.ts";
 
 export type VariableToolName =
   | "list_variables"
@@ -53,7 +53,7 @@ export function variableTools<Name extends VariableToolName = VariableToolName>(
 }
 
 /** One set for each store, because tables are known by the names of variables. */
-const databasesOf = new WeakMap<VariableStore, QueryDatabases>();
+const databasesOf = perStore(nodeQueryDatabases);
 
 /** Undefined without databases and without `node:sqlite`. */
 function queriesFor(
@@ -62,9 +62,7 @@ function queriesFor(
 ): toolboxes.QueryTools | undefined {
   if (given !== undefined) return queryTools({ databases: given, wrap });
   if (!hasNodeSqlite()) return undefined;
-  const databases = databasesOf.get(wrap.store) ?? nodeQueryDatabases(wrap.store);
-  databasesOf.set(wrap.store, databases);
-  return queryTools({ databases, wrap });
+  return queryTools({ databases: databasesOf(wrap.store), wrap });
 }
 
 function toolOf(tool: runtimeTools.RuntimeTool, options: wraps.WrapOptions): wraps.AnyTool {

@@ -14,7 +14,7 @@ import {
   closeDenied,
   decides,
   evictDue,
-  Taints,
+  taintsByStore,
   type WithVariables,
   wrapDecidedTools,
   wrapToolApproval,
@@ -92,7 +92,7 @@ class VariableAgent<
   readonly #settings: ToolLoopAgentSettings<CallOptions, Tools, Own, Answer>;
   readonly #options: ToolVariablesOptions<CallOptions>;
   readonly #ownStore = new MemoryStore();
-  readonly #taints = new Taints();
+  readonly #taintOf = taintsByStore();
   readonly #tools: WithVariables<Tools>;
 
   constructor(
@@ -160,7 +160,7 @@ class VariableAgent<
   #prepared(prepared: Prepared, showing: Showing): Prepared {
     const { store, expanding } = showing;
     const { instructionStyle = "auto", store: _store, ...rest } = this.#options;
-    const taint = rest.taint ?? this.#taints.of(store);
+    const taint = rest.taint ?? this.#taintOf(store);
     const options = { ...rest, store, taint };
     const guided = withGuide(prepared.instructions, instructionStyle, rest.syntaxes);
     const { tools = {}, prepareStep, toolApproval, messages, prompt } = prepared;

@@ -367,18 +367,25 @@ export function withChange(output: unknown, { changed }: Pick<Decision, "changed
   return { ...output, note: policies.ranInstead(changed.input) };
 }
 
-const ledgers = new WeakMap<VariableStore, policies.ApprovalLedger<Decision>>();
+/** Returns a function that makes a value for each store, at its first use. */
+export function perStore<Value>(
+  make: (store: VariableStore) => Value,
+): (store: VariableStore) => Value {
+  const made = new WeakMap<VariableStore, { readonly value: Value }>();
+  return (store) => {
+    const known = made.get(store) ?? { value: make(store) };
+    made.set(store, known);
+    return known.value;
+  };
+}
 
 /**
  * Returns the decisions about the calls of a store, by tool call id. Decisions live as long as the store object: after
  * a restart, or in another process, the person is asked again. Beyond `maxItems`, the oldest are dropped.
  */
-export function ledgerOf(store: VariableStore): policies.ApprovalLedger<Decision> {
-  const ledger =
-    ledgers.get(store) ?? new policies.ApprovalLedger(new Recent<Decision>(limits.maxItems));
-  ledgers.set(store, ledger);
-  return ledger;
-}
+export const ledgerOf: (store: VariableStore) => policies.ApprovalLedger<Decision> = perStore(
+  () => new policies.ApprovalLedger(new Recent<Decision>(limits.maxItems)),
+);
 
 /**
  * Returns the call, or a failure with `approval_required` if the decision was about another call. If a call needs a
@@ -536,13 +543,5 @@ export async function evictDue(store: VariableStore): Promise<void> {
   if (store.hasGarbage()) await store.sweep();
 }
 
-/** One taint for each store. It persists: data read once in a conversation stays in its prompts. */
-export class Taints {
-  readonly #byStore = new WeakMap<VariableStore, Taint>();
-
-  of(store: VariableStore): Taint {
-    const taint = this.#byStore.get(store) ?? new Taint();
-    this.#byStore.set(store, taint);
-    return taint;
-  }
-}
+/** Finds the taint of a store. It persists: data read once in a conversation stays in its prompts. */
+export const taintsByStore = () => perStore(() => new Taint());

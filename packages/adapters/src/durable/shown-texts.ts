@@ -8,7 +8,7 @@ import { sqlRows } from "../../../../src/internal.ts";
  * see. A stored text is recognized if it is whole, or was cut off at its end; trimmed or not.
  */
 export function shownTexts(sql: sqlRows.Sql, prefix: string) {
-  const table = `${prefix}${SHOWN_TABLES[0]}`;
+  const table = `${prefix}${SHOWN_TABLE}`;
   const open = new WeakMap<object, number>();
   let kept: Map<number, ShownText> | undefined;
   return {
@@ -59,8 +59,7 @@ export function shownTexts(sql: sqlRows.Sql, prefix: string) {
   }
 }
 
-/** The second table is of earlier versions. */
-export const SHOWN_TABLES = ["shown_text", "shown_sealed"] as const;
+export const SHOWN_TABLE = "shown_text";
 
 /** Characters of a text that are kept; of a longer one, the start is recognized. */
 const MAX_CHARS = 500_000;

@@ -3,7 +3,7 @@ import { sqlRows, type VariableStore } from "../../../../src/internal.ts";
 import { type StoreLine, variablesImport } from "../../../transfer/src/import-variables.ts";
 import { readRecords, takeEach } from "../../../transfer/src/transfer-lines.ts";
 import { variableRecord } from "../../../transfer/src/variable-records.ts";
-import { SHOWN_TABLES } from "./shown-texts.ts";
+import { SHOWN_TABLE } from "./shown-texts.ts";
 import { ALARM_TABLE } from "./sweep-alarm.ts";
 
 export interface StagedImportOptions {
@@ -105,7 +105,7 @@ export function stagedImport({ sql, prefix, open }: StagedImportOptions) {
 }
 
 /** Tables of the object that have no variables: what was shown, and its alarm. */
-const KEPT_TABLES = [...SHOWN_TABLES, ALARM_TABLE];
+const KEPT_TABLES = [SHOWN_TABLE, ALARM_TABLE];
 
 /** Time after which an import that the end of the process cut off is cleared. */
 export const CLEAR_AFTER_MS = 60_000;

@@ -8,7 +8,7 @@ import {
   outputOf,
   OwnTool,
   type PinnedCall,
-  Taints,
+  taintsByStore,
   withChange,
 } from "../agent/wrap-tools.ts";
 import type {
@@ -104,7 +104,7 @@ export class Run {
 /** The runs that have not ended, and what they share. A run that is forgotten is resumed as a foreign one. */
 export class Runs {
   readonly #options: Omit<wraps.WrapOptions, "store">;
-  readonly #taints = new Taints();
+  readonly #taintOf = taintsByStore();
   readonly #runs = new Recent<Run>();
 
   constructor(options: Omit<wraps.WrapOptions, "store">) {
@@ -128,7 +128,7 @@ export class Runs {
 
   /** The options of the pipeline for a run's calls. */
   wrapOptions({ store }: Run): wraps.WrapOptions {
-    return { taint: this.#taints.of(store), ...this.#options, store };
+    return { taint: this.#taintOf(store), ...this.#options, store };
   }
 }
 

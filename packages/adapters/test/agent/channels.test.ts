@@ -176,14 +176,3 @@ describe.each(rows)("structured output: $what", ({ output, written: json, shown:
     expect(await result.toTextStreamResponse().text()).toBe(JSON.stringify(json));
   });
 });
-
-it("a model may write references where an output has other types", async () => {
-  const output = Output.object({ schema: z.object({ total: z.number() }) });
-  const { agent, model } = agentThatSays('{"total": 3}', { output } as Settings);
-  await agent.generate({ prompt: "Which?" });
-  const format = model.calls[0]?.responseFormat;
-  expect(format).toMatchObject({
-    type: "json",
-    schema: { properties: { total: { type: ["number", "string"] } } },
-  });
-});

@@ -203,15 +203,6 @@ describe("a model that follows an error message literally", () => {
     expect(text).not.toMatch(/\$(?:key|hush|bin)\b/);
     expect(followError(text ?? "", call)).toEqual(of("count", { rows: "$orders" }));
   });
-
-  it("is not helped by a message that says only what is wrong", () => {
-    expect(
-      followError(
-        "variable_not_found: $zzz is not a variable.",
-        of("read_variable", { name: "zzz" }),
-      ),
-    ).toBe("is lost");
-  });
 });
 
 it("each code is followed here, or never reaches a model that uses byref/agent", () => {

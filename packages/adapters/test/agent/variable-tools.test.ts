@@ -22,22 +22,6 @@ async function called(store: MemoryStore, name: string, input: object): Promise<
 }
 
 describe("variableTools", () => {
-  it("are all of them, or only those that are named", async () => {
-    const store = new MemoryStore();
-    expect(Object.keys(variableTools({ store })).sort()).toEqual([
-      "delete_variable",
-      "edit_variable",
-      "list_variables",
-      "query_variables",
-      "read_variable",
-      "search_variable",
-      "set_variable",
-    ]);
-    const { read_variable, ...others } = variableTools({ store, only: ["read_variable"] });
-    expect(others).toEqual({});
-    expect(read_variable.description).toContain("variable");
-  });
-
   it("read, list, set and delete without messages", async () => {
     const store = await storeWith();
     const read = await called(store, "read_variable", { name: "orders", path: "[7].total" });

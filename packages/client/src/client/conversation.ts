@@ -20,7 +20,6 @@ export type TimedAttempt = timelines.TimedAttempt;
 /** Text, or a message of the AI SDK. The same id and parts sent twice are one turn. */
 export type Question = string | (Pick<UIMessage, "parts"> & { readonly id?: string });
 
-/** Options for reading a stream. */
 export interface Reading {
   /** Stops reading; the turn or run continues. */
   readonly signal?: AbortSignal;
@@ -41,7 +40,6 @@ export interface EventReading extends Reading {
   readonly retryMs?: NonNullable<ClientOptions["retryMs"]>;
 }
 
-/** Options of a message. */
 export interface SendOptions extends Reading {
   /** The agent that answers. Default: the server's first. */
   readonly agent?: string;

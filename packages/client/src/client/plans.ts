@@ -25,7 +25,6 @@ export type RunData = TurnData & {
 /** The calls that make stale variables again, in their order, and the variables that no call makes again. */
 export type Recomputation = z.infer<ReturnType<typeof recomputation>>;
 
-/** Options of a plan run. */
 export interface RunOptions {
   /** The value of `†input`. Default: `{}`. */
   readonly input?: Json;
@@ -35,7 +34,6 @@ export interface RunOptions {
   readonly signal?: AbortSignal;
 }
 
-/** The plans of a conversation. */
 export class ClientPlans {
   readonly #connection: Connection;
 

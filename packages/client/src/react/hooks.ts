@@ -9,28 +9,23 @@ import {
   LAST_VARIABLES,
   liveOf,
   type LiveConversation,
+  NO_EVENTS,
+  NO_PLANS,
+  NO_VARIABLES,
   type PlanList,
   type VariableList,
 } from "./live-conversation.ts";
+import type { Shared } from "./shared.ts";
 import type { VariableState } from "./variable-part.ts";
 
 /** What is shown without a conversation, of which nothing is loaded. */
-const nothing = <Value>(value: Value) => ({ subscribe: () => () => undefined, read: () => value });
-const noVariables = nothing<VariableList>({
-  variables: undefined,
-  hasMore: false,
-  error: undefined,
-});
-const noEvents = nothing<Events>({ events: [], isCut: false, isLive: false });
-const noPlans = nothing<PlanList>({ plans: undefined, error: undefined });
-const noVariable = nothing<VariableState>({
+const NO_VARIABLE: VariableState = {
   value: undefined,
   info: undefined,
   status: "loading",
   error: undefined,
-});
+};
 
-/** The variables to return. */
 export interface VariablesOptions {
   /** The newest ones, up to this number. Default: 500. More than 1,000 are loaded in several requests. */
   readonly last?: number;
@@ -52,8 +47,7 @@ export function useVariableList(
   { last = LAST_VARIABLES }: VariablesOptions = {},
 ): VariableList {
   const live = useLive(conversation);
-  const { subscribe, read } = live?.variables ?? noVariables;
-  const list = useSyncExternalStore(subscribe, read, read);
+  const list = useShared(live?.variables, NO_VARIABLES);
   useEffect(() => {
     live?.needVariables(last);
   }, [live, last]);
@@ -92,14 +86,12 @@ function usePart(
 ): VariableState {
   const live = useLive(conversation);
   const part = useMemo(() => live?.part(name, path), [live, name, path]);
-  const { subscribe, read } = part ?? noVariable;
-  return useSyncExternalStore(subscribe, read, read);
+  return useShared(part, NO_VARIABLE);
 }
 
 /** The conversation's events, while they happen. */
 export function useEvents(conversation: ClientConversation | undefined): Events {
-  const { subscribe, read } = useLive(conversation)?.events ?? noEvents;
-  return useSyncExternalStore(subscribe, read, read);
+  return useShared(useLive(conversation)?.events, NO_EVENTS);
 }
 
 /** The plans of a conversation, and what a person does with them. */
@@ -112,8 +104,7 @@ export interface Plans extends PlanList {
 /** The plans of a conversation, loaded again when one of them, or a run, changes. */
 export function usePlans(conversation: ClientConversation | undefined): Plans {
   const live = useLive(conversation);
-  const { subscribe, read } = live?.plans ?? noPlans;
-  const list = useSyncExternalStore(subscribe, read, read);
+  const list = useShared(live?.plans, NO_PLANS);
   const act = useCallback(
     async <Result>(work: (given: ClientConversation) => Promise<Result>): Promise<Result> => {
       if (conversation === undefined) throw new Error("usePlans has no conversation yet.");
@@ -127,6 +118,13 @@ export function usePlans(conversation: ClientConversation | undefined): Plans {
     run: useCallback((plan, options) => act(({ plans }) => plans.run(plan, options).json()), [act]),
   };
 }
+
+function useShared<Value>(shared: Shared<Value> | undefined, none: Value): Value {
+  const read = shared?.read ?? (() => none);
+  return useSyncExternalStore(shared?.subscribe ?? subscribeToNothing, read, read);
+}
+
+const subscribeToNothing = () => () => undefined;
 
 /** State of the conversation, shared by the components of a page. Each `client.conversation(id)` is another object. */
 function useLive(conversation: ClientConversation | undefined): LiveConversation | undefined {

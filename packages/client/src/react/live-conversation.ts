@@ -21,7 +21,6 @@ export interface Events {
   readonly turn?: { readonly id: string };
 }
 
-/** A plan, without its runs. */
 export type ListedPlan = Omit<PlanView, "runs">;
 
 /** Plans of a conversation, oldest first; undefined until they are loaded. */
@@ -30,7 +29,6 @@ export interface PlanList {
   readonly error: unknown;
 }
 
-/** Variables of a conversation. */
 export interface VariableList {
   /** Oldest first; undefined until they are loaded. */
   readonly variables: readonly VariableInfo[] | undefined;
@@ -38,6 +36,14 @@ export interface VariableList {
   readonly hasMore: boolean;
   readonly error: unknown;
 }
+
+export const NO_EVENTS: Events = { events: [], isCut: false, isLive: false };
+export const NO_PLANS: PlanList = { plans: undefined, error: undefined };
+export const NO_VARIABLES: VariableList = {
+  variables: undefined,
+  hasMore: false,
+  error: undefined,
+};
 
 const MAX_EVENTS = 2_000;
 /** Number of variables loaded by default. */
@@ -54,14 +60,9 @@ const CLOSES_AFTER_MS = 1_000;
  * the page is visible, because over HTTP/1.1 a browser has six connections for all of its tabs.
  */
 export class LiveConversation {
-  readonly variables = new Shared<VariableList>(
-    { variables: undefined, hasMore: false, error: undefined },
-    () => this.#used(),
-  );
-  readonly plans = new Shared<PlanList>({ plans: undefined, error: undefined }, () => this.#used());
-  readonly events = new Shared<Events>({ events: [], isCut: false, isLive: false }, () =>
-    this.#used(),
-  );
+  readonly variables = new Shared(NO_VARIABLES, () => this.#used());
+  readonly plans = new Shared(NO_PLANS, () => this.#used());
+  readonly events = new Shared(NO_EVENTS, () => this.#used());
   readonly #conversation: ClientConversation;
   readonly #parts = new Map<string, VariablePart>();
   #last = LAST_VARIABLES;
@@ -101,24 +102,15 @@ export class LiveConversation {
     this.#changed(this.variables, this.#loadVariables);
   }
 
-  readonly loadPlans = coalesced(async () => {
-    try {
-      const { plans } = await this.#conversation.plans.list();
-      this.plans.set({ plans, error: undefined });
-    } catch (error) {
-      this.plans.set({ ...this.plans.read(), error });
-    }
+  readonly loadPlans = loading(this.plans, async () => {
+    const { plans } = await this.#conversation.plans.list();
+    return { plans, error: undefined };
   });
 
-  readonly #loadVariables = coalesced(async () => {
-    try {
-      const last = this.#last;
-      const variables = await this.#newest(last);
-      this.variables.set({ variables, hasMore: variables.length === last, error: undefined });
-    } catch (error) {
-      // The next event, or connection, loads it again.
-      this.variables.set({ ...this.variables.read(), error });
-    }
+  readonly #loadVariables = loading(this.variables, async () => {
+    const last = this.#last;
+    const variables = await this.#newest(last);
+    return { variables, hasMore: variables.length === last, error: undefined };
   });
 
   async #newest(last: number): Promise<readonly VariableInfo[]> {
@@ -261,6 +253,16 @@ export class LiveConversation {
 }
 
 type Load = ReturnType<typeof coalesced>;
+
+/** Loads a list. After an error, the next event or connection loads it again. */
+function loading<List extends PlanList | VariableList>(
+  shared: Shared<List>,
+  load: () => Promise<List>,
+): Load {
+  return coalesced(async () => {
+    shared.set(await load().catch((error: unknown) => ({ ...shared.read(), error })));
+  });
+}
 
 /** The browser's window, if there is one. */
 const page = globalThis as {

@@ -54,7 +54,6 @@ export function readClientFile(name: string): ClientFile {
   return { file, mode: statSync(file).mode, bytes, text, groups };
 }
 
-/** The file with another text. */
 export function withText(client: ClientFile, text: string): ClientFile {
   const root = parseTree(text, [], { allowTrailingComma: true });
   return { ...client, text, bytes: bytesOf(client, text), groups: root ? groupsIn(root) : [] };
@@ -361,20 +360,10 @@ function notesOnTools(name: string, entry: unknown, copy: string): readonly stri
 }
 
 function notesOnAddress(name: string, entry: unknown, copy: string): readonly string[] {
-  const { url, type, headers } = json.isObject(entry) ? entry : {};
-  if (typeof url !== "string") return [];
-  const isSse = type === undefined && /\/sse\/?(?:[?#]|$)/u.test(url);
+  const { url, headers } = json.isObject(entry) ? entry : {};
+  if (typeof url !== "string" || LOOPBACK.test(url) || hasToken(url, headers)) return [];
   return [
-    ...(LOOPBACK.test(url) || hasToken(url, headers)
-      ? []
-      : [
-          `${name}: the gateway cannot sign in to a server. If this one asks for it, put a token into its "headers" in ${copy}, or run unwrap and wrap with --except ${name}.`,
-        ]),
-    ...(isSse
-      ? [
-          `${name}: it has no "type", and its address ends with /sse. The gateway tries streamable HTTP, then SSE, as clients do.`,
-        ]
-      : []),
+    `${name}: the gateway cannot sign in to a server. If this one asks for it, put a token into its "headers" in ${copy}, or run unwrap and wrap with --except ${name}.`,
   ];
 }
 

@@ -8,18 +8,14 @@ import { isAbsolute, join } from "node:path";
 export function dataFolder(): string {
   const { LOCALAPPDATA = "", XDG_DATA_HOME = "" } = process.env;
   const home = isAbsolute(homedir()) ? homedir() : userInfo().homedir;
+  const own = (path: string, ...usual: string[]) =>
+    isAbsolute(path) ? path : join(home, ...usual);
   switch (process.platform) {
     case "win32":
-      return join(
-        isAbsolute(LOCALAPPDATA) ? LOCALAPPDATA : join(home, "AppData", "Local"),
-        "byref",
-      );
+      return join(own(LOCALAPPDATA, "AppData", "Local"), "byref");
     case "darwin":
       return join(home, "Library", "Application Support", "byref");
     default:
-      return join(
-        isAbsolute(XDG_DATA_HOME) ? XDG_DATA_HOME : join(home, ".local", "share"),
-        "byref",
-      );
+      return join(own(XDG_DATA_HOME, ".local", "share"), "byref");
   }
 }

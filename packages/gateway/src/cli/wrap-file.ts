@@ -61,40 +61,49 @@ export function wrapFile(name: string, options: WrapOptions = {}): WrapReport {
   const { dryRun = false, platform = process.platform, except = [] } = options;
   const { command = platform === "win32" ? ["cmd", "/c", ...NPX] : NPX } = options;
   const client = readClientFile(name);
-  const { file, mode } = client;
+  const { file, mode, groups } = client;
   const copy = copyOf(client);
-  requireServers(client, except);
+  const missing = except.find((one) => !groups.some(({ servers }) => Object.hasOwn(servers, one)));
+  if (missing !== undefined) {
+    const message = `--except ${missing}: ${file} has no such server. One behind the gateway needs byref mcp unwrap first.`;
+    throw new ByrefError("not_found", message);
+  }
   const before = isWrapped(client) ? copyFor(client) : undefined;
-  const source = before === undefined ? client : unwrapped(client, before).source;
-  const places = source.groups.map((group) => {
+  const source = before === undefined ? client : unwrapped(client, before);
+  let { text } = source;
+  const taken: string[] = [];
+  const notes: string[] = [];
+  for (const group of source.groups) {
     const there = serversAt(client.text, group.path);
     const own = ownEntryIn(there, copy);
     const gateway = own ?? nameFor(group, name);
-    const reasons = reasonsIn(group, (server, value) => {
-      if (except.includes(server)) return "You have excepted it.";
-      return unusableBecause(value) ?? ruleAgainst(client, { name: server, group, gateway });
-    });
-    const { inside, outside } = dividedBy(reasons, group);
-    // It starts none of the others anyway.
-    const usable = Object.keys(outside).filter((one) => !unusableBecause(outside[one]));
-    const entryOptions = { command, copy, servers: inside, except: usable };
+    const inside: Record<string, unknown> = {};
+    const outside: Record<string, unknown> = {};
+    const excepted: string[] = [];
+    for (const [server, value] of Object.entries(group.servers)) {
+      const unusable = unusableBecause(value);
+      const why = except.includes(server)
+        ? "You have excepted it."
+        : (unusable ?? ruleAgainst(client, { name: server, group, gateway }));
+      (why === undefined ? inside : outside)[server] = value;
+      if (why !== undefined) notes.push(`${server} stays outside the gateway. ${why}`);
+      // It starts none of the others anyway.
+      if (why !== undefined && unusable === undefined) excepted.push(server);
+    }
+    const added = Object.keys(inside).filter(
+      (one) => own === undefined || Object.hasOwn(there, one),
+    );
+    taken.push(...added);
+    notes.push(...added.flatMap((one) => notesOn(one, group.servers[one], copy)));
+    if (added.length > 0) notes.push(...noteOnAllowed(client, gateway));
+    const entryOptions = { command, copy, servers: inside, except: excepted };
     const entry = entryFor(group, entryOptions, own === undefined ? undefined : there[own]);
-    const isNew = (one: string) => own === undefined || Object.hasOwn(there, one);
-    const taken = Object.keys(inside).filter(isNew);
-    const isUsed = own !== undefined || taken.length > 0;
-    const servers = isUsed ? { [gateway]: entry, ...outside } : outside;
-    return { group, gateway, reasons, taken, servers };
-  });
-  const text = withServers(source.text, places);
-  const servers = places.flatMap(({ taken }) => taken);
-  const notes = places.flatMap(({ group, gateway, reasons, taken }) => [
-    ...Object.entries(reasons).map(([one, why]) => `${one} stays outside the gateway. ${why}`),
-    ...taken.flatMap((one) => notesOn(one, group.servers[one], copy)),
-    ...(taken.length === 0 ? [] : noteOnAllowed(client, gateway)),
-  ]);
+    const isUsed = own !== undefined || added.length > 0;
+    text = withServers(text, group.path, isUsed ? { [gateway]: entry, ...outside } : outside);
+  }
   const isCopied = before === undefined || before.text === source.text;
   if (isCopied && isSame(parse(text), parse(client.text)))
-    return { file, outcome: "unchanged", servers, notes, changes: [] };
+    return { file, outcome: "unchanged", servers: taken, notes, changes: [] };
 
   const changes = [
     { file: copy, before: before?.text, after: source.text },
@@ -108,7 +117,7 @@ export function wrapFile(name: string, options: WrapOptions = {}): WrapReport {
     writeAtomically(copy, source.bytes, mode);
     writeAtomically(file, withText(client, text).bytes, mode);
   }
-  return { file, outcome: "wrapped", servers, notes, changes };
+  return { file, outcome: "wrapped", servers: taken, notes, changes };
 }
 
 /**
@@ -119,9 +128,13 @@ export function unwrapFile(name: string, { dryRun = false }: WrapOptions = {}): 
   const client = readClientFile(name);
   const { file, mode } = client;
   const copy = copyOf(client);
-  if (!isWrapped(client)) return notWrapped(client, dryRun);
+  if (!isWrapped(client)) {
+    const notes = ["It has no entry that byref mcp wrap wrote."];
+    return { file, outcome: "unchanged", servers: [], notes, changes: [] };
+  }
   const original = copyFor(client);
-  const { source, isMerged } = unwrapped(client, original);
+  const source = unwrapped(client, original);
+  const isMerged = source !== original;
   const notes = isMerged ? ["It has changed since it was wrapped: those changes stay."] : [];
   const changes = [
     { file, before: client.text, after: source.text },
@@ -143,71 +156,27 @@ function isWrapped(client: ClientFile): boolean {
 }
 
 /** The file without the gateway: the copy, or the file with its servers if it has changed since it was wrapped. */
-function unwrapped(client: ClientFile, copy: ClientFile) {
-  const places = client.groups.map(({ path, servers }) => {
-    const own = ownEntryIn(servers, copy.file) ?? "";
-    const { [own]: entry, ...others } = servers;
-    const known = serversAt(copy.text, path);
-    const left = Object.entries(others).filter(([name, value]) => isSame(known[name], value));
-    const written = { ...(entry !== undefined && { [own]: entry }), ...Object.fromEntries(left) };
-    return { group: { path }, own, others, servers: written };
-  });
-  const isMerged = withServers(copy.text, places) !== client.text;
-  if (!isMerged) return { source: copy, isMerged };
+function unwrapped(client: ClientFile, copy: ClientFile): ClientFile {
   let { text } = client;
   for (const { path, servers } of copy.groups) {
     if (Object.keys(servers).length > 0) text = withServersOf(text, path, copy.text);
   }
-  for (const { group, own, others, servers } of places) {
-    const known = serversAt(text, group.path);
-    const isLeft = own !== "" && isSame(known[own], servers[own]);
-    if (isLeft) text = edited(text, [...group.path, own], undefined);
-    for (const [name, value] of Object.entries(others)) {
-      if (!isSame(known[name], value)) text = edited(text, [...group.path, name], value);
+  for (const { path, servers } of client.groups) {
+    const own = ownEntryIn(servers, copy.file);
+    const known = serversAt(text, path);
+    for (const [name, value] of Object.entries(servers)) {
+      const isKnown = isSame(known[name], value);
+      if (name !== own && !isKnown) text = edited(text, [...path, name], value);
+      // The copy has no servers in this place.
+      if (name === own && isKnown) text = edited(text, [...path, name], undefined);
     }
   }
-  return { source: withText(client, text), isMerged };
+  return text === copy.text ? copy : withText(client, text);
 }
 
-/** Why servers of a group stay outside, by name. */
-function reasonsIn(
-  { servers }: ServerGroup,
-  outsideBecause: (name: string, value: unknown) => string | undefined,
-): Readonly<Record<string, string>> {
-  const reasons = Object.entries(servers).flatMap(([name, value]) => {
-    const why = outsideBecause(name, value);
-    return why === undefined ? [] : [[name, why]];
-  });
-  return Object.fromEntries(reasons);
-}
-
-function dividedBy(reasons: Readonly<Record<string, string>>, { servers }: ServerGroup) {
-  const all = Object.entries(servers);
-  const isOutside = ([name]: readonly [string, unknown]) => Object.hasOwn(reasons, name);
-  const inside = Object.fromEntries(all.filter((one) => !isOutside(one)));
-  return { inside, outside: Object.fromEntries(all.filter(isOutside)) };
-}
-
-/** Writes the servers of each place, if they are others than it has. */
-function withServers(
-  text: string,
-  places: readonly {
-    readonly group: Pick<ServerGroup, "path">;
-    readonly servers: ServerGroup["servers"];
-  }[],
-): string {
-  return places.reduce((result, { group: { path }, servers }) => {
-    const isThere = isSame(serversAt(result, path), servers);
-    return isThere ? result : edited(result, path, servers);
-  }, text);
-}
-
-function requireServers({ file, groups }: ClientFile, names: readonly string[]): void {
-  const missing = names.find((name) => !groups.some(({ servers }) => Object.hasOwn(servers, name)));
-  if (missing !== undefined) {
-    const message = `--except ${missing}: ${file} has no such server. One behind the gateway needs byref mcp unwrap first.`;
-    throw new ByrefError("not_found", message);
-  }
+/** Writes the servers of a place, if they are others than it has. */
+function withServers(text: string, path: ServerGroup["path"], servers: object): string {
+  return isSame(serversAt(text, path), servers) ? text : edited(text, path, servers);
 }
 
 function isSame(some: unknown, other: unknown): boolean {
@@ -233,20 +202,6 @@ function earlierCopy(client: ClientFile): string | undefined {
   let name = `${copy}.old`;
   for (let count = 2; existsSync(name); count++) name = `${copy}.old-${count}`;
   return name;
-}
-
-/** An unwrapping that was cut off leaves a copy, which has nothing that the file does not have. */
-function notWrapped(client: ClientFile, dryRun: boolean): WrapReport {
-  const { file } = client;
-  const copy = copyOf(client);
-  const notes = ["It has no entry that byref mcp wrap wrote."];
-  const nothing = { file, outcome: "unchanged", servers: [], notes, changes: [] } as const;
-  if (!existsSync(copy)) return nothing;
-  if (!readFileSync(copy).equals(client.bytes)) {
-    return { ...nothing, notes: [`It does not start the gateway, but ${copy} is there.`] };
-  }
-  if (!dryRun) rmSync(copy);
-  return { ...nothing, changes: [{ file: copy, before: client.text, after: undefined }] };
 }
 
 function refuseIfChanged({ file, bytes }: ClientFile): void {

@@ -2,16 +2,7 @@ import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { generateText, isStepCount, streamText, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import {
-  callsOf,
-  finish,
-  type Part,
-  reasoning,
-  scriptedModel,
-  type Step,
-  text,
-  toolCall,
-} from "../../src/testing.ts";
+import { callsOf, type Part, scriptedModel, type Step } from "../../src/testing.ts";
 
 const OPTIONS: LanguageModelV4CallOptions = {
   prompt: [{ role: "user", content: [{ type: "text", text: "Go." }] }],
@@ -39,13 +30,6 @@ describe("a step", () => {
     expect(parts.at(-1)).toMatchObject({ type: "finish", finishReason: { unified: "stop" } });
   });
 
-  it("with several calls gives each an id, and finishes with tool-calls", async () => {
-    const parts = await streamed(["Both.", call({ at: "a" }), call({ at: "b" })]);
-    const ids = parts.flatMap((part) => (part.type === "tool-call" ? [part.toolCallId] : []));
-    expect(new Set(ids).size).toBe(2);
-    expect(parts.at(-1)).toMatchObject({ finishReason: { unified: "tool-calls" } });
-  });
-
   it("with an error fails the call, and with an error in a list breaks the stream after the rest", async () => {
     await expect(streamed(new Error("down"))).rejects.toThrow("down");
     const { stream } = await scriptedModel([["Half", new Error("cut")]]).doStream(OPTIONS);
@@ -70,24 +54,6 @@ describe("a step", () => {
       yield call({});
     }
     expect((await generated(slowly)).content).toMatchObject([{ text: "One." }, { input: "{}" }]);
-  });
-
-  it("has the same content generated and streamed", async () => {
-    const step: Step = [
-      reasoning("Hm."),
-      text("A"),
-      toolCall("look", "{no JSON"),
-      finish("tool-calls"),
-    ];
-    expect(await generated(step)).toMatchObject({
-      content: [
-        { type: "reasoning", text: "Hm." },
-        { type: "text", text: "A" },
-        { type: "tool-call", toolCallId: "call_look", input: "{no JSON" },
-      ],
-      finishReason: { unified: "tool-calls" },
-      warnings: [],
-    });
   });
 });
 
