@@ -22,20 +22,6 @@ interface FoundTable {
   readonly alias: { readonly name: string; readonly isWritten: boolean } | undefined;
 }
 
-/** The formats of strftime for the parts of a date. */
-const DATE_PARTS: Readonly<Record<string, string>> = {
-  YEAR: "%Y",
-  MONTH: "%m",
-  DAY: "%d",
-  HOUR: "%H",
-  MINUTE: "%M",
-  SECOND: "%S",
-  DOW: "%w",
-  DOY: "%j",
-  WEEK: "%W",
-  EPOCH: "%s",
-};
-
 /** Reads the tokens once, from left to right, with the parentheses that are open. */
 class StatementReader {
   readonly #sql: string;
@@ -107,7 +93,7 @@ class StatementReader {
     const select = group.select;
     const previous = this.#tokens[at - 1]?.word;
     if (word === "FROM" && !isComparison(this.#tokens, at)) {
-      if (!group.isSelect) throw this.#problem(this.#fromInCall(at), this.#tokens[at]?.start);
+      if (!group.isSelect) throw this.#problem("FROM belongs to SELECT.", this.#tokens[at]?.start);
       group.isInFrom = true;
       group.expectsTable = true;
     } else if (word === "JOIN" && group.isInFrom) group.expectsTable = true;
@@ -125,20 +111,6 @@ class StatementReader {
     }
   }
 
-  /** Says what to write for a FROM that is none of a SELECT: `extract(year FROM day)`. */
-  #fromInCall(at: number): string {
-    const tokens = this.#tokens;
-    const opening = tokens.findLastIndex((token, index) => index < at && isSign(token, "("));
-    const name = tokens[opening - 1]?.word ?? "";
-    const format = DATE_PARTS[tokens[opening + 1]?.word ?? ""] ?? "%Y";
-    const [day = []] = argumentsAt(tokens, at);
-    const text = this.#sql.slice(day[0]?.start ?? 0, day.at(-1)?.end ?? 0);
-    if (name === "EXTRACT")
-      return `SQLite has no extract. Write CAST(strftime('${format}', ${text}) AS INTEGER).`;
-    if (name === "SUBSTRING") return "Write substr(x, start, length), without FROM.";
-    return name === "TRIM" ? "Write trim(x, characters), without FROM." : "FROM belongs to SELECT.";
-  }
-
   #isSign(at: number, sign: string): boolean {
     return isSign(this.#tokens[at], sign);
   }
@@ -146,8 +118,7 @@ class StatementReader {
   #function(word: string, at: number): void {
     const { value = word, start } = this.#tokens[at] ?? {};
     if (FORBIDDEN_FUNCTIONS.has(word)) throw this.#notAllowed(`${value} is not allowed.`, start);
-    if (MISSING.test(word))
-      throw this.#problem(`no such function: ${value}. For the median write ${MEDIAN}.`, start);
+    if (MISSING.test(word)) throw this.#problem(`no such function: ${value}.`, start);
     const { select } = this.#group;
     const isScalar =
       (word === "MIN" || word === "MAX") && argumentsAt(this.#tokens, at + 1).length > 1;
@@ -353,10 +324,6 @@ const FORBIDDEN_FUNCTIONS = new Set(
     /\s+/,
   ),
 );
-/** A median; `x` is the column, `t` the table. */
-const MEDIAN =
-  "SELECT avg(x) FROM (SELECT x, row_number() OVER (ORDER BY x) AS r, count(*) OVER () AS n FROM t WHERE x IS NOT NULL) WHERE r IN ((n + 1) / 2, (n + 2) / 2)";
-
 /** Functions that SQLite has in Node, and not in Durable Objects. */
 const MISSING = /^(?:MEDIAN|PERCENTILE(?:_CONT|_DISC)?)$/;
 
