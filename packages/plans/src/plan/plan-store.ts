@@ -24,12 +24,9 @@ export class PlanStore {
     this.#onDeleted = onDeleted;
   }
 
-  /** True if there ever was a plan. Migrates the tables of an earlier version. */
+  /** True if there ever was a plan. */
   get isUsed(): boolean {
-    if (sqlRows.hasTable(this.#sql, "plan_head")) return true;
-    if (!sqlRows.hasTable(this.#sql, "plan")) return false;
-    this.#sql.transaction(() => this.#addHeads());
-    return true;
+    return sqlRows.hasTable(this.#sql, "plan_head");
   }
 
   /**
@@ -40,10 +37,15 @@ export class PlanStore {
     const data = JSON.stringify(record);
     const advice = "Keep long data in variables, and refer to them.";
     requireAtMost("maxRecordBytes", encoding.byteLength(data), advice);
-    if (!this.isUsed) this.#makeTables();
+    if (!this.isUsed) for (const table of TABLES) this.#sql.run(table);
     this.#makeRoom();
     this.#sql.run(`INSERT INTO plan (id, data) VALUES (?, ?)`, record.id, data);
-    this.#addHead(record);
+    this.#sql.run(
+      `INSERT INTO plan_head (id, status, listed) VALUES (?, ?, ?)`,
+      record.id,
+      record.status,
+      listedText(record),
+    );
   }
 
   /** Writes only the status. Throws `not_found`. */
@@ -99,7 +101,7 @@ export class PlanStore {
 
   #listed(id: string, status: PlanStatus): ListedPlanRecord {
     const [row = {}] = this.#rows(`SELECT listed FROM plan_head WHERE id = ?`, id);
-    // `#addHead` wrote it.
+    // `add` wrote it.
     return { ...(JSON.parse(sqlRows.textIn(row, "listed")) as ListedPlanRecord), status };
   }
 
@@ -270,48 +272,18 @@ export class PlanStore {
       this.#sql.run(`DELETE FROM plan_run WHERE id = ?`, sqlRows.textIn(row, "id"));
     }
   }
-
-  #makeTables(): void {
-    this.#sql.run(
-      `CREATE TABLE IF NOT EXISTS plan
-       (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, data TEXT NOT NULL)`,
-    );
-    // `open`: 1 for a run in progress, 2 for a run that waits for a person.
-    this.#sql.run(
-      `CREATE TABLE IF NOT EXISTS plan_run
-       (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, plan TEXT NOT NULL, open INTEGER NOT NULL,
-        input TEXT NOT NULL, data TEXT NOT NULL, state TEXT)`,
-    );
-    // The fields that change, and those that lists show. The status in a plan's data is its first status
-    // only.
-    this.#sql.run(
-      `CREATE TABLE IF NOT EXISTS plan_head
-       (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, status TEXT NOT NULL, listed TEXT NOT NULL)`,
-    );
-  }
-
-  /** Migrates the tables of versions that stored the status in the plan. */
-  #addHeads(): void {
-    this.#makeTables();
-    for (const { id = null } of this.#sql.all(`SELECT id FROM plan ORDER BY seq`)) {
-      // One at a time, because all plans together would not fit into memory.
-      for (const row of this.#sql.all(`SELECT data FROM plan WHERE id = ?`, id))
-        this.#addHead(planIn(row));
-    }
-    this.#sql.run(
-      `UPDATE plan_run SET open = 2 WHERE open = 1 AND json_extract(data, '$.status') = 'waiting'`,
-    );
-  }
-
-  #addHead(record: PlanRecord): void {
-    this.#sql.run(
-      `INSERT INTO plan_head (id, status, listed) VALUES (?, ?, ?)`,
-      record.id,
-      record.status,
-      listedText(record),
-    );
-  }
 }
+
+const TABLES = [
+  `CREATE TABLE IF NOT EXISTS plan (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, data TEXT NOT NULL)`,
+  // `open`: 1 for a run in progress, 2 for a run that waits for a person.
+  `CREATE TABLE IF NOT EXISTS plan_run
+   (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, plan TEXT NOT NULL, open INTEGER NOT NULL,
+    input TEXT NOT NULL, data TEXT NOT NULL, state TEXT)`,
+  // The fields that change, and those that lists show. The status in a plan's data is its first status only.
+  `CREATE TABLE IF NOT EXISTS plan_head
+   (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, status TEXT NOT NULL, listed TEXT NOT NULL)`,
+];
 
 export function planNotFound(id: string): ByrefError {
   return new ByrefError("not_found", `There is no plan ${id.slice(0, 80)}.`);
@@ -333,7 +305,7 @@ function openness(record: RunRecord): number {
 }
 
 function statusIn(row: sqlRows.SqlRow): PlanStatus {
-  // `#addHead` and `setStatus` wrote it.
+  // `add` and `setStatus` wrote it.
   return sqlRows.textIn(row, "status") as PlanStatus;
 }
 
