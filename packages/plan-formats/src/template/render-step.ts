@@ -1,23 +1,22 @@
 import { ByrefError, requireAtMost } from "../../../../src/errors.ts";
-import { fileFinder, type FindFiles, isGlob } from "./find-files.ts";
 import {
   type FileTarget,
-  formatTarget,
-  type VariableTarget,
-  fillTarget,
   type Input,
   type Placeholders,
   type TemplateStep,
+  type VariableTarget,
+  fillTarget,
+  formatTarget,
 } from "./template-step.ts";
 import {
-  formatPath,
   type Found,
   type Json,
   type Missing,
-  readPath,
   type Reference,
+  formatPath,
+  readPath,
 } from "../../../../src/references.ts";
-import { json, renderText, referenceProblems } from "../../../../src/internal.ts";
+import { Work, json, referenceProblems, renderText } from "../../../../src/internal.ts";
 
 /** An existing value that the model must not see. `text` is a note with the known facts. */
 export interface Withheld {
@@ -196,3 +195,75 @@ export function requireFiles<Files>(
 }
 
 const LESS = "Give less of it with (select=…), or the name alone with (paths-only).";
+
+type List = (prefix: string) => Promise<readonly string[]>;
+
+/** The cost of a bucket request, in characters of reading. A lower bound. */
+const LISTING = 100_000;
+
+type FindFiles = (pattern: string, list: List) => Promise<readonly string[]>;
+
+/**
+ * Returns a function that finds the files of one step: the paths that match a pattern, in order. It throws
+ * `limit_exceeded` if all patterns of the step together match more than `maxItems`, or if the search takes more than
+ * `maxReadWork`. Patterns with the same prefix are one request.
+ */
+function fileFinder(): FindFiles {
+  const work = new Work();
+  const listed = new Map<string, readonly string[]>();
+  let found = 0;
+  return async (pattern, list) => {
+    const [prefix = ""] = pattern.split(/[*?]/);
+    const all = listed.get(prefix) ?? (await list(prefix));
+    if (!listed.has(prefix)) work.spend(all.reduce((sum, { length }) => sum + length, LISTING));
+    listed.set(prefix, all);
+    const paths = all.filter((path) => matchesGlob(pattern, path, work)).sort();
+    found += paths.length;
+    const advice = `With file:${pattern} the step fits too many files: name fewer.`;
+    requireAtMost("maxItems", found, advice);
+    return paths;
+  };
+}
+
+export function isGlob(pattern: string): boolean {
+  return /[*?]/.test(pattern);
+}
+
+/** Any folders, everything below, or one character of a pattern. */
+const PARTS = /(?<=^|\/)\*\*(?:\/|$)|[^]/gu;
+/** The cost of comparing two characters, in characters of reading. */
+const STEP = 10;
+
+/**
+ * True if the pattern matches the whole path. `?` is one character and `*` any number of them, within a
+ * folder or file name. `**` as a whole name is any number of folders, and at the end everything below. All
+ * other characters stand for themselves. Cost: at most the pattern's length times the path's. Counts each
+ * step in `work`.
+ */
+export function matchesGlob(pattern: string, path: string, work = new Work()): boolean {
+  const parts = pattern.match(PARTS) ?? [];
+  // The parts that may match next, as in an automaton.
+  let open = reachable([0], "/");
+  for (const character of path) {
+    work.spend(1 + STEP * open.size);
+    const next = [...open].flatMap((at) => {
+      const part = parts[at] ?? "";
+      if (part.startsWith("**")) return [at];
+      if (part === "*" || part === "?")
+        return character === "/" ? [] : [part === "*" ? at : at + 1];
+      return part === character ? [at + 1] : [];
+    });
+    open = reachable(next, character);
+  }
+  return open.has(parts.length);
+
+  /** Adds the parts behind those that may match nothing. */
+  function reachable(states: readonly number[], before: string): ReadonlySet<number> {
+    const all = new Set(states);
+    for (const at of all) {
+      const part = parts[at];
+      if (part === "*" || part === "**" || (part === "**/" && before === "/")) all.add(at + 1);
+    }
+    return all;
+  }
+}
