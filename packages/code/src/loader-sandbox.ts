@@ -249,26 +249,13 @@ async function settled(answer) {
   return parsed(text);
 }
 
-// As exact-number.ts does, with BigInts for whole numbers and texts for others.
+// Digits that a double does not give back: whole numbers as BigInts, others as texts.
 function parsed(text) {
   if (!/\\d[\\d.]{15}|e[-+]?\\d{3}/i.test(text)) return JSON.parse(text);
-  return JSON.parse(text, (key, value, { source }) =>
-    typeof value === "number" && !isPrinted(value, source) ? exact(source) : value,
-  );
-}
-
-function isPrinted(value, source) {
-  const digits = digitsIn(source);
-  const precision = Math.min(Math.max(digits.length, 1), 17);
-  return Number.isFinite(value) && digitsIn(value.toPrecision(precision)) === digits;
-}
-
-function digitsIn(number) {
-  return number.split(/e/i, 1)[0].replace(/\\D/g, "").replace(/^0+|0+$/g, "");
-}
-
-function exact(source) {
-  return /^-?\\d+$/.test(source) ? BigInt(source) : source;
+  return JSON.parse(text, (key, value, { source }) => {
+    if (typeof value !== "number" || String(value) === source) return value;
+    return /^-?\\d+$/.test(source) ? BigInt(source) : source;
+  });
 }
 
 function largeValue(host, name, about) {

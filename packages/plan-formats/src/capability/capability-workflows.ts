@@ -34,59 +34,19 @@ export async function withKnownTools(plan: Plan, tools: ToolSet): Promise<Plan> 
   return { ...plan, calls: await Promise.all(plan.calls.map((call) => withTool(call, tools))) };
 }
 
-async function withTool(named: NamedCall, tools: ToolSet): Promise<PlanCall> {
-  const { capability, ...call } = named;
-  const resolved = await resolveTool(call, capability, tools);
-  const tool = toolNamed(resolved.tool, tools);
-  if (tool === undefined) return call;
-  return {
-    ...resolved,
-    parameters: coerceParameters(
-      resolved.parameters,
-      await toolInputs.jsonSchemaOf(tool, resolved.tool),
-    ),
-  };
-}
-
-/**
- * Names and actions may contain underscores. If the exact name is unknown, the longest matching tool name
- * counts.
- */
-async function resolveTool(
-  call: PlanCall,
-  capability: string | undefined,
+async function withTool(
+  { capability = "", ...call }: NamedCall,
   tools: ToolSet,
 ): Promise<PlanCall> {
-  if (toolNamed(call.tool, tools) !== undefined) return call;
-  if (capability !== undefined && toolNamed(capability, tools) !== undefined) {
-    return (await withAction(call, capability, tools)) ?? { ...call, tool: capability };
-  }
-  const end = call.tool.length;
-  for (let at = call.tool.lastIndexOf("_", end); at > 0; at = call.tool.lastIndexOf("_", at - 1)) {
-    const resolved = await withAction(call, call.tool.slice(0, at), tools);
-    if (resolved !== undefined) return resolved;
-  }
-  return call;
-}
-
-/**
- * Calls the tool with the rest of the name as its `action`. Undefined if the tool, the rest or the parameter
- * does not exist.
- */
-async function withAction(
-  call: PlanCall,
-  toolName: string,
-  tools: ToolSet,
-): Promise<PlanCall | undefined> {
-  const action = call.tool.slice(toolName.length + 1);
-  const tool = toolNamed(toolName, tools);
-  if (tool === undefined || action === "") return undefined;
-  const takesAction = parametersIn(await toolInputs.jsonSchemaOf(tool, toolName)).some(
-    ({ name }) => name === "action",
-  );
-  return takesAction
-    ? { ...call, tool: toolName, parameters: { action, ...call.parameters } }
-    : undefined;
+  const name = toolNamed(call.tool, tools) === undefined ? capability : call.tool;
+  const tool = toolNamed(name, tools);
+  if (tool === undefined) return call;
+  const schema = await toolInputs.jsonSchemaOf(tool, name);
+  const takesAction =
+    name !== call.tool && parametersIn(schema).some((one) => one.name === "action");
+  const action = takesAction ? { action: call.tool.slice(name.length + 1) } : {};
+  const parameters = coerceParameters({ ...action, ...call.parameters }, schema);
+  return { ...call, tool: name, parameters };
 }
 
 function toolNamed(name: string, tools: ToolSet): ToolSet[string] | undefined {

@@ -210,12 +210,6 @@ export class PlanStore {
     for (const row of rows) yield* this.#record(row);
   }
 
-  /** The plans of the runs that `openRuns` returns, in the same order. */
-  plansOfOpenRuns(): readonly string[] {
-    const rows = this.#rows(`SELECT plan FROM plan_run WHERE open > 0 ORDER BY seq`);
-    return rows.map((row) => sqlRows.textIn(row, "plan"));
-  }
-
   /** The rows of a statement; none before the first plan. */
   #rows(statement: string, ...bindings: readonly sqlRows.SqlValue[]): readonly sqlRows.SqlRow[] {
     return this.isUsed ? this.#sql.all(statement, ...bindings) : [];
@@ -331,18 +325,7 @@ function runIn(row: sqlRows.SqlRow): StoredRun {
 
 /** A run without the states of its calls, which are not loaded. */
 function shortRecordIn(sql: sqlRows.Sql, id: string): RunRecord {
-  const columns = ["status", "createdAt"].map((key) => `json_extract(data, '$.${key}') AS ${key}`);
-  const row =
-    sqlRows.firstRow(sql, `SELECT plan, ${columns.join(", ")} FROM plan_run WHERE id = ?`, id) ??
-    {};
-  return {
-    id,
-    plan: sqlRows.textIn(row, "plan"),
-    status: sqlRows.textIn(row, "status") as RunRecord["status"],
-    createdAt: sqlRows.textIn(row, "createdAt"),
-    calls: {},
-    gates: {},
-    keep: false,
-    needs: [],
-  };
+  const short = `SELECT json_remove(data, '$.calls', '$.gates', '$.needs') AS data FROM plan_run WHERE id = ?`;
+  const record = recordIn(sqlRows.firstRow(sql, short, id) ?? {});
+  return { ...record, calls: {}, gates: {}, needs: [] };
 }
