@@ -1,15 +1,9 @@
+import * as z from "zod";
 import * as limits from "../../../src/limits.ts";
 import { RpcTarget } from "cloudflare:workers";
 import { messageOf } from "../../../src/errors.ts";
 import { codeTool } from "./code-tool.ts";
-import type {
-  NamedText,
-  Sandbox,
-  SandboxAnswer,
-  SandboxError,
-  SandboxJob,
-  SandboxRun,
-} from "./sandbox.ts";
+import type { Sandbox, SandboxAnswer, SandboxError, SandboxJob, SandboxRun } from "./sandbox.ts";
 import type { appEnv } from "../../../src/internal-edge.ts";
 import { Deadline, json } from "../../../src/internal.ts";
 import type { toolboxes } from "../../../src/internal-tool.ts";
@@ -123,29 +117,22 @@ function broken(error: unknown): SandboxError {
   return { kind: "thrown", message: thrown ?? message, ...line };
 }
 
+const answerShape = z.object({
+  returned: z.string().optional(),
+  assigned: z.array(z.tuple([z.string(), z.string()])),
+  console: z.string(),
+  error: z.object({ message: z.string(), line: z.unknown() }).optional(),
+});
+
 /** Validates the isolate's answer, which the code may have forged. */
 function runFrom(answer: unknown): SandboxRun {
-  if (!json.isObject(answer)) return failed(UNREADABLE);
-  const { returned, assigned, console, error } = answer;
-  const isWhole =
-    (returned === undefined || typeof returned === "string") &&
-    Array.isArray(assigned) &&
-    assigned.every(isNamedText) &&
-    typeof console === "string";
-  if (!isWhole) return failed(UNREADABLE);
-  if (error !== undefined) return { ...failed(errorFrom(error)), console };
-  return { ...json.compact({ returned }), assigned, console };
-}
-
-const UNREADABLE: SandboxError = { kind: "thrown", message: "The run ended without an answer." };
-
-function isNamedText(pair: unknown): pair is NamedText {
-  return Array.isArray(pair) && typeof pair[0] === "string" && typeof pair[1] === "string";
-}
-
-function errorFrom(error: unknown): SandboxError {
-  if (!json.isObject(error) || typeof error.message !== "string") return UNREADABLE;
-  return { kind: "thrown", message: error.message, ...lineIn(error.line) };
+  const { data } = answerShape.safeParse(answer);
+  if (data === undefined)
+    return failed({ kind: "thrown", message: "The run ended without an answer." });
+  const { returned, assigned, console, error } = data;
+  if (error === undefined) return { ...json.compact({ returned }), assigned, console };
+  const { message, line } = error;
+  return { ...failed({ kind: "thrown", message, ...lineIn(line) }), console };
 }
 
 /** The line number in the model's own code. */

@@ -9,7 +9,7 @@ import type { Json } from "../../../src/value/json.ts";
 import { call, run } from "../../../test/support/wrapped.ts";
 
 /** An edit of records by a condition. */
-type Where = { readonly where: string; readonly set: Readonly<Record<string, Json>> };
+export type Where = { readonly where: string; readonly set: Readonly<Record<string, Json>> };
 
 /** Calls edit_variable with queries in Node's SQLite. */
 export class Editor {

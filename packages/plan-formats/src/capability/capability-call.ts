@@ -154,32 +154,20 @@ function withoutLayout(parts: readonly BodyPart[]): string {
   if (!parts.some(({ verbatim }) => verbatim)) {
     return withoutIndentation(parts.map(({ text }) => text).join("")).trim();
   }
-  return parts
-    .map((part, index) => trimmed(part, { first: index === 0, last: index === last }))
-    .join("");
-}
-
-function trimmed({ text, verbatim }: BodyPart, place: { first: boolean; last: boolean }): string {
-  if (verbatim) return text;
-  const fromStart = place.first ? text.trimStart() : text;
-  return place.last ? fromStart.trimEnd() : fromStart;
+  const trimmed = parts.map(({ text, verbatim }, index) => {
+    if (verbatim) return text;
+    const fromStart = index === 0 ? text.trimStart() : text;
+    return index === last ? fromStart.trimEnd() : fromStart;
+  });
+  return trimmed.join("");
 }
 
 function withoutIndentation(text: string): string {
   const [first = "", ...lines] = text.split("\n");
-  let indentation: string | undefined;
-  for (const line of lines) {
-    if (line.trim() === "") continue;
-    const own = line.slice(0, line.length - line.trimStart().length);
-    indentation = indentation === undefined ? own : commonStart(indentation, own);
-  }
-  const indented = indentation?.length ?? 0;
-  const rest = lines.map((line) => (line.trim() === "" ? "" : line.slice(indented)));
+  const written = lines.filter((line) => line.trim() !== "");
+  let [indentation = ""] = /^\s*/.exec(written[0] ?? "") ?? [];
+  for (const line of written)
+    while (!line.startsWith(indentation)) indentation = indentation.slice(0, -1);
+  const rest = lines.map((line) => (line.trim() === "" ? "" : line.slice(indentation.length)));
   return [first, ...rest].join("\n");
-}
-
-function commonStart(left: string, right: string): string {
-  let length = 0;
-  while (length < left.length && left[length] === right[length]) length++;
-  return left.slice(0, length);
 }
