@@ -76,7 +76,6 @@ class StatementReader {
     if (kind === "sign" && value === "(") return this.#open(at);
     if (kind === "sign" && value === ")") return this.#close(token, at);
     const group = this.#group;
-    if (group.definition !== "none" && this.#define(token)) return;
     if (group.expectsTable && (kind === "name" || kind === "text" || kind === "reference")) {
       return this.#table(token, at);
     }
@@ -92,12 +91,13 @@ class StatementReader {
     const group = this.#group;
     const select = group.select;
     const previous = this.#tokens[at - 1]?.word;
+    if (WRITES.has(word))
+      throw this.#notAllowed(`${word} is not allowed.`, this.#tokens[at]?.start);
     if (word === "FROM" && !isComparison(this.#tokens, at)) {
       if (!group.isSelect) throw this.#problem("FROM belongs to SELECT.", this.#tokens[at]?.start);
       group.isInFrom = true;
       group.expectsTable = true;
     } else if (word === "JOIN" && group.isInFrom) group.expectsTable = true;
-    else if (word === "WITH" && this.#isFirst(at)) group.definition = "name";
     else if (AFTER_FROM.has(word)) group.isInFrom = false;
     if (COMPOUND.has(word)) select.isCompound = true;
     if (word === "NATURAL") this.#usesAllColumns = true;
@@ -125,10 +125,6 @@ class StatementReader {
     if (AGGREGATES.has(word) && !isScalar) select.hasAggregate = true;
   }
 
-  #isFirst(at: number): boolean {
-    return at === 0 || this.#tokens[at - 1]?.value === "(";
-  }
-
   #sign(value: string, at: number): void {
     if (value === "," && this.#group.isInFrom) this.#group.expectsTable = true;
     if (value !== "*") return;
@@ -150,19 +146,10 @@ class StatementReader {
     requireAtMost("maxStatementTables", this.#group.depth, "Define parts of it with WITH.");
     this.#group.isSelect = isSelect;
     this.#group.isTable = isSelect && isInTables;
-    if (outer.definition !== "columns") return;
-    if (!isSelect) return this.#requireColumns(at);
-    outer.definitions.set(outer.definedName.toLowerCase(), this.#group);
-    this.#addAlias(outer.definedName, this.#group);
-    outer.definition = "next";
-  }
-
-  /** Throws if the parenthesis in WITH is no list of columns. */
-  #requireColumns(at: number): void {
-    const before = this.#tokens[at - 1];
-    if (before?.word !== "AS" && before?.word !== "MATERIALIZED") return;
-    const name = this.#group.parent?.definedName;
-    throw this.#notAllowed(`WITH ${name} AS is followed by a SELECT in parentheses.`, before.end);
+    const defined = isSelect ? definedAt(this.#tokens, at) : undefined;
+    if (defined === undefined) return;
+    outer.definitions.set(defined.toLowerCase(), this.#group);
+    this.#addAlias(defined, this.#group);
   }
 
   #close(token: Token, at: number): void {
@@ -171,29 +158,6 @@ class StatementReader {
       throw this.#problem("This parenthesis is not open.", token.start);
     this.#group = closed.parent;
     if (closed.isTable) this.#addAlias(aliasAt(this.#tokens, at + 1) ?? "", closed);
-  }
-
-  /** Reads a token of WITH outside of parentheses. False behind its definitions. */
-  #define({ kind, word, value, start }: Token): boolean {
-    const group = this.#group;
-    if (group.definition === "name") {
-      if (word === "RECURSIVE") return true;
-      if (kind !== "name" && kind !== "text") throw this.#problem("WITH names a table.", start);
-      group.definedName = value;
-      group.definition = "columns";
-      return true;
-    }
-    if (group.definition === "columns") {
-      if (["AS", "NOT", "MATERIALIZED"].includes(word)) return true;
-      throw this.#problem("WITH is written as WITH name AS (SELECT …).", start);
-    }
-    if (kind === "sign" && value === ",") {
-      group.definition = "name";
-      return true;
-    }
-    group.definition = "none";
-    if (word === "SELECT" || word === "VALUES") return false;
-    throw this.#notAllowed(`WITH is followed by ${value}.`, start);
   }
 
   #table(token: Token, at: number): void {
@@ -277,6 +241,8 @@ class StatementReader {
   }
 }
 
+/** Words that are in no statement that only reads, and no names without quotes. */
+const WRITES = new Set(["DELETE", "INTO", "UPDATE"]);
 const STATEMENTS = new Set(["SELECT", "WITH", "VALUES"]);
 /** Words that end the list of tables. */
 const AFTER_FROM = new Set(
@@ -295,6 +261,17 @@ const AGGREGATES = new Set(
 );
 /** Functions that return tables. SQLite has others, which show the database itself. */
 const TABLE_FUNCTIONS = new Set(["JSON_EACH", "JSON_TREE"]);
+
+/** The name that WITH gives to the statement in the parenthesis at this token: `a AS (`, `a(x) AS MATERIALIZED (`. */
+function definedAt(tokens: readonly Token[], opening: number): string | undefined {
+  let at = opening - 1;
+  while (tokens[at]?.word === "MATERIALIZED" || tokens[at]?.word === "NOT") at--;
+  if (tokens[at--]?.word !== "AS") return undefined;
+  if (isSign(tokens[at], ")"))
+    at = tokens.findLastIndex((one, index) => index < at && isSign(one, "(")) - 1;
+  const { kind, value } = tokens[at] ?? {};
+  return kind === "name" || kind === "text" ? value : undefined;
+}
 
 function aliasAt(tokens: readonly Token[], at: number): string | undefined {
   const token = tokens[at];
@@ -387,9 +364,6 @@ export class SelectGroup {
   isTable = false;
   /** The tables that its WITH defines, by name in lower case. */
   readonly definitions = new Map<string, SelectGroup>();
-  /** The reader's position in the definitions of WITH. */
-  definition: "none" | "name" | "columns" | "next" = "none";
-  definedName = "";
   /** A whole number behind LIMIT. */
   limit: number | undefined;
   /** True if nothing follows the number behind LIMIT. */

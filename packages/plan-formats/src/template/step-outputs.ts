@@ -1,6 +1,6 @@
 import { ByrefError, codeOf } from "../../../../src/errors.ts";
-import { requireFiles } from "./render-step.ts";
-import { type StepResources, variableFor } from "./step-inputs.ts";
+import { requireFiles } from "./step-prompt.ts";
+import { type StepResources, variableFor } from "./step-prompt.ts";
 import {
   type FileTarget,
   type Placeholders,

@@ -1,7 +1,7 @@
 import * as limits from "../../../../src/limits.ts";
 import { ByrefError } from "../../../../src/errors.ts";
 import { RESERVED_NAMES } from "../../../plans/src/plan/run-names.ts";
-import { isGlob } from "./render-step.ts";
+import { isGlob } from "./step-prompt.ts";
 import {
   formatTarget,
   type Input,
