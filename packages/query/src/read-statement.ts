@@ -401,16 +401,12 @@ export class SelectGroup {
     return isOne ? 1 : this.limit;
   }
 
+  /** Reads a number behind LIMIT. Of LIMIT 5, 10 nothing is known. */
   readLimit(tokens: readonly Token[], at: number): void {
-    const [number, sign, second, behind] = tokens.slice(at + 1, at + 5);
-    // In LIMIT 5, 10 the second number is the limit.
-    const isPair = isSign(sign, ",");
-    const counted = isPair ? second : number;
-    const end = isPair ? behind : sign;
-    const isEnd = end === undefined || isSign(end, ")");
-    const isNumber = counted?.kind === "value" && /^\d+$/.test(counted.value);
-    const isWhole = isEnd || (!isPair && end.word === "OFFSET");
-    this.limit = isNumber && isWhole ? Number(counted.value) : undefined;
-    this.isLimitPlain = isEnd && !isPair;
+    const [number, behind] = tokens.slice(at + 1, at + 3);
+    const isNumber = number?.kind === "value" && /^\d+$/.test(number.value);
+    this.isLimitPlain = behind === undefined || isSign(behind, ")");
+    const isWhole = this.isLimitPlain || behind?.word === "OFFSET";
+    this.limit = isNumber && isWhole ? Number(number.value) : undefined;
   }
 }
