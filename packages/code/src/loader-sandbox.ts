@@ -81,22 +81,25 @@ class Host extends RpcTarget {
     this.#job = job;
   }
 
-  async call(tool: unknown, input: unknown): Promise<SandboxAnswer> {
-    if (this.#isOver || typeof tool !== "string" || typeof input !== "string") return REFUSED;
-    return this.#job.call(tool, input);
+  call(tool: unknown, input: unknown): Promise<SandboxAnswer> {
+    return this.#answer("call", tool, input);
   }
 
-  async read(name: unknown, path: unknown): Promise<SandboxAnswer> {
-    if (this.#isOver || typeof name !== "string" || typeof path !== "string") return REFUSED;
-    return this.#job.read(name, path);
+  read(name: unknown, path: unknown): Promise<SandboxAnswer> {
+    return this.#answer("read", name, path);
+  }
+
+  async #answer(what: "call" | "read", first: unknown, second: unknown): Promise<SandboxAnswer> {
+    const isRight = typeof first === "string" && typeof second === "string";
+    return isRight && !this.#isOver
+      ? this.#job[what](first, second)
+      : { error: "The run is over." };
   }
 
   end(): void {
     this.#isOver = true;
   }
 }
-
-const REFUSED: SandboxAnswer = { error: "The run is over." };
 
 function failed(error: SandboxError): SandboxRun {
   return { assigned: [], console: "", error };

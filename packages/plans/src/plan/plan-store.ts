@@ -83,26 +83,22 @@ export class PlanStore {
   /** Plans, oldest first. Plans beyond `maxChars`, counted from the newest, come without their calls. */
   list(maxChars: number): readonly ListedPlanRecord[] {
     const rows = this.#rows(
-      `SELECT id, status, octet_length(listed) AS chars, run, coalesce(run_chars, 0) AS run_chars
+      `SELECT id, status, listed, run, coalesce(run_chars, 0) AS run_chars
        FROM plan_head LEFT JOIN (
          SELECT plan, max(seq) AS run, octet_length(data) AS run_chars FROM plan_run GROUP BY plan
        ) ON plan = id ORDER BY plan_head.seq DESC`,
     );
     let left = maxChars;
     const listed = rows.map((row): ListedPlanRecord => {
-      left -= sqlRows.numberIn(row, "chars") + sqlRows.numberIn(row, "run_chars");
-      const record = this.#listed(sqlRows.textIn(row, "id"), statusIn(row));
+      const text = sqlRows.textIn(row, "listed");
+      left -= encoding.byteLength(text) + sqlRows.numberIn(row, "run_chars");
+      // `add` wrote it.
+      const record = { ...(JSON.parse(text) as ListedPlanRecord), status: statusIn(row) };
       if (left < 0) return { ...record, calls: [], after: {}, omitted: true };
       const newest = row.run === null ? undefined : this.newestRun(record.id);
       return newest === undefined ? record : { ...record, newest };
     });
     return listed.toReversed();
-  }
-
-  #listed(id: string, status: PlanStatus): ListedPlanRecord {
-    const [row = {}] = this.#rows(`SELECT listed FROM plan_head WHERE id = ?`, id);
-    // `add` wrote it.
-    return { ...(JSON.parse(sqlRows.textIn(row, "listed")) as ListedPlanRecord), status };
   }
 
   /** Adds a run. At the limit, deletes the plan's oldest finished run. `asker` is not a part of the record. */
