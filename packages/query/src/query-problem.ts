@@ -57,11 +57,8 @@ export function queryProblem(said: string, { sql, at, tables = {}, near = [] }: 
   const [, instead] = INSTEAD.find(([written]) => written.test(sql)) ?? [];
   const advice = instead === undefined ? "" : ` Write ${instead}.`;
   const listed = Object.entries(shown).map(([name, columns]) => `${name}(${columns.join(", ")})`);
-  const parts = [
-    `${said}${suggestion}${advice}`,
-    ...(caret === undefined ? [] : [caret]),
-    ...(listed.length === 0 ? [] : [`Tables: ${listed.join("; ")}`]),
-  ];
+  const columns = listed.length === 0 ? [] : `Tables: ${listed.join("; ")}`;
+  const parts = [`${said}${suggestion}${advice}`, caret ?? [], columns].flat();
   const details = {
     message: `${said}${advice}`,
     ...json.compact({ position: at, caret }),
@@ -75,11 +72,8 @@ export function queryProblem(said: string, { sql, at, tables = {}, near = [] }: 
 export function notAllowed(said: string, { sql, at }: ProblemPlace): ByrefError {
   const caret = at === undefined ? undefined : caretAt(sql, at);
   const message = `${said} A query is one SELECT, WITH … SELECT or VALUES statement.`;
-  const text = caret === undefined ? message : `${message}\n${caret}`;
-  return new ByrefError("query_not_allowed", text, {
-    message,
-    ...json.compact({ position: at, caret }),
-  });
+  const details = { message, ...json.compact({ position: at, caret }) };
+  return new ByrefError("query_not_allowed", [message, caret ?? []].flat().join("\n"), details);
 }
 
 /** Returns the line of a place, shortened around it, and a caret below the place. */

@@ -3,12 +3,10 @@ import { requireFiles } from "./step-prompt.ts";
 import { type StepResources, variableFor } from "./step-prompt.ts";
 import {
   type FileTarget,
-  type Placeholders,
   type TemplateStep,
   type TemplateWriteMode,
   type VariableTarget,
   fillPlaceholders,
-  fillTarget,
   formatTarget,
 } from "./template-step.ts";
 import {
@@ -112,7 +110,7 @@ export class StepOutputs {
     labels: ModelAnswer["labels"],
   ): Promise<string> {
     const { step, resources, call } = this.#options;
-    const { path } = fillTarget(target, resources);
+    const path = fillPlaceholders(target.path, resources);
     const key = `${call.idempotencyKey ?? call.toolCallId} ${formatTarget(target)}`;
     const mode = step.writeMode;
     const files = requireFiles(resources, target);
@@ -230,9 +228,9 @@ export class StepOutputs {
 }
 
 /** The answer to write. With a header, it is text below that header. */
-function withHeader({ header }: TemplateStep, answer: Json, placeholders: Placeholders): Json {
+function withHeader({ header }: TemplateStep, answer: Json, resources: StepResources): Json {
   if (header === undefined) return answer;
-  return joinParagraphs(fillPlaceholders(header, placeholders), renderText(answer));
+  return joinParagraphs(fillPlaceholders(header, resources), renderText(answer));
 }
 
 interface Writing {

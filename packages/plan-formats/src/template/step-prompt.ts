@@ -25,7 +25,7 @@ import type { VariableInfo } from "../../../../src/runtime.ts";
 import type { RunResources } from "../../../plans/src/plan/plan-format.ts";
 import {
   type FileTarget,
-  fillTarget,
+  fillPlaceholders,
   formatTarget,
   type Input,
   type TemplateStep,
@@ -95,7 +95,7 @@ export class StepPrompt {
       const { target } = input;
       const rendered =
         target.scheme === "file"
-          ? await this.#renderFiles(input, fillTarget(target, this.#resources))
+          ? await this.#renderFiles(input, fillPlaceholders(target.path, this.#resources))
           : await this.#renderVariable(input, target);
       if (!rendered.found && input.required) missing.push(rendered.why);
       blocks.push(rendered.text);
@@ -148,7 +148,8 @@ export class StepPrompt {
     return variableFor(name, this.#resources.store, this.#context.call.scope);
   }
 
-  async #renderFiles(input: Input, target: FileTarget): Promise<Rendered> {
+  async #renderFiles(input: Input, path: string): Promise<Rendered> {
+    const target: FileTarget = { scheme: "file", path };
     const files = requireFiles(this.#resources, target);
     const name = `${formatTarget(target)}${formatPath(input.select)}`;
     const isListed = input.pathsOnly || isGlob(target.path);
