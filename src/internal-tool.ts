@@ -50,7 +50,7 @@ export { NOTHING_SPENT, spentBefore } from "./turn/spend/spend.ts";
 export { askAgent, askAgentFor, type AskModel } from "./turn/sub-turn.ts";
 export * as toolboxes from "./turn/toolbox.ts";
 export type * as turnContexts from "./turn/turn-context.ts";
-export { type ApprovalResponse, waitingCalls, withoutWaiting } from "./turn/waiting-calls.ts";
+export { waitingCalls, withoutWaiting } from "./turn/waiting-calls.ts";
 
 // Diffs of lines, which need `diff`.
 export * as lineDiffs from "./value/line-diff.ts";

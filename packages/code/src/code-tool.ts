@@ -204,7 +204,11 @@ async function writesFor(finished: FinishedRun, assigned: SandboxRun["assigned"]
   const result = returned === undefined ? undefined : valueFrom(returned);
   const made = [...values, ...(result === undefined ? [] : [result])].map(({ value }) => value);
   if (await sources.hasUnknownUrl(made)) labels.compose();
-  const { common, name } = await aboutWrites(finished);
+  const written = json.compact(finished.input);
+  const { toolCallId } = finished.context.call;
+  const common = { tool: NAME, toolCallId, input: written, ...labels.ofResult(NAME) };
+  const inputDigest = await toolInputs.digestOf(written);
+  const name = { base: NAME, numbered: true, inputDigest };
   const vars = assigned.map(([variable], index) => ({
     ...common,
     value: null,
@@ -214,16 +218,6 @@ async function writesFor(finished: FinishedRun, assigned: SandboxRun["assigned"]
     madeOf: { ...common.madeOf, [variable]: 0 },
   }));
   return result === undefined ? { vars } : { returned: { ...common, ...result, name }, vars };
-}
-
-/** Returns the fields that all variables of a run share, and the name of the returned value. */
-async function aboutWrites({ input, context: { labels, call } }: FinishedRun) {
-  const written = json.compact(input);
-  const { toolCallId } = call;
-  return {
-    common: { tool: NAME, toolCallId, input: written, ...labels.ofResult(NAME) },
-    name: { base: NAME, numbered: true, inputDigest: await toolInputs.digestOf(written) },
-  };
 }
 
 interface JsonWrite extends stores.Write {

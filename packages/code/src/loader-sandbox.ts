@@ -1,15 +1,9 @@
+import * as z from "zod";
 import * as limits from "../../../src/limits.ts";
 import { RpcTarget } from "cloudflare:workers";
 import { messageOf } from "../../../src/errors.ts";
 import { codeTool } from "./code-tool.ts";
-import type {
-  NamedText,
-  Sandbox,
-  SandboxAnswer,
-  SandboxError,
-  SandboxJob,
-  SandboxRun,
-} from "./sandbox.ts";
+import type { Sandbox, SandboxAnswer, SandboxError, SandboxJob, SandboxRun } from "./sandbox.ts";
 import type { appEnv } from "../../../src/internal-edge.ts";
 import { Deadline, json } from "../../../src/internal.ts";
 import type { toolboxes } from "../../../src/internal-tool.ts";
@@ -87,22 +81,25 @@ class Host extends RpcTarget {
     this.#job = job;
   }
 
-  async call(tool: unknown, input: unknown): Promise<SandboxAnswer> {
-    if (this.#isOver || typeof tool !== "string" || typeof input !== "string") return REFUSED;
-    return this.#job.call(tool, input);
+  call(tool: unknown, input: unknown): Promise<SandboxAnswer> {
+    return this.#answer("call", tool, input);
   }
 
-  async read(name: unknown, path: unknown): Promise<SandboxAnswer> {
-    if (this.#isOver || typeof name !== "string" || typeof path !== "string") return REFUSED;
-    return this.#job.read(name, path);
+  read(name: unknown, path: unknown): Promise<SandboxAnswer> {
+    return this.#answer("read", name, path);
+  }
+
+  async #answer(what: "call" | "read", first: unknown, second: unknown): Promise<SandboxAnswer> {
+    const isRight = typeof first === "string" && typeof second === "string";
+    return isRight && !this.#isOver
+      ? this.#job[what](first, second)
+      : { error: "The run is over." };
   }
 
   end(): void {
     this.#isOver = true;
   }
 }
-
-const REFUSED: SandboxAnswer = { error: "The run is over." };
 
 function failed(error: SandboxError): SandboxRun {
   return { assigned: [], console: "", error };
@@ -123,29 +120,22 @@ function broken(error: unknown): SandboxError {
   return { kind: "thrown", message: thrown ?? message, ...line };
 }
 
+const answerShape = z.object({
+  returned: z.string().optional(),
+  assigned: z.array(z.tuple([z.string(), z.string()])),
+  console: z.string(),
+  error: z.object({ message: z.string(), line: z.unknown() }).optional(),
+});
+
 /** Validates the isolate's answer, which the code may have forged. */
 function runFrom(answer: unknown): SandboxRun {
-  if (!json.isObject(answer)) return failed(UNREADABLE);
-  const { returned, assigned, console, error } = answer;
-  const isWhole =
-    (returned === undefined || typeof returned === "string") &&
-    Array.isArray(assigned) &&
-    assigned.every(isNamedText) &&
-    typeof console === "string";
-  if (!isWhole) return failed(UNREADABLE);
-  if (error !== undefined) return { ...failed(errorFrom(error)), console };
-  return { ...json.compact({ returned }), assigned, console };
-}
-
-const UNREADABLE: SandboxError = { kind: "thrown", message: "The run ended without an answer." };
-
-function isNamedText(pair: unknown): pair is NamedText {
-  return Array.isArray(pair) && typeof pair[0] === "string" && typeof pair[1] === "string";
-}
-
-function errorFrom(error: unknown): SandboxError {
-  if (!json.isObject(error) || typeof error.message !== "string") return UNREADABLE;
-  return { kind: "thrown", message: error.message, ...lineIn(error.line) };
+  const { data } = answerShape.safeParse(answer);
+  if (data === undefined)
+    return failed({ kind: "thrown", message: "The run ended without an answer." });
+  const { returned, assigned, console, error } = data;
+  if (error === undefined) return { ...json.compact({ returned }), assigned, console };
+  const { message, line } = error;
+  return { ...failed({ kind: "thrown", message, ...lineIn(line) }), console };
 }
 
 /** The line number in the model's own code. */
@@ -249,26 +239,13 @@ async function settled(answer) {
   return parsed(text);
 }
 
-// As exact-number.ts does, with BigInts for whole numbers and texts for others.
+// Digits that a double does not give back: whole numbers as BigInts, others as texts.
 function parsed(text) {
   if (!/\\d[\\d.]{15}|e[-+]?\\d{3}/i.test(text)) return JSON.parse(text);
-  return JSON.parse(text, (key, value, { source }) =>
-    typeof value === "number" && !isPrinted(value, source) ? exact(source) : value,
-  );
-}
-
-function isPrinted(value, source) {
-  const digits = digitsIn(source);
-  const precision = Math.min(Math.max(digits.length, 1), 17);
-  return Number.isFinite(value) && digitsIn(value.toPrecision(precision)) === digits;
-}
-
-function digitsIn(number) {
-  return number.split(/e/i, 1)[0].replace(/\\D/g, "").replace(/^0+|0+$/g, "");
-}
-
-function exact(source) {
-  return /^-?\\d+$/.test(source) ? BigInt(source) : source;
+  return JSON.parse(text, (key, value, { source }) => {
+    if (typeof value !== "number" || String(value) === source) return value;
+    return /^-?\\d+$/.test(source) ? BigInt(source) : source;
+  });
 }
 
 function largeValue(host, name, about) {

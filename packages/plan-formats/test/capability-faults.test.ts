@@ -13,60 +13,40 @@ function faultsOf(text: string): string[] {
 const MARKUP =
   "A body is text: write markup in it as <![CDATA[…]]>, or its < as &lt;. Capability tags do not nest; is the one in front closed?";
 const NOT_NAME = "use letters, digits and underscores, the first not a digit.";
-const UNCLOSED = "1:1 The tag is not closed: end it with /> or </capability>.";
-const STRAY = "Only capability tags and comments are read";
+const STRAY = "Only capability tags and comments are read.";
 
 type Faults = readonly [text: string, ...faults: string[]];
 
 const faults: readonly Faults[] = [
   ["", "1:1 There is no capability tag in the text."],
   // Tags without an end.
-  ['<capability name="a"', UNCLOSED],
-  ['<capability name="a">text', UNCLOSED],
-  ['<capability name="a"><![CDATA[x]]', "1:31 Unclosed CDATA section."],
-  ['<capability name="a">\n<!-- x', "2:5 Unclosed comment."],
-  ["\n<!-- x", "2:1 The comment is not closed: end it with -->."],
-  [
-    '<capability name="a" <capability name="b"/>',
-    "1:22 The tag in front of this < is not closed: end it with > or />.",
-  ],
-  // Attributes.
-  ["<capability name=a />", "1:18 Attribute value expected."],
-  ['<capability name="a"b="c"/>', "1:21 Unclosed start tag for element `capability`."],
-  ['<capability name="a" b="1" b="2"/>', "1:33 Duplicate attribute: b."],
-  [
-    '<capability name="a" b="1 < 2"/>',
-    "1:27 An attribute's value ends before this <, or has it written as &lt;.",
-  ],
+  ['<capability name="a"', "1:21 Unclosed start tag for element `capability`."],
+  ['<capability name="a">text', "1:26 Missing end tag for element capability."],
+  ["\n<!-- x", "2:5 Unclosed comment."],
   // Entities and characters.
   [
     '<capability name="a">R&D</capability>',
     "1:26 Unterminated reference (a reference must end with `;`).",
   ],
-  ['<capability name="a">&nbsp;</capability>', "1:22 Named entity isn't defined: &nbsp;."],
-  ['<capability name="a" b="&#0;"/>', "1:29 Character reference resolves to an invalid character."],
-  ['<capability name="a">x\uD800</capability>', "1:23 Invalid character."],
   // Bodies.
   ['<capability name="a">\n  <b>x</b></capability>', `2:3 ${MARKUP}`],
   ['<capability name="a"><capability name="b"/></capability>', `1:22 ${MARKUP}`],
   ['<capability name="a"><?x ?></capability>', `1:22 ${MARKUP}`],
-  [
-    '<capability name="a"><!-- x -- y --></capability>',
-    "1:29 The string `--` isn't allowed inside a comment.",
-  ],
   // Between tags.
-  ["hello", `1:1 ${STRAY}, no text between them.`],
-  ['<capability name="a"/>\n  and <capability name="b"/>', `2:3 ${STRAY}, no text between them.`],
-  ['<other name="a"/>', `1:1 ${STRAY}.`],
-  ["</capability>", "1:1 There is no open tag that this one closes."],
-  ["<![CDATA[x]]>", "1:1 Declarations and CDATA have no place between the tags."],
-  ['<capability name="a"/><?php x ?>', "1:23 Processing instructions are not read."],
-  // Names and values of the attributes.
-  ["<capability/>", "1:1 A capability needs a name."],
+  ["hello", `1:1 ${STRAY}`],
+  ['<capability name="a"/>\n  and <capability name="b"/>', `2:3 ${STRAY}`],
+  ['<other name="a"/>', `1:1 ${STRAY}`],
+  ["</capability>", `1:1 ${STRAY}`],
+  ["<![CDATA[x]]>", `1:1 ${STRAY}`],
+  ["<capability>".repeat(50_000), "1:1 The tags are nested too deeply."],
+  ['<capability name="a"/><?php x ?>', `1:23 ${STRAY}`],
   [
-    '<capability name="a" action=""/>',
+    '<capability name="a" action=""/>\n<other/>\n<capability/>',
     "1:1 An action has a name; leave the attribute out if there is none.",
+    `2:1 ${STRAY}`,
+    "3:1 A capability needs a name.",
   ],
+  // Names and values of the attributes.
   [
     '<capability name="variable" action="push"/>',
     "1:1 The actions of variable are set, get, list, interpolate, clear, clear_all.",
@@ -107,7 +87,7 @@ const faults: readonly Faults[] = [
 ];
 
 describe("a broken workflow", () => {
-  it.each(faults)("%j", (text, ...expected) => {
+  it.each(faults)("%.100s", (text, ...expected) => {
     expect(faultsOf(text)).toEqual(expected);
     expect(readCapabilities(text).findings[0]?.code).toBe("bad_xml");
   });
@@ -119,26 +99,11 @@ describe("a broken workflow", () => {
   });
 });
 
-describe("hostile workflows", () => {
-  it("define no entities: a billion laughs are three faults", () => {
-    const laughs = `<?xml version="1.0"?>
-<!DOCTYPE lolz [
- <!ENTITY lol "lol">
- <!ENTITY lol2 "&lol;&lol;&lol;&lol;&lol;&lol;&lol;&lol;&lol;&lol;">
-]>
-<capability name="a">&lol2;</capability>
-<capability name="a" x="&lol;"/>`;
-    expect(faultsOf(laughs)).toEqual([
-      "2:1 Declarations and CDATA have no place between the tags.",
-      "6:22 Named entity isn't defined: &lol2;.",
-      "7:25 Named entity isn't defined: &lol;.",
-    ]);
-  });
-
-  it("load no external entities", () => {
-    const text = '<!DOCTYPE a SYSTEM "file:///etc/passwd"><capability name="a">&a;</capability>';
-    expect(faultsOf(text)).toHaveLength(2);
-  });
+it.each([
+  `<?xml version="1.0"?>\n<!DOCTYPE lolz [<!ENTITY lol "lol">]>\n<capability name="a" x="&lol;"/>`,
+  `<!-- -->\n<!DOCTYPE a SYSTEM "file:///etc/passwd"><capability name="a">&a;</capability>`,
+])("a workflow defines and loads no entities: %j", (text) => {
+  expect(faultsOf(text)).toEqual([`2:1 ${STRAY}`]);
 });
 
 it("any text is a plan, or has findings with positions in the text", () => {

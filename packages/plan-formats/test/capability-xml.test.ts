@@ -82,7 +82,7 @@ describe("a capability workflow", () => {
 
   it("skips comments, a declaration, a byte order mark, and whitespace between tags", () => {
     const text =
-      '\uFEFF<?xml version="1.0" encoding="UTF-8"?>\r\n<!-- <capability name="no"/> -->\r\n\t<capability name="a"/><!-- & < -- -->\n';
+      '\uFEFF<?xml version="1.0" encoding="UTF-8"?>\r\n<!-- <capability name="no"/> -->\r\n\t<capability name="a"/><!-- & < - -->\n';
     expect(planOf(text).calls).toEqual([{ id: "call_1", tool: "a", parameters: {} }]);
   });
 

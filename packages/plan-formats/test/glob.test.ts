@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { matchesGlob } from "../src/template/find-files.ts";
+import { matchesGlob } from "../src/template/step-prompt.ts";
 
 describe("a file pattern", () => {
   it.each([

@@ -5,7 +5,7 @@ import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { wrapRuntimeTools } from "../../../src/tool/tool-call.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { MemoryFiles } from "../../../test/support/memory-files.ts";
-import { step, today } from "./template-asked.ts";
+import { step, today } from "./template-run.ts";
 import { runRecord } from "../../../test/support/plan-runs.ts";
 import { TemplateRuns } from "./template-run.ts";
 

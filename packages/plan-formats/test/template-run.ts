@@ -11,9 +11,34 @@ import { wrapRuntimeTools } from "../../../src/tool/tool-call.ts";
 import type { WrapOptions } from "../../../src/tool/wrapped-tool.ts";
 import { prepareOutcome } from "../../plans/src/run/run-outcome.ts";
 import type { Json } from "../../../src/value/json.ts";
-import { today } from "./template-asked.ts";
-import type { MemoryFiles } from "../../../test/support/memory-files.ts";
+import { readTemplate } from "../src/template/template.ts";
+import type { TemplateStep } from "../src/template/template-step.ts";
+import { MemoryFiles } from "../../../test/support/memory-files.ts";
 import { checkedPlan, planRun, runRecord } from "../../../test/support/plan-runs.ts";
+
+export const today = "2026-11-22";
+
+export function step(text: string): TemplateStep {
+  const [first] = readTemplate(text).template?.steps ?? [];
+  if (first === undefined) throw new Error(JSON.stringify(readTemplate(text).findings));
+  return first;
+}
+
+/** The prompt of a template's step. Throws the reason why there is none. Without `files`, there is no bucket. */
+export async function asked(
+  text: string,
+  variables: Readonly<Record<string, Json>>,
+  files?: Readonly<Record<string, string>>,
+): Promise<string> {
+  const stored = new MemoryFiles();
+  for (const [path, content] of Object.entries(files ?? {})) stored.put(path, content);
+  const runs = new TemplateRuns(files === undefined ? {} : { files: stored });
+  for (const [name, value] of Object.entries(variables)) await runs.store.save({ name, value });
+  const { calls } = await runs.run(text);
+  const [prompt] = runs.prompts;
+  if (prompt === undefined) throw new Error(calls["step_1"]?.reason);
+  return prompt;
+}
 
 type Answering = (question: ModelQuestion) => Json | Promise<Json>;
 

@@ -81,36 +81,4 @@ describe("plans in SQLite", () => {
     expect(ids.slice(0, 2)).toEqual(["r0", "r2"]);
     expect(ids).toHaveLength(limits.maxPlanRuns + 1);
   });
-
-  it("of an older version, which stored the status in the plan, are migrated", () => {
-    const sql = emptySql();
-    sql.run(
-      `CREATE TABLE plan (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, data TEXT NOT NULL)`,
-    );
-    sql.run(`CREATE TABLE plan_run
-      (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, plan TEXT NOT NULL, open INTEGER NOT NULL,
-       input TEXT NOT NULL, data TEXT NOT NULL, state TEXT)`);
-    for (const [id, status] of [
-      ["b", "running"],
-      ["a", "done"],
-    ] as const) {
-      const data = JSON.stringify({ ...recordOf(id, id), status });
-      sql.run(`INSERT INTO plan (id, data) VALUES (?, ?)`, id, data);
-    }
-    const waiting = { ...runOf("r1"), status: "waiting" };
-    sql.run(
-      `INSERT INTO plan_run (id, plan, open, input, data) VALUES ('r1', 'b', 1, '{}', ?)`,
-      JSON.stringify(waiting),
-    );
-    const store = new PlanStore(sql);
-    expect(store.list(10_000).map(({ id, status }) => [id, status])).toEqual([
-      ["b", "running"],
-      ["a", "done"],
-    ]);
-    expect([store.hasWaiting(), store.list(10_000)[0]?.newest]).toEqual([true, waiting]);
-    store.setStatus("b", "failed");
-    expect([store.get("b")?.status, store.ids()]).toEqual(["failed", ["b", "a"]]);
-    store.add(recordOf("c", ""));
-    expect(new PlanStore(sql).ids()).toEqual(["b", "a", "c"]);
-  });
 });

@@ -22,20 +22,6 @@ interface FoundTable {
   readonly alias: { readonly name: string; readonly isWritten: boolean } | undefined;
 }
 
-/** The formats of strftime for the parts of a date. */
-const DATE_PARTS: Readonly<Record<string, string>> = {
-  YEAR: "%Y",
-  MONTH: "%m",
-  DAY: "%d",
-  HOUR: "%H",
-  MINUTE: "%M",
-  SECOND: "%S",
-  DOW: "%w",
-  DOY: "%j",
-  WEEK: "%W",
-  EPOCH: "%s",
-};
-
 /** Reads the tokens once, from left to right, with the parentheses that are open. */
 class StatementReader {
   readonly #sql: string;
@@ -90,7 +76,6 @@ class StatementReader {
     if (kind === "sign" && value === "(") return this.#open(at);
     if (kind === "sign" && value === ")") return this.#close(token, at);
     const group = this.#group;
-    if (group.definition !== "none" && this.#define(token)) return;
     if (group.expectsTable && (kind === "name" || kind === "text" || kind === "reference")) {
       return this.#table(token, at);
     }
@@ -106,12 +91,13 @@ class StatementReader {
     const group = this.#group;
     const select = group.select;
     const previous = this.#tokens[at - 1]?.word;
+    if (WRITES.has(word))
+      throw this.#notAllowed(`${word} is not allowed.`, this.#tokens[at]?.start);
     if (word === "FROM" && !isComparison(this.#tokens, at)) {
-      if (!group.isSelect) throw this.#problem(this.#fromInCall(at), this.#tokens[at]?.start);
+      if (!group.isSelect) throw this.#problem("FROM belongs to SELECT.", this.#tokens[at]?.start);
       group.isInFrom = true;
       group.expectsTable = true;
     } else if (word === "JOIN" && group.isInFrom) group.expectsTable = true;
-    else if (word === "WITH" && this.#isFirst(at)) group.definition = "name";
     else if (AFTER_FROM.has(word)) group.isInFrom = false;
     if (COMPOUND.has(word)) select.isCompound = true;
     if (word === "NATURAL") this.#usesAllColumns = true;
@@ -125,20 +111,6 @@ class StatementReader {
     }
   }
 
-  /** Says what to write for a FROM that is none of a SELECT: `extract(year FROM day)`. */
-  #fromInCall(at: number): string {
-    const tokens = this.#tokens;
-    const opening = tokens.findLastIndex((token, index) => index < at && isSign(token, "("));
-    const name = tokens[opening - 1]?.word ?? "";
-    const format = DATE_PARTS[tokens[opening + 1]?.word ?? ""] ?? "%Y";
-    const [day = []] = argumentsAt(tokens, at);
-    const text = this.#sql.slice(day[0]?.start ?? 0, day.at(-1)?.end ?? 0);
-    if (name === "EXTRACT")
-      return `SQLite has no extract. Write CAST(strftime('${format}', ${text}) AS INTEGER).`;
-    if (name === "SUBSTRING") return "Write substr(x, start, length), without FROM.";
-    return name === "TRIM" ? "Write trim(x, characters), without FROM." : "FROM belongs to SELECT.";
-  }
-
   #isSign(at: number, sign: string): boolean {
     return isSign(this.#tokens[at], sign);
   }
@@ -146,16 +118,11 @@ class StatementReader {
   #function(word: string, at: number): void {
     const { value = word, start } = this.#tokens[at] ?? {};
     if (FORBIDDEN_FUNCTIONS.has(word)) throw this.#notAllowed(`${value} is not allowed.`, start);
-    if (MISSING.test(word))
-      throw this.#problem(`no such function: ${value}. For the median write ${MEDIAN}.`, start);
+    if (MISSING.test(word)) throw this.#problem(`no such function: ${value}.`, start);
     const { select } = this.#group;
     const isScalar =
       (word === "MIN" || word === "MAX") && argumentsAt(this.#tokens, at + 1).length > 1;
     if (AGGREGATES.has(word) && !isScalar) select.hasAggregate = true;
-  }
-
-  #isFirst(at: number): boolean {
-    return at === 0 || this.#tokens[at - 1]?.value === "(";
   }
 
   #sign(value: string, at: number): void {
@@ -179,19 +146,10 @@ class StatementReader {
     requireAtMost("maxStatementTables", this.#group.depth, "Define parts of it with WITH.");
     this.#group.isSelect = isSelect;
     this.#group.isTable = isSelect && isInTables;
-    if (outer.definition !== "columns") return;
-    if (!isSelect) return this.#requireColumns(at);
-    outer.definitions.set(outer.definedName.toLowerCase(), this.#group);
-    this.#addAlias(outer.definedName, this.#group);
-    outer.definition = "next";
-  }
-
-  /** Throws if the parenthesis in WITH is no list of columns. */
-  #requireColumns(at: number): void {
-    const before = this.#tokens[at - 1];
-    if (before?.word !== "AS" && before?.word !== "MATERIALIZED") return;
-    const name = this.#group.parent?.definedName;
-    throw this.#notAllowed(`WITH ${name} AS is followed by a SELECT in parentheses.`, before.end);
+    const defined = isSelect ? definedAt(this.#tokens, at) : undefined;
+    if (defined === undefined) return;
+    outer.definitions.set(defined.toLowerCase(), this.#group);
+    this.#addAlias(defined, this.#group);
   }
 
   #close(token: Token, at: number): void {
@@ -200,29 +158,6 @@ class StatementReader {
       throw this.#problem("This parenthesis is not open.", token.start);
     this.#group = closed.parent;
     if (closed.isTable) this.#addAlias(aliasAt(this.#tokens, at + 1) ?? "", closed);
-  }
-
-  /** Reads a token of WITH outside of parentheses. False behind its definitions. */
-  #define({ kind, word, value, start }: Token): boolean {
-    const group = this.#group;
-    if (group.definition === "name") {
-      if (word === "RECURSIVE") return true;
-      if (kind !== "name" && kind !== "text") throw this.#problem("WITH names a table.", start);
-      group.definedName = value;
-      group.definition = "columns";
-      return true;
-    }
-    if (group.definition === "columns") {
-      if (["AS", "NOT", "MATERIALIZED"].includes(word)) return true;
-      throw this.#problem("WITH is written as WITH name AS (SELECT …).", start);
-    }
-    if (kind === "sign" && value === ",") {
-      group.definition = "name";
-      return true;
-    }
-    group.definition = "none";
-    if (word === "SELECT" || word === "VALUES") return false;
-    throw this.#notAllowed(`WITH is followed by ${value}.`, start);
   }
 
   #table(token: Token, at: number): void {
@@ -306,6 +241,8 @@ class StatementReader {
   }
 }
 
+/** Words that are in no statement that only reads, and no names without quotes. */
+const WRITES = new Set(["DELETE", "INTO", "UPDATE"]);
 const STATEMENTS = new Set(["SELECT", "WITH", "VALUES"]);
 /** Words that end the list of tables. */
 const AFTER_FROM = new Set(
@@ -324,6 +261,17 @@ const AGGREGATES = new Set(
 );
 /** Functions that return tables. SQLite has others, which show the database itself. */
 const TABLE_FUNCTIONS = new Set(["JSON_EACH", "JSON_TREE"]);
+
+/** The name that WITH gives to the statement in the parenthesis at this token: `a AS (`, `a(x) AS MATERIALIZED (`. */
+function definedAt(tokens: readonly Token[], opening: number): string | undefined {
+  let at = opening - 1;
+  while (tokens[at]?.word === "MATERIALIZED" || tokens[at]?.word === "NOT") at--;
+  if (tokens[at--]?.word !== "AS") return undefined;
+  if (isSign(tokens[at], ")"))
+    at = tokens.findLastIndex((one, index) => index < at && isSign(one, "(")) - 1;
+  const { kind, value } = tokens[at] ?? {};
+  return kind === "name" || kind === "text" ? value : undefined;
+}
 
 function aliasAt(tokens: readonly Token[], at: number): string | undefined {
   const token = tokens[at];
@@ -353,10 +301,6 @@ const FORBIDDEN_FUNCTIONS = new Set(
     /\s+/,
   ),
 );
-/** A median; `x` is the column, `t` the table. */
-const MEDIAN =
-  "SELECT avg(x) FROM (SELECT x, row_number() OVER (ORDER BY x) AS r, count(*) OVER () AS n FROM t WHERE x IS NOT NULL) WHERE r IN ((n + 1) / 2, (n + 2) / 2)";
-
 /** Functions that SQLite has in Node, and not in Durable Objects. */
 const MISSING = /^(?:MEDIAN|PERCENTILE(?:_CONT|_DISC)?)$/;
 
@@ -420,9 +364,6 @@ export class SelectGroup {
   isTable = false;
   /** The tables that its WITH defines, by name in lower case. */
   readonly definitions = new Map<string, SelectGroup>();
-  /** The reader's position in the definitions of WITH. */
-  definition: "none" | "name" | "columns" | "next" = "none";
-  definedName = "";
   /** A whole number behind LIMIT. */
   limit: number | undefined;
   /** True if nothing follows the number behind LIMIT. */
@@ -460,16 +401,12 @@ export class SelectGroup {
     return isOne ? 1 : this.limit;
   }
 
+  /** Reads a number behind LIMIT. Of LIMIT 5, 10 nothing is known. */
   readLimit(tokens: readonly Token[], at: number): void {
-    const [number, sign, second, behind] = tokens.slice(at + 1, at + 5);
-    // In LIMIT 5, 10 the second number is the limit.
-    const isPair = isSign(sign, ",");
-    const counted = isPair ? second : number;
-    const end = isPair ? behind : sign;
-    const isEnd = end === undefined || isSign(end, ")");
-    const isNumber = counted?.kind === "value" && /^\d+$/.test(counted.value);
-    const isWhole = isEnd || (!isPair && end.word === "OFFSET");
-    this.limit = isNumber && isWhole ? Number(counted.value) : undefined;
-    this.isLimitPlain = isEnd && !isPair;
+    const [number, behind] = tokens.slice(at + 1, at + 3);
+    const isNumber = number?.kind === "value" && /^\d+$/.test(number.value);
+    this.isLimitPlain = behind === undefined || isSign(behind, ")");
+    const isWhole = this.isLimitPlain || behind?.word === "OFFSET";
+    this.limit = isNumber && isWhole ? Number(number.value) : undefined;
   }
 }

@@ -228,8 +228,7 @@ class Query {
     const { store } = this.#access;
     const names = store.list({ last: limits.maxItems }).map((info) => info.name);
     const said = `There is no ${kind === "reference" ? "variable" : "table"} ${name}.`;
-    const close = nearest(name, names.reverse());
-    const similar = close.length > 0 ? close : withWordsOf(name, names);
+    const similar = nearest(name, names.reverse());
     const newest = similar.length > 0 ? [] : newestVisible(store).map((info) => info.name);
     const others = newest.length === 0 ? "" : ` The newest variables are ${newest.join(", ")}.`;
     return queryProblem(`${said}${others}`, { sql: this.#statement.sql, at: start, near: similar });
@@ -345,25 +344,6 @@ function scalarOf(value: Json): { text: string; bound?: string } {
   return { text: "?", bound: typeof value === "string" ? value : JSON.stringify(value) };
 }
 
-/** Replacements for features of other databases that SQLite does not have. */
-const INSTEAD: Readonly<Record<string, string>> = {
-  REGEXP: "LIKE or GLOB",
-  NOW: "datetime('now')",
-  GETDATE: "datetime('now')",
-  YEAR: "CAST(strftime('%Y', x) AS INTEGER)",
-  MONTH: "CAST(strftime('%m', x) AS INTEGER)",
-  DAY: "CAST(strftime('%d', x) AS INTEGER)",
-  DATE_PART: "CAST(strftime('%Y', x) AS INTEGER)",
-  DATE_TRUNC: "strftime('%Y-%m', x)",
-  DATEDIFF: "julianday(x) - julianday(y)",
-  TO_CHAR: "strftime(format, x) or printf(format, x)",
-  LEFT: "substr(x, 1, n)",
-  RIGHT: "substr(x, -n)",
-  ILIKE: "LIKE, which ignores capitals",
-  ARRAY_AGG: "json_group_array(x)",
-  UNNEST: "json_each(x)",
-};
-
 /** Turns SQLite's message into `bad_query`: with the place, similar names, and what to write instead. */
 function explainedProblem(
   message: string,
@@ -377,7 +357,9 @@ function explainedProblem(
   const known = new Set(Object.values(tables).flat());
   const isColumn = message.startsWith("no such column");
   const near = isColumn && name !== undefined ? nearest(name, known) : [];
-  return queryProblem(`${message}.${hintFor(message, name, known)}`, { sql, at, tables, near });
+  const isKeyword = message.startsWith("near ") && name !== undefined && known.has(name);
+  const hint = isKeyword ? ` As a column it is written "${name}".` : "";
+  return queryProblem(`${message}.${hint}`, { sql, at, tables, near });
 }
 
 /** The name in a message of SQLite: `no such column: o.totl`, `near "FORM": syntax error`. */
@@ -390,32 +372,3 @@ function nameIn(message: string): string | undefined {
     ) ?? [];
   return named?.split(".").at(-1);
 }
-
-function hintFor(message: string, name: string | undefined, columns: ReadonlySet<string>): string {
-  if (name === undefined) return "";
-  const instead = new Map(Object.entries(INSTEAD)).get(name.toUpperCase());
-  if (instead !== undefined && !message.startsWith("no such column")) return ` Write ${instead}.`;
-  const isKeyword = message.startsWith("near ") && columns.has(name);
-  return isKeyword ? ` As a column it is written "${name}".` : "";
-}
-
-/** Returns the first candidates that have all words of the wanted name, shortest first, ignoring case. */
-function withWordsOf(wanted: string, candidates: readonly string[]): readonly string[] {
-  const words = wordsIn(wanted);
-  if (words.length === 0) return [];
-  const found = candidates.slice(0, limits.maxItems).filter((candidate) => {
-    const own = new Set(wordsIn(candidate));
-    return words.every((word) => own.has(word));
-  });
-  return found.toSorted((a, b) => a.length - b.length).slice(0, MAX_SIMILAR);
-}
-
-function wordsIn(name: string): readonly string[] {
-  return name
-    .toLowerCase()
-    .split(/[^\p{L}\p{N}]+/u)
-    .filter((word) => word !== "");
-}
-
-/** Names that an error lists. */
-const MAX_SIMILAR = 3;

@@ -121,8 +121,6 @@ function quotedToken(sql: string, start: number, end: number): Token {
   return { kind: mark === "'" ? "text" : "name", start, end, value, word: "" };
 }
 
-const MAX_NAME_CHARS = 100;
-
 /** Throws for a character with which something begins that has no end, or that is not allowed. */
 function requirePlain(sql: string, at: number): void {
   const character = sql.charAt(at);
@@ -131,11 +129,6 @@ function requirePlain(sql: string, at: number): void {
   }
   if (sql.startsWith("/*", at)) throw queryProblem("This comment has no end.", { sql, at });
   if (!"?:@#${".includes(character)) return;
-  const [, type] = /^::\s*([A-Za-z]\w*)/.exec(sql.slice(at, at + MAX_NAME_CHARS)) ?? [];
-  if (type !== undefined) {
-    const [operand = "x"] = /[\w.]+$/.exec(sql.slice(Math.max(0, at - MAX_NAME_CHARS), at)) ?? [];
-    throw queryProblem(`SQLite has no ::. Write CAST(${operand} AS ${type}).`, { sql, at });
-  }
   const message = "Write a value here, or a reference to a variable, such as $order.id.";
   throw queryProblem(message, { sql, at });
 }

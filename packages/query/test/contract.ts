@@ -109,6 +109,7 @@ const REFUSALS: readonly (readonly [sql: string, message: string, code?: string]
   [`SELECT 1 IN (${many(101, "$page").join(", ")})`, "too many SQL variables"],
   ["selct 1", "This begins with selct. Did you mean SELECT?"],
   ["DELETE FROM orders", "This begins with DELETE.", "query_not_allowed"],
+  ["WITH a AS (SELECT 1) DELETE FROM orders", "DELETE is not allowed.", "query_not_allowed"],
   ["SELECT 1; SELECT 2", "There is more than one statement.", "query_not_allowed"],
   [
     "SELECT count(*) FROM big a, big b, big c, big d, big e",

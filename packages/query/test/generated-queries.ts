@@ -4,24 +4,24 @@ import { expect } from "vitest";
 import type { Json } from "../../../src/value/json.ts";
 import { Queries } from "./queries.ts";
 
-export type Records = readonly Readonly<Record<string, Json>>[];
+type Records = readonly Readonly<Record<string, Json>>[];
 
-export const KEYS = ["id", "name", "total", "Kind", "tags", "first name", "group", 'a"b', "0"];
+const KEYS = ["id", "name", "total", "Kind", "tags", "first name", "group", 'a"b', "0"];
 
-export const value = fc.oneof(
+const value = fc.oneof(
   { weight: 4, arbitrary: fc.integer({ min: -3, max: 9 }) },
   { weight: 2, arbitrary: fc.constantFrom("ann", "Bob", "", "10", "é😀", "it's", "2025-01-05") },
   { weight: 2, arbitrary: fc.constantFrom(0.5, 1e21, 2.25, -0.1, 9_007_199_254_740_991) },
   { weight: 1, arbitrary: fc.constantFrom<Json>(null, true, false, [1, "x"], { a: [2] }, []) },
 );
 const record = fc.record(Object.fromEntries(KEYS.map((key) => [key, value])), { requiredKeys: [] });
-export const table = fc.array(record, { minLength: 1, maxLength: 12 });
+const table = fc.array(record, { minLength: 1, maxLength: 12 });
 
-export const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
+const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
 const column = fc.constantFrom(...KEYS).map(quoted);
 const literal = fc.constantFrom("0", "3", "-1.5", "'ann'", "'it''s'", "NULL", "x'00' IS NULL");
 
-export const { expression } = fc.letrec<{ expression: string }>((tie) => ({
+const { expression } = fc.letrec<{ expression: string }>((tie) => ({
   expression: fc.oneof(
     { maxDepth: 3, withCrossShrink: true },
     column,
@@ -96,7 +96,7 @@ const listed = fc
 const statement = fc.oneof(plain, grouped, joined, windowed, compound, defined, nested, listed);
 
 /** Creates a table with the same records in plain SQL. */
-export function createTable(database: DatabaseSync, name: string, records: Records): void {
+function createTable(database: DatabaseSync, name: string, records: Records): void {
   const keys = [...new Set(records.flatMap((one) => Object.keys(one)))];
   const types = keys.map((key) => typeOf(records.map((one) => one[key] ?? null)));
   const columns = [...keys.map((key, at) => `${quoted(key)} ${types[at]}`), '"index"'];

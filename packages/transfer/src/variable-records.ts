@@ -42,7 +42,7 @@ const call = { name, tool: text.optional(), input: toolInputs.anyJson.optional()
 
 const order = z.int().min(1);
 const boolean = z.boolean();
-export const variableSchemas = {
+const variableSchemas = {
   name,
   text,
   names: labels.sources,

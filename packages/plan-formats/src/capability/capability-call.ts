@@ -2,7 +2,7 @@ import { RESERVED_NAMES } from "../../../plans/src/plan/run-names.ts";
 import * as limits from "../../../../src/limits.ts";
 import { characters, json, nearest, variableNames } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
-import { parseXml, XmlCdata, type XmlElement, XmlError, XmlText } from "@rgrove/parse-xml";
+import { XmlCdata, type XmlElement, XmlText } from "@rgrove/parse-xml";
 
 /** A capability tag, read as a tool call. */
 export interface CapabilityCall {
@@ -18,23 +18,13 @@ export interface CapabilityCall {
   readonly scope: "run" | "conversation";
 }
 
-/** An error in a tag or between tags. Its offset is in characters, from the start of the text that was read. */
+/** An error in a tag. `offset`: where in the text that was parsed. Default: at the tag's start. */
 export class XmlFault extends Error {
-  readonly offset: number;
+  readonly offset: number | undefined;
 
-  constructor(message: string, offset = 0) {
+  constructor(message: string, offset?: number) {
     super(message);
     this.offset = offset;
-  }
-}
-
-/** Returns undefined where `read` throws an XmlFault. */
-export function unlessFaulty<Result>(read: () => Result): Result | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof XmlFault) return undefined;
-    throw error;
   }
 }
 
@@ -45,8 +35,9 @@ const VARIABLE_ACTIONS = ["set", "get", "list", "interpolate", "clear", "clear_a
  * Reads a tag as a call of `name_action`, or of `name`. The other attributes and the body (`content`) are its
  * parameters. Throws XmlFault.
  */
-export function callOf({ attributes, body }: CapabilityTag): CapabilityCall {
-  const { name = "", action, output_var: output, ...given } = Object.fromEntries(attributes);
+export function callOf(element: XmlElement): CapabilityCall {
+  const { name = "", action, output_var: output, ...given } = attributesOf(element);
+  const body = bodyOf(element);
   if (name === "") throw new XmlFault("A capability needs a name.");
   requireAction(name, action);
   const isSet = name === VARIABLE && action === "set";
@@ -121,41 +112,11 @@ const OUTPUT = "output_var";
 const OWN_ATTRIBUTES = [AFTER, OUTPUT];
 const MAX_SHOWN_CHARS = 80;
 
-export interface CapabilityTag {
-  readonly attributes: ReadonlyMap<string, string>;
-  /** Empty for a tag without a body. */
-  readonly body: string;
-}
-
-/** Normalises line breaks as XML does, so that offsets stay valid. */
-export function withLineFeeds(source: string): string {
-  return source.replaceAll(/\r\n?/g, "\n");
-}
-
-/**
- * Reads one tag, from its `<` to its end. Does not look for nested elements, because `TagBounds` has rejected
- * them. Throws XmlFault.
- */
-export function readTag(source: string): CapabilityTag {
-  // The parser would also normalise line breaks, in time quadratic in their number.
-  const text = withLineFeeds(source);
-  try {
-    const { root } = parseXml(text, { preserveCdata: true });
-    if (root === null) throw new XmlFault("There is no tag.");
-    return tagOf(root);
-  } catch (error) {
-    if (!(error instanceof XmlError)) throw error;
-    // The parser's message has the position and an excerpt at its end.
-    const end = error.message.lastIndexOf(" (line ");
-    throw new XmlFault(`${error.message.slice(0, end)}.`, offsetOf(text, error.pos));
-  }
-}
-
-function tagOf({ attributes, children }: XmlElement): CapabilityTag {
-  const read = new Map(Object.entries(attributes));
-  if (read.size > limits.maxBatchItems) {
+function attributesOf({ attributes }: XmlElement): Readonly<Record<string, string>> {
+  const read = Object.entries(attributes);
+  if (read.length > limits.maxBatchItems) {
     throw new XmlFault(
-      `A tag has at most ${limits.maxBatchItems} attributes, this has ${read.size}.`,
+      `A tag has at most ${limits.maxBatchItems} attributes, this has ${read.length}.`,
     );
   }
   for (const [name, { length }] of read) {
@@ -163,25 +124,20 @@ function tagOf({ attributes, children }: XmlElement): CapabilityTag {
     const advice = `An attribute has at most ${limits.maxPieceChars} characters`;
     throw new XmlFault(`${advice}, "${name.slice(0, 80)}" has ${length}.`);
   }
-  const parts: BodyPart[] = [];
-  for (const child of children) {
-    if (!(child instanceof XmlText)) continue;
-    parts.push({ text: child.text, verbatim: child instanceof XmlCdata });
-  }
-  return { attributes: read, body: withoutLayout(parts) };
+  return Object.fromEntries(read);
 }
 
-/**
- * Converts a parser offset. The parser's offset counts a character above U+FFFF once; its lines and columns
- * do not.
- */
-function offsetOf(text: string, most: number): number {
-  let offset = 0;
-  for (let count = 0; count < most && offset < text.length; count++) {
-    offset += (text.codePointAt(offset) ?? 0) > 0xffff ? 2 : 1;
-  }
-  return offset;
+function bodyOf({ children }: XmlElement): string {
+  return withoutLayout(
+    children.map((child): BodyPart => {
+      if (!(child instanceof XmlText)) throw new XmlFault(MARKUP, child.start);
+      return { text: child.text, verbatim: child instanceof XmlCdata };
+    }),
+  );
 }
+
+const MARKUP =
+  "A body is text: write markup in it as <![CDATA[…]]>, or its < as &lt;. Capability tags do not nest; is the one in front closed?";
 
 /** A stretch of a tag's body. `verbatim`: it was in CDATA. */
 interface BodyPart {
@@ -198,32 +154,20 @@ function withoutLayout(parts: readonly BodyPart[]): string {
   if (!parts.some(({ verbatim }) => verbatim)) {
     return withoutIndentation(parts.map(({ text }) => text).join("")).trim();
   }
-  return parts
-    .map((part, index) => trimmed(part, { first: index === 0, last: index === last }))
-    .join("");
-}
-
-function trimmed({ text, verbatim }: BodyPart, place: { first: boolean; last: boolean }): string {
-  if (verbatim) return text;
-  const fromStart = place.first ? text.trimStart() : text;
-  return place.last ? fromStart.trimEnd() : fromStart;
+  const trimmed = parts.map(({ text, verbatim }, index) => {
+    if (verbatim) return text;
+    const fromStart = index === 0 ? text.trimStart() : text;
+    return index === last ? fromStart.trimEnd() : fromStart;
+  });
+  return trimmed.join("");
 }
 
 function withoutIndentation(text: string): string {
   const [first = "", ...lines] = text.split("\n");
-  let indentation: string | undefined;
-  for (const line of lines) {
-    if (line.trim() === "") continue;
-    const own = line.slice(0, line.length - line.trimStart().length);
-    indentation = indentation === undefined ? own : commonStart(indentation, own);
-  }
-  const indented = indentation?.length ?? 0;
-  const rest = lines.map((line) => (line.trim() === "" ? "" : line.slice(indented)));
+  const written = lines.filter((line) => line.trim() !== "");
+  let [indentation = ""] = /^\s*/.exec(written[0] ?? "") ?? [];
+  for (const line of written)
+    while (!line.startsWith(indentation)) indentation = indentation.slice(0, -1);
+  const rest = lines.map((line) => (line.trim() === "" ? "" : line.slice(indentation.length)));
   return [first, ...rest].join("\n");
-}
-
-function commonStart(left: string, right: string): string {
-  let length = 0;
-  while (length < left.length && left[length] === right[length]) length++;
-  return left.slice(0, length);
 }

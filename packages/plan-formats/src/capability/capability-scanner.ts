@@ -1,10 +1,7 @@
+import { parseXml, XmlError } from "@rgrove/parse-xml";
 import * as limits from "../../../../src/limits.ts";
 import { CodeTracker } from "../../../../src/internal.ts";
-import { type CapabilityCall, callOf, readTag, unlessFaulty } from "./capability-call.ts";
-import { DASH, endsName, GREATER, LESS, OPENING, TagBounds, withEscapes } from "./tag-bounds.ts";
-
-const BANG = 33;
-const COMMENT = "<!--";
+import { type CapabilityCall, callOf, XmlFault } from "./capability-call.ts";
 
 export interface WrittenCall {
   readonly call: CapabilityCall;
@@ -12,27 +9,23 @@ export interface WrittenCall {
   readonly source: string;
 }
 
+const OPENINGS = ["<capability", "<!--"];
+const OPENED = /^<(?:capability[ \t-\r/>]|!--)/;
+const COMMENT = "<!--(?:(?!-->)[^])*-->";
+const ATTRIBUTES = `(?:[^<>"'/]|/(?!>)|"[^"]*"|'[^']*')*`;
+const END = "</capability[ \\t-\\r]*>";
+const BODY = `(?:[^<]|${COMMENT}|<!\\[CDATA\\[(?:(?!\\]\\]>)[^])*\\]\\]>|<(?!${END.slice(1)}|!--|!\\[CDATA\\[))*`;
+/** A comment; a tag to its end, valid or not; or a tag that another one follows before its end. */
+const WHOLE = new RegExp(`^(?:${COMMENT}|<capability${ATTRIBUTES}(?:(?=<)|/>|>${BODY}${END}))`);
+
 /**
  * Splits a model's text, which arrives in chunks, into text to show and calls to make. The result does not
- * depend on where chunks begin and end. Holds back only text that may still become a call, at most
- * `maxPieceChars`. A broken tag stays text to its end, and so do tags in Markdown code and in comments. Cost:
- * linear in the text's length.
+ * depend on where chunks begin and end. Holds back only text that may still become a call or a comment, at most
+ * `maxPieceChars`. A broken tag stays text to its end, and so do tags in Markdown code and in comments.
  */
 export class CapabilityScanner {
   readonly #code = new CodeTracker();
-  /** `broken`: in a tag that stays text. */
-  #place: "text" | "opening" | "tag" | "broken" | "comment" = "text";
-  #bounds = new TagBounds();
-  /** The start of a tag from earlier chunks. */
   #held = "";
-  #opening: typeof OPENING | typeof COMMENT = OPENING;
-  #openingLength = 0;
-  /** Number of consecutive dashes in a comment. */
-  #dashes = 0;
-
-  #chunk = "";
-  /** Start of the part of the chunk that has not been emitted. */
-  #from = 0;
   #pieces: (string | WrittenCall)[] = [];
 
   get heldChars(): number {
@@ -41,118 +34,82 @@ export class CapabilityScanner {
 
   /** Adds a chunk. Returns the pieces that are complete now, in order. */
   feed(chunk: string): readonly (string | WrittenCall)[] {
-    this.#chunk = chunk;
-    this.#from = 0;
     this.#pieces = [];
-    for (let at = 0; at < chunk.length; at++) this.#read(chunk.charCodeAt(at), at);
-    if (this.#place === "opening" || this.#place === "tag") this.#held += chunk.slice(this.#from);
-    else this.#show(chunk.slice(this.#from));
+    const text = this.#held + chunk;
+    // Without such a character, what is held is still open.
+    const mayEnd = /[<>]/.test(chunk) || text.length >= limits.maxPieceChars;
+    this.#held = OPENED.test(this.#held) && !mayEnd ? text : this.#read(text);
     return this.#pieces;
   }
 
   /** Ends the text. Held characters become text. */
   end(): readonly (string | WrittenCall)[] {
-    this.#chunk = "";
     this.#pieces = [];
-    this.#release(0);
-    this.#place = "text";
+    this.#show(this.#held);
+    this.#held = "";
     return this.#pieces;
   }
 
-  #read(code: number, at: number): void {
-    switch (this.#place) {
-      case "text":
-        return this.#inText(code, at);
-      case "opening":
-        return this.#inOpening(code, at);
-      case "comment":
-        return this.#inComment(code);
-      default:
-        return this.#inTag(code, at);
+  /** Returns what is held. */
+  #read(text: string): string {
+    let rest = text;
+    for (;;) {
+      rest = rest.slice(this.#showText(rest));
+      if (OPENINGS.some((one) => one.startsWith(rest))) return rest;
+      const part = rest.slice(0, limits.maxPieceChars);
+      const isOpened = OPENED.test(rest);
+      const [source] = (isOpened ? WHOLE.exec(part) : null) ?? [];
+      if (isOpened && source === undefined && rest.length < limits.maxPieceChars) return rest;
+      const shown = source ?? (isOpened ? part : "<");
+      const call = source === undefined ? undefined : callIn(source);
+      if (call === undefined) this.#show(shown);
+      else this.#pieces.push({ call, source: shown });
+      rest = rest.slice(shown.length);
     }
   }
 
-  #inText(code: number, at: number): void {
-    if (code !== LESS || this.#code.inCode) {
-      this.#code.feed(code);
-      return;
-    }
-    this.#show(this.#chunk.slice(this.#from, at));
-    this.#from = at;
-    this.#place = "opening";
-    this.#openingLength = 1;
-  }
-
-  #inOpening(code: number, at: number): void {
-    const length = this.#openingLength++;
-    // The second character distinguishes a comment from a tag.
-    if (length === 1) this.#opening = code === BANG ? COMMENT : OPENING;
-    const isMore = length < this.#opening.length && code === this.#opening.charCodeAt(length);
-    if (isMore && this.#opening === COMMENT && this.#openingLength === COMMENT.length) {
-      this.#release(at + 1);
-      this.#place = "comment";
-      this.#dashes = 0;
-    } else if (length === OPENING.length && endsName(code)) {
-      this.#place = "tag";
-      this.#bounds = new TagBounds({ body: "written" });
-      this.#inTag(code, at);
-    } else if (!isMore) {
-      this.#release(at);
-      this.#place = "text";
-      this.#inText(code, at);
-    }
-  }
-
-  #inComment(code: number): void {
-    this.#code.feed(code);
-    if (code === GREATER && this.#dashes >= 2) this.#place = "text";
-    this.#dashes = code === DASH ? this.#dashes + 1 : 0;
-  }
-
-  #inTag(code: number, at: number): void {
-    const step = this.#bounds.feed(code);
-    if (step === "next") {
-      this.#leave(at);
-      this.#inText(code, at);
-      return;
-    }
-    if (this.#place === "broken") this.#code.feed(code);
-    else if (step === "end") this.#take(at + 1);
-    else if (this.#bounds.fault !== undefined) {
-      this.#release(at + 1);
-      this.#place = "broken";
-    }
-    if (step === "end" || this.#bounds.length >= limits.maxPieceChars) this.#leave(at + 1);
-  }
-
-  /** Leaves the tag. Its rest is text. */
-  #leave(end: number): void {
-    if (this.#place === "tag") this.#release(end);
-    this.#place = "text";
-  }
-
-  /** Emits the tag that ends at `end` as a call, if it is valid. */
-  #take(end: number): void {
-    const source = this.#held + this.#chunk.slice(this.#from, end);
-    const call = unlessFaulty(() => callOf(readTag(withEscapes(source))));
-    if (call === undefined) return;
-    this.#pieces.push({ call, source });
-    this.#held = "";
-    this.#from = end;
-  }
-
-  /** Emits held characters and the chunk up to `end` as text. */
-  #release(end: number): void {
-    const text = this.#held + this.#chunk.slice(this.#from, end);
-    for (let at = 0; at < text.length; at++) this.#code.feed(text.charCodeAt(at));
-    this.#show(text);
-    this.#held = "";
-    this.#from = end;
+  /** Shows the text up to a `<` outside of code. Returns its length. */
+  #showText(text: string): number {
+    let at = 0;
+    while (at < text.length && (text[at] !== "<" || this.#code.inCode))
+      this.#code.feed(text.charCodeAt(at++));
+    this.#add(text.slice(0, at));
+    return at;
   }
 
   #show(text: string): void {
+    for (let at = 0; at < text.length; at++) this.#code.feed(text.charCodeAt(at));
+    this.#add(text);
+  }
+
+  #add(text: string): void {
     const last = this.#pieces.at(-1);
     if (typeof last === "string") this.#pieces[this.#pieces.length - 1] = last + text;
     else if (text !== "") this.#pieces.push(text);
   }
 }
+
+/** Undefined for a comment, and for a tag that is not valid. */
+function callIn(source: string): CapabilityCall | undefined {
+  try {
+    const { root } = parseXml(withEscapes(source), { preserveCdata: true });
+    return root === null ? undefined : callOf(root);
+  } catch (error) {
+    // A RangeError comes of tags that are nested too deeply.
+    const isFault = [XmlError, XmlFault, RangeError].some((kind) => error instanceof kind);
+    if (isFault) return undefined;
+    throw error;
+  }
+}
+
+/** Escapes what a model has not: each `<` that begins no markup, each `&` that begins no entity, and `]]>`. */
+function withEscapes(source: string): string {
+  return source
+    .replaceAll(/\r\n?/g, "\n")
+    .replaceAll(UNESCAPED, (found) => ESCAPES[found] ?? found);
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { "<": "&lt;", "&": "&amp;", "]]>": "]]&gt;" };
+/** Markup is a closing tag, a declaration, or an element's name with its end or its first attribute. */
+const UNESCAPED =
+  /<!\[CDATA\[[^]*?\]\]>|<!--[^]*?-->|\]\]>|<(?![/!?]|[A-Za-z_:][\w:.-]{0,99}(?:\s{0,99}\/?>|\s{1,99}[A-Za-z_:][\w:.-]{0,99}\s{0,99}=))|&(?!(?:#\d+|#x[\dA-Fa-f]+|[A-Za-z_][\w.-]*);)/g;

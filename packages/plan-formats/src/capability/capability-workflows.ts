@@ -1,3 +1,4 @@
+import { parseXml, XmlCdata, XmlElement, XmlError, type XmlNode, XmlText } from "@rgrove/parse-xml";
 import type { ToolSet } from "ai";
 import { coerceParameters, parametersIn } from "./capability-tools.ts";
 import { variableCapability } from "./variable-capability.ts";
@@ -6,16 +7,7 @@ import type { Finding, ReadPlan } from "../../../plans/src/plan/findings.ts";
 import * as limits from "../../../../src/limits.ts";
 import { characters } from "../../../../src/internal.ts";
 import { type Plan, type PlanCall, toolInputs } from "../../../../src/internal-tool.ts";
-import {
-  type CapabilityCall,
-  type CapabilityTag,
-  callOf,
-  ownAttributes,
-  readTag,
-  withLineFeeds,
-  XmlFault,
-} from "./capability-call.ts";
-import { endsName, OPENING, TagBounds } from "./tag-bounds.ts";
+import { type CapabilityCall, callOf, ownAttributes, XmlFault } from "./capability-call.ts";
 
 /** The plan format of capability workflows: XML tags that run in the written order. */
 export const capabilityWorkflows: PlanFormat = {
@@ -42,88 +34,57 @@ export async function withKnownTools(plan: Plan, tools: ToolSet): Promise<Plan> 
   return { ...plan, calls: await Promise.all(plan.calls.map((call) => withTool(call, tools))) };
 }
 
-async function withTool(named: NamedCall, tools: ToolSet): Promise<PlanCall> {
-  const { capability, ...call } = named;
-  const resolved = await resolveTool(call, capability, tools);
-  const tool = toolNamed(resolved.tool, tools);
-  if (tool === undefined) return call;
-  return {
-    ...resolved,
-    parameters: coerceParameters(
-      resolved.parameters,
-      await toolInputs.jsonSchemaOf(tool, resolved.tool),
-    ),
-  };
-}
-
-/**
- * Names and actions may contain underscores. If the exact name is unknown, the longest matching tool name
- * counts.
- */
-async function resolveTool(
-  call: PlanCall,
-  capability: string | undefined,
+async function withTool(
+  { capability = "", ...call }: NamedCall,
   tools: ToolSet,
 ): Promise<PlanCall> {
-  if (toolNamed(call.tool, tools) !== undefined) return call;
-  if (capability !== undefined && toolNamed(capability, tools) !== undefined) {
-    return (await withAction(call, capability, tools)) ?? { ...call, tool: capability };
-  }
-  const end = call.tool.length;
-  for (let at = call.tool.lastIndexOf("_", end); at > 0; at = call.tool.lastIndexOf("_", at - 1)) {
-    const resolved = await withAction(call, call.tool.slice(0, at), tools);
-    if (resolved !== undefined) return resolved;
-  }
-  return call;
-}
-
-/**
- * Calls the tool with the rest of the name as its `action`. Undefined if the tool, the rest or the parameter
- * does not exist.
- */
-async function withAction(
-  call: PlanCall,
-  toolName: string,
-  tools: ToolSet,
-): Promise<PlanCall | undefined> {
-  const action = call.tool.slice(toolName.length + 1);
-  const tool = toolNamed(toolName, tools);
-  if (tool === undefined || action === "") return undefined;
-  const takesAction = parametersIn(await toolInputs.jsonSchemaOf(tool, toolName)).some(
-    ({ name }) => name === "action",
-  );
-  return takesAction
-    ? { ...call, tool: toolName, parameters: { action, ...call.parameters } }
-    : undefined;
+  const name = toolNamed(call.tool, tools) === undefined ? capability : call.tool;
+  const tool = toolNamed(name, tools);
+  if (tool === undefined) return call;
+  const schema = await toolInputs.jsonSchemaOf(tool, name);
+  const takesAction =
+    name !== call.tool && parametersIn(schema).some((one) => one.name === "action");
+  const action = takesAction ? { action: call.tool.slice(name.length + 1) } : {};
+  const parameters = coerceParameters({ ...action, ...call.parameters }, schema);
+  return { ...call, tool: name, parameters };
 }
 
 function toolNamed(name: string, tools: ToolSet): ToolSet[string] | undefined {
   return Object.hasOwn(tools, name) ? tools[name] : undefined;
 }
 
-const UNCLOSED = new XmlFault("The tag is not closed: end it with /> or </capability>.");
-
 /** An XML declaration. It has no effect on decoded text. */
 const DECLARATION = /^<\?xml\s[^<>]*\?>/;
 
 /**
  * Reads a capability workflow as a plan. Its tags become calls, in the written order. Comments and blanks
- * between tags are skipped; anything else is an error. Reports all errors at once, one per tag, with line and
- * column (in characters), both from 1.
+ * between tags are skipped; anything else is an error. Reports what is not XML, or else one error for each tag,
+ * with line and column (in characters), both from 1.
  */
 export function readCapabilities(source: string): ReadPlan {
   if (source.length > limits.maxRecordBytes) {
     const message = `A workflow has at most ${limits.maxRecordBytes} characters, this has ${source.length}.`;
     return { findings: [{ code: "bad_xml", message, line: 1, column: 1 }] };
   }
-  const text = withLineFeeds(source.startsWith("\uFEFF") ? source.slice(1) : source);
+  // The parser would also normalise line breaks, in time quadratic in their number.
+  const text = source
+    .replace(/^\uFEFF/, "")
+    .replaceAll(/\r\n?/g, "\n")
+    .replace(DECLARATION, (found) => found.replaceAll(/[^\n]/g, " "));
+  const nodes = nodesIn(text);
+  if (!Array.isArray(nodes)) return { findings: [nodes] };
   const calls: NamedCall[] = [];
   const findings: Finding[] = [];
   const scopes = new Map<string, CapabilityCall["scope"]>();
-  for (const { offset, read } of piecesOf(text)) {
+  for (const node of nodes) {
     if (findings.length >= limits.maxShownItems) break;
+    const isText = node instanceof XmlText && !(node instanceof XmlCdata);
+    const blanks = isText ? node.text.length - node.text.trimStart().length : 0;
+    if (isText && blanks === node.text.length) continue;
+    const offset = node.start - OPENING.length + blanks;
     try {
-      const call = callOf(read());
+      if (!(node instanceof XmlElement) || node.name !== "capability") throw new XmlFault(STRAY);
+      const call = callOf(node);
       if (calls.length < limits.maxPlanItems) add(call, offset);
       else {
         const message = `A workflow has at most ${limits.maxPlanItems} calls.`;
@@ -132,7 +93,7 @@ export function readCapabilities(source: string): ReadPlan {
       }
     } catch (error) {
       if (!(error instanceof XmlFault)) throw error;
-      refuse(offset + error.offset, error.message);
+      refuse(error.offset === undefined ? offset : error.offset - OPENING.length, error.message);
     }
   }
   if (calls.length === 0 && findings.length === 0)
@@ -170,10 +131,26 @@ interface NamedCall extends PlanCall {
   readonly capability?: string;
 }
 
-interface Piece {
-  readonly offset: number;
-  /** Throws XmlFault. */
-  readonly read: () => CapabilityTag;
+const OPENING = "<workflow>\n";
+const STRAY = "Only capability tags and comments are read.";
+
+/** What is in a workflow. Offsets are after `OPENING`. */
+function nodesIn(text: string): XmlNode[] | Finding {
+  const options = { preserveCdata: true, includeOffsets: true };
+  try {
+    return parseXml(`${OPENING}${text}</workflow>`, options).root?.children ?? [];
+  } catch (error) {
+    if (error instanceof RangeError)
+      return { code: "bad_xml", message: "The tags are nested too deeply.", line: 1, column: 1 };
+    if (!(error instanceof XmlError)) throw error;
+    const { message, line } = error;
+    // A reference without an end reaches into the closing tag.
+    const column = Math.min(error.column, [...(text.split("\n")[line - 2] ?? "")].length + 1);
+    // The message has the position and an excerpt at its end.
+    const said = message.slice(0, message.lastIndexOf(" (line "));
+    const isStray = said.endsWith(" element workflow");
+    return { code: "bad_xml", message: isStray ? STRAY : `${said}.`, line: line - 1, column };
+  }
 }
 
 /** Line and column of an offset. Cost: linear in the text before it, at most `maxShownItems` times. */
@@ -185,86 +162,4 @@ function placeOf(text: string, offset: number): { line: number; column: number }
     lineStart = at + 1;
   }
   return { line, column: characters.codePointCount(text.slice(lineStart, offset)) + 1 };
-}
-
-function* piecesOf(text: string): Generator<Piece> {
-  let offset = DECLARATION.exec(text)?.[0].length ?? 0;
-  for (;;) {
-    offset = skipBlanks(text, offset);
-    if (offset === text.length) return;
-    if (startsTag(text, offset)) {
-      const { read, length } = tagAt(text, offset);
-      yield { offset, read };
-      offset += length;
-    } else if (text.startsWith("<!--", offset)) {
-      const end = text.indexOf("-->", offset + 4);
-      if (end < 0) yield faulty(offset, "The comment is not closed: end it with -->.");
-      offset = end < 0 ? text.length : end + 3;
-    } else {
-      yield faulty(offset, strayMessage(text, offset));
-      offset = nextTag(text, offset);
-    }
-  }
-}
-
-function skipBlanks(text: string, start: number): number {
-  let at = start;
-  while (at < text.length && " \t\n".includes(text.charAt(at))) at++;
-  return at;
-}
-
-function startsTag(text: string, offset: number): boolean {
-  return text.startsWith(OPENING, offset) && endsName(text.charCodeAt(offset + OPENING.length));
-}
-
-function nextTag(text: string, start: number): number {
-  let at = text.indexOf(OPENING, start);
-  while (at >= 0 && !startsTag(text, at)) at = text.indexOf(OPENING, at + 1);
-  return at < 0 ? text.length : at;
-}
-
-function tagAt(text: string, offset: number): Pick<Piece, "read"> & { readonly length: number } {
-  const bounds = new TagBounds();
-  let step: ReturnType<TagBounds["feed"]> = "inside";
-  let at = offset + OPENING.length;
-  while (step === "inside" && at < text.length) step = bounds.feed(text.charCodeAt(at++));
-  const source = text.slice(offset, step === "next" ? at - 1 : at);
-  const { fault } = bounds;
-  const read = () => {
-    if (fault !== undefined) throw firstFault(source.slice(0, fault.offset + 1), fault);
-    if (step === "end") return readTag(source);
-    // Later errors only follow from the tag not being closed.
-    throw firstFault(`${source}</capability>`, UNCLOSED, source.length);
-  };
-  return { read, length: source.length };
-}
-
-/**
- * Returns an earlier error of the parser if there is one, for example a missing quote. It is more precise
- * than the known error.
- */
-function firstFault(source: string, known: XmlFault, limit = known.offset): XmlFault {
-  try {
-    readTag(source);
-  } catch (error) {
-    if (!(error instanceof XmlFault)) throw error;
-    if (error.offset < limit) return error;
-  }
-  return known;
-}
-
-function faulty(offset: number, message: string): Piece {
-  const read = () => {
-    throw new XmlFault(message);
-  };
-  return { offset, read };
-}
-
-function strayMessage(text: string, offset: number): string {
-  if (text.startsWith("<!", offset))
-    return "Declarations and CDATA have no place between the tags.";
-  if (text.startsWith("<?", offset)) return "Processing instructions are not read.";
-  if (text.startsWith("</", offset)) return "There is no open tag that this one closes.";
-  if (text.startsWith("<", offset)) return "Only capability tags and comments are read.";
-  return "Only capability tags and comments are read, no text between them.";
 }

@@ -1,7 +1,7 @@
 import * as limits from "../../../../src/limits.ts";
 import { ByrefError } from "../../../../src/errors.ts";
 import { RESERVED_NAMES } from "../../../plans/src/plan/run-names.ts";
-import { isGlob } from "./find-files.ts";
+import { isGlob } from "./step-prompt.ts";
 import {
   formatTarget,
   type Input,
@@ -92,7 +92,7 @@ function setHeader(step: StepDirectives, { value }: Directive): void {
 function addTools({ tools }: StepDirectives, { value, line }: Directive): void {
   if (value === "") throw wrong("@tools needs a tool, e.g. @tools url_import(variable=page)");
   const cursor = new TemplateCursor(value);
-  for (; !cursor.isAtEnd; skipSeparators(cursor)) {
+  for (; !cursor.isAtEnd; cursor.read(/[ \t]*,?[ \t]*/y)) {
     const tool = takeTool(cursor, line);
     if (tools.has(tool.name)) throw wrong(`${shortened(tool.name)} is named twice in this step.`);
     if (tools.size === limits.maxPlanItems) {
@@ -105,47 +105,28 @@ function addTools({ tools }: StepDirectives, { value, line }: Directive): void {
 function takeTool(cursor: TemplateCursor, line: number): ToolUse {
   const name = cursor.read(/[^ \t,()]*/y);
   if (name === "") throw wrong(`A tool's name is expected at "${cursor.rest}".`);
-  cursor.skipBlanks();
-  if (!cursor.take("(")) return { name, line };
-  const option = cursor.read(/[^=,)]*/y).trim();
-  if (option !== "variable" || !cursor.take("=")) {
-    throw wrong(`${shortened(name)}(…) takes variable=name, not "${shortened(option)}".`);
-  }
-  cursor.skipBlanks();
-  cursor.take("variable:");
-  const reference = cursor.takeReference();
-  cursor.skipBlanks();
-  if (reference === undefined || !cursor.take(")")) {
-    throw wrong(`${shortened(name)}(variable=…) needs a variable's name and ")".`);
+  if (cursor.read(/[ \t]*\(/y) === "") return { name, line };
+  const isVariable = cursor.read(/[ \t]*variable[ \t]*=[ \t]*(?:variable:)?/y) !== "";
+  const reference = isVariable ? cursor.takeReference() : undefined;
+  if (reference === undefined || cursor.read(/[ \t]*\)/y) === "") {
+    throw wrong(`${shortened(name)}(…) takes variable=name, not "${cursor.rest}".`);
   }
   const target: VariableTarget = { scheme: "variable", ...reference };
   requireWritable(target);
   return { name, target, line };
 }
 
-function skipSeparators(cursor: TemplateCursor): void {
-  cursor.skipBlanks();
-  cursor.take(",");
-  cursor.skipBlanks();
-}
-
 function takeTarget(cursor: TemplateCursor, directive: string): Target {
   if (cursor.isAtEnd)
     throw wrong(`${directive} needs a target, e.g. ${directive} variable:summary`);
-  if (cursor.take("variable:")) return takeVariable(cursor);
-  if (cursor.take("file:")) return takeFile(cursor);
-  const word = cursor.read(/[^ \t(]*/y);
-  const [scheme] = /^[A-Za-z][A-Za-z0-9+.-]*:/.exec(word) ?? [];
-  if (scheme !== undefined) {
-    throw wrong(`The scheme ${shortened(scheme)} is not known: write variable: or file:.`);
+  const scheme = cursor.read(/(?:variable|file):/y);
+  if (scheme === "file:") return takeFile(cursor);
+  if (scheme === "") {
+    const { rest } = cursor;
+    throw wrong(`A target begins with variable: or file:, as variable:summary, not "${rest}".`);
   }
-  const quoted = shortened(word);
-  throw wrong(`"${quoted}" has no scheme: write variable:${quoted} or file:${quoted}.`);
-}
-
-function takeVariable(cursor: TemplateCursor): Target {
   const reference = cursor.takeReference();
-  const isWhole = cursor.isAtEnd || cursor.skipBlanks() !== "" || cursor.rest.startsWith("(");
+  const isWhole = cursor.isAtEnd || cursor.read(/[ \t]+/y) !== "" || cursor.rest.startsWith("(");
   if (reference === undefined || !isWhole) {
     throw wrong(`A variable's name or path cannot continue with "${cursor.rest}".`);
   }
@@ -171,11 +152,17 @@ type Options = Pick<Input, "required" | "pathsOnly" | "select">;
 function takeOptions(cursor: TemplateCursor): Options {
   const given = new Map<string, Path>();
   while (!cursor.isAtEnd) {
-    if (!cursor.take("(")) throw wrong(`Options go in parentheses, not as "${cursor.rest}".`);
-    do takeOption(cursor, given);
-    while (cursor.take(","));
-    if (!cursor.take(")")) throw wrong(`A ")" is missing before "${cursor.rest}".`);
-    cursor.skipBlanks();
+    if (cursor.read(/\(/y) === "")
+      throw wrong(`Options go in parentheses, not as "${cursor.rest}".`);
+    do {
+      const name = cursor.read(/[ \t]*(?:required|paths-only|select)[ \t]*/y).trim();
+      if (name === "")
+        throw wrong(`Options are required, paths-only or select=[0:5], not "${cursor.rest}".`);
+      if (given.has(name)) throw wrong(`(${name}) is given twice.`);
+      given.set(name, name === "select" ? takeSelect(cursor) : []);
+    } while (cursor.read(/[ \t]*,/y) !== "");
+    if (cursor.read(/[ \t]*\)[ \t]*/y) === "")
+      throw wrong(`A ")" is missing before "${cursor.rest}".`);
   }
   return {
     required: given.has("required"),
@@ -184,23 +171,8 @@ function takeOptions(cursor: TemplateCursor): Options {
   };
 }
 
-function takeOption(cursor: TemplateCursor, given: Map<string, Path>): void {
-  cursor.skipBlanks();
-  const name = cursor.read(/[^=,)]*/y).trim();
-  if (given.has(name)) throw wrong(`(${name}) is given twice.`);
-  if (name === "select") given.set(name, takeSelect(cursor));
-  else if (name === "required" || name === "paths-only") given.set(name, []);
-  else {
-    const known = "required, paths-only or select=[0:5]";
-    throw wrong(`"${shortened(name)}" is not an option of @input: write ${known}.`);
-  }
-  cursor.skipBlanks();
-}
-
 function takeSelect(cursor: TemplateCursor): Path {
-  cursor.take("=");
-  cursor.skipBlanks();
-  const path = cursor.takePath();
+  const path = cursor.read(/=[ \t]*/y) === "" ? [] : cursor.takePath();
   if (path.length > 0) return path;
   throw wrong(`select= needs a path, e.g. (select=[0:5][*].title), not "${cursor.rest}".`);
 }
@@ -241,23 +213,12 @@ class TemplateCursor {
     return shortened(this.#text.slice(this.#at));
   }
 
-  skipBlanks(): string {
-    return this.read(/[ \t]*/y);
-  }
-
   /** Reads what a sticky pattern matches here, which may be nothing. */
   read(pattern: RegExp): string {
     pattern.lastIndex = this.#at;
     const [found = ""] = pattern.exec(this.#text) ?? [];
     this.#at += found.length;
     return found;
-  }
-
-  /** Reads the mark if it is next. Returns true if it was. */
-  take(mark: string): boolean {
-    const isNext = this.#text.startsWith(mark, this.#at);
-    if (isNext) this.#at += mark.length;
-    return isNext;
   }
 
   /** Reads a name and its path. Undefined if there is no name. Throws `bad_path`. */

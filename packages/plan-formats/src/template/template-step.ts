@@ -64,15 +64,10 @@ export function formatTarget(target: Target): string {
   return `variable:${target.name}${formatPath(target.path)}`;
 }
 
-/** The values of placeholders. They are fixed when a run begins, so that a run past midnight uses one day. */
-export interface Placeholders {
-  /** A date in UTC: `2026-11-22`. */
-  readonly today: string;
-}
-
 const TODAY = "{today}";
 
-export function fillPlaceholders(text: string, { today }: Placeholders): string {
+/** `today`: a date in UTC, `2026-11-22`. It is fixed when a run begins, so that a run past midnight uses one day. */
+export function fillPlaceholders(text: string, { today }: { readonly today: string }): string {
   return text.replaceAll(TODAY, () => today);
 }
 
@@ -80,8 +75,4 @@ export function fillPlaceholders(text: string, { today }: Placeholders): string 
 export function unknownPlaceholder(text: string): string | undefined {
   const [found] = text.replaceAll(TODAY, "").match(/\{\w+\}/) ?? [];
   return found;
-}
-
-export function fillTarget(target: FileTarget, placeholders: Placeholders): FileTarget {
-  return { ...target, path: fillPlaceholders(target.path, placeholders) };
 }

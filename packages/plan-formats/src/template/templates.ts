@@ -1,8 +1,7 @@
 import * as limits from "../../../../src/limits.ts";
 import type { PlanFormat, RunResources } from "../../../plans/src/plan/plan-format.ts";
 import { ByrefError } from "../../../../src/errors.ts";
-import { renderStep } from "./render-step.ts";
-import { stepInputs } from "./step-inputs.ts";
+import { StepPrompt } from "./step-prompt.ts";
 import { StepOutputs } from "./step-outputs.ts";
 import { type TemplateStep, templateStepSchema } from "./template-step.ts";
 import {
@@ -179,10 +178,10 @@ export function promptTool({ ask, ...resources }: RunResources): runtimeTools.Ru
     timeMs: limits.turnMs,
     async execute(step, context) {
       const { call, hidesUntrusted } = context;
-      const inputs = stepInputs(resources, context);
+      const inputs = new StepPrompt(resources, context);
       const outputs = new StepOutputs({ step, resources, call, tool: PROMPT_TOOL });
       outputs.requireWritable();
-      const rendered = await renderStep(step, inputs.sources);
+      const rendered = await inputs.render(step);
       if (rendered.kind === "skipped") throw new ByrefError("skipped", rendered.reason);
       await outputs.begin();
       const { tools } = outputs;

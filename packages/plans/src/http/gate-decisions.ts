@@ -1,9 +1,7 @@
 import { ByrefError } from "../../../../src/errors.ts";
 import { nothingWaits, openGates } from "../plan/gates.ts";
-import type { PlanStore } from "../plan/plan-store.ts";
 import type { GateDecision, RunRecord } from "../plan/plan-record.ts";
 import { plansOf } from "./plans-of.ts";
-import type { ApprovalResponse } from "../../../../src/internal-tool.ts";
 import { json } from "../../../../src/internal.ts";
 import type { ConversationData, TurnRequest } from "../../../../src/internal-edge.ts";
 
@@ -21,10 +19,16 @@ export function decidedGates(
   { approvals = [], run }: TurnRequest,
 ): DecidedGates | undefined {
   const plans = plansOf(data);
-  const waiting = waitingRuns(plans);
-  const decided = approvals.flatMap((approval) => {
-    const id = runFor(waiting, approval.approvalId, run);
-    return id === undefined ? [] : [{ id, decision: decisionOf(approval) }];
+  // Runs and plans are large: one of each is in memory at a time.
+  const open = Array.from(plans.openRuns(), (record): OpenRun => {
+    const { plan } = plans.get(record.plan) ?? {};
+    const waitsFor = plan === undefined ? new Set<string>() : openGates(plan, record);
+    return { id: record.id, waitsFor, decided: new Set(Object.keys(record.gates)) };
+  });
+  const decided = approvals.flatMap(({ approvalId: gate, approved, reason }) => {
+    const id = runFor(open, gate, run);
+    const decision = { approved, ...json.compact({ reason }) };
+    return id === undefined ? [] : [{ id, decision: [gate, decision] as const }];
   });
   const [first] = decided;
   const record = first === undefined ? undefined : plans.run(first.id)?.record;
@@ -33,50 +37,31 @@ export function decidedGates(
     const message = "A gate of a plan takes no input: propose a plan with other parameters.";
     throw new ByrefError("bad_request", message);
   }
-  const isOfOne = decided.every(({ id }) => id === record.id);
-  if (!isOfOne || decided.length < approvals.length) {
+  const ofOne = decided.filter(({ id }) => id === record.id);
+  if (ofOne.length < approvals.length) {
     const message = "The decisions are for several runs: send one request for each.";
     throw new ByrefError("bad_request", message);
   }
-  return { record, decisions: decided.map(({ decision }) => decision) };
+  return { record, decisions: ofOne.map(({ decision }) => decision) };
 }
 
-interface WaitingRun {
+interface OpenRun {
   readonly id: string;
-  readonly gates: ReadonlySet<string>;
+  readonly waitsFor: ReadonlySet<string>;
   readonly decided: ReadonlySet<string>;
-}
-
-/** Reads each plan with open runs once; one plan and one run are in memory at a time. */
-function waitingRuns(plans: PlanStore): readonly WaitingRun[] {
-  const ids = new Set(plans.plansOfOpenRuns());
-  return [...ids].flatMap((id) => {
-    const plan = plans.get(id)?.plan;
-    if (plan === undefined) return [];
-    return Array.from(plans.openRuns(id), (record) => ({
-      id: record.id,
-      gates: openGates(plan, record),
-      decided: new Set(Object.keys(record.gates)),
-    }));
-  });
 }
 
 /** The id of the run that waits for this gate; `wanted` selects one of several. */
 function runFor(
-  open: readonly WaitingRun[],
+  open: readonly OpenRun[],
   gate: string,
   wanted: string | undefined,
 ): string | undefined {
-  const waiting = open.flatMap(({ id, gates }) => (gates.has(gate) ? [id] : []));
-  if (waiting.length === 0 && open.some(({ decided }) => decided.has(gate))) throw nothingWaits();
+  const waiting = open.flatMap(({ id, waitsFor }) => (waitsFor.has(gate) ? id : []));
+  const isDecided = open.some(({ decided }) => decided.has(gate));
+  if (waiting.length === 0 && isDecided) throw nothingWaits();
   const meant = waiting.filter((id) => wanted === undefined || id === wanted);
   if (meant.length <= 1) return meant[0];
-  const ids = meant.join(", ");
-  const message = `Several runs wait for ${gate}: say which with {"run": …}, one of ${ids}.`;
+  const message = `Several runs wait for ${gate}: say which with {"run": …}, one of ${meant.join(", ")}.`;
   throw new ByrefError("conflict", message);
-}
-
-function decisionOf({ approvalId, approved, reason }: ApprovalResponse) {
-  const decision = { approved, ...json.compact({ reason }) };
-  return [approvalId, decision] as const;
 }

@@ -1,9 +1,9 @@
 import type { ListedPlan, RunView } from "./plan-view.ts";
 import { writeAnswer } from "../plan/write-answer.ts";
 import type { Proposal } from "../run/propose-plan.ts";
-import type { Json } from "../../../../src/references.ts";
+import { type Json, parsePath, readPath } from "../../../../src/references.ts";
 import type { Plan, PlanFormatName } from "../../../../src/internal-tool.ts";
-import { json, type ValueLabels } from "../../../../src/internal.ts";
+import type { ValueLabels } from "../../../../src/internal.ts";
 
 export interface WrittenProgram extends Omit<Proposal, "format"> {
   /** `message`: a question to the agent, in place of a plan. */
@@ -45,11 +45,8 @@ export interface ProgramOutcome {
 /** The text of the last `write_answer` in the run's state. */
 export function answerOf({ calls }: Pick<Plan, "calls">, { state }: RunView): string | undefined {
   const last = calls.findLast(({ tool }) => tool === writeAnswer.name);
-  const [, path] = /^†state\.([\w.]+)$/u.exec(last?.outputPath ?? "") ?? [];
-  let value: Json | undefined = path === undefined ? undefined : (state as Json);
-  for (const key of path?.split(".") ?? []) {
-    const isOwn = value !== undefined && json.isJsonObject(value) && Object.hasOwn(value, key);
-    value = isOwn ? (value as Readonly<Record<string, Json>>)[key] : undefined;
-  }
-  return typeof value === "string" ? value : undefined;
+  const [, path] = /^†state(\..+)$/u.exec(last?.outputPath ?? "") ?? [];
+  const parsed = path === undefined ? undefined : parsePath(path);
+  const found = parsed && readPath(state as Json, parsed);
+  return found?.found === true && typeof found.value === "string" ? found.value : undefined;
 }

@@ -1,9 +1,8 @@
 import type * as z from "zod";
-import { ByrefError, codeIn, codeOf, publicTextOf, requireAtMost } from "../../../../src/errors.ts";
+import { ByrefError, codeOf, publicTextOf, requireAtMost } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
 import {
   conversations,
-  identityHeader,
   logFailure,
   placeIn,
   requestBodies,
@@ -14,6 +13,7 @@ import { encoding, json } from "../../../../src/internal.ts";
 import type { Plan } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { Identity } from "../../../../src/runtime.ts";
+import { askObject, Refusal } from "./object-request.ts";
 import { requireInput, withDefaults } from "../plan/plan-input.ts";
 import type { programSource } from "./program-schemas.ts";
 import type { CheckedProgram, ProgramOutcome, ProgramStart, WrittenProgram } from "./program.ts";
@@ -335,29 +335,13 @@ export class Programs implements TenantFeature {
     const parts = conversation === "" ? [tenant, ...conversations.UNUSED] : [tenant, conversation];
     const { jurisdiction } = state.id;
     const object = conversations.conversationNamed(env, parts, json.compact({ jurisdiction }));
-    const at = `https://object/conversations/${conversation || "unused"}/programs/${what}`;
-    const headers = new Headers([["content-type", "application/json"], identityHeader(asker)]);
-    const response = await object.fetch(at, {
-      method: "POST",
-      headers,
-      body: JSON.stringify(body),
-    });
-    // A conversation's object answers in JSON.
-    const answer = json.parsedJson(await response.text()) as object;
-    if (response.ok) return answer as Answer;
-    const { type: _1, title: _2, status: _3, instance: _4, ...problem } = answer as Problem;
-    const { code, detail, ...details } = problem;
-    throw new Refusal(codeIn(String(code)), String(detail), details);
+    const path = `/conversations/${conversation || "unused"}/programs/${what}`;
+    return (await askObject(object, path, { asker, body })) as Answer;
   }
 }
 
 /** The pause after which a schedule that could not add its runs is due again. */
 const RETRY_MS = 60_000;
-
-type Problem = Readonly<Record<string, Json>>;
-
-/** What a conversation has refused, which another try would not change. */
-class Refusal extends ByrefError {}
 
 /** One id for each firing: asked for again, it is the same run, in the same conversation. */
 async function runIdOf(program: string, cause: string, key: string): Promise<string> {

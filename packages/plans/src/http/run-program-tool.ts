@@ -1,13 +1,7 @@
 import * as z from "zod";
 import { ByrefError, codeIn } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
-import {
-  type contexts,
-  directoryOf,
-  identityHeader,
-  logFailure,
-  placeIn,
-} from "../../../../src/internal-edge.ts";
+import { type contexts, directoryOf, logFailure, placeIn } from "../../../../src/internal-edge.ts";
 import { json, variableNames, withTimeLimit } from "../../../../src/internal.ts";
 import {
   runtimeTools,
@@ -19,6 +13,7 @@ import {
 } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { Identity } from "../../../../src/runtime.ts";
+import { askObject } from "./object-request.ts";
 import type { ListedProgram, RanProgram } from "./program-schemas.ts";
 
 const RUN_PROGRAM = "run_program";
@@ -28,7 +23,12 @@ const DESCRIPTION = "Run a saved program, without a model, and save its result."
 export const AGENT_HEADER = "x-byref-agent";
 
 /** Sends a request of who asks, for the agent, to the tenant's object. Throws what it refuses. */
-type AskTenant = (method: "GET" | "POST", path: string, body?: Json, key?: string) => Promise<Json>;
+type AskTenant = (
+  method: "GET" | "POST",
+  path: string,
+  body?: object,
+  key?: string,
+) => Promise<Json>;
 
 /**
  * The tool with which the agent's model runs the programs that the tenant has given to the agent. None if there are
@@ -136,20 +136,15 @@ function askTenant(
   const { tenant, principal, claims } = asked;
   const { env, state } = context;
   const object = directoryOf(env, tenant, state.id.jurisdiction);
-  const identity = identityHeader({ tenant, ...json.compact({ principal, claims }) });
+  const asker = { tenant, ...json.compact({ principal, claims }) };
   return (
     object &&
-    (async (method, path, body, key) => {
-      const headers = new Headers([identity, [AGENT_HEADER, encodeURIComponent(agent)]]);
-      headers.set("accept", "application/json");
-      if (body !== undefined) headers.set("content-type", "application/json");
-      if (key !== undefined) headers.set("idempotency-key", key);
-      const init = { method, headers, body: body === undefined ? null : JSON.stringify(body) };
-      const response = await object.fetch(`https://object${path}`, init);
-      const answer = json.parsedJson(await response.text());
-      if (response.ok) return answer;
-      const { code, detail } = answer as Readonly<Record<string, Json>>;
-      throw new ByrefError(codeIn(`${String(code)}:`), String(detail));
+    ((method, path, body, key) => {
+      const headers = {
+        [AGENT_HEADER]: encodeURIComponent(agent),
+        ...(key && { "idempotency-key": key }),
+      };
+      return askObject(object, path, { method, asker, ...json.compact({ body }), headers });
     })
   );
 }

@@ -65,23 +65,18 @@ export function parameterTexts(
   syntaxes: readonly SyntaxName[],
 ): readonly ParameterText[] {
   const texts: ParameterText[] = [];
-  const open: { readonly inner: Json; readonly path: ParameterText["path"] }[] = [
-    { inner: value, path: [] },
-  ];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const { inner, path } = next;
+  const collect = (inner: Json, path: ParameterText["path"]) => {
     if (typeof inner === "string") {
       const at = path.join(".");
       const needs = needsIn(inner, syntaxes).map((need) => ({ ...need, at }));
       texts.push({ path, text: inner, needs });
-    } else if (json.isJsonArray(inner) || json.isJsonObject(inner)) {
-      const entries = (json.isJsonArray(inner) ? [...inner.entries()] : Object.entries(inner)).map(
-        ([key, child]) => ({ inner: child, path: [...path, key] }),
-      );
-      // A stack: the last entry is read first, so entries are reversed.
-      for (const entry of entries.reverse()) open.push(entry);
+    } else if (json.isJsonArray(inner)) {
+      for (const [index, one] of inner.entries()) collect(one, [...path, index]);
+    } else if (json.isJsonObject(inner)) {
+      for (const [key, one] of Object.entries(inner)) collect(one, [...path, key]);
     }
-  }
+  };
+  collect(value, []);
   return texts;
 }
 

@@ -267,7 +267,7 @@ class Check {
     const cycle = findCycle(calls.map(({ dependsOn }) => dependsOn));
     if (cycle === undefined) return;
     const ids = cycle.map((index) => calls[index]?.call.id ?? "");
-    const message = `These wait for one another: ${ids.join(" → ")}. ${cycleAdvice(calls, cycle)}`;
+    const message = `These wait for one another: ${ids.join(" → ")}. Remove one of their references.`;
     this.#findings.add({ code: "cycle", call: ids[0] ?? "", at: "_outputPath", message });
   }
 
@@ -341,47 +341,25 @@ function writeAdvice(
   return `Give the call that makes it _outputPath "†${shown(place)}".`;
 }
 
-/** How to break a cycle of calls: by a reference in its first call to a result of the one before it. */
-function cycleAdvice(calls: readonly CheckedCall[], cycle: readonly number[]): string {
-  const [reader, maker] = [calls[cycle[0] ?? 0], cycle.at(-2)];
-  const isRead = ({ writers }: CheckedNeed) =>
-    writers.some((one) =>
-      [one?.whole ?? [], one?.parts ?? []].flat().some((by) => by.call === maker),
-    );
-  const source = shown(reader?.needs.find(isRead)?.source ?? "");
-  return `Remove one of the references, such as ${source} in ${reader?.call.id}.`;
-}
-
 /**
- * Finds a cycle among the calls. Returns the indices along it, with the first one repeated at the end, or
- * undefined. `dependsOn` lists the calls before each call. Cost: linear in calls and edges.
+ * Finds a cycle among the calls. Returns the indices along it, from a producer to its readers, with the first one
+ * repeated at the end. `dependsOn` lists the calls before each call.
  */
 function findCycle(dependsOn: readonly ReadonlySet<number>[]): readonly number[] | undefined {
-  const state = new Uint8Array(dependsOn.length);
-  const path: number[] = [];
-  for (let start = 0; start < dependsOn.length; start++) {
-    if (state[start] !== NEW) continue;
-    // Each entry is a call and its unvisited dependencies. Iterative, because a plan can be deep.
-    const open = [{ call: start, rest: [...(dependsOn[start] ?? [])] }];
-    state[start] = OPEN;
-    path.push(start);
-    for (let top = open.at(-1); top !== undefined; top = open.at(-1)) {
-      const next = top.rest.pop();
-      if (next === undefined) {
-        state[top.call] = DONE;
-        open.pop();
-        path.pop();
-      } else if (state[next] === OPEN) {
-        // Reversed into the order of the data flow: from a producer to its readers.
-        return [...path.slice(path.indexOf(next)), next].reverse();
-      } else if (state[next] === NEW) {
-        state[next] = OPEN;
-        path.push(next);
-        open.push({ call: next, rest: [...(dependsOn[next] ?? [])] });
-      }
+  const done = new Set<number>();
+  const cycleFrom = (call: number, path: readonly number[]): readonly number[] | undefined => {
+    if (path.includes(call)) return [...path.slice(path.indexOf(call)), call].reverse();
+    if (done.has(call)) return undefined;
+    for (const before of dependsOn[call] ?? []) {
+      const cycle = cycleFrom(before, [...path, call]);
+      if (cycle !== undefined) return cycle;
     }
+    done.add(call);
+    return undefined;
+  };
+  for (const call of dependsOn.keys()) {
+    const cycle = cycleFrom(call, []);
+    if (cycle !== undefined) return cycle;
   }
   return undefined;
 }
-
-const [NEW, OPEN, DONE] = [0, 1, 2];

@@ -1,19 +1,10 @@
 import type { Reference, Segment } from "../../../../src/references.ts";
 
-interface Node {
-  readonly children: Map<string, Node>;
-  /** Writers of exactly this place. */
-  readonly writers: Writer[];
-}
-
 export interface Writer {
   readonly call: number;
   /** The call's output path as written. Absent if the call always writes the place when it is done. */
   readonly source?: string;
 }
-
-/** Maximum overlapping writers returned. Enough for an error message. */
-const MAX_OVERLAPS = 3;
 
 /**
  * The calls that write a reference's value: writers of it or of a value that contains it, and writers of its
@@ -24,79 +15,59 @@ export interface Writers {
   readonly parts: readonly Writer[];
 }
 
+/** Maximum overlapping writers returned. Enough for an error message. */
+const MAX_OVERLAPS = 3;
+
 /** The places that a plan's calls write. Cost of a lookup: the path's length plus the writers found. */
 export class PathIndex {
-  readonly #names = new Map<string, Node>();
-  /** Cache of the writers below a place, until a writer is added. Many references may share a place. */
-  readonly #below = new Map<Node, readonly Writer[]>();
+  /** Writers of exactly a place, and of places below it, by the place. */
+  readonly #at = new Map<string, Writer[]>();
+  readonly #below = new Map<string, Writer[]>();
 
   /** Adds a writer. Returns the first few other calls whose places overlap. */
-  add({ name, path }: Reference, writer: Writer): readonly Writer[] {
-    let node = this.#nodeOf(name);
-    const above: Writer[] = [...node.writers];
-    for (const segment of path) {
-      const key = keyOf(segment) ?? "";
-      const child = node.children.get(key) ?? { children: new Map(), writers: [] };
-      node.children.set(key, child);
-      above.push(...child.writers);
-      node = child;
-    }
-    const overlaps = others(writer, [above, below(node)]);
-    node.writers.push(writer);
-    this.#below.clear();
-    return overlaps;
+  add(place: Reference, writer: Writer): readonly Writer[] {
+    const places = placesIn(place, (segment) => keyOf(segment) ?? "#");
+    const own = places.pop() ?? "";
+    const overlaps = [...places, own].flatMap((one) => this.#at.get(one) ?? []);
+    overlaps.push(...(this.#below.get(own) ?? []));
+    put(this.#at, own, writer);
+    for (const above of places) put(this.#below, above, writer);
+    const others = overlaps.filter(({ call }) => call !== writer.call);
+    return [...new Map(others.map((other) => [other.call, other])).values()].slice(0, MAX_OVERLAPS);
   }
 
-  find({ name, path }: Reference): Writers {
-    const root = this.#names.get(name);
-    if (root === undefined) return { whole: [], parts: [] };
-    const whole = [...root.writers];
-    let node: Node | undefined = root;
-    for (const segment of path) {
-      const key = keyOf(segment);
-      // The segment covers all elements, or one that is unknown before the run.
-      if (key === undefined) break;
-      node = node.children.get(key);
-      if (node === undefined) return { whole, parts: [] };
-      whole.push(...node.writers);
-    }
-    const parts = this.#below.get(node) ?? [...below(node)];
-    this.#below.set(node, parts);
-    return { whole, parts };
+  find(place: Reference): Writers {
+    const places = placesIn(place, keyOf);
+    const whole = places.flatMap((one) => this.#at.get(one) ?? []);
+    return { whole, parts: this.#below.get(places.at(-1) ?? "") ?? NONE };
   }
 
   has(name: string): boolean {
-    return this.#names.has(name);
-  }
-
-  #nodeOf(name: string): Node {
-    const node = this.#names.get(name) ?? { children: new Map(), writers: [] };
-    this.#names.set(name, node);
-    return node;
+    return this.#at.has(name) || this.#below.has(name);
   }
 }
 
-function* below(top: Node): Generator<Writer> {
-  const open = [...top.children.values()];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    yield* next.writers;
-    open.push(...next.children.values());
-  }
+const NONE: readonly Writer[] = [];
+
+function put(writers: Map<string, Writer[]>, place: string, writer: Writer): void {
+  const known = writers.get(place);
+  if (known === undefined) writers.set(place, [writer]);
+  else known.push(writer);
 }
 
-function others({ call }: Writer, found: readonly Iterable<Writer>[]): readonly Writer[] {
-  const some = new Map<number, Writer>();
-  for (const writers of found) {
-    for (const writer of writers) {
-      if (some.size === MAX_OVERLAPS) return [...some.values()];
-      if (writer.call !== call) some.set(writer.call, writer);
-    }
+/** The name and each place on the path, up to a segment without a key. */
+function placesIn({ name, path }: Reference, key: typeof keyOf): string[] {
+  const places = [name];
+  for (const segment of path) {
+    const next = key(segment);
+    if (next === undefined) break;
+    places.push(places.at(-1) + next);
   }
-  return [...some.values()];
+  return places;
 }
 
 /** Returns undefined for a segment that covers several elements, or that counts from the end. */
 function keyOf(segment: Segment): string | undefined {
-  if ("key" in segment) return `.${segment.key}`;
+  if ("key" in segment) return `.${JSON.stringify(segment.key)}`;
   return "index" in segment && segment.index >= 0 ? `#${segment.index}` : undefined;
 }

@@ -24,12 +24,9 @@ export class PlanStore {
     this.#onDeleted = onDeleted;
   }
 
-  /** True if there ever was a plan. Migrates the tables of an earlier version. */
+  /** True if there ever was a plan. */
   get isUsed(): boolean {
-    if (sqlRows.hasTable(this.#sql, "plan_head")) return true;
-    if (!sqlRows.hasTable(this.#sql, "plan")) return false;
-    this.#sql.transaction(() => this.#addHeads());
-    return true;
+    return sqlRows.hasTable(this.#sql, "plan_head");
   }
 
   /**
@@ -40,10 +37,15 @@ export class PlanStore {
     const data = JSON.stringify(record);
     const advice = "Keep long data in variables, and refer to them.";
     requireAtMost("maxRecordBytes", encoding.byteLength(data), advice);
-    if (!this.isUsed) this.#makeTables();
+    if (!this.isUsed) for (const table of TABLES) this.#sql.run(table);
     this.#makeRoom();
     this.#sql.run(`INSERT INTO plan (id, data) VALUES (?, ?)`, record.id, data);
-    this.#addHead(record);
+    this.#sql.run(
+      `INSERT INTO plan_head (id, status, listed) VALUES (?, ?, ?)`,
+      record.id,
+      record.status,
+      listedText(record),
+    );
   }
 
   /** Writes only the status. Throws `not_found`. */
@@ -81,26 +83,22 @@ export class PlanStore {
   /** Plans, oldest first. Plans beyond `maxChars`, counted from the newest, come without their calls. */
   list(maxChars: number): readonly ListedPlanRecord[] {
     const rows = this.#rows(
-      `SELECT id, status, octet_length(listed) AS chars, run, coalesce(run_chars, 0) AS run_chars
+      `SELECT id, status, listed, run, coalesce(run_chars, 0) AS run_chars
        FROM plan_head LEFT JOIN (
          SELECT plan, max(seq) AS run, octet_length(data) AS run_chars FROM plan_run GROUP BY plan
        ) ON plan = id ORDER BY plan_head.seq DESC`,
     );
     let left = maxChars;
     const listed = rows.map((row): ListedPlanRecord => {
-      left -= sqlRows.numberIn(row, "chars") + sqlRows.numberIn(row, "run_chars");
-      const record = this.#listed(sqlRows.textIn(row, "id"), statusIn(row));
+      const text = sqlRows.textIn(row, "listed");
+      left -= encoding.byteLength(text) + sqlRows.numberIn(row, "run_chars");
+      // `add` wrote it.
+      const record = { ...(JSON.parse(text) as ListedPlanRecord), status: statusIn(row) };
       if (left < 0) return { ...record, calls: [], after: {}, omitted: true };
       const newest = row.run === null ? undefined : this.newestRun(record.id);
       return newest === undefined ? record : { ...record, newest };
     });
     return listed.toReversed();
-  }
-
-  #listed(id: string, status: PlanStatus): ListedPlanRecord {
-    const [row = {}] = this.#rows(`SELECT listed FROM plan_head WHERE id = ?`, id);
-    // `#addHead` wrote it.
-    return { ...(JSON.parse(sqlRows.textIn(row, "listed")) as ListedPlanRecord), status };
   }
 
   /** Adds a run. At the limit, deletes the plan's oldest finished run. `asker` is not a part of the record. */
@@ -208,12 +206,6 @@ export class PlanStore {
     for (const row of rows) yield* this.#record(row);
   }
 
-  /** The plans of the runs that `openRuns` returns, in the same order. */
-  plansOfOpenRuns(): readonly string[] {
-    const rows = this.#rows(`SELECT plan FROM plan_run WHERE open > 0 ORDER BY seq`);
-    return rows.map((row) => sqlRows.textIn(row, "plan"));
-  }
-
   /** The rows of a statement; none before the first plan. */
   #rows(statement: string, ...bindings: readonly sqlRows.SqlValue[]): readonly sqlRows.SqlRow[] {
     return this.isUsed ? this.#sql.all(statement, ...bindings) : [];
@@ -270,48 +262,18 @@ export class PlanStore {
       this.#sql.run(`DELETE FROM plan_run WHERE id = ?`, sqlRows.textIn(row, "id"));
     }
   }
-
-  #makeTables(): void {
-    this.#sql.run(
-      `CREATE TABLE IF NOT EXISTS plan
-       (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, data TEXT NOT NULL)`,
-    );
-    // `open`: 1 for a run in progress, 2 for a run that waits for a person.
-    this.#sql.run(
-      `CREATE TABLE IF NOT EXISTS plan_run
-       (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, plan TEXT NOT NULL, open INTEGER NOT NULL,
-        input TEXT NOT NULL, data TEXT NOT NULL, state TEXT)`,
-    );
-    // The fields that change, and those that lists show. The status in a plan's data is its first status
-    // only.
-    this.#sql.run(
-      `CREATE TABLE IF NOT EXISTS plan_head
-       (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, status TEXT NOT NULL, listed TEXT NOT NULL)`,
-    );
-  }
-
-  /** Migrates the tables of versions that stored the status in the plan. */
-  #addHeads(): void {
-    this.#makeTables();
-    for (const { id = null } of this.#sql.all(`SELECT id FROM plan ORDER BY seq`)) {
-      // One at a time, because all plans together would not fit into memory.
-      for (const row of this.#sql.all(`SELECT data FROM plan WHERE id = ?`, id))
-        this.#addHead(planIn(row));
-    }
-    this.#sql.run(
-      `UPDATE plan_run SET open = 2 WHERE open = 1 AND json_extract(data, '$.status') = 'waiting'`,
-    );
-  }
-
-  #addHead(record: PlanRecord): void {
-    this.#sql.run(
-      `INSERT INTO plan_head (id, status, listed) VALUES (?, ?, ?)`,
-      record.id,
-      record.status,
-      listedText(record),
-    );
-  }
 }
+
+const TABLES = [
+  `CREATE TABLE IF NOT EXISTS plan (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, data TEXT NOT NULL)`,
+  // `open`: 1 for a run in progress, 2 for a run that waits for a person.
+  `CREATE TABLE IF NOT EXISTS plan_run
+   (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, plan TEXT NOT NULL, open INTEGER NOT NULL,
+    input TEXT NOT NULL, data TEXT NOT NULL, state TEXT)`,
+  // The fields that change, and those that lists show. The status in a plan's data is its first status only.
+  `CREATE TABLE IF NOT EXISTS plan_head
+   (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, status TEXT NOT NULL, listed TEXT NOT NULL)`,
+];
 
 export function planNotFound(id: string): ByrefError {
   return new ByrefError("not_found", `There is no plan ${id.slice(0, 80)}.`);
@@ -333,7 +295,7 @@ function openness(record: RunRecord): number {
 }
 
 function statusIn(row: sqlRows.SqlRow): PlanStatus {
-  // `#addHead` and `setStatus` wrote it.
+  // `add` and `setStatus` wrote it.
   return sqlRows.textIn(row, "status") as PlanStatus;
 }
 
@@ -359,18 +321,7 @@ function runIn(row: sqlRows.SqlRow): StoredRun {
 
 /** A run without the states of its calls, which are not loaded. */
 function shortRecordIn(sql: sqlRows.Sql, id: string): RunRecord {
-  const columns = ["status", "createdAt"].map((key) => `json_extract(data, '$.${key}') AS ${key}`);
-  const row =
-    sqlRows.firstRow(sql, `SELECT plan, ${columns.join(", ")} FROM plan_run WHERE id = ?`, id) ??
-    {};
-  return {
-    id,
-    plan: sqlRows.textIn(row, "plan"),
-    status: sqlRows.textIn(row, "status") as RunRecord["status"],
-    createdAt: sqlRows.textIn(row, "createdAt"),
-    calls: {},
-    gates: {},
-    keep: false,
-    needs: [],
-  };
+  const short = `SELECT json_remove(data, '$.calls', '$.gates', '$.needs') AS data FROM plan_run WHERE id = ?`;
+  const record = recordIn(sqlRows.firstRow(sql, short, id) ?? {});
+  return { ...record, calls: {}, gates: {}, needs: [] };
 }

@@ -13,15 +13,13 @@ export interface Issue {
 
 interface Keyword {
   readonly isArgument: (argument: Json) => boolean;
-  /** Returns what is wrong with a value; `at` is below it. Absent for keywords that hold schemas. */
-  readonly check?: (value: Json, argument: Json) => readonly Issue[];
+  /** Returns what is wrong with a value. Absent for keywords that hold schemas. */
+  readonly check?: (value: Json, argument: Json) => string | undefined;
 }
 
 const TYPES = new Set<Json>("null boolean integer number string array object".split(" "));
 const isSchema = (argument: Json) => typeof argument === "boolean" || json.isJsonObject(argument);
 const areSchemas = (argument: Json) => json.isJsonArray(argument) && argument.length > 0;
-const isNumber = (argument: Json) => typeof argument === "number";
-const isCount = (argument: Json) => Number.isInteger(argument) && Number(argument) >= 0;
 
 /** A value of a type that a keyword does not apply to passes. */
 export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
@@ -33,38 +31,18 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
         const types = listOf(argument);
         const type = json.typeOfJson(value);
         const isInteger = types.includes("integer") && exactNumbers.isWhole(value);
-        const message = `must be ${types.join(" or ")}, and is ${type}.`;
-        return issueUnless(isInteger || types.includes(type), message);
+        if (isInteger || types.includes(type)) return undefined;
+        return `must be ${types.join(" or ")}, and is ${type}.`;
       },
     },
   ],
-  [
-    "enum",
-    {
-      isArgument: json.isJsonArray,
-      check: (value, argument) => {
-        const options = listOf(argument);
-        return issueUnless(optionsIn(options).has(json.canonicalJson(value)), mustBe(options));
-      },
-    },
-  ],
-  [
-    "const",
-    {
-      isArgument: () => true,
-      check: (value, option) =>
-        issueUnless(json.canonicalJson(option) === json.canonicalJson(value), mustBe([option])),
-    },
-  ],
+  ["enum", { isArgument: json.isJsonArray, check: unlessOneOf }],
+  ["const", { isArgument: () => true, check: (value, only) => unlessOneOf(value, [only]) }],
   [
     "required",
     {
       isArgument: (names) =>
         json.isJsonArray(names) && names.every((name) => typeof name === "string"),
-      check: (value, names) =>
-        listOf(json.isJsonObject(value) ? names : []).flatMap((name) =>
-          issueUnless(Object.hasOwn(Object(value), String(name)), "is missing.", String(name)),
-        ),
     },
   ],
   ["minimum", bound("at least", (value, limit) => value >= limit)],
@@ -84,13 +62,13 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
 
 function bound(words: string, isMet: (value: number, limit: number) => boolean): Keyword {
   return {
-    isArgument: isNumber,
-    check: (value, limit) =>
-      issueUnless(
-        // Beyond the digits of a double, numbers that it does not tell apart are equal.
-        json.typeOfJson(value) !== "number" || isMet(Number(JSON.stringify(value)), Number(limit)),
-        `must be ${words} ${String(limit)}.`,
-      ),
+    isArgument: (argument) => typeof argument === "number",
+    check(value, limit) {
+      if (json.typeOfJson(value) !== "number") return undefined;
+      // Beyond the digits of a double, numbers that it does not tell apart are equal.
+      const isRight = isMet(Number(JSON.stringify(value)), Number(limit));
+      return isRight ? undefined : `must be ${words} ${String(limit)}.`;
+    },
   };
 }
 
@@ -100,47 +78,28 @@ function count(
   isMet: (length: number, limit: number) => boolean,
 ): Keyword {
   return {
-    isArgument: isCount,
+    isArgument: (argument) => Number.isInteger(argument) && Number(argument) >= 0,
     check(value, limit) {
-      if (json.typeOfJson(value) !== type) return [];
+      if (json.typeOfJson(value) !== type) return undefined;
       // Characters are code points, as in all limits.
       const length =
         typeof value === "string" ? characters.codePointCount(value) : listOf(value).length;
-      const message = `must have ${words} ${String(limit)}, and has ${length}.`;
-      return issueUnless(isMet(length, Number(limit)), message);
+      if (isMet(length, Number(limit))) return undefined;
+      return `must have ${words} ${String(limit)}, and has ${length}.`;
     },
   };
-}
-
-function issueUnless(isMet: boolean, message: string, at = ""): readonly Issue[] {
-  return isMet ? [] : [{ at, message }];
 }
 
 function listOf(argument: Json): readonly Json[] {
   return json.isJsonArray(argument) ? argument : [argument];
 }
 
-/** By the list, which many elements are compared with. */
-const knownOptions = new WeakMap<object, ReadonlySet<string>>();
-
-function optionsIn(options: readonly Json[]): ReadonlySet<string> {
-  const known = knownOptions.get(options) ?? new Set(options.map(json.canonicalJson));
-  knownOptions.set(options, known);
-  return known;
-}
-
-const MAX_OPTIONS = 10;
-const MAX_OPTION_CHARS = 80;
-
-function mustBe(options: readonly Json[]): string {
-  const shown = options.slice(0, MAX_OPTIONS).map((option) => {
-    const written = JSON.stringify(option);
-    return written.length > MAX_OPTION_CHARS
-      ? `${characters.clip(written, MAX_OPTION_CHARS)}…`
-      : written;
-  });
-  const more = options.length - shown.length;
-  return `must be ${[...shown, ...(more > 0 ? [`one of ${more} more`] : [])].join(" or ")}.`;
+function unlessOneOf(value: Json, options: Json): string | undefined {
+  const written = json.canonicalJson(value);
+  const all = listOf(options);
+  if (all.some((option) => json.canonicalJson(option) === written)) return undefined;
+  const shown = all.slice(0, 10).map((option) => JSON.stringify(option));
+  return `must be ${characters.clip(shown.join(" or "), 800)}${all.length > 10 ? " …" : ""}.`;
 }
 
 interface CheckOptions {
@@ -181,17 +140,21 @@ export function issuesIn(
     work += costOf(schema, value);
     const advice = "Give a smaller input, or simplify the schema.";
     requireAtMost(["maxSchemaChecks", maximum], work, advice);
-    if (typeof schema === "boolean")
-      return issueUnless(schema, "must not be there: remove it.", at);
+    if (schema === true) return [];
+    if (schema === false) return [{ at, message: "must not be there: remove it." }];
+    const { required } = schema;
+    const isObject = json.isJsonObject(value) && Array.isArray(required);
+    const missing = (isObject ? required : [])
+      .filter((key) => !Object.hasOwn(Object(value), key))
+      .map((key) => ({ at: joined(at, key), message: "is missing." }));
     // JSON Schema is JSON.
     const own = Object.entries(schema as Readonly<Record<string, Json>>);
     const issues = own.flatMap(([name, argument]) => {
-      const keyword = KEYWORDS.get(name);
-      const isChecked = keyword?.check !== undefined && keyword.isArgument(argument);
-      return isChecked ? keyword.check(value, argument) : [];
+      const { check, isArgument } = KEYWORDS.get(name) ?? {};
+      const message = isArgument?.(argument) === true ? check?.(value, argument) : undefined;
+      return message === undefined ? [] : [{ at, message }];
     });
-    const placed = issues.map((issue) => ({ ...issue, at: joined(at, issue.at) }));
-    return [...placed, ...innerIssues(schema, value, at)];
+    return [...missing, ...issues, ...innerIssues(schema, value, at)];
   }
 
   function innerIssues(schema: JSONSchema7, value: Json, at: string): readonly Issue[] {
@@ -224,17 +187,13 @@ function costOf(schema: jsonSchemas.Definition, value: Json): number {
   return lengths.reduce((sum, length) => sum + length, 1 + Math.ceil(chars / 64));
 }
 
-/** Joins the messages of the first alternatives: "must be integer, and is string; must be null, and is string". */
+/** The messages of the first alternatives: "must be integer, and is string; must be null, and is string". */
 function firstOf(results: readonly (readonly Issue[])[]): string {
-  const messages = results.slice(0, MAX_ALTERNATIVES).map(([issue]) => issue?.message ?? "");
-  const joined = messages.map((message) => message.replace(/\.$/u, "")).join("; ");
+  const messages = results.slice(0, 3).map(([issue]) => issue?.message.replace(/\.$/u, ""));
   // Alternatives of alternatives multiply.
-  return characters.clip(joined, MAX_ALTERNATIVES_CHARS);
+  return characters.clip(messages.join("; "), 1_000);
 }
 
-const MAX_ALTERNATIVES = 3;
-const MAX_ALTERNATIVES_CHARS = 1_000;
-
 function joined(at: string, key: string): string {
-  return at === "" || key === "" ? at + key : `${at}.${key}`;
+  return at === "" ? key : `${at}.${key}`;
 }

@@ -116,8 +116,6 @@ interface Version {
 class Reads {
   readonly #past: Past;
   readonly #versions = new Map<string, Version>();
-  /** Names that are escaped, and so not read. */
-  readonly #escaped = new Set<string>();
 
   constructor(past: Past) {
     this.#past = past;
@@ -127,11 +125,7 @@ class Reads {
     return this.#versions.values();
   }
 
-  add(reference: Reference, isEscaped: boolean): void {
-    if (isEscaped) {
-      if (this.#past.has(reference.name)) this.#escaped.add(reference.name);
-      return;
-    }
+  add(reference: Reference): void {
     const version = this.#past.versionOf(reference);
     if (version !== undefined) this.#versions.set(reference.name, version);
   }
@@ -142,7 +136,7 @@ class Reads {
     isEscaped: boolean,
     places: ReadonlyMap<Version, Reference>,
   ): Reference | undefined {
-    if (isEscaped) return this.#escaped.has(name) ? { name, path } : undefined;
+    if (isEscaped) return this.#past.has(name) ? { name, path } : undefined;
     const version = this.#versions.get(name);
     return version && below(places.get(version) ?? { name, path: [] }, path);
   }
@@ -187,11 +181,6 @@ class Past {
     return version;
   }
 
-  /** Notes that a variable had this name, which may be deleted now. */
-  #exist(name: string): void {
-    if (!this.#now.has(name)) this.#now.set(name, versionOf(name));
-  }
-
   has(name: string): boolean {
     return this.#now.has(name) || this.#written.has(name) || this.#options.isKnown(name);
   }
@@ -208,8 +197,10 @@ class Past {
         call.input["name"] === source;
       if (isNew && this.#written.has(name) && !this.#now.has(name)) return undefined;
       const { unresolved } = call;
-      if (unresolved !== undefined && !isEscaped && !unresolved.includes(source)) this.#exist(name);
-      if (unresolved?.includes(source) !== true) node.reads.add(reference, isEscaped);
+      if (isEscaped || unresolved?.includes(source) === true) return undefined;
+      // What was read had this name, which may be deleted now.
+      if (unresolved !== undefined && !this.#now.has(name)) this.#now.set(name, versionOf(name));
+      node.reads.add(reference);
       return undefined;
     };
     const parameters = parametersOf(call, read, this.#options);
@@ -380,7 +371,7 @@ class Slicer {
   slice(source: SliceSource): Slice {
     const reads = new Reads(this.#past);
     const read: PlaceOf = (reference, text, isEscaped = false) => {
-      if (isEscaped || "name" in source || source.placed.has(text)) reads.add(reference, isEscaped);
+      if (!isEscaped && ("name" in source || source.placed.has(text))) reads.add(reference);
       return undefined;
     };
     if ("name" in source) read({ name: source.name, path: [] }, "");
