@@ -1,4 +1,3 @@
-import * as ascii from "./ascii.ts";
 import * as limits from "../limits.ts";
 
 /**
@@ -66,27 +65,4 @@ export class MarkList {
     this.#marks.push([byte, count]);
     this.#dueByte = byte + limits.markBytes;
   }
-}
-
-/** Returns marks at elements of a JSON array, whose text is valid. */
-export function marksOfElements(bytes: Uint8Array): readonly Mark[] {
-  const marks = new MarkList();
-  let depth = 0;
-  let commas = 0;
-  for (let at = 0; at < bytes.length; at++) {
-    const code = bytes[at];
-    if (code === ascii.QUOTE) at = endOfString(bytes, at + 1);
-    else if (code === ascii.COMMA && depth === 1) marks.offer(at + 1, ++commas);
-    else if (code === ascii.OPEN_BRACKET || code === ascii.OPEN_BRACE) {
-      if (depth === 0) marks.offer(at + 1, 0);
-      depth++;
-    } else if (code === ascii.CLOSE_BRACKET || code === ascii.CLOSE_BRACE) depth--;
-  }
-  return marks.marks;
-}
-
-function endOfString(bytes: Uint8Array, start: number): number {
-  let at = start;
-  while (bytes[at] !== ascii.QUOTE) at += bytes[at] === ascii.BACKSLASH ? 2 : 1;
-  return at;
 }

@@ -1,9 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
+import { marksOfElements } from "../../src/value/array-meter.ts";
 import { parseElements, parseRecords } from "../../src/value/records-text.ts";
 import type { Json } from "../../src/value/json.ts";
-import { marksOfElements, spanOf } from "../../src/value/marks.ts";
+import { spanOf } from "../../src/value/marks.ts";
 import { sampled, samples } from "../support/slow.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

@@ -1,5 +1,6 @@
 import { requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import { marksOfElements, type MeteredArray } from "../../value/array-meter.ts";
 import {
   countOf,
   deepFreeze,
@@ -8,7 +9,7 @@ import {
   parsedBody,
   typeOfJson,
 } from "../../value/json.ts";
-import { type Mark, marksOfElements } from "../../value/marks.ts";
+import type { Mark } from "../../value/marks.ts";
 import { BytesMeter } from "../../value/meter.ts";
 import { TextMeter } from "../../value/text-meter.ts";
 import { jsonChars } from "../../value/json-text.ts";
@@ -131,6 +132,15 @@ export function jsonContent(value: Json, source?: string): Content {
   if (bytes.length > limits.maxChunkedBytes) return new Content({ about, marks, body: bytes });
   const copy = deepFreeze(parsedBody(text));
   return new Content({ about, marks, body: isLong ? bytes : text, value: copy });
+}
+
+/** Creates content from a long array in pieces. It is parsed when it is first read. Throws `limit_exceeded`. */
+export function arrayContent(array: MeteredArray): Content {
+  const { bytes, marks, count, chars, shape, preview } = array;
+  requireAtMost("maxJsonBytes", bytes.length, JSON_ADVICE);
+  const sizes = { count, bytes: bytes.length, chars };
+  const about = { type: "array", ...sizes, shape, preview, mediaType: JSON_TYPE } as const;
+  return new Content({ about, marks, body: bytes });
 }
 
 /** Returns the value of text or JSON content that is in memory as a whole. */

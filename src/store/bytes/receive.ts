@@ -1,15 +1,17 @@
 import * as ascii from "../../value/ascii.ts";
 import { ByrefError, messageOf, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { copyOf, joinBytes } from "../../value/bytes.ts";
+import { ArrayMeter } from "../../value/array-meter.ts";
+import { copyOf, joinBytes, piecesOf } from "../../value/bytes.ts";
 import { ByteBuffer } from "../../value/byte-buffer.ts";
-import { BytesMeter, type Meter, type Metered } from "../../value/meter.ts";
+import { BytesMeter, type Meter, type Metered, PIECE_BYTES } from "../../value/meter.ts";
 import { RecordsMeter } from "../../value/records-meter.ts";
 import { TextMeter } from "../../value/text-meter.ts";
 import { type Json, type JsonArray, parsedBody } from "../../value/json.ts";
 import { decodeUtf8 } from "../../value/encoding.ts";
 import type { Bodies, StartedBody } from "./bodies.ts";
 import {
+  arrayContent,
   bytesContent,
   Content,
   isStored,
@@ -204,15 +206,33 @@ class Incoming {
   }
 }
 
+/** Receives JSON. Of a long array, only its bytes are held, and the elements of one piece. */
 async function receiveJson(stream: AsyncIterable<Uint8Array>): Promise<Content> {
   const held = new ByteBuffer();
+  let array: ArrayMeter | undefined;
+  let bytes = 0;
+  let longBytes = LONG_BYTES;
   for await (const chunk of stream) {
-    held.add(chunk);
-    requireAtMost("maxJsonBytes", held.size, JSON_ADVICE);
+    bytes += chunk.length;
+    requireAtMost("maxJsonBytes", bytes, JSON_ADVICE);
+    for (const piece of piecesOf(chunk, PIECE_BYTES)) {
+      if (array !== undefined) array.write(piece);
+      else held.add(piece);
+      if (held.size < longBytes) continue;
+      if (ARRAY_START.test(new TextDecoder().decode(held.start()))) {
+        array = new ArrayMeter();
+        for (const block of held.take()) array.write(block);
+      } else longBytes = Infinity;
+    }
   }
+  if (array !== undefined) return arrayContent(array.end());
   const text = textIn(held);
   return jsonContent(parseBody(text), text);
 }
+
+/** An array is read in pieces of this length. A shorter text is read as a whole. */
+const LONG_BYTES = 1_048_576;
+const ARRAY_START = /^[ \t\n\r]*\[/u;
 
 function textIn(held: ByteBuffer): string {
   const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

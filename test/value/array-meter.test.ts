@@ -1,0 +1,124 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import * as limits from "../../src/limits.ts";
+import { ArrayMeter } from "../../src/value/array-meter.ts";
+import type { Json } from "../../src/value/json.ts";
+import { previewOf } from "../../src/value/preview.ts";
+import { shapeOf } from "../../src/value/shape.ts";
+import { slow } from "../support/slow.ts";
+
+/** Returns what the meter reports about a text that arrives in these pieces. */
+function metered(pieces: readonly (string | Uint8Array)[]) {
+  const meter = new ArrayMeter();
+  for (const piece of pieces) meter.write(Buffer.from(piece));
+  return meter.end();
+}
+
+/** Cuts the text not at all, at every byte into two pieces, and into bytes. */
+function cuts(text: string): readonly (readonly Uint8Array[])[] {
+  const bytes = Buffer.from(text);
+  const twice = Array.from(bytes, (_, at) => [bytes.subarray(0, at), bytes.subarray(at)]);
+  return [[bytes], ...twice, [...bytes].map((byte) => Uint8Array.of(byte))];
+}
+
+function expected(values: readonly Json[], text: string) {
+  const chars = JSON.stringify(values).length;
+  const bytes = new TextEncoder().encode(text);
+  const summary = { shape: shapeOf(values), preview: previewOf(values) };
+  return { bytes, chars, count: values.length, ...summary };
+}
+
+const VALID = [
+  "[]",
+  " \t\r\n[ \n] ",
+  '[1, "a", null, true, -0, 1e2]',
+  '[ {"a": [1, {"b": "},]"}]}, [[], [2, 3]] ]\n',
+  String.raw`["\"", "\\", "[,]\\\"", "é😀\ud83d"]`,
+];
+
+const INVALID = [
+  "[",
+  "[1",
+  "[1,",
+  "[1,]",
+  "[,]",
+  "[,1]",
+  "[1,,2]",
+  "[1 2]",
+  "[1}",
+  "[{]}",
+  '[{"a":1],2]',
+  "[1]]",
+  "[1] 2",
+  "[],",
+  '["a]',
+  '["a\n"]',
+  "[[1]",
+  "[{}",
+  '["\\"]',
+  "[]]",
+  "[ ,]",
+];
+
+describe("an array received in pieces", () => {
+  it.each(VALID)("equals the whole array, wherever it is split: %j", (text) => {
+    // Every text is an array.
+    const values = JSON.parse(text) as readonly Json[];
+    for (const pieces of cuts(text)) expect(metered(pieces)).toMatchObject(expected(values, text));
+  });
+
+  it.each(INVALID)("is refused if JSON.parse refuses it, wherever it is split: %j", (text) => {
+    expect(() => JSON.parse(text)).toThrow(SyntaxError);
+    const refused = expect.objectContaining({ code: "bad_json" });
+    for (const pieces of cuts(text)) expect(() => metered(pieces)).toThrow(refused);
+  });
+
+  it("is parsed like JSON.parse does", slow, () => {
+    const tokens = fc.constantFrom(...'[]{},:"\\ 1', '"a"', "null", "\n");
+    fc.assert(
+      fc.property(fc.array(tokens, { maxLength: 12 }), fc.nat({ max: 12 }), (found, cut) => {
+        const pieces = [`[${found.slice(0, cut).join("")}`, found.slice(cut).join("")];
+        const attempt = <Result>(work: () => Result) => {
+          try {
+            return work();
+          } catch {
+            return "refused";
+          }
+        };
+        const text = pieces.join("");
+        const whole = attempt(() => expected(JSON.parse(text) as readonly Json[], text));
+        const read = attempt(() => metered(pieces));
+        if (typeof whole === "string") expect(read).toBe(whole);
+        else expect(read).toMatchObject(whole);
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  it("has marks, and the shape of its first elements", () => {
+    const values = Array.from({ length: 30_000 }, (_, id) => (id < 10_000 ? { id } : `${id} é`));
+    const text = JSON.stringify(values);
+    const pieces = Array.from({ length: Math.ceil(text.length / 50_000) }, (_, at) =>
+      text.slice(at * 50_000, (at + 1) * 50_000),
+    );
+    const { marks, ...read } = metered(pieces);
+    expect(read).toEqual(expected(values, text));
+    expect(marks.length).toBeGreaterThan(1);
+    for (const [byte, count] of marks) {
+      const start = new TextDecoder().decode(read.bytes.subarray(byte, byte + 30));
+      expect(start.startsWith(JSON.stringify(values[count]))).toBe(true);
+    }
+  });
+
+  it("has the same limits as a whole array, and refuses one level or container more", slow, () => {
+    const nested = (levels: number) => ["[1,", "[".repeat(levels - 1), "]".repeat(levels)];
+    expect(() => metered(nested(limits.maxDepth))).not.toThrow();
+    const refused = expect.objectContaining({ code: "limit_exceeded" });
+    expect(() => metered(nested(limits.maxDepth + 1))).toThrow(refused);
+    const half = limits.maxContainers / 2;
+    const many = (last: string) => ["[", "[],".repeat(half), "[],".repeat(half - 2), last, "]"];
+    expect(metered(many("[]")).count).toBe(limits.maxContainers - 1);
+    expect(() => metered(many("[],[]"))).toThrow(refused);
+    expect(new TextDecoder().decode(metered(["[1,", "1e400,", "2]"]).bytes)).toBe("[1,1e400,2]");
+  });
+});
