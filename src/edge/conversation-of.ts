@@ -66,11 +66,7 @@ export function conversationNamed(
   placement: Omit<Placement, "settings">,
 ): RemoteConversation {
   const { CONVERSATIONS }: Partial<Bindings> = env;
-  if (CONVERSATIONS === undefined) {
-    const message =
-      "Conversations need the binding CONVERSATIONS of the class Conversation, in new_sqlite_classes of a migration.";
-    throw new ByrefError("not_configured", message);
-  }
+  if (CONVERSATIONS === undefined) throw new ByrefError("not_configured", NOT_CONFIGURED);
   // The namespace is bound to ConversationObject; the platform's type for it does not support Json, which is
   // recursive.
   const settings = settingsOf(env);
@@ -130,3 +126,11 @@ export function requireId(id: string): string {
 export function mutableResponse(response: Response): Response {
   return new Response(response.body, response);
 }
+
+const NOT_CONFIGURED = `Conversations need the binding CONVERSATIONS. Export the class Conversation, and add it to wrangler.toml:
+[[durable_objects.bindings]]
+name = "CONVERSATIONS"
+class_name = "Conversation"
+[[migrations]]
+tag = "v1"
+new_sqlite_classes = ["Conversation"]`;

@@ -250,7 +250,8 @@ describe("placement", () => {
       const { CONVERSATIONS: _, ...bindings } = env;
       const response = await worker.fetch(request, { ...bindings, AUTH: "none" });
       const { detail } = await problemIn(response, "not_configured");
-      expect(detail).toContain("the binding CONVERSATIONS of the class Conversation");
+      expect(detail).toContain('name = "CONVERSATIONS"\nclass_name = "Conversation"');
+      expect(detail).toContain('new_sqlite_classes = ["Conversation"]');
     });
   });
 });

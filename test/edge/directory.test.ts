@@ -133,7 +133,8 @@ describe("the list of conversations", () => {
     const { DIRECTORY: _, ...bindings } = env;
     const response = await worker.fetch(request, { ...bindings, AUTH: "none" });
     const { detail } = await problemIn(response, "not_configured");
-    expect(detail).toContain("the binding DIRECTORY of the class Directory");
+    expect(detail).toContain('name = "DIRECTORY"\nclass_name = "Directory"');
+    expect(detail).toContain('new_sqlite_classes = ["Directory"]');
   });
 });
 

@@ -270,7 +270,7 @@ describe("a file that cannot be saved", () => {
             await own.call(method, at("c", path), init),
             "not_configured",
           );
-          expect(told.detail).toContain("the binding BLOBS");
+          expect(told.detail).toContain("[[r2_buckets]]");
         }
       },
       { bindings: { BLOBS: undefined } },

@@ -2,11 +2,7 @@ import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { LanguageModel, ModelMessage, ToolSet, UIMessageChunk } from "ai";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { Account, type Savings } from "../../src/turn/spend/account.ts";
-import {
-  callModel,
-  type CallResult,
-  type ModelOutput,
-} from "../../src/turn/model/model-call.ts";
+import { callModel, type CallResult, type ModelOutput } from "../../src/turn/model/model-call.ts";
 import { NOTHING_SPENT, Spend, type Usage } from "../../src/turn/spend/spend.ts";
 import { scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
 

@@ -18,8 +18,11 @@ export function problem(error: unknown, place: FailurePlace): Response {
 
 /** The platform's own message, of an object whose class has no migration, or one for key-value classes. */
 const NO_SQL = /SQL is not enabled for this Durable Object class/;
-const SQL_CLASSES =
-  "The classes of Byref need SQLite: list them in new_sqlite_classes of a migration. A class that was deployed without it cannot be changed: give it another name.";
+const SQL_CLASSES = `The classes of Byref need SQLite. List those that are bound in wrangler.toml:
+[[migrations]]
+tag = "v1"
+new_sqlite_classes = ["Conversation", "Directory", "Tables"]
+A class that was deployed without it cannot be changed: give it another name.`;
 
 /** The platform's own messages, of an object that a deploy has not reached yet. */
 const OLDER_CODE =

@@ -173,8 +173,13 @@ function conflict(path: string): ByrefError {
 function folderOf({ env, prefix }: ConversationContext): R2Files {
   const files = filesIn(env, prefix);
   if (files !== undefined) return files;
-  throw new ByrefError("not_configured", "Files need the binding BLOBS of an R2 bucket.");
+  throw new ByrefError("not_configured", NOT_CONFIGURED);
 }
+
+const NOT_CONFIGURED = `Files need the binding BLOBS. Add it to wrangler.toml:
+[[r2_buckets]]
+binding = "BLOBS"
+bucket_name = "byref"`;
 
 /**
  * The file's path, behind `/conversations/:id/files/`. Each segment is decoded once, so an encoded slash is no

@@ -136,10 +136,16 @@ function shownProgress({ startedMs, deleted, remaining }: DeletionProgress) {
 export function directoryFor(context: Context<AppEnv>): RemoteDirectory {
   const directory = directoryOf(context.env, context.get("identity").tenant);
   if (directory !== undefined) return directory;
-  const message =
-    "The list of conversations and programs need the binding DIRECTORY of the class Directory, in new_sqlite_classes of a migration.";
-  throw new ByrefError("not_configured", message);
+  throw new ByrefError("not_configured", NOT_CONFIGURED);
 }
+
+const NOT_CONFIGURED = `The list of conversations and programs need the binding DIRECTORY. Add it to wrangler.toml, with a new migration tag:
+[[durable_objects.bindings]]
+name = "DIRECTORY"
+class_name = "Directory"
+[[migrations]]
+tag = "v2"
+new_sqlite_classes = ["Directory"]`;
 
 /** Adds the status, which only the conversation knows; undefined if it does not exist. */
 async function withStatus(context: Context<AppEnv>, entry: DirectoryEntry) {
