@@ -319,8 +319,9 @@ export function failedCall(
  */
 export function unresolvedCall(error: unknown, about: Parameters<typeof failedCall>[1]): Failed {
   const { labels, options } = about;
-  if (labels.isGuarded && !ABOUT_NAMES.has(codeOf(error))) return failedCall(error, about);
-  if (labels.hasUntrusted && options.untrusted !== "hide") options.taint?.add();
+  const isHidden = labels.isGuarded || (labels.hasUntrusted && options.untrusted === "hide");
+  if (isHidden && !ABOUT_NAMES.has(codeOf(error))) return failedCall(error, about);
+  if (labels.hasUntrusted && !isHidden) options.taint?.add();
   return failed(error);
 }
 

@@ -86,8 +86,9 @@ function runProgramTool(
       if (status === "waiting" || status === "running")
         return { output: { status, run: run.id, conversation }, isNothing: true };
       if (status !== "done") {
-        // The reason may quote what the run has read.
-        const isOpen = visibility === undefined && untrusted !== true;
+        // The reason may quote what the run has read, and has no labels.
+        const isOpen = visibility === undefined && untrusted !== true && wrap.untrusted !== "hide";
+        if (isOpen) wrap.taint?.add();
         const why = isOpen ? error : `Its conversation is ${conversation}.`;
         throw new ByrefError(codeIn(error), `The run ${run.id} has ${status}. ${why}`);
       }
@@ -106,7 +107,7 @@ function runProgramTool(
         toolCallId: call.toolCallId,
         input: { program, input: input as Json },
         ...own,
-        ...json.compact({ visibility }),
+        ...(visibility && { visibility, flags: ["composed", "derived"] as const }),
       };
       const places = call.saveTo === undefined ? [] : saveTargets.chosenPlaces(call.saveTo);
       const writes = toolCalls.saveAt({ write, places, unresolved, call }, wrap);
