@@ -131,12 +131,16 @@ function partsHint({ input, context: { store } }: FinishedRun): string {
   return `\nOver ${mebibytes} MiB, a variable is {type, count, bytes, read(path), slice(from, to)}, as ${large.join(", ")}: await ${large[0]}.slice(0, 1000).`;
 }
 
-/** Returns a result in which the model sees no text or name that the code chose. */
+/** Returns a result in which the model sees no text, name, choice or order of names that the code chose. */
 async function withheldResult(finished: FinishedRun): Promise<runtimeTools.RuntimeResult> {
   const { input, result } = finished;
   if (result.error !== undefined) throw withheld(result.error.kind);
-  const declared = new Set(input.outputs);
-  const assigned = result.assigned.filter(([name]) => declared.has(name));
+  const values = new Map(result.assigned);
+  const assigned = [...new Set(input.outputs)].map((name) => {
+    const text = values.get(name);
+    if (text !== undefined) return [name, text] as const;
+    throw new ByrefError("tool_failed", `${NAME} failed: on sealed input, it assigns all outputs.`);
+  });
   const writes = await writesFor(finished, assigned).catch(() => {
     throw withheld("thrown");
   });
