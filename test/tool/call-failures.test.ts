@@ -87,6 +87,7 @@ describe("the failure of a call whose references could not be resolved", () => {
 
   it("taints the turn if untrusted data is shown", async () => {
     expect(failureOf(missing, await labelsOf("mail"))).toEqual(["There is no .x.", true]);
+    expect(failureOf(missing, await labelsOf("seal", "mail"))).toEqual(["There is no .x.", true]);
     expect(failureOf(missing, await labelsOf("mail"), "hide")).toEqual(["There is no .x.", false]);
     expect(failureOf(missing, await labelsOf("mine"))).toEqual(["There is no .x.", false]);
   });

@@ -7,7 +7,6 @@ import type { Json } from "../../../src/references.ts";
 import {
   toolInputs,
   toolOutputs,
-  type UrlSources,
   type wraps,
   toolCalls,
   runtimeTools,
@@ -76,11 +75,6 @@ export function codeTool(options: CodeToolOptions): runtimeTools.RuntimeTool {
   });
 }
 
-interface CodeOutcome extends SandboxRun {
-  /** The values that the code received. */
-  readonly sources: UrlSources;
-}
-
 /** A plan may name a part, as `†state.orders`: code has it under its last key. */
 function namedTarget(written: string): readonly [string, targets.Target] {
   if (!written.startsWith("†")) {
@@ -99,7 +93,7 @@ function withoutDollar(name: string): string {
 
 interface FinishedRun {
   readonly input: Input;
-  readonly result: CodeOutcome;
+  readonly result: SandboxRun & Pick<CodeRun, "sources">;
   readonly context: runtimeTools.RuntimeToolContext;
 }
 

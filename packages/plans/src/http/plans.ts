@@ -256,8 +256,7 @@ export class Plans implements contexts.ConversationPlans {
     const { store } = this.#context;
     const view = await runViewOf(plan, stored, { store });
     // Besides the results, its own conversation has what calls have made, the input and what they kept.
-    const results = store.list().filter(({ tool }) => tool === undefined);
-    const labels = joinedLabels(results);
+    const labels = joinedLabels(store.list().filter(({ tool }) => tool === undefined));
     return { run: view, labels, ...json.compact({ text: answerOf(plan, view) }) };
   }
 
