@@ -61,7 +61,7 @@ function runProgramTool(
 ): runtimeTools.RuntimeTool {
   const inputSchema = z.object({
     program: z.enum(offered.map(({ name }) => name)),
-    input: z.record(z.string(), z.unknown()).optional(),
+    input: toolInputs.anyJsonObject.optional(),
   });
   return runtimeTools.runtimeTool({
     name: RUN_PROGRAM,
@@ -73,7 +73,7 @@ function runProgramTool(
     effects: "idempotent",
     timeMs: limits.turnMs,
     async execute({ program, input = {} }, { call, labels, resolve }) {
-      const { value, unresolved } = await resolve(input as Json);
+      const { value, unresolved } = await resolve(input);
       if (labels.isGuarded) {
         const message = "A sealed or secret value is given to no program: a person runs it.";
         throw new ByrefError("variable_sealed", message);
@@ -105,7 +105,7 @@ function runProgramTool(
         name: { ...variableNames.nameForCall(program, value), inputDigest },
         tool: RUN_PROGRAM,
         toolCallId: call.toolCallId,
-        input: { program, input: input as Json },
+        input: { program, input },
         ...own,
         ...(visibility && { visibility, flags: ["composed", "derived"] as const }),
       };
