@@ -136,7 +136,7 @@ export const variableFields = {
   chars: { is: "count" },
   shape: { is: "text" },
   preview: { is: "text" },
-  mediaType: { is: "name", isMoved: true },
+  mediaType: { is: "text", isMoved: true },
   textKey: { is: "text", isOptional: true, since: 5 },
   description: { is: "text", isOptional: true, isMoved: true, isChangeable: true },
   tool: { is: "text", isOptional: true, isMoved: true },

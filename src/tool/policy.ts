@@ -290,9 +290,8 @@ export function failedCall(
 ): Failed {
   const policy = options.policies?.[name];
   if (labels.isGuarded) return failed(error, withheld(name, "its input is sealed"));
-  if (labels.ofResult(name, policy).visibility !== "model") {
-    return failed(error, withheld(name, "its result is sealed"));
-  }
+  const isSealed = labels.ofResult(name, policy).visibility !== "model";
+  if (isSealed) return failed(error, withheld(name, "its result is sealed"));
   if (!labels.hasUntrusted && policy?.trusted !== false) return failed(error);
   if (options.untrusted === "hide") {
     return failed(error, withheld(name, "untrusted data is involved"));
@@ -306,9 +305,10 @@ export function failedCall(
  * model wrote, and similar names; it has no more of guarded and hidden values (`store-lookup.ts`).
  */
 export function unresolvedCall(error: unknown, about: Parameters<typeof failedCall>[1]): Failed {
-  const { labels, options } = about;
-  if (labels.isGuarded && !ABOUT_NAMES.has(codeOf(error))) return failedCall(error, about);
-  if (labels.hasUntrusted && options.untrusted !== "hide") options.taint?.add();
+  const { isGuarded, hasUntrusted } = about.labels;
+  const isSaid = ABOUT_NAMES.has(codeOf(error));
+  if ((isGuarded || hasUntrusted) && !isSaid) return failedCall(error, about);
+  if (hasUntrusted && about.options.untrusted !== "hide") about.options.taint?.add();
   return failed(error);
 }
 

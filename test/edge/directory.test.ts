@@ -22,7 +22,7 @@ import { withRuntime } from "../support/own-runtime.ts";
 import { finish, type Script, scriptedModel, text, toolCall } from "byref/testing";
 import { slow } from "../support/slow.ts";
 import { withEnd } from "../../src/edge/http/client-body.ts";
-import { refuseRows, rowsReadBy } from "../support/storage.ts";
+import { expectGone, refuseRows, rowsReadBy } from "../support/storage.ts";
 import { anyBytes } from "../support/values.ts";
 
 describe("the list of conversations", () => {
@@ -326,19 +326,6 @@ describe("tenant deletion", () => {
     return (await response.json<{ readonly deletion?: Deletion }>()).deletion;
   }
 
-  /** Expects that nothing of the conversation is left: no row, alarm or object in the bucket. */
-  async function expectGone(tenant: Tenant, id: string): Promise<void> {
-    const object = objectOf(id, tenant.name);
-    await runInDurableObject(object, async (_, { storage }) => {
-      const tables = storage.sql.exec(
-        "SELECT name FROM sqlite_master WHERE name NOT LIKE '\\_cf\\_%' ESCAPE '\\'",
-      );
-      expect(tables.toArray()).toEqual([]);
-      expect(await storage.getAlarm()).toBeNull();
-    });
-    expect((await env.BLOBS.list({ prefix: `${object.id}/` })).objects).toEqual([]);
-  }
-
   const isDone = (tenant: Tenant) =>
     eventually(async () => expect(await deletionOf(tenant)).toBeUndefined());
 
@@ -361,7 +348,7 @@ describe("tenant deletion", () => {
       expect(await tenant.ids()).toEqual([]);
       await isDone(tenant);
       for (const id of ["asked", "image"]) {
-        await expectGone(tenant, id);
+        await expectGone(objectOf(id, tenant.name));
         await problemIn(await tenant.call("GET", `/conversations/${id}`), "conversation_not_found");
       }
       expect((await other.call("GET", "/conversations/asked")).status).toBe(200);
@@ -390,14 +377,14 @@ describe("tenant deletion", () => {
       );
       held.resolve();
       await isDone(tenant);
-      await expectGone(tenant, "old");
+      await expectGone(objectOf("old", tenant.name));
       expect((await tenant.ids()).toSorted()).toEqual(["again", "new"]);
       const value = await tenant.call("GET", "/conversations/again/variables/a");
       expect(await value.text()).toBe("new");
       // A second one does.
       await removeAll(tenant);
       await isDone(tenant);
-      for (const id of ["new", "again"]) await expectGone(tenant, id);
+      for (const id of ["new", "again"]) await expectGone(objectOf(id, tenant.name));
     });
 
     it("deletes a conversation whose entry arrives later, and an import of one that began later not", async () => {
@@ -415,7 +402,7 @@ describe("tenant deletion", () => {
       const { id } = await imported.json<{ readonly id: string }>();
       await evictDurableObject(objectOf("lost", tenant.name));
       await tenant.call("PUT", "/conversations/lost/variables/b", json(1));
-      await eventually(() => expectGone(tenant, "lost"));
+      await eventually(() => expectGone(objectOf("lost", tenant.name)));
       await eventually(async () => expect(await tenant.ids()).toEqual([id]));
       await evictDurableObject(objectOf(id, tenant.name));
       await tenant.call("PUT", `/conversations/${id}/variables/b`, json(1));
@@ -473,7 +460,7 @@ describe("tenant deletion", () => {
           await runDurableObjectAlarm(directory());
           expect(await deletionOf(tenant)).toBeUndefined();
         });
-        for (const id of ids) await expectGone(tenant, id);
+        for (const id of ids) await expectGone(objectOf(id, tenant.name));
         expect(
           await runInDurableObject(directory(), (_, { storage }) => storage.getAlarm()),
         ).toBeNull();

@@ -1,5 +1,6 @@
-import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
+import type { UIMessage, UIMessageChunk } from "ai";
 import type { Frame, TurnLog } from "../../src/turn/log/turn-log.ts";
+import { readMessage } from "../support/turn.ts";
 
 /** A promise that was not kept. */
 export class Broken extends Error {}
@@ -100,20 +101,7 @@ export async function messageFrom(
   message?: UIMessage,
 ): Promise<UIMessage | undefined> {
   const chunks = joined(frames.map(chunkOf));
-  const stream = new ReadableStream<UIMessageChunk>({
-    start(controller) {
-      for (const chunk of chunks) controller.enqueue(chunk);
-      controller.close();
-    },
-  });
-  const errors: string[] = [];
-  let newest = message;
-  const states = readUIMessageStream({
-    stream,
-    onError: (error) => errors.push(String(error)),
-    ...(message === undefined ? {} : { message: structuredClone(message) }),
-  });
-  for await (const state of states) newest = state;
+  const { message: newest, errors } = await readMessage(chunks, message);
   const said = chunks.flatMap((chunk) => (chunk.type === "error" ? [chunk.errorText] : []));
   const unreadable = errors.filter((error) => !said.some((text) => error.includes(text)));
   must(unreadable.length === 0, `R2: a stock client cannot read the frames: ${unreadable[0]}`);

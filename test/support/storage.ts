@@ -1,5 +1,5 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
-import { vi } from "vitest";
+import { expect, vi } from "vitest";
 import { env } from "cloudflare:workers";
 import { objectOf } from "./edge.ts";
 
@@ -20,6 +20,18 @@ export function alarmOf(id: string): Promise<number | null> {
 /** What is added to idle times of at least a day: up to an hour, by the object's id. */
 export function spreadMs(id: string): number {
   return Math.round((Number.parseInt(String(objectOf(id).id).slice(0, 8), 16) / 2 ** 32) * HOUR_MS);
+}
+
+/** Expects that nothing of the object is left: no row, alarm or object in the bucket. */
+export async function expectGone(object: ReturnType<typeof objectOf>): Promise<void> {
+  await runInDurableObject(object, async (_, { storage }) => {
+    const tables = storage.sql.exec(
+      "SELECT name FROM sqlite_master WHERE name NOT LIKE '\\_cf\\_%' ESCAPE '\\'",
+    );
+    expect(tables.toArray()).toEqual([]);
+    expect(await storage.getAlarm()).toBeNull();
+  });
+  expect((await env.BLOBS.list({ prefix: `${object.id}/` })).objects).toEqual([]);
 }
 
 /** Runs the alarm handler, even if it is not due. */

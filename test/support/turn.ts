@@ -165,12 +165,13 @@ export function userMessage(id: string, text: string): StoredMessage {
   return { id, role: "user", parts: [{ type: "text", text }], createdAt };
 }
 
-/** Returns the message that a stock client builds from the chunks. */
+/** Returns the message that a stock client builds from the chunks, after the message that it had before. */
 export async function readMessage(
   chunks: readonly UIMessageChunk[],
+  before?: UIMessage,
 ): Promise<{ message: UIMessage | undefined; errors: readonly string[] }> {
   const errors: string[] = [];
-  let message: UIMessage | undefined;
+  let message = before && structuredClone(before);
   const stream = new ReadableStream<UIMessageChunk>({
     start(controller) {
       for (const chunk of chunks) controller.enqueue(chunk);
@@ -178,7 +179,8 @@ export async function readMessage(
     },
   });
   const onError = (error: unknown) => void errors.push(String(error));
-  for await (const state of readUIMessageStream({ stream, onError })) message = state;
+  const reading = { stream, onError, ...(message && { message }) };
+  for await (const state of readUIMessageStream(reading)) message = state;
   return { message, errors };
 }
 

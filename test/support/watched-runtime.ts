@@ -1,10 +1,9 @@
-import { tool } from "ai";
-import * as z from "zod";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { json } from "./edge.ts";
 import type { OwnRuntime } from "./own-runtime.ts";
 import { finish, scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
+import { planTools } from "./planning.ts";
 import { COLLECTOR } from "./telemetry.ts";
 
 /** A secret that only the collector may receive. */
@@ -15,18 +14,7 @@ export const asked = finish("tool-calls", { input: 60, output: 40 });
 /** The end of a step that answers with text. */
 export const done = finish("stop", { input: 6, output: 4 });
 
-const tools = {
-  add: tool({
-    inputSchema: z.object({ a: z.number(), b: z.number() }),
-    execute: ({ a, b }) => a + b,
-  }),
-  fail: tool({
-    inputSchema: z.object({}),
-    execute: (): string => {
-      throw new Error("boom");
-    },
-  }),
-};
+const { echo: _echo, ...tools } = planTools();
 
 export const agentNamed = (name: string, more: Partial<Agent> = {}): Agent => ({
   name,

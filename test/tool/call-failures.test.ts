@@ -74,18 +74,20 @@ describe("the failure of a call whose references could not be resolved", () => {
     return [unresolvedCall(error, { name: "send", options, labels }).message, taint.isTainted];
   };
 
-  it("says what is missing, and nothing else of a guarded value", async () => {
+  it("says what is missing, and nothing else of a guarded or hidden value", async () => {
     expect(failureOf(missing, await labelsOf("seal"))).toEqual(["There is no .x.", false]);
     for (const code of ["limit_exceeded", "number_not_exact", "bad_value"] as const) {
       const error = new ByrefError(code, "It is 5.");
       expect(failureOf(error, await labelsOf("seal"))).toEqual([guarded, false]);
       expect(failureOf(error, await labelsOf("key"))).toEqual([guarded, false]);
+      expect(failureOf(error, await labelsOf("mail"), "hide")).toEqual([hidden, false]);
     }
     expect(failureOf(tooLarge, await labelsOf("mine"))).toEqual(["It has 5 bytes.", false]);
   });
 
   it("taints the turn if untrusted data is shown", async () => {
     expect(failureOf(missing, await labelsOf("mail"))).toEqual(["There is no .x.", true]);
+    expect(failureOf(missing, await labelsOf("seal", "mail"))).toEqual(["There is no .x.", true]);
     expect(failureOf(missing, await labelsOf("mail"), "hide")).toEqual(["There is no .x.", false]);
     expect(failureOf(missing, await labelsOf("mine"))).toEqual(["There is no .x.", false]);
   });

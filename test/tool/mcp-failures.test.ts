@@ -64,6 +64,7 @@ it.each(LISTS)(
         serverInfo: { name: "odd", version: "1" },
       },
       "tools/list": { tools: [tool, { name: "good", inputSchema: schema }], ...(list as object) },
+      "tools/call": { ...textResult("fine"), structuredContent: null, isError: null, _meta: null },
     };
     const server = await startLoopback(async (request, response) => {
       if (request.method !== "POST") return response.writeHead(405).end();
@@ -76,8 +77,9 @@ it.each(LISTS)(
       response.end(JSON.stringify({ jsonrpc: "2.0", id, ...answer }));
     });
     try {
-      const { tools } = await open(new McpDirectory(quiet), [{ name: "one", url: server.url }]);
-      expect(Object.keys(tools).toSorted()).toEqual(isOffered ? ["good", "odd"] : ["good"]);
+      const opened = await open(new McpDirectory(quiet), [{ name: "one", url: server.url }]);
+      expect(Object.keys(opened.tools).toSorted()).toEqual(isOffered ? ["good", "odd"] : ["good"]);
+      expect(await run(opened, "good")).toBe("fine");
     } finally {
       await server.down();
     }

@@ -137,6 +137,7 @@ describe("a result's value", () => {
       { ...structured({ a: [1] }), content: [text('{"a":[1]}'), image, link] },
       { a: [1], _content: [image, link] },
     ],
+    ["the contents beside an empty one", { ...structured({}), content: [text("see")] }, "see"],
     ["an image beside a text", { content: [text("see"), image] }, [text("see"), image]],
   ])("is %s", async (_what, result, value) => {
     const given = await valueOf(result);

@@ -7,7 +7,6 @@ import type { Json } from "../../../src/references.ts";
 import {
   toolInputs,
   toolOutputs,
-  type UrlSources,
   type wraps,
   toolCalls,
   runtimeTools,
@@ -76,11 +75,6 @@ export function codeTool(options: CodeToolOptions): runtimeTools.RuntimeTool {
   });
 }
 
-interface CodeOutcome extends SandboxRun {
-  /** The values that the code received. */
-  readonly sources: UrlSources;
-}
-
 /** A plan may name a part, as `†state.orders`: code has it under its last key. */
 function namedTarget(written: string): readonly [string, targets.Target] {
   if (!written.startsWith("†")) {
@@ -99,7 +93,7 @@ function withoutDollar(name: string): string {
 
 interface FinishedRun {
   readonly input: Input;
-  readonly result: CodeOutcome;
+  readonly result: SandboxRun & Pick<CodeRun, "sources">;
   readonly context: runtimeTools.RuntimeToolContext;
 }
 
@@ -131,12 +125,16 @@ function partsHint({ input, context: { store } }: FinishedRun): string {
   return `\nOver ${mebibytes} MiB, a variable is {type, count, bytes, read(path), slice(from, to)}, as ${large.join(", ")}: await ${large[0]}.slice(0, 1000).`;
 }
 
-/** Returns a result in which the model sees no text or name that the code chose. */
+/** Returns a result in which the model sees no text, name, choice or order of names that the code chose. */
 async function withheldResult(finished: FinishedRun): Promise<runtimeTools.RuntimeResult> {
   const { input, result } = finished;
   if (result.error !== undefined) throw withheld(result.error.kind);
-  const declared = new Set(input.outputs);
-  const assigned = result.assigned.filter(([name]) => declared.has(name));
+  const values = new Map(result.assigned);
+  const assigned = [...new Set(input.outputs)].map((name) => {
+    const text = values.get(name);
+    if (text !== undefined) return [name, text] as const;
+    throw new ByrefError("tool_failed", `${NAME} failed: on sealed input, it assigns all outputs.`);
+  });
   const writes = await writesFor(finished, assigned).catch(() => {
     throw withheld("thrown");
   });

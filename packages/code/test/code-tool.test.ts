@@ -110,6 +110,17 @@ describe("the result of code", () => {
   });
 });
 
+it.each([["ba", ["a", "b"]] as const, ["b", []] as const])(
+  "code on sealed input that assigns %s of the outputs a and b creates %j",
+  async (assigned, created) => {
+    const store = new MemoryStore();
+    await store.save({ name: "pay", value: 1, visibility: "sealed" });
+    const sandbox = scriptedSandbox(() => ({ assigned: [...assigned].map((name) => [name, "1"]) }));
+    await runCode(sandbox, "1", { store, variables: ["pay"], outputs: ["a", "b"] });
+    expect(store.list().map(({ name }) => name)).toEqual(["pay", ...created]);
+  },
+);
+
 describe("tool calls from code", () => {
   it("carry the labels of the code's variables, and contain no references", async () => {
     const store = new MemoryStore();

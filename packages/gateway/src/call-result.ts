@@ -6,7 +6,7 @@ import { characters, encoding, json } from "../../../src/internal.ts";
 import { toolOutputs, type wraps, type runtimeTools } from "../../../src/internal-tool.ts";
 import type { Json } from "../../../src/references.ts";
 import type { OfferedTool } from "./offered-items.ts";
-import { isOwn, uriOf } from "./own-tools.ts";
+import { isOwn, resourceOf } from "./own-tools.ts";
 import { joinedRules } from "../../mcp/src/server-rules.ts";
 import { type Statistics, WRONG_REFERENCES } from "./gateway-state.ts";
 
@@ -117,8 +117,8 @@ function blockOf(part: ShownPart): ContentBlock {
 function handleResult(output: ToolOutput, info: VariableInfo | undefined): CallToolResult {
   const text = textBlock(handleText(output));
   if (info === undefined) return { content: [text] };
-  const link = "value" in output ? [] : [linkTo(info, "visibility" in output)];
-  return { content: [text, ...link], _meta: metaOf(info) };
+  const link = { type: "resource_link", ...resourceOf(info) } as const;
+  return { content: "value" in output ? [text] : [text, link], _meta: metaOf(info) };
 }
 
 function metaOf({ name, version }: VariableInfo) {
@@ -171,11 +171,6 @@ function notesIn(output: ToolOutput): readonly ContentBlock[] {
         `${reference} is not a variable and was passed as it is. There is ${names}.`,
       );
     });
-}
-
-function linkTo({ name, mediaType, bytes, shape }: VariableInfo, isGuarded: boolean): ContentBlock {
-  const details = isGuarded ? {} : { size: bytes, description: shape };
-  return { type: "resource_link", uri: uriOf(name), name, mimeType: mediaType, ...details };
 }
 
 function isView(part: ContentBlock): boolean {

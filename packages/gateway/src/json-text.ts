@@ -25,7 +25,7 @@ export function savedValue(result: CallToolResult): unknown {
     // A lone surrogate is stored as an escape.
     return only.text.isWellFormed() ? withTextKey(value, "") : value;
   }
-  if (typeof value === "string" || result.structuredContent === undefined) return value;
+  if (typeof value === "string" || value !== result.structuredContent) return value;
   const text = only?.type === "text" && others.length === 0 ? only.text : undefined;
   try {
     const converted = toJson(value).value;

@@ -168,20 +168,23 @@ export function isOwn(address: string): boolean {
 
 const VARIABLES = "byref://variables/";
 
-export function uriOf(name: string): string {
+function uriOf(name: string): string {
   return VARIABLES + encodeURIComponent(name);
 }
 
 export const VARIABLE_TEMPLATE = `${VARIABLES}{name}{?path,offset,limit}`;
 
-/** Returns the variables as resources, oldest first. A guarded one shows its name and type only. */
+/** Returns the variables as resources, oldest first. */
 export function variableResources(store: VariableStore): readonly Resource[] {
-  return store.list().map((info) => {
-    const { name, mediaType, bytes, shape } = info;
-    const details =
-      toolOutputs.guardedView(info) === undefined ? { size: bytes, description: shape } : {};
-    return { uri: uriOf(name), name, mimeType: mediaType, ...details };
-  });
+  return store.list().map(resourceOf);
+}
+
+/** Describes a variable to a client: a guarded one by its name only, because its media type may be a part of it. */
+export function resourceOf(info: VariableInfo): Resource {
+  const { name, mediaType, bytes, shape } = info;
+  const isGuarded = toolOutputs.guardedView(info) !== undefined;
+  const details = isGuarded ? {} : { mimeType: mediaType, size: bytes, description: shape };
+  return { uri: uriOf(name), name, ...details };
 }
 
 export function isVariableUri(uri: string): boolean {

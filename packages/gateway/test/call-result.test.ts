@@ -21,8 +21,9 @@ async function infoOf(value: string | readonly number[]): Promise<VariableInfo> 
 }
 
 describe("the result of a call for a client", () => {
-  it("has neither size nor shape of a guarded value, and none of its images", async () => {
-    const info: VariableInfo = { ...(await infoOf("4111")), visibility: "sealed" };
+  it("has no size, shape or media type of a guarded value, and none of its images", async () => {
+    const guarded = { visibility: "sealed", mediaType: "x/4111" } as const;
+    const info: VariableInfo = { ...(await infoOf("4111")), ...guarded };
     const received: CallToolResult = {
       content: [block("4111"), { type: "image", data: "AAAA", mimeType: "image/png" }],
     };
@@ -30,12 +31,7 @@ describe("the result of a call for a client", () => {
     const { content } = clientResult({ received, output, info, inlineChars: 1_000 });
     const [handle, link, ...others] = content;
     expect(handle).toMatchObject({ text: expect.stringContaining('"visibility":"sealed"') });
-    expect(link).toEqual({
-      type: "resource_link",
-      uri: "byref://variables/a",
-      name: "a",
-      mimeType: "text/plain",
-    });
+    expect(link).toEqual({ type: "resource_link", uri: "byref://variables/a", name: "a" });
     expect(others).toEqual([]);
   });
 

@@ -173,7 +173,7 @@ export class McpConnection {
         type: "http",
         url,
         headers: { ...headers },
-        fetch: mcpFetchWith((result) => readableList(result, this.#unusable)),
+        fetch: mcpFetchWith((result) => readable(result, this.#unusable)),
         onSessionIdChange: (id) => {
           hasSession ||= id !== undefined;
         },
@@ -196,12 +196,15 @@ export class McpConnection {
 }
 
 /**
- * Makes a list of tools readable for the library, which else refuses all of it: members that are null or of another type
- * are left out, and so are tools that it cannot read, whose names are added to `leftOut`. Other results stay as they are.
+ * Makes a result readable for the library, which else refuses all of it: its members that are null are left out. In a
+ * list of tools, so are members of another type, and tools that it cannot read, whose names are added to `leftOut`.
  */
-function readableList(result: Readonly<Record<string, unknown>>, leftOut: string[]): typeof result {
+function readable(result: Readonly<Record<string, unknown>>, leftOut: string[]): typeof result {
   const { tools, nextCursor, ...others } = result;
-  if (!Array.isArray(tools)) return result;
+  if (!Array.isArray(tools)) {
+    const members = Object.entries(result).filter(([, value]) => value !== null);
+    return members.length < Object.keys(result).length ? Object.fromEntries(members) : result;
+  }
   const read = tools.flatMap((tool: unknown) => {
     const { name, inputSchema, annotations, ...members } = json.isObject(tool) ? tool : {};
     if (!isText(name) || !json.isObject(inputSchema)) {

@@ -199,7 +199,7 @@ function toolFrom(definition: McpDefinition, connection: McpConnection): ToolSet
 function wholeValueOf(result: ServerResult): unknown {
   const value = valueOfResult(result);
   const { content, structuredContent } = result;
-  if (structuredContent === undefined || !Array.isArray(content)) return value;
+  if (value !== structuredContent || !Array.isArray(content)) return value;
   const others = content.filter((part: unknown) => !json.isObject(part) || part.type !== "text");
   if (others.length === 0) return value;
   return { ...(json.isObject(value) ? value : { structuredContent: value }), _content: others };

@@ -1,14 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readCapabilities } from "../src/capability/capability-workflows.ts";
-import { xmlFragment } from "./workflow-xml.ts";
-
-/** `line:column message` of each finding. */
-function faultsOf(text: string): string[] {
-  const { plan, findings } = readCapabilities(text);
-  expect(plan).toBeUndefined();
-  return findings.map(({ line, column, message }) => `${line}:${column} ${message}`);
-}
+import { faultsOf, xmlFragment } from "./workflow-xml.ts";
 
 const MARKUP =
   "A body is text: write markup in it as <![CDATA[…]]>, or its < as &lt;. Capability tags do not nest; is the one in front closed?";

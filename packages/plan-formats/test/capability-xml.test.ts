@@ -6,7 +6,7 @@ import * as limits from "../../../src/limits.ts";
 import { readCapabilities } from "../src/capability/capability-workflows.ts";
 import type { Plan } from "../../../src/turn/plan.ts";
 import { sampled, samples } from "../../../test/support/slow.ts";
-import { expectedContent, manner, wantedCall, written } from "./workflow-xml.ts";
+import { expectedContent, faultsOf, manner, wantedCall, written } from "./workflow-xml.ts";
 
 const summary = readFileSync(
   join(import.meta.dirname, "../../../test/cases/workflows/summary.xml"),
@@ -22,13 +22,6 @@ function planOf(text: string): Plan {
 
 function parametersOf(text: string) {
   return planOf(text).calls[0]?.parameters;
-}
-
-/** `line:column message` of each finding. */
-function faultsOf(text: string): string[] {
-  const { plan, findings } = readCapabilities(text);
-  expect(plan).toBeUndefined();
-  return findings.map(({ line, column, message }) => `${line}:${column} ${message}`);
 }
 
 describe("a capability workflow", () => {

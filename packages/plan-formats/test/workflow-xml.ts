@@ -1,4 +1,13 @@
 import * as fc from "fast-check";
+import { expect } from "vitest";
+import { readCapabilities } from "../src/capability/capability-workflows.ts";
+
+/** `line:column message` of each finding. */
+export function faultsOf(text: string): string[] {
+  const { plan, findings } = readCapabilities(text);
+  expect(plan).toBeUndefined();
+  return findings.map(({ line, column, message }) => `${line}:${column} ${message}`);
+}
 
 /** A call before it is written as XML. */
 interface WantedCall {

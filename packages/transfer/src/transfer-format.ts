@@ -2,7 +2,7 @@ import * as z from "zod";
 import { toolInputs, runtimeTools } from "../../../src/internal-tool.ts";
 import { fields, type FrameLine, labels, variableRecords } from "./variable-records.ts";
 
-const { text, time, count, name, names } = fields;
+const { text, time, count, name, names, recordOf } = fields;
 // Values that are only shown, never interpreted.
 const any = z.looseObject({});
 
@@ -12,6 +12,8 @@ const partFields: ReadonlyMap<string, readonly string[]> = new Map([
   ["reasoning", ["text"]],
   ["step-start", []],
   ["file", ["mediaType", "url"]],
+  ["reasoning-file", ["mediaType", "url"]],
+  ["custom", ["kind"]],
   ["source-url", ["sourceId", "url"]],
   ["source-document", ["sourceId", "mediaType", "title"]],
   ["dynamic-tool", ["toolName", "toolCallId", "state"]],
@@ -28,7 +30,8 @@ const part = z.looseObject({ type: text }).refine((given) => {
   const { state, approval, url } = given;
   if (fields.includes("state") && !TOOL_STATE.test(String(state))) return false;
   // No URL is fetched: a file is inline, or a variable.
-  if (given.type === "file" && !/^(?:data:|\/conversations\/)/iu.test(String(url))) return false;
+  if (given.type.endsWith("file") && !/^(?:data:|\/conversations\/)/iu.test(String(url)))
+    return false;
   return state !== "approval-requested" || z.object({ id: text }).safeParse(approval).success;
 }, "is not a part that a message has");
 
@@ -80,8 +83,8 @@ const message = z.looseObject({
   metadata: z.unknown().optional(),
   tainted: z.boolean().optional(),
   prompt: prompt.optional(),
-  waiting: z.record(text, text).optional(),
-  deferred: z.record(text, z.unknown()).optional(),
+  waiting: recordOf(text).optional(),
+  deferred: recordOf(z.unknown()).optional(),
   agent: text.optional(),
   finishReason: text.optional(),
   createdAt: time,
@@ -98,7 +101,7 @@ const plan = z.looseObject({
       z.object({
         id: text,
         tool: text,
-        parameters: z.record(text, toolInputs.anyJson),
+        parameters: recordOf(toolInputs.anyJson),
         outputPath: text.optional(),
         reads: names.optional(),
       }),
@@ -110,7 +113,7 @@ const plan = z.looseObject({
   }),
   agent: text,
   tainted: z.boolean().optional(),
-  after: z.record(text, names),
+  after: recordOf(names),
   createdAt: time,
 });
 
@@ -118,11 +121,10 @@ const run = z.looseObject({
   id: name,
   plan: name,
   status: z.enum(["running", "waiting", "done", "failed", "cancelled"]),
-  calls: z.record(
-    text,
+  calls: recordOf(
     z.looseObject({ status: z.enum(["waiting", "running", "done", "failed", "skipped"]) }),
   ),
-  gates: z.record(text, z.looseObject({ approved: z.boolean() })),
+  gates: recordOf(z.looseObject({ approved: z.boolean() })),
   keep: z.boolean(),
   needs: names,
   createdAt: time,
@@ -138,7 +140,7 @@ const pause = {
       usage: any,
       savings: any,
       tainted: z.boolean(),
-      waiting: z.record(text, text),
+      waiting: recordOf(text),
     })
     .optional(),
 };
@@ -179,7 +181,7 @@ export const transferRecord = z.discriminatedUnion("type", [
     type: z.literal("file"),
     path: text,
     bytes: count,
-    mediaType: name,
+    mediaType: text,
     ...labels,
     addition: z.object({ call: text, from: count }).optional(),
   }),

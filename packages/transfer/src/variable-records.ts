@@ -1,6 +1,6 @@
 import * as z from "zod";
 import * as limits from "../../../src/limits.ts";
-import type { metadata } from "../../../src/internal.ts";
+import { json, type metadata } from "../../../src/internal.ts";
 import { toolInputs, variableShape } from "../../../src/internal-tool.ts";
 
 /**
@@ -16,12 +16,21 @@ const count = z.int().min(0);
 const name = text.min(1).max(255);
 const names = z.array(text);
 
+/** Schemas of Zod's own records drop a key `__proto__`. */
+const recordOf = <Value extends z.ZodType>(value: Value) =>
+  z
+    .preprocess(
+      (given) => (json.isObject(given) ? Object.entries(given) : given),
+      z.array(z.tuple([text, value])),
+    )
+    .transform((entries) => Object.fromEntries(entries));
+
 /** Schemas that other records use too. */
-export const fields = { text, time, count, name, names };
+export const fields = { text, time, count, name, names, recordOf };
 
 export const labels = {
   visibility: z.enum(["model", "sealed", "secret"]),
-  sources: z.array(name).max(1_000),
+  sources: z.array(text).max(1_000),
   trusted: z.boolean(),
   // Files of earlier versions may have the flag `failed`, which means nothing any more.
   flags: z
@@ -51,7 +60,7 @@ const variableSchemas = {
   order,
   boolean,
   time,
-  versions: z.record(name, count),
+  versions: recordOf(count),
   stale: z.unknown(),
 };
 // The table of fields defines the shape and the type.
@@ -93,7 +102,7 @@ export const variableRecords = [
   z.object({ type: z.literal("version"), info, isTable, undone: z.literal(true).optional() }),
   data,
   z.object({ type: z.literal("tombstone"), tombstone }),
-  z.object({ type: z.literal("numbers"), numbers: z.record(text, count) }),
+  z.object({ type: z.literal("numbers"), numbers: recordOf(count) }),
   failure,
   end,
 ] as const;

@@ -1,4 +1,5 @@
-import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
+import type { UIMessageChunk } from "ai";
+import { readMessage } from "../../support/turn.ts";
 
 /** An event of a stream, as received. */
 export interface Frame {
@@ -33,28 +34,12 @@ export function isTerminal(frame: Frame | undefined): boolean {
   return frame !== undefined && TERMINAL.has(typeOf(frame));
 }
 
-interface Folded {
-  readonly message: UIMessage | undefined;
-  /** Errors that a stock client would have thrown. */
-  readonly errors: readonly string[];
-}
-
-/** Returns the message that a stock client has after these frames. */
-export async function foldFrames(frames: readonly Frame[]): Promise<Folded> {
+/** Returns the message that a stock client has after these frames, and the errors that it would have thrown. */
+export function foldFrames(frames: readonly Frame[]): ReturnType<typeof readMessage> {
   const chunks = frames
     .filter((frame) => typeOf(frame) !== "[DONE]" && typeOf(frame) !== "error")
     .map(({ data }) => JSON.parse(data) as UIMessageChunk);
-  const stream = new ReadableStream<UIMessageChunk>({
-    start(controller) {
-      for (const chunk of chunks) controller.enqueue(chunk);
-      controller.close();
-    },
-  });
-  const errors: string[] = [];
-  const onError = (error: unknown) => errors.push(String(error));
-  let message: UIMessage | undefined;
-  for await (const state of readUIMessageStream({ stream, onError })) message = state;
-  return { message, errors };
+  return readMessage(chunks);
 }
 
 /** Returns the frames up to the end of the last finished step. */

@@ -39,7 +39,6 @@ import {
 } from "./program.ts";
 import { checkMessage, exchangeIn, runMessage } from "./message-program.ts";
 import { programTools } from "./run-program-tool.ts";
-import { STATE } from "../plan/run-names.ts";
 import type { Identity } from "../../../../src/runtime.ts";
 import {
   type StoredMessage,
@@ -48,7 +47,7 @@ import {
   turnAgents,
   type wraps,
 } from "../../../../src/internal-tool.ts";
-import { json, unlessAborted, withUser } from "../../../../src/internal.ts";
+import { joinedLabels, json, unlessAborted, withUser } from "../../../../src/internal.ts";
 import type { Json } from "../../../../src/references.ts";
 
 /** A proposal from a person: a text, or the value or answer that a plan is made from. */
@@ -256,8 +255,9 @@ export class Plans implements contexts.ConversationPlans {
     const { plan } = this.#recordsWith(run).required(stored.record.plan);
     const { store } = this.#context;
     const view = await runViewOf(plan, stored, { store });
-    const labels = store.info(STATE);
-    return { run: view, ...json.compact({ text: answerOf(plan, view), labels }) };
+    // Besides the results, its own conversation has what calls have made, the input and what they kept.
+    const labels = joinedLabels(store.list().filter(({ tool }) => tool === undefined));
+    return { run: view, labels, ...json.compact({ text: answerOf(plan, view) }) };
   }
 
   /** Oldest first, without values and runs. */

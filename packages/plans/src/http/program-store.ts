@@ -42,11 +42,7 @@ interface RunInput {
 }
 
 type Begun = Pick<ProgramRun, "id" | "hasBegun">;
-
-interface RunEnd {
-  readonly status: RunStatus;
-  readonly error?: string | undefined;
-}
+type RunEnd = Pick<ProgramRun, "status"> & { readonly error?: string | undefined };
 
 /** A tenant's programs and their runs. The first program creates the tables. */
 export class ProgramStore {

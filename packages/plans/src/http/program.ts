@@ -38,7 +38,7 @@ export interface ProgramOutcome {
   readonly run: Pick<RunView, "status" | "calls" | "error"> & Partial<Pick<RunView, "state">>;
   /** The text that the program has written, if it writes one. */
   readonly text?: string;
-  /** The labels of what it has written. Absent if it has written nothing. */
+  /** The labels of what it has written. Absent if an agent has answered. */
   readonly labels?: ValueLabels;
 }
 

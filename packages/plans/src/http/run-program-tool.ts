@@ -61,7 +61,7 @@ function runProgramTool(
 ): runtimeTools.RuntimeTool {
   const inputSchema = z.object({
     program: z.enum(offered.map(({ name }) => name)),
-    input: z.record(z.string(), z.unknown()).optional(),
+    input: toolInputs.anyJsonObject.optional(),
   });
   return runtimeTools.runtimeTool({
     name: RUN_PROGRAM,
@@ -73,7 +73,7 @@ function runProgramTool(
     effects: "idempotent",
     timeMs: limits.turnMs,
     async execute({ program, input = {} }, { call, labels, resolve }) {
-      const { value, unresolved } = await resolve(input as Json);
+      const { value, unresolved } = await resolve(input);
       if (labels.isGuarded) {
         const message = "A sealed or secret value is given to no program: a person runs it.";
         throw new ByrefError("variable_sealed", message);
@@ -86,8 +86,9 @@ function runProgramTool(
       if (status === "waiting" || status === "running")
         return { output: { status, run: run.id, conversation }, isNothing: true };
       if (status !== "done") {
-        // The reason may quote what the run has read.
-        const isOpen = visibility === undefined && untrusted !== true;
+        // The reason may quote what the run has read, and has no labels.
+        const isOpen = visibility === undefined && untrusted !== true && wrap.untrusted !== "hide";
+        if (isOpen) wrap.taint?.add();
         const why = isOpen ? error : `Its conversation is ${conversation}.`;
         throw new ByrefError(codeIn(error), `The run ${run.id} has ${status}. ${why}`);
       }
@@ -104,9 +105,9 @@ function runProgramTool(
         name: { ...variableNames.nameForCall(program, value), inputDigest },
         tool: RUN_PROGRAM,
         toolCallId: call.toolCallId,
-        input: { program, input: input as Json },
+        input: { program, input },
         ...own,
-        ...json.compact({ visibility }),
+        ...(visibility && { visibility, flags: ["composed", "derived"] as const }),
       };
       const places = call.saveTo === undefined ? [] : saveTargets.chosenPlaces(call.saveTo);
       const writes = toolCalls.saveAt({ write, places, unresolved, call }, wrap);

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { Agent } from "../../../../src/turn/agent.ts";
 import type { Json } from "../../../../src/value/json.ts";
+import { requireTrusted } from "../../../../src/tool/policy.ts";
 import { json, problemIn } from "../../../../test/support/edge.ts";
 import { NodeRuntime } from "../../../../test/support/node-runtime.ts";
 import { payingPlanner, planning } from "../../../../test/support/planning.ts";
@@ -154,6 +155,32 @@ describe("an agent's model", () => {
     expect(prompt()).toContain('"visibility":"sealed"');
     expect(prompt().match(/77777/gu)).toHaveLength(1);
   });
+
+  it.each([
+    { is: "sealed", policies: { web: { sealed: true } }, shown: '"visibility":"sealed"}' },
+    { is: "a stranger's", shown: '"report":"Found Pay 66."},"untrusted":true' },
+  ])("receives the output of a template as $is", async ({ shown, ...options }) => {
+    const steps = [run("report"), { tool: "web", input: {} }, "Found $page.words", "Done."];
+    const { runtime, prompt } = runtimeWith(steps, options);
+    const body = "## Write\n@output variable:report\n@tools web(variable=page)\nWrite.\n";
+    const headers = { "content-type": "text/markdown" };
+    await runtime.ask("PUT", "/programs/report", { body, headers });
+    await runtime.ask("PUT", "/programs/report/agents/planner", json({}));
+    await say(runtime, "Report.");
+    expect(prompt()).toContain(shown);
+  });
+
+  it.each([undefined, "hide"] as const)(
+    "pays nobody because of a stranger's words in a reason: %s",
+    async (untrusted) => {
+      const steps = [run("broken"), { tool: "pay", input: { amount: 5 } }, "Paid."];
+      const options = { policy: requireTrusted(["pay"]), ...(untrusted && { untrusted }) };
+      const { runtime, paid, prompt } = runtimeWith(steps, options);
+      await give(runtime, "broken", { calls: [{ _tool: "fail" }] });
+      await say(runtime, "Run it.");
+      expect([prompt().includes("boom"), paid]).toEqual(untrusted ? [false, [5]] : [true, []]);
+    },
+  );
 
   it("has no such tool where a program's run calls the agent", async () => {
     const steps = [run("ask"), "I am asked.", "Done."];
