@@ -1,6 +1,5 @@
-import { evictDurableObject, runInDurableObject, runDurableObjectAlarm } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { describe, expect, it, afterEach, vi } from "vitest";
-import * as limits from "../../src/limits.ts";
 import {
   ask,
   call,
@@ -53,53 +52,18 @@ it("an object that was evicted has its messages in both forms, and continues wit
   expect((await messagesOf(id)).messages).toHaveLength(4);
 });
 
-describe("what is written", () => {
-  it("has no row that is too large for the platform", slow, async () => {
-    const id = newId();
-    for (const size of [1_900_000, 3_000_000]) {
-      const init = json({ message: "x".repeat(size) }, { accept: "text/plain" });
-      await (await call("POST", `/conversations/${id}/messages`, init)).text();
-    }
-    await put(id, "a", "€".repeat(3_000_000));
-    const largest = await runInDurableObject(objectOf(id), (_, { storage: { sql } }) => {
-      const bytesOf = (table: string, column: string) =>
-        sql
-          .exec<{ bytes: number | null }>(
-            `SELECT max(length(CAST(${column} AS BLOB))) AS bytes FROM ${table}`,
-          )
-          .one().bytes;
-      return [bytesOf("message", "body"), bytesOf("chunk", "bytes"), bytesOf("variable", "value")];
-    });
-    for (const bytes of largest) expect(bytes ?? 0).toBeLessThanOrEqual(limits.maxSqlValueBytes);
-  });
-});
-
-interface Conversation {
-  readonly id: string;
-  readonly title: string | null;
-  readonly status: string;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-  readonly messages: number;
-  readonly variables: number;
-  readonly bytes: number;
-}
-
-async function about(id: string): Promise<Conversation> {
+async function about(id: string): Promise<Record<string, unknown> & { createdAt: string }> {
   const response = await call("GET", `/conversations/${id}`);
   expect(response.status).toBe(200);
-  return response.json<Conversation>();
-}
-
-function retitle(id: string, title: string): Promise<Response> {
-  return call("PATCH", `/conversations/${id}`, json({ title }));
+  return response.json();
 }
 
 describe("a conversation", () => {
   it("that never existed is not found, and is not created by requests for it", async () => {
     const id = newId();
     await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
-    await problemIn(await retitle(id, "t"), "conversation_not_found");
+    const titled = call("PATCH", `/conversations/${id}`, json({ title: "t" }));
+    await problemIn(await titled, "conversation_not_found");
     await problemIn(await call("DELETE", `/conversations/${id}`), "conversation_not_found");
     expect(await messagesOf(id)).toEqual({ messages: [] });
     expect(await namesIn(id)).toEqual([]);
@@ -150,16 +114,11 @@ describe("a conversation", () => {
       bytes: 9,
     });
     expect(Date.parse(first.createdAt)).toBeGreaterThanOrEqual(before);
-    expect(first.createdAt <= first.updatedAt).toBe(true);
     await (await putAs(id, "b", { body: anyBytes(100_000), type: "image/png" })).text();
-    const { variables } = await ask(id, "Weather in NYC?");
-    const weather = variables.find(({ name }) => name === "get_weather_nyc")?.bytes ?? 0;
+    await ask(id, "Who are you?");
     await evictDurableObject(objectOf(id));
-    const second = await about(id);
     const { createdAt } = first;
-    expect(second).toMatchObject({ createdAt, messages: 2, variables: 3 });
-    expect(second.bytes).toBe(100_009 + weather);
-    expect(second.updatedAt >= first.updatedAt).toBe(true);
+    expect(await about(id)).toMatchObject({ createdAt, messages: 2, variables: 2, bytes: 100_009 });
     await call("DELETE", `/conversations/${id}/variables`);
     expect(await about(id)).toMatchObject({ messages: 2, variables: 0, bytes: 0 });
   });
@@ -231,29 +190,23 @@ it("a turn that runs reports every variable that others change meanwhile in its 
   });
 });
 
-describe("placement", () => {
-  const call = callWith({ AUTH: "none" });
+it("a conversation is refused if its jurisdiction cannot be kept", async () => {
+  const local = callWith({ AUTH: "none", JURISDICTION: "eu" });
+  const at = `/conversations/${newId()}`;
+  const asked = await local("POST", `${at}/messages`, json({ message: "Hello" }));
+  const { detail } = await problemIn(asked, "bad_configuration");
+  expect(detail).toContain("JURISDICTION=eu cannot be kept here");
+  await problemIn(await local("GET", "/conversations"), "bad_configuration");
+  await problemIn(await call("GET", at), "conversation_not_found");
+});
 
-  describe("where a conversation lives", () => {
-    it("is refused if the jurisdiction cannot be kept", async () => {
-      const local = callWith({ AUTH: "none", JURISDICTION: "eu" });
-      const at = `/conversations/${newId()}`;
-      const asked = await local("POST", `${at}/messages`, json({ message: "Hello" }));
-      const { detail } = await problemIn(asked, "bad_configuration");
-      expect(detail).toContain("JURISDICTION=eu cannot be kept here");
-      await problemIn(await local("GET", "/conversations"), "bad_configuration");
-      await problemIn(await call("GET", at), "conversation_not_found");
-    });
-
-    it("is an error in a Worker that does not bind the objects", async () => {
-      const request = new Request(`http://localhost/conversations/${newId()}`);
-      const { CONVERSATIONS: _, ...bindings } = env;
-      const response = await worker.fetch(request, { ...bindings, AUTH: "none" });
-      const { detail } = await problemIn(response, "not_configured");
-      expect(detail).toContain('name = "CONVERSATIONS"\nclass_name = "Conversation"');
-      expect(detail).toContain('new_sqlite_classes = ["Conversation"]');
-    });
-  });
+it("a Worker that does not bind the objects says how to", async () => {
+  const request = new Request(`http://localhost/conversations/${newId()}`);
+  const { CONVERSATIONS: _, ...bindings } = env;
+  const response = await worker.fetch(request, { ...bindings, AUTH: "none" });
+  const { detail } = await problemIn(response, "not_configured");
+  expect(detail).toContain('name = "CONVERSATIONS"\nclass_name = "Conversation"');
+  expect(detail).toContain('new_sqlite_classes = ["Conversation"]');
 });
 
 describe("GET /health", () => {
@@ -420,70 +373,26 @@ describe("deletion races", () => {
   }
 
   describe("a deletion during a turn", () => {
-    it.each<{ what: string; late: () => unknown; ofTenant?: boolean }>([
-      { what: "a text", late: () => "late" },
-      { what: "a text, and it is its tenant's deletion,", late: () => "late", ofTenant: true },
-      {
-        what: "records",
-        late: () => Array.from({ length: 50_000 }, (_, n) => ({ n, name: "late" })),
-      },
-      { what: "text for the bucket", late: () => "x".repeat(9_000_000) },
+    it.each<{ what: string; late: string; ofTenant?: boolean }>([
+      { what: "a text", late: "late" },
+      { what: "a text, and it is its tenant's deletion,", late: "late", ofTenant: true },
+      { what: "text for the bucket", late: "x".repeat(9_000_000) },
     ])("whose tool returns $what afterwards leaves nothing", slow, async ({ late, ofTenant }) => {
       const { options, begun, finish } = stubborn();
       const [tenant, id] = [`tenant ${newId()}`, newId()];
       const work = async (own: OwnRuntime) => {
-        const turn = await own.call(
-          "POST",
-          "/conversations/c/messages",
-          json({ message: "Load." }),
-        );
+        const turn = await say(own);
         await begun;
         if (ofTenant === true) await own.conversation().deleteBefore(Date.now());
         else expect((await own.call("DELETE", "/conversations/c")).status).toBe(204);
         expect(chunksIn(await framesIn(turn)).at(-1)?.type).toBe("abort");
-        finish(late());
+        finish(late);
         // A turn of a new conversation comes after whatever the old one still does.
         for (let task = 0; task < 20; task++) await scheduler.wait(1);
         await expectEmpty(own, tenant, id);
-        const anew = await own.call("POST", "/conversations/c/messages", json({ message: "Hi." }));
-        expect(await anew.text()).not.toContain("late");
-        const { variables } = await (
-          await own.call("GET", "/conversations/c/variables")
-        ).json<{ variables: unknown[] }>();
-        expect(variables).toEqual([]);
-      };
-      await withRuntime(options, work, { name: JSON.stringify([tenant, id]) });
-    });
-
-    it("and a new conversation under its id has nothing of the old turn", slow, async () => {
-      const { options, begun, finish } = stubborn();
-      const [tenant, id] = [`tenant ${newId()}`, newId()];
-      const work = async (own: OwnRuntime) => {
-        const turn = await own.call(
-          "POST",
-          "/conversations/c/messages",
-          json({ message: "Load." }),
-        );
-        await begun;
-        await own.call("DELETE", "/conversations/c");
-        await framesIn(turn);
-        await own.call("PUT", "/conversations/c/variables/mine", json(1));
-        finish("x".repeat(9_000_000));
-        for (let task = 0; task < 20; task++) await scheduler.wait(1);
+        expect(await (await say(own)).text()).not.toContain("late");
         const listed = await own.call("GET", "/conversations/c/variables");
-        const { variables } = await listed.json<{ variables: { name: string }[] }>();
-        expect(variables.map(({ name }) => name)).toEqual(["mine"]);
-        const events = await (await own.call("GET", "/conversations/c/events")).text();
-        expect(events).not.toContain("load");
-        const { messages } = await (
-          await own.call("GET", "/conversations/c/messages")
-        ).json<{ messages: unknown[] }>();
-        expect(messages).toEqual([]);
-        expect((await env.BLOBS.list({ prefix: `${objectOf(id, tenant).id}/` })).objects).toEqual(
-          [],
-        );
-        expect((await own.call("DELETE", "/conversations/c")).status).toBe(204);
-        await expectEmpty(own, tenant, id);
+        expect(await listed.json()).toEqual({ variables: [] });
       };
       await withRuntime(options, work, { name: JSON.stringify([tenant, id]) });
     });

@@ -1,28 +1,16 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import {
-  convertToModelMessages,
-  streamText,
-  tool,
-  type UIMessage,
-  type UIMessageChunk,
-  ToolLoopAgent,
-} from "ai";
+import { convertToModelMessages, streamText, type UIMessage, type UIMessageChunk } from "ai";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import * as z from "zod";
 import {
   type ConversationVariables,
   conversationVariables,
   type ConversationVariablesOptions,
 } from "../../packages/adapters/src/durable.ts";
-import { scriptedModel, finish, text, toolCall, startRuntime, type Step } from "byref/testing";
+import { scriptedModel } from "byref/testing";
 import { call, namesIn, newId, put } from "../support/edge.ts";
 import { exportOf, fileOf, importFile, linesIn } from "../support/transfer.ts";
 import { messageFrom } from "../support/turn-client.ts";
-import * as limits from "../../src/limits.ts";
-import { expandText, lookupIn } from "../../src/references.ts";
-import { withToolVariables } from "../../packages/adapters/src/agent.ts";
-import type { Agent } from "../../src/turn/agent.ts";
 
 describe("conversation variables", () => {
   /** Runs `work` in a new object, with its variables. */
@@ -271,80 +259,5 @@ describe("conversation transfer", () => {
         expect(variables.store.list().map(({ name }) => name)).toEqual(["mine"]);
       });
     });
-  });
-});
-
-const long = "😀".repeat(limits.maxPieceChars * 2);
-
-describe("expandText in a Worker", () => {
-  it("accepts no more input until a long value has been read, slice by slice", async () => {
-    const { readable, writable } = expandText(lookupIn({ long }));
-    const writer = writable.getWriter();
-    await writer.write("$long,");
-    let isTaken = false;
-    const writing = writer.write(".").then(() => {
-      isTaken = true;
-    });
-    const reader = readable.getReader();
-    const first = await reader.read();
-    expect(first.value?.length).toBeLessThanOrEqual(limits.maxPieceChars);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(isTaken).toBe(false);
-    let text = first.value ?? "";
-    const closing = writer.close();
-    for (let read = await reader.read(); !read.done; read = await reader.read()) text += read.value;
-    await Promise.all([writing, closing]);
-    expect([isTaken, text === `${long},.`]).toEqual([true, true]);
-  });
-});
-
-it("runs an agent of the AI SDK by reference in any Worker, without an object", async () => {
-  const got: unknown[] = [];
-  const model = scriptedModel([
-    [toolCall("load", {}), finish("tool-calls")],
-    [toolCall("take", { rows: "$load_1" }), finish("tool-calls")],
-    [text("The first is $load_1[0].id.", { chunks: 2 }), finish()],
-  ]);
-  const agent = new ToolLoopAgent({
-    model,
-    tools: {
-      load: tool({
-        inputSchema: z.object({}),
-        execute: () => Array.from({ length: 2_000 }, (_, id) => ({ id: `row ${id}` })),
-      }),
-      take: tool({
-        inputSchema: z.object({ rows: z.array(z.object({ id: z.string() })) }),
-        execute: ({ rows }) => void got.push(rows.length),
-      }),
-    },
-  });
-  const result = await withToolVariables(agent).stream({ prompt: "Go." });
-  expect(await result.toTextStreamResponse().text()).toBe("The first is row 0.");
-  expect(got).toEqual([2_000]);
-  expect(JSON.stringify(model.calls.map(({ prompt }) => prompt))).not.toContain("row 1999");
-});
-
-const paid: number[] = [];
-const pay = tool({
-  inputSchema: z.object({ cents: z.number() }),
-  execute: ({ cents }) => {
-    paid.push(cents);
-    return { cents };
-  },
-});
-const till: Agent = { name: "till", description: "Pays.", instructions: "Pay.", tools: { pay } };
-const silent: Step = () => new Promise(() => {});
-
-describe("a runtime that a test starts", () => {
-  it("closes while a model is silent, and is empty afterwards", async () => {
-    const model = scriptedModel([silent]);
-    const runtime = await startRuntime({ agents: [till], model });
-    const conversation = runtime.client.conversation("c");
-    const answer = conversation.send("Pay.").text();
-    await vi.waitUntil(() => model.calls.length === 1);
-    await runtime.close();
-    expect(await answer).toBe("");
-    await expect(conversation.about()).rejects.toMatchObject({ code: "conversation_not_found" });
-    await runtime.close();
   });
 });

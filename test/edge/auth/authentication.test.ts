@@ -10,25 +10,18 @@ import { scriptedModel } from "../../../packages/testing/src/testing.ts";
 /** Every route of the Worker, with a key: test/edge/auth/requests.test.ts. */
 const routes = ["GET /agents", "POST /conversations", "GET /conversations/x/variables/x"];
 
-describe("AUTH unset", () => {
-  it.each([...routes, "GET /nowhere", "OPTIONS /conversations", "PATCH /health"])(
-    "answers 401 to %s",
-    async (route) => {
-      const [method = "", path = ""] = route.split(" ");
-      const settings = [{}, { AUTH: "" }];
-      for (const setting of settings) {
-        const response = await callWith(setting)(method, path, { headers: { host: "localhost" } });
-        expect(response.headers.get("www-authenticate")).toBe("Bearer");
-        await problemIn(response, "unauthorized");
-      }
-    },
-  );
-
-  it("names the way out: AUTH=none in .dev.vars for local work", async () => {
-    const { detail } = await problemIn(await callWith({})("GET", "/agents"), "unauthorized");
-    expect(detail).toContain("AUTH=none into .dev.vars");
-  });
-});
+it.each([...routes, "GET /nowhere", "OPTIONS /conversations", "PATCH /health"])(
+  "without AUTH, %s answers 401, and names the way out",
+  async (route) => {
+    const [method = "", path = ""] = route.split(" ");
+    for (const setting of [{}, { AUTH: "" }]) {
+      const response = await callWith(setting)(method, path, { headers: { host: "localhost" } });
+      expect(response.headers.get("www-authenticate")).toBe("Bearer");
+      const { detail } = await problemIn(response, "unauthorized");
+      expect(detail).toContain("AUTH=none into .dev.vars");
+    }
+  },
+);
 
 describe("AUTH=none", () => {
   const call = callWith({ AUTH: "none" });
@@ -59,46 +52,51 @@ describe("AUTH=none", () => {
   );
 
   it.each([
-    ["localhost:8787", "http://localhost:8787"],
-    ["localhost", "http://localhost"],
-    ["[::1]:8787", "http://[::1]:8787"],
-  ])("lets the pages of %s call it: %s", async (host, origin) => {
-    expect((await withHeaders({ host, origin })).status).toBe(200);
+    ["localhost:8787", "http://localhost:8787", true],
+    ["localhost", "http://localhost", true],
+    ["[::1]:8787", "http://[::1]:8787", true],
+    ["localhost:8787", "http://localhost:3000", false],
+    ["localhost:8787", "http://localhost", false],
+    ["localhost:8787", "http://localhost:8787.evil.example", false],
+    ["localhost:8787", "ftp://localhost:8787", false],
+    ["localhost:8787", "localhost:8787", false],
+    ["localhost", "null", false],
+  ])("of the host %s, may be called by pages of %s: %s", async (host, origin, isAllowed) => {
+    for (const method of ["GET", "POST", "PUT", "DELETE"]) {
+      const path = isAllowed ? "/agents" : "/conversations/x/variables/x";
+      const response = await call(isAllowed ? "GET" : method, path, { headers: { host, origin } });
+      if (isAllowed) expect(response.status).toBe(200);
+      else await problemIn(response, "foreign_origin");
+    }
   });
 
   it.each([
-    ["localhost:8787", "http://localhost:3000"],
-    ["localhost:8787", "http://localhost"],
-    ["localhost:8787", "http://localhost:8787.evil.example"],
-    ["localhost:8787", "ftp://localhost:8787"],
-    ["localhost:8787", "localhost:8787"],
-    ["localhost", "null"],
-  ])("keeps other pages out: host %s, origin %s", async (host, origin) => {
-    for (const method of ["GET", "POST", "PUT", "DELETE"]) {
-      const path = "/conversations/x/variables/x";
-      await problemIn(await call(method, path, { headers: { host, origin } }), "foreign_origin");
-    }
-  });
+    ["cross-site", 403],
+    ["same-origin", 200],
+    ["same-site", 200],
+    ["none", 200],
+  ])(
+    "answers a page that sends no Origin, but Sec-Fetch-Site: %s, with %i",
+    async (site, status) => {
+      expect((await withHeaders({ "sec-fetch-site": site })).status).toBe(status);
+    },
+  );
 
   it("lets only the pages of CORS_ORIGINS call it", async () => {
     const call = callWith({ AUTH: "none", CORS_ORIGINS: "https://a.example, https://b.example" });
     const from = (origin: string) => call("GET", "/agents", { headers: { origin } });
     expect((await from("https://a.example")).status).toBe(200);
     expect((await from("https://b.example")).status).toBe(200);
-    const foreign =
-      "https://a.example:8443 http://a.example https://a https://a.example.evil https://b.example,";
-    for (const origin of [...foreign.split(" "), "https://a.example, https://b.example"]) {
+    for (const origin of ["https://a.example:8443", "https://a.example, https://b.example"]) {
       await problemIn(await from(origin), "foreign_origin");
     }
   });
 });
 
+const KEY = "alice-key-0123456789";
+
 describe("AUTH=bearer", () => {
-  const [alice, alice2, bob] = [
-    "alice-key-0123456789",
-    "alice-key-9876543210",
-    "bob-key-0123456789",
-  ];
+  const [alice, alice2, bob] = [KEY, "alice-key-9876543210", "bob-key-0123456789"];
   const API_KEYS = JSON.stringify({ [alice]: "alice", [alice2]: "alice", [bob]: "bob" });
   const call = callWith({ AUTH: "bearer", API_KEYS });
 
@@ -133,24 +131,31 @@ describe("AUTH=bearer", () => {
 
 describe("bad settings", () => {
   const SECRET = "hunter2-hunter2-hunter2";
+  const keyed = (keys: object) => ({ AUTH: "bearer", API_KEYS: JSON.stringify(keys) });
 
   it.each([
     ["AUTH", { AUTH: SECRET }],
     ["API_KEYS", { AUTH: "bearer" }],
     ["API_KEYS", { AUTH: "bearer", API_KEYS: SECRET }],
     ["API_KEYS", { AUTH: "bearer", API_KEYS: `{"${SECRET}": "t"` }],
-    ["API_KEYS", { AUTH: "bearer", API_KEYS: `["${SECRET}"]` }],
-    ["API_KEYS", { AUTH: "bearer", API_KEYS: `{"${SECRET}": 5}` }],
-    ["API_KEYS", { AUTH: "bearer", API_KEYS: `{"${SECRET}": ""}` }],
     ["API_KEYS", { AUTH: "none", API_KEYS: SECRET }],
+    ["API_KEYS must be JSON", keyed([SECRET])],
+    ["API_KEYS must be JSON", keyed({ [SECRET]: 5 })],
+    ["API_KEYS must be JSON", keyed({ [SECRET]: "" })],
+    ["API_KEYS must be JSON", keyed({ hunter2: "t" })],
+    ["API_KEYS must be JSON", keyed({ "hunter2 with spaces in": "t" })],
+    ["API_KEYS must be JSON", keyed({ "hunter2-hünter2-hunter2": "t" })],
+    ["API_KEYS must be JSON", keyed({ [SECRET.repeat(40)]: "t" })],
+    ["API_KEYS must be JSON", keyed({ [SECRET]: "t".repeat(257) })],
+    ["API_KEYS must be JSON", keyed({ [SECRET]: "\ud800" })],
+    ["API_KEYS must be JSON", keyed({ [SECRET]: ["t"] })],
     ["MODEL_BASE_URL", { AUTH: "none", MODEL_BASE_URL: SECRET }],
     ["MODEL_BASE_URL", { AUTH: "none", MODEL_BASE_URL: `ftp://user:${SECRET}@host.example` }],
   ])("are refused naming %s, but no value: %j", async (name, settings) => {
     const response = await callWith(settings)("GET", "/agents");
     const problem = await problemIn(response, "bad_configuration");
     expect(problem.detail).toContain(name);
-    expect(JSON.stringify(problem)).not.toContain("hunter2");
-    expect(JSON.stringify([...response.headers])).not.toContain("hunter2");
+    expect(JSON.stringify([problem, ...response.headers])).not.toContain("hunter2");
   });
 
   it("close every route but /health", async () => {
@@ -163,24 +168,7 @@ describe("bad settings", () => {
   });
 });
 
-const KEY = "alice-key-0123456789";
-
 describe("API_KEYS", () => {
-  it.each<readonly [string, Readonly<Record<string, unknown>>]>([
-    ["a short key", { hunter2: "t" }],
-    ["a key that is invalid in a header", { "hunter2 with spaces in": "t" }],
-    ["a non-ASCII key", { "hunter2-hünter2-hunter2": "t" }],
-    ["a key that is too long", { ["hunter2".repeat(100)]: "t" }],
-    ["a tenant that is too long", { "hunter2-hunter2-hunter2": "t".repeat(257) }],
-    ["a tenant that is half a character", { "hunter2-hunter2-hunter2": "\ud800" }],
-    ["a tenant that is a list", { "hunter2-hunter2-hunter2": ["t"] }],
-  ])("are refused with %s, and not shown", async (_, keys) => {
-    const call = callWith({ AUTH: "bearer", API_KEYS: JSON.stringify(keys) });
-    const { detail } = await problemIn(await call("GET", "/agents"), "bad_configuration");
-    expect(detail).toContain("API_KEYS must be JSON");
-    expect(detail).not.toContain("hunter2");
-  });
-
   it("are all compared in constant time, wherever the right one is", async () => {
     const others = Array.from({ length: 9 }, (_, at) => [`other-key-${at}-0123456789`, "other"]);
     const compare = vi.spyOn(crypto.subtle, "timingSafeEqual");
@@ -206,147 +194,97 @@ describe("API_KEYS", () => {
   });
 });
 
-describe("cors", () => {
-  const APP = "http://localhost:5173";
-  const withCors = callWith({ AUTH: "none", CORS_ORIGINS: `${APP}, https://app.example` });
-  const without = callWith({ AUTH: "none" });
-  const preflight = (origin: string) => ({
-    headers: {
-      origin,
-      "access-control-request-method": "POST",
-      "access-control-request-headers": "content-type",
-    },
-  });
-
-  describe("CORS_ORIGINS", () => {
-    it.each([APP, "https://app.example"])("lets pages of %s call", async (origin) => {
-      const asked = await withCors("OPTIONS", "/conversations", preflight(origin));
-      expect(asked.status).toBe(204);
-      expect(asked.headers.get("access-control-allow-origin")).toBe(origin);
-      expect(asked.headers.get("access-control-allow-methods")).toContain("POST");
-      expect(asked.headers.get("access-control-allow-headers")).toContain("content-type");
-      const answer = await withCors("GET", "/agents", { headers: { origin } });
-      expect(answer.status).toBe(200);
-      expect(answer.headers.get("access-control-allow-origin")).toBe(origin);
+describe("CORS_ORIGINS", () => {
+  const APP = "https://app.example";
+  const keys = { AUTH: "bearer", API_KEYS: JSON.stringify({ [KEY]: "alice" }) };
+  const call = callWith({ ...keys, CORS_ORIGINS: `http://localhost:5173, ${APP}` });
+  const key = { authorization: `Bearer ${KEY}` };
+  const ask = (path: string, origin: string, through = call) =>
+    through("OPTIONS", path, {
+      headers: {
+        origin,
+        "access-control-request-method": "PUT",
+        "access-control-request-headers": "authorization,content-type,if-match",
+      },
     });
+  const allowed = ({ headers }: Response) => headers.get("access-control-allow-origin");
 
-    it("lets them write with conditions, and read a value's headers", async () => {
-      const asked = await withCors("OPTIONS", "/conversations/x/variables/a", {
-        headers: {
-          origin: APP,
-          "access-control-request-method": "PUT",
-          "access-control-request-headers": "content-type,if-match",
-        },
-      });
-      for (const method of ["PUT", "PATCH", "DELETE"]) {
-        expect(asked.headers.get("access-control-allow-methods")).toContain(method);
-      }
-      expect(asked.headers.get("access-control-allow-headers")).toContain("if-match");
-      const at = `/conversations/${newId()}/variables/a`;
-      const headers = { origin: APP, "content-type": "text/plain" };
-      await (await withCors("PUT", at, { body: "text", headers })).text();
-      const range = { origin: APP, range: "bytes=1-2" };
-      const part = await withCors("GET", at, { headers: range });
-      expect([part.status, await part.text()]).toEqual([206, "ex"]);
+  /** Stores a value, and returns its path. */
+  async function newValue(): Promise<string> {
+    const path = `/conversations/${newId()}/variables/diary`;
+    const headers = { ...key, "content-type": "text/plain" };
+    expect((await call("PUT", path, { body: "text", headers })).status).toBe(201);
+    return path;
+  }
+
+  it.each([APP, "http://localhost:5173"])(
+    "lets pages of %s write with conditions, and read a value's headers",
+    async (origin) => {
+      const path = await newValue();
+      const asked = await ask(path, origin);
+      expect([asked.status, allowed(asked)]).toEqual([204, origin]);
+      const methods = asked.headers.get("access-control-allow-methods")?.split(",");
+      expect(methods).toEqual(expect.arrayContaining(["POST", "PUT", "PATCH", "DELETE"]));
+      expect(asked.headers.get("access-control-allow-headers")).toMatch(/content-type.*if-match/);
+      const headers = { ...key, origin, range: "bytes=1-2" };
+      const part = await call("GET", path, { headers });
+      expect([part.status, await part.text(), allowed(part)]).toEqual([206, "ex", origin]);
       const exposed = part.headers.get("access-control-expose-headers")?.toLowerCase();
       for (const name of ["etag", "location", "content-range", "accept-ranges"]) {
         expect(exposed).toContain(name);
       }
       // The content gives pages of other sites no access, whichever origin may call.
-      expect(part.headers.get("access-control-allow-origin")).toBe(APP);
       expect(part.headers.get("content-security-policy")).toBe("sandbox; default-src 'none'");
-    });
+    },
+  );
 
-    it("is off unless it names an origin", async () => {
-      const asked = await without("OPTIONS", "/conversations", preflight(APP));
-      expect(asked.headers.get("access-control-allow-origin")).toBeNull();
-    });
+  it("lets an allowed page read why it was refused", async () => {
+    const response = await call("GET", await newValue(), { headers: { origin: APP } });
+    expect(allowed(response)).toBe(APP);
+    expect(response.headers.get("access-control-allow-credentials")).toBeNull();
+    expect(response.headers.get("vary")?.toLowerCase()).toContain("origin");
+    await problemIn(response, "unauthorized");
   });
 
-  it("a page of another site that sends no Origin is refused by its browser's Sec-Fetch-Site header", async () => {
-    const headers = { "sec-fetch-site": "cross-site" };
-    await problemIn(await without("GET", "/agents", { headers }), "foreign_origin");
-    for (const site of ["same-origin", "none", "same-site"]) {
-      const response = await without("GET", "/agents", { headers: { "sec-fetch-site": site } });
-      expect(response.status).toBe(200);
+  it("is off unless it names an origin", async () => {
+    expect(allowed(await ask("/conversations", APP, callWith({ AUTH: "none" })))).toBeNull();
+  });
+
+  const foreign =
+    "https://evil.example null https://app.example.evil http://app.example https://APP.example " +
+    "https://app.example:8443 https://app.example/ https://sub.app.example https://app https://app.example, " +
+    "file:// * undefined";
+
+  it.each(foreign.split(" "))("%s may not even ask", async (origin) => {
+    const path = await newValue();
+    const asked = await ask(path, origin);
+    expect(allowed(asked)).toBeNull();
+    expect(asked.headers.get("access-control-allow-credentials")).toBeNull();
+    // Requests that are sent anyway get no readable answer.
+    const read = await call("GET", path, { headers: { origin, ...key } });
+    expect(allowed(read)).toBeNull();
+    expect(read.headers.get("cross-origin-resource-policy")).toBe("same-origin");
+    await read.text();
+  });
+
+  const invalid =
+    "foo null https://app.example/path https://*.example https://user:hunter2@app.example " +
+    "https://app.example:443 https://app.example, ftp://app.example";
+
+  it.each([
+    ...invalid.split(" "),
+    "https://app.example https://other.example",
+    "https://app.example, foo",
+  ])("cannot be %s", async (CORS_ORIGINS) => {
+    const through = callWith({ ...keys, CORS_ORIGINS });
+    for (const origin of [APP, "foo"]) {
+      const response = await ask("/agents", origin, through);
+      expect(allowed(response)).toBeNull();
+      const { detail } = await problemIn(response, "bad_configuration");
+      const rule = "CORS_ORIGINS must be origins, separated by commas: https://app.example";
+      expect(detail).toContain(rule);
+      expect(detail).not.toContain("hunter2");
     }
-  });
-});
-
-describe("foreign pages", () => {
-  const ALICE = "alice-key-0123456789";
-  const APP = "https://app.example";
-  const keys = {
-    AUTH: "bearer",
-    API_KEYS: JSON.stringify({ [ALICE]: "alice" }),
-    CORS_ORIGINS: APP,
-  };
-  const call = callWith(keys);
-  const as = (key: string) => ({ authorization: `Bearer ${key}` });
-
-  /** Stores a value that no page of another site may read, and returns its path. */
-  async function newSecret(): Promise<string> {
-    const path = `/conversations/${newId()}/variables/diary`;
-    expect((await call("PUT", path, json("Dear diary", as(ALICE)))).status).toBe(201);
-    return path;
-  }
-
-  describe("a page of another origin", () => {
-    const preflight = (origin: string, method = "DELETE") => ({
-      headers: {
-        origin,
-        "access-control-request-method": method,
-        "access-control-request-headers": "authorization,x-byref-local",
-      },
-    });
-    const foreign =
-      "https://evil.example null https://app.example.evil http://app.example https://APP.example " +
-      "https://app.example:8443 https://app.example/ https://sub.app.example file:// * undefined";
-
-    it.each(foreign.split(" "))("%s may not even ask", async (origin) => {
-      const path = await newSecret();
-      const asked = await call("OPTIONS", path, preflight(origin));
-      expect(asked.headers.get("access-control-allow-origin")).toBeNull();
-      expect(asked.headers.get("access-control-allow-credentials")).toBeNull();
-      // Requests that are sent anyway get no readable answer.
-      const headers = { origin, ...as(ALICE) };
-      const read = await call("GET", path, { headers });
-      expect(read.headers.get("access-control-allow-origin")).toBeNull();
-      expect(read.headers.get("cross-origin-resource-policy")).toBe("same-origin");
-      await read.text();
-    });
-
-    it("that is allowed can read why it was refused", async () => {
-      const response = await call("GET", await newSecret(), { headers: { origin: APP } });
-      expect(response.headers.get("access-control-allow-origin")).toBe(APP);
-      expect(response.headers.get("access-control-allow-credentials")).toBeNull();
-      expect(response.headers.get("vary")?.toLowerCase()).toContain("origin");
-      await problemIn(response, "unauthorized");
-    });
-
-    it.each([
-      "foo",
-      "null",
-      "https://app.example/path",
-      "https://*.example",
-      "https://user:hunter2@app.example",
-      "https://app.example:443",
-      "https://app.example,",
-      "https://app.example https://other.example",
-      "ftp://app.example",
-      "https://app.example, foo",
-    ])("cannot be allowed by CORS_ORIGINS=%s", async (CORS_ORIGINS) => {
-      const through = callWith({ ...keys, CORS_ORIGINS });
-      for (const init of [{ headers: as(ALICE) }, preflight("foo")]) {
-        const response = await through("OPTIONS", "/agents", init);
-        expect(response.headers.get("access-control-allow-origin")).toBeNull();
-        const { detail } = await problemIn(response, "bad_configuration");
-        expect(detail).toContain(
-          "CORS_ORIGINS must be origins, separated by commas: https://app.example",
-        );
-        expect(detail).not.toContain("hunter2");
-      }
-    });
   });
 });
 
@@ -412,40 +350,25 @@ describe("own authenticators", () => {
       }
     });
 
+    const unreadable = {
+      get: () => {
+        throw new Error("no");
+      },
+    };
+
     it.each<readonly [string, unknown, "internal" | "unauthorized" | "foreign_origin"]>([
       ["an error", new Error("hunter2: no such session"), "internal"],
       ["nothing", undefined, "internal"],
       ["an object", { code: "ok", status: 200, message: "hunter2" }, "internal"],
-      [
-        "an unreadable object",
-        new Proxy(
-          {},
-          {
-            get: () => {
-              throw new Error("no");
-            },
-          },
-        ),
-        "internal",
-      ],
+      ["an unreadable object", new Proxy({}, unreadable), "internal"],
       ["a refusal of ours", new ByrefError("unauthorized", "Log in first."), "unauthorized"],
       ["another refusal", new ByrefError("foreign_origin", "Not from there."), "foreign_origin"],
     ])("lets nobody in by throwing %s", async (_, thrown, code) => {
       vi.spyOn(console, "error").mockImplementation(() => undefined);
-      const authenticators = [
-        () => {
-          throw thrown;
-        },
-        () => Promise.reject(thrown),
-      ];
-      for (const authenticator of authenticators) {
+      for (const authenticator of [() => throwing(thrown), () => Promise.reject(thrown)]) {
         const call = workerWith(authenticator);
-        for (const [method, path] of [
-          ["GET", "/agents"],
-          ["GET", `/conversations/${newId()}`],
-          ["POST", "/conversations"],
-        ] as const) {
-          const response = await call(method, path);
+        for (const path of ["/agents", `/conversations/${newId()}`]) {
+          const response = await call("GET", path);
           expect(response.headers.get("x-content-type-options")).toBe("nosniff");
           expect(JSON.stringify(await problemIn(response, code))).not.toContain("hunter2");
         }
@@ -499,9 +422,7 @@ describe("own authenticators", () => {
       const said = vi.spyOn(console, "error").mockImplementation(() => undefined);
       const failing = [
         () => Promise.reject(new Error("down")),
-        () => {
-          throw new Error("down");
-        },
+        () => throwing(new Error("down")),
         () => Promise.resolve(),
         undefined,
       ];
@@ -513,3 +434,7 @@ describe("own authenticators", () => {
     });
   });
 });
+
+function throwing(thrown: unknown): never {
+  throw thrown;
+}

@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { weather } from "../../../examples/agents/weather.ts";
 import { createRuntime } from "../../../src/byref.ts";
+import { scriptedModel } from "../../../packages/testing/src/testing.ts";
 import { callWith, json, newId, ORIGIN, problemIn, type Call } from "../../support/edge.ts";
 import { ALICE, as, BOB, call, KEYS, newValue, ticketFor } from "../../support/tickets.ts";
 import { base64Url, encode, hmac, tokenOf } from "../../support/tokens.ts";
@@ -16,35 +17,28 @@ describe("tickets", () => {
   });
 
   describe("a ticket", () => {
-    it("opens one value, without a header, any number of times", async () => {
-      const path = await newValue();
-      const ticket = await ticketFor(path);
-      for (let times = 0; times < 3; times++) {
-        const response = await call("GET", `${path}?ticket=${ticket}`);
-        expect([response.status, await response.text()]).toEqual([200, "alice's"]);
-      }
-    });
-
     it("serves an image and a download to a page of another origin", async () => {
       const through = callWith({ ...KEYS, CORS_ORIGINS: APP });
       const path = await newValue();
+      const body = new Uint8Array([137, 80, 78, 71]);
       for (const [type, disposition] of [
         ["image/png", null],
         ["text/html", "attachment"],
       ] as const) {
-        const body = new Uint8Array([137, 80, 78, 71]);
         await through("PUT", path, { body, headers: { "content-type": type, ...as(ALICE) } });
         const ticket = await ticketFor(path, ALICE, through);
         const response = await through("GET", `${path}?ticket=${ticket}`, {
           headers: { "sec-fetch-mode": "no-cors", "sec-fetch-site": "cross-site" },
         });
         expect(new Uint8Array(await response.arrayBuffer())).toEqual(body);
-        const { headers } = response;
-        expect(headers.get("content-type")).toBe(type);
-        expect(headers.get("content-disposition")).toBe(disposition);
-        expect(headers.get("cross-origin-resource-policy")).toBe("cross-origin");
-        expect(headers.get("referrer-policy")).toBe("no-referrer");
-        expect(headers.get("cache-control")).toContain("private");
+        const headers = Object.fromEntries(response.headers);
+        expect(headers).toMatchObject({
+          "content-type": type,
+          "cross-origin-resource-policy": "cross-origin",
+          "referrer-policy": "no-referrer",
+          "cache-control": expect.stringContaining("private"),
+        });
+        expect(headers["content-disposition"] ?? null).toBe(disposition);
       }
       const withKey = await through("GET", path, { headers: as(ALICE) });
       expect(withKey.headers.get("cross-origin-resource-policy")).toBe("same-origin");
@@ -149,13 +143,12 @@ describe("tickets", () => {
     it("is invalid with other keys", async () => {
       const path = await newValue();
       const at = `${path}?ticket=${await ticketFor(path)}`;
-      const others = [
+      for (const settings of [
         { AUTH: "bearer", API_KEYS: JSON.stringify({ [ALICE]: "alice" }) },
         { ...KEYS, TICKET_SECRET: "a secret of tickets, that is long" },
         { ...KEYS, AUTH: "" },
         { ...KEYS, AUTH: "none" },
-      ];
-      for (const settings of others) {
+      ]) {
         await problemIn(await callWith(settings)("GET", at, {}), "unauthorized");
       }
     });
@@ -175,10 +168,7 @@ describe("tickets", () => {
       };
       const logs = ["log", "warn", "error", "info", "debug"] as const;
       const said = logs.map((name) => vi.spyOn(console, name).mockImplementation(() => undefined));
-      const { worker } = createRuntime({
-        agents: [weather],
-        model: () => Promise.reject() as never,
-      });
+      const { worker } = createRuntime({ agents: [weather], model: scriptedModel([]) });
       for (const query of [`ticket=${ticket}`, `path=.a&ticket=${ticket}&ticket=x`]) {
         const request = new Request(`${ORIGIN}${path}?${query}`, {
           headers: { accept: "image/*" },
@@ -233,20 +223,17 @@ describe("POST …/tickets", () => {
   });
 
   it("needs TICKET_SECRET if tokens are checked with public keys, or by the application", async () => {
-    const authenticator = () => "alice";
     const { worker } = createRuntime({
       agents: [weather],
-      model: () => Promise.reject() as never,
-      authenticator,
+      model: scriptedModel([]),
+      authenticator: () => "alice",
     });
     const through =
       (settings: object): Call =>
-      (method, path, init) =>
-        worker.fetch(
-          new Request(`${ORIGIN}${path}`, { ...init, method }),
-          { ...env, ...settings },
-          createExecutionContext(),
-        ) as Promise<Response>;
+      async (method, path, init) => {
+        const request = new Request(`${ORIGIN}${path}`, { ...init, method });
+        return worker.fetch(request, { ...env, ...settings }, createExecutionContext());
+      };
     const path = await newValue();
     const body = { path: `/conversations/${id}/variables/x` };
     const problem = await problemIn(await post(body, through({})), "bad_configuration");
@@ -268,13 +255,13 @@ describe("POST …/tickets", () => {
     await problemIn(await local("GET", `${path}?ticket=x`), "unauthorized");
     await problemIn(await local("DELETE", `${path}?ticket=${ticket}`), "unauthorized");
     // A ticket does not replace the checks of a request's origin.
-    for (const [name, value, code] of [
-      ["host", "evil.example", "foreign_origin"],
-      ["origin", "https://evil.example", "foreign_origin"],
-      ["sec-fetch-site", "cross-site", "foreign_origin"],
-    ] as const) {
-      const headers = { [name]: value };
-      await problemIn(await local("GET", `${path}?ticket=${ticket}`, { headers }), code);
+    for (const headers of [
+      { host: "evil.example" },
+      { origin: "https://evil.example" },
+      { "sec-fetch-site": "cross-site" },
+    ]) {
+      const response = await local("GET", `${path}?ticket=${ticket}`, { headers });
+      await problemIn(response, "foreign_origin");
     }
   });
 });

@@ -49,16 +49,6 @@ describe("gateway", () => {
         expect(textOf(numbers)).not.toContain("1999");
         await client.close();
       }));
-
-    it("creates no conversation by listing, and refuses an unknown tool", () =>
-      withGateway(async (own) => {
-        const client = await connected(own, { era });
-        await client.listTools();
-        await client.listResources();
-        expect((await own.call("GET", "/conversations/one")).status).toBe(404);
-        await expect(call(client, "nothing")).rejects.toThrow("There is no tool nothing");
-        await client.close();
-      }));
   });
 
   it("shows the values to a person, and runs what was shown", () =>
@@ -84,44 +74,6 @@ describe("gateway", () => {
         expect(received.get("authorization")).toBeNull();
         expect(received.get("x-key")).toBe("of-the-shop");
       }
-      await client.close();
-    }));
-
-  it("offers an agent's servers only with the agent", () =>
-    withGateway(
-      async (own) => {
-        const namesFor = async (agent?: string) => {
-          const client = await connected(own, agent === undefined ? {} : { agent });
-          const { tools } = await client.listTools();
-          await client.close();
-          return tools.map(({ name }) => name);
-        };
-        expect(await namesFor()).not.toContain("refund");
-        expect(await namesFor("clerk")).toContain("refund");
-        const nobody = await own.call("POST", "/conversations/one/mcp?agent=nobody", {
-          body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
-          headers: { "content-type": "application/json" },
-        });
-        expect(await nobody.json()).toMatchObject({ code: "not_found" });
-      },
-      { MCP_SERVERS: servers({ agents: ["clerk"] }) },
-    ));
-
-  it("stops a call when its conversation is deleted, and leaves nothing behind", () =>
-    withGateway(async (own, shop) => {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      shop.hold = promise;
-      const client = await connected(own);
-      await call(client, "list_orders");
-      const running = call(client, "refund", { ids: ["a"] });
-      await vi.waitFor(() => expect(shop.asked).toBe(1));
-      await own.call("DELETE", "/conversations/one");
-      expect((await running).isError).toBe(true);
-      resolve();
-      expect((await own.call("GET", "/conversations/one")).status).toBe(404);
-      // A new conversation with the same name starts empty.
-      await call(client, "list_orders");
-      expect(await variables(own)).toEqual(["list_orders_1"]);
       await client.close();
     }));
 

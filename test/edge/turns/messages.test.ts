@@ -46,11 +46,10 @@ function short(id: string, body: object, accept?: string): Promise<Response> {
 
 it.each([
   ["POST /conversations", (id: string) => chat(id, [userMessage(NYC)])],
-  ["POST /conversations/:id/messages", (id: string) => short(id, { message: NYC })],
-  ["the same with a message", (id: string) => short(id, { message: userMessage(NYC) })],
+  ["POST /conversations/:id/messages", (id: string) => short(id, { message: userMessage(NYC) })],
   ["any other Accept", (id: string) => short(id, { message: NYC }, "text/html, */*")],
   [
-    "Accept with several types",
+    "several types",
     (id: string) => short(id, { message: NYC }, "application/json, text/event-stream"),
   ],
 ])("a turn as a UI message stream comes from %s", async (_, post) => {
@@ -125,17 +124,15 @@ it("a turn in another form is the whole result as application/json", async () =>
   expect(message).toMatchObject({ role: "assistant", metadata: { usage, savings, cost } });
   expect(textOf(message)).toContain("in Rome with");
   expect(variables.map(({ name }) => name)).toEqual(["get_weather_nyc", "get_weather_rome"]);
-  const tokens = ["cachedInputTokens", "inputTokens", "outputTokens", "totalTokens"];
-  expect(Object.keys(usage).sort()).toEqual(tokens);
-  expect(usage.totalTokens).toBe((usage.inputTokens ?? 0) + (usage.outputTokens ?? 0));
-  const chars = ["authoredChars", "inlinePromptChars", "promptChars", "resolvedChars"];
-  expect(Object.keys(savings).sort()).toEqual(chars);
-  const { cachedInputTokens, ...counted } = usage;
+  const counted: unknown = expect.any(Number);
+  const tokens = { inputTokens: counted, outputTokens: counted, totalTokens: counted };
   // The demo model reports no cached tokens.
-  expect(cachedInputTokens).toBe(0);
-  for (const count of [...Object.values(counted), ...Object.values(savings)])
-    expect(count).toBeGreaterThan(0);
-  expect(Object.keys(cost).sort()).toEqual(["alarms", "rowsRead", "rowsWritten"]);
+  expect(usage).toEqual({ ...tokens, cachedInputTokens: 0 });
+  expect(usage.totalTokens).toBe((usage.inputTokens ?? 0) + (usage.outputTokens ?? 0));
+  const chars = { promptChars: counted, inlinePromptChars: counted };
+  expect(savings).toEqual({ ...chars, authoredChars: counted, resolvedChars: counted });
+  for (const count of Object.values(savings)) expect(count).toBeGreaterThan(0);
+  expect(cost).toEqual({ rowsRead: counted, rowsWritten: counted, alarms: counted });
 });
 
 describe("a turn", () => {
@@ -170,16 +167,6 @@ describe("a turn", () => {
     expect(await (await get(id, "input")).json()).toEqual(input);
     await framesIn(await chat(id, [userMessage(NYC)], { input: {} }));
     expect(await (await get(id, "input")).json()).toEqual({});
-  });
-
-  it("does not resolve references in a person's text", async () => {
-    const id = newId();
-    await ask(id, NYC);
-    await ask(id, "What is $get_weather_nyc.city?");
-    for (const form of ["display", "reference"]) {
-      const { messages } = await messagesOf(id, `?form=${form}`);
-      expect(textOf(messages[2])).toBe("What is $get_weather_nyc.city?");
-    }
   });
 });
 
@@ -373,9 +360,6 @@ describe("the prompt of an agent, over HTTP", () => {
     ["a plain Worker", {}],
     ["a Worker with a sandbox, tables and plans", ALL],
     ["an agent that asks another", { agents: [{ ...shop, delegates: ["writer"] }, writer] }],
-    ["full instructions", { agents: [{ ...shop, instructionStyle: "full" }] }],
-    ["minimal instructions", { agents: [{ ...shop, instructionStyle: "minimal" }] }],
-    ["no instructions", { agents: [{ ...shop, instructions: "", instructionStyle: "none" }] }],
     ["output paths", { agents: [{ ...shop, outputPath: true, variableTools: false }] }],
     ["tools as tags", { agents: [{ ...shop, toolCalls: capabilityTags }], ...ALL }],
   ])("is what the model receives in the first call: %s", async (_, options) => {
@@ -396,18 +380,6 @@ describe("the prompt of an agent, over HTTP", () => {
       expect(savings.promptChars).toBe(prompt.sentChars + question.length);
       const sizes = prompt.tools.filter(({ sent }) => sent).map(({ chars }) => chars);
       expect(sizes).toEqual(tools.map((one) => JSON.stringify(one).length));
-    });
-  });
-
-  it("is stored nowhere, calls no model, and creates no conversation", async () => {
-    await talk(ALL, [], async ({ own, calls }) => {
-      await promptOf(own);
-      expect(calls).toEqual([]);
-      await problemIn(
-        await own.call("GET", "/agents/shop/prompt?conversation=c"),
-        "conversation_not_found",
-      );
-      expect((await own.call("GET", "/conversations/c")).status).toBe(404);
     });
   });
 });

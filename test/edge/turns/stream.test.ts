@@ -28,11 +28,6 @@ describe("stream", () => {
 
   const watch = (own: OwnRuntime, query = "", headers: Record<string, string> = {}) =>
     own.call("GET", `/conversations/c/stream${query}`, { headers });
-  const stop = async (own: OwnRuntime) => {
-    const response = await own.call("POST", "/conversations/c/stop");
-    return response.json<{ stopped: boolean }>();
-  };
-
   /** Returns the message that a stock client builds from frames, and from a stream that continues them. */
   async function messageIn(...pieces: readonly (string | readonly Frame[])[]) {
     const frames = pieces.flatMap((piece) => (typeof piece === "string" ? framesIn(piece) : piece));
@@ -99,25 +94,6 @@ describe("stream", () => {
           "turn.done",
         ]);
       });
-    });
-  });
-
-  it("stop ends the running turn: its text is kept and marked, and the model is not called again", async () => {
-    const { reached, options, model } = haltedTurn();
-    await withRuntime(options, async (own) => {
-      const asked = await ask(own, "Hello.");
-      await reached;
-      expect(await stop(own)).toEqual({ stopped: true });
-      const chunks = framesIn(await asked.text()).map(({ chunk }) => chunk);
-      expect(chunks.at(-1)).toMatchObject({ type: "abort" });
-      const { messages } = own.conversation().readMessages({ limit: 5, form: "display" });
-      expect(messages[1]?.parts).toContainEqual(
-        expect.objectContaining({ type: "text", text: "Before." }),
-      );
-      expect(messages[1]?.metadata).toMatchObject({ stopped: true });
-      expect(model.calls).toHaveLength(1);
-      expect(await stop(own)).toEqual({ stopped: false });
-      expect(own.conversation().about()).toMatchObject({ status: "idle" });
     });
   });
 });
