@@ -157,16 +157,6 @@ describe("two tenants with the same question get their own data", () => {
     expect(await answerTo("acme/ada")).toMatch(/Printer of ada(?!-)/u);
     expect(await answerTo("globex/gus")).toMatch(/Roof of gus(?!-)/u);
   });
-
-  it("from one worker, in conversations of the same id", async () => {
-    const { say, lastPrompt } = runtimeWith([called("tickets"), SAID, called("tickets"), SAID]);
-    await say("acme/ada");
-    const first = lastPrompt();
-    await say("globex/gus");
-    expect(first).toContain("Printer of ada");
-    expect(lastPrompt()).toContain("Roof of gus");
-    expect(lastPrompt()).not.toContain("acme");
-  });
 });
 
 it("prompts contain what the application writes, and nothing else of who asks", async () => {
@@ -251,29 +241,6 @@ describe("what another cannot do", () => {
     await ask("acme/ada", "POST /conversations", body);
     expect(lastPrompt()).toContain("Printer of ada");
     expect(lastPrompt()).not.toContain("Roof");
-  });
-
-  it("is to receive who asked in an export, or to keep it in an import or a fork", async () => {
-    const { ask, say, lastPrompt } = runtimeWith([
-      called("close"),
-      called("tickets"),
-      SAID,
-      called("tickets"),
-      SAID,
-    ]);
-    await say("acme/ada");
-    const { text: file } = await ask("acme/ada", "GET /conversations/c/export");
-    expect(file).toContain('"type":"turn"');
-    expect(file).not.toMatch(/"asker"|acme gold/u);
-    const imported = await ask("globex/gus", "POST /conversations/import", file);
-    expect(imported.status).toBe(201);
-    const { id } = JSON.parse(imported.text) as { id: string };
-    await ask("globex/gus", `POST /conversations/${id}/messages`, { message: "Go." });
-    expect(lastPrompt()).toContain("Roof of gus");
-    const fork = await ask("acme/eve", "POST /conversations/c/fork", {});
-    const { id: copy } = JSON.parse(fork.text) as { id: string };
-    await ask("acme/eve", `POST /conversations/${copy}/messages`, { message: "Go." });
-    expect(lastPrompt()).toContain("Printer of eve");
   });
 });
 

@@ -82,6 +82,19 @@ describe("plans in SQLite", () => {
     expect(ids).toHaveLength(limits.maxPlanRuns + 1);
   });
 
+  it("may have a few open runs, so that waiting ones do not pile up", () => {
+    const store = new PlanStore(emptySql());
+    store.add(recordOf("b", ""));
+    for (let n = 0; n < limits.maxPlanRuns; n++) {
+      store.requireRoom("b");
+      store.addRun(runOf(`r${n}`), {});
+    }
+    expect(() => store.requireRoom("b")).toThrow(/maxPlanRuns is at most/u);
+    store.requireRoom("a");
+    store.saveRun({ ...runOf("r0"), status: "done" });
+    store.requireRoom("b");
+  });
+
   it("of an older version, which stored the status in the plan, are migrated", () => {
     const sql = emptySql();
     sql.run(

@@ -125,12 +125,6 @@ describe("jwt", () => {
       expect((await enter(token)).status).toBe(200);
     });
 
-    it("quotes nothing of a token that it refuses", async () => {
-      const token = await tokenOf(HS256, good(), hmac("somebody else's secret"));
-      const said = JSON.stringify(await keptOut(await enter(token)));
-      for (const part of token.split(".")) expect(said).not.toContain(part);
-    });
-
     it("needs only the configured claims, but refuses another audience", async () => {
       const few = callWith({ AUTH: "jwt", JWT_SECRET: SECRET, JWT_TENANT_CLAIM: "sub" });
       const exp = now() + 60;
@@ -301,13 +295,6 @@ describe("jwks", () => {
         await keptOut(await enter(await rsa.token(good(), { kid })));
       },
     );
-
-    it("does not look for keys where a token says they are", async () => {
-      const { enter, asked } = workerWith(keysOf(rsa));
-      const header = { jwk: other.jwk, jku: "https://evil.example", x5u: "https://evil.example" };
-      await keptOut(await enter(await other.token(good(), { ...header, kid: "rsa" })));
-      expect(asked).toHaveBeenCalledTimes(1);
-    });
   });
 
   describe("the keys of an issuer", () => {

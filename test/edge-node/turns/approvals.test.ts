@@ -76,26 +76,6 @@ describe("a call that waits for a person", () => {
     });
   });
 
-  it("is refused a second decision, and one after another message", async () => {
-    const { paid, options } = paying([
-      payAmount(50),
-      thanks,
-      payAmount(60),
-      [text("Hm."), finish()],
-    ]);
-    await withRuntime(options, async (own) => {
-      await ask(own);
-      const id = approvalIn(own);
-      await (await decide(own, id, { approved: true })).text();
-      await problemIn(await decide(own, id, { approved: true }), "approval_not_found");
-      await ask(own, "And 60.");
-      const abandoned = approvalIn(own);
-      await ask(own, "Never mind.");
-      await problemIn(await decide(own, abandoned, { approved: true }), "approval_not_found");
-      expect(paid).toEqual([50]);
-    });
-  });
-
   it.each([{}, { approved: "yes" }, { approved: true, reason: 5 }])(
     "is not decided by an invalid decision: %j",
     async (body) => {

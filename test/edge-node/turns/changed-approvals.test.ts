@@ -167,22 +167,6 @@ describe("an approval with another input", () => {
     });
   });
 
-  it("with a URL made of a value: what comes of it counts as composed, as from a model", async () => {
-    await withBank(async (own, { paid }) => {
-      const to = "https://evil.example/?q=$payee";
-      await (await decide(own, approvalIn(own), approve({ amount: 1, to }))).text();
-      expect(paid).toEqual([{ amount: 1, to: "https://evil.example/?q=Ann" }]);
-      const saved = own.conversation().about();
-      expect(saved.status).toBe("idle");
-      const value = await own.call(
-        "POST",
-        "/conversations/c/interpolate",
-        json({ text: "$pay_1.to" }),
-      );
-      expect(JSON.stringify(await value.json())).not.toContain("https://evil.example/?q=Ann");
-    });
-  });
-
   it("with a digest of the client's own: is compared with the server's", async () => {
     await withBank(async (own, { paid, save }) => {
       const forged = { ...approve({ amount: 1, to: "$payee" }), pin: "forged", digest: "forged" };
