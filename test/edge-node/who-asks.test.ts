@@ -3,16 +3,13 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod";
 import type { AgentContext } from "../../src/edge/agent-types.ts";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
-import { mcpTools } from "../../packages/mcp/src/mcp-servers.ts";
 import { mcpGateway } from "../../packages/gateway/src/conversation/conversation-gateway.ts";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { transfers } from "../../packages/transfer/src/transfers.ts";
 import { finish, scriptedModel, type Step, text, toolCall } from "byref/testing";
 import { codeTool } from "../../packages/code/src/code-tool.ts";
 import { evaluatingSandbox } from "../support/evaluating-sandbox.ts";
-import { startMcpServer } from "../support/mcp-server.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
-import { offering } from "../support/mcp-tools.ts";
 
 /** What an application knows of each tenant. */
 const TICKETS: Readonly<Record<string, string>> = { acme: "Printer", globex: "Roof" };
@@ -99,13 +96,8 @@ function runtimeWith(steps: readonly Step[], more: Partial<RuntimeOptions> = {})
   };
   const say = (user: string | Headers) =>
     ask(user, "POST /conversations/c/messages", { message: "Go." });
-  const eventsOf = async (user: string) => {
-    const { text: listed } = await ask(user, "GET /conversations/c/events");
-    const { events } = JSON.parse(listed) as { events: readonly Record<string, unknown>[] };
-    return events;
-  };
   const lastPrompt = () => JSON.stringify(model.calls.at(-1)?.prompt);
-  return { runtime, model, ask, say, eventsOf, lastPrompt };
+  return { runtime, model, ask, say, lastPrompt };
 }
 
 const PLAN = { calls: [{ _tool: "tickets", _outputPath: "†found" }] };
@@ -169,17 +161,14 @@ it("prompts contain what the application writes, and nothing else of who asks", 
 });
 
 it("an approval that another person decides runs the call for the one who asked, even after a restart; both are in the audit", async () => {
-  const { runtime, ask, say, eventsOf, lastPrompt } = runtimeWith([called("close"), SAID]);
-  const asked = await say("acme/ada");
-  const { messages } = JSON.parse(
-    (await ask("acme/ada", "GET /conversations/c/messages")).text,
-  ) as { messages: { parts: { approval?: { id: string } }[] }[] };
-  const approval = messages.at(-1)?.parts.flatMap((part) => part.approval?.id ?? [])[0];
-  expect(asked.status).toBe(200);
+  const { runtime, ask, say, lastPrompt } = runtimeWith([called("close"), SAID]);
+  const { text: asked } = await say("acme/ada");
+  const [, approval] = /"approvalId":"([^"]+)"/u.exec(asked) ?? [];
   runtime.kill();
   await ask("acme/boss", `POST /conversations/c/approvals/${approval}`, { approved: true });
   expect(lastPrompt()).toContain("closed for ada");
-  const events = await eventsOf("acme/ada");
+  const { text: listed } = await ask("acme/ada", "GET /conversations/c/events");
+  const { events } = JSON.parse(listed) as { events: readonly Record<string, unknown>[] };
   expect(events).toContainEqual(
     expect.objectContaining({ type: "approval.granted", approval, principal: "boss" }),
   );
@@ -270,42 +259,5 @@ describe("functions of who asks", () => {
     expect((await say("globex/gus")).text).toContain("tool-approval-request");
     expect(seen).toContainEqual(["acme", "c", "object"]);
     expect(seen).toContainEqual(["globex", "c"]);
-  });
-
-  it("choose the address and the headers of MCP servers", async () => {
-    const answer = () => ({ content: [{ type: "text" as const, text: "served" }] });
-    const server = await startMcpServer([{ ...offering("look"), answer }]);
-    onTestFinished(() => server.down());
-    const { say } = runtimeWith([called("look"), SAID, called("look"), SAID], {
-      mcp: mcpTools,
-      agents: [
-        {
-          name: "clerk",
-          description: "",
-          instructions: "",
-          tools: {},
-          mcpServers: ({ tenant, principal }) => [
-            {
-              name: "desk",
-              url: server.url,
-              headers: { authorization: `Bearer ${tenant}-${principal}` },
-            },
-          ],
-        },
-      ],
-    });
-    await say("acme/ada");
-    await say("globex/gus");
-    const sent = server.requests.map(({ headers, rpc }) => [rpc, headers.authorization]);
-    const calls = sent.filter(([rpc]) => rpc === "tools/call");
-    expect(calls).toEqual([
-      ["tools/call", "Bearer acme-ada"],
-      ["tools/call", "Bearer globex-gus"],
-    ]);
-    // The list of one is not the list of the other.
-    expect(sent.filter(([rpc]) => rpc === "tools/list").map(([, key]) => key)).toEqual([
-      "Bearer acme-ada",
-      "Bearer globex-gus",
-    ]);
   });
 });

@@ -5,7 +5,7 @@ import { describe, expect, it, vi, afterEach } from "vitest";
 import * as z from "zod";
 import { ConversationObject } from "../../src/edge/conversation.ts";
 import { DirectoryObject, type DirectoryPlace } from "../../src/edge/directory/directory.ts";
-import { type RuntimeOptions, createRuntime } from "../../src/edge/create-runtime.ts";
+import { type RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import worker from "../../src/index.ts";
 import * as limits from "../../src/limits.ts";
 import {
@@ -18,10 +18,9 @@ import {
   type Tenant,
 } from "../support/directory.ts";
 import { json, newId, objectOf, problemIn } from "../support/edge.ts";
-import { withRuntime } from "../support/own-runtime.ts";
+import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
 import { finish, type Script, scriptedModel, text, toolCall } from "byref/testing";
 import { slow } from "../support/slow.ts";
-import { withEnd } from "../../src/edge/http/client-body.ts";
 import { refuseRows, rowsReadBy } from "../support/storage.ts";
 import { anyBytes } from "../support/values.ts";
 
@@ -54,6 +53,13 @@ describe("the list of conversations", () => {
     }
     await listedIs(tenant, asked, { title: "Weather in NYC?", status: "idle" });
     await listedIs(tenant, written, { title: null, status: "idle" });
+    for (const title of ["Mine", ""]) {
+      await (await tenant.call("PATCH", `/conversations/${asked}`, json({ title }))).text();
+      await listedIs(tenant, asked, { title });
+    }
+    await evictDurableObject(objectOf(asked, tenant.name));
+    await tenant.ask(asked, "And in Rome?");
+    await listedIs(tenant, asked, { title: "" });
   });
 
   it("is sorted by last activity, which is updated once a minute", async () => {
@@ -131,25 +137,6 @@ describe("the list of conversations", () => {
     expect(detail).toContain('name = "DIRECTORY"\nclass_name = "Directory"');
     expect(detail).toContain('new_sqlite_classes = ["Directory"]');
   });
-});
-
-it("a conversation's title in the list is the first message's text until it is set", async () => {
-  const tenant = newTenant();
-  const id = newId();
-  await tenant.put(id, "v");
-  await listedIs(tenant, id, { title: null });
-  const question = `Show my orders ${"and more ".repeat(100)}`;
-  await tenant.ask(id, question);
-  await listedIs(tenant, id, { title: question.slice(0, limits.maxLineChars).trim() });
-  await tenant.ask(id, "And in Paris?");
-  await listedIs(tenant, id, { title: expect.stringMatching(/^Show my orders/) });
-  for (const title of ["Mine", ""]) {
-    await (await tenant.call("PATCH", `/conversations/${id}`, json({ title }))).text();
-    await listedIs(tenant, id, { title });
-  }
-  await evictDurableObject(objectOf(id, tenant.name));
-  await tenant.ask(id, "And in Rome?");
-  await listedIs(tenant, id, { title: "" });
 });
 
 describe("a conversation's status in the list", () => {
@@ -477,35 +464,15 @@ describe("tenant deletion", () => {
   });
 });
 
-describe("tenant spend", () => {
-  afterEach(() => {
-    vi.restoreAllMocks();
-    vi.useRealTimers();
-  });
-
-  it("a directory that is not bound is reported before a turn starts", async () => {
-    const model = scriptedModel([]);
-    const agent = { name: "a", description: "", instructions: "", tools: {} };
-    const spend = { tenant: { modelCalls: 5 } };
-    const { Conversation } = createRuntime({ agents: [agent], model, spend });
-    const { DIRECTORY: _, ...bindings } = env;
-    await runInDurableObject(objectOf(newId()), async (__, state) => {
-      // The types require the binding, but an application may leave it out.
-      const conversation = new Conversation(state, bindings as Cloudflare.Env);
-      const message = { id: "m", role: "user", parts: [{ type: "text", text: "Go." }] };
-      const init = { method: "POST", ...json({ message }) };
-      const response = await conversation.fetch(
-        new Request("http://conversation/conversations/c/messages", init),
-      );
-      const { detail } = await problemIn(response, "bad_configuration");
-      expect(detail).toContain("DIRECTORY");
-      // Requests without model calls work.
-      const { header, body } = withEnd(new Blob(["1"]).stream());
-      const headers = [header, ["content-type", "application/json"]] as [string, string][];
-      const put = { method: "PUT", headers, body };
-      const request = new Request("http://conversation/conversations/c/variables/a", put);
-      expect((await conversation.fetch(request)).status).toBe(201);
-    });
-    expect(model.calls).toHaveLength(0);
-  });
+it("a spending limit of tenants needs a directory before a turn starts, and not before", async () => {
+  const model = scriptedModel([]);
+  const agent = { name: "a", description: "", instructions: "", tools: {} };
+  const options = { agents: [agent] as const, model, spend: { tenant: { modelCalls: 5 } } };
+  const work = async ({ call }: OwnRuntime) => {
+    const refused = await call("POST", "/conversations/c/messages", json({ message: "Go." }));
+    expect((await problemIn(refused, "bad_configuration")).detail).toContain("DIRECTORY");
+    expect((await call("PUT", "/conversations/c/variables/a", json(1))).status).toBe(201);
+  };
+  await withRuntime(options, work, { bindings: { DIRECTORY: undefined } });
+  expect(model.calls).toHaveLength(0);
 });

