@@ -14,7 +14,7 @@ import {
 } from "../support/storage.ts";
 import { ask, call, get, json, newId, objectOf, problemIn, put, namesIn } from "../support/edge.ts";
 import { withRuntime } from "../support/own-runtime.ts";
-import { finish, type Script, scriptedModel, text } from "../../packages/testing/src/testing.ts";
+import { finish, type Script, scriptedModel, text } from "byref/testing";
 import { slow } from "../support/slow.ts";
 import { anyBytes, putAs } from "../support/values.ts";
 

@@ -5,13 +5,7 @@ import { call, json, newId, objectOf, problemIn } from "../support/edge.ts";
 import { at, body, list, save, folderOf } from "../support/files.ts";
 import { type Exchange, httpCases } from "../support/http-cases.ts";
 import { withRuntime, type OwnRuntime } from "../support/own-runtime.ts";
-import {
-  finish,
-  scriptedModel,
-  text,
-  toolCall,
-  type ScriptedModel,
-} from "../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text, toolCall, type ScriptedModel } from "byref/testing";
 import { slow } from "../support/slow.ts";
 import { ALICE, as, BOB, call as callAs, ticketFor } from "../support/tickets.ts";
 import { anyBytes } from "../support/values.ts";

@@ -2,7 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { queries } from "../../src/byref.ts";
-import { scriptedModel } from "../../packages/testing/src/testing.ts";
+import { scriptedModel } from "byref/testing";
 import { call, json, newId, objectOf, problemIn, put } from "../support/edge.ts";
 import { httpCases } from "../support/http-cases.ts";
 import { withRuntime } from "../support/own-runtime.ts";

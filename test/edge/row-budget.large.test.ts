@@ -4,13 +4,7 @@ import * as z from "zod";
 import { json } from "../support/edge.ts";
 import { withRuntime } from "../support/own-runtime.ts";
 import { approved, planning, runOf } from "../support/planning.ts";
-import {
-  finish,
-  scriptedModel,
-  type Step,
-  text,
-  toolCall,
-} from "../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "byref/testing";
 import { slow } from "../support/slow.ts";
 import { watchStorage } from "../support/written-rows.ts";
 

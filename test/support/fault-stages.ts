@@ -14,7 +14,7 @@ import {
   type Step,
   text,
   toolCall,
-} from "../../packages/testing/src/testing.ts";
+} from "byref/testing";
 
 /** A point in a turn at which a test causes an event. */
 interface Stage {

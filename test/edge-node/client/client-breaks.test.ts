@@ -15,7 +15,7 @@ import {
 } from "../../support/client.ts";
 import { ORIGIN } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import { finish, text } from "../../../packages/testing/src/testing.ts";
+import { finish, text } from "byref/testing";
 
 it("clients that lose a server together come back at random times, and give up in the end", () => {
   for (const [failures, ms] of [

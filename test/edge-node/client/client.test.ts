@@ -3,7 +3,7 @@ import { createClient } from "../../../packages/client/src/client.ts";
 import { all, clientOf, failureOf, hello, type Send, speaking } from "../../support/client.ts";
 import { ORIGIN, textOf } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import { finish, type Step, text } from "../../../packages/testing/src/testing.ts";
+import { finish, type Step, text } from "byref/testing";
 
 describe("a turn", () => {
   it("is read as chunks, text and JSON, but runs only once", async () => {

@@ -3,7 +3,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import { json } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime, withWorker } from "../../support/own-runtime.ts";
 import { messagesOf } from "../../support/paying.ts";
-import { finish, scriptedModel, text, toolCall } from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "byref/testing";
 
 // --- agent
 const clerk: Agent = {

@@ -12,7 +12,7 @@ import { orders } from "../../../examples/agents/orders.ts";
 import { clientOf } from "../../support/client.ts";
 import { blockOf } from "../../support/fences.ts";
 import { withWorker, withRuntime } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, text } from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text } from "byref/testing";
 import { problemIn } from "../../support/edge.ts";
 
 it("an application enables plans and their formats", async () => {

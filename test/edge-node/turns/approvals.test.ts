@@ -12,7 +12,7 @@ import {
   paying,
 } from "../../support/paying.ts";
 import { APPROVAL_CASES, CHANGED_CASES, FIRST, play } from "../../contract/approval-cases.ts";
-import { finish, type Step, text, toolCall } from "../../../packages/testing/src/testing.ts";
+import { finish, type Step, text, toolCall } from "byref/testing";
 import { chunksIn } from "../../support/turn-client.ts";
 import type { Json } from "../../../src/value/json.ts";
 

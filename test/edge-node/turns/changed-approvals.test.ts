@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { finish, scriptedModel, text, toolCall } from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "byref/testing";
 import type { ErrorCode } from "../../../src/errors.ts";
 import type { Policy } from "../../../src/tool/policy.ts";
 import { clientOf } from "../../support/client.ts";

@@ -1,12 +1,11 @@
-import { tool, type ToolSet } from "ai";
+import { tool } from "ai";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { VariableInfo } from "../../../src/store/variable.ts";
-import type { ToolPolicy } from "../../../src/tool/policy.ts";
-import type { Agent } from "../../../src/turn/agent.ts";
 import { json, problemIn } from "../../support/edge.ts";
 import { any, greedy } from "../../support/greedy-tools.ts";
 import { leaksIn, SECRET, watchConsole } from "../../support/leaks.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
+import { readUntil } from "../../support/turn-client.ts";
 import {
   finish,
   type ScriptedModel,
@@ -14,38 +13,16 @@ import {
   type Step,
   text,
   toolCall,
-} from "../../../packages/testing/src/testing.ts";
+} from "byref/testing";
 
 afterEach(() => vi.restoreAllMocks());
 
 const asked = finish("tool-calls");
 const C = "/conversations/c";
 
-interface Played extends OwnRuntime {
-  readonly model: ScriptedModel;
-}
-
-interface Play {
-  readonly tools: ToolSet;
-  readonly policies?: Readonly<Record<string, ToolPolicy>>;
-  readonly steps: readonly Step[];
-  readonly more?: Partial<Agent>;
-}
-
-function play<Result>(
-  { tools, policies = {}, steps, more }: Play,
-  work: (own: Played) => Promise<Result>,
-): Promise<Result> {
-  const model = scriptedModel(steps);
-  const agent = { name: "test", description: "For tests.", instructions: "Help.", tools };
-  const agents = [{ ...agent, policies, ...more }] as const;
-  return withRuntime({ agents, model }, (own) => work({ ...own, model }));
-}
-
-async function putAt({ call }: OwnRuntime, at: string, value: unknown): Promise<VariableInfo> {
-  const response = await call("PUT", `${C}/variables/${at}`, json(value));
+async function putSecret({ call }: OwnRuntime, name: string, value: unknown): Promise<void> {
+  const response = await call("PUT", `${C}/variables/${name}?visibility=secret`, json(value));
   expect(response.status).toBe(201);
-  return response.json<VariableInfo>();
 }
 
 function say({ call }: OwnRuntime, message: string, accept = "text/event-stream") {
@@ -62,26 +39,14 @@ async function infosIn({ call }: OwnRuntime): Promise<readonly VariableInfo[]> {
   return (await response.json<{ variables: readonly VariableInfo[] }>()).variables;
 }
 
-/** Returns the events as a new client receives them in a stream. */
-async function liveEvents({ call }: OwnRuntime): Promise<string> {
-  const response = await call("GET", `${C}/events`, { headers: { accept: "text/event-stream" } });
-  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-  let events = "";
-  while (!/turn\.(?:done|failed)/.test(events)) {
-    const read = await reader?.read();
-    if (read?.done !== false) break;
-    events += read.value;
-  }
-  await reader?.cancel();
-  return events;
-}
-
 /** Returns everything that has left the conversation in any way, including prompts. */
-async function everything(own: Played): Promise<string> {
-  const told: unknown[] = [own.model.calls.map(({ prompt, tools }) => [prompt, tools])];
+async function everything(own: OwnRuntime, model: ScriptedModel): Promise<string> {
+  const told: unknown[] = [model.calls.map(({ prompt, tools }) => [prompt, tools])];
   const paths = ["", "/variables", "/messages", "/messages?form=reference", "/events"];
   for (const path of paths) told.push(await getText(own, path));
-  told.push(await getText(own, "/variables", "text/markdown"), await liveEvents(own));
+  told.push(await getText(own, "/variables", "text/markdown"));
+  const headers = { accept: "text/event-stream" };
+  told.push(await readUntil(await own.call("GET", `${C}/events`, { headers }), "turn.done"));
   for (const { name } of await infosIn(own)) {
     told.push(name, await getText(own, `/variables/${name}`));
     told.push(await getText(own, `/variables/${name}/info`));
@@ -121,10 +86,11 @@ describe("a secret in a turn", () => {
     const all = { ...policies, spy: { secrets: ["token", "record"] } };
     const naming = (_tool: string, input: unknown, output: unknown) =>
       `${JSON.stringify(input)}${JSON.stringify(output)}`;
-    const play1 = { tools, policies: all, steps: [[...spying, asked], ...steps] as Step[] };
-    await play({ ...play1, more: { naming } }, async (own) => {
-      await putAt(own, "token?visibility=secret", SECRET);
-      await putAt(own, "record?visibility=secret", { user: "Ada", token: SECRET });
+    const agent = { name: "test", description: "For tests.", instructions: "Help.", tools };
+    const model = scriptedModel([[...spying, asked], ...steps]);
+    await withRuntime({ agents: [{ ...agent, policies: all, naming }], model }, async (own) => {
+      await putSecret(own, "token", SECRET);
+      await putSecret(own, "record", { user: "Ada", token: SECRET });
       const stream = await say(own, "Go on.");
       expect(stream.status).toBe(200);
       const heard = [await stream.text()];
@@ -134,7 +100,7 @@ describe("a secret in a turn", () => {
       expect(seen).toEqual([SECRET, `Bearer ${SECRET}.`, SECRET, { user: "Ada", token: SECRET }]);
       for (const printed of heard) expect(printed).toContain("[secret: token]");
       own.wakeAgain();
-      heard.push(await everything(own), said());
+      heard.push(await everything(own, model), said());
       expect(heard.join("").length).toBeGreaterThan(50_000);
       expect(leaksIn(heard.join("\n"))).toEqual([]);
       // Every value that was derived from it is secret as well.

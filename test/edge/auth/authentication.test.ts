@@ -5,7 +5,7 @@ import { env } from "cloudflare:workers";
 import { weather } from "../../../examples/agents/weather.ts";
 import { ByrefError } from "../../../src/errors.ts";
 import { createRuntime, type Authenticator, settingsAuthenticator } from "../../../src/byref.ts";
-import { scriptedModel } from "../../../packages/testing/src/testing.ts";
+import { scriptedModel } from "byref/testing";
 
 /** Every route of the Worker, with a key: test/edge/auth/requests.test.ts. */
 const routes = ["GET /agents", "POST /conversations", "GET /conversations/x/variables/x"];

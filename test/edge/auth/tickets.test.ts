@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { weather } from "../../../examples/agents/weather.ts";
 import { createRuntime } from "../../../src/byref.ts";
-import { scriptedModel } from "../../../packages/testing/src/testing.ts";
+import { scriptedModel } from "byref/testing";
 import { callWith, json, newId, ORIGIN, problemIn, type Call } from "../../support/edge.ts";
 import { ALICE, as, BOB, call, KEYS, newValue, ticketFor } from "../../support/tickets.ts";
 import { base64Url, encode, hmac, tokenOf } from "../../support/tokens.ts";

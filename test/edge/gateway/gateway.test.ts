@@ -11,7 +11,7 @@ import {
   openShop,
 } from "../../support/gateway-shop.ts";
 import { mcpGateway, queries, createRuntime, jwtAuthenticator } from "../../../src/byref.ts";
-import { scriptedModel, startRuntime } from "../../../packages/testing/src/testing.ts";
+import { scriptedModel, startRuntime } from "byref/testing";
 import type { Agent } from "../../../src/turn/agent.ts";
 
 describe("gateway", () => {

@@ -14,7 +14,7 @@ import {
   type Step,
   text,
   toolCall,
-} from "../../../packages/testing/src/testing.ts";
+} from "byref/testing";
 
 const rows = Array.from({ length: 500 }, (_, id) => ({ id, note: "x".repeat(20) }));
 const shop: Agent = {

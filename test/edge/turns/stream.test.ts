@@ -10,7 +10,7 @@ import {
   framesIn,
   messageFrom,
 } from "../../support/turn-client.ts";
-import { finish, scriptedModel, text, type Script } from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text, type Script } from "byref/testing";
 import { messageStream, textStream } from "../../../src/edge/turns/turn-response.ts";
 import * as limits from "../../../src/limits.ts";
 import { TurnLog } from "../../../src/turn/log/turn-log.ts";
