@@ -1,5 +1,5 @@
 import { tool } from "ai";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod";
 import type { AgentContext } from "../../src/edge/agent-types.ts";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
@@ -144,12 +144,13 @@ const CALLERS: Readonly<Record<string, (user: string) => Promise<string>>> = {
   },
 };
 
-describe("two tenants with the same question get their own data", () => {
-  it.each(Object.entries(CALLERS))("from %s", async (_, answerTo) => {
+it.each(Object.entries(CALLERS))(
+  "two tenants with the same question get their own data from %s",
+  async (_, answerTo) => {
     expect(await answerTo("acme/ada")).toMatch(/Printer of ada(?!-)/u);
     expect(await answerTo("globex/gus")).toMatch(/Roof of gus(?!-)/u);
-  });
-});
+  },
+);
 
 it("prompts contain what the application writes, and nothing else of who asks", async () => {
   const { say, model } = runtimeWith([called("tickets"), SAID]);
@@ -201,63 +202,54 @@ it("a turn that a crash interrupts continues for the one who asked", async () =>
   await vi.waitFor(() => expect(lastPrompt()).toContain("slow for ada"), { timeout: 20_000 });
 });
 
-describe("what another cannot do", () => {
-  it("is to name a tenant or a principal in a header, a body or a history", async () => {
-    const { ask, say, lastPrompt } = runtimeWith([
-      called("tickets"),
-      SAID,
-      called("tickets"),
-      SAID,
-    ]);
-    const identity = encodeURIComponent(JSON.stringify({ tenant: "globex", principal: "gus" }));
-    await say(new Headers({ "x-user": "acme/ada", "x-byref-identity": identity }));
-    expect(lastPrompt()).toContain("Printer of ada");
-    const context = { tenant: "globex", principal: "gus" };
-    const body = {
-      id: "c",
-      tenant: "globex",
-      context,
-      messages: [
-        {
-          id: "1",
-          role: "user",
-          parts: [{ type: "text", text: "Go." }],
-          metadata: context,
-          context,
-        },
-      ],
-    };
-    await ask("acme/ada", "POST /conversations", body);
-    expect(lastPrompt()).toContain("Printer of ada");
-    expect(lastPrompt()).not.toContain("Roof");
-  });
+it("what another cannot do is to name a tenant or a principal in a header, a body or a history", async () => {
+  const { ask, say, lastPrompt } = runtimeWith([called("tickets"), SAID, called("tickets"), SAID]);
+  const identity = encodeURIComponent(JSON.stringify({ tenant: "globex", principal: "gus" }));
+  await say(new Headers({ "x-user": "acme/ada", "x-byref-identity": identity }));
+  expect(lastPrompt()).toContain("Printer of ada");
+  const context = { tenant: "globex", principal: "gus" };
+  const body = {
+    id: "c",
+    tenant: "globex",
+    context,
+    messages: [
+      {
+        id: "1",
+        role: "user",
+        parts: [{ type: "text", text: "Go." }],
+        metadata: context,
+        context,
+      },
+    ],
+  };
+  await ask("acme/ada", "POST /conversations", body);
+  expect(lastPrompt()).toContain("Printer of ada");
+  expect(lastPrompt()).not.toContain("Roof");
 });
 
-describe("functions of who asks", () => {
-  it("choose the model, the policies and the retention", async () => {
-    const seen: unknown[] = [];
-    const { say } = runtimeWith([], {
-      model: (_, env, context) => {
-        seen.push([context?.tenant, context?.conversation, typeof env]);
-        return scriptedModel([called("act"), SAID]);
+it("functions of who asks choose the model, the policies and the retention", async () => {
+  const seen: unknown[] = [];
+  const { say } = runtimeWith([], {
+    model: (_, env, context) => {
+      seen.push([context?.tenant, context?.conversation, typeof env]);
+      return scriptedModel([called("act"), SAID]);
+    },
+    agents: [
+      {
+        name: "clerk",
+        description: "",
+        instructions: "",
+        tools: { act: tool({ inputSchema: z.object({}), execute: () => "acted" }) },
+        policies: ({ claims }) => ({ act: { approval: claims?.["plan"] !== "acme gold" } }),
       },
-      agents: [
-        {
-          name: "clerk",
-          description: "",
-          instructions: "",
-          tools: { act: tool({ inputSchema: z.object({}), execute: () => "acted" }) },
-          policies: ({ claims }) => ({ act: { approval: claims?.["plan"] !== "acme gold" } }),
-        },
-      ],
-      retention: ({ tenant, conversation }) => {
-        seen.push([tenant, conversation]);
-        return {};
-      },
-    });
-    expect((await say("acme/ada")).text).toContain("Done.");
-    expect((await say("globex/gus")).text).toContain("tool-approval-request");
-    expect(seen).toContainEqual(["acme", "c", "object"]);
-    expect(seen).toContainEqual(["globex", "c"]);
+    ],
+    retention: ({ tenant, conversation }) => {
+      seen.push([tenant, conversation]);
+      return {};
+    },
   });
+  expect((await say("acme/ada")).text).toContain("Done.");
+  expect((await say("globex/gus")).text).toContain("tool-approval-request");
+  expect(seen).toContainEqual(["acme", "c", "object"]);
+  expect(seen).toContainEqual(["globex", "c"]);
 });

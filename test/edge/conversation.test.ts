@@ -331,12 +331,14 @@ describe("deletion races", () => {
     expect((await directoryOf(tenant).list({ limit: 10 })).entries).toEqual([]);
   }
 
-  describe("a deletion during a turn", () => {
-    it.each<{ what: string; late: string; ofTenant?: boolean }>([
-      { what: "a text", late: "late" },
-      { what: "a text, and it is its tenant's deletion,", late: "late", ofTenant: true },
-      { what: "text for the bucket", late: "x".repeat(9_000_000) },
-    ])("whose tool returns $what afterwards leaves nothing", slow, async ({ late, ofTenant }) => {
+  it.each<{ what: string; late: string; ofTenant?: boolean }>([
+    { what: "a text", late: "late" },
+    { what: "a text, and it is its tenant's deletion,", late: "late", ofTenant: true },
+    { what: "text for the bucket", late: "x".repeat(9_000_000) },
+  ])(
+    "a deletion during a turn whose tool returns $what afterwards leaves nothing",
+    slow,
+    async ({ late, ofTenant }) => {
       const { options, begun, finish } = stubborn();
       const [tenant, id] = [`tenant ${newId()}`, newId()];
       const work = async (own: OwnRuntime) => {
@@ -354,11 +356,13 @@ describe("deletion races", () => {
         expect(await listed.json()).toEqual({ variables: [] });
       };
       await withRuntime(options, work, { name: JSON.stringify([tenant, id]) });
-    });
-  });
+    },
+  );
 
-  describe("a deletion during an import", () => {
-    it("finds no conversation yet, and after it one that it deletes", slow, async () => {
+  it(
+    "a deletion during an import finds no conversation yet, and after it one that it deletes",
+    slow,
+    async () => {
       const { options } = stubborn();
       const [tenant, id] = [`tenant ${newId()}`, newId()];
       let file = "";
@@ -392,6 +396,6 @@ describe("deletion races", () => {
         await expectEmpty(own, tenant, id);
       };
       await withRuntime(options, work, { name: JSON.stringify([tenant, id]) });
-    });
-  });
+    },
+  );
 });

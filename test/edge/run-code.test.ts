@@ -289,18 +289,16 @@ describe("the environment of the code", () => {
   });
 });
 
-describe("another run", () => {
-  it("sees no globals of this one, nor what it did to prototypes", async () => {
-    await inObject(async (sandbox) => {
-      const first = `globalThis.left = 1; Object.prototype.polluted = 1; Array.prototype.map = () => 'mine';
+it("another run sees no globals of this one, nor what it did to prototypes", async () => {
+  await inObject(async (sandbox) => {
+    const first = `globalThis.left = 1; Object.prototype.polluted = 1; Array.prototype.map = () => 'mine';
         JSON.stringify = () => '"mine"'; Promise.prototype.then = undefined; return 1`;
-      await runCode(sandbox, first);
-      const second = "return [typeof left, {}.polluted === undefined, [1].map((n) => n + 1)]";
-      expect(returnedBy(await runCode(sandbox, second))).toEqual(["undefined", true, [2]]);
-    });
-    expect(Reflect.get({}, "polluted")).toBeUndefined();
-    expect(Reflect.get(globalThis, "left")).toBeUndefined();
+    await runCode(sandbox, first);
+    const second = "return [typeof left, {}.polluted === undefined, [1].map((n) => n + 1)]";
+    expect(returnedBy(await runCode(sandbox, second))).toEqual(["undefined", true, [2]]);
   });
+  expect(Reflect.get({}, "polluted")).toBeUndefined();
+  expect(Reflect.get(globalThis, "left")).toBeUndefined();
 });
 
 describe("prototypes in results", () => {

@@ -133,19 +133,17 @@ it("abort stops the turn: its text is kept and marked, and nothing more arrives"
   });
 });
 
-describe("a socket that closes", () => {
-  it("makes room for another: a conversation has 16 at most", async () => {
-    await withSockets(haltedTurn().options, async (own) => {
-      const sockets = Array.from({ length: 16 }, () => connect(own.call, "c"));
-      const [first] = await Promise.all(sockets);
-      await problemIn(await upgrade(own.call, "c"), "rate_limited");
-      first?.close();
-      await first?.closed;
-      await expect.poll(() => own.state.getWebSockets().length).toBe(15);
-      const another = await connect(own.call, "c");
-      another.send(resumeFrame("a", "c"));
-      await another.until("no-active", "a");
-    });
+it("a socket that closes makes room for another: a conversation has 16 at most", async () => {
+  await withSockets(haltedTurn().options, async (own) => {
+    const sockets = Array.from({ length: 16 }, () => connect(own.call, "c"));
+    const [first] = await Promise.all(sockets);
+    await problemIn(await upgrade(own.call, "c"), "rate_limited");
+    first?.close();
+    await first?.closed;
+    await expect.poll(() => own.state.getWebSockets().length).toBe(15);
+    const another = await connect(own.call, "c");
+    another.send(resumeFrame("a", "c"));
+    await another.until("no-active", "a");
   });
 });
 

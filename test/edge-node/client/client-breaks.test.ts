@@ -101,30 +101,28 @@ describe("a connection that breaks", () => {
   });
 });
 
-describe("events", () => {
-  it("are read from any event on, over as many connections as needed", async () => {
-    await withRuntime(speaking([hello]).options, async (own) => {
-      const { variables } = clientOf(own).conversation("c");
-      for (const name of ["a", "b", "c", "d"]) await variables.put(name, 1);
-      let tries = 0;
-      const fetch: Send = async (url, init) => {
-        const response = await sendTo(own)(url, init);
-        if (++tries > 1) return response;
-        const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-        let had = "";
-        while (!had.includes("id: 3")) had += (await reader?.read())?.value ?? "";
-        void reader?.cancel();
-        return cutOff(had, { frames: 3, how: "ends" });
-      };
-      const names: (string | undefined)[] = [];
-      const conversation = clientOf(own, { fetch }).conversation("c");
-      for await (const { id, variable } of conversation.events({ after: 1 })) {
-        names.push(variable?.name);
-        if (id === 3) void variables.put("e", 1);
-        if (variable?.name === "e") break;
-      }
-      expect(names).toEqual(["b", "c", "d", "e"]);
-      expect(tries).toBe(2);
-    });
+it("events are read from any event on, over as many connections as needed", async () => {
+  await withRuntime(speaking([hello]).options, async (own) => {
+    const { variables } = clientOf(own).conversation("c");
+    for (const name of ["a", "b", "c", "d"]) await variables.put(name, 1);
+    let tries = 0;
+    const fetch: Send = async (url, init) => {
+      const response = await sendTo(own)(url, init);
+      if (++tries > 1) return response;
+      const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+      let had = "";
+      while (!had.includes("id: 3")) had += (await reader?.read())?.value ?? "";
+      void reader?.cancel();
+      return cutOff(had, { frames: 3, how: "ends" });
+    };
+    const names: (string | undefined)[] = [];
+    const conversation = clientOf(own, { fetch }).conversation("c");
+    for await (const { id, variable } of conversation.events({ after: 1 })) {
+      names.push(variable?.name);
+      if (id === 3) void variables.put("e", 1);
+      if (variable?.name === "e") break;
+    }
+    expect(names).toEqual(["b", "c", "d", "e"]);
+    expect(tries).toBe(2);
   });
 });

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import type { RuntimeOptions } from "../../../src/edge/create-runtime.ts";
 import { transfers } from "../../../packages/transfer/src/transfers.ts";
 import { finish, scriptedModel, text } from "byref/testing";
@@ -124,8 +124,9 @@ const failures: Readonly<Record<string, Failure>> = {
   },
 };
 
-describe("a failure of the server is one line in the log, which its problem names", () => {
-  it.each(Object.entries(failures))("in %s", async (_, failure) => {
+it.each(Object.entries(failures))(
+  "a failure of the server is one line in the log, which its problem names in %s",
+  async (_, failure) => {
     const { request, code = "internal", cause = "TypeError", options, bindings, fail } = failure;
     const lines = logged();
     const response = await fail(runtimeWith(options, bindings));
@@ -151,5 +152,5 @@ describe("a failure of the server is one line in the log, which its problem name
         },
       },
     ]);
-  });
-});
+  },
+);

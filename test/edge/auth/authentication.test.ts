@@ -168,30 +168,28 @@ describe("bad settings", () => {
   });
 });
 
-describe("API_KEYS", () => {
-  it("are all compared in constant time, wherever the right one is", async () => {
-    const others = Array.from({ length: 9 }, (_, at) => [`other-key-${at}-0123456789`, "other"]);
-    const compare = vi.spyOn(crypto.subtle, "timingSafeEqual");
-    for (const entries of [
-      [[KEY, "alice"], ...others],
-      [...others, [KEY, "alice"]],
-    ]) {
-      const API_KEYS = JSON.stringify(Object.fromEntries(entries));
-      const call = callWith({ AUTH: "bearer", API_KEYS });
-      for (const [key, status] of [
-        [KEY, 200],
-        [`${KEY}x`, 401],
-        ["x", 401],
-      ] as const) {
-        compare.mockClear();
-        const headers = { authorization: `Bearer ${key}` };
-        expect((await call("GET", "/agents", { headers })).status).toBe(status);
-        const sizes = compare.mock.calls.flat().map(({ byteLength }) => byteLength);
-        expect(sizes).toEqual(Array.from({ length: 20 }, () => 32));
-      }
+it("API_KEYS are all compared in constant time, wherever the right one is", async () => {
+  const others = Array.from({ length: 9 }, (_, at) => [`other-key-${at}-0123456789`, "other"]);
+  const compare = vi.spyOn(crypto.subtle, "timingSafeEqual");
+  for (const entries of [
+    [[KEY, "alice"], ...others],
+    [...others, [KEY, "alice"]],
+  ]) {
+    const API_KEYS = JSON.stringify(Object.fromEntries(entries));
+    const call = callWith({ AUTH: "bearer", API_KEYS });
+    for (const [key, status] of [
+      [KEY, 200],
+      [`${KEY}x`, 401],
+      ["x", 401],
+    ] as const) {
+      compare.mockClear();
+      const headers = { authorization: `Bearer ${key}` };
+      expect((await call("GET", "/agents", { headers })).status).toBe(status);
+      const sizes = compare.mock.calls.flat().map(({ byteLength }) => byteLength);
+      expect(sizes).toEqual(Array.from({ length: 20 }, () => 32));
     }
-    compare.mockRestore();
-  });
+  }
+  compare.mockRestore();
 });
 
 describe("CORS_ORIGINS", () => {

@@ -449,8 +449,10 @@ async function expectRefused(
   await expectNothing(id, before);
 }
 
-describe("a damaged file", () => {
-  it("is refused if any line is cut, changed or missing, and those after it", slow, async () => {
+it(
+  "a damaged file is refused if any line is cut, changed or missing, and those after it",
+  slow,
+  async () => {
     const { id, file } = await someFile();
     const lines = file.trimEnd().split("\n");
     for (const [count, line] of lines.entries()) {
@@ -468,8 +470,8 @@ describe("a damaged file", () => {
     }
     // The last line break of a file is optional.
     expect((await importFile(file.trimEnd())).status).toBe(201);
-  });
-});
+  },
+);
 
 const message = {
   id: "m",
