@@ -9,6 +9,24 @@ import { gatewayCommand, textIn } from "../support/gateway-process.ts";
 import { listedTools } from "../support/listed-tools.ts";
 import { startLoopback } from "../support/loopback.ts";
 
+/** A client of the gateway, and what it has written to its log once `end` resolves. */
+async function connected({ command, args }: ReturnType<typeof gatewayCommand>) {
+  const transport = new StdioClientTransport({ command, args, stderr: "pipe" });
+  let log = "";
+  transport.stderr?.on("data", (chunk) => {
+    log += String(chunk);
+  });
+  const client = new Client({ name: "test", version: "1" });
+  await client.connect(transport);
+  const end = async () => {
+    const ended = transport.stderr && once(transport.stderr, "end");
+    await client.close();
+    await ended;
+    return log;
+  };
+  return { client, log: () => log, end };
+}
+
 const SECRETS = {
   environment: 'sk-"environment"/7351',
   password: "database-password-7352",
@@ -43,23 +61,15 @@ it("no failure of a server shows a secret of the configuration, to the client or
     },
     broken: { url: `https//${SECRETS.query}` },
   };
-  const { command, args } = gatewayCommand(folder, {});
+  const command = gatewayCommand(folder, {});
   writeFileSync(join(folder, "mcp.json"), JSON.stringify({ mcpServers }));
-  const transport = new StdioClientTransport({ command, args, stderr: "pipe" });
-  let log = "";
-  transport.stderr?.on("data", (chunk) => {
-    log += String(chunk);
-  });
-  const client = new Client({ name: "test", version: "1" });
-  await client.connect(transport);
+  const { client, end } = await connected(command);
   await listedTools(client, ["fail", "throw"]);
   const failed = await client.callTool({ name: "fail", arguments: {} });
   const thrown = await client.callTool({ name: "throw", arguments: {} });
   const unread: unknown = await client.readResource({ uri: "page://one" }).catch(String);
   const status = await client.readResource({ uri: "byref://status" });
-  const ended = transport.stderr && once(transport.stderr, "end");
-  await client.close();
-  await ended;
+  const log = await end();
   await remote.down();
 
   expect(textIn(failed)).toContain("Refused: [secret]");
@@ -79,19 +89,11 @@ it("a server's words neither begin a line of the log nor control a terminal", as
   const folder = mkdtempSync(join(tmpdir(), "gateway-log-"));
   const words = String.raw`\u001b[2J\u009b31m\rbyref: forged\u2028byref: forged\u202e`;
   const script = `process.stderr.write("${words}\\n"); throw new Error("${words}\\nbyref: forged")`;
-  const { command, args } = gatewayCommand(folder, { evil: [process.execPath, "-e", script] });
-  const transport = new StdioClientTransport({ command, args, stderr: "pipe" });
-  let log = "";
-  transport.stderr?.on("data", (chunk) => {
-    log += String(chunk);
-  });
-  const client = new Client({ name: "test", version: "1" });
-  await client.connect(transport);
-  await client.listTools();
-  await expect.poll(() => log).toContain("Server evil:");
-  const ended = transport.stderr && once(transport.stderr, "end");
-  await client.close();
-  await ended;
+  const command = gatewayCommand(folder, { evil: [process.execPath, "-e", script] });
+  const gateway = await connected(command);
+  await gateway.client.listTools();
+  await expect.poll(gateway.log).toContain("Server evil:");
+  const log = await gateway.end();
   expect(log).toContain(String.raw`evil: \u{1b}[2J\u{9b}31m\u{d}byref: forged\u{2028}`);
   for (const control of ["\u001B", "\u009B", "\r", "\u2028", "\u202E"]) {
     expect(log).not.toContain(control);

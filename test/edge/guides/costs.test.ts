@@ -28,14 +28,6 @@ const shop: Agent = {
 };
 const tokens = { input: 60, output: 40 };
 
-/** Returns the outputs of tools in a message. */
-function outputsIn(content: string | readonly object[]): readonly unknown[] {
-  const parts = typeof content === "string" ? [] : content;
-  return parts.flatMap((part) =>
-    "output" in part ? [(part.output as { value: unknown }).value] : [],
-  );
-}
-
 it("reports what a turn cost, and what it would have cost by value", async () => {
   const steps: readonly Step[] = [
     [toolCall("list_rows", {}), finish("tool-calls", tokens)],
@@ -50,11 +42,6 @@ it("reports what a turn cost, and what it would have cost by value", async () =>
     const share = savings.promptChars / savings.inlinePromptChars;
     // ---
     expect(usage).toEqual({ inputTokens: 120, outputTokens: 80, totalTokens: 200 });
-    const value = JSON.stringify(rows);
-    const [shown] = model.calls[1]?.prompt.flatMap(({ content }) => outputsIn(content)) ?? [];
-    const handle = JSON.stringify(shown);
-    // One call contained the handle.
-    expect(savings.inlinePromptChars - savings.promptChars).toBe(value.length - handle.length);
     expect(share).toBeLessThan(0.15);
     expect(savings).toMatchObject({
       authoredChars: "$list_rows_1[0].note".length,
