@@ -214,188 +214,182 @@ it("GET /health answers without a key on the deployed Worker", async () => {
   expect(await response.json()).toEqual({ ok: true, version: packageJson.version });
 });
 
-describe("deletion", () => {
-  afterEach(() => vi.restoreAllMocks());
+afterEach(() => vi.restoreAllMocks());
 
-  async function remove(id: string): Promise<number> {
-    const response = await call("DELETE", `/conversations/${id}`);
-    await response.text();
-    return response.status;
-  }
+async function remove(id: string): Promise<number> {
+  const response = await call("DELETE", `/conversations/${id}`);
+  await response.text();
+  return response.status;
+}
 
-  async function putBytes(id: string, at: string, length: number): Promise<void> {
-    const response = await putAs(id, at, { body: anyBytes(length), type: "image/png" });
-    expect(response.status).toBeLessThan(202);
-    await response.text();
-  }
+async function putBytes(id: string, at: string, length: number): Promise<void> {
+  const response = await putAs(id, at, { body: anyBytes(length), type: "image/png" });
+  expect(response.status).toBeLessThan(202);
+  await response.text();
+}
 
-  async function expectNothing(id: string): Promise<void> {
-    expect(await tablesOf(id)).toEqual([]);
-    expect(await alarmOf(id)).toBeNull();
-    expect(await blobsOf(id)).toEqual([]);
-    await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
-    expect(await messagesOf(id)).toEqual({ messages: [] });
-    expect(await namesIn(id)).toEqual([]);
-    expect(await eventPage(id)).toEqual({ events: [] });
-  }
+async function expectNothing(id: string): Promise<void> {
+  expect(await tablesOf(id)).toEqual([]);
+  expect(await alarmOf(id)).toBeNull();
+  expect(await blobsOf(id)).toEqual([]);
+  await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
+  expect(await messagesOf(id)).toEqual({ messages: [] });
+  expect(await namesIn(id)).toEqual([]);
+  expect(await eventPage(id)).toEqual({ events: [] });
+}
 
-  // A deletion of everything that there can be: test/edge/transfer/transfer.test.ts.
-  // A deletion while turns run and wait: test/edge-node/turns/faults.test.ts.
-  describe("an incomplete deletion", () => {
-    it("is completed by the alarm or the next request after the process has ended", async () => {
-      for (const next of ["alarm", "put", "get"]) {
-        const id = newId();
-        await put(id, "a", 1);
-        await putBytes(id, "bytes", 100_000);
-        await inStorage(id, async (storage) => {
-          markDeleted(new DurableSql(storage));
-          await storage.setAlarm(Date.now() + 60_000);
-        });
-        await evictDurableObject(objectOf(id));
-        // From now on every request answers as if the conversation had never existed.
-        await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
-        expect(await namesIn(id)).toEqual([]);
-        if (next === "alarm") expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
-        if (next === "put") {
-          expect(await put(id, "a", 2)).toMatchObject({ version: 1 });
-          expect(await blobsOf(id)).toEqual([]);
-          await evictDurableObject(objectOf(id));
-          expect(await (await get(id, "a")).text()).toBe("2");
-          expect(await remove(id)).toBe(204);
-        }
-        if (next === "get") await problemIn(await get(id, "bytes"), "variable_not_found");
-        await expectNothing(id);
-      }
-    });
-
-    it("is tried again when the bucket could not be emptied", async () => {
+// A deletion of everything that there can be: test/edge/transfer/transfer.test.ts.
+// A deletion while turns run and wait: test/edge-node/turns/faults.test.ts.
+describe("an incomplete deletion", () => {
+  it("is completed by the alarm or the next request after the process has ended", async () => {
+    for (const next of ["alarm", "put", "get"]) {
       const id = newId();
       await put(id, "a", 1);
       await putBytes(id, "bytes", 100_000);
-      vi.spyOn(console, "error").mockImplementation(() => undefined);
-      const down = vi
-        .spyOn(R2Blobs.prototype, "delete")
-        .mockRejectedValue(new Error("R2 is down."));
-      expect(await remove(id)).toBe(500);
+      await inStorage(id, async (storage) => {
+        markDeleted(new DurableSql(storage));
+        await storage.setAlarm(Date.now() + 60_000);
+      });
+      await evictDurableObject(objectOf(id));
+      // From now on every request answers as if the conversation had never existed.
       await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
-      // A write is refused, so that new data is not mixed with the remains.
-      const refused = await call("PUT", `/conversations/${id}/variables/a`, json(2));
-      await problemIn(refused, "internal");
-      expect((await blobsOf(id)).length).toBe(1);
-      // The alarm tries at once. If it threw, the platform would give up after some retries.
-      const isRearmed = async () => {
-        const again = (await alarmOf(id)) ?? 0;
-        expect(again).toBeGreaterThan(Date.now());
-        expect(again).toBeLessThanOrEqual(Date.now() + 60_000);
-      };
-      await vi.waitFor(isRearmed, { interval: 50 });
-      down.mockRestore();
-      expect(await put(id, "a", 3)).toMatchObject({ version: 1 });
-      expect(await blobsOf(id)).toEqual([]);
-      expect(await namesIn(id)).toEqual(["a"]);
-    });
+      expect(await namesIn(id)).toEqual([]);
+      if (next === "alarm") expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
+      if (next === "put") {
+        expect(await put(id, "a", 2)).toMatchObject({ version: 1 });
+        expect(await blobsOf(id)).toEqual([]);
+        await evictDurableObject(objectOf(id));
+        expect(await (await get(id, "a")).text()).toBe("2");
+        expect(await remove(id)).toBe(204);
+      }
+      if (next === "get") await problemIn(await get(id, "bytes"), "variable_not_found");
+      await expectNothing(id);
+    }
+  });
+
+  it("is tried again when the bucket could not be emptied", async () => {
+    const id = newId();
+    await put(id, "a", 1);
+    await putBytes(id, "bytes", 100_000);
+    vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const down = vi.spyOn(R2Blobs.prototype, "delete").mockRejectedValue(new Error("R2 is down."));
+    expect(await remove(id)).toBe(500);
+    await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
+    // A write is refused, so that new data is not mixed with the remains.
+    const refused = await call("PUT", `/conversations/${id}/variables/a`, json(2));
+    await problemIn(refused, "internal");
+    expect((await blobsOf(id)).length).toBe(1);
+    // The alarm tries at once. If it threw, the platform would give up after some retries.
+    const isRearmed = async () => {
+      const again = (await alarmOf(id)) ?? 0;
+      expect(again).toBeGreaterThan(Date.now());
+      expect(again).toBeLessThanOrEqual(Date.now() + 60_000);
+    };
+    await vi.waitFor(isRearmed, { interval: 50 });
+    down.mockRestore();
+    expect(await put(id, "a", 3)).toMatchObject({ version: 1 });
+    expect(await blobsOf(id)).toEqual([]);
+    expect(await namesIn(id)).toEqual(["a"]);
   });
 });
 
-describe("deletion races", () => {
-  afterEach(() => vi.restoreAllMocks());
+afterEach(() => vi.restoreAllMocks());
 
-  /** A tool that ignores its signal, and returns when `finish` is called. */
-  function stubborn() {
-    const begun = Promise.withResolvers<void>();
-    const held = Promise.withResolvers<unknown>();
-    const load = tool({
-      inputSchema: z.object({}),
-      execute: () => {
-        begun.resolve();
-        return held.promise;
-      },
+/** A tool that ignores its signal, and returns when `finish` is called. */
+function stubborn() {
+  const begun = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<unknown>();
+  const load = tool({
+    inputSchema: z.object({}),
+    execute: () => {
+      begun.resolve();
+      return held.promise;
+    },
+  });
+  const agent = { name: "a", description: "", instructions: "", tools: { load } };
+  const model = scriptedModel([
+    [toolCall("load", {}), finish("tool-calls")],
+    [text("Done."), finish()],
+    [text("Anew."), finish()],
+  ]);
+  const options: RuntimeOptions = { agents: [agent], model, transfer: transfers };
+  return { options, begun: begun.promise, finish: held.resolve };
+}
+
+async function expectEmpty({ state }: OwnRuntime, tenant: string, id: string): Promise<void> {
+  const tables = state.storage.sql.exec(
+    "SELECT name FROM sqlite_master WHERE name NOT LIKE '\\_cf\\_%' ESCAPE '\\'",
+  );
+  expect(tables.toArray()).toEqual([]);
+  expect(await state.storage.getAlarm()).toBeNull();
+  expect((await env.BLOBS.list({ prefix: `${objectOf(id, tenant).id}/` })).objects).toEqual([]);
+  expect((await directoryOf(tenant).list({ limit: 10 })).entries).toEqual([]);
+}
+
+it.each<{ what: string; late: string; ofTenant?: boolean }>([
+  { what: "a text", late: "late" },
+  { what: "a text, and it is its tenant's deletion,", late: "late", ofTenant: true },
+  { what: "text for the bucket", late: "x".repeat(9_000_000) },
+])(
+  "a deletion during a turn whose tool returns $what afterwards leaves nothing",
+  slow,
+  async ({ late, ofTenant }) => {
+    const { options, begun, finish } = stubborn();
+    const [tenant, id] = [`tenant ${newId()}`, newId()];
+    const work = async (own: OwnRuntime) => {
+      const turn = await say(own);
+      await begun;
+      if (ofTenant === true) await own.conversation().deleteBefore(Date.now());
+      else expect((await own.call("DELETE", "/conversations/c")).status).toBe(204);
+      expect(chunksIn(await turn.text()).at(-1)?.type).toBe("abort");
+      finish(late);
+      // A turn of a new conversation comes after whatever the old one still does.
+      for (let task = 0; task < 20; task++) await scheduler.wait(1);
+      await expectEmpty(own, tenant, id);
+      expect(await (await say(own)).text()).not.toContain("late");
+      const listed = await own.call("GET", "/conversations/c/variables");
+      expect(await listed.json()).toEqual({ variables: [] });
+    };
+    await withRuntime(options, work, { name: JSON.stringify([tenant, id]) });
+  },
+);
+
+it(
+  "a deletion during an import finds no conversation yet, and after it one that it deletes",
+  slow,
+  async () => {
+    const { options } = stubborn();
+    const [tenant, id] = [`tenant ${newId()}`, newId()];
+    let file = "";
+    await withRuntime(options, async (own) => {
+      const init = { body: anyBytes(1_000_000), headers: { "content-type": "image/png" } };
+      await (await own.call("PUT", "/conversations/c/variables/v", init)).text();
+      file = await (await own.call("GET", "/conversations/c/export")).text();
     });
-    const agent = { name: "a", description: "", instructions: "", tools: { load } };
-    const model = scriptedModel([
-      [toolCall("load", {}), finish("tool-calls")],
-      [text("Done."), finish()],
-      [text("Anew."), finish()],
-    ]);
-    const options: RuntimeOptions = { agents: [agent], model, transfer: transfers };
-    return { options, begun: begun.promise, finish: held.resolve };
-  }
-
-  async function expectEmpty({ state }: OwnRuntime, tenant: string, id: string): Promise<void> {
-    const tables = state.storage.sql.exec(
-      "SELECT name FROM sqlite_master WHERE name NOT LIKE '\\_cf\\_%' ESCAPE '\\'",
-    );
-    expect(tables.toArray()).toEqual([]);
-    expect(await state.storage.getAlarm()).toBeNull();
-    expect((await env.BLOBS.list({ prefix: `${objectOf(id, tenant).id}/` })).objects).toEqual([]);
-    expect((await directoryOf(tenant).list({ limit: 10 })).entries).toEqual([]);
-  }
-
-  it.each<{ what: string; late: string; ofTenant?: boolean }>([
-    { what: "a text", late: "late" },
-    { what: "a text, and it is its tenant's deletion,", late: "late", ofTenant: true },
-    { what: "text for the bucket", late: "x".repeat(9_000_000) },
-  ])(
-    "a deletion during a turn whose tool returns $what afterwards leaves nothing",
-    slow,
-    async ({ late, ofTenant }) => {
-      const { options, begun, finish } = stubborn();
-      const [tenant, id] = [`tenant ${newId()}`, newId()];
-      const work = async (own: OwnRuntime) => {
-        const turn = await say(own);
-        await begun;
-        if (ofTenant === true) await own.conversation().deleteBefore(Date.now());
-        else expect((await own.call("DELETE", "/conversations/c")).status).toBe(204);
-        expect(chunksIn(await turn.text()).at(-1)?.type).toBe("abort");
-        finish(late);
-        // A turn of a new conversation comes after whatever the old one still does.
-        for (let task = 0; task < 20; task++) await scheduler.wait(1);
-        await expectEmpty(own, tenant, id);
-        expect(await (await say(own)).text()).not.toContain("late");
-        const listed = await own.call("GET", "/conversations/c/variables");
-        expect(await listed.json()).toEqual({ variables: [] });
-      };
-      await withRuntime(options, work, { name: JSON.stringify([tenant, id]) });
-    },
-  );
-
-  it(
-    "a deletion during an import finds no conversation yet, and after it one that it deletes",
-    slow,
-    async () => {
-      const { options } = stubborn();
-      const [tenant, id] = [`tenant ${newId()}`, newId()];
-      let file = "";
-      await withRuntime(options, async (own) => {
-        const init = { body: anyBytes(1_000_000), headers: { "content-type": "image/png" } };
-        await (await own.call("PUT", "/conversations/c/variables/v", init)).text();
-        file = await (await own.call("GET", "/conversations/c/export")).text();
+    const work = async (own: OwnRuntime) => {
+      const bytes = new TextEncoder().encode(file);
+      const rest = Promise.withResolvers<void>();
+      const body = new ReadableStream<Uint8Array>({
+        async start(controller) {
+          controller.enqueue(bytes.slice(0, 600_000));
+          await rest.promise;
+          controller.enqueue(bytes.slice(600_000));
+          controller.close();
+        },
       });
-      const work = async (own: OwnRuntime) => {
-        const bytes = new TextEncoder().encode(file);
-        const rest = Promise.withResolvers<void>();
-        const body = new ReadableStream<Uint8Array>({
-          async start(controller) {
-            controller.enqueue(bytes.slice(0, 600_000));
-            await rest.promise;
-            controller.enqueue(bytes.slice(600_000));
-            controller.close();
-          },
-        });
-        const request = new Request("http://conversation/transfer/import?id=c&labels=keep", {
-          method: "POST",
-          body,
-        });
-        const importing = own.conversation().fetch(request);
-        await vi.waitUntil(() => own.state.storage.sql.databaseSize > 8_192);
-        await problemIn(await own.call("DELETE", "/conversations/c"), "conversation_not_found");
-        const deleting = own.conversation().deleteBefore(Date.now());
-        rest.resolve();
-        expect((await importing).status).toBe(201);
-        await deleting;
-        await expectEmpty(own, tenant, id);
-      };
-      await withRuntime(options, work, { name: JSON.stringify([tenant, id]) });
-    },
-  );
-});
+      const request = new Request("http://conversation/transfer/import?id=c&labels=keep", {
+        method: "POST",
+        body,
+      });
+      const importing = own.conversation().fetch(request);
+      await vi.waitUntil(() => own.state.storage.sql.databaseSize > 8_192);
+      await problemIn(await own.call("DELETE", "/conversations/c"), "conversation_not_found");
+      const deleting = own.conversation().deleteBefore(Date.now());
+      rest.resolve();
+      expect((await importing).status).toBe(201);
+      await deleting;
+      await expectEmpty(own, tenant, id);
+    };
+    await withRuntime(options, work, { name: JSON.stringify([tenant, id]) });
+  },
+);

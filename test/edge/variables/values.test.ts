@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { get, newId, problemIn, call, json } from "../../support/edge.ts";
 import { anyBytes, bytesOf, getWith, NDJSON, putAs, TEXT } from "../../support/values.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
@@ -284,38 +284,36 @@ httpCases(
   ),
 );
 
-describe("metadata", () => {
-  const at = (id: string, rest = "") => `/conversations/${id}/variables/a${rest}`;
-  const patch = (id: string, changes: object, etag: string) =>
-    call("PATCH", at(id), json(changes, { "if-match": etag }));
-  const etagIn = ({ headers }: Response) => headers.get("etag") ?? "";
+const at = (id: string, rest = "") => `/conversations/${id}/variables/a${rest}`;
+const patch = (id: string, changes: object, etag: string) =>
+  call("PATCH", at(id), json(changes, { "if-match": etag }));
+const etagIn = ({ headers }: Response) => headers.get("etag") ?? "";
 
-  it("metadata have their own version: of two changes to one version, one wins", async () => {
-    const id = newId();
-    const written = etagIn(await call("PUT", at(id), json(1)));
-    const read = etagIn(await get(id, "a/info"));
-    const first = await patch(id, { description: "first" }, read);
-    expect(first.status).toBe(200);
-    for (const stale of [read, written]) {
-      const problem = await problemIn(
-        await patch(id, { pinned: true }, stale),
-        "precondition_failed",
-      );
-      expect(etagIn(await get(id, "a/info"))).toContain(String(problem["etag"]).slice(0, -1));
-    }
-    const second = await patch(id, { pinned: true }, etagIn(first));
-    expect(await second.json<VariableInfo>()).toMatchObject({
-      description: "first",
-      pinned: true,
-      version: 1,
-      metadataVersion: 2,
-    });
-    // The value is unchanged, so its ETag is still valid for a write.
-    const writing = await call("PUT", at(id), json(2, { "if-match": written }));
-    expect(await writing.json()).not.toHaveProperty("metadataVersion");
-    await problemIn(await patch(id, { pinned: false }, etagIn(second)), "precondition_failed");
-    expect((await patch(id, { pinned: false }, etagIn(writing))).status).toBe(200);
+it("metadata have their own version: of two changes to one version, one wins", async () => {
+  const id = newId();
+  const written = etagIn(await call("PUT", at(id), json(1)));
+  const read = etagIn(await get(id, "a/info"));
+  const first = await patch(id, { description: "first" }, read);
+  expect(first.status).toBe(200);
+  for (const stale of [read, written]) {
+    const problem = await problemIn(
+      await patch(id, { pinned: true }, stale),
+      "precondition_failed",
+    );
+    expect(etagIn(await get(id, "a/info"))).toContain(String(problem["etag"]).slice(0, -1));
+  }
+  const second = await patch(id, { pinned: true }, etagIn(first));
+  expect(await second.json<VariableInfo>()).toMatchObject({
+    description: "first",
+    pinned: true,
+    version: 1,
+    metadataVersion: 2,
   });
+  // The value is unchanged, so its ETag is still valid for a write.
+  const writing = await call("PUT", at(id), json(2, { "if-match": written }));
+  expect(await writing.json()).not.toHaveProperty("metadataVersion");
+  await problemIn(await patch(id, { pinned: false }, etagIn(second)), "precondition_failed");
+  expect((await patch(id, { pinned: false }, etagIn(writing))).status).toBe(200);
 });
 
 const rows = (count: number) =>
