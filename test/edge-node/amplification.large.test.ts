@@ -53,101 +53,67 @@ const room = "…".padEnd(500, " ");
 const referring = `{"calls":[${listOf(200, () => `{"_tool":"echo","x":[${listOf(25, (n) => `"†${"abc"[n % 3]}.y"`).join(",")}]}`).join(",")}]}`;
 const deepPaths = ["/messages", "/interpolate", "/plans", "/plans/x/run", "/approvals/x", "/fork"];
 
+/** Requests that are refused, or of which little is read. */
+const bodies: Readonly<Record<string, Sent>> = {
+  "metadata: a description that is too long": patch(
+    "/variables/a",
+    `{"description":"${"d".repeat(60_000)}"}`,
+  ),
+  "message: invalid parts": post(
+    "/messages",
+    filled('{"message":{"parts":[…]}}', () => "1"),
+  ),
+  "approvals: of calls that do not wait": chat(
+    filled(
+      '{"id":"full","messages":[{"role":"assistant","parts":[…]}]}',
+      (n) =>
+        `{"type":"tool-x","state":"approval-responded","approval":{"id":"${n}","approved":true}}`,
+    ),
+  ),
+  "import: messages": imported(
+    filled(room, (n) => message.replace('"m"', `"m${n}"`).replace("…", ""), "\n"),
+  ),
+  "import: variables": imported(filled(room, variable, "\n")),
+  "import: events": imported(
+    filled('{"type":"events","events":[…]}', (n) => `{"id":${n + 1},"at":"${NOW}","type":"x"}`),
+  ),
+  "import: a deep message": imported(nested(message.replace("…", '{"type":"data-x","data":…}'))),
+  ...Object.fromEntries(deepPaths.map((path) => [`deep JSON: ${path}`, post(path, nested())])),
+  "deep JSON: metadata": patch("/variables/a", nested('{"description":…}')),
+  "deep JSON: a value": { method: "PUT", path: at("/variables/deep"), body: nested() },
+  "plan: a deep parameter": post("/plans", nested('{"calls":[{"_tool":"echo","x":…}]}')),
+  "plan: deep XML": post(
+    "/plans",
+    `${"<a>".repeat(9_000)}${"</a>".repeat(9_000)}`,
+    "application/xml",
+  ),
+  "plan: a tag of many attributes": post(
+    "/plans",
+    filled('<workflow><capability name="echo" …/></workflow>', (n) => `a${n}="1"`, " "),
+    "application/xml",
+  ),
+  "plan: a template of directives": post(
+    "/plans",
+    filled("## x\n…\nprompt", () => "@input file:**", "\n"),
+    "text/markdown",
+  ),
+};
+const data = (n: number) => `{"type":"file","mediaType":"text/plain","url":"data:,${n}"}`;
+
 const requests: readonly (readonly [what: string, most: number, sent: Sent])[] = [
   ["events: the first page", most.events, get("/events")],
-  ["events: one", most.events, get("/events?after=700&limit=1")],
   ["messages: a page of the longest", most.messages, get("/messages?limit=200&before=m20")],
   ["variables: a page", most.variables, get("/variables")],
   ["variables: as Markdown", most.variables, get("/variables?last=1000")],
-  [
-    "metadata: of a variable made from a long input",
-    most.metadata,
-    patch("/variables/made_1", '{"pinned":true}'),
-  ],
-  [
-    "metadata: a description that is too long",
-    most.body,
-    patch("/variables/a", `{"description":"${"d".repeat(60_000)}"}`),
-  ],
-  [
-    "message: invalid parts",
-    most.body,
-    post(
-      "/messages",
-      filled('{"message":{"parts":[…]}}', () => "1"),
-    ),
-  ],
+  ["metadata: of a long input", most.metadata, patch("/variables/made_1", '{"pinned":true}')],
   [
     "message: 100 files",
     most.files,
-    post(
-      "/messages",
-      `{"message":{"parts":[${listOf(100, (n) => `{"type":"file","mediaType":"text/plain","url":"data:,${n}"}`).join(",")}]}}`,
-    ),
-  ],
-  [
-    "approvals: of calls that do not wait",
-    most.body,
-    chat(
-      filled(
-        '{"id":"full","messages":[{"role":"assistant","parts":[…]}]}',
-        (n) =>
-          `{"type":"tool-x","state":"approval-responded","approval":{"id":"${n}","approved":true}}`,
-      ),
-    ),
-  ],
-  [
-    "import: messages",
-    most.body,
-    imported(filled(room, (n) => message.replace('"m"', `"m${n}"`).replace("…", ""), "\n")),
-  ],
-  ["import: variables", most.body, imported(filled(room, variable, "\n"))],
-  [
-    "import: events",
-    most.body,
-    imported(
-      filled('{"type":"events","events":[…]}', (n) => `{"id":${n + 1},"at":"${NOW}","type":"x"}`),
-    ),
-  ],
-  [
-    "import: a deep message",
-    most.body,
-    imported(nested(message.replace("…", '{"type":"data-x","data":…}'))),
-  ],
-  ...deepPaths.map((path) => [`deep JSON: ${path}`, most.body, post(path, nested())] as const),
-  ["deep JSON: metadata", most.body, patch("/variables/a", nested('{"description":…}'))],
-  ["deep JSON: a value", most.body, { method: "PUT", path: at("/variables/deep"), body: nested() }],
-  [
-    "plan: a deep parameter",
-    most.body,
-    post("/plans", nested('{"calls":[{"_tool":"echo","x":…}]}')),
-  ],
-  [
-    "plan: deep XML",
-    most.body,
-    post("/plans", `${"<a>".repeat(9_000)}${"</a>".repeat(9_000)}`, "application/xml"),
-  ],
-  [
-    "plan: a tag of many attributes",
-    most.body,
-    post(
-      "/plans",
-      filled('<workflow><capability name="echo" …/></workflow>', (n) => `a${n}="1"`, " "),
-      "application/xml",
-    ),
-  ],
-  [
-    "plan: a template of directives",
-    most.body,
-    post(
-      "/plans",
-      filled("## x\n…\nprompt", () => "@input file:**", "\n"),
-      "text/markdown",
-    ),
+    post("/messages", `{"message":{"parts":[${listOf(100, data)}]}}`),
   ],
   ["plan: proposed, with references to large values", most.plan, post("/plans", referring)],
-  ["plan: listed", most.body, get("/plans")],
   ["variables: all deleted", most.deleted, { method: "DELETE", path: at("/variables") }],
+  ...Object.entries(bodies).map(([what, sent]) => [what, most.body, sent] as const),
 ];
 
 let runtime: NodeRuntime;

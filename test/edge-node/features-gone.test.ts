@@ -1,5 +1,5 @@
 import { tool } from "ai";
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { afterEach, beforeEach, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import type { ConversationEvent } from "../../src/turn/log/event-log.ts";
@@ -8,7 +8,7 @@ import type { StoredMessage } from "../../src/turn/history/stored-message.ts";
 import { json } from "../chaos/writers.ts";
 import { NodeObject } from "../support/node-object.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
-import { finish, scriptedModel, text, toolCall } from "../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "byref/testing";
 
 let looks = 0;
 
@@ -69,21 +69,22 @@ async function newestEvent(runtime: NodeRuntime) {
   return events.at(-1);
 }
 
-describe("a turn that a crash interrupted ends with an error in the history if", () => {
-  it.each<{ what: string; options?: Partial<RuntimeOptions>; bindings?: object; code: string }>([
-    {
-      what: "its agent is gone",
-      options: { agents: [{ ...agent, name: "b" }] },
-      code: "not_found",
-    },
-    { what: "MCP is no longer built in", bindings: { MCP_SERVERS }, code: "bad_configuration" },
-    { what: "a setting is wrong", bindings: { AUTH: "?" }, code: "bad_configuration" },
-    {
-      what: "an agent that it may delegate to is gone",
-      options: { agents: [{ ...agent, delegates: ["b"] }] },
-      code: "not_found",
-    },
-  ])("$what", async ({ options, bindings = {}, code }) => {
+it.each<{ what: string; options?: Partial<RuntimeOptions>; bindings?: object; code: string }>([
+  {
+    what: "its agent is gone",
+    options: { agents: [{ ...agent, name: "b" }] },
+    code: "not_found",
+  },
+  { what: "MCP is no longer built in", bindings: { MCP_SERVERS }, code: "bad_configuration" },
+  { what: "a setting is wrong", bindings: { AUTH: "?" }, code: "bad_configuration" },
+  {
+    what: "an agent that it may delegate to is gone",
+    options: { agents: [{ ...agent, delegates: ["b"] }] },
+    code: "not_found",
+  },
+])(
+  "a turn that a crash interrupted ends with an error in the history if $what",
+  async ({ options, bindings = {}, code }) => {
     const runtime = new NodeRuntime(before(), "MCP_SERVERS" in bindings ? bindings : {});
     await cutOff("/messages", { message: "Look" }, runtime);
     const { mcp: _mcp, plans: _plans, ...left } = before();
@@ -97,8 +98,8 @@ describe("a turn that a crash interrupted ends with an error in the history if",
     expect(messages.map(({ role }) => role)).toEqual(["user", "assistant"]);
     expect(messages[1]?.metadata).toMatchObject({ error: code });
     expect(await newestEvent(runtime)).toMatchObject({ type: "turn.failed", code });
-  });
-});
+  },
+);
 
 it("turns that a restart has interrupted together go on within two seconds, and at once where a client asks", async () => {
   NodeObject.isSpread = true;

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { json } from "../chaos/writers.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
-import { finish, scriptedModel, text, toolCall } from "../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "byref/testing";
 
 /** Runs one tool for the tenants that requests name, and records the keys that it receives. */
 function paying() {

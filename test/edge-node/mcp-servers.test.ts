@@ -22,7 +22,6 @@ const agent: Agent = {
   readonlyTools: ["act"],
 };
 const asked = { tenant: "acme", conversation: "c", env: {} as Cloudflare.Env };
-const agentSetup = { agents: [agent] as const, model: () => demoModel() };
 let server: Pick<RunningMcpServer, "down"> | undefined;
 
 afterEach(() => server?.down());
@@ -36,11 +35,13 @@ async function settingsFor(more: object = {}): Promise<Settings> {
   return readSettings({ MCP_SERVERS: JSON.stringify(servers) });
 }
 
-async function equipped(settings: Settings): Promise<Agent> {
-  const chosen = chooseAgent({ ...agentSetup, mcp: mcpTools }, settings, { asked });
-  const { agent, close } = await chosen.equip(new AbortController().signal);
+async function equipped(settings: Settings, more: Partial<Agent> = {}): Promise<Agent> {
+  const agents = [{ ...agent, ...more }] as const;
+  const options = { agents, model: () => demoModel(), mcp: mcpTools };
+  const chosen = chooseAgent(options, settings, { asked });
+  const { agent: made, close } = await chosen.equip(new AbortController().signal);
   await close();
-  return agent;
+  return made;
 }
 
 describe("an agent with MCP servers", () => {
@@ -59,43 +60,15 @@ describe("an agent with MCP servers", () => {
     const rules = { "*": { approval: "untrusted", inlineChars: 0 } };
     const settings = await settingsFor({ tools: rules });
     const policies = { get: { approval: true }, act: { approval: false } };
-    const chosen = chooseAgent(
-      { ...agentSetup, agents: [{ ...agent, policies }], mcp: mcpTools },
-      settings,
-      { asked },
-    );
-    const { agent: made, close } = await chosen.equip(new AbortController().signal);
-    await close();
+    const made = await equipped(settings, { policies });
     expect(made.policies?.get?.approval).toBe(true);
     expect(made.policies?.shop_act?.approval).toBe("untrusted");
-    await server?.down();
-    await expect(settingsFor({ tools: { "*": { approval: "always" } } })).rejects.toThrow(
-      "MCP_SERVERS",
-    );
-    await expect(settingsFor({ tools: { "*": { inlineChars: 1_001 } } })).rejects.toThrow(
-      "MCP_SERVERS",
-    );
-    await expect(settingsFor({ tools: { "*": { sealde: true } } })).rejects.toThrow("MCP_SERVERS");
   });
 
   it("grants nothing by a bare name, and forbids by every name", async () => {
-    const chosen = chooseAgent(
-      {
-        agents: [
-          {
-            ...agent,
-            policies: { get: { secrets: ["card"], trusted: true }, act: { approval: true } },
-          },
-        ],
-        model: agentSetup.model,
-        mcp: mcpTools,
-      },
-      await settingsFor(),
-      { asked },
-    );
-    const { agent: equippedAgent, close } = await chosen.equip(new AbortController().signal);
-    await close();
-    const { get, shop_act } = equippedAgent.policies ?? {};
+    const own = { get: { secrets: ["card"], trusted: true }, act: { approval: true } };
+    const { policies } = await equipped(await settingsFor(), { policies: own });
+    const { get, shop_act } = policies ?? {};
     expect(get).toMatchObject({ trusted: false });
     expect(get).not.toHaveProperty("secrets");
     expect(shop_act).toMatchObject({ approval: true });
@@ -110,13 +83,8 @@ describe("an agent with MCP servers", () => {
     server = started;
     const servers = [{ name: "evil", url: started.url }];
     const policies = { "bank/get": { secrets: ["card"], trusted: true, declassifies: true } };
-    const chosen = chooseAgent(
-      { ...agentSetup, agents: [{ ...agent, policies }], mcp: mcpTools },
-      readSettings({ MCP_SERVERS: JSON.stringify(servers) }),
-      { asked },
-    );
-    const { agent: made, close } = await chosen.equip(new AbortController().signal);
-    await close();
+    const settings = readSettings({ MCP_SERVERS: JSON.stringify(servers) });
+    const made = await equipped(settings, { policies });
     expect(made.policies?.bank_get).toEqual({
       trusted: false,
       source: "mcp:evil",
@@ -139,7 +107,8 @@ it.each<Sending>(["JSON", "a stream"])(
       { name: "shop", url: address !== undefined && "url" in address && address.url },
     ];
     const settings = readSettings({ MCP_SERVERS: JSON.stringify(servers) });
-    const chosen = chooseAgent({ ...agentSetup, mcp: mcpTools }, settings, { asked });
+    const options = { agents: [agent] as const, model: () => demoModel(), mcp: mcpTools };
+    const chosen = chooseAgent(options, settings, { asked });
     const { agent: made, close } = await chosen.equip(new AbortController().signal);
     const call = { toolCallId: "c", messages: [], context: {} };
     const value: unknown = await made.tools.look?.execute?.({}, call);
@@ -157,6 +126,14 @@ it.each([
   ['[{"name": "a", "url": "http://u:secret@a"}]', "MCP_SERVERS.0.url must contain no user"],
   ['[{"name": "a", "url": "http://a", "headers": {"k": 1}}]', "MCP_SERVERS.0.headers must be"],
   ['[{"name": "a", "url": "http://a", "tools": {"*": {"seal": true}}}]', 'key: "seal"'],
+  [
+    '[{"name": "a", "url": "http://a", "tools": {"*": {"approval": "yes"}}}]',
+    "MCP_SERVERS.0.tools",
+  ],
+  [
+    '[{"name": "a", "url": "http://a", "tools": {"*": {"inlineChars": 1001}}}]',
+    "MCP_SERVERS.0.tools",
+  ],
   ['[{"name": "a", "url": "http://a"}, {"name": "a", "url": "http://b"}]', "a different name"],
 ])("MCP_SERVERS=%s is refused with a reason, and without its secrets", (value, why) => {
   const refused = () => readSettings({ MCP_SERVERS: value });

@@ -8,7 +8,7 @@ import {
 } from "../../src/edge/models/model.ts";
 import { readSettings } from "../../src/edge/settings.ts";
 import { codeOf, messageOf } from "../../src/errors.ts";
-import { scriptedModel } from "../../packages/testing/src/testing.ts";
+import { scriptedModel } from "byref/testing";
 
 const key = "sk-test-0123456789-never-to-be-seen";
 // Bindings that these tests do not read.

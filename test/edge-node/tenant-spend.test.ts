@@ -58,14 +58,6 @@ describe("a lease", () => {
     });
   });
 
-  it("counts once, however often it is requested and settled", () => {
-    const { take, settle, left } = tenant();
-    for (let time = 0; time < 3; time++) take("a");
-    take("a", { spent: 1 });
-    for (let time = 0; time < 3; time++) settle("a", 1);
-    expect(left()).toBe(9);
-  });
-
   it("is refused as a whole if one of its kinds is used up", () => {
     const { spend, take } = tenant();
     const wants = [
@@ -126,7 +118,8 @@ it("no more calls are made than the limit allows, and settling returns the rest"
         const turn = turns[index] ?? { spent: 0, upTo: 0, number: 0 };
         const key = `${index}/${turn.number}`;
         if (does === "settle") {
-          settle(key, turn.spent);
+          // The second one repeats the first, whose answer was lost.
+          for (let time = 0; time < 2; time++) settle(key, turn.spent);
           Object.assign(turn, { spent: 0, upTo: 0, number: turn.number + 1 });
         } else if (does === "crash") {
           turn.upTo = 0;

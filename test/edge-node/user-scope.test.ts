@@ -1,10 +1,8 @@
 import { tool } from "ai";
-import { SignJWT } from "jose";
 import { afterAll, afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod";
 import { ConversationObject } from "../../src/edge/conversation.ts";
 import type { AgentDefinition } from "../../src/edge/agent-types.ts";
-import { jwtAuthenticator } from "../../src/edge/auth/jwt-authenticator.ts";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { transfers } from "../../packages/transfer/src/transfers.ts";
@@ -15,17 +13,14 @@ const calls = vi.spyOn(ConversationObject.prototype, "userValues");
 afterEach(() => void calls.mockClear());
 afterAll(() => void calls.mockRestore());
 
-let stalls = 0;
-
 /** What the tools received. */
 let sent: unknown[] = [];
 
 const tools = {
   send: tool({
     inputSchema: z.object({ to: z.unknown() }),
-    execute: async ({ to }) => {
+    execute: ({ to }) => {
       sent.push(to);
-      if (stalls-- > 0) await new Promise(() => undefined);
       return { sent: String(to) };
     },
   }),
@@ -95,8 +90,24 @@ function started(steps: readonly Step[], more: Partial<RuntimeOptions> = {}) {
     const deltas = [...frames.matchAll(/"delta":("(?:[^"\\]|\\.)*")/gu)];
     return deltas.map(([, delta = '""']) => String(JSON.parse(delta))).join("");
   };
+  const read = async (user: string, path: string) =>
+    JSON.parse((await ask(user, `GET ${path}`)).text) as unknown;
+  /** Approves the call that waits. */
+  const approve = async (user = "acme/ada", more = {}) => {
+    const { text: listed } = await ask("acme/ada", "GET /conversations/c/messages");
+    const [approval] = /(?<="approval":\{"id":")[^"]+/u.exec(listed) ?? [];
+    return ask(user, `POST /conversations/c/approvals/${approval}`, { approved: true, ...more });
+  };
+  /** Proposes and approves a plan. Returns a function that runs it. */
+  const plan = async (call: object) => {
+    const plans = "/conversations/c/plans";
+    const { text: made } = await ask("acme/ada", `POST ${plans}`, { calls: [call] });
+    const { id } = JSON.parse(made) as { id: string };
+    await ask("acme/ada", `POST ${plans}/${id}/approve`, {});
+    return (user = "acme/ada") => ask(user, `POST ${plans}/${id}/run`, {});
+  };
   const lastPrompt = () => JSON.stringify(model.calls.at(-1)?.prompt);
-  return { runtime, model, ask, put, say, lastPrompt };
+  return { runtime, model, ask, put, say, read, approve, plan, lastPrompt };
 }
 
 describe("a value of the user", () => {
@@ -127,7 +138,7 @@ describe("a value of the user", () => {
   });
 
   it("is written by an agent that may, and listed", async () => {
-    const { ask, say, lastPrompt } = started([
+    const { ask, say, read, lastPrompt } = started([
       SAVE,
       called("list_variables", { scope: "user" }),
       SEND,
@@ -140,36 +151,25 @@ describe("a value of the user", () => {
     await say("acme/ada", "other");
     expect(sent).toEqual(["4 Elm Road", "4 Elm Road"]);
     expect((await ask("acme/ada", "GET /user/variables/address")).text).toBe('"4 Elm Road"');
-    const { text: info } = await ask("acme/ada", "GET /user/variables/address/info");
-    expect(JSON.parse(info)).toMatchObject({ sources: ["tool:set_variable"], trusted: true });
+    expect(await read("acme/ada", "/user/variables/address/info")).toMatchObject({
+      sources: ["tool:set_variable"],
+      trusted: true,
+    });
     // Nothing of it is in the conversations.
-    const { text: kept } = await ask("acme/ada", "GET /conversations/c/variables");
-    expect(JSON.parse(kept)).toMatchObject({ variables: [{ name: "send_4_elm_road" }] });
-  });
-
-  it("is written before a call of the same step reads it", async () => {
-    const save = { name: "address", value: "5 Elm Road", scope: "user" };
-    const both: Step = [
-      ...toolCall("set_variable", save, { id: "call_1" }),
-      ...toolCall("send", { to: "$user.address" }, { id: "call_2" }),
-      finish("tool-calls"),
-    ];
-    const { put, say } = started([both, said("Done.")]);
-    await put("acme/ada", "4 Elm Road");
-    await say("acme/ada");
-    expect(sent).toEqual(["5 Elm Road"]);
+    expect(await read("acme/ada", "/conversations/c/variables")).toMatchObject({
+      variables: [{ name: "send_4_elm_road" }],
+    });
   });
 
   it("is each of several that are written at once", async () => {
     const save = (name: string) =>
       toolCall("set_variable", { name, value: name, scope: "user" }, { id: `call_${name}` });
     const both: Step = [...save("address"), ...save("place"), finish("tool-calls")];
-    const { ask, say, lastPrompt } = started([both, said("$user.address, $user.place")]);
+    const { read, say, lastPrompt } = started([both, said("$user.address, $user.place")]);
     expect(await say("acme/ada")).toBe("address, place");
     expect(lastPrompt()).not.toContain("conflict");
-    expect((await ask("acme/ada", "GET /user/variables?names=address,place")).text).toMatch(
-      /"address".*"place"/u,
-    );
+    const variables = [{ name: "address" }, { name: "place" }];
+    expect(await read("acme/ada", "/user/variables")).toMatchObject({ variables });
   });
 
   it("fails a call while the user's object fails, and is loaded by the next", async () => {
@@ -193,36 +193,33 @@ describe("a value of the user", () => {
     expect(sent).toEqual(["$user"]);
   });
 
-  it("that does not exist fails the call, and names those that do", async () => {
-    const steps = [called("send", { to: "$user.adress" }), said("Done.")];
-    const { put, say, lastPrompt } = started(steps);
-    await put("acme/ada", "4 Elm Road");
-    await say("acme/ada");
-    expect(sent).toEqual([]);
-    expect(lastPrompt()).toContain("user has the keys address");
-  });
-
   it("keeps its labels in what is made of it", async () => {
-    const { ask, put, say, lastPrompt } = started([SEND, said("See $user.address")]);
+    const { put, say, read, lastPrompt } = started([SEND, said("See $user.address")]);
     await put("acme/ada", "4 Elm Road", "?visibility=sealed");
     const answer = await say("acme/ada");
     expect(lastPrompt()).not.toContain("Elm");
     expect(answer).toContain("See 4 Elm Road");
-    const { text: listed } = await ask("acme/ada", "GET /conversations/c/variables");
-    expect(JSON.parse(listed)).toMatchObject({
+    expect(await read("acme/ada", "/conversations/c/variables")).toMatchObject({
       variables: [{ visibility: "sealed", flags: ["derived"], sources: ["tool:send", "caller"] }],
     });
-    expect(listed).not.toContain("madeOf");
   });
 
-  it.each(["sealed", "secret"])("that is %s is not shown by a list", async (visibility) => {
+  it.each([
+    ["model", "Elm", true],
+    ["sealed", "variable_sealed", true],
+    ["secret", "variable_secret", false],
+  ])("that is %s is read by a model if it may see it, and not shown by a list", async (...row) => {
+    const [visibility, readAs, isAnswered] = row;
     const list = called("list_variables", { scope: "user" });
-    const { put, say, lastPrompt } = started([list, said("$user.address")]);
+    const read = called("read_variable", { name: "$user.address[0:5]" });
+    const { put, say, model } = started([list, read, said("$user.address")]);
     await put("acme/ada", "4 Elm Road", `?visibility=${visibility}`);
     const answer = await say("acme/ada");
-    expect(lastPrompt()).toContain("user.address");
-    expect(lastPrompt()).not.toContain("Elm");
-    expect(answer.includes("Elm")).toBe(visibility === "sealed");
+    const [, listed, shown] = model.calls.map(({ prompt }) => JSON.stringify(prompt));
+    expect(listed).toContain("user.address");
+    expect(shown).toContain(readAs);
+    if (visibility !== "model") expect(`${listed}${shown}`).not.toContain("Elm");
+    expect(answer.includes("Elm")).toBe(isAnswered);
   });
 
   it("that is secret reaches the tool whose policy lists it, and no other", async () => {
@@ -240,33 +237,16 @@ describe("a value of the user", () => {
     }
   });
 
-  it.each([
-    ["model", "Elm"],
-    ["sealed", "variable_sealed"],
-    ["secret", "variable_secret"],
-  ])("is read by a model if it may see it: %s", async (visibility, shown) => {
-    const read = called("read_variable", { name: "$user.address[0:5]" });
-    const { ask, put, say, lastPrompt } = started([read, said("Done.")]);
-    await put("acme/ada", "4 Elm Road", `?visibility=${visibility}`);
-    await say("acme/ada");
-    expect(lastPrompt()).toContain(shown);
-    expect(lastPrompt().includes("Elm")).toBe(visibility === "model");
-    const { text: none } = await ask("acme/eve", "GET /user/variables");
-    expect(none).toBe('{"variables":[]}');
-  });
-
   it("of the conversation's user stays in a call that another approves after a restart", async () => {
-    const { runtime, ask, put, say } = started([
+    const { runtime, put, say, approve } = started([
       called("ask_first", { to: "$user.address" }),
       said("Done."),
     ]);
     await put("acme/ada", "4 Elm Road");
     await put("acme/boss", "1 Head Office");
     await say("acme/ada");
-    const { text: listed } = await ask("acme/ada", "GET /conversations/c/messages");
-    const [approval] = /(?<="approval":\{"id":")[^"]+/u.exec(listed) ?? [];
     runtime.kill();
-    await ask("acme/boss", `POST /conversations/c/approvals/${approval}`, { approved: true });
+    await approve("acme/boss");
     expect(sent).toEqual(["4 Elm Road"]);
   });
 
@@ -277,103 +257,66 @@ describe("a value of the user", () => {
     ["one of alternatives", { to: "$x || $user.token" }],
     ["the scope of a write", { to: "x", scope: "user" }],
   ])("is not read by who approves the asker's call with %s", async (_, input) => {
-    const { ask, put, say } = started([
-      called("ask_first", { to: "$user.address" }),
-      said("Done."),
-    ]);
+    const steps = [called("ask_first", { to: "$user.address" }), said("Done.")];
+    const { ask, put, say, approve } = started(steps);
     await put("acme/ada", "4 Elm Road");
     await ask("acme/ada", "PUT /user/variables/token", '"ada-token"');
     await say("acme/ada");
-    const { text: listed } = await ask("acme/ada", "GET /conversations/c/messages");
-    const [approval] = /(?<="approval":\{"id":")[^"]+/u.exec(listed) ?? [];
-    const route = `POST /conversations/c/approvals/${approval}`;
-    const refused = await ask("acme/boss", route, { approved: true, input });
-    expect(JSON.parse(refused.text)).toMatchObject({ code: "tool_denied" });
+    expect((await approve("acme/boss", { input })).text).toContain("tool_denied");
     expect(sent).toEqual([]);
     // What the model wrote may stay.
     const patch = [{ op: "add", path: "/note", value: "ok" }];
-    expect((await ask("acme/boss", route, { approved: true, patch })).status).toBe(200);
+    expect((await approve("acme/boss", { patch })).status).toBe(200);
     expect(sent).toEqual(["4 Elm Road"]);
   });
 
-  it("is the asker's in a turn that a crash interrupts", async () => {
-    stalls = 1;
-    const log = vi.spyOn(console, "error").mockImplementation(() => undefined);
-    onTestFinished(() => void log.mockRestore());
-    const { runtime, ask, put, say } = started([SEND, said("Done.")]);
+  it("is read by a plan's run, also by its name, and keeps its labels", async () => {
+    const { put, read, plan } = started([]);
     await put("acme/ada", "4 Elm Road");
-    await put("acme/boss", "1 Head Office");
-    void say("acme/ada").catch(() => undefined);
-    await vi.waitFor(() => expect(sent).toHaveLength(1));
-    runtime.kill();
-    await ask("acme/boss", "GET /conversations/c/messages");
-    await vi.waitFor(() => expect(sent).toHaveLength(2), { timeout: 20_000 });
-    expect(sent).toEqual(["4 Elm Road", "4 Elm Road"]);
+    const run = await plan({ _tool: "send", to: "†user.address" });
+    await run();
+    expect([sent, (await run("acme")).text]).toEqual([
+      ["4 Elm Road"],
+      expect.stringContaining("bad_request"),
+    ]);
+    await (
+      await plan({ _tool: "read_variable", name: "user.address", _outputPath: "†copy" })
+    )();
+    const copy = await read("acme/ada", "/conversations/c/variables/copy/info");
+    expect(copy).toMatchObject({ sources: ["tool:read_variable", "caller"] });
   });
 
-  it("is read by a plan's run", async () => {
-    const { ask, put } = started([]);
+  it.each([
+    ["ask_first", { to: "$user.address" }],
+    ["set_variable", { name: "copy", value: "$user.address" }],
+  ])("is as it was when %s is approved", async (name, input) => {
+    const policies = { set_variable: { approval: true } };
+    const agents = [{ ...clerk("read"), policies }, helper()] as const;
+    const { put, say, approve } = started([called(name, input), said("Done.")], { agents });
     await put("acme/ada", "4 Elm Road");
-    const plan = { calls: [{ _tool: "send", to: "†user.address" }] };
-    const { text: made, status } = await ask("acme/ada", "POST /conversations/c/plans", plan);
-    expect(status).toBe(201);
-    const { id } = JSON.parse(made) as { id: string };
-    await ask("acme/ada", `POST /conversations/c/plans/${id}/approve`, {});
-    await ask("acme/ada", `POST /conversations/c/plans/${id}/run`, {});
-    const run = await ask("acme", `POST /conversations/c/plans/${id}/run`, {});
-    expect([sent, run.text]).toEqual([["4 Elm Road"], expect.stringContaining("bad_request")]);
+    await say("acme/ada");
+    await put("acme/ada", "5 Elm Road");
+    expect((await approve()).text).toContain("tool-approval-request");
+    expect(sent).toEqual([]);
+    expect((await approve()).text).toContain("Done.");
   });
-});
-
-it.each([
-  ["ask_first", { to: "$user.address" }],
-  ["set_variable", { name: "copy", value: "$user.address" }],
-])("an approval of %s is for the value as it was", async (name, input) => {
-  const policies = { set_variable: { approval: true } };
-  const agents = [{ ...clerk("read"), policies }, helper()] as const;
-  const { ask, put, say } = started([called(name, input), said("Done.")], { agents });
-  await put("acme/ada", "4 Elm Road");
-  await say("acme/ada");
-  const approve = async () => {
-    const { text: listed } = await ask("acme/ada", "GET /conversations/c/messages");
-    const [approval] = /(?<="approval":\{"id":")[^"]+/u.exec(listed) ?? [];
-    const route = `POST /conversations/c/approvals/${approval}`;
-    return (await ask("acme/ada", route, { approved: true })).text;
-  };
-  await put("acme/ada", "5 Elm Road");
-  expect(await approve()).toContain("tool-approval-request");
-  expect(sent).toEqual([]);
-  expect(await approve()).toContain("Done.");
-});
-
-it("a value that a plan reads by its name keeps its labels", async () => {
-  const { ask, put } = started([]);
-  await put("acme/ada", "4 Elm Road");
-  const plan = { calls: [{ _tool: "read_variable", name: "user.address", _outputPath: "†copy" }] };
-  const { text: made } = await ask("acme/ada", "POST /conversations/c/plans", plan);
-  const { id } = JSON.parse(made) as { id: string };
-  await ask("acme/ada", `POST /conversations/c/plans/${id}/approve`, {});
-  await ask("acme/ada", `POST /conversations/c/plans/${id}/run`, {});
-  const { text: info } = await ask("acme/ada", "GET /conversations/c/variables/copy/info");
-  expect(JSON.parse(info)).toMatchObject({ sources: ["tool:read_variable", "caller"] });
 });
 
 describe("over HTTP", () => {
   it("the user's values have the endpoints of a conversation's variables", async () => {
-    const { ask, put } = started([]);
+    const { ask, put, read } = started([]);
     await put("acme/ada", "4 Elm Road");
+    const status = async (route: string, body?: unknown) =>
+      (await ask("acme/ada", route, body)).status;
     const posted = await ask("acme/ada", "POST /user/variables", [1]);
     expect(posted.headers.get("location")).toBe("/user/variables/variable_1");
-    expect((await ask("acme/ada", "PATCH /user/variables/address", { pinned: true })).status).toBe(
-      200,
-    );
-    expect((await ask("acme/ada", "DELETE /user/variables/variable_1")).status).toBe(204);
-    const { text: listed } = await ask("acme/ada", "GET /user/variables");
-    expect(JSON.parse(listed)).toMatchObject({ variables: [{ name: "address", pinned: true }] });
+    expect(await status("PATCH /user/variables/address", { pinned: true })).toBe(200);
+    expect(await status("DELETE /user/variables/variable_1")).toBe(204);
+    const variables = [{ name: "address", pinned: true }];
+    expect(await read("acme/ada", "/user/variables")).toMatchObject({ variables });
     expect((await ask("acme/ada", "GET /user/export")).text).toContain("4 Elm Road");
-    expect((await ask("acme/ada", "DELETE /user")).status).toBe(204);
-    expect((await ask("acme/ada", "DELETE /user")).status).toBe(204);
-    expect((await ask("acme/ada", "GET /user/variables")).text).toBe('{"variables":[]}');
+    for (let times = 0; times < 2; times++) expect(await status("DELETE /user")).toBe(204);
+    expect(await read("acme/ada", "/user/variables")).toEqual({ variables: [] });
   });
 
   it("they are no conversation, and are deleted with the tenant's", async () => {
@@ -388,15 +331,14 @@ describe("over HTTP", () => {
   });
 
   it("a user's values have a quota of their own", async () => {
-    const { ask } = started([]);
-    const big = "x".repeat(600_000);
-    await ask("acme/ada", "PUT /user/variables/one", JSON.stringify(big));
-    await ask("acme/ada", "PUT /user/variables/two", JSON.stringify(big));
-    const { text: listed } = await ask("acme/ada", "GET /user/variables");
-    expect(JSON.parse(listed)).toMatchObject({ variables: [{ name: "two" }] });
-    expect(
-      (await ask("acme/ada", "PUT /user/variables/big", JSON.stringify(big + big))).status,
-    ).toBe(422);
+    const { ask, read } = started([]);
+    const save = (name: string, chars: number) =>
+      ask("acme/ada", `PUT /user/variables/${name}`, JSON.stringify("x".repeat(chars)));
+    await save("one", 600_000);
+    await save("two", 600_000);
+    const variables = [{ name: "two" }];
+    expect(await read("acme/ada", "/user/variables")).toMatchObject({ variables });
+    expect((await save("big", 1_200_000)).status).toBe(422);
   });
 });
 
@@ -417,32 +359,6 @@ describe("attacks on the values of a user", () => {
     expect((await ask(user, "GET /user/export")).text).not.toContain("Elm");
     await ask(user, "DELETE /user");
     expect((await ask("acme/ada", "GET /user/variables/address")).text).toBe('"4 Elm Road"');
-  });
-
-  it("a token that is forged or old reads nothing, and no header names a user", async () => {
-    const secret = "secret-of-this-test-0123456789abcdef";
-    const agents = [clerk("write"), helper()] as const;
-    const options = { agents, model: scriptedModel([]), jwt: jwtAuthenticator };
-    const settings = { AUTH: "jwt", JWT_SECRET: secret, JWT_TENANT_CLAIM: "org" };
-    const runtime = new NodeRuntime(options, settings);
-    const tokenOf = (sub: string, { key = secret, expires = "1h" } = {}) =>
-      new SignJWT({ org: "acme", sub })
-        .setProtectedHeader({ alg: "HS256" })
-        .setExpirationTime(expires)
-        .sign(new TextEncoder().encode(key));
-    const read = async (token: string, more = {}) => {
-      const headers = { authorization: `Bearer ${token}`, ...more };
-      return runtime.ask("GET", "/user/variables/address", { headers });
-    };
-    const ada = await tokenOf("ada");
-    const headers = { authorization: `Bearer ${ada}`, "content-type": "application/json" };
-    await runtime.ask("PUT", "/user/variables/address", { headers, body: '"4 Elm Road"' });
-    expect((await read(ada)).status).toBe(200);
-    expect((await read(await tokenOf("ada", { key: `${secret}0` }))).status).toBe(401);
-    expect((await read(await tokenOf("ada", { expires: "-1h" }))).status).toBe(401);
-    const identity = JSON.stringify({ tenant: "acme", principal: "ada" });
-    const more = { "x-byref-identity": encodeURIComponent(identity) };
-    expect((await read(await tokenOf("eve"), more)).status).toBe(404);
   });
 
   it("a request without a principal is refused, and shares no store with others", async () => {
@@ -525,15 +441,17 @@ describe("attacks on the values of a user", () => {
   });
 
   it("a model does not overwrite a secret, or open what is sealed", async () => {
-    const { ask, put, say, lastPrompt } = started([SAVE, said("Done."), SAVE, said("Done.")]);
+    const { ask, put, say, read, lastPrompt } = started([SAVE, said("Done."), SAVE, said("Done.")]);
     await put("acme/ada", "4 Elm Road", "?visibility=secret");
     await say("acme/ada");
     expect(lastPrompt()).toContain("variable_secret");
     await ask("acme/ada", "DELETE /user/variables/address");
     await put("acme/ada", "5 Elm Road", "?visibility=sealed");
     await say("acme/ada");
-    const { text: info } = await ask("acme/ada", "GET /user/variables/address/info");
-    expect(JSON.parse(info)).toMatchObject({ visibility: "sealed", version: 2 });
+    expect(await read("acme/ada", "/user/variables/address/info")).toMatchObject({
+      visibility: "sealed",
+      version: 2,
+    });
   });
 
   it("what came from an untrusted tool stays untrusted in another conversation", async () => {
@@ -543,21 +461,13 @@ describe("attacks on the values of a user", () => {
       { ...clerk("write"), policies: { send: { trusted: false } } },
       helper(),
     ] as const;
-    const { ask, say } = started(steps, { agents });
+    const { say, read } = started(steps, { agents });
     await say("acme/ada");
-    const { text: info } = await ask("acme/ada", "GET /user/variables/address/info");
-    expect(JSON.parse(info)).toMatchObject({ trusted: false, type: "object" });
-    expect(info).not.toContain("madeOf");
+    expect(await read("acme/ada", "/user/variables/address/info")).toMatchObject({
+      trusted: false,
+      type: "object",
+    });
     await say("acme/ada", "other");
     expect(sent.at(-1)).toEqual({ sent: "x" });
-  });
-
-  it("the object's name is reached by no conversation's id", async () => {
-    const { ask, put } = started([]);
-    await put("acme/ada", "4 Elm Road");
-    for (const id of ["user", "user:ada", encodeURIComponent('ada","user')]) {
-      const { text: found } = await ask("acme/ada", `GET /conversations/${id}/variables`);
-      expect(found).not.toContain("address");
-    }
   });
 });

@@ -1,18 +1,15 @@
 import { tool } from "ai";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod";
 import type { AgentContext } from "../../src/edge/agent-types.ts";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
-import { mcpTools } from "../../packages/mcp/src/mcp-servers.ts";
 import { mcpGateway } from "../../packages/gateway/src/conversation/conversation-gateway.ts";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { transfers } from "../../packages/transfer/src/transfers.ts";
 import { finish, scriptedModel, type Step, text, toolCall } from "byref/testing";
 import { codeTool } from "../../packages/code/src/code-tool.ts";
 import { evaluatingSandbox } from "../support/evaluating-sandbox.ts";
-import { startMcpServer } from "../support/mcp-server.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
-import { offering } from "../support/mcp-tools.ts";
 
 /** What an application knows of each tenant. */
 const TICKETS: Readonly<Record<string, string>> = { acme: "Printer", globex: "Roof" };
@@ -99,13 +96,8 @@ function runtimeWith(steps: readonly Step[], more: Partial<RuntimeOptions> = {})
   };
   const say = (user: string | Headers) =>
     ask(user, "POST /conversations/c/messages", { message: "Go." });
-  const eventsOf = async (user: string) => {
-    const { text: listed } = await ask(user, "GET /conversations/c/events");
-    const { events } = JSON.parse(listed) as { events: readonly Record<string, unknown>[] };
-    return events;
-  };
   const lastPrompt = () => JSON.stringify(model.calls.at(-1)?.prompt);
-  return { runtime, model, ask, say, eventsOf, lastPrompt };
+  return { runtime, model, ask, say, lastPrompt };
 }
 
 const PLAN = { calls: [{ _tool: "tickets", _outputPath: "†found" }] };
@@ -152,22 +144,13 @@ const CALLERS: Readonly<Record<string, (user: string) => Promise<string>>> = {
   },
 };
 
-describe("two tenants with the same question get their own data", () => {
-  it.each(Object.entries(CALLERS))("from %s", async (_, answerTo) => {
+it.each(Object.entries(CALLERS))(
+  "two tenants with the same question get their own data from %s",
+  async (_, answerTo) => {
     expect(await answerTo("acme/ada")).toMatch(/Printer of ada(?!-)/u);
     expect(await answerTo("globex/gus")).toMatch(/Roof of gus(?!-)/u);
-  });
-
-  it("from one worker, in conversations of the same id", async () => {
-    const { say, lastPrompt } = runtimeWith([called("tickets"), SAID, called("tickets"), SAID]);
-    await say("acme/ada");
-    const first = lastPrompt();
-    await say("globex/gus");
-    expect(first).toContain("Printer of ada");
-    expect(lastPrompt()).toContain("Roof of gus");
-    expect(lastPrompt()).not.toContain("acme");
-  });
-});
+  },
+);
 
 it("prompts contain what the application writes, and nothing else of who asks", async () => {
   const { say, model } = runtimeWith([called("tickets"), SAID]);
@@ -179,17 +162,14 @@ it("prompts contain what the application writes, and nothing else of who asks", 
 });
 
 it("an approval that another person decides runs the call for the one who asked, even after a restart; both are in the audit", async () => {
-  const { runtime, ask, say, eventsOf, lastPrompt } = runtimeWith([called("close"), SAID]);
-  const asked = await say("acme/ada");
-  const { messages } = JSON.parse(
-    (await ask("acme/ada", "GET /conversations/c/messages")).text,
-  ) as { messages: { parts: { approval?: { id: string } }[] }[] };
-  const approval = messages.at(-1)?.parts.flatMap((part) => part.approval?.id ?? [])[0];
-  expect(asked.status).toBe(200);
+  const { runtime, ask, say, lastPrompt } = runtimeWith([called("close"), SAID]);
+  const { text: asked } = await say("acme/ada");
+  const [, approval] = /"approvalId":"([^"]+)"/u.exec(asked) ?? [];
   runtime.kill();
   await ask("acme/boss", `POST /conversations/c/approvals/${approval}`, { approved: true });
   expect(lastPrompt()).toContain("closed for ada");
-  const events = await eventsOf("acme/ada");
+  const { text: listed } = await ask("acme/ada", "GET /conversations/c/events");
+  const { events } = JSON.parse(listed) as { events: readonly Record<string, unknown>[] };
   expect(events).toContainEqual(
     expect.objectContaining({ type: "approval.granted", approval, principal: "boss" }),
   );
@@ -222,123 +202,54 @@ it("a turn that a crash interrupts continues for the one who asked", async () =>
   await vi.waitFor(() => expect(lastPrompt()).toContain("slow for ada"), { timeout: 20_000 });
 });
 
-describe("what another cannot do", () => {
-  it("is to name a tenant or a principal in a header, a body or a history", async () => {
-    const { ask, say, lastPrompt } = runtimeWith([
-      called("tickets"),
-      SAID,
-      called("tickets"),
-      SAID,
-    ]);
-    const identity = encodeURIComponent(JSON.stringify({ tenant: "globex", principal: "gus" }));
-    await say(new Headers({ "x-user": "acme/ada", "x-byref-identity": identity }));
-    expect(lastPrompt()).toContain("Printer of ada");
-    const context = { tenant: "globex", principal: "gus" };
-    const body = {
-      id: "c",
-      tenant: "globex",
-      context,
-      messages: [
-        {
-          id: "1",
-          role: "user",
-          parts: [{ type: "text", text: "Go." }],
-          metadata: context,
-          context,
-        },
-      ],
-    };
-    await ask("acme/ada", "POST /conversations", body);
-    expect(lastPrompt()).toContain("Printer of ada");
-    expect(lastPrompt()).not.toContain("Roof");
-  });
-
-  it("is to receive who asked in an export, or to keep it in an import or a fork", async () => {
-    const { ask, say, lastPrompt } = runtimeWith([
-      called("close"),
-      called("tickets"),
-      SAID,
-      called("tickets"),
-      SAID,
-    ]);
-    await say("acme/ada");
-    const { text: file } = await ask("acme/ada", "GET /conversations/c/export");
-    expect(file).toContain('"type":"turn"');
-    expect(file).not.toMatch(/"asker"|acme gold/u);
-    const imported = await ask("globex/gus", "POST /conversations/import", file);
-    expect(imported.status).toBe(201);
-    const { id } = JSON.parse(imported.text) as { id: string };
-    await ask("globex/gus", `POST /conversations/${id}/messages`, { message: "Go." });
-    expect(lastPrompt()).toContain("Roof of gus");
-    const fork = await ask("acme/eve", "POST /conversations/c/fork", {});
-    const { id: copy } = JSON.parse(fork.text) as { id: string };
-    await ask("acme/eve", `POST /conversations/${copy}/messages`, { message: "Go." });
-    expect(lastPrompt()).toContain("Printer of eve");
-  });
+it("what another cannot do is to name a tenant or a principal in a header, a body or a history", async () => {
+  const { ask, say, lastPrompt } = runtimeWith([called("tickets"), SAID, called("tickets"), SAID]);
+  const identity = encodeURIComponent(JSON.stringify({ tenant: "globex", principal: "gus" }));
+  await say(new Headers({ "x-user": "acme/ada", "x-byref-identity": identity }));
+  expect(lastPrompt()).toContain("Printer of ada");
+  const context = { tenant: "globex", principal: "gus" };
+  const body = {
+    id: "c",
+    tenant: "globex",
+    context,
+    messages: [
+      {
+        id: "1",
+        role: "user",
+        parts: [{ type: "text", text: "Go." }],
+        metadata: context,
+        context,
+      },
+    ],
+  };
+  await ask("acme/ada", "POST /conversations", body);
+  expect(lastPrompt()).toContain("Printer of ada");
+  expect(lastPrompt()).not.toContain("Roof");
 });
 
-describe("functions of who asks", () => {
-  it("choose the model, the policies and the retention", async () => {
-    const seen: unknown[] = [];
-    const { say } = runtimeWith([], {
-      model: (_, env, context) => {
-        seen.push([context?.tenant, context?.conversation, typeof env]);
-        return scriptedModel([called("act"), SAID]);
+it("functions of who asks choose the model, the policies and the retention", async () => {
+  const seen: unknown[] = [];
+  const { say } = runtimeWith([], {
+    model: (_, env, context) => {
+      seen.push([context?.tenant, context?.conversation, typeof env]);
+      return scriptedModel([called("act"), SAID]);
+    },
+    agents: [
+      {
+        name: "clerk",
+        description: "",
+        instructions: "",
+        tools: { act: tool({ inputSchema: z.object({}), execute: () => "acted" }) },
+        policies: ({ claims }) => ({ act: { approval: claims?.["plan"] !== "acme gold" } }),
       },
-      agents: [
-        {
-          name: "clerk",
-          description: "",
-          instructions: "",
-          tools: { act: tool({ inputSchema: z.object({}), execute: () => "acted" }) },
-          policies: ({ claims }) => ({ act: { approval: claims?.["plan"] !== "acme gold" } }),
-        },
-      ],
-      retention: ({ tenant, conversation }) => {
-        seen.push([tenant, conversation]);
-        return {};
-      },
-    });
-    expect((await say("acme/ada")).text).toContain("Done.");
-    expect((await say("globex/gus")).text).toContain("tool-approval-request");
-    expect(seen).toContainEqual(["acme", "c", "object"]);
-    expect(seen).toContainEqual(["globex", "c"]);
+    ],
+    retention: ({ tenant, conversation }) => {
+      seen.push([tenant, conversation]);
+      return {};
+    },
   });
-
-  it("choose the address and the headers of MCP servers", async () => {
-    const answer = () => ({ content: [{ type: "text" as const, text: "served" }] });
-    const server = await startMcpServer([{ ...offering("look"), answer }]);
-    onTestFinished(() => server.down());
-    const { say } = runtimeWith([called("look"), SAID, called("look"), SAID], {
-      mcp: mcpTools,
-      agents: [
-        {
-          name: "clerk",
-          description: "",
-          instructions: "",
-          tools: {},
-          mcpServers: ({ tenant, principal }) => [
-            {
-              name: "desk",
-              url: server.url,
-              headers: { authorization: `Bearer ${tenant}-${principal}` },
-            },
-          ],
-        },
-      ],
-    });
-    await say("acme/ada");
-    await say("globex/gus");
-    const sent = server.requests.map(({ headers, rpc }) => [rpc, headers.authorization]);
-    const calls = sent.filter(([rpc]) => rpc === "tools/call");
-    expect(calls).toEqual([
-      ["tools/call", "Bearer acme-ada"],
-      ["tools/call", "Bearer globex-gus"],
-    ]);
-    // The list of one is not the list of the other.
-    expect(sent.filter(([rpc]) => rpc === "tools/list").map(([, key]) => key)).toEqual([
-      "Bearer acme-ada",
-      "Bearer globex-gus",
-    ]);
-  });
+  expect((await say("acme/ada")).text).toContain("Done.");
+  expect((await say("globex/gus")).text).toContain("tool-approval-request");
+  expect(seen).toContainEqual(["acme", "c", "object"]);
+  expect(seen).toContainEqual(["globex", "c"]);
 });

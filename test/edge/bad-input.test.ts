@@ -102,7 +102,7 @@ const variables: readonly Row[] = [
     .split(" ")
     .map((name): Row => [`the name ${name}`, "bad_name", `PUT ${V}/${name}`, json(1)]),
   ["a name of 65", "bad_name", `PUT ${V}/${"x".repeat(65)}`, json(1)],
-  // Invalid parameters by schema: test/edge-node/endpoints.test.ts; etags: conditions.test.ts.
+  // Invalid parameters by schema: test/edge-node/endpoints.test.ts; etags: request-headers.test.ts.
   ["a ttl of 0", "bad_request", `PUT ${V}/a?ttl=0`, json(1)],
   ["an etag without quotes", "bad_request", `PUT ${V}/a`, json(1, { "if-match": "a" })],
   ["an empty limit", "bad_request", `GET ${V}?limit=`],
@@ -153,10 +153,12 @@ describe("an endpoint that receives too much", () => {
     ["one byte", "x".repeat(limits.maxMessageBytes)],
     ["two bytes", "é".repeat(limits.maxMessageBytes / 2)],
   ])("refuses a message over 8 MiB, in characters of %s", async (_, long) => {
-    const problem = await problemIn(await message(long), "limit_exceeded");
-    expect(problem).toMatchObject({ limit: "maxMessageBytes", maximum: limits.maxMessageBytes });
+    const { maxMessageBytes: maximum } = limits;
+    const about = { limit: "maxMessageBytes", maximum };
     const init = chat({ messages: [{ ...question, parts: [{ type: "text", text: long }] }] });
-    await problemIn(await call("POST", C, init), "limit_exceeded");
+    for (const response of [await message(long), await call("POST", C, init)]) {
+      expect(await problemIn(response, "limit_exceeded")).toMatchObject(about);
+    }
     expect(await messagesOf(id)).toEqual({ messages: [] });
   });
 
@@ -171,37 +173,20 @@ describe("an endpoint that receives too much", () => {
 
   it("refuses a body over 32 MiB, with or without a Content-Length", async () => {
     const piece = new Uint8Array(1_048_576).fill(32);
-    const chunked = () => {
-      let left = limits.maxBodyBytes / piece.length + 1;
-      return new ReadableStream<Uint8Array>({
-        pull(controller) {
-          if (left-- > 0) controller.enqueue(piece.slice());
-          else controller.close();
-        },
-      });
-    };
     const headers = { "content-type": "application/json" };
     const told = { ...headers, "content-length": String(limits.maxBodyBytes + 1) };
     for (const path of [C, M]) {
-      const counted = await call("POST", path, { body: chunked(), headers });
-      await problemIn(counted, "body_too_large");
+      let pulls = 0;
+      const body = new ReadableStream<Uint8Array>({
+        pull: (controller) => void (pulls++, controller.enqueue(piece.slice())),
+      });
+      // An endless body is not read much further than it may be long.
+      await problemIn(await call("POST", path, { body, headers }), "body_too_large");
+      expect(pulls).toBeLessThan(limits.maxBodyBytes / piece.length + 5);
       await problemIn(await call("POST", path, { body: "{}", headers: told }), "body_too_large");
     }
     expect(await messagesOf(id)).toEqual({ messages: [] });
   });
-});
-
-describe("an endpoint that receives deep JSON", () => {
-  const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
-
-  it.each([1_000, 5_000, 100_000])(
-    "answers a value of %i levels without an internal error",
-    async (depth) => {
-      const response = await call("PUT", `${V}/deep`, text(nested(depth), "application/json"));
-      expect(response.status).toBeGreaterThanOrEqual(200);
-      expect(response.status).toBeLessThan(500);
-    },
-  );
 });
 
 function answer(role: string) {
@@ -246,38 +231,29 @@ describe("slow bodies", () => {
   const question = { role: "user", parts: [{ type: "text", text }] };
 
   /** All routes that read a body. Each body is longer than what may arrive at once. */
-  const ways = (id: string) =>
-    [
-      ["POST", "/conversations", "application/json", JSON.stringify({ id, messages: [question] })],
-      [
-        "POST",
-        `/conversations/${id}/messages`,
-        "application/json",
-        JSON.stringify({ message: text }),
-      ],
-      ["PUT", `/conversations/${id}/variables/v`, "application/json", JSON.stringify(text)],
-      ["PUT", `/conversations/${id}/variables/v`, "text/plain", text],
-      ["PUT", `/conversations/${id}/variables/v`, "application/x-ndjson", `1\n${text}\n`],
-      ["PUT", `/conversations/${id}/variables/v`, "image/png", text.repeat(100)],
-      ["PUT", `/conversations/${id}/variables/s?mode=append`, "application/json", `["${text}"]`],
-      ["POST", "/conversations/import", "application/octet-stream", text],
-      ["POST", "/conversations/import?part=1&of=2", "application/octet-stream", text],
-      ["POST", `/conversations/${id}/plans`, "application/json", `{"calls":[],"a":"${text}"}`],
-      ["POST", `/conversations/${id}/interpolate`, "application/json", JSON.stringify({ text })],
-    ] as const;
-  const titles = ways("id").map(
-    ([method, path, type], index) => [`${method} ${path} of ${type}`, index] as const,
-  );
+  const ways = [
+    ["POST", "", "application/json", { id: "c", messages: [question] }],
+    ["POST", "/c/messages", "application/json", { message: text }],
+    ["PUT", "/c/variables/v", "application/json", text],
+    ["PUT", "/c/variables/v", "text/plain", text],
+    ["PUT", "/c/variables/v", "application/x-ndjson", `1\n${text}\n`],
+    ["PUT", "/c/variables/v", "image/png", text.repeat(100)],
+    ["PUT", "/c/variables/s?mode=append", "application/json", [text]],
+    ["POST", "/import", "application/octet-stream", text],
+    ["POST", "/import?part=1&of=2", "application/octet-stream", text],
+    ["POST", "/c/plans", "application/json", { calls: [], a: text }],
+    ["POST", "/c/interpolate", "application/json", { text }],
+  ] as const;
 
-  it.each(titles)("a body that stops times out, and blocks nobody: %s", async (_, index) => {
+  it.each(ways)("a body that stops times out, and blocks nobody: %s %s, %s", async (...way) => {
     const id = newId();
     await put(id, "s", []);
     const objects = (await env.BLOBS.list()).objects.length;
-    const way = ways(id)[index];
-    if (way === undefined) throw new Error("There is no such way.");
-    const [method, path, type, whole] = way;
+    const [method, path, type, value] = way;
+    const whole = typeof value === "string" ? value : JSON.stringify(value);
     const { body, push, isCancelled } = slowBody();
-    const answer = call(method, path, { body, headers: { "content-type": type } });
+    const at = `${C}${path.replace("/c/", `/${id}/`)}`;
+    const answer = call(method, at, { body, headers: { "content-type": type } });
     push(whole.slice(0, whole.length / 2));
     await pass(limits.silenceMs - 1);
 

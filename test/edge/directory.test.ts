@@ -5,7 +5,7 @@ import { describe, expect, it, vi, afterEach } from "vitest";
 import * as z from "zod";
 import { ConversationObject } from "../../src/edge/conversation.ts";
 import { DirectoryObject, type DirectoryPlace } from "../../src/edge/directory/directory.ts";
-import { type RuntimeOptions, createRuntime } from "../../src/edge/create-runtime.ts";
+import { type RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import worker from "../../src/index.ts";
 import * as limits from "../../src/limits.ts";
 import {
@@ -18,10 +18,9 @@ import {
   type Tenant,
 } from "../support/directory.ts";
 import { json, newId, objectOf, problemIn } from "../support/edge.ts";
-import { withRuntime } from "../support/own-runtime.ts";
+import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
 import { finish, type Script, scriptedModel, text, toolCall } from "byref/testing";
 import { slow } from "../support/slow.ts";
-import { withEnd } from "../../src/edge/http/client-body.ts";
 import { expectGone, refuseRows, rowsReadBy } from "../support/storage.ts";
 import { anyBytes } from "../support/values.ts";
 
@@ -47,18 +46,20 @@ describe("the list of conversations", () => {
     expect(next).toBeUndefined();
     for (const listed of conversations) {
       const about = await tenant.call("GET", `/conversations/${listed.id}`);
-      const { title, status, createdAt } = await about.json<Listed>();
-      expect(listed).toEqual({
-        id: listed.id,
-        title,
-        status,
-        createdAt,
-        updatedAt: expect.any(String),
-      });
+      const { id, title, status, createdAt } = await about.json<Listed>();
+      const updatedAt: unknown = expect.any(String);
+      expect(listed).toEqual({ id, title, status, createdAt, updatedAt });
       expect(listed.updatedAt >= createdAt).toBe(true);
     }
     await listedIs(tenant, asked, { title: "Weather in NYC?", status: "idle" });
     await listedIs(tenant, written, { title: null, status: "idle" });
+    for (const title of ["Mine", ""]) {
+      await (await tenant.call("PATCH", `/conversations/${asked}`, json({ title }))).text();
+      await listedIs(tenant, asked, { title });
+    }
+    await evictDurableObject(objectOf(asked, tenant.name));
+    await tenant.ask(asked, "And in Rome?");
+    await listedIs(tenant, asked, { title: "" });
   });
 
   it("is sorted by last activity, which is updated once a minute", async () => {
@@ -136,25 +137,6 @@ describe("the list of conversations", () => {
     expect(detail).toContain('name = "DIRECTORY"\nclass_name = "Directory"');
     expect(detail).toContain('new_sqlite_classes = ["Directory"]');
   });
-});
-
-it("a conversation's title in the list is the first message's text until it is set", async () => {
-  const tenant = newTenant();
-  const id = newId();
-  await tenant.put(id, "v");
-  await listedIs(tenant, id, { title: null });
-  const question = `Show my orders ${"and more ".repeat(100)}`;
-  await tenant.ask(id, question);
-  await listedIs(tenant, id, { title: question.slice(0, limits.maxLineChars).trim() });
-  await tenant.ask(id, "And in Paris?");
-  await listedIs(tenant, id, { title: expect.stringMatching(/^Show my orders/) });
-  for (const title of ["Mine", ""]) {
-    await (await tenant.call("PATCH", `/conversations/${id}`, json({ title }))).text();
-    await listedIs(tenant, id, { title });
-  }
-  await evictDurableObject(objectOf(id, tenant.name));
-  await tenant.ask(id, "And in Rome?");
-  await listedIs(tenant, id, { title: "" });
 });
 
 describe("a conversation's status in the list", () => {
@@ -306,198 +288,174 @@ it(
   },
 );
 
-describe("tenant deletion", () => {
-  afterEach(() => vi.restoreAllMocks());
+afterEach(() => vi.restoreAllMocks());
 
-  interface Deletion {
-    readonly startedAt: string;
-    readonly deleted: number;
-    readonly remaining: number;
-  }
+interface Deletion {
+  readonly startedAt: string;
+  readonly deleted: number;
+  readonly remaining: number;
+}
 
-  async function removeAll({ call }: Tenant): Promise<Deletion> {
-    const response = await call("DELETE", "/conversations?all=true");
-    expect(response.status).toBe(202);
-    return (await response.json<{ readonly deletion: Deletion }>()).deletion;
-  }
+async function removeAll({ call }: Tenant): Promise<Deletion> {
+  const response = await call("DELETE", "/conversations?all=true");
+  expect(response.status).toBe(202);
+  return (await response.json<{ readonly deletion: Deletion }>()).deletion;
+}
 
-  async function deletionOf({ call }: Tenant): Promise<Deletion | undefined> {
-    const response = await call("GET", "/conversations");
-    return (await response.json<{ readonly deletion?: Deletion }>()).deletion;
-  }
+async function deletionOf({ call }: Tenant): Promise<Deletion | undefined> {
+  const response = await call("GET", "/conversations");
+  return (await response.json<{ readonly deletion?: Deletion }>()).deletion;
+}
 
-  const isDone = (tenant: Tenant) =>
-    eventually(async () => expect(await deletionOf(tenant)).toBeUndefined());
+const isDone = (tenant: Tenant) =>
+  eventually(async () => expect(await deletionOf(tenant)).toBeUndefined());
 
-  describe("DELETE of all conversations of a tenant", () => {
-    it("leaves nothing of them behind, and nothing else is deleted", async () => {
-      const [tenant, other] = [newTenant(), newTenant()];
-      await tenant.ask("asked", "Weather in NYC?");
-      const image = { body: anyBytes(100_000), headers: { "content-type": "image/png" } };
-      await (await tenant.call("PUT", "/conversations/image/variables/a", image)).text();
-      await other.put("asked", "v");
-      await eventually(async () => expect(await tenant.ids()).toHaveLength(2));
-      expect(await removeAll(tenant)).toEqual({
-        startedAt: expect.any(String),
-        deleted: 0,
-        remaining: 2,
-      });
-      // Without the parameter, nothing is deleted.
-      await problemIn(await other.call("DELETE", "/conversations"), "bad_request");
-      // The list is empty at once, and shows how far the deletion is.
-      expect(await tenant.ids()).toEqual([]);
-      await isDone(tenant);
-      for (const id of ["asked", "image"]) {
-        await expectGone(objectOf(id, tenant.name));
-        await problemIn(await tenant.call("GET", `/conversations/${id}`), "conversation_not_found");
-      }
-      expect((await other.call("GET", "/conversations/asked")).status).toBe(200);
-      await eventually(async () => expect(await other.ids()).toEqual(["asked"]));
+describe("DELETE of all conversations of a tenant", () => {
+  it("leaves nothing of them behind, and nothing else is deleted", async () => {
+    const [tenant, other] = [newTenant(), newTenant()];
+    await tenant.ask("asked", "Weather in NYC?");
+    const image = { body: anyBytes(100_000), headers: { "content-type": "image/png" } };
+    await (await tenant.call("PUT", "/conversations/image/variables/a", image)).text();
+    await other.put("asked", "v");
+    await eventually(async () => expect(await tenant.ids()).toHaveLength(2));
+    expect(await removeAll(tenant)).toEqual({
+      startedAt: expect.any(String),
+      deleted: 0,
+      remaining: 2,
     });
+    // Without the parameter, nothing is deleted.
+    await problemIn(await other.call("DELETE", "/conversations"), "bad_request");
+    // The list is empty at once, and shows how far the deletion is.
+    expect(await tenant.ids()).toEqual([]);
+    await isDone(tenant);
+    for (const id of ["asked", "image"]) {
+      await expectGone(objectOf(id, tenant.name));
+      await problemIn(await tenant.call("GET", `/conversations/${id}`), "conversation_not_found");
+    }
+    expect((await other.call("GET", "/conversations/asked")).status).toBe(200);
+    await eventually(async () => expect(await other.ids()).toEqual(["asked"]));
+  });
 
-    it("does not reach a conversation that begins later, also under the same id", async () => {
+  it("does not reach a conversation that begins later, also under the same id", async () => {
+    const tenant = newTenant();
+    const held = Promise.withResolvers<void>();
+    const { deleteBefore } = ConversationObject.prototype;
+    vi.spyOn(ConversationObject.prototype, "deleteBefore").mockImplementation(async function (
+      this: ConversationObject,
+      timeMs,
+    ) {
+      await held.promise;
+      return deleteBefore.call(this, timeMs);
+    });
+    for (const id of ["old", "again"]) await tenant.put(id, "old");
+    await eventually(async () => expect(await tenant.ids()).toHaveLength(2));
+    const { startedAt } = await removeAll(tenant);
+    await vi.waitUntil(() => Date.now() > Date.parse(startedAt));
+    expect((await tenant.call("DELETE", "/conversations/again")).status).toBe(204);
+    for (const id of ["new", "again"]) await tenant.put(id, "new");
+    await eventually(async () => expect((await tenant.ids()).toSorted()).toEqual(["again", "new"]));
+    held.resolve();
+    await isDone(tenant);
+    await expectGone(objectOf("old", tenant.name));
+    expect((await tenant.ids()).toSorted()).toEqual(["again", "new"]);
+    const value = await tenant.call("GET", "/conversations/again/variables/a");
+    expect(await value.text()).toBe("new");
+    // A second one does.
+    await removeAll(tenant);
+    await isDone(tenant);
+    for (const id of ["new", "again"]) await expectGone(objectOf(id, tenant.name));
+  });
+
+  it("deletes a conversation whose entry arrives later, and an import of one that began later not", async () => {
+    const tenant = newTenant();
+    await tenant.put("lost", "v");
+    const file = await (await tenant.call("GET", "/conversations/lost/export")).text();
+    await eventually(async () => expect(await tenant.ids()).toEqual(["lost"]));
+    // As if the entry had never arrived.
+    await directoryOf(tenant.name).remove("lost");
+    const { startedAt, remaining } = await removeAll(tenant);
+    expect(remaining).toBe(0);
+    await vi.waitUntil(() => Date.now() > Date.parse(startedAt));
+    const init = { body: file, headers: { "content-type": "application/x-ndjson" } };
+    const imported = await tenant.call("POST", "/conversations/import", init);
+    const { id } = await imported.json<{ readonly id: string }>();
+    await evictDurableObject(objectOf("lost", tenant.name));
+    await tenant.call("PUT", "/conversations/lost/variables/b", json(1));
+    await eventually(() => expectGone(objectOf("lost", tenant.name)));
+    await eventually(async () => expect(await tenant.ids()).toEqual([id]));
+    await evictDurableObject(objectOf(id, tenant.name));
+    await tenant.call("PUT", `/conversations/${id}/variables/b`, json(1));
+    expect((await tenant.call("GET", `/conversations/${id}`)).status).toBe(200);
+  });
+
+  it(
+    "goes on after a kill in every piece, and skips what fails until the rest is gone",
+    slow,
+    async () => {
       const tenant = newTenant();
-      const held = Promise.withResolvers<void>();
+      const ids = Array.from({ length: 120 }, (_, index) => `c-${1_000 + index}`);
+      for (let from = 0; from < ids.length; from += 20) {
+        await Promise.all(ids.slice(from, from + 20).map((id) => tenant.put(id, id)));
+      }
+      // A stub of an object that was killed stays broken.
+      const directory = () => directoryOf(tenant.name);
+      await eventually(async () => {
+        expect((await directory().list({ limit: 1_000 })).entries).toHaveLength(120);
+      });
+      vi.spyOn(console, "error").mockImplementation(() => undefined);
       const { deleteBefore } = ConversationObject.prototype;
+      let [isBroken, kills] = [true, 0];
+      const killing = new Set<string>();
+      const asked = new Map<string, number>();
       vi.spyOn(ConversationObject.prototype, "deleteBefore").mockImplementation(async function (
         this: ConversationObject,
         timeMs,
       ) {
-        await held.promise;
-        return deleteBefore.call(this, timeMs);
+        const name = this.parts.context.state.id.name ?? "";
+        asked.set(name, 1 + (asked.get(name) ?? 0));
+        if (isBroken && name.includes("c-1000")) throw new Error("R2 is down.");
+        await deleteBefore.call(this, timeMs);
+        // After the conversation is gone, and before the piece is recorded.
+        if (!/c-1(?:040|090|110)/u.test(name) || killing.has(name)) return;
+        killing.add(name);
+        kills++;
+        await runInDurableObject(directory(), (_, state) => state.abort("killed")).catch(
+          () => undefined,
+        );
       });
-      for (const id of ["old", "again"]) await tenant.put(id, "old");
-      await eventually(async () => expect(await tenant.ids()).toHaveLength(2));
-      const { startedAt } = await removeAll(tenant);
-      await vi.waitUntil(() => Date.now() > Date.parse(startedAt));
-      expect((await tenant.call("DELETE", "/conversations/again")).status).toBe(204);
-      for (const id of ["new", "again"]) await tenant.put(id, "new");
-      await eventually(async () =>
-        expect((await tenant.ids()).toSorted()).toEqual(["again", "new"]),
-      );
-      held.resolve();
-      await isDone(tenant);
-      await expectGone(objectOf("old", tenant.name));
-      expect((await tenant.ids()).toSorted()).toEqual(["again", "new"]);
-      const value = await tenant.call("GET", "/conversations/again/variables/a");
-      expect(await value.text()).toBe("new");
-      // A second one does.
+      const seen: number[] = [];
       await removeAll(tenant);
-      await isDone(tenant);
-      for (const id of ["new", "again"]) await expectGone(objectOf(id, tenant.name));
-    });
-
-    it("deletes a conversation whose entry arrives later, and an import of one that began later not", async () => {
-      const tenant = newTenant();
-      await tenant.put("lost", "v");
-      const file = await (await tenant.call("GET", "/conversations/lost/export")).text();
-      await eventually(async () => expect(await tenant.ids()).toEqual(["lost"]));
-      // As if the entry had never arrived.
-      await directoryOf(tenant.name).remove("lost");
-      const { startedAt, remaining } = await removeAll(tenant);
-      expect(remaining).toBe(0);
-      await vi.waitUntil(() => Date.now() > Date.parse(startedAt));
-      const init = { body: file, headers: { "content-type": "application/x-ndjson" } };
-      const imported = await tenant.call("POST", "/conversations/import", init);
-      const { id } = await imported.json<{ readonly id: string }>();
-      await evictDurableObject(objectOf("lost", tenant.name));
-      await tenant.call("PUT", "/conversations/lost/variables/b", json(1));
-      await eventually(() => expectGone(objectOf("lost", tenant.name)));
-      await eventually(async () => expect(await tenant.ids()).toEqual([id]));
-      await evictDurableObject(objectOf(id, tenant.name));
-      await tenant.call("PUT", `/conversations/${id}/variables/b`, json(1));
-      expect((await tenant.call("GET", `/conversations/${id}`)).status).toBe(200);
-    });
-
-    it(
-      "goes on after a kill in every piece, and skips what fails until the rest is gone",
-      slow,
-      async () => {
-        const tenant = newTenant();
-        const ids = Array.from({ length: 120 }, (_, index) => `c-${1_000 + index}`);
-        for (let from = 0; from < ids.length; from += 20) {
-          await Promise.all(ids.slice(from, from + 20).map((id) => tenant.put(id, id)));
-        }
-        // A stub of an object that was killed stays broken.
-        const directory = () => directoryOf(tenant.name);
-        await eventually(async () => {
-          expect((await directory().list({ limit: 1_000 })).entries).toHaveLength(120);
-        });
-        vi.spyOn(console, "error").mockImplementation(() => undefined);
-        const { deleteBefore } = ConversationObject.prototype;
-        let [isBroken, kills] = [true, 0];
-        const killing = new Set<string>();
-        const asked = new Map<string, number>();
-        vi.spyOn(ConversationObject.prototype, "deleteBefore").mockImplementation(async function (
-          this: ConversationObject,
-          timeMs,
-        ) {
-          const name = this.parts.context.state.id.name ?? "";
-          asked.set(name, 1 + (asked.get(name) ?? 0));
-          if (isBroken && name.includes("c-1000")) throw new Error("R2 is down.");
-          await deleteBefore.call(this, timeMs);
-          // After the conversation is gone, and before the piece is recorded.
-          if (!/c-1(?:040|090|110)/u.test(name) || killing.has(name)) return;
-          killing.add(name);
-          kills++;
-          await runInDurableObject(directory(), (_, state) => state.abort("killed")).catch(
-            () => undefined,
-          );
-        });
-        const seen: number[] = [];
-        await removeAll(tenant);
-        await eventually(async () => {
-          const { remaining = 0, deleted = 0 } = (await deletionOf(tenant)) ?? {};
-          seen.push(remaining);
-          expect([deleted, remaining]).toEqual([119, 1]);
-        });
-        expect(kills).toBe(3);
-        // The platform has repeated each of the pieces.
-        for (const name of killing) expect(asked.get(name)).toBeGreaterThan(1);
-        expect(seen).toEqual(seen.toSorted((a, b) => b - a));
-        isBroken = false;
-        await eventually(async () => {
-          await runDurableObjectAlarm(directory());
-          expect(await deletionOf(tenant)).toBeUndefined();
-        });
-        for (const id of ids) await expectGone(objectOf(id, tenant.name));
-        expect(
-          await runInDurableObject(directory(), (_, { storage }) => storage.getAlarm()),
-        ).toBeNull();
-      },
-    );
-  });
+      await eventually(async () => {
+        const { remaining = 0, deleted = 0 } = (await deletionOf(tenant)) ?? {};
+        seen.push(remaining);
+        expect([deleted, remaining]).toEqual([119, 1]);
+      });
+      expect(kills).toBe(3);
+      // The platform has repeated each of the pieces.
+      for (const name of killing) expect(asked.get(name)).toBeGreaterThan(1);
+      expect(seen).toEqual(seen.toSorted((a, b) => b - a));
+      isBroken = false;
+      await eventually(async () => {
+        await runDurableObjectAlarm(directory());
+        expect(await deletionOf(tenant)).toBeUndefined();
+      });
+      for (const id of ids) await expectGone(objectOf(id, tenant.name));
+      expect(
+        await runInDurableObject(directory(), (_, { storage }) => storage.getAlarm()),
+      ).toBeNull();
+    },
+  );
 });
 
-describe("tenant spend", () => {
-  afterEach(() => {
-    vi.restoreAllMocks();
-    vi.useRealTimers();
-  });
-
-  it("a directory that is not bound is reported before a turn starts", async () => {
-    const model = scriptedModel([]);
-    const agent = { name: "a", description: "", instructions: "", tools: {} };
-    const spend = { tenant: { modelCalls: 5 } };
-    const { Conversation } = createRuntime({ agents: [agent], model, spend });
-    const { DIRECTORY: _, ...bindings } = env;
-    await runInDurableObject(objectOf(newId()), async (__, state) => {
-      // The types require the binding, but an application may leave it out.
-      const conversation = new Conversation(state, bindings as Cloudflare.Env);
-      const message = { id: "m", role: "user", parts: [{ type: "text", text: "Go." }] };
-      const init = { method: "POST", ...json({ message }) };
-      const response = await conversation.fetch(
-        new Request("http://conversation/conversations/c/messages", init),
-      );
-      const { detail } = await problemIn(response, "bad_configuration");
-      expect(detail).toContain("DIRECTORY");
-      // Requests without model calls work.
-      const { header, body } = withEnd(new Blob(["1"]).stream());
-      const headers = [header, ["content-type", "application/json"]] as [string, string][];
-      const put = { method: "PUT", headers, body };
-      const request = new Request("http://conversation/conversations/c/variables/a", put);
-      expect((await conversation.fetch(request)).status).toBe(201);
-    });
-    expect(model.calls).toHaveLength(0);
-  });
+it("a spending limit of tenants needs a directory before a turn starts, and not before", async () => {
+  const model = scriptedModel([]);
+  const agent = { name: "a", description: "", instructions: "", tools: {} };
+  const options = { agents: [agent] as const, model, spend: { tenant: { modelCalls: 5 } } };
+  const work = async ({ call }: OwnRuntime) => {
+    const refused = await call("POST", "/conversations/c/messages", json({ message: "Go." }));
+    expect((await problemIn(refused, "bad_configuration")).detail).toContain("DIRECTORY");
+    expect((await call("PUT", "/conversations/c/variables/a", json(1))).status).toBe(201);
+  };
+  await withRuntime(options, work, { bindings: { DIRECTORY: undefined } });
+  expect(model.calls).toHaveLength(0);
 });

@@ -1,49 +1,20 @@
 import { env } from "cloudflare:workers";
-import { tool } from "ai";
 import { describe, expect, it, vi } from "vitest";
-import * as z from "zod";
 import { fileEndpoints } from "../../src/edge/routes/files.ts";
 import { call, json, newId, objectOf, problemIn } from "../support/edge.ts";
 import { at, body, list, save, folderOf } from "../support/files.ts";
 import { type Exchange, httpCases } from "../support/http-cases.ts";
 import { withRuntime, type OwnRuntime } from "../support/own-runtime.ts";
-import {
-  finish,
-  scriptedModel,
-  text,
-  toolCall,
-  type ScriptedModel,
-} from "../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text, toolCall, type ScriptedModel } from "byref/testing";
 import { slow } from "../support/slow.ts";
 import { ALICE, as, BOB, call as callAs, ticketFor } from "../support/tickets.ts";
 import { anyBytes } from "../support/values.ts";
 import * as limits from "../../src/limits.ts";
-import { planning, approved, runOf } from "../support/planning.ts";
+import { planning } from "../support/planning.ts";
 import { filesIn, R2Files } from "../../src/edge/platform/r2-files.ts";
 import type { Files } from "../../src/tool/files.ts";
 
 describe("a conversation's files", () => {
-  it("include what a turn exports", async () => {
-    const options = {
-      agents: [{ name: "a", description: "", instructions: "", tools: { rows: rowsTool() } }],
-      model: scriptedModel([
-        [toolCall("rows", {}), finish("tool-calls")],
-        [
-          toolCall("export_variable", { name: "rows_1", file: "file:out/rows.csv" }),
-          finish("tool-calls"),
-        ],
-        [text("Done."), finish()],
-      ]),
-      files: fileEndpoints,
-    } as const;
-    await withRuntime(options, async (own) => {
-      const asked = await own.call("POST", "/conversations/c/messages", json({ message: "Go" }));
-      await asked.text();
-      const served = await own.call("GET", at("c", "/out/rows.csv"));
-      expect(await served.text()).toBe("a\r\n1\r\n2\r\n");
-    });
-  });
-
   it("belong to one conversation of one tenant, and a ticket opens one of them", async () => {
     const [id, other] = [newId(), newId()];
     const path = at(id, "/a%20b.txt");
@@ -70,10 +41,6 @@ describe("a conversation's files", () => {
     expect(await list(id)).toEqual({ files: [] });
   });
 });
-
-function rowsTool() {
-  return tool({ inputSchema: z.object({}), execute: () => [{ a: 1 }, { a: 2 }] });
-}
 
 it("a file's part is a range, also of a large file", slow, async () => {
   const id = newId();
@@ -214,27 +181,23 @@ describe("a file that cannot be saved", () => {
   it("exceeds the number of files, or their total size", async () => {
     const id = newId();
     await save(id, "/a.txt", "a");
-    const real = env.BLOBS.list.bind(env.BLOBS);
-    const objectsOf = (count: number, size: number) => async (options?: R2ListOptions) => ({
-      ...(await real(options)),
-      objects: Array.from({ length: count }, (_, key) => ({ key: String(key), size })),
-      truncated: false,
-    });
-    const listing = vi.spyOn(env.BLOBS, "list") as unknown as {
-      mockImplementation(list: unknown): void;
-      mockRestore(): void;
+    const real = await env.BLOBS.list({ prefix: `${objectOf(id).id}/` });
+    const listing = vi.spyOn(env.BLOBS, "list");
+    const fill = (count: number, size: number) => {
+      const objects = Array.from({ length: count }, (_, key) => ({ key: String(key), size }));
+      return listing.mockResolvedValue({ ...real, objects, truncated: false } as never);
     };
     const write = () => call("PUT", at(id, "/b.txt"), body("bb"));
-    listing.mockImplementation(objectsOf(limits.maxFiles, 0));
+    fill(limits.maxFiles, 0);
+    const actual = limits.maxFiles + 1;
     expect(await problemIn(await write(), "limit_exceeded")).toMatchObject({
       limit: "maxFiles",
-      actual: limits.maxFiles + 1,
+      actual,
     });
-    listing.mockImplementation(objectsOf(1, limits.maxFilesBytes - 1));
-    expect(await problemIn(await write(), "limit_exceeded")).toMatchObject({
-      limit: "maxFilesBytes",
-    });
-    listing.mockImplementation(objectsOf(1, limits.maxFilesBytes - 2));
+    fill(1, limits.maxFilesBytes - 1);
+    const limit = "maxFilesBytes";
+    expect(await problemIn(await write(), "limit_exceeded")).toMatchObject({ limit });
+    fill(1, limits.maxFilesBytes - 2);
     expect((await write()).status).toBe(201);
     listing.mockRestore();
     expect((await list(id)).files.map(({ path }) => path)).toEqual(["a.txt", "b.txt"]);
@@ -256,25 +219,19 @@ describe("a file that cannot be saved", () => {
 
   it("has no bucket", async () => {
     const options = { agents: [agent], model: scriptedModel([]), files: fileEndpoints } as const;
-    await withRuntime(
-      options,
-      async (own) => {
-        for (const [method, path] of [
-          ["GET", ""],
-          ["GET", "/a.txt"],
-          ["PUT", "/a.txt"],
-          ["DELETE", "/a.txt"],
-        ] as const) {
-          const init = method === "PUT" ? body("a") : {};
-          const told = await problemIn(
-            await own.call(method, at("c", path), init),
-            "not_configured",
-          );
-          expect(told.detail).toContain("[[r2_buckets]]");
-        }
-      },
-      { bindings: { BLOBS: undefined } },
-    );
+    const work = async (own: OwnRuntime) => {
+      for (const [method, path] of [
+        ["GET", ""],
+        ["GET", "/a.txt"],
+        ["PUT", "/a.txt"],
+        ["DELETE", "/a.txt"],
+      ] as const) {
+        const response = await own.call(method, at("c", path), method === "PUT" ? body("a") : {});
+        const { detail } = await problemIn(response, "not_configured");
+        expect(detail).toContain("[[r2_buckets]]");
+      }
+    };
+    await withRuntime(options, work, { bindings: { BLOBS: undefined } });
   });
 });
 
@@ -296,27 +253,17 @@ async function exported(name: string, others: readonly object[]) {
   return withRuntime(options, async (own) => {
     await own.call("PUT", "/conversations/c/variables/rows", json([1, 2]));
     await own.call("PUT", "/conversations/c/variables/key?visibility=sealed", json("k3y"));
-    const listing = vi.spyOn(env.BLOBS, "list") as unknown as {
-      mockResolvedValue(page: unknown): void;
-      mockRestore(): void;
-    };
-    listing.mockResolvedValue({ objects: others, truncated: false });
+    const listing = vi.spyOn(env.BLOBS, "list");
+    listing.mockResolvedValue({ objects: others, truncated: false } as never);
     await (await own.call("POST", "/conversations/c/messages", json({ message: "Go" }))).text();
     listing.mockRestore();
     const { calls } = options.model as ScriptedModel;
     const tool = calls[1]?.prompt.findLast(({ role }) => role === "tool");
     const object = await env.BLOBS.get(`${own.state.id}/files/a.json`);
     const read = JSON.stringify(tool?.content);
-    return { read, file: await object?.text(), events: await eventsOf(own) };
+    const events = await (await own.call("GET", "/conversations/c/events")).text();
+    return { read, file: await object?.text(), events };
   });
-}
-
-async function eventsOf(own: OwnRuntime) {
-  const response = await own.call("GET", "/conversations/c/events", {
-    headers: { accept: "application/json" },
-  });
-  const { events } = await response.json<{ events: { type: string; file?: object }[] }>();
-  return events.flatMap(({ type, file }) => (file === undefined ? [] : [[type, file]]));
 }
 
 describe("a file that a turn writes", () => {
@@ -327,7 +274,8 @@ describe("a file that a turn writes", () => {
     ]) {
       const { read, file, events } = await exported("rows", others);
       expect(read).toContain("limit_exceeded");
-      expect([file, events]).toEqual([undefined, []]);
+      expect(file).toBeUndefined();
+      expect(events).not.toContain('"file"');
     }
     expect((await exported("rows", [other(limits.maxFilesBytes - 5, "model")])).file).toBe("[1,2]");
   });
@@ -344,155 +292,76 @@ describe("a file that a turn writes", () => {
 });
 
 describe("files in R2", () => {
-  describe("files", () => {
-    /** Creates the folder of a new conversation. */
-    function folder(): { readonly prefix: string; readonly files: Files } {
-      const prefix = `${crypto.randomUUID()}/`;
-      const files = filesIn(env, prefix);
-      if (files === undefined) throw new Error("There is no bucket.");
-      return { prefix, files };
-    }
+  /** Creates the folder of a new conversation. */
+  function folder(): { readonly prefix: string; readonly files: Files } {
+    const prefix = `${crypto.randomUUID()}/`;
+    const files = filesIn(env, prefix);
+    if (files === undefined) throw new Error("There is no bucket.");
+    return { prefix, files };
+  }
 
-    const text = (written: string) => ({ text: written, mediaType: "text/plain" });
+  const text = (written: string) => ({ text: written, mediaType: "text/plain" });
 
-    it("a conversation's files in R2 are untrusted if somebody else has put them there", async () => {
-      const { prefix, files } = folder();
-      await env.BLOBS.put(`${prefix}files/a.md`, "hello");
-      await env.BLOBS.put(`${prefix}files/b.md`, "hello", {
-        customMetadata: { visibility: "private", trusted: "yes", sources: "{", addition: "[1]" },
-      });
-      const unknown = { sources: ["bucket"], trusted: false };
-      expect((await files.read("a.md"))?.labels).toEqual({ ...unknown, visibility: "model" });
-      expect((await files.read("b.md"))?.labels).toEqual({ ...unknown, visibility: "secret" });
-      expect((await files.read("b.md"))?.addition).toBeUndefined();
-    });
-
-    /** A bucket with this many keys under every prefix. */
-    const bucketOf = (count: number) => ({
-      asked: 0,
-      async list({ prefix, cursor = "0" }: { prefix: string; cursor?: string }) {
-        this.asked++;
-        const from = Number(cursor);
-        const to = Math.min(from + 1_000, count);
-        const objects = Array.from({ length: to - from }, (_, index) => ({
-          key: `${prefix}${from + index}`,
-        }));
-        return to < count ? { objects, truncated: true, cursor: String(to) } : { objects };
-      },
-    });
-    const listing = (bucket: object) => new R2Files(bucket as unknown as R2Bucket, "c/").list("n/");
-
-    it("a listing of several pages has at most 5,000 files", async () => {
-      expect(await listing(bucketOf(4_999))).toHaveLength(4_999);
-      expect(await listing(bucketOf(5_000))).toHaveLength(5_000);
-      const bucket = bucketOf(100_000);
-      await expect(listing(bucket)).rejects.toMatchObject({ code: "limit_exceeded" });
-      expect(bucket.asked).toBe(6);
-      await expect(listing(bucketOf(5_001))).rejects.toMatchObject({ code: "limit_exceeded" });
-    });
-
-    it("a file that cannot be read is larger than the object may hold", slow, async () => {
-      const { files } = folder();
-      const body = (chars: number) => text("x".repeat(chars));
-      await files.write("a.txt", body(limits.maxJsonBytes), {});
-      expect((await files.read("a.txt"))?.text).toHaveLength(limits.maxJsonBytes);
-      await files.write("a.txt", body(limits.maxJsonBytes + 1), {});
-      await expect(files.read("a.txt")).rejects.toMatchObject({
-        code: "limit_exceeded",
-        message: expect.stringContaining("file:a.txt"),
-      });
-      expect(await files.info("a.txt")).toBeDefined();
-    });
-
-    it("a write that expects a version is refused where somebody else has written", async () => {
-      const { files } = folder();
-      await files.write("a.md", text("one"), { expected: null });
-      await expect(files.write("a.md", text("two"), { expected: null })).rejects.toMatchObject({
-        code: "conflict",
-      });
-      const { version = "" } = (await files.info("a.md")) ?? {};
-      await files.write("a.md", text("two"), { expected: version });
-      await expect(files.write("a.md", text("three"), { expected: version })).rejects.toMatchObject(
-        {
-          code: "conflict",
-        },
-      );
-      expect((await files.read("a.md"))?.text).toBe("two");
-      await expect(files.write("b.md", text(""), { expected: version })).rejects.toMatchObject({
-        code: "conflict",
-      });
-    });
+  it("a conversation's files in R2 are untrusted if somebody else has put them there", async () => {
+    const { prefix, files } = folder();
+    const customMetadata = { visibility: "private", trusted: "yes", sources: "{", addition: "[1]" };
+    await env.BLOBS.put(`${prefix}files/a.md`, "hello");
+    await env.BLOBS.put(`${prefix}files/b.md`, "hello", { customMetadata });
+    const unknown = { sources: ["bucket"], trusted: false };
+    expect((await files.read("a.md"))?.labels).toEqual({ ...unknown, visibility: "model" });
+    expect((await files.read("b.md"))?.labels).toEqual({ ...unknown, visibility: "secret" });
+    expect((await files.read("b.md"))?.addition).toBeUndefined();
   });
-});
 
-const ROOT = "/conversations/c/plans";
-
-const gated = [
-  { _tool: "echo", _id: "gated", value: "†approvals.legal", _outputPath: "†state.gated" },
-];
-
-describe("bounds of plans", () => {
-  it(
-    "waiting runs of a plan are limited, and their inputs are not read needlessly",
-    slow,
-    async () => {
-      await withRuntime(planning(), async (own) => {
-        const id = await approved(own, gated);
-        const init = () => json({ input: "x".repeat(1_000_000) }, { accept: "application/json" });
-        const statuses = new Set<number>();
-        for (let run = 0; run < 55; run++) {
-          const response = await own.call("POST", `${ROOT}/${id}/run`, init());
-          statuses.add(response.status);
-          await response.body?.cancel();
-        }
-        const { sql } = own.state.storage;
-        const real = sql.exec.bind(sql);
-        let chars = 0;
-        Object.defineProperty(sql, "exec", {
-          configurable: true,
-          value: (statement: string, ...given: unknown[]) => {
-            const cursor = real(statement, ...given);
-            if (!statement.includes("open = 1")) return cursor;
-            const rows = cursor.toArray();
-            chars += JSON.stringify(rows).length;
-            return Object.assign(Object.create(null), {
-              toArray: () => rows,
-              rowsRead: 0,
-              rowsWritten: 0,
-            }) as typeof cursor;
-          },
-        });
-        await own.call("GET", "/conversations/c");
-        expect([[...statuses].some((status) => status >= 400), chars < 100_000]).toEqual([
-          true,
-          true,
-        ]);
-      });
+  /** A bucket with this many keys under every prefix. */
+  const bucketOf = (count: number) => ({
+    asked: 0,
+    async list({ prefix, cursor = "0" }: { prefix: string; cursor?: string }) {
+      this.asked++;
+      const from = Number(cursor);
+      const to = Math.min(from + 1_000, count);
+      const objects = Array.from({ length: to - from }, (_, index) => ({
+        key: `${prefix}${from + index}`,
+      }));
+      return to < count ? { objects, truncated: true, cursor: String(to) } : { objects };
     },
-  );
-});
+  });
+  const listing = (bucket: object) => new R2Files(bucket as unknown as R2Bucket, "c/").list("n/");
 
-const PLANS = "/conversations/c/plans";
+  it("a listing of several pages has at most 5,000 files", async () => {
+    expect(await listing(bucketOf(4_999))).toHaveLength(4_999);
+    expect(await listing(bucketOf(5_000))).toHaveLength(5_000);
+    const bucket = bucketOf(100_000);
+    await expect(listing(bucket)).rejects.toMatchObject({ code: "limit_exceeded" });
+    expect(bucket.asked).toBe(6);
+    await expect(listing(bucketOf(5_001))).rejects.toMatchObject({ code: "limit_exceeded" });
+  });
 
-/** Unit tests are in `test/plan`. Here a bucket stores the files. */
-it("a template's steps write, extend and read files of the conversation's folder", async () => {
-  const says = ["alpha", "beta", "One.", "Two.", "Read."].map((said) => [text(said), finish()]);
-  const options = planning({}, { steps: says });
-  const body = [
-    "## A\n@output file:notes/a.md\n@write-mode replace\nA.",
-    "## B\n@output file:notes/b-{today}.md\nB.",
-    "## C\n@output file:notes/c.md\nC.",
-    "## D\n@output file:notes/c.md\nD.",
-    "## E\n@input file:notes/*.md (required)\nRead.",
-  ].join("\n");
-  await withRuntime(options, async (own) => {
-    const init = { body, headers: { "content-type": "text/markdown" } };
-    const { id } = await (await own.call("POST", PLANS, init)).json<{ id: string }>();
-    await own.call("POST", `${PLANS}/${id}/approve`);
-    expect((await runOf(own, id)).status).toBe("done");
-    const { calls } = options.model as ScriptedModel;
-    const prompt = JSON.stringify(calls[4]?.prompt);
-    for (const part of ["alpha", "beta", "One.\\n\\nTwo."]) expect(prompt).toContain(part);
-    expect(prompt).toMatch(/notes\/b-\d{4}-\d\d-\d\d\.md/);
+  it("a file that cannot be read is larger than the object may hold", slow, async () => {
+    const { files } = folder();
+    const body = (chars: number) => text("x".repeat(chars));
+    await files.write("a.txt", body(limits.maxJsonBytes), {});
+    expect((await files.read("a.txt"))?.text).toHaveLength(limits.maxJsonBytes);
+    await files.write("a.txt", body(limits.maxJsonBytes + 1), {});
+    await expect(files.read("a.txt")).rejects.toMatchObject({
+      code: "limit_exceeded",
+      message: expect.stringContaining("file:a.txt"),
+    });
+    expect(await files.info("a.txt")).toBeDefined();
+  });
+
+  it("a write that expects a version is refused where somebody else has written", async () => {
+    const { files } = folder();
+    const conflicts = (path: string, expected: string | null) =>
+      expect(files.write(path, text("two"), { expected })).rejects.toMatchObject({
+        code: "conflict",
+      });
+    await files.write("a.md", text("one"), { expected: null });
+    await conflicts("a.md", null);
+    const { version = "" } = (await files.info("a.md")) ?? {};
+    await files.write("a.md", text("two"), { expected: version });
+    await conflicts("a.md", version);
+    await conflicts("b.md", version);
+    expect((await files.read("a.md"))?.text).toBe("two");
   });
 });

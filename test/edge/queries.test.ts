@@ -1,14 +1,12 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { queries, csvRecords, type RuntimeOptions } from "../../src/byref.ts";
-import { scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
+import { queries } from "../../src/byref.ts";
+import { scriptedModel } from "byref/testing";
 import { call, json, newId, objectOf, problemIn, put } from "../support/edge.ts";
 import { httpCases } from "../support/http-cases.ts";
-import { withRuntime, type OwnRuntime } from "../support/own-runtime.ts";
+import { withRuntime } from "../support/own-runtime.ts";
 import type { Authority } from "../../packages/query/src/query-databases.ts";
-import { tool } from "ai";
-import * as z from "zod";
 import type { QueryEngine } from "../../packages/query/src/query-engine.ts";
 import { answerTo, leakIn, walled } from "../../packages/query/test/wall.ts";
 import { wallStatements } from "../../packages/query/test/wall-statements.ts";
@@ -101,18 +99,6 @@ describe("queries", () => {
         "| id | customer |\n| --- | --- |\n| 1 | ann |\n| 2 | bob |\n",
       ],
     ],
-    "a query saves records with the guards of their sources": [
-      ["PUT /variables/orders?visibility=sealed", json(ORDERS), 201],
-      [
-        "POST /query",
-        json({ sql: "SELECT customer FROM orders WHERE total > 6", saveAs: "big" }),
-        201,
-        { name: "big", count: 2, visibility: "sealed" },
-      ],
-      ["GET /variables/big", 200, '[{"customer":"ann"},{"customer":"ann"}]'],
-      ["PUT /variables/key?visibility=secret", json([{ a: 1 }]), 201],
-      ["POST /query", sql("SELECT * FROM key"), "variable_secret"],
-    ],
     "a query is in the audit log by its variables and a digest, without its text": [
       ["PUT /variables/orders", json(ORDERS), 201],
       ["POST /query", sql("SELECT 'not to be seen' FROM orders"), 200],
@@ -199,61 +185,6 @@ describe("queries", () => {
       { bindings: { TABLES: undefined } },
     );
   });
-});
-
-const orders = Array.from({ length: 2_000 }, (_, id) => ({
-  id,
-  customer: `c${id % 40}`,
-  total: (id * 7) % 100,
-  at: `2026-0${1 + (id % 9)}-15`,
-  lines: [{ sku: `s${id % 5}`, qty: 1 + (id % 3) }],
-}));
-const customers = Array.from({ length: 40 }, (_, n) => ({
-  key: `c${n}`,
-  city: n % 4 === 0 ? "Oslo" : "Rome",
-}));
-
-const agent = {
-  name: "shop",
-  description: "Orders.",
-  instructions: "Help.",
-  tools: {
-    list_orders: tool({ inputSchema: z.object({}), execute: () => orders }),
-    list_customers: tool({ inputSchema: z.object({}), execute: () => customers }),
-  },
-};
-
-const POST = (path: string, body: unknown) =>
-  ["POST", `/conversations/x${path}`, json(body, { accept: "application/json" })] as const;
-
-const listing: Step = [
-  { tool: "list_orders", input: {} },
-  { tool: "list_customers", input: {} },
-];
-
-function withShop(
-  steps: readonly Step[],
-  work: (own: OwnRuntime) => Promise<void>,
-  more: Partial<RuntimeOptions> = {},
-) {
-  const model = scriptedModel(steps);
-  const options = { agents: [agent] as const, model, queries, csv: csvRecords, ...more };
-  return withRuntime(options, work);
-}
-
-it("a model that only sees handles is offered the tool with the first handle, and not before", () => {
-  const model = scriptedModel([listing, "Done."]);
-  return withShop(
-    [],
-    async (own) => {
-      await own.call(...POST("/messages", { message: "Hi" }));
-      const offered = model.calls.map(({ tools = [] }) =>
-        tools.some(({ name }) => name === "query_variables"),
-      );
-      expect(offered).toEqual([false, true]);
-    },
-    { model },
-  );
 });
 
 it.each([[undefined], [["p1"]], [["p1", "u1"]]])(

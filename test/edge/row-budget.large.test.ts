@@ -1,16 +1,10 @@
 import { tool, type ToolSet } from "ai";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { json } from "../support/edge.ts";
 import { withRuntime } from "../support/own-runtime.ts";
 import { approved, planning, runOf } from "../support/planning.ts";
-import {
-  finish,
-  scriptedModel,
-  type Step,
-  text,
-  toolCall,
-} from "../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "byref/testing";
 import { slow } from "../support/slow.ts";
 import { watchStorage } from "../support/written-rows.ts";
 
@@ -39,41 +33,26 @@ const looks = (...numbers: readonly number[]): Step => [
   finish("tool-calls"),
 ];
 
-/** Three calls in one step, each of which uses the previous result. */
-const chained: Step = [
-  ...toolCall("look", { n: 1, _outputPath: "$a" }, { id: "call_1" }),
-  ...toolCall("look", { n: "$a.n", _outputPath: "$b" }, { id: "call_2" }),
-  ...toolCall("look", { n: "$b.n", _outputPath: "$c" }, { id: "call_3" }),
-  finish("tool-calls"),
-];
-
 /** Goals of the project, including alarms. */
-describe("rows written by a turn of 400 deltas", () => {
-  it.each<{ name: string; budget: number; steps: readonly Step[] }>([
-    { name: "without tools", budget: 12, steps: [slowly] },
-    { name: "with three small tools at once", budget: 17, steps: [looks(1, 2, 3), slowly] },
-    {
-      name: "with three small tools in one step, each made of the one before",
-      budget: 21,
-      steps: [chained, slowly],
-    },
-    {
-      name: "with three small tools one after the other",
-      budget: 21,
-      steps: [looks(1), looks(2), looks(3), slowly],
-    },
-  ])("$name are at most $budget", slow, async ({ name, budget, steps }) => {
+it.each<{ name: string; budget: number; steps: readonly Step[] }>([
+  { name: "without tools", budget: 12, steps: [slowly] },
+  { name: "with three small tools at once", budget: 17, steps: [looks(1, 2, 3), slowly] },
+  {
+    name: "with three small tools one after the other",
+    budget: 21,
+    steps: [looks(1), looks(2), looks(3), slowly],
+  },
+])(
+  "rows written by a turn of 400 deltas $name are at most $budget",
+  slow,
+  async ({ name, budget, steps }) => {
     // Always behind the platform's clock, so that an alarm for the current time fires at once.
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 10 * TURN_MS });
     const model = scriptedModel([...steps, ...steps]);
     await withRuntime({ agents: [agent], model }, async (own) => {
       const ask = async () => {
-        const response = await own.call(
-          "POST",
-          "/conversations/c/messages",
-          json({ message: "?" }),
-        );
-        await response.text();
+        const init = json({ message: "?" });
+        await (await own.call("POST", "/conversations/c/messages", init)).text();
       };
       const isArmed = async () => ((await own.state.storage.getAlarm()) ?? 0) > Date.now();
       const read = watchStorage(own.state.storage);
@@ -89,14 +68,15 @@ describe("rows written by a turn of 400 deltas", () => {
       // The tables, and an alarm in place of the turn's own.
       expect(first).toBeLessThanOrEqual(budget + 14);
     });
-  });
-});
+  },
+);
 
-describe("rows written by a plan's run of three calls", () => {
-  it.each([
-    { name: "small", chars: 10, budget: 33 },
-    { name: "long", chars: 5_000, budget: 36 },
-  ])("of $name outputs are at most $budget", async ({ chars, budget }) => {
+it.each([
+  { name: "small", chars: 10, budget: 33 },
+  { name: "long", chars: 5_000, budget: 36 },
+])(
+  "rows written by a plan's run of three calls of $name outputs are at most $budget",
+  async ({ chars, budget }) => {
     const give = tool({
       inputSchema: z.object({ n: z.number() }),
       execute: () => "x".repeat(chars),
@@ -113,5 +93,5 @@ describe("rows written by a plan's run of three calls", () => {
       console.log(`rows of a run with ${chars} characters for each output: ${rowsWritten}`);
       expect(rowsWritten).toBeLessThanOrEqual(budget);
     });
-  });
-});
+  },
+);

@@ -13,13 +13,6 @@ async function storeOf(values: Readonly<Record<string, unknown>>): Promise<Varia
 }
 
 describe("code that runs on variables", () => {
-  it("has the variables that it names, as plain values", async () => {
-    const store = await storeOf({ orders: [{ total: 3 }, { total: 4 }], rate: 2, other: 1 });
-    const code = "return [orders.reduce((sum, { total }) => sum + total * rate, 0), typeof other]";
-    const outcome = await run(code, { store, variables: ["orders", "rate"] });
-    expect(returnedBy(outcome)).toEqual([14, "undefined"]);
-  });
-
   it("reads parts of values that are too large to pass", async () => {
     const rows = Array.from({ length: 50_000 }, (_, id) => ({ id, text: "x".repeat(100) }));
     const store = await storeOf({ rows });
@@ -58,14 +51,6 @@ describe("the results of code", () => {
     });
     expect(store.info("totals")).toMatchObject({ tool: "run_code", sources: ["tool:run_code"] });
     expect(await store.read("note")).toBe("ok");
-  });
-
-  it("are not saved if it fails, or if one name is invalid", async () => {
-    const store = new MemoryStore();
-    await run("vars.a = 1; throw new Error('no')", { store });
-    const outcome = await run("vars.a = 1; vars['not a name'] = 2; return 3", { store });
-    expect(failureOf(outcome).code).toBe("bad_name");
-    expect(store.list()).toEqual([]);
   });
 
   it("include up to 2,000 characters of its console output", async () => {
@@ -116,27 +101,23 @@ describe("tools", () => {
     expect(store.info("run_code_1")?.sources).toEqual(["tool:run_code", "tool:double"]);
   });
 
-  it("throw errors that the code can catch", async () => {
+  it.each([
+    ["tools.broken({})", "tool_failed: down"],
+    [
+      "tools.asks({})",
+      "tool_failed: asks needs a person's approval (costly): call it directly, not from code.",
+    ],
+    ["tools.missing({})", "unknown_tool: There is no tool missing. There are: broken, asks."],
+    ["tools.constructor({})", "unknown_tool: There is no tool constructor."],
+    ["tools.run_code({})", "unknown_tool: Code cannot run code."],
+    ["tools.broken('no object')", "invalid_tool_input: broken takes one object."],
+  ])("throw errors that the code can catch: %s", async (call, message) => {
     const store = new MemoryStore();
     const broken = fakeTool(store, { name: "broken" }, () => Promise.reject(new Error("down")));
-    const asks = fakeTool(
-      store,
-      { name: "asks", approval: { reason: "costly", input: "{}" } },
-      () => 1,
-    );
-    const code = `const said = [];
-      for (const name of ["broken", "asks", "missing", "run_code", "constructor"])
-        await tools[name]({}).catch((error) => said.push(error.message));
-      await tools.broken("no object").catch((error) => said.push(error.message));
-      return said;`;
-    expect(returnedBy(await run(code, { store, tools: [broken, asks] }))).toEqual([
-      "tool_failed: down",
-      "tool_failed: asks needs a person's approval (costly): call it directly, not from code.",
-      "unknown_tool: There is no tool missing. There are: broken, asks.",
-      "unknown_tool: Code cannot run code.",
-      "unknown_tool: There is no tool constructor. There are: broken, asks.",
-      "invalid_tool_input: broken takes one object.",
-    ]);
+    const approval = { reason: "costly", input: "{}" };
+    const asks = fakeTool(store, { name: "asks", approval }, () => 1);
+    const code = `return ${call}.catch((error) => error.message)`;
+    expect(returnedBy(await run(code, { store, tools: [broken, asks] }))).toContain(message);
     expect(asks.inputs).toEqual([]);
   });
 });
@@ -308,26 +289,16 @@ describe("the environment of the code", () => {
   });
 });
 
-describe("another run", () => {
-  it("sees no globals of this one, nor what it did to prototypes", async () => {
-    await inObject(async (sandbox) => {
-      const first = `globalThis.left = 1; Object.prototype.polluted = 1; Array.prototype.map = () => 'mine';
+it("another run sees no globals of this one, nor what it did to prototypes", async () => {
+  await inObject(async (sandbox) => {
+    const first = `globalThis.left = 1; Object.prototype.polluted = 1; Array.prototype.map = () => 'mine';
         JSON.stringify = () => '"mine"'; Promise.prototype.then = undefined; return 1`;
-      await runCode(sandbox, first);
-      const second = "return [typeof left, {}.polluted === undefined, [1].map((n) => n + 1)]";
-      expect(returnedBy(await runCode(sandbox, second))).toEqual(["undefined", true, [2]]);
-    });
-    expect(Reflect.get({}, "polluted")).toBeUndefined();
-    expect(Reflect.get(globalThis, "left")).toBeUndefined();
+    await runCode(sandbox, first);
+    const second = "return [typeof left, {}.polluted === undefined, [1].map((n) => n + 1)]";
+    expect(returnedBy(await runCode(sandbox, second))).toEqual(["undefined", true, [2]]);
   });
-
-  it("has a new isolate, even for the same code", async () => {
-    const code = "globalThis.count = (globalThis.count ?? 0) + 1; return count";
-    await inObject(async (sandbox) => {
-      await runCode(sandbox, code);
-      expect(returnedBy(await runCode(sandbox, code))).toBe(1);
-    });
-  });
+  expect(Reflect.get({}, "polluted")).toBeUndefined();
+  expect(Reflect.get(globalThis, "left")).toBeUndefined();
 });
 
 describe("prototypes in results", () => {

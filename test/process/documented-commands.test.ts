@@ -62,7 +62,7 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
   'curl $URL/conversations/first/approvals/$APPROVAL --json \'{"approved": false, "reason": "Too much."}\'':
     { by: "test/edge-node/turns/approvals.test.ts" },
   'MCP_SERVERS=\'[{"name": "shop", "url": "https://shop.example/mcp"}]\' npm start': {
-    by: "test/process/mcp.test.ts",
+    by: "test/edge-node/guides/mcp.test.ts",
   },
   // Tested without Docker, by the same steps as in the Dockerfile.
   "docker build -t byref .": { by: "test/process/image.large.test.ts" },

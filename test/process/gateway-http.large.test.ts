@@ -6,16 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { Client as ClientOne } from "@modelcontextprotocol/sdk/client/index.js";
-import { StreamableHTTPClientTransport as TransportOne } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  EVERYTHING,
-  FILESYSTEM,
-  gatewayCommand,
-  nameIn,
-  textIn,
-} from "../support/gateway-process.ts";
+import { EVERYTHING, FILESYSTEM, gatewayCommand, textIn } from "../support/gateway-process.ts";
 import { listedTools } from "../support/listed-tools.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "gateway-http-"));
@@ -73,21 +65,6 @@ it.each(["auto", "legacy"] as const)(
 );
 
 describe("byref mcp --http", () => {
-  it("serves clients of the SDK's first version, and all clients the same variables", async () => {
-    const one = new ClientOne({ name: "one", version: "1" });
-    // The library's own types disagree under exactOptionalPropertyTypes.
-    await one.connect(new TransportOne(new URL(url)) as never);
-    const two = await connected("auto");
-    const echoed = await one.callTool({ name: "echo", arguments: { message: "shared" } });
-    const again = await two.callTool({
-      name: "echo",
-      arguments: { message: `$${nameIn(echoed)}!` },
-    });
-    expect(textIn(again)).toBe("Echo: Echo: shared!");
-    await one.close();
-    await two.close();
-  });
-
   const ping = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" });
   const json = {
     "content-type": "application/json",

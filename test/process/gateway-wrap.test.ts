@@ -9,12 +9,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { Client } from "@modelcontextprotocol/client";
-import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { beforeEach, expect, it } from "vitest";
 import { CLIENT_CONFIGURATIONS } from "../support/client-configurations.ts";
 import { byref } from "../support/command-line.ts";
-import { FILESYSTEM, gatewayCommand, MEMORY } from "../support/gateway-process.ts";
 
 let folder = "";
 
@@ -84,32 +81,4 @@ it("without a file, wrap uses the working folder's first and then the home folde
   const { status, stderr } = byref(["mcp", "wrap"], { folder: working, home, env });
   expect(status).toBe(1);
   expect(stderr).toMatch(/name a file[^]*\.mcp\.json, [^]*\.claude\.json/u);
-});
-
-it("--except leaves a server to the client, and the gateway does not start it", async () => {
-  const { command, args } = gatewayCommand(folder, {
-    files: [...FILESYSTEM, folder],
-    memory: MEMORY,
-  });
-  const file = join(folder, "mcp.json");
-  const { mcpServers: servers } = JSON.parse(read(file));
-  const disabledTools = ["delete_entities"];
-  const mcpServers = { ...servers, memory: { ...servers.memory, disabledTools } };
-  writeFileSync(file, JSON.stringify({ mcpServers }));
-  expect(run("wrap", file, "--except", "files")).toContain("files stays outside the gateway.");
-  const wrapped = JSON.parse(read(file)).mcpServers;
-  expect(Object.keys(wrapped)).toEqual(["byref", "files"]);
-  const [main = ""] = args;
-  const own = wrapped.byref.args.slice(wrapped.byref.args.indexOf("mcp"));
-  const client = new Client({ name: "test", version: "1" });
-  const state = ["--state", join(folder, "state")];
-  await client.connect(
-    new StdioClientTransport({ command, args: [main, ...own, ...state], stderr: "ignore" }),
-  );
-  const { tools } = await client.listTools();
-  await client.close();
-  const names = tools.map(({ name }) => name);
-  expect(names).toContain("create_entities");
-  expect(names).not.toContain("delete_entities");
-  expect(names).not.toContain("read_text_file");
 });

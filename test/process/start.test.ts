@@ -6,7 +6,6 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { createClient } from "../../packages/client/src/client.ts";
 import { type Mark, processesMarked } from "../../scripts/tied-process.ts";
 import { type ChatCompletions, startChatCompletions } from "../support/chat-completions.ts";
 import {
@@ -16,7 +15,7 @@ import {
   startServer,
   temporaryFolder,
 } from "../support/server.ts";
-import { post, textOf } from "../support/turn-client.ts";
+import { post } from "../support/turn-client.ts";
 
 /** Characters that a shell, an env file or dotenv could misread. */
 const key = `sk-"double" 'single' $HOME \${PATH} \\$x a#b #hash =end`;
@@ -80,13 +79,6 @@ describe("npm start", () => {
     await server?.stop();
     await endpoint?.down();
     rmSync(stateDir, { recursive: true, force: true });
-  });
-
-  it("prints its URL on a separate line, and answers there", async () => {
-    expect(server.output().split("\n")).toContain(`ready http://localhost:${server.port}`);
-    const response = await fetch(`${server.url}/health`);
-    expect(response.status).toBe(200);
-    expect(await response.json()).toEqual({ ok: true, version: expect.stringMatching(/^\d+\./) });
   });
 
   it("passes a key on byte for byte, and never prints it", async () => {
@@ -169,35 +161,6 @@ describe("npm start", () => {
     expect(output.trim().split("\n")).toHaveLength(1);
     expect((await fetch(`${server.url}/health`)).status).toBe(200);
   });
-
-  it("stops on Ctrl-C, and has the conversations after a restart", async () => {
-    const kept = () => createClient(server.url).conversation("kept");
-    endpoint.play([
-      { kind: "calls", calls: [{ name: "get_weather", input: { location: "NYC" } }] },
-      { kind: "text", text: "In $get_weather_nyc.city." },
-    ]);
-    await kept().send("Where?").text();
-    await kept().variables.put("note", { list: [1, "zwei", null] });
-    const read = async () => {
-      const { messages } = await kept().messages();
-      const { variables } = await kept().variables.list();
-      // The last access of an answer is written some seconds later.
-      return { messages, variables: variables.map((info) => ({ ...info, accessedAt: undefined })) };
-    };
-    const before = await read();
-    expect(before.messages.map(textOf)).toEqual(["Where?", "In New York."]);
-    expect(before.variables).toMatchObject([{ name: "get_weather_nyc" }, { name: "note" }]);
-
-    const stopped = await server.stop("SIGINT");
-    expect(stopped.survivors).toBe(0);
-    expect(await errorOfConnecting("127.0.0.1", server.port)).toBe("ECONNREFUSED");
-
-    server = await startServer(env);
-    expect(await read()).toEqual(before);
-    expect(await kept().variables.get("note")).toEqual({ list: [1, "zwei", null] });
-    endpoint.play([{ kind: "text", text: "Still $get_weather_nyc.city." }]);
-    expect(await kept().send("And now?").text()).toBe("Still New York.");
-  });
 });
 
 describe.concurrent("a stopped server", () => {
@@ -229,14 +192,6 @@ describe("AUTH=bearer", () => {
   });
 
   afterAll(() => server?.stop());
-
-  it("answers 401 without a key, except to /health", async () => {
-    const response = await fetch(`${server.url}/agents`);
-    expect(response.status).toBe(401);
-    expect(response.headers.get("www-authenticate")).toMatch(/^Bearer/);
-    expect(await response.json()).toMatchObject({ status: 401, code: "unauthorized" });
-    expect((await fetch(`${server.url}/health`)).status).toBe(200);
-  });
 
   it("can be reached from other machines, by any name", async () => {
     const host = otherAddresses.find((address) => !address.includes(":"));

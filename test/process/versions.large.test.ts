@@ -1,8 +1,10 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { brotliDecompressSync } from "node:zlib";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { bundleWorker, type ChaosWorker, startWorker } from "../chaos/worker.ts";
+import type { OpenApi } from "../../src/edge/openapi/document.ts";
+import { AnswerCheck } from "../support/answer-check.ts";
 import { temporaryFolder } from "../support/server.ts";
 import { post, readUntil } from "../support/turn-client.ts";
 import { type Answers, approvalIn, send, shapeOf, travel } from "../versions/journey.ts";
@@ -112,6 +114,31 @@ describe("while objects of a deploy have the code of 0.2.0, and others this vers
       expect(answer, request).toMatchObject({ status: 503, body: { code: "unavailable" } });
     }
   });
+});
+
+it("this version answers as its GET /openapi.json documents", async () => {
+  const url = await start("documented", ["new", "new", "new"]);
+  const document = (await (await fetch(`${url}/openapi.json`)).json()) as OpenApi;
+  const check = new AnswerCheck(document);
+  const blanks = (route: string) => route.split("{").length;
+  const routes = Object.keys(document.paths)
+    .toSorted((a, b) => blanks(a) - blanks(b))
+    .map((route) => [route, new RegExp(`^${route.replaceAll(/\{\w+\}/g, "[^/]+")}$`)] as const);
+  const faults: unknown[] = [];
+  const { fetch: send } = globalThis;
+  vi.stubGlobal("fetch", async (to: string, init: RequestInit = {}) => {
+    const response = await send(to, init);
+    const { method = "GET" } = init;
+    const { pathname } = new URL(to);
+    const [route = ""] = routes.find(([, pattern]) => pattern.test(pathname)) ?? [];
+    const type = response.headers.get("content-type")?.split(";")[0] ?? "";
+    const text = await response.clone().text();
+    const fault = check.faultOf(method, route, { status: response.status, type, text });
+    if (fault !== undefined) faults.push({ method, pathname, fault });
+    return response;
+  });
+  await travel(url, "trip").finally(() => vi.unstubAllGlobals());
+  expect(faults).toEqual([]);
 });
 
 it("the state of 0.2.0 opens, and its conversations go on", async () => {

@@ -7,7 +7,7 @@ import {
 import type { Agent } from "../../src/turn/agent.ts";
 import { ORIGIN } from "./edge.ts";
 import type { OwnRuntime } from "./own-runtime.ts";
-import { finish, scriptedModel, type Step, text } from "../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, type Step, text } from "byref/testing";
 
 export type Send = NonNullable<ClientOptions["fetch"]>;
 

@@ -1,6 +1,6 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import type { UIMessage, UIMessageChunk } from "ai";
+import type { UIMessage } from "ai";
 import { expect } from "vitest";
 import { type ErrorCode, errorCodes } from "../../src/errors.ts";
 import worker from "../../src/index.ts";
@@ -113,28 +113,4 @@ export async function problemIn(response: Response, code: ErrorCode): Promise<Pr
 /** Requires that an invalid token is rejected. */
 export function keptOut(response: Response): Promise<Problem> {
   return problemIn(response, "unauthorized");
-}
-
-interface Frame {
-  readonly id: number | undefined;
-  readonly data: string;
-}
-
-/** Returns the frames of an event stream without comments. */
-export async function framesIn(response: Response): Promise<readonly Frame[]> {
-  expect(response.headers.get("content-type")).toBe("text/event-stream");
-  const text = await response.text();
-  expect(text.endsWith("\n\n")).toBe(true);
-  const blocks = text.split("\n\n").filter((block) => block !== "" && !block.startsWith(":"));
-  return blocks.map((block) => {
-    const match = /^(?:id: (\d+)\n)?data: (.*)$/.exec(block);
-    const [, id, data = `not a frame: ${block}`] = match ?? [];
-    return { id: id === undefined ? undefined : Number(id), data };
-  });
-}
-
-/** Returns the data of the frames, without `[DONE]`. */
-export function chunksIn(frames: readonly Frame[]): readonly UIMessageChunk[] {
-  const carrying = frames.filter(({ data }) => data !== "[DONE]");
-  return carrying.map(({ data }) => JSON.parse(data) as UIMessageChunk);
 }

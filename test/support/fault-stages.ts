@@ -7,14 +7,7 @@ import type { Agent } from "../../src/turn/agent.ts";
 import { json } from "./edge.ts";
 import { never, status } from "./fault-steps.ts";
 import type { OwnRuntime } from "./own-runtime.ts";
-import {
-  finish,
-  type Script,
-  scriptedModel,
-  type Step,
-  text,
-  toolCall,
-} from "../../packages/testing/src/testing.ts";
+import { finish, type Script, scriptedModel, type Step, text, toolCall } from "byref/testing";
 
 /** A point in a turn at which a test causes an event. */
 interface Stage {

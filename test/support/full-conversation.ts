@@ -11,7 +11,7 @@ import { History } from "../../src/turn/history/history.ts";
 import { EventLog } from "../../src/turn/log/event-log.ts";
 import type { WatchedSql } from "../store/watched-sql.ts";
 import { NodeRuntime } from "./node-runtime.ts";
-import { finish, scriptedModel, text } from "../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text } from "byref/testing";
 
 /** Number of variables in `full`, besides the three of 15 MB. */
 export const SMALL_VARIABLES = 1_050;

@@ -8,7 +8,7 @@ import { tool } from "ai";
 import { vi } from "vitest";
 import * as z from "zod";
 import { mcpGateway, mcpTools, queries } from "../../src/byref.ts";
-import { finish, scriptedModel, text, toolCall } from "../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "byref/testing";
 import type { Agent } from "../../src/turn/agent.ts";
 import { ORIGIN } from "./edge.ts";
 import { type OwnRuntime, withRuntime } from "./own-runtime.ts";

@@ -1,6 +1,6 @@
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import type { Agent } from "../../src/turn/agent.ts";
-import { finish, scriptedModel, type Step, text } from "../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, type Step, text } from "byref/testing";
 
 const agent: Agent = { name: "test", description: "For tests.", instructions: "", tools: {} };
 

@@ -4,7 +4,7 @@ import { type Loopback, startLoopback, textOf } from "./loopback.ts";
 /** A request body of any protocol, which tests inspect. */
 type AnyBody = Readonly<Record<string, unknown>>;
 
-export interface EndpointRequest<Body = AnyBody> {
+interface EndpointRequest<Body = AnyBody> {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Body;

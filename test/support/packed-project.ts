@@ -36,11 +36,11 @@ const project = {
   "src/all-in-node.ts": importing(entries.filter((path) => !ofWorkers.has(path))),
   "src/index.ts": `import { createRuntime, modelFromSettings, planSupport, templates } from "byref";
 import { demoModels } from "byref/demo";
-import { scriptedModels } from "./model.js";
+import { ownModels } from "./model.js";
 import { weather } from "./weather.js";
 
 const runtime = createRuntime({
-  model: modelFromSettings(demoModels, scriptedModels),
+  model: modelFromSettings(demoModels, ownModels),
   plans: planSupport(templates),
   spend: { tenant: { per: "day", modelCalls: 1_000 } },
   agents: [weather],
@@ -71,48 +71,13 @@ export const weather: Agent = {
   },
 };
 `,
-  "src/model.ts": `import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+  "src/model.ts": `import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ModelProvider } from "byref";
-import { simulateReadableStream } from "ai";
 
-/** Asks for the weather in NYC, and refers to it. */
-const model: LanguageModelV4 = {
-  specificationVersion: "v4",
-  provider: "packed",
-  modelId: "demo",
-  supportedUrls: {},
-  doGenerate: () => Promise.reject(new Error("Byref streams.")),
-  doStream: async ({ prompt }) => {
-    const isCalled = prompt.some(({ role }) => role === "tool");
-    return { stream: simulateReadableStream({ chunks: [...(isCalled ? answer() : call())] }) };
-  },
-};
+declare const model: LanguageModelV4;
 
-function* call(): Generator<LanguageModelV4StreamPart> {
-  const input = JSON.stringify({ location: "NYC" });
-  yield { type: "tool-call", toolCallId: "call_1", toolName: "get_weather", input };
-  yield finish("tool-calls");
-}
-
-function* answer(): Generator<LanguageModelV4StreamPart> {
-  yield { type: "text-start", id: "text_1" };
-  yield { type: "text-delta", id: "text_1", delta: "In $get_weather_nyc.city." };
-  yield { type: "text-end", id: "text_1" };
-  yield finish("stop");
-}
-
-function finish(unified: "stop" | "tool-calls"): LanguageModelV4StreamPart {
-  return {
-    type: "finish",
-    finishReason: { unified, raw: unified },
-    usage: {
-      inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
-      outputTokens: { total: 1, text: 1, reasoning: 0 },
-    },
-  };
-}
-
-export const scriptedModels: ModelProvider = { name: "scripted", model: () => model };
+/** Only its types are checked. */
+export const ownModels: ModelProvider = { name: "own", model: () => model };
 `,
   "src/page.ts": `import { ClientError, createClient } from "byref/client";
 

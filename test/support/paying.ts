@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { Agent } from "../../src/turn/agent.ts";
 import { json } from "./edge.ts";
 import type { OwnRuntime } from "./own-runtime.ts";
-import { scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
+import { scriptedModel, type Step } from "byref/testing";
 import { chunksIn } from "./turn-client.ts";
 
 /**

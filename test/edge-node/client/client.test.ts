@@ -3,7 +3,7 @@ import { createClient } from "../../../packages/client/src/client.ts";
 import { all, clientOf, failureOf, hello, type Send, speaking } from "../../support/client.ts";
 import { ORIGIN, textOf } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import { finish, type Step, text } from "../../../packages/testing/src/testing.ts";
+import { finish, type Step, text } from "byref/testing";
 
 describe("a turn", () => {
   it("is read as chunks, text and JSON, but runs only once", async () => {
@@ -35,15 +35,6 @@ describe("a turn", () => {
       });
       const failure = await failureOf(conversation.send("Hi").json());
       expect(failure).toMatchObject({ code: "model_failed", status: 502 });
-    });
-  });
-
-  it("has nothing to resume or stop when it does not run", async () => {
-    await withRuntime(speaking([hello]).options, async (own) => {
-      const conversation = clientOf(own).conversation("c");
-      expect(await all(conversation.resume())).toEqual([]);
-      await conversation.send("Hi").text();
-      expect(await conversation.stop()).toEqual({ stopped: false });
     });
   });
 
@@ -132,5 +123,25 @@ describe("the client", () => {
     const { variables } = createClient("http://x/api/", { fetch }).conversation("a/b");
     await variables.info("ü?");
     expect(seen).toEqual(["http://x/api/conversations/a%2Fb/variables/%C3%BC%3F/info"]);
+  });
+});
+
+it("variables hold bytes, with or without a media type", async () => {
+  await withRuntime(speaking([]).options, async (own) => {
+    const { variables } = clientOf(own).conversation("c");
+    const bytes = new Uint8Array([0, 1, 255]);
+    expect(await variables.put("raw", bytes)).toMatchObject({ type: "bytes", count: 3 });
+    expect(await variables.get("raw")).toEqual(bytes);
+    const image = await variables.put("image", new Blob([bytes], { type: "image/png" }));
+    expect(image.mediaType).toBe("image/png");
+    const csv = await variables.put("csv", new TextEncoder().encode("a,b"), {
+      contentType: "text/csv",
+    });
+    expect(csv.mediaType).toBe("text/csv");
+    const part = await variables.open("raw", {}, { range: "bytes=1-1" });
+    expect([part.status, new Uint8Array(await part.arrayBuffer())]).toEqual([
+      206,
+      new Uint8Array([1]),
+    ]);
   });
 });

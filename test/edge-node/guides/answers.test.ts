@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { sendTo } from "../../support/client.ts";
 import { ORIGIN, textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withWorker } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, text } from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text } from "byref/testing";
 
 it("shows values while they stream, and keeps both forms", async () => {
   const model = scriptedModel([

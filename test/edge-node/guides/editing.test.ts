@@ -6,7 +6,7 @@ import * as z from "zod";
 import { sendTo } from "../../support/client.ts";
 import { ORIGIN } from "../../support/edge.ts";
 import { type OwnRuntime, withWorker } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, text, toolCall } from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "byref/testing";
 import { slow } from "../../support/slow.ts";
 
 it("changes a page of 300 KB and sends it back in 200 tokens", slow, async () => {

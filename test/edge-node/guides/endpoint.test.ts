@@ -8,7 +8,7 @@ import { pageFiles, pageFolder } from "byref/page";
 import { DefaultChatTransport, readUIMessageStream, type UIMessage } from "ai";
 import { afterEach, beforeAll, expect, it, vi } from "vitest";
 import { ensurePage } from "../../../scripts/page.ts";
-import { finish, scriptedModel, text } from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text } from "byref/testing";
 import { sendTo } from "../../support/client.ts";
 import { ORIGIN, textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withWorker } from "../../support/own-runtime.ts";

@@ -1,9 +1,9 @@
 import { type Agent, createRuntime, mcpTools, requireTrusted } from "byref";
 import { afterEach, expect, it, vi } from "vitest";
-import { json, problemIn } from "../../support/edge.ts";
-import { withRuntime, withWorker } from "../../support/own-runtime.ts";
+import { json } from "../../support/edge.ts";
+import { type OwnRuntime, withRuntime, withWorker } from "../../support/own-runtime.ts";
 import { messagesOf } from "../../support/paying.ts";
-import { finish, scriptedModel, toolCall } from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "byref/testing";
 
 // --- agent
 const clerk: Agent = {
@@ -38,6 +38,8 @@ const answers: Readonly<Record<string, object>> = {
   "tools/call": { content: [{ type: "text", text: "[1]" }] },
 };
 const called: string[] = [];
+/** The key that came with each list and call of tools. */
+const keys: string[] = [];
 
 interface Rpc {
   readonly id?: number;
@@ -46,10 +48,12 @@ interface Rpc {
 }
 
 function serve(): void {
-  vi.stubGlobal("fetch", async (to: string | URL, { body }: RequestInit = {}) => {
+  vi.stubGlobal("fetch", async (to: string | URL, { body, headers }: RequestInit = {}) => {
     if (new URL(to).origin !== HOST) throw new Error("Nobody is asked but the server.");
     const { id, method, params = {} } = JSON.parse(String(body)) as Rpc;
     if (method === "tools/call") called.push(params.name ?? "");
+    const key = new Headers(headers).get("authorization");
+    if (method.startsWith("tools/")) keys.push(`${method} ${key}`);
     if (id === undefined) return new Response(null, { status: 202 });
     const result = answers[method];
     const error = { code: -32_601, message: "Method not found" };
@@ -61,6 +65,7 @@ function serve(): void {
 afterEach(() => {
   vi.unstubAllGlobals();
   called.length = 0;
+  keys.length = 0;
 });
 
 const asked = finish("tool-calls");
@@ -73,33 +78,18 @@ it("an application passes the MCP client", async () => {
   const runtime = createRuntime({ agents: [clerk], model, mcp: mcpTools });
   // ---
   const settings = { bindings: { MCP_SERVERS: servers } };
-  const play = async () =>
-    withWorker(
-      runtime,
-      async (own) => {
-        await (await own.call("POST", "/conversations/c/messages", go)).text();
-      },
-      settings,
-    );
-  await play();
+  const play = async (own: Pick<OwnRuntime, "call">) =>
+    (await own.call("POST", "/conversations/c/messages", go)).text();
+  await withWorker(runtime, play, settings);
   expect(called).toEqual(["list"]);
-  await withRuntime(
-    { agents: [clerk], model },
-    async (own) => {
-      const response = await own.call("POST", "/conversations/c/messages", go);
-      await problemIn(response, "bad_configuration");
-    },
-    settings,
+  expect(await withRuntime({ agents: [clerk], model }, play, settings)).toContain(
+    "bad_configuration",
   );
 });
 
 it("an agent has servers of its own, for who asks", async () => {
   serve();
-  const tokens: string[] = [];
-  const tokenOf = (tenant: string) => {
-    tokens.push(tenant);
-    return `Bearer ${tenant}`;
-  };
+  const tokenOf = (tenant: string) => `Bearer ${tenant}`;
   // --- servers of one agent
   const desk: Agent = {
     name: "desk",
@@ -115,16 +105,20 @@ it("an agent has servers of its own, for who asks", async () => {
     ],
   };
   // ---
-  const model = scriptedModel([[toolCall("list", {}), asked]]);
-  await withRuntime({ agents: [desk], model, mcp: mcpTools }, async (own) => {
-    await (await own.call("POST", "/conversations/c/messages", go)).text();
-  });
-  expect(called).toEqual(["list"]);
-  expect(tokens).toEqual(["local"]);
-  await withRuntime({ agents: [desk], model }, async (own) => {
-    const response = await own.call("POST", "/conversations/c/messages", go);
-    expect(await response.text()).toContain("bad_configuration");
-  });
+  const steps = [[toolCall("list", {}), asked].flat(), [text("Done."), finish()]];
+  const model = scriptedModel([...steps, ...steps]);
+  const options = { agents: [desk], model, mcp: mcpTools } as const;
+  for (const tenant of ["acme", "globex"]) {
+    await withRuntime({ ...options, authenticator: () => tenant }, async (own) => {
+      await (await own.call("POST", "/conversations/c/messages", go)).text();
+    });
+  }
+  // The list of one is not the list of the other.
+  expect(new Set(keys)).toEqual(
+    new Set(
+      ["acme", "globex"].flatMap((who) => [`tools/list Bearer ${who}`, `tools/call Bearer ${who}`]),
+    ),
+  );
 });
 
 it("an agent's settings for a server's tools work as the guide says", async () => {

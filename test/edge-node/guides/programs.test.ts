@@ -2,7 +2,7 @@ import { tool } from "ai";
 import { expect, it } from "vitest";
 import * as z from "zod";
 import { createClient } from "../../../packages/client/src/client/create-client.ts";
-import { finish, toolCall } from "../../../packages/testing/src/testing.ts";
+import { finish, toolCall } from "byref/testing";
 import { json } from "../../support/edge.ts";
 import { NodeRuntime } from "../../support/node-runtime.ts";
 import { planning } from "../../support/planning.ts";

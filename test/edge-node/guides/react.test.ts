@@ -9,7 +9,7 @@ import { expect, it } from "vitest";
 import { sendTo } from "../../support/client.ts";
 import { ORIGIN } from "../../support/edge.ts";
 import { type OwnRuntime, withWorker } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, text } from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text } from "byref/testing";
 
 const url = ORIGIN;
 const shop = { name: "shop", description: "Sells.", instructions: "Help.", tools: {} };

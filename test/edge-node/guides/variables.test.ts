@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { failureOf, sendTo } from "../../support/client.ts";
 import { ORIGIN } from "../../support/edge.ts";
 import { type OwnRuntime, withWorker } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, text } from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text } from "byref/testing";
 
 const agents: readonly [Agent] = [
   { name: "test", description: "For tests.", instructions: "Help.", tools: {} },

@@ -1,7 +1,7 @@
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import type { RuntimeOptions } from "../../../src/edge/create-runtime.ts";
 import { transfers } from "../../../packages/transfer/src/transfers.ts";
-import { finish, scriptedModel, text } from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text } from "byref/testing";
 import { Steps } from "../../../src/turn/steps.ts";
 import { json } from "../../support/edge.ts";
 import { NodeRuntime } from "../../support/node-runtime.ts";
@@ -59,56 +59,50 @@ const put = (runtime: NodeRuntime) =>
 interface Failure {
   readonly request: string;
   readonly code?: string;
-  readonly conversation?: string;
   readonly cause?: string;
-  readonly fail: () => Promise<Response>;
+  readonly options?: Partial<RuntimeOptions>;
+  readonly bindings?: object;
+  readonly fail: (runtime: NodeRuntime) => Promise<Response>;
 }
+
+const EVENTS = "GET /conversations/:id/events";
+const PUT = "PUT /conversations/:id/variables/:name";
+const readEvents = (runtime: NodeRuntime) => runtime.ask("GET", "/conversations/c/events");
 
 const failures: Readonly<Record<string, Failure>> = {
   "a read in the object": {
-    request: "GET /conversations/:id/events",
-    async fail() {
-      const runtime = runtimeWith();
+    request: EVENTS,
+    async fail(runtime) {
       await (await put(runtime)).text();
       failsIn(runtime, /FROM event/u, new TypeError(VALUE));
-      return runtime.ask("GET", "/conversations/c/events");
+      return readEvents(runtime);
     },
   },
   "a write in the object": {
-    request: "PUT /conversations/:id/variables/:name",
-    async fail() {
-      const runtime = runtimeWith();
+    request: PUT,
+    async fail(runtime) {
       failsIn(runtime, /CREATE TABLE/u, new TypeError(VALUE));
       return put(runtime);
     },
   },
   "a full disk": {
-    request: "PUT /conversations/:id/variables/:name",
+    request: PUT,
     code: "storage_full",
     cause: "ByrefError",
-    async fail() {
-      const runtime = runtimeWith();
+    async fail(runtime) {
       failsIn(runtime, /CREATE TABLE/u, new Error(`database or disk is full: ${VALUE}`));
       return put(runtime);
     },
   },
   "an object that cannot be reached": {
-    request: "GET /conversations/:id/events",
-    async fail() {
-      const object = { idFromName: String, get: () => ({ fetch: broken }) };
-      return runtimeWith({}, { CONVERSATIONS: object }).ask("GET", "/conversations/c/events");
-    },
+    request: EVENTS,
+    bindings: { CONVERSATIONS: { idFromName: String, get: () => ({ fetch: broken }) } },
+    fail: readEvents,
   },
-  "the Worker": {
-    request: "GET /*",
-    async fail() {
-      return runtimeWith({ authenticator: broken }).ask("GET", "/conversations/c/events");
-    },
-  },
+  "the Worker": { request: "GET /*", options: { authenticator: broken }, fail: readEvents },
   "an import": {
     request: "POST /transfer/import",
-    async fail() {
-      const runtime = runtimeWith();
+    async fail(runtime) {
       await (await put(runtime)).text();
       const file = await (await runtime.ask("GET", "/conversations/c/export")).text();
       await runtime.ask("DELETE", "/conversations/c");
@@ -118,24 +112,24 @@ const failures: Readonly<Record<string, Failure>> = {
   },
   "a turn that has begun": {
     request: "turn",
-    async fail() {
+    async fail(runtime) {
       vi.spyOn(Steps.prototype, "open").mockRejectedValue(new TypeError(VALUE));
-      return ask(runtimeWith());
+      return ask(runtime);
     },
   },
   "a turn's model": {
     request: "POST /conversations/:id/messages",
-    async fail() {
-      return ask(runtimeWith({ model: broken }));
-    },
+    options: { model: broken },
+    fail: ask,
   },
 };
 
-describe("a failure of the server is one line in the log, which its problem names", () => {
-  it.each(Object.entries(failures))("in %s", async (_, failure) => {
-    const { request, code = "internal", conversation = "c", cause = "TypeError", fail } = failure;
+it.each(Object.entries(failures))(
+  "a failure of the server is one line in the log, which its problem names in %s",
+  async (_, failure) => {
+    const { request, code = "internal", cause = "TypeError", options, bindings, fail } = failure;
     const lines = logged();
-    const response = await fail();
+    const response = await fail(runtimeWith(options, bindings));
     const problem = await response.json<{ readonly instance: string }>();
     expect(problem).toMatchObject({ code, instance: expect.stringMatching(/^urn:uuid:/u) });
     expect(lines.join()).not.toMatch(/4929|secret/u);
@@ -150,7 +144,7 @@ describe("a failure of the server is one line in the log, which its problem name
         at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/u),
         code,
         ...(request === "GET /*" ? {} : { tenant: "local" }),
-        conversation,
+        conversation: "c",
         request,
         cause: {
           name: cause,
@@ -158,5 +152,5 @@ describe("a failure of the server is one line in the log, which its problem name
         },
       },
     ]);
-  });
-});
+  },
+);

@@ -2,7 +2,7 @@ import { createRuntime } from "byref";
 import { expect, it, vi } from "vitest";
 import { createClient } from "../../../packages/client/src/client.ts";
 import { LiveConversation } from "../../../packages/client/src/react/live-conversation.ts";
-import { finish, scriptedModel, text } from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text } from "byref/testing";
 import { type Send, sendTo } from "../../support/client.ts";
 import { ORIGIN } from "../../support/edge.ts";
 import { type OwnRuntime, withWorker } from "../../support/own-runtime.ts";

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { planSupport } from "../../../packages/plans/src/http/plan-support.ts";
 import { transfers } from "../../../packages/transfer/src/transfers.ts";
-import { scriptedModel } from "../../../packages/testing/src/testing.ts";
+import { scriptedModel } from "byref/testing";
 import { json } from "../../support/edge.ts";
 import { NodeRuntime } from "../../support/node-runtime.ts";
 import { changed, fileOf, linesIn } from "../../support/transfer.ts";

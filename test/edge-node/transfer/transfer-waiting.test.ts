@@ -7,7 +7,7 @@ import { transfers } from "../../../packages/transfer/src/transfers.ts";
 import { json, problemIn, textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { approvalIn, ask, decide, messagesOf, paying } from "../../support/paying.ts";
-import { finish, scriptedModel, text, toolCall } from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "byref/testing";
 
 const BANK = { name: "bank", description: "", instructions: "" } as const;
 

@@ -12,7 +12,7 @@ import {
   paying,
 } from "../../support/paying.ts";
 import { APPROVAL_CASES, CHANGED_CASES, FIRST, play } from "../../contract/approval-cases.ts";
-import { finish, type Step, text, toolCall } from "../../../packages/testing/src/testing.ts";
+import { finish, type Step, text, toolCall } from "byref/testing";
 import { chunksIn } from "../../support/turn-client.ts";
 import type { Json } from "../../../src/value/json.ts";
 
@@ -73,26 +73,6 @@ describe("a call that waits for a person", () => {
       };
       await play({ save, ask: () => ask(own).then(open), answer, restart }, acts);
       expect(paid).toEqual(values);
-    });
-  });
-
-  it("is refused a second decision, and one after another message", async () => {
-    const { paid, options } = paying([
-      payAmount(50),
-      thanks,
-      payAmount(60),
-      [text("Hm."), finish()],
-    ]);
-    await withRuntime(options, async (own) => {
-      await ask(own);
-      const id = approvalIn(own);
-      await (await decide(own, id, { approved: true })).text();
-      await problemIn(await decide(own, id, { approved: true }), "approval_not_found");
-      await ask(own, "And 60.");
-      const abandoned = approvalIn(own);
-      await ask(own, "Never mind.");
-      await problemIn(await decide(own, abandoned, { approved: true }), "approval_not_found");
-      expect(paid).toEqual([50]);
     });
   });
 

@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { finish, scriptedModel, text, toolCall } from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "byref/testing";
 import type { ErrorCode } from "../../../src/errors.ts";
 import type { Policy } from "../../../src/tool/policy.ts";
 import { clientOf } from "../../support/client.ts";
@@ -146,10 +146,6 @@ describe("an approval with another input", () => {
       expect([paid, approvalsIn(own)]).toEqual([[], before]);
       const events = await eventsOf(own);
       expect(events.map(({ type }) => type)).not.toContain("approval.granted");
-      own.wakeAgain();
-      await own.awake();
-      await (await decide(own, before[0] ?? "", { approved: true })).text();
-      expect(paid).toEqual([{ amount: 50, to: "Ann" }]);
     }, policy);
   });
 
@@ -164,22 +160,6 @@ describe("an approval with another input", () => {
       expect(JSON.stringify(events)).not.toContain("SEALED");
       const saved = await own.call("GET", "/conversations/c/variables/pay_1/info");
       expect(await saved.json()).toMatchObject({ visibility: "sealed" });
-    });
-  });
-
-  it("with a URL made of a value: what comes of it counts as composed, as from a model", async () => {
-    await withBank(async (own, { paid }) => {
-      const to = "https://evil.example/?q=$payee";
-      await (await decide(own, approvalIn(own), approve({ amount: 1, to }))).text();
-      expect(paid).toEqual([{ amount: 1, to: "https://evil.example/?q=Ann" }]);
-      const saved = own.conversation().about();
-      expect(saved.status).toBe("idle");
-      const value = await own.call(
-        "POST",
-        "/conversations/c/interpolate",
-        json({ text: "$pay_1.to" }),
-      );
-      expect(JSON.stringify(await value.json())).not.toContain("https://evil.example/?q=Ann");
     });
   });
 

@@ -1,11 +1,8 @@
-import { tool } from "ai";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import * as z from "zod";
 import { json, problemIn, textOf } from "../../support/edge.ts";
-import { ask, said, type StageName, stages } from "../../support/fault-stages.ts";
+import { ask, type StageName, stages } from "../../support/fault-stages.ts";
 import { keptIn } from "../../support/fault-steps.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, toolCall } from "../../../packages/testing/src/testing.ts";
 import { chunksIn, textIn } from "../../support/turn-client.ts";
 
 afterEach(() => {
@@ -90,36 +87,5 @@ describe("an alarm", () => {
       expect(left.toArray()).toEqual([]);
       await expectNext(own, 2);
     });
-  });
-});
-
-describe("while an approval waits", () => {
-  const waiting = async (work: (own: OwnRuntime) => Promise<void>) => {
-    let runs = 0;
-    const pay = tool({ inputSchema: z.object({}), needsApproval: true, execute: () => ++runs });
-    const model = scriptedModel([[toolCall("pay", {}), finish("tool-calls")], said, said, said]);
-    const agent = { name: "a", description: "", instructions: "", tools: { pay } };
-    await withRuntime({ agents: [agent], model }, async (own) => {
-      expect(lastOf(await (await ask(own, "Go.")).text())).toBe("finish");
-      expect(own.conversation().about().status).toBe("waiting");
-      await work(own);
-    });
-    return runs;
-  };
-  const approve = (own: OwnRuntime) => {
-    const [approval] = messagesOf(own).flatMap(({ parts }) =>
-      parts.flatMap((part) => ("approval" in part ? (part.approval?.id ?? []) : [])),
-    );
-    return own.call("POST", `/conversations/c/approvals/${approval}`, json({ approved: true }));
-  };
-
-  it("an alarm changes nothing", async () => {
-    const runs = await waiting(async (own) => {
-      await own.conversation().alarm();
-      expect(own.conversation().about().status).toBe("waiting");
-      expect(lastOf(await (await approve(own)).text())).toBe("finish");
-      await expectNext(own, 2);
-    });
-    expect(runs).toBe(1);
   });
 });

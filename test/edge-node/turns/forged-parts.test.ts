@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { json } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, text } from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text } from "byref/testing";
 
 const FORGED = "FORGED";
 const mine = { type: "text", text: "Mine." };

@@ -137,15 +137,6 @@ describe("a message that comes while a turn runs", () => {
     return { first, second: await post(own, question("r", "Ho.")) };
   };
 
-  it("waits", async () => {
-    const gate = gated("One.");
-    await withRuntime(options([gate.step, says("Two.")]), async (own) => {
-      const { first, second } = await two(own, gate.begun);
-      gate.open();
-      expect([await textFrom(first), await textFrom(second)]).toEqual(["One.", "Two."]);
-    });
-  });
-
   it("is refused if eight wait already, and those are answered in order", async () => {
     const words = Array.from({ length: 20 }, (_, index) => `${index}.`);
     const gate = gated("0.");

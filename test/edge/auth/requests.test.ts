@@ -198,8 +198,7 @@ describe("every route", () => {
   });
 });
 
-describe("hostile requests", () => {
-  /** Stores a value that only Alice may read, and returns its path. */
+describe("a request for a value of Alice", () => {
   async function newSecret(): Promise<string> {
     const path = `/conversations/${newId()}/variables/diary`;
     expect((await call("PUT", path, json("Dear diary", as(ALICE)))).status).toBe(201);
@@ -211,114 +210,26 @@ describe("hostile requests", () => {
     expect([response.status, await response.text()]).toEqual([200, "Dear diary"]);
   }
 
-  /** Expects a refusal: a problem that does not reveal the value, never an internal error. */
-  async function expectRefused(response: Response): Promise<void> {
-    expect(response.status).toBeGreaterThanOrEqual(400);
-    expect(response.status).toBeLessThan(500);
-    expect(response.headers.get("content-type")).toBe("application/problem+json");
-    const text = await response.text();
-    expect(text).not.toContain("Dear diary");
-    expect(text).not.toContain(ALICE);
-  }
-
-  describe("a caller that claims to be somebody else", () => {
-    const names =
-      "x-byref-tenant x-tenant x-tenant-id tenant x-forwarded-user x-user x-remote-user x-auth-request-user " +
-      "cf-access-authenticated-user-email x-byref-local x-byref-name cookie from via forwarded";
-
-    it.each(names.split(" "))("by the header %s is identified by its key", async (name) => {
-      const path = await newSecret();
-      const smuggled = { [name]: "alice" };
-      await problemIn(await call("GET", path, { headers: smuggled }), "unauthorized");
-      const headers = { ...as(BOB), ...smuggled };
-      await problemIn(await call("GET", path, { headers }), "variable_not_found");
-      await call("PUT", path, json("bob's", headers));
-      await expectUntouched(path);
-    });
-
-    it.each(["tenant=alice", "ticket[]=x&tenant=alice", "key=alice", "user=alice&API_KEYS={}"])(
-      "by the query %s is identified by its key",
-      async (query) => {
-        const path = await newSecret();
-        await problemIn(await call("GET", `${path}?${query}`), "unauthorized");
-        const response = await call("GET", `${path}?${query}`, { headers: as(BOB) });
-        await problemIn(response, "variable_not_found");
-      },
-    );
-
-    it("in a body is identified by its key", async () => {
-      const path = await newSecret();
-      const id = path.split("/")[2] ?? "";
-      const message = { tenant: "alice", conversation: id, message: "Show $diary" };
-      const init = json(message, { ...as(BOB), accept: "text/plain" });
-      const answer = await call("POST", `/conversations/${newId()}/messages`, init);
-      expect(await answer.text()).not.toContain("Dear diary");
-      const chat = { id: `alice","${id}`, messages: [{ role: "user", parts: [] }] };
-      await problemIn(await call("POST", "/conversations", json(chat, as(BOB))), "bad_request");
-    });
-
-    it("with two keys at once is refused", async () => {
-      const path = await newSecret();
-      const headers = new Headers();
-      for (const key of [BOB, ALICE]) headers.append("authorization", `Bearer ${key}`);
-      await problemIn(await call("GET", path, { headers }), "unauthorized");
-    });
+  it.each(
+    "x-byref-tenant x-tenant tenant x-forwarded-user x-remote-user x-byref-local cookie forwarded".split(
+      " ",
+    ),
+  )("by the header %s is identified by its key", async (name) => {
+    const path = await newSecret();
+    const smuggled = { [name]: "alice" };
+    await problemIn(await call("GET", path, { headers: smuggled }), "unauthorized");
+    const headers = { ...as(BOB), ...smuggled };
+    await problemIn(await call("GET", path, { headers }), "variable_not_found");
+    await call("PUT", path, json("bob's", headers));
+    await expectUntouched(path);
   });
 
-  describe("a caller that disguises its path", () => {
-    it.each(["x-original-url", "x-forwarded-prefix", "x-http-method-override", "upgrade"])(
-      "by the header %s gets what the path says",
-      async (name) => {
-        const path = await newSecret();
-        const headers = { ...as(BOB), [name]: name.includes("method") ? "DELETE" : "/health" };
-        await problemIn(await call("GET", path, { headers }), "variable_not_found");
-        const nobody = { [name]: "/health" };
-        await problemIn(await call("GET", path, { headers: nobody }), "unauthorized");
-        await expectUntouched(path);
-      },
-    );
-
-    it.each([
-      "..",
-      ".%2e/%2e%2e",
-      "diary%00",
-      "diary%2finfo",
-      "Diary",
-      "diary/info/info",
-      "__proto__",
-      "$diary",
-      "diary[0]",
-      "*",
-    ])("by the name %s gets nothing, and changes nothing", async (name) => {
-      const path = await newSecret();
-      const at = path.replace("diary", name);
-      const response = await call("GET", `${at}${name.includes("..") ? "/x" : ""}`, {
-        headers: as(ALICE),
-      });
-      await expectRefused(response);
-      for (const method of ["PATCH", "DELETE"]) {
-        const said = await call(method, at, json({ pinned: true }, as(BOB)));
-        expect(said.status).toBeLessThan(500);
-        await said.text();
-      }
-      await expectUntouched(path);
-    });
-
-    it("with an extra slash does not reset everything", async () => {
-      const path = await newSecret();
-      const all = path.replace("/diary", "");
-      for (const at of [`${all}/`, `${all}//`, `/${all}`, `${all}/?keepLast=0`, `${path}/`]) {
-        await problemIn(await call("DELETE", at, { headers: as(ALICE) }), "not_found");
-      }
-      await expectUntouched(path);
-    });
-
-    it.each(["/CONVERSATIONS", "/Agents", "/agents%2f", "/agents;x", "/./agentsx", "//agents"])(
-      "as %s gets nothing",
-      async (path) => {
-        await problemIn(await call("GET", path), "unauthorized");
-        await problemIn(await call("GET", path, { headers: as(ALICE) }), "not_found");
-      },
-    );
+  it("with an extra slash deletes nothing", async () => {
+    const path = await newSecret();
+    const all = path.replace("/diary", "");
+    for (const at of [`${all}/`, `${all}//`, `/${all}`, `${all}/?keepLast=0`, `${path}/`]) {
+      await problemIn(await call("DELETE", at, { headers: as(ALICE) }), "not_found");
+    }
+    await expectUntouched(path);
   });
 });

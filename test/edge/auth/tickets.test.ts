@@ -3,199 +3,187 @@ import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { weather } from "../../../examples/agents/weather.ts";
 import { createRuntime } from "../../../src/byref.ts";
+import { scriptedModel } from "byref/testing";
 import { callWith, json, newId, ORIGIN, problemIn, type Call } from "../../support/edge.ts";
 import { ALICE, as, BOB, call, KEYS, newValue, ticketFor } from "../../support/tickets.ts";
 import { base64Url, encode, hmac, tokenOf } from "../../support/tokens.ts";
 
-describe("tickets", () => {
-  const APP = "https://app.example";
+const APP = "https://app.example";
 
-  afterEach(() => {
-    vi.useRealTimers();
-    vi.restoreAllMocks();
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+describe("a ticket", () => {
+  it("serves an image and a download to a page of another origin", async () => {
+    const through = callWith({ ...KEYS, CORS_ORIGINS: APP });
+    const path = await newValue();
+    const body = new Uint8Array([137, 80, 78, 71]);
+    for (const [type, disposition] of [
+      ["image/png", null],
+      ["text/html", "attachment"],
+    ] as const) {
+      await through("PUT", path, { body, headers: { "content-type": type, ...as(ALICE) } });
+      const ticket = await ticketFor(path, ALICE, through);
+      const response = await through("GET", `${path}?ticket=${ticket}`, {
+        headers: { "sec-fetch-mode": "no-cors", "sec-fetch-site": "cross-site" },
+      });
+      expect(new Uint8Array(await response.arrayBuffer())).toEqual(body);
+      const headers = Object.fromEntries(response.headers);
+      expect(headers).toMatchObject({
+        "content-type": type,
+        "cross-origin-resource-policy": "cross-origin",
+        "referrer-policy": "no-referrer",
+        "cache-control": expect.stringContaining("private"),
+      });
+      expect(headers["content-disposition"] ?? null).toBe(disposition);
+    }
+    const withKey = await through("GET", path, { headers: as(ALICE) });
+    expect(withKey.headers.get("cross-origin-resource-policy")).toBe("same-origin");
+    await withKey.text();
   });
 
-  describe("a ticket", () => {
-    it("opens one value, without a header, any number of times", async () => {
-      const path = await newValue();
-      const ticket = await ticketFor(path);
-      for (let times = 0; times < 3; times++) {
-        const response = await call("GET", `${path}?ticket=${ticket}`);
-        expect([response.status, await response.text()]).toEqual([200, "alice's"]);
-      }
-    });
+  it("opens a socket for an allowed page, and for no other", async () => {
+    const through = callWith({ ...KEYS, CORS_ORIGINS: APP });
+    const path = `/conversations/${newId()}/socket`;
+    const at = `${path}?ticket=${await ticketFor(path)}`;
+    const upgrade = (origin: string) =>
+      through("GET", at, { headers: { upgrade: "websocket", origin, host: "byref.example" } });
+    for (const origin of [APP, "https://byref.example"]) {
+      const { status, webSocket } = await upgrade(origin);
+      expect(status).toBe(101);
+      webSocket?.accept();
+      webSocket?.close(1000, "done");
+    }
+    await problemIn(await upgrade("https://evil.example"), "foreign_origin");
+    await problemIn(await upgrade("null"), "foreign_origin");
+  });
 
-    it("serves an image and a download to a page of another origin", async () => {
-      const through = callWith({ ...KEYS, CORS_ORIGINS: APP });
-      const path = await newValue();
-      for (const [type, disposition] of [
-        ["image/png", null],
-        ["text/html", "attachment"],
-      ] as const) {
-        const body = new Uint8Array([137, 80, 78, 71]);
-        await through("PUT", path, { body, headers: { "content-type": type, ...as(ALICE) } });
-        const ticket = await ticketFor(path, ALICE, through);
-        const response = await through("GET", `${path}?ticket=${ticket}`, {
-          headers: { "sec-fetch-mode": "no-cors", "sec-fetch-site": "cross-site" },
-        });
-        expect(new Uint8Array(await response.arrayBuffer())).toEqual(body);
-        const { headers } = response;
-        expect(headers.get("content-type")).toBe(type);
-        expect(headers.get("content-disposition")).toBe(disposition);
-        expect(headers.get("cross-origin-resource-policy")).toBe("cross-origin");
-        expect(headers.get("referrer-policy")).toBe("no-referrer");
-        expect(headers.get("cache-control")).toContain("private");
-      }
-      const withKey = await through("GET", path, { headers: as(ALICE) });
-      expect(withKey.headers.get("cross-origin-resource-policy")).toBe("same-origin");
-      await withKey.text();
-    });
+  it("is valid for a minute", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const path = await newValue();
+    const at = `${path}?ticket=${await ticketFor(path)}`;
+    vi.setSystemTime(Date.now() + 59_000);
+    expect((await call("GET", at)).status).toBe(200);
+    vi.setSystemTime(Date.now() + 1_000);
+    await problemIn(await call("GET", at), "unauthorized");
+    // The clock that made it was an hour ahead, and is set back.
+    vi.setSystemTime(Date.now() - 3_600_000);
+    await problemIn(await call("GET", at), "unauthorized");
+  });
 
-    it("opens a socket for an allowed page, and for no other", async () => {
-      const through = callWith({ ...KEYS, CORS_ORIGINS: APP });
-      const path = `/conversations/${newId()}/socket`;
-      const at = `${path}?ticket=${await ticketFor(path)}`;
-      const upgrade = (origin: string) =>
-        through("GET", at, { headers: { upgrade: "websocket", origin, host: "byref.example" } });
-      for (const origin of [APP, "https://byref.example"]) {
-        const { status, webSocket } = await upgrade(origin);
-        expect(status).toBe(101);
-        webSocket?.accept();
-        webSocket?.close(1000, "done");
-      }
-      await problemIn(await upgrade("https://evil.example"), "foreign_origin");
-      await problemIn(await upgrade("null"), "foreign_origin");
-    });
+  it("opens nothing but its own path, in its own conversation", async () => {
+    const path = await newValue();
+    const ticket = await ticketFor(path);
+    const other = await newValue("another");
+    const base = path.replace("/variables/photo", "");
+    const paths = [
+      other,
+      base,
+      `${path}/`,
+      `${path}/info`,
+      `${base}/variables`,
+      `${base}/variables/photo2`,
+      `${base}/variables/%70hoto`,
+      path.toUpperCase(),
+      `${base}/socket`,
+      "/agents",
+    ];
+    for (const at of paths) {
+      await problemIn(await call("GET", `${at}?ticket=${ticket}`), "unauthorized");
+    }
+    // A path that resolves to the ticket's path is allowed.
+    expect((await call("GET", `${base}/x/../variables/photo?ticket=${ticket}`)).status).toBe(200);
+  });
 
-    it("is valid for a minute", async () => {
-      vi.useFakeTimers({ toFake: ["Date"] });
-      const path = await newValue();
-      const at = `${path}?ticket=${await ticketFor(path)}`;
-      vi.setSystemTime(Date.now() + 59_000);
-      expect((await call("GET", at)).status).toBe(200);
-      vi.setSystemTime(Date.now() + 1_000);
-      await problemIn(await call("GET", at), "unauthorized");
-      // The clock that made it was an hour ahead, and is set back.
-      vi.setSystemTime(Date.now() - 3_600_000);
-      await problemIn(await call("GET", at), "unauthorized");
-    });
-
-    it("opens nothing but its own path, in its own conversation", async () => {
-      const path = await newValue();
-      const ticket = await ticketFor(path);
-      const other = await newValue("another");
-      const base = path.replace("/variables/photo", "");
-      const paths = [
-        other,
-        base,
-        `${path}/`,
-        `${path}/info`,
-        `${base}/variables`,
-        `${base}/variables/photo2`,
-        `${base}/variables/%70hoto`,
-        path.toUpperCase(),
-        `${base}/socket`,
-        "/agents",
-      ];
-      for (const at of paths) {
-        await problemIn(await call("GET", `${at}?ticket=${ticket}`), "unauthorized");
-      }
-      // A path that resolves to the ticket's path is allowed.
-      expect((await call("GET", `${base}/x/../variables/photo?ticket=${ticket}`)).status).toBe(200);
-    });
-
-    it.each(["POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "QUERY"])(
-      "is refused for %s, even with a key",
-      async (method) => {
-        const path = await newValue();
-        const at = `${path}?ticket=${await ticketFor(path)}`;
-        for (const headers of [{}, as(ALICE)]) {
-          const response = await call(method, at, { headers });
-          expect(response.status).toBe(401);
-        }
-        expect(await (await call("GET", path, { headers: as(ALICE) })).text()).toBe("alice's");
-      },
-    );
-
-    it("cannot be forged, changed or cut", async () => {
-      const path = await newValue();
-      const ticket = await ticketFor(path);
-      const [claim = "", signature = ""] = ticket.split(".");
-      const [bobs = ""] = (await ticketFor(path, BOB)).split(".");
-      const longer = base64Url(encode(JSON.stringify(["alice", Date.now() + 9e9])));
-      const all = [
-        "",
-        ".",
-        ALICE,
-        `${claim}.`,
-        `${bobs}.${signature}`,
-        `${longer}.${signature}`,
-        `${claim}.${signature.slice(1)}`,
-        `${claim}.${signature}.${signature}`,
-        ` ${ticket}`,
-        `${ticket}%00`,
-        `${"A".repeat(100_000)}.${signature}`,
-        await tokenOf({ alg: "HS256" }, ["alice", Date.now() + 9e9], hmac(KEYS.API_KEYS)),
-      ];
-      for (const bad of all) {
-        await problemIn(await call("GET", `${path}?ticket=${bad}`), "unauthorized");
-      }
-      await problemIn(await call("GET", `${path}?ticket=x&ticket=${ticket}`), "unauthorized");
-      await problemIn(await call("GET", `${path}?TICKET=${ticket}`), "unauthorized");
-      const headers = { authorization: `Bearer ${ticket}`, ticket, cookie: `ticket=${ticket}` };
-      await problemIn(await call("GET", path, { headers }), "unauthorized");
-    });
-
-    it("is invalid with other keys", async () => {
+  it.each(["POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "QUERY"])(
+    "is refused for %s, even with a key",
+    async (method) => {
       const path = await newValue();
       const at = `${path}?ticket=${await ticketFor(path)}`;
-      const others = [
-        { AUTH: "bearer", API_KEYS: JSON.stringify({ [ALICE]: "alice" }) },
-        { ...KEYS, TICKET_SECRET: "a secret of tickets, that is long" },
-        { ...KEYS, AUTH: "" },
-        { ...KEYS, AUTH: "none" },
-      ];
-      for (const settings of others) {
-        await problemIn(await callWith(settings)("GET", at, {}), "unauthorized");
+      for (const headers of [{}, as(ALICE)]) {
+        const response = await call(method, at, { headers });
+        expect(response.status).toBe(401);
       }
-    });
+      expect(await (await call("GET", path, { headers: as(ALICE) })).text()).toBe("alice's");
+    },
+  );
 
-    it("reaches neither the conversation nor a log", async () => {
-      const path = await newValue();
-      const ticket = await ticketFor(path);
-      const asked: string[] = [];
-      const CONVERSATIONS = {
-        idFromName: (name: string) => name,
-        get: (name: string) => ({
-          fetch: async (url: string, init: RequestInit) => {
-            asked.push(JSON.stringify([name, url, init, [...new Headers(init.headers)]]));
-            throw new Error("not here");
-          },
-        }),
-      };
-      const logs = ["log", "warn", "error", "info", "debug"] as const;
-      const said = logs.map((name) => vi.spyOn(console, name).mockImplementation(() => undefined));
-      const { worker } = createRuntime({
-        agents: [weather],
-        model: () => Promise.reject() as never,
+  it("cannot be forged, changed or cut", async () => {
+    const path = await newValue();
+    const ticket = await ticketFor(path);
+    const [claim = "", signature = ""] = ticket.split(".");
+    const [bobs = ""] = (await ticketFor(path, BOB)).split(".");
+    const longer = base64Url(encode(JSON.stringify(["alice", Date.now() + 9e9])));
+    const all = [
+      "",
+      ".",
+      ALICE,
+      `${claim}.`,
+      `${bobs}.${signature}`,
+      `${longer}.${signature}`,
+      `${claim}.${signature.slice(1)}`,
+      `${claim}.${signature}.${signature}`,
+      ` ${ticket}`,
+      `${ticket}%00`,
+      `${"A".repeat(100_000)}.${signature}`,
+      await tokenOf({ alg: "HS256" }, ["alice", Date.now() + 9e9], hmac(KEYS.API_KEYS)),
+    ];
+    for (const bad of all) {
+      await problemIn(await call("GET", `${path}?ticket=${bad}`), "unauthorized");
+    }
+    await problemIn(await call("GET", `${path}?ticket=x&ticket=${ticket}`), "unauthorized");
+    await problemIn(await call("GET", `${path}?TICKET=${ticket}`), "unauthorized");
+    const headers = { authorization: `Bearer ${ticket}`, ticket, cookie: `ticket=${ticket}` };
+    await problemIn(await call("GET", path, { headers }), "unauthorized");
+  });
+
+  it("is invalid with other keys", async () => {
+    const path = await newValue();
+    const at = `${path}?ticket=${await ticketFor(path)}`;
+    for (const settings of [
+      { AUTH: "bearer", API_KEYS: JSON.stringify({ [ALICE]: "alice" }) },
+      { ...KEYS, TICKET_SECRET: "a secret of tickets, that is long" },
+      { ...KEYS, AUTH: "" },
+      { ...KEYS, AUTH: "none" },
+    ]) {
+      await problemIn(await callWith(settings)("GET", at, {}), "unauthorized");
+    }
+  });
+
+  it("reaches neither the conversation nor a log", async () => {
+    const path = await newValue();
+    const ticket = await ticketFor(path);
+    const asked: string[] = [];
+    const CONVERSATIONS = {
+      idFromName: (name: string) => name,
+      get: (name: string) => ({
+        fetch: async (url: string, init: RequestInit) => {
+          asked.push(JSON.stringify([name, url, init, [...new Headers(init.headers)]]));
+          throw new Error("not here");
+        },
+      }),
+    };
+    const logs = ["log", "warn", "error", "info", "debug"] as const;
+    const said = logs.map((name) => vi.spyOn(console, name).mockImplementation(() => undefined));
+    const { worker } = createRuntime({ agents: [weather], model: scriptedModel([]) });
+    for (const query of [`ticket=${ticket}`, `path=.a&ticket=${ticket}&ticket=x`]) {
+      const request = new Request(`${ORIGIN}${path}?${query}`, {
+        headers: { accept: "image/*" },
       });
-      for (const query of [`ticket=${ticket}`, `path=.a&ticket=${ticket}&ticket=x`]) {
-        const request = new Request(`${ORIGIN}${path}?${query}`, {
-          headers: { accept: "image/*" },
-        });
-        const bindings = { ...env, ...KEYS, CONVERSATIONS } as unknown as Cloudflare.Env;
-        const response = await worker.fetch(request, bindings, createExecutionContext());
-        expect(JSON.stringify(await problemIn(response, "internal"))).not.toContain("ticket");
-      }
-      expect(asked).toHaveLength(2);
-      expect(asked[1]).toContain("path=.a");
-      const errors = said
-        .flatMap(({ mock }) => mock.calls.flat())
-        // The places that the log names are in this file.
-        .map((text) => String(text).replaceAll("tickets.test.ts", ""));
-      expect(errors.length).toBeGreaterThan(0);
-      for (const text of [...asked, ...errors]) expect(text).not.toContain("ticket");
-    });
+      const bindings = { ...env, ...KEYS, CONVERSATIONS } as unknown as Cloudflare.Env;
+      const response = await worker.fetch(request, bindings, createExecutionContext());
+      expect(JSON.stringify(await problemIn(response, "internal"))).not.toContain("ticket");
+    }
+    expect(asked).toHaveLength(2);
+    expect(asked[1]).toContain("path=.a");
+    const errors = said
+      .flatMap(({ mock }) => mock.calls.flat())
+      // The places that the log names are in this file.
+      .map((text) => String(text).replaceAll("tickets.test.ts", ""));
+    expect(errors.length).toBeGreaterThan(0);
+    for (const text of [...asked, ...errors]) expect(text).not.toContain("ticket");
   });
 });
 
@@ -233,20 +221,17 @@ describe("POST …/tickets", () => {
   });
 
   it("needs TICKET_SECRET if tokens are checked with public keys, or by the application", async () => {
-    const authenticator = () => "alice";
     const { worker } = createRuntime({
       agents: [weather],
-      model: () => Promise.reject() as never,
-      authenticator,
+      model: scriptedModel([]),
+      authenticator: () => "alice",
     });
     const through =
       (settings: object): Call =>
-      (method, path, init) =>
-        worker.fetch(
-          new Request(`${ORIGIN}${path}`, { ...init, method }),
-          { ...env, ...settings },
-          createExecutionContext(),
-        ) as Promise<Response>;
+      async (method, path, init) => {
+        const request = new Request(`${ORIGIN}${path}`, { ...init, method });
+        return worker.fetch(request, { ...env, ...settings }, createExecutionContext());
+      };
     const path = await newValue();
     const body = { path: `/conversations/${id}/variables/x` };
     const problem = await problemIn(await post(body, through({})), "bad_configuration");
@@ -268,13 +253,13 @@ describe("POST …/tickets", () => {
     await problemIn(await local("GET", `${path}?ticket=x`), "unauthorized");
     await problemIn(await local("DELETE", `${path}?ticket=${ticket}`), "unauthorized");
     // A ticket does not replace the checks of a request's origin.
-    for (const [name, value, code] of [
-      ["host", "evil.example", "foreign_origin"],
-      ["origin", "https://evil.example", "foreign_origin"],
-      ["sec-fetch-site", "cross-site", "foreign_origin"],
-    ] as const) {
-      const headers = { [name]: value };
-      await problemIn(await local("GET", `${path}?ticket=${ticket}`, { headers }), code);
+    for (const headers of [
+      { host: "evil.example" },
+      { origin: "https://evil.example" },
+      { "sec-fetch-site": "cross-site" },
+    ]) {
+      const response = await local("GET", `${path}?ticket=${ticket}`, { headers });
+      await problemIn(response, "foreign_origin");
     }
   });
 });

@@ -14,7 +14,7 @@ import {
   type Step,
   text,
   toolCall,
-} from "../../../packages/testing/src/testing.ts";
+} from "byref/testing";
 
 const rows = Array.from({ length: 500 }, (_, id) => ({ id, note: "x".repeat(20) }));
 const shop: Agent = {
@@ -27,14 +27,6 @@ const shop: Agent = {
   },
 };
 const tokens = { input: 60, output: 40 };
-
-/** Returns the outputs of tools in a message. */
-function outputsIn(content: string | readonly object[]): readonly unknown[] {
-  const parts = typeof content === "string" ? [] : content;
-  return parts.flatMap((part) =>
-    "output" in part ? [(part.output as { value: unknown }).value] : [],
-  );
-}
 
 it("reports what a turn cost, and what it would have cost by value", async () => {
   const steps: readonly Step[] = [
@@ -50,11 +42,6 @@ it("reports what a turn cost, and what it would have cost by value", async () =>
     const share = savings.promptChars / savings.inlinePromptChars;
     // ---
     expect(usage).toEqual({ inputTokens: 120, outputTokens: 80, totalTokens: 200 });
-    const value = JSON.stringify(rows);
-    const [shown] = model.calls[1]?.prompt.flatMap(({ content }) => outputsIn(content)) ?? [];
-    const handle = JSON.stringify(shown);
-    // One call contained the handle.
-    expect(savings.inlinePromptChars - savings.promptChars).toBe(value.length - handle.length);
     expect(share).toBeLessThan(0.15);
     expect(savings).toMatchObject({
       authoredChars: "$list_rows_1[0].note".length,
@@ -81,23 +68,9 @@ it("shows what is sent to a model now and later", async () => {
     const now = await client.prompt("shop", { conversation: "c" });
     // ---
     expect(instructions.text).toMatch(/^Help\.\n\nWrite results as/u);
-    const [list] = tools;
-    expect(sizes.slice(0, 2)).toEqual([
-      `list_rows: ${JSON.stringify(model.calls[0]?.tools?.[0]).length}`,
-      expect.stringMatching(/^act: \d+$/u),
-    ]);
-    expect(list?.inputSchema).toMatchObject({ type: "object" });
-    expect(first.tools.find(({ name }) => name === "read_variable")).toMatchObject({
-      offeredFrom: "variable",
-      sent: false,
-    });
+    expect(sizes[0]).toBe(`list_rows: ${JSON.stringify(model.calls[0]?.tools?.[0]).length}`);
     expect(sentChars).toBeGreaterThan(instructions.chars);
     expect(first.laterChars).toBeGreaterThan(laterChars);
-    expect(guide?.text).toMatch(/\$name\[-5:\]/u);
-    expect(now.messages.map(({ role }) => role)).toEqual([
-      ..."user assistant tool assistant user".split(" "),
-      "user",
-    ]);
     expect(now.tail?.text).toContain(guide?.text);
     expect(now.sentChars).toBeGreaterThan(first.sentChars);
   });

@@ -5,7 +5,7 @@ import type { LanguageModel, UIMessage } from "ai";
 import { type ConversationVariables, conversationVariables } from "byref/durable";
 import { expect, it } from "vitest";
 import * as z from "zod";
-import { scriptedModel } from "../../../packages/testing/src/testing.ts";
+import { scriptedModel } from "byref/testing";
 
 const orders = Array.from({ length: 2_000 }, (_, index) => ({
   id: `ord_${index}`,

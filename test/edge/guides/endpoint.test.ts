@@ -1,6 +1,6 @@
 import { readUIMessageStream, type UIMessage, WebSocketChatTransport as SdkTransport } from "ai";
 import { expect, it } from "vitest";
-import { scriptedModel } from "../../../packages/testing/src/testing.ts";
+import { scriptedModel } from "byref/testing";
 import { agent, hello } from "../../support/client.ts";
 import { textOf } from "../../support/edge.ts";
 import { socketClassFor, withSockets } from "../../support/socket-client.ts";

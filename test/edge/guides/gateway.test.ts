@@ -3,7 +3,7 @@ import { type Agent, createRuntime, mcpGateway, queries } from "byref";
 import { expect, it } from "vitest";
 import { ORIGIN } from "../../support/edge.ts";
 import { withWorker } from "../../support/own-runtime.ts";
-import { scriptedModel } from "../../../packages/testing/src/testing.ts";
+import { scriptedModel } from "byref/testing";
 
 const clerk: Agent = { name: "clerk", description: "Orders.", instructions: "Help.", tools: {} };
 const model = scriptedModel([]);

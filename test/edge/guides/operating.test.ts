@@ -6,7 +6,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { json, problemIn } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime, withWorker } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, text, toolCall } from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "byref/testing";
 
 const DAY_MS = 86_400_000;
 const MIB = 1_048_576;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { planSupport, queries } from "byref";
 import { orders } from "../../../examples/agents/orders.ts";
-import { finish, scriptedModel, text, toolCall } from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "byref/testing";
 import { clientOf } from "../../support/client.ts";
 import { json } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";

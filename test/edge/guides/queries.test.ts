@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { withWorker } from "../../support/own-runtime.ts";
 import { ORIGIN } from "../../support/edge.ts";
 import { sendTo } from "../../support/client.ts";
-import { scriptedModel } from "../../../packages/testing/src/testing.ts";
+import { scriptedModel } from "byref/testing";
 import type { OwnRuntime } from "../../support/own-runtime.ts";
 
 const shop: Agent = { name: "shop", description: "Orders.", instructions: "Help.", tools: {} };

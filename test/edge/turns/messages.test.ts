@@ -3,8 +3,6 @@ import { describe, expect, it, vi } from "vitest";
 import {
   ask,
   call,
-  chunksIn,
-  framesIn,
   get,
   json,
   messagesOf,
@@ -16,7 +14,7 @@ import {
 } from "../../support/edge.ts";
 import { alarmOf } from "../../support/storage.ts";
 import { watchRows } from "../../support/written-rows.ts";
-import { messageFrom } from "../../support/turn-client.ts";
+import { chunksIn, framesIn, messageFrom } from "../../support/turn-client.ts";
 import * as z from "zod";
 import { type Agent, capabilityTags, planSupport, queries, runCode } from "../../../src/byref.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
@@ -46,11 +44,10 @@ function short(id: string, body: object, accept?: string): Promise<Response> {
 
 it.each([
   ["POST /conversations", (id: string) => chat(id, [userMessage(NYC)])],
-  ["POST /conversations/:id/messages", (id: string) => short(id, { message: NYC })],
-  ["the same with a message", (id: string) => short(id, { message: userMessage(NYC) })],
+  ["POST /conversations/:id/messages", (id: string) => short(id, { message: userMessage(NYC) })],
   ["any other Accept", (id: string) => short(id, { message: NYC }, "text/html, */*")],
   [
-    "Accept with several types",
+    "several types",
     (id: string) => short(id, { message: NYC }, "application/json, text/event-stream"),
   ],
 ])("a turn as a UI message stream comes from %s", async (_, post) => {
@@ -58,13 +55,12 @@ it.each([
   const response = await post(id);
   expect(response.status).toBe(200);
   expect(Object.fromEntries(response.headers)).toMatchObject(UI_MESSAGE_STREAM_HEADERS);
-  const frames = await framesIn(response);
-
-  const ids = frames.slice(0, -1).map((frame) => frame.id);
+  const stream = await response.text();
+  const frames = framesIn(stream);
+  const ids = frames.slice(0, -1).map((frame) => Number(frame.id));
   expect(ids).toEqual(ids.map((_, index) => (ids[0] ?? 0) + index));
   expect(frames.at(-1)).toEqual({ id: undefined, data: "[DONE]" });
-
-  const chunks = chunksIn(frames);
+  const chunks = chunksIn(stream);
   const types = chunks.map(({ type }) => type);
   expect(types[0]).toBe("start");
   expect(types.slice(-3)).toEqual(["finish-step", "message-metadata", "finish"]);
@@ -125,17 +121,15 @@ it("a turn in another form is the whole result as application/json", async () =>
   expect(message).toMatchObject({ role: "assistant", metadata: { usage, savings, cost } });
   expect(textOf(message)).toContain("in Rome with");
   expect(variables.map(({ name }) => name)).toEqual(["get_weather_nyc", "get_weather_rome"]);
-  const tokens = ["cachedInputTokens", "inputTokens", "outputTokens", "totalTokens"];
-  expect(Object.keys(usage).sort()).toEqual(tokens);
-  expect(usage.totalTokens).toBe((usage.inputTokens ?? 0) + (usage.outputTokens ?? 0));
-  const chars = ["authoredChars", "inlinePromptChars", "promptChars", "resolvedChars"];
-  expect(Object.keys(savings).sort()).toEqual(chars);
-  const { cachedInputTokens, ...counted } = usage;
+  const counted: unknown = expect.any(Number);
+  const tokens = { inputTokens: counted, outputTokens: counted, totalTokens: counted };
   // The demo model reports no cached tokens.
-  expect(cachedInputTokens).toBe(0);
-  for (const count of [...Object.values(counted), ...Object.values(savings)])
-    expect(count).toBeGreaterThan(0);
-  expect(Object.keys(cost).sort()).toEqual(["alarms", "rowsRead", "rowsWritten"]);
+  expect(usage).toEqual({ ...tokens, cachedInputTokens: 0 });
+  expect(usage.totalTokens).toBe((usage.inputTokens ?? 0) + (usage.outputTokens ?? 0));
+  const chars = { promptChars: counted, inlinePromptChars: counted };
+  expect(savings).toEqual({ ...chars, authoredChars: counted, resolvedChars: counted });
+  for (const count of Object.values(savings)) expect(count).toBeGreaterThan(0);
+  expect(cost).toEqual({ rowsRead: counted, rowsWritten: counted, alarms: counted });
 });
 
 describe("a turn", () => {
@@ -144,7 +138,7 @@ describe("a turn", () => {
     const question = "Show my orders";
     expect(textOf((await ask(id, question)).message)).toContain("list_orders is not offered");
     expect(textOf((await ask(id, question, { agent: "orders" })).message)).toContain("5000 orders");
-    await framesIn(await chat(id, [userMessage("Show my refunded orders")], { agent: "orders" }));
+    await (await chat(id, [userMessage("Show my refunded orders")], { agent: "orders" })).text();
     expect(await namesIn(id)).toEqual(["list_orders_1", "list_orders_refunded"]);
   });
 
@@ -168,18 +162,8 @@ describe("a turn", () => {
     const input = { city: "NYC", deep: [{ "a b": null }] };
     await ask(id, NYC, { input });
     expect(await (await get(id, "input")).json()).toEqual(input);
-    await framesIn(await chat(id, [userMessage(NYC)], { input: {} }));
+    await (await chat(id, [userMessage(NYC)], { input: {} })).text();
     expect(await (await get(id, "input")).json()).toEqual({});
-  });
-
-  it("does not resolve references in a person's text", async () => {
-    const id = newId();
-    await ask(id, NYC);
-    await ask(id, "What is $get_weather_nyc.city?");
-    for (const form of ["display", "reference"]) {
-      const { messages } = await messagesOf(id, `?form=${form}`);
-      expect(textOf(messages[2])).toBe("What is $get_weather_nyc.city?");
-    }
   });
 });
 
@@ -368,58 +352,45 @@ function definitionsIn({ tools }: PromptDescription): readonly unknown[] {
     }));
 }
 
-describe("the prompt of an agent, over HTTP", () => {
+/** Requires that the description is what the model received in this call. */
+function expectReceived(prompt: PromptDescription, call: Talk["calls"][number] | undefined): void {
+  const { prompt: sent = [], tools = [] } = call ?? {};
+  const [first, ...messages] = sent;
+  const instructions = first?.role === "system" ? first.content : "";
+  expect(prompt.instructions).toEqual({ text: instructions, chars: instructions.length });
+  expect(prompt.toolChars).toBe(tools.length === 0 ? 0 : JSON.stringify(tools).length);
+  expect(messages.map(({ role }) => role)).toEqual(prompt.messages.map(({ role }) => role));
+  const parts = prompt.messages.reduce((sum, { chars }) => sum + chars, 0);
+  expect(prompt.sentChars).toBe(prompt.instructions.chars + prompt.toolChars + parts);
+  if (tools.length === 0) return;
+  expect(JSON.stringify(definitionsIn(prompt))).toBe(JSON.stringify(tools));
+  const sizes = prompt.tools.filter((one) => one.sent).map(({ chars }) => chars);
+  expect(sizes).toEqual(tools.map((one) => JSON.stringify(one).length));
+}
+
+describe("the prompt over HTTP", () => {
   it.each<readonly [string, Partial<RuntimeOptions>]>([
     ["a plain Worker", {}],
     ["a Worker with a sandbox, tables and plans", ALL],
     ["an agent that asks another", { agents: [{ ...shop, delegates: ["writer"] }, writer] }],
-    ["full instructions", { agents: [{ ...shop, instructionStyle: "full" }] }],
-    ["minimal instructions", { agents: [{ ...shop, instructionStyle: "minimal" }] }],
-    ["no instructions", { agents: [{ ...shop, instructions: "", instructionStyle: "none" }] }],
     ["output paths", { agents: [{ ...shop, outputPath: true, variableTools: false }] }],
     ["tools as tags", { agents: [{ ...shop, toolCalls: capabilityTags }], ...ALL }],
   ])("is what the model receives in the first call: %s", async (_, options) => {
     await talk(options, [ANSWER], async ({ own, calls, say }) => {
       const prompt = await promptOf(own);
-      const question = "What is there?";
-      const { savings } = await say(question);
-      const [received] = calls;
-      const [first] = received?.prompt ?? [];
-      const instructions = first?.role === "system" ? first.content : "";
-      expect(prompt.instructions).toEqual({ text: instructions, chars: instructions.length });
-      const tools = received?.tools ?? [];
-      expect(prompt.toolChars).toBe(tools.length === 0 ? 0 : JSON.stringify(tools).length);
+      await say("What is there?");
+      expect(calls).toHaveLength(1);
+      expectReceived(prompt, calls[0]);
       expect(prompt.messages).toEqual([{ role: "user", chars: 0 }]);
-      expect(prompt.sentChars).toBe(instructions.length + prompt.toolChars);
-      if (tools.length === 0) return;
-      expect(JSON.stringify(definitionsIn(prompt))).toBe(JSON.stringify(tools));
-      expect(savings.promptChars).toBe(prompt.sentChars + question.length);
-      const sizes = prompt.tools.filter(({ sent }) => sent).map(({ chars }) => chars);
-      expect(sizes).toEqual(tools.map((one) => JSON.stringify(one).length));
     });
   });
 
-  it("is stored nowhere, calls no model, and creates no conversation", async () => {
-    await talk(ALL, [], async ({ own, calls }) => {
-      await promptOf(own);
-      expect(calls).toEqual([]);
-      await problemIn(
-        await own.call("GET", "/agents/shop/prompt?conversation=c"),
-        "conversation_not_found",
-      );
-      expect((await own.call("GET", "/conversations/c")).status).toBe(404);
-    });
-  });
-});
-
-describe("the prompt of a conversation", () => {
-  const steps: readonly Step[] = [
-    [toolCall("list_rows", {}), finish("tool-calls")],
-    [text("All: $list_rows_1[0].id"), finish("stop")],
-    ANSWER,
-  ];
-
-  it("has its messages, the guide and the variables, as in the next call", async () => {
+  it("of a conversation has its messages, the guide and the variables, as in the next call", async () => {
+    const steps: readonly Step[] = [
+      [toolCall("list_rows", {}), finish("tool-calls")],
+      [text("All: $list_rows_1[0].id"), finish("stop")],
+      ANSWER,
+    ];
     await talk(ALL, steps, async ({ own, calls, say }) => {
       const before = await promptOf(own);
       await say("Which rows?");
@@ -429,16 +400,13 @@ describe("the prompt of a conversation", () => {
       expect(prompt.laterChars).toBeLessThan(before.laterChars);
       const question = "And now?";
       const { savings } = await say(question);
-      const { prompt: sent = [], tools } = calls.at(-1) ?? {};
-      expect(JSON.stringify(definitionsIn(prompt))).toBe(JSON.stringify(tools));
-      const [, ...messages] = sent;
-      expect(messages.map(({ role }) => role)).toEqual(prompt.messages.map(({ role }) => role));
-      expect(messages.at(-1)?.content).toEqual([{ type: "text", text: prompt.tail?.text }]);
+      const received = calls.at(-1);
+      expectReceived(prompt, received);
+      const last = received?.prompt.at(-1)?.content;
+      expect(last).toEqual([{ type: "text", text: prompt.tail?.text }]);
       expect(prompt.tail?.text).toContain("$limit: number");
       expect(prompt.tail?.chars).toBe(prompt.messages.at(-1)?.chars);
       expect(savings.promptChars).toBe(prompt.sentChars + question.length);
-      const parts = prompt.messages.reduce((sum, { chars }) => sum + chars, 0);
-      expect(prompt.sentChars).toBe(prompt.instructions.chars + prompt.toolChars + parts);
     });
   });
 

@@ -10,7 +10,7 @@ import {
   framesIn,
   messageFrom,
 } from "../../support/turn-client.ts";
-import { finish, scriptedModel, text, type Script } from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, text, type Script } from "byref/testing";
 import { messageStream, textStream } from "../../../src/edge/turns/turn-response.ts";
 import * as limits from "../../../src/limits.ts";
 import { TurnLog } from "../../../src/turn/log/turn-log.ts";
@@ -28,11 +28,6 @@ describe("stream", () => {
 
   const watch = (own: OwnRuntime, query = "", headers: Record<string, string> = {}) =>
     own.call("GET", `/conversations/c/stream${query}`, { headers });
-  const stop = async (own: OwnRuntime) => {
-    const response = await own.call("POST", "/conversations/c/stop");
-    return response.json<{ stopped: boolean }>();
-  };
-
   /** Returns the message that a stock client builds from frames, and from a stream that continues them. */
   async function messageIn(...pieces: readonly (string | readonly Frame[])[]) {
     const frames = pieces.flatMap((piece) => (typeof piece === "string" ? framesIn(piece) : piece));
@@ -101,25 +96,6 @@ describe("stream", () => {
       });
     });
   });
-
-  it("stop ends the running turn: its text is kept and marked, and the model is not called again", async () => {
-    const { reached, options, model } = haltedTurn();
-    await withRuntime(options, async (own) => {
-      const asked = await ask(own, "Hello.");
-      await reached;
-      expect(await stop(own)).toEqual({ stopped: true });
-      const chunks = framesIn(await asked.text()).map(({ chunk }) => chunk);
-      expect(chunks.at(-1)).toMatchObject({ type: "abort" });
-      const { messages } = own.conversation().readMessages({ limit: 5, form: "display" });
-      expect(messages[1]?.parts).toContainEqual(
-        expect.objectContaining({ type: "text", text: "Before." }),
-      );
-      expect(messages[1]?.metadata).toMatchObject({ stopped: true });
-      expect(model.calls).toHaveLength(1);
-      expect(await stop(own)).toEqual({ stopped: false });
-      expect(own.conversation().about()).toMatchObject({ status: "idle" });
-    });
-  });
 });
 
 describe("faults clients", () => {
@@ -173,7 +149,6 @@ describe("faults clients", () => {
     type Client = (own: OwnRuntime, open: Promise<void>) => Promise<string | undefined>;
 
     const clients: Readonly<Record<string, Client>> = {
-      "that reads": async (own) => (await watch(own)).text(),
       "that reads one piece, and the rest when all is over": async (own, over) => {
         const reader = readerOf(await watch(own));
         const { value } = await reader.read();
@@ -186,20 +161,11 @@ describe("faults clients", () => {
         return response.text();
       },
       "that never reads": async (own) => void (await watch(own)),
-      "that is gone at once": async (own) =>
-        (await watch(own)).body?.cancel().then(() => undefined),
       "that is gone after one piece": async (own) => {
         const reader = readerOf(await watch(own));
         await reader.read();
         await reader.cancel();
         return undefined;
-      },
-      "that is gone, and back": async (own) => {
-        const reader = readerOf(await watch(own));
-        const had = new TextDecoder().decode((await reader.read()).value);
-        await reader.cancel();
-        const last = framesIn(had).at(-1)?.id ?? "0";
-        return had + (await (await watch(own, `?after=${last}`)).text());
       },
       "that is gone, and back when all is over": async (own, over) => {
         const reader = readerOf(await watch(own));

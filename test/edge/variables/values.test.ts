@@ -1,8 +1,7 @@
-import { describe, expect, it } from "vitest";
-import { get, newId, problemIn, call, json, objectOf } from "../../support/edge.ts";
+import { expect, it } from "vitest";
+import { get, newId, problemIn, call, json } from "../../support/edge.ts";
 import { anyBytes, bytesOf, getWith, NDJSON, putAs, TEXT } from "../../support/values.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
-import { runInDurableObject } from "cloudflare:test";
 import { type Exchange, httpCases } from "../../support/http-cases.ts";
 import { exportOf, fork, imported } from "../../support/transfer.ts";
 
@@ -285,114 +284,68 @@ httpCases(
   ),
 );
 
-describe("metadata", () => {
-  const at = (id: string, rest = "") => `/conversations/${id}/variables/a${rest}`;
-  const patch = (id: string, changes: object, etag: string) =>
-    call("PATCH", at(id), json(changes, { "if-match": etag }));
-  const etagIn = ({ headers }: Response) => headers.get("etag") ?? "";
+const at = (id: string, rest = "") => `/conversations/${id}/variables/a${rest}`;
+const patch = (id: string, changes: object, etag: string) =>
+  call("PATCH", at(id), json(changes, { "if-match": etag }));
+const etagIn = ({ headers }: Response) => headers.get("etag") ?? "";
 
-  it("metadata have their own version: of two changes to one version, one wins", async () => {
-    const id = newId();
-    const written = etagIn(await call("PUT", at(id), json(1)));
-    const read = etagIn(await get(id, "a/info"));
-    const first = await patch(id, { description: "first" }, read);
-    expect(first.status).toBe(200);
-    for (const stale of [read, written]) {
-      const problem = await problemIn(
-        await patch(id, { pinned: true }, stale),
-        "precondition_failed",
-      );
-      expect(etagIn(await get(id, "a/info"))).toContain(String(problem["etag"]).slice(0, -1));
-    }
-    const second = await patch(id, { pinned: true }, etagIn(first));
-    expect(await second.json<VariableInfo>()).toMatchObject({
-      description: "first",
-      pinned: true,
-      version: 1,
-      metadataVersion: 2,
-    });
-    // The value is unchanged, so its ETag is still valid for a write.
-    const writing = await call("PUT", at(id), json(2, { "if-match": written }));
-    expect(await writing.json()).not.toHaveProperty("metadataVersion");
-    await problemIn(await patch(id, { pinned: false }, etagIn(second)), "precondition_failed");
-    expect((await patch(id, { pinned: false }, etagIn(writing))).status).toBe(200);
-  });
-});
-
-it("a changed CSV is records, and an undo gives the file back", async () => {
+it("metadata have their own version: of two changes to one version, one wins", async () => {
   const id = newId();
-  const body = "id,n\n1,1.50\n";
-  for (const type of [CSV, NDJSON]) {
-    await putAs(id, "a", { body, type: CSV });
-    const added = type === CSV ? "n,id\r\n2.0,x\r\n" : '{"n":2.0,"id":"x"}';
-    expect((await putAs(id, "a?mode=append", { body: added, type })).status).toBe(200);
-    expect(await (await get(id, "a")).json()).toEqual([
-      { id: 1, n: 1.5 },
-      { n: 2, id: "x" },
-    ]);
-    const csv = await getWith(id, "a", { accept: CSV });
-    expect(await csv.text()).toMatch(/^id,n\r\n1,1.5\d*\r\nx,2(\.0)?\r\n$/);
-    await runInDurableObject(objectOf(id), (object) => object.parts.context.store.undo("a"));
-    expect(await (await getWith(id, "a", { accept: CSV })).text()).toBe(body);
-    expect(await (await get(id, "a?path=[0].n")).json()).toBe(1.5);
+  const written = etagIn(await call("PUT", at(id), json(1)));
+  const read = etagIn(await get(id, "a/info"));
+  const first = await patch(id, { description: "first" }, read);
+  expect(first.status).toBe(200);
+  for (const stale of [read, written]) {
+    const problem = await problemIn(
+      await patch(id, { pinned: true }, stale),
+      "precondition_failed",
+    );
+    expect(etagIn(await get(id, "a/info"))).toContain(String(problem["etag"]).slice(0, -1));
   }
-  await putAs(id, "lines", { body: '{"id":1}', type: NDJSON });
-  await putAs(id, "lines?mode=append", { body: "id\n2\n", type: CSV });
-  expect(await (await get(id, "lines")).json()).toEqual([{ id: 1 }, { id: 2 }]);
-});
-
-describe("exact", () => {
-  const at = (id: string, name = "a") => `/conversations/${id}/variables/${name}`;
-
-  function putBody(path: string, body: string, type = JSON_TYPE): Promise<Response> {
-    return call("PUT", path, { body, headers: { "content-type": type } });
-  }
-
-  const rows = (count: number) =>
-    Array.from({ length: count }, (_, index) => ({ id: index, text: "é".repeat(40) }));
-
-  /** Bodies that a parser and a writer of JSON would change. */
-  const BODIES: Readonly<Record<string, readonly [type: string, body: string]>> = {
-    "white space": [JSON_TYPE, '\r\n{ "a" : [ 1 ,\t2 ] }\n'],
-    "numbers with zeros at their end": [JSON_TYPE, "[1.0, 1.10, 1e2, -0.0, 1E+2]"],
-    "ids beyond doubles": [JSON_TYPE, '[{"id":1234567890123456789},{"id":1234567890123456790}]'],
-    "numbers out of range": [JSON_TYPE, "[1e400,-1e999,1e-400]"],
-    "a long decimal": [JSON_TYPE, "0.1234567890123456789"],
-    "a key twice": [JSON_TYPE, '{"a":1,"b":2,"a":3}'],
-    "special keys": [JSON_TYPE, '{"__proto__":{"a":1},"constructor":{"prototype":1},"":2}'],
-    escapes: [JSON_TYPE, String.raw`["\u00e9\/\u0041", "\ud800"]`],
-    "a byte order mark": [JSON_TYPE, "\uFEFF[1, 2]"],
-    "an indented long array": [JSON_TYPE, `${JSON.stringify(rows(2_000), null, 2)}\n`],
-    "an indented array that arrives in parts": [
-      JSON_TYPE,
-      JSON.stringify(rows(20_000), null, "\t"),
-    ],
-    "an indented long object": [JSON_TYPE, JSON.stringify({ rows: rows(2_000) }, null, 2)],
-    "records without a last line end": [NDJSON, '{"id":1234567890123456789}\n{"id":2.0}'],
-    "records with blank lines and CRLF": [NDJSON, '\r\n{"id": 1}\r\n\r\n \t\n{"id": 2}\r\n\n'],
-    "records after a byte order mark": [NDJSON, '\uFEFF{"id":1}\n{"id":2}\n'],
-    "many records with spaces": [
-      NDJSON,
-      rows(3_000)
-        .map((row) => ` ${JSON.stringify(row)} \r\n`)
-        .join(""),
-    ],
-  };
-
-  describe.each(Object.entries(BODIES))("a body with %s", (_, [type, body]) => {
-    it("is given back byte by byte, also after an export, an import and a copy", async () => {
-      const id = newId();
-      expect((await putBody(at(id), body, type)).status).toBe(201);
-      const whole = (of: string) => call("GET", at(of), { headers: { accept: type } });
-      const isSame = async (of: string) =>
-        sent.equals(new Uint8Array(await (await whole(of)).arrayBuffer()));
-      const sent = Buffer.from(body);
-      expect(await isSame(id)).toBe(true);
-      expect(await isSame(await imported(await exportOf(id)))).toBe(true);
-      expect(await isSame(await fork(id))).toBe(true);
-    });
+  const second = await patch(id, { pinned: true }, etagIn(first));
+  expect(await second.json<VariableInfo>()).toMatchObject({
+    description: "first",
+    pinned: true,
+    version: 1,
+    metadataVersion: 2,
   });
+  // The value is unchanged, so its ETag is still valid for a write.
+  const writing = await call("PUT", at(id), json(2, { "if-match": written }));
+  expect(await writing.json()).not.toHaveProperty("metadataVersion");
+  await problemIn(await patch(id, { pinned: false }, etagIn(second)), "precondition_failed");
+  expect((await patch(id, { pinned: false }, etagIn(writing))).status).toBe(200);
 });
+
+const rows = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({ id: index, text: "é".repeat(40) }));
+
+/** Bodies that a parser and a writer of JSON would change. */
+const BODIES: Readonly<Record<string, readonly [type: string, body: string]>> = {
+  "white space": [JSON_TYPE, '\r\n{ "a" : [ 1 ,\t2 ] }\n'],
+  "numbers with zeros at their end": [JSON_TYPE, "[1.0, 1.10, 1e2, -0.0, 1E+2]"],
+  "numbers beyond doubles": [JSON_TYPE, '[{"id":1234567890123456789},1e400,0.1234567890123456789]'],
+  "a key twice": [JSON_TYPE, '{"a":1,"b":2,"a":3}'],
+  "special keys": [JSON_TYPE, '{"__proto__":{"a":1},"constructor":{"prototype":1},"":2}'],
+  escapes: [JSON_TYPE, String.raw`["\u00e9\/\u0041", "\ud800"]`],
+  "a byte order mark": [JSON_TYPE, "\uFEFF[1, 2]"],
+  "an indented array that arrives in parts": [JSON_TYPE, JSON.stringify(rows(20_000), null, "\t")],
+  "an indented long object": [JSON_TYPE, JSON.stringify({ rows: rows(2_000) }, null, 2)],
+  "records without a last line end": [NDJSON, '{"id":1234567890123456789}\n{"id":2.0}'],
+  "records with blank lines and CRLF": [NDJSON, '\uFEFF\r\n{"id": 1}\r\n\r\n \t\n{"id": 2}\r\n\n'],
+};
+
+it.each(Object.entries(BODIES))(
+  "a body with %s is given back byte by byte, also after an export, an import and a copy",
+  async (_, [type, body]) => {
+    const id = newId();
+    expect((await putAs(id, "a", { body, type })).status).toBe(201);
+    const sent = Buffer.from(body);
+    for (const of of [id, await imported(await exportOf(id)), await fork(id)]) {
+      const whole = await getWith(of, "a", { accept: type });
+      expect(sent.equals(new Uint8Array(await whole.arrayBuffer()))).toBe(true);
+    }
+  },
+);
 
 /** Half of an emoji, which JSON can hold and UTF-8 cannot. */
 const HALF = "\ud83d";
