@@ -91,24 +91,25 @@ it.each([
   expect(isNotModified({ ifNoneMatch }, etag)).toBe(expected);
 });
 
-it.each<readonly [value: string, at: number]>([
-  ["", 0],
-  [",, ,", 0],
-  ["1-a", 0],
-  ['"1-a', 0],
-  ['w/"1-a"', 0],
-  ["'1-a'", 0],
-  ['*, "1-a"', 0],
-  ['"1-a" "2-b"', 6],
-  ['"1-a"x', 5],
-  ['"1 a"', 0],
-  ['"1-a", "2-b', 7],
-])("a malformed condition is refused, with its header and place: %j at %i", (value, at) => {
-  const problem = (header: string) => ({ code: "bad_request", details: { header, at } });
+it.each([
+  "",
+  ",, ,",
+  "1-a",
+  '"1-a',
+  'w/"1-a"',
+  "'1-a'",
+  '*, "1-a"',
+  '"1-a" "2-b"',
+  '"1-a"x',
+  '"1 a"',
+  '"1-a", "2-b',
+  `"1-a"${",".repeat(100_000)}x`,
+])("a malformed condition is refused, with its header: %j", (value) => {
+  const problem = (header: string) => ({ code: "bad_request", details: { header } });
   for (const etag of ['"1-a"', undefined]) {
     const match = errorOf(() => requireConditions({ ifMatch: value }, etag));
     expect(match).toMatchObject(problem("If-Match"));
-    expect(match?.message).toContain(`If-Match is not readable at character ${at}:`);
+    expect(match?.message).toContain("If-Match is not readable:");
   }
   for (const run of [
     () => requireConditions({ ifNoneMatch: value }, undefined),
