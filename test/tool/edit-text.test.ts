@@ -104,17 +104,6 @@ describe("edits of a text", () => {
     },
   );
 
-  it.each<[what: string, text: string, edits: Replacement[]]>([
-    ["one large replacement", "x", [all("x", "b\n".repeat(8_000_000))]],
-    [
-      "100 edits of a long text",
-      Array.from({ length: 80_000 }, (_, n) => `word-${n}_`).join(" "),
-      Array.from({ length: 100 }, (_, n) => ({ find: `word-${n}_`, replace: `other ${n}` })),
-    ],
-  ])("are made up to these limits: %s", slow, async (_, text, edits) => {
-    expect((await diffOf(text, edits)).diff).toContain("@@");
-  });
-
   it("are ambiguous, however often a text occurs", async () => {
     expect(await failureOf("a\n".repeat(300_000), [{ find: "a", replace: "" }])).toMatchObject({
       code: "edit_ambiguous",
@@ -210,39 +199,4 @@ describe("edits of a text", () => {
       );
     },
   );
-
-  it("find every text whose white space, line ends or Unicode form was changed", async () => {
-    const unit = fc.constantFrom(
-      "a",
-      "b",
-      "\u00e9",
-      "\ufb01",
-      "\ud55c",
-      "\u2019",
-      " ",
-      "\n",
-      "\t",
-      "-",
-      "😀",
-      "1",
-    );
-    await fc.assert(
-      fc.asyncProperty(
-        fc.string({ unit, minLength: 1 }),
-        fc.string({ unit }),
-        fc.string({ unit }),
-        async (find, before, after) => {
-          fc.pre(find.trim() !== "");
-          const text = find
-            .replaceAll("\n", "\r\n")
-            .replaceAll(" ", "\u00a0")
-            .replaceAll("\t", "  ")
-            .normalize("NFD");
-          fc.pre(text !== find && !(before + text + after).includes(find));
-          const failure = await failureOf(before + text + after, [{ find, replace: "" }]);
-          expect(failure.details).toHaveProperty("difference");
-        },
-      ),
-    );
-  });
 });

@@ -88,14 +88,6 @@ describe("edit_variable", () => {
     expect(await store.read("v")).toBe("a \ud83d c");
   });
 
-  it("keeps a key named __proto__", async () => {
-    const store = new MemoryStore();
-    await store.save({ name: "doc", value: {} });
-    const value: Json = JSON.parse('{"__proto__": {"a": 1}, "b": [{"__proto__": 2}]}');
-    await edit(store, { name: "doc", edits: [{ op: "add", path: "/x", value }] });
-    expect(JSON.stringify(await store.read("doc"))).toBe(`{"x":${JSON.stringify(value)}}`);
-  });
-
   it("saves the result under another name, and leaves the variable", async () => {
     const store = new MemoryStore();
     await store.save({ name: "page", value: "a b" });
@@ -349,16 +341,6 @@ describe("edit_variable", () => {
     });
   });
 
-  it("keeps what set_variable replaces, too", async () => {
-    const store = new MemoryStore();
-    const set = (value: Json) =>
-      outputOf("set_variable", { name: "v", value }, { store, inRun: false });
-    await set("a");
-    await set({ b: 1 });
-    await edit(store, { name: "v", edits: "undo" });
-    expect(await store.read("v")).toBe("a");
-  });
-
   it("marks a text as composed if an edit puts a URL together", async () => {
     const store = new MemoryStore();
     await store.save({ name: "page", value: "![x](https://a.example/?q=X) and https://b.example" });
@@ -379,3 +361,58 @@ async function callPrepared(store: MemoryStore, input: object) {
   if (ran.kind === "failed") throw new Error(ran.message);
   return { ran: () => ran.save() };
 }
+
+type Replacement = { readonly find: string; readonly replace: string };
+
+/** Edits a text. Returns the text that is stored then, and the failure. */
+async function edited(text: string, ...edits: readonly Replacement[]) {
+  const store = new MemoryStore();
+  await store.save({ name: "page", value: text });
+  const input = { name: "page", edits: edits.map((edit) => ({ ...edit })) };
+  const failure = await callTool("edit_variable", input, { store, inRun: false }).then(
+    ({ ran }) => (ran.kind === "failed" ? failureOf(ran) : undefined),
+    (error: unknown) => error,
+  );
+  return { text: await store.read("page"), failure };
+}
+
+describe("an edit changes nothing else", () => {
+  it.each<[report: string, text: string, edit: Replacement & { readonly after: string }]>([
+    [
+      "strands-agents/harness-sdk#3175: tabs elsewhere stay",
+      "\tif (a) {\n\t\tb();\n\t}\n",
+      { find: "b();", replace: "c();", after: "\tif (a) {\n\t\tc();\n\t}\n" },
+    ],
+    [
+      "MoonshotAI/kimi-cli#2191: CRLF elsewhere stays",
+      "a\r\nb\r\nc\r\n",
+      { find: "b", replace: "d", after: "a\r\nd\r\nc\r\n" },
+    ],
+    [
+      "open-octo/octo-agent#1224: mixed line ends stay mixed",
+      "a\r\nb\nc\r\nd\n",
+      { find: "b\nc", replace: "x\ny", after: "a\r\nx\ny\r\nd\n" },
+    ],
+    [
+      "Stack-Cairn/LiveAgent#171: a byte order mark stays",
+      "\uFEFFa\r\nb\r\n",
+      { find: "b", replace: "c", after: "\uFEFFa\r\nc\r\n" },
+    ],
+    [
+      "qwen-code-dev-bot/oh-my-cli#477, strands-agents/sdk-typescript#688: no pattern is read in it",
+      "PID=x; v=x2",
+      { find: "x;", replace: "$$ $& $` $' $1 $<a>;", after: "PID=$$ $& $` $' $1 $<a>; v=x2" },
+    ],
+    [
+      "claude-code-best/claude-code#371: Chinese text is found",
+      "\tinput int Take = 620; // 止盈点数(点) — 32个pip=320点\n",
+      {
+        find: "止盈点数(点) — 32个pip=320点",
+        replace: "赚一点点就跑(80点)",
+        after: "\tinput int Take = 620; // 赚一点点就跑(80点)\n",
+      },
+    ],
+  ])("%s", async (_, text, { after, ...edit }) => {
+    expect(await edited(text, edit)).toEqual({ text: after, failure: undefined });
+  });
+});

@@ -3,7 +3,6 @@ import type { AnySchema } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import * as limits from "../../src/limits.ts";
 import {
   type Definition,
   foldSchema,
@@ -14,7 +13,7 @@ import {
 import { acceptableSchema } from "../../src/tool/acceptable-schema.ts";
 import { widenSchema } from "../../src/tool/shown-schema.ts";
 import { isJsonArray, isJsonObject, type Json, typeOfJson } from "../../src/value/json.ts";
-import { sampled, samples, slow } from "../support/slow.ts";
+import { sampled, samples } from "../support/slow.ts";
 
 const NAMES = ["a", "b", "0"];
 const scalar = fc.constantFrom<Json[]>(null, true, 0, 2.5, 7, "", "a", "$x", "long text");
@@ -198,28 +197,7 @@ describe("a widened schema", () => {
     expect(fits({ it: "$x" })).toBe(true);
     expect(fits({ it: ["$x"] })).toBe("prefixItems" in it);
   });
-
-  it.each([
-    ["alternatives", (one: object) => ({ anyOf: Array.from({ length: 700 }, () => one) })],
-    ["parameters", (one: object) => ({ properties: numbered(700, one) })],
-    ["both, deeply", (one: object) => nested(one, 200)],
-  ])("grows by a limited amount for very many %s", slow, (_title, schemaOf) => {
-    const one = { properties: { kind: { const: "a" }, n: { enum: [1, 2] } } };
-    const schema = { type: "object", properties: { it: schemaOf(one), plain: { type: "number" } } };
-    const widened = widenSchema(schema as JSONSchema7);
-    const grown = JSON.stringify(widened).length - JSON.stringify(schema).length;
-    expect(grown).toBeLessThanOrEqual(limits.maxBlockChars);
-    expect(validatorOf(widened)({ it: "$x", plain: "$x" })).toBe(true);
-  });
 });
-
-function numbered(count: number, one: object) {
-  return Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, one]));
-}
-
-function nested(one: object, count: number): object {
-  return count === 0 ? one : { anyOf: [one, { properties: { next: nested(one, count - 1) } }] };
-}
 
 describe("the types of a schema", () => {
   it("are those of the values that ajv accepts", sampled, () => {

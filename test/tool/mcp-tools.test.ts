@@ -201,25 +201,6 @@ describe("labels", () => {
       other: { source, numbers: "raw", aliases: aliasesOf("other"), trusted: false },
     });
   });
-
-  it.each([
-    ["*", true],
-    ["a*a", true],
-    ["abca", true],
-    ["*b*c*", true],
-    ["**", true],
-    ["abc", false],
-    ["a*b", false],
-    ["abca*a", false],
-    ["", false],
-    ["A*", false],
-    ["a.*", false],
-  ])("are set by the pattern %j for abca: %s", async (pattern, isMeant) => {
-    const { url } = await start([offering("abca")]);
-    const server = { name: "one", url, tools: { [pattern]: { sealed: true } } };
-    const { policies } = await open(new McpDirectory(), [server]);
-    expect(policies.abca?.sealed).toBe(isMeant ? true : undefined);
-  });
 });
 
 describe("the list of tools", () => {

@@ -82,25 +82,6 @@ describe("a policy", () => {
       approval: { reason: "Is this meant?", input: '{"to":"a","ssn":"078"}' },
     });
   });
-
-  it("that throws denies the call", async () => {
-    for (const policy of [
-      () => {
-        throw new Error("No net.");
-      },
-      () => Promise.reject(new Error("No net.")),
-    ]) {
-      const { ready } = await prepare({}, { policy });
-      expect(ready).toMatchObject({ kind: "failed", code: "tool_denied" });
-    }
-  });
-
-  it("shows a person no secret, and no bytes", async () => {
-    const policy: Policy = () => ({ ask: "?" });
-    const policies = { send_email: { secrets: ["key"] } };
-    const { ready } = await prepare({ key: "$key" }, { policy, policies });
-    expect(ready).toMatchObject({ approval: { input: '{"key":"$key"}' } });
-  });
 });
 
 const ask: Policy = () => ({ ask: "1" });

@@ -95,37 +95,6 @@ describe.each(stores)("read_variable on $title", ({ open }) => {
     }
   });
 
-  it("cuts arrays and objects at the same limit", async () => {
-    for (const wrap of [(text: string) => [text], (text: string) => ({ text })]) {
-      const shown = wrap("");
-      const type = Array.isArray(shown) ? "array" : "object";
-      const frame = charsOf({ reference: "$v", type, count: 1, value: shown });
-      for (const chars of [7_999, 8_000, 8_001]) {
-        const store = open();
-        await store.save({ name: "v", value: wrap("x".repeat(chars - frame)) });
-        const piece = await read(new Tools(store), {});
-        expect(piece["reference"] === "$v" && piece["value"] !== undefined).toBe(chars <= MAX);
-        expect(charsOf(piece)).toBeLessThanOrEqual(MAX);
-      }
-    }
-  });
-
-  it("returns exactly the whole value, call by call", slow, async () => {
-    const rows = Array.from({ length: 900 }, (_, id) => ({ id, name: `Name ${id} 😀` }));
-    const values: Json[] = [
-      rows,
-      "a😀\n\u0001".repeat(6_000),
-      { deep: { rows, text: '"'.repeat(9_000) }, more: 1 },
-      [1, "y".repeat(20_000), rows, [], { rows }],
-      Object.fromEntries(rows.map(({ id }) => [`a "key" ${id}`, id])),
-    ];
-    for (const value of values) {
-      const store = open();
-      await store.save({ name: "v", value });
-      expect(await walked(new Tools(store), {})).toEqual(value);
-    }
-  });
-
   it("continues in pieces of the requested size", async () => {
     const store = open();
     await store.save({ name: "v", value: [0, 1, 2, 3, 4, 5, 6] });

@@ -93,13 +93,6 @@ describe("the place that a tool chooses", () => {
       { saveTo: saveTargetIn(saveTo) },
     );
 
-  it("is one of its alternatives only", async () => {
-    const chosen = { _outputPath: "$b", value: 1 };
-    expect((await choosing(chosen, "$a || $b")).store.list()).toMatchObject([{ name: "b" }]);
-    const both = await choosing(chosen, "$a && $b");
-    expect(await both.store.read("a")).toEqual(chosen);
-  });
-
   it.each([
     [{ _outputPath: "$b", value: 1, more: 2 }],
     [{ _outputPath: 5, value: 1 }],

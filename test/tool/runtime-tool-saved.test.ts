@@ -12,7 +12,6 @@ import { tool } from "ai";
 import { codeTool } from "../../packages/code/src/code-tool.ts";
 import type { PolicyCall } from "../../src/tool/policy.ts";
 import { scriptedSandbox } from "../support/scripted-sandbox.ts";
-import type { CallOptions, RunScope } from "../../src/tool/wrapped-tool.ts";
 
 describe("the result of a runtime tool", () => {
   it("is saved nowhere if one of the places does not fit", async () => {
@@ -273,17 +272,6 @@ describe("a run's own variable, for a model outside the run", () => {
       code: "bad_name",
     });
     expect(await store.read("state_r1")).toEqual({ x: "the run's" });
-  });
-
-  it("is not resolved in references, not even in another run", async () => {
-    const store = await conversation();
-    const tools = await wrapTools({ echo }, { store });
-    const other: RunScope = { run: "r2", nameOf: (name) => name };
-    for (const scope of [{}, { scope: other }]) {
-      const options: CallOptions = { ...call, ...scope };
-      await run(required(tools.get("echo")), { value: "$state_r1.x" }, options);
-      expect(called.at(-1)).toBe("$state_r1.x");
-    }
   });
 
   it("is not passed to code", async () => {

@@ -7,6 +7,8 @@ import { failureOf, returning, run, runOnce } from "../support/wrapped.ts";
 import { csvRecords } from "../../src/store/bytes/csv-records.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { wrapTool } from "../../src/tool/tool-call.ts";
+import * as limits from "../../src/limits.ts";
+import { slow } from "../support/slow.ts";
 
 const bytes = new Uint8Array([1, 2, 254, 255]);
 
@@ -220,4 +222,16 @@ it("a tool of the SDK receives copies of messages that contain a URL or bytes", 
   expect(ran.kind).toBe("done");
   expect(seen).toEqual(messages);
   expect((seen as typeof messages)[0]).not.toBe(messages[0]);
+});
+
+it("saves a text that is longer than JSON may be", slow, async () => {
+  const text = "0123456789".repeat(limits.maxJsonBytes / 10 + 1);
+  const { saved, store } = await runOnce(
+    returning(() => text),
+    {},
+  );
+  expect(saved?.info).toMatchObject({ type: "string", count: text.length });
+  expect(saved?.output).toMatchObject({ try: ["$act_1[:500]"] });
+  const end = await store.readPath("act_1", [{ from: -5 }]);
+  expect(end).toMatchObject({ found: true, value: text.slice(-5) });
 });

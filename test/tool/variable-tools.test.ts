@@ -310,29 +310,3 @@ describe.each(stores)("export_variable on $title", ({ open }) => {
     expect(written).toHaveLength(1);
   });
 });
-
-it("never show a secret or sealed value, whichever is called", async () => {
-  const store = new MemoryStore();
-  await store.save({ name: "seal", value: [{ hidden: "s3cr3t" }], visibility: "sealed" });
-  await store.save({ name: "key", value: "s3cr3t", visibility: "secret" });
-  const tools = new Tools(store, { files: none });
-  const said: string[] = [];
-  for (const name of ["seal", "key", "$seal[0].hidden", "$seal[5]", "$key.hidden"]) {
-    for (const [tool, more] of [
-      ["list_variables", {}],
-      ["read_variable", {}],
-      ["search_variable", { query: "s3" }],
-      ["export_variable", { file: "a.csv" }],
-      ["set_variable", { value: name, mode: "append" }],
-    ] as const) {
-      const outcome = tools.call(tool, { name, ...more });
-      said.push(
-        await outcome.then(
-          JSON.stringify,
-          (error: Error) => `${error.message} ${JSON.stringify(error)}`,
-        ),
-      );
-    }
-  }
-  expect(said.join("\n")).not.toMatch(/s3cr3t|hidden: |\{"hidden/);
-});

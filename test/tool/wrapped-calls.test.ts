@@ -1,12 +1,14 @@
 import { jsonSchema, type JSONSchema7, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
+import * as limits from "../../src/limits.ts";
 import { Labels } from "../../src/store/labels.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { NO_FLOW } from "../../src/tool/wrapped-tool.ts";
 import { wrapTool } from "../../src/tool/tool-call.ts";
 import type { AnyTool, CallOptions, WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
+import { slow } from "../support/slow.ts";
 import { call, failureOf, run, runOnce, storeWith } from "../support/wrapped.ts";
 
 type OutputPath = NonNullable<WrapOptions["outputPath"]>;
@@ -279,3 +281,18 @@ it("a call from code has values, in which nothing is a reference", async () => {
   await run(wrapped, { a: "$n" }, { ...call, madeOf: new Labels(store, undefined) });
   expect(taken).toEqual([{ a: "$n" }]);
 });
+
+it(
+  "whole references count towards the size limit of one input, above which nothing runs",
+  slow,
+  async () => {
+    const store = await storeWith({ big: "x".repeat(limits.maxInsertedChars / 2) });
+    let runs = 0;
+    const act = tool({ inputSchema: z.array(z.string()), execute: () => ++runs });
+    const at = await runOnce(act, ["$big", "$big"], { store });
+    expect([at.run.kind, runs]).toEqual(["done", 1]);
+    const above = await runOnce(act, ["$big", "$big", "$big[0:1]", "$big"], { store });
+    expect(failureOf(above.run)).toMatchObject({ code: "limit_exceeded" });
+    expect(runs).toBe(1);
+  },
+);

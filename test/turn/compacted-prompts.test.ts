@@ -5,12 +5,11 @@ import { nodeQueryDatabases } from "../../packages/adapters/src/agent/node-query
 import { queryTools } from "../../packages/query/src/query-tools.ts";
 import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import type { PlatformServices } from "../../src/turn/toolbox.ts";
-import { dataIn } from "../support/compacted.ts";
+import { BUDGET, dataIn, messagesOf, optionsFor } from "../support/compacted.ts";
 import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
-import { slow } from "../support/slow.ts";
-import { Conversation, promptOf, resultShown, type Turn } from "../support/turn.ts";
-
-const BUDGET = 4_000;
+import { Conversation, resultShown, promptOf, type Turn } from "../support/turn.ts";
+import type { History } from "../../src/turn/history/history.ts";
+import { summarizeOutline } from "../../src/turn/history/summarize.ts";
 
 /** Creates a conversation with a tool whose results are numbers, and with the budget of these tests. */
 function talking(more: object = {}, services: PlatformServices = {}) {
@@ -35,47 +34,7 @@ function turnSteps(turn: number): readonly Step[] {
   ];
 }
 
-function contentOf(turn: Turn, call: number, role: string): readonly string[] {
-  const messages = promptOf(turn, call).filter((message) => message.role === role);
-  return messages.flatMap(({ content }) =>
-    Array.isArray(content)
-      ? content.flatMap((part) => (part.type === "text" ? [part.text] : []))
-      : [content as string],
-  );
-}
-
-/** Returns the lines of the outline, or an empty list. */
-function outlineOf(turn: Turn): readonly string[] {
-  const [first = ""] = contentOf(turn, 0, "user");
-  return first.startsWith("<history>") ? first.split("\n").slice(1, -1) : [];
-}
-
 describe("a compacted conversation", () => {
-  it(
-    "begins its prompts with the outline, which grows at its end until lines are left out",
-    slow,
-    async () => {
-      const { conversation } = talking({ historyChars: 16_000 });
-      let before: readonly string[] = [];
-      let grown = 0;
-      for (let turn = 1; turn <= 60; turn++) {
-        const call = toolCall("look", { at: turn, why: "x".repeat(500) }, { id: `c${turn}` });
-        const answer = [text(`It is $look_${turn}.total.`), finish("stop")];
-        const steps = [[call, finish("tool-calls")], answer];
-        const lines = outlineOf(await conversation.say({ question: `Question ${turn}?`, steps }));
-        if (lines[1]?.endsWith("only.") === true) break;
-        expect(lines.slice(0, before.length)).toEqual(before);
-        if (lines.length > before.length) grown++;
-        before = lines;
-      }
-      expect(grown).toBeGreaterThanOrEqual(2);
-      expect(before[0]).toContain("All of it is in $history");
-      expect(before[1]).toBe(
-        `1. 2026-01-01 00:00 user: "Question 1?" calls: look (look_1) assistant: "It is $look_1.total."`,
-      );
-    },
-  );
-
   it("answers queries on $history, and refuses a model that edits it", async () => {
     const queries = (wrap: WrapOptions) =>
       queryTools({ databases: nodeQueryDatabases(wrap.store), wrap });
@@ -175,3 +134,42 @@ describe("a compacted conversation", () => {
     expect(asked.result.message.parts.at(-1)).toMatchObject({ text: "The key is $vault_1.key." });
   });
 });
+
+const agent = { name: "t", description: "", instructions: "Help.", historyChars: BUDGET };
+
+function outlineIn(turn: Turn, call = 0): string {
+  return JSON.stringify(promptOf(turn, call).find(({ role }) => role === "user"));
+}
+
+/** Creates a conversation. If `isTainted`, some compacted answers are tainted, but none in the window. */
+function talked(isTainted: boolean) {
+  const data = dataIn();
+  const { history } = data;
+  for (let turn = 1; turn <= 32 || isInWindow(history); turn++) {
+    const [question, answer] = messagesOf(turn);
+    const written = isTainted && turn > 20 && turn <= 32 ? { ...answer, tainted: true } : answer;
+    history.add(question);
+    history.compact(optionsFor(data));
+    history.add(written);
+  }
+  return data;
+}
+
+const isInWindow = (history: History) => history.window().some(({ id }) => id === "a32");
+
+it.each([true, undefined])(
+  "a summary of turns is as tainted as the turns: %s",
+  async (isTainted) => {
+    const { store, history } = talked(isTainted === true);
+    expect(history.window().some(({ tainted }) => tainted === true)).toBe(false);
+    const summarize = async () => "They looked at numbers.";
+    await summarizeOutline(history, { summarize }, { isCurrent: () => true });
+    const { lines = [] } = history.compaction.compacted ?? {};
+    expect(lines).toMatchObject([{ isSummary: true }]);
+    expect(lines[0]?.isTainted).toBe(isTainted);
+    const chat = new Conversation({ agent: { ...agent, tools: {} }, store, history });
+    const turn = await chat.say({ steps: [[text("Well."), finish("stop")]] });
+    expect(outlineIn(turn)).toContain("summary: They looked at numbers.");
+    expect(history.newest()?.tainted).toBe(isTainted);
+  },
+);

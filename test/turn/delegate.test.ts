@@ -6,7 +6,6 @@ import { asker, delegating, saying, textsOf, type Role, team } from "../support/
 import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { chunksOf, dataOf, readMessage, resultShown, shownText } from "../support/turn.ts";
 import { Crashing, hang } from "../support/crashing.ts";
-import { slow } from "../support/slow.ts";
 
 const asked = finish("tool-calls", { input: 60, output: 40 });
 const ROWS = Array.from({ length: 500 }, (_, id) => ({ id, name: `Order ${id}` }));
@@ -54,29 +53,6 @@ describe("an agent that asks another", () => {
     expect(shownText(turn.chunks)).toBe("Found: Order 0, in There are 500:");
   });
 
-  it("gives it set_variable from the start, dependent calls and similar names", async () => {
-    const taken: unknown[] = [];
-    const take = tool({
-      inputSchema: z.object({ it: z.unknown() }),
-      execute: (given) => void taken.push(given.it),
-    });
-    const calls: Step = [
-      toolCall("set_variable", { name: "note", value: 7 }, { id: "noting" }),
-      toolCall("take", { it: "$note" }, { id: "taking" }),
-      toolCall("tak", { it: 1 }, { id: "wrong" }),
-      asked,
-    ].flat();
-    const { chat, callsOf } = asker({
-      researcher: { tools: { take }, steps: [calls, saying("Done.")] },
-    });
-    await chat.say({ steps: [delegating("researcher", "Take it."), saying("Done.")] });
-    const [first, second] = callsOf("researcher");
-    expect(first?.tools?.map(({ name }) => name)).toEqual(["take", "set_variable"]);
-    expect(taken).toEqual([7]);
-    const results = JSON.stringify(second?.prompt.filter(({ role }) => role === "tool"));
-    expect(results).toContain("unknown_tool: There is no tool tak. Did you mean: take.");
-  });
-
   it("shows the client the call and the variables, but nothing else from inside", async () => {
     const { chat } = asker({
       researcher: {
@@ -103,25 +79,6 @@ describe("an agent that asks another", () => {
       "step-start",
       "text",
     ]);
-  });
-
-  it("may ask several concurrently", async () => {
-    const { chat } = asker(
-      { researcher: { steps: [saying("Facts.")] }, writer: { steps: [saying("Prose.")] } },
-      { delegates: ["researcher", "writer"] },
-    );
-    await chat.say({
-      steps: [
-        [
-          toolCall("delegate", { agent: "researcher", task: "Find." }, { id: "a" }),
-          toolCall("delegate", { agent: "writer", task: "Write." }, { id: "b" }),
-          asked,
-        ],
-        saying("Done."),
-      ],
-    });
-    expect(await chat.store.read("delegate_researcher")).toBe("Facts.");
-    expect(await chat.store.read("delegate_writer")).toBe("Prose.");
   });
 });
 
@@ -173,51 +130,6 @@ afterEach(() => {
 });
 
 describe("an agent that cannot do what it was asked", () => {
-  it("stops at the turn's budget", slow, async () => {
-    const { chat, callsOf } = asker(
-      { researcher: { tools: { find }, steps: [finding, saying("Too late.")] } },
-      {},
-      { spendLimits: { turn: { modelCalls: 2 } } },
-    );
-    const turn = await chat.say({ steps: [delegating("researcher", "Find."), saying("No.")] });
-    expect(turn.result.error?.code).toBe("spend_exceeded");
-    expect(callsOf("researcher")).toHaveLength(1);
-    expect(turn.calls).toHaveLength(1);
-    expect(chunksOf(turn.chunks, "tool-output-error")).toMatchObject([
-      { toolCallId: "call_delegate", errorText: expect.stringMatching(/^spend_exceeded: /) },
-    ]);
-    expect(chat.store.info("find_1")).toBeDefined();
-  });
-
-  it("stops with the turn", async () => {
-    const stopping = new AbortController();
-    const slow = tool({
-      inputSchema: z.object({}),
-      execute: (): Promise<string> => {
-        stopping.abort(new Error("Stopped."));
-        return hang();
-      },
-    });
-    const { chat, callsOf } = asker({
-      researcher: {
-        tools: { slow },
-        steps: [[toolCall("slow", {}), asked], saying("Too late.")],
-      },
-    });
-    const turn = await chat.say({
-      steps: [delegating("researcher", "Find."), saying("Too late.")],
-      signal: stopping.signal,
-    });
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(turn.chunks.at(-1)).toEqual({ type: "abort" });
-    expect(callsOf("researcher")).toHaveLength(1);
-    expect(chat.store.count()).toBe(0);
-    expect(turn.history.newest()?.parts.at(-1)).toMatchObject({
-      type: "tool-delegate",
-      errorText: expect.stringMatching(/^outcome_unknown: /),
-    });
-  });
-
   it("may take longer than any of its tools", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const slow = tool({
@@ -233,26 +145,6 @@ describe("an agent that cannot do what it was asked", () => {
     });
     await chat.say({ steps: [delegating("researcher", "Wait."), saying("Done.")] });
     expect(await chat.store.read("delegate_researcher")).toBe("x");
-  });
-
-  it("cannot ask a person", async () => {
-    const paid: unknown[] = [];
-    const pay = tool({
-      inputSchema: z.object({ amount: z.number() }),
-      needsApproval: true,
-      execute: ({ amount }) => paid.push(amount),
-    });
-    const { chat, callsOf } = asker({
-      researcher: {
-        tools: { pay },
-        steps: [[toolCall("pay", { amount: 5 }), asked], saying("I was not allowed to.")],
-      },
-    });
-    const turn = await chat.say({ steps: [delegating("researcher", "Pay."), saying("Hm.")] });
-    expect(paid).toEqual([]);
-    expect(chunksOf(turn.chunks, "tool-approval-request")).toEqual([]);
-    expect(textsOf(callsOf("researcher")[1]).join("")).toContain("tool_denied: pay runs only when");
-    expect(turn.result.finishReason).toBe("stop");
   });
 
   it("needs a person's approval first, if the asking agent says so", async () => {
@@ -309,20 +201,6 @@ describe("the answer of another agent", () => {
     );
     await chat.say({ steps: [reading, delegating("researcher", "Go."), saying("Done.")] });
     expect(chat.store.info("delegate_researcher")).toMatchObject({ trusted: false });
-  });
-
-  it("is sealed if it contains a sealed value", async () => {
-    const { chat, callsOf } = asker({ researcher: { steps: [saying("It is $ssn.")] } });
-    await chat.store.save({ name: "ssn", value: "078-05-1120", visibility: "sealed" });
-    const turn = await chat.say({
-      steps: [delegating("researcher", "What is $ssn?"), saying("$delegate_researcher")],
-    });
-    expect(resultShown(turn, 1, "call_delegate")).toEqual({
-      $var: "delegate_researcher",
-      visibility: "sealed",
-    });
-    expect(JSON.stringify([turn.calls, callsOf("researcher")])).not.toContain("078");
-    expect(shownText(turn.chunks)).toBe("It is 078-05-1120.");
   });
 
   it("gets the labels that the asking agent's policy sets", async () => {

@@ -2,15 +2,10 @@ import { tool } from "ai";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import * as limits from "../../src/limits.ts";
-import { migrate } from "../../src/store/rows/migrations.ts";
-import { SqlStore } from "../../src/store/sql-store.ts";
 import { cut, never, stalling, status } from "../support/fault-steps.ts";
 import { expectOutcome, fakeTimers, type Outcome, TIMERS } from "../support/fault-turn.ts";
-import { DEEP } from "../support/fault-values.ts";
-import { NodeSql } from "../support/node-sql.ts";
 import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
-import { Conversation, promptOf, shownText, START_MS } from "../support/turn.ts";
-import { hostile, isCode } from "../support/fault-outputs.ts";
+import { Conversation } from "../support/turn.ts";
 
 /**
  * The table of faults. Models and clocks: here. Tools: here and in `test/edge/turns`.
@@ -24,6 +19,192 @@ const said: Step = [text("Hello."), finish()];
 const opened = (words: string) => text(words).slice(0, -1);
 const half = opened("Hello, wor");
 const echo = tool({ inputSchema: z.object({ n: z.number() }), execute: ({ n }) => n });
+
+/** Returns a function that throws `thrown`. */
+function throwing(thrown: unknown): () => never {
+  return () => {
+    throw thrown;
+  };
+}
+
+function cyclic(): unknown {
+  const value: Record<string, unknown> = {};
+  value.self = [value];
+  return value;
+}
+
+/** Throws on every access, except that a promise can see that it is not a thenable. */
+function closedProxy(): object {
+  const closed = throwing(new Error("Closed."));
+  const traps = ["get", "has", "ownKeys", "getPrototypeOf", "getOwnPropertyDescriptor"];
+  const handler = Object.fromEntries(traps.map((trap) => [trap, closed]));
+  return new Proxy({}, { ...handler, get: (_, key) => (key === "then" ? undefined : closed()) });
+}
+
+function revoked(): object {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
+}
+
+/** An object that promises treat as a promise. */
+function thenable(then: () => unknown): object {
+  return Object.fromEntries(new Map().set("then", then));
+}
+
+function detached(): Uint8Array {
+  const bytes = new Uint8Array(8);
+  structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
+  return bytes;
+}
+
+/** An error whose `message` getter throws. */
+function mute(): unknown {
+  return Object.defineProperty(new Error("No."), "message", { get: throwing("No message.") });
+}
+
+function breakingStream(): ReadableStream<Uint8Array> {
+  let pulls = 0;
+  return new ReadableStream({
+    pull(controller) {
+      if (pulls++ > 2) throw new TypeError("terminated");
+      controller.enqueue(new Uint8Array(100_000));
+    },
+  });
+}
+
+function hangingStream(): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    start: (controller) => controller.enqueue(new Uint8Array([91])),
+    pull: never,
+  });
+}
+
+function lockedStream(): ReadableStream<Uint8Array> {
+  const stream = new Blob(["ab"]).stream();
+  stream.getReader();
+  return stream;
+}
+
+/** Returns a response with the JSON content type. */
+function answering(body: BodyInit): Response {
+  return new Response(body, { headers: { "content-type": "application/json" } });
+}
+
+async function readResponse(): Promise<Response> {
+  const response = answering("[]");
+  await response.text();
+  return response;
+}
+
+/** Yields one result, then the result of `next`. */
+async function* yielding(next: () => unknown): AsyncGenerator<unknown> {
+  yield 1;
+  yield await next();
+}
+
+/** Yields results without an end, one per second. */
+async function* unending(): AsyncGenerator<number> {
+  for (let n = 0; ; n++) {
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    yield n;
+  }
+}
+
+/**
+ * Values that a tool may return or throw, and the outcome: an error code, or the saved value. A function creates
+ * each value, because some can be read only once and some change.
+ */
+const hostile: Readonly<Record<string, readonly [run: () => unknown, becomes: string]>> = {
+  "a function": [() => () => 1, "bad_value"],
+  "a Map with keys of the same text": [
+    () =>
+      new Map<unknown, 1>([
+        [1, 1],
+        ["1", 1],
+      ]),
+    "bad_value",
+  ],
+  "a WeakMap": [() => new WeakMap(), "{}"],
+  "a getter that throws": [
+    () => ({
+      get a() {
+        throw new Error("No.");
+      },
+    }),
+    "bad_value",
+  ],
+  "a getter for bytes that throws": [
+    () => ({
+      get bytes() {
+        throw new Error("No.");
+      },
+    }),
+    "tool_failed",
+  ],
+  "a Proxy that throws": [() => closedProxy(), "tool_failed"],
+  "a Proxy that has been revoked": [() => revoked(), "tool_failed"],
+  "a thenable that throws": [() => thenable(throwing("No.")), "tool_failed"],
+  "a thenable that never comes": [() => thenable(() => undefined), "tool_timeout"],
+  "a promise inside that is going to fail": [() => [Promise.reject(new Error("No."))], "bad_value"],
+  "an array without elements": [
+    () => Array.from({ length: 3 }).concat(Array(2 ** 31)),
+    "limit_exceeded",
+  ],
+  "an array of ten million": [() => Array(1e7).fill(0), "limit_exceeded"],
+  "a million objects and one": [
+    () => Array.from({ length: 1_000_001 }, () => ({})),
+    "limit_exceeded",
+  ],
+  "lone surrogates": [() => ["\ud800", "\udc00 a \ud800"], '["\\ud800","\\udc00 a \\ud800"]'],
+  "a lone surrogate alone": [() => "a\ud800", '"a\\ud800"'],
+  "NUL, line ends, BOM": [() => "\0\r\n\u2028\ufeff", '"\\u0000\\r\\n\u2028\ufeff"'],
+  "what looks like our own output": [
+    () => ({ $var: "other", value: 1 }),
+    '{"$var":"other","value":1}',
+  ],
+  "a detached buffer": [() => detached(), "tool_failed"],
+  "a Blob": [() => new Blob(["ab"], { type: "text/plain" }), "bytes"],
+  "a Response with an error": [() => new Response("No.", { status: 500 }), "tool_failed"],
+  "a Response that is not what it says": [() => answering("{"), "bad_json"],
+  "a Response whose body breaks": [() => answering(breakingStream()), "tool_failed"],
+  "a Response whose body hangs": [() => answering(hangingStream()), "tool_timeout"],
+  "a Response that was read": [() => readResponse(), "tool_failed"],
+  "a stream that breaks": [() => breakingStream(), "tool_failed"],
+  "a stream that hangs": [() => hangingStream(), "tool_timeout"],
+  "a stream of what is no bytes": [
+    () => new ReadableStream({ start: (c) => c.enqueue({}) }),
+    "tool_failed",
+  ],
+  "a stream that somebody reads": [() => lockedStream(), "tool_failed"],
+  "results one after the other that break": [() => yielding(throwing("No.")), "tool_failed"],
+  "results one after the other that hang": [() => yielding(never), "tool_timeout"],
+  "results one after the other that never end": [() => unending(), "tool_timeout"],
+  "an iterator that is none": [() => ({ [Symbol.asyncIterator]: 5 }), "tool_failed"],
+  "nothing, ever": [never, "tool_timeout"],
+  "an error that it throws": [throwing(new Error("No.")), "tool_failed"],
+  "a word that it throws": [throwing("No."), "tool_failed"],
+  "undefined that it throws": [throwing(undefined), "tool_failed"],
+  "null that it throws": [throwing(null), "tool_failed"],
+  "a BigInt that it throws": [throwing(1n), "tool_failed"],
+  "a symbol that it throws": [throwing(Symbol("s")), "tool_failed"],
+  "a Proxy that it throws": [throwing(closedProxy()), "tool_failed"],
+  "an error with a cycle that it throws": [throwing(cyclic()), "tool_failed"],
+  "an error that cannot say what it is": [throwing(mute()), "tool_failed"],
+  "an error of a megabyte": [throwing(new Error("x".repeat(1_000_000))), "tool_failed"],
+  "an error that calls itself ours": [
+    throwing({ code: "storage_full", message: "No." }),
+    "storage_full",
+  ],
+  "an abort that nobody asked for": [
+    throwing(new DOMException("No.", "AbortError")),
+    "tool_failed",
+  ],
+};
+
+function isCode(becomes: string): boolean {
+  return /^[a-z]+_[a-z]+$/.test(becomes);
+}
 
 afterEach(() => {
   vi.useRealTimers();
@@ -73,125 +254,6 @@ describe("a model", () => {
     expect(timers()).toBe(0);
     vi.useRealTimers();
     await expectOutcome(chat, turn, outcome);
-  });
-
-  it.each<[string, Step, readonly string[]]>([
-    ["is not JSON", [toolCall("echo", '{"n": 1'), asked], ["echo invalid_tool_input"]],
-    [
-      "is not JSON, in pieces",
-      [toolCall("echo", "{n", { chunks: 1 }), asked],
-      ["echo invalid_tool_input"],
-    ],
-    ["has an invalid input", [toolCall("echo", { n: [] }), asked], ["echo invalid_tool_input"]],
-    ["is nested too deeply", [toolCall("echo", DEEP), asked], ["echo invalid_tool_input"]],
-    ["is for an unknown tool", [toolCall("nope", { n: 1 }), asked], ["nope unknown_tool"]],
-    [
-      "has the name of an object's built-in property",
-      [toolCall("constructor", {}), toolCall("__proto__", {}, { id: "b" }), asked],
-      ["constructor unknown_tool", "__proto__ unknown_tool"],
-    ],
-  ])("whose tool call %s sees the error, and continues", async (_, step, keeps) => {
-    const chat = new Conversation({ tools: { echo } });
-    const turn = await chat.say({ steps: [step, said] });
-    expect(JSON.stringify(promptOf(turn, 1)).match(/"error-text"/g)).toHaveLength(keeps.length);
-    expect(chat.store.count()).toBe(0);
-    await expectOutcome(chat, turn, { ends: "finish", keeps: [...keeps, "Hello."], calls: 2 });
-  });
-});
-
-describe("a clock that jumps", () => {
-  const MINUTE_MS = 60_000;
-  const HOUR_MS = 60 * MINUTE_MS;
-  const DAY_MS = 24 * HOUR_MS;
-  const sql = () => {
-    const made = new NodeSql();
-    migrate(made);
-    return made;
-  };
-
-  /** Creates a conversation with some variables, one of which expires after half an hour. */
-  async function started() {
-    const rows = sql();
-    const open = () => new SqlStore(rows, { now: () => chat.nowMs, idleMs: 100 * DAY_MS });
-    let inTool = () => {};
-    const act = tool({ inputSchema: z.object({ n: z.number() }), execute: () => (inTool(), 1) });
-    const chat: Conversation = new Conversation({ tools: { act }, store: open() });
-    const calls = (n: number): Step => [text("So: "), toolCall("act", { n }), asked];
-    await chat.say({ steps: [calls(1), said] });
-    await chat.store.save({ name: "short", value: 1, ttlMs: 30 * MINUTE_MS });
-    await chat.store.save({ name: "long", value: 1, ttlMs: 30 * DAY_MS });
-    const onTool = (work: () => void) => {
-      inTool = work;
-    };
-    return { chat, calls, onTool, open };
-  }
-
-  const jumps: readonly [string, number][] = [
-    ["an hour ahead", HOUR_MS],
-    ["three hours back", -3 * HOUR_MS],
-    ["a day ahead", DAY_MS],
-    ["a day back", -DAY_MS],
-  ];
-  const moments = ["between turns", "while the model speaks", "while a tool runs"] as const;
-  const rows = jumps.flatMap(([name, byMs]) => moments.map((when) => [name, when, byMs] as const));
-
-  it.each(rows)("%s %s", async (_, when, byMs) => {
-    const { chat, calls, onTool, open } = await started();
-    const jump = () => void (chat.nowMs += byMs);
-    if (when === "between turns") jump();
-    if (when === "while a tool runs") onTool(jump);
-    const turn = await chat.say({
-      question: "And then?",
-      steps: [calls(2), [text("Here: $short.", { chunks: 3 }), finish()]],
-      onChunk: ({ type }, chunks) => {
-        const isFirst = chunks.filter((chunk) => chunk.type === type).length === 1;
-        if (when === "while the model speaks" && type === "text-delta" && isFirst) jump();
-      },
-    });
-    expect(turn.result.error).toBeUndefined();
-    expect(turn.chunks.at(-1)).toMatchObject({ type: "finish" });
-    // Variables that have expired by the clock are removed. All others keep their order.
-    const isOver = byMs > 30 * MINUTE_MS;
-    const names = ["act_1", ...(isOver ? [] : ["short"]), "long", "act_2"];
-    const namesNow = () => chat.store.list().map(({ name }) => name);
-    expect(namesNow()).toEqual(names);
-    expect(await chat.store.read("short")).toBe(isOver ? undefined : 1);
-    expect(shownText(turn.chunks)).toContain(isOver ? "$short." : "Here: 1.");
-    expect(chat.history.page({ limit: 10 }).messages.map(({ role }) => role)).toEqual([
-      "user",
-      "assistant",
-      "user",
-      "assistant",
-    ]);
-    // A TTL counts from the current time of the clock. An earlier TTL keeps its end.
-    const fresh = await chat.store.save({ name: "fresh", value: 1, ttlMs: MINUTE_MS });
-    expect(Date.parse(fresh.expiresAt ?? "")).toBe(chat.nowMs + MINUTE_MS);
-    expect(namesNow()).toEqual([...names, "fresh"]);
-    // A restart does not change the order either.
-    expect(
-      open()
-        .list()
-        .map(({ name }) => name),
-    ).toEqual([...names, "fresh"]);
-    expect(await open().save({ name: "last", value: 1 })).toMatchObject({ name: "last" });
-    expect(open().list().at(-1)?.name).toBe("last");
-    chat.nowMs = START_MS + 30 * MINUTE_MS;
-    expect(await chat.store.read("short")).toBeUndefined();
-    const next = await chat.say({ question: "And now?", steps: [said] });
-    expect(shownText(next.chunks)).toBe("Hello.");
-  });
-
-  it("back does not bring back an expired variable whose last read is recorded late", async () => {
-    let nowMs = START_MS;
-    const store = new SqlStore(sql(), { now: () => nowMs });
-    await store.save({ name: "used", value: 1, ttlMs: 3 * HOUR_MS });
-    nowMs += 2 * HOUR_MS;
-    expect(await store.read("used")).toBe(1);
-    nowMs += HOUR_MS;
-    expect(await store.read("used")).toBeUndefined();
-    store.flushAccess();
-    nowMs -= 3 * HOUR_MS;
-    expect(await store.read("used")).toBeUndefined();
   });
 });
 

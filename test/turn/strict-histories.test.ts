@@ -1,15 +1,12 @@
-import "../support/property-seed.ts";
 import { dynamicTool, jsonSchema, tool } from "ai";
-import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { finish, type Part, reasoning, type Step, text, toolCall } from "byref/testing";
+import { finish, reasoning, type Step, text, toolCall } from "byref/testing";
 import { answers, calls, failures } from "../support/conformance-cases.ts";
 import { slow } from "../support/slow.ts";
 import { startStrictProviders } from "../support/strict-providers.ts";
 import { SIGNATURE } from "../support/strict-rules.ts";
 import { Conversation } from "../support/turn.ts";
-import { waitingCalls } from "../../src/turn/waiting-calls.ts";
 
 let strict: Awaited<ReturnType<typeof startStrictProviders>>;
 
@@ -106,57 +103,4 @@ describe("after a turn with", () => {
       expect(await askAll(chat)).toEqual([]);
     }
   });
-});
-
-const ids = fc.constantFrom("call_1", "functions.look:0", "toolu_01A09q90qw90lq917835lq9", "", "é");
-const names = fc.constantFrom(
-  "look",
-  "fail",
-  "send",
-  "silent",
-  "$READFILE",
-  "multi_tool_use.parallel",
-  "no",
-);
-const inputs = fc.constantFrom({ at: 1 }, {}, [], null, 5, '{"at":', "x\ud83d");
-const parts: fc.Arbitrary<readonly Part[]> = fc.oneof(
-  fc.constantFrom(text("So."), text("\n\n"), text(""), text("\ud83d"), thinking, reasoning("Hm.")),
-  fc
-    .tuple(names, inputs, ids, fc.boolean())
-    .map(([name, input, id, isStreamed]) =>
-      toolCall(name, input, { id, ...(isStreamed && { chunks: 3 }) }),
-    ),
-);
-const ends = fc.constantFrom<Step[]>(
-  finish(),
-  finish("tool-calls"),
-  finish("length"),
-  finish("content-filter"),
-);
-const steps: fc.Arbitrary<readonly Step[]> = fc.array(
-  fc
-    .tuple(fc.array(parts, { maxLength: 4 }), fc.option(ends, { freq: 5 }))
-    .map(([said, end]): Step => [...said, ...(end === null ? [cut] : [end])] as Step),
-  { minLength: 1, maxLength: 4 },
-);
-const turns: fc.Arbitrary<Turn> = fc.oneof(
-  steps.map((all) => say(...all)),
-  fc
-    .tuple(fc.constantFrom("text-delta", "reasoning-end", "tool-input-available"), steps)
-    .map(([type, [first]]) => stoppedAt(type, first ?? [finish()])),
-  fc.tuple(fc.boolean(), steps).map(([isApproved, all]): Turn => async (chat) => {
-    if (waitingCalls(chat.history.newest()).size === 0) return;
-    await (isApproved ? chat.approve({ steps: all }) : chat.deny({ steps: all }));
-  }),
-);
-
-it("each provider takes any history of answers, failures, stops and approvals", slow, async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(turns, { minLength: 1, maxLength: 5 }), async (all) => {
-      const chat = new Conversation({ tools });
-      for (const turn of all) await turn(chat);
-      expect(await askAll(chat)).toEqual([]);
-    }),
-    { numRuns: 60 },
-  );
 });

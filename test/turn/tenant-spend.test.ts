@@ -2,13 +2,10 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import * as limits from "../../src/limits.ts";
-import { codeTool } from "../../packages/code/src/code-tool.ts";
-import type { MakeCodeTool } from "../../src/turn/toolbox.ts";
 import type { Spent, TenantLimits } from "../../src/turn/spend/spend.ts";
 import { asker, delegating, saying } from "../support/called-agents.ts";
 import { Crashing, hang } from "../support/crashing.ts";
 import { MemoryLeases } from "../support/leases.ts";
-import { scriptedSandbox } from "../support/scripted-sandbox.ts";
 import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { chunksOf, Conversation, START_MS } from "../support/turn.ts";
 
@@ -109,24 +106,6 @@ describe("a tenant's budget", () => {
     expect(result.error?.code).toBe("spend_exceeded");
     expect(leases.used("modelCalls")).toBe(2);
     expect(new Set(leases.claims.map(({ key }) => key)).size).toBe(1);
-  });
-
-  it("counts calls from code", async () => {
-    const leases = new MemoryLeases({ toolCalls: 4 });
-    let runs = 0;
-    const answers: unknown[] = [];
-    const act = tool({ inputSchema, execute: () => ++runs });
-    const sandbox = scriptedSandbox(async ({ call }) => {
-      for (let n = 0; n < 4; n++) answers.push(await call("act", JSON.stringify({ n })));
-      return {};
-    });
-    const code: MakeCodeTool = (options) => codeTool({ ...options, sandbox });
-    const chat = new Conversation({ tools: { act }, leases, services: { code } });
-    const asking: Step = [toolCall("run_code", { code: "…", variables: [] }), asked];
-    await chat.say({ steps: [calls(1), asking, done] });
-    expect(runs).toBe(3);
-    expect(JSON.stringify(answers[3])).toContain("This tenant may spend 4 calls of tools");
-    expect(leases.used("toolCalls")).toBe(4);
   });
 
   it("is not spent if the remaining amount is unknown", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { finish, type Part, type Step, text } from "../../packages/testing/src/testing.ts";
+import { finish, type Part, text } from "../../packages/testing/src/testing.ts";
 import {
   chunksOf,
   Conversation,
@@ -10,6 +10,9 @@ import {
   shownText,
   START_MS,
 } from "../support/turn.ts";
+import type { UIMessageChunk } from "ai";
+import * as limits from "../../src/limits.ts";
+import { JoinedDeltas } from "../../src/turn/answer.ts";
 
 const MARKER = "only-in-the-value";
 
@@ -112,62 +115,29 @@ describe("a variable that no longer exists", () => {
   );
 });
 
-/** Streams the deltas one by one, each after the previous one has led to the expected shown text. */
-async function paced(deltas: readonly { says: string; shows: string }[]) {
-  const chat = new Conversation({});
-  await chat.store.save({ name: "city", value: "Rome" });
-  let shown = "";
-  let check = () => undefined as void;
-  const step: Step = async function* () {
-    yield { type: "text-start", id: "t" };
-    for (const { says, shows } of deltas) {
-      yield { type: "text-delta", id: "t", delta: says };
-      await new Promise<void>((resolve) => {
-        check = () => (shown === shows ? resolve() : undefined);
-        check();
-      });
-    }
-    yield { type: "text-end", id: "t" };
-    yield* finish();
-  };
-  await chat.say({
-    steps: [step],
-    onChunk: (_, chunks) => {
-      shown = shownText(chunks);
-      check();
-    },
-  });
-  return shown;
+function joining() {
+  const chunks: UIMessageChunk[] = [];
+  return { chunks, joined: new JoinedDeltas((chunk) => chunks.push(chunk)) };
 }
 
-it("the time at which text is emitted is immediate for text before a possible reference, and for the rest once it is decided", async () => {
-  expect(
-    await paced([
-      { says: "In $ci", shows: "In " },
-      { says: "ty ", shows: "In Rome " },
-      { says: "for $cit", shows: "In Rome for " },
-      { says: "ies", shows: "In Rome for $cities" },
-    ]),
-  ).toBe("In Rome for $cities");
-});
+const deltaOf = (delta: string, id = "t"): UIMessageChunk => ({ type: "text-delta", id, delta });
 
-it("text that is held back is emitted before a tool call, a second text and the end", async () => {
-  const chat = new Conversation({});
-  await chat.store.save({ name: "city", value: "Rome" });
-  const open: Part[] = [
-    { type: "text-start", id: "a" },
-    { type: "text-delta", id: "a", delta: "In $city" },
-    { type: "text-start", id: "b" },
-    { type: "text-delta", id: "b", delta: "to $city" },
-    { type: "source", sourceType: "url", id: "s", url: "https://example.com" },
-    { type: "text-end", id: "a" },
-    { type: "text-end", id: "b" },
-  ];
-  const { chunks } = await chat.say({ steps: [[open, finish()]] });
-  const order = chunks.flatMap((chunk) =>
-    chunk.type === "text-delta" ? [chunk.delta] : [chunk.type],
-  );
-  expect(order.slice(2, -3).join("|")).toBe(
-    "text-start|In |Rome|text-start|to |Rome|source-url|text-end|text-end",
-  );
+describe("the deltas that result from one delta of the model", () => {
+  it("are joined, and emitted once it is processed", () => {
+    const { chunks, joined } = joining();
+    void joined.during(() =>
+      ["a ", "word", ", ", "word"].forEach((delta) => joined.emit(deltaOf(delta))),
+    );
+    expect(chunks).toEqual([deltaOf("a word, word")]);
+    joined.emit(deltaOf("b"));
+    joined.emit(deltaOf("c"));
+    expect(chunks.slice(1)).toEqual([deltaOf("b"), deltaOf("c")]);
+  });
+
+  it("have at most the characters of a slice", () => {
+    const { chunks, joined } = joining();
+    const slice = deltaOf("x".repeat(limits.maxPieceChars));
+    void joined.during(() => [slice, deltaOf(" "), slice].forEach(joined.emit));
+    expect(chunks).toEqual([slice, deltaOf(" "), slice]);
+  });
 });

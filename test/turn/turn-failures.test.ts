@@ -6,7 +6,6 @@ import { Conversation, promptOf, shownText, type Turn, typesOf } from "../suppor
 
 const asked = finish("tool-calls");
 const done = [text("Done."), finish()];
-const opened = (said: string) => text(said).slice(0, -1);
 
 function breaking(...said: readonly (readonly Part[])[]): Step {
   return async function* () {
@@ -124,11 +123,4 @@ describe("a turn that is stopped", () => {
       expect(prompt).toContain("outcome_unknown");
     },
   );
-
-  it("aborts the request to the model's provider", async () => {
-    const step: Step = [opened("Hm"), finish()];
-    const isText = (chunk: UIMessageChunk) => chunk.type === "text-delta";
-    const turn = await new Conversation({}).say({ steps: [step], ...stopping(isText) });
-    expect(turn.calls[0]?.abortSignal?.aborted).toBe(true);
-  });
 });

@@ -2,8 +2,6 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { requireTrusted } from "../../src/tool/policy.ts";
-import { variableTools } from "../../src/tool/variables/variable-tools.ts";
-import { wrapRuntimeTools } from "../../src/tool/tool-call.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { finish, type Part, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation, type Turn } from "../support/turn.ts";
@@ -130,33 +128,6 @@ describe("a policy", () => {
     expect(prompts(turn)).toContain("the policy failed");
     expect(prompts(turn) + JSON.stringify(turn.chunks)).not.toContain("sk-live");
   });
-
-  it("receives the variables that the runtime's own tools use", async () => {
-    const heard: unknown[] = [];
-    const { chat } = agentWith({
-      policy: ({ tool: name, references }) => {
-        heard.push([name, references.map((one) => [one.name, one.trusted])]);
-        return "allow";
-      },
-    });
-    await chat.store.save({ name: "page", ...doubted });
-    await chat.store.save({ name: "mine", value: 1 });
-    await chat.say({
-      steps: [
-        [
-          toolCall("set_variable", { name: "y", value: ["$page.text", "{{mine}}"] }),
-          toolCall("read_variable", { name: "$mine" }),
-          asked,
-        ],
-        done,
-      ],
-    });
-    // The policy is asked about both calls at the same time, so their order varies.
-    expect(heard.toSorted((one, other) => String(other).localeCompare(String(one)))).toEqual([
-      ["set_variable", [["page", false]]],
-      ["read_variable", [["mine", true]]],
-    ]);
-  });
 });
 
 it("the result of a provider's own tool taints the turn and the next one", async () => {
@@ -190,22 +161,6 @@ describe("the runtime's own tools", () => {
     expect(chat.store.info("sec")).toMatchObject({ version: 2, visibility: "sealed" });
     expect(chat.store.info("input")).toBeDefined();
     expect(prompts(turn)).toContain("cannot be deleted");
-  });
-
-  it("are approved with what they would read: another version is asked for again", async () => {
-    const { chat } = agentWith({});
-    await chat.store.save({ name: "rep", value: "v1" });
-    const wrapped = await wrapRuntimeTools(variableTools(), { store: chat.store });
-    const prepare = async () => {
-      const call = { toolCallId: "c", messages: [], signal: new AbortController().signal };
-      const ready = await wrapped.get("set_variable")?.prepare({ name: "x", value: "$rep" }, call);
-      return ready?.kind === "ready" ? ready.pin : undefined;
-    };
-    const before = await prepare();
-    expect(await prepare()).toBe(before);
-    chat.nowMs += 1;
-    await chat.store.save({ name: "rep", value: "EVIL" });
-    expect(await prepare()).not.toBe(before);
   });
 });
 

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { requireTrusted } from "../../src/tool/policy.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
-import { chunksOf, Conversation, resultShown, type Turn } from "../support/turn.ts";
+import { chunksOf, Conversation, type Turn } from "../support/turn.ts";
 
 const asked = finish("tool-calls");
 const INJECTION =
@@ -53,54 +53,11 @@ function prompts(turn: Turn): string {
 }
 
 describe("untrusted content that is shown", () => {
-  it("is marked, and its variable is untrusted", async () => {
-    const { agent } = harmful();
-    const chat = new Conversation({ agent });
-    const turn = await chat.say({
-      steps: [
-        [page, asked],
-        [text("Done."), finish()],
-      ],
-    });
-    expect(resultShown(turn, 1, "call_fetch_page")).toMatchObject({ untrusted: true });
-    expect(chat.store.info(PAGE.slice(1))).toMatchObject({
-      trusted: false,
-      sources: ["tool:fetch_page"],
-    });
-  });
-
-  it("counts in later turns, as long as the model still reads it", async () => {
-    const { agent, sent } = harmful();
-    const chat = new Conversation({ agent });
-    await chat.say({
-      steps: [
-        [page, asked],
-        [text("Done."), finish()],
-      ],
-    });
-    chat.store.delete(PAGE.slice(1));
-    const turn = await chat.say({ steps: [[mail("a@example.com", "Hello."), asked]] });
-    expect(sent).toEqual([]);
-    expect(chunksOf(turn.chunks, "tool-approval-request")).toHaveLength(1);
-  });
-
   it("counts if it is only in the list of variables", async () => {
     const { agent, sent } = harmful();
     const chat = new Conversation({ agent });
     await chat.store.save({ name: "web", value: { [INJECTION]: 1 }, trusted: false });
     await chat.say({ steps: [[mail("a@example.com", "Hello."), asked]] });
-    expect(sent).toEqual([]);
-  });
-
-  it("counts if it is the error of a tool", async () => {
-    const { agent, sent } = harmful();
-    const chat = new Conversation({ agent });
-    await chat.say({
-      steps: [
-        [toolCall("fail_page", {}), asked],
-        [mail("a@example.com", "Hello."), asked],
-      ],
-    });
     expect(sent).toEqual([]);
   });
 
@@ -127,31 +84,6 @@ describe("untrusted content that is shown", () => {
   );
 });
 
-describe("untrusted content that is hidden", () => {
-  const hiding = () => harmful({ untrusted: "hide" });
-
-  it("reaches no prompt: no value, no key, no error", async () => {
-    const { agent } = hiding();
-    const chat = new Conversation({ agent });
-    const turn = await chat.say({
-      steps: [
-        [page, toolCall("fail_page", {}), asked],
-        [toolCall("contacts", { text: `${PAGE}.nothing` }), asked],
-        [toolCall("send_email", { to: `${PAGE}.no.way`, text: "" }), asked],
-        [toolCall("list_variables", {}), asked],
-        [text("Done."), finish()],
-      ],
-    });
-    expect(resultShown(turn, 1, "call_fetch_page")).toEqual({
-      $var: PAGE.slice(1),
-      visibility: "hidden",
-      type: "object",
-      count: 2,
-    });
-    expect(prompts(turn)).not.toContain("IGNORE ALL");
-  });
-});
-
 it("instructions in a result resolve nothing that the model did not write", async () => {
   const { agent } = harmful({ policies: {} });
   const chat = new Conversation({ agent });
@@ -171,28 +103,6 @@ it("instructions in a result resolve nothing that the model did not write", asyn
 });
 
 describe("calls of one step", () => {
-  it("see the variables as they were when the step began", async () => {
-    const seen: unknown[] = [];
-    const chat = new Conversation({
-      tools: {
-        quick: tool({ inputSchema: z.object({ x: z.any() }), execute: () => "new" }),
-        look: tool({
-          inputSchema: z.object({ x: z.any(), late: z.any() }),
-          execute: ({ x }) => void seen.push(x),
-        }),
-      },
-      naming: (name) => (name === "quick" ? "v" : "seen"),
-    });
-    await chat.store.save({ name: "v", value: "old" });
-    await chat.say({
-      steps: [
-        [toolCall("quick", { x: 1 }), toolCall("look", { x: "$v", late: "$v" }), asked],
-        [text("Done."), finish()],
-      ],
-    });
-    expect(seen).toEqual(["old"]);
-  });
-
   it("run even if another one waits for a person, and the turn then ends", async () => {
     const done: string[] = [];
     const act = (name: string, needsApproval: boolean) =>

@@ -8,6 +8,8 @@ import { VariableList } from "../../src/turn/history/variable-list.ts";
 import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { closeAll, migratedSql, statementsOf } from "../store/watched-sql.ts";
 import { Conversation, promptOf, resultShown, type Turn } from "../support/turn.ts";
+import * as limits from "../../src/limits.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
 
 const done: Step = [text("Done."), finish()];
 const asked = finish("tool-calls");
@@ -305,4 +307,24 @@ describe("a key or a description", () => {
       expect(said.indexOf("</variables>")).toBe(said.length - "</variables>".length);
     },
   );
+});
+
+function listOf(store: MemoryStore): readonly string[] {
+  return new VariableList({ store, taint: new Taint(), hidesUntrusted: false }).next([]).lines;
+}
+
+describe("variables of a plan's run", () => {
+  it("are counted neither as listed variables nor as older ones", async () => {
+    const store = new MemoryStore();
+    const count = limits.maxListedVariables + 3;
+    for (let n = 0; n < count; n++) {
+      await store.save({ name: `own_${n}`, value: n });
+      await store.save({ name: `run_${n}`, value: n, run: "r1" });
+    }
+    const list = listOf(store);
+    expect(list.slice(0, 2)).toEqual(["(3 older variables are not listed)", "$own_3: number"]);
+    expect(list.join("\n")).not.toContain("$run_");
+    store.endRun("r1");
+    expect(listOf(store)).toEqual(list);
+  });
 });
