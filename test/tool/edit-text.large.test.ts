@@ -1,11 +1,7 @@
 import { expect, it } from "vitest";
-import { compareEdits } from "../support/edit-scripts.ts";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { EditedText } from "../../src/tool/edit/edited-value.ts";
-
-it("10,000 random edit scripts have the same result as a naive implementation", () =>
-  compareEdits(10_000));
 
 it("a text of 50 MB is edited in 16 MiB of memory", async () => {
   const { chars, mostBytes, more } = await editedMemory();

@@ -52,27 +52,6 @@ describe("the result of a runtime tool", () => {
     expect(store.info("copy")).toMatchObject(labels);
   });
 
-  it("is untrusted if a variable that the tool names was untrusted at the beginning or at the end", async () => {
-    for (const [before, after] of [
-      [true, false],
-      [false, true],
-    ]) {
-      const store = new MemoryStore();
-      await store.save({ name: "source", value: "first", trusted: before === true });
-      const slow = runtimeTool({
-        ...give,
-        name: "slow",
-        inputSchema: z.object({ name: z.string() }),
-        execute: async () => {
-          await store.save({ name: "source", value: "second", trusted: after === true });
-          return { output: 1 };
-        },
-      });
-      await callTool(slow, { name: "source" }, { store, saveTo: "$copy" });
-      expect(store.info("copy")?.trusted).toBe(false);
-    }
-  });
-
   it("is untrusted if the tool says so, or if anything that it read was untrusted, even for a while", async () => {
     const store = new MemoryStore();
     await store.save({ name: "mail", value: "x", trusted: false });

@@ -25,40 +25,8 @@ function hanging(effects: "none" | "idempotent" | "once") {
 }
 
 const call: Step = [toolCall("act", { n: 1 }), asked];
-const done: Step = [text("Done: $act_1"), finish()];
 
 describe("a turn that a crash interrupts", () => {
-  it("after a late result of the provider's tool: the result is kept", async () => {
-    const { tools, about } = hanging("none");
-    const search = tool({
-      type: "provider",
-      id: "scripted.search",
-      isProviderExecuted: true,
-      supportsDeferredResults: true,
-      args: {},
-      inputSchema: z.object({ query: z.string() }),
-      outputSchema: z.array(z.string()),
-    });
-    const searched = { toolCallId: "p", toolName: "search" };
-    const chat = new Crashing({ ...tools, search }, about);
-    await chat.run(
-      [
-        { type: "tool-call", ...searched, input: '{"query":"a"}', providerExecuted: true },
-        finish(),
-      ],
-      [{ type: "tool-result", ...searched, result: ["a"] }, toolCall("act", { n: 1 }), asked],
-    );
-    const after = await chat.recover(done);
-    expect(after.result?.message.parts).toMatchObject([
-      { type: "step-start" },
-      { type: "tool-search", state: "output-available", output: ["a"] },
-      { type: "step-start" },
-      { type: "tool-act", state: "output-available" },
-      { type: "step-start" },
-      { type: "text" },
-    ]);
-  });
-
   it("while a tool with effects once runs: the model sees that the outcome is unknown", async () => {
     const { keys, tools, about } = hanging("once");
     const chat = new Crashing(tools, about);
@@ -196,19 +164,6 @@ describe("a turn without enough storage", () => {
     whole(chat);
   });
 
-  it("keeps the answer that it should have replaced, even after a crash", async () => {
-    const chat = new Crashing({});
-    await chat.run([text("One."), finish()]);
-    const before = chat.history.page({ limit: 10 });
-    chat.sql.limitPages(1);
-    const { error } = await chat.edit("x".repeat(300_000), [text("Two."), finish()]);
-    expect(error).toMatchObject({ code: "storage_full" });
-    expect(chat.history.page({ limit: 10 })).toEqual(before);
-    expect(chat.history.window()).toHaveLength(2);
-    chat.crash();
-    expect(chat.history.page({ limit: 10 })).toEqual(before);
-  });
-
   it("is in the history once if its end did not fit at first", async () => {
     const chat = new Crashing({});
     chat.sql.refused = '"isOpen":false';
@@ -221,18 +176,6 @@ describe("a turn without enough storage", () => {
     expect(after.types.at(-1)).toBe("finish");
     expect(chat.history.count()).toBe(2);
     expect(JSON.stringify(chat.history.newest()?.parts)).toContain("Two.");
-  });
-
-  it("ends with a tool's result if only the result's log entry did not fit", async () => {
-    let runs = 0;
-    const chat = new Crashing({ act: tool({ inputSchema, execute: () => ++runs }) });
-    chat.sql.refused = "tool-output-available";
-    const { result } = await chat.run(call, done);
-    expect(result?.error?.code).toBe("storage_full");
-    const { journal } = chat.crash();
-    expect(journal.head()).toMatchObject({ isOpen: false, ended: "failed" });
-    expect(chat.history.newest()?.parts[1]).toMatchObject({ state: "output-available" });
-    expect([runs, chat.store.list().map(({ name }) => name)]).toEqual([1, ["act_1"]]);
   });
 });
 

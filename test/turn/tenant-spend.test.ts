@@ -136,19 +136,6 @@ describe("a tenant's budget", () => {
       expect(leases.open).toEqual([]);
     },
   );
-
-  it("is shared by concurrent work of a turn", async () => {
-    const leases = new MemoryLeases({ modelCalls: 3 });
-    const roles = { researcher: { steps: [saying("One."), saying("Two."), saying("Three.")] } };
-    const { chat, callsOf } = asker(roles, {}, { leases });
-    const task = (n: number) =>
-      toolCall("delegate", { agent: "researcher", task: `Find ${n}.` }, { id: `call_${n}` });
-    const { result } = await chat.say({ steps: [[task(1), task(2), task(3), asked], done] });
-    // One call for the question and one for each of two tasks. None is left for the answer.
-    expect(callsOf("researcher")).toHaveLength(2);
-    expect(result.error?.code).toBe("spend_exceeded");
-    expect(leases.used("modelCalls")).toBe(3);
-  });
 });
 
 it("a lease that arrives after the turn is returned", async () => {

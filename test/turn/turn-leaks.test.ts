@@ -4,7 +4,7 @@ import * as z from "zod";
 import { requireTrusted } from "../../src/tool/policy.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { finish, type Part, text, toolCall } from "../../packages/testing/src/testing.ts";
-import { Conversation, type Turn } from "../support/turn.ts";
+import { chunksOf, Conversation, type Turn } from "../support/turn.ts";
 
 const asked = finish("tool-calls");
 const done = [text("Done."), finish()];
@@ -60,20 +60,6 @@ describe("an error about untrusted content", () => {
       const turn = await chat.say({ steps: [[call, asked], [toolCall("send", {}), asked], done] });
       expect(prompts(turn)).not.toContain(INJECTION);
       expect(sent).toHaveLength(1);
-    },
-  );
-
-  it.each(calls.map((call) => [call] as const))(
-    "taints the turn if it is shown, or reveals no key",
-    async (call) => {
-      const { chat, sent } = agentWith({});
-      await chat.store.save({ name: "page", ...doubted });
-      // Enough newer variables that the list does not show `page`.
-      for (let index = 0; index < 25; index++)
-        await chat.store.save({ name: `n${index}`, value: 1 });
-      const turn = await chat.say({ steps: [[call, asked], [toolCall("send", {}), asked], done] });
-      const isRead = prompts(turn).includes(INJECTION);
-      expect([isRead, sent.length]).toEqual(isRead ? [true, 0] : [false, expect.any(Number)]);
     },
   );
 });
@@ -171,4 +157,52 @@ it("how large a guarded value is, no refusal tells", async () => {
   const turn = await chat.say({ steps: [[toolCall("send", { text: "a $key" }), asked], done] });
   expect(prompts(turn)).toContain("limit_exceeded");
   expect(prompts(turn)).not.toContain("11000");
+});
+
+describe("untrusted content", () => {
+  it("counts if it is only in the list of variables", async () => {
+    const { chat, sent } = agentWith({});
+    await chat.store.save({ name: "page", ...doubted });
+    await chat.say({ steps: [[toolCall("send", {}), asked]] });
+    expect(sent).toEqual([]);
+  });
+
+  it.each([10, 130_000])(
+    "counts after a call that a person has approved, even in a long answer: %i characters",
+    async (chars) => {
+      const execute = (): string => {
+        throw new Error(INJECTION);
+      };
+      const { chat, sent } = agentWith({
+        policies: { fail: { trusted: false } },
+        tools: { fail: tool({ inputSchema: z.object({}), execute }) },
+      });
+      const send = (to: string) => toolCall("send", { to }, { id: to });
+      const long = text("x".repeat(chars));
+      await chat.say({
+        steps: [
+          [toolCall("fail", {}), asked],
+          [long, send("ada"), asked],
+        ],
+      });
+      const { chunks } = await chat.approve({ steps: [[send("evil"), asked]] });
+      expect(sent).toEqual([{ to: "ada" }]);
+      expect(chunksOf(chunks, "tool-approval-request")).toMatchObject([{ toolCallId: "evil" }]);
+    },
+  );
+});
+
+it("calls of one step run even if another one waits for a person, and the turn then ends", async () => {
+  const ran: string[] = [];
+  const act = (name: string, needsApproval: boolean) =>
+    tool({ inputSchema: z.object({}), needsApproval, execute: () => ran.push(name) });
+  const chat = new Conversation({ tools: { free: act("free", false), held: act("held", true) } });
+  const calls = [text("So: "), toolCall("held", {}), toolCall("free", {}), asked];
+  const turn = await chat.say({ steps: [calls] });
+  expect(ran).toEqual(["free"]);
+  expect(chunksOf(turn.chunks, "tool-output-available")).toHaveLength(1);
+  expect(turn.result.finishReason).toBe("tool-calls");
+  const next = await chat.say({ steps: [done], question: "And?" });
+  expect(next.result.error).toBeUndefined();
+  expect(prompts(next)).not.toContain("approval");
 });

@@ -1,24 +1,9 @@
-import { tool } from "ai";
-import { afterEach, describe, expect, it, vi } from "vitest";
-import * as z from "zod";
+import { afterEach, expect, it, vi } from "vitest";
+import { codeOf } from "../../src/errors.ts";
 import * as limits from "../../src/limits.ts";
-import { cut, never, stalling, status } from "../support/fault-steps.ts";
-import { expectOutcome, fakeTimers, type Outcome, TIMERS } from "../support/fault-turn.ts";
-import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
-import { Conversation } from "../support/turn.ts";
-
-/**
- * The table of faults. Models and clocks: here. Tools: here and in `test/edge/turns`.
- * Clients and posts: `test/edge/turns/stream.test.ts`. A stop, a deletion, an alarm, at each stage of a
- * turn: `test/edge-node/turns/faults.test.ts`. Megabytes: `faults.large.test.ts`. The same failures of models over a
- * real wire: `test/process/models.large.test.ts`; crashes: `test/simulation`,
- * `test/chaos`.
- */
-const asked = finish("tool-calls");
-const said: Step = [text("Hello."), finish()];
-const opened = (words: string) => text(words).slice(0, -1);
-const half = opened("Hello, wor");
-const echo = tool({ inputSchema: z.object({ n: z.number() }), execute: ({ n }) => n });
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { never } from "../support/fault-steps.ts";
+import { returning, runOnce } from "../support/wrapped.ts";
 
 /** Returns a function that throws `thrown`. */
 function throwing(thrown: unknown): () => never {
@@ -202,88 +187,32 @@ const hostile: Readonly<Record<string, readonly [run: () => unknown, becomes: st
   ],
 };
 
-function isCode(becomes: string): boolean {
-  return /^[a-z]+_[a-z]+$/.test(becomes);
-}
-
 afterEach(() => {
   vi.useRealTimers();
 });
 
-describe("a model", () => {
-  const twice = (step: Step): readonly Step[] => [step, step, said];
-  const always = (step: Step): readonly Step[] => [step, step, step];
-  const answered = (calls: number): Outcome => ({ ends: "finish", keeps: ["Hello."], calls });
-  const failed = (calls: number, ...keeps: readonly string[]): Outcome => ({
-    ends: "model_failed",
-    keeps,
-    calls,
-  });
-  const late = (...keeps: readonly string[]): Outcome => ({
-    ends: "model_timeout",
-    keeps,
-    calls: 3,
-  });
+/** Returns the code of the call's error, "bytes", or the saved value as JSON. */
+async function outcomeOf(execute: () => unknown): Promise<string> {
+  const store = new MemoryStore();
+  try {
+    const { run, saved } = await runOnce(returning(execute), {}, { store });
+    if (run.kind === "failed") return run.code;
+    if (saved?.info?.type === "bytes") return "bytes";
+    return JSON.stringify(await store.read("act_1"));
+  } catch (error) {
+    return codeOf(error);
+  }
+}
 
-  it.each<[string, readonly Step[], Outcome]>([
-    ["says 429 twice", twice(status(429, { "retry-after": "7" })), answered(3)],
-    ["says 429 always", always(status(429)), failed(3)],
-    ["says 500 twice", twice(status(500)), answered(3)],
-    ["says 500 always", always(status(500)), failed(3)],
-    ["says 401", [status(401)], failed(1)],
-    ["fails to begin twice", twice(never), answered(3)],
-    ["never begins", always(never), late()],
-    ["stalls in mid-stream twice", twice(stalling(half)), answered(3)],
-    ["stalls in mid-stream always", always(stalling(half)), late("Hello, wor")],
-    ["loses its connection in mid-delta twice", twice(cut(half)), answered(3)],
-    ["loses its connection in mid-delta always", always(cut(half)), failed(3, "Hello, wor")],
-    [
-      "loses its connection in a tool call",
-      [cut(toolCall("echo", '{"n": 1', { chunks: 2 }).slice(0, -2)), said],
-      answered(2),
-    ],
-    ["loses its connection after its end", [cut(text("Hello."), finish())], answered(1)],
-    ["says nothing and ends", [[finish()]], { ends: "finish", keeps: [], calls: 1 }],
-    ["ends without a finish part", always([half]), failed(3, "Hello, wor")],
-  ])("that %s", async (_, steps, outcome) => {
-    const timers = fakeTimers();
-    const chat = new Conversation({ tools: { echo } });
-    const running = chat.say({ steps });
-    await vi.advanceTimersByTimeAsync(6 * limits.modelSilenceMs);
-    const turn = await running;
-    expect(timers()).toBe(0);
-    vi.useRealTimers();
-    await expectOutcome(chat, turn, outcome);
+it.each(Object.entries(hostile))("a tool that returns or throws %s", async (_, [run, becomes]) => {
+  const begun = Promise.withResolvers<void>();
+  const hangs = becomes === "tool_timeout";
+  if (hangs) vi.useFakeTimers();
+  const outcome = outcomeOf(() => {
+    begun.resolve();
+    return run();
   });
-});
-
-describe("a tool that returns or throws", () => {
-  it.each(Object.entries(hostile))("%s", async (_, [run, becomes]) => {
-    const hangs = becomes === "tool_timeout";
-    if (hangs) vi.useFakeTimers({ toFake: [...TIMERS] });
-    const begun = Promise.withResolvers<void>();
-    const execute = () => {
-      begun.resolve();
-      return run();
-    };
-    const act = tool({ inputSchema: z.object({}), execute });
-    const chat = new Conversation({ tools: { act, echo } });
-    const calls = [toolCall("act", {}), toolCall("echo", { n: 7 }), asked];
-    const running = chat.say({ steps: [calls, said] });
-    await begun.promise;
-    if (hangs) await vi.advanceTimersByTimeAsync(limits.toolMs);
-    const turn = await running;
-    vi.useRealTimers();
-    const isError = isCode(becomes);
-    await expectOutcome(chat, turn, {
-      ends: "finish",
-      keeps: [`act ${isError ? becomes : "output-available"}`, "echo output-available", "Hello."],
-      calls: 2,
-    });
-    expect(await chat.store.read("echo_1")).toBe(7);
-    const info = chat.store.info("act_1");
-    if (isError) return expect(info).toBeUndefined();
-    const value = info?.type === "bytes" ? "bytes" : JSON.stringify(await chat.store.read("act_1"));
-    expect(value).toBe(becomes);
-  });
+  await begun.promise;
+  if (hangs) await vi.advanceTimersByTimeAsync(limits.toolMs);
+  expect(await outcome).toBe(becomes);
 });
