@@ -386,16 +386,6 @@ describe("an edit changes nothing else", () => {
       { find: "b();", replace: "c();", after: "\tif (a) {\n\t\tc();\n\t}\n" },
     ],
     [
-      "MoonshotAI/kimi-cli#2191: CRLF elsewhere stays",
-      "a\r\nb\r\nc\r\n",
-      { find: "b", replace: "d", after: "a\r\nd\r\nc\r\n" },
-    ],
-    [
-      "open-octo/octo-agent#1224: mixed line ends stay mixed",
-      "a\r\nb\nc\r\nd\n",
-      { find: "b\nc", replace: "x\ny", after: "a\r\nx\ny\r\nd\n" },
-    ],
-    [
       "Stack-Cairn/LiveAgent#171: a byte order mark stays",
       "\uFEFFa\r\nb\r\n",
       { find: "b", replace: "c", after: "\uFEFFa\r\nc\r\n" },

@@ -359,12 +359,6 @@ describe("alternatives", () => {
 });
 
 describe("a root", () => {
-  it("may have properties and no type", () => {
-    expect(widenSchema({ properties: { n: { type: "null" } } })).toEqual({
-      properties: { n: { type: ["null", "string"] } },
-    });
-  });
-
   it("has a description of references without a dollar for other syntaxes", () => {
     const schema: JSONSchema7 = { type: "object", properties: { it: { const: 5 } } };
     const described = (syntaxes: NonNullable<Parameters<typeof widenSchema>[1]>["syntaxes"]) =>

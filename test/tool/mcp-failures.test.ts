@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { McpDirectory } from "../../packages/mcp/src/mcp-servers.ts";
 import { startLoopback, textOf } from "../support/loopback.ts";
-import { failure, type OfferedTool, textResult } from "../support/mcp-server.ts";
+import { failure, type OfferedTool } from "../support/mcp-server.ts";
 import { endServersAfterEach, offering, open, run, start } from "../support/mcp-tools.ts";
 
 endServersAfterEach();
@@ -289,19 +289,6 @@ describe("a redirect", () => {
     expect((await open(new McpDirectory(quiet), servers)).tools).toEqual({});
     expect(other.requests).toEqual([]);
     await server.down();
-  });
-
-  it("within the origin is followed", async () => {
-    const server = await start([offering("act", textResult("moved"))]);
-    server.intercept((request, response) => {
-      if (request.url !== "/old") return false;
-      request.resume();
-      response.writeHead(308, { location: "/mcp" }).end();
-      return true;
-    });
-    const url = server.url.replace("/mcp", "/old");
-    const tools = await open(new McpDirectory(), [{ name: "one", url }]);
-    expect(await run(tools, "act")).toBe("moved");
   });
 
   it("in a loop ends", async () => {

@@ -22,7 +22,6 @@ import type { WrapOptions, AnyTool } from "../../src/tool/wrapped-tool.ts";
 import { ByrefError } from "../../src/errors.ts";
 import * as limits from "../../src/limits.ts";
 import { maxReasonChars } from "../../src/limits.ts";
-import { slow } from "../support/slow.ts";
 
 async function store() {
   const made = new MemoryStore();
@@ -123,16 +122,6 @@ describe("requireTrusted", () => {
       references: [{ name: "x", visibility: "model", sources: ["mcp:web"], trusted }],
       tainted,
     });
-
-  it("lets trusted arguments through in an untainted turn", async () => {
-    expect(await decide("send_email")).toBe("allow");
-    expect(await decide("pay")).toBe("allow");
-  });
-
-  it("asks about untrusted data, and names its source", async () => {
-    const asked = await decide("send_email", { trusted: false });
-    expect(asked).toEqual({ ask: "send_email is given untrusted data: $x (mcp:web)." });
-  });
 
   it("asks when the model has read untrusted data", async () => {
     expect(await decide("pay", { tainted: true })).toMatchObject({ ask: expect.any(String) });
@@ -385,16 +374,6 @@ describe("what a person is shown of a call", () => {
     const text = "x".repeat(limits.maxExcerptChars - 2);
     expect(requestFor(text).input).toBe(`"${text}"`);
     expect(requestFor(`${text}y`).input).toBe(`"${text}y… (+1 characters)`);
-  });
-
-  it("is the start of long lists and of many keys", slow, () => {
-    const list = Array.from({ length: 100_000 }, (_, index) => index);
-    for (const long of [list, Object.fromEntries(list.map((at) => [`k${at}`, at]))] as Json[]) {
-      const { input } = requestFor(long);
-      const whole = JSON.stringify(long);
-      expect(input.startsWith(whole.slice(0, limits.maxExcerptChars))).toBe(true);
-      expect(input).toContain(`… (+${whole.length - limits.maxExcerptChars} characters)`);
-    }
   });
 
   it("names bytes instead of showing them", () => {

@@ -171,15 +171,6 @@ describe.each(stores)("read_variable on $title", ({ open }) => {
       code: "invalid_tool_input",
     });
   });
-
-  it("reports that the shown content is untrusted", async () => {
-    const store = open();
-    await store.save({ name: "v", value: "mail", trusted: false });
-    await store.save({ name: "w", value: "mine" });
-    const tools = new Tools(store);
-    expect((await tools.call("read_variable", { name: "v" })).untrusted).toBe(true);
-    expect((await tools.call("read_variable", { name: "w" })).untrusted).toBe(false);
-  });
 });
 
 it("read_variable of any value returns pieces that add up to the value", sampled, async () => {

@@ -152,15 +152,6 @@ describe("references whose values do not fit", () => {
     );
   });
 
-  it("are at most three", async () => {
-    const keys = ["a", "b", "c", "d"];
-    const hint = await hintFor(
-      Object.fromEntries(keys.map((key) => [key, "$orders[0].id"])),
-      Object.fromEntries(keys.map((key) => [key, "a"])),
-    );
-    expect(hint).toBe(" $orders[0].id is string.".repeat(3));
-  });
-
   it.each<[string, Json, Json]>([
     ["a literal text", { ids: "orders" }, { ids: "orders" }],
     ["a reference inside a text", { ids: "Of $orders" }, { ids: "Of [1]" }],
@@ -183,14 +174,6 @@ describe("references whose values do not fit", () => {
     await store.save({ name: "orders", value: orders, ...guard });
     const misfit = { written: { ids: "$orders" }, value: { ids: orders }, unresolved: [] };
     expect(misfitHint(misfit, { store })).toBe("");
-  });
-
-  it("are read in the syntaxes of the agent", async () => {
-    const misfit = { written: { ids: "{{orders}}" }, value: { ids: orders }, unresolved: [] };
-    const store = await storeWithOrders();
-    expect(misfitHint(misfit, { store })).toBe("");
-    const shape = " {{orders}} is {id: string, total: number}[].";
-    expect(misfitHint(misfit, { store, syntaxes: ["mustache"] })).toBe(shape);
   });
 });
 

@@ -179,21 +179,6 @@ describe("bytes that a tool receives", () => {
     const part = await runOnce(echo, { text: "$photo[0]" }, { store });
     expect(failureOf(part.run)).toMatchObject({ code: "bad_value" });
   });
-
-  it("give the same call the same name", async () => {
-    const store = await withBytes();
-    const size = tool({ inputSchema: z.any(), execute: () => 1 });
-    const first = await runOnce(size, { image: "$photo" }, { store });
-    const again = await runOnce(size, { image: "$photo" }, { store });
-    expect([first.saved?.info?.name, again.saved?.info]).toMatchObject([
-      "act_1",
-      { name: "act_1", version: 2 },
-    ]);
-    const value = await store.receive(new Blob([bytes, bytes]).stream(), "image/png");
-    await store.save({ name: "photo", value });
-    const other = await runOnce(size, { image: "$photo" }, { store });
-    expect(other.saved?.info?.name).toBe("act_2");
-  });
 });
 
 it("a tool of the SDK receives copies of messages that contain a URL or bytes", async () => {

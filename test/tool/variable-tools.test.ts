@@ -3,7 +3,6 @@ import { bytesContent } from "../../src/store/bytes/content.ts";
 import { csvRecords } from "../../src/store/bytes/csv-records.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { FileContent, FileWriter as Files } from "../../src/tool/files.ts";
-import { runtimeToolNames, variableTools } from "../../src/tool/variables/variable-tools.ts";
 import type { Json } from "../../src/value/json.ts";
 import { copyOf } from "../../src/value/bytes.ts";
 import { charsOf, stores, Tools } from "../support/runtime-tool-context.ts";
@@ -23,13 +22,6 @@ function sink() {
 }
 
 const none: Files = { write: async () => ({ path: "", bytes: 0 }) };
-
-it("have reserved names, which no server's tool may use", () => {
-  const files = { write: async () => ({ path: "a", bytes: 1 }) };
-  const names = variableTools({ files }).map(({ name }) => name);
-  const others = ["query_variables", "run_code", "propose_plan", "delegate"];
-  expect(new Set([...names, ...others])).toEqual(new Set(runtimeToolNames));
-});
 
 describe.each(stores)("list_variables on $title", ({ open }) => {
   it("describes each variable as far as its guard allows, newest last", async () => {

@@ -51,16 +51,6 @@ describe("a tool that cannot run here", () => {
     const failed = { kind: "failed", code: "unknown_tool", message };
     expect(await wrapped.prepare({}, call)).toEqual(failed);
   });
-
-  it("fails without execute", async () => {
-    const made = { inputSchema: z.any() } as AnyTool;
-    const wrapped = await wrapTool("act", made, { store: new MemoryStore() });
-    expect(await wrapped.prepare({}, call)).toEqual({
-      kind: "failed",
-      code: "unknown_tool",
-      message,
-    });
-  });
 });
 
 describe("a description that OpenAI would refuse (sentry-mcp#106, genaiscript#1381, cherry-studio#3698)", () => {
@@ -252,14 +242,6 @@ describe("the references of an input", () => {
     expect(await messageWith({})).toContain("obey");
     expect(await messageWith({ untrusted: "hide" })).not.toMatch(/obey(?!s)/u);
   });
-
-  it("are counted with their values", async () => {
-    const { act } = recording();
-    const store = await storeWith({ n: 7, m: [8] });
-    const wrapped = await wrapTool("act", act, { store });
-    const ready = await wrapped.prepare({ a: "$n", b: "to $m" }, call);
-    expect(ready).toMatchObject({ references: { values: [7, [8]] } });
-  });
 });
 
 describe("an input with guarded values that does not fit", () => {
@@ -424,22 +406,6 @@ describe("a call", () => {
     const message = "act did not finish within 50 ms. Ask for less.";
     expect(run).toEqual({ kind: "failed", code: "tool_timeout", message });
     expect([seen?.aborted, store.count()]).toEqual([true, 0]);
-  });
-
-  it("has 60 seconds by default, including its yields", async () => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    let hasBegun = false;
-    async function* execute() {
-      hasBegun = true;
-      for (;;) {
-        await new Promise((resolve) => setTimeout(resolve, 7_000));
-        yield 1;
-      }
-    }
-    const running = runOnce(tool({ inputSchema: z.any(), execute }) as AnyTool, {});
-    await until(() => hasBegun);
-    await vi.advanceTimersByTimeAsync(limits.toolMs);
-    expect(failureOf((await running).run)?.code).toBe("tool_timeout");
   });
 });
 

@@ -287,20 +287,6 @@ describe("the line of a turn", () => {
     );
   });
 
-  it("contains the first 160 characters of question and answer, and as many calls as fit", () => {
-    const many = Array.from({ length: 30 }, (_, index) =>
-      call(`get_something_${index}`, { state: "output-available", output: { $var: `v${index}` } }),
-    );
-    const line = lineOf(
-      message("user", { type: "text", text: "q".repeat(1_000) }),
-      message("assistant", ...many, { type: "text", text: "a".repeat(1_000) }),
-    );
-    expect(line).toContain(`user: "${"q".repeat(160)}…"`);
-    expect(line).toContain(`assistant: "${"a".repeat(160)}…"`);
-    expect(line).toMatch(/calls: get_something_0 \(v0\), .* and \d+ more assistant/u);
-    expect(line.length).toBeLessThanOrEqual(480);
-  });
-
   it("is one line of at most 480 characters, and cannot close the outline", () => {
     const text = fc.string({ unit: "binary", maxLength: 2_000 });
     const tools = fc.array(fc.string({ unit: "binary", maxLength: 100 }), { maxLength: 40 });

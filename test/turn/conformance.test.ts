@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import { MessageParts } from "../../src/turn/history/message-parts.ts";
 import {
   answers,
-  asked,
   calls,
   failures,
   metadataCases,
@@ -20,7 +19,7 @@ import {
   text,
   toolCall,
 } from "byref/testing";
-import { readMessage, turnWith, chunksOf, Conversation } from "../support/turn.ts";
+import { readMessage, chunksOf, Conversation } from "../support/turn.ts";
 import {
   convertToModelMessages,
   isStepCount,
@@ -89,22 +88,6 @@ it("an input that does not fit the tool is stored with an error, although we fin
   expect(sdk.parts[1]).toMatchObject(expected);
   expect(ours.parts[1]).toMatchObject(expected);
   expect(ours.parts.slice(2)).toEqual(sdk.parts.slice(2));
-});
-
-it("texts are stored with their references", async () => {
-  const { chunks, history, result } = await turnWith({
-    tools,
-    steps: [
-      [toolCall("get_weather", { city: "NYC" }), asked],
-      [text("It is $get_weather_nyc.temp.", { chunks: 5 }), finish()],
-    ],
-  });
-  const { message } = await readMessage(chunks);
-  expect(message?.parts.at(-1)).toMatchObject({ type: "text", text: "It is 72." });
-  expect(result.message.parts).toEqual(message?.parts);
-  const kept = history.newest();
-  expect(kept?.parts.at(-1)).toMatchObject({ text: "It is $get_weather_nyc.temp." });
-  expect(kept?.display).toEqual(["It is 72."]);
 });
 
 it("MessageParts ignores chunks that belong to no part", () => {

@@ -354,22 +354,6 @@ describe("the tools of a question", () => {
     expect(closed.calls[0]?.tools?.map(({ name }) => name)).toEqual(["read_variable"]);
   });
 
-  it("exclude delegate unless it is named", async () => {
-    const { findAgent } = team({ writer: { steps: [] } });
-    for (const [names, tools] of [
-      [[], []],
-      [["delegate"], ["delegate"]],
-    ]) {
-      const { ask, call, calls } = asking({
-        delegates: ["writer"],
-        steps: [answering("Well.")],
-        turn: { services: { findAgent } },
-      });
-      await ask({ prompt: "Go.", tools: allOf(names ?? []), call });
-      expect(calls[0]?.tools?.map(({ name }) => name) ?? []).toEqual(tools);
-    }
-  });
-
   it("must exist", async () => {
     const { ask, call } = asking({ steps: [] });
     const question = { prompt: "Go.", tools: allOf(["gone"]), call };

@@ -3,7 +3,6 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { finish, text, toolCall, scriptedModel } from "../../packages/testing/src/testing.ts";
 import type { Agent } from "../../src/turn/agent.ts";
-import { finderTool } from "../../src/turn/find-tools.ts";
 import { Conversation, type Turn, turnWith } from "../support/turn.ts";
 import { callable } from "../support/called-agents.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
@@ -116,16 +115,6 @@ describe("tools on demand", () => {
     expect(namesIn(turn, 2).filter(isLoad)).toEqual([]);
   });
 
-  it("are searched by a million characters of their descriptions, each by the same share", async () => {
-    const known = [400_000, 600_000].map((at) => {
-      return { name: `at_${at}`, description: `${"-".repeat(at)} invoice ${"-".repeat(500_000)}` };
-    });
-    const { execute } = finderTool({ name: "find_tools", how: "", known });
-    const context = {} as Parameters<typeof execute>[1];
-    const { output } = await execute({ query: "invoice" }, context);
-    expect(JSON.stringify(output).match(/"at_\d+"/gu)).toEqual(['"at_400000"']);
-  });
-
   it("are those with the SDK's deferLoading, found with its toolSearch", async () => {
     const { load_0, load_1, load_2 } = agentWith(3).tools;
     const tools: ToolSet = {
@@ -231,16 +220,6 @@ describe("the runtime's own tools", () => {
       expect.objectContaining({ state: "output-available", output: { variables: [] } }),
     );
   });
-});
-
-const shownOf = async (more: { readonly strict?: true }) => {
-  const { all } = await openToolbox({ look: { ...look, ...more } as ToolSet[string] });
-  const found = (await definitionsOf(all)).find(({ name }) => name === "look");
-  return JSON.stringify(found);
-};
-
-it("the schema of an agent's tool keeps keywords that providers require for strict tools", async () => {
-  expect((await shownOf({ strict: true })).match(/"additionalProperties":false/g)).toHaveLength(2);
 });
 
 const records = Array.from({ length: 500 }, (_, at) => ({ id: `ord_${at}`, total: at * 7 }));

@@ -27,19 +27,6 @@ function hanging(effects: "none" | "idempotent" | "once") {
 const call: Step = [toolCall("act", { n: 1 }), asked];
 
 describe("a turn that a crash interrupts", () => {
-  it("while a tool with effects once runs: the model sees that the outcome is unknown", async () => {
-    const { keys, tools, about } = hanging("once");
-    const chat = new Crashing(tools, about);
-    await chat.run(call);
-    const after = await chat.recover([text("Hm."), finish()]);
-    expect(keys).toHaveLength(1);
-    expect(after.result?.message.parts[1]).toMatchObject({
-      state: "output-error",
-      errorText: expect.stringMatching(/^outcome_unknown: /),
-    });
-    expect(after.result?.error).toBeUndefined();
-  });
-
   it.each([
     ["before the call began", 3, [], 7],
     ["while the call ran", Infinity, [], 7],

@@ -86,18 +86,6 @@ describe("a tenant's budget", () => {
     ]);
   });
 
-  it("needs no lease without a limit, and few if much is left", async () => {
-    const { leases, open } = tenant({ modelCalls: 10_000 });
-    await open().say({ steps: [calls(3), calls(3), calls(3), done] });
-    expect(leases.claims.map(({ wants }) => wants.map(({ what }) => what))).toEqual([
-      ["modelCalls"],
-      ["modelCalls"],
-      ["modelCalls"],
-    ]);
-    // Four of seven calls are left for the next steps.
-    expect(leases.claims.map(({ spent }) => spent.modelCalls)).toEqual([0, 1, 3]);
-  });
-
   it("counts what delegates spend", async () => {
     const leases = new MemoryLeases({ modelCalls: 2 });
     const roles = { researcher: { steps: [saying("Found."), saying("Too late.")] } };

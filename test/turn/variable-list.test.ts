@@ -2,11 +2,9 @@ import { type JSONValue, type ModelMessage, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { Taint } from "../../src/store/labels.ts";
-import { SqlStore } from "../../src/store/sql-store.ts";
 import { withoutRepeats } from "../../src/turn/history/shown-variables.ts";
 import { VariableList } from "../../src/turn/history/variable-list.ts";
 import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
-import { closeAll, migratedSql, statementsOf } from "../store/watched-sql.ts";
 import { Conversation, promptOf, type Turn } from "../support/turn.ts";
 import * as limits from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
@@ -244,24 +242,6 @@ describe("a handle", () => {
     expect(second).toMatchObject({ returned: { note }, vars: [{ $var: "other", note }] });
     expect(JSON.stringify(second)).not.toContain("preview");
   });
-});
-
-it("the list of many variables takes few statements in each call", async () => {
-  const sql = migratedSql();
-  const store = new SqlStore(sql, { now: () => 0 });
-  for (let index = 0; index < 100; index++) await store.save({ name: `v${index}`, value: index });
-  const listed = () => ({ store, taint: new Taint(), hidesUntrusted: false });
-  const first = new VariableList(listed());
-  expect(first.next([]).lines).toHaveLength(21);
-  const before = first.record;
-  if (before === undefined) throw new Error("There is a record.");
-  store.delete("v85");
-  const later = new VariableList({ ...listed(), before: [before] });
-  // The names in the table, and the removed one.
-  expect(await statementsOf(sql, () => later.next([]))).toBeLessThanOrEqual(5);
-  expect(later.next([]).lines).toContain("$v85: removed");
-  expect(await statementsOf(sql, () => later.next([]))).toBeLessThanOrEqual(3);
-  closeAll();
 });
 
 describe("a key or a description", () => {
