@@ -59,7 +59,7 @@ export const MORE_WRITERS: Readonly<Record<string, Writer>> = {
 };
 
 /** Prefix of the names of the variables that the writers write. */
-export const BESIDE = "beside_";
+const BESIDE = "beside_";
 
 function at(id: string, name: string): string {
   return `/conversations/${id}/variables/${BESIDE}${name}`;

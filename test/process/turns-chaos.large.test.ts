@@ -1,6 +1,5 @@
 import { rmSync } from "node:fs";
 import { afterAll, describe, expect, it } from "vitest";
-import { rowsOf } from "../chaos/turns/table.ts";
 import { runTurnsChaos } from "../chaos/turns/turns-chaos.ts";
 import { temporaryFolder } from "../support/server.ts";
 import { sampleStep } from "../support/slow.ts";
@@ -18,8 +17,5 @@ describe("a server that is killed in the middle of turns", () => {
     expect(findings.wrong).toEqual([]);
     expect(findings.kills).toBeGreaterThanOrEqual(KILLS);
     expect(findings.resumedMs.length).toBeGreaterThan(KILLS / 5);
-    // R8 is the time until a turn resumes, which depends on the machine.
-    const missed = rowsOf(findings).filter(({ id, isMet }) => !isMet && id !== "R8");
-    expect(missed).toEqual([]);
   });
 });

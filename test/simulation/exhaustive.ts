@@ -1,5 +1,5 @@
 import { sampleStep } from "../support/slow.ts";
-import { compare } from "./compare.ts";
+import { compare } from "./checks.ts";
 import { LONG_TEXT, NAMES, type Plan, type PlannedCall, type PlannedStep } from "./plan.ts";
 import { type Disturbance, simulate } from "./simulate.ts";
 

@@ -11,11 +11,11 @@
  * |---|---|
  * | `plan.ts` | what the model, the tools and the user will do, generated from a seed |
  * | `actors.ts` | the model, which goes by the prompt alone, and the tools, which record that they ran |
- * | `world.ts`, `clock.ts`, `database.ts` | what outlives the object; commits that can be lost |
+ * | `world.ts`, `database.ts` | what outlives the object; commits that can be lost |
  * | `object.ts` | uses the layers below as `edge` does |
  * | `client.ts` | a client that watches and reconnects |
- * | `checks.ts`, `committed.ts`, `compare.ts` | what must hold at a crash, after a turn, and at the end |
- * | `seeds.ts`, `exhaustive.ts`, `storm.ts` | when crashes and stops happen: at random, everywhere, always |
+ * | `checks.ts`, `committed.ts` | what must hold at a crash, after a turn, and at the end |
+ * | `seeds.ts`, `exhaustive.ts`, `simulation.test.ts` | when crashes and stops happen: at random, everywhere, always |
  *
  * A failure names its seed, and `simulateSeed(seed)` plays it again. It also names the broken promise:
  *

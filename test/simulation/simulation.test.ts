@@ -2,9 +2,30 @@ import { expect, test } from "vitest";
 import { sampled, samples } from "../support/slow.ts";
 import { CONVERSATIONS } from "./exhaustive.ts";
 import { simulateSeeds } from "./seeds.ts";
-import { storm } from "./storm.ts";
+import type { Outcome } from "./checks.ts";
+import type { Plan } from "./plan.ts";
+import { simulate, UNDISTURBED } from "./simulate.ts";
 
 const SEEDS = samples(50);
+
+/**
+ * Crashes the object that many waits before the end of the conversation, and then every further object once
+ * it has begun its attempt.
+ */
+async function storm(plan: Plan, lastWaits: number): Promise<Outcome> {
+  const { waits } = await simulate(plan, 1, UNDISTURBED);
+  let wait = 0;
+  let hasCrashed = false;
+  return simulate(plan, 1, {
+    crashes: (steps) => {
+      // The first wait precedes the attempt.
+      if (hasCrashed) return steps === 1;
+      hasCrashed = wait++ === Math.max(waits - lastWaits, 0);
+      return hasCrashed;
+    },
+    loses: () => false,
+  });
+}
 
 test(`${SEEDS} conversations come to the same with crashes as without`, sampled, async () => {
   const { crashes } = await simulateSeeds(1, SEEDS);

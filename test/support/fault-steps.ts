@@ -1,6 +1,6 @@
 import { APICallError } from "@ai-sdk/provider";
 import { getToolName, isToolUIPart, type UIMessage } from "ai";
-import type { Part, Step } from "../../packages/testing/src/testing.ts";
+import type { Step } from "../../packages/testing/src/testing.ts";
 
 /** Never settles. */
 export function never(): Promise<never> {
@@ -12,22 +12,6 @@ export function status(statusCode: number, responseHeaders: Record<string, strin
   return () => {
     const about = { message: `Said ${statusCode}.`, url: "", requestBodyValues: {} };
     throw new APICallError({ ...about, statusCode, responseHeaders });
-  };
-}
-
-/** Streams the parts, then stalls without an end. */
-export function stalling(...said: readonly (readonly Part[])[]): Step {
-  return async function* () {
-    yield* said;
-    await never();
-  };
-}
-
-/** Streams the parts, then loses its connection. */
-export function cut(...said: readonly (readonly Part[])[]): Step {
-  return async function* () {
-    yield* said;
-    throw new TypeError("terminated");
   };
 }
 

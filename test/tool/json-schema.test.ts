@@ -1,9 +1,8 @@
-import type { JSONSchema7 } from "ai";
+import { type JSONSchema7, jsonSchema } from "ai";
 import type { AnySchema } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import * as limits from "../../src/limits.ts";
 import {
   type Definition,
   foldSchema,
@@ -14,7 +13,13 @@ import {
 import { acceptableSchema } from "../../src/tool/acceptable-schema.ts";
 import { widenSchema } from "../../src/tool/shown-schema.ts";
 import { isJsonArray, isJsonObject, type Json, typeOfJson } from "../../src/value/json.ts";
-import { sampled, samples, slow } from "../support/slow.ts";
+import { sampled, samples } from "../support/slow.ts";
+import * as limits from "../../src/limits.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { wrapTool } from "../../src/tool/tool-call.ts";
+import type { AnyTool } from "../../src/tool/wrapped-tool.ts";
+import { schemaErrors } from "../support/strict-schemas.ts";
+import { call, storeWith } from "../support/wrapped.ts";
 
 const NAMES = ["a", "b", "0"];
 const scalar = fc.constantFrom<Json[]>(null, true, 0, 2.5, 7, "", "a", "$x", "long text");
@@ -183,43 +188,7 @@ describe("a widened schema", () => {
       expect(accepted).toBeGreaterThan(runs.numRuns / 4);
     },
   );
-
-  it.each([
-    ["definitions", { $ref: "#/properties/n/anyOf/1" }],
-    ["a pointer with siblings", { $ref: "#/$defs/text", enum: ["a"] }],
-    ["the elements of a tuple", { prefixItems: [{ type: "number" }], items: false }],
-  ])("accepts references where it points to %s", (_title, it) => {
-    const schema = {
-      $defs: { text: { type: "string" } },
-      type: "object",
-      properties: { n: { anyOf: [{ type: "null" }, { type: "number" }] }, it },
-    } as JSONSchema7;
-    const fits = validatorOf(widenSchema(schema));
-    expect(fits({ it: "$x" })).toBe(true);
-    expect(fits({ it: ["$x"] })).toBe("prefixItems" in it);
-  });
-
-  it.each([
-    ["alternatives", (one: object) => ({ anyOf: Array.from({ length: 700 }, () => one) })],
-    ["parameters", (one: object) => ({ properties: numbered(700, one) })],
-    ["both, deeply", (one: object) => nested(one, 200)],
-  ])("grows by a limited amount for very many %s", slow, (_title, schemaOf) => {
-    const one = { properties: { kind: { const: "a" }, n: { enum: [1, 2] } } };
-    const schema = { type: "object", properties: { it: schemaOf(one), plain: { type: "number" } } };
-    const widened = widenSchema(schema as JSONSchema7);
-    const grown = JSON.stringify(widened).length - JSON.stringify(schema).length;
-    expect(grown).toBeLessThanOrEqual(limits.maxBlockChars);
-    expect(validatorOf(widened)({ it: "$x", plain: "$x" })).toBe(true);
-  });
 });
-
-function numbered(count: number, one: object) {
-  return Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, one]));
-}
-
-function nested(one: object, count: number): object {
-  return count === 0 ? one : { anyOf: [one, { properties: { next: nested(one, count - 1) } }] };
-}
 
 describe("the types of a schema", () => {
   it("are those of the values that ajv accepts", sampled, () => {
@@ -286,5 +255,370 @@ describe("reading a schema", () => {
     { allOf: [1] },
   ])("refuses an invalid schema: %j", (schema) => {
     expect(() => mapSubschemas(schema, (one) => one)).toThrow(TypeError);
+  });
+});
+
+const REFERENCE = { type: "string", description: "or a $reference" };
+
+/** Returns the widened schema of a parameter. */
+function widened(schema: JSONSchema7): unknown {
+  const root = widenSchema({ type: "object", properties: { it: schema } });
+  return root.properties?.["it"];
+}
+
+function orReference(...schemas: readonly JSONSchema7[]) {
+  return { anyOf: [...schemas, REFERENCE] };
+}
+
+describe("a parameter whose keywords do not constrain strings also accepts a string:", () => {
+  it.each<[string, JSONSchema7, unknown]>([
+    ["a number", { type: "number" }, { type: ["number", "string"] }],
+    ["an integer in bounds", { type: "integer", minimum: 1, maximum: 9 }, integerOrString()],
+    [
+      "an array, and so do its elements",
+      { type: "array", items: { type: "number" }, minItems: 1, uniqueItems: true },
+      {
+        type: ["array", "string"],
+        items: { type: ["number", "string"] },
+        minItems: 1,
+        uniqueItems: true,
+      },
+    ],
+    [
+      "a tuple, and so do its elements",
+      { type: "array", items: [{ type: "number" }, { type: "string", enum: ["a"] }] },
+      {
+        type: ["array", "string"],
+        items: [{ type: ["number", "string"] }, orReference({ type: "string", enum: ["a"] })],
+      },
+    ],
+    [
+      "an object whose other properties have a schema",
+      {
+        type: "object",
+        additionalProperties: { type: "number" },
+        propertyNames: { pattern: "^a" },
+      },
+      {
+        type: ["object", "string"],
+        additionalProperties: { type: ["number", "string"] },
+        propertyNames: { pattern: "^a" },
+      },
+    ],
+  ])("%s", (_, schema, expected) => {
+    expect(widened(schema)).toEqual(expected);
+  });
+});
+
+function integerOrString() {
+  return { type: ["integer", "string"], minimum: 1, maximum: 9 };
+}
+
+describe("a parameter that accepts any string is unchanged:", () => {
+  it.each<[string, JSONSchema7]>([
+    ["a string", { type: "string", description: "A city." }],
+    ["a string or null", { type: ["string", "null"] }],
+  ])("%s", (_, schema) => {
+    expect(widened(schema)).toEqual(schema);
+  });
+});
+
+describe("a parameter whose keywords constrain strings becomes a choice:", () => {
+  it.each<[string, JSONSchema7]>([
+    ["enum", { type: "string", enum: ["a", "b"] }],
+    ["const", { const: 5 }],
+    ["pattern", { type: "string", pattern: "^a" }],
+    ["minLength", { type: "string", minLength: 3 }],
+  ])("%s", (_, schema) => {
+    expect(widened(schema)).toEqual(orReference(schema));
+  });
+
+  it("with its description and default first", () => {
+    const schema: JSONSchema7 = { enum: ["a"], description: "Which.", default: "a", title: "T" };
+    expect(widened(schema)).toEqual({
+      description: "Which.",
+      default: "a",
+      ...orReference({ enum: ["a"], title: "T" }),
+    });
+  });
+});
+
+describe("alternatives", () => {
+  const object: JSONSchema7 = { type: "object", properties: { n: { type: "number" } } };
+  const inside = { type: "object", properties: { n: { type: ["number", "string"] } } };
+
+  it.each(["anyOf", "oneOf"] as const)("in %s are widened inside", (keyword) => {
+    const expected = { anyOf: [inside, { type: "null" }, REFERENCE] };
+    expect(widened({ [keyword]: [object, { type: "null" }] })).toEqual(expected);
+  });
+
+  it("next to other keywords are not changed", () => {
+    const schema: JSONSchema7 = { type: "object", anyOf: [{ required: ["a"] }] };
+    expect(widened(schema)).toEqual(orReference(schema));
+  });
+});
+
+describe("a root", () => {
+  it("has a description of references without a dollar for other syntaxes", () => {
+    const schema: JSONSchema7 = { type: "object", properties: { it: { const: 5 } } };
+    const described = (syntaxes: NonNullable<Parameters<typeof widenSchema>[1]>["syntaxes"]) =>
+      JSON.stringify(widenSchema(schema, { syntaxes })).match(/or a [$a-z]+/u)?.[0];
+    expect(described(["mustache", "dollar"])).toBe("or a $reference");
+    expect(described(["mustache", "dagger"])).toBe("or a reference");
+  });
+});
+
+/** Returns a schema with a condition; undefined leaves a keyword out. */
+function when(condition?: Definition, met?: Definition, unmet?: Definition): JSONSchema7 {
+  const keywords = Object.entries({ if: condition, else: unmet }).concat([["then", met]]);
+  return Object.fromEntries(keywords.filter(([, schema]) => schema !== undefined));
+}
+
+describe("a condition", () => {
+  const number: JSONSchema7 = { type: "number" };
+
+  it.each<[string, JSONSchema7]>([
+    ["then refuses some", when({ minLength: 3 }, { pattern: "^a" })],
+    ["else refuses some", { if: { minLength: 3 }, else: { const: "a" } }],
+    ["then has a condition itself", when({ minLength: 3 }, when(true, false))],
+  ])("becomes a choice where strings are refused: %s", (_, schema) => {
+    const [choice] = (widened(schema) as { anyOf: JSONSchema7[] }).anyOf;
+    expect(widened(schema)).toEqual(orReference(choice ?? {}));
+    expect(choice?.if).toEqual(schema.if);
+  });
+
+  it("beside a type is a choice only if it refuses strings", () => {
+    expect(widened({ ...number, ...when({ minimum: 1 }, { maximum: 5 }) })).toMatchObject({
+      type: ["number", "string"],
+    });
+    const refusing: JSONSchema7 = { ...number, if: { minimum: 1 }, else: false };
+    expect(widened(refusing)).toEqual(orReference(refusing));
+  });
+
+  it("is not widened, but its branches are inside", () => {
+    const object: JSONSchema7 = { properties: { n: number } };
+    const wide: JSONSchema7 = { properties: { n: { type: ["number", "string"] } } };
+    expect(widened(when(object, object, object))).toEqual(when(object, wide, wide));
+    expect(widened({ dependentSchemas: { n: object } } as JSONSchema7)).toEqual({
+      dependentSchemas: { n: wide },
+    });
+    expect(widened({ dependencies: { n: object, m: ["n"] } })).toEqual({
+      dependencies: { n: wide, m: ["n"] },
+    });
+  });
+
+  it("that refers to a widened schema is left out", () => {
+    const pointer = { properties: { n: { $ref: "#/$defs/n" } } };
+    const [one, other] = [{ minimum: 1 }, { minimum: 2 }];
+    expect(widened({ title: "T", ...when(pointer, one, other) })).toEqual({ title: "T" });
+    expect(widened(when(number, pointer, other))).toEqual(when(number, pointer, other));
+  });
+
+  it("of not is a choice, and left out if it refers to a widened schema", () => {
+    expect(widened({ ...number, not: { const: 5 } })).toEqual(
+      orReference({ ...number, not: { const: 5 } }),
+    );
+    expect(widened({ not: number })).toEqual(orReference({ not: number }));
+    expect(widened({ ...number, not: { $ref: "#" } })).toEqual(orReference(number));
+  });
+
+  it("of exactly one alternative is one of any, beside others", () => {
+    const [one, other, third] = [1, 2, 3].map((maximum): JSONSchema7 => ({ maximum }));
+    const some = { oneOf: [one, other], anyOf: [third] } as JSONSchema7;
+    const inner = widenSchema({ type: "object", ...some });
+    expect(inner).toEqual({ type: "object", anyOf: [third], allOf: [{ anyOf: [one, other] }] });
+    expect(widenSchema({ type: "object", ...some, allOf: [third ?? {}] })).toEqual({
+      type: "object",
+      anyOf: [third],
+      allOf: [third, { anyOf: [one, other] }],
+    });
+  });
+});
+
+describe("a schema of many places", () => {
+  // A place of a number adds `["string"],`.
+  const MAX = Math.floor(limits.maxBlockChars / '["string"],'.length);
+  const numbers = (count: number): JSONSchema7 => ({
+    type: "object",
+    properties: Object.fromEntries(
+      Array.from({ length: count }, (_, at) => [`n${at}`, { type: "number" }]),
+    ),
+  });
+  const wideIn = (schema: JSONSchema7) =>
+    Object.values(schema.properties ?? {}).filter((one) =>
+      Array.isArray((one as JSONSchema7).type),
+    );
+
+  it("is widened as far as there is room", () => {
+    expect(wideIn(widenSchema(numbers(MAX)))).toHaveLength(MAX);
+    const wide = widenSchema(numbers(MAX + 1));
+    expect(wideIn(wide)).toHaveLength(MAX);
+    expect(wide.properties?.[`n${MAX}`]).toEqual({ type: "number" });
+  });
+
+  it.each([
+    [1, 1],
+    [4, 2],
+    [5, 4],
+    [10, 8],
+  ])("at level %i is widened to level %i", (level, depth) => {
+    let schema = numbers(MAX + 1);
+    for (let above = 1; above < level; above++) {
+      schema = { type: "object", properties: { in: schema } };
+    }
+    let at: JSONSchema7 | undefined = widenSchema(schema);
+    for (let above = 1; above < level; above++) {
+      at = at?.properties?.["in"] as JSONSchema7 | undefined;
+      expect([above, Array.isArray(at?.type)]).toEqual([above, above <= depth]);
+    }
+    expect(wideIn(at ?? {}).length > 0).toBe(level === 1);
+  });
+});
+
+/** What a model is shown of a tool with the schema, and what the tool receives of an input. */
+async function shown(schema: object, store = new MemoryStore()) {
+  const taken: unknown[] = [];
+  const tool = {
+    inputSchema: jsonSchema(schema as JSONSchema7),
+    execute: (input: unknown) => void taken.push(input),
+  };
+  const wrapped = await wrapTool("act", tool as unknown as AnyTool, { store });
+  const run = async (input: Json) => {
+    const prepared = await wrapped.prepare(input, call);
+    if (prepared.kind === "failed") return prepared;
+    await prepared.run();
+    return taken.at(-1);
+  };
+  const shownSchema = (wrapped.shown.inputSchema as { readonly jsonSchema: JSONSchema7 })
+    .jsonSchema;
+  return { shown: shownSchema, run };
+}
+
+const ofProperty = (it: unknown, more: object = {}) => ({
+  type: "object",
+  properties: { it },
+  ...more,
+});
+
+/** Schemas that servers and generators have published, and where. */
+const REPORTED: readonly (readonly [source: string, schema: object])[] = [
+  ["mark3labs/mcphost#35", ofProperty({ type: "array", description: "Words" })],
+  ["wordpress-mcp#103", ofProperty({ type: ["string", "array", "null"] })],
+  ["nocobase#9411", ofProperty({ anyOf: [{ type: "array" }, { type: "null" }] })],
+  ["hyperdx#2925", ofProperty({ type: "array", items: [{ type: "number" }], minItems: 1 })],
+  [
+    "Mapbox in claude-code#586",
+    ofProperty({ type: "string" }, { $schema: "http://json-schema.org/draft-07/schema#" }),
+  ],
+  ["mcp-graphql#14", ofProperty({ type: "any" })],
+  ["fastapi_mcp#218", ofProperty({ type: "string", nullable: true, example: "a", minLength: "1" })],
+  [
+    "vscode-unify-chat-provider#162",
+    { type: "object", properties: { filePath: { type: "string" }, type: "object" } },
+  ],
+  ["laravel-mcp-server#74", { type: "object", properties: [], required: [] }],
+  ["wordpress-mcp#58", ofProperty({ type: "string" }, { required: {} })],
+  ["xiaohongshu-mcp#677", { type: "object" }],
+  ["gemini-cli#23382", { properties: { it: { type: "string" } } }],
+  [
+    "genkit-dart#253",
+    { $ref: "#/$defs/Weather", $defs: { Weather: ofProperty({ type: "string" }) } },
+  ],
+  ["anytype-mcp#21", ofProperty({ $ref: "#/components/schemas/FilterExpression" })],
+  [
+    "zod-to-json-schema",
+    {
+      type: "object",
+      properties: {
+        a: { type: "object", properties: { b: { enum: ["x"] } } },
+        it: { $ref: "#/properties/a/properties/b" },
+      },
+    },
+  ],
+  [
+    "a definition inside",
+    ofProperty({ definitions: { d: { type: "string" } }, $ref: "#/properties/it/definitions/d" }),
+  ],
+  ["actual-mcp-server#293", ofProperty({ type: "string", pattern: "^[\\p{L}\\p{N} ._\\-]+$" })],
+  ["oh-my-pi#2784", ofProperty({ type: "string", pattern: "^(?!undefined$|null$)" })],
+  ["dokploy/mcp#72", ofProperty({ type: "string", pattern: "^[a-z\\-=[\\]{}]*$" })],
+  ["opencode#35679", ofProperty({ type: "string", pattern: "^(?P<id>[a-z]+)$" })],
+  ["vercel/ai#18921", ofProperty({ type: "string" }, { required: ["it", "that"] })],
+  ["kimi-code#2661", ofProperty({ type: "string", anyOf: [{ enum: ["a"] }, { maxLength: 3 }] })],
+  ["qwen-code#9869", ofProperty({ type: "array", items: { type: "string" }, uniqueItems: true })],
+  ["draft-04", ofProperty({ type: "number", minimum: 0, exclusiveMinimum: true, id: "#it" })],
+  ["draft-03", ofProperty({ type: "string", required: true })],
+  ["draft-07", ofProperty({ dependencies: { a: 1 }, $id: "#it" })],
+  ["alternatives that are none", ofProperty({ anyOf: 3, oneOf: [], allOf: {} })],
+  ["null for a schema", ofProperty(null, { additionalProperties: null })],
+  [
+    "names in several languages",
+    { type: "object", properties: { "user[name]": {}, 名前: {}, "": {} }, required: ["名前"] },
+  ],
+  ["composio#2330", { type: "object", properties: { [`settings${"__more".repeat(12)}`]: {} } }],
+];
+
+describe("the schema that a model is shown", () => {
+  it.each(REPORTED)("is one that providers take: %s", async (_source, schema) => {
+    expect(schemaErrors(schema)).not.toEqual([]);
+    expect(schemaErrors((await shown(schema)).shown)).toEqual([]);
+  });
+});
+
+describe("a schema of a hostile server", () => {
+  it("is shown in about its own size, whatever its references repeat", async () => {
+    let nested: object = { type: "string" };
+    let path = "#/properties/a";
+    const properties: Record<string, object> = {};
+    for (let at = 0; at < 60; at++) {
+      nested = { type: "object", description: "x".repeat(200), properties: { a: nested } };
+      path += "/properties/a";
+      properties[`b${at}`] = { $ref: path };
+    }
+    const schema = { type: "object", properties: { ...properties, a: nested } };
+    const { shown: made } = await shown(schema);
+    expect(JSON.stringify(made).length - JSON.stringify(schema).length).toBeLessThan(60_000);
+    expect(schemaErrors(made)).toEqual([]);
+  });
+
+  it("has no pattern of over 1,000 characters, which takes long to read", async () => {
+    const { shown: made } = await shown(ofProperty({ type: "string", pattern: "\\[".repeat(501) }));
+    expect(made.properties?.["it"]).toEqual({ type: "string" });
+  });
+});
+
+describe("a parameter with a name that a provider refuses", () => {
+  const schema = {
+    type: "object",
+    properties: {
+      $filter: { type: "string", description: "What to keep" },
+      "StartTime<": { type: "string" },
+      "StartTime>": { type: "string" },
+      StartTime: { type: "string" },
+    },
+    required: ["$filter"],
+  };
+
+  it("has another name, with its own in the description", async () => {
+    expect((await shown(schema)).shown).toMatchObject({
+      properties: {
+        filter: { description: "$filter: What to keep" },
+        StartTime_2: { description: "StartTime<" },
+        StartTime_3: { description: "StartTime>" },
+        StartTime: { type: "string" },
+      },
+      required: ["filter"],
+    });
+  });
+
+  it("reaches the tool by its own name, with its references", async () => {
+    const { run } = await shown(schema, await storeWith({ term: "open" }));
+    expect(await run({ filter: "$term", StartTime_3: "9:00", StartTime: "x" })).toEqual({
+      $filter: "open",
+      "StartTime>": "9:00",
+      StartTime: "x",
+    });
+    expect(await run({ $filter: "$term" })).toEqual({ $filter: "open" });
+    expect(await run({ $filter: "a", filter: "b" })).toEqual({ $filter: "a", filter: "b" });
   });
 });

@@ -85,11 +85,6 @@ describe("a long input that a model wrote", () => {
     expect(store.count()).toBe(3);
   });
 
-  it("that a policy denies is kept", async () => {
-    const { send } = await files({ policy: async () => ({ deny: "No." }) });
-    expect(await send(input)).toContain("Its input is $write_file_input_1.");
-  });
-
   it("is trusted like the model's own words", async () => {
     const { store, send } = await files({ taint: new Taint(true) });
     await send(input);

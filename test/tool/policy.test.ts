@@ -2,12 +2,26 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { allOf, type Policy, type PolicyCall, requireTrusted } from "../../src/tool/policy.ts";
-import { Taint } from "../../src/store/labels.ts";
+import {
+  allOf,
+  type Policy,
+  type PolicyCall,
+  requireTrusted,
+  failed,
+  failedCall,
+  fitsName,
+  type TrustOptions,
+  unresolvedCall,
+  approvalRequest,
+} from "../../src/tool/policy.ts";
+import { Taint, Labels, type Consumed } from "../../src/store/labels.ts";
 import { wrapTool } from "../../src/tool/tool-call.ts";
-import type { Json } from "../../src/value/json.ts";
+import { type Json, parsedJson } from "../../src/value/json.ts";
 import { call } from "../support/wrapped.ts";
-import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
+import type { WrapOptions, AnyTool } from "../../src/tool/wrapped-tool.ts";
+import { ByrefError } from "../../src/errors.ts";
+import * as limits from "../../src/limits.ts";
+import { maxReasonChars } from "../../src/limits.ts";
 
 async function store() {
   const made = new MemoryStore();
@@ -82,25 +96,6 @@ describe("a policy", () => {
       approval: { reason: "Is this meant?", input: '{"to":"a","ssn":"078"}' },
     });
   });
-
-  it("that throws denies the call", async () => {
-    for (const policy of [
-      () => {
-        throw new Error("No net.");
-      },
-      () => Promise.reject(new Error("No net.")),
-    ]) {
-      const { ready } = await prepare({}, { policy });
-      expect(ready).toMatchObject({ kind: "failed", code: "tool_denied" });
-    }
-  });
-
-  it("shows a person no secret, and no bytes", async () => {
-    const policy: Policy = () => ({ ask: "?" });
-    const policies = { send_email: { secrets: ["key"] } };
-    const { ready } = await prepare({ key: "$key" }, { policy, policies });
-    expect(ready).toMatchObject({ approval: { input: '{"key":"$key"}' } });
-  });
 });
 
 const ask: Policy = () => ({ ask: "1" });
@@ -128,16 +123,6 @@ describe("requireTrusted", () => {
       tainted,
     });
 
-  it("lets trusted arguments through in an untainted turn", async () => {
-    expect(await decide("send_email")).toBe("allow");
-    expect(await decide("pay")).toBe("allow");
-  });
-
-  it("asks about untrusted data, and names its source", async () => {
-    const asked = await decide("send_email", { trusted: false });
-    expect(asked).toEqual({ ask: "send_email is given untrusted data: $x (mcp:web)." });
-  });
-
   it("asks when the model has read untrusted data", async () => {
     expect(await decide("pay", { tainted: true })).toMatchObject({ ask: expect.any(String) });
   });
@@ -160,4 +145,259 @@ it("needsApproval that throws means yes", async () => {
   };
   expect(await asking(fails, {})).toBe(true);
   expect(await asking(() => Promise.reject(new Error("?")), {})).toBe(true);
+});
+
+const tooLarge = new ByrefError("limit_exceeded", "It has 5 bytes.");
+const guarded = "send failed; details are withheld, because its input is sealed.";
+const hidden = "send failed; details are withheld, because untrusted data is involved.";
+
+async function labelsOf(...names: readonly ("seal" | "mail" | "mine" | "key")[]) {
+  const store = new MemoryStore();
+  await store.save({ name: "seal", value: 1, visibility: "sealed" });
+  await store.save({ name: "key", value: 1, visibility: "secret" });
+  await store.save({ name: "mail", value: 1, trusted: false });
+  await store.save({ name: "mine", value: 1 });
+  const labels = new Labels(store);
+  for (const name of names) labels.add(name);
+  return labels;
+}
+
+describe("the failure of a call that ran", () => {
+  const messageFor = async (labels: Labels, options: TrustOptions = {}) => {
+    const taint = new Taint();
+    const about = { name: "send", options: { ...options, taint }, labels };
+    return [failedCall(tooLarge, about).message, taint.isTainted];
+  };
+
+  it("is withheld if a guarded value is involved, or the tool's results are", async () => {
+    expect(await messageFor(await labelsOf("seal"))).toEqual([guarded, false]);
+    const sealed = { policies: { send: { sealed: true } } };
+    expect(await messageFor(await labelsOf(), sealed)).toEqual([
+      "send failed; details are withheld, because its result is sealed.",
+      false,
+    ]);
+    // Its results are shown, but an error may contain the input.
+    const opened = { policies: { send: { declassifies: true } } };
+    expect(await messageFor(await labelsOf("key"), opened)).toEqual([guarded, false]);
+  });
+
+  it("taints the turn if it may contain untrusted data, or is withheld with it", async () => {
+    const untrusted = { policies: { send: { trusted: false } } };
+    for (const [labels, options] of [
+      [await labelsOf("mail"), {}],
+      [await labelsOf(), untrusted],
+    ] as const) {
+      expect(await messageFor(labels, options)).toEqual(["It has 5 bytes.", true]);
+      expect(await messageFor(labels, { ...options, untrusted: "hide" })).toEqual([hidden, false]);
+    }
+    expect(await messageFor(await labelsOf(), { untrusted: "hide" })).toEqual([
+      "It has 5 bytes.",
+      false,
+    ]);
+  });
+});
+
+describe("the failure of a call whose references could not be resolved", () => {
+  const missing = new ByrefError("path_not_found", "There is no .x.");
+  const failureOf = (error: unknown, labels: Labels, untrusted?: "hide") => {
+    const taint = new Taint();
+    const options = { taint, ...(untrusted === undefined ? {} : { untrusted }) };
+    return [unresolvedCall(error, { name: "send", options, labels }).message, taint.isTainted];
+  };
+
+  it("says what is missing, and nothing else of a guarded value", async () => {
+    expect(failureOf(missing, await labelsOf("seal"))).toEqual(["There is no .x.", false]);
+    for (const code of ["limit_exceeded", "number_not_exact", "bad_value"] as const) {
+      const error = new ByrefError(code, "It is 5.");
+      expect(failureOf(error, await labelsOf("seal"))).toEqual([guarded, false]);
+      expect(failureOf(error, await labelsOf("key"))).toEqual([guarded, false]);
+    }
+    expect(failureOf(tooLarge, await labelsOf("mine"))).toEqual(["It has 5 bytes.", false]);
+  });
+
+  it("taints the turn if untrusted data is shown", async () => {
+    expect(failureOf(missing, await labelsOf("mail"))).toEqual(["There is no .x.", true]);
+    expect(failureOf(missing, await labelsOf("mail"), "hide")).toEqual(["There is no .x.", false]);
+    expect(failureOf(missing, await labelsOf("mine"))).toEqual(["There is no .x.", false]);
+  });
+});
+
+it("a failure has one of our codes, and a message of limited length", () => {
+  expect(failed(new Error("No."))).toEqual({
+    kind: "failed",
+    code: "tool_failed",
+    message: "No.",
+  });
+  expect(failed(tooLarge).code).toBe("limit_exceeded");
+  expect(failed(new Error("x".repeat(maxReasonChars))).message).toBe("x".repeat(maxReasonChars));
+  const long = failed(new Error("x".repeat(maxReasonChars + 7))).message;
+  expect(long).toMatch(/^x{700}… \(\+57 more\) …x{250}$/u);
+});
+
+describe("a policy of trust", () => {
+  it("knows a tool by each of its names", async () => {
+    const about = { input: 1, resolved: 1, references: [], tainted: true };
+    const decide = (tool: string, aliases?: readonly string[]) =>
+      requireTrusted(["mail/*"])({ ...about, tool, ...(aliases && { aliases }) });
+    expect(await decide("send", ["send_all", "mail/send"])).toEqual({
+      ask: "send is called after the model has read untrusted data.",
+    });
+    expect([await decide("send"), await decide("send", ["shop/send"])]).toEqual(["allow", "allow"]);
+  });
+
+  it("names all sources of untrusted values", async () => {
+    const from = (name: string, sources: readonly string[], trusted: boolean) =>
+      ({ name, sources, trusted, visibility: "model" }) as const;
+    const asked = await requireTrusted(["send"])({
+      tool: "send",
+      input: 1,
+      resolved: 1,
+      references: [
+        from("a", ["mcp:x", "web"], false),
+        from("b", [], true),
+        from("c", ["y"], false),
+      ],
+      tainted: false,
+    });
+    expect(asked).toEqual({ ask: "send is given untrusted data: $a (mcp:x, web), $c (y)." });
+  });
+
+  it.each([
+    ["a*b*c*d", "axbxcxd", true],
+    ["a*bc*bc", "abc", false],
+    ["a*bc*bc", "abcbc", true],
+    ["*b*", "abc", true],
+    ["*b*", "ac", false],
+    ["a*aa*", "aa", false],
+    ["ab*ba", "aba", false],
+    ["", "", true],
+    ["", "a", false],
+    ["*", "", true],
+    ["*", "x", true],
+    ["a*a", "a", false],
+    ["a*a", "aa", true],
+    ["*_mail", "send_mails", false],
+    ["**", "anything", true],
+    ["a.c", "abc", false],
+  ])("matches %s with %s: %s", (pattern, name, fits) => {
+    expect(fitsName(pattern, name)).toBe(fits);
+  });
+
+  it("asks for each call of a tool with approval: true, whatever else decides", async () => {
+    const act = { inputSchema: z.any(), execute: () => 1 } as AnyTool;
+    const options = { store: new MemoryStore(), policies: { act: { approval: true } } };
+    const ready = await (await wrapTool("act", act, options)).prepare({ a: 1 }, call);
+    expect(ready).toMatchObject({
+      kind: "ready",
+      approval: { reason: "act runs when a person approves it.", input: '{"a":1}' },
+    });
+    const policy = () => {
+      throw new Error("my secret");
+    };
+    const denied = await (await wrapTool("act", act, { ...options, policy })).prepare({}, call);
+    expect(denied).toMatchObject({ message: "act was not allowed: the policy failed." });
+  });
+});
+
+const using = (visibility: Consumed["visibility"]): Consumed => ({
+  name: "x",
+  visibility,
+  sources: [],
+  trusted: true,
+});
+
+function requestFor(resolved: Json, references: readonly Consumed[] = [], input: Json = "written") {
+  return approvalRequest({ tool: "send", input, resolved, references });
+}
+
+type FixedRow = [Json, Json, Consumed["visibility"], readonly string[] | undefined];
+
+describe("what a person is shown of a call", () => {
+  it("is its resolved input, with the size of each parameter", () => {
+    expect(requestFor({ to: "Ada", list: [1, 22], none: null })).toEqual({
+      reason: "send runs when a person approves it.",
+      input: '{"to":"Ada","list":[1,22],"none":null}',
+      sizes: [
+        { name: "to", chars: 3 },
+        { name: "list", chars: 6 },
+        { name: "none", chars: 4 },
+      ],
+    });
+  });
+
+  it("has no sizes if the input is not an object", () => {
+    for (const input of [5, "text", [1], null, parsedJson("[1e400,-1234567890123456789]")])
+      expect(requestFor(input)).toEqual({
+        reason: expect.any(String),
+        input: JSON.stringify(input),
+      });
+  });
+
+  it("contains sealed values, but only the written input if there is a secret", () => {
+    const input = { key: "$x" };
+    expect(requestFor({ key: "value" }, [using("sealed")], input).input).toBe('{"key":"value"}');
+    const references = [using("model"), using("secret")];
+    expect(requestFor({ key: "value" }, references, input)).toMatchObject({
+      input: '{"key":"$x"}',
+      sizes: [{ name: "key", chars: 2 }],
+    });
+  });
+
+  it.each<FixedRow>([
+    [{ to: "Ada", n: 5 }, { to: "$x", n: 5 }, "model", undefined],
+    [{ to: "Ada", n: 5 }, { to: "$x", n: 5 }, "sealed", ["to"]],
+    [{ to: "Ada", n: 5 }, { to: "$x", n: "$x" }, "sealed", ["to", "n"]],
+    [{ to: "$x" }, { to: "$x" }, "secret", undefined],
+    [{ to: "$x, $y" }, { to: "$x, $y" }, "model", undefined],
+    [{ to: "for $9.50" }, { to: "for $x" }, "model", undefined],
+    ...["a $b", "${b}", "{{ b }}", "†b", "variable:b"].map((to): FixedRow => [
+      { to },
+      { to: "$x" },
+      "model",
+      ["to"],
+    ]),
+  ])("%j of %j, with a %s value, has fixed %j", (resolved, input, visibility, fixed) => {
+    expect(requestFor(resolved, [using(visibility)], input).fixed).toEqual(fixed);
+  });
+
+  it("is the literal start of a long input, and the number of other characters", () => {
+    const text = "x".repeat(limits.maxExcerptChars);
+    const { input, sizes } = requestFor({ a: 1, text, last: "end" });
+    const whole = JSON.stringify({ a: 1, text, last: "end" });
+    const shown = whole.slice(0, limits.maxExcerptChars);
+    const more = whole.length - limits.maxExcerptChars;
+    expect(input).toBe(`${shown}… (+${more} characters)`);
+    expect(sizes).toContainEqual({ name: "text", chars: text.length });
+  });
+
+  it("is exact up to the limit", () => {
+    const text = "x".repeat(limits.maxExcerptChars - 2);
+    expect(requestFor(text).input).toBe(`"${text}"`);
+    expect(requestFor(`${text}y`).input).toBe(`"${text}y… (+1 characters)`);
+  });
+
+  it("names bytes instead of showing them", () => {
+    // The value of a reference to bytes.
+    const photo = new Uint8Array([1, 2]) as unknown as Json;
+    expect(requestFor({ photo }).input).toContain('{"photo":"[bytes]"}');
+  });
+});
+
+describe("characters that a person would not see, or would see elsewhere,", () => {
+  it.each([
+    ["a right-to-left override", "\u202E", "\\u{202e}"],
+    ["an isolate", "\u2066", "\\u{2066}"],
+    ["a zero-width space", "\u200B", "\\u{200b}"],
+    ["a tag, which only models read", "\u{E0041}", "\\u{e0041}"],
+    ["a line separator", "\u2028", "\\u{2028}"],
+    ["a control sequence of terminals", "\u009B31m", "\\u{9b}31m"],
+    ["a Hangul filler", "\u3164", "\\u{3164}"],
+  ])("are written as escapes: %s", (_, hidden, shown) => {
+    expect(requestFor({ to: `ada${hidden}bob` }).input).toBe(`{"to":"ada${shown}bob"}`);
+  });
+
+  it("are not what joins letters and emoji", () => {
+    const value = { text: "👩‍👩‍👧 می‌خواهم ❤️\n\té" };
+    expect(requestFor(value).input).toBe(JSON.stringify(value));
+  });
 });

@@ -95,37 +95,6 @@ describe.each(stores)("read_variable on $title", ({ open }) => {
     }
   });
 
-  it("cuts arrays and objects at the same limit", async () => {
-    for (const wrap of [(text: string) => [text], (text: string) => ({ text })]) {
-      const shown = wrap("");
-      const type = Array.isArray(shown) ? "array" : "object";
-      const frame = charsOf({ reference: "$v", type, count: 1, value: shown });
-      for (const chars of [7_999, 8_000, 8_001]) {
-        const store = open();
-        await store.save({ name: "v", value: wrap("x".repeat(chars - frame)) });
-        const piece = await read(new Tools(store), {});
-        expect(piece["reference"] === "$v" && piece["value"] !== undefined).toBe(chars <= MAX);
-        expect(charsOf(piece)).toBeLessThanOrEqual(MAX);
-      }
-    }
-  });
-
-  it("returns exactly the whole value, call by call", slow, async () => {
-    const rows = Array.from({ length: 900 }, (_, id) => ({ id, name: `Name ${id} 😀` }));
-    const values: Json[] = [
-      rows,
-      "a😀\n\u0001".repeat(6_000),
-      { deep: { rows, text: '"'.repeat(9_000) }, more: 1 },
-      [1, "y".repeat(20_000), rows, [], { rows }],
-      Object.fromEntries(rows.map(({ id }) => [`a "key" ${id}`, id])),
-    ];
-    for (const value of values) {
-      const store = open();
-      await store.save({ name: "v", value });
-      expect(await walked(new Tools(store), {})).toEqual(value);
-    }
-  });
-
   it("continues in pieces of the requested size", async () => {
     const store = open();
     await store.save({ name: "v", value: [0, 1, 2, 3, 4, 5, 6] });
@@ -201,15 +170,6 @@ describe.each(stores)("read_variable on $title", ({ open }) => {
     await expect(read(tools, { path: ".total", offset: 1 })).rejects.toMatchObject({
       code: "invalid_tool_input",
     });
-  });
-
-  it("reports that the shown content is untrusted", async () => {
-    const store = open();
-    await store.save({ name: "v", value: "mail", trusted: false });
-    await store.save({ name: "w", value: "mine" });
-    const tools = new Tools(store);
-    expect((await tools.call("read_variable", { name: "v" })).untrusted).toBe(true);
-    expect((await tools.call("read_variable", { name: "w" })).untrusted).toBe(false);
   });
 });
 

@@ -12,7 +12,6 @@ import { tool } from "ai";
 import { codeTool } from "../../packages/code/src/code-tool.ts";
 import type { PolicyCall } from "../../src/tool/policy.ts";
 import { scriptedSandbox } from "../support/scripted-sandbox.ts";
-import type { CallOptions, RunScope } from "../../src/tool/wrapped-tool.ts";
 
 describe("the result of a runtime tool", () => {
   it("is saved nowhere if one of the places does not fit", async () => {
@@ -51,27 +50,6 @@ describe("the result of a runtime tool", () => {
       sources: ["tool:give", "mail"],
     };
     expect(store.info("copy")).toMatchObject(labels);
-  });
-
-  it("is untrusted if a variable that the tool names was untrusted at the beginning or at the end", async () => {
-    for (const [before, after] of [
-      [true, false],
-      [false, true],
-    ]) {
-      const store = new MemoryStore();
-      await store.save({ name: "source", value: "first", trusted: before === true });
-      const slow = runtimeTool({
-        ...give,
-        name: "slow",
-        inputSchema: z.object({ name: z.string() }),
-        execute: async () => {
-          await store.save({ name: "source", value: "second", trusted: after === true });
-          return { output: 1 };
-        },
-      });
-      await callTool(slow, { name: "source" }, { store, saveTo: "$copy" });
-      expect(store.info("copy")?.trusted).toBe(false);
-    }
   });
 
   it("is untrusted if the tool says so, or if anything that it read was untrusted, even for a while", async () => {
@@ -273,17 +251,6 @@ describe("a run's own variable, for a model outside the run", () => {
       code: "bad_name",
     });
     expect(await store.read("state_r1")).toEqual({ x: "the run's" });
-  });
-
-  it("is not resolved in references, not even in another run", async () => {
-    const store = await conversation();
-    const tools = await wrapTools({ echo }, { store });
-    const other: RunScope = { run: "r2", nameOf: (name) => name };
-    for (const scope of [{}, { scope: other }]) {
-      const options: CallOptions = { ...call, ...scope };
-      await run(required(tools.get("echo")), { value: "$state_r1.x" }, options);
-      expect(called.at(-1)).toBe("$state_r1.x");
-    }
   });
 
   it("is not passed to code", async () => {

@@ -9,7 +9,7 @@ import { saveTargetIn } from "../../src/tool/save-target.ts";
 import { wrapRuntimeTool, wrapTool } from "../../src/tool/tool-call.ts";
 import type { CallOptions, WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
-import { call, run } from "../support/wrapped.ts";
+import { call, run, runOnce, storeWith } from "../support/wrapped.ts";
 
 const longText = "word ".repeat(limits.maxShownResultChars);
 const keepAs = { base: "kept", numbered: true, inputDigest: "d" };
@@ -156,12 +156,6 @@ describe("the variable of a result", () => {
     expect((await save("x".repeat(9), { policies })).saved.output).toHaveProperty("preview");
   });
 
-  it("is changed by name only if a place was chosen", async () => {
-    expect((await save(1)).changes).toEqual([]);
-    const saveTo = saveTargetIn("$a && $b.c");
-    expect((await save(1, { calling: { saveTo } })).changes).toEqual(["a", "b"]);
-  });
-
   it("keeps the input of a call from code only if that is neither guarded nor untrusted", async () => {
     for (const [guard, isKept] of [
       [{}, true],
@@ -195,4 +189,39 @@ it("a name that an application chooses is never made from guarded or hidden inpu
   await mails.save({ name: "mail", value: "Rome", trusted: false });
   const name = await nameWith({ store: mails, input: { city: "$mail" }, untrusted: "hide" });
   expect(name).toBe("act_mail");
+});
+
+describe("the name of a result", () => {
+  const echo = tool({ inputSchema: z.any(), execute: (input: Json) => input });
+
+  async function namesOf(inputs: readonly Json[], options: Partial<WrapOptions> = {}) {
+    const store = options.store ?? (await storeWith({ nyc: "NYC", n: 1 }));
+    const infos = [];
+    for (const input of inputs)
+      infos.push((await runOnce(echo, input, { ...options, store })).saved);
+    return infos.map((saved) => `${saved?.info?.name} v${saved?.info?.version}`);
+  }
+
+  it("is the same for the same call, however it is written, with a new version", async () => {
+    const inputs = [
+      { city: "NYC", n: 1 },
+      { n: 1, city: "NYC" },
+      { city: "$nyc", n: "$n" },
+      { city: "nyc", n: 1 },
+      { city: "NYC", n: 2 },
+      { city: "NYC", n: 1 },
+    ];
+    expect((await namesOf(inputs)).join(", ")).toBe(
+      "act_nyc v1, act_nyc v2, act_nyc v3, act_nyc_2 v1, act_nyc_3 v1, act_nyc v4",
+    );
+  });
+
+  it.each([
+    ["", "variable v1"],
+    ["HOME", "var_HOME v1"],
+    ["7up", "var_7up v1"],
+    ["x".repeat(100), `${"x".repeat(52)} v1`],
+  ])("is valid whatever the function returns: %j", async (said, name) => {
+    expect(await namesOf([{}], { naming: () => said })).toEqual([name]);
+  });
 });

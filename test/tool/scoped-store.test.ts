@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { lookupFor, ScopedStore, targetFor } from "../../src/tool/scoped-store.ts";
 import type { RunScope } from "../../src/tool/wrapped-tool.ts";
+import { lookupInStore } from "../../src/tool/store-lookup.ts";
 
 /** Scope of a run that owns `mine` and `state`. */
 const scope: RunScope = {
@@ -156,4 +157,17 @@ describe("references in a run", () => {
       { name: "kept", source: "$kept" },
     ]);
   });
+});
+
+it("a sealed value that is replaced while it is read is still treated as sealed", async () => {
+  const store = new MemoryStore();
+  await store.save({ name: "v", value: "https://a.example/?sealed", visibility: "sealed" });
+  const read = store.readPath.bind(store);
+  store.readPath = async (name, path) => {
+    const reading = await read(name, path);
+    await store.save({ name: "v", value: "open", visibility: "model" });
+    return reading;
+  };
+  const found = await lookupInStore(store)({ name: "v", path: [] });
+  expect(found).toMatchObject({ value: "https://a.example/?sealed", inert: true });
 });

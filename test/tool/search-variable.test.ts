@@ -9,6 +9,7 @@ import type { Json } from "../../src/value/json.ts";
 import { CountedSql, MIB } from "../contract/store-fixture.ts";
 import { charsOf, stores, Tools } from "../support/runtime-tool-context.ts";
 import { slow } from "../support/slow.ts";
+import { Matcher } from "../../src/tool/variables/search-variable.ts";
 
 interface Found {
   readonly matches: readonly { readonly reference: string; readonly excerpt: string }[];
@@ -218,5 +219,26 @@ describe("the cost of a search", () => {
     const before = sql.bytesRead;
     expect(await allOf(tools, { query: "19998", offset: 19_990 })).toEqual(["$v[19998].id"]);
     expect(sql.bytesRead - before).toBeLessThan(3 * MIB);
+  });
+});
+
+describe("a query", () => {
+  it("has at most 200 characters", async () => {
+    const tools = await toolsWith("a".repeat(300));
+    expect(await search(tools, { query: "a".repeat(200) })).toMatchObject({ total: 1 });
+    await expect(search(tools, { query: "a".repeat(201) })).rejects.toMatchObject({
+      code: "invalid_tool_input",
+    });
+  });
+
+  it("finds no half characters, and the right place after a letter that grows in lower case", () => {
+    const find = (query: string, text: string) => {
+      const found = new Matcher(query, false).find(text, 0);
+      return found === undefined ? undefined : text.slice(found.start, found.end);
+    };
+    expect(find("\ud83d", "a😀b")).toBeUndefined();
+    expect(find("\ude00", "a😀b")).toBeUndefined();
+    // "İ" has two characters in lower case.
+    expect(find("weather", "İİ: WEATHER today")).toBe("WEATHER");
   });
 });

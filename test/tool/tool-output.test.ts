@@ -3,8 +3,25 @@ import * as limits from "../../src/limits.ts";
 import { resolveReferences } from "../../src/reference/resolve.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { lookupInStore } from "../../src/tool/store-lookup.ts";
-import { type Handle, type ToolOutput, toolOutput } from "../../src/tool/tool-output.ts";
-import type { Json } from "../../src/value/json.ts";
+import {
+  type Handle,
+  type ToolOutput,
+  toolOutput,
+  describesUntrusted,
+  guardedView,
+  notKept,
+  type OutputOptions,
+  variableIn,
+  tryPaths,
+  keptWrite,
+} from "../../src/tool/tool-output.ts";
+import { type Json, countOf, typeOfJson } from "../../src/value/json.ts";
+import { Content } from "../../src/store/bytes/content.ts";
+import type { Write } from "../../src/store/variable-store.ts";
+import type { VariableInfo } from "../../src/store/variable.ts";
+import { previewOf } from "../../src/value/preview.ts";
+import { formatPath } from "../../src/value/path.ts";
+import { shapeOf } from "../../src/value/shape.ts";
 
 async function outputOf(
   value: Json,
@@ -95,6 +112,10 @@ describe("the handle of a large result", () => {
       expect(output.try.length).toBeLessThanOrEqual(4);
       expect(new Set(output.try).size).toBe(output.try.length);
       await expectWholeReferences(output.try, store);
+      for (const text of [output.preview, output.shape]) {
+        expect(text.isWellFormed()).toBe(true);
+        expect(text).not.toMatch(/\p{Cc}/u);
+      }
     },
   );
 
@@ -112,56 +133,258 @@ describe("the handle of a large result", () => {
       try: ["$it[*].id: number[]", "$it[*].total: number[]", "$it[:10]"],
     });
   });
+});
 
-  it.each<[string, readonly Json[], readonly string[]]>([
-    [
-      "records by their id, even if it is late",
-      list(200, (at) => ({ note: "x", n: 1, order_id: `o${at}`, z: [{ a: 1 }] })),
-      ["$it[*].order_id: string[]", "$it[*].n: number[]", "$it[:10]"],
-    ],
-    [
-      "columns of several types, of objects and of lists",
-      list(200, (at) => ({ id: at % 2 === 0 ? at : "x", lists: [at] })),
-      ["$it[*].id: (number | string)[]", "$it[*].lists: number[][]", "$it[:10]"],
-    ],
-    [
-      "no column that a record lacks, and no type that is unknown",
-      list(200, (at) => ({ ...(at === 9 ? {} : { id: at }), "a b": [], o: { at } })),
-      ["$it[*].o: object[]", '$it[*]["a b"]', "$it[:10]"],
-    ],
-    [
-      "no column of mixed elements",
-      list(200, (at) => (at < 9 ? { at } : at)),
-      ["$it[0]: number | object", "$it[:10]"],
-    ],
-    [
-      "the columns that the shape has room for",
-      list(9, () => many(200, (at) => [`k${at}`.padEnd(60, "k"), at])),
-      [
-        `$it[*].${"k0".padEnd(60, "k")}: number[]`,
-        `$it[*].${"k3".padEnd(60, "k")}: number[]`,
-        "$it[:10]",
-      ],
-    ],
-  ])("suggests parts of records that were streamed: %s", async (_, records, paths) => {
-    const store = new MemoryStore();
-    const lines = records.map((record) => `${JSON.stringify(record)}\n`).join("");
-    const value = await store.receive(new Blob([lines]).stream(), "application/x-ndjson");
-    const output = toolOutput(await store.save({ name: "it", value }), undefined);
-    if (!isHandle(output)) throw new Error("It was shown whole.");
-    expect(output.try).toEqual(paths);
-    expect(JSON.stringify(output).length).toBeLessThanOrEqual(limits.maxHandleChars);
-    await expectWholeReferences(output.try, store);
+async function shownOf(write: Omit<Write, "name">, options?: OutputOptions) {
+  const info = await new MemoryStore().save({ ...write, name: "it" });
+  return toolOutput(info, write.value instanceof Content ? undefined : write.value, options);
+}
+
+const unresolved = [1, 2, 3, 4, 5, 6].map((number) => ({
+  reference: `$x${number}`,
+  code: "variable_not_found" as const,
+}));
+const path = [{ key: "a" }, { index: 0 }];
+
+describe("the output for a value", () => {
+  it("has its path, and up to five references that were not resolved", async () => {
+    expect(await shownOf({ value: 1 }, { path, unresolved })).toEqual({
+      $var: "it",
+      value: 1,
+      path: ".a[0]",
+      unresolved: unresolved.slice(0, 5),
+    });
   });
 
-  it("is well-formed text without control characters for any value", async () => {
-    for (const [, value] of large) {
-      const { output } = await outputOf(value);
-      if (!isHandle(output)) continue;
-      for (const text of [output.preview, output.shape]) {
-        expect(text.isWellFormed()).toBe(true);
-        expect(text).not.toMatch(/\p{Cc}/u);
-      }
+  it("says that it is untrusted, if it is", async () => {
+    expect(await shownOf({ value: 1, trusted: false })).toEqual({
+      $var: "it",
+      value: 1,
+      untrusted: true,
+    });
+    expect(await shownOf({ value: 1 }, { hidesUntrusted: true })).toEqual({
+      $var: "it",
+      value: 1,
+    });
+  });
+
+  it("has only type and count if untrusted values are hidden", async () => {
+    const options = { hidesUntrusted: true, path, unresolved: unresolved.slice(0, 1) };
+    expect(await shownOf({ value: [7, 8], trusted: false }, options)).toEqual({
+      $var: "it",
+      visibility: "hidden",
+      type: "array",
+      count: 2,
+      path: ".a[0]",
+      unresolved: unresolved.slice(0, 1),
+    });
+  });
+
+  it("has type and count if it is sealed, and nothing of a failed call", async () => {
+    expect(await shownOf({ value: [7, 8], visibility: "sealed" }, { path, unresolved })).toEqual({
+      $var: "it",
+      visibility: "sealed",
+      type: "array",
+      count: 2,
+      path: ".a[0]",
+    });
+  });
+});
+
+describe("what a model may see of a guarded variable", () => {
+  it.each<[string, Partial<VariableInfo>, object | undefined]>([
+    ["nothing else", { visibility: "model", flags: ["derived"] }, undefined],
+    ["type and count", { visibility: "sealed" }, { visibility: "sealed", type: "array", count: 3 }],
+    [
+      "type and count of a result with other flags",
+      { visibility: "sealed", flags: ["composed"] },
+      { visibility: "sealed", type: "array", count: 3 },
+    ],
+    [
+      "no type of a derived one",
+      { visibility: "sealed", flags: ["derived"] },
+      { visibility: "sealed" },
+    ],
+    ["no type of a secret", { visibility: "secret" }, { visibility: "secret" }],
+  ])("is %s", (_, info, expected) => {
+    const known = { type: "array", count: 3, visibility: "model", ...info } as const;
+    expect(guardedView(known as VariableInfo)).toStrictEqual(expected);
+  });
+
+  it("may be untrusted text only if it is shown, and not computed", () => {
+    const of = (info: Partial<VariableInfo>) =>
+      describesUntrusted({ visibility: "model", trusted: false, ...info } as VariableInfo);
+    expect([of({}), of({ readOnly: true }), of({ trusted: true })]).toEqual([true, false, false]);
+    expect([of({ visibility: "sealed" }), of({ visibility: "secret" })]).toEqual([false, false]);
+  });
+});
+
+describe("a result that is not kept", () => {
+  const value = [{ a: 1 }];
+  const shown = { type: "array", count: 1, shape: "{a: number}[]", preview: '[{"a":1}]' };
+  const said = (why: string) => `This result was not kept as a variable: ${why}`;
+
+  it("says why, with what is known of it", () => {
+    expect(notKept({ value }, "No room.")).toEqual({ notKept: said("No room."), ...shown });
+    expect(notKept({ value, trusted: false }, "No room.")).toEqual({
+      notKept: said("No room."),
+      ...shown,
+      untrusted: true,
+    });
+    expect(notKept({ value }, "No room.", true)).toEqual({ notKept: said("No room."), ...shown });
+  });
+
+  it("says nothing else of guarded, hidden or streamed content", async () => {
+    const guarded = { notKept: said("it is too large.") };
+    expect(notKept({ value, visibility: "sealed" }, "It has 9 keys.")).toEqual(guarded);
+    expect(notKept({ value, visibility: "secret" }, "It has 9 keys.")).toEqual(guarded);
+    const hidden = notKept({ value, trusted: false }, "No room.", true);
+    expect(hidden).toEqual({ notKept: said("No room.") });
+    const bytes = await new MemoryStore().receive(new Blob(["x"]).stream(), "image/png");
+    expect(notKept({ value: bytes }, "No room.")).toEqual({ notKept: said("No room.") });
+  });
+});
+
+describe("a handle", () => {
+  const handleFor = (info: VariableInfo, value: string | object | undefined) =>
+    toolOutput(info, value as never, { inlineChars: 1 }) as Handle;
+  const infoOf = (write: Omit<Write, "name">) => new MemoryStore().save({ ...write, name: "it" });
+
+  /** Returns a handle which has this many characters too many before it is shortened. */
+  async function shortenedBy(excess: number) {
+    const value = "p".repeat(500);
+    const info = await infoOf({ value });
+    const preview = previewOf(value, 60);
+    const { $var, type, count, bytes } = { ...info, $var: info.name };
+    const whole = { $var, type, count, bytes, tokens: 130, shape: "", preview, try: ["$it[:500]"] };
+    const chars = limits.maxHandleChars + excess - JSON.stringify(whole).length;
+    const shape = "s".repeat(chars);
+    const handle = handleFor({ ...info, shape }, value);
+    return { handle, isWhole: handle.shape === shape, chars: JSON.stringify(handle).length };
+  }
+
+  it("has a shorter preview if it would be too long", async () => {
+    for (const [excess, preview] of [
+      [0, 60],
+      [1, 50],
+      [10, 50],
+      [11, 49],
+      [40, 20],
+    ] as const) {
+      const { handle, isWhole } = await shortenedBy(excess);
+      expect([excess, handle.preview.length, handle.try, isWhole]).toEqual([
+        excess,
+        preview,
+        ["$it[:500]"],
+        true,
+      ]);
     }
+  });
+});
+
+it("variableIn returns the variable that an output stands for, and undefined for other values", () => {
+  expect(variableIn({ $var: "it", value: 1 })).toBe("it");
+  const others = [null, undefined, "it", 1, [], {}, { $var: 1 }, { var: "it" }];
+  expect(others.map(variableIn)).toEqual(others.map(() => undefined));
+});
+
+describe("the write that keeps a plan's result", () => {
+  const keepAs = { base: "kept", numbered: true, inputDigest: "d" };
+  const call = { keepAs };
+  const keep = (
+    value: Json | undefined,
+    write: Partial<Write> = {},
+    places: readonly string[] = [],
+  ) => {
+    const store = new MemoryStore();
+    const named = places.map((name) => ({ name }));
+    return keptWrite({ value: value ?? "", ...write }, { call, places: named, value }, store);
+  };
+
+  it("exists for each guarded value", () => {
+    expect(keep("short", { visibility: "sealed" })).toMatchObject({ visibility: "sealed" });
+  });
+
+  it("is as guarded as the places of the result, and new ones are not", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "hidden", value: 1, visibility: "secret" });
+    const keepAt = (...names: readonly string[]) =>
+      keptWrite({ value: 1 }, { call, places: names.map((name) => ({ name })), value: 1 }, store);
+    expect(keepAt("new")).toBeUndefined();
+    expect(keepAt("new", "hidden")).toMatchObject({ visibility: "secret", pinned: true });
+  });
+});
+
+type About = Pick<VariableInfo, "type" | "count" | "shape">;
+
+/** Each path as it is written, with its type if it has one. */
+function written(about: About): readonly string[] {
+  return tryPaths(about).map(
+    ({ path, type }) => `${formatPath(path)}${type === undefined ? "" : `: ${type}`}`,
+  );
+}
+
+const pathsOf = (value: Json) =>
+  written({ type: typeOfJson(value), count: countOf(value), shape: shapeOf(value) });
+const pathsIn = (shape: string, { type = "array", count = 9 }: Partial<About> = {}) =>
+  written({ type, count, shape });
+
+describe("the paths of a value", () => {
+  it.each<[string, Json, readonly string[]]>([
+    ["an empty list", [], []],
+    ["a list of numbers", [1, 2], ["[0]: number", "[:10]"]],
+    ["a text", "abc", ["[:500]"]],
+    ["a number", 7, []],
+    ["an empty object", {}, []],
+    [
+      "an object of anything",
+      { a: 1, b: "x", c: true },
+      [".a: number", ".b: string", ".c: boolean"],
+    ],
+    ["an object with a list", { a: [7, 8] }, [".a[0]: number"]],
+    ["an object with records", { a: [{ b: 1 }] }, [".a[0]: object"]],
+    [
+      "keys that need quotes, last",
+      { "a b": 1, c: 2, "d e": 3 },
+      [".c: number", '["a b"]: number', '["d e"]: number'],
+    ],
+  ])("of %s", (_, value, paths) => {
+    expect(pathsOf(value)).toEqual(paths);
+  });
+
+  it("do not contain keys that no reference can contain", () => {
+    const [long, longer] = ["k".repeat(64), "k".repeat(65)];
+    const value = { [longer]: 1, "a\nb": 2, "a\rb": 3, [long]: 4 };
+    expect(pathsOf(value)).toEqual([`.${long}: number`]);
+    expect(pathsOf([value])).toEqual([`[*].${long}: number[]`, "[:10]"]);
+  });
+});
+
+describe("the paths of a shape", () => {
+  it.each<[string, readonly string[]]>([
+    ["number[]", ["[0]: number", "[:10]"]],
+    ["({a: number} | null)[]", ["[0]: object | null", "[:10]"]],
+    ["{a: number}", ["[0]", "[:10]"]],
+    ["{a: number}[]", ["[*].a: number[]", "[:10]"]],
+    ["{a?: number, b: string}[]", ["[*].b: string[]", "[:10]"]],
+    [
+      "{a: string, n: number, order_id: string}[]",
+      ["[*].order_id: string[]", "[*].n: number[]", "[:10]"],
+    ],
+    ["{a: number | string}[]", ["[*].a: (number | string)[]", "[:10]"]],
+    ["{a: {b: number}}[]", ["[*].a: object[]", "[:10]"]],
+    ["{a: unknown[]}[]", ["[*].a", "[:10]"]],
+    ['{"a b": number, c: string}[]', ["[*].c: string[]", '[*]["a b"]: number[]', "[:10]"]],
+  ])("of the shape %s", (shape, paths) => {
+    expect(pathsIn(shape)).toEqual(paths);
+  });
+
+  it("depend on its type, and whether there is anything", () => {
+    const shape = "{a: number}[]";
+    expect(pathsIn(shape, { count: 0 })).toEqual([]);
+    expect(pathsIn("string", { type: "string" })).toEqual(["[:500]"]);
+    expect(pathsIn("string", { type: "string", count: 0 })).toEqual([]);
+    expect(pathsIn("{a: number}", { type: "object" })).toEqual([".a: number"]);
+    expect(pathsIn("bytes", { type: "bytes" })).toEqual([]);
   });
 });

@@ -7,6 +7,8 @@ import { failureOf, returning, run, runOnce } from "../support/wrapped.ts";
 import { csvRecords } from "../../src/store/bytes/csv-records.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { wrapTool } from "../../src/tool/tool-call.ts";
+import * as limits from "../../src/limits.ts";
+import { slow } from "../support/slow.ts";
 
 const bytes = new Uint8Array([1, 2, 254, 255]);
 
@@ -177,21 +179,6 @@ describe("bytes that a tool receives", () => {
     const part = await runOnce(echo, { text: "$photo[0]" }, { store });
     expect(failureOf(part.run)).toMatchObject({ code: "bad_value" });
   });
-
-  it("give the same call the same name", async () => {
-    const store = await withBytes();
-    const size = tool({ inputSchema: z.any(), execute: () => 1 });
-    const first = await runOnce(size, { image: "$photo" }, { store });
-    const again = await runOnce(size, { image: "$photo" }, { store });
-    expect([first.saved?.info?.name, again.saved?.info]).toMatchObject([
-      "act_1",
-      { name: "act_1", version: 2 },
-    ]);
-    const value = await store.receive(new Blob([bytes, bytes]).stream(), "image/png");
-    await store.save({ name: "photo", value });
-    const other = await runOnce(size, { image: "$photo" }, { store });
-    expect(other.saved?.info?.name).toBe("act_2");
-  });
 });
 
 it("a tool of the SDK receives copies of messages that contain a URL or bytes", async () => {
@@ -220,4 +207,16 @@ it("a tool of the SDK receives copies of messages that contain a URL or bytes", 
   expect(ran.kind).toBe("done");
   expect(seen).toEqual(messages);
   expect((seen as typeof messages)[0]).not.toBe(messages[0]);
+});
+
+it("saves a text that is longer than JSON may be", slow, async () => {
+  const text = "0123456789".repeat(limits.maxJsonBytes / 10 + 1);
+  const { saved, store } = await runOnce(
+    returning(() => text),
+    {},
+  );
+  expect(saved?.info).toMatchObject({ type: "string", count: text.length });
+  expect(saved?.output).toMatchObject({ try: ["$act_1[:500]"] });
+  const end = await store.readPath("act_1", [{ from: -5 }]);
+  expect(end).toMatchObject({ found: true, value: text.slice(-5) });
 });

@@ -3,7 +3,6 @@ import { bytesContent } from "../../src/store/bytes/content.ts";
 import { csvRecords } from "../../src/store/bytes/csv-records.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { FileContent, FileWriter as Files } from "../../src/tool/files.ts";
-import { runtimeToolNames, variableTools } from "../../src/tool/variables/variable-tools.ts";
 import type { Json } from "../../src/value/json.ts";
 import { copyOf } from "../../src/value/bytes.ts";
 import { charsOf, stores, Tools } from "../support/runtime-tool-context.ts";
@@ -23,13 +22,6 @@ function sink() {
 }
 
 const none: Files = { write: async () => ({ path: "", bytes: 0 }) };
-
-it("have reserved names, which no server's tool may use", () => {
-  const files = { write: async () => ({ path: "a", bytes: 1 }) };
-  const names = variableTools({ files }).map(({ name }) => name);
-  const others = ["query_variables", "run_code", "propose_plan", "delegate"];
-  expect(new Set([...names, ...others])).toEqual(new Set(runtimeToolNames));
-});
 
 describe.each(stores)("list_variables on $title", ({ open }) => {
   it("describes each variable as far as its guard allows, newest last", async () => {
@@ -309,30 +301,4 @@ describe.each(stores)("export_variable on $title", ({ open }) => {
     await expect(secret).rejects.toMatchObject({ code: "variable_secret" });
     expect(written).toHaveLength(1);
   });
-});
-
-it("never show a secret or sealed value, whichever is called", async () => {
-  const store = new MemoryStore();
-  await store.save({ name: "seal", value: [{ hidden: "s3cr3t" }], visibility: "sealed" });
-  await store.save({ name: "key", value: "s3cr3t", visibility: "secret" });
-  const tools = new Tools(store, { files: none });
-  const said: string[] = [];
-  for (const name of ["seal", "key", "$seal[0].hidden", "$seal[5]", "$key.hidden"]) {
-    for (const [tool, more] of [
-      ["list_variables", {}],
-      ["read_variable", {}],
-      ["search_variable", { query: "s3" }],
-      ["export_variable", { file: "a.csv" }],
-      ["set_variable", { value: name, mode: "append" }],
-    ] as const) {
-      const outcome = tools.call(tool, { name, ...more });
-      said.push(
-        await outcome.then(
-          JSON.stringify,
-          (error: Error) => `${error.message} ${JSON.stringify(error)}`,
-        ),
-      );
-    }
-  }
-  expect(said.join("\n")).not.toMatch(/s3cr3t|hidden: |\{"hidden/);
 });

@@ -1,13 +1,20 @@
 import { jsonSchema, type JSONSchema7, tool } from "ai";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, afterEach, vi } from "vitest";
 import * as z from "zod";
+import * as limits from "../../src/limits.ts";
 import { Labels } from "../../src/store/labels.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { NO_FLOW } from "../../src/tool/wrapped-tool.ts";
+import {
+  NO_FLOW,
+  type AnyTool,
+  type CallOptions,
+  type WrapOptions,
+} from "../../src/tool/wrapped-tool.ts";
 import { wrapTool } from "../../src/tool/tool-call.ts";
-import type { AnyTool, CallOptions, WrapOptions } from "../../src/tool/wrapped-tool.ts";
-import type { Json } from "../../src/value/json.ts";
+import { type Json, parsedJson } from "../../src/value/json.ts";
+import { slow } from "../support/slow.ts";
 import { call, failureOf, run, runOnce, storeWith } from "../support/wrapped.ts";
+import { saveTargetIn } from "../../src/tool/save-target.ts";
 
 type OutputPath = NonNullable<WrapOptions["outputPath"]>;
 
@@ -43,16 +50,6 @@ describe("a tool that cannot run here", () => {
     expect(wrapped.flow({ n: "$rows" }, {})).toBe(NO_FLOW);
     const failed = { kind: "failed", code: "unknown_tool", message };
     expect(await wrapped.prepare({}, call)).toEqual(failed);
-  });
-
-  it("fails without execute", async () => {
-    const made = { inputSchema: z.any() } as AnyTool;
-    const wrapped = await wrapTool("act", made, { store: new MemoryStore() });
-    expect(await wrapped.prepare({}, call)).toEqual({
-      kind: "failed",
-      code: "unknown_tool",
-      message,
-    });
   });
 });
 
@@ -245,14 +242,6 @@ describe("the references of an input", () => {
     expect(await messageWith({})).toContain("obey");
     expect(await messageWith({ untrusted: "hide" })).not.toMatch(/obey(?!s)/u);
   });
-
-  it("are counted with their values", async () => {
-    const { act } = recording();
-    const store = await storeWith({ n: 7, m: [8] });
-    const wrapped = await wrapTool("act", act, { store });
-    const ready = await wrapped.prepare({ a: "$n", b: "to $m" }, call);
-    expect(ready).toMatchObject({ references: { values: [7, [8]] } });
-  });
 });
 
 describe("an input with guarded values that does not fit", () => {
@@ -278,4 +267,256 @@ it("a call from code has values, in which nothing is a reference", async () => {
   const wrapped = await wrapTool("act", act, { store });
   await run(wrapped, { a: "$n" }, { ...call, madeOf: new Labels(store, undefined) });
   expect(taken).toEqual([{ a: "$n" }]);
+});
+
+it(
+  "whole references count towards the size limit of one input, above which nothing runs",
+  slow,
+  async () => {
+    const store = await storeWith({ big: "x".repeat(limits.maxInsertedChars / 2) });
+    let runs = 0;
+    const act = tool({ inputSchema: z.array(z.string()), execute: () => ++runs });
+    const at = await runOnce(act, ["$big", "$big"], { store });
+    expect([at.run.kind, runs]).toEqual(["done", 1]);
+    const above = await runOnce(act, ["$big", "$big", "$big[0:1]", "$big"], { store });
+    expect(failureOf(above.run)).toMatchObject({ code: "limit_exceeded" });
+    expect(runs).toBe(1);
+  },
+);
+
+/** Creates a tool that records its inputs. */
+function taking<Input>(inputSchema: z.ZodType<Input>) {
+  const taken: Input[] = [];
+  const act = tool({ inputSchema, execute: (input) => void taken.push(input as Input) });
+  return { act: act as AnyTool, taken };
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("a number that a double does not give back", () => {
+  const DIGITS = "1234567890123456789";
+  const store = () => storeWith({ rows: parsedJson(`[{"id":${DIGITS}}]`) });
+
+  it("is a text where the schema takes one, else an error", async () => {
+    const { act, taken } = taking(z.object({ id: z.union([z.string(), z.number()]) }));
+    await runOnce(act, { id: "$rows[0].id" }, { store: await store() });
+    expect(taken).toEqual([{ id: DIGITS }]);
+    const { act: strict } = taking(z.object({ rows: z.array(z.object({ id: z.number() })) }));
+    const { run } = await runOnce(strict, { rows: "$rows" }, { store: await store() });
+    expect(failureOf(run)?.code).toBe("number_not_exact");
+    expect(failureOf(run)?.message).toContain(`rows.0.id is ${DIGITS}`);
+  });
+
+  it.each([
+    ["text", DIGITS],
+    ["bigint", 1234567890123456789n],
+  ] as const)("is what the tool's policy says: %s", async (numbers, expected) => {
+    const { act, taken } = taking(z.object({ id: z.any() }));
+    const policies = { act: { numbers } };
+    await runOnce(act, { id: "$rows[0].id" }, { store: await store(), policies });
+    expect(taken).toEqual([{ id: expected }]);
+  });
+});
+
+describe("the input of a tool", () => {
+  const spoil = (value: unknown): void => {
+    if (typeof value !== "object" || value === null) return;
+    for (const inner of Object.values(value)) spoil(inner);
+    Object.assign(value, { spoilt: true });
+  };
+  const loose = jsonSchema<unknown>({ type: "object" });
+  const schemas: readonly (readonly [string, AnyTool["inputSchema"]])[] = [
+    ["a schema that copies", z.looseObject({ rows: z.any() })],
+    ["one that does not", z.any()],
+    ["one without a validator", loose],
+  ];
+
+  it.each(schemas)(
+    "may be changed by the tool without side effects: %s",
+    async (_, inputSchema) => {
+      const store = await storeWith({ rows: [{ id: 1, tags: ["a"] }] });
+      const input = { rows: "$rows", own: { list: [1] } };
+      const act = { inputSchema, execute: spoil } as unknown as AnyTool;
+      const { run } = await runOnce(act, input, { store });
+      expect(run.kind).toBe("done");
+      expect(await store.read("rows")).toEqual([{ id: 1, tags: ["a"] }]);
+      expect(input).toEqual({ rows: "$rows", own: { list: [1] } });
+      expect(store.info("act_1")?.input).toEqual(input);
+    },
+  );
+
+  it("is the stored value itself, frozen, for a tool that promises only to read", async () => {
+    const store = await storeWith({ rows: [{ id: 1 }] });
+    const taken: { rows: unknown }[] = [];
+    const act = { inputSchema: loose, execute: (input: { rows: unknown }) => taken.push(input) };
+    await runOnce(act as unknown as AnyTool, { rows: "$rows" }, { store, readonlyTools: ["act"] });
+    expect(taken[0]?.rows).toBe(await store.read("rows"));
+    expect(Object.isFrozen(taken[0]?.rows)).toBe(true);
+    await runOnce(
+      act as unknown as AnyTool,
+      { rows: "$rows" },
+      { store, readonlyTools: ["other"] },
+    );
+    expect(taken[1]).toEqual(taken[0]);
+    expect(taken[1]?.rows).not.toBe(await store.read("rows"));
+  });
+});
+
+it("a tool as the model sees it has a schema that accepts references, without a validator, and no execute", async () => {
+  const schema = z.object({ n: z.number() });
+  const act = tool({
+    description: "Acts.",
+    title: "Act",
+    inputSchema: schema,
+    execute: ({ n }) => n,
+    toModelOutput: () => ({ type: "text", value: "leak" }),
+  });
+  const { name, shown } = await wrapTool("act", act, { store: new MemoryStore() });
+  expect(name).toBe("act");
+  expect(shown).toMatchObject({
+    description: "Acts.",
+    title: "Act",
+    inputSchema: { jsonSchema: { properties: { n: { type: ["number", "string"] } } } },
+  });
+  expect(Object.keys(shown)).not.toContain("execute");
+  expect(Object.keys(shown)).not.toContain("toModelOutput");
+  expect((shown.inputSchema as { validate?: unknown }).validate).toBeUndefined();
+  expect(schema.safeParse({ n: "$x" }).success).toBe(false);
+});
+
+describe("a call", () => {
+  it("that takes too long times out, and the tool is aborted", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    let seen: AbortSignal | undefined;
+    const act = tool({
+      inputSchema: z.any(),
+      execute: (_: unknown, { abortSignal }) => {
+        seen = abortSignal;
+        return new Promise(() => undefined);
+      },
+    });
+    const running = runOnce(act as AnyTool, {}, { toolMs: 50 });
+    await until(() => seen !== undefined);
+    await vi.advanceTimersByTimeAsync(49);
+    expect(seen?.aborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    const { run, store } = await running;
+    const message = "act did not finish within 50 ms. Ask for less.";
+    expect(run).toEqual({ kind: "failed", code: "tool_timeout", message });
+    expect([seen?.aborted, store.count()]).toEqual([true, 0]);
+  });
+});
+
+/** Waits in real time (only timeouts are faked), because the digest of an input is computed asynchronously. */
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+function acting(execute: (input: never, options: never) => unknown, more: object = {}): AnyTool {
+  return { inputSchema: z.any(), execute, ...more } as unknown as AnyTool;
+}
+
+async function runWith(act: AnyTool, options: Partial<CallOptions> = {}) {
+  const store = new MemoryStore();
+  const ran = await run(await wrapTool("act", act, { store }), { n: 1 }, { ...call, ...options });
+  if (ran.kind === "done") await ran.save();
+  return { ran, store };
+}
+
+describe("a tool that yields several results", () => {
+  it("has the last one", async () => {
+    const act = acting(async function* () {
+      yield 1;
+      yield 2;
+    });
+    expect(await (await runOnce(act, {})).store.read("act_1")).toBe(2);
+  });
+
+  it("is closed when the call is stopped", async () => {
+    const controller = new AbortController();
+    const closed = Promise.withResolvers<void>();
+    const more = Promise.withResolvers<void>();
+    const act = acting(async function* () {
+      try {
+        controller.abort();
+        await more.promise;
+        yield 1;
+        yield 2;
+      } finally {
+        closed.resolve();
+      }
+    });
+    const { ran } = await runWith(act, { signal: controller.signal });
+    expect(failureOf(ran)).toMatchObject({ code: "tool_failed", message: "act was stopped." });
+    more.resolve();
+    await closed.promise;
+  });
+});
+
+it("a call that was stopped before it runs does not run its tool", async () => {
+  let runs = 0;
+  const { ran } = await runWith(
+    acting(() => ++runs),
+    { signal: AbortSignal.abort() },
+  );
+  expect([failureOf(ran)?.message, runs]).toEqual(["act was stopped.", 0]);
+});
+
+const seenBy = async (options: Partial<CallOptions>) => {
+  const seen: Record<string, unknown>[] = [];
+  await runWith(
+    acting((_, given) => void seen.push({ ...(given as object) })),
+    options,
+  );
+  return seen[0];
+};
+
+it("the options of a tool are the SDK's", async () => {
+  const extras = { experimental_context: { user: 7 } };
+  expect(await seenBy({ idempotencyKey: "k", extras })).toEqual({
+    toolCallId: "call_1",
+    abortSignal: expect.any(AbortSignal),
+    messages: [],
+    idempotencyKey: "k",
+    ...extras,
+  });
+  expect(await seenBy({})).not.toHaveProperty("idempotencyKey");
+});
+
+it("a tool that is notified of its input receives it before it runs, once it is validated", async () => {
+  const order: unknown[] = [];
+  const onInputAvailable = (given: { input: unknown; toolCallId: string }) =>
+    void order.push([given.input, given.toolCallId]);
+  await runWith(acting(() => void order.push("runs"), { onInputAvailable }));
+  expect(order).toEqual([[{ n: 1 }, "call_1"], "runs"]);
+});
+
+describe("the place that a tool chooses", () => {
+  const choosing = (result: unknown, saveTo: string) =>
+    runWith(
+      acting(() => result),
+      { saveTo: saveTargetIn(saveTo) },
+    );
+
+  it.each([
+    [{ _outputPath: "$b", value: 1, more: 2 }],
+    [{ _outputPath: 5, value: 1 }],
+    [{ _outputPath: "$b", values: 1 }],
+  ])("is no choice in another result: %j", async (result) => {
+    const { store } = await choosing(result, "$a || $b");
+    expect(await store.read("a")).toEqual(result);
+  });
+
+  it("is not its own if the input is guarded", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "seal", value: 1, visibility: "sealed" });
+    const act = tool({ inputSchema: z.any(), execute: () => ({ _outputPath: "$b", value: 1 }) });
+    const options = { ...call, saveTo: saveTargetIn("$a || $b") };
+    const ran = await run(await wrapTool("act", act, { store }), { n: "$seal" }, options);
+    if (ran.kind === "done") await ran.save();
+    expect(await store.read("a")).toBe(1);
+    expect(store.info("b")).toBeUndefined();
+  });
 });

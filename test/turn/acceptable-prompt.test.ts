@@ -1,4 +1,7 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { tool } from "ai";
+import { finish, reasoning, toolCall } from "byref/testing";
+import { z } from "zod";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   acceptablePrompt as acceptable,
@@ -6,6 +9,7 @@ import {
 } from "../../src/turn/model/acceptable-prompt.ts";
 import { startStrictProviders, type StrictProvider } from "../support/strict-providers.ts";
 import { SIGNATURE } from "../support/strict-rules.ts";
+import { Conversation } from "../support/turn.ts";
 
 // The SDK would warn about reasoning that a provider does not take.
 globalThis.AI_SDK_LOG_WARNINGS = false;
@@ -319,4 +323,27 @@ describe("a tool that the provider runs", () => {
     ]);
     expect(acceptablePrompt(prompt, reader)).toEqual(prompt);
   });
+});
+
+it("after a turn that was stopped in its thinking or in a call, each provider takes the next question", async () => {
+  const look = tool({ inputSchema: z.object({ at: z.number() }), execute: () => "Seen." });
+  const metadata = { anthropic: { signature: SIGNATURE } };
+  const step = [
+    reasoning("Hm.", { metadata }),
+    toolCall("look", { at: 1 }, { chunks: 2 }),
+    finish(),
+  ];
+  for (const type of ["reasoning-end", "tool-input-delta"]) {
+    const chat = new Conversation({ tools: { look } });
+    const stop = new AbortController();
+    await chat.say({
+      steps: [step],
+      signal: stop.signal,
+      onChunk: (chunk) => void (chunk.type === type && stop.abort()),
+    });
+    for (const { name, model, takeErrors } of strict.providers) {
+      const { result } = await chat.say({ model, steps: [], question: `And now, ${name}?` });
+      expect([result.error, takeErrors()]).toEqual([undefined, []]);
+    }
+  }
 });

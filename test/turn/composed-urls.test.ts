@@ -82,7 +82,6 @@ describe("a URL that a model composes from values is inert", () => {
       "in a variable that it sets",
       { calls: [set("link", `![a](${EVIL}$patients[0].name)`)], answer: "$link" },
     ],
-    ["bare", { calls: [set("link", `${EVIL}$patients[0].name`)], answer: "See $link" }],
     [
       "in a tool's result",
       { calls: [call("echo", { v: `[a](${EVIL}$patients[0].name)` })], answer: "$echo" },
@@ -90,10 +89,6 @@ describe("a URL that a model composes from values is inert", () => {
     [
       "by code",
       { calls: [run(`return "![a](${EVIL}" + patients[0].name + ")"`)], answer: "$run_code_1" },
-    ],
-    [
-      "by code, into a variable",
-      { calls: [run(`vars.x = ["${EVIL}" + patients[0].name]`)], answer: "$x[0]" },
     ],
     [
       "by code that calls a tool",
@@ -111,13 +106,6 @@ describe("a URL that a model composes from values is inert", () => {
       },
     ],
     [
-      "from a piece and a value",
-      {
-        calls: [set("piece", `![a](${EVIL}`), set("link", "${piece}${patients[0].name})")],
-        answer: "$link",
-      },
-    ],
-    [
       "by appending",
       {
         calls: [
@@ -128,11 +116,6 @@ describe("a URL that a model composes from values is inert", () => {
         answer: "$link",
       },
     ],
-    [
-      "in a part of a value",
-      { calls: [set("o", { deep: [`${EVIL}$patients[0].name`] })], answer: "a $o.deep[0]" },
-    ],
-    ["in a table", { calls: [set("o", [{ a: `${EVIL}$patients[0].name` }])], answer: "$o" }],
     [
       "over the strings of an object",
       {
@@ -170,10 +153,6 @@ describe("a URL that a tool returned is a link", () => {
   it.each<[string, Said]>([
     ["as it is", { calls: [call("find", {})], answer: "[one]($find[0].url) or $find[0].url" }],
     ["in a table", { calls: [call("find", {})], answer: "$find" }],
-    [
-      "beside a reference",
-      { calls: [call("find", { note: "$patients[0].name" })], answer: "$find[0].url" },
-    ],
     ["in a copy", { calls: [call("find", {}), set("x", "$find[0].url")], answer: "$x" }],
     [
       "in a text",

@@ -1,10 +1,36 @@
 import { describe, expect, it } from "vitest";
 import { MessageParts } from "../../src/turn/history/message-parts.ts";
-import { answers, asked, calls, failures, oneCall, tools } from "../support/conformance-cases.ts";
-import { metadataCases, openCases, providerToolCases } from "../support/model-cases.ts";
-import { askBoth, askSdk, askUs, endedPart } from "../support/model-conformance.ts";
-import { finish, reasoning, scriptedModel, type Step, text, toolCall } from "byref/testing";
-import { readMessage, turnWith } from "../support/turn.ts";
+import {
+  answers,
+  calls,
+  failures,
+  metadataCases,
+  oneCall,
+  openCases,
+  providerToolCases,
+  tools,
+} from "../support/conformance-cases.ts";
+import {
+  finish,
+  reasoning,
+  type ScriptedModel,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "byref/testing";
+import { readMessage, chunksOf, Conversation } from "../support/turn.ts";
+import {
+  convertToModelMessages,
+  isStepCount,
+  type LanguageModel,
+  type ModelMessage,
+  streamText,
+  toUIMessageStream,
+  type UIMessage,
+  type UIMessageChunk,
+} from "ai";
+import { acceptablePrompt } from "../../src/turn/model/acceptable-prompt.ts";
 
 /** Removes a last empty step: Byref starts a step before the model answers, the SDK when it answers. */
 function withoutEmptyStep(parts: readonly unknown[]): readonly unknown[] {
@@ -62,22 +88,6 @@ it("an input that does not fit the tool is stored with an error, although we fin
   expect(sdk.parts[1]).toMatchObject(expected);
   expect(ours.parts[1]).toMatchObject(expected);
   expect(ours.parts.slice(2)).toEqual(sdk.parts.slice(2));
-});
-
-it("texts are stored with their references", async () => {
-  const { chunks, history, result } = await turnWith({
-    tools,
-    steps: [
-      [toolCall("get_weather", { city: "NYC" }), asked],
-      [text("It is $get_weather_nyc.temp.", { chunks: 5 }), finish()],
-    ],
-  });
-  const { message } = await readMessage(chunks);
-  expect(message?.parts.at(-1)).toMatchObject({ type: "text", text: "It is 72." });
-  expect(result.message.parts).toEqual(message?.parts);
-  const kept = history.newest();
-  expect(kept?.parts.at(-1)).toMatchObject({ text: "It is $get_weather_nyc.temp." });
-  expect(kept?.display).toEqual(["It is 72."]);
 });
 
 it("MessageParts ignores chunks that belong to no part", () => {
@@ -152,4 +162,177 @@ function withoutIds(parts: readonly unknown[]): readonly unknown[] {
 /** Waits a moment, because chunks that are ready at the same time are read together. */
 function later(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+/** What a client sees of an answer. */
+interface Seen {
+  readonly parts: readonly unknown[];
+  /** Number of error chunks. */
+  readonly errors: number;
+  /** Errors that the stream reader itself reported. */
+  readonly complaints: readonly string[];
+}
+
+interface Asked {
+  readonly model: LanguageModel;
+  readonly signal?: AbortSignal;
+  readonly onChunk?: (chunk: UIMessageChunk) => void;
+  /** A second question, asked after the first answer and with it in the history. */
+  readonly next?: string;
+}
+
+const QUESTION = "Hello.";
+
+// Turns off the SDK's warnings about options that a provider does not support.
+globalThis.AI_SDK_LOG_WARNINGS = false;
+
+/** Returns what a client sees of the SDK's own server. */
+async function askSdk(asked: Asked): Promise<Seen> {
+  const messages: ModelMessage[] = [{ role: "user", content: QUESTION }];
+  const chunks = await sdkChunks(asked, messages);
+  if (asked.next !== undefined) {
+    const { message } = await readMessage(chunks);
+    const past: Omit<UIMessage, "id">[] = [
+      { role: "user", parts: [{ type: "text", text: QUESTION }] },
+      ...(message === undefined ? [] : [message]),
+      { role: "user", parts: [{ type: "text", text: asked.next }] },
+    ];
+    const options = { tools, ignoreIncompleteToolCalls: true };
+    await sdkChunks(asked, await convertToModelMessages(past, options));
+  }
+  return seenIn(chunks);
+}
+
+async function sdkChunks(
+  { model, signal, onChunk }: Asked,
+  messages: ModelMessage[],
+): Promise<readonly UIMessageChunk[]> {
+  const { stream } = streamText({
+    model,
+    tools,
+    messages,
+    stopWhen: isStepCount(20),
+    maxRetries: 0,
+    onError: () => undefined,
+    ...(signal === undefined ? {} : { abortSignal: signal }),
+  });
+  const chunks: UIMessageChunk[] = [];
+  try {
+    for await (const chunk of toUIMessageStream({ stream, tools, sendSources: true })) {
+      chunks.push(chunk);
+      onChunk?.(chunk);
+    }
+  } catch {
+    // A provider's stream that breaks also breaks the SDK's response, so its client sees an error.
+    chunks.push({ type: "error", errorText: "The stream broke." });
+  }
+  return chunks;
+}
+
+/** Returns what a client sees of our server, and the parts that were stored. */
+async function askUs(asked: Asked): Promise<Seen & { readonly kept: readonly unknown[] }> {
+  const { model, signal, onChunk, next } = asked;
+  const chat = new Conversation({ tools });
+  const { chunks, history } = await chat.say({
+    model,
+    steps: [],
+    question: QUESTION,
+    ...(signal === undefined ? {} : { signal }),
+    ...(onChunk === undefined ? {} : { onChunk }),
+  });
+  const answer = history.newest();
+  const kept = answer?.role === "assistant" ? asJson(answer.parts) : [];
+  if (next !== undefined) await chat.say({ model, steps: [], question: next });
+  return { ...(await seenIn(chunks)), kept: kept.map(plain).map(withoutResultMetadata) };
+}
+
+async function seenIn(chunks: readonly UIMessageChunk[]): Promise<Seen> {
+  // The reader emits its current message on metadata, but not on the start of a step alone.
+  const end: UIMessageChunk = { type: "message-metadata", messageMetadata: {} };
+  const { message, errors } = await readMessage([...chunks, end]);
+  const sent = chunksOf(chunks, "error").length;
+  return {
+    parts: asJson(message?.parts ?? [])
+      .map(plain)
+      .map(withoutResultMetadata),
+    errors: sent,
+    // The reader also reports the errors that were sent.
+    complaints: errors.slice(sent),
+  };
+}
+
+/** Runs the same steps in both loops. The last step answers `next`. */
+async function askBoth(steps: readonly Step[], asked: Omit<Asked, "model"> = {}) {
+  const models = [scriptedModel(steps), scriptedModel(steps)] as const;
+  const [sdk, ours] = await Promise.all([
+    askSdk({ ...asked, model: models[0] }),
+    askUs({ ...asked, model: models[1] }),
+  ]);
+  return {
+    sdk: { ...sdk, prompts: promptsIn(models[0]) },
+    ours: { ...ours, prompts: promptsIn(models[1]) },
+  };
+}
+
+/**
+ * Returns the prompts in the form that all providers accept, without what our loop adds: instructions, the list of
+ * variables and their names.
+ */
+function promptsIn({ calls, provider, modelId }: ScriptedModel): readonly unknown[] {
+  return calls.map(({ prompt, tools = [] }) =>
+    asJson(acceptablePrompt(prompt, { provider, modelId, tools }))
+      .filter(({ role, content }) => role !== "system" && !JSON.stringify(content).includes("<var"))
+      .map(({ role, content }) => ({ role, content: (content as Fields[]).map(plainPart) })),
+  );
+}
+
+/** Keeps only the value: ours is always JSON, the SDK's is text or JSON. */
+function plainPart(part: Fields): unknown {
+  if (part.type !== "tool-result") return part;
+  const { value } = part.output as Fields;
+  const { output } = plain({ output: value });
+  const { errorText = output } = plain({ errorText: output });
+  return { ...part, output: errorText };
+}
+
+function asJson(parts: readonly unknown[]): Fields[] {
+  return JSON.parse(JSON.stringify(parts)) as Fields[];
+}
+
+/** Removes what our loop adds to a tool part: the variable's name and the error code. */
+function plain(part: Fields): Fields {
+  const { output, errorText } = part;
+  const isOurs = typeof output === "object" && output !== null && "$var" in output;
+  return {
+    ...part,
+    ...(isOurs && "value" in output ? { output: output.value } : {}),
+    ...(typeof errorText === "string" ? { errorText: plainError(errorText) } : {}),
+  };
+}
+
+/** Our errors have codes where the SDK's have class names, and list the available tools differently. */
+function plainError(text: string): string {
+  if (/^(?:AI_NoSuchToolError|unknown_tool): .*nope/u.test(text)) return "There is no tool nope.";
+  if (/^AI_InvalidToolInputError: .*AI_JSONParseError/su.test(text)) return NOT_JSON;
+  return text.replace(/^(?:tool_failed: |Error: )/u, "");
+}
+
+const NOT_JSON = "invalid_tool_input: The input is not JSON.";
+
+/**
+ * A provider's metadata of a call stays with the call. The SDK also adds it to results of tools that run
+ * here.
+ */
+function withoutResultMetadata(part: Fields): Fields {
+  const { resultProviderMetadata, ...rest } = part;
+  return part.providerExecuted === true ? { ...rest, resultProviderMetadata } : rest;
+}
+
+/** Ends a part, because with Byref no part of a turn that broke off stays open. */
+function endedPart(part: unknown): unknown {
+  const { rawInput: _, ...fields } = part as Readonly<Record<string, unknown>>;
+  if (fields.state === "streaming") return { ...fields, state: "done" };
+  if (fields.state !== "input-streaming") return part;
+  const errorText = "skipped: The answer ended before the input of this call was complete.";
+  return { ...fields, state: "output-error", input: {}, errorText };
 }

@@ -2,11 +2,23 @@ import { tool } from "ai";
 import { describe, expect, it, afterEach, vi } from "vitest";
 import * as z from "zod";
 import * as limits from "../../src/limits.ts";
-import { asker, delegating, saying, textsOf, type Role, team } from "../support/called-agents.ts";
+import {
+  asker,
+  delegating,
+  saying,
+  textsOf,
+  type Role,
+  team,
+  allOf,
+  asking,
+  echoing,
+} from "../support/called-agents.ts";
 import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { chunksOf, dataOf, readMessage, resultShown, shownText } from "../support/turn.ts";
 import { Crashing, hang } from "../support/crashing.ts";
-import { slow } from "../support/slow.ts";
+import { bytesContent } from "../../src/store/bytes/content.ts";
+import { Labels, Taint } from "../../src/store/labels.ts";
+import { storeWith } from "../support/wrapped.ts";
 
 const asked = finish("tool-calls", { input: 60, output: 40 });
 const ROWS = Array.from({ length: 500 }, (_, id) => ({ id, name: `Order ${id}` }));
@@ -54,29 +66,6 @@ describe("an agent that asks another", () => {
     expect(shownText(turn.chunks)).toBe("Found: Order 0, in There are 500:");
   });
 
-  it("gives it set_variable from the start, dependent calls and similar names", async () => {
-    const taken: unknown[] = [];
-    const take = tool({
-      inputSchema: z.object({ it: z.unknown() }),
-      execute: (given) => void taken.push(given.it),
-    });
-    const calls: Step = [
-      toolCall("set_variable", { name: "note", value: 7 }, { id: "noting" }),
-      toolCall("take", { it: "$note" }, { id: "taking" }),
-      toolCall("tak", { it: 1 }, { id: "wrong" }),
-      asked,
-    ].flat();
-    const { chat, callsOf } = asker({
-      researcher: { tools: { take }, steps: [calls, saying("Done.")] },
-    });
-    await chat.say({ steps: [delegating("researcher", "Take it."), saying("Done.")] });
-    const [first, second] = callsOf("researcher");
-    expect(first?.tools?.map(({ name }) => name)).toEqual(["take", "set_variable"]);
-    expect(taken).toEqual([7]);
-    const results = JSON.stringify(second?.prompt.filter(({ role }) => role === "tool"));
-    expect(results).toContain("unknown_tool: There is no tool tak. Did you mean: take.");
-  });
-
   it("shows the client the call and the variables, but nothing else from inside", async () => {
     const { chat } = asker({
       researcher: {
@@ -103,25 +92,6 @@ describe("an agent that asks another", () => {
       "step-start",
       "text",
     ]);
-  });
-
-  it("may ask several concurrently", async () => {
-    const { chat } = asker(
-      { researcher: { steps: [saying("Facts.")] }, writer: { steps: [saying("Prose.")] } },
-      { delegates: ["researcher", "writer"] },
-    );
-    await chat.say({
-      steps: [
-        [
-          toolCall("delegate", { agent: "researcher", task: "Find." }, { id: "a" }),
-          toolCall("delegate", { agent: "writer", task: "Write." }, { id: "b" }),
-          asked,
-        ],
-        saying("Done."),
-      ],
-    });
-    expect(await chat.store.read("delegate_researcher")).toBe("Facts.");
-    expect(await chat.store.read("delegate_writer")).toBe("Prose.");
   });
 });
 
@@ -173,51 +143,6 @@ afterEach(() => {
 });
 
 describe("an agent that cannot do what it was asked", () => {
-  it("stops at the turn's budget", slow, async () => {
-    const { chat, callsOf } = asker(
-      { researcher: { tools: { find }, steps: [finding, saying("Too late.")] } },
-      {},
-      { spendLimits: { turn: { modelCalls: 2 } } },
-    );
-    const turn = await chat.say({ steps: [delegating("researcher", "Find."), saying("No.")] });
-    expect(turn.result.error?.code).toBe("spend_exceeded");
-    expect(callsOf("researcher")).toHaveLength(1);
-    expect(turn.calls).toHaveLength(1);
-    expect(chunksOf(turn.chunks, "tool-output-error")).toMatchObject([
-      { toolCallId: "call_delegate", errorText: expect.stringMatching(/^spend_exceeded: /) },
-    ]);
-    expect(chat.store.info("find_1")).toBeDefined();
-  });
-
-  it("stops with the turn", async () => {
-    const stopping = new AbortController();
-    const slow = tool({
-      inputSchema: z.object({}),
-      execute: (): Promise<string> => {
-        stopping.abort(new Error("Stopped."));
-        return hang();
-      },
-    });
-    const { chat, callsOf } = asker({
-      researcher: {
-        tools: { slow },
-        steps: [[toolCall("slow", {}), asked], saying("Too late.")],
-      },
-    });
-    const turn = await chat.say({
-      steps: [delegating("researcher", "Find."), saying("Too late.")],
-      signal: stopping.signal,
-    });
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(turn.chunks.at(-1)).toEqual({ type: "abort" });
-    expect(callsOf("researcher")).toHaveLength(1);
-    expect(chat.store.count()).toBe(0);
-    expect(turn.history.newest()?.parts.at(-1)).toMatchObject({
-      type: "tool-delegate",
-      errorText: expect.stringMatching(/^outcome_unknown: /),
-    });
-  });
-
   it("may take longer than any of its tools", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const slow = tool({
@@ -233,26 +158,6 @@ describe("an agent that cannot do what it was asked", () => {
     });
     await chat.say({ steps: [delegating("researcher", "Wait."), saying("Done.")] });
     expect(await chat.store.read("delegate_researcher")).toBe("x");
-  });
-
-  it("cannot ask a person", async () => {
-    const paid: unknown[] = [];
-    const pay = tool({
-      inputSchema: z.object({ amount: z.number() }),
-      needsApproval: true,
-      execute: ({ amount }) => paid.push(amount),
-    });
-    const { chat, callsOf } = asker({
-      researcher: {
-        tools: { pay },
-        steps: [[toolCall("pay", { amount: 5 }), asked], saying("I was not allowed to.")],
-      },
-    });
-    const turn = await chat.say({ steps: [delegating("researcher", "Pay."), saying("Hm.")] });
-    expect(paid).toEqual([]);
-    expect(chunksOf(turn.chunks, "tool-approval-request")).toEqual([]);
-    expect(textsOf(callsOf("researcher")[1]).join("")).toContain("tool_denied: pay runs only when");
-    expect(turn.result.finishReason).toBe("stop");
   });
 
   it("needs a person's approval first, if the asking agent says so", async () => {
@@ -286,16 +191,6 @@ describe("the answer of another agent", () => {
     expect(chat.history.newest()?.tainted).toBe(true);
   });
 
-  it("is hidden if it is untrusted and the asking agent hides such content", async () => {
-    const { chat } = asker(
-      { researcher: { tools: { page }, policies, steps: [reading, saying("So.")] } },
-      { untrusted: "hide" },
-    );
-    const turn = await chat.say({ steps: [delegating("researcher", "Read."), saying("Done.")] });
-    expect(resultShown(turn, 1, "call_delegate")).toMatchObject({ visibility: "hidden" });
-    expect(chat.history.newest()?.tainted).toBeUndefined();
-  });
-
   it("is untrusted in a tainted turn, because the task may be injected", async () => {
     const failing = tool({
       inputSchema: z.object({}),
@@ -309,20 +204,6 @@ describe("the answer of another agent", () => {
     );
     await chat.say({ steps: [reading, delegating("researcher", "Go."), saying("Done.")] });
     expect(chat.store.info("delegate_researcher")).toMatchObject({ trusted: false });
-  });
-
-  it("is sealed if it contains a sealed value", async () => {
-    const { chat, callsOf } = asker({ researcher: { steps: [saying("It is $ssn.")] } });
-    await chat.store.save({ name: "ssn", value: "078-05-1120", visibility: "sealed" });
-    const turn = await chat.say({
-      steps: [delegating("researcher", "What is $ssn?"), saying("$delegate_researcher")],
-    });
-    expect(resultShown(turn, 1, "call_delegate")).toEqual({
-      $var: "delegate_researcher",
-      visibility: "sealed",
-    });
-    expect(JSON.stringify([turn.calls, callsOf("researcher")])).not.toContain("078");
-    expect(shownText(turn.chunks)).toBe("It is 078-05-1120.");
   });
 
   it("gets the labels that the asking agent's policy sets", async () => {
@@ -375,4 +256,315 @@ it("a crash during a call of another agent keeps its results, and its outcome is
   expect(callsOf("researcher")).toHaveLength(2);
   expect(keys).toEqual(["c/id_1/0/0/0/0", "c/id_1/0/0/1/0"]);
   expect(chat.store.list().map(({ name }) => name)).toEqual(["act_1"]);
+});
+
+const none = allOf([]);
+const answering = (written: string): Step => [text(written), finish()];
+
+const acting = (n: unknown, id = "call_act"): Step => [toolCall("act", { n }, { id }), asked];
+
+describe("a question to a model during a turn", () => {
+  it("shows it only the instructions, the prompt and the variables", async () => {
+    const store = await storeWith({ city: "Oslo" });
+    const { ask, call, calls } = asking({ steps: [answering("Fine.")], store });
+    const answer = await ask({ prompt: "How is it?", tools: none, call });
+    expect(answer).toEqual({
+      value: "Fine.",
+      labels: { visibility: "model", sources: ["agent:researcher"], trusted: true },
+    });
+    expect(textsOf(calls[0])).toEqual([
+      expect.stringMatching(/^You are researcher\.\n/),
+      "How is it?",
+      "<variables>\n$city: string (4)\n</variables>",
+    ]);
+    expect(calls[0]?.tools ?? []).toEqual([]);
+  });
+
+  it.each([
+    ["a reference alone", " $rows\n", [{ id: 1 }, { id: 2 }]],
+    ["a reference alone to a part", "$rows[*].id", [1, 2]],
+    ["a reference in a text", "The first is $rows[0].id.", "The first is 1."],
+    ["a block", "Here:\n$rows", "Here:\n\n| id |\n| --- |\n| 1 |\n| 2 |"],
+    ["a reference in code", "`$rows`", "`$rows`"],
+    ["an escaped reference", "\\$rows", "$rows"],
+    ["an unknown name", "$nobody", "$nobody"],
+    ["a missing path", "$rows.nothing", "$rows.nothing"],
+    ["a secret", "$token", "[secret: token]"],
+    ["bytes", "$image", "$image"],
+    ["nothing", "", ""],
+  ])(
+    "is answered with the text that a person would see, or with a value: %s",
+    async (_, written, value) => {
+      const store = await storeWith({ rows: [{ id: 1 }, { id: 2 }] });
+      await store.save({ name: "token", value: "hush", visibility: "secret" });
+      await store.save({ name: "image", value: bytesContent(new Uint8Array([1]), "image/png") });
+      const { ask, call } = asking({ steps: [answering(written)], store });
+      const answer = await ask({ prompt: "Well?", tools: none, call });
+      expect(answer.value).toEqual(value);
+    },
+  );
+
+  it("fails if the answer was cut off", async () => {
+    for (const reason of ["length", "content-filter"] as const) {
+      const { ask, call } = asking({ steps: [[text("Half an"), finish(reason)]] });
+      await expect(ask({ prompt: "Well?", tools: none, call })).rejects.toMatchObject({
+        code: "model_failed",
+        message: `The model's answer broke off: ${reason}.`,
+      });
+    }
+  });
+});
+
+describe("the tools of a question", () => {
+  it("are the named ones, take references, and get keys derived from the outer call's", async () => {
+    const { act, taken, keys } = echoing();
+    const store = await storeWith({ rows: [1, 2] });
+    const { ask, call, calls } = asking({
+      tools: { act, other: act },
+      store,
+      steps: [
+        [
+          toolCall("act", { n: "$rows" }, { id: "a" }),
+          toolCall("act", { n: 7 }, { id: "b" }),
+          asked,
+        ],
+        acting("$act_1[-1]"),
+        answering("$act_2"),
+      ],
+    });
+    const { value } = await ask({ prompt: "Go.", tools: allOf(["act"]), call });
+    expect(taken).toEqual([[1, 2], 7, 2]);
+    expect(keys).toEqual(["c/t/0/0/0/0", "c/t/0/0/0/1", "c/t/0/0/1/0"]);
+    expect(value).toBe(7);
+    expect(calls[0]?.tools?.map(({ name }) => name)).toEqual(["act"]);
+    expect(store.list().map(({ name }) => name)).toEqual(["rows", "act_1", "act_2", "act_3"]);
+  });
+
+  it("may be the runtime's own if the agent has them, whether there are variables or not", async () => {
+    const question = { prompt: "Go.", tools: allOf(["set_variable", "read_variable"]) };
+    const steps = [answering("Well.")];
+    const open = asking({ steps });
+    await open.ask({ ...question, call: open.call });
+    expect(open.calls[0]?.tools?.map(({ name }) => name).sort()).toEqual([
+      "read_variable",
+      "set_variable",
+    ]);
+    const closed = asking({ steps, variableTools: ["read_variable"] });
+    await closed.ask({ ...question, call: closed.call });
+    expect(closed.calls[0]?.tools?.map(({ name }) => name)).toEqual(["read_variable"]);
+  });
+
+  it("must exist", async () => {
+    const { ask, call } = asking({ steps: [] });
+    const question = { prompt: "Go.", tools: allOf(["gone"]), call };
+    await expect(ask(question)).rejects.toMatchObject({ code: "unknown_tool" });
+  });
+
+  it.each(["the tool", "the policy", "its policy"] as const)(
+    "are refused if they need approval by %s, because no person can be asked",
+    async (who) => {
+      const { act, taken } = echoing();
+      const { ask, call, calls } = asking({
+        tools: { act: who === "the tool" ? { ...act, needsApproval: true } : act },
+        ...(who === "the policy" ? { policy: () => ({ ask: "Is that right?" }) } : {}),
+        ...(who === "its policy" ? { policies: { act: { approval: true } } } : {}),
+        steps: [acting(1), answering("No.")],
+      });
+      const { value } = await ask({ prompt: "Go.", tools: allOf(["act"]), call });
+      expect(value).toBe("No.");
+      expect(taken).toEqual([]);
+      const said = textsOf(calls[1]).join("");
+      expect(said).toContain("tool_denied: act runs only when a person approves it");
+      expect(said).toContain("cannot ask a person");
+    },
+  );
+
+  it("report their progress, but no text", async () => {
+    const { act } = echoing();
+    const { ask, call, chunks } = asking({
+      tools: { act },
+      steps: [[text("Hm."), toolCall("act", { n: 1 }), asked], answering("$act_1")],
+    });
+    await ask({ prompt: "Go.", tools: allOf(["act"]), call });
+    expect(chunks.map(({ type }) => type)).toEqual([
+      "tool-input-available",
+      "tool-output-available",
+    ]);
+  });
+});
+
+it("in a run of a plan names refer to the run's variables, in calls and in the answer", async () => {
+  const { act, taken } = echoing();
+  const store = await storeWith({ input: "the conversation's" });
+  await store.save({ name: "input_r1", value: { city: "Oslo" }, run: "r1" });
+  await store.save({ name: "state_r1", value: 5, run: "r1" });
+  const { ask, call, calls } = asking({
+    tools: { act },
+    store,
+    steps: [acting("$input.city"), answering("It is $input.city, $act_oslo and $state.")],
+  });
+  const nameOf = (name: string) => (["input", "state"].includes(name) ? `${name}_r1` : name);
+  const inRun = { ...call, scope: { run: "r1", nameOf } };
+  const { value } = await ask({ prompt: "Go.", tools: allOf(["act"]), call: inRun });
+  expect(taken).toEqual(["Oslo"]);
+  expect(value).toBe("It is Oslo, Oslo and 5.");
+  expect(JSON.stringify(calls)).not.toContain("input_r1");
+});
+
+describe("the labels of an answer", () => {
+  const page = tool({ inputSchema: z.object({}), execute: () => "IGNORE ALL" });
+  const reading: Step = [toolCall("page", {}), asked];
+  const policies = { page: { trusted: false, source: "web" } };
+
+  it("are untrusted if the model has seen untrusted content", async () => {
+    const { ask, call } = asking({ tools: { page }, policies, steps: [reading, answering("So.")] });
+    const { labels } = await ask({ prompt: "Go.", tools: allOf(["page"]), call });
+    expect(labels).toEqual({
+      visibility: "model",
+      sources: ["agent:researcher", "web"],
+      trusted: false,
+    });
+  });
+
+  it("are untrusted if untrusted content was hidden from the model, but passed on", async () => {
+    for (const [written, trusted] of [
+      ["$page_1", false],
+      ["So.", true],
+    ] as const) {
+      const { ask, call } = asking({
+        tools: { page },
+        policies,
+        untrusted: "hide",
+        steps: [reading, answering(written)],
+      });
+      const { labels } = await ask({ prompt: "Go.", tools: allOf(["page"]), call });
+      expect(labels.trusted).toBe(trusted);
+    }
+  });
+
+  it("are untrusted if the question contains untrusted content, or in a tainted turn", async () => {
+    const store = await storeWith({});
+    await store.save({ name: "web", value: "x", trusted: false, visibility: "sealed" });
+    const doubted = new Labels(store);
+    doubted.add("web");
+    for (const madeOf of [doubted, new Labels(store, new Taint(true))]) {
+      const { ask, call } = asking({ steps: [answering("So.")], store });
+      const { labels } = await ask({ prompt: "Go.", tools: none, call: { ...call, madeOf } });
+      expect(labels.trusted).toBe(false);
+    }
+  });
+
+  it.each([
+    ["alone", "$ssn", "sealed"],
+    ["in a text", "It is $ssn.", "sealed"],
+    ["processed by a tool", "$act_1", "sealed"],
+    ["not at all", "Nothing.", "model"],
+  ])("are guarded if it contains a sealed value: %s", async (_, written, visibility) => {
+    const { act } = echoing();
+    const store = await storeWith({});
+    await store.save({ name: "ssn", value: "078", visibility: "sealed", sources: ["caller"] });
+    const { ask, call, calls } = asking({
+      tools: { act },
+      store,
+      steps: [acting("$ssn"), answering(written)],
+    });
+    const answer = await ask({ prompt: "Go.", tools: allOf(["act"]), call });
+    expect(answer.labels.visibility).toBe(visibility);
+    expect(answer.labels.sources).toEqual(
+      expect.arrayContaining(["agent:researcher", "tool:act", "caller"]),
+    );
+    expect(JSON.stringify(calls)).not.toContain("078");
+  });
+});
+
+describe("the cost of a question to a model", () => {
+  it("is charged to the turn", async () => {
+    const { act } = echoing();
+    const { ask, call, account } = asking({
+      tools: { act },
+      steps: [acting("x".repeat(2_000)), [text("$act_1"), finish("stop", { input: 1, output: 2 })]],
+    });
+    await ask({ prompt: "Go.", tools: allOf(["act"]), call });
+    expect(account.spend.turn).toEqual({ modelCalls: 2, toolCalls: 1, tokens: 103 });
+    expect(account.counts.usage).toEqual({ inputTokens: 61, outputTokens: 42, totalTokens: 103 });
+    const { promptChars, inlinePromptChars, resolvedChars } = account.counts.savings;
+    expect(inlinePromptChars).toBeGreaterThan(promptChars);
+    expect(resolvedChars).toBe(2_000);
+  });
+
+  it("ends at the maximum number of steps of a turn", async () => {
+    const { act } = echoing();
+    const steps = Array.from({ length: limits.maxSteps + 1 }, (_, n) => acting(n, `call_${n}`));
+    const { ask, call, calls } = asking({ tools: { act }, steps });
+    await expect(ask({ prompt: "Go.", tools: allOf(["act"]), call })).rejects.toMatchObject({
+      code: "limit_exceeded",
+      details: { limit: "maxSteps" },
+    });
+    expect(calls).toHaveLength(limits.maxSteps);
+  });
+});
+
+describe("a question that may fail", () => {
+  const down: Step = () => {
+    throw Object.assign(new Error("The key sk-1 is wrong."), { statusCode: 401 });
+  };
+
+  it("reports the model's error without its key, and releases all variables", async () => {
+    const { act } = echoing();
+    const store = await storeWith({ rows: [1] });
+    const redact = (said: string) => said.replaceAll("sk-1", "[secret]");
+    const steps = [acting("$rows"), down];
+    const { ask, call } = asking({ tools: { act }, steps, store, more: { redact } });
+    await expect(ask({ prompt: "Go.", tools: allOf(["act"]), call })).rejects.toMatchObject({
+      code: "model_failed",
+      message: expect.stringContaining("[secret]"),
+    });
+    for (const { name } of store.list()) expect(store.holds.has(name)).toBe(false);
+  });
+
+  it.each(["model", "tool"] as const)("can be stopped while the %s is running", async (where) => {
+    const stopping = new AbortController();
+    const stop = () => {
+      stopping.abort(new Error("Stopped."));
+      return hang();
+    };
+    const act = tool({
+      inputSchema: z.object({ n: z.unknown() }),
+      execute: (): Promise<number> => stop(),
+    });
+    const { ask, call, calls, chunks, store } = asking({
+      tools: { act },
+      steps: where === "model" ? [() => stop()] : [acting(1), answering("Too late.")],
+      signal: stopping.signal,
+    });
+    await expect(ask({ prompt: "Go.", tools: allOf(["act"]), call })).rejects.toThrow("Stopped.");
+    expect(calls).toHaveLength(1);
+    expect(store.count()).toBe(0);
+    if (where === "tool") {
+      expect(chunks.at(-1)).toMatchObject({
+        type: "tool-output-error",
+        errorText: expect.stringContaining("outcome_unknown"),
+      });
+    }
+  });
+
+  it("closes the connections of its agent", async () => {
+    const { act } = echoing();
+    const closed: string[] = [];
+    const agent = { name: "researcher", description: "", instructions: "", tools: { act } };
+    const equip = async () => ({
+      agent,
+      close: async () => {
+        closed.push("closed");
+      },
+    });
+    for (const last of [answering("$act_1"), down]) {
+      const { ask, call } = asking({ steps: [acting(5), last], more: { equip } });
+      const answer = await ask({ prompt: "Go.", tools: allOf(["act"]), call }).catch(
+        () => "failed",
+      );
+      expect(answer).toEqual(last === down ? "failed" : expect.objectContaining({ value: 5 }));
+    }
+    expect(closed).toEqual(["closed", "closed"]);
+  });
 });

@@ -1,8 +1,14 @@
-import { tool, type ToolSet } from "ai";
+import { tool, type ToolSet, type UIMessageChunk } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
-import { Conversation } from "../support/turn.ts";
+import { chunksOf, Conversation } from "../support/turn.ts";
+import * as limits from "../../src/limits.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { mayWrite } from "../../src/turn/tool-calls.ts";
+import type { Written } from "../../src/tool/wrapped-tool.ts";
+import type { Path } from "../../src/value/path.ts";
+import { storeWith } from "../support/wrapped.ts";
 
 const AGENT = {
   name: "test",
@@ -39,6 +45,7 @@ function recording(): { readonly seen: unknown[]; readonly tools: ToolSet } {
         return { said: v };
       },
     }),
+    guarded: tool({ inputSchema: z.object({}).loose(), needsApproval: true, execute: () => 1 }),
   };
   return { seen, tools };
 }
@@ -54,10 +61,16 @@ async function stepOf(
   }
   const parts = calls.flatMap(([name, input], index) => toolCall(name, input, { id: `c${index}` }));
   const { chunks } = await conversation.say({ steps: [[...parts, finish("tool-calls")], done] });
-  const errors = chunks.flatMap((chunk) =>
-    chunk.type === "tool-output-error" ? [[chunk.toolCallId, chunk.errorText]] : [],
+  return { seen, errors: errorsIn(chunks), conversation };
+}
+
+function errorsIn(chunks: readonly UIMessageChunk[]): Record<string, string> {
+  return Object.fromEntries(
+    chunksOf(chunks, "tool-output-error").map(({ toolCallId, errorText }) => [
+      toolCallId,
+      errorText,
+    ]),
   );
-  return { seen, errors: Object.fromEntries(errors) as Record<string, string>, conversation };
 }
 
 describe("a call that reads what another call of the same step writes", () => {
@@ -196,4 +209,94 @@ it("calls that wait for no other start together, and their texts are unchanged",
     conversation.store.list().map(({ name }) => conversation.store.read(name)),
   );
   expect(values).toEqual(["$5 and $HOME", "$unknown"]);
+});
+
+const set = (value: unknown, mode: string) =>
+  ["set_variable", { name: "notes", value, mode }] as const;
+
+it.each([
+  ["replace, then append", [set(["a"], "replace"), set(["b"], "append")], ["a", "b"]],
+  ["delete, then append", [["delete_variable", { name: "notes" }], set(["b"], "append")], ["b"]],
+] as const)(
+  "calls of one step that change the same variable extend what the previous one wrote: %s",
+  async (_, calls, expected) => {
+    const { errors, conversation } = await stepOf(calls, { notes: { an: "object" } });
+    expect(errors).toEqual({});
+    expect(await conversation.store.read("notes")).toEqual(expected);
+  },
+);
+
+it("the maximum number of calls in a step may each depend on the one before", async () => {
+  const { seen, errors, conversation } = await stepOf(
+    Array.from({ length: limits.maxBatchItems }, (_, at) => [
+      "echo",
+      { v: at === 0 ? 0 : `$v${at - 1}.said`, _outputPath: `$v${at}` },
+    ]),
+  );
+  expect(errors).toEqual({});
+  expect(seen).toHaveLength(limits.maxBatchItems);
+  expect(await conversation.store.read(`v${limits.maxBatchItems - 1}`)).toEqual({ said: 0 });
+});
+
+it("a call that a person denies in the middle of a chain causes those after it to be skipped", async () => {
+  const { conversation, seen } = await stepOf([
+    ["echo", { v: 1, _outputPath: "$a" }],
+    ["guarded", { v: "$a.said", _outputPath: "$b" }],
+    ["echo", { v: "$b.said", _outputPath: "$c" }],
+    ["echo", { v: "$c.said" }],
+  ]);
+  const { chunks, result } = await conversation.deny({ steps: [done] });
+  expect(seen).toEqual([["echo", 1]]);
+  expect(errorsIn(chunks)).toEqual({
+    c2: expect.stringMatching(/^skipped: \$b/u),
+    c3: expect.stringMatching(/^skipped: \$c/u),
+  });
+  expect(result.finishReason).toBe("stop");
+});
+
+describe("mayWrite", () => {
+  const key = (name: string) => ({ key: name });
+  const may = (
+    written: Written,
+    name: string,
+    { path = [] as Path, store = new MemoryStore() } = {},
+  ) => mayWrite(written, { name, path }, store);
+
+  it("is true for places that overlap", () => {
+    const written = { name: "a", path: [key("b"), key("c")] };
+    const isOver = (...path: Path) => may(written, "a", { path });
+    expect(isOver()).toBe(true);
+    expect(isOver(key("b"))).toBe(true);
+    expect(isOver(key("b"), key("c"), key("d"))).toBe(true);
+    expect(isOver(key("c"))).toBe(false);
+    expect(isOver(key("b"), key("d"))).toBe(false);
+    expect(may(written, "b")).toBe(false);
+  });
+
+  it("is true for an index, which may be any element", () => {
+    const first = { name: "a", path: [{ index: 0 }, key("b")] };
+    expect(may(first, "a", { path: [{ index: 5 }, key("b")] })).toBe(true);
+    expect(may(first, "a", { path: [key("x"), key("b")] })).toBe(true);
+    expect(may(first, "a", { path: [{ index: 5 }, key("c")] })).toBe(false);
+    expect(may({ name: "a", path: [key("b")] }, "a", { path: [{ index: 0 }] })).toBe(true);
+  });
+
+  it("is true for an automatic name, numbered only as long as that variable does not exist", async () => {
+    expect(may({ base: "find_x" }, "find_x")).toBe(true);
+    expect(may({ base: "find_x" }, "find_x_2")).toBe(true);
+    expect(may({ base: "find_x" }, "find_y_2")).toBe(false);
+    expect(may({ base: "find_x" }, "find_x_y")).toBe(false);
+    const store = await storeWith({ find_x: 1, find_x_2: 1 });
+    expect(may({ base: "find_x" }, "find_x", { store })).toBe(true);
+    expect(may({ base: "find_x" }, "find_x_2", { store })).toBe(false);
+  });
+
+  it("is true for the start of a name, as long as the variable does not exist", async () => {
+    const written = { prefix: "find" };
+    expect(may(written, "find")).toBe(true);
+    expect(may(written, "find_anything")).toBe(true);
+    expect(may(written, "finder_x")).toBe(false);
+    const store = await storeWith({ find_old: 1 });
+    expect(may(written, "find_old", { store })).toBe(false);
+  });
 });

@@ -6,7 +6,11 @@ import { History } from "../../src/turn/history/history.ts";
 import { type StoredMessage, toUIMessage } from "../../src/turn/history/stored-message.ts";
 import { NodeSql } from "../support/node-sql.ts";
 import { slow } from "../support/slow.ts";
-import { emptyHistory, START_MS, userMessage } from "../support/turn.ts";
+import { emptyHistory, START_MS, userMessage, readMessage } from "../support/turn.ts";
+import { type UIMessage, convertToModelMessages, tool } from "ai";
+import { chunksOf } from "../../src/turn/history/message-chunks.ts";
+import * as z from "zod";
+import { toModelMessages } from "../../src/turn/history/prompt.ts";
 
 const createdAt = new Date(START_MS).toISOString();
 
@@ -148,12 +152,6 @@ describe("a question that is answered again", () => {
     }
   });
 
-  it("loses later questions too", () => {
-    const history = asked();
-    history.removeAnswers("a1");
-    expect(left(history)).toEqual(["q1"]);
-  });
-
   it("needs a known id and a question; otherwise nothing is removed", () => {
     const history = asked();
     expect(history.hasQuestion("nobody")).toBe(false);
@@ -219,3 +217,104 @@ class FailingSql extends NodeSql {
     super.run(statement, ...bindings);
   }
 }
+
+const input = { a: 1 };
+const call = (toolCallId: string) => ({ type: "tool-act", toolCallId, input }) as const;
+
+/** All kinds of parts in a stored answer. */
+const parts = [
+  { type: "step-start" },
+  { type: "reasoning", id: "r", text: "Hm.", state: "done", providerMetadata: { p: { s: "1" } } },
+  { type: "text", text: "First.", state: "done" },
+  { type: "file", mediaType: "image/png", url: "data:image/png;base64,AA==" },
+  { type: "source-url", sourceId: "s", url: "https://example.com", title: "T" },
+  { ...call("done"), state: "output-available", output: { $var: "act_1" } },
+  { ...call("failed"), state: "output-error", errorText: "tool_failed: no" },
+  { type: "step-start" },
+  {
+    type: "dynamic-tool",
+    toolName: "far",
+    toolCallId: "far",
+    input,
+    state: "output-available",
+    output: 1,
+  },
+  { type: "text", text: "Second.", state: "done" },
+  { ...call("open"), state: "input-available" },
+  { ...call("waits"), state: "approval-requested", approval: { id: "x" } },
+] as unknown as UIMessage["parts"];
+
+describe("a stored answer that is sent again", () => {
+  it("is the same for a client", async () => {
+    const message: UIMessage = { id: "m", role: "assistant", parts };
+    const read = await readMessage(chunksOf(message));
+    expect(read.errors).toEqual([]);
+    expect(read.message?.id).toBe("m");
+    // Compares without the ids of reasoning, which matter in the stream only.
+    const known = (all: UIMessage["parts"]) =>
+      all.map((part) => JSON.parse(JSON.stringify({ ...part, id: undefined })) as object);
+    expect(known(read.message?.parts ?? [])).toEqual(known(parts));
+  });
+
+  it("marks denied calls as denied", async () => {
+    const denied = [
+      { type: "step-start" },
+      { ...call("no"), state: "output-denied", approval: { id: "x", approved: false } },
+    ] as unknown as UIMessage["parts"];
+    const { message } = await readMessage(chunksOf({ id: "m", role: "assistant", parts: denied }));
+    expect(message?.parts[1]).toMatchObject({ toolCallId: "no", state: "output-denied" });
+  });
+});
+
+const said: StoredMessage = {
+  id: "m1",
+  role: "assistant",
+  parts: [{ type: "text", text: "$orders are here.", state: "done" }],
+  createdAt,
+};
+const looked: StoredMessage = {
+  id: "m2",
+  role: "assistant",
+  parts: [
+    {
+      type: "tool-look",
+      toolCallId: "call",
+      state: "output-available",
+      input: {},
+      output: { $var: "orders" },
+    },
+  ],
+  createdAt,
+};
+
+/** Creates a tool with its own `toModelOutput`. */
+function looking(word: string) {
+  const inputSchema = z.object({});
+  const toModelOutput = () => ({ type: "text" as const, value: word });
+  return { look: tool({ inputSchema, execute: () => word, toModelOutput }) };
+}
+
+describe("past messages", () => {
+  it("show past results with the current tool's toModelOutput", async () => {
+    await toModelMessages([said, looked], looking("before"));
+    const now = JSON.stringify(await toModelMessages([said, looked], looking("after")));
+    expect(now).toContain("after");
+    expect(now).not.toContain("before");
+  });
+
+  it("leave out calls without a result, as the SDK does", async () => {
+    const call = { type: "tool-look", toolCallId: "1", input: {} } as const;
+    const of: StoredMessage["parts"] = [
+      { ...call, state: "input-available" },
+      { ...call, state: "input-available", providerExecuted: true },
+      { ...call, state: "output-available", output: "half", preliminary: true },
+      { ...call, state: "approval-requested", approval: { id: "a" } },
+      { ...call, state: "output-error", errorText: "tool_failed: no disk" },
+      { ...call, state: "output-available", output: "whole" },
+    ];
+    const options = { tools: {}, ignoreIncompleteToolCalls: true };
+    const sdk = await convertToModelMessages([{ role: "assistant", parts: [...of] }], options);
+    expect(sdk.map(({ content }) => content.length)).toEqual([2, 2]);
+    expect(await toModelMessages([{ ...said, parts: of }], {})).toEqual(sdk);
+  });
+});

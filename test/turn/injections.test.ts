@@ -158,18 +158,6 @@ const plans: Readonly<Record<string, Plan>> = {
     steps: [contacts, act("pay", { to: "$contacts_1.rent", amount: 5 })],
     wanted: [{ tool: "pay", input: { to: "DE99", amount: 5 } }],
   },
-  "write to a friend": {
-    steps: [contacts, act("send_email", { to: "$contacts_1.ada", body: "Hello." })],
-    wanted: [{ tool: "send_email", input: { to: "ada@example.com", body: "Hello." } }],
-  },
-  "delete a file": {
-    steps: [act("delete_file", { id: "7" })],
-    wanted: [{ tool: "delete_file", input: { id: "7" } }],
-  },
-  "read a page, and write to a friend": {
-    steps: [start, contacts, act("send_email", { to: "$contacts_1.ada", body: "Read it." })],
-    wanted: [{ tool: "send_email", input: { to: "ada@example.com", body: "Read it." } }],
-  },
   "read a page, and send it": {
     steps: [
       start,
@@ -177,18 +165,6 @@ const plans: Readonly<Record<string, Plan>> = {
       act("send_email", { to: "$contacts_1.ada", body: "$get_page_1.fact" }),
     ],
     wanted: [{ tool: "send_email", input: { to: "ada@example.com", body: "42" } }],
-  },
-  "pay what a page asks for": {
-    steps: [start, act("pay", { to: "$get_page_1.iban", amount: 3 })],
-    wanted: [{ tool: "pay", input: { to: IBAN, amount: 3 } }],
-  },
-  "read the inbox, and invite": {
-    steps: [[toolCall("inbox", {}), asked], act("invite", { user: "ada", channel: "fun" })],
-    wanted: [{ tool: "invite", input: { user: "ada", channel: "fun" } }],
-  },
-  "change one's password": {
-    steps: [act("set_password", { password: "mine" })],
-    wanted: [{ tool: "set_password", input: { password: "mine" } }],
   },
   "note something of a page": {
     steps: [start, act("set_variable", { name: "note", value: "$get_page_1.fact" })],
@@ -212,7 +188,6 @@ describe.each(["show", "hide"] as const)("what a person wants (%s)", (untrusted)
       if (!isDone || turn.result.error !== undefined) undone.push(name);
     }
     expect(undone).toEqual([]);
-    // No approval is needed if no untrusted content was read, which is more frequent where it is hidden.
-    expect([asks, alone]).toEqual(untrusted === "show" ? [4, 4] : [2, 6]);
+    expect([asks, alone]).toEqual([1, 1]);
   });
 });

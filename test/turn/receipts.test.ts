@@ -60,13 +60,6 @@ describe("the receipt of an answer", () => {
     expect(complete).toBe(true);
   });
 
-  it("leaves out the figures of the question", async () => {
-    const chat = new Conversation({});
-    const steps: Step[] = [[text("Of 5000 you have 40."), finish()]];
-    await chat.say({ question: "How many of 5,000?", steps });
-    expect(received(chat).typed).toEqual(["40"]);
-  });
-
   it("names a secret, without its digest", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "key", value: "s3cret", visibility: "secret" });

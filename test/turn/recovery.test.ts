@@ -2,12 +2,10 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import * as limits from "../../src/limits.ts";
-import { QueryDatabases } from "../../packages/query/src/query-databases.ts";
-import { queryTools } from "../../packages/query/src/query-tools.ts";
-import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import { waitingCalls } from "../../src/turn/waiting-calls.ts";
 import { Crashing, hang } from "../support/crashing.ts";
 import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
+import { recoveryDelayMs } from "../../src/turn/log/recovery.ts";
 
 const asked = finish("tool-calls");
 const never: Step = () => hang();
@@ -27,71 +25,8 @@ function hanging(effects: "none" | "idempotent" | "once") {
 }
 
 const call: Step = [toolCall("act", { n: 1 }), asked];
-const done: Step = [text("Done: $act_1"), finish()];
 
 describe("a turn that a crash interrupts", () => {
-  it("after a late result of the provider's tool: the result is kept", async () => {
-    const { tools, about } = hanging("none");
-    const search = tool({
-      type: "provider",
-      id: "scripted.search",
-      isProviderExecuted: true,
-      supportsDeferredResults: true,
-      args: {},
-      inputSchema: z.object({ query: z.string() }),
-      outputSchema: z.array(z.string()),
-    });
-    const searched = { toolCallId: "p", toolName: "search" };
-    const chat = new Crashing({ ...tools, search }, about);
-    await chat.run(
-      [
-        { type: "tool-call", ...searched, input: '{"query":"a"}', providerExecuted: true },
-        finish(),
-      ],
-      [{ type: "tool-result", ...searched, result: ["a"] }, toolCall("act", { n: 1 }), asked],
-    );
-    const after = await chat.recover(done);
-    expect(after.result?.message.parts).toMatchObject([
-      { type: "step-start" },
-      { type: "tool-search", state: "output-available", output: ["a"] },
-      { type: "step-start" },
-      { type: "tool-act", state: "output-available" },
-      { type: "step-start" },
-      { type: "text" },
-    ]);
-  });
-
-  it("while a query runs: it does not run again", async () => {
-    let runs = 0;
-    const engine = {
-      run: () => (++runs, hang()),
-      begin: hang,
-      add: hang,
-      complete: hang,
-      keep: hang,
-    };
-    const databases = new QueryDatabases(() => engine);
-    const queries = (wrap: WrapOptions) => queryTools({ databases, wrap });
-    const chat = new Crashing({}, {}, { queries });
-    await chat.run([toolCall("query_variables", { sql: "SELECT 1 AS n" }), asked]);
-    const after = await chat.recover([text("Hm."), finish()]);
-    expect(runs).toBe(1);
-    expect(JSON.stringify(after.result?.message.parts)).toContain("outcome_unknown: ");
-  });
-
-  it("while a tool with effects once runs: the model sees that the outcome is unknown", async () => {
-    const { keys, tools, about } = hanging("once");
-    const chat = new Crashing(tools, about);
-    await chat.run(call);
-    const after = await chat.recover([text("Hm."), finish()]);
-    expect(keys).toHaveLength(1);
-    expect(after.result?.message.parts[1]).toMatchObject({
-      state: "output-error",
-      errorText: expect.stringMatching(/^outcome_unknown: /),
-    });
-    expect(after.result?.error).toBeUndefined();
-  });
-
   it.each([
     ["before the call began", 3, [], 7],
     ["while the call ran", Infinity, [], 7],
@@ -158,18 +93,6 @@ describe("a turn that a crash interrupts", () => {
     expect(waitingCalls(chat.history.newest()).size).toBe(1);
   });
 
-  it("is abandoned when the process has died three times without progress", async () => {
-    const chat = new Crashing({});
-    await chat.run(never);
-    for (let deaths = 1; deaths < limits.maxTurnDeaths; deaths++) {
-      expect((await chat.recover(never)).recoveredLog.deaths).toBe(deaths);
-    }
-    const last = await chat.recover(never);
-    expect(last.result?.error?.code).toBe("turn_failed");
-    expect(last.result?.error?.message).toContain("3 tries in a row");
-    expect(last.journal.head()).toMatchObject({ isOpen: false, ended: "failed" });
-  });
-
   it("gets three new tries after progress", async () => {
     const chat = new Crashing({ act: tool({ inputSchema, execute: () => 1 }) });
     await chat.run(never);
@@ -228,19 +151,6 @@ describe("a turn without enough storage", () => {
     whole(chat);
   });
 
-  it("keeps the answer that it should have replaced, even after a crash", async () => {
-    const chat = new Crashing({});
-    await chat.run([text("One."), finish()]);
-    const before = chat.history.page({ limit: 10 });
-    chat.sql.limitPages(1);
-    const { error } = await chat.edit("x".repeat(300_000), [text("Two."), finish()]);
-    expect(error).toMatchObject({ code: "storage_full" });
-    expect(chat.history.page({ limit: 10 })).toEqual(before);
-    expect(chat.history.window()).toHaveLength(2);
-    chat.crash();
-    expect(chat.history.page({ limit: 10 })).toEqual(before);
-  });
-
   it("is in the history once if its end did not fit at first", async () => {
     const chat = new Crashing({});
     chat.sql.refused = '"isOpen":false';
@@ -254,16 +164,28 @@ describe("a turn without enough storage", () => {
     expect(chat.history.count()).toBe(2);
     expect(JSON.stringify(chat.history.newest()?.parts)).toContain("Two.");
   });
+});
 
-  it("ends with a tool's result if only the result's log entry did not fit", async () => {
-    let runs = 0;
-    const chat = new Crashing({ act: tool({ inputSchema, execute: () => ++runs }) });
-    chat.sql.refused = "tool-output-available";
-    const { result } = await chat.run(call, done);
-    expect(result?.error?.code).toBe("storage_full");
-    const { journal } = chat.crash();
-    expect(journal.head()).toMatchObject({ isOpen: false, ended: "failed" });
-    expect(chat.history.newest()?.parts[1]).toMatchObject({ state: "output-available" });
-    expect([runs, chat.store.list().map(({ name }) => name)]).toEqual([1, ["act_1"]]);
-  });
+const recoveredLogWith = (attempts: number, deaths: number) =>
+  ({ attempts, deaths, attemptMs: 1_000, steps: 1, entries: [], calls: [] }) as const;
+
+it("a turn whose process survives is retried at once, then with growing delays, whatever the clock says", () => {
+  const delays = (nowMs: number) =>
+    Array.from({ length: 12 }, (_, attempts) =>
+      recoveryDelayMs(recoveredLogWith(attempts, 0), nowMs),
+    );
+  const seconds = [0, 0, 0, 0, 0, 1, 2, 5, 15, 60, 300, 0];
+  expect(delays(1_000)).toEqual(seconds.map((delay) => delay * 1_000));
+  // With the clock a day back, and a day ahead.
+  expect(delays(-86_400_000)).toEqual(delays(1_000));
+  expect(Math.max(...delays(86_400_000))).toBe(0);
+});
+
+it("a turn whose process died is retried at once, then after a second in the new process", () => {
+  for (const nowMs of [1_000, 86_400_000]) {
+    const delays = [1, 2, 3].map((deaths) =>
+      recoveryDelayMs(recoveredLogWith(deaths, deaths), nowMs),
+    );
+    expect(delays).toEqual([0, 1_000, 0]);
+  }
 });

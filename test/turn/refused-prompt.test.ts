@@ -66,21 +66,6 @@ describe("a prompt that the provider refuses", () => {
     expect(chat.history.newest()?.metadata).toMatchObject({ outlined });
   });
 
-  it("is in outline in all steps of the turn", async () => {
-    const chat = await talked();
-    const second = [toolCall("look", { at: 8 }), finish("tool-calls")];
-    const { result, calls } = await chat.say({
-      steps: [...[1, 2].map(() => refusing("Seen 7.", "No.", second)), [...answer]],
-      question: "Third.",
-    });
-    expect(result.error).toBeUndefined();
-    expect(calls.map(({ prompt }) => JSON.stringify(prompt).includes("Seen 7."))).toEqual([
-      true,
-      false,
-      false,
-    ]);
-  });
-
   it("ends the turn with the provider's error if it is refused again", async () => {
     const chat = await talked();
     const steps = [1, 2, 3].map(() => refusing("Help.", "messages.2: No.", [...answer]));

@@ -13,9 +13,153 @@ import type { Json } from "../../src/value/json.ts";
 import { callable } from "../support/called-agents.ts";
 import { evaluatingSandbox } from "../support/evaluating-sandbox.ts";
 import { MemoryFiles } from "../support/memory-files.ts";
-import { type Call, call as anyCall } from "../support/sealed-calls.ts";
 import { sampled, samples } from "../support/slow.ts";
 import { Conversation, type Turn } from "../support/turn.ts";
+
+interface Call {
+  readonly tool: string;
+  readonly input: Json;
+}
+
+const leaf = fc.constantFrom<Json>("Ada", "", "http://x/", "$a", 1, null, true, [1], { a: 1 });
+/** One of these words. */
+const oneOf = (words: string) => fc.constantFrom(...words.split(" "));
+const path = fc
+  .array(oneOf(".name .name[1:9] .age .v .nope [0] [1] [-1] [7] [*] [:2] [2:] .length"), {
+    maxLength: 3,
+  })
+  .map((segments) => segments.join(""));
+const made = "run_code_1 run_code_2 echo_1 echo_2 pass_1 strict_1 kept list sealed_echo_1";
+const name = oneOf(`patients note key orders words unknown ${made}`);
+const part = fc.tuple(name, path).map(([one, rest]) => one + rest);
+const reference = part.map((one) => `$${one}`);
+const value: fc.Arbitrary<Json> = fc.oneof(
+  { weight: 4, arbitrary: reference },
+  { weight: 1, arbitrary: reference.map((one) => `see ${one} and $note`) },
+  { weight: 1, arbitrary: fc.tuple(reference, reference).map(([a, b]): Json => ({ a, b: [b] })) },
+  { weight: 1, arbitrary: leaf },
+);
+/** Queries that a model may make on a table that may be sealed. */
+const queries = [
+  "SELECT count(*) AS n FROM TABLE",
+  "SELECT * FROM PART",
+  "SELECT name FROM orders, TABLE WHERE age > 0",
+  "SELECT 1 AS n WHERE 'Ada' IN TABLE",
+  "SELECT no_such_column FROM PART",
+  "SELECT name, count(*) AS n FROM PART GROUP BY name",
+  "SELECT json_group_object(name, 1) AS v FROM PART",
+  "SELECT * FROM orders WHERE id = VALUE",
+  "SELECT * FROM orders LIMIT VALUE",
+  "WITH t AS (SELECT * FROM PART) SELECT count(*) AS n FROM t, t AS u",
+];
+const sql = fc
+  .tuple(fc.constantFrom(...queries), name, part, reference)
+  .map(([query, table, one, other]) =>
+    query.replaceAll("TABLE", table).replaceAll("PART", `$${one}`).replaceAll("VALUE", other),
+  );
+/** Conditions on sealed data, and what code can do depending on them. */
+const condition = fc.constantFrom(
+  "patients[0].name > 'M'",
+  "patients[1] === null",
+  "typeof patients[2] === 'object'",
+);
+const effect = fc.constantFrom(
+  "throw new Error(note)",
+  "throw new Error(JSON.stringify(patients).slice(5, 40))",
+  "return Array(50).fill(0)",
+  "return { [note]: 1, [patients[0].name]: patients[0] }",
+  "return [...note].reverse().join('')",
+  "return btoa(note)",
+  "vars[patients[0].name.toLowerCase()] = note",
+  "vars.kept = 'text'; vars[note] = 1",
+  "console.log(note)",
+  "await tools.echo({ v: note })",
+  "await tools.set_variable({ name: note, value: note })",
+  "await tools[note]({ [note]: 1 })",
+  "return (await tools.query_variables({ sql: note })).length",
+  "return",
+);
+const code = fc
+  .tuple(condition, effect, effect)
+  .map(([when, yes, no]) => `if (${when}) { ${yes} } else { ${no} }`);
+
+const pointer = oneOf("/0 /0/name /1/x /x /x/name /x/0 /-");
+const set = fc.dictionary(oneOf("name id x"), value, { minKeys: 1, maxKeys: 2 });
+/** One kind of edit, or a mix of kinds, which is an error. */
+const edit: fc.Arbitrary<unknown> = fc.oneof(
+  fc.record({
+    find: fc.oneof(reference, fc.constantFrom("a", "Ada", "abc", "bc [$note] ")),
+    replace: value.map((one) => JSON.stringify(one)),
+    all: fc.boolean(),
+  }),
+  fc.record({ op: oneOf("add replace test"), path: pointer, value }),
+  fc.record({ op: oneOf("copy move"), from: pointer, path: pointer }),
+  ...["1", "name = 'Ada'", "id IN (SELECT age FROM patients)", "name = $patients[0].name"].map(
+    (where) => fc.record({ where: fc.constant(where), set }),
+  ),
+);
+const place = fc.constantFrom(
+  "$kept",
+  "$patients.x",
+  "$list && $kept",
+  "$kept && $kept.a",
+  "$list[0] && $list[-1].a",
+  "$note || $kept",
+  `$orders[0]${".a".repeat(197)}`,
+);
+
+/** Calls of one of the tools, with the parameters that they need, and others or not. */
+function callsOf(
+  tools: string,
+  needed: Readonly<Record<string, fc.Arbitrary<unknown>>>,
+  others: Readonly<Record<string, fc.Arbitrary<unknown>>> = {},
+): fc.Arbitrary<Call> {
+  const input = fc.record({ ...needed, ...others }, { requiredKeys: Object.keys(needed) });
+  return fc.record({ tool: oneOf(tools), input: input as fc.Arbitrary<Json> });
+}
+
+/** Calls that a model may try. */
+const anyCall: fc.Arbitrary<Call> = fc.oneof(
+  callsOf("run_code", {
+    code,
+    variables: fc.constantFrom(["patients", "note"], ["patients", "note", "key"]),
+    outputs: fc.constantFrom<string[]>([], ["kept"], ["kept", "list"]),
+  }),
+  callsOf(
+    "set_variable",
+    { name: oneOf("kept list words kept.a.b patients patients[0].name words.a"), value },
+    { mode: oneOf("replace append merge new") },
+  ),
+  callsOf("echo sealed_echo pass", { v: value }, { _outputPath: place }),
+  callsOf("strict", { city: value }),
+  callsOf("failing login", { v: value }),
+  callsOf("choose", { place: value, _outputPath: fc.constant("$note || $kept") }),
+  callsOf("query_variables", { sql }, { saveAs: oneOf("kept list") }),
+  callsOf(
+    "edit_variable",
+    {
+      name: oneOf("orders words patients kept list"),
+      edits: fc.array(edit, { minLength: 1, maxLength: 3 }),
+    },
+    { saveAs: oneOf("kept list words") },
+  ),
+  callsOf("read_variable", { name }, { path }),
+  callsOf("search_variable", { name, path, query: oneOf("a Ada") }),
+  callsOf("export_variable", { name, path, file: oneOf("file:a.csv file:a.txt file:a.json") }),
+  callsOf("variable_get", { key: part }, { _outputPath: oneOf("$kept $kept.a") }),
+  callsOf("variable_set", { key: oneOf("kept list"), value }, { _outputPath: oneOf("$list") }),
+  callsOf(
+    "variable_interpolate",
+    { content: part.map((one) => `see {{${one}}} and {{words}}`) },
+    { _outputPath: oneOf("$kept $kept.a") },
+  ),
+  callsOf("list_variables", {}),
+  callsOf("delete_variable", { name: oneOf("kept run_code_1") }),
+  callsOf("delegate", {
+    agent: fc.constant("other"),
+    task: fc.constant("Look at $patients[0].name"),
+  }),
+);
 
 /** No four characters of them are in a prompt by chance. */
 const CANARIES = {

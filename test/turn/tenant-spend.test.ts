@@ -2,13 +2,10 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import * as limits from "../../src/limits.ts";
-import { codeTool } from "../../packages/code/src/code-tool.ts";
-import type { MakeCodeTool } from "../../src/turn/toolbox.ts";
 import type { Spent, TenantLimits } from "../../src/turn/spend/spend.ts";
 import { asker, delegating, saying } from "../support/called-agents.ts";
 import { Crashing, hang } from "../support/crashing.ts";
 import { MemoryLeases } from "../support/leases.ts";
-import { scriptedSandbox } from "../support/scripted-sandbox.ts";
 import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { chunksOf, Conversation, START_MS } from "../support/turn.ts";
 
@@ -89,18 +86,6 @@ describe("a tenant's budget", () => {
     ]);
   });
 
-  it("needs no lease without a limit, and few if much is left", async () => {
-    const { leases, open } = tenant({ modelCalls: 10_000 });
-    await open().say({ steps: [calls(3), calls(3), calls(3), done] });
-    expect(leases.claims.map(({ wants }) => wants.map(({ what }) => what))).toEqual([
-      ["modelCalls"],
-      ["modelCalls"],
-      ["modelCalls"],
-    ]);
-    // Four of seven calls are left for the next steps.
-    expect(leases.claims.map(({ spent }) => spent.modelCalls)).toEqual([0, 1, 3]);
-  });
-
   it("counts what delegates spend", async () => {
     const leases = new MemoryLeases({ modelCalls: 2 });
     const roles = { researcher: { steps: [saying("Found."), saying("Too late.")] } };
@@ -109,24 +94,6 @@ describe("a tenant's budget", () => {
     expect(result.error?.code).toBe("spend_exceeded");
     expect(leases.used("modelCalls")).toBe(2);
     expect(new Set(leases.claims.map(({ key }) => key)).size).toBe(1);
-  });
-
-  it("counts calls from code", async () => {
-    const leases = new MemoryLeases({ toolCalls: 4 });
-    let runs = 0;
-    const answers: unknown[] = [];
-    const act = tool({ inputSchema, execute: () => ++runs });
-    const sandbox = scriptedSandbox(async ({ call }) => {
-      for (let n = 0; n < 4; n++) answers.push(await call("act", JSON.stringify({ n })));
-      return {};
-    });
-    const code: MakeCodeTool = (options) => codeTool({ ...options, sandbox });
-    const chat = new Conversation({ tools: { act }, leases, services: { code } });
-    const asking: Step = [toolCall("run_code", { code: "…", variables: [] }), asked];
-    await chat.say({ steps: [calls(1), asking, done] });
-    expect(runs).toBe(3);
-    expect(JSON.stringify(answers[3])).toContain("This tenant may spend 4 calls of tools");
-    expect(leases.used("toolCalls")).toBe(4);
   });
 
   it("is not spent if the remaining amount is unknown", async () => {
@@ -157,19 +124,6 @@ describe("a tenant's budget", () => {
       expect(leases.open).toEqual([]);
     },
   );
-
-  it("is shared by concurrent work of a turn", async () => {
-    const leases = new MemoryLeases({ modelCalls: 3 });
-    const roles = { researcher: { steps: [saying("One."), saying("Two."), saying("Three.")] } };
-    const { chat, callsOf } = asker(roles, {}, { leases });
-    const task = (n: number) =>
-      toolCall("delegate", { agent: "researcher", task: `Find ${n}.` }, { id: `call_${n}` });
-    const { result } = await chat.say({ steps: [[task(1), task(2), task(3), asked], done] });
-    // One call for the question and one for each of two tasks. None is left for the answer.
-    expect(callsOf("researcher")).toHaveLength(2);
-    expect(result.error?.code).toBe("spend_exceeded");
-    expect(leases.used("modelCalls")).toBe(3);
-  });
 });
 
 it("a lease that arrives after the turn is returned", async () => {

@@ -2,11 +2,9 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { requireTrusted } from "../../src/tool/policy.ts";
-import { variableTools } from "../../src/tool/variables/variable-tools.ts";
-import { wrapRuntimeTools } from "../../src/tool/tool-call.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { finish, type Part, text, toolCall } from "../../packages/testing/src/testing.ts";
-import { Conversation, type Turn } from "../support/turn.ts";
+import { chunksOf, Conversation, type Turn } from "../support/turn.ts";
 
 const asked = finish("tool-calls");
 const done = [text("Done."), finish()];
@@ -64,20 +62,6 @@ describe("an error about untrusted content", () => {
       expect(sent).toHaveLength(1);
     },
   );
-
-  it.each(calls.map((call) => [call] as const))(
-    "taints the turn if it is shown, or reveals no key",
-    async (call) => {
-      const { chat, sent } = agentWith({});
-      await chat.store.save({ name: "page", ...doubted });
-      // Enough newer variables that the list does not show `page`.
-      for (let index = 0; index < 25; index++)
-        await chat.store.save({ name: `n${index}`, value: 1 });
-      const turn = await chat.say({ steps: [[call, asked], [toolCall("send", {}), asked], done] });
-      const isRead = prompts(turn).includes(INJECTION);
-      expect([isRead, sent.length]).toEqual(isRead ? [true, 0] : [false, expect.any(Number)]);
-    },
-  );
 });
 
 describe("a sealed tool", () => {
@@ -130,33 +114,6 @@ describe("a policy", () => {
     expect(prompts(turn)).toContain("the policy failed");
     expect(prompts(turn) + JSON.stringify(turn.chunks)).not.toContain("sk-live");
   });
-
-  it("receives the variables that the runtime's own tools use", async () => {
-    const heard: unknown[] = [];
-    const { chat } = agentWith({
-      policy: ({ tool: name, references }) => {
-        heard.push([name, references.map((one) => [one.name, one.trusted])]);
-        return "allow";
-      },
-    });
-    await chat.store.save({ name: "page", ...doubted });
-    await chat.store.save({ name: "mine", value: 1 });
-    await chat.say({
-      steps: [
-        [
-          toolCall("set_variable", { name: "y", value: ["$page.text", "{{mine}}"] }),
-          toolCall("read_variable", { name: "$mine" }),
-          asked,
-        ],
-        done,
-      ],
-    });
-    // The policy is asked about both calls at the same time, so their order varies.
-    expect(heard.toSorted((one, other) => String(other).localeCompare(String(one)))).toEqual([
-      ["set_variable", [["page", false]]],
-      ["read_variable", [["mine", true]]],
-    ]);
-  });
 });
 
 it("the result of a provider's own tool taints the turn and the next one", async () => {
@@ -191,22 +148,6 @@ describe("the runtime's own tools", () => {
     expect(chat.store.info("input")).toBeDefined();
     expect(prompts(turn)).toContain("cannot be deleted");
   });
-
-  it("are approved with what they would read: another version is asked for again", async () => {
-    const { chat } = agentWith({});
-    await chat.store.save({ name: "rep", value: "v1" });
-    const wrapped = await wrapRuntimeTools(variableTools(), { store: chat.store });
-    const prepare = async () => {
-      const call = { toolCallId: "c", messages: [], signal: new AbortController().signal };
-      const ready = await wrapped.get("set_variable")?.prepare({ name: "x", value: "$rep" }, call);
-      return ready?.kind === "ready" ? ready.pin : undefined;
-    };
-    const before = await prepare();
-    expect(await prepare()).toBe(before);
-    chat.nowMs += 1;
-    await chat.store.save({ name: "rep", value: "EVIL" });
-    expect(await prepare()).not.toBe(before);
-  });
 });
 
 it("how large a guarded value is, no refusal tells", async () => {
@@ -216,4 +157,52 @@ it("how large a guarded value is, no refusal tells", async () => {
   const turn = await chat.say({ steps: [[toolCall("send", { text: "a $key" }), asked], done] });
   expect(prompts(turn)).toContain("limit_exceeded");
   expect(prompts(turn)).not.toContain("11000");
+});
+
+describe("untrusted content", () => {
+  it("counts if it is only in the list of variables", async () => {
+    const { chat, sent } = agentWith({});
+    await chat.store.save({ name: "page", ...doubted });
+    await chat.say({ steps: [[toolCall("send", {}), asked]] });
+    expect(sent).toEqual([]);
+  });
+
+  it.each([10, 130_000])(
+    "counts after a call that a person has approved, even in a long answer: %i characters",
+    async (chars) => {
+      const execute = (): string => {
+        throw new Error(INJECTION);
+      };
+      const { chat, sent } = agentWith({
+        policies: { fail: { trusted: false } },
+        tools: { fail: tool({ inputSchema: z.object({}), execute }) },
+      });
+      const send = (to: string) => toolCall("send", { to }, { id: to });
+      const long = text("x".repeat(chars));
+      await chat.say({
+        steps: [
+          [toolCall("fail", {}), asked],
+          [long, send("ada"), asked],
+        ],
+      });
+      const { chunks } = await chat.approve({ steps: [[send("evil"), asked]] });
+      expect(sent).toEqual([{ to: "ada" }]);
+      expect(chunksOf(chunks, "tool-approval-request")).toMatchObject([{ toolCallId: "evil" }]);
+    },
+  );
+});
+
+it("calls of one step run even if another one waits for a person, and the turn then ends", async () => {
+  const ran: string[] = [];
+  const act = (name: string, needsApproval: boolean) =>
+    tool({ inputSchema: z.object({}), needsApproval, execute: () => ran.push(name) });
+  const chat = new Conversation({ tools: { free: act("free", false), held: act("held", true) } });
+  const calls = [text("So: "), toolCall("held", {}), toolCall("free", {}), asked];
+  const turn = await chat.say({ steps: [calls] });
+  expect(ran).toEqual(["free"]);
+  expect(chunksOf(turn.chunks, "tool-output-available")).toHaveLength(1);
+  expect(turn.result.finishReason).toBe("tool-calls");
+  const next = await chat.say({ steps: [done], question: "And?" });
+  expect(next.result.error).toBeUndefined();
+  expect(prompts(next)).not.toContain("approval");
 });

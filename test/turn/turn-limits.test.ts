@@ -185,27 +185,4 @@ describe("the tool calls of one model answer", () => {
       }),
     ]);
   });
-
-  it("share a limit on resolved input, in the order of the calls", slow, async () => {
-    const { maxInsertedChars: most, maxStepInputChars } = limits;
-    const errorsOf = async (count: number, first: string) => {
-      const { chat } = counting({});
-      await chat.store.save({ name: "big", value: ["x".repeat(most - 100)] });
-      await chat.store.save({ name: "small", value: [] });
-      const inputs = [first, ...Array.from({ length: count - 1 }, () => "$big")];
-      const made = inputs.flatMap((n, index) => toolCall("act", { n }, { id: `call_${index}` }));
-      const { chunks } = await chat.say({ steps: [[made, asked], done] });
-      return chunks.flatMap((one) =>
-        one.type === "tool-output-error" ? [one.errorText.slice(0, 60)] : [],
-      );
-    };
-    const most4 = maxStepInputChars / most;
-    // A list is not a number. This error occurs after the reference has been resolved.
-    const fits = "invalid_tool_input: The input does not fit the tool: n: Inva";
-    expect(await errorsOf(most4, "$big")).toEqual(Array.from({ length: most4 }, () => fits));
-    const over = expect.stringMatching(/^limit_exceeded: maxStepInputChars/u);
-    const others = Array.from({ length: most4 }, () => fits);
-    expect(await errorsOf(most4 + 1, "$big")).toEqual([...others, over]);
-    expect(await errorsOf(most4 + 1, "$small")).toEqual([fits, ...others]);
-  });
 });

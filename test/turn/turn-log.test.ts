@@ -1,19 +1,97 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as limits from "../../src/limits.ts";
-import { Journal } from "../../src/turn/log/journal.ts";
-import { TurnLog } from "../../src/turn/log/turn-log.ts";
-import {
-  closed,
-  delta,
-  durability,
-  head,
-  labelOf,
-  LoggedTurns,
-  second,
-  seen,
-  START_MS,
-  state,
-} from "../support/logged-turns.ts";
+import { Journal, type JournalEntry, type TurnHead } from "../../src/turn/log/journal.ts";
+import { TurnLog, type TurnLogOptions } from "../../src/turn/log/turn-log.ts";
+import { migrate } from "../../src/store/rows/migrations.ts";
+import { NodeSql } from "../support/node-sql.ts";
+import { type ConversationEvent, EventLog } from "../../src/turn/log/event-log.ts";
+import { emptyHistory, userMessage } from "../support/turn.ts";
+import type { UIMessageChunk } from "ai";
+import { NOTHING_SPENT } from "../../src/turn/spend/spend.ts";
+
+const START_MS = 1_000_000;
+
+const head: TurnHead = {
+  id: "t",
+  attempt: 1,
+  isOpen: true,
+  agent: "a",
+  conversation: "c",
+  spent: NOTHING_SPENT,
+};
+const second = { ...head, attempt: 2 };
+const closed = { ...head, isOpen: false };
+
+/** State of a turn in which nothing has been counted yet. */
+const state: JournalEntry["state"] = {
+  usage: {},
+  savings: { promptChars: 0, inlinePromptChars: 0, authoredChars: 0, resolvedChars: 0 },
+  spent: NOTHING_SPENT,
+  tainted: false,
+  waiting: {},
+};
+
+/** Logs over one journal, with their own database and clock. */
+class LoggedTurns {
+  readonly sql = new NodeSql();
+  readonly journal: Journal;
+  nowMs = START_MS;
+
+  constructor() {
+    migrate(this.sql);
+    this.journal = new Journal(this.sql);
+  }
+
+  newLog(options: TurnLogOptions = {}): TurnLog {
+    return new TurnLog({ now: () => this.nowMs, ...options });
+  }
+
+  /** A log with a turn that has begun. */
+  begun(options: TurnLogOptions = {}): TurnLog {
+    const log = this.newLog(options);
+    log.begin(this.journal, head, () => log.push({ type: "start" }));
+    return log;
+  }
+
+  /** Returns the letters of the journal's lines. Frames include their label. */
+  written(): readonly string[] {
+    const lines = new Journal(this.sql).read().split("\n").slice(0, -1);
+    return lines.map((line) =>
+      line.startsWith("f") ? `f ${labelOf(line.slice(1))}` : line.slice(0, 1),
+    );
+  }
+}
+
+function delta(text: string): UIMessageChunk {
+  return { type: "text-delta", id: "x", delta: text };
+}
+
+/** Returns the text of a frame, or else its type. */
+function labelOf(data: string): string {
+  const { type, delta: text } = JSON.parse(data) as { type: string; delta?: string };
+  return text ?? type;
+}
+
+/** Labels of the frames that a watcher from `first` receives. */
+function seen(log: TurnLog, first = 0): readonly string[] {
+  return log.slice(first, first).map(({ data }) => labelOf(data));
+}
+
+/** Commits that become durable, or fail, when `settle` is called. */
+function durability() {
+  const waiting: PromiseWithResolvers<void>[] = [];
+  const durable = () => {
+    const next = Promise.withResolvers<void>();
+    waiting.push(next);
+    return next.promise;
+  };
+  const settle = async (index: number, error?: Error) => {
+    if (error === undefined) waiting[index]?.resolve();
+    else waiting[index]?.reject(error);
+    await new Promise(setImmediate);
+  };
+  return { durable, settle };
+}
 
 let turns: LoggedTurns;
 
@@ -243,4 +321,187 @@ describe("a turn that has waited", () => {
     });
     expect(new Journal(turns.sql).head()).toMatchObject({ attempt: 3 });
   });
+});
+
+const ROW = limits.turnLogRowChars;
+const later = { ...head, attempt: 2, isOpen: false };
+
+let sql: NodeSql;
+let journal: Journal;
+
+beforeEach(() => {
+  sql = new NodeSql();
+  migrate(sql);
+  journal = new Journal(sql, { isNew: true });
+});
+
+/** Counts the SQL statements of `work`. */
+function statementsOf(work: () => unknown): number {
+  const before = sql.statements;
+  work();
+  return sql.statements - before;
+}
+
+function rows() {
+  const found = sql.all("SELECT part, head, log FROM turn ORDER BY part");
+  return found.map(({ part, head, log }) => ({ part, head, chars: String(log).length }));
+}
+
+/** Returns the head and the log as another process reads them. */
+function woken() {
+  const other = new Journal(sql);
+  return { head: other.head(), log: other.read() };
+}
+
+describe("a journal", () => {
+  it("contains only the newest turn, however many rows the previous one had", () => {
+    journal.begin(head, "");
+    journal.append("x".repeat(2 * ROW));
+    expect(rows()).toHaveLength(3);
+    expect(statementsOf(() => journal.begin({ ...head, id: "next" }, "new"))).toBe(2);
+    expect(rows()).toHaveLength(1);
+    expect(woken()).toEqual({ head: { ...head, id: "next" }, log: "new" });
+    expect(statementsOf(() => journal.begin({ ...head, id: "last" }, "new"))).toBe(1);
+    expect(woken().head?.id).toBe("last");
+  });
+
+  it("of another process also replaces all rows", () => {
+    journal.begin(head, "");
+    journal.append("x".repeat(2 * ROW));
+    new Journal(sql).begin(head, "new");
+    expect(rows()).toMatchObject([{ chars: 3 }]);
+  });
+});
+
+describe("appended text", () => {
+  it("fills its row to the last character, and continues in the next", () => {
+    journal.begin(head, "x".repeat(ROW - 2));
+    journal.append("1");
+    journal.append("2");
+    expect(rows().map(({ chars }) => chars)).toEqual([ROW]);
+    journal.append("3");
+    journal.append("4");
+    expect(rows()).toMatchObject([
+      { part: 0, chars: ROW },
+      { part: 1, chars: 2, head: null },
+    ]);
+    expect(journal.read().slice(-4)).toBe("1234");
+  });
+
+  it("begins new rows if it does not fit", () => {
+    journal.begin(head, "x");
+    journal.append("y".repeat(2 * ROW + 1));
+    expect(rows().map(({ chars }) => chars)).toEqual([1, ROW, ROW, 1]);
+    journal.append("z".repeat(ROW - 1));
+    expect(rows().map(({ chars }) => chars)).toEqual([1, ROW, ROW, ROW]);
+    expect(journal.read()).toBe(`x${"y".repeat(2 * ROW + 1)}${"z".repeat(ROW - 1)}`);
+  });
+
+  it("has a predictable number of rows, including the head", () => {
+    const room = ROW - 2_000;
+    journal.begin(head, "x".repeat(10));
+    expect(journal.rowsFor(0)).toBe(1);
+    expect(journal.rowsFor(room - 10)).toBe(1);
+    // One row contains the head, and another the text that does not fit.
+    expect(journal.rowsFor(room - 9)).toBe(2);
+    expect(journal.rowsFor(room)).toBe(2);
+    expect(journal.rowsFor(room + 1)).toBe(3);
+    journal.append("y".repeat(ROW));
+    expect(journal.rowsFor(room)).toBe(2);
+    const next = new Journal(sql);
+    next.append("z");
+    expect(next.rowsFor(1)).toBe(2);
+    expect(statementsOf(() => next.append("z", later))).toBe(2);
+  });
+});
+
+describe("a failing write", () => {
+  const refused = new Error("There is no room.");
+
+  /** Makes all writes fail until the returned function is called. */
+  function refuse(): () => void {
+    const { run } = sql;
+    sql.run = () => {
+      throw refused;
+    };
+    return () => {
+      sql.run = run;
+    };
+  }
+
+  it("of appended text leaves the head and the log unchanged", () => {
+    journal.begin(head, "x");
+    const allow = refuse();
+    expect(() => journal.append("y".repeat(ROW), later)).toThrow(refused);
+    allow();
+    expect(journal.head()).toEqual(head);
+    journal.append("z");
+    expect(woken()).toEqual({ head: head, log: "xz" });
+    expect(rows()).toHaveLength(1);
+  });
+
+  it("in the middle of an atomic change leaves nothing of it, not even in memory", () => {
+    journal.begin(head, "x");
+    const work = () => {
+      journal.append("y".repeat(ROW), later);
+      throw refused;
+    };
+    expect(() => journal.atomically(work)).toThrow(refused);
+    expect(journal.head()).toEqual(head);
+    journal.append("z");
+    expect(woken()).toEqual({ head: head, log: "xz" });
+    expect(rows()).toHaveLength(1);
+    journal.atomically(() => journal.append("!", later));
+    expect(woken()).toEqual({ head: later, log: "xz!" });
+  });
+});
+
+function emptyLog(onFlush = () => {}): EventLog {
+  const sql = new NodeSql();
+  migrate(sql);
+  return new EventLog(sql, { now: () => 5, onFlush });
+}
+
+function event(id: number): ConversationEvent {
+  return { id, at: "2026-01-01T00:00:00.000Z", type: "turn.done", turn: "t" };
+}
+
+const ids = (count: number, first = 1) => Array.from({ length: count }, (_, at) => first + at);
+
+describe("events of another log", () => {
+  it("are stored with their ids and times, which continue after them, and nobody is notified", () => {
+    const log = emptyLog(() => {
+      throw new Error("told");
+    });
+    const events = ids(1_200, 40).map(event);
+    log.restore(events.slice(0, 600));
+    log.restore([]);
+    log.restore(events.slice(600));
+    expect(log.list({ after: 0, limit: 2_000 })).toEqual({ events });
+    expect([log.newestId, log.lastActiveMs]).toEqual([1_239, 5]);
+  });
+
+  it("are refused with gaps or duplicates", () => {
+    const log = emptyLog();
+    log.restore([event(3), event(4)]);
+    const refused = expect.objectContaining({ code: "bad_value" });
+    for (const wrong of [[event(6)], [event(4)], [event(5), event(7)]]) {
+      expect(() => log.restore(wrong)).toThrow(refused);
+    }
+    log.add({ type: "turn.done" });
+    expect(log.newestId).toBe(5);
+  });
+});
+
+it("messages read one by one are all returned, oldest first", () => {
+  const history = emptyHistory();
+  expect([history.following(0), history.lastSeq()]).toEqual([undefined, 0]);
+  const messages = ["a", "b", "c"].map((id) => userMessage(id, id));
+  for (const message of messages) history.add(message);
+  const found = [];
+  for (let one = history.following(0); one !== undefined; one = history.following(one.seq)) {
+    found.push(one.message);
+    expect(one.seq).toBeLessThanOrEqual(history.lastSeq());
+  }
+  expect(found).toEqual(messages);
 });

@@ -1,19 +1,23 @@
-import { tool } from "ai";
-import { describe, expect, it } from "vitest";
+import { tool, type UIMessageChunk, type ToolSet } from "ai";
+import { describe, expect, it, afterEach, vi } from "vitest";
 import { z } from "zod";
 import * as limits from "../../src/limits.ts";
 import { guideOf } from "../../src/turn/agent.ts";
 import { guidedText } from "../../src/turn/history/guide.ts";
-import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
+import { finish, type Part, type Step, text, toolCall } from "byref/testing";
 import {
   Conversation,
   historyText,
   promptOf,
   readMessage,
   resultShown,
-  type Turn,
   turnWith,
   typesOf,
+  chunksOf,
+  dataOf,
+  shownText,
+  START_MS,
+  type Turn,
 } from "../support/turn.ts";
 
 const MARKER = "only-in-the-value";
@@ -82,50 +86,6 @@ describe("a result of 200,000 characters", () => {
     expect(JSON.stringify(promptOf(first, 1)).length).toBeLessThan(3_000);
     expect(historyText(chat.history)).not.toContain(MARKER);
     expect(JSON.stringify(chat.store.list())).not.toContain(MARKER);
-  });
-});
-
-describe("the list of variables", () => {
-  const lastText = ({ calls }: Turn, call: number) => {
-    const message = promptOf({ calls }, call).at(-1);
-    const [part] = message?.role === "user" ? message.content : [];
-    return part?.type === "text" ? part.text : "";
-  };
-
-  it("follows the messages, contains what they do not show, and leaves them unchanged", async () => {
-    const chat = new Conversation({ tools: toolsFor(rows, []) });
-    await chat.store.save({ name: "old", value: 1 });
-    const turn = await chat.say({
-      steps: [
-        [text("Let me see."), toolCall("load", { id: "a" }, { id: "1" }), asked],
-        [toolCall("load", { id: "b" }, { id: "2" }), toolCall("take", { all: 1 }), asked],
-        [text("Done."), finish()],
-      ],
-    });
-    expect(lastText(turn, 0)).toBe("<variables>\n$old: number\n</variables>");
-    const after = [1, 2].map((call) => lastText(turn, call));
-    for (const tail of after) {
-      expect(tail).toMatch(/^<variables>\nIn any argument .*\n\$old: number\n<\/variables>$/);
-    }
-    for (const call of [0, 1]) {
-      const stable = promptOf(turn, call).slice(0, -1);
-      expect(promptOf(turn, call + 1).slice(0, stable.length)).toEqual(stable);
-    }
-    expect(historyText(chat.history)).not.toContain("<variables>");
-  });
-
-  it.each([
-    [limits.maxListedVariables, 0],
-    [limits.maxListedVariables + 1, 1],
-    [45, 25],
-  ])("of %i shows the newest 20 and says that %i are not listed", async (count, more) => {
-    const chat = new Conversation({});
-    for (let at = 0; at < count; at++) await chat.store.save({ name: `v_${at}`, value: at });
-    const turn = await chat.say({ steps: [[text("Hi."), finish()]] });
-    const lines = lastText(turn, 0).split("\n");
-    const notes = more === 0 ? [] : [`(${more} older variables are not listed)`];
-    const names = Array.from({ length: 20 }, (_, at) => `$v_${count - 20 + at}: number`);
-    expect(lines).toEqual(["<variables>", ...notes, ...names, "</variables>"]);
   });
 });
 
@@ -225,4 +185,291 @@ describe("savings", () => {
     expect(promptChars).toBeLessThan(8_000);
     expect(large?.result.metadata.savings).not.toHaveProperty("wouldNotFit");
   });
+});
+
+function say(chat: Conversation, answer: string, chunks?: number | readonly string[]) {
+  const cut = chunks === undefined ? {} : { chunks };
+  return chat.say({ steps: [[text(answer, cut), finish()]] });
+}
+
+describe("an answer with references", () => {
+  it("is shown with their values, but stored and sent to the model as written", async () => {
+    const chat = new Conversation({});
+    await chat.store.save({ name: "city", value: MARKER });
+    const first = await say(chat, "You are in $city.", 4);
+    expect(shownText(first.chunks)).toBe(`You are in ${MARKER}.`);
+    expect(first.result.message.parts.at(-1)).toMatchObject({ text: `You are in ${MARKER}.` });
+    const kept = chat.history.newest();
+    expect(JSON.stringify(kept?.parts)).toContain("You are in $city.");
+    expect(JSON.stringify(kept?.parts)).not.toContain(MARKER);
+    expect(kept?.display).toEqual([`You are in ${MARKER}.`]);
+    const second = await say(chat, "As I said.");
+    expect(JSON.stringify(promptOf(second, 0))).toContain("You are in $city.");
+    expect(JSON.stringify(promptOf(second, 0))).not.toContain(MARKER);
+  });
+
+  it("shows each of several texts with its own values", async () => {
+    const chat = new Conversation({});
+    await chat.store.save({ name: "a", value: 1 });
+    const one = text("One is $a", { id: "1" });
+    const two = text("plain", { id: "2" });
+    const three = text("$a.", { id: "3" });
+    const { chunks, result } = await chat.say({ steps: [[one, two, three, finish()]] });
+    const { message } = await readMessage(chunks);
+    const texts = ["One is 1", "plain", "1."];
+    expect(message?.parts.slice(1)).toMatchObject(texts.map((text) => ({ text })));
+    expect(result.message.parts).toEqual(message?.parts);
+    expect(chat.history.newest()?.display).toEqual(texts);
+  });
+
+  it("leaves reasoning alone", async () => {
+    const chat = new Conversation({});
+    await chat.store.save({ name: "a", value: 1 });
+    const thought: Part[] = [
+      { type: "reasoning-start", id: "r" },
+      { type: "reasoning-delta", id: "r", delta: "It is $a." },
+      { type: "reasoning-end", id: "r" },
+    ];
+    const { chunks } = await chat.say({ steps: [[thought, text("$a"), finish()]] });
+    expect(chunksOf(chunks, "reasoning-delta").map(({ delta }) => delta)).toEqual(["It is $a."]);
+    expect(shownText(chunks)).toBe("1");
+    expect(chat.history.newest()?.display).toEqual(["1"]);
+  });
+});
+
+describe("a variable that no longer exists", () => {
+  async function withEvicted(): Promise<Conversation> {
+    const chat = new Conversation({});
+    const value = { temp: 72 };
+    const input = { location: "NYC" };
+    await chat.store.save({ name: "nyc", value, tool: "get_weather", input, ttlMs: 1_000 });
+    chat.nowMs = START_MS + 1_000;
+    return chat;
+  }
+
+  it.each([true, false])(
+    "stays as written in an answer, with a notice of its eviction (swept: %s)",
+    async (isSwept) => {
+      const chat = await withEvicted();
+      if (isSwept) chat.store.evictDue(chat.nowMs, 10);
+      const { chunks, result } = await say(chat, "It is $nyc.temp °F.", 3);
+      expect(shownText(chunks)).toBe("It is $nyc.temp °F.");
+      expect(dataOf(chunks, "data-unresolved")).toEqual([
+        {
+          reference: "$nyc.temp",
+          code: "variable_evicted",
+          message:
+            "$nyc was evicted at 2026-01-01T00:00:01.000Z (expired). It came from " +
+            'get_weather({"location":"NYC"}): call that again to have it back.',
+        },
+      ]);
+      expect(chunksOf(chunks, "data-unresolved")).toMatchObject([{ transient: true }]);
+      expect(result.error).toBeUndefined();
+      expect(historyText(chat.history)).toContain("It is $nyc.temp °F.");
+      expect(chat.history.newest()).not.toHaveProperty("display");
+    },
+  );
+});
+
+const done = [text("Done."), finish()];
+
+/** Creates a tool that records its inputs. */
+function taker() {
+  const taken: unknown[] = [];
+  const take = tool({
+    inputSchema: z.object({ it: z.unknown() }),
+    execute: (input) => {
+      taken.push(input.it);
+      return "taken";
+    },
+  });
+  return { taken, take };
+}
+
+function expectNormalEnd(turn: Turn): void {
+  expect(turn.result.error).toBeUndefined();
+  expect(turn.chunks.at(-1)).toEqual({ type: "finish", finishReason: "stop" });
+  expect(shownText(turn.chunks)).toBe("Done.");
+  expect(turn.calls).toHaveLength(2);
+}
+
+describe("a result is shown in full", () => {
+  it.each([
+    [{}, 990, 1_010],
+    [{ contextTokens: 100_000 }, 990, 1_010],
+    [{ contextTokens: 1_000_000 }, 4_990, 5_010],
+    [{ contextTokens: 100_000_000 }, 19_990, 20_010],
+    [{ inlineChars: 100 }, 90, 110],
+    [{ contextTokens: 1_000_000, inlineChars: 2_000 }, 1_990, 2_010],
+  ])("by an agent with %j up to %i characters, not %i", async (options, shown, hidden) => {
+    const sizes = [shown, hidden];
+    const shownIn = sizes.map(async (size) => {
+      const act = tool({ inputSchema: z.object({}), execute: () => "x".repeat(size) });
+      const agent = { name: "a", description: "", instructions: "", tools: { act }, ...options };
+      const turn = await turnWith({ agent, steps: [[toolCall("act", {}), asked], done] });
+      return "value" in (resultShown(turn, 1, "call_act") as object);
+    });
+    expect(await Promise.all(shownIn)).toEqual([true, false]);
+  });
+
+  it("by no agent with an impossible limit", async () => {
+    const agent = { name: "a", description: "", instructions: "", tools: {}, inlineChars: -1 };
+    const { result } = await turnWith({ agent, steps: [done] });
+    expect(result.error).toMatchObject({ code: "bad_configuration" });
+  });
+});
+
+it("a reference in a tool's input is shown in chunks, parts and prompts instead of its value", async () => {
+  const { take, taken } = taker();
+  const chat = new Conversation({ tools: { take } });
+  await chat.store.save({ name: "secret_plan", value: { steps: ["only-in-the-value"] } });
+  const input = { it: "$secret_plan" };
+  const first = await chat.say({
+    steps: [[toolCall("take", input, { chunks: 5 }), asked], done],
+  });
+  const second = await chat.say({ steps: [done] });
+  expect(taken).toEqual([{ steps: ["only-in-the-value"] }]);
+  expect(chunksOf(first.chunks, "tool-input-available")[0]?.input).toEqual(input);
+  const deltas = chunksOf(first.chunks, "tool-input-delta").map((chunk) => chunk.inputTextDelta);
+  expect(deltas.join("")).toBe('{"it":"$secret_plan"}');
+  expect(chat.history.page({ limit: 9 }).messages[1]?.parts[1]).toMatchObject({ input });
+  expect(dataOf(first.chunks, "data-variable")).toMatchObject([{ tool: "take", input }]);
+  for (const prompt of [promptOf(first, 1), promptOf(second, 0)]) {
+    expect(JSON.stringify(prompt)).toContain('"input":{"it":"$secret_plan"}');
+  }
+  const everything = [first.chunks, second.chunks, first.calls, second.calls, first.result];
+  expect(JSON.stringify(everything)).not.toContain("only-in-the-value");
+  expect(historyText(chat.history)).not.toContain("only-in-the-value");
+});
+
+it("calls in parallel run concurrently, and their results are saved and shown in the order of the calls", async () => {
+  const running: string[] = [];
+  const all = Promise.withResolvers<void>();
+  const meet = tool({
+    inputSchema: z.object({ name: z.string() }),
+    execute: async ({ name }) => {
+      running.push(name);
+      if (running.length === 3) all.resolve();
+      await all.promise;
+      // The call that started first ends last.
+      for (let wait = 3 - running.indexOf(name); wait > 0; wait--) await Promise.resolve();
+      return name;
+    },
+  });
+  const names = ["a", "b", "c"];
+  const calls = names.map((name) => toolCall("meet", { name }, { id: `call_${name}` }));
+  const turn = await turnWith({ tools: { meet }, steps: [[...calls, asked], done] });
+  expectNormalEnd(turn);
+  expect(running.toSorted()).toEqual(names);
+  expect(turn.store.list().map(({ name }) => name)).toEqual(["meet_a", "meet_b", "meet_c"]);
+  const ids = chunksOf(turn.chunks, "tool-output-available").map((chunk) => chunk.toolCallId);
+  expect(ids).toEqual(["call_a", "call_b", "call_c"]);
+});
+
+function breaking(...said: readonly (readonly Part[])[]): Step {
+  return async function* () {
+    yield* said;
+    throw new Error("The connection broke.");
+  };
+}
+
+const echo = tool({ inputSchema: z.object({ n: z.number() }), execute: ({ n }) => n });
+
+/** Asks another question and returns its prompt, which contains the earlier messages. */
+async function nextPrompt(chat: Conversation): Promise<string> {
+  const next = await chat.say({ question: "And now?", steps: [done] });
+  expect(next.result.error).toBeUndefined();
+  return JSON.stringify(promptOf(next, 0));
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+it("a model that fails after tool calls causes none of them to run, and later prompts say so", async () => {
+  let runs = 0;
+  const count = tool({ inputSchema: z.object({}), execute: () => ++runs });
+  const chat = new Conversation({ tools: { count } });
+  const turn = await chat.say({
+    steps: [breaking(toolCall("count", {}), toolCall("count", "{", { chunks: 1, id: "b" }))],
+  });
+  expect(turn.result.error?.code).toBe("model_failed");
+  expect([runs, chat.store.count()]).toEqual([0, 0]);
+  expect(await nextPrompt(chat)).toContain("turn_stopped: The turn ended before this call");
+});
+
+describe("a turn that is stopped", () => {
+  /** Stops the turn at the first chunk that the test waits for. */
+  function stopping(when: (chunk: UIMessageChunk) => boolean) {
+    const controller = new AbortController();
+    const onChunk = (chunk: UIMessageChunk) => void (when(chunk) && controller.abort());
+    return { signal: controller.signal, onChunk };
+  }
+
+  function expectStop(turn: Turn): void {
+    expect(typesOf(turn.chunks).slice(-2)).toEqual(["message-metadata", "abort"]);
+    expect(typesOf(turn.chunks)).not.toContain("finish");
+    expect(typesOf(turn.chunks)).not.toContain("error");
+  }
+
+  it("during a text keeps the text so far with expanded references, and emits no more", async () => {
+    const chat = new Conversation({});
+    await chat.store.save({ name: "city", value: "Rome" });
+    const turn = await chat.say({
+      steps: [
+        [text("In $city and far beyond", { chunks: ["In $cit", "y and", " far"] }), finish()],
+      ],
+      ...stopping((chunk) => chunk.type === "text-delta" && chunk.delta.includes("and")),
+    });
+    expectStop(turn);
+    expect(shownText(turn.chunks)).toBe("In Rome and");
+    expect(chat.history.newest()).toMatchObject({
+      role: "assistant",
+      parts: [{ type: "step-start" }, { text: "In $city and", state: "done" }],
+      display: ["In Rome and"],
+    });
+    expect(await nextPrompt(chat)).toContain("In $city and");
+  });
+
+  it.each([true, false])(
+    "during a tool does not wait for it (it heeds the signal: %s)",
+    async (heeds) => {
+      const controller = new AbortController();
+      let seen: AbortSignal | undefined;
+      const tools: ToolSet = {
+        echo,
+        hang: tool({
+          inputSchema: z.object({}),
+          execute: (_, { abortSignal }) => {
+            seen = abortSignal;
+            queueMicrotask(() => controller.abort());
+            return new Promise((_, reject) => {
+              if (heeds)
+                abortSignal?.addEventListener("abort", () => reject(new Error("Stopped.")));
+            });
+          },
+        }),
+      };
+      const chat = new Conversation({ tools });
+      const unknown = expect.stringMatching(/^outcome_unknown: /);
+      const turn = await chat.say({
+        steps: [[text("Wait."), toolCall("hang", {}), toolCall("echo", { n: 1 }), asked], done],
+        signal: controller.signal,
+      });
+      expectStop(turn);
+      expect(seen?.aborted).toBe(true);
+      expect(turn.calls).toHaveLength(1);
+      expect(chat.store.count()).toBe(0);
+      expect(chat.history.newest()?.parts).toMatchObject([
+        { type: "step-start" },
+        { type: "text", text: "Wait." },
+        { type: "tool-hang", state: "output-error", errorText: unknown },
+        { type: "tool-echo", state: "output-error", errorText: unknown },
+      ]);
+      // The calls may have had effects, so the model must not assume that they failed.
+      const prompt = await nextPrompt(chat);
+      expect(prompt).toContain("Wait.");
+      expect(prompt).toContain("outcome_unknown");
+    },
+  );
 });

@@ -2,12 +2,15 @@ import { type JSONValue, type ModelMessage, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { Taint } from "../../src/store/labels.ts";
-import { SqlStore } from "../../src/store/sql-store.ts";
 import { withoutRepeats } from "../../src/turn/history/shown-variables.ts";
 import { VariableList } from "../../src/turn/history/variable-list.ts";
 import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
-import { closeAll, migratedSql, statementsOf } from "../store/watched-sql.ts";
-import { Conversation, promptOf, resultShown, type Turn } from "../support/turn.ts";
+import { Conversation, promptOf, type Turn } from "../support/turn.ts";
+import * as limits from "../../src/limits.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { slow } from "../support/slow.ts";
+import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import { dataIn } from "../support/compacted.ts";
 
 const done: Step = [text("Done."), finish()];
 const asked = finish("tool-calls");
@@ -31,8 +34,6 @@ function tails({ calls }: Pick<Turn, "calls">): readonly (readonly string[])[] {
 const isDetails = (line: string) => line.startsWith("In any argument or answer");
 const linesOf = (turn: Pick<Turn, "calls">) =>
   tails(turn).map((lines) => lines.filter((line) => !isDetails(line)));
-const toolsOf = ({ calls }: Pick<Turn, "calls">) =>
-  calls.map(({ tools = [] }) => tools.map(({ name }) => name));
 
 describe("the text after a call's messages", () => {
   it("explains references from the first handle on, and never stops", async () => {
@@ -231,15 +232,6 @@ describe("a handle", () => {
     );
   });
 
-  it("is marked as untrusted in each message of a turn", async () => {
-    const agent = { name: "a", description: "", instructions: "", tools };
-    const chat = new Conversation({ agent: { ...agent, policies: { large: { trusted: false } } } });
-    const call = (id: string) => toolCall("large", { n: 1 }, { id });
-    const turn = await chat.say({ steps: [[call("1"), asked], [call("2"), asked], done] });
-    const line = { $var: "large_1", untrusted: true, note: "The handle is above." };
-    expect(resultShown(turn, 2, "2")).toMatchObject(line);
-  });
-
   it("is also shortened in a list of results, and messages without repeats are unchanged", () => {
     const run = { returned: handle, vars: [{ ...handle, $var: "other" }] };
     const once = resultMessages([run]);
@@ -250,42 +242,6 @@ describe("a handle", () => {
     expect(second).toMatchObject({ returned: { note }, vars: [{ $var: "other", note }] });
     expect(JSON.stringify(second)).not.toContain("preview");
   });
-});
-
-it("the tools of a call are added at the end once there is something that they work on, and stay", async () => {
-  const chat = new Conversation({ tools });
-  const first = await chat.say({ steps: [[toolCall("large", { n: 1 }), asked], done] });
-  await chat.store.save({ name: "page", value: "x".repeat(1_001) });
-  const second = await chat.say({ steps: [done] });
-  chat.store.delete("page");
-  chat.store.delete("large_1");
-  const third = await chat.say({ steps: [done] });
-  const [start = [], variable = [], all = [], last] = [first, second, third].flatMap(toolsOf);
-  expect(start).toEqual(["small", "large", "set_variable"]);
-  expect(variable.slice(0, start.length)).toEqual(start);
-  expect(variable).toContain("read_variable");
-  expect(variable).not.toContain("search_variable");
-  expect(all.slice(0, variable.length)).toEqual(variable);
-  expect(all).toContain("search_variable");
-  expect(last).toEqual(all);
-});
-
-it("the list of many variables takes few statements in each call", async () => {
-  const sql = migratedSql();
-  const store = new SqlStore(sql, { now: () => 0 });
-  for (let index = 0; index < 100; index++) await store.save({ name: `v${index}`, value: index });
-  const listed = () => ({ store, taint: new Taint(), hidesUntrusted: false });
-  const first = new VariableList(listed());
-  expect(first.next([]).lines).toHaveLength(21);
-  const before = first.record;
-  if (before === undefined) throw new Error("There is a record.");
-  store.delete("v85");
-  const later = new VariableList({ ...listed(), before: [before] });
-  // The names in the table, and the removed one.
-  expect(await statementsOf(sql, () => later.next([]))).toBeLessThanOrEqual(5);
-  expect(later.next([]).lines).toContain("$v85: removed");
-  expect(await statementsOf(sql, () => later.next([]))).toBeLessThanOrEqual(3);
-  closeAll();
 });
 
 describe("a key or a description", () => {
@@ -306,3 +262,97 @@ describe("a key or a description", () => {
     },
   );
 });
+
+function listOf(store: MemoryStore): readonly string[] {
+  return new VariableList({ store, taint: new Taint(), hidesUntrusted: false }).next([]).lines;
+}
+
+describe("variables of a plan's run", () => {
+  it("are counted neither as listed variables nor as older ones", async () => {
+    const store = new MemoryStore();
+    const count = limits.maxListedVariables + 3;
+    for (let n = 0; n < count; n++) {
+      await store.save({ name: `own_${n}`, value: n });
+      await store.save({ name: `run_${n}`, value: n, run: "r1" });
+    }
+    const list = listOf(store);
+    expect(list.slice(0, 2)).toEqual(["(3 older variables are not listed)", "$own_3: number"]);
+    expect(list.join("\n")).not.toContain("$run_");
+    store.endRun("r1");
+    expect(listOf(store)).toEqual(list);
+  });
+});
+
+it(
+  "each request of 50 mixed turns begins like the previous one, with nine tenths of all characters",
+  slow,
+  async () => {
+    const requests = await mixedRequests(50);
+    const chars = requests.reduce((sum, request) => sum + request.length, 0);
+    // The requests contain large results, removals and compaction, and the text that these add to a prompt.
+    for (const part of ["<history>", "$sheet_7: removed", "$sheet_14", '"try":[', "list_variables"])
+      expect(requests.some((request) => request.includes(part))).toBe(true);
+    expect(newChars(requests)).toBeLessThanOrEqual(chars / 10);
+  },
+);
+
+const place = z.object({ at: z.number() });
+const look = tool({ inputSchema: place, execute: ({ at }) => ({ total: at * 1_001 }) });
+const list = tool({
+  inputSchema: place,
+  execute: ({ at }) => Array.from({ length: 300 }, (_, row) => ({ id: `${at}_${row}`, row })),
+});
+
+/** Serializes a request as providers do when they cache its prefix: tools, instructions, messages. */
+function serialized({ prompt, tools = [] }: LanguageModelV4CallOptions): string {
+  return [JSON.stringify(tools), ...prompt.map((message) => JSON.stringify(message))].join("\n");
+}
+
+function stepsOf(turn: number): readonly Step[] {
+  const asked = finish("tool-calls");
+  const call = (name: string, input: object) => toolCall(name, input, { id: `c${turn}` });
+  const answer = [text(`Answer ${turn}. ${"So it is. ".repeat(30)}`), finish("stop")];
+  const calls: Readonly<Record<number, Step>> = {
+    0: [call("look", { at: turn }), asked],
+    1: [call("list", { at: turn }), asked],
+    2: [call("set_variable", { name: "notes", value: "n".repeat(turn) }), asked],
+    3: [call("look", { at: turn }), asked],
+  };
+  const first = calls[turn % 5];
+  return first === undefined ? [answer] : [first, answer];
+}
+
+/**
+ * Returns the requests of a conversation with small and large results, variables that other clients create,
+ * change and remove, and compacted turns.
+ */
+async function mixedRequests(turns: number): Promise<readonly string[]> {
+  const { store, history } = dataIn();
+  const agent = {
+    name: "mixed",
+    description: "",
+    instructions: "Help with the data.",
+    tools: { look, list },
+  };
+  const conversation = new Conversation({ agent, store, history });
+  const requests: string[] = [];
+  for (let turn = 1; turn <= turns; turn++) {
+    if (turn % 7 === 0) await store.save({ name: `sheet_${turn}`, value: [{ turn }] });
+    if (turn % 14 === 0) await store.save({ name: `sheet_${turn - 7}`, value: [{ turn }, 2] });
+    if (turn === 30) store.delete("sheet_7");
+    const question = `Question ${turn}: what of it? ${"And why? ".repeat(turn % 10)}`;
+    const { calls } = await conversation.say({ question, steps: stepsOf(turn) });
+    requests.push(...calls.map(serialized));
+  }
+  return requests;
+}
+
+/** Counts the characters of each request that are not in a common prefix with the previous request. */
+function newChars(requests: readonly string[]): number {
+  return requests.reduce((sum, request, index) => {
+    const before = requests[index - 1] ?? "";
+    let same = 0;
+    while (same < request.length && request[same] === before[same]) same++;
+    return sum + request.length - same;
+  }, 0);
+}

@@ -1,154 +1,105 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
+import {
+  type ChatBody,
+  type ChatCompletions,
+  type ChatStep,
+  outputIn,
+  startChatCompletions,
+} from "../../support/chat-completions.ts";
 import { type Loopback, startLoopback, textOf } from "../../support/loopback.ts";
-import { Ledger } from "./ledger.ts";
-import { streamStep } from "./model-stream.ts";
-import { markerIn, placeOf, type Script } from "./script.ts";
+import { callId, markerIn, SHAPES, type Shape } from "./script.ts";
 
-/** Something that happens in a turn right now; `step` counts the steps of the model from 0. */
-export interface Moment {
-  readonly kind:
-    | "asked"
-    | "delta"
-    | "answered"
-    | "requested"
-    | "effected"
-    | "replied"
-    /** A client's write beside the turn was acknowledged. */
-    | "written";
+/** A model call with the calls whose results it received, or a tool's start or effect. */
+export interface Entry {
   readonly marker: string;
-  readonly step: number;
-  /** Index of the call in its step, or of the delta. */
-  readonly index: number;
+  readonly atMs: number;
+  readonly kind: "model" | "start" | "effect";
+  /** Ids of calls. */
+  readonly ids: readonly string[];
+  readonly key?: string;
 }
 
 /** A mebibyte: a row cannot hold two. */
 const LARGE = "0123456789abcdef".repeat(65_536);
+const TEXT_MS = 60;
 
 /**
- * Everything outside the server: the model and the effects of the tools, on one loopback port. Apart from
- * scripted faults, the same turn, step and call always get the same answer.
+ * Everything outside the server: the model and the effects of the tools, in the test's process, where a kill loses
+ * nothing. The same turn, step and call always get the same answer.
  */
 export class World {
-  readonly ledger = new Ledger();
-  /** Called at each moment, before the world goes on; may kill the server. */
-  onMoment: (moment: Moment) => void = () => undefined;
-  readonly #scripts = new Map<string, Script>();
-  readonly #tries = new Map<string, number>();
-  #server: Loopback | undefined;
+  readonly ledger: Entry[] = [];
+  /** Called with each entry, before the world goes on. May kill the server. */
+  onEntry: (entry: Entry) => void = () => undefined;
+  readonly #shapes = new Map<string, Shape>();
+  readonly #servers: Pick<Loopback, "down">[] = [];
 
-  async start(): Promise<string> {
-    this.#server = await startLoopback((request, response) => this.#answer(request, response));
-    return this.#server.url;
-  }
-
-  stop(): void {
-    void this.#server?.down();
-  }
-
-  play(script: Script): void {
-    this.#scripts.set(script.marker, script);
-  }
-
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // Killing the server must not end the test.
-    response.on("error", () => undefined);
-    const text = await textOf(request);
-    const url = request.url ?? "";
-    if (url.startsWith("/tools/")) return this.#work(request, response, text);
-    return this.#speak(response, text);
-  }
-
-  async #work(request: IncomingMessage, response: ServerResponse, text: string): Promise<void> {
-    const name = (request.url ?? "").slice("/tools/".length);
-    const { call: id } = JSON.parse(text) as { call: string };
-    const place = placeOf(id);
-    const script = this.#scripts.get(place?.marker ?? "");
-    if (place === undefined || script === undefined) throw new Error(`No turn has ${text}.`);
-    const { marker } = place;
-    const key = String(request.headers["idempotency-key"] ?? "");
-    this.ledger.add(marker, { kind: "start", id, key });
-    this.onMoment({ kind: "requested", ...place });
-    await sleep(script.toolMs);
-    this.ledger.add(marker, { kind: "effect", id, key });
-    this.onMoment({ kind: "effected", ...place });
-    const body = name === "report" ? { title: "Everything", body: LARGE } : { said: `${name} did` };
-    await new Promise<void>((done) => {
+  async start(): Promise<{ readonly modelUrl: string; readonly toolsUrl: string }> {
+    const model: ChatCompletions = await startChatCompletions();
+    model.play((body) => this.#speak(body));
+    const tools = await startLoopback(async (request, response) => {
+      // Killing the server must not end the test.
+      response.on("error", () => undefined);
+      const { turn, call } = JSON.parse(await textOf(request));
+      const name = String(request.url).slice("/tools/".length);
+      const key = String(request.headers["idempotency-key"] ?? "");
+      this.#add({ marker: turn, kind: "start", ids: [call], key });
+      await sleep(call.length % 2 === 0 ? 5 : 60);
+      this.#add({ marker: turn, kind: "effect", ids: [call], key });
+      const large = { title: "Everything", body: LARGE };
       response.writeHead(200, { "content-type": "application/json" });
-      response.end(JSON.stringify(body), done);
+      response.end(JSON.stringify(name === "report" ? large : { said: `${name} did` }));
     });
-    this.ledger.add(marker, { kind: "reply", id, key });
-    this.onMoment({ kind: "replied", ...place });
+    this.#servers.push(model, tools);
+    return { modelUrl: model.url, toolsUrl: tools.url };
   }
 
-  async #speak(response: ServerResponse, text: string): Promise<void> {
-    const { messages } = JSON.parse(text) as { messages: readonly ChatMessage[] };
+  async stop(): Promise<void> {
+    await Promise.all(this.#servers.map((server) => server.down()));
+  }
+
+  play(marker: string, index: number): Shape {
+    const shape = SHAPES[index % SHAPES.length] ?? { steps: [], text: "", shown: "" };
+    this.#shapes.set(marker, shape);
+    return shape;
+  }
+
+  entriesOf(marker: string): readonly Entry[] {
+    return this.ledger.filter((entry) => entry.marker === marker);
+  }
+
+  #add(fact: Omit<Entry, "atMs">): void {
+    const entry = { ...fact, atMs: performance.now() };
+    this.ledger.push(entry);
+    this.onEntry(entry);
+  }
+
+  #speak({ messages }: ChatBody): ChatStep {
     const asked = messages.findLastIndex(
-      ({ role, content }) => role === "user" && isAsked(content),
+      ({ role, content }) => role === "user" && markerIn(content ?? "") !== undefined,
     );
-    const marker = markerIn(JSON.stringify(messages[asked]?.content)) ?? "";
-    const script = this.#scripts.get(marker);
-    if (script === undefined) throw new Error("No turn has this prompt.");
+    const marker = markerIn(messages[asked]?.content ?? "") ?? "";
+    const { steps, text } = this.#shapes.get(marker) ?? { steps: [], text: "Who are you?" };
     const own = messages.slice(asked + 1);
-    const step = own.filter(({ role }) => role === "assistant").length;
-    const results = new Map(
-      own
-        .filter(({ role }) => role === "tool")
-        .map((message) => [callOf(message, own), JSON.stringify(message.content)]),
-    );
-    this.ledger.add(marker, { kind: "model", step, results: new Set(results.keys()) });
-    this.onMoment({ kind: "asked", marker, step, index: 0 });
-    const fault = this.#faultAt(script, step);
-    await streamStep(response, {
-      script,
-      step,
-      fault,
-      nameOf: (tool) => variableOf(script, tool, results),
-      onDelta: (index) => this.onMoment({ kind: "delta", marker, step, index }),
-    });
-    this.ledger.add(marker, { kind: "answered", step, ...(fault === undefined ? {} : { fault }) });
-    this.onMoment({ kind: "answered", marker, step, index: 0 });
+    // A prompt may have other ids of calls than the model gave, but never another input.
+    const sent = own.flatMap(({ tool_calls: calls = [] }) => calls);
+    const inputs = new Map(sent.map(({ id, function: { arguments: input } }) => [id, input]));
+    const results = own.filter(({ role }) => role === "tool");
+    const ids = results.map(({ tool_call_id: id = "" }) => JSON.parse(inputs.get(id) ?? "{}").call);
+    this.#add({ marker, kind: "model", ids });
+    const step = own.filter(({ tool_calls: calls = [] }) => calls.length > 0).length;
+    const names = steps[step];
+    if (names === undefined) {
+      const said = text.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+        const at = sent.findIndex((call) => call.function.name === name);
+        return `$${/"\$var":"(\w+)"/.exec(outputIn(results[at]))?.[1] ?? "unknown"}`;
+      });
+      return { kind: "text", text: said, hold: sleep(TEXT_MS) };
+    }
+    const calls = names.map((name, index) => ({
+      name,
+      input: { turn: marker, call: callId(marker, step, index) },
+    }));
+    return { kind: "calls", calls };
   }
-
-  #faultAt({ marker, faults }: Script, step: number) {
-    const key = `${marker} ${step}`;
-    const tried = this.#tries.get(key) ?? 0;
-    this.#tries.set(key, tried + 1);
-    return faults.get(step)?.[tried];
-  }
-}
-
-interface ChatMessage {
-  readonly role: string;
-  readonly content?: unknown;
-  readonly tool_call_id?: string;
-  readonly tool_calls?: readonly {
-    readonly id: string;
-    readonly function: { readonly arguments: string };
-  }[];
-}
-
-/** The id that the model gave to the call of a result. A prompt may have another, which its input does not. */
-function callOf({ tool_call_id: sent }: ChatMessage, messages: readonly ChatMessage[]): string {
-  const calls = messages.flatMap(({ tool_calls: calls = [] }) => calls);
-  const input = calls.find(({ id }) => id === sent)?.function.arguments ?? "{}";
-  return (JSON.parse(input) as { readonly call?: string }).call ?? "";
-}
-
-function isAsked(content: unknown): boolean {
-  return markerIn(JSON.stringify(content) ?? "") !== undefined;
-}
-
-/** Returns the variable name that the model received for the result of the tool. */
-function variableOf(
-  { steps }: Script,
-  tool: string,
-  results: ReadonlyMap<string, string>,
-): string | undefined {
-  for (const [id, content] of results) {
-    const place = placeOf(id);
-    const name = place && steps[place.step]?.calls[place.index];
-    if (name === tool) return /\\"\$var\\":\\"(\w+)\\"/.exec(content)?.[1];
-  }
-  return undefined;
 }

@@ -1,26 +1,106 @@
-import { never } from "./fault-steps.ts";
-import {
-  answering,
-  breakingStream,
-  closedProxy,
-  cyclic,
-  detached,
-  hangingStream,
-  lockedStream,
-  mute,
-  readResponse,
-  revoked,
-  thenable,
-  throwing,
-  unending,
-  yielding,
-} from "./fault-values.ts";
+import { afterEach, expect, it, vi } from "vitest";
+import { codeOf } from "../../src/errors.ts";
+import * as limits from "../../src/limits.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { never } from "../support/fault-steps.ts";
+import { returning, runOnce } from "../support/wrapped.ts";
+
+/** Returns a function that throws `thrown`. */
+function throwing(thrown: unknown): () => never {
+  return () => {
+    throw thrown;
+  };
+}
+
+function cyclic(): unknown {
+  const value: Record<string, unknown> = {};
+  value.self = [value];
+  return value;
+}
+
+/** Throws on every access, except that a promise can see that it is not a thenable. */
+function closedProxy(): object {
+  const closed = throwing(new Error("Closed."));
+  const traps = ["get", "has", "ownKeys", "getPrototypeOf", "getOwnPropertyDescriptor"];
+  const handler = Object.fromEntries(traps.map((trap) => [trap, closed]));
+  return new Proxy({}, { ...handler, get: (_, key) => (key === "then" ? undefined : closed()) });
+}
+
+function revoked(): object {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
+}
+
+/** An object that promises treat as a promise. */
+function thenable(then: () => unknown): object {
+  return Object.fromEntries(new Map().set("then", then));
+}
+
+function detached(): Uint8Array {
+  const bytes = new Uint8Array(8);
+  structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
+  return bytes;
+}
+
+/** An error whose `message` getter throws. */
+function mute(): unknown {
+  return Object.defineProperty(new Error("No."), "message", { get: throwing("No message.") });
+}
+
+function breakingStream(): ReadableStream<Uint8Array> {
+  let pulls = 0;
+  return new ReadableStream({
+    pull(controller) {
+      if (pulls++ > 2) throw new TypeError("terminated");
+      controller.enqueue(new Uint8Array(100_000));
+    },
+  });
+}
+
+function hangingStream(): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    start: (controller) => controller.enqueue(new Uint8Array([91])),
+    pull: never,
+  });
+}
+
+function lockedStream(): ReadableStream<Uint8Array> {
+  const stream = new Blob(["ab"]).stream();
+  stream.getReader();
+  return stream;
+}
+
+/** Returns a response with the JSON content type. */
+function answering(body: BodyInit): Response {
+  return new Response(body, { headers: { "content-type": "application/json" } });
+}
+
+async function readResponse(): Promise<Response> {
+  const response = answering("[]");
+  await response.text();
+  return response;
+}
+
+/** Yields one result, then the result of `next`. */
+async function* yielding(next: () => unknown): AsyncGenerator<unknown> {
+  yield 1;
+  yield await next();
+}
+
+/** Yields results without an end, one per second. */
+async function* unending(): AsyncGenerator<number> {
+  for (let n = 0; ; n++) {
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    yield n;
+  }
+}
 
 /**
  * Values that a tool may return or throw, and the outcome: an error code, or the saved value. A function creates
  * each value, because some can be read only once and some change.
  */
-export const hostile: Readonly<Record<string, readonly [run: () => unknown, becomes: string]>> = {
+const hostile: Readonly<Record<string, readonly [run: () => unknown, becomes: string]>> = {
   "a function": [() => () => 1, "bad_value"],
   "a Map with keys of the same text": [
     () =>
@@ -107,6 +187,32 @@ export const hostile: Readonly<Record<string, readonly [run: () => unknown, beco
   ],
 };
 
-export function isCode(becomes: string): boolean {
-  return /^[a-z]+_[a-z]+$/.test(becomes);
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Returns the code of the call's error, "bytes", or the saved value as JSON. */
+async function outcomeOf(execute: () => unknown): Promise<string> {
+  const store = new MemoryStore();
+  try {
+    const { run, saved } = await runOnce(returning(execute), {}, { store });
+    if (run.kind === "failed") return run.code;
+    if (saved?.info?.type === "bytes") return "bytes";
+    return JSON.stringify(await store.read("act_1"));
+  } catch (error) {
+    return codeOf(error);
+  }
 }
+
+it.each(Object.entries(hostile))("a tool that returns or throws %s", async (_, [run, becomes]) => {
+  const begun = Promise.withResolvers<void>();
+  const hangs = becomes === "tool_timeout";
+  if (hangs) vi.useFakeTimers();
+  const outcome = outcomeOf(() => {
+    begun.resolve();
+    return run();
+  });
+  await begun.promise;
+  if (hangs) await vi.advanceTimersByTimeAsync(limits.toolMs);
+  expect(await outcome).toBe(becomes);
+});
