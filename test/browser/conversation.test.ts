@@ -33,6 +33,9 @@ describe("an answer", () => {
     expect(await card.innerText()).toMatch(facts);
     await page.mouse.move(1, 1);
     await card.waitFor({ state: "hidden" });
+    await (await cardOf(page, mark)).getByRole("button", { name: "Show the tool call" }).click();
+    const focused = await page.evaluate("document.activeElement.closest('section').ariaLabel");
+    expect(focused).toBe("Call of get_weather, saved as $get_weather_london");
 
     await answer.getByRole("switch", { name: "Show references" }).click();
     await answer.getByText("In $get_weather_london.city and in").waitFor();

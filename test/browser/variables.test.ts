@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { describe, expect } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
 import type { Json } from "../../src/value/json.ts";
@@ -53,17 +52,6 @@ describe("a variable", () => {
     const shown = page.getByRole("article", { name: "Variable token" });
     await shown.getByText("This value is secret. Only tools that list it receive it.").waitFor();
     await shown.getByText("3 characters").waitFor();
-  });
-
-  it("is downloaded as stored, under its name", async ({ open, demo }) => {
-    const { page, variables } = await variablesPage({ open, demo });
-    await variables.put("rows", [{ a: 1 }, { a: "ü" }]);
-    await listed(page, "rows").click();
-    const started = page.waitForEvent("download");
-    await page.getByRole("button", { name: "Download" }).click();
-    const download = await started;
-    expect(download.suggestedFilename()).toBe("rows.json");
-    expect(JSON.parse(readFileSync(await download.path(), "utf8"))).toEqual([{ a: 1 }, { a: "ü" }]);
   });
 
   it("is deleted after a confirmation", async ({ open, demo }) => {

@@ -4,15 +4,13 @@ import type { VariableInfo } from "../../src/store/variable.ts";
 import type { Json } from "../../src/value/json.ts";
 import { encode, streamed } from "./store-content.ts";
 import { observers } from "./store-observers.ts";
-import { rollbacks } from "./store-rollbacks.ts";
 import type { Testing } from "./store-testing.ts";
 
-/** What is visible of a variable to whom, which observers are notified, and what a rollback undoes. */
+/** What is visible of a variable to whom, and which observers are notified. */
 export function storeGuards(at: Testing): void {
   describe("secrets", () => secrets(at));
   describe("the guards of a variable", () => guards(at));
   describe("observers", () => observers(at));
-  describe("rolled-back transactions", () => rollbacks(at));
 }
 
 const SECRET = "s3cret-é-value";

@@ -1,13 +1,7 @@
 import { expect, it } from "vitest";
 import type { Write } from "../../src/store/variable-store.ts";
 import type { Json } from "../../src/value/json.ts";
-import {
-  arrayOfBytes,
-  encode,
-  objectOfBytes,
-  plainTextOfBytes,
-  streamed,
-} from "./store-content.ts";
+import { arrayOfBytes, encode, plainTextOfBytes, streamed } from "./store-content.ts";
 import { expectFailure, isSame, MIB, seen } from "./store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
@@ -120,28 +114,6 @@ function batches(at: Testing): void {
     expect(infos.map(({ version }) => version)).toEqual([1, 2, 3, 4]);
     at.store.forget();
     expect(isSame(await at.store.read("v"), [...array, "x", { z: 1 }])).toBe(true);
-    await at.ground.expectClean(at.store);
-  });
-
-  it.each(at.sizes)("writes to several paths in a value of %i bytes", async (size) => {
-    const object = objectOfBytes(size);
-    await at.store.save({ name: "v", value: object });
-    at.store.forget();
-    const places = ["a", "b", "c"];
-    await at.store.saveAll(
-      places.map((key) => ({ name: "v", value: key, path: [{ key: "new" }, { key }] })),
-    );
-    at.store.forget();
-    const after = { ...object, new: { a: "a", b: "b", c: "c" } };
-    expect(isSame(await at.store.read("v"), after)).toBe(true);
-    expect(at.store.info("v")?.version).toBe(4);
-    const blocked = [{ key: "new" }, { key: "a" }, { key: "deeper" }];
-    const writes = [
-      { name: "v", value: 1, path: [{ key: "other" }] },
-      { name: "v", value: 1, path: blocked },
-    ];
-    await expectFailure(() => at.store.saveAll(writes), "bad_value");
-    expect(isSame(await at.store.read("v"), after)).toBe(true);
     await at.ground.expectClean(at.store);
   });
 

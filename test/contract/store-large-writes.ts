@@ -9,7 +9,7 @@ import {
   streamed,
   textOfBytes,
 } from "./store-content.ts";
-import { expectFailure, isSame, KIB, MIB, seen } from "./store-fixture.ts";
+import { isSame, MIB } from "./store-fixture.ts";
 import { namesOf } from "./variable-store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
@@ -54,42 +54,6 @@ function extensions(at: Testing): void {
       await at.ground.expectClean(at.store);
     }
   });
-
-  it("moves a value to the location for its new size, and back", async () => {
-    await at.store.save({ name: "v", value: [1] });
-    const places = [at.store.info("v")?.location];
-    for (const bytes of [100 * KIB, 9 * MIB]) {
-      const { location } = await at.store.save({
-        name: "v",
-        value: arrayOfBytes(bytes),
-        mode: "append",
-      });
-      places.push(location);
-    }
-    places.push((await at.store.save({ name: "v", value: "small" })).location);
-    expect(places).toEqual(["row", "chunks", at.kind.hasBucket ? "r2" : "chunks", "row"]);
-    await at.ground.expectClean(at.store);
-  });
-
-  it.each(at.sizes)(
-    "refuses writes that do not fit a value of %i bytes, and changes nothing",
-    async (size) => {
-      await at.store.save({ name: "v", value: arrayOfBytes(size) });
-      const before = await seen(at.store);
-      const misfits: readonly (readonly [Omit<Write, "name">, string])[] = [
-        [{ value: { a: 1 }, mode: "merge" }, "bad_value"],
-        [{ value: 1, path: [{ key: "a" }] }, "bad_value"],
-        [{ value: 1, path: [{ index: 10_000_000 }] }, "bad_value"],
-        [{ value: 1, path: [{ each: true }] }, "bad_path"],
-        [{ value: "x".repeat(16 * MIB), mode: "append" }, "limit_exceeded"],
-      ];
-      for (const [write, code] of misfits) {
-        await expectFailure(() => at.store.save({ name: "v", ...write }), code);
-        expect(isSame(await seen(at.store), before)).toBe(true);
-      }
-      await at.ground.expectClean(at.store);
-    },
-  );
 
   it.each(at.kind.hasBucket ? [120_000] : [10, 5_000])(
     "extends %i records received as NDJSON",

@@ -42,32 +42,6 @@ function locations(at: Testing): void {
     await at.ground.expectClean(at.store);
   });
 
-  it.each(["array", "object"])(
-    "refuses an %s over 16 MiB, says what to do, and stores nothing",
-    async (type) => {
-      const value = makers[type]?.(16 * MIB + 1) ?? null;
-      const maximum = 16 * MIB;
-      await expectFailure(
-        () => at.store.save({ name: "v", value }),
-        expect.objectContaining({
-          code: "limit_exceeded",
-          message: expect.stringMatching(/x-ndjson.*text\/plain/),
-          details: { limit: "maxJsonBytes", maximum, actual: maximum + 1 },
-        }),
-      );
-      expect(at.store.list()).toEqual([]);
-      await at.ground.expectClean(at.store);
-    },
-  );
-
-  it("refuses a text over 95 MiB, and changes nothing", async () => {
-    await at.store.save({ name: "v", value: [1] });
-    const value = "x".repeat(95 * MIB + 1);
-    await expectTooLarge(() => at.store.save({ name: "v", value }));
-    expect([at.store.info("v")?.version, await at.store.read("v")]).toEqual([1, [1]]);
-    await at.ground.expectClean(at.store);
-  });
-
   it("keeps a text over 16 MiB, but reads it only in parts", async () => {
     const value = textOfBytes(16 * MIB + 1);
     const info = await at.store.save({ name: "v", value });

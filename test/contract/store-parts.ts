@@ -184,34 +184,6 @@ function finding(at: Testing): void {
     );
   });
 
-  it("that does not exist says how far the path leads", async () => {
-    const values = Array.from({ length: 40_000 }, (_, id) => ({ id, tags: ["a"] }));
-    await at.store.save({ name: "v", value: values });
-    at.store.forget();
-    const missing: readonly (readonly [Path, Json])[] = [
-      [[{ key: "a" }], { nearest: [], length: 40_000 }],
-      [[{ index: 40_000 }], { nearest: [], length: 40_000 }],
-      [[{ index: -40_001 }], { nearest: [], length: 40_000 }],
-      [[{ index: 7 }, { key: "no" }], { nearest: [{ index: 7 }], keys: ["id", "tags"] }],
-      [
-        [{ index: -1 }, { key: "tags" }, { index: 1 }],
-        { nearest: [{ index: -1 }, { key: "tags" }], length: 1 },
-      ],
-      [[{ from: 3, to: 5 }, { key: "no" }], { nearest: [{ from: 3, to: 5 }], length: 2 }],
-      [
-        [{ each: true }, { key: "tags" }, { key: "no" }],
-        { nearest: [{ each: true }, { key: "tags" }], length: 1 },
-      ],
-    ];
-    for (const [path, expected] of missing) {
-      expect(await at.store.readPath("v", path)).toMatchObject({
-        found: false,
-        ...(expected as object),
-      });
-    }
-    expect(await at.store.readPath("nobody", [{ index: 0 }])).toBeUndefined();
-  });
-
   it("works beside a record of the maximum size", async () => {
     const lines = [{ id: 0 }, "x".repeat(16 * MIB - 2), { id: 2 }, { id: 3 }];
     const { stream } = streamed(lines.map((line) => encode(`${JSON.stringify(line)}\n`)));

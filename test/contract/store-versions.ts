@@ -139,33 +139,4 @@ export function versions(at: Testing): void {
     expect(await at.store.read("v")).toBe("c");
     expect(at.store.undo("v")?.version).toBe(4);
   });
-
-  it("move to another store", async () => {
-    for (const value of ["a", "b".repeat(100 * KIB), "c"]) await change(value);
-    at.store.undo("v");
-    const from = at.store;
-    const exported = from.transfer.open("v");
-    const all = from.transfer.versions("v");
-    expect(all.map(({ info, undone }) => [info.version, undone])).toEqual([
-      [1, undefined],
-      [3, true],
-    ]);
-    const copies = [];
-    for (const one of all) copies.push({ one, bytes: await one.read(0, one.info.bytes) });
-    const bytes = await exported?.read(0, exported.info.bytes);
-    if (exported === undefined || bytes === undefined) throw new Error("It is not there.");
-    at.renew();
-    const { transfer } = at.store;
-    const receive = (given: Uint8Array) => at.store.receive(streamed([given]).stream, "text/plain");
-    await transfer.restore(exported, await receive(bytes));
-    for (const { one, bytes: own } of copies) {
-      await transfer.restoreVersion(one, await receive(own));
-    }
-    expect(await kept()).toEqual([
-      [1, "a"],
-      [3, "c"],
-    ]);
-    expect(at.store.undo("v")?.version).toBe(5);
-    expect(await at.store.read("v")).toBe("a");
-  });
 }

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import { expectCode, type Fixture, namesOf, START_MS, withCode } from "./variable-store-fixture.ts";
+import { expectCode, type Fixture, namesOf, START_MS } from "./variable-store-fixture.ts";
 
 /** What is kept is a frozen copy. */
 export function values(at: Fixture): void {
@@ -53,17 +53,5 @@ export function largeValues(at: Fixture): void {
       await expectCode(() => at.store.save(write), "limit_exceeded");
     }
     expect(namesOf(at.store.list())).toEqual(["a"]);
-  });
-
-  it("evicts a variable even if its input almost fills the row", async () => {
-    const input = "x".repeat(limits.maxSqlValueBytes - 10);
-    let taken = 1;
-    try {
-      await at.store.save({ name: "a", value: 1, input, ttlMs: 1 });
-    } catch (error) {
-      expect(error).toEqual(withCode("limit_exceeded"));
-      taken = 0;
-    }
-    expect(at.store.evictDue(START_MS + 1, 1)).toHaveLength(taken);
   });
 }

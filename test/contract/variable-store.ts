@@ -57,14 +57,6 @@ function savingAndReading(at: Fixture): void {
     expect(at.store.info("a")).toStrictEqual({ shape, preview, ...rest });
     expect(at.store.list()).toStrictEqual([{ shape, preview, ...rest }]);
   });
-
-  it("knows which texts could begin a name", async () => {
-    await at.store.save({ name: "get_weather", value: 1 });
-    for (const prefix of ["", "g", "get_", "get_weather"])
-      expect(at.store.couldBegin(prefix)).toBe(true);
-    for (const prefix of ["get_weather_", "G", "gf", "e", "get-", "g\u0000", "{", "é", "%"])
-      expect(at.store.couldBegin(prefix)).toBe(false);
-  });
 }
 
 /** The rules of automatic names are in the model. */

@@ -1,11 +1,10 @@
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { Expander, type ExpandOptions, type Unresolved } from "../../src/reference/expand.ts";
-import { expandText } from "../../src/reference/expand-text.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import type { Found, Lookup, Missing } from "../../src/reference/lookup.ts";
 import type { Reference } from "../../src/reference/reference.ts";
-import { streamed } from "../support/streamed.ts";
+import { slow } from "../support/slow.ts";
 
 const variables = { temp: 72, temperature: 20.5, weather: { city: "New York" }, ids: ["u1", "u2"] };
 const names = Object.keys(variables);
@@ -36,10 +35,6 @@ function expand(text: string, options: ExpandOptions = {}, lookup?: Lookup): str
   void answer.write(text);
   void answer.flush();
   return answer.out;
-}
-
-function finding(value: Found["value"]): Lookup {
-  return () => ({ found: true, value });
 }
 
 describe("text that cannot become a reference", () => {
@@ -94,22 +89,6 @@ describe("held text", () => {
     expect(answer.held).toBe(held);
     expect(answer.out + text.slice(-held)).toBe(text.replace("x $temp", "x 72"));
   });
-
-  it.each(["$weather['", "${weather['", "\\$weather['", "{{weather['", "†weather['", "$weather."])(
-    "after %s has at most 512 characters, and then is plain text",
-    (opening) => {
-      const answer = start({ syntaxes: ["dollar", "mustache", "dagger"] });
-      let most = 0;
-      for (const character of opening + "k".repeat(600)) {
-        void answer.write(character);
-        most = Math.max(most, answer.held);
-      }
-      expect(most).toBeGreaterThan(limits.maxHeldChars - 3);
-      expect(most).toBeLessThanOrEqual(limits.maxHeldChars);
-      expect(answer.held).toBe(0);
-      expect(answer.out).toBe(opening + "k".repeat(600));
-    },
-  );
 });
 
 describe("a flush", () => {
@@ -160,14 +139,6 @@ describe("asynchronous lookups", () => {
     }
     await writing;
     expect(answer.out).toBe("1 [a] 2 [b] 3 [c] 4");
-  });
-
-  it("can be mixed with synchronous ones", async () => {
-    const known = lookupIn(variables);
-    const lookup: Lookup = (reference) =>
-      reference.name === "temp" ? Promise.resolve(known(reference)) : known(reference);
-    const chunks = ["$temp $ids[0] ", "$temp $HOME $temp", " $ids[1] $temp"];
-    expect(await streamed(expandText(lookup), chunks)).toBe("72 u1 72 $HOME 72 u2 72");
   });
 
   it("end the text with their error when they fail", async () => {
@@ -245,6 +216,24 @@ describe("an unprintable value", () => {
   });
 });
 
+describe("the values of an answer", () => {
+  const most = limits.maxInsertedChars;
+
+  it.each([
+    ["at their limit", "$big $two.", most - 2, "yz", []],
+    ["above it", "$big $two.", most - 1, "$two", ["limit_exceeded"]],
+    ["alone above it", "$big", most + 1, "$big", ["limit_exceeded"]],
+  ])("count together: %s", slow, (_where, text, chars, end, expected) => {
+    const value = "x".repeat(chars);
+    const codes: string[] = [];
+    const onUnresolved = ({ code }: Unresolved) => void codes.push(code);
+    const lookup: Lookup = ({ name }) => ({ found: true, value: name === "big" ? value : "yz" });
+    const expanded = expand(text, { onUnresolved }, lookup);
+    expect(expanded.replace(/^x+ /u, "").replace(/\.$/u, "")).toBe(end);
+    expect(codes).toEqual(expected);
+  });
+});
+
 describe("values", () => {
   it("are reported with the text that replaces them", () => {
     const resolved: string[] = [];
@@ -267,22 +256,4 @@ describe("values", () => {
       }
     },
   );
-
-  it("leave the stream in slices that split no surrogate pair", async () => {
-    for (const pad of ["", "a"]) {
-      const value = pad + "😀".repeat(limits.maxPieceChars);
-      const { readable, writable } = expandText(finding(value), { inUrls: true });
-      const writing = new Blob(["$v."])
-        .stream()
-        .pipeThrough(new TextDecoderStream())
-        .pipeTo(writable);
-      const slices: string[] = [];
-      for await (const slice of readable) slices.push(slice);
-      await writing;
-      expect(slices.join("")).toBe(`${value}.`);
-      expect(slices.length).toBeGreaterThan(2);
-      expect(slices.every((slice) => slice.length <= limits.maxPieceChars)).toBe(true);
-      expect(slices.every((slice) => slice.isWellFormed())).toBe(true);
-    }
-  });
 });

@@ -135,5 +135,6 @@ it.each([
 
 function overLimit(limit: string, maximum: number) {
   const details = { limit, maximum, actual: maximum + 1 };
-  return expect.objectContaining({ code: "limit_exceeded", details });
+  const message = expect.stringMatching(/x-ndjson.*text\/plain/);
+  return expect.objectContaining({ code: "limit_exceeded", message, details });
 }

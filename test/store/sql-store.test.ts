@@ -19,6 +19,7 @@ it("a store of many variables is read with a statement for each four hundred, an
   const value = "x".repeat(300);
   const writes = Array.from({ length: 2_500 }, (_, index) => ({ name: `v_${index}`, value }));
   await new SqlStore(sql, { now }).saveAll(writes);
+  expect(await statementsOf(sql, () => new SqlStore(sql, { now }))).toBe(0);
   const store = new SqlStore(sql, { now });
   sql.unitsRead = 0;
   expect(await statementsOf(sql, () => store.count())).toBe(7);
@@ -104,41 +105,6 @@ describe("the cost of a call", () => {
     expect(store.glance("v98")).toBeUndefined();
   });
 
-  it("a slice of a large text or array reads only its chunks", slow, async () => {
-    const sql = migratedSql();
-    const writer = new SqlStore(sql, { now });
-    await writer.save({ name: "text", value: "x".repeat(5_000_000) });
-    const row = { text: "x".repeat(990) };
-    await writer.save({ name: "rows", value: Array.from({ length: 5_000 }, () => row) });
-    const store = new SqlStore(sql, { now });
-    const wanted = { text: "x".repeat(10), rows: Array.from({ length: 10 }, () => row) };
-    for (const [name, value] of Object.entries(wanted)) {
-      store.glance(name);
-      sql.unitsRead = 0;
-      const path = [{ from: 2_500, to: 2_510 }];
-      expect(await store.readPath(name, path)).toEqual({ found: true, value });
-      expect(sql.unitsRead).toBeLessThan(2 * limits.maxRecordBytes + 1_000);
-    }
-  });
-
-  it("glance, count and bytes cost nothing once the store is awake", async () => {
-    const sql = migratedSql();
-    await new SqlStore(sql, { now }).save({ name: "a", value: 1 });
-    const store = new SqlStore(sql, { now });
-    expect(await statementsOf(sql, () => store.count())).toBe(1);
-    // Checks whether there are earlier versions.
-    expect(await statementsOf(sql, () => store.bytes())).toBe(1);
-    const looks = [
-      () => store.glance("a"),
-      () => store.glance("b"),
-      () => store.count(),
-      () => store.bytes(),
-      () => store.nextDueMs(),
-      () => store.runs(),
-    ];
-    for (const look of looks) expect(await statementsOf(sql, look)).toBe(0);
-  });
-
   it("access times are written in batches, at most once per 24th of the idle time", async () => {
     const sql = migratedSql();
     let nowMs = START_MS;
@@ -177,12 +143,6 @@ describe("the cost of a call", () => {
     for (let times = 0; times < 10; times++)
       await store.save({ name: "a", value: "x".repeat(2_500_000) });
     expect(await statementsOf(sql, () => store.read("small"))).toBe(0);
-  });
-
-  it("waking runs no statement, however much is stored", async () => {
-    const sql = migratedSql();
-    await new SqlStore(sql, { now }).save({ name: "a", value: large("x") });
-    expect(await statementsOf(sql, () => new SqlStore(sql, { now }))).toBe(0);
   });
 
   it("metadata is read without values", slow, async () => {

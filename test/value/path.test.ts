@@ -2,7 +2,6 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { matchName, parsePath } from "../../src/reference/grammar.ts";
 import type { Json } from "../../src/value/json.ts";
-import { sliceCodePoints } from "../../src/value/characters.ts";
 import { formatPath, isPlainKey, type Path, readPath, type Segment } from "../../src/value/path.ts";
 
 /** Reads with a path in its text form, so that the examples look like references. */
@@ -89,20 +88,6 @@ describe("slices", () => {
   ])("%s selects the same part of an array or a text as in RFC 9535", (written, expected) => {
     expect(found(letters, written)).toEqual(expected.split(""));
     expect(found(letters.join(""), written)).toBe(expected);
-  });
-
-  it("of a text count code points, for any bounds", () => {
-    const bound = fc.option(fc.integer({ min: -12, max: 12 }), { nil: undefined });
-    const text = fc.string({ unit: fc.constantFrom("a", "😀", "\ud83d", "\ude00", "é") });
-    fc.assert(
-      fc.property(text, bound, bound, (whole, from, to) => {
-        const range = {
-          ...(from === undefined ? {} : { from }),
-          ...(to === undefined ? {} : { to }),
-        };
-        expect(sliceCodePoints(whole, range)).toBe(Array.from(whole).slice(from, to).join(""));
-      }),
-    );
   });
 });
 

@@ -133,17 +133,6 @@ describe("a records meter", () => {
     fc.assert(property, { numRuns: 8 });
   });
 
-  it("marks the same records wherever the stream is split", slow, () => {
-    const text = Array.from({ length: 30_000 }, (_, id) => `{"id":${id},"name":"語 😀"}\r\n`).join(
-      "",
-    );
-    const { marks } = runRecords(text);
-    expect(marks.length).toBe(4);
-    for (const lengths of [[3, 8], [50], [65_535], [100_003]]) {
-      expect(runRecords(text, lengths).marks).toEqual(marks);
-    }
-  });
-
   it("takes the shape from the records that start in the first mebibyte", () => {
     const long = (chars: number) => `${JSON.stringify({ text: "x".repeat(chars) })}\n`;
     const shape = (...records: readonly string[]) => runRecords(records.join("")).about.shape;
@@ -163,14 +152,6 @@ describe("a records meter", () => {
     }
     const { preview } = runRecords(`{"${"k".repeat(1_000)}":1}\n2\n`).about;
     expect(preview).toBe(`[{"${"k".repeat(limits.maxLineChars - 4)}…`);
-  });
-
-  it("counts the records missing from the preview", () => {
-    const text = Array.from({ length: 50_000 }, (_, id) => `{"id":${id}}\n`).join("");
-    const { preview } = runRecords(text, [1_000]).about;
-    const shown = preview.match(/"id"/g)?.length ?? 0;
-    expect(shown).toBeGreaterThan(5);
-    expect(preview.endsWith(`,… (+${50_000 - shown} more)]`)).toBe(true);
   });
 
   describe("refuses", () => {
@@ -210,25 +191,6 @@ describe("a records meter", () => {
           "not UTF-8",
         );
       }
-    });
-
-    it("invalid records with the same message, wherever the stream is split", () => {
-      const fault = fc.constantFrom("x", "{", "[1,", "1 2", '"\ud83d', "\uFEFF1");
-      const property = fc.property(layout, layout, fault, cuts, (...given) => {
-        const [before, after, wrong, lengths] = given;
-        const text = `${sent(before)}\n${wrong}\n${sent(after)}`;
-        const said = (lengths?: readonly number[]): unknown => {
-          try {
-            return runRecords(text, lengths).about;
-          } catch (error) {
-            return error;
-          }
-        };
-        const whole = said();
-        expect(whole).toBeInstanceOf(Error);
-        expect(said(lengths)).toEqual(whole);
-      });
-      fc.assert(property, { numRuns: 80 });
     });
 
     it("nesting that is too deep", () => {
@@ -271,19 +233,6 @@ describe("a records meter", () => {
         write();
       }
       expect(write).toThrow(tooLong);
-    });
-
-    it("keeps any number of blanks after a record and in an empty line", slow, () => {
-      const blanks = " ".repeat(limits.maxJsonBytes + 100_000);
-      const text = `{"a":1}${blanks}\r\n${blanks}\n2\n`;
-      const { about } = runRecords(text, [65_537]);
-      expect(about.count).toBe(2);
-      expect(() => runRecords(`[1${blanks}]\n`, [65_537])).toThrow(tooLong);
-    });
-
-    it("reads short ones after a long one", () => {
-      const long = recordOf(3_000_000);
-      expect(runRecords(`1\n${long}\n2\n${long}\n3`, [1_000]).about.count).toBe(5);
     });
   });
 });
