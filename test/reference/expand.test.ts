@@ -38,34 +38,13 @@ function expand(text: string, options: ExpandOptions = {}, lookup?: Lookup): str
 }
 
 describe("text that cannot become a reference", () => {
-  it("is emitted with its own chunk", () => {
-    const answer = start({ couldBegin });
-    for (const chunk of ["It", " is ", "nice", ".\n", "\\a", "}} ]( <a ", "`x`"]) {
-      const before = answer.out;
-      void answer.write(chunk);
-      expect(answer.out).toBe(before + chunk);
-    }
-  });
-
   it.each([
-    "$5",
-    "$.",
-    "$ ",
-    "$(",
-    "$$",
-    "US$t",
-    "${{",
-    "${ ",
-    "$x",
-    "$HOME",
-    "$temz",
-    "$ida",
-    "\\n",
-  ])("%j is emitted at its last character", (text) => {
+    ..."$5|$.|$ |$(|$$|US$t|${{|${ |$x|$HOME|$temz|$ida|\\n".split("|"),
+    "It is nice.\n\\a}} ]( <a `x`",
+  ])("is emitted at its last character: %j", (text) => {
     const answer = start({ couldBegin });
     for (const character of text) void answer.write(character);
-    expect(answer.out).toBe(text);
-    expect(answer.held).toBe(0);
+    expect([answer.out, answer.held]).toEqual([text, 0]);
   });
 });
 
@@ -92,32 +71,31 @@ describe("held text", () => {
 });
 
 describe("a flush", () => {
-  it("decides held text like the end of the answer", () => {
-    for (const [text, expected] of [
-      ["is $temp", "is 72"],
-      ["is $weather.", 'is {"city":"New York"}.'],
-      ["is ${temp", "is ${temp"],
-      ["is $", "is $"],
-      ["is \\$temp", "is $temp"],
-    ] as const) {
-      const answer = start();
-      void answer.write(text);
-      expect(answer.out).not.toBe(expected);
-      void answer.flush();
-      expect(answer.out).toBe(expected);
-    }
+  it.each([
+    ["is $temp", "is 72"],
+    ["is $weather.", 'is {"city":"New York"}.'],
+    ["is ${temp", "is ${temp"],
+    ["is $", "is $"],
+    ["is \\$temp", "is $temp"],
+  ])("decides held text like the end of the answer: %s", (text, expected) => {
+    const answer = start();
+    void answer.write(text);
+    expect(answer.out).not.toBe(expected);
+    void answer.flush();
+    expect(answer.out).toBe(expected);
   });
 
-  it("in the middle of text remembers code, URLs and words", () => {
-    for (const opening of ["`", "```\n", "https://e.example/?q=", "[t](", "<a ", "word", "$"]) {
+  it.each(["`", "```\n", "https://e.example/?q=", "[t](", "<a ", "word", "$"])(
+    "in the middle of text remembers code, URLs and words: %j",
+    (opening) => {
       const answer = start();
-      void answer.write(opening);
-      void answer.flush();
-      void answer.write("$temp");
-      void answer.flush();
+      for (const text of [opening, "$temp"]) {
+        void answer.write(text);
+        void answer.flush();
+      }
       expect(answer.out).toBe(`${opening}$temp`);
-    }
-  });
+    },
+  );
 });
 
 describe("asynchronous lookups", () => {
@@ -155,49 +133,39 @@ describe("an unprintable value", () => {
     return lookupIn(variables)(reference);
   };
 
-  it("is shown as secret, whatever part is requested", () => {
-    const text = "$key and ${key.part}, $key[0]\n\n$key\n";
-    const secret = "[secret: key]";
-    const expected = `${secret} and ${secret}, ${secret}\n\n${secret}\n`;
-    expect(expand(text, {}, lookup)).toBe(expected);
-    expect(expand("\\$key", {}, lookup)).toBe("$key");
-  });
-
-  it("stays as written if it is evicted or missing, and is reported", () => {
+  /** Returns the expanded text, and the references that are reported. */
+  const reporting = (text: string, options: ExpandOptions = {}) => {
     const reported: Unresolved[] = [];
     const onUnresolved = (unresolved: Unresolved) => void reported.push(unresolved);
-    const text = "$gone $weather.citi ${ids[9]} \\$gone \\$weather.x $HOME $temp";
-    expect(expand(text, { onUnresolved }, lookup)).toBe(text.replace("$temp", "72"));
-    expect(reported).toEqual([
-      { reference: "$gone", code: "variable_evicted", message },
-      { reference: "$weather.citi", code: "path_not_found", near: ["city"] },
-      { reference: "${ids[9]}", code: "path_not_found" },
-    ]);
+    return { shown: expand(text, { onUnresolved, ...options }, lookup), reported };
+  };
+
+  it("is shown as secret, whatever part is requested", () => {
+    const secret = "[secret: key]";
+    const text = "$key and ${key.part}, $key[0]\n\n$key\n \\$key";
+    const expected = `${secret} and ${secret}, ${secret}\n\n${secret}\n $key`;
+    expect(reporting(text)).toEqual({ shown: expected, reported: [] });
   });
 
-  it("is not reported in code", () => {
-    const reported: string[] = [];
-    const onUnresolved = ({ reference }: Unresolved) => void reported.push(reference);
-    expand("`$gone` $gone.y", { onUnresolved }, lookup);
-    expect(reported).toEqual(["$gone.y"]);
+  it("stays as written if it is evicted or missing, and is reported, except in code", () => {
+    const text = "$gone $weather.citi ${ids[9]} \\$gone \\$weather.x $HOME `$gone` $temp";
+    expect(reporting(text)).toEqual({
+      shown: text.replace("$temp", "72"),
+      reported: [
+        { reference: "$gone", code: "variable_evicted", message },
+        { reference: "$weather.citi", code: "path_not_found", near: ["city"] },
+        { reference: "${ids[9]}", code: "path_not_found" },
+      ],
+    });
   });
 
   it("is reported with its reason in a URL or tag, unless its name is unknown", () => {
-    const reported: Unresolved[] = [];
-    const onUnresolved = (unresolved: Unresolved) => void reported.push(unresolved);
     const text = "https://e.example/$temp?$HOME\\$temp <b ${weather.x} > ${temp}@e.example";
-    for (const isKnown of [undefined, (name: string) => name !== "HOME"]) {
-      reported.length = 0;
-      const options = isKnown === undefined ? {} : { isKnown };
-      expect(expand(text, { onUnresolved, ...options }, lookup)).toBe(text);
-      expect(reported.map(({ reference }) => reference)).toEqual([
-        "$temp",
-        "${weather.x}",
-        "${temp}",
-      ]);
-      for (const { code, reason } of reported) {
-        expect([code, reason]).toEqual(["reference_in_url", "url"]);
-      }
+    for (const options of [{}, { isKnown: (name: string) => name !== "HOME" }]) {
+      const why = { code: "reference_in_url", reason: "url" };
+      const references = ["$temp", "${weather.x}", "${temp}"];
+      const reported = references.map((reference) => ({ reference, ...why }));
+      expect(reporting(text, options)).toMatchObject({ shown: text, reported });
     }
   });
 
@@ -207,9 +175,8 @@ describe("an unprintable value", () => {
       lookups++;
       return lookup(reference);
     };
-    const isKnown = () => true;
     expand("<b $temp https://e.example/$temp", {}, counting);
-    expand("<b $temp", { isKnown, onUnresolved: () => {} }, counting);
+    expand("<b $temp", { isKnown: () => true, onUnresolved: () => {} }, counting);
     expect(lookups).toBe(0);
     expand("<b $temp", { onUnresolved: () => {} }, counting);
     expect(lookups).toBe(1);

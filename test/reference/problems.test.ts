@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import * as limits from "../../src/limits.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import type { Found, Lookup, Missing } from "../../src/reference/lookup.ts";
 import {
@@ -13,7 +12,6 @@ import {
   type ResolveOptions,
 } from "../../src/reference/resolve.ts";
 import type { Json } from "../../src/value/json.ts";
-import { slow } from "../support/slow.ts";
 
 const variables = { temp: 72, city: "New York", list: ["a"], empty: {} };
 const missing = (about: Partial<Missing>): Missing => ({ found: false, reason: "path", ...about });
@@ -118,42 +116,7 @@ describe("an error about a reference", () => {
       details: { reference: "$image" },
     });
   });
-
-  it("says what to do about an exceeded limit", slow, async () => {
-    const large =
-      (chars: number): Lookup =>
-      () => ({ found: true, value: "", chars });
-    const half = limits.maxInsertedChars / 2;
-    expect((await resolveReferences(["$a", "$b"], large(half))).value).toEqual(["", ""]);
-    expect(await problemOf(["$a", "$b"], large(half + 1))).toMatchObject({
-      code: "limit_exceeded",
-      message: expect.stringContaining("Pass fewer large values, or slices of them."),
-      details: { limit: "maxInsertedChars", actual: 2 * half + 2 },
-    });
-    const text = answering({ t: { found: true, value: "x".repeat(limits.maxEmbeddedChars) } });
-    const bounds: readonly [Json, string][] = [
-      ["$t.".repeat(17), "Pass large values alone, as whole strings."],
-      [Array<Json>(limits.maxItems + 1).fill("$temp"), "Pass one reference to a list"],
-      [Array<Json>(1).fill(nested(limits.maxDepth)), "Pass deep data by one reference."],
-    ];
-    for (const [input, advice] of bounds) {
-      const problem = { name: "ReferenceProblem", message: expect.stringContaining(advice) };
-      expect(await problemOf(input, text)).toMatchObject(problem);
-    }
-    const longer = answering({
-      t: { found: true, value: "x".repeat(limits.maxEmbeddedChars + 1) },
-    });
-    expect(await problemOf("<$t>", longer)).toMatchObject({
-      message: expect.stringContaining("Pass $t alone, as the whole string."),
-    });
-  });
 });
-
-function nested(levels: number): Json {
-  let value: Json = [];
-  for (let level = 1; level < levels; level++) value = [value];
-  return value;
-}
 
 describe("interpolated text", () => {
   const lookup = answering({

@@ -1,4 +1,3 @@
-import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { ArrayMeter } from "../../src/value/array-meter.ts";
@@ -71,28 +70,6 @@ describe("an array received in pieces", () => {
     expect(() => JSON.parse(text)).toThrow(SyntaxError);
     const refused = expect.objectContaining({ code: "bad_json" });
     for (const pieces of cuts(text)) expect(() => metered(pieces)).toThrow(refused);
-  });
-
-  it("is parsed like JSON.parse does", slow, () => {
-    const tokens = fc.constantFrom(...'[]{},:"\\ 1', '"a"', "null", "\n");
-    fc.assert(
-      fc.property(fc.array(tokens, { maxLength: 12 }), fc.nat({ max: 12 }), (found, cut) => {
-        const pieces = [`[${found.slice(0, cut).join("")}`, found.slice(cut).join("")];
-        const attempt = <Result>(work: () => Result) => {
-          try {
-            return work();
-          } catch {
-            return "refused";
-          }
-        };
-        const text = pieces.join("");
-        const whole = attempt(() => expected(JSON.parse(text) as readonly Json[], text));
-        const read = attempt(() => metered(pieces));
-        if (typeof whole === "string") expect(read).toBe(whole);
-        else expect(read).toMatchObject(whole);
-      }),
-      { numRuns: 5_000 },
-    );
   });
 
   it("has marks, and the shape of its first elements", () => {

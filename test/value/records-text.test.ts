@@ -50,23 +50,6 @@ function encodeArray(values: readonly Json[]) {
 }
 
 describe("an encoded array", () => {
-  it("has a mark every markBytes, but none inside an element", sampled, () => {
-    const property = fc.property(large, (values) => {
-      const { bytes, marks } = encodeArray(values);
-      const longest = Math.max(...values.map((value) => Buffer.byteLength(JSON.stringify(value))));
-      const ends = [...marks.slice(1), [bytes.length, values.length] as const];
-      for (const [index, [byte, count]] of marks.entries()) {
-        const [nextByte = 0, nextCount = 0] = ends[index] ?? [];
-        expect(nextByte - byte).toBeLessThanOrEqual(2 * limits.markBytes + longest + 1);
-        if (index < marks.length - 1) {
-          expect(nextByte - byte).toBeGreaterThanOrEqual(limits.markBytes);
-        }
-        expect(nextCount).toBeGreaterThan(count);
-      }
-    });
-    fc.assert(property, { numRuns: samples(30) });
-  });
-
   it("returns any slice from the span of its bytes", sampled, () => {
     const property = fc.property(large, fc.nat(), fc.nat(), (values, one, other) => {
       const { bytes: stored, marks } = encodeArray(values);
@@ -80,17 +63,6 @@ describe("an encoded array", () => {
       expect(JSON.stringify(slice) === JSON.stringify(values.slice(from, to))).toBe(true);
     });
     fc.assert(property, { numRuns: samples(40) });
-  });
-
-  it("can be split at each of its marks", () => {
-    const values = Array.from({ length: 60_000 }, (_, id) => ({ id, name: `日本語 😀 ],[ ${id}` }));
-    const { bytes: stored, marks } = encodeArray(values);
-    expect(marks.length).toBeGreaterThan(5);
-    const read = marks.flatMap(([byte], index) => {
-      const end = marks[index + 1]?.[0] ?? stored.length;
-      return parseElements(utf8.decode(stored.subarray(byte, end)));
-    });
-    expect(read).toEqual(values);
   });
 });
 
