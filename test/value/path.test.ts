@@ -137,20 +137,17 @@ describe("writing and reading paths", () => {
   });
 });
 
-describe("names and plain keys", () => {
-  const isName = (text: string) =>
-    matchName({ text, limit: text.length, ended: true }, 0).end === text.length && text !== "";
+it.each([
+  [["a", "_", "A9_", "__proto__", "n".repeat(64)], true],
+  [["", "9a", "a-b", "a.b", "é", " a", "n".repeat(65)], false],
+])("that %j are names is %s", (names, isName) => {
+  for (const text of names) {
+    const { end } = matchName({ text, limit: text.length, ended: true }, 0);
+    expect(end === text.length && text !== "").toBe(isName);
+  }
+});
 
-  it.each(["a", "_", "A9_", "__proto__", "n".repeat(64)])("%s is a name", (name) => {
-    expect(isName(name)).toBe(true);
-  });
-
-  it.each(["", "9a", "a-b", "a.b", "é", " a", "n".repeat(65)])("%j is not a name", (name) => {
-    expect(isName(name)).toBe(false);
-  });
-
-  it("a plain key can have any length", () => {
-    expect(isPlainKey("k".repeat(1_000))).toBe(true);
-    expect(["", "9", "a-b", "é", "a b"].filter(isPlainKey)).toEqual([]);
-  });
+it("a plain key can have any length", () => {
+  expect(isPlainKey("k".repeat(1_000))).toBe(true);
+  expect(["", "9", "a-b", "é", "a b"].filter(isPlainKey)).toEqual([]);
 });

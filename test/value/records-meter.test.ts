@@ -174,22 +174,15 @@ describe("a records meter", () => {
       }
     });
 
-    it("invalid UTF-8, unless an earlier record is invalid", () => {
-      const bad = [0x22, 0xe9, 0x22, 0x0a];
-      const bytes = (start: string) => Buffer.concat([Buffer.from(start), Uint8Array.from(bad)]);
+    it.each([
+      ['"é"\n\n2\n', 3, 4, "not UTF-8"],
+      ["1\nx\n2\n", 2, 2, "not JSON"],
+    ])("invalid UTF-8 after %j, unless that is invalid", (...[start, record, line, said]) => {
+      const bytes = Buffer.concat([Buffer.from(start), Uint8Array.of(0x22, 0xe9, 0x22, 0x0a)]);
       for (const lengths of [[1], [3], [Infinity]]) {
-        expect(() => runMeter(new RecordsMeter(), bytes('"é"\n\n2\n'), lengths)).toThrow(
-          withCode("bad_json", { record: 3, line: 4 }),
-        );
-        expect(() => runMeter(new RecordsMeter(), bytes('"é"\n\n2\n'), lengths)).toThrow(
-          "not UTF-8",
-        );
-        expect(() => runMeter(new RecordsMeter(), bytes("1\nx\n2\n"), lengths)).toThrow(
-          withCode("bad_json", { record: 2, line: 2 }),
-        );
-        expect(() => runMeter(new RecordsMeter(), Uint8Array.of(0x22, 0xc3), lengths)).toThrow(
-          "not UTF-8",
-        );
+        const read = () => runMeter(new RecordsMeter(), bytes, lengths);
+        expect(read).toThrow(withCode("bad_json", { record, line }));
+        expect(read).toThrow(said);
       }
     });
 
