@@ -101,16 +101,6 @@ describe("an answer", () => {
     await page.getByRole("button", { name: "Send" }).waitFor();
     expect(scripted.asked("Slowly, please.")).toBe(1);
     expect(await page.getByRole("article").count()).toBe(2);
-
-    const [resumed] = await Promise.all([
-      page.waitForResponse((response) => response.url().endsWith("/stream")),
-      page.reload(),
-    ]);
-    expect(resumed.status()).toBe(204);
-    await answer.getByText(text).waitFor();
-    await page.getByRole("tab", { name: "Events" }).click();
-    await page.getByText("Turn finished").waitFor();
-    expect(await page.getByRole("alert").count()).toBe(0);
   });
 
   it("is stopped on the server, even after a reload", async ({ open, scripted }) => {

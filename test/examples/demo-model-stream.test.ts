@@ -5,12 +5,12 @@ import type {
 } from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
 import { orders } from "../../examples/agents/orders.ts";
-import { weather } from "../../examples/agents/weather.ts";
+import { createWeather } from "../../examples/agents/weather.ts";
 import { demoModel } from "../../examples/demo-model/demo-model.ts";
 
 /** A question to a model that is offered the tools of two agents, except the one of this name. */
 function asking(question: string, missing = ""): LanguageModelV4CallOptions {
-  const names = Object.keys({ ...weather.tools, ...orders.tools });
+  const names = Object.keys({ ...createWeather().tools, ...orders.tools });
   return {
     prompt: [{ role: "user", content: [{ type: "text", text: question }] }],
     tools: names

@@ -22,8 +22,8 @@ describe("a rendered answer", () => {
 });
 
 describe("a harmless answer", () => {
-  it.each(harmlessAnswers)("keeps its links and contains its values: %j", (answer, expected) => {
+  it.each(harmlessAnswers)("keeps its links and contains its values: %j", (answer) => {
     const outputs = [1, 2, 3].map((seed) => expandedInPieces(answer, seed, { v: "VALUE" }));
-    expect(new Set(outputs)).toEqual(new Set([expected]));
+    expect(new Set(outputs)).toEqual(new Set([answer.replaceAll("$v", "VALUE")]));
   });
 });

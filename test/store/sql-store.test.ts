@@ -2,7 +2,6 @@ import { afterEach, describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { Write } from "../../src/store/variable-store.ts";
-import type { VariableStore } from "../../src/store/variables.ts";
 import { slow } from "../support/slow.ts";
 import { closeAll, migratedSql, one, rowsWritten, statementsOf } from "./watched-sql.ts";
 
@@ -86,25 +85,6 @@ describe("the cost of a call", () => {
     expect(await woken.read("a")).toBe(await woken.read("a"));
   });
 
-  it("the newest of many variables are found without a statement, and listed with one", async () => {
-    const sql = migratedSql();
-    const store = new SqlStore(sql, { now });
-    for (let index = 0; index < 100; index++) await store.save({ name: `v${index}`, value: index });
-    const names = Array.from({ length: 20 }, (_, index) => `v${80 + index}`);
-    const versions = () => names.map((name) => store.glance(name)?.version);
-    expect(await statementsOf(sql, () => expect(new Set(versions())).toEqual(new Set([1])))).toBe(
-      0,
-    );
-    expect(await statementsOf(sql, () => store.list({ names }))).toBe(1);
-    expect(await statementsOf(sql, () => store.list({ last: 20 }))).toBe(0);
-    expect(await statementsOf(sql, () => store.list({ names: ["v90"] }))).toBe(0);
-    expect(await statementsOf(sql, () => store.list({ names }))).toBe(0);
-    await store.save({ name: "v99", value: "new" });
-    expect(store.glance("v99")).toMatchObject({ version: 2, type: "string" });
-    store.delete("v98");
-    expect(store.glance("v98")).toBeUndefined();
-  });
-
   it("access times are written in batches, at most once per 24th of the idle time", async () => {
     const sql = migratedSql();
     let nowMs = START_MS;
@@ -176,39 +156,4 @@ describe("chunks", () => {
       expect((await new SqlStore(sql, { now }).read("a")) === value).toBe(true);
     }
   });
-
-  it.each<[string, (store: VariableStore) => unknown]>([
-    ["replaced by a small value", (store) => store.save({ name: "a", value: 1 })],
-    ["deleted", (store) => store.delete("a")],
-    ["reset", (store) => store.reset(0)],
-    ["evicted", (store) => store.evictDue(START_MS + 5, 1)],
-  ])("are deleted when the variable is %s", slow, async (_, remove) => {
-    const sql = migratedSql();
-    const store = new SqlStore(sql, { now });
-    await store.save({ name: "a", value: large("x"), ttlMs: 5 });
-    await store.save({ name: "a", value: large("y"), ttlMs: 5 });
-    const chunks = one(sql, chunkRows);
-    expect(chunks).toBeGreaterThan(0);
-    await store.save({ name: "b", value: large("z"), pinned: true });
-    await remove(new SqlStore(sql, { now }));
-    expect(one(sql, chunkRows)).toBe(chunks);
-    expect((await new SqlStore(sql, { now }).read("b")) === large("z")).toBe(true);
-  });
-
-  it(
-    "of a new variable never mix with those of one deleted before the store woke",
-    slow,
-    async () => {
-      const sql = migratedSql();
-      await new SqlStore(sql, { now }).save({ name: "a", value: large("a") });
-      await new SqlStore(sql, { now }).save({ name: "b", value: large("b") });
-      new SqlStore(sql, { now }).delete("b");
-      await new SqlStore(sql, { now }).save({ name: "c", value: large("c") });
-      const store = new SqlStore(sql, { now });
-      expect([
-        (await store.read("a")) === large("a"),
-        (await store.read("c")) === large("c"),
-      ]).toEqual([true, true]);
-    },
-  );
 });

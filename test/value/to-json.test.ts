@@ -156,7 +156,9 @@ describe("a refused value", () => {
   };
   const traps = ["ownKeys", "get", "has", "getOwnPropertyDescriptor", "getPrototypeOf"] as const;
 
-  it.each<[string, unknown, RegExp?]>([
+  type Row = [string, unknown, RegExp?];
+
+  it.each<Row>([
     ["an object that contains itself", cyclic, /contains itself/],
     ["an array that contains itself", cyclicArray, /contains itself/],
     ["a Map and a Set that contain each other", cyclicMap, /contains itself/],
@@ -175,10 +177,11 @@ describe("a refused value", () => {
     ],
     ["a revoked object", revoked({})],
     ["a revoked array", revoked([])],
-    ...traps.map((trap) => [`a proxy whose ${trap} throws`, failing(trap), /is closed/] as const),
-    ...[new Error("boom"), "boom", null, undefined, 5, {}].map(
-      (thrown) => [`a toJSON that throws ${String(thrown)}`, throwing(thrown)] as const,
-    ),
+    ...traps.map((trap): Row => [`a proxy whose ${trap} throws`, failing(trap), /is closed/]),
+    ...[new Error("boom"), "boom", null, undefined, 5, {}].map((thrown): Row => [
+      `a toJSON that throws ${String(thrown)}`,
+      throwing(thrown),
+    ]),
   ])("is %s, alone and nested", (_, value, message = /cannot be kept/) => {
     const refusal = { code: "bad_value", message: expect.stringMatching(message) };
     expect(refusalOf(value)).toMatchObject(refusal);
