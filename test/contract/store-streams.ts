@@ -1,16 +1,6 @@
-import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Content } from "../../src/store/bytes/content.ts";
-import type { Json } from "../../src/value/json.ts";
-import {
-  cutAt,
-  encode,
-  recordsText,
-  streamed,
-  textOfBytes,
-  textPattern,
-  textPieces,
-} from "./store-content.ts";
+import { cutAt, encode, streamed, textOfBytes, textPattern, textPieces } from "./store-content.ts";
 import { bytesOf, expectFailure, isSame, MIB } from "./store-fixture.ts";
 import { FULL } from "../store/watched-sql.ts";
 import type { Testing } from "./store-testing.ts";
@@ -28,35 +18,6 @@ export function streams(at: Testing): void {
     expect([at.store.count(), at.store.bytes(), at.store.list()]).toEqual([0, 0, []]);
     await at.ground.expectClean(at.store);
   };
-
-  it("give the same values wherever they are split", async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.string({ unit: "grapheme", maxLength: 12 }), { minLength: 1, maxLength: 12 }),
-        fc.constantFrom(1, 300, 9_000),
-        fc.array(fc.nat(), { maxLength: 12 }),
-        async (texts, times, cuts) => {
-          const text = texts.join("é").toWellFormed().repeat(times);
-          const records = texts.flatMap((name, id) => [{ id, name, text: name.repeat(times) }, id]);
-          const sent = {
-            "text/plain": text,
-            [NDJSON]: recordsText(records),
-            "application/json": JSON.stringify(records),
-          };
-          for (const [mediaType, body] of Object.entries(sent)) {
-            const content = await receive(cutAt(encode(body), cuts), mediaType);
-            const info = await at.store.save({ name: "v", value: content });
-            expect(info.mediaType).toBe(mediaType);
-            at.store.forget();
-            const expected: Json = mediaType === "text/plain" ? text : records.map(copied);
-            expect(isSame(await at.store.read("v"), expected)).toBe(true);
-          }
-        },
-      ),
-      { numRuns: 12 },
-    );
-    await at.ground.expectClean(at.store);
-  });
 
   it("give the same large values as direct saves, arrays as they arrive", async () => {
     const rows = Array.from({ length: 40_000 }, (_, id) => ({ id, name: `é "${id}", [` }));
@@ -251,7 +212,3 @@ export function streams(at: Testing): void {
   });
 }
 
-/** Returns the value as JSON keeps it. */
-function copied(value: Json): Json {
-  return JSON.parse(JSON.stringify(value)) as Json;
-}
