@@ -211,4 +211,3 @@ export function streams(at: Testing): void {
     }
   });
 }
-

@@ -48,4 +48,3 @@ it("reports that keys were left out", () => {
 });
 
 const many = Array.from({ length: 100 }, (_, index) => `key_${index}`);
-
