@@ -190,7 +190,7 @@ describe("the values of an answer", () => {
     ["at their limit", "$big $two.", most - 2, "yz", []],
     ["above it", "$big $two.", most - 1, "$two", ["limit_exceeded"]],
     ["alone above it", "$big", most + 1, "$big", ["limit_exceeded"]],
-  ])("count together: %s", slow, (_where, text, chars, end, expected) => {
+  ])("count together: %s", slow, (...[, text, chars, end, expected]) => {
     const value = "x".repeat(chars);
     const codes: string[] = [];
     const onUnresolved = ({ code }: Unresolved) => void codes.push(code);

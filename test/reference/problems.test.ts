@@ -32,36 +32,44 @@ async function problemOf(input: Json, lookup: Lookup, options?: ResolveOptions):
 
 describe("an error about a reference", () => {
   it.each<[Partial<Missing>, string, string]>([
-    [{ reason: "unknown" }, "variable_not_found", "$x is not a variable."],
+    [{ reason: "unknown" }, "variable_not_found", "is not a variable."],
     [
       { reason: "unknown", near: ["y"] },
       "variable_not_found",
-      "$x is not a variable. Did you mean y?",
+      "is not a variable. Did you mean y?",
     ],
     [
       { reason: "unknown", near: ["y", "z"] },
       "variable_not_found",
-      "$x is not a variable. Did you mean y or z?",
+      "is not a variable. Did you mean y or z?",
     ],
-    [{ reason: "evicted" }, "variable_evicted", "$x has been evicted."],
-    [{ reason: "secret" }, "variable_secret", "$x is secret and cannot be used here."],
-    [{ reason: "unreadable" }, "limit_exceeded", "$x leads nowhere."],
-    [{ reason: "unreadable", code: "bad_value", message: "Is bytes." }, "bad_value", "Is bytes."],
-    [{}, "path_not_found", "$x leads nowhere."],
-    [{ nearest: "x" }, "path_not_found", "$x leads nowhere. x exists."],
-    [{ nearest: "x", type: "null" }, "path_not_found", "$x leads nowhere. x is null."],
-    [{ nearest: "x", length: 0 }, "path_not_found", "$x leads nowhere. x has length 0."],
-    [{ nearest: "x", keys: [] }, "path_not_found", "$x leads nowhere. x has the keys (none)."],
+    [{ reason: "evicted" }, "variable_evicted", "has been evicted."],
+    [{ reason: "secret" }, "variable_secret", "is secret and cannot be used here."],
+    [{ reason: "unreadable" }, "limit_exceeded", "leads nowhere."],
+    [{}, "path_not_found", "leads nowhere."],
+    [{ nearest: "x" }, "path_not_found", "leads nowhere. x exists."],
+    [{ nearest: "x", type: "null" }, "path_not_found", "leads nowhere. x is null."],
+    [{ nearest: "x", length: 0 }, "path_not_found", "leads nowhere. x has length 0."],
+    [{ nearest: "x", keys: [] }, "path_not_found", "leads nowhere. x has the keys (none)."],
     [
       { nearest: "x", keys: ["a", "b"], near: ["a"] },
       "path_not_found",
-      "$x leads nowhere. x has the keys a, b. Did you mean a?",
+      "leads nowhere. x has the keys a, b. Did you mean a?",
     ],
-  ])("for %j has the code %s and the message %s", (about, code, message) => {
-    expect(described("$x", missing(about))).toMatchObject({ code, message });
+  ])("for %j has the code %s and the message: $x %s", (about, code, said) => {
+    const expected = { code, message: `$x ${said}` };
+    expect(described("$x", missing(about))).toMatchObject(expected);
     const problem = problemFrom("$x", missing(about));
     expect(problem).toBeInstanceOf(ReferenceProblem);
-    expect(problem).toMatchObject({ name: "ReferenceProblem", code, message });
+    expect(problem).toMatchObject({ name: "ReferenceProblem", ...expected });
+  });
+
+  it("has a code and a message of its own if the value cannot be read", () => {
+    const about = { reason: "unreadable", code: "bad_value", message: "Is bytes." } as const;
+    expect(described("$x", missing(about))).toMatchObject({
+      code: "bad_value",
+      message: "Is bytes.",
+    });
   });
 
   it("includes 20 keys in the message, and 50 keys and other details as data", () => {

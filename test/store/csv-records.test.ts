@@ -116,7 +116,7 @@ describe("a CSV", () => {
     ]);
   });
 
-  it.each([..."1e5#+1# 1#1,5#.5#1.#0x10#Infinity#NaN#TRUE#null#1_000".split("#")])(
+  it.each("1e5#+1# 1#1,5#.5#1.#0x10#Infinity#NaN#TRUE#null#1_000".split("#"))(
     "keeps %j as text",
     async (cell) => {
       expect(await read(`a;b\n${cell};1`, { delimiter: "semicolon" })).toEqual([{ a: cell, b: 1 }]);
