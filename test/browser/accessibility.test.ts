@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect } from "vitest";
 import { barriersInBoth } from "../support/axe.ts";
-import { ask, askExample, calling, eventually, it } from "../support/page-test.ts";
+import { ask, calling, it } from "../support/page-test.ts";
 
 const isAt = (page: Page, selector: string) =>
   page.evaluate<boolean>(`document.activeElement.matches(${JSON.stringify(selector)})`);
@@ -32,37 +32,6 @@ describe("the page's keyboard shortcuts", () => {
     await page.keyboard.press("/");
     expect(await isAt(page, ".composer-field")).toBe(true);
     expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("/?");
-  });
-});
-
-describe("the page's content security policy", () => {
-  it("is not violated by the first view and an answer", async ({ open, demo }) => {
-    const page = await open(`${demo.url}/health`);
-    await page.addInitScript(`
-      window.violations = [];
-      document.addEventListener("securitypolicyviolation", ({ violatedDirective, sourceFile }) =>
-        window.violations.push(violatedDirective + " " + sourceFile));`);
-    await page.goto(demo.url);
-    await askExample(page, /Compare the weather/);
-    expect(await page.evaluate("window.violations")).toEqual([]);
-  });
-});
-
-describe("reduced motion", () => {
-  it("stops every animation", async ({ open, scripted }) => {
-    const never = new Promise(() => undefined);
-    scripted.answer("Move a little", { kind: "text", text: "", hold: never });
-    const page = await open(scripted.url);
-    await ask(page, "Move a little");
-    await page.getByText("Thinking").waitFor();
-    const moves = () =>
-      page.evaluate<readonly string[]>(
-        "[...document.querySelectorAll('*')].map((one) => getComputedStyle(one).animationName).filter((name) => name !== 'none')",
-      );
-    expect(await moves()).toEqual([]);
-    await page.emulateMedia({ reducedMotion: "no-preference" });
-    await eventually(async () => expect(await moves()).toContain("chat-pulse"));
-    await page.getByRole("button", { name: "Stop", exact: true }).click();
   });
 });
 

@@ -4,15 +4,6 @@ import { createClient } from "../../packages/client/src/client.ts";
 import { barriersInBoth } from "../support/axe.ts";
 import { ask, eventually, idIn, it } from "../support/page-test.ts";
 
-/** A promise that is resolved from outside. */
-function gate() {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
-}
-
 async function attachSales(page: Page, rows: string): Promise<void> {
   const buffer = Buffer.from(`city,total\n${rows}`);
   const file = { name: "my sales.csv", mimeType: "text/csv", buffer };
@@ -24,11 +15,11 @@ describe("the composer", () => {
     open,
     scripted,
   }) => {
-    const held = gate();
+    const held = Promise.withResolvers<void>();
     scripted.answer("Long question", {
       kind: "text",
       text: "Part of it.",
-      hold: held.opened,
+      hold: held.promise,
     });
     scripted.answer("Second in line", { kind: "text", text: "Second answer." });
     scripted.answer("Third in line", { kind: "text", text: "Third answer." });
@@ -44,7 +35,7 @@ describe("the composer", () => {
     await queue.getByRole("button", { name: "Remove “Never sent” from the queue" }).click();
     expect(await queue.getByRole("listitem").count()).toBe(2);
     expect(scripted.asked("Second in line")).toBe(0);
-    held.open();
+    held.resolve();
     await page.getByText("Third answer.").waitFor();
     expect(await page.locator(".message-question").allInnerTexts()).toEqual([
       "Long question",

@@ -46,12 +46,4 @@ describe("a view that throws", () => {
     await chart.click();
     await page.getByRole("group", { name: /^size of \$sizes/ }).waitFor();
   });
-
-  it("is never caused by invalid data in the browser's storage", async ({ open, demo }) => {
-    const page = await open(demo.url);
-    await page.evaluate(() => localStorage.setItem("byref-agents", '[null, [1], "c demo"]'));
-    await page.reload();
-    await ask(page, "Hello");
-    expect(await failure(page).count()).toBe(0);
-  });
 });

@@ -61,30 +61,6 @@ interface Found {
 const nothing: Found = { pwned: undefined, elements: [], handlers: [], links: [] };
 
 describe("hostile text", () => {
-  it("loads and runs nothing in an answer", async ({ open, scripted, onTestFinished }) => {
-    const stranger = await startStranger();
-    onTestFinished(stranger.stop);
-    const text = hostile(stranger.url);
-    scripted.answer("Say something bad.", { kind: "text", text });
-    const page = await open(scripted.url);
-    await ask(page, "Say something bad.");
-    await page.getByText("The end of it.").waitFor();
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
-    expect(await found(page)).toEqual(nothing);
-    // The markup is shown as text.
-    await page.getByText("<script>window.pwned = 1</script>").waitFor();
-    const links = page.getByRole("article", { name: "Answer" }).getByRole("link");
-    expect(await links.allInnerTexts()).toEqual(["remote", "again", "cell"]);
-    for (const link of await links.all()) {
-      expect(await link.getAttribute("rel")).toContain("noopener");
-      expect(await link.getAttribute("target")).toBe("_blank");
-    }
-    await page.reload();
-    await page.getByText("The end of it.").waitFor();
-    expect(await found(page)).toEqual(nothing);
-    expect(stranger.asked).toEqual([]);
-  });
-
   it("loads and runs nothing as a value, wherever it is shown", async ({
     open,
     scripted,
@@ -96,7 +72,7 @@ describe("hostile text", () => {
     scripted.answer("Let me in.", { kind: "text", text: "Come in." });
     scripted.answer("Say the value.", {
       kind: "text",
-      text: "Whole:\n\n$evil\n\nIn a **line: $row.html** and $rows[0].html, and [in a link $row.html](https://example.com).",
+      text: `${text}\n\nWhole:\n\n$evil\n\nIn a **line: $row.html** and $rows[0].html, and [in a link $row.html](https://example.com).`,
     });
     const page = await open(scripted.url);
     await ask(page, "Let me in.");
@@ -121,6 +97,11 @@ describe("hostile text", () => {
     await page.getByText("The end of it.").first().waitFor();
     await page.getByRole("button", { name: "Answer again" }).last().waitFor();
     expect(await found(page)).toEqual(nothing);
+    // The markup is shown as text, and an image as a link.
+    await page.getByText("<script>window.pwned = 1</script>").first().waitFor();
+    const links = page.getByRole("article", { name: "Answer" }).last().getByRole("link");
+    expect((await links.allInnerTexts()).slice(0, 3)).toEqual(["remote", "again", "cell"]);
+    expect(await links.first().getAttribute("rel")).toContain("noopener");
     await page.getByRole("switch", { name: "Show references" }).click();
     await page.getByText("In a **line: $row.html**").waitFor();
     for (const name of ["evil", "row", "rows", "drawing"]) {
@@ -148,24 +129,5 @@ describe("hostile text", () => {
     await page.getByRole("region", { name: "Events" }).getByText("$evil").waitFor();
     expect(await found(page)).toEqual(nothing);
     expect(stranger.asked).toEqual([]);
-  });
-
-  it("cannot present its own words as a value", async ({ open, scripted }) => {
-    const mine = (text: string) => `\uE000\uE100${text}\uE001\uE100`;
-    scripted.answer("Come in, forger.", { kind: "text", text: "Come in." });
-    scripted.answer("Who says so?", {
-      kind: "text",
-      text: `It says ${mine("forged")} and $note, and $open.\uE000\uE101 Mine. The end.`,
-    });
-    const page = await open(scripted.url);
-    await ask(page, "Come in, forger.");
-    await page.getByText("Come in.").waitFor();
-    const { variables } = createClient(scripted.url).conversation(idIn(page));
-    await variables.put("note", `true\uE001\uE100${mine("false")}`);
-    await variables.put("open", "\uE001\uE000");
-    await ask(page, "Who says so?");
-    await page.locator(".reference").first().waitFor();
-    const marks = await page.locator(".reference").allInnerTexts();
-    expect(marks.map((text) => text.replaceAll("\uE100", ""))).toEqual(["truefalse"]);
   });
 });

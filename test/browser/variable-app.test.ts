@@ -92,28 +92,4 @@ describe("show_variable elsewhere", () => {
     const { resources } = await client.listResources();
     expect(resources.map(({ uri }) => uri)).not.toContain("ui://byref/variable");
   });
-
-  base("is defined in few characters, with the gateway's other tools", async () => {
-    const app = () => "";
-    const files = { save: () => Promise.reject(new Error("It is not called.")) };
-    const { client } = await startGateway([], { app, files, capabilities: SUPPORTED });
-    const { tools } = await client.listTools();
-    expect(tools).toHaveLength(6);
-    const shown = tools.map(({ name, description, inputSchema }) => [
-      name,
-      description,
-      inputSchema,
-    ]);
-    expect(JSON.stringify(shown).length).toBeLessThan(3_000);
-  });
-
-  base("neither shows nor reads a sealed value", async () => {
-    const app = () => "";
-    const { client, call, store } = await startGateway([], { app, capabilities: SUPPORTED });
-    await store.save({ name: "key", value: "tok_123", visibility: "sealed" });
-    const answer = await call("show_variable", { name: "key" });
-    expect(answer.isError).toBe(true);
-    const read = await client.readResource({ uri: "byref://variables/key" }).catch(String);
-    expect(JSON.stringify([answer, read])).not.toContain("tok_123");
-  });
 });

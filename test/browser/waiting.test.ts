@@ -122,28 +122,6 @@ describe("a call that waits", () => {
     expect(await page.title()).not.toContain("(1)");
     await current.getByText("Needs your approval").waitFor({ state: "detached" });
   });
-
-  it("shows the changes of an edited variable", async ({ open, scripted }) => {
-    const edits = [{ op: "replace", path: "/city", value: "Rome" }];
-    const edit = { name: "edit_variable", input: { name: "get_weather_london", edits } };
-    scripted.answer(
-      "Edit it and send it.",
-      calling(london),
-      calling(edit),
-      calling(mail),
-      saying("Rome is sent."),
-    );
-    const page = await open(scripted.url);
-    await ask(page, "Edit it and send it.");
-    const card = page.getByRole("region", { name: "Call of send_mail" });
-    const changes = card.getByLabel("Changes of get_weather_london");
-    await card.getByText("changes since version 1 +1 −1").waitFor();
-    expect(await changes.locator("del").allInnerTexts()).toEqual(['-  "city": "London",']);
-    expect(await changes.locator("ins").allInnerTexts()).toEqual(['+  "city": "Rome",']);
-    expect(await barriersInBoth(page)).toEqual([]);
-    await card.getByRole("button", { name: "Approve" }).click();
-    await page.getByText("Rome is sent.").waitFor();
-  });
 });
 
 describe("an error", () => {

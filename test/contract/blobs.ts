@@ -28,9 +28,11 @@ interface Fixture {
 }
 
 function objects(at: Fixture): void {
-  it.each([0, 1, 65_537])("keeps %i bytes", async (size) => {
-    await at.blobs.put(at.key, bytesOf(size));
-    await expectObject(at, bytesOf(size));
+  it("replaces a longer object by a shorter one, and by an empty one", async () => {
+    for (const size of [65_537, 10, 0]) {
+      await at.blobs.put(at.key, bytesOf(size));
+      await expectObject(at, bytesOf(size));
+    }
   });
 
   it("keeps a copy, unaffected by changes to the bytes put or read", async () => {
@@ -40,13 +42,6 @@ function objects(at: Fixture): void {
     const read = await at.blobs.read(at.key, 0, 10);
     read.fill(0);
     await expectObject(at, bytesOf(10));
-  });
-
-  it("replaces a longer object by a shorter one, and by an empty one", async () => {
-    for (const size of [100, 10, 0]) {
-      await at.blobs.put(at.key, bytesOf(size));
-      await expectObject(at, bytesOf(size));
-    }
   });
 
   it.each(["é 😀", "a/../b", "a//b", "?query#hash", "100%25", "__proto__"])(
@@ -61,191 +56,128 @@ function objects(at: Fixture): void {
   );
 }
 
+/** Uploads bytes in pieces, each in the same buffer. */
+async function uploaded({ blobs, key }: Fixture, size: number, piece = size): Promise<BlobUpload> {
+  const upload = await blobs.upload(key);
+  const buffer = new Uint8Array(piece);
+  for (let start = 0; start < size; start += piece) {
+    const bytes = bytesOf(size).subarray(start, start + piece);
+    buffer.set(bytes);
+    await upload.write(buffer.subarray(0, bytes.length));
+    await upload.write(new Uint8Array());
+  }
+  return upload;
+}
+
 function uploads(at: Fixture): void {
-  it.each([0, 1, PART - 1, PART, PART + 1, 2 * PART + 4_321])(
-    "keep %i bytes in their order",
-    async (size) => {
-      const upload = await at.blobs.upload(at.key);
-      await upload.write(bytesOf(size));
-      await upload.complete();
-      await expectObject(at, bytesOf(size));
-    },
-  );
-
   it.each([
-    { piece: 1, size: 1_000 },
-    { piece: 65_537, size: PART + 100_000 },
-    { piece: PART - 1, size: 2 * PART + 1 },
-    { piece: PART, size: 2 * PART },
-    { piece: PART + 1, size: 2 * PART + 2 },
-  ])("keep $size bytes that arrive in pieces of $piece", slow, async ({ piece, size }) => {
-    const bytes = bytesOf(size);
-    const upload = await at.blobs.upload(at.key);
-    for (let start = 0; start < size; start += piece)
-      await upload.write(bytes.subarray(start, start + piece));
+    [0, 1],
+    [1_000, 1],
+    [PART, PART - 10],
+    [PART + 100_000, 65_537],
+    [2 * PART, PART],
+    [2 * PART + 1, PART - 1],
+    [2 * PART + 2, PART + 1],
+    [2 * PART + 4_321, 2 * PART + 4_321],
+  ])("keep %i bytes that arrive in pieces of %i, in a buffer that is reused", async (...sizes) => {
+    const upload = await uploaded(at, ...sizes);
     await upload.complete();
-    await expectObject(at, bytes);
+    await expectObject(at, bytesOf(sizes[0]));
   });
-
-  it("create an empty object without a write", async () => {
-    const upload = await at.blobs.upload(at.key);
-    await upload.complete();
-    await expectObject(at, bytesOf(0));
-  });
-
-  it("accept empty pieces", async () => {
-    const upload = await at.blobs.upload(at.key);
-    for (const size of [0, 2, 0, 3, 0]) await upload.write(bytesOf(size));
-    await upload.complete();
-    await expectObject(at, joined(bytesOf(2), bytesOf(3)));
-  });
-
-  it.each([10, PART - 10, PART, PART + 10])(
-    "let the caller reuse its buffer of %i bytes",
-    async (size) => {
-      const buffer = bytesOf(size);
-      const upload = await at.blobs.upload(at.key);
-      await upload.write(buffer);
-      buffer.fill(1);
-      await upload.write(buffer.subarray(0, 10));
-      buffer.fill(2);
-      await upload.complete();
-      await expectObject(at, joined(bytesOf(size), new Uint8Array(10).fill(1)));
-    },
-  );
 
   it("to two keys do not interfere", async () => {
-    const keys = [`${at.prefix}a`, `${at.prefix}b`];
-    const [a, b] = await Promise.all(keys.map((key) => at.blobs.upload(key)));
-    await a?.write(bytesOf(10));
-    await b?.write(bytesOf(20));
-    await b?.complete();
-    expect(await at.blobs.list(at.prefix)).toEqual([keys[1]]);
-    await a?.complete();
-    await expectObject({ ...at, key: `${at.prefix}a` }, bytesOf(10));
-    await expectObject({ ...at, key: `${at.prefix}b` }, bytesOf(20));
+    const [a, b] = ["a", "b"].map((name) => ({ ...at, key: at.prefix + name })) as [
+      Fixture,
+      Fixture,
+    ];
+    const [one, other] = [await uploaded(a, 10), await uploaded(b, 20)];
+    await other.complete();
+    expect(await at.blobs.list(at.prefix)).toEqual([b.key]);
+    await one.complete();
+    await expectObject(a, bytesOf(10));
+    await expectObject(b, bytesOf(20));
   });
 }
 
 function endings(at: Fixture): void {
   const sizes = [0, 10, PART + 10];
 
-  it.each(sizes)("hide %i bytes until they are complete", async (size) => {
-    const upload = await at.blobs.upload(at.key);
-    await upload.write(bytesOf(size));
-    expect(await at.blobs.list(at.prefix)).toEqual([]);
-    await expectMissing(at);
-    await upload.complete();
-    expect(await at.blobs.list(at.prefix)).toEqual([at.key]);
-  });
-
-  it.each(sizes)("hide %i bytes that are aborted", async (size) => {
-    const upload = await at.blobs.upload(at.key);
-    await upload.write(bytesOf(size));
-    await upload.abort();
-    expect(await at.blobs.list(at.prefix)).toEqual([]);
-    await expectMissing(at);
+  it.each(sizes)("hide %i bytes until they are complete, or if they are aborted", async (size) => {
+    for (const end of ["abort", "complete"] as const) {
+      const upload = await uploaded(at, size);
+      expect(await at.blobs.list(at.prefix)).toEqual([]);
+      await expectMissing(at);
+      await upload[end]();
+      expect(await at.blobs.list(at.prefix)).toEqual(end === "abort" ? [] : [at.key]);
+    }
   });
 
   it.each(sizes)("leave the old object until %i bytes are complete", async (size) => {
-    await at.blobs.put(at.key, bytesOf(50).reverse());
-    const upload = await at.blobs.upload(at.key);
-    await upload.write(bytesOf(size));
-    await expectObject(at, bytesOf(50).reverse());
+    const old = bytesOf(50).reverse();
+    await at.blobs.put(at.key, old);
+    await (await uploaded(at, size)).abort();
+    await expectObject(at, old);
+    const upload = await uploaded(at, size);
+    await expectObject(at, old);
     await upload.complete();
     await expectObject(at, bytesOf(size));
   });
 
-  it.each(sizes)("leave the old object when %i bytes are aborted", async (size) => {
-    await at.blobs.put(at.key, bytesOf(50).reverse());
-    const upload = await at.blobs.upload(at.key);
-    await upload.write(bytesOf(size));
-    await upload.abort();
-    await expectObject(at, bytesOf(50).reverse());
-  });
-
-  it.each<[string, (upload: BlobUpload) => Promise<void>]>([
-    ["completed", (upload) => upload.complete()],
-    ["aborted", (upload) => upload.abort()],
-  ])("accept nothing after they are %s, and keep the current object", async (_, end) => {
-    for (const size of sizes) {
-      const upload = await at.blobs.upload(at.key);
-      await upload.write(bytesOf(size));
-      await end(upload);
-      const before = await at.blobs.list(at.prefix);
-      await expect(upload.write(bytesOf(1))).rejects.toMatchObject({ code: "internal" });
-      await expect(upload.complete()).rejects.toMatchObject({ code: "internal" });
-      await upload.abort();
-      expect(await at.blobs.list(at.prefix)).toEqual(before);
-      if (before.length > 0) await expectObject(at, bytesOf(size));
-    }
-  });
+  it.each(["complete", "abort"] as const)(
+    "accept nothing after %s, and keep the current object",
+    async (end) => {
+      for (const size of sizes) {
+        const upload = await uploaded(at, size);
+        await upload[end]();
+        const before = await at.blobs.list(at.prefix);
+        const refused = { code: "internal" };
+        await expect(upload.write(bytesOf(1))).rejects.toMatchObject(refused);
+        await expect(upload.complete()).rejects.toMatchObject(refused);
+        await upload.abort();
+        expect(await at.blobs.list(at.prefix)).toEqual(before);
+        if (before.length > 0) await expectObject(at, bytesOf(size));
+      }
+    },
+  );
 }
 
 function ranges(at: Fixture): void {
-  it.each([
-    [0, 1],
-    [0, 1_000],
-    [1, 2],
-    [499, 501],
-    [999, 1_000],
-  ])("from %i to %i are read exactly", async (from, to) => {
-    await at.blobs.put(at.key, bytesOf(1_000));
-    expect(await at.blobs.read(at.key, from, to)).toEqual(bytesOf(1_000).slice(from, to));
-  });
-
-  it("are read across the parts of an upload", async () => {
-    const bytes = bytesOf(2 * PART + 10);
-    const upload = await at.blobs.upload(at.key);
-    await upload.write(bytes);
-    await upload.complete();
-    for (const end of [PART, 2 * PART, 2 * PART + 10])
+  it.each([1_000, 2 * PART + 10])("of %i bytes are read exactly", async (size) => {
+    const bytes = bytesOf(size);
+    await (await uploaded(at, size)).complete();
+    for (const end of [7, PART, 2 * PART, size].filter((end) => end <= size)) {
       for (const [from, to] of [
-        [end - 7, Math.min(end + 7, bytes.length)],
+        [end - 7, Math.min(end + 7, size)],
         [end - 7, end],
         [end - 1, end],
       ] as const)
         expect(await at.blobs.read(at.key, from, to)).toEqual(bytes.slice(from, to));
-    expect(await at.blobs.read(at.key, PART, PART + 3)).toEqual(bytes.slice(PART, PART + 3));
+    }
   });
 
-  it.each([0, 5, 1_000, 5_000])(
-    "that are empty, at %i, return no bytes, even without an object",
-    async (from) => {
+  it("that are empty return no bytes, even without an object", async () => {
+    for (const from of [0, 5, 1_000, 5_000]) {
       expect(await at.blobs.read(at.key, from, from)).toEqual(new Uint8Array());
-      await at.blobs.put(at.key, bytesOf(1_000));
-      expect(await at.blobs.read(at.key, from, from)).toEqual(new Uint8Array());
-    },
-  );
-
-  it("of a missing object fail, with its key", async () => {
-    await expectMissing(at);
+    }
+    await at.blobs.put(at.key, bytesOf(1_000));
+    expect(await at.blobs.read(at.key, 5_000, 5_000)).toEqual(new Uint8Array());
   });
 
   // Local R2 trips over ranges that begin at the end, and prints an AssertionError for each.
   it.each([
     { size: 0, from: 0, to: 1 },
     { size: 10, from: 0, to: 11 },
-    { size: 10, from: 9, to: 11 },
     { size: 10, from: 10, to: 11 },
-    { size: 10, from: 20, to: 30 },
     { size: 10, from: 0, to: Number.MAX_SAFE_INTEGER },
+    { size: 10, from: 5, to: 4 },
+    { size: 10, from: -1, to: 3 },
+    { size: 10, from: -3, to: -1 },
   ])("from $from to $to of $size bytes fail instead of returning fewer bytes", async (range) => {
     const { size, from, to } = range;
     await at.blobs.put(at.key, bytesOf(size));
-    await expect(at.blobs.read(at.key, from, to)).rejects.toMatchObject({
-      code: "internal",
-      details: { key: at.key, from, to },
-    });
-  });
-
-  it.each([
-    [5, 4],
-    [-1, 3],
-    [-3, -1],
-  ])("from %i to %i are invalid and fail", async (from, to) => {
-    await at.blobs.put(at.key, bytesOf(10));
-    await expect(at.blobs.read(at.key, from, to)).rejects.toMatchObject({ code: "internal" });
+    const details = from < 0 || from > to ? {} : { key: at.key, from, to };
+    const failure = { code: "internal", details };
+    await expect(at.blobs.read(at.key, from, to)).rejects.toMatchObject(failure);
   });
 }
 
@@ -256,10 +188,6 @@ function listingAndDeleting(at: Fixture): void {
     const keys = await at.blobs.list(at.prefix + prefix);
     return keys.map((key) => key.slice(at.prefix.length)).sort();
   };
-
-  it("finds nothing under an empty prefix", async () => {
-    expect(await list()).toEqual([]);
-  });
 
   it("finds only the keys with the prefix, whatever their characters", async () => {
     const names = ["a", "a/b", "a/b/c", "ab", "a_c", "a%c", "a*c", "A", "b"].sort();
@@ -307,10 +235,6 @@ function bytesOf(size: number): Uint8Array<ArrayBuffer> {
   for (let index = 0; index < words.length; index++)
     words[index] = Math.imul(index + 1, 2_654_435_761);
   return new Uint8Array(words.buffer, 0, size);
-}
-
-function joined(...pieces: readonly Uint8Array[]): Uint8Array {
-  return new Uint8Array(Buffer.concat(pieces));
 }
 
 /** Expects the object to have exactly these bytes. */

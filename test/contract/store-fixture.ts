@@ -3,12 +3,11 @@ import { expect } from "vitest";
 import { MemoryBlobs } from "../support/memory-blobs.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
-import type { SqlRow, SqlValue } from "../../src/store/rows/sql.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore } from "../../src/store/variables.ts";
 import type { StoreOptions } from "../../src/store/variables.ts";
 import type { Json } from "../../src/value/json.ts";
-import { NodeSql } from "../support/node-sql.ts";
+import { FULL, WatchedSql } from "../store/watched-sql.ts";
 import { START_MS, withCode } from "./variable-store-fixture.ts";
 
 export const MINUTE_MS = 60_000;
@@ -81,55 +80,36 @@ export class Ground {
   }
 }
 
-/** Counts what is read and written. */
-export class CountedSql extends NodeSql {
-  /** Bytes of texts and blobs in rows that were returned. */
-  bytesRead = 0;
-  /** Statements that may write, newest last. */
-  writes: string[] = [];
-
-  override run(statement: string, ...bindings: readonly SqlValue[]): void {
-    this.writes.push(statement);
-    super.run(statement, ...bindings);
-  }
-
-  override all(statement: string, ...bindings: readonly SqlValue[]): readonly SqlRow[] {
-    const rows = super.all(statement, ...bindings);
-    for (const row of rows) for (const value of Object.values(row)) this.bytesRead += sizeOf(value);
-    return rows;
+/** Counts what is read. */
+export class CountedSql extends WatchedSql {
+  get bytesRead(): number {
+    return this.unitsRead;
   }
 }
 
-function sizeOf(value: SqlValue): number {
-  if (typeof value === "string") return Buffer.byteLength(value);
-  return value instanceof ArrayBuffer ? value.byteLength : 0;
-}
-
-/** Objects in memory that fail on request. */
+/** Objects in memory that fail once, at the call after the next `callsLeft`: before its work, or after it. */
 class BreakableBlobs extends MemoryBlobs {
-  /** The call that fails, and its error. */
-  broken:
-    | { readonly call: "put" | "upload" | "write" | "complete"; readonly error: Error }
-    | undefined;
+  callsLeft = Infinity;
+  failsLate = false;
 
-  override async put(key: string, bytes: Uint8Array): Promise<void> {
-    this.#breakAt("put");
-    return super.put(key, bytes);
+  override put(key: string, bytes: Uint8Array) {
+    return this.#try(() => super.put(key, bytes));
+  }
+
+  override read(key: string, from: number, to: number) {
+    return this.#try(() => super.read(key, from, to));
+  }
+
+  override delete(keys: readonly string[]) {
+    return this.#try(() => super.delete(keys));
   }
 
   override async upload(key: string) {
-    this.#breakAt("upload");
-    const upload = await super.upload(key);
+    const { write, complete, abort } = await this.#try(() => super.upload(key));
     return {
-      write: async (bytes: Uint8Array) => {
-        this.#breakAt("write");
-        return upload.write(bytes);
-      },
-      complete: async () => {
-        this.#breakAt("complete");
-        return upload.complete();
-      },
-      abort: () => upload.abort(),
+      write: (bytes: Uint8Array) => this.#try(() => write(bytes)),
+      complete: () => this.#try(complete),
+      abort,
     };
   }
 
@@ -138,8 +118,13 @@ class BreakableBlobs extends MemoryBlobs {
     return this.reads.slice(first).reduce((sum, { from, to }) => sum + to - from, 0);
   }
 
-  #breakAt(call: string): void {
-    if (this.broken?.call === call) throw this.broken.error;
+  async #try<Result>(work: () => Promise<Result>): Promise<Result> {
+    const fails = this.callsLeft-- <= 0;
+    if (fails) this.callsLeft = Infinity;
+    if (fails && !this.failsLate) throw FULL;
+    const result = await work();
+    if (fails) throw FULL;
+    return result;
   }
 }
 
@@ -158,9 +143,9 @@ export function facts(store: VariableStore, names: readonly string[] = []) {
 /** Returns the same, and the values. */
 export async function seen(store: VariableStore, names: readonly string[] = []) {
   const known = facts(store, names);
-  const values: Record<string, Json | undefined> = {};
+  const values: Record<string, Json | Uint8Array | undefined> = {};
   for (const { name, type } of known.list)
-    if (type !== "bytes") values[name] = await store.read(name);
+    values[name] = type === "bytes" ? await bytesOf(store, name) : await store.read(name);
   return { ...known, values };
 }
 

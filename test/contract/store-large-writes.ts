@@ -4,19 +4,22 @@ import type { Json } from "../../src/value/json.ts";
 import {
   arrayOfBytes,
   encode,
+  plainTextOfBytes,
   objectOfBytes,
   recordsText,
   streamed,
   textOfBytes,
 } from "./store-content.ts";
-import { expectFailure, isSame, KIB, MIB, seen } from "./store-fixture.ts";
+import { expectFailure, isSame, MIB, seen } from "./store-fixture.ts";
 import { namesOf } from "./variable-store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
-/** Writes that extend existing values, and races between writes. */
+/** Writes that extend existing values, races between writes, writes in two steps, and several at once. */
 export function largeWrites(at: Testing): void {
   extensions(at);
   races(at);
+  halves(at);
+  batches(at);
 }
 
 function extensions(at: Testing): void {
@@ -54,42 +57,6 @@ function extensions(at: Testing): void {
       await at.ground.expectClean(at.store);
     }
   });
-
-  it("moves a value to the location for its new size, and back", async () => {
-    await at.store.save({ name: "v", value: [1] });
-    const places = [at.store.info("v")?.location];
-    for (const bytes of [100 * KIB, 9 * MIB]) {
-      const { location } = await at.store.save({
-        name: "v",
-        value: arrayOfBytes(bytes),
-        mode: "append",
-      });
-      places.push(location);
-    }
-    places.push((await at.store.save({ name: "v", value: "small" })).location);
-    expect(places).toEqual(["row", "chunks", at.kind.hasBucket ? "r2" : "chunks", "row"]);
-    await at.ground.expectClean(at.store);
-  });
-
-  it.each(at.sizes)(
-    "refuses writes that do not fit a value of %i bytes, and changes nothing",
-    async (size) => {
-      await at.store.save({ name: "v", value: arrayOfBytes(size) });
-      const before = await seen(at.store);
-      const misfits: readonly (readonly [Omit<Write, "name">, string])[] = [
-        [{ value: { a: 1 }, mode: "merge" }, "bad_value"],
-        [{ value: 1, path: [{ key: "a" }] }, "bad_value"],
-        [{ value: 1, path: [{ index: 10_000_000 }] }, "bad_value"],
-        [{ value: 1, path: [{ each: true }] }, "bad_path"],
-        [{ value: "x".repeat(16 * MIB), mode: "append" }, "limit_exceeded"],
-      ];
-      for (const [write, code] of misfits) {
-        await expectFailure(() => at.store.save({ name: "v", ...write }), code);
-        expect(isSame(await seen(at.store), before)).toBe(true);
-      }
-      await at.ground.expectClean(at.store);
-    },
-  );
 
   it.each(at.kind.hasBucket ? [120_000] : [10, 5_000])(
     "extends %i records received as NDJSON",
@@ -152,6 +119,135 @@ function races(at: Testing): void {
   it("concurrent saves under automatic names get different names", async () => {
     const infos = await Promise.all([1, 2, 3].map(() => at.store.save({ value: big })));
     expect(namesOf(infos)).toEqual(["variable_1", "variable_2", "variable_3"]);
+    await at.ground.expectClean(at.store);
+  });
+}
+
+function halves(at: Testing): void {
+  it.each(at.sizes)(
+    "a prepared write of %i bytes is invisible until it is committed",
+    async (size) => {
+      const value = plainTextOfBytes(size);
+      await at.store.save({ name: "v", value: "old" });
+      const before = await seen(at.store);
+      const prepared = await at.store.prepare({ name: "v", value });
+      expect(await seen(at.store)).toEqual(before);
+      const keys = await at.ground.keys();
+      await at.store.sweep();
+      expect(await at.ground.keys()).toEqual(keys);
+      const info = prepared.commit();
+      expect(at.store.info("v")).toEqual(info);
+      expect(info.version).toBe(2);
+      // Has no effect, since the value is committed.
+      prepared.discard();
+      await at.ground.expectClean(at.store);
+      at.store.forget();
+      expect((await at.store.read("v")) === value).toBe(true);
+    },
+  );
+
+  it.each(at.sizes)("a discarded write of %i bytes leaves nothing", async (size) => {
+    const prepared = await at.store.prepare({ name: "v", value: plainTextOfBytes(size) });
+    prepared.discard();
+    expect(at.store.count()).toBe(0);
+    await at.ground.expectClean(at.store);
+  });
+
+  it.each(at.sizes)(
+    "a prepared extension of %i bytes conflicts with an intervening write or delete",
+    async (size) => {
+      const array = arrayOfBytes(size);
+      const extend = () => at.store.prepare({ name: "v", value: 1, mode: "append" });
+      const overtake: readonly (() => unknown)[] = [
+        () => at.store.save({ name: "v", value: 2, mode: "append" }),
+        () => at.store.delete("v"),
+        () => {
+          at.store.delete("v");
+          return at.store.save({ name: "v", value: [3] });
+        },
+      ];
+      for (const work of overtake) {
+        await at.store.save({ name: "v", value: array });
+        const prepared = await extend();
+        await work();
+        const before = await seen(at.store);
+        await expectFailure(() => prepared.commit(), "conflict");
+        prepared.discard();
+        expect(isSame(await seen(at.store), before)).toBe(true);
+        await at.ground.expectClean(at.store);
+      }
+      at.store.delete("v");
+      const first = await extend();
+      await at.store.save({ name: "v", value: [0] });
+      await expectFailure(() => first.commit(), "conflict");
+      // A change of the metadata is no conflict.
+      const second = await extend();
+      at.store.update("v", { pinned: true, description: "list" });
+      expect(second.commit()).toMatchObject({ pinned: true, description: "list" });
+      expect(await at.store.read("v")).toEqual([0, 1]);
+    },
+  );
+}
+
+function batches(at: Testing): void {
+  it.each(at.sizes)("saves none if one is refused: %i bytes", async (size) => {
+    await at.store.save({ name: "old", value: [1] });
+    const before = await seen(at.store, ["a", "old"]);
+    const good = { name: "a", value: plainTextOfBytes(size) };
+    const bad: readonly (readonly [Write, string])[] = [
+      [{ name: "not a name", value: 1 }, "bad_name"],
+      [{ name: "old", value: { a: 1 }, mode: "merge" }, "bad_value"],
+      [{ name: "b", value: Infinity }, "bad_value"],
+      [{ name: "b", value: 1, path: [{ each: true }] }, "bad_path"],
+      [{ name: "b", value: 1, input: "x".repeat(2 * MIB) }, "limit_exceeded"],
+    ];
+    for (const [write, code] of bad) {
+      const orders = [
+        [good, write],
+        [write, good],
+        [{ name: "old", value: 2, mode: "append" } as const, good, write],
+      ];
+      for (const writes of code === "bad_name" ? orders : orders.slice(0, 1)) {
+        await expectFailure(() => at.store.saveAll(writes), code);
+        expect(await seen(at.store, ["a", "old"])).toEqual(before);
+        await at.ground.expectClean(at.store);
+      }
+    }
+  });
+
+  it.each(at.sizes)("each write sees those before it: %i bytes", async (size) => {
+    const array = arrayOfBytes(size) as Json[];
+    const infos = await at.store.saveAll([
+      { name: "v", value: array },
+      { name: "v", value: "x", mode: "append" },
+      { name: "v", value: ["y"], mode: "append" },
+      { name: "v", value: { z: 1 }, path: [{ index: -1 }] },
+    ]);
+    expect(infos.map(({ version }) => version)).toEqual([1, 2, 3, 4]);
+    at.store.forget();
+    expect(isSame(await at.store.read("v"), [...array, "x", { z: 1 }])).toBe(true);
+    await at.ground.expectClean(at.store);
+  });
+
+  it("retries after a concurrent write, and keeps its streamed content", async () => {
+    await at.store.save({ name: "v", value: arrayOfBytes(9 * MIB) });
+    at.store.forget();
+    const lines = encode(`${JSON.stringify("x".repeat(5 * MIB))}\n`);
+    const content = await at.store.receive(streamed([lines, lines]).stream, "application/x-ndjson");
+    const saving = at.store.saveAll([
+      { name: "brought", value: content },
+      { name: "v", value: "appended", mode: "append" },
+    ]);
+    const sweepAll = async () => {
+      for (let times = 0; times < 20; times++) await at.store.sweep();
+    };
+    const other = at.store.save({ name: "v", value: arrayOfBytes(9 * MIB + 100) });
+    await Promise.all([saving, other, sweepAll()]);
+    expect(await at.store.readPath("brought", [{ index: 1 }, { key: "no" }])).toMatchObject({
+      found: false,
+    });
+    const reading = await at.store.readPath("brought", [{ index: 1 }]);
+    expect(reading?.found === true && String(reading.value).length === 5 * MIB).toBe(true);
     await at.ground.expectClean(at.store);
   });
 }

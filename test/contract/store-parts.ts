@@ -1,7 +1,6 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../src/value/json.ts";
-import { type Path, readPath, type Segment } from "../../src/value/path.ts";
+import { type Path } from "../../src/value/path.ts";
 import { encode, recordsText, streamed } from "./store-content.ts";
 import { expectFailure, isSame, KIB, MIB } from "./store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
@@ -13,7 +12,6 @@ const FEW_BYTES = 2 * MIB + 600 * KIB;
 /** A part of a large value is read without the rest, and equals that part of the whole value. */
 export function storeParts(at: Testing): void {
   describe("loading a part", () => loading(at));
-  describe("reading a part", () => finding(at));
 }
 
 function loading(at: Testing): void {
@@ -122,95 +120,6 @@ function loading(at: Testing): void {
     await at.store.save({ name: "v", value: [1] });
     expect(await at.store.read("v")).toEqual([1]);
   });
-}
-
-function* pieces(count: number, record: (id: number) => Json): Generator<Uint8Array> {
-  for (let id = 0; id < count; id += 1_000) {
-    const records = Array.from({ length: Math.min(1_000, count - id) }, (_, index) =>
-      record(id + index),
-    );
-    yield encode(recordsText(records));
-  }
-}
-
-function finding(at: Testing): void {
-  it("of an array or records equals that part of the whole, for any path", async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        arrays,
-        fc.array(paths, { minLength: 30, maxLength: 30 }),
-        async (values, paths) => {
-          const content = await at.store.receive(
-            streamed([encode(recordsText(values))]).stream,
-            NDJSON,
-          );
-          await at.store.saveAll([
-            { name: "json", value: values },
-            { name: "records", value: content },
-          ]);
-          at.store.forget();
-          for (const name of ["json", "records"]) {
-            for (const path of paths) expectSame(await at.store.readPath(name, path), values, path);
-          }
-        },
-      ),
-      { numRuns: 5 },
-    );
-  });
-
-  it("of a text equals that part of the whole, for any slice", async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(
-          fc.tuple(
-            fc.string({ unit: "grapheme", maxLength: 6 }),
-            fc.integer({ min: 1, max: 60_000 }),
-          ),
-          { minLength: 2, maxLength: 8 },
-        ),
-        fc.array(slices, { minLength: 15, maxLength: 15 }),
-        async (parts, ranges) => {
-          const text = `${parts.map(([unit, times]) => unit.toWellFormed().repeat(times)).join("")}${"é".repeat(70_000)}`;
-          await at.store.save({ name: "v", value: text });
-          at.store.forget();
-          const others: Segment[] = [{ key: "a" }, { index: 0 }, { each: true }];
-          for (const range of [...ranges, ...others]) {
-            const path = [range, ...("from" in range ? [{ from: 1, to: 3 }] : [])];
-            expectSame(await at.store.readPath("v", path), text, path);
-          }
-        },
-      ),
-      { numRuns: 5 },
-    );
-  });
-
-  it("that does not exist says how far the path leads", async () => {
-    const values = Array.from({ length: 40_000 }, (_, id) => ({ id, tags: ["a"] }));
-    await at.store.save({ name: "v", value: values });
-    at.store.forget();
-    const missing: readonly (readonly [Path, Json])[] = [
-      [[{ key: "a" }], { nearest: [], length: 40_000 }],
-      [[{ index: 40_000 }], { nearest: [], length: 40_000 }],
-      [[{ index: -40_001 }], { nearest: [], length: 40_000 }],
-      [[{ index: 7 }, { key: "no" }], { nearest: [{ index: 7 }], keys: ["id", "tags"] }],
-      [
-        [{ index: -1 }, { key: "tags" }, { index: 1 }],
-        { nearest: [{ index: -1 }, { key: "tags" }], length: 1 },
-      ],
-      [[{ from: 3, to: 5 }, { key: "no" }], { nearest: [{ from: 3, to: 5 }], length: 2 }],
-      [
-        [{ each: true }, { key: "tags" }, { key: "no" }],
-        { nearest: [{ each: true }, { key: "tags" }], length: 1 },
-      ],
-    ];
-    for (const [path, expected] of missing) {
-      expect(await at.store.readPath("v", path)).toMatchObject({
-        found: false,
-        ...(expected as object),
-      });
-    }
-    expect(await at.store.readPath("nobody", [{ index: 0 }])).toBeUndefined();
-  });
 
   it("works beside a record of the maximum size", async () => {
     const lines = [{ id: 0 }, "x".repeat(16 * MIB - 2), { id: 2 }, { id: 3 }];
@@ -234,55 +143,11 @@ function finding(at: Testing): void {
   });
 }
 
-function expectSame(reading: unknown, whole: Json, path: Path): void {
-  const expected = readPath(whole, path);
-  if (!isSame(reading, expected)) expect({ path, reading }).toEqual({ path, reading: expected });
+function* pieces(count: number, record: (id: number) => Json): Generator<Uint8Array> {
+  for (let id = 0; id < count; id += 1_000) {
+    const records = Array.from({ length: Math.min(1_000, count - id) }, (_, index) =>
+      record(id + index),
+    );
+    yield encode(recordsText(records));
+  }
 }
-
-const bound = fc.oneof(
-  fc.integer({ min: -12, max: 12 }),
-  fc.integer({ min: -3_000, max: 3_000 }),
-  fc.integer({ min: -400_000, max: 400_000 }),
-);
-const slices = fc.oneof(
-  fc.record({ from: bound, to: bound }),
-  fc.record({ from: bound }),
-  fc.record({ to: bound }),
-);
-const segments: fc.Arbitrary<Segment> = fc.oneof(
-  fc.constantFrom<Segment[]>({ each: true }, { key: "a" }, { key: "b" }, { key: "c" }),
-  fc.record({ index: bound }),
-  slices,
-);
-const paths: fc.Arbitrary<Path> = fc
-  .tuple(
-    fc.oneof(
-      {
-        weight: 5,
-        arbitrary: fc.oneof(
-          fc.record({ index: bound }),
-          slices,
-          fc.constant({ each: true as const }),
-        ),
-      },
-      segments,
-    ),
-    fc.array(segments, { maxLength: 3 }),
-  )
-  .map(([first, rest]) => [first, ...rest]);
-
-/** Elements of any type and size. */
-const elements: fc.Arbitrary<Json> = fc.oneof(
-  fc.record({ a: fc.integer(), b: fc.array(fc.integer(), { maxLength: 3 }) }),
-  fc.record({ a: fc.record({ b: fc.record({ c: fc.boolean() }) }) }),
-  fc.record({ c: fc.string({ unit: "grapheme" }) }),
-  fc.constantFrom<Json>(null, 5, "é😀", [], {}),
-  fc.integer({ min: 1, max: 300_000 }).map((size) => ({ a: "é".repeat(size) })),
-);
-const arrays: fc.Arbitrary<readonly Json[]> = fc
-  .tuple(fc.array(elements, { minLength: 1, maxLength: 40 }), fc.integer({ min: 1, max: 40 }))
-  .map(([parts, times]) => {
-    const small = parts.filter((part) => JSON.stringify(part).length < 1_000);
-    const repeated = Array.from({ length: times * 50 }, () => small).flat();
-    return [...repeated, ...parts, "x".repeat(70_000)];
-  });

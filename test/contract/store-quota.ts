@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
+import * as limits from "../../src/limits.ts";
 import type { Write } from "../../src/store/variable-store.ts";
 import { streamed } from "./store-content.ts";
 import { expectFailure, facts, MIB, MINUTE_MS } from "./store-fixture.ts";
-import { namesOf } from "./variable-store-fixture.ts";
-import { idleVariables } from "./store-idle.ts";
-import { manyVariables } from "./store-many.ts";
+import { namesOf, START_MS } from "./variable-store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
 /** What is evicted for lack of room, after disuse, or at the end of a run. */
@@ -13,8 +12,7 @@ export function storeQuota(at: Testing): void {
   describe("an insufficient quota", () => refusals(at));
   describe("idle variables", () => idleVariables(at));
   describe("runs", () => runs(at));
-  // No value is so large that it is in the bucket.
-  if (!at.kind.hasBucket) describe("ten thousand variables", () => manyVariables(at));
+  describe("pages", () => pages(at));
 }
 
 /** Saves texts of this many bytes, one minute apart. */
@@ -120,5 +118,64 @@ function runs(at: Testing): void {
     expect(at.store.ofRun("one")).toEqual(["run"]);
     expect(at.store.reset(0)).toEqual(["other"]);
     expect(names(at)).toBe("run");
+  });
+}
+
+function idleVariables(at: Testing): void {
+  it("keep their access times after a rollback or a forget", async () => {
+    const HOUR_MS = 60 * MINUTE_MS;
+    at.fresh({ idleMs: 24 * HOUR_MS, quotaBytes: 100 });
+    await at.store.save({ name: "a", value: "x".repeat(60), pinned: true });
+    await at.store.save({ name: "b", value: "x".repeat(10) });
+    at.ground.nowMs = START_MS + 20 * HOUR_MS;
+    await at.store.read("b");
+    const before = facts(at.store);
+    const write = { name: "c", value: "x".repeat(50) };
+    await expectFailure(() => at.store.save(write), expect.any(Error));
+    expect(facts(at.store)).toEqual(before);
+    at.store.forget();
+    expect(facts(at.store)).toEqual(before);
+    at.store.flushAccess();
+    at.ground.nowMs = START_MS + 30 * HOUR_MS;
+    if (at.kind.hasSql) at.fresh({ idleMs: 24 * HOUR_MS });
+    expect([at.store.evictDue(at.ground.nowMs, 9), names(at)]).toEqual([[], "ab"]);
+  });
+}
+
+function pages(at: Testing): void {
+  const after = (next: number | undefined) => (next === undefined ? {} : { after: next });
+
+  it("keep their position, whatever is added or deleted between them", async () => {
+    await at.store.saveAll([..."jihgfedcba"].map((name) => ({ name, value: 1 })));
+    const { variables, next } = at.store.page({ limit: 4 });
+    at.store.delete("g");
+    at.store.delete("e");
+    await at.store.save({ name: "j", value: 2 });
+    await at.store.save({ name: "new", value: 2 });
+    const rest = at.store.page({ limit: 100, ...after(next) });
+    expect(namesOf([...variables, ...rest.variables]).join("")).toBe("jihgfdcbajnew");
+    expect(rest.next).toBeUndefined();
+  });
+
+  it("end with the newest, even if the newest were deleted and the store woke up", async () => {
+    await at.store.saveAll([..."abc"].map((name) => ({ name, value: 1 })));
+    const { next } = at.store.page({ limit: 2 });
+    at.store.delete("b");
+    at.store.delete("c");
+    at.ground.nowMs += 1;
+    at.fresh();
+    await at.store.save({ name: "new", value: 1 });
+    expect(namesOf(at.store.page({ limit: 2, ...after(next) }).variables)).toEqual(["new"]);
+  });
+
+  it("and lists leave out long inputs", async () => {
+    const input = { query: "é".repeat((limits.maxListedInputBytes - 12) / 2) };
+    const longer = { query: `${input.query}x` };
+    await at.store.save({ name: "a", value: 1, input });
+    await at.store.save({ name: "b", value: 2, input: longer });
+    for (const listed of [at.store.list(), at.store.page({ limit: 5 }).variables]) {
+      expect(listed.map((info) => info.input)).toEqual([input, undefined]);
+    }
+    expect(at.store.info("b")?.input).toEqual(longer);
   });
 }

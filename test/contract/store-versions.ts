@@ -12,19 +12,16 @@ export function versions(at: Testing): void {
     const all = [];
     for (let version = 1; version <= 9; version++) {
       const earlier = at.store.earlier("v", version);
-      if (earlier !== undefined) all.push([version, await earlier.read()]);
+      if (earlier !== undefined) all.push(`${version} ${String(await earlier.read())}`);
     }
-    return all;
+    return all.join(", ");
   };
 
   it("are the two before the current one", async () => {
     for (const value of ["a", "b", "c", "d"]) await change(value);
-    expect(await kept()).toEqual([
-      [2, "b"],
-      [3, "c"],
-    ]);
+    expect(await kept()).toBe("2 b, 3 c");
     at.store.forget();
-    expect(await kept()).toHaveLength(2);
+    expect((await kept()).split(", ")).toHaveLength(2);
     expect(at.store.earlier("v", 4)).toBeUndefined();
     expect(at.store.earlier("w", 1)).toBeUndefined();
     expect(at.store.bytes()).toBe(3);
@@ -34,10 +31,7 @@ export function versions(at: Testing): void {
     for (const value of ["a", "b", "c"]) await change(value);
     expect(at.store.undo("v")).toMatchObject({ name: "v", version: 4, count: 1 });
     expect(await at.store.read("v")).toBe("b");
-    expect(await kept()).toEqual([
-      [1, "a"],
-      [3, "c"],
-    ]);
+    expect(await kept()).toBe("1 a, 3 c");
     at.store.forget();
     expect(at.store.undo("v")?.version).toBe(5);
     expect(await at.store.read("v")).toBe("a");
@@ -74,12 +68,12 @@ export function versions(at: Testing): void {
     await change("a");
     await change("b");
     await at.store.save({ name: "v", value: "c" });
-    expect(await kept()).toEqual([]);
+    expect(await kept()).toBe("");
     expect(at.store.undo("v")).toBeUndefined();
     await change("d");
     await change("e", { visibility: "secret" });
     await change("f");
-    expect(await kept()).toEqual([]);
+    expect(await kept()).toBe("");
   });
 
   it("are restored with the stricter visibility and the current pin", async () => {
@@ -97,16 +91,18 @@ export function versions(at: Testing): void {
     const store = at.fresh({ quotaBytes: 4 * KIB });
     for (const letter of ["a", "b", "c"]) await change(letter.repeat(KIB));
     await store.save({ name: "w", value: "w".repeat(KIB) });
-    expect(await kept()).toHaveLength(2);
+    expect((await kept()).split(", ")).toHaveLength(2);
     await store.save({ name: "x", value: "x".repeat(KIB) });
-    expect([...store.list().map(({ name }) => name), (await kept()).length]).toEqual([
-      "v",
-      "w",
-      "x",
-      1,
-    ]);
+    expect([
+      ...store.list().map(({ name }) => name),
+      (await kept()).split(", ").filter(Boolean).length,
+    ]).toEqual(["v", "w", "x", 1]);
     await change("d".repeat(2 * KIB));
-    expect([store.list().length, (await kept()).length, store.bytes()]).toEqual([3, 0, 4 * KIB]);
+    expect([
+      store.list().length,
+      (await kept()).split(", ").filter(Boolean).length,
+      store.bytes(),
+    ]).toEqual([3, 0, 4 * KIB]);
     expect(store.undo("v")).toBeUndefined();
   });
 
@@ -114,12 +110,12 @@ export function versions(at: Testing): void {
     await change("a", { ttlMs: 1_000 });
     at.ground.nowMs += 2_000;
     await change("b");
-    expect(await kept()).toEqual([]);
+    expect(await kept()).toBe("");
     at.renew();
     at.fresh({ keepVersions: 0 });
     for (const value of ["a", "b", "x".repeat(2 * MIB)]) await change(value);
     await change("y");
-    expect(await kept()).toEqual([]);
+    expect(await kept()).toBe("");
     await at.store.sweep();
     await at.ground.expectClean(at.store);
   });
@@ -132,40 +128,8 @@ export function versions(at: Testing): void {
     await expect(change("d")).rejects.toThrow("No.");
     expect(() => at.store.undo("v")).toThrow("No.");
     stop();
-    expect(await kept()).toEqual([
-      [1, "a"],
-      [2, "b"],
-    ]);
+    expect(await kept()).toBe("1 a, 2 b");
     expect(await at.store.read("v")).toBe("c");
     expect(at.store.undo("v")?.version).toBe(4);
-  });
-
-  it("move to another store", async () => {
-    for (const value of ["a", "b".repeat(100 * KIB), "c"]) await change(value);
-    at.store.undo("v");
-    const from = at.store;
-    const exported = from.transfer.open("v");
-    const all = from.transfer.versions("v");
-    expect(all.map(({ info, undone }) => [info.version, undone])).toEqual([
-      [1, undefined],
-      [3, true],
-    ]);
-    const copies = [];
-    for (const one of all) copies.push({ one, bytes: await one.read(0, one.info.bytes) });
-    const bytes = await exported?.read(0, exported.info.bytes);
-    if (exported === undefined || bytes === undefined) throw new Error("It is not there.");
-    at.renew();
-    const { transfer } = at.store;
-    const receive = (given: Uint8Array) => at.store.receive(streamed([given]).stream, "text/plain");
-    await transfer.restore(exported, await receive(bytes));
-    for (const { one, bytes: own } of copies) {
-      await transfer.restoreVersion(one, await receive(own));
-    }
-    expect(await kept()).toEqual([
-      [1, "a"],
-      [3, "c"],
-    ]);
-    expect(at.store.undo("v")?.version).toBe(5);
-    expect(await at.store.read("v")).toBe("a");
   });
 }

@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import * as limits from "../../src/limits.ts";
 import type { VariableInfo } from "../../src/store/variable.ts";
 import type { Json } from "../../src/value/json.ts";
-import type { Path } from "../../src/value/path.ts";
+import { type Path, readPath } from "../../src/value/path.ts";
 import { iso } from "./variable-store-fixture.ts";
 import type { Entry, Model } from "./variable-store-model.ts";
 import { BYTES_TYPE, once, storedBytes, type Value } from "./variable-store-model-values.ts";
@@ -82,31 +82,7 @@ export function isSame(one: unknown, other: unknown): boolean {
 }
 
 /** Returns the value at the path, if there is one. */
-export function at(value: Json, [segment, ...rest]: Path): Json | undefined {
-  if (segment === undefined) return value;
-  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-  if ("key" in segment) {
-    const [, inner] = isObject ? (entryOf(value, segment.key) ?? []) : [];
-    return inner === undefined ? undefined : at(inner, rest);
-  }
-  if ("index" in segment) {
-    const element: Json | undefined = Array.isArray(value) ? value.at(segment.index) : undefined;
-    return element === undefined ? undefined : at(element, rest);
-  }
-  if ("each" in segment) {
-    if (typeof value !== "object" || value === null) return undefined;
-    const all: readonly Json[] = Object.values(value);
-    const found = all.flatMap((element) => {
-      const inner = at(element, rest);
-      return inner === undefined ? [] : [inner];
-    });
-    return found.length > 0 || all.length === 0 ? found : undefined;
-  }
-  if (typeof value === "string")
-    return at([...value].slice(segment.from, segment.to).join(""), rest);
-  return Array.isArray(value) ? at(value.slice(segment.from, segment.to) as Json, rest) : undefined;
-}
-
-function entryOf(value: Json, key: string): readonly [string, Json] | undefined {
-  return Object.entries(value as object).find(([own]) => own === key) as [string, Json] | undefined;
+export function at(value: Json, path: Path): Json | undefined {
+  const reading = readPath(value, path);
+  return reading.found ? reading.value : undefined;
 }

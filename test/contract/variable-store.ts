@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import * as limits from "../../src/limits.ts";
 import type { VariableStore } from "../../src/store/variables.ts";
-import { type Fixture, iso, START_MS } from "./variable-store-fixture.ts";
-import { tombstones } from "./variable-store-life.ts";
-import { largeValues, values } from "./variable-store-values.ts";
+import { expectCode, type Fixture, iso, namesOf, START_MS } from "./variable-store-fixture.ts";
 import { slow } from "../support/slow.ts";
 
 export interface StoreOptions {
@@ -57,14 +56,6 @@ function savingAndReading(at: Fixture): void {
     expect(at.store.info("a")).toStrictEqual({ shape, preview, ...rest });
     expect(at.store.list()).toStrictEqual([{ shape, preview, ...rest }]);
   });
-
-  it("knows which texts could begin a name", async () => {
-    await at.store.save({ name: "get_weather", value: 1 });
-    for (const prefix of ["", "g", "get_", "get_weather"])
-      expect(at.store.couldBegin(prefix)).toBe(true);
-    for (const prefix of ["get_weather_", "G", "gf", "e", "get-", "g\u0000", "{", "é", "%"])
-      expect(at.store.couldBegin(prefix)).toBe(false);
-  });
 }
 
 /** The rules of automatic names are in the model. */
@@ -85,4 +76,96 @@ function automaticNames(at: Fixture): void {
       }
     },
   );
+}
+
+/** What is kept is a frozen copy. */
+function values(at: Fixture): void {
+  it("keeps negative zero as zero, like JSON", async () => {
+    await at.store.save({ name: "a", value: -0 });
+    await at.store.save({ name: "b", value: [-0] });
+    expect(await at.store.read("a")).toBe(0);
+    expect(await at.store.read("b")).toStrictEqual([0]);
+  });
+
+  it("keeps a copy, unaffected by changes to the saved object", async () => {
+    const value = { list: [1], inner: { a: 1 } };
+    const input = { city: "NYC" };
+    await at.store.save({ name: "a", value, input, tool: "t", ttlMs: 1 });
+    value.list.push(2);
+    value.inner.a = 2;
+    input.city = "LA";
+    expect(await at.store.read("a")).toEqual({ list: [1], inner: { a: 1 } });
+    expect(at.store.info("a")?.input).toEqual({ city: "NYC" });
+    at.store.evictDue(START_MS + 1, 1);
+    expect(at.store.tombstone("a")?.input).toEqual({ city: "NYC" });
+  });
+
+  it("returns frozen values", async () => {
+    await at.store.save({ name: "a", value: { inner: [{ deep: 1 }] } });
+    const value = (await at.store.read("a")) as { inner: { deep: number }[] };
+    expect(() => value.inner.push({ deep: 2 })).toThrow(TypeError);
+    expect(() => Object.assign(value.inner[0] ?? {}, { deep: 2 })).toThrow(TypeError);
+    expect(() => Object.assign(value, { more: 1 })).toThrow(TypeError);
+    expect(await at.store.read("a")).toEqual({ inner: [{ deep: 1 }] });
+  });
+
+  it("cuts a long description, never inside a surrogate pair", async () => {
+    const description = `${"x".repeat(limits.maxDescriptionChars - 1)}😀`;
+    const saved = await at.store.save({ name: "a", value: 1, description });
+    for (const kept of [saved.description, at.store.info("a")?.description])
+      expect(kept === description.slice(0, -2) || kept?.slice(-3)).toBe(true);
+  });
+}
+
+/** Inputs of calls, which are stored in the row. */
+function largeValues(at: Fixture): void {
+  it("accepts a call's input up to maxRecordBytes, and refuses a larger one", async () => {
+    // The quotation marks take two bytes.
+    const input = "x".repeat(limits.maxRecordBytes - 2);
+    await at.store.save({ name: "a", value: 1, input });
+    expect(at.store.info("a")?.input === input).toBe(true);
+    for (const more of ["x", "x".repeat(2_000_000)]) {
+      const write = { name: "b", value: 1, input: input + more };
+      await expectCode(() => at.store.save(write), "limit_exceeded");
+    }
+    expect(namesOf(at.store.list())).toEqual(["a"]);
+  });
+}
+
+/** What evicted variables leave behind. */
+function tombstones(at: Fixture): void {
+  /** Saves each with a longer TTL than the one before, and evicts them all. */
+  const evictAll = async (names: readonly string[], stepMs = 1) => {
+    const write = (name: string, index: number) => ({ name, value: 1, ttlMs: 1 + index * stepMs });
+    await at.store.saveAll(names.map(write));
+    at.nowMs += names.length;
+    expect(at.store.evictDue(at.nowMs, names.length)).toHaveLength(names.length);
+  };
+  const left = (names: readonly string[]) =>
+    names.filter((name) => at.store.tombstone(name) !== undefined);
+  /** Returns names whose order is not alphabetical. */
+  const nameOf = (index: number) => `v_${9_999 - index}`;
+
+  const many = Array.from({ length: limits.maxItems + 2 }, (_, index) => nameOf(index));
+  const ends = [...many.slice(0, 5), ...many.slice(-5)];
+
+  it.each([limits.maxItems, 1, 0])(
+    "have a maximum number, and the oldest are removed first: %i before",
+    slow,
+    async (n) => {
+      await evictAll(many.slice(0, n));
+      expect(left(ends)).toEqual(ends.filter((name) => many.indexOf(name) < n));
+      await evictAll(many.slice(n));
+      expect(left(ends)).toEqual(ends.slice(2));
+      expect(at.store.couldBegin(nameOf(0))).toBe(false);
+      expect((await at.store.save({ name: nameOf(0), value: 1 })).version).toBe(1);
+      expect((await at.store.save({ name: nameOf(2), value: 1 })).version).toBe(2);
+    },
+  );
+
+  it("are removed in the order of their creation, even those of the same moment", async () => {
+    await evictAll(many.slice(0, limits.maxItems), 0);
+    await evictAll(many.slice(limits.maxItems));
+    expect(left(ends)).toEqual(ends.slice(2));
+  });
 }

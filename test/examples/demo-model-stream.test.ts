@@ -1,31 +1,57 @@
-import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
+import type {
+  LanguageModelV4CallOptions,
+  LanguageModelV4Prompt,
+  LanguageModelV4StreamPart,
+} from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
 import { orders } from "../../examples/agents/orders.ts";
+import { createWeather } from "../../examples/agents/weather.ts";
 import { demoModel } from "../../examples/demo-model/demo-model.ts";
-import { asking, partsOf, Session, withResult } from "../support/demo-session.ts";
+
+/** A question to a model that is offered the tools of two agents, except the one of this name. */
+function asking(question: string, missing = ""): LanguageModelV4CallOptions {
+  const names = Object.keys({ ...createWeather().tools, ...orders.tools });
+  return {
+    prompt: [{ role: "user", content: [{ type: "text", text: question }] }],
+    tools: names
+      .filter((name) => name !== missing)
+      .map((name) => ({ type: "function", name, inputSchema: { type: "object" } })),
+  };
+}
+
+async function partsOf(question: string): Promise<readonly LanguageModelV4StreamPart[]> {
+  const { stream } = await demoModel().doStream(asking(question));
+  const parts: LanguageModelV4StreamPart[] = [];
+  for await (const part of stream) parts.push(part);
+  return parts;
+}
 
 describe("questions about the model", () => {
-  it.each(["Who are you?", "help", "Tell me a joke", ""])("introduces itself: %j", async (text) => {
-    const { steps, answer } = await new Session().ask(text);
-    expect(steps).toEqual([]);
-    expect(answer).toMatch(
+  it.each([
+    [
+      "Who are you?",
+      "",
       /^I am the demo model of Byref: .* You can try:\n\n- What's the weather/su,
-    );
-  });
-
-  it("says what else it can do when a tool is not offered, before any call", async () => {
-    const { write_report: _, ...rest } = orders.tools;
-    const { steps, answer } = await new Session(rest).ask("Write a report");
-    expect(steps).toEqual([]);
-    expect(answer).toContain(
-      "because the tool write_report is not offered. You can try:\n\n- Show my orders.\n",
-    );
+    ],
+    [
+      "Tell me a joke",
+      "",
+      /^I am the demo model of Byref: .* You can try:\n\n- What's the weather/su,
+    ],
+    [
+      "Write a report",
+      "write_report",
+      /the tool write_report is not offered\. You can try:\n\n- What's/,
+    ],
+  ])("are answered without a call: %j, without the tool %j", async (question, missing, said) => {
+    const { content } = await demoModel().doGenerate(asking(question, missing));
+    expect(content).toEqual([{ type: "text", text: expect.stringMatching(said) }]);
   });
 });
 
 describe("the stream", () => {
   it("emits one word with its white space at a time, and loses nothing", async () => {
-    const parts = await partsOf(asking("who are you"));
+    const parts = await partsOf("who are you");
     const deltas = parts.flatMap((part) => (part.type === "text-delta" ? [part.delta] : []));
     expect(deltas.slice(0, 3)).toEqual(["I ", "am ", "the "]);
     expect(deltas.every((delta) => /^\S+\s*$/u.test(delta))).toBe(true);
@@ -42,21 +68,11 @@ describe("the stream", () => {
   });
 
   it("streams a call's input in pieces and then the call, with ids of its own", async () => {
-    const parts = await partsOf(asking("Weather in São Paulo and Rome?"));
+    const parts = await partsOf("Weather in São Paulo and Rome?");
     const call = parts.filter((part) => part.type === "tool-call");
-    expect(call).toEqual([
-      {
-        type: "tool-call",
-        toolCallId: "call_1",
-        toolName: "get_weather",
-        input: '{"location":"São Paulo"}',
-      },
-      {
-        type: "tool-call",
-        toolCallId: "call_2",
-        toolName: "get_weather",
-        input: '{"location":"Rome"}',
-      },
+    expect(call).toMatchObject([
+      { toolCallId: "call_1", toolName: "get_weather", input: '{"location":"São Paulo"}' },
+      { toolCallId: "call_2", toolName: "get_weather", input: '{"location":"Rome"}' },
     ]);
     const first = parts.filter((part) => "id" in part && part.id === "call_1");
     expect(first.map((part) => part.type)).toEqual([
@@ -71,13 +87,16 @@ describe("the stream", () => {
   });
 
   it("never repeats a call id, even if the history has lost its first calls", async () => {
-    const history = withResult(asking("Weather in NYC?"), { type: "text", value: "" }, "call_7");
-    const again = { role: "user", content: [{ type: "text", text: "Weather in Rome?" }] } as const;
-    const prompt: LanguageModelV4Prompt = [
-      ...history.prompt,
-      { ...again, content: [...again.content] },
+    const { prompt, ...options } = asking("Weather in Rome?");
+    const call = { toolCallId: "call_7", toolName: "get_weather" };
+    const output = { type: "text", value: "" } as const;
+    const history: LanguageModelV4Prompt = [
+      ...asking("Weather in NYC?").prompt,
+      { role: "assistant", content: [{ type: "tool-call", ...call, input: { location: "NYC" } }] },
+      { role: "tool", content: [{ type: "tool-result", ...call, output }] },
+      ...prompt,
     ];
-    const { content } = await demoModel().doGenerate({ ...history, prompt });
+    const { content } = await demoModel().doGenerate({ ...options, prompt: history });
     expect(content).toMatchObject([{ toolCallId: "call_8" }]);
   });
 

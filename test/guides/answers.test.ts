@@ -1,21 +1,16 @@
 import {
   expandText,
-  type ExpandOptions,
   interpolate,
-  type Lookup,
   lookupIn,
   referencesIn,
   resolveReferences,
   type Unresolved,
 } from "byref/references";
-import { describe, expect, it } from "vitest";
-import { cutsOf, streamed } from "../support/streamed.ts";
+import { expect, it } from "vitest";
+import { cutsOf } from "../support/streamed.ts";
 
 const rows = Array.from({ length: 52 }, (_, n) => ({ n, note: n === 0 ? "a|b" : null }));
 const values = { city: { name: "Oslo", temps: [1, 2] }, rows, list: [1, [2]], x: "v" };
-const shown = (text: string, options?: ExpandOptions, lookup: Lookup = lookupIn(values)) =>
-  streamed(expandText(lookup, options), [text]);
-
 function streamOf(pieces: readonly string[]): ReadableStream<string> {
   return new ReadableStream({
     start(controller) {
@@ -48,37 +43,6 @@ it("finds the references in a text", async () => {
   const mentioned = await referencesIn("In $city.name, for $5 and $nobody", lookup);
   // ---
   expect(mentioned).toEqual([{ source: "$city.name", name: "city", path: [{ key: "name" }] }]);
-});
-
-describe("a printed reference", () => {
-  it.each([
-    ["a text as it is, a number as JSON", "$x, $city.temps[0]", "v, 1"],
-    ["inline JSON", "All: $city", 'All: {"name":"Oslo","temps":[1,2]}'],
-    [
-      "a table",
-      "Rows:\n$rows[:2]\nEnd.",
-      "Rows:\n\n| n | note |\n| --- | --- |\n| 0 | a\\|b |\n| 1 |  |\n\nEnd.",
-    ],
-    ["fenced JSON", "$list", "```json\n[\n  1,\n  [\n    2\n  ]\n]\n```"],
-    ["a list on a line", "$rows[:3][*].n", "[0,1,2]"],
-    ["nothing in code or URLs", "`$x` https://a.example/$x $x", "`$x` https://a.example/$x v"],
-    [
-      "invalid references unchanged",
-      "$nobody $HOME $5 $x$ a$x $city.zip",
-      "$nobody $HOME $5 $x$ a$x $city.zip",
-    ],
-    ["escaped references", "\\$x is $x", "$x is v"],
-  ])("%s", async (_, text, expected) => {
-    expect(await shown(text)).toBe(expected);
-  });
-
-  it("says what is missing from a table", async () => {
-    expect(await shown("$rows")).toContain("| 49 |  |\n\n… 2 more rows in $rows");
-  });
-
-  it("is never scanned for references again", async () => {
-    expect(await shown("$x", {}, lookupIn({ x: "$y", y: "no" }))).toBe("$y");
-  });
 });
 
 it("reports what stays as written, and accepts other syntaxes", async () => {

@@ -12,8 +12,6 @@ import {
   structured,
   textResult,
 } from "../support/mcp-server.ts";
-import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
-import { Conversation, shownText } from "../support/turn.ts";
 
 const guide = readFileSync(join(import.meta.dirname, "../../docs/guides/mcp.md"), "utf8");
 const rows = [{ id: "o1" }, { id: "o2" }];
@@ -64,28 +62,4 @@ it("the guide's servers have the described tools and policies", async () => {
   const other = await equipped({ name: "other" });
   expect(Object.keys(other.agent.tools)).not.toContain("send_mail");
   await other.close();
-});
-
-it("a server receives values and headers that nobody else sees", async () => {
-  const { agent, close } = await equipped();
-  const asked = finish("tool-calls");
-  const turn = await new Conversation({ agent }).say({
-    steps: [
-      [toolCall("get_orders", {}), asked],
-      [toolCall("send_mail", { to: "ada", rows: "$get_orders_1.rows" }), asked],
-      [toolCall("shop_list", {}), asked],
-      [text("Sent $get_orders_1.rows[1].id."), finish()],
-    ],
-  });
-  await close();
-  expect(mail.calls.filter(({ tool }) => tool === "send_mail")).toEqual([
-    { tool: "send_mail", input: { to: "ada", rows } },
-  ]);
-  expect(shownText(turn.chunks)).toContain("Sent o2.");
-  expect(shop.requests.at(-1)?.headers.authorization).toBe("Bearer 0123456789");
-  const told = JSON.stringify([turn.chunks, turn.calls.map(({ prompt }) => prompt)]);
-  expect(told).toContain("tool_failed: It knows [secret].");
-  expect(told).not.toContain("0123456789");
-  const info = turn.store.info("send_mail_ada");
-  expect(info).toMatchObject({ sources: ["mcp:mail", "mcp:shop"], trusted: false });
 });

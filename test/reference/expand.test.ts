@@ -1,11 +1,10 @@
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { Expander, type ExpandOptions, type Unresolved } from "../../src/reference/expand.ts";
-import { expandText } from "../../src/reference/expand-text.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import type { Found, Lookup, Missing } from "../../src/reference/lookup.ts";
 import type { Reference } from "../../src/reference/reference.ts";
-import { streamed } from "../support/streamed.ts";
+import { slow } from "../support/slow.ts";
 
 const variables = { temp: 72, temperature: 20.5, weather: { city: "New York" }, ids: ["u1", "u2"] };
 const names = Object.keys(variables);
@@ -38,39 +37,14 @@ function expand(text: string, options: ExpandOptions = {}, lookup?: Lookup): str
   return answer.out;
 }
 
-function finding(value: Found["value"]): Lookup {
-  return () => ({ found: true, value });
-}
-
 describe("text that cannot become a reference", () => {
-  it("is emitted with its own chunk", () => {
-    const answer = start({ couldBegin });
-    for (const chunk of ["It", " is ", "nice", ".\n", "\\a", "}} ]( <a ", "`x`"]) {
-      const before = answer.out;
-      void answer.write(chunk);
-      expect(answer.out).toBe(before + chunk);
-    }
-  });
-
   it.each([
-    "$5",
-    "$.",
-    "$ ",
-    "$(",
-    "$$",
-    "US$t",
-    "${{",
-    "${ ",
-    "$x",
-    "$HOME",
-    "$temz",
-    "$ida",
-    "\\n",
-  ])("%j is emitted at its last character", (text) => {
+    ..."$5|$.|$ |$(|$$|US$t|${{|${ |$x|$HOME|$temz|$ida|\\n".split("|"),
+    "It is nice.\n\\a}} ]( <a `x`",
+  ])("is emitted at its last character: %j", (text) => {
     const answer = start({ couldBegin });
     for (const character of text) void answer.write(character);
-    expect(answer.out).toBe(text);
-    expect(answer.held).toBe(0);
+    expect([answer.out, answer.held]).toEqual([text, 0]);
   });
 });
 
@@ -94,51 +68,34 @@ describe("held text", () => {
     expect(answer.held).toBe(held);
     expect(answer.out + text.slice(-held)).toBe(text.replace("x $temp", "x 72"));
   });
-
-  it.each(["$weather['", "${weather['", "\\$weather['", "{{weather['", "†weather['", "$weather."])(
-    "after %s has at most 512 characters, and then is plain text",
-    (opening) => {
-      const answer = start({ syntaxes: ["dollar", "mustache", "dagger"] });
-      let most = 0;
-      for (const character of opening + "k".repeat(600)) {
-        void answer.write(character);
-        most = Math.max(most, answer.held);
-      }
-      expect(most).toBeGreaterThan(limits.maxHeldChars - 3);
-      expect(most).toBeLessThanOrEqual(limits.maxHeldChars);
-      expect(answer.held).toBe(0);
-      expect(answer.out).toBe(opening + "k".repeat(600));
-    },
-  );
 });
 
 describe("a flush", () => {
-  it("decides held text like the end of the answer", () => {
-    for (const [text, expected] of [
-      ["is $temp", "is 72"],
-      ["is $weather.", 'is {"city":"New York"}.'],
-      ["is ${temp", "is ${temp"],
-      ["is $", "is $"],
-      ["is \\$temp", "is $temp"],
-    ] as const) {
-      const answer = start();
-      void answer.write(text);
-      expect(answer.out).not.toBe(expected);
-      void answer.flush();
-      expect(answer.out).toBe(expected);
-    }
+  it.each([
+    ["is $temp", "is 72"],
+    ["is $weather.", 'is {"city":"New York"}.'],
+    ["is ${temp", "is ${temp"],
+    ["is $", "is $"],
+    ["is \\$temp", "is $temp"],
+  ])("decides held text like the end of the answer: %s", (text, expected) => {
+    const answer = start();
+    void answer.write(text);
+    expect(answer.out).not.toBe(expected);
+    void answer.flush();
+    expect(answer.out).toBe(expected);
   });
 
-  it("in the middle of text remembers code, URLs and words", () => {
-    for (const opening of ["`", "```\n", "https://e.example/?q=", "[t](", "<a ", "word", "$"]) {
+  it.each(["`", "```\n", "https://e.example/?q=", "[t](", "<a ", "word", "$"])(
+    "in the middle of text remembers code, URLs and words: %j",
+    (opening) => {
       const answer = start();
-      void answer.write(opening);
-      void answer.flush();
-      void answer.write("$temp");
-      void answer.flush();
+      for (const text of [opening, "$temp"]) {
+        void answer.write(text);
+        void answer.flush();
+      }
       expect(answer.out).toBe(`${opening}$temp`);
-    }
-  });
+    },
+  );
 });
 
 describe("asynchronous lookups", () => {
@@ -162,14 +119,6 @@ describe("asynchronous lookups", () => {
     expect(answer.out).toBe("1 [a] 2 [b] 3 [c] 4");
   });
 
-  it("can be mixed with synchronous ones", async () => {
-    const known = lookupIn(variables);
-    const lookup: Lookup = (reference) =>
-      reference.name === "temp" ? Promise.resolve(known(reference)) : known(reference);
-    const chunks = ["$temp $ids[0] ", "$temp $HOME $temp", " $ids[1] $temp"];
-    expect(await streamed(expandText(lookup), chunks)).toBe("72 u1 72 $HOME 72 u2 72");
-  });
-
   it("end the text with their error when they fail", async () => {
     const answer = start({}, () => Promise.reject(new Error("storage is away")));
     await expect(answer.write("a $b c")).rejects.toThrow("storage is away");
@@ -184,49 +133,39 @@ describe("an unprintable value", () => {
     return lookupIn(variables)(reference);
   };
 
-  it("is shown as secret, whatever part is requested", () => {
-    const text = "$key and ${key.part}, $key[0]\n\n$key\n";
-    const secret = "[secret: key]";
-    const expected = `${secret} and ${secret}, ${secret}\n\n${secret}\n`;
-    expect(expand(text, {}, lookup)).toBe(expected);
-    expect(expand("\\$key", {}, lookup)).toBe("$key");
-  });
-
-  it("stays as written if it is evicted or missing, and is reported", () => {
+  /** Returns the expanded text, and the references that are reported. */
+  const reporting = (text: string, options: ExpandOptions = {}) => {
     const reported: Unresolved[] = [];
     const onUnresolved = (unresolved: Unresolved) => void reported.push(unresolved);
-    const text = "$gone $weather.citi ${ids[9]} \\$gone \\$weather.x $HOME $temp";
-    expect(expand(text, { onUnresolved }, lookup)).toBe(text.replace("$temp", "72"));
-    expect(reported).toEqual([
-      { reference: "$gone", code: "variable_evicted", message },
-      { reference: "$weather.citi", code: "path_not_found", near: ["city"] },
-      { reference: "${ids[9]}", code: "path_not_found" },
-    ]);
+    return { shown: expand(text, { onUnresolved, ...options }, lookup), reported };
+  };
+
+  it("is shown as secret, whatever part is requested", () => {
+    const secret = "[secret: key]";
+    const text = "$key and ${key.part}, $key[0]\n\n$key\n \\$key";
+    const expected = `${secret} and ${secret}, ${secret}\n\n${secret}\n $key`;
+    expect(reporting(text)).toEqual({ shown: expected, reported: [] });
   });
 
-  it("is not reported in code", () => {
-    const reported: string[] = [];
-    const onUnresolved = ({ reference }: Unresolved) => void reported.push(reference);
-    expand("`$gone` $gone.y", { onUnresolved }, lookup);
-    expect(reported).toEqual(["$gone.y"]);
+  it("stays as written if it is evicted or missing, and is reported, except in code", () => {
+    const text = "$gone $weather.citi ${ids[9]} \\$gone \\$weather.x $HOME `$gone` $temp";
+    expect(reporting(text)).toEqual({
+      shown: text.replace("$temp", "72"),
+      reported: [
+        { reference: "$gone", code: "variable_evicted", message },
+        { reference: "$weather.citi", code: "path_not_found", near: ["city"] },
+        { reference: "${ids[9]}", code: "path_not_found" },
+      ],
+    });
   });
 
   it("is reported with its reason in a URL or tag, unless its name is unknown", () => {
-    const reported: Unresolved[] = [];
-    const onUnresolved = (unresolved: Unresolved) => void reported.push(unresolved);
     const text = "https://e.example/$temp?$HOME\\$temp <b ${weather.x} > ${temp}@e.example";
-    for (const isKnown of [undefined, (name: string) => name !== "HOME"]) {
-      reported.length = 0;
-      const options = isKnown === undefined ? {} : { isKnown };
-      expect(expand(text, { onUnresolved, ...options }, lookup)).toBe(text);
-      expect(reported.map(({ reference }) => reference)).toEqual([
-        "$temp",
-        "${weather.x}",
-        "${temp}",
-      ]);
-      for (const { code, reason } of reported) {
-        expect([code, reason]).toEqual(["reference_in_url", "url"]);
-      }
+    for (const options of [{}, { isKnown: (name: string) => name !== "HOME" }]) {
+      const why = { code: "reference_in_url", reason: "url" };
+      const references = ["$temp", "${weather.x}", "${temp}"];
+      const reported = references.map((reference) => ({ reference, ...why }));
+      expect(reporting(text, options)).toMatchObject({ shown: text, reported });
     }
   });
 
@@ -236,12 +175,29 @@ describe("an unprintable value", () => {
       lookups++;
       return lookup(reference);
     };
-    const isKnown = () => true;
     expand("<b $temp https://e.example/$temp", {}, counting);
-    expand("<b $temp", { isKnown, onUnresolved: () => {} }, counting);
+    expand("<b $temp", { isKnown: () => true, onUnresolved: () => {} }, counting);
     expect(lookups).toBe(0);
     expand("<b $temp", { onUnresolved: () => {} }, counting);
     expect(lookups).toBe(1);
+  });
+});
+
+describe("the values of an answer", () => {
+  const most = limits.maxInsertedChars;
+
+  it.each([
+    ["at their limit", "$big $two.", most - 2, "yz", []],
+    ["above it", "$big $two.", most - 1, "$two", ["limit_exceeded"]],
+    ["alone above it", "$big", most + 1, "$big", ["limit_exceeded"]],
+  ])("count together: %s", slow, (...[, text, chars, end, expected]) => {
+    const value = "x".repeat(chars);
+    const codes: string[] = [];
+    const onUnresolved = ({ code }: Unresolved) => void codes.push(code);
+    const lookup: Lookup = ({ name }) => ({ found: true, value: name === "big" ? value : "yz" });
+    const expanded = expand(text, { onUnresolved }, lookup);
+    expect(expanded.replace(/^x+ /u, "").replace(/\.$/u, "")).toBe(end);
+    expect(codes).toEqual(expected);
   });
 });
 
@@ -267,22 +223,4 @@ describe("values", () => {
       }
     },
   );
-
-  it("leave the stream in slices that split no surrogate pair", async () => {
-    for (const pad of ["", "a"]) {
-      const value = pad + "😀".repeat(limits.maxPieceChars);
-      const { readable, writable } = expandText(finding(value), { inUrls: true });
-      const writing = new Blob(["$v."])
-        .stream()
-        .pipeThrough(new TextDecoderStream())
-        .pipeTo(writable);
-      const slices: string[] = [];
-      for await (const slice of readable) slices.push(slice);
-      await writing;
-      expect(slices.join("")).toBe(`${value}.`);
-      expect(slices.length).toBeGreaterThan(2);
-      expect(slices.every((slice) => slice.length <= limits.maxPieceChars)).toBe(true);
-      expect(slices.every((slice) => slice.isWellFormed())).toBe(true);
-    }
-  });
 });

@@ -28,84 +28,61 @@ async function expanded(text: string, variables: Record<string, Json>): Promise<
   return result;
 }
 
-describe("every valid JSON text of JSONTestSuite", () => {
-  it("is present", () => expect(valid).toHaveLength(95));
-
-  it.each(valid.map(({ name, input }) => [name, input]))(
-    "%s can be stored in a variable",
-    async (_, text) => {
-      const value = JSON.parse(text) as Json;
-      const store = new MemoryStore();
-      await store.save({ name: "v", value: toJson(value).value });
-      expect(JSON.stringify(await store.read("v"))).toBe(JSON.stringify(value));
-      const { value: resolved } = await resolveReferences({ a: "$v" }, lookupInStore(store));
-      expect(resolved).toEqual({ a: await store.read("v") });
-    },
-  );
+it("the lists of others are present", () => {
+  expect([valid.length, invalid.length]).toEqual([95, 188]);
+  expect(naughty.length).toBeGreaterThan(400);
 });
 
-describe("every invalid JSON text of JSONTestSuite", () => {
-  it("is present", () => expect(invalid).toHaveLength(188));
+it.each(valid.map(({ name, input }) => [name, input]))(
+  "the valid JSON text %s can be stored in a variable",
+  async (_, text) => {
+    const value = JSON.parse(text) as Json;
+    const store = new MemoryStore();
+    await store.save({ name: "v", value: toJson(value).value });
+    expect(JSON.stringify(await store.read("v"))).toBe(JSON.stringify(value));
+    const { value: resolved } = await resolveReferences({ a: "$v" }, lookupInStore(store));
+    expect(resolved).toEqual({ a: await store.read("v") });
+  },
+);
 
-  it.each(invalid.map(({ name, input }) => [name, input]))(
-    "%s is refused as a request body",
-    (_, text) => {
-      expect(() => parseJson(text)).toThrow(expect.objectContaining({ code: "bad_json" }));
-    },
-  );
-});
+it.each(invalid.map(({ name, input }) => [name, input]))(
+  "the invalid JSON text %s is refused as a request body",
+  (_, text) => {
+    expect(() => parseJson(text)).toThrow(expect.objectContaining({ code: "bad_json" }));
+  },
+);
 
-describe("the big list of naughty strings", () => {
-  it("is present", () => expect(naughty.length).toBeGreaterThan(400));
-
-  it.each(naughty.map((text, index) => [index, text]))(
-    "%i passes through unchanged",
-    async (_, text) => {
-      const variables = { v: text, other: "OTHER" };
-      expect(await expanded(text, { unused: 1 })).toBe(text);
-      expect(await expanded(`a ${"${v}"} b`, variables)).toBe(`a ${text} b`);
-      const { value } = await resolveReferences({ a: "$v", b: "<$v>" }, lookupIn(variables));
-      expect(value).toEqual({ a: text, b: `<${text}>` });
-      const store = new MemoryStore();
-      await store.save({ name: "v", value: { [text]: text } });
-      expect(await store.read("v")).toEqual({ [text]: text });
-    },
-  );
-});
+it.each(naughty.map((text, index) => [index, text]))(
+  "the naughty string %i passes through unchanged",
+  async (_, text) => {
+    const variables = { v: text };
+    expect(await expanded(text, { unused: 1 })).toBe(text);
+    expect(await expanded(`a ${"${v}"} b`, variables)).toBe(`a ${text} b`);
+    const { value } = await resolveReferences({ a: "$v", b: "<$v>" }, lookupIn(variables));
+    expect(value).toEqual({ a: text, b: `<${text}>` });
+    const store = new MemoryStore();
+    await store.save({ name: "v", value: { [text]: text } });
+    expect(await store.read("v")).toEqual({ [text]: text });
+  },
+);
 
 describe("paths to inherited properties", () => {
-  const names = [
-    "__proto__",
-    "constructor",
-    "prototype",
-    "toString",
-    "valueOf",
-    "hasOwnProperty",
-    "length",
-    "__defineGetter__",
-  ];
-
-  it.each(names)("%s is a missing key and a missing name", async (name) => {
-    const variables = { a: { b: [1] } };
-    for (const text of [
-      `$a.${name}`,
-      `$a.b.${name}`,
-      `$a['${name}'].x`,
-      `$${name}`,
-      `$${name}.a`,
-    ]) {
-      expect(await expanded(text, variables)).toBe(text);
-    }
-    await expect(resolveReferences(`$a.${name}`, lookupIn(variables))).rejects.toMatchObject({
-      code: "path_not_found",
-    });
-  });
+  it.each(["__proto__", "constructor", "toString", "length", "__defineGetter__"])(
+    "%s is a missing key and a missing name",
+    async (name) => {
+      const variables = { a: { b: [1] } };
+      for (const text of [`$a.${name}`, `$a.b.${name}`, `$a['${name}'].x`, `$${name}.a`]) {
+        expect(await expanded(text, variables)).toBe(text);
+      }
+      const missing = { code: "path_not_found" };
+      const resolving = resolveReferences(`$a.${name}`, lookupIn(variables));
+      await expect(resolving).rejects.toMatchObject(missing);
+    },
+  );
 
   it("are ordinary keys if a value has them itself", async () => {
     const variables = { a: JSON.parse('{"__proto__": {"polluted": 1}, "length": 2}') as Json };
     expect(await expanded("$a.__proto__.polluted $a.length", variables)).toBe("1 2");
-    const { value } = await resolveReferences({ x: "$a" }, lookupIn(variables));
-    expect(value).toEqual({ x: variables.a });
     expect(Object.hasOwn({}, "polluted") || "polluted" in {}).toBe(false);
   });
 });

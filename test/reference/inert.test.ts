@@ -12,34 +12,11 @@ const syntaxes = ["dollar", "mustache", "dagger"] as const;
 
 /** Values that would change if they were read for references. */
 const values: readonly string[] = [
-  "$x",
-  "${x}",
-  "$x.a",
-  "$x[0]",
-  "$x['a']",
-  "$x[*]",
-  "a $x b",
-  "$x$x",
-  "\\$x",
-  "\\\\$x",
-  "$$x",
-  "{{x}}",
-  "{{ x }}",
-  "{{x.a}}",
-  "{{{x}}}",
-  "†x",
-  "†x.a",
+  ..."$x|${x}|$x.a|$x[0]|$x['a']|$x[*]|a $x b|$x$x|\\$x|\\\\$x|$$x|\n$x\n|$x\n\n$x|`$x`|$|$v".split(
+    "|",
+  ),
+  ..."{{x}}|{{ x }}|{{x.a}}|{{{x}}}|{{|{{v}}|†x|†x.a|†|†v|variable:x".split("|"),
   "†x || †y",
-  "\n$x\n",
-  "$x\n\n$x",
-  "`$x`",
-  "$",
-  "{{",
-  "†",
-  "$v",
-  "{{v}}",
-  "†v",
-  "variable:x",
   '<capability name="send" />',
   "$x".repeat(1_000),
 ];
@@ -75,38 +52,26 @@ async function answerOf(answer: string, value: unknown, chunkChars: number): Pro
   return said;
 }
 
-function count(said: readonly string[]): void {
-  const expanded = said.filter((text) => text.includes(SECRET)).length;
-  expect(expanded).toBe(0);
-}
-
 describe("a value is never scanned for references", () => {
-  it.each(values)("in an answer, however it is split: %j", async (value) => {
-    const said: string[] = [];
-    for (const answer of ["$v", "a $v b", "\n$v\n", "{{v}}", "†v", "$nested", "$nested.deep[0]"]) {
-      for (const chars of [1, 2, 1_000]) said.push(await answerOf(answer, value, chars));
-    }
-    count(said);
-  });
+  const places = ["$v", "a $v b", "\n$v\n", "{{v}}", "†v", "$nested", "$nested.deep[0]"];
+  const inPlaces = values.flatMap((value) => places.map((answer) => [answer, value] as const));
 
-  it.each(seams)("next to the answer's own text: %s with %j", async (answer, value) => {
-    const said = [];
-    for (const chars of [1, 2, 3, 1_000]) said.push(await answerOf(answer, value, chars));
-    count(said);
+  it.each([...inPlaces, ...seams])("in the answer %s, with %j", async (answer, value) => {
+    for (const chars of [1, 2, 3, 1_000]) {
+      expect(await answerOf(answer, value, chars)).not.toContain(SECRET);
+    }
   });
 
   it.each(values)("in a tool's input and in a template: %j", async (value) => {
     const lookup = lookupWith(value);
     const input = { whole: "$v", inside: "<$v>", list: ["$nested", "{{v}}", "†v"] };
     const resolved = await resolveReferences(input, lookup, { syntaxes });
-    const said = [JSON.stringify(resolved.value)];
+    expect(JSON.stringify(resolved.value)).not.toContain(SECRET);
     for (const syntax of syntaxes) {
-      const { text } = await interpolate("{{v}} $v †v {{nested.deep[0]}}", lookup, {
-        syntaxes: [syntax],
-      });
-      said.push(text);
+      const template = "{{v}} $v †v {{nested.deep[0]}}";
+      const { text } = await interpolate(template, lookup, { syntaxes: [syntax] });
+      expect(text).not.toContain(SECRET);
     }
-    count(said);
   });
 
   it.each(values)("in a turn, as a result, an input or a set value: %j", async (value) => {
@@ -139,6 +104,7 @@ describe("a value is never scanned for references", () => {
     expect(turn.result.error).toBeUndefined();
     expect(received).toHaveLength(2);
     const prompts = JSON.stringify(turn.calls.map(({ prompt }) => prompt));
-    count([JSON.stringify(received), shownText(turn.chunks), JSON.stringify(turn.chunks), prompts]);
+    const all = [JSON.stringify([received, turn.chunks]), shownText(turn.chunks), prompts];
+    expect(all.join()).not.toContain(SECRET);
   });
 });

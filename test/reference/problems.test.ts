@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import * as limits from "../../src/limits.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import type { Found, Lookup, Missing } from "../../src/reference/lookup.ts";
 import {
@@ -13,7 +12,6 @@ import {
   type ResolveOptions,
 } from "../../src/reference/resolve.ts";
 import type { Json } from "../../src/value/json.ts";
-import { slow } from "../support/slow.ts";
 
 const variables = { temp: 72, city: "New York", list: ["a"], empty: {} };
 const missing = (about: Partial<Missing>): Missing => ({ found: false, reason: "path", ...about });
@@ -34,36 +32,44 @@ async function problemOf(input: Json, lookup: Lookup, options?: ResolveOptions):
 
 describe("an error about a reference", () => {
   it.each<[Partial<Missing>, string, string]>([
-    [{ reason: "unknown" }, "variable_not_found", "$x is not a variable."],
+    [{ reason: "unknown" }, "variable_not_found", "is not a variable."],
     [
       { reason: "unknown", near: ["y"] },
       "variable_not_found",
-      "$x is not a variable. Did you mean y?",
+      "is not a variable. Did you mean y?",
     ],
     [
       { reason: "unknown", near: ["y", "z"] },
       "variable_not_found",
-      "$x is not a variable. Did you mean y or z?",
+      "is not a variable. Did you mean y or z?",
     ],
-    [{ reason: "evicted" }, "variable_evicted", "$x has been evicted."],
-    [{ reason: "secret" }, "variable_secret", "$x is secret and cannot be used here."],
-    [{ reason: "unreadable" }, "limit_exceeded", "$x leads nowhere."],
-    [{ reason: "unreadable", code: "bad_value", message: "Is bytes." }, "bad_value", "Is bytes."],
-    [{}, "path_not_found", "$x leads nowhere."],
-    [{ nearest: "x" }, "path_not_found", "$x leads nowhere. x exists."],
-    [{ nearest: "x", type: "null" }, "path_not_found", "$x leads nowhere. x is null."],
-    [{ nearest: "x", length: 0 }, "path_not_found", "$x leads nowhere. x has length 0."],
-    [{ nearest: "x", keys: [] }, "path_not_found", "$x leads nowhere. x has the keys (none)."],
+    [{ reason: "evicted" }, "variable_evicted", "has been evicted."],
+    [{ reason: "secret" }, "variable_secret", "is secret and cannot be used here."],
+    [{ reason: "unreadable" }, "limit_exceeded", "leads nowhere."],
+    [{}, "path_not_found", "leads nowhere."],
+    [{ nearest: "x" }, "path_not_found", "leads nowhere. x exists."],
+    [{ nearest: "x", type: "null" }, "path_not_found", "leads nowhere. x is null."],
+    [{ nearest: "x", length: 0 }, "path_not_found", "leads nowhere. x has length 0."],
+    [{ nearest: "x", keys: [] }, "path_not_found", "leads nowhere. x has the keys (none)."],
     [
       { nearest: "x", keys: ["a", "b"], near: ["a"] },
       "path_not_found",
-      "$x leads nowhere. x has the keys a, b. Did you mean a?",
+      "leads nowhere. x has the keys a, b. Did you mean a?",
     ],
-  ])("for %j has the code %s and the message %s", (about, code, message) => {
-    expect(described("$x", missing(about))).toMatchObject({ code, message });
+  ])("for %j has the code %s and the message: $x %s", (about, code, said) => {
+    const expected = { code, message: `$x ${said}` };
+    expect(described("$x", missing(about))).toMatchObject(expected);
     const problem = problemFrom("$x", missing(about));
     expect(problem).toBeInstanceOf(ReferenceProblem);
-    expect(problem).toMatchObject({ name: "ReferenceProblem", code, message });
+    expect(problem).toMatchObject({ name: "ReferenceProblem", ...expected });
+  });
+
+  it("has a code and a message of its own if the value cannot be read", () => {
+    const about = { reason: "unreadable", code: "bad_value", message: "Is bytes." } as const;
+    expect(described("$x", missing(about))).toMatchObject({
+      code: "bad_value",
+      message: "Is bytes.",
+    });
   });
 
   it("includes 20 keys in the message, and 50 keys and other details as data", () => {
@@ -118,42 +124,7 @@ describe("an error about a reference", () => {
       details: { reference: "$image" },
     });
   });
-
-  it("says what to do about an exceeded limit", slow, async () => {
-    const large =
-      (chars: number): Lookup =>
-      () => ({ found: true, value: "", chars });
-    const half = limits.maxInsertedChars / 2;
-    expect((await resolveReferences(["$a", "$b"], large(half))).value).toEqual(["", ""]);
-    expect(await problemOf(["$a", "$b"], large(half + 1))).toMatchObject({
-      code: "limit_exceeded",
-      message: expect.stringContaining("Pass fewer large values, or slices of them."),
-      details: { limit: "maxInsertedChars", actual: 2 * half + 2 },
-    });
-    const text = answering({ t: { found: true, value: "x".repeat(limits.maxEmbeddedChars) } });
-    const bounds: readonly [Json, string][] = [
-      ["$t.".repeat(17), "Pass large values alone, as whole strings."],
-      [Array<Json>(limits.maxItems + 1).fill("$temp"), "Pass one reference to a list"],
-      [Array<Json>(1).fill(nested(limits.maxDepth)), "Pass deep data by one reference."],
-    ];
-    for (const [input, advice] of bounds) {
-      const problem = { name: "ReferenceProblem", message: expect.stringContaining(advice) };
-      expect(await problemOf(input, text)).toMatchObject(problem);
-    }
-    const longer = answering({
-      t: { found: true, value: "x".repeat(limits.maxEmbeddedChars + 1) },
-    });
-    expect(await problemOf("<$t>", longer)).toMatchObject({
-      message: expect.stringContaining("Pass $t alone, as the whole string."),
-    });
-  });
 });
-
-function nested(levels: number): Json {
-  let value: Json = [];
-  for (let level = 1; level < levels; level++) value = [value];
-  return value;
-}
 
 describe("interpolated text", () => {
   const lookup = answering({

@@ -1,16 +1,10 @@
 import { describe, expect, it } from "vitest";
-import {
-  answerWith,
-  expandedInPieces,
-  inertLeak,
-  leakingTexts,
-  urlLeaks,
-} from "../support/url-fuzz.ts";
-import { slow } from "../support/slow.ts";
+import { answerWith, expandedInPieces, leakingTexts, urlLeaks } from "../support/url-fuzz.ts";
+import { sampled, samples } from "../support/slow.ts";
 import { urlVariables } from "../support/url-grammar.ts";
 import { harmlessAnswers, urlShapes } from "../support/url-shapes.ts";
 
-const TEXTS = 1_200;
+const TEXTS = samples(12_000);
 
 describe("a rendered answer", () => {
   it.each(urlShapes)("has no value in a URL, however the answer is cut: %j", (shape) => {
@@ -21,20 +15,15 @@ describe("a rendered answer", () => {
     expect(leaks).toEqual([]);
   });
 
-  it(`has no value in a URL in ${TEXTS.toLocaleString("en")} random answers`, slow, () => {
+  it(`has no value in a URL in ${TEXTS.toLocaleString("en")} random answers`, sampled, () => {
     const leaks = [...leakingTexts(1, TEXTS)];
     expect(leaks).toEqual([]);
-  });
-
-  it("has no part of an inert value in a URL, in 300 random places", slow, () => {
-    const tried = Array.from({ length: 300 }, (_, seed) => inertLeak(seed));
-    expect(tried.filter((leak) => leak !== undefined)).toEqual([]);
   });
 });
 
 describe("a harmless answer", () => {
-  it.each(harmlessAnswers)("keeps its links and contains its values: %j", (answer, expected) => {
+  it.each(harmlessAnswers)("keeps its links and contains its values: %j", (answer) => {
     const outputs = [1, 2, 3].map((seed) => expandedInPieces(answer, seed, { v: "VALUE" }));
-    expect(new Set(outputs)).toEqual(new Set([expected]));
+    expect(new Set(outputs)).toEqual(new Set([answer.replaceAll("$v", "VALUE")]));
   });
 });

@@ -67,31 +67,6 @@ const traces: readonly Trace[] = [
       },
     ],
   },
-  {
-    id: "keys that need quotes",
-    steps: [
-      {
-        tool: "rates",
-        label: "t0",
-        input: {},
-        refs: [],
-        expect: {},
-        output: { "Exchange Rate": 1.25, "it's": ["a"], users: [{ "first name": "Ada" }] },
-      },
-      {
-        tool: "convert",
-        label: "t1",
-        input: { rate: "⟦0⟧", formula: "100 * ⟦0⟧", it: "⟦1⟧", who: "⟦2⟧" },
-        refs: [
-          { name: "t0", path: ["Exchange Rate"] },
-          { name: "t0", path: ["it's", 0] },
-          { name: "t0", path: ["users", 0, "first name"] },
-        ],
-        expect: { rate: 1.25, formula: "100 * 1.25", it: "a", who: "Ada" },
-        output: {},
-      },
-    ],
-  },
 ];
 const spellings: readonly Spelling[] = ["dollar", "mustache", "dagger"];
 

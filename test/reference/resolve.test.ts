@@ -134,9 +134,10 @@ describe("bounds", () => {
 
   const bounds = new Map<string, unknown>(Object.entries(limits));
 
-  function exceeded(limit: string, actual: number) {
-    const maximum = bounds.get(limit);
-    return { code: "limit_exceeded", details: { limit, maximum, actual } };
+  function exceeded(limit: string, actual: number, advice: string) {
+    const details = { limit, maximum: bounds.get(limit), actual };
+    const message = expect.stringContaining(advice);
+    return { name: "ReferenceProblem", code: "limit_exceeded", details, message };
   }
 
   const text = (chars: number): Lookup => lookupIn({ t: "x".repeat(chars) });
@@ -146,7 +147,9 @@ describe("bounds", () => {
       expect(JSON.stringify(await valueOf(nested(levels)))).toContain("72");
     }
     for (const levels of [limits.maxDepth + 1, 50_000]) {
-      expect(await problemOf(nested(levels))).toMatchObject(exceeded("maxDepth", 201));
+      expect(await problemOf(nested(levels))).toMatchObject(
+        exceeded("maxDepth", 201, "Pass deep data by one reference."),
+      );
     }
   });
 
@@ -155,7 +158,7 @@ describe("bounds", () => {
     for (const count of [maximum - 1, maximum]) {
       expect(await valueOf(Array(count).fill("$temp"))).toEqual(Array(count).fill(72));
     }
-    const problem = exceeded("maxItems", maximum + 1);
+    const problem = exceeded("maxItems", maximum + 1, "Pass one reference to a list");
     expect(await problemOf(Array(maximum + 1).fill("$temp"))).toMatchObject(problem);
     expect(await problemOf("$nope $temp ".repeat(maximum))).toMatchObject(problem);
   });
@@ -166,7 +169,8 @@ describe("bounds", () => {
       expect(await valueOf("<$t>", {}, text(chars))).toHaveLength(chars + 2);
     }
     const above = text(maximum + 1);
-    const problem = exceeded("maxEmbeddedChars", maximum + 1);
+    const advice = "Pass $t alone, as the whole string.";
+    const problem = exceeded("maxEmbeddedChars", maximum + 1, advice);
     expect(await problemOf("<$t>", {}, above)).toMatchObject(problem);
     expect(await valueOf("$t", {}, above)).toHaveLength(maximum + 1);
   });
@@ -177,7 +181,30 @@ describe("bounds", () => {
     expect(await valueOf(at.slice(1), {}, sixteenth)).toHaveLength(15);
     expect(await valueOf([...at, "$t"], {}, sixteenth)).toHaveLength(17);
     expect(await problemOf([...at, "$one "], {}, sixteenth)).toMatchObject(
-      exceeded("maxInsertedChars", limits.maxInsertedChars + 1),
+      exceeded("maxInsertedChars", limits.maxInsertedChars + 1, "Pass large values alone"),
     );
   });
+});
+
+it("a target has the same maximum length as held references", async () => {
+  const opening = "variable:v['";
+  const key = "k".repeat(limits.maxHeldChars - opening.length - 2);
+  const lookup = lookupIn({ v: { [key]: 7, [`${key}k`]: 8 } });
+  const read = async (text: string) =>
+    (await resolveReferences(text, lookup, { syntaxes: ["target"] })).value;
+  expect(await read(`${opening}${key}']`)).toBe(7);
+  expect(await read(`${opening}${key}k']`)).toBe(`${opening}${key}k']`);
+});
+
+it("an unknown whole reference is listed once, in inline syntaxes and in others", async () => {
+  for (const [source, syntax] of [
+    ["$nope.a", "dollar"],
+    ["variable:nope.a", "target"],
+  ] as const) {
+    const { value, unresolved } = await resolveReferences({ source }, lookupIn({}), {
+      syntaxes: [syntax],
+    });
+    expect(value).toEqual({ source });
+    expect(unresolved.map(({ reference }) => reference)).toEqual([source]);
+  }
 });

@@ -2,7 +2,30 @@ import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { expandText } from "../../src/reference/expand-text.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
+import { createExpander } from "../../src/references.ts";
+import { cutsOf } from "../support/streamed.ts";
 import type { Lookup } from "../../src/reference/lookup.ts";
+
+/** `createExpander`, for text that is pushed. */
+describe("an expander", () => {
+  const variables = { city: "Oslo", orders: [{ id: "a" }, { id: "b" }] };
+  const text = "In $city: $orders[*].id, not $none, `$city`.";
+
+  it("expands text pushed in pieces like the whole, wherever it is split", async () => {
+    for (const pieces of cutsOf(text)) {
+      const expander = createExpander(lookupIn(variables));
+      let shown = "";
+      for (const piece of pieces) shown += await expander.push(piece);
+      expect(shown + (await expander.end())).toBe('In Oslo: ["a","b"], not $none, `$city`.');
+    }
+  });
+
+  it("holds back only what may be a reference", async () => {
+    const expander = createExpander(lookupIn(variables));
+    expect(await expander.push("In $ci")).toBe("In ");
+    expect(await expander.push("ty and on")).toContain("Oslo and");
+  });
+});
 
 const size = limits.maxPieceChars;
 const lookup = lookupIn({ temp: 72, most: "x".repeat(size - 1), two: "x".repeat(2 * size) });
@@ -36,12 +59,22 @@ describe("a stream of text", () => {
     expect((await reader.read()).value).toBe("z");
   });
 
-  it("is emitted in slices, one for each read", async () => {
+  it("is emitted in slices that split no surrogate pair, one for each read", async () => {
     const { reader, writer } = opened();
     await writer.write("$two!");
-    expect((await reader.read()).value).toHaveLength(size);
-    expect((await reader.read()).value).toHaveLength(size);
-    expect((await reader.read()).value).toBe("!");
+    for (const chars of [size, size, 1]) {
+      expect((await reader.read()).value).toHaveLength(chars);
+    }
+    const pairs = "😀".repeat(size / 2);
+    const odd = opened(lookupIn({ odd: `a${pairs}` }));
+    await odd.writer.write("$odd");
+    await Promise.all([
+      odd.writer.close(),
+      expect(odd.reader.read()).resolves.toMatchObject({
+        value: `a${pairs.slice(0, -2)}`,
+      }),
+    ]);
+    expect((await odd.reader.read()).value).toBe("😀");
   });
 
   it("fails on both sides with the lookup's error", async () => {

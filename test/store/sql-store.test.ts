@@ -2,7 +2,6 @@ import { afterEach, describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { Write } from "../../src/store/variable-store.ts";
-import type { VariableStore } from "../../src/store/variables.ts";
 import { slow } from "../support/slow.ts";
 import { closeAll, migratedSql, one, rowsWritten, statementsOf } from "./watched-sql.ts";
 
@@ -19,6 +18,7 @@ it("a store of many variables is read with a statement for each four hundred, an
   const value = "x".repeat(300);
   const writes = Array.from({ length: 2_500 }, (_, index) => ({ name: `v_${index}`, value }));
   await new SqlStore(sql, { now }).saveAll(writes);
+  expect(await statementsOf(sql, () => new SqlStore(sql, { now }))).toBe(0);
   const store = new SqlStore(sql, { now });
   sql.unitsRead = 0;
   expect(await statementsOf(sql, () => store.count())).toBe(7);
@@ -85,60 +85,6 @@ describe("the cost of a call", () => {
     expect(await woken.read("a")).toBe(await woken.read("a"));
   });
 
-  it("the newest of many variables are found without a statement, and listed with one", async () => {
-    const sql = migratedSql();
-    const store = new SqlStore(sql, { now });
-    for (let index = 0; index < 100; index++) await store.save({ name: `v${index}`, value: index });
-    const names = Array.from({ length: 20 }, (_, index) => `v${80 + index}`);
-    const versions = () => names.map((name) => store.glance(name)?.version);
-    expect(await statementsOf(sql, () => expect(new Set(versions())).toEqual(new Set([1])))).toBe(
-      0,
-    );
-    expect(await statementsOf(sql, () => store.list({ names }))).toBe(1);
-    expect(await statementsOf(sql, () => store.list({ last: 20 }))).toBe(0);
-    expect(await statementsOf(sql, () => store.list({ names: ["v90"] }))).toBe(0);
-    expect(await statementsOf(sql, () => store.list({ names }))).toBe(0);
-    await store.save({ name: "v99", value: "new" });
-    expect(store.glance("v99")).toMatchObject({ version: 2, type: "string" });
-    store.delete("v98");
-    expect(store.glance("v98")).toBeUndefined();
-  });
-
-  it("a slice of a large text or array reads only its chunks", slow, async () => {
-    const sql = migratedSql();
-    const writer = new SqlStore(sql, { now });
-    await writer.save({ name: "text", value: "x".repeat(5_000_000) });
-    const row = { text: "x".repeat(990) };
-    await writer.save({ name: "rows", value: Array.from({ length: 5_000 }, () => row) });
-    const store = new SqlStore(sql, { now });
-    const wanted = { text: "x".repeat(10), rows: Array.from({ length: 10 }, () => row) };
-    for (const [name, value] of Object.entries(wanted)) {
-      store.glance(name);
-      sql.unitsRead = 0;
-      const path = [{ from: 2_500, to: 2_510 }];
-      expect(await store.readPath(name, path)).toEqual({ found: true, value });
-      expect(sql.unitsRead).toBeLessThan(2 * limits.maxRecordBytes + 1_000);
-    }
-  });
-
-  it("glance, count and bytes cost nothing once the store is awake", async () => {
-    const sql = migratedSql();
-    await new SqlStore(sql, { now }).save({ name: "a", value: 1 });
-    const store = new SqlStore(sql, { now });
-    expect(await statementsOf(sql, () => store.count())).toBe(1);
-    // Checks whether there are earlier versions.
-    expect(await statementsOf(sql, () => store.bytes())).toBe(1);
-    const looks = [
-      () => store.glance("a"),
-      () => store.glance("b"),
-      () => store.count(),
-      () => store.bytes(),
-      () => store.nextDueMs(),
-      () => store.runs(),
-    ];
-    for (const look of looks) expect(await statementsOf(sql, look)).toBe(0);
-  });
-
   it("access times are written in batches, at most once per 24th of the idle time", async () => {
     const sql = migratedSql();
     let nowMs = START_MS;
@@ -179,12 +125,6 @@ describe("the cost of a call", () => {
     expect(await statementsOf(sql, () => store.read("small"))).toBe(0);
   });
 
-  it("waking runs no statement, however much is stored", async () => {
-    const sql = migratedSql();
-    await new SqlStore(sql, { now }).save({ name: "a", value: large("x") });
-    expect(await statementsOf(sql, () => new SqlStore(sql, { now }))).toBe(0);
-  });
-
   it("metadata is read without values", slow, async () => {
     const sql = migratedSql();
     const writer = new SqlStore(sql, { now });
@@ -216,39 +156,4 @@ describe("chunks", () => {
       expect((await new SqlStore(sql, { now }).read("a")) === value).toBe(true);
     }
   });
-
-  it.each<[string, (store: VariableStore) => unknown]>([
-    ["replaced by a small value", (store) => store.save({ name: "a", value: 1 })],
-    ["deleted", (store) => store.delete("a")],
-    ["reset", (store) => store.reset(0)],
-    ["evicted", (store) => store.evictDue(START_MS + 5, 1)],
-  ])("are deleted when the variable is %s", slow, async (_, remove) => {
-    const sql = migratedSql();
-    const store = new SqlStore(sql, { now });
-    await store.save({ name: "a", value: large("x"), ttlMs: 5 });
-    await store.save({ name: "a", value: large("y"), ttlMs: 5 });
-    const chunks = one(sql, chunkRows);
-    expect(chunks).toBeGreaterThan(0);
-    await store.save({ name: "b", value: large("z"), pinned: true });
-    await remove(new SqlStore(sql, { now }));
-    expect(one(sql, chunkRows)).toBe(chunks);
-    expect((await new SqlStore(sql, { now }).read("b")) === large("z")).toBe(true);
-  });
-
-  it(
-    "of a new variable never mix with those of one deleted before the store woke",
-    slow,
-    async () => {
-      const sql = migratedSql();
-      await new SqlStore(sql, { now }).save({ name: "a", value: large("a") });
-      await new SqlStore(sql, { now }).save({ name: "b", value: large("b") });
-      new SqlStore(sql, { now }).delete("b");
-      await new SqlStore(sql, { now }).save({ name: "c", value: large("c") });
-      const store = new SqlStore(sql, { now });
-      expect([
-        (await store.read("a")) === large("a"),
-        (await store.read("c")) === large("c"),
-      ]).toEqual([true, true]);
-    },
-  );
 });

@@ -17,9 +17,6 @@ const rows = Array.from({ length: 6_000 }, (_, id) => ({
 }));
 const NDJSON = "application/x-ndjson";
 
-/** Larger than `maxChunkedBytes`, so it is stored in the bucket. */
-const LONG = "a line of text é\n".repeat(520_000);
-
 function inBucket(blobs: MemoryBlobs, sql = migratedSql()): SqlStore {
   return new SqlStore(sql, { bucket: { blobs, prefix: "c/" } });
 }
@@ -57,50 +54,9 @@ describe("a part of a stored value", () => {
       expect(await store.readPath("rows", path)).toEqual(readPath(rows, path));
     },
   );
-
-  it("is read from the bucket span by span", slow, async () => {
-    const blobs = new MemoryBlobs();
-    const store = inBucket(blobs);
-    const lines = new TextEncoder().encode(rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
-    const copies = Math.ceil((8 * MIB) / lines.length) + 1;
-    const { stream } = streamed(Array.from({ length: copies }, () => lines));
-    await store.save({ name: "rows", value: await store.receive(stream, NDJSON) });
-    const reading = await store.readPath("rows", [{ each: true }, { key: "id" }]);
-    const ids = Array.from({ length: copies }, () => rows.map(({ id }) => id)).flat();
-    expect(reading).toEqual({ found: true, value: ids });
-    const sizes = blobs.reads.map(({ from, to }) => to - from);
-    expect(Math.max(...sizes)).toBeLessThan(MIB);
-    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(copies * lines.length);
-  });
-
-  it("has no elements in a text", async () => {
-    const store = new SqlStore(migratedSql());
-    const text = "é😀".repeat(100_000);
-    await store.save({ name: "text", value: text });
-    store.forget();
-    const readings = [[{ each: true }], [{ index: 0 }], [{ from: 5, to: 5 }], [{ from: -1 }]];
-    for (const path of readings as readonly Path[]) {
-      expect(await store.readPath("text", path)).toEqual(readPath(text, path));
-    }
-  });
 });
 
 describe("a value in the bucket", () => {
-  it("is extended again after a concurrent extension", slow, async () => {
-    const store = inBucket(new MemoryBlobs());
-    await store.save({ name: "text", value: LONG });
-    store.forget();
-    const [one, other] = [" one", " other"].map((value) =>
-      store.save({ name: "text", value, mode: "append" }),
-    );
-    await Promise.all([one, other]);
-    expect(await store.read("text")).toBe(`${LONG} one other`);
-    const late = await store.prepare({ name: "text", value: "late", mode: "append" });
-    await store.save({ name: "text", value: "another" });
-    await expectFailure(() => late.commit(), "conflict");
-    expect(await store.read("text")).toBe("another");
-  });
-
   it("cannot be read without its bucket or with an incomplete object", async () => {
     const blobs = new MemoryBlobs();
     const sql = migratedSql();
@@ -112,22 +68,6 @@ describe("a value in the bucket", () => {
     await blobs.put(key, new Uint8Array(69_999));
     await expectFailure(async () => bytesOf(inBucket(blobs, sql), "image"), "internal");
   });
-
-  it("stays for all of its readers, even when the first has closed it", async () => {
-    const blobs = new MemoryBlobs();
-    const store = inBucket(blobs);
-    const image = bytesContent(new Uint8Array(70_000).fill(7), "image/png");
-    await store.save({ name: "image", value: image });
-    const [first, second] = [store.open("image"), store.open("image")];
-    if (first === undefined || second === undefined) throw new Error("It is not there.");
-    store.delete("image");
-    first.close();
-    expect(await store.sweep()).toBe(false);
-    expect((await second.read(0, 70_000)).every((byte) => byte === 7)).toBe(true);
-    second.close();
-    expect(await store.sweep()).toBe(true);
-    expect(await blobs.list("")).toEqual([]);
-  });
 });
 
 describe("streamed content", () => {
@@ -136,14 +76,6 @@ describe("streamed content", () => {
     const { stream } = streamed(Array.from({ length: 9 }, () => line));
     return store.receive(stream, NDJSON);
   };
-
-  it("can be saved once", async () => {
-    const store = inBucket(new MemoryBlobs());
-    const content = await received(store);
-    await store.save({ name: "one", value: content });
-    await expectFailure(async () => store.save({ name: "two", value: content }), "bad_value");
-    expect(store.list().map(({ name }) => name)).toEqual(["one"]);
-  });
 
   it("is not appended to an object", async () => {
     const store = inBucket(new MemoryBlobs());

@@ -1,14 +1,10 @@
 import { expect } from "vitest";
 import { migrate } from "../../src/store/rows/migrations.ts";
-import {
-  firstRow,
-  numberIn,
-  type Sql,
-  type SqlRow,
-  type SqlValue,
-} from "../../src/store/rows/sql.ts";
-import type { VariableStore } from "../../src/store/variables.ts";
+import { firstRow, numberIn, type SqlRow, type SqlValue } from "../../src/store/rows/sql.ts";
 import { NodeSql } from "../support/node-sql.ts";
+
+/** What failing statements and buckets throw. */
+export const FULL = new Error("The disk is full.");
 
 /** Fails once, before the statement after the next `statementsLeft`. Counts what it reads and writes. */
 export class WatchedSql extends NodeSql {
@@ -40,7 +36,7 @@ export class WatchedSql extends NodeSql {
     this.seen.push(statement);
     if (this.statementsLeft-- > 0) return;
     this.statementsLeft = Infinity;
-    throw new Error("The disk is full.");
+    throw FULL;
   }
 }
 
@@ -83,68 +79,13 @@ export async function statementsOf(sql: NodeSql, work: () => unknown): Promise<n
   return sql.statements - before;
 }
 
-/**
- * Returns every table with its columns by name and whether it lacks row ids. Migrations add columns at the
- * end.
- */
-export function tablesOf(sql: Sql) {
-  const tables = sql.all(`SELECT name, wr FROM pragma_table_list WHERE name NOT LIKE 'sqlite_%'`);
-  return Object.fromEntries(
-    tables
-      .map(({ name, wr }) => [String(name), { wr, columns: columnsOf(sql, String(name)) }])
-      .sort(([one], [other]) => (String(one) < String(other) ? -1 : 1)),
-  );
-}
-
-function columnsOf(sql: Sql, table: string) {
-  return sql.all(
-    `SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info(?) ORDER BY name`,
-    table,
-  );
-}
-
-/** Returns every row of every table, with BLOBs as text. */
-export function dumpOf(sql: Sql) {
-  const shown = (_: string, value: unknown) =>
-    value instanceof ArrayBuffer ? Buffer.from(value).toString() : value;
-  return Object.keys(tablesOf(sql)).map((name) => [
-    name,
-    JSON.stringify(sql.all(`SELECT * FROM ${name}`), shown),
-  ]);
-}
-
 /** Returns true if the work failed because the disk is full. */
 export async function fails(work: () => unknown): Promise<boolean> {
   try {
     await work();
     return false;
   } catch (error) {
-    expect(error).toMatchObject({ message: "The disk is full." });
+    expect(error).toBe(FULL);
     return true;
   }
-}
-
-/** Returns everything visible in a store in which these names had variables or tombstones. */
-export async function everything(store: VariableStore, names: readonly string[]) {
-  const values: string[] = [];
-  for (const { name, type } of store.list()) {
-    const value = type === "bytes" ? null : await store.read(name);
-    values.push(`${inShort(JSON.stringify(value))}, ${inShort(await storedText(store, name))}`);
-  }
-  const tombstones = names.map((name) => store.tombstone(name));
-  const [list, count, bytes] = [store.list(), store.count(), store.bytes()];
-  return { list, tombstones, values, count, bytes };
-}
-
-async function storedText(store: VariableStore, name: string): Promise<string> {
-  const value = store.open(name);
-  if (value === undefined) return "nothing";
-  const bytes = await value.read(0, value.info.bytes);
-  value.close();
-  return new TextDecoder().decode(bytes);
-}
-
-/** Shortens a large value, but leaves enough to distinguish it from others. */
-function inShort(text: string): string {
-  return `${text.slice(0, 20)} of ${text.length}`;
 }

@@ -1,11 +1,9 @@
 import { Expander, type ExpandOptions } from "../../src/reference/expand.ts";
-import { inertText } from "../../src/reference/inert-text.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
-import { UrlTracker } from "../../src/reference/url-tracker.ts";
 import { type PageUrl, renderers, urlsOf } from "./markdown-renderers.ts";
 import { randomFrom } from "./reference-grammar.ts";
 import type { Variables } from "./reference-oracle.ts";
-import { CANARY, harmlessVariables, urlText, urlVariables } from "./url-grammar.ts";
+import { CANARY, urlText, urlVariables } from "./url-grammar.ts";
 
 /** A URL that a renderer makes out of an answer and that contains a value. */
 interface UrlLeak extends PageUrl {
@@ -78,19 +76,4 @@ function expandedFrom(
   for (const piece of pieces) void expander.write(piece, emit);
   void expander.flush(emit);
   return answer;
-}
-
-/** Puts a random value with URLs, made inert, in the middle of a random answer. Returns the leak, if any. */
-export function inertLeak(seed: number) {
-  const harmless = (own: number, chars: number) =>
-    answerWith(urlText(own).slice(0, chars), harmlessVariables, { inUrls: true });
-  const value = answerWith(urlText(seed), urlVariables, { inUrls: true, inCode: true });
-  const before = harmless(seed + 50_000_000, seed % 60);
-  const after = `${harmless(seed + 90_000_000, seed % 40)}\n\n[p][a] ![p][a]`;
-  const urls = new UrlTracker();
-  urls.feed(before);
-  if (urls.isOpen) return undefined;
-  const answer = before + inertText(value) + after;
-  const [leak] = urlLeaks(answer);
-  return leak === undefined ? undefined : { seed, answer, leak };
 }

@@ -1,4 +1,3 @@
-import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { exactNumber, isDouble, isExactNumber } from "../../src/value/exact-number.ts";
 import {
@@ -109,37 +108,3 @@ test("jsonIn takes deep text that is too deep to look into", () => {
     expect.objectContaining({ code: "limit_exceeded" }),
   );
 });
-
-/** JSON texts with numbers of any digits, without white space. */
-const number = fc
-  .tuple(
-    fc.constantFrom("", "-"),
-    fc.oneof(fc.constant("0"), fc.stringMatching(/^[1-9]\d{0,30}$/)),
-    fc.oneof(fc.constant(""), fc.stringMatching(/^\.\d{1,30}$/)),
-    fc.oneof(fc.constant(""), fc.stringMatching(/^[eE][-+]?\d{1,4}$/)),
-  )
-  .map((parts) => parts.join(""));
-
-test("any number is a double that gives it back, or keeps its text", () => {
-  fc.assert(
-    fc.property(number, (source) => {
-      const written = JSON.stringify(parsedJson(source));
-      if (written !== source) expect(sameDecimal(written, source)).toBe(true);
-    }),
-  );
-});
-
-/** Compares as whole numbers, at the power of ten of the smaller exponent. */
-function sameDecimal(one: string, other: string): boolean {
-  const [a, b] = [partsOf(one), partsOf(other)];
-  if (a.digits === 0n || b.digits === 0n) return a.digits === b.digits;
-  const least = Math.min(a.exponent, b.exponent);
-  const scaled = ({ digits, exponent }: typeof a) => digits * 10n ** BigInt(exponent - least);
-  return scaled(a) === scaled(b);
-}
-
-function partsOf(text: string) {
-  const [mantissa = "", exponent = "0"] = text.toLowerCase().split("e");
-  const [whole = "", fraction = ""] = mantissa.split(".");
-  return { digits: BigInt(whole + fraction), exponent: Number(exponent) - fraction.length };
-}

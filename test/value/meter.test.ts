@@ -35,23 +35,6 @@ describe("a text meter", () => {
     fc.assert(property, { numRuns: 300 });
   });
 
-  it.each([
-    ["nothing", ""],
-    ["a byte order mark", "\uFEFFabc"],
-    ["a byte order mark alone", "\uFEFF"],
-    ["300 characters", "x".repeat(300)],
-    ["301 characters", "x".repeat(301)],
-    ["a pair at the preview's end", `${"x".repeat(299)}😀`],
-    ["a pair across the end of the preview's buffer", `${"x".repeat(300)}😀`],
-    ["pairs only", "😀".repeat(5_000)],
-  ])("describes %s", (_name, whole) => {
-    for (const lengths of [[1], [2], [5], [Infinity]]) {
-      const { about, marks } = runText(whole, lengths);
-      expect(about).toEqual(expectAbout(whole));
-      expect(marks).toEqual(whole === "" ? [] : [[0, 0]]);
-    }
-  });
-
   it("marks characters so that any slice can be read from its span", sampled, () => {
     const property = fc.property(largeText, longCuts, fc.nat(), fc.nat(), (...given) => {
       const [whole, lengths, one, other] = given;

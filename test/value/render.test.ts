@@ -48,33 +48,28 @@ describe("a value inside a line", () => {
     );
   });
 
-  it("cuts a long array between elements and counts the others", () => {
-    const value = Array.from({ length: 2_000 }, (_, index) => index);
-    const [, start = "", count] = /^\[(.*),… \(\+(\d+) more\)\]$/.exec(renderInline(value)) ?? [];
-    const shown: unknown = JSON.parse(`[${start}]`);
-    expect(shown).toEqual(value.slice(0, 2_000 - Number(count)));
+  it.each<[string, JsonArray | JsonObject, RegExp, number]>([
+    [
+      "array",
+      Array.from({ length: 2_000 }, (_, index) => index),
+      /^\[(.*),… \(\+(\d+) more\)\]$/,
+      2_000,
+    ],
+    ["object", row(1_000), /^\{(.*),… \(\+(\d+) more\)\}$/, 1_000],
+  ])("cuts a long %s between items and counts the others", (type, value, pattern, total) => {
+    const [, start = "", count] = pattern.exec(renderInline(value)) ?? [];
+    const shown = JSON.parse(type === "array" ? `[${start}]` : `{${start}}`) as object;
+    expect(Object.values(shown)).toEqual(Object.values(value).slice(0, total - Number(count)));
     expect(start.length).toBeLessThanOrEqual(limits.maxExcerptChars);
-    expect(start.length).toBeGreaterThan(limits.maxExcerptChars - 10);
-  });
-
-  it("cuts a long object between keys and counts the others", () => {
-    const [, start = "", count] =
-      /^\{(.*),… \(\+(\d+) more\)\}$/.exec(renderInline(row(1_000))) ?? [];
-    const shown = Object.keys(JSON.parse(`{${start}}`));
-    expect(shown.length + Number(count)).toBe(1_000);
-    expect(shown).toEqual(Object.keys(row(shown.length)));
-    expect(start.length).toBeLessThanOrEqual(limits.maxExcerptChars);
+    expect(start.length).toBeGreaterThan(limits.maxExcerptChars - 20);
   });
 
   it("is complete up to its limit and truncated above it", () => {
     const inside = limits.maxExcerptChars - 4;
-    for (const chars of [inside - 1, inside]) {
-      const value = ["x".repeat(chars - 2), "y"];
-      expect(renderInline(value)).toBe(JSON.stringify(value));
-    }
-    expect(renderInline(["x".repeat(inside - 1), "y"])).toBe(
-      `["${"x".repeat(inside - 1)}",… (+1 more)]`,
-    );
+    const value = ["x".repeat(inside - 2), "y"];
+    expect(renderInline(value)).toBe(JSON.stringify(value));
+    const long = "x".repeat(inside - 1);
+    expect(renderInline([long, "y"])).toBe(`["${long}",… (+1 more)]`);
   });
 
   it("truncates a first element that is too long at a whole character", () => {
@@ -125,32 +120,19 @@ describe("a table", () => {
     expect(renderBlock(value, "$rows").split("\n")).toEqual(lines);
   });
 
-  it("shows up to 50 rows, and the number of further rows below", () => {
-    for (const count of [limits.maxShownItems - 1, limits.maxShownItems]) {
-      const lines = renderBlock(rows(count), "$many").split("\n");
-      expect(lines).toHaveLength(count + 2);
-      expect(lines.every((line) => line.startsWith("|"))).toBe(true);
-    }
-    const above = renderBlock(rows(limits.maxShownItems + 1), "$many").split("\n");
-    expect(above.slice(-2)).toEqual(["", "… 1 more row in $many"]);
-    expect(above).toHaveLength(limits.maxShownItems + 2 + 2);
-    expect(renderBlock(rows(500), "$many").split("\n").at(-1)).toBe("… 450 more rows in $many");
-  });
-
-  it("shows up to 12 columns, and the number of further columns below", () => {
-    for (const columns of [limits.maxTableColumns - 1, limits.maxTableColumns]) {
-      const lines = renderBlock([row(columns)], "$wide").split("\n");
-      expect(lines).toHaveLength(3);
-      expect(lines[0]).toContain(`| c${columns - 1} |`);
-    }
-    const above = renderBlock([row(limits.maxTableColumns + 1)], "$wide").split("\n");
-    expect(above.slice(3)).toEqual(["", "… 1 more column in $wide"]);
-    expect(above[0]).not.toContain("c12");
-    expect(
-      renderBlock([row(20)], "$wide")
-        .split("\n")
-        .at(-1),
-    ).toBe("… 8 more columns in $wide");
+  it.each<[JsonArray, number, string?]>([
+    [rows(limits.maxShownItems), limits.maxShownItems + 2],
+    [rows(limits.maxShownItems + 1), limits.maxShownItems + 4, "… 1 more row in $v"],
+    [rows(500), limits.maxShownItems + 4, "… 450 more rows in $v"],
+    [[row(limits.maxTableColumns)], 3],
+    [[row(limits.maxTableColumns + 1)], 5, "… 1 more column in $v"],
+    [[row(20)], 5, "… 8 more columns in $v"],
+  ])("shows up to 50 rows of 12 columns, and counts the others below", (value, count, below) => {
+    const lines = renderBlock(value, "$v").split("\n");
+    expect(lines).toHaveLength(count);
+    expect(lines[0]?.match(/c\d+/g)?.length).toBeLessThanOrEqual(limits.maxTableColumns);
+    if (below === undefined) expect(lines.at(-1)).toMatch(/^\|/);
+    else expect(lines.slice(-2)).toEqual(["", below]);
   });
 
   it("counts the columns of hidden rows, and reports what is hidden in one line", () => {
@@ -209,29 +191,18 @@ describe("fenced JSON", () => {
     expect(openFence(renderBlock({ "````": 1 }, "$v")).fence).toHaveLength(5);
   });
 
-  it("cuts a long array between elements and says below how many are left out", () => {
-    const value = Array.from({ length: 5_000 }, (_, index) => `element ${index}`);
-    const { text, below } = openFence(renderBlock(value, "$list"));
-    const shown: unknown = JSON.parse(text);
-    expect(shown).toEqual(value.slice(0, Array.isArray(shown) ? shown.length : 0));
-    const left = 5_000 - (Array.isArray(shown) ? shown.length : 0);
-    expect(left).toBeGreaterThan(0);
-    expect(left).toBeLessThan(5_000);
-    expect(below).toBe(`… ${left} more items in $list`);
-  });
-
-  it("cuts a long object between keys and says below how many are left out", () => {
-    const { text, below } = openFence(renderBlock(row(5_000), "$map"));
-    const shown = Object.keys(JSON.parse(text));
-    expect(shown).toEqual(Object.keys(row(shown.length)));
+  it.each<[string, JsonArray | JsonObject, number]>([
+    ["item", Array.from({ length: 5_000 }, (_, index) => `element ${index}`), 5_000],
+    ["key", row(5_000), 5_000],
+    ["item", ["x".repeat(limits.maxBlockChars - 100), "x".repeat(limits.maxBlockChars - 100)], 2],
+    ["key", { a: "x".repeat(limits.maxBlockChars - 100), b: "x".repeat(101) }, 2],
+  ])("cuts between each %s, and says below how many are left out", (noun, value, total) => {
+    const { text, below } = openFence(renderBlock(value, "$v"));
+    const shown = Object.entries(JSON.parse(text) as object);
     expect(shown.length).toBeGreaterThan(0);
-    expect(below).toBe(`… ${5_000 - shown.length} more keys in $map`);
-  });
-
-  it("uses the singular for one item and one key", () => {
-    const long = "x".repeat(limits.maxBlockChars - 100);
-    expect(openFence(renderBlock([long, long], "$v")).below).toBe("… 1 more item in $v");
-    expect(openFence(renderBlock({ a: long, b: long }, "$v")).below).toBe("… 1 more key in $v");
+    expect(shown).toEqual(Object.entries(value).slice(0, shown.length));
+    const left = total - shown.length;
+    expect(below).toBe(`… ${left} more ${noun}${left === 1 ? "" : "s"} in $v`);
   });
 
   it("is complete up to its limit and truncated above it", () => {

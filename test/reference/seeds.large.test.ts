@@ -1,9 +1,0 @@
-import { expect, it } from "vitest";
-import { firstDifference } from "../support/fuzz.ts";
-import { samples } from "../support/slow.ts";
-
-const SEEDS = samples(100_000);
-
-it(`an answer matches the oracle for the seeds 1 to ${SEEDS}`, async () => {
-  expect(await firstDifference(1, SEEDS)).toBeUndefined();
-});
