@@ -1,7 +1,6 @@
 /**
- * Kills a server in the middle of turns and compares its state afterwards with what it promised: `npm run chaos --
- * [--kills 100] [--seed N]`. A seed repeats the requests, not the moments.
- * SIGKILL does not simulate a power loss: a write survives that only if its disk does.
+ * Kills a server in the middle of turns, and checks what it promised: `npm run chaos -- [--kills 100] [--seed N]`. A
+ * seed repeats the requests, not the moments. SIGKILL is no power loss: a write survives that only if its disk does.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
