@@ -30,6 +30,7 @@ import {
   programSource,
   programView,
   received,
+  type Schedule,
   scheduleView,
   webhookView,
 } from "./program-schemas.ts";
@@ -37,7 +38,6 @@ import type { Plans } from "./plans.ts";
 import type { Program, ProgramRun } from "./program-store.ts";
 import { type AskedRun, Programs } from "./programs.ts";
 import { AGENT_HEADER } from "./run-program-tool.ts";
-import type { Schedule } from "./schedule.ts";
 import type { Trigger } from "./trigger-store.ts";
 import { tenantOfHook } from "./webhook.ts";
 

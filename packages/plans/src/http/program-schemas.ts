@@ -117,3 +117,5 @@ export const received = z.strictObject({ run: z.string() });
 
 export type ListedProgram = z.infer<ReturnType<typeof programListed>>;
 export type RanProgram = z.infer<ReturnType<typeof programRunView>>;
+/** When a program runs, and for what input. */
+export type Schedule = z.infer<typeof newSchedule>;

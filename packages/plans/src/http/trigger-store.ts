@@ -2,7 +2,7 @@ import { ByrefError, requireAtMost } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
 import { exactNumbers, json, sqlRows } from "../../../../src/internal.ts";
 import type { Identity } from "../../../../src/runtime.ts";
-import type { Schedule } from "./schedule.ts";
+import type { Schedule } from "./program-schemas.ts";
 
 /** What starts runs of a program: a schedule, a webhook, or an agent, by its name. */
 export interface Trigger {

@@ -94,10 +94,14 @@ function listOf(argument: Json): readonly Json[] {
   return json.isJsonArray(argument) ? argument : [argument];
 }
 
+/** Options as canonical JSON, by their list, which many elements are compared with. */
+const canonicalOptions = new WeakMap<object, ReadonlySet<string>>();
+
 function unlessOneOf(value: Json, options: Json): string | undefined {
-  const written = json.canonicalJson(value);
   const all = listOf(options);
-  if (all.some((option) => json.canonicalJson(option) === written)) return undefined;
+  const known = canonicalOptions.get(all) ?? new Set(all.map(json.canonicalJson));
+  canonicalOptions.set(all, known);
+  if (known.has(json.canonicalJson(value))) return undefined;
   const shown = all.slice(0, 10).map((option) => JSON.stringify(option));
   return `must be ${characters.clip(shown.join(" or "), 800)}${all.length > 10 ? " …" : ""}.`;
 }

@@ -1,9 +1,8 @@
 import { tool } from "ai";
 import { expect, it } from "vitest";
 import * as z from "zod";
-import type { PlanView } from "../../src/http/plan-view.ts";
 import { json } from "../../../../test/support/edge.ts";
-import { type OwnRuntime, withRuntime } from "../../../../test/support/own-runtime.ts";
+import { withRuntime } from "../../../../test/support/own-runtime.ts";
 import {
   planning,
   planOf,
@@ -14,35 +13,6 @@ import {
 import { finish, scriptedModel, text, toolCall } from "../../../testing/src/testing.ts";
 
 const ROOT = "/conversations/c/plans";
-
-async function proposeText(own: OwnRuntime, type: string, body: string): Promise<string> {
-  const headers = { "content-type": type };
-  const response = await own.call("POST", ROOT, { body, headers });
-  expect(response.status).toBe(201);
-  const { id } = await response.json<PlanView>();
-  await own.call("POST", `${ROOT}/${id}/approve`);
-  return id;
-}
-
-it("a capability workflow keeps the conversation's variables, and reports a missing key", async () => {
-  await withRuntime(planning({}), async (own) => {
-    const id = await proposeText(
-      own,
-      "text/xml",
-      `<capability name="variable" action="set" key="kept" scope="conversation">Yes</capability>
-         <capability name="variable" action="set" key="own">No</capability>
-         <capability name="variable" action="get" key="nobody" output_var="found" />
-         <capability name="variable" action="interpolate" output_var="told" scope="conversation">
-           {{kept}} {{own}} {{nobody}}
-         </capability>`,
-    );
-    const run = await runOf(own, id);
-    expect(run).toMatchObject({ status: "done" });
-    expect(await variable(own, "kept")).toBe("Yes");
-    expect(await variable(own, "told")).toBe("Yes No {{nobody}}");
-    expect(await variable(own, "own")).toBe(404);
-  });
-});
 
 const template = `@input variable:notes (required)
 @output variable:report
@@ -72,7 +42,9 @@ it("a template asks the model step by step, and passes on its outputs", async ()
   await withRuntime(options, async (own) => {
     await own.call("PUT", "/conversations/c/variables/notes", json("Sun."));
     await own.call("PUT", "/conversations/c/variables/report", json("Before."));
-    const id = await proposeText(own, "text/markdown", template);
+    const init = { body: template, headers: { "content-type": "text/markdown" } };
+    const { id } = await (await own.call("POST", ROOT, init)).json<{ id: string }>();
+    await own.call("POST", `${ROOT}/${id}/approve`);
     const run = await runOf(own, id);
     expect(statusesOf(run)).toEqual({ step_1: "done", judge: "done" });
     expect(await variable(own, "report")).toBe("Before.\n\nReport\n\nAll is well.");

@@ -74,10 +74,7 @@ const query: Endpoint<ConversationParts> = endpoint(
     const labels = new Labels(store);
     const result = await runQuery(sql, accessOf(store, tables.databases, labels));
     tables.log({ variables: result.variables, digest: await toolInputs.digestOf(sql) });
-    if (saveAs !== undefined) {
-      const { records: rows, notes } = result;
-      return saved(context, { id, name: saveAs, labels, notes, value: json.parsedJson(rows) });
-    }
+    if (saveAs !== undefined) return saved(context, result, { id, saveAs, labels });
     context.settleSoon();
     return served(result, request.headers.get("accept"));
   },
@@ -127,37 +124,28 @@ class_name = "Tables"
 tag = "v3"
 new_sqlite_classes = ["Tables"]`;
 
-interface Saving {
-  readonly id: string;
-  readonly name: string;
-  readonly labels: Labels;
-  readonly value: Json;
-  readonly notes: readonly string[];
-}
-
 /** Saves the records, as guarded as the variables that they come from. */
-async function saved(context: contexts.ConversationContext, saving: Saving): Promise<Response> {
-  const { id, labels, value, notes } = saving;
-  const { name, path } = targets.targetIn(saving.name);
+async function saved(
+  context: contexts.ConversationContext,
+  { records: rows, notes }: QueryResult,
+  { id, saveAs, labels }: { readonly id: string; readonly saveAs: string; readonly labels: Labels },
+): Promise<Response> {
+  const { name, path } = targets.targetIn(saveAs);
   if (path.length > 0)
     throw new ByrefError("bad_path", "saveAs is a variable's name, without a path.");
   if (name === "input") throw new ByrefError("bad_name", "input cannot be written.");
-  const write = {
+  const isNew = context.store.glance(name) === undefined;
+  const info: VariableInfo = await new scopes.ScopedStore(context.store).save({
     name,
-    value,
+    value: json.parsedJson(rows),
     keepsVersion: true,
     // A note has a cell.
     ...(notes.length === 0 || labels.isGuarded ? {} : { description: notes.join(" ") }),
     ...labels.ofResult("query", { source: "caller" }),
-  };
-  const isNew = context.store.glance(name) === undefined;
-  const info: VariableInfo = await new scopes.ScopedStore(context.store).save(write);
+  });
   await context.settle();
-  const headers = {
-    etag: etagOf(info),
-    location: `/conversations/${id}/variables/${name}`,
-    ...headerOf(notes),
-  };
+  const location = `/conversations/${id}/variables/${name}`;
+  const headers = { etag: etagOf(info), location, ...headerOf(notes) };
   return Response.json(info, { status: isNew ? 201 : 200, headers });
 }
 
