@@ -36,7 +36,7 @@ describe("a directive that cannot be followed is a finding with its line", () =>
     ["@output variable:a (replace)", "@output takes no options"],
     ["@output variable:input", "variable:input belongs to the caller"],
     ["@output variable:state.a", "variable:state.a belongs to the run"],
-    ["@output variable:a.b", "variable:a.b is a part"],
+    ["@output variable:a[*].b", "is not a single place"],
     ["@output file:a/*.md", "is a pattern: an output is one file"],
     ["@write-mode", '"" is not a write mode: write append, replace, new.'],
     ["@header ", "@header needs a text"],
@@ -45,7 +45,7 @@ describe("a directive that cannot be followed is a finding with its line", () =>
     ["@tools a(file=b)", 'takes variable=name, not "file'],
     ["@tools a(variable=)", "takes variable=name"],
     ["@tools a(variable=input)", "belongs to the caller"],
-    ["@tools a(variable=b[*])", "is a part"],
+    ["@tools a(variable=b[*])", "is not a single place"],
     ["@tools a, b, a(variable=c)", "a is named twice in this step"],
   ])("%s", (directive, said) => {
     const [finding, ...others] = wrongWith(directive);

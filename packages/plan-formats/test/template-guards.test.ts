@@ -57,7 +57,11 @@ describe("a secret input", () => {
 
   it("cannot be written, and nobody is asked", async () => {
     const runs = await runsWith();
-    for (const line of ["@output variable:token", "@tools t(variable=token)"]) {
+    for (const line of [
+      "@output variable:token",
+      "@output variable:token.key",
+      "@tools t(variable=token)",
+    ]) {
       const { calls } = await runs.run(`${line}\nWrite.`);
       expect(calls["step_1"]?.reason).toMatch(/^variable_secret/);
     }
@@ -118,13 +122,13 @@ describe("an untrusted input", () => {
   });
 });
 
-it("a value that an answer is added to keeps its guard", async () => {
+it("a value that an answer is written to keeps its guard when the answer is added to it", async () => {
   const runs = await runsWith();
-  await runs.store.save({ name: "diary", value: SECRET, visibility: "sealed" });
-  await runs.run("@output variable:diary\nWrite.\n## Two\n@input variable:diary\nRead.");
-  expect(runs.prompts[1]).toContain("A");
-  expect(runs.store.info("diary")?.visibility).toBe("sealed");
-  expect(await runs.store.read("diary")).toBe(`${SECRET}\n\nA`);
+  const text = "@output variable:patients[0].note\nWrite.\n## Two\n@input variable:patients\nRead.";
+  await runs.run(text);
+  expect(runs.prompts[1]).toBe("[sealed: variable:patients]\n\nRead.");
+  expect(runs.store.info("patients")?.visibility).toBe("sealed");
+  expect(await runs.store.read("patients")).toEqual([{ ssn: SECRET, note: "A" }]);
 });
 
 describe("a file", () => {

@@ -26,6 +26,7 @@ describe("an output that two steps write in different ways is a finding", () => 
       "@write-mode replace\n@output variable:a",
       "@write-mode new\n@output variable:a",
     ],
+    ["the whole and a part", "@output variable:a", "@output variable:a.b"],
     ["new twice", "@write-mode new\n@output variable:a", "@write-mode new\n@output variable:a"],
   ])("%s", (_name, first, second) => {
     const line = `${first}\nPrompt.\n## Two\n${second}`.split("\n").length;
@@ -38,7 +39,9 @@ describe("an output that two steps write in different ways is a finding", () => 
 
   it.each([
     ["appended to twice", "@output variable:a", "@output variable:a"],
+    ["two parts", "@output variable:a.b", "@write-mode replace\n@output variable:a.c"],
     ["files", "@output file:a.md", "@write-mode new\n@output file:a.md"],
+    ["parts of a new variable", "@write-mode new\n@output variable:a.b\n@output variable:a.c", ""],
   ])("but not %s", (_name, first, second) => {
     expect(steps(first, second)).toEqual([]);
   });

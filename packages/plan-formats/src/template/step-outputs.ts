@@ -1,5 +1,6 @@
 import { ByrefError, codeOf } from "../../../../src/errors.ts";
-import { requireFiles, type StepResources } from "./step-prompt.ts";
+import { requireFiles } from "./step-prompt.ts";
+import { type StepResources, variableFor } from "./step-prompt.ts";
 import {
   type FileTarget,
   type TemplateStep,
@@ -17,6 +18,7 @@ import {
 } from "../../../../src/internal-tool.ts";
 import {
   type ValueLabels,
+  flagged,
   joinedLabels,
   json,
   renderText,
@@ -61,6 +63,12 @@ export class StepOutputs {
       const both = [name, target.name].map((one) => ({ ...target, name: one, source: "" }));
       saveTargets.requireOpen({ operator: "all", places: both }, resources.store, call.scope?.run);
     }
+  }
+
+  /** Copies the variables of which the step's tools write a part. */
+  async begin(): Promise<void> {
+    const copies = await this.#copiesFor(this.#toolTargets);
+    if (copies.length > 0) await this.#resources.store.saveAll(copies);
   }
 
   /**
@@ -115,7 +123,7 @@ export class StepOutputs {
     const { call, tool } = this.#options;
     const { labels } = answer;
     const about = { ...labels, tool, toolCallId: call.toolCallId };
-    const writes: stores.Write[] = [];
+    const writes: stores.Write[] = [...(await this.#copiesFor(this.#variables))];
     for (const target of this.#variables) {
       const { path } = target;
       writes.push({
@@ -171,11 +179,39 @@ export class StepOutputs {
     const isOwn = this.#own(target).run !== undefined;
     if (mode !== "append") return { mode: isOwn ? ("replace" as const) : mode, value };
     if (typeof value !== "string") return { mode, value };
-    const { store } = this.#options.resources;
-    const reading = await store.readPath(this.#own(target).name, target.path);
-    const text = reading?.found === true ? reading.value : "";
-    const before = typeof text === "string" ? text : "";
+    const before = await this.#textAt(target);
     return { mode, value: joinParagraphs(before, value).slice(before.length) };
+  }
+
+  async #textAt(target: VariableTarget): Promise<string> {
+    const { store } = this.#resources;
+    const { scope } = this.#options.call;
+    const read = this.#isInCopy(target)
+      ? variableFor(target.name, store, scope)
+      : this.#own(target).name;
+    const reading = read === undefined ? undefined : await store.readPath(read, target.path);
+    return reading?.found === true && typeof reading.value === "string" ? reading.value : "";
+  }
+
+  /** Copies of the conversation's variables of which a part will be written. The run changes the copy. */
+  async #copiesFor(targets: readonly VariableTarget[]): Promise<readonly stores.Write[]> {
+    const { store } = this.#resources;
+    const copies = new Map<string, stores.Write>();
+    for (const target of targets) {
+      const own = this.#own(target);
+      const isBegun = store.glance(own.name) !== undefined || copies.has(own.name);
+      const info = store.info(target.name);
+      if (isBegun || info === undefined || !this.#isInCopy(target)) continue;
+      const { visibility, sources, trusted, flags } = info;
+      const value = (await store.read(target.name)) ?? null;
+      copies.set(own.name, { ...own, value, visibility, sources, trusted, ...flagged(flags) });
+    }
+    return [...copies.values()];
+  }
+
+  /** True if the target is a part of a copied variable. A run's state is not copied; it begins empty. */
+  #isInCopy(target: VariableTarget): boolean {
+    return target.path.length > 0 && target.name !== "state" && this.#own(target).run !== undefined;
   }
 
   #saveTarget(target: VariableTarget): saveTargets.SaveTarget {

@@ -7,6 +7,7 @@ import {
   scopes,
   type toolFiles,
   toolOutputs,
+  type wraps,
 } from "../../../../src/internal-tool.ts";
 import {
   json,
@@ -17,6 +18,7 @@ import {
   renderText,
   Taint,
   type ValueLabels,
+  type VariableStore,
   Work,
 } from "../../../../src/internal.ts";
 import type { VariableInfo } from "../../../../src/runtime.ts";
@@ -141,14 +143,9 @@ export class StepPrompt {
     return found.found ? { ...found, untrusted: info?.trusted === false } : found;
   }
 
-  /** The variable behind a name: the run's own if it exists, else the conversation's unless it belongs to a run. */
   #variableFor(name: string): string | undefined {
     this.given.add(name);
-    const { store } = this.#resources;
-    const own = scopes.nameFor(name, store, this.#context.call.scope);
-    if (own === undefined) return undefined;
-    const isWritten = store.glance(own) !== undefined || store.tombstone(own) !== undefined;
-    return isWritten ? own : scopes.nameFor(name, store);
+    return variableFor(name, this.#resources.store, this.#context.call.scope);
   }
 
   async #renderFiles(input: Input, path: string): Promise<Rendered> {
@@ -209,6 +206,20 @@ export class StepPrompt {
     if (visibility !== "model") return visibility;
     return !trusted && this.#context.hidesUntrusted ? "hidden" : undefined;
   }
+}
+
+/**
+ * The variable behind a name: the run's own if it exists, else the conversation's unless it belongs to a run.
+ */
+export function variableFor(
+  name: string,
+  store: VariableStore,
+  scope?: wraps.RunScope,
+): string | undefined {
+  const own = scopes.nameFor(name, store, scope);
+  if (own === undefined) return undefined;
+  const isWritten = store.glance(own) !== undefined || store.tombstone(own) !== undefined;
+  return isWritten ? own : scopes.nameFor(name, store);
 }
 
 function withheld(why: "sealed" | "secret" | "hidden", what: string): Shown {

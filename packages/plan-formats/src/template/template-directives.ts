@@ -187,7 +187,8 @@ function requireWritable(target: Target): void {
     const owner = target.name === "input" ? "caller" : "run";
     throw wrong(`${source} belongs to the ${owner} and cannot be written; choose another name.`);
   }
-  if (target.path.length > 0) throw wrong(`${source} is a part: name the whole variable.`);
+  const isPlace = target.path.every((segment) => "key" in segment || "index" in segment);
+  if (!isPlace) throw wrong(`${source} is not a single place to write to.`);
 }
 
 function wrong(message: string): ByrefError {
