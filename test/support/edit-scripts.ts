@@ -9,7 +9,7 @@ const unit = fc.constantFrom("a", "b", "ab", "\n", "c", "é", "😀");
 const piece = fc.string({ unit, minLength: 1, maxLength: 4 });
 
 /** A text, its pieces, and edits that often match. */
-export const editScripts = fc.record({
+const editScripts = fc.record({
   text: fc.string({ unit, maxLength: 60 }),
   cuts: fc.array(fc.nat({ max: 70 }), { maxLength: 5 }),
   edits: fc.array(
@@ -25,7 +25,7 @@ export const editScripts = fc.record({
 type Outcome = { readonly text: string } | { readonly code: string };
 
 /** The naive implementation: replaces one text after the other. */
-export function naive(text: string, edits: readonly Replacement[]): Outcome {
+function naive(text: string, edits: readonly Replacement[]): Outcome {
   let edited = text;
   for (const { find, replace, all = false } of edits) {
     const parts = edited.split(find);

@@ -1,8 +1,8 @@
-import { APICallError } from "@ai-sdk/provider";
 import { tool } from "ai";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import * as limits from "../../src/limits.ts";
+import { cut, status } from "../support/fault-steps.ts";
 import { callWith } from "../support/model-call.ts";
 import { finish, type Part, type Step, text, toolCall } from "byref/testing";
 import { shownText, typesOf } from "../support/turn.ts";
@@ -11,25 +11,11 @@ const said = [text("Hello."), finish("stop", { input: 3, output: 2 })];
 const opened = (value: string) => text(value).slice(0, -1);
 const echo = tool({ inputSchema: z.object({ n: z.number() }), execute: ({ n }) => n });
 
-function failing(statusCode: number, responseHeaders: Record<string, string> = {}): Step {
-  return () => {
-    const about = { message: `Said ${statusCode}.`, url: "", requestBodyValues: {} };
-    throw new APICallError({ ...about, statusCode, responseHeaders });
-  };
-}
-
 /** An end whose reason the endpoint wrote like this, or not at all. */
 function ended(raw: string | undefined): readonly Part[] {
   return finish("other").map((part) =>
     part.type === "finish" ? { ...part, finishReason: { unified: "other", raw } } : part,
   );
-}
-
-function breaking(...parts: readonly (readonly Part[])[]): Step {
-  return async function* () {
-    yield* parts;
-    throw new TypeError("terminated");
-  };
 }
 
 function silent(...parts: readonly (readonly Part[])[]): Step {
@@ -47,7 +33,7 @@ afterEach(() => {
 describe("a model that fails for a moment", () => {
   it("is retried without a reset if nothing was shown", async () => {
     const { result, log, delaysMs, calls } = await callWith({
-      steps: [failing(429, { "retry-after": "7" }), failing(503), said],
+      steps: [status(429, { "retry-after": "7" }), status(503), said],
     });
     expect(result).toMatchObject({ finishReason: "stop", usage: { totalTokens: 5 } });
     expect(typesOf(log)).toEqual(["text-start", "text-delta", "text-end"]);
@@ -58,7 +44,7 @@ describe("a model that fails for a moment", () => {
   });
 
   it.each<[string, Step]>([
-    ["is cut off", breaking(opened("Hello, wor"))],
+    ["is cut off", cut(opened("Hello, wor"))],
     ["ends without a finish part", [opened("Hello, wor")]],
     ["ends with a reason that its provider made up", [opened("Hello, wor"), finish("interrupted")]],
     ["reports an error", [opened("Hello, wor"), { type: "error", error: { status: 529 } }]],
@@ -92,7 +78,7 @@ describe("a model that fails for a moment", () => {
     const { result } = await callWith({
       tools: { echo },
       steps: [
-        breaking(toolCall("echo", { n: 1 }, { id: "a" }), toolCall("nope", {})),
+        cut(toolCall("echo", { n: 1 }, { id: "a" }), toolCall("nope", {})),
         [toolCall("echo", { n: 2 }, { id: "b" }), finish("tool-calls")],
       ],
     });
@@ -103,7 +89,7 @@ describe("a model that fails for a moment", () => {
   });
 
   it("is not retried if its output cannot be reset", async () => {
-    const { error, calls } = await callWith({ steps: [failing(500), said], canReset: false });
+    const { error, calls } = await callWith({ steps: [status(500), said], canReset: false });
     expect(error).toMatchObject({ code: "model_failed" });
     expect(calls).toHaveLength(1);
   });
@@ -117,7 +103,7 @@ it("a model that refuses or fails for unknown reasons reveals no secrets", async
 
 describe("an answer that has ended", () => {
   it.each<[string, Step]>([
-    ["the connection breaks", breaking(...said)],
+    ["the connection breaks", cut(...said)],
     ["its provider sends more", [...said, { type: "raw", rawValue: {} }]],
   ])("is complete, although afterwards %s", async (_, step) => {
     const { result, chunks, calls } = await callWith({ steps: [step] });

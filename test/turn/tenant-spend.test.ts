@@ -7,18 +7,12 @@ import type { MakeCodeTool } from "../../src/turn/toolbox.ts";
 import type { Spent, TenantLimits } from "../../src/turn/spend/spend.ts";
 import { asker, delegating, saying } from "../support/called-agents.ts";
 import { Crashing, hang } from "../support/crashing.ts";
-import { MemoryLeases } from "../support/leases.ts";
+import { asked, calls, done, MemoryLeases } from "../support/leases.ts";
 import { scriptedSandbox } from "../support/scripted-sandbox.ts";
-import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
+import { type Step, toolCall } from "../../packages/testing/src/testing.ts";
 import { chunksOf, Conversation, START_MS } from "../support/turn.ts";
 
-const asked = finish("tool-calls", { input: 60, output: 40 });
-const done: Step = [text("Done."), finish("stop", { input: 60, output: 40 })];
 const inputSchema = z.object({ n: z.number() });
-const calls = (count: number): Step => [
-  Array.from({ length: count }, (_, n) => toolCall("act", { n }, { id: `call_${n}` })).flat(),
-  asked,
-];
 
 /** Creates conversations of one tenant with a tool whose runs are counted. */
 function tenant(limits: TenantLimits) {
