@@ -15,7 +15,9 @@ import { templates } from "../../packages/plan-formats/src/template/templates.ts
 import type { Agent } from "../../src/turn/agent.ts";
 import type { Json } from "../../src/value/json.ts";
 import { json } from "./edge.ts";
+import type { NodeRuntime } from "./node-runtime.ts";
 import type { OwnRuntime } from "./own-runtime.ts";
+import { programView } from "../../packages/plans/src/http/program-schemas.ts";
 import { scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
 import { chunksIn } from "./turn-client.ts";
 
@@ -116,6 +118,13 @@ export async function variable(own: OwnRuntime, name: string): Promise<unknown> 
   if (response.status !== 200) return response.status;
   const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
   return isJson ? response.json() : response.text();
+}
+
+/** Keeps a program. */
+export async function kept({ ask }: Pick<NodeRuntime, "ask">, name: string, program: object) {
+  const response = await ask("PUT", `/programs/${name}`, json(program));
+  expect(response.status, await response.clone().text()).toBe(200);
+  return programView().parse(await response.json());
 }
 
 /** Returns tools and a policy that requires approval for `pay`, and the amounts paid. */

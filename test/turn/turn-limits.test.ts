@@ -7,9 +7,8 @@ import type { SpendLimits } from "../../src/turn/spend/spend.ts";
 import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { slow } from "../support/slow.ts";
 import { Conversation, dataOf, promptOf } from "../support/turn.ts";
+import { asked, calls, done } from "../support/leases.ts";
 
-const asked = finish("tool-calls", { input: 60, output: 40 });
-const done: Step = [text("Done."), finish("stop", { input: 60, output: 40 })];
 const inputSchema = z.object({ n: z.number() });
 
 afterEach(() => {
@@ -21,11 +20,6 @@ function counting(spendLimits: SpendLimits) {
   const act = tool({ inputSchema, execute: () => ++runs });
   return { chat: new Conversation({ tools: { act }, spendLimits }), runs: () => runs };
 }
-
-const calls = (count: number): Step => [
-  Array.from({ length: count }, (_, n) => toolCall("act", { n }, { id: `call_${n}` })).flat(),
-  asked,
-];
 
 describe("a turn's budget", () => {
   it.each<{ what: string; turn: SpendLimits["turn"] & object; steps: readonly Step[] }>([

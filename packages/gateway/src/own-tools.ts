@@ -168,10 +168,6 @@ export function isOwn(address: string): boolean {
 
 const VARIABLES = "byref://variables/";
 
-function uriOf(name: string): string {
-  return VARIABLES + encodeURIComponent(name);
-}
-
 export const VARIABLE_TEMPLATE = `${VARIABLES}{name}{?path,offset,limit}`;
 
 /** Returns the variables as resources, oldest first. */
@@ -184,7 +180,7 @@ export function resourceOf(info: VariableInfo): Resource {
   const { name, mediaType, bytes, shape } = info;
   const isGuarded = toolOutputs.guardedView(info) !== undefined;
   const details = isGuarded ? {} : { mimeType: mediaType, size: bytes, description: shape };
-  return { uri: uriOf(name), name, ...details };
+  return { uri: VARIABLES + encodeURIComponent(name), name, ...details };
 }
 
 export function isVariableUri(uri: string): boolean {

@@ -10,17 +10,15 @@ export interface ServerResult {
 }
 
 /**
- * Returns an MCP tool's result as a value: `structuredContent`, unless it is empty beside other content; else its
- * single text, as `Content` if all of it is JSON; else the bytes of its single image, audio or binary resource, as a
- * `BytesResult`; else the list of its contents, links to resources included; null without content. Throws for invalid
- * base64.
+ * Returns an MCP tool's result as a value: `structuredContent`, unless that is empty beside contents; a single text, as
+ * `Content` if all of it is JSON; the bytes of a single image, audio or binary resource, as a `BytesResult`; else the
+ * list of its contents, links to resources included; null without content. Throws for invalid base64.
  */
 export function valueOfResult({ structuredContent, content, toolResult }: ServerResult): unknown {
   const [only, ...others]: readonly unknown[] = Array.isArray(content) ? content : [];
   const isEmpty = json.isObject(structuredContent) && Object.keys(structuredContent).length === 0;
-  const structured = structuredContent ?? undefined;
-  if (only === undefined) return structured ?? toolResult ?? null;
-  if (structured !== undefined && !isEmpty) return structured;
+  const hasOther = only !== undefined && (isEmpty || (structuredContent ?? null) === null);
+  if (!hasOther) return structuredContent ?? toolResult ?? null;
   if (others.length > 0 || !json.isObject(only)) return content;
   if (only.type === "text" && typeof only.text === "string") return valueOfText(only.text);
   return bytesIn(only) ?? content;

@@ -11,38 +11,34 @@ import { linesIn } from "../../support/transfer.ts";
 
 it("a fork has all parts of a message, media types of any length, and keys named __proto__", async () => {
   const shot = tool({
-    inputSchema: z.object({ of: z.unknown(), type: z.string() }),
+    inputSchema: z.object({ of: z.unknown(), type: z.string().default("") }),
     execute: ({ type }) => ({ bytes: new Uint8Array([1]), mediaType: type }),
   });
   const picture = { mediaType: "image/png", data: { type: "data", data: "aGk=" } } as const;
-  const of = "$__proto__";
   const model = scriptedModel([
     [
       { type: "reasoning-file", ...picture },
       { type: "custom", kind: "a.b" },
-      toolCall("shot", { of, type: "" }, { id: "one" }),
-      toolCall("shot", { of, type: `x/${"y".repeat(999)}` }, { id: "two" }),
+      toolCall("shot", { of: "$__proto__" }, { id: "one" }),
+      toolCall("shot", { of: 1, type: `x/${"y".repeat(999)}` }, { id: "two" }),
       finish("tool-calls"),
     ],
     "Done.",
   ]);
   const agents = [{ name: "a", description: "", instructions: "", tools: { shot } }] as const;
   const runtime = new NodeRuntime({ agents, model, plans: planSupport(), transfer: transfers });
-  const ask = async (method: string, path: string, body?: unknown) => {
-    const init = body === undefined ? {} : json(body);
-    return (await runtime.ask(method, `/conversations/${path}`, init)).text();
-  };
-  await ask("PUT", "c/variables/__proto__", 1);
-  await ask("POST", "c/messages", { message: "Look." });
-  await ask("POST", "c/plans", { calls: [{ _id: "__proto__", _tool: "shot", of: 1, type: "" }] });
-  const { id } = JSON.parse(await ask("POST", "c/fork", {})) as { id: string };
+  const ask = async (method: string, path: string, init: RequestInit = {}) =>
+    (await runtime.ask(method, `/conversations/${path}`, init)).text();
+  await ask("PUT", "c/variables/__proto__", json(1));
+  await ask("POST", "c/messages", json({ message: "Look." }));
+  await ask("POST", "c/plans", json({ calls: [{ _id: "__proto__", _tool: "shot", of: 1 }] }));
+  const { id } = JSON.parse(await ask("POST", "c/fork", json({}))) as { id: string };
   const recordsOf = async (conversation: string) => {
-    const file = (await ask("GET", `${conversation}/export`)).replaceAll(
-      /"accessedAt":"[^"]+",/gu,
-      "",
+    const file = await ask("GET", `${conversation}/export`);
+    const records = linesIn(file.replaceAll(/"accessedAt":"[^"]+",/gu, "")).filter(({ type }) =>
+      /message|variable|plan/u.test(type),
     );
-    const records = linesIn(file).filter(({ type }) => /message|variable|plan/u.test(type));
-    expect(records.map(({ type }) => type)).toContain("plan");
+    expect(records).toHaveLength(7);
     return records.map((record) => canonicalJson(record as Json));
   };
   expect(await recordsOf(id)).toEqual(await recordsOf("c"));

@@ -49,9 +49,6 @@ interface NewProgramRun {
   readonly dueMs?: number;
   /** True if nobody receives an error: then the history has a run that cannot start, as failed. */
   readonly isAlone?: true;
-}
-
-interface Keyed {
   /** A client's own identifier of the request. */
   readonly key?: string | undefined;
 }
@@ -175,7 +172,7 @@ export class Programs implements TenantFeature {
    * Starts a run, and waits until it ends or waits for a person; once for each `key`. Throws `not_found`,
    * `invalid_plan`, and `idempotency_mismatch` for a key that came with another input.
    */
-  async start(name: string, { key, ...start }: NewProgramRun & Keyed): Promise<AskedRun> {
+  async start(name: string, { key, ...start }: NewProgramRun): Promise<AskedRun> {
     const id = key === undefined ? undefined : await runIdOf(name, start.cause, key);
     const known = id !== undefined && this.store.hasRun(id) ? this.store.run(name, id) : undefined;
     if (known === undefined) {

@@ -6,9 +6,9 @@ import type { Json } from "../../../../src/value/json.ts";
 import { requireTrusted } from "../../../../src/tool/policy.ts";
 import { json, problemIn } from "../../../../test/support/edge.ts";
 import { NodeRuntime } from "../../../../test/support/node-runtime.ts";
-import { payingPlanner, planning } from "../../../../test/support/planning.ts";
+import { kept, payingPlanner, planning } from "../../../../test/support/planning.ts";
 import type { ScriptedModel, Step } from "../../../testing/src/testing.ts";
-import { programRunView, programView } from "../../src/http/program-schemas.ts";
+import { programRunView } from "../../src/http/program-schemas.ts";
 
 const total = tool({
   inputSchema: z.object({ rows: z.array(z.object({ sum: z.number() })) }),
@@ -32,15 +32,9 @@ const totals = {
   calls: [{ _tool: "total", rows: "†input.rows", _outputPath: "†state.totals" }],
 };
 
-async function keep({ ask }: NodeRuntime, name: string, program: object) {
-  const response = await ask("PUT", `/programs/${name}`, json(program));
-  expect(response.status, await response.clone().text()).toBe(200);
-  return programView().parse(await response.json());
-}
-
 /** Keeps a program, and gives it to the agent. */
 async function give(runtime: NodeRuntime, name: string, program: object): Promise<void> {
-  await keep(runtime, name, program);
+  await kept(runtime, name, program);
   const about = json({ description: `What ${name} does.` });
   const response = await runtime.ask("PUT", `/programs/${name}/agents/planner`, about);
   expect(response.status, await response.clone().text()).toBe(200);
@@ -89,7 +83,7 @@ describe("an agent's model", () => {
     { why: "its agent runs none", programs: false, isGiven: true },
   ])("has no such tool if $why", async ({ programs, isGiven }) => {
     const { runtime, options, offered } = runtimeWith(["Hello."]);
-    await (isGiven ? give(runtime, "totals", totals) : keep(runtime, "totals", totals));
+    await (isGiven ? give(runtime, "totals", totals) : kept(runtime, "totals", totals));
     runtime.start({ ...options, agents: [{ ...options.agents[0], programs }] });
     runtime.kill();
     await say(runtime, "Hi");
@@ -99,7 +93,7 @@ describe("an agent's model", () => {
   it("cannot run one of another name, or one that is taken back", async () => {
     const { runtime } = runtimeWith([run("other"), "No.", run("totals"), "No."]);
     await give(runtime, "totals", totals);
-    await keep(runtime, "other", totals);
+    await kept(runtime, "other", totals);
     await say(runtime, "Run it.");
     await runtime.ask("DELETE", "/programs/totals/agents/planner");
     await say(runtime, "Run it.");
@@ -219,7 +213,7 @@ describe("a program that asks an agent", () => {
 
   it("is a turn in a conversation of its own, with the input as $input", async () => {
     const { runtime } = runtimeWith(["Week $input.week was fine."]);
-    expect(await keep(runtime, "report", asks)).toMatchObject({ format: "message", plan: asks });
+    expect(await kept(runtime, "report", asks)).toMatchObject({ format: "message", plan: asks });
     await problemIn(await runtime.ask("POST", "/programs/report/runs", json({})), "invalid_plan");
     const init = json({ input: { week: 31 } }, { accept: "text/plain" });
     const response = await runtime.ask("POST", "/programs/report/runs", init);
@@ -233,7 +227,7 @@ describe("a program that asks an agent", () => {
 
   it("waits for approval, and ends with the decision", async () => {
     const { runtime, paid } = runtimeWith([{ tool: "pay", input: { amount: 5 } }, "Paid."]);
-    await keep(runtime, "pay", { message: "Pay." });
+    await kept(runtime, "pay", { message: "Pay." });
     const { id, status, conversation } = await ran(runtime, "pay");
     expect([status, paid]).toEqual(["waiting", []]);
     const messages = await runtime.ask("GET", `/conversations/${conversation}/messages`);
@@ -247,7 +241,7 @@ describe("a program that asks an agent", () => {
 
   it("fails as its turn does, and is retried", async () => {
     const { runtime } = runtimeWith([new Error("down"), "Up again."]);
-    await keep(runtime, "report", { message: "Report." });
+    await kept(runtime, "report", { message: "Report." });
     const { id, status, error } = await ran(runtime, "report");
     expect([status, error]).toEqual(["failed", expect.stringContaining("model_failed: ")]);
     const retried = await runtime.ask("POST", `/programs/report/runs/${id}/retry`);
@@ -256,7 +250,7 @@ describe("a program that asks an agent", () => {
 
   it("answers once for each key, and after a restart", async () => {
     const { runtime } = runtimeWith(["Once."]);
-    await keep(runtime, "report", { message: "Report." });
+    await kept(runtime, "report", { message: "Report." });
     const init = json({ input: { week: 1 } }, { "idempotency-key": "k" });
     const [one, other] = await Promise.all([1, 2].map(() => ran(runtime, "report", init)));
     expect(other).toEqual(one);
@@ -283,8 +277,8 @@ describe("a program that asks an agent", () => {
       ["PUT", "/programs/plan/agents/silent", {}, "bad_request"],
       ["DELETE", "/programs/asks/agents/planner", undefined, "not_found"],
     ] as const;
-    await keep(runtime, "asks", { message: "Hi" });
-    await keep(runtime, "plan", totals);
+    await kept(runtime, "asks", { message: "Hi" });
+    await kept(runtime, "plan", totals);
     for (const [method, path, body, code] of rows) {
       await problemIn(await runtime.ask(method, path, body && json(body)), code);
     }

@@ -6,10 +6,10 @@ import type { ErrorCode } from "../../../../src/errors.ts";
 import type { Json } from "../../../../src/value/json.ts";
 import { json, problemIn } from "../../../../test/support/edge.ts";
 import { NodeRuntime } from "../../../../test/support/node-runtime.ts";
-import { payingPlanner, planning } from "../../../../test/support/planning.ts";
+import { kept, payingPlanner, planning } from "../../../../test/support/planning.ts";
 import { createClient } from "../../../client/src/client/create-client.ts";
 import { finish, type Step, text, toolCall } from "../../../testing/src/testing.ts";
-import { programRunView, programView } from "../../src/http/program-schemas.ts";
+import { programRunView } from "../../src/http/program-schemas.ts";
 
 const sum = z.object({ sum: z.number() });
 const total = tool({
@@ -42,12 +42,6 @@ const echo = (value: Json) => ({
   input: { type: "object", properties: { value: { type: "number", default: 1 } } },
   calls: [{ _tool: "echo", value, _outputPath: "†state.out" }],
 });
-
-async function kept({ ask }: NodeRuntime, name: string, body: object) {
-  const response = await ask("PUT", `/programs/${name}`, json(body));
-  expect(response.status, await response.clone().text()).toBe(200);
-  return programView().parse(await response.json());
-}
 
 async function ran({ ask }: NodeRuntime, name: string, body: object = {}) {
   const response = await ask("POST", `/programs/${name}/runs`, json(body));
