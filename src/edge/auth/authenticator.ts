@@ -199,8 +199,11 @@ async function redeem(
  * floods; spend limits are counted elsewhere. Requests are therefore accepted while the binding fails.
  */
 async function limitRate(binding: RateLimit | undefined, tenant: string): Promise<void> {
-  const logged = (error: unknown) => void logFailure(error, { tenant, request: "rate limit" });
-  const outcome = await binding?.limit({ key: tenant }).catch(logged);
-  if (outcome?.success !== false) return;
+  try {
+    const outcome = await binding?.limit({ key: tenant });
+    if (outcome?.success !== false) return;
+  } catch (error) {
+    return void logFailure(error, { tenant, request: "rate limit" });
+  }
   throw new ByrefError("rate_limited", "There were too many requests; try again later.");
 }
