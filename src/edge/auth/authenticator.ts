@@ -199,9 +199,10 @@ async function redeem(
  * floods; spend limits are counted elsewhere. Requests are therefore accepted while the binding fails.
  */
 async function limitRate(binding: RateLimit | undefined, tenant: string): Promise<void> {
+  if (binding === undefined) return;
   try {
-    const outcome = await binding?.limit({ key: tenant });
-    if (outcome?.success !== false) return;
+    const { success } = await binding.limit({ key: tenant });
+    if (success) return;
   } catch (error) {
     return void logFailure(error, { tenant, request: "rate limit" });
   }
