@@ -84,8 +84,14 @@ export interface ConversationPlans {
   exported(data: ConversationData): Iterable<PlanLine>;
   /** Stores a line of a file. Throws `bad_import` for a run without its plan, and for what is there twice. */
   take(data: ConversationData, line: PlanLine): void;
-  /** Call this after the last line: a copy has no pending approvals, and what is not trusted none at all. */
-  endImport(data: ConversationData, options: EndOfImport): Promise<ImportedPlans>;
+  /**
+   * Call this after the last line: a copy has no pending approvals, and what is not trusted none at all. Counts the
+   * runs that are cancelled, and the plans that wait for approval again.
+   */
+  endImport(
+    data: ConversationData,
+    options: EndOfImport,
+  ): Promise<{ readonly cancelled: number; readonly withdrawn: number }>;
 }
 
 export type PlanLine =
@@ -102,13 +108,6 @@ export interface EndOfImport {
   readonly isTrusted: boolean;
   /** Shown by the runs that are cancelled because they waited. */
   readonly reason: string;
-}
-
-interface ImportedPlans {
-  /** Runs that are cancelled. */
-  readonly cancelled: number;
-  /** Plans that wait for approval again. */
-  readonly withdrawn: number;
 }
 
 export interface McpRequest {

@@ -24,7 +24,7 @@ import {
   withoutWaiting,
 } from "./waiting-calls.ts";
 import type { Change } from "../store/variable.ts";
-import { Lease, leaseKeyOf, leaseOf, Spend, spentBefore } from "./spend/spend.ts";
+import { leaseKeyOf, leaseOf, openLease, Spend, spentBefore } from "./spend/spend.ts";
 
 export interface Question {
   /** The id of the answer's message. Default: a new id. */
@@ -341,7 +341,7 @@ export class Attempt {
     this.head = head;
     this.#options = options;
     const signal = AbortSignal.any([options.signal, this.#timeout.signal]);
-    const lease = leases && new Lease({ key: leaseKeyOf(head), leases, now, signal });
+    const lease = leases && openLease(leases, leaseKeyOf(head), now, signal);
     this.context = {
       ...options,
       account: new Account(

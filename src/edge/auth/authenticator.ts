@@ -199,8 +199,12 @@ async function redeem(
  * floods; spend limits are counted elsewhere. Requests are therefore accepted while the binding fails.
  */
 async function limitRate(binding: RateLimit | undefined, tenant: string): Promise<void> {
-  const logged = (error: unknown) => void logFailure(error, { tenant, request: "rate limit" });
-  const outcome = await binding?.limit({ key: tenant }).catch(logged);
-  if (outcome?.success !== false) return;
+  if (binding === undefined) return;
+  try {
+    const { success } = await binding.limit({ key: tenant });
+    if (success) return;
+  } catch (error) {
+    return void logFailure(error, { tenant, request: "rate limit" });
+  }
   throw new ByrefError("rate_limited", "There were too many requests; try again later.");
 }

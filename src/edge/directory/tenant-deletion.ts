@@ -32,7 +32,7 @@ export class TenantDeletion {
     this.#sql.transaction(() => {
       this.#sql.run(DELETION);
       this.#sql.run(DOOMED);
-      const before = this.#progress();
+      const before = this.progress;
       if (hasTable(this.#sql, "entry")) {
         // An entry of the future was written before the clock was set back.
         this.#sql.run(
@@ -57,7 +57,15 @@ export class TenantDeletion {
 
   /** Undefined before the first deletion. */
   get progress(): DeletionProgress | undefined {
-    return hasTable(this.#sql, "deletion") ? this.#progress() : undefined;
+    if (!hasTable(this.#sql, "deletion")) return undefined;
+    const row = firstRow(this.#sql, `SELECT started, deleted, remaining FROM deletion`);
+    return (
+      row && {
+        startedMs: numberIn(row, "started"),
+        deleted: numberIn(row, "deleted"),
+        remaining: numberIn(row, "remaining"),
+      }
+    );
   }
 
   /**
@@ -111,17 +119,6 @@ export class TenantDeletion {
       );
     });
     return last === "";
-  }
-
-  #progress(): DeletionProgress | undefined {
-    const row = firstRow(this.#sql, `SELECT started, deleted, remaining FROM deletion`);
-    return (
-      row && {
-        startedMs: numberIn(row, "started"),
-        deleted: numberIn(row, "deleted"),
-        remaining: numberIn(row, "remaining"),
-      }
-    );
   }
 }
 

@@ -13,7 +13,7 @@ import { byteLength } from "../../value/encoding.ts";
 /** Reads a body as text. Throws `limit_exceeded` if it is longer than a message may be. */
 export async function readText(
   { var: { body } }: Context<AppEnv>,
-  held: BodyBuffer = new ByteBuffer(limits.maxMessageBytes),
+  held = new ByteBuffer(limits.maxMessageBytes),
 ): Promise<string> {
   for await (const bytes of body.pieces()) held.add(bytes);
   requireMessageSize(held.size);
@@ -61,9 +61,6 @@ function requireMessageSize(actual: number): void {
   requireAtMost("maxMessageBytes", actual, advice);
 }
 
-/** A buffer for a body that is received in pieces. `ByteBuffer` holds the whole body. */
-export type BodyBuffer = Pick<ByteBuffer, "add" | "size" | "text">;
-
 const MESSAGES = "messages";
 
 /**
@@ -71,8 +68,7 @@ const MESSAGES = "messages";
  * elements are dropped as they are received, because together they may exceed the size limit of a request.
  * The remaining text may still be invalid JSON, which the parser detects.
  */
-export class LastMessage implements BodyBuffer {
-  readonly #held: ByteBuffer;
+export class LastMessage extends ByteBuffer {
   /** The start of the current element of `messages` in the buffer, while inside that array. */
   #elementAt: number | undefined;
   #depth = 0;
@@ -82,18 +78,10 @@ export class LastMessage implements BodyBuffer {
   #string = "";
   #key = "";
 
-  constructor(maxBytes: number) {
-    this.#held = new ByteBuffer(maxBytes);
-  }
-
-  get size(): number {
-    return this.#held.size;
-  }
-
-  add(bytes: Uint8Array): void {
+  override add(bytes: Uint8Array): void {
     let from = 0;
     const hold = (to: number) => {
-      this.#held.add(bytes.subarray(from, to));
+      super.add(bytes.subarray(from, to));
       from = to;
     };
     for (let at = 0; at < bytes.length; at++) {
@@ -101,24 +89,20 @@ export class LastMessage implements BodyBuffer {
       if (this.#isInString) this.#readString(byte);
       else if (byte === ascii.QUOTE) this.#beginString();
       else if (byte === ascii.COMMA && this.#depth === 2 && this.#elementAt !== undefined) {
-        this.#held.cut(this.#elementAt);
+        this.cut(this.#elementAt);
         from = at + 1;
       } else if (byte === ascii.COLON && this.#depth === 1) this.#key = this.#string;
       else if (byte === ascii.OPEN_BRACKET || byte === ascii.OPEN_BRACE) {
         this.#depth++;
         if (byte === ascii.OPEN_BRACE || this.#depth !== 2 || this.#key !== MESSAGES) continue;
         hold(at + 1);
-        this.#elementAt = this.#held.size;
+        this.#elementAt = this.size;
       } else if (byte === ascii.CLOSE_BRACKET || byte === ascii.CLOSE_BRACE) {
         if (this.#depth === 2) this.#elementAt = undefined;
         this.#depth--;
       }
     }
     hold(bytes.length);
-  }
-
-  text(): string {
-    return this.#held.text();
   }
 
   #beginString(): void {

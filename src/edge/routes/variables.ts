@@ -33,7 +33,7 @@ import {
 import * as schemas from "../openapi/schemas.ts";
 import { locationQuery } from "../placement.ts";
 import { etagOf, guardsIn, infoEtagOf, metadataEtagOf } from "../variables/etags.ts";
-import { serveValue } from "../variables/serve-value.ts";
+import { noVariable, serveValue } from "../variables/serve-value.ts";
 import { putValue } from "../variables/put-variable.ts";
 import { evictionMessage } from "../../tool/store-lookup.ts";
 
@@ -239,7 +239,7 @@ const changes: readonly Endpoint<ConversationParts>[] = [
       const isDeleted = new ScopedStore(context.store).delete(name);
       await context.settle();
       if (isDeleted) return new Response(null, { status: 204 });
-      throw notFound(name);
+      throw noVariable(name);
     },
   ),
   endpoint(
@@ -318,12 +318,8 @@ function requireWritable(name: string): string {
 /** The error for a variable that does not exist or was evicted. */
 function missingVariable(name: string, store: VariableStore): ByrefError {
   const tombstone = store.tombstone(name);
-  if (tombstone === undefined) return notFound(name);
+  if (tombstone === undefined) return noVariable(name);
   return new ByrefError("variable_evicted", evictionMessage(tombstone), { tombstone });
-}
-
-function notFound(name: string): ByrefError {
-  return new ByrefError("variable_not_found", `There is no variable ${name}.`);
 }
 
 /** The current version of a variable, or an earlier one that is kept. Throws `variable_not_found`. */

@@ -192,22 +192,11 @@ const MAX_INDEX_BYTES = 96;
 
 /** A turn in Workers Analytics Engine. Queries use positions, so new fields are added last. */
 export function dataPointOf(record: TurnRecord): AnalyticsEngineDataPoint {
-  const {
-    tenant,
-    conversation,
-    agent,
-    model,
-    status,
-    code = "",
-    limit = "",
-    usage = {},
-    savings,
-    cost,
-  } = record;
+  const { tenant, code = "", limit = "", usage, savings, cost } = record;
   const { read } = new TextEncoder().encodeInto(tenant, new Uint8Array(MAX_INDEX_BYTES));
   return {
     indexes: [tenant.slice(0, read)],
-    blobs: [conversation, agent, model, status, code, tenant, limit],
+    blobs: [record.conversation, record.agent, record.model, record.status, code, tenant, limit],
     doubles: [
       record.durationMs,
       record.firstPartMs ?? 0,
@@ -216,8 +205,8 @@ export function dataPointOf(record: TurnRecord): AnalyticsEngineDataPoint {
       record.toolCalls,
       record.toolFailures,
       record.toolMs,
-      usage.inputTokens ?? 0,
-      usage.outputTokens ?? 0,
+      usage?.inputTokens ?? 0,
+      usage?.outputTokens ?? 0,
       savings?.promptChars ?? 0,
       savings?.inlinePromptChars ?? 0,
       savings?.authoredChars ?? 0,

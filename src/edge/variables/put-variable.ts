@@ -28,11 +28,6 @@ interface Put {
   readonly isNew: boolean;
 }
 
-/** Saves the value, and creates the conversation if it does not exist. */
-export function putValue(context: ConversationContext, put: PutRequest): Promise<Put> {
-  return writing(context, ({ store }, signal) => putVariable(store, put, signal));
-}
-
 /**
  * Runs a write that a deletion of the conversation stops. Creates the conversation if it does not exist; a
  * rejected first write creates none.
@@ -52,9 +47,13 @@ export async function writing<Result>(
 
 /**
  * Saves the request's body as the variable's value, completely or not at all. The conditions are checked
- * twice: before the body is received, to save the transfer, and in the commit. The signal stops the reading
- * of the body.
+ * twice: before the body is received, to save the transfer, and in the commit. Creates the conversation if it does not
+ * exist.
  */
+export function putValue(context: ConversationContext, put: PutRequest): Promise<Put> {
+  return writing(context, ({ store }, signal) => putVariable(store, put, signal));
+}
+
 async function putVariable(
   store: VariableStore,
   { name, request, options, reading = {} }: PutRequest,

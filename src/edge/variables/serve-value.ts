@@ -59,7 +59,7 @@ export async function serveValue(
   if (value !== undefined) return respond(await bodyFor(value, served, asCsv), served);
   if (method === "HEAD" && asCsv === undefined) return headOf(served, isAsStored && !isPart);
   const open = store.open(info.name);
-  if (open === undefined) throw missing(info.name);
+  if (open === undefined) throw noVariable(info.name);
   const { lines, close } = open;
   if (lines !== undefined && !isAsStored) {
     const parts = asCsv ? asCsv.write(() => recordsIn(lines())) : linesOf(lines(), served);
@@ -161,7 +161,7 @@ async function readPart(store: Source["store"], name: string, part: Part): Promi
   const slice = { from: offset, ...(limit === undefined ? {} : { to: offset + limit }) };
   const whole = isSlice ? [...path, slice] : path;
   const reading = await store.readPath(name, whole);
-  if (reading === undefined) throw missing(name);
+  if (reading === undefined) throw noVariable(name);
   if (reading.found) return reading.value;
   if (isSlice && reading.nearest.length === path.length) {
     throw new ByrefError("bad_request", "offset and limit are for arrays, text and bytes.");
@@ -171,7 +171,7 @@ async function readPart(store: Source["store"], name: string, part: Part): Promi
   throw problemFrom(`${name}${formatPath(whole)}`, answer);
 }
 
-function missing(name: string): ByrefError {
+export function noVariable(name: string): ByrefError {
   return new ByrefError("variable_not_found", `There is no variable ${name}.`);
 }
 

@@ -101,64 +101,55 @@ export function leaseKeyOf(turn: LeaseHolder): string {
   return `${conversation}/${id}/${firstAttempt}`;
 }
 
-interface LeaseOptions {
-  readonly leases: QuotaService;
-  readonly key: string;
-  readonly now: () => number;
-  readonly signal: AbortSignal;
-}
-
-/** A turn's lease, from its start or its last wait, across crashes. */
-export class Lease {
-  readonly #options: LeaseOptions;
+/**
+ * Opens a turn's lease, from its start or its last wait, across crashes. Stopping the turn ends its wait for the tenant's
+ * directory.
+ */
+export function openLease(
+  leases: QuotaService,
+  key: string,
+  now: () => number,
+  signal: AbortSignal,
+) {
+  const { per, ...limits } = leases.limits;
   /** Amounts up to which the turn may spend, by window and kind. */
-  readonly #upTo = new Map<string, number>();
-  #settled: Spent | undefined;
-
-  constructor(options: LeaseOptions) {
-    this.#options = options;
-  }
-
-  /** True if there is room for `need` in addition to `spent`. */
-  has(need: Partial<Spent>, spent: Spent): boolean {
-    const { now, leases } = this.#options;
-    const window = windowAt(now(), leases.limits.per);
-    return this.#wants(need).every(
-      ({ what, count }) => spent[what] + count <= (this.#upTo.get(window + what) ?? 0),
-    );
-  }
-
-  /** Requests more room. Rejects with `spend_exceeded` if there is none, or if the quota service does not respond. */
-  async more(need: Partial<Spent>, spent: Spent): Promise<void> {
-    const { leases, key, signal, now } = this.#options;
-    const { per } = leases.limits;
-    const nowMs = now();
-    const window = windowAt(nowMs, per);
-    const taking = leases.take({ key, window, spent, wants: this.#wants(need) });
-    // Settles a grant that arrives after the turn stopped waiting for it.
-    const taken = taking.finally(() => this.#settled && this.settle(this.#settled));
-    // A stopped turn does not wait for the tenant's directory.
-    const grant = await unlessAborted(taken, signal);
-    if ("refused" in grant) {
-      const renewal = per && { per, atMs: windowEndMs(nowMs, per) };
-      throw spendExceeded("tenant", grant.refused, renewal);
-    }
-    for (const [what, upTo] of Object.entries(grant.upTo)) this.#upTo.set(window + what, upTo);
-  }
-
-  settle(spent: Spent): void {
-    const { leases, key } = this.#options;
-    this.#settled = spent;
-    leases.settle({ key, spent });
-  }
-
-  #wants(need: Partial<Spent>): readonly Want[] {
-    const { limits } = this.#options.leases;
-    return (["modelCalls", "toolCalls", "tokens"] as const).flatMap((what) => {
+  const upTo = new Map<string, number>();
+  let settled: Spent | undefined;
+  const wantsOf = (need: Partial<Spent>): readonly Want[] =>
+    (["modelCalls", "toolCalls", "tokens"] as const).flatMap((what) => {
       const [count, maximum] = [need[what], limits[what]];
       return !count || maximum === undefined ? [] : [{ what, count, maximum }];
     });
-  }
+  const settle = (spent: Spent) => {
+    settled = spent;
+    leases.settle({ key, spent });
+  };
+  return {
+    /** True if there is room for `need` in addition to `spent`. */
+    has(need: Partial<Spent>, spent: Spent): boolean {
+      const window = windowAt(now(), per);
+      return wantsOf(need).every(
+        ({ what, count }) => spent[what] + count <= (upTo.get(window + what) ?? 0),
+      );
+    },
+
+    /** Requests more room. Rejects with `spend_exceeded` if there is none, or if the quota service does not respond. */
+    async more(need: Partial<Spent>, spent: Spent): Promise<void> {
+      const nowMs = now();
+      const window = windowAt(nowMs, per);
+      const taking = leases.take({ key, window, spent, wants: wantsOf(need) });
+      // Settles a grant that arrives after the turn stopped waiting for it.
+      const taken = taking.finally(() => settled && settle(settled));
+      const grant = await unlessAborted(taken, signal);
+      if ("refused" in grant) {
+        const renewal = per && { per, atMs: windowEndMs(nowMs, per) };
+        throw spendExceeded("tenant", grant.refused, renewal);
+      }
+      for (const [what, amount] of Object.entries(grant.upTo)) upTo.set(window + what, amount);
+    },
+
+    settle,
+  };
 }
 
 function windowAt(timeMs: number, per: TenantLimits["per"]): string {
@@ -176,11 +167,15 @@ export class Spend {
   readonly #limits: Omit<SpendLimits, "tenant">;
   /** Spent by the turns before this one. */
   readonly #before: Spent;
-  readonly #lease: Lease | undefined;
+  readonly #lease: ReturnType<typeof openLease> | undefined;
   /** Spent by this turn so far. A turn that continues sets it. */
   turn: Spent = NOTHING_SPENT;
 
-  constructor(limits: Omit<SpendLimits, "tenant">, before: Spent, lease?: Lease) {
+  constructor(
+    limits: Omit<SpendLimits, "tenant">,
+    before: Spent,
+    lease?: ReturnType<typeof openLease>,
+  ) {
     this.#limits = limits;
     this.#before = before;
     this.#lease = lease;
