@@ -2,7 +2,7 @@ import * as limits from "../limits.ts";
 import { ByrefError } from "../errors.ts";
 import { csvText } from "../value/csv-text.ts";
 import { isJsonArray, isScalar, type Json } from "../value/json.ts";
-import { cellsOf, columnsOf, fencedJson, isTable, renderText, tableLine } from "../value/render.ts";
+import { fencedJson, isTable, markdownTable, renderText } from "../value/render.ts";
 import { requireWellFormed } from "../value/well-formed.ts";
 import type { ValueLabels } from "../store/labels.ts";
 
@@ -105,9 +105,5 @@ export function markdown(value: Json): string {
   if (isScalar(value)) return renderText(value);
   const isRows = isJsonArray(value) && isTable(value);
   if (!isRows) return `${fencedJson(JSON.stringify(value, null, 2))}\n`;
-  const columns = columnsOf(value);
-  const rows = value.map((row) => cellsOf(row, columns));
-  return [columns, columns.map(() => "---"), ...rows]
-    .map((cells) => `${tableLine(cells)}\n`)
-    .join("");
+  return `${markdownTable(value)}\n`;
 }

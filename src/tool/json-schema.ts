@@ -36,23 +36,18 @@ export function subschemasIn(
   return Object.entries(held ?? {}).map(([key, schema]: [string, Json]) => [[key], schema]);
 }
 
-/** Maps the schemas that a schema holds. Throws a TypeError if one of them is not a schema. */
+/** Maps the schemas that a schema holds. What is no schema stays as it is. */
 export function mapSubschemas(
   schema: JSONSchema7,
   map: (subschema: Definition, keyword: string) => Definition,
 ): JSONSchema7 {
   const mapped = Object.entries(schema).map(([keyword, held]): [string, unknown] => {
-    const one = (subschema: unknown) => map(definitionIn(keyword, subschema), keyword);
-    if (SCHEMA_KEYWORDS.has(keyword)) {
-      const isList = Array.isArray(held) || LIST_KEYWORDS.has(keyword);
-      return [keyword, isList ? listIn(keyword, held).map(one) : one(held)];
-    }
-    if (!NAMED_SCHEMA_KEYWORDS.has(keyword)) return [keyword, held];
-    if (!isObject(held)) throw notSchema(keyword);
-    const named = Object.entries(held).map(([name, part]) => [
-      name,
-      Array.isArray(part) ? part : one(part),
-    ]);
+    const one = (part: unknown) =>
+      typeof part === "boolean" || isObject(part) ? map(part, keyword) : part;
+    if (SCHEMA_KEYWORDS.has(keyword))
+      return [keyword, Array.isArray(held) ? held.map(one) : one(held)];
+    if (!NAMED_SCHEMA_KEYWORDS.has(keyword) || !isObject(held)) return [keyword, held];
+    const named = Object.entries(held).map(([name, part]) => [name, one(part)]);
     return [keyword, Object.fromEntries(named)];
   });
   return Object.fromEntries(mapped);
@@ -61,20 +56,6 @@ export function mapSubschemas(
 export const LIST_KEYWORDS: ReadonlySet<string> = new Set(
   "allOf anyOf oneOf prefixItems".split(" "),
 );
-
-function listIn(keyword: string, held: unknown): readonly unknown[] {
-  if (Array.isArray(held)) return held;
-  throw notSchema(keyword);
-}
-
-function definitionIn(keyword: string, value: unknown): Definition {
-  if (typeof value === "boolean" || isObject(value)) return value;
-  throw notSchema(keyword);
-}
-
-function notSchema(keyword: string): TypeError {
-  return new TypeError(`${keyword} holds something that is not JSON Schema.`);
-}
 
 /**
  * Returns the schema without the keywords that `isLeftOut` names, also in the schemas that it holds. The rest

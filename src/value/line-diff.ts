@@ -1,5 +1,6 @@
 import { type ChangeObject, diffArrays } from "diff";
 import { isJsonArray, isScalar, type Json } from "./json.ts";
+import { jsonChars } from "./json-text.ts";
 
 /** A unified diff. */
 export interface Diff {
@@ -19,7 +20,7 @@ export function diffOf(before: string, after: string, maxLines: number): Diff {
 /** Compares two values as JSON that is indented by two spaces, without holding either text. */
 export function diffOfJson(before: Json, after: Json, maxLines: number): Diff {
   const diff = new LineDiff(maxLines);
-  const [old, made] = [jsonLines(before), jsonLines(after)];
+  const [old, made] = [jsonPieces(before), jsonPieces(after)];
   for (let isOver = false; !isOver;) {
     const [one, other] = [old.next(), made.next()];
     isOver = one.done === true && other.done === true;
@@ -35,19 +36,21 @@ interface Around {
   readonly comma: string;
 }
 
-function* jsonLines(
+/** Writes indented JSON in pieces, which end with a line. */
+function* jsonPieces(
   value: Json,
   { indent, key, comma }: Around = { indent: "", key: "", comma: "" },
 ): Generator<string, undefined> {
-  const members = isScalar(value) ? [] : Object.entries(value);
-  if (isScalar(value) || members.length === 0) {
-    yield `${indent}${key}${JSON.stringify(value)}${comma}\n`;
+  if (isScalar(value) || jsonChars(value, MAX_PIECE_CHARS) <= MAX_PIECE_CHARS) {
+    const text = JSON.stringify(value, null, 2).replaceAll("\n", `\n${indent}`);
+    yield `${indent}${key}${text}${comma}\n`;
     return undefined;
   }
   const [opening, closing] = isJsonArray(value) ? ["[", "]"] : ["{", "}"];
   yield `${indent}${key}${opening}\n`;
+  const members = Object.entries(value);
   for (const [index, [name, inner]] of members.entries()) {
-    yield* jsonLines(inner, {
+    yield* jsonPieces(inner, {
       indent: `${indent}  `,
       key: isJsonArray(value) ? "" : `${JSON.stringify(name)}: `,
       comma: index < members.length - 1 ? "," : "",
@@ -57,7 +60,10 @@ function* jsonLines(
   return undefined;
 }
 
-/** Characters of each text that are compared at once. A longer line counts as several. */
+/** Length of JSON that is written at once. */
+const MAX_PIECE_CHARS = 16_384;
+
+/** Characters of each text from which on they are compared. A longer line counts as several. */
 const WINDOW_CHARS = 1_048_576;
 /** Characters of one text that are held while there is too little of the other. */
 const MAX_HELD_CHARS = 4 * WINDOW_CHARS;
@@ -75,6 +81,8 @@ export class LineDiff {
 
   /** Adds the next pieces, cut anywhere. */
   add(old: string, made: string): void {
+    const isWaiting = this.#old !== "" || this.#made !== "";
+    if (!isWaiting && old === made && old.endsWith("\n")) return this.#hunks.keep(linesIn(old));
     this.#old += old;
     this.#made += made;
     while (this.#isWindowFull()) this.#compareWindow();
@@ -124,9 +132,8 @@ function linesIn(text: string): readonly string[] {
 
 /** The complete lines of a window. A line that fills it is cut. */
 function windowOf(text: string): readonly string[] {
-  const window = text.slice(0, WINDOW_CHARS);
-  const end = window.lastIndexOf("\n") + 1;
-  return linesIn(end > 0 ? window.slice(0, end) : window);
+  const end = text.lastIndexOf("\n") + 1;
+  return linesIn(end > 0 ? text.slice(0, end) : text);
 }
 
 /** Lines that are in both texts, or that differ. */
@@ -289,8 +296,19 @@ class Hunks {
     return [this.#old, this.#made];
   }
 
+  /** Adds lines that are in both texts. */
+  keep(lines: readonly string[]): void {
+    for (const line of lines) {
+      this.#old++;
+      this.#made++;
+      this.#context.push(line);
+      if (this.#hunk === undefined && this.#context.length > CONTEXT) this.#context.shift();
+      else if (this.#context.length > 2 * CONTEXT) this.#close();
+    }
+  }
+
   add({ isSame, old, made }: Part): void {
-    if (isSame) for (const line of old) this.#keep(line);
+    if (isSame) this.keep(old);
     else {
       const hunk = this.#open();
       this.#show("-", old, made);
@@ -307,16 +325,6 @@ class Hunks {
     const lines = this.#shown.map((line) => (typeof line === "string" ? line : headerOf(line)));
     const diff = lines.map((line) => `${line}\n`).join("");
     return { diff, ...(this.#more === 0 ? {} : { more: this.#more }) };
-  }
-
-  #keep(line: string): void {
-    this.#old++;
-    this.#made++;
-    this.#context.push(line);
-    const most = this.#hunk === undefined ? CONTEXT : 2 * CONTEXT;
-    if (this.#context.length <= most) return;
-    if (this.#hunk === undefined) this.#context.shift();
-    else this.#close();
   }
 
   #open(): Hunk {

@@ -109,30 +109,35 @@ function renderTable(rows: readonly JsonObject[], source: string): string {
   const keys = columnsOf(rows);
   const columns = keys.slice(0, limits.maxTableColumns);
   const shown = rows.slice(0, limits.maxShownItems);
-  const lines = [
-    tableLine(columns),
-    tableLine(columns.map(() => "---")),
-    ...shown.map((row) => tableLine(cellsOf(row, columns))),
-  ];
+  const table = markdownTable(shown, columns);
   const left = leftOut([
     [rows.length - shown.length, "row"],
     [keys.length - columns.length, "column"],
   ]);
-  return lines.join("\n") + (left === "" ? "" : `\n\n… ${left} in ${source}`);
+  return table + (left === "" ? "" : `\n\n… ${left} in ${source}`);
+}
+
+/** Renders rows as a Markdown table, without a line break at its end. */
+export function markdownTable(
+  rows: readonly JsonObject[],
+  columns: readonly string[] = columnsOf(rows),
+): string {
+  const cells = rows.map((row) => cellsOf(row, columns));
+  return [columns, columns.map(() => "---"), ...cells].map(tableLine).join("\n");
 }
 
 /** Returns the keys of all rows, in order of first occurrence. */
-export function columnsOf(rows: readonly JsonObject[]): readonly string[] {
+function columnsOf(rows: readonly JsonObject[]): readonly string[] {
   return [...new Set(rows.flatMap((row) => Object.keys(row)))];
 }
 
 /** Returns a row's cells as texts; empty if missing or null. */
-export function cellsOf(row: JsonObject, columns: readonly string[]): readonly string[] {
+function cellsOf(row: JsonObject, columns: readonly string[]): readonly string[] {
   return columns.map((key) => renderText((Object.hasOwn(row, key) ? row[key] : null) ?? ""));
 }
 
 /** Renders a line of a Markdown table, without a line break. */
-export function tableLine(cells: readonly string[]): string {
+function tableLine(cells: readonly string[]): string {
   const texts = cells.map((text) => text.replaceAll("|", "\\|").replaceAll(/\r\n|\r|\n/g, " "));
   return `| ${texts.join(" | ")} |`;
 }

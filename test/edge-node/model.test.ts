@@ -46,11 +46,11 @@ it("passes the rest of MODEL, the settings and the bindings to the provider that
 
 it("lists the models that are built in if MODEL names another", () => {
   const openai: ModelProvider = { name: "openai", model: () => scriptedModel([]) };
-  const settings = readSettings({ MODEL: "anthropic:one", MODEL_API_KEY: key });
+  const settings = readSettings({ MODEL: "openai-compatible:one", MODEL_API_KEY: key });
   expect(failure(() => modelFromSettings(demoModels, openai)(settings, env))).toEqual({
     code: "bad_configuration",
     message:
-      "MODEL must be one of demo, openai:<model>. Others need their provider in modelFromSettings.",
+      "MODEL must be one of demo, openai:<model>. For openai-compatible:<model> pass openaiCompatibleModels of byref/openai-compatible to modelFromSettings.",
   });
 });
 

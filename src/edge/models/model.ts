@@ -67,10 +67,12 @@ export function modelNamed<Kind extends Pick<ModelProvider, "name">>(
   const isComplete = name === DEMO ? settings.MODEL === DEMO : id !== "";
   if (kind === undefined || !isComplete) {
     const forms = kinds.map(({ name }) => (name === DEMO ? name : `${name}:<model>`)).join(", ");
-    throw new ByrefError(
-      "bad_configuration",
-      `MODEL must be one of ${forms}. Others need their provider in modelFromSettings.`,
-    );
+    // The export of `byref/anthropic` is `anthropicModels`.
+    const models = `${name.replaceAll(/-(\w)/gu, (_, first: string) => first.toUpperCase())}Models`;
+    const isBuiltIn = kind === undefined && modelKinds.some((one) => one.name === name);
+    const more = ` For ${name}:<model> pass ${models} of byref/${name} to modelFromSettings.`;
+    const message = `MODEL must be one of ${forms}.${isBuiltIn && name !== DEMO ? more : ""}`;
+    throw new ByrefError("bad_configuration", message);
   }
   const [setting, why] = NEEDS[name] ?? [];
   if (setting !== undefined && settings[setting] === undefined) {

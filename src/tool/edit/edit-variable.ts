@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
-import type { PreparedWrite, Variables, Write } from "../../store/variable-store.ts";
+import type { PreparedWrite, Variables } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { compact, isObject, type Json } from "../../value/json.ts";
 import type { Diff } from "../../value/line-diff.ts";
@@ -18,7 +18,6 @@ import { readable, type Target, targetIn } from "../variables/variable-target.ts
 import {
   editedValue,
   lineEndIn,
-  type Edit,
   editsIn,
   listedEdits,
   type RecordEdits,
@@ -77,17 +76,24 @@ async function edit(
   labels.add(from.name);
   const edits = editsIn(input.edits);
   if (edits === "undo") return { output: undo(from, input, context) };
-  if (isResult) {
-    const { value } = await made(from, { edits, records, isResult }, context);
-    // A result is made in memory.
-    return { output: null, value: value as Json };
+  const lineEnd = () => lineEndIn(store, from);
+  const resolved = await resolvedEdits(edits, { context, target: from, records, lineEnd });
+  const isInPlace = input.saveAs === undefined;
+  // A variable that the model can read would become guarded.
+  if (labels.isGuarded && isInPlace && !isResult) {
+    const message = "The edits contain a guarded value: give saveAs, the name for the result.";
+    throw new ByrefError("variable_sealed", message);
   }
-  const { value, diff } = await made(from, { ...input, edits, records }, context);
+  const isPart = isResult || place.path.length > 0;
+  const edited = await editedValue(from, { store, edits: resolved, isPart });
+  if (edited.isComposed) labels.compose();
+  const { value, diff } = edited;
+  // A result is made in memory.
+  if (isResult) return { output: null, value: value as Json };
   // The difference contains what was put in.
   const isUntrusted = labels.hasUntrusted;
   const isHidden = labels.isGuarded || (hidesUntrusted && isUntrusted);
   const shownDiff = isHidden ? undefined : diff;
-  const isInPlace = input.saveAs === undefined;
   const write = {
     ...place,
     value,
@@ -120,37 +126,6 @@ function undo({ name, path }: Target, { saveAs }: Input, { store }: Context): St
         `No earlier version of $${name} is kept. Read it with read_variable, then edit it as it is.`,
       );
     });
-}
-
-interface Made {
-  readonly value: Write["value"];
-  readonly diff?: Diff;
-}
-
-interface Making {
-  readonly edits: readonly Edit[];
-  readonly saveAs?: string | undefined;
-  readonly records: RecordEdits | undefined;
-  readonly isResult?: boolean;
-}
-
-async function made(
-  from: Target,
-  { edits, saveAs, records, isResult = false }: Making,
-  context: Context,
-): Promise<Made> {
-  const { store, labels } = context;
-  const lineEnd = () => lineEndIn(store, from);
-  const resolved = await resolvedEdits(edits, { context, target: from, records, lineEnd });
-  // A variable that the model can read would become guarded.
-  if (labels.isGuarded && saveAs === undefined && !isResult) {
-    const message = "The edits contain a guarded value: give saveAs, the name for the result.";
-    throw new ByrefError("variable_sealed", message);
-  }
-  const isPart = isResult || (saveAs === undefined ? from : targetIn(saveAs)).path.length > 0;
-  const edited = await editedValue(from, { store, edits: resolved, isPart });
-  if (edited.isComposed) labels.compose();
-  return edited;
 }
 
 type Context = RuntimeToolContext;

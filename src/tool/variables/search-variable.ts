@@ -296,14 +296,9 @@ interface Placed {
 /** Yields the elements or values of a part with their paths in the variable; a scalar itself. */
 async function* elementsOf(part: Part, base: Path, offset: number): AsyncGenerator<Placed> {
   if ("value" in part && isScalar(part.value)) yield { path: base, value: part.value };
-  // Elements of a slice are offset by its start.
-  const start = "sequence" in part ? await part.sequence.pathOf(0) : undefined;
-  const first = start?.at(-1);
-  const shift = first !== undefined && "index" in first ? first.index : 0;
-  const above = start?.slice(0, -1) ?? base;
   for await (const { path: step, value } of childrenOf(part, offset)) {
-    const last = "index" in step ? { index: step.index + shift } : step;
-    yield { path: [...above, last], value };
+    const isElement = "sequence" in part && "index" in step;
+    yield { path: isElement ? await part.sequence.pathOf(step.index) : [...base, step], value };
   }
 }
 
