@@ -189,4 +189,37 @@ describe("a question of a server", () => {
       expect(answers).toMatchObject([{ error }]);
     },
   );
+
+  it.each(QUESTIONS)("passes _meta on both ways: %s", async (method, params) => {
+    const answers: unknown[] = [];
+    const server = answering(async (_params, wire) => {
+      const _meta = { "a/b": 1, progressToken: "its" };
+      answers.push(await wire.ask(method, { ...params, _meta }));
+      return { content: [] };
+    });
+    const { client, call } = await startGateway([{ name: "shop", make: () => server }], {
+      capabilities,
+    });
+    const seen: unknown[] = [];
+    const result = {
+      action: "accept",
+      content: { name: "a" },
+      roots: [],
+      role: "assistant",
+      model: "m",
+      _meta: { "x/y": [1] },
+    };
+    client.setRequestHandler(method, (request) => {
+      seen.push(request.params?._meta);
+      return (
+        method === "sampling/createMessage"
+          ? { ...result, content: { type: "text", text: "yes" } }
+          : result
+      ) as never;
+    });
+    await call("act");
+    expect(answers).toMatchObject([{ result: { _meta: { "x/y": [1] } } }]);
+    expect(seen).toMatchObject([{ "a/b": 1 }]);
+    expect(JSON.stringify(seen)).not.toContain("its");
+  });
 });
