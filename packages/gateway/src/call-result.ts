@@ -259,10 +259,7 @@ export class CallResults {
       charactersReceived: received === undefined ? (info?.bytes ?? 0) : contentChars(received),
       charactersSent: contentChars(result),
       referenceCharacters: authoredChars,
-      bytesByReference: values.reduce<number>(
-        (sum, value) => sum + moreBytes(value),
-        resolvedChars,
-      ),
+      bytesByReference: resolvedChars + values.reduce<number>(addMoreBytes, 0),
       recovered: Number(result.isError !== true && this.#toCorrect.delete(definition.name)),
     });
     return result;
@@ -293,8 +290,11 @@ export class CallResults {
   }
 }
 
-/** The bytes of a value as JSON in UTF-8 that it has more than characters. */
-function moreBytes(value: unknown): number {
-  const text = value instanceof Uint8Array ? "" : JSON.stringify(value);
-  return encoding.byteLength(text) - text.length;
+/** Adds the bytes of a value as JSON in UTF-8 that it has more than characters. */
+function addMoreBytes(sum: number, value: unknown): number {
+  if (typeof value === "string") return sum + encoding.byteLength(value) - value.length;
+  if (value instanceof Uint8Array) return sum;
+  if (Array.isArray(value)) return value.reduce<number>(addMoreBytes, sum);
+  if (!json.isObject(value)) return sum;
+  return Object.entries(value).flat().reduce<number>(addMoreBytes, sum);
 }
