@@ -116,12 +116,5 @@ function writtenOf(value: Json): string {
 }
 
 function textOf(value: Json): string {
-  return typeof value === "string" ? value : JSON.stringify(sorted(value));
-}
-
-function sorted(value: Json): Json {
-  if (json.isJsonArray(value)) return value.map(sorted);
-  if (!json.isJsonObject(value)) return value;
-  const keys = Object.keys(value).toSorted();
-  return Object.fromEntries(keys.map((key) => [key, sorted(value[key] ?? null)]));
+  return typeof value === "string" ? value : json.canonicalJson(value);
 }

@@ -7,9 +7,8 @@ import {
   type Progress,
   RELATED_TASK_META_KEY,
   type ServerContext,
-  specTypeSchemas,
 } from "@modelcontextprotocol/server";
-import { strictestVisibility, type metadata } from "../../../src/internal.ts";
+import { json, strictestVisibility, type metadata } from "../../../src/internal.ts";
 import * as limits from "./gateway-limits.ts";
 
 /** The client of one call, for the server that runs it. */
@@ -104,10 +103,18 @@ export function modesOf({ elicitation }: ClientCapabilities): {
 
 type Empty = Readonly<Record<string, never>>;
 
-/** Returns what a client declares. What does not follow MCP is nothing: servers would refuse the gateway for it. */
+/** Returns what a client declares, without what is no object: servers would refuse the gateway for it. */
 export function capabilitiesIn(declared: unknown): ClientCapabilities {
-  const result = specTypeSchemas.ClientCapabilities["~standard"].validate(declared);
-  return result.issues === undefined ? result.value : {};
+  const { sampling, ...others } = objectsIn(declared);
+  return { ...others, ...(sampling && { sampling: objectsIn(sampling) }) };
+}
+
+function objectsIn(value: unknown): Readonly<Record<string, object>> {
+  const entries = Object.entries(json.isObject(value) ? value : {});
+  return Object.fromEntries(entries.filter(([, inner]) => json.isObject(inner))) as Record<
+    string,
+    object
+  >;
 }
 
 /** The program that uses the gateway; over HTTP, all such programs together. */

@@ -104,16 +104,10 @@ function causesOf(error: unknown): readonly string[] {
   return [...(text === "fetch failed" ? [] : [text]), ...causesOf(cause)];
 }
 
-/** A page is its title, or its words. */
+/** A page is no sentence. */
 function withoutPage(text: string): string {
-  return text.replace(PAGE, (page) => {
-    const title = /<(title|h1)\b[^>]*>(.*?)<\/\1>/isu.exec(page)?.[2];
-    return (title ?? page.replaceAll(NOT_WORDS, " ")).replaceAll(/\s+/gu, " ").trim();
-  });
+  return text.replace(/(?:^|:)\s*<(?:!doctype html|html|head|body|title|h1|center)\b.*$/isu, "");
 }
-
-const PAGE = /(?<=^|: )\s*<(?:!doctype html|html|head|body|title|h1|center)\b.*$/isu;
-const NOT_WORDS = /<(script|style)\b.*?(?:<\/\1>|$)|<[^>]*>/gisu;
 
 /** The code and data of an error as its server gave them. The library changes some. */
 class GivenError {

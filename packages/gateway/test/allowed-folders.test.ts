@@ -60,6 +60,15 @@ describe("a file in an allowed folder", () => {
     expect(readFileSync(join(outside, "secret.txt"), "utf8")).toBe("secret");
   });
 
+  it("may be named through a link to the allowed folder itself", async () => {
+    const { root, inside } = folders();
+    symlinkSync(inside, join(root, "link"));
+    const files = allowedFolders([join(root, "link")]);
+    await files.save(join(root, "link", "a"), content("a"));
+    await files.save(join(inside, "b"), content("b"));
+    expect(readdirSync(inside)).toEqual(["a", "b"]);
+  });
+
   it("is unchanged if its new content fails, and no other file is left behind", slow, async () => {
     const { inside, files } = folders();
     await files.save("a", content("before"));

@@ -237,6 +237,11 @@ describe("a person's answer", () => {
     const approving = approvalsFor("pay", context, new ApprovalLedger<string>());
     expect(approving.changed({ n: 1, b: false, t: "a" })).toEqual(changed);
   });
+
+  it("approves nothing without the state of the question", () => {
+    const approving = approvalsFor("pay", contextWith(accepted), new ApprovalLedger<string>());
+    expect(approving.isApproved("pin")).toBe(false);
+  });
 });
 
 describe("the question about a call", () => {
@@ -258,6 +263,22 @@ describe("the question about a call", () => {
     expect(asked(diffs)).toBe(
       'Run pay? It pays.\n\n$a was edited from $b, version 1:\n  -x\n+y\n\n$c was edited:\n-1\n+2\n\n{"to":"a"}',
     );
+  });
+
+  it("says how many lines of an edit are not shown", () => {
+    expect(asked([{ name: "a", version: 2, diff: "-x\n+y\n", more: 7 }])).toContain(
+      "\n\n$a was edited:\n-x\n+y\n… (+7 lines)\n\n{",
+    );
+  });
+
+  it.each([
+    ["sealed", "the change is sealed"],
+    ["too_large", "the values are too large to compare"],
+    ["gone", "the value before is not kept"],
+    [undefined, "the value before is not kept"],
+  ] as const)("says why an edit is not shown: %s", (withheld, why) => {
+    const diff = { name: "a", version: 2, ...(withheld && { withheld }) };
+    expect(asked([diff])).toBe(`Run pay? It pays.\n\n$a was edited: ${why}.\n\n{"to":"a"}`);
   });
 });
 
@@ -281,6 +302,9 @@ function leaky(): McpServer {
     return said(answer instanceof Error ? "nobody" : "asked");
   };
   server.registerTool("echo", { inputSchema: z.object({ text: z.string() }) }, echo);
+  server.registerTool("fail", { inputSchema: z.object({ text: z.string() }) }, ({ text }) => {
+    throw new Error(text);
+  });
   return server;
 }
 
@@ -332,4 +356,11 @@ it("a tool with sealed results does not reveal them in other ways", async () => 
   const { received, echo } = await open({ tools: { echo: { sealed: true } } });
   await echo(SECRET);
   expect(received).toEqual([{ progress: 1 }]);
+});
+
+it("a log line of a call with sealed values does not reach a concurrent call", async () => {
+  const { call, received, echo } = await open(SEALED);
+  await call("get_card");
+  await Promise.all([echo("$get_card_1"), echo("open")]);
+  expect(JSON.stringify(received)).not.toContain("1111-");
 });

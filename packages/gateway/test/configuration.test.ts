@@ -7,6 +7,7 @@ import {
   secretsOf,
   unusableBecause,
 } from "../src/configuration.ts";
+import { codeOf } from "../../../src/errors.ts";
 import { redact } from "../../mcp/src/secrets.ts";
 
 describe("the configuration of the gateway", () => {
@@ -69,15 +70,18 @@ describe("the configuration of the gateway", () => {
 
   it.each([
     ["${lower_case}/x", "/l/x"],
+    ["${env:lower_case}", "/l"],
     ["${Mixed1}", "M"],
     ["${http_proxy:-http://proxy:80}", "http://proxy:80"],
     ["${env:http_proxy:-none}", "none"],
+    ["${workspaceFolder:-.}", "."],
     ["${TWICE}", "${lower_case}"],
     // A shell's, another client's, and names that objects have.
     ["${file}", "${file}"],
     ["${constructor} ${toString}", "${constructor} ${toString}"],
     ["${_R%/} $lower_case", "${_R%/} $lower_case"],
     ["~/src", "/home/me/src"],
+    ["~", "/home/me"],
     ["${TILDE}", "/home/me/x"],
     ["~other/x", "~other/x"],
     ["--dir=~/x", "--dir=~/x"],
@@ -93,6 +97,24 @@ describe("the configuration of the gateway", () => {
     const [one] = readConfiguration(JSON.stringify({ mcpServers }), environment);
     expect(one?.address).toEqual({ command: filled, args: [filled], cwd: filled, env: {} });
     expect(one?.problem).toBeUndefined();
+  });
+
+  it("leaves a tilde in variables and headers as it is, as shells and clients do", () => {
+    const mcpServers = {
+      one: { command: "x", env: { A: "~/a" } },
+      two: { url: "https://x/~/mcp", headers: { B: "~/b" } },
+    };
+    const servers = readConfiguration(JSON.stringify({ mcpServers }), { USERPROFILE: "C:\\me" });
+    expect(servers.map(({ address }) => address)).toEqual([
+      { command: "x", args: [], env: { A: "~/a" } },
+      { url: "https://x/~/mcp", headers: { B: "~/b" } },
+    ]);
+  });
+
+  it("needs a variable that env: names, whatever its case", () => {
+    const mcpServers = { one: { command: "x", args: ["${env:lower_case}"] } };
+    const [one] = readConfiguration(JSON.stringify({ mcpServers }));
+    expect(one?.problem).toBe("It needs the environment variable lower_case.");
   });
 
   it("names the variables that are secrets", () => {
@@ -113,12 +135,30 @@ describe("the configuration of the gateway", () => {
     expect(() => names("/home/me/other")).toThrow("neither");
   });
 
+  it("leaves out a server that is disabled", () => {
+    const text = JSON.stringify({ mcpServers: { one: { command: "x", disabled: true } } });
+    expect(readConfiguration(text)).toEqual([]);
+  });
+
+  it.each([
+    ['{\n"mcpServers": {\n', "Line 3"],
+    ["{}", "neither"],
+    ['{"mcpServers": []}', "not an object"],
+  ])("names what is wrong with %j", (text, part) => {
+    const error = thrown(() => readConfiguration(text));
+    expect(codeOf(error)).toBe("bad_configuration");
+    expect((error as Error).message).toContain(part);
+  });
+
   it.each([
     [{ url: "ftp://x/y" }, "ftp:"],
+    [{ url: "nonsense" }, "not a URL"],
     [{}, "neither"],
     ["npx server", "expected object"],
+    [{ command: 1 }, "command"],
     [{ command: "x", byref: { inlineChars: -1 } }, "inlineChars"],
     [{ command: "x", envFile: ".env" }, "envFile"],
+    [{ url: "https://x/mcp", oauth: { clientId: "1" } }, "oauth"],
     [{ command: "npx", args: ["-y", "byref@1.0.0", "mcp", "--config", "x"] }, "a gateway"],
   ])("says why %j cannot be used", (server, part) => {
     const mcpServers = { one: server, good: { command: "good" } };
@@ -127,6 +167,15 @@ describe("the configuration of the gateway", () => {
     expect(good?.problem).toBeUndefined();
   });
 });
+
+function thrown(work: () => unknown): unknown {
+  try {
+    work();
+  } catch (error) {
+    return error;
+  }
+  throw new Error("Nothing was thrown.");
+}
 
 const read = (server: object, environment = {}) =>
   readConfiguration(JSON.stringify({ mcpServers: { one: server } }), environment)[0];
@@ -144,6 +193,7 @@ describe("the message about a text that is no configuration", () => {
 describe("an entry that cannot be used", () => {
   it.each([
     [{ trustd: true }, 'Unrecognized key: "trustd" → at byref'],
+    [{ tool: { "*": { sealed: true } } }, 'Unrecognized key: "tool" → at byref'],
     [{ tools: { "*": { sealled: true } } }, 'Unrecognized key: "sealled" → at byref.tools["*"]'],
     [{ approval: "yes" }, 'must be true, false or "untrusted" → at byref.approval'],
   ])("has a rule that is not one: %j", (byref, why) => {
@@ -152,8 +202,11 @@ describe("an entry that cannot be used", () => {
 
   it.each([
     [["byref", "mcp"]],
+    [["npx", "-y", "byref", "mcp"]],
     [["npx", "byref@1.0.0", "mcp", "--config", "x"]],
+    [["/usr/bin/byref", "mcp"]],
     [["C:\\tools\\byref", "mcp"]],
+    [["node", "/home/me/byref/dist/cli/main.js", "mcp"]],
     [["node", "C:\\byref\\dist\\cli\\main.js", "mcp"]],
   ])("is a gateway itself: %j", ([command, ...args]) => {
     expect(unusableBecause({ command, args })).toBe("It is a gateway itself.");
@@ -161,10 +214,14 @@ describe("an entry that cannot be used", () => {
 
   it.each([
     [["mcp"]],
+    [["byref"]],
     [["byref", "wrap"]],
+    [["npx", "mcp", "byref"]],
     [["notbyref", "mcp"]],
     [["byref-tools", "mcp"]],
+    [["node", "/byref/dist/cli/main.jsx", "mcp"]],
     [["byref@1/other", "mcp"]],
+    [["byref@1\\other", "mcp"]],
   ])("is not %j, which is no gateway", ([command, ...args]) => {
     expect(unusableBecause({ command, args })).toBeUndefined();
     if (args.length === 0) expect(unusableBecause({ command })).toBeUndefined();
@@ -197,6 +254,10 @@ describe("variables that the client fills in", () => {
       env: { KEY: "Bearer secret" },
     });
   });
+
+  it("exclude those that the gateway or a shell fills in", () => {
+    expect(clientVariablesIn(["${TOKEN} ${env:TOKEN:-none} ${lower} $HOME $(pwd)"])).toEqual({});
+  });
 });
 
 const program = (env: Readonly<Record<string, string>>, args: readonly string[] = []) => ({
@@ -213,19 +274,29 @@ function redactedBy(address: ServerAddress, text: string, secrets: readonly stri
 }
 
 describe("the secrets of a server", () => {
+  it.each(["a-", "a=", "key="])("are found in linear time beside many of %j", (part) => {
+    const address = program({ DATA: `${part.repeat(500_000)}=b api_key=plain-key-1` });
+    expect(redactedBy(address, "no plain-key-1")).toBe("no [secret]");
+  });
+
   it.each([
     [program({ NODE_ENV: "production" }), "Deploy to production?"],
     [program({ PROJECT_DIR: "/home/me/shop" }), "open '/home/me/shop/src/index.ts'"],
     [program({ GOOGLE_APPLICATION_CREDENTIALS: "/home/me/key-1.json" }), "no /home/me/key-1.json"],
     [program({ SSH_AUTH_SOCK: "/run/user/1000/agent.1" }), "no /run/user/1000/agent.1"],
     [program({ TOKEN_FILE: String.raw`C:\Users\me\t.txt` }), String.raw`no C:\Users\me\t.txt`],
+    [program({ CACHE: `/home/me/${RANDOM}/x` }), `open /home/me/${RANDOM}/x`],
     [program({ AUTH_MODE: "required" }), "Sign-in is required."],
     [program({ MODEL: "claude-sonnet-4-20250514" }), "no claude-sonnet-4-20250514"],
     [program({ MAX_TOKENS: "200000" }), "more than 200000"],
     [program({ GIT_AUTHOR_EMAIL: "ada@shop.example" }), "ada@shop.example is unknown"],
+    [program({ BASE_URL: "https://shop.example/api/v1" }), "no https://shop.example/api/v1"],
+    [program({ AUTH_URL: "https://shop.example/oauth" }), "no https://shop.example/oauth"],
     [program({ DB: "postgres://reader:geheim1@db.example/shop" }), "no reader at db.example/shop"],
     [program({}, ["--auth-mode", "required", "--root", "/home/me/shop"]), "required /home/me/shop"],
+    [program({}, ["--key-file", "/home/me/shop.pem"]), "no /home/me/shop.pem"],
     [remote("https://mcp.example/workspaces/production/mcp"), "no /workspaces/production/mcp"],
+    [remote("https://mcp.example/mcp", { "X-Region": "eu-central-1" }), "no eu-central-1"],
   ])("of %j are not in %j", (address, text) => {
     expect(redactedBy(address, text)).toBe(text);
   });
@@ -236,12 +307,15 @@ describe("the secrets of a server", () => {
     [program({ AWS_SECRET_ACCESS_KEY: "/x8Kd9aX9fQ2mZ5b/R8kT1cLm" }), "/x8Kd9aX9fQ2mZ5b/R8kT1cLm"],
     [program({ SETTING: `sk-live-${RANDOM}` }), `sk-live-${RANDOM}`],
     [program({ DB: "postgres://reader:geheim1@db.example/shop" }), "geheim1"],
+    [program({ DB: "mongodb://a:geheim1@one:27017,two:27017/x" }), "geheim1"],
     [program({ DB: "Server=db;User=sa;Password=P4ss!word" }), "P4ss!word"],
     [program({ CONFIG: '{"apiKey": "inner-key-1"}' }), "inner-key-1"],
+    [program({ REMOTE: `https://${RANDOM}@git.example/shop` }), RANDOM],
     [program({ PROXY: "http://proxy:80?token=a%2Bb%2Bc123" }), "a+b+c123"],
     [program({}, ["--api-key", "argument-1"]), "argument-1"],
     [program({}, ["--api-key=argument-1"]), "argument-1"],
     [program({}, ["--header", "Authorization: Bearer argument-1"]), "argument-1"],
+    [program({}, ["serve", `sk-${RANDOM}`]), `sk-${RANDOM}`],
     [remote("https://mcp.example/mcp?key=query-1"), "query-1"],
     [remote(`https://mcp.example/s/${RANDOM}/mcp`), RANDOM],
     [
@@ -249,6 +323,7 @@ describe("the secrets of a server", () => {
       "1b4e28ba-2fa1-41d2-883f-0016d3cca427",
     ],
     [remote("https://mcp.example/mcp", { Authorization: "Bearer header-1" }), "header-1"],
+    [remote("https://mcp.example/mcp", { "X-Api-Key": "header-1" }), "header-1"],
   ])("of %j are replaced: %s", (address, secret) => {
     for (const form of [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)]) {
       expect(redactedBy(address, `Refused: ${form}.`)).toBe("Refused: [secret].");

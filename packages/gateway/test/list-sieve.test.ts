@@ -32,6 +32,10 @@ describe("a tool that makes clients lose all tools of its server", () => {
   it.each([
     // anthropics/claude-code#88049
     ["a schema of alternatives", { name: "bad", inputSchema: { anyOf: [inputSchema] } }, "bad"],
+    // mastra-ai/mastra#21859
+    ["no schema", { name: "bad" }, "bad"],
+    // zereight/gitlab-mcp#286, modelcontextprotocol/servers#3051
+    ["a schema without a type", { name: "bad", inputSchema: {} }, "bad"],
     // MervinPraison/PraisonAI#3111
     ["null as a list", { name: "bad", inputSchema: { ...inputSchema, required: null } }, "bad"],
     ["null as a description", { name: "bad", description: null, inputSchema }, "bad"],
@@ -58,12 +62,34 @@ describe("a tool that makes clients lose all tools of its server", () => {
   it.each([
     // okf-memory/okf-agent-memory#30
     ["another type", { type: "array", items: {} }],
+    // anomalyco/opencode#26529
+    ["a reference to nothing", { type: "object", properties: { a: { $ref: "#/$defs/None" } } }],
+    // Azure/Azure-Resource-Manager-MCP#21
+    ["a property of any value", { type: "object", properties: { result: true } }],
     ["none", null],
   ])("is offered if only its results are described badly: %s", async (_what, outputSchema) => {
     const make = toolsOf(among({ name: "odd", inputSchema, outputSchema }));
     const { client, gateway } = await startGateway([{ name: "shop", make }]);
     expect(await namesIn(client)).toEqual(["first", "odd", "last"]);
     expect(leftOutBy(gateway)).toEqual([]);
+  });
+
+  it("is left out of the page that has it, until the server lists it well", async () => {
+    let isMended = false;
+    const make = () =>
+      new RawServer({
+        "tools/list": ({ cursor }) => {
+          if (cursor === undefined) return { tools: [null, good[0]], nextCursor: "2" };
+          return { tools: isMended ? good : [{ name: "last" }], nextCursor: null };
+        },
+      });
+    const { client, gateway } = await startGateway([{ name: "shop", make }]);
+    expect(await namesIn(client)).toEqual(["first"]);
+    expect(leftOutBy(gateway).map(({ name }) => name)).toEqual(["number 1", "last"]);
+    isMended = true;
+    const [upstream] = gateway.upstreams;
+    await upstream?.tools();
+    expect(leftOutBy(gateway).map(({ name }) => name)).toEqual(["number 1"]);
   });
 });
 

@@ -24,6 +24,14 @@ function countCopied() {
 
 const notification = (text: string) => ({ jsonrpc: "2.0", method: "x", params: { text } });
 
+it.each(["/no/such/folder", import.meta.filename])(
+  "a program whose cwd is %s names it, not the program",
+  async (cwd) => {
+    const transport = new ProgramTransport({ command: process.execPath, args: [], cwd });
+    await expect(transport.start()).rejects.toThrow(`Its "cwd" is no folder: ${cwd}`);
+  },
+);
+
 it(
   "a program that ignores the end of its input and signals is ended with what it has started",
   slow,
@@ -43,6 +51,19 @@ it(
     await vi.waitFor(() => expect(pids.filter(isAlive)).toEqual([]));
   },
 );
+
+it("a program that has ended, and one that does not exist, are closed at once", async () => {
+  const ended = new ProgramTransport({ command: process.execPath, args: ["-e", ""] });
+  const closed = new Promise<void>((resolve) => {
+    ended.onclose = resolve;
+  });
+  await ended.start();
+  await closed;
+  await ended.close();
+  const missing = new ProgramTransport({ command: "/no/such/program", args: [] });
+  await expect(missing.start()).rejects.toThrow("ENOENT");
+  await missing.close();
+});
 
 describe("messages of a program", () => {
   it("are read in linear time, by the transport of the library", async () => {

@@ -57,15 +57,16 @@ describe("a secret of the configuration in a server's question", () => {
     return server;
   };
 
-  it("is not sent to a model", async () => {
+  it("is not sent to a model, which sees which server asks", async () => {
     const behind = [{ name: "shop", make, address }];
     const { client, call } = await startGateway(behind, { capabilities: { sampling: {} } });
     const prompts: unknown[] = [];
     client.setRequestHandler("sampling/createMessage", ({ params }) => {
-      prompts.push(params.messages);
+      prompts.push(params.systemPrompt, params.messages);
       return { role: "assistant", content: { type: "text", text: "Yes." }, model: "m" };
     });
     await call("ask_model");
+    expect(prompts[0]).toMatch(/^The MCP server "shop" asks:/u);
     expect(JSON.stringify(prompts)).toContain("Deploy with [secret]?");
   });
 });

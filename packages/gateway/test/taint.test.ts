@@ -1,4 +1,4 @@
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { McpServer } from "@modelcontextprotocol/server";
@@ -40,6 +40,13 @@ it("untrusted content that a model has read still counts after a restart", async
   await first.call("read");
   const second = await open(RULES, folder);
   expect(await second.send()).toContain("approval_required");
+});
+
+it.each(["tainted", "gateway.sqlite.damaged"])("a workspace with %s is tainted", (name) => {
+  const folder = newFolder();
+  expect(taintIn(folder).isTainted).toBe(false);
+  writeFileSync(join(folder, name), "");
+  expect(taintIn(folder).isTainted).toBe(true);
 });
 
 it.each([

@@ -5,6 +5,7 @@ import * as limits from "../src/gateway-limits.ts";
 import { toolLists } from "../src/tool-lists.ts";
 import type { ToolList, Upstream } from "../src/upstream.ts";
 
+const MINUTE = 60_000;
 const listOf = (...names: readonly string[]): readonly Tool[] =>
   names.map((name) => ({ name, inputSchema: { type: "object" as const } }));
 const [OLD, NEW] = [listOf("old"), listOf("new")];
@@ -78,6 +79,17 @@ describe("the first list of a server", () => {
     expect(asked(all).is ?? (await all.lists.toolsOf(all.upstream))).toBe(NEW);
     expect(all.tools).toHaveBeenCalledOnce();
   });
+
+  it("is not a change if the server answers in time, or late without tools", async () => {
+    const early = listsOf([after(limits.gatewayListMs - 1, NEW)]);
+    const answer = asked(early);
+    await pass(limits.gatewayListMs - 1);
+    expect(answer.is).toBe(NEW);
+    const late = listsOf([after(limits.gatewayListMs + 1, [])]);
+    asked(late);
+    await pass(limits.gatewayListMs + 1);
+    expect([early, late].map((one) => one.onToolsChanged.mock.calls.length)).toEqual([0, 0]);
+  });
 });
 
 describe("a list of an earlier start", () => {
@@ -114,5 +126,18 @@ describe("a server that says that its tools have changed", () => {
     await pass(1);
     expect(all.onToolsChanged).toHaveBeenCalledOnce();
     expect(await all.lists.toolsOf(all.upstream)).toBe(NEW);
+  });
+
+  it("during the request for them is asked once more", async () => {
+    const all = listsOf([after(5, OLD), after(5, NEW)]);
+    asked(all);
+    all.lists.renew(all.upstream);
+    all.lists.renew(all.upstream);
+    expect(all.tools).toHaveBeenCalledOnce();
+    await pass(10);
+    expect(all.tools).toHaveBeenCalledTimes(2);
+    expect(await all.lists.toolsOf(all.upstream)).toBe(NEW);
+    await pass(MINUTE);
+    expect(all.tools).toHaveBeenCalledTimes(2);
   });
 });

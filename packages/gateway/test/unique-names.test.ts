@@ -11,6 +11,16 @@ const of = (server: string, name: string) => ({ server, name });
 const namesOf = (all: readonly Named[], servers?: readonly string[]) => lastingNames(servers)(all);
 
 describe("names of the gateway's tools", () => {
+  it("are shortened with a digest if they are long, so that two of them differ", () => {
+    const [one = "", two = ""] = namesOf([
+      of("a", `${"n".repeat(200)}1`),
+      of("a", `${"n".repeat(200)}2`),
+    ]);
+    expect(one).toHaveLength(128);
+    expect(two.length).toBeLessThanOrEqual(128);
+    expect(one).not.toBe(two);
+  });
+
   it("are whole up to 128 characters, and end in a digest that stays the same above", () => {
     const [fits, long] = ["n".repeat(128), "n".repeat(129)];
     expect(namesOf([of("a", fits), of("a", long)])).toEqual([fits, `${"n".repeat(120)}_1g1dx69`]);
@@ -48,12 +58,17 @@ const LOOKALIKES = [
   "call_tool",
   "Find-Tool",
   "caI1_t00ls",
+  "READ_VARIABLE",
   "readVariable",
+  "read-variable",
   "read.variable",
+  "read/variable",
   "read variable",
   "read_variables",
   "read__variable",
+  "_read_variable_",
   "read_variab1e",
+  "Iist_variables",
   "l1st_variab1es",
   "rеad_variable",
   "read_vаriable",
@@ -63,9 +78,12 @@ const LOOKALIKES = [
   "read_variable\u202E",
   "byref__read_variable",
   "Byref-read_variable",
+  "byref.save",
   "bank__pay",
   "BANK__pay",
+  "bank.__pay",
   "",
+  "*",
 ];
 
 describe("a name of the gateway, or of another server", () => {

@@ -128,6 +128,16 @@ describe("unwrapping a file that was changed", () => {
     const expected = CLIENT_CONFIGURATIONS[".claude.json"].replace("184", "185");
     expect(read()).toBe(expected);
   });
+
+  it("prefers the file's server if the copy has another one with the same name", () => {
+    writeFileSync(file, ONE);
+    wrapFile(file);
+    change(file, '"mcpServers": {', '"mcpServers": {"one": {"command": "new"},');
+    unwrapFile(file);
+    expect(readConfiguration(read()).map(({ address }) => address)).toMatchObject([
+      { command: "new" },
+    ]);
+  });
 });
 
 describe("wrapping a wrapped file", () => {
@@ -159,6 +169,19 @@ describe("wrapping a wrapped file", () => {
     expect(unwrapFile(file).outcome).toBe("unwrapped");
     expect(readConfiguration(read()).map(({ name }) => name)).toEqual(["first", "new"]);
   });
+
+  it("finishes a wrapping that was interrupted between its two writes", () => {
+    writeFileSync(file, ONE);
+    wrapFile(file);
+    change(file, '"mcpServers": {', '"mcpServers": {"new": {"command": "new"},');
+    const before = read();
+    wrapFile(file);
+    const after = read();
+    writeFileSync(file, before);
+    wrapFile(file);
+    expect(read()).toBe(after);
+    expect(unwrapFile(file).outcome).toBe("unwrapped");
+  });
 });
 
 describe("wrapping", () => {
@@ -180,6 +203,28 @@ describe("wrapping", () => {
     });
     expect(wrapFile(file).outcome).toBe("unchanged");
     expect(unwrapFile(file).outcome).toBe("unwrapped");
+  });
+
+  it.each([
+    ["another server", { command: "npx", args: ["byref-of-somebody"] }, ["byref", "one"]],
+    ["the user's own gateway", { command: "npx", args: ["byref", "mcp", "--", "x"] }, ["one"]],
+  ])("uses another name beside %s named byref", (_what, byref, taken) => {
+    const text = JSON.stringify({ mcpServers: { byref, one: { command: "one" } } });
+    writeFileSync(file, text);
+    expect(wrapFile(file).servers).toEqual(taken);
+    expect(Object.keys(JSON.parse(read()).mcpServers)).toContain("byref-2");
+    expect(wrapFile(file).outcome).toBe("unchanged");
+    expect(unwrapFile(file).outcome).toBe("unwrapped");
+    expect(read()).toBe(text);
+  });
+
+  it("gives entries of Claude Code's projects names that do not hide global ones", () => {
+    writeFileSync(file, CLIENT_CONFIGURATIONS[".claude.json"]);
+    wrapFile(file);
+    const { mcpServers, projects } = JSON.parse(read());
+    expect(Object.keys(mcpServers)).toEqual(["byref"]);
+    expect(Object.keys(projects["/home/ada/shop"].mcpServers)).toEqual(["byref-project"]);
+    expect(projects["/home/ada/notes"].mcpServers).toEqual({});
   });
 
   it.each([

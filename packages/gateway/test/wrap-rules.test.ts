@@ -72,6 +72,22 @@ describe("a server stays outside the gateway", () => {
     expect(left.mcpServers.byref.args.slice(-2)).toEqual(["--except", "shop"]);
   });
 
+  it.each([
+    {
+      permissions: {
+        allow: ["mcp__shop__get"],
+        deny: ["mcp__*", "mcp__shop_b__get", "mcp__b-shop"],
+      },
+    },
+    { permissions: { deny: ["Read(shop)", "mcp__byref__get"] } },
+    { hooks: { PreToolUse: [{ matcher: "mcp__.*__write.*" }, { hooks: [] }] } },
+    { permissions: "none", hooks: [] },
+  ])("and not for another rule: %j", (settings) => {
+    const file = written(".mcp.json", { mcpServers: { shop: SERVERS.shop } });
+    written(".claude/settings.json", settings);
+    expect(wrapped(file)).toMatchObject({ servers: ["shop"], notes: [] });
+  });
+
   it("if a rule of a project or of the user names a server of the user", () => {
     const project = join(folder, "project");
     const file = written(".claude.json", {

@@ -30,16 +30,34 @@ function partsOf([name, text]: NamedText): readonly string[] {
   return [...whole, ...valuesIn(text), ...users, ...words.flatMap(randomIn)];
 }
 
-/** The values of keys with such a name. A value may have pairs of its own. */
+/** The values of keys with such a name. A value may have pairs of its own: of those, the first few count. */
 function valuesIn(text: string): readonly string[] {
-  return [...text.matchAll(PAIR)].flatMap(([, key = "", value = ""]) =>
-    SECRET_NAME.test(key) ? [value] : [],
-  );
+  const values: string[] = [];
+  let [end, inner] = [0, 0];
+  for (const { 0: pair, 1: key = "", 2: scheme = "", index } of text.matchAll(PAIR)) {
+    if (!SECRET_NAME.test(key)) continue;
+    const from = index + pair.length + scheme.length;
+    inner = from < end ? inner + 1 : 0;
+    if (inner > MAX_INNER) continue;
+    // Values that end at the same place are read once.
+    if (inner === 0) {
+      VALUE_END.lastIndex = from;
+      end = VALUE_END.exec(text)?.index ?? text.length;
+    }
+    values.push(text.slice(from, end));
+  }
+  return values;
 }
 
-/** `api_key=…`, `"apiKey": "…"`, `Authorization: Bearer …`. */
+const MAX_INNER = 8;
+const VALUE_END = /[\s"';,&]/gu;
+
+/**
+ * `api_key=…`, `"apiKey": "…"`, `Authorization: Bearer …`. A match begins with the first character of a key: to try all
+ * others of a long word would take quadratic time.
+ */
 const PAIR =
-  /(?<![\w-])([\w-]+)["']?\s*[=:]\s*["']?(?=(?:(?:bearer|basic|token)\s+)?([^\s"';,&]+))/giu;
+  /(?<![\w-])([\w-]+)["']?\s*[=:]\s*["']?(?=((?:(?:bearer|basic|token)\s+)?)[^\s"';,&])/giu;
 /** `https://user:password@…` and `https://token@…`. */
 const USER = /:\/\/([^\s/@:?#]*)(?::([^\s/@]+))?@/gu;
 

@@ -18,6 +18,8 @@ import {
 } from "../../src/agent.ts";
 import { scriptedModel, type Step } from "../../../testing/src/testing.ts";
 import { SEND } from "../../../../test/support/approving-agent.ts";
+import { Taint } from "../../../../src/store/labels.ts";
+
 const seen: unknown[] = [];
 const look = tool({
   inputSchema: z.object({ at: z.unknown() }),
@@ -26,6 +28,8 @@ const look = tool({
     return { found: at };
   },
 });
+const hang = tool({ inputSchema: z.object({}), execute: () => new Promise(() => undefined) });
+
 /** Runs an agent with these options and a scripted model. Returns its answer, last prompt and tool outputs. */
 async function run(
   said: readonly Step[],
@@ -68,6 +72,24 @@ describe("syntaxes", () => {
   });
 });
 
+it("outputPath offers the model a parameter if it is true, and saves there", async () => {
+  const step = call(1, { _outputPath: "$state.user", _description: "The user" });
+  const { store, model } = await run([step, "Done."], { outputPath: true });
+  expect(model.calls[0]?.tools?.[0]).toMatchObject({
+    inputSchema: { properties: { _outputPath: {}, _description: {} } },
+  });
+  expect([seen, await store.read("state")]).toEqual([[1], { user: { found: 1 } }]);
+  expect(store.info("state")?.description).toBe("The user");
+});
+
+it("toolMs ends a call", async () => {
+  const { prompt } = await run([[{ tool: "hang", input: {} }], "Sorry."], {
+    tools: { hang },
+    toolMs: 1,
+  });
+  expect(prompt).toContain("tool_timeout: hang did not finish within 1 ms.");
+});
+
 describe("policies", () => {
   it("pass a listed secret to its tool only", async () => {
     const store = new MemoryStore();
@@ -79,6 +101,11 @@ describe("policies", () => {
     expect([seen, prompt.includes("variable_secret")]).toEqual([[], true]);
   });
 
+  it("seal results", async () => {
+    const { outputs } = await run([call(1), "Done."], { policies: { look: { sealed: true } } });
+    expect(outputs).toEqual([expect.objectContaining({ visibility: "sealed" })]);
+  });
+
   it("mark untrusted content; untrusted: hide hides it", async () => {
     const policies = { look: { trusted: false, source: "web" } };
     const shown = await run([call(1), "Done."], { policies });
@@ -88,6 +115,14 @@ describe("policies", () => {
     // A new conversation, whose messages do not show the variable.
     const later = await run(["Done."], { policies, untrusted: "hide", store: hidden.store });
     expect(later.prompt).toContain("$look_beware: object (1) hidden, untrusted");
+  });
+
+  it("taint what the model has been shown, in this call and the next", async () => {
+    const taint = new Taint();
+    await run([call(1), "Done."], { policies: { look: { trusted: false } }, taint });
+    expect(taint.isTainted).toBe(true);
+    await run([call(1), "Done."], { taint: new Taint(true), policy: requireTrusted(["look"]) });
+    expect(seen).toEqual([]);
   });
 
   it("are shown to the model with the output of a tool's own toModelOutput", async () => {
@@ -120,6 +155,14 @@ describe("policies", () => {
     expect(seen).toEqual([]);
     expect(content.some(({ type }) => type === "tool-approval-request")).toBe(true);
   });
+});
+
+it("policy denies a call", async () => {
+  const { prompt } = await run([call(1), "Sorry."], { policy: () => ({ deny: "not today" }) });
+  expect([seen, prompt.includes("tool_denied: look was not allowed: not today")]).toEqual([
+    [],
+    true,
+  ]);
 });
 
 const send = tool({ inputSchema: z.object({ text: z.string() }), execute: ({ text }) => text });

@@ -1,4 +1,11 @@
-import { createAgentUIStream, readUIMessageStream, tool, ToolLoopAgent, type UIMessage } from "ai";
+import {
+  createAgentUIStream,
+  type ModelMessage,
+  readUIMessageStream,
+  tool,
+  ToolLoopAgent,
+  type UIMessage,
+} from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { MemoryStore, withToolVariables } from "../../src/agent.ts";
@@ -62,6 +69,39 @@ describe("generate", () => {
     });
     expect(result.steps[1]?.toolResults[0]?.output).toMatchObject({ value: { warmer: true } });
   });
+
+  it("guides the model once, in detail from the first handle on, and lists variables that it does not see", async () => {
+    const { agent, model } = agentWith([...steps, "Still."]);
+    const wrapped = withToolVariables(agent);
+    await wrapped.generate({ prompt: "How warm is it?" });
+    for (const { prompt } of model.calls) {
+      const [system, ...others] = prompt;
+      expect(system?.content).toMatch(/^Be brief\.\n\nWrite results as [^.]*\.path"[^.]*\.$/);
+      expect(others.filter(({ role }) => role === "system")).toEqual([]);
+    }
+    const tails = model.calls.map(listsIn);
+    expect(tails.map(({ length }) => length)).toEqual([0, 1, 1]);
+    expect(tails[1]).toEqual(tails[2]);
+    expect(tails[2]?.[0]).toMatch(
+      /^<variables>\\nIn any argument or answer: \$name\[-5:\].*itself\.\\n<\/variables>$/,
+    );
+    await wrapped.generate({ prompt: "And now?" });
+    const [later] = model.calls.slice(-1).map(listsIn);
+    expect(later?.[0]).toContain("$get_weather_nyc: object");
+    expect(later?.[0]).toContain("$compare");
+  });
+
+  it("remembers the variables in the next call", async () => {
+    const { agent } = agentWith([...steps, "Still $get_weather_nyc.temp."]);
+    const wrapped = withToolVariables(agent);
+    const first = await wrapped.generate({ prompt: "How warm is it?" });
+    const messages: ModelMessage[] = [
+      { role: "user", content: "How warm is it?" },
+      ...first.responseMessages,
+      { role: "user", content: "And now?" },
+    ];
+    expect((await wrapped.generate({ messages })).text).toBe("Still 21.");
+  });
 });
 
 describe.each([1, 3, 1_000])("stream in deltas of %d characters", (deltaChars) => {
@@ -115,6 +155,17 @@ describe("options", () => {
       [name, (input as { location: string }).location, (output as { temp: number }).temp].join("_");
     const wrapped = withToolVariables(agent, { naming });
     expect((await wrapped.generate({ prompt: "?" })).text).toBe("21");
+  });
+
+  it("delete variables that have expired", async () => {
+    let now = Date.UTC(2020, 0, 1);
+    const store = new MemoryStore({ now: () => now });
+    await store.save({ name: "old", value: "stale", ttlMs: 60_000 });
+    const { agent } = agentWith(["It is $old.", "It is $old."]);
+    now = Date.now();
+    const result = await withToolVariables(agent, { store }).generate({ prompt: "?" });
+    expect(result.text).toBe("It is $old.");
+    expect(store.tombstone("old")).toMatchObject({ reason: expect.any(String) });
   });
 
   it("find the store of each call, so that conversations do not see each other's", async () => {

@@ -73,4 +73,14 @@ describe("a sweep in the scheduler of the Agents SDK", () => {
     await setAlarm(nowMs + 60_000);
     expect(agent.times).toEqual([nowMs + 5_000, nowMs + 60_000]);
   });
+
+  it("is scheduled again by the sweep that it calls", async () => {
+    await scheduledSweep(agent, sweep)(nowMs + 90_000);
+    // The scheduler wakes the object.
+    const setAlarm = scheduledSweep(agent, sweep);
+    sweep.mockImplementationOnce(() => setAlarm(nowMs + 180_000));
+    await agent.ring();
+    expect(sweep).toHaveBeenCalledOnce();
+    expect(agent.times).toEqual([nowMs + 180_000]);
+  });
 });

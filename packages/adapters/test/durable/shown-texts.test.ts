@@ -65,4 +65,10 @@ describe("texts that a framework stored with values", () => {
     expect(restored("0 7", "249 7")).toEqual(["0 7", "249 $price"]);
     expect(sql.all("SELECT count(*) AS count FROM byref_shown_text")).toEqual([{ count: 200 }]);
   });
+
+  it("are recognized by their start if they are very long", () => {
+    const long = "x".repeat(600_000);
+    kept("$long", long);
+    expect(restored(long)).toEqual(["$long"]);
+  });
 });

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { hasNodeSqlite } from "../../../adapters/src/agent/node-sql.ts";
@@ -71,7 +71,7 @@ async function run(): Promise<void> {
     return;
   }
   const { args, command } = argumentsIn(process.argv.slice(2));
-  const { values, positionals } = parsed(args);
+  const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
   const [program = "help", action = "serve", file] = positionals;
   if (program === "bundle") return bundle(positionals[1] ?? "bundle");
   const { config, project, state, workspace, "allow-write": allowWrite = [] } = values;
@@ -128,16 +128,6 @@ async function bundle(folder: string): Promise<void> {
   if (leftOut.length > 0) console.log(`Left out, because workerd has none: ${leftOut.join(", ")}.`);
 }
 
-function parsed(args: string[]) {
-  try {
-    return parseArgs({ args, options, allowPositionals: true });
-  } catch (error) {
-    // The first sentence of Node's message; the rest is about names of files that begin with a hyphen.
-    const [said = ""] = messageOf(error).split(/\.(?:\s|$)/u);
-    throw new Error(`${said}. byref --help lists the options.`, { cause: error });
-  }
-}
-
 /** Arguments after `--` are a server's command, with options of its own. */
 function argumentsIn(all: readonly string[]) {
   const end = all.indexOf("--");
@@ -164,8 +154,6 @@ function serversOf(
 }
 
 function serversIn(file: string, project: string | undefined): Configuration {
-  if (!existsSync(file)) throw new Error(`--config: there is no file ${file}.`);
-  if (statSync(file).isDirectory()) throw new Error(`--config needs a file: ${file} is a folder.`);
   try {
     return readGateway(readFileSync(file, "utf8"), process.env, project);
   } catch (error) {

@@ -77,6 +77,12 @@ function refuse(status: number, message: string, code = -32_000): Response {
 
 type Transport = WebStandardStreamableHTTPServerTransport;
 
+interface Session {
+  readonly transport: Transport;
+  /** Ids of requests that are not answered. */
+  readonly open: Set<unknown>;
+}
+
 /**
  * The sessions of clients of the older versions of the protocol: a server can ask such a client something only
  * in a session. Beyond `maxGatewaySessions`, the one that was used longest ago ends.
@@ -84,7 +90,7 @@ type Transport = WebStandardStreamableHTTPServerTransport;
 export class HttpSessions {
   readonly #make: () => Server;
   /** Least recently used first. */
-  readonly #open = new Map<string, Transport>();
+  readonly #open = new Map<string, Session>();
 
   constructor(make: () => Server) {
     this.#make = make;
@@ -94,12 +100,13 @@ export class HttpSessions {
   async fetch(...[request, options]: Parameters<Answer>): Promise<Response | undefined> {
     const id = request.headers.get("mcp-session-id");
     if (id !== null) {
-      const transport = this.#open.get(id);
+      const session = this.#open.get(id);
       // After a 404 a client begins another session.
-      if (transport === undefined) return refuse(404, "There is no such session.", -32_001);
+      if (session === undefined)
+        return refuse(404, "There is no such session; start another.", -32_001);
       this.#open.delete(id);
-      this.#open.set(id, transport);
-      return transport.handleRequest(request, options);
+      this.#open.set(id, session);
+      return answerIn(session, request, options);
     }
     // Requests after the first, and all of newer clients, name their version.
     const isFirst = request.method === "POST" && !request.headers.has("mcp-protocol-version");
@@ -108,19 +115,25 @@ export class HttpSessions {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#open.values()].map((transport) => transport.close()));
+    await Promise.all([...this.#open.values()].map(({ transport }) => transport.close()));
   }
 
   async #begin(): Promise<Transport> {
     const transport: Transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => crypto.randomUUID(),
       onsessioninitialized: (id) => {
-        this.#open.set(id, transport);
+        this.#open.set(id, session);
         const [oldest] = this.#open.values();
-        if (this.#open.size > limits.maxGatewaySessions) void oldest?.close();
+        if (this.#open.size > limits.maxGatewaySessions) void oldest?.transport.close();
       },
     });
+    const session: Session = { transport, open: new Set() };
     await this.#make().connect(transport);
+    const send = transport.send.bind(transport);
+    transport.send = (message, sending) => {
+      if (!("method" in message)) session.open.delete(message.id);
+      return send(message, sending);
+    };
     const { onclose } = transport;
     transport.onclose = () => {
       onclose?.();
@@ -128,4 +141,38 @@ export class HttpSessions {
     };
     return transport;
   }
+}
+
+/**
+ * Answers a request of a session. Of two requests with one id, the library would answer the newer one, and the other
+ * never: an id is refused while an earlier request with it is neither answered nor cancelled.
+ */
+async function answerIn({ transport, open }: Session, ...[request, options]: Parameters<Answer>) {
+  const ids = messagesIn(options.parsedBody).flatMap(({ method, id, params }) => {
+    if (method === CANCELLED) open.delete(params?.requestId);
+    return method === undefined || id === undefined ? [] : [id];
+  });
+  if (new Set(ids).size < ids.length || ids.some((id) => open.has(id))) {
+    const error = { code: -32_600, message: "An earlier request has this id, and has no answer." };
+    return Response.json({ jsonrpc: "2.0", error, id: null }, { status: 400 });
+  }
+  for (const id of ids) open.add(id);
+  const response = await transport.handleRequest(request, options);
+  // A request that is refused gets no other answer.
+  if (response.status !== 200) for (const id of ids) open.delete(id);
+  return response;
+}
+
+const CANCELLED = "notifications/cancelled";
+
+interface Message {
+  readonly method?: unknown;
+  readonly id?: unknown;
+  readonly params?: { readonly requestId?: unknown };
+}
+
+/** The library checks them later. */
+function messagesIn(body: unknown): readonly Message[] {
+  const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
+  return messages.filter((one): one is Message => typeof one === "object" && one !== null);
 }

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { statSync } from "node:fs";
-import { Writable } from "node:stream";
+import { type Stream, Writable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import { type JSONRPCMessage, ReadBuffer, parseJSONRPCMessage } from "@modelcontextprotocol/client";
 import {
@@ -12,6 +12,7 @@ import {
 import { ByrefError } from "../../../../src/errors.ts";
 import * as limits from "../gateway-limits.ts";
 import { inPlaceOf, messageIn } from "../../../mcp/src/mcp-fetch.ts";
+import { StringDecoder } from "node:string_decoder";
 
 /**
  * The library starts a program twice, first only to get its version, if the transport has the class of the library.
@@ -185,3 +186,34 @@ function parsed(message: unknown): JSONRPCMessage {
 }
 
 const TOO_LONG = `A message has more than ${limits.maxGatewayMessageBytes} bytes; ask for less.`;
+
+/** Longer lines are not held. */
+const MAX_LINE_CHARS = 16_384;
+const LONG_LINE = `(a line of more than ${MAX_LINE_CHARS} characters)`;
+
+/** Calls `onLine` for each line that is not empty. A line that is too long is replaced as a whole. */
+export function readLines(stream: Stream, onLine: (line: string) => void): void {
+  const decoder = new StringDecoder("utf8");
+  let held = "";
+  let isTooLong = false;
+  const end = () => {
+    if (isTooLong) onLine(LONG_LINE);
+    else if (held !== "") onLine(held);
+    held = "";
+    isTooLong = false;
+  };
+  stream.on("data", (chunk: Buffer) => {
+    const [first = "", ...others] = decoder.write(chunk).split(/\r?\n/u);
+    add(first);
+    for (const part of others) {
+      end();
+      add(part);
+    }
+  });
+  stream.on("end", end);
+
+  function add(text: string): void {
+    isTooLong ||= held.length + text.length > MAX_LINE_CHARS;
+    held = isTooLong ? "" : held + text;
+  }
+}

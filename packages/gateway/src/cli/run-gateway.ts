@@ -1,8 +1,6 @@
 import { packageFolder } from "../bundle/page-files.ts";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { createInterface } from "node:readline";
-import { Readable } from "node:stream";
 import { SSEClientTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import {
   createMcpHandler,
@@ -30,7 +28,7 @@ import {
   type StatePlace,
 } from "./state.ts";
 import { environmentFor } from "./own-environment.ts";
-import { ProgramTransport, readLongMessages } from "./program-transport.ts";
+import { ProgramTransport, readLines, readLongMessages } from "./program-transport.ts";
 import { characters } from "../../../../src/internal.ts";
 import { upstreamFetch } from "../../../mcp/src/mcp-fetch.ts";
 
@@ -157,15 +155,11 @@ function transportTo(server: ServerConfiguration) {
     ...(cwd !== undefined && { cwd }),
   });
   const secrets = secretsOf(server);
-  if (transport.stderr instanceof Readable) {
-    createInterface({ input: transport.stderr }).on("line", (line) => {
-      if (line !== "") log(`${name}: ${redact(characters.clip(line, MAX_LINE_CHARS), secrets)}`);
-    });
+  if (transport.stderr !== null) {
+    readLines(transport.stderr, (line) => log(`${name}: ${redact(line, secrets)}`));
   }
   return transport;
 }
-
-const MAX_LINE_CHARS = 16_384;
 
 /** Standard output is the protocol's. */
 function log(line: string): void {

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import {
   closeSync,
+  existsSync,
   fchmodSync,
   lstatSync,
   mkdirSync,
@@ -85,25 +86,44 @@ export function signingKey(folder: string): Uint8Array {
   return readFileSync(file);
 }
 
-/** The state of a workspace's gateways in a file of SQLite, which several processes may use at once. Needs `node:sqlite`. */
+/**
+ * The state of a workspace's gateways in a file of SQLite, which several processes may use at once. Needs
+ * `node:sqlite`. A damaged file is kept as `FILE.damaged`, and the workspace then counts as tainted.
+ */
 export class StateFile extends GatewayState {
   readonly #sql: NodeSql;
 
   /** Throws if the file can be neither read nor made. */
   constructor(folder: string, log: (line: string) => void) {
-    // Other processes write, too: a transaction begins with the lock.
-    const sql = new NodeSql(openShared(join(folder, "gateway.sqlite")), {
-      onBegin: () => undefined,
-    });
+    const file = join(folder, "gateway.sqlite");
+    const sql = opened(file, log);
     const createMeta = () =>
       sql.run("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)");
     super(sql, { owner: { id: OWN, isAlive }, log, onTaint: createMeta });
     this.#sql = sql;
+    // Earlier versions have a file in place of a row.
+    const marks = [`${file}.damaged`, join(folder, "tainted")];
+    if (marks.some((mark) => existsSync(mark))) this.taint.add();
   }
 
   close(): void {
     this.endCalls();
     this.#sql.close();
+  }
+}
+
+function opened(file: string, log: (line: string) => void): NodeSql {
+  // Other processes write, too: a transaction begins with the lock.
+  const open = () => new NodeSql(openShared(file), { onBegin: () => undefined });
+  try {
+    return open();
+  } catch (error) {
+    // SQLITE_CORRUPT and SQLITE_NOTADB.
+    if (!json.isObject(error) || (error.errcode !== 11 && error.errcode !== 26)) throw error;
+    renameSync(file, `${file}.damaged`);
+    for (const end of ["-wal", "-shm"]) rmSync(`${file}${end}`, { force: true });
+    log(`The statistics are damaged and start again from zero; the old file is ${file}.damaged.`);
+    return open();
   }
 }
 
@@ -329,7 +349,7 @@ function openShared(file: string): DatabaseSync {
     return database;
   } catch (error) {
     database.close();
-    throw new Error(`${file} cannot be used: ${messageOf(error)}`, { cause: error });
+    throw error;
   }
 }
 

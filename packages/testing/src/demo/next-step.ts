@@ -16,8 +16,6 @@ import {
 
 const QUERY = "query_variables";
 const MAX_CHARS = 500;
-/** More are a sign that a call is not recognised as made. */
-const MAX_OUTCOMES = 20;
 /** A text with such a word is no order to change something. */
 const CONDITIONAL = /\b(?:not|never|if|unless|except|without|or)\b|n['’]t\b/iu;
 /** What a person says before the order. */
@@ -29,8 +27,7 @@ export function nextStep(prompt: DemoPrompt, scripts: readonly DemoScript[]): De
     const step = script.step(prompt);
     if (step !== undefined) return step;
   }
-  const { question, thisTurn, variables } = prompt.conversation;
-  if (thisTurn.length > MAX_OUTCOMES) return refuse("I have called enough tools for one question");
+  const { question, variables } = prompt.conversation;
   if (question.length > MAX_CHARS) return refuse("That is too long for a demo model");
   const text = question.replace(POLITE, "").replace(/(?:,? please|thanks|[?!.\s])+$/iu, "");
   if (/^(?:select|with)\s/iu.test(text) && prompt.tools.some(({ name }) => name === QUERY)) {
