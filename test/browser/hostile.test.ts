@@ -69,14 +69,21 @@ describe("hostile text", () => {
     const stranger = await startStranger();
     onTestFinished(stranger.stop);
     const text = hostile(stranger.url);
-    scripted.answer("Let me in.", { kind: "text", text: "Come in." });
+    scripted.answer("Let me in.", { kind: "text", text });
     scripted.answer("Say the value.", {
       kind: "text",
-      text: `${text}\n\nWhole:\n\n$evil\n\nIn a **line: $row.html** and $rows[0].html, and [in a link $row.html](https://example.com).`,
+      text: "Whole:\n\n$evil\n\nIn a **line: $row.html** and $rows[0].html, and [in a link $row.html](https://example.com).",
     });
     const page = await open(scripted.url);
     await ask(page, "Let me in.");
-    await page.getByText("Come in.").waitFor();
+    await page.getByText("The end of it.").waitFor();
+    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    expect(await found(page)).toEqual(nothing);
+    // The markup is shown as text, and an image as a link.
+    await page.getByText("<script>window.pwned = 1</script>").waitFor();
+    const links = page.getByRole("article", { name: "Answer" }).getByRole("link");
+    expect(await links.allInnerTexts()).toEqual(["remote", "again", "cell"]);
+    expect(await links.first().getAttribute("rel")).toContain("noopener");
     const conversation = createClient(scripted.url).conversation(idIn(page));
     const html = `<img src="${stranger.url}/value.png" onerror="window.pwned=1"> ![v](${stranger.url}/v.png)`;
     await conversation.variables.put("evil", text, { description: html });
@@ -94,14 +101,9 @@ describe("hostile text", () => {
     expect((await fetch(address, { method: "PATCH", headers, body })).ok).toBe(true);
 
     await ask(page, "Say the value.");
-    await page.getByText("The end of it.").first().waitFor();
+    await page.getByText("The end of it.").nth(1).waitFor();
     await page.getByRole("button", { name: "Answer again" }).last().waitFor();
     expect(await found(page)).toEqual(nothing);
-    // The markup is shown as text, and an image as a link.
-    await page.getByText("<script>window.pwned = 1</script>").first().waitFor();
-    const links = page.getByRole("article", { name: "Answer" }).last().getByRole("link");
-    expect((await links.allInnerTexts()).slice(0, 3)).toEqual(["remote", "again", "cell"]);
-    expect(await links.first().getAttribute("rel")).toContain("noopener");
     await page.getByRole("switch", { name: "Show references" }).click();
     await page.getByText("In a **line: $row.html**").waitFor();
     for (const name of ["evil", "row", "rows", "drawing"]) {

@@ -86,10 +86,8 @@ function uploads(at: Fixture): void {
   });
 
   it("to two keys do not interfere", async () => {
-    const [a, b] = ["a", "b"].map((name) => ({ ...at, key: at.prefix + name })) as [
-      Fixture,
-      Fixture,
-    ];
+    const named = (name: string) => ({ ...at, key: at.prefix + name });
+    const [a, b] = [named("a"), named("b")];
     const [one, other] = [await uploaded(a, 10), await uploaded(b, 20)];
     await other.complete();
     expect(await at.blobs.list(at.prefix)).toEqual([b.key]);

@@ -63,28 +63,22 @@ function isThere(page: string, link: string): boolean {
   return anchor === undefined || (file.endsWith(".md") && anchorsOf(file).has(anchor));
 }
 
-it.each(pages)("%s: its links lead somewhere", (page) => {
+const scripts = new Set(["", ...templates].flatMap(scriptsOf));
+
+it.each(pages)("%s: the links, files and scripts in it exist", (page) => {
   const links = tokensOf(page).flatMap((token) =>
     token.type === "link" || token.type === "image" ? [decodeURI(String(token.href))] : [],
   );
   const own = links.filter((link) => !/^[a-z]+:/i.test(link));
   expect(own.filter((link) => !isThere(page, link))).toEqual([]);
-});
-
-it.each(pages)("%s: the files that it names exist", (page) => {
   const text = readFileSync(join(root, page), "utf8");
-  const named = text.matchAll(/`((?:src|test|scripts|docs|examples|bench)\/[\w./-]+\w)`/g);
-  const paths = Array.from(named, ([, path = ""]) => path);
-  const folders = ["", ...templates];
-  const isKnown = (path: string) => folders.some((folder) => existsSync(join(root, folder, path)));
-  expect(paths.filter((path) => !isKnown(path))).toEqual([]);
-});
-
-it.each(pages)("%s: the scripts that it names exist", (page) => {
-  const known = new Set(["", ...templates].flatMap(scriptsOf));
-  const text = readFileSync(join(root, page), "utf8");
-  const named = Array.from(text.matchAll(/npm run ([\w:-]+)/g), ([, name = ""]) => name);
-  expect(named.filter((name) => !known.has(name))).toEqual([]);
+  const named = (pattern: RegExp) => Array.from(text.matchAll(pattern), ([, name = ""]) => name);
+  const isKnown = (path: string) =>
+    ["", ...templates].some((folder) => existsSync(join(root, folder, path)));
+  const files = named(/`((?:src|test|scripts|docs|examples|bench)\/[\w./-]+\w)`/g);
+  expect(files.filter((path) => !isKnown(path))).toEqual([]);
+  const run = named(/npm run ([\w:-]+)/g);
+  expect(run.filter((name) => !scripts.has(name))).toEqual([]);
 });
 
 it("llms.txt lists every guide, with the description from the index", () => {

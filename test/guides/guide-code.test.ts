@@ -2,14 +2,70 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
-import {
-  blocksIn,
-  type Code,
-  languagesIn,
-  regionOf,
-  regionsIn,
-  UNCHECKED,
-} from "../support/guide-code.ts";
+import { fencedIn, fencesIn } from "../support/fences.ts";
+
+/**
+ * The code of the guides is run: a `ts` block of `docs/guides/NAME.md` is in `test/guides/NAME.test.ts` (or in
+ * `test/edge-node/guides`, with the Worker, or `test/edge/guides`, in workerd) between `// --- <title>` and
+ * `// ---`. Indentation does not count. If the lines are inside a function, the imports of the block are among
+ * those of the file.
+ */
+
+interface Code {
+  /** `module name`, such as `ai tool`; `import * as z from "zod"` becomes `zod * as z`. */
+  readonly imports: readonly string[];
+  /** The remaining code, verbatim. */
+  readonly text: string;
+}
+
+const REGION = /^ *\/\/ --- (.+)\n([\s\S]*?)^ *\/\/ ---$/gm;
+const IMPORT = /^import (?:type )?(?:\{([^}]*)\}|(\* as \w+)|(\w+)) from "([^"]+)";\n?/gm;
+
+/** Languages of blocks that the tests would not run. */
+const UNCHECKED = new Set(["js", "jsx", "javascript", "mjs", "tsx", "typescript"]);
+
+/** The `ts` blocks of a guide. */
+function blocksIn(markdown: string): Code[] {
+  return fencedIn(markdown, "ts").map(codeOf);
+}
+
+/** Returns the code between the marks of a test, by title, and the imports of the file. */
+function regionsIn(source: string): { imports: string[]; regions: Map<string, Code> } {
+  const regions = new Map<string, Code>();
+  for (const [, title = "", lines = ""] of source.matchAll(REGION)) {
+    if (regions.has(title)) throw new Error(`two regions are called ${title}`);
+    regions.set(title, codeOf(lines));
+  }
+  return { imports: importsIn(source), regions };
+}
+
+/** Returns the title of the region with the block's lines, or undefined. */
+function regionOf(block: Code, regions: ReadonlyMap<string, Code>): string | undefined {
+  for (const [title, { text }] of regions) if (text === block.text) return title;
+  return undefined;
+}
+
+function codeOf(lines: string): Code {
+  return { imports: importsIn(lines), text: dedented(lines.replaceAll(IMPORT, "")) };
+}
+
+function importsIn(source: string): string[] {
+  return [...source.matchAll(IMPORT)].flatMap(([, names, all, single, module]) => {
+    const listed = names?.split(",").map((name) => name.trim().replace(/^type /, ""));
+    const imported = listed ?? [all ?? `default as ${single}`];
+    return imported.filter((name) => name !== "").map((name) => `${module} ${name}`);
+  });
+}
+
+function dedented(lines: string): string {
+  const rows = lines.split("\n");
+  const indents = rows.filter((row) => row.trim() !== "").map((row) => row.search(/\S/));
+  const indent = Math.min(...indents);
+  return rows
+    .map((row) => row.slice(indent).trimEnd())
+    .join("\n")
+    .trim();
+}
 
 const root = join(import.meta.dirname, "../..");
 const guides = globSync("docs/guides/*.md", { cwd: root }).map((path) => basename(path, ".md"));
@@ -52,7 +108,8 @@ describe.each([...names])("the guide %s", (name) => {
       return file === undefined || imports.some((one) => !file.imports.includes(one));
     });
     expect(notRun.map(({ imports, text }) => [...imports, text].join("\n"))).toEqual([]);
-    expect(languagesIn(guide(name)).filter((language) => UNCHECKED.has(language))).toEqual([]);
+    const unchecked = fencesIn(guide(name)).filter(({ language }) => UNCHECKED.has(language));
+    expect(unchecked).toEqual([]);
   });
 
   it("shows everything that its tests mark for it", () => {

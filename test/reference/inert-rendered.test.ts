@@ -11,9 +11,8 @@ it(
   async () => {
     const exposed = { inUrls: true, inCode: true };
     for (let seed = 0; seed < samples(1_000); seed++) {
-      const [v, w] = [seed, seed + 10_000_000].map((one) =>
-        answerWith(urlText(one), urlVariables, exposed),
-      ) as [string, string];
+      const valueOf = (own: number) => answerWith(urlText(own), urlVariables, exposed);
+      const [v, w] = [valueOf(seed), valueOf(seed + 10_000_000)];
       const [before, behind] = [seed + 50_000_000, seed + 90_000_000].map((own, nth) =>
         answerWith(urlText(own).slice(0, seed % (60 - 20 * nth)), harmlessVariables, exposed),
       );

@@ -49,30 +49,17 @@ const made = (options: { readonly template?: string; readonly byref?: string } =
   createProject({ folder, template: "chat", model: "demo", ...options }, templates);
 
 describe("templates", () => {
-  it.each(names)(
-    "%s depends on this version of Byref, and its lockfile on the same packages",
-    (name) => {
-      const { version, dependencies, peerDependencies } = packageJson;
-      expect(json(templates, name, "package.json")).toMatchObject({
-        dependencies: { byref: version },
-      });
-      const { packages } = json(templates, name, "package-lock.json");
-      expect(packages["node_modules/byref"]).toMatchObject({
-        version,
-        dependencies,
-        peerDependencies,
-      });
-      expect(JSON.stringify(packages)).not.toMatch(/https?:\/\/[^"]*\.tgz/);
-    },
-  );
-
-  it.each(names)("%s uses the versions that this repository is tested with", (name) => {
-    const { dependencies, devDependencies } = packageJson;
-    const tested: Record<string, string> = { ...devDependencies, ...dependencies };
+  it.each(names)("%s depends on this version of Byref, and on tested versions", (name) => {
+    const { version, dependencies, devDependencies, peerDependencies } = packageJson;
     const own = json(templates, name, "package.json");
+    expect(own.dependencies["byref"]).toBe(version);
+    const { packages } = json(templates, name, "package-lock.json");
+    const locked = { version, dependencies, peerDependencies };
+    expect(packages["node_modules/byref"]).toMatchObject(locked);
+    expect(JSON.stringify(packages)).not.toMatch(/https?:\/\/[^"]*\.tgz/);
+    const tested: Record<string, string> = { ...devDependencies, ...dependencies };
     const used = Object.entries({ ...own.dependencies, ...own.devDependencies });
-    const other = used.filter(([of, version]) => of in tested && tested[of] !== version);
-    expect(other).toEqual([]);
+    expect(used.filter(([of, other]) => of in tested && tested[of] !== other)).toEqual([]);
   });
 });
 
@@ -165,26 +152,24 @@ describe("a new project", () => {
 });
 
 describe("a model", () => {
+  const local = "http://localhost:11434/v1";
+
   it.each([
-    ["demo", undefined, ""],
-    ["workers-ai:@cf/meta/llama", undefined, "MODEL=workers-ai:@cf/meta/llama\n"],
-    [
-      "openai:gpt",
-      undefined,
-      "MODEL=openai-compatible:gpt\nMODEL_BASE_URL=https://api.openai.com/v1\nMODEL_API_KEY=\n",
-    ],
-    [
-      "openai-compatible:qwen",
-      undefined,
-      "MODEL=openai-compatible:qwen\nMODEL_BASE_URL=http://localhost:11434/v1\n# MODEL_API_KEY=\n",
-    ],
+    ["demo", undefined, []],
+    ["workers-ai:@cf/meta/llama", undefined, ["workers-ai:@cf/meta/llama"]],
+    ["openai:gpt", undefined, ["openai-compatible:gpt", "https://api.openai.com/v1", ""]],
+    ["openai-compatible:qwen", undefined, ["openai-compatible:qwen", local, "# "]],
     [
       "openai-compatible:qwen",
       "http://[::1]:1/v1",
-      "MODEL=openai-compatible:qwen\nMODEL_BASE_URL=http://[::1]:1/v1\n# MODEL_API_KEY=\n",
+      ["openai-compatible:qwen", "http://[::1]:1/v1", "# "],
     ],
-  ])("%s at %s is %j", (model, modelBaseUrl, lines) => {
-    expect(modelSettings({ model, modelBaseUrl })).toBe(lines);
+  ])("%s at %s has the settings %j", (model, modelBaseUrl, [named, url, mark]) => {
+    const lines = [
+      ...(named === undefined ? [] : [`MODEL=${named}\n`]),
+      ...(url === undefined ? [] : [`MODEL_BASE_URL=${url}\n${mark}MODEL_API_KEY=\n`]),
+    ];
+    expect(modelSettings({ model, modelBaseUrl })).toBe(lines.join(""));
   });
 
   it.each(["gpt", "mistral:large", "openai:", "openai:x\nAUTH=none"])("%j is refused", (model) => {

@@ -4,8 +4,6 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 /** A connection to a local server that can be cut and restored. */
 export interface Line {
   readonly url: string;
-  /** Number of connections made. */
-  connections(): number;
   /** Breaks all connections, and refuses new ones. */
   cut(): void;
   mend(): void;
@@ -16,10 +14,8 @@ export async function startLine(to: string): Promise<Line> {
   const port = Number(new URL(to).port);
   const open = new Set<Socket>();
   let isCut = false;
-  let connections = 0;
   const server = createServer((near) => {
     if (isCut) return void near.destroy();
-    connections++;
     const far = connect(port, "127.0.0.1");
     for (const [from, into] of [
       [near, far],
@@ -43,7 +39,6 @@ export async function startLine(to: string): Promise<Line> {
   };
   return {
     url: `http://localhost:${(server.address() as AddressInfo).port}`,
-    connections: () => connections,
     cut,
     mend: () => {
       isCut = false;
