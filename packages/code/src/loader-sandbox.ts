@@ -124,7 +124,7 @@ const answerShape = z.object({
   returned: z.string().optional(),
   assigned: z.array(z.tuple([z.string(), z.string()])),
   console: z.string(),
-  error: z.object({ message: z.string(), line: z.unknown() }).optional(),
+  error: z.object({ message: z.string(), line: z.unknown().optional() }).optional(),
 });
 
 /** Validates the isolate's answer, which the code may have forged. */

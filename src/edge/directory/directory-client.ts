@@ -18,9 +18,14 @@ export type RemoteDirectory = {
   ) => Promise<Awaited<ReturnType<DirectoryObject[Method]>>>;
 } & Pick<DurableObjectStub, "fetch">;
 
+function hasDirectory(env: object): boolean {
+  const { DIRECTORY }: Partial<Bindings> = env;
+  return DIRECTORY !== undefined;
+}
+
 /** Throws `bad_configuration` if the tenant's spend is limited and no directory is bound. */
 export function requireDirectory({ tenant }: SpendLimits, env: object): void {
-  if (tenant === undefined || "DIRECTORY" in env) return;
+  if (tenant === undefined || hasDirectory(env)) return;
   const message = "A tenant's spend is limited where DIRECTORY is bound; see wrangler.toml.";
   throw new ByrefError("bad_configuration", message);
 }
@@ -130,7 +135,7 @@ export class ConversationIndex {
   constructor(conversation: IndexedConversation) {
     this.#conversation = conversation;
     const { env, state } = conversation;
-    this.#id = "DIRECTORY" in env ? indexedIdIn(state.id.name) : undefined;
+    this.#id = hasDirectory(env) ? indexedIdIn(state.id.name) : undefined;
   }
 
   /** Calls `update` after a short delay, so that a turn's first words do not wait for it. */
