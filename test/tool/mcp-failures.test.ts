@@ -290,11 +290,4 @@ describe("a redirect", () => {
     expect(other.requests).toEqual([]);
     await server.down();
   });
-
-  it("in a loop ends", async () => {
-    const server = await redirecting((path) => path);
-    const { tools } = await open(new McpDirectory(quiet), [{ name: "one", url: server.url }]);
-    expect(tools).toEqual({});
-    await server.down();
-  });
 });

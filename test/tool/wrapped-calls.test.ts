@@ -187,20 +187,6 @@ it("the place of a result is the application's", async () => {
   expect(await savedWith({ other: "$place" }, {})).toEqual(["act_1"]);
 });
 
-const messages = [{ role: "user" as const, content: "Now" }];
-
-async function askedWith(more: Partial<CallOptions>, needsApproval: unknown) {
-  const { act } = recording({ needsApproval });
-  const wrapped = await wrapTool("act", act, { store: await storeWith({ five: 5 }) });
-  const ready = await wrapped.prepare({ n: "$five" }, { ...call, messages, ...more });
-  return ready.kind === "ready" && ready.approval !== undefined;
-}
-
-it("a tool's own check means yes only if it is true", async () => {
-  expect(await askedWith({}, "yes")).toBe(false);
-  expect(await askedWith({}, async () => false)).toBe(false);
-});
-
 describe("the references of an input", () => {
   const inputWith = async (
     options: Partial<WrapOptions>,
