@@ -343,6 +343,16 @@ describe("edit_variable", () => {
     });
   });
 
+  it("keeps what set_variable replaces, too", async () => {
+    const store = new MemoryStore();
+    const set = (value: Json) =>
+      outputOf("set_variable", { name: "v", value }, { store, inRun: false });
+    await set("a");
+    await set({ b: 1 });
+    await edit(store, { name: "v", edits: "undo" });
+    expect(await store.read("v")).toBe("a");
+  });
+
   it("marks a text as composed if an edit puts a URL together", async () => {
     const store = new MemoryStore();
     await store.save({ name: "page", value: "![x](https://a.example/?q=X) and https://b.example" });

@@ -210,6 +210,20 @@ describe("an answer that has ended", () => {
 });
 
 describe("a silent model", () => {
+  it("gets its full timeout after each part", async () => {
+    vi.useFakeTimers();
+    const step: Step = async function* () {
+      for (let at = 0; at < 8; at++) {
+        await new Promise((resolve) => setTimeout(resolve, 0.99 * limits.modelSilenceMs));
+        yield opened("Hm");
+      }
+      yield finish();
+    };
+    const running = callWith({ steps: [step] });
+    await vi.advanceTimersByTimeAsync(8 * limits.modelSilenceMs);
+    expect((await running).result?.finishReason).toBe("stop");
+  });
+
   it("has its answer cancelled if it arrives too late", async () => {
     vi.useFakeTimers();
     let cancelled = 0;

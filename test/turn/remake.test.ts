@@ -167,4 +167,17 @@ describe("a reference to an evicted value", () => {
     await chat.say({ steps: [show("$b"), "."] });
     expect(ran.length).toBeLessThanOrEqual(2);
   });
+
+  it("counts as tool calls of the turn", async () => {
+    const { chat, ran } = await evicted();
+    const limited = new Conversation({
+      agent: chat.agent,
+      store: chat.store,
+      history: chat.history,
+      spendLimits: { turn: { toolCalls: 1 } },
+    });
+    const { result } = await limited.say({ steps: ["It is $twice."] });
+    expect(result.error?.code).toBe("spend_exceeded");
+    expect(ran).toEqual(["look"]);
+  });
 });
