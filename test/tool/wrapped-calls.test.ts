@@ -74,12 +74,6 @@ describe("a description that OpenAI would refuse (sentry-mcp#106, genaiscript#13
     expect(whole).toContain(`${description}${own}`);
     expect([said, more].every((text) => text.isWellFormed())).toBe(true);
   });
-
-  it("stays as it is below that", async () => {
-    const made = { description: "x".repeat(1_024), inputSchema: jsonSchema({}), execute: () => 1 };
-    const { shown } = await wrapTool("act", made as AnyTool, { store: new MemoryStore() });
-    expect(shown.description).toBe(made.description);
-  });
 });
 
 describe("choices at the root of a schema (notion-mcp-server#341, claude-code#95504, gitlab-mcp#550)", () => {
