@@ -95,18 +95,6 @@ describe("edits of a text", () => {
     );
   });
 
-  it("that together remove a whole text show all of it in the diff", async () => {
-    const { diff } = await edited(
-      "abb",
-      [],
-      [
-        { find: "b", replace: "", all: true },
-        { find: "a", replace: "" },
-      ],
-    );
-    expect(diff).toBe("@@ -1 +0,0 @@\n-abb\n");
-  });
-
   it.each([
     ["a\nb", "b", "b\n", " a\n-b\n\\ No newline at end of file\n+b\n"],
     ["a\nb\n", "b\n", "b", " a\n-b\n+b\n\\ No newline at end of file\n"],

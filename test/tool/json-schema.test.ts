@@ -488,12 +488,7 @@ const ofProperty = (it: unknown, more: object = {}) => ({
 const REPORTED: readonly (readonly [source: string, schema: object])[] = [
   ["mark3labs/mcphost#35", ofProperty({ type: "array", description: "Words" })],
   ["wordpress-mcp#103", ofProperty({ type: ["string", "array", "null"] })],
-  ["nocobase#9411", ofProperty({ anyOf: [{ type: "array" }, { type: "null" }] })],
   ["hyperdx#2925", ofProperty({ type: "array", items: [{ type: "number" }], minItems: 1 })],
-  [
-    "Mapbox in claude-code#586",
-    ofProperty({ type: "string" }, { $schema: "http://json-schema.org/draft-07/schema#" }),
-  ],
   ["mcp-graphql#14", ofProperty({ type: "any" })],
   ["fastapi_mcp#218", ofProperty({ type: "string", nullable: true, example: "a", minLength: "1" })],
   [
@@ -501,8 +496,6 @@ const REPORTED: readonly (readonly [source: string, schema: object])[] = [
     { type: "object", properties: { filePath: { type: "string" }, type: "object" } },
   ],
   ["laravel-mcp-server#74", { type: "object", properties: [], required: [] }],
-  ["wordpress-mcp#58", ofProperty({ type: "string" }, { required: {} })],
-  ["xiaohongshu-mcp#677", { type: "object" }],
   ["gemini-cli#23382", { properties: { it: { type: "string" } } }],
   [
     "genkit-dart#253",
@@ -519,22 +512,12 @@ const REPORTED: readonly (readonly [source: string, schema: object])[] = [
       },
     },
   ],
-  [
-    "a definition inside",
-    ofProperty({ definitions: { d: { type: "string" } }, $ref: "#/properties/it/definitions/d" }),
-  ],
   ["actual-mcp-server#293", ofProperty({ type: "string", pattern: "^[\\p{L}\\p{N} ._\\-]+$" })],
-  ["oh-my-pi#2784", ofProperty({ type: "string", pattern: "^(?!undefined$|null$)" })],
-  ["dokploy/mcp#72", ofProperty({ type: "string", pattern: "^[a-z\\-=[\\]{}]*$" })],
-  ["opencode#35679", ofProperty({ type: "string", pattern: "^(?P<id>[a-z]+)$" })],
   ["vercel/ai#18921", ofProperty({ type: "string" }, { required: ["it", "that"] })],
   ["kimi-code#2661", ofProperty({ type: "string", anyOf: [{ enum: ["a"] }, { maxLength: 3 }] })],
-  ["qwen-code#9869", ofProperty({ type: "array", items: { type: "string" }, uniqueItems: true })],
   ["draft-04", ofProperty({ type: "number", minimum: 0, exclusiveMinimum: true, id: "#it" })],
-  ["draft-03", ofProperty({ type: "string", required: true })],
   ["draft-07", ofProperty({ dependencies: { a: 1 }, $id: "#it" })],
   ["alternatives that are none", ofProperty({ anyOf: 3, oneOf: [], allOf: {} })],
-  ["null for a schema", ofProperty(null, { additionalProperties: null })],
   [
     "names in several languages",
     { type: "object", properties: { "user[name]": {}, 名前: {}, "": {} }, required: ["名前"] },

@@ -139,7 +139,10 @@ const asking = async (needsApproval: unknown, input: Json) => {
   return ready.kind === "ready" && ready.approval !== undefined;
 };
 
-it("needsApproval that throws means yes", async () => {
+it("needsApproval means yes if it is true or throws", async () => {
+  expect(await asking("yes", {})).toBe(false);
+  expect(await asking(async () => false, {})).toBe(false);
+  expect(await asking(async () => true, {})).toBe(true);
   const fails = () => {
     throw new Error("?");
   };

@@ -156,6 +156,12 @@ describe("the variable of a result", () => {
     expect((await save("x".repeat(9), { policies })).saved.output).toHaveProperty("preview");
   });
 
+  it("is changed by name only if a place was chosen", async () => {
+    expect((await save(1)).changes).toEqual([]);
+    const saveTo = saveTargetIn("$a && $b.c");
+    expect((await save(1, { calling: { saveTo } })).changes).toEqual(["a", "b"]);
+  });
+
   it("keeps the input of a call from code only if that is neither guarded nor untrusted", async () => {
     for (const [guard, isKept] of [
       [{}, true],

@@ -2,22 +2,8 @@ import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { lookupFor, ScopedStore, targetFor } from "../../src/tool/scoped-store.ts";
 import type { RunScope } from "../../src/tool/wrapped-tool.ts";
+import { conversation, scope } from "../support/runtime-tool-calls.ts";
 import { lookupInStore } from "../../src/tool/store-lookup.ts";
-
-/** Scope of a run that owns `mine` and `state`. */
-const scope: RunScope = {
-  run: "r1",
-  nameOf: (name) => (["state", "mine"].includes(name) ? `${name}_r1` : name),
-};
-
-/** Creates a conversation in which a run has its own variables. */
-async function conversation(): Promise<MemoryStore> {
-  const store = new MemoryStore();
-  await store.save({ name: "state", value: { x: "the conversation's" } });
-  await store.save({ name: "rows", value: [{ id: 7 }] });
-  await store.save({ name: "state_r1", value: { x: "the run's" }, run: "r1" });
-  return store;
-}
 
 describe("the variables of a run", () => {
   it("exclude what the run cannot name, and methods of the whole store", async () => {

@@ -221,6 +221,12 @@ describe("the digest of an input", () => {
     expect(await digestOf({ a: null, b: [1, "€"] })).toBe(sha('{"a":null,"b":[1,"€"]}'));
   });
 
+  it("depends on the bytes in it", async () => {
+    const digestWith = (byte: number) => digestOf({ image: new Uint8Array([byte]) as never });
+    expect(await digestWith(1)).toBe(await digestWith(1));
+    expect(await digestWith(1)).not.toBe(await digestWith(2));
+  });
+
   it("differs for large inputs that differ only in the last character", async () => {
     for (const [index, [, value]] of large("a").entries()) {
       expect(await digestOf(value)).toBe(await digestOf(structuredClone(value)));

@@ -44,19 +44,6 @@ describe("a CSV that a tool returns", () => {
     });
     expect(await bytesOf(store, "act_1")).toEqual(csv);
   });
-
-  it("stays bytes if it is broken", async () => {
-    const broken = new TextEncoder().encode('id\n"1');
-    const options = { store: new MemoryStore({ csv: csvRecords }) };
-    const result = { bytes: broken, mediaType: "text/csv" };
-    const { saved, store } = await runOnce(
-      returning(() => result),
-      {},
-      options,
-    );
-    expect(saved?.info).toMatchObject({ type: "bytes", mediaType: "text/csv" });
-    expect(await bytesOf(store, "act_1")).toEqual(broken);
-  });
 });
 
 describe("bytes that a tool returns", () => {

@@ -2,7 +2,12 @@ import { describe, expect, it } from "vitest";
 import { bytesContent } from "../../src/store/bytes/content.ts";
 import { csvRecords } from "../../src/store/bytes/csv-records.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import type { FileContent, FileWriter as Files } from "../../src/tool/files.ts";
+import {
+  type FileContent,
+  type FileWriter as Files,
+  fileContent,
+  type FileFormat,
+} from "../../src/tool/files.ts";
 import type { Json } from "../../src/value/json.ts";
 import { copyOf } from "../../src/value/bytes.ts";
 import { charsOf, stores, Tools } from "../support/runtime-tool-context.ts";
@@ -300,5 +305,29 @@ describe.each(stores)("export_variable on $title", ({ open }) => {
     const secret = tools.call("export_variable", { name: "key", file });
     await expect(secret).rejects.toMatchObject({ code: "variable_secret" });
     expect(written).toHaveLength(1);
+  });
+});
+
+const HALF = "\ud83d";
+
+describe("half of a character in a file", () => {
+  it.each<[FileFormat, Json, object]>([
+    ["csv", [{ a: "x" }, { a: `é${HALF}` }], { path: "[1].a", character: 2 }],
+    ["md", [{ a: HALF }], { path: "[0].a", character: 1 }],
+    ["md", `a${HALF}`, { path: "", character: 2 }],
+    ["txt", `😀${HALF}`, { path: "", character: 2 }],
+  ])("is refused with its place in %s", (format, value, details) => {
+    const code = "bad_value";
+    expect(() => fileContent(value, format)).toThrow(expect.objectContaining({ code, details }));
+  });
+
+  it.each<[FileFormat, Json]>([
+    ["json", [{ a: HALF }]],
+    ["json", HALF],
+    ["md", { a: HALF }],
+    ["txt", { a: HALF }],
+  ])("stays in JSON, in %s", (format, value) => {
+    const content = fileContent(value, format);
+    expect("text" in content && content.text).toContain(String.raw`\ud83d`);
   });
 });

@@ -74,12 +74,6 @@ describe("a description that OpenAI would refuse (sentry-mcp#106, genaiscript#13
     expect(whole).toContain(`${description}${own}`);
     expect([said, more].every((text) => text.isWellFormed())).toBe(true);
   });
-
-  it("stays as it is below that", async () => {
-    const made = { description: "x".repeat(1_024), inputSchema: jsonSchema({}), execute: () => 1 };
-    const { shown } = await wrapTool("act", made as AnyTool, { store: new MemoryStore() });
-    expect(shown.description).toBe(made.description);
-  });
 });
 
 describe("choices at the root of a schema (notion-mcp-server#341, claude-code#95504, gitlab-mcp#550)", () => {
@@ -185,20 +179,6 @@ const savedWith = async (outputPath: OutputPath, input: Json) => {
 it("the place of a result is the application's", async () => {
   expect(await savedWith({ act: "$place" }, {})).toEqual(["place"]);
   expect(await savedWith({ other: "$place" }, {})).toEqual(["act_1"]);
-});
-
-const messages = [{ role: "user" as const, content: "Now" }];
-
-async function askedWith(more: Partial<CallOptions>, needsApproval: unknown) {
-  const { act } = recording({ needsApproval });
-  const wrapped = await wrapTool("act", act, { store: await storeWith({ five: 5 }) });
-  const ready = await wrapped.prepare({ n: "$five" }, { ...call, messages, ...more });
-  return ready.kind === "ready" && ready.approval !== undefined;
-}
-
-it("a tool's own check means yes only if it is true", async () => {
-  expect(await askedWith({}, "yes")).toBe(false);
-  expect(await askedWith({}, async () => false)).toBe(false);
 });
 
 describe("the references of an input", () => {

@@ -287,6 +287,11 @@ describe("the line of a turn", () => {
     );
   });
 
+  it("contains the first 160 characters of a text", () => {
+    const line = lineOf(message("user", { type: "text", text: "q".repeat(1_000) }));
+    expect(line).toContain(`user: "${"q".repeat(160)}…"`);
+  });
+
   it("is one line of at most 480 characters, and cannot close the outline", () => {
     const text = fc.string({ unit: "binary", maxLength: 2_000 });
     const tools = fc.array(fc.string({ unit: "binary", maxLength: 100 }), { maxLength: 40 });

@@ -8,6 +8,7 @@ import { tool, type LanguageModel, type ModelMessage, type ToolSet, type UIMessa
 import { afterEach, describe, expect, it, vi, beforeEach } from "vitest";
 import { z } from "zod";
 import * as limits from "../../src/limits.ts";
+import { status } from "../support/fault-steps.ts";
 import { shownText, typesOf } from "../support/turn.ts";
 import { finish, type Part, scriptedModel, type Step, text, toolCall } from "byref/testing";
 import {
@@ -82,13 +83,6 @@ async function callWith(options: Calling) {
   return { ...outcome, usage, chunks, log, delaysMs, calls: scripted.calls };
 }
 
-function failing(statusCode: number, responseHeaders: Record<string, string> = {}): Step {
-  return () => {
-    const about = { message: `Said ${statusCode}.`, url: "", requestBodyValues: {} };
-    throw new APICallError({ ...about, statusCode, responseHeaders });
-  };
-}
-
 /** An end whose reason the endpoint wrote like this, or not at all. */
 function ended(raw: string | undefined): readonly Part[] {
   return finish("other").map((part) =>
@@ -120,7 +114,7 @@ afterEach(() => {
 describe("a model that fails for a moment", () => {
   it("is retried without a reset if nothing was shown", async () => {
     const { result, usage, log, delaysMs, calls } = await callWith({
-      steps: [failing(429, { "retry-after": "7" }), failing(503), said],
+      steps: [status(429, { "retry-after": "7" }), status(503), said],
     });
     expect([result?.finishReason, usage.totalTokens]).toEqual(["stop", 5]);
     expect(typesOf(log)).toEqual(["text-start", "text-delta", "text-end"]);
@@ -176,7 +170,7 @@ describe("a model that fails for a moment", () => {
   });
 
   it("is not retried if its output cannot be reset", async () => {
-    const { error, calls } = await callWith({ steps: [failing(500), said], canReset: false });
+    const { error, calls } = await callWith({ steps: [status(500), said], canReset: false });
     expect(error).toMatchObject({ code: "model_failed" });
     expect(calls).toHaveLength(1);
   });
@@ -216,6 +210,20 @@ describe("an answer that has ended", () => {
 });
 
 describe("a silent model", () => {
+  it("gets its full timeout after each part", async () => {
+    vi.useFakeTimers();
+    const step: Step = async function* () {
+      for (let at = 0; at < 8; at++) {
+        await new Promise((resolve) => setTimeout(resolve, 0.99 * limits.modelSilenceMs));
+        yield opened("Hm");
+      }
+      yield finish();
+    };
+    const running = callWith({ steps: [step] });
+    await vi.advanceTimersByTimeAsync(8 * limits.modelSilenceMs);
+    expect((await running).result?.finishReason).toBe("stop");
+  });
+
   it("has its answer cancelled if it arrives too late", async () => {
     vi.useFakeTimers();
     let cancelled = 0;

@@ -5,7 +5,7 @@ import { Taint } from "../../src/store/labels.ts";
 import { withoutRepeats } from "../../src/turn/history/shown-variables.ts";
 import { VariableList } from "../../src/turn/history/variable-list.ts";
 import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
-import { Conversation, promptOf, type Turn } from "../support/turn.ts";
+import { Conversation, promptOf, shownText, type Turn } from "../support/turn.ts";
 import * as limits from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { slow } from "../support/slow.ts";
@@ -268,6 +268,13 @@ function listOf(store: MemoryStore): readonly string[] {
 }
 
 describe("variables of a plan's run", () => {
+  it("are not resolved in answers", async () => {
+    const chat = new Conversation({});
+    await chat.store.save({ name: "input_r1", value: { to: "alice" }, run: "r1" });
+    const turn = await chat.say({ steps: [[text("It is $input_r1.to."), finish()]] });
+    expect(shownText(turn.chunks)).toBe("It is $input_r1.to.");
+  });
+
   it("are counted neither as listed variables nor as older ones", async () => {
     const store = new MemoryStore();
     const count = limits.maxListedVariables + 3;
