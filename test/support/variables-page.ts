@@ -53,7 +53,3 @@ export async function drop(page: Page, files: readonly Dropped[]): Promise<void>
   await page.getByText("Drop to save as a variable").waitFor();
   await panel.dispatchEvent("drop", { dataTransfer });
 }
-
-/** Returns the names in the list of variables, sorted. */
-export const namesIn = async (page: Page) =>
-  (await page.locator(".item-open .variables-name").allInnerTexts()).toSorted();
