@@ -46,27 +46,8 @@ beforeEach(() => {
 });
 afterEach(() => void vi.restoreAllMocks());
 
-async function cutOff(path: string, body: object, runtime: NodeRuntime): Promise<void> {
-  void runtime.ask("POST", `/conversations/c${path}`, json(body));
-  await vi.waitUntil(() => looks > 0 && runtime.objectOf("c").isRinging);
-  runtime.kill();
-}
-
 async function got<Body>({ ask }: NodeRuntime, path: string): Promise<Body> {
   return (await (await ask("GET", `/conversations/c${path}`)).json()) as Body;
-}
-
-/** Waits until the turn is closed: the next alarm is more than an hour away. */
-async function expectClosed(runtime: NodeRuntime): Promise<void> {
-  const object = runtime.objectOf("c");
-  const HOUR_MS = 3_600_000;
-  await vi.waitUntil(() => !object.isRinging && (object.alarmMs ?? 0) > Date.now() + HOUR_MS);
-  expect(await got(runtime, "")).toMatchObject({ status: "idle" });
-}
-
-async function newestEvent(runtime: NodeRuntime) {
-  const { events } = await got<{ events: readonly ConversationEvent[] }>(runtime, "/events");
-  return events.at(-1);
 }
 
 it.each<{ what: string; options?: Partial<RuntimeOptions>; bindings?: object; code: string }>([
@@ -86,18 +67,26 @@ it.each<{ what: string; options?: Partial<RuntimeOptions>; bindings?: object; co
   "a turn that a crash interrupted ends with an error in the history if $what",
   async ({ options, bindings = {}, code }) => {
     const runtime = new NodeRuntime(before(), "MCP_SERVERS" in bindings ? bindings : {});
-    await cutOff("/messages", { message: "Look" }, runtime);
+    void runtime.ask("POST", "/conversations/c/messages", json({ message: "Look" }));
+    await vi.waitUntil(() => looks > 0 && runtime.objectOf("c").isRinging);
+    runtime.kill();
     const { mcp: _mcp, plans: _plans, ...left } = before();
     runtime.start({ ...left, model: model(), ...options }, bindings);
-    const object = runtime.objectOf("c");
-    await vi.waitUntil(() => !object.isRinging && (object.alarmMs ?? 0) > Date.now() + 3_600_000);
+    /** The next alarm is more than an hour away. */
+    const isClosed = () => {
+      const { isRinging, alarmMs } = runtime.objectOf("c");
+      return !isRinging && (alarmMs ?? 0) > Date.now() + 3_600_000;
+    };
+    await vi.waitUntil(isClosed);
     // Requests need valid settings.
     runtime.start(undefined, { AUTH: "none" });
-    await expectClosed(runtime);
+    await vi.waitUntil(isClosed);
+    expect(await got(runtime, "")).toMatchObject({ status: "idle" });
     const { messages } = await got<{ messages: readonly StoredMessage[] }>(runtime, "/messages");
     expect(messages.map(({ role }) => role)).toEqual(["user", "assistant"]);
     expect(messages[1]?.metadata).toMatchObject({ error: code });
-    expect(await newestEvent(runtime)).toMatchObject({ type: "turn.failed", code });
+    const { events } = await got<{ events: readonly ConversationEvent[] }>(runtime, "/events");
+    expect(events.at(-1)).toMatchObject({ type: "turn.failed", code });
   },
 );
 

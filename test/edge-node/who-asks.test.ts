@@ -89,7 +89,7 @@ function runtimeWith(steps: readonly Step[], more: Partial<RuntimeOptions> = {})
         accept: "application/json, text/event-stream",
         "content-type": "application/json",
       },
-      ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
     };
     const response = await runtime.ask(method, path, init);
     return { status: response.status, text: await response.text() };

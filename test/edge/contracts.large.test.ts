@@ -57,63 +57,24 @@ describe("R2Blobs on a real bucket", () => {
   manyBlobs(() => new R2Blobs(env.BLOBS));
 });
 
-/** Records the calls of multipart uploads until the test has finished. */
-function watchUploads() {
-  const calls: string[] = [];
+// That all parts but the last are equal, as R2 requires, is shown by the contract on a real bucket.
+it("R2Blobs leaves no parts of an aborted upload", async () => {
   const begun: R2MultipartUpload[] = [];
   const create = env.BLOBS.createMultipartUpload.bind(env.BLOBS);
   const creating = vi.spyOn(env.BLOBS, "createMultipartUpload");
   onTestFinished(() => creating.mockRestore());
-  creating.mockImplementation(async (key, options) => {
-    const upload = await create(key, options);
+  creating.mockImplementation(async (...given) => {
+    const upload = await create(...given);
     begun.push(upload);
-    return {
-      key,
-      uploadId: upload.uploadId,
-      uploadPart: (number, value) => {
-        calls.push(`part ${number} ${value instanceof Uint8Array && value.byteLength}`);
-        return upload.uploadPart(number, value);
-      },
-      abort: () => {
-        calls.push("abort");
-        return upload.abort();
-      },
-      complete: (parts) => {
-        calls.push(`complete ${parts.length}`);
-        return upload.complete(parts);
-      },
-    };
+    return upload;
   });
-  return { calls, begun };
-}
-
-describe("R2Blobs", () => {
-  it.each([
-    { size: PART + 1, parts: [PART, 1] },
-    { size: 2 * PART, parts: [PART, PART] },
-    { size: 2 * PART + 5, parts: [PART, PART, 5] },
-  ])("uploads $size bytes in equal parts, except for the last", async ({ size, parts }) => {
-    const { calls } = watchUploads();
-    const upload = await new R2Blobs(env.BLOBS).upload(`${crypto.randomUUID()}/object`);
-    // In pieces of another size.
-    const bytes = new Uint8Array(size);
-    for (let start = 0; start < size; start += 3_000_001)
-      await upload.write(bytes.subarray(start, start + 3_000_001));
-    await upload.complete();
-    const sent = parts.map((part, index) => `part ${index + 1} ${part}`);
-    expect(calls).toEqual([...sent, `complete ${parts.length}`]);
-  });
-
-  it("leaves no parts of an aborted upload", async () => {
-    const { calls, begun } = watchUploads();
-    const upload = await new R2Blobs(env.BLOBS).upload(`${crypto.randomUUID()}/object`);
-    await upload.write(new Uint8Array(PART + 1));
-    await upload.abort();
-    await upload.abort();
-    expect(calls).toEqual([`part 1 ${PART}`, "abort"]);
-    for (const { key, uploadId } of begun) {
-      const again = env.BLOBS.resumeMultipartUpload(key, uploadId);
-      await expect(again.uploadPart(1, new Uint8Array(1))).rejects.toThrow(/upload/i);
-    }
-  });
+  const upload = await new R2Blobs(env.BLOBS).upload(`${crypto.randomUUID()}/object`);
+  await upload.write(new Uint8Array(PART + 1));
+  await upload.abort();
+  await upload.abort();
+  expect(begun).toHaveLength(1);
+  for (const { key, uploadId } of begun) {
+    const again = env.BLOBS.resumeMultipartUpload(key, uploadId);
+    await expect(again.uploadPart(1, new Uint8Array(1))).rejects.toThrow(/upload/i);
+  }
 });

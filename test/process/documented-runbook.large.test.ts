@@ -4,11 +4,46 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { freePort } from "../../scripts/local-server.ts";
 import { bundleWorker } from "../../packages/gateway/src/bundle/bundle-worker.ts";
-import { type Collector, startCollector } from "../support/collector.ts";
 import { commandsIn, isAsShown, isOfThisMonth } from "../support/documented-commands.ts";
 import { blockOf } from "../support/fences.ts";
 import { temporaryFolder } from "../support/server.ts";
 import { Shell } from "../support/shell.ts";
+import { type IncomingHttpHeaders, type ServerResponse } from "node:http";
+import { type Loopback, startLoopback, textOf } from "../support/loopback.ts";
+import { type SentSpan, spansIn } from "../support/telemetry.ts";
+
+interface Export {
+  readonly method: string | undefined;
+  readonly path: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  readonly spans: readonly SentSpan[];
+}
+
+/** An OTLP/HTTP collector on the loopback address. */
+interface Collector extends Loopback {
+  /** Everything received so far. */
+  readonly exports: readonly Export[];
+  /** Sets how it responds. Default: it accepts everything. */
+  answer: (response: ServerResponse) => void;
+}
+
+async function startCollector(): Promise<Collector> {
+  const exports: Export[] = [];
+  const collector = {
+    exports,
+    answer: (response: ServerResponse) => {
+      response.writeHead(200, { "content-type": "application/json" }).end("{}");
+    },
+  };
+  const server = await startLoopback(async (request, response) => {
+    const body = await textOf(request);
+    const { method, url: path, headers } = request;
+    exports.push({ method, path, headers, body, spans: spansIn(body) });
+    collector.answer(response);
+  });
+  return Object.assign(collector, server);
+}
 
 const root = join(import.meta.dirname, "../..");
 const GUIDE = "docs/guides/runbook.md";

@@ -1,7 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { request } from "node:http";
-import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
@@ -43,20 +42,6 @@ function get(port: number, headers: Record<string, string>, path = "/agents") {
   });
 }
 
-/** Returns the error code, or undefined if the port accepts connections. */
-function errorOfConnecting(host: string, port: number): Promise<string | undefined> {
-  return new Promise((done) => {
-    const socket = connect({ host, port, timeout: 60_000 });
-    const end = (code?: string) => {
-      socket.destroy();
-      done(code);
-    };
-    socket.on("connect", () => end());
-    socket.on("timeout", () => end("TIMEOUT"));
-    socket.on("error", (error: NodeJS.ErrnoException) => end(error.code));
-  });
-}
-
 describe("npm start", () => {
   const stateDir = temporaryFolder();
   let endpoint: ChatCompletions;
@@ -92,9 +77,11 @@ describe("npm start", () => {
   });
 
   it("listens on the loopback address only", async () => {
-    expect(await errorOfConnecting("127.0.0.1", server.port)).toBeUndefined();
+    expect((await fetch(`http://127.0.0.1:${server.port}/health`)).status).toBe(200);
+    const cause = expect.objectContaining({ code: "ECONNREFUSED" });
     for (const address of otherAddresses) {
-      expect(await errorOfConnecting(address, server.port)).toBe("ECONNREFUSED");
+      const host = address.includes(":") ? `[${address}]` : address;
+      await expect(fetch(`http://${host}:${server.port}/`)).rejects.toMatchObject({ cause });
     }
     if (otherAddresses.length > 0) return;
     const port = server.port.toString(16).toUpperCase().padStart(4, "0");

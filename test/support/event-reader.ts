@@ -6,7 +6,6 @@ import { call } from "./edge.ts";
 export class EventReader {
   readonly #reader: ReadableStreamDefaultReader<string>;
   #text = "";
-  readonly comments: string[] = [];
   /** Ids of turns that ran when the reader started, or began later. */
   readonly turns: string[] = [];
 
@@ -27,8 +26,7 @@ export class EventReader {
         this.#text = this.#text.slice(end + 2);
         const [, turn] = /^event: turn\ndata: {"turn":"([^"]+)"}$/.exec(frame) ?? [];
         if (turn !== undefined) this.turns.push(turn);
-        else if (frame.startsWith(":")) this.comments.push(frame);
-        else return eventIn(frame);
+        else if (!frame.startsWith(":")) return eventIn(frame);
         continue;
       }
       const read = await this.#reader.read();

@@ -27,17 +27,9 @@ export async function fileOf(lines: readonly Line[]): Promise<string> {
   return `${text}${JSON.stringify(end)}\n`;
 }
 
-/** Returns the file with `change` applied to each line of this type. Undefined removes the line. */
-export function changed(
-  file: string,
-  type: string,
-  change: (line: Line) => object | undefined,
-): Promise<string> {
-  const lines = linesIn(file).flatMap((line) => {
-    const made = line.type === type ? change(line) : line;
-    // Parsed from a line.
-    return made === undefined ? [] : [made as Line];
-  });
+/** Returns the file with `change` applied to each line of this type. */
+export function changed(file: string, type: string, change: (line: Line) => Line): Promise<string> {
+  const lines = linesIn(file).map((line) => (line.type === type ? change(line) : line));
   return fileOf(lines);
 }
 

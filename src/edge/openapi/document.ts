@@ -161,7 +161,7 @@ export interface JsonSchema extends z.core.JSONSchema.JSONSchema {
   readonly properties?: Record<string, JsonSchema>;
   readonly additionalProperties?: JsonSchema | boolean;
 }
-export type MediaTypes = Readonly<Record<string, { readonly schema: JsonSchema }>>;
+type MediaTypes = Readonly<Record<string, { readonly schema: JsonSchema }>>;
 
 /** An OpenAPI 3.1 document, the response of `GET /openapi.json`. */
 export type OpenApi = ReturnType<typeof openApiOf>;

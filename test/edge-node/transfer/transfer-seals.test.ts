@@ -47,40 +47,22 @@ const LOWERED = {
   codes: ["labels_lowered", "approvals_withdrawn"],
 };
 
+type Change = (file: string) => string | Promise<string>;
+const same: Change = (file) => file;
+const sealedAgain: Change = (file) => fileOf(linesIn(file));
+const sealOfOthers: Change = async (file) => {
+  const seal = linesIn(file).at(-1)?.seal;
+  const other = await changed(file, "byref", (line) => ({ ...line, title: "Other" }));
+  return other.replace(/\}\n$/u, `,"seal":"${String(seal)}"}\n`);
+};
+const TICKET_SECRET = "another".repeat(8);
+
 it.each([
-  ["of this server is kept", (file: string) => file, "", {}, KEPT],
-  [
-    "that was changed and sealed again is not",
-    (file: string) => fileOf(linesIn(file)),
-    "",
-    {},
-    LOWERED,
-  ],
-  [
-    "of another server is not",
-    (file: string) => file,
-    "",
-    { TICKET_SECRET: "another".repeat(8) },
-    LOWERED,
-  ],
-  [
-    "with a seal of other lines is not",
-    async (file: string) => {
-      const seal = linesIn(file).at(-1)?.seal;
-      const other = await changed(file, "byref", (line) => ({ ...line, title: "Other" }));
-      return other.replace(/\}\n$/u, `,"seal":"${String(seal)}"}\n`);
-    },
-    "",
-    {},
-    LOWERED,
-  ],
-  [
-    "that the importer trusts is kept",
-    (file: string) => fileOf(linesIn(file)),
-    "?labels=keep",
-    {},
-    KEPT,
-  ],
+  ["of this server is kept", same, "", {}, KEPT],
+  ["that was changed and sealed again is not", sealedAgain, "", {}, LOWERED],
+  ["of another server is not", same, "", { TICKET_SECRET }, LOWERED],
+  ["with a seal of other lines is not", sealOfOthers, "", {}, LOWERED],
+  ["that the importer trusts is kept", sealedAgain, "?labels=keep", {}, KEPT],
 ])("the trust and the approvals of a file %s", async (...row) => {
   const [, change, query, bindings, expected] = row;
   expect(await taken(await change(await exported()), query, bindings)).toEqual(expected);

@@ -11,10 +11,6 @@ const JSON_TYPE = "application/json";
 const raw = (body: string, type = JSON_TYPE) => ({ body, headers: { "content-type": type } });
 const listed = (...names: readonly string[]) => ({ variables: names.map((name) => ({ name })) });
 const manyNames = Array.from({ length: limits.maxItems + 1 }, (_, n) => `n${n}`).join();
-const UNTIDY =
-  '[[],{},null,true,0,-1.5e-300,9007199254740991,1.7976931348623157e+308,{"b":1,"a":{"":[]}},' +
-  '"é€😀",{"__proto__":{"polluted":true},"constructor":1},{"toString":"x","length":-1},' +
-  '{"a\\u0000b":"\\ud800","\\udc00":"\\\\"}]';
 const DEEP = {
   list: [{ id: 1, name: "é€😀z" }, { id: 2 }, { other: 3 }],
   "a b": { "x]y": "quoted" },
@@ -40,10 +36,6 @@ httpCases({
     ["GET /variables/a/info", 200, { name: "a", version: 1, type: "array", count: 2, bytes: 6 }],
     ["PUT /variables/a", raw("two", `${TEXT}; charset=utf-8`), 200, { version: 2, count: 3 }],
     ["GET /variables/a", 200, "two"],
-  ],
-  "JSON is kept as it is written": [
-    ["PUT /variables/a", raw(UNTIDY), 201],
-    ["GET /variables/a", 200, UNTIDY, isJson],
   ],
   "PUT takes ttl, pin and description from the query, and a replacement keeps them": [
     ["PUT /variables/a?ttl=60&pin=true&description=Of%20today%20%E2%82%AC", ONE, 201],
@@ -167,7 +159,7 @@ httpCases({
     ["GET /variables/a?version=2", "variable_secret"],
   ],
   // Parsing of the header is tested in test/edge-node/request-headers.test.ts.
-  "Range returns a part, the whole for several ranges, or the size if out of range": [
+  "Range returns a part, or the size if it is out of range": [
     ["PUT /variables/a", { body: BYTES, headers: { "content-type": "image/png" } }, 201],
     [
       "GET /variables/a",
@@ -180,15 +172,6 @@ httpCases({
         "accept-ranges": "bytes",
         "content-security-policy": "sandbox; default-src 'none'",
       },
-    ],
-    ["GET /variables/a", (etag) => ({ headers: { "if-none-match": etag } }), 304],
-    ["GET /variables/a", range("0-1,5-6"), 200, BYTES, { "content-range": null }],
-    [
-      "HEAD /variables/a",
-      range("0-1"),
-      200,
-      new Uint8Array(),
-      { "content-range": null, "accept-ranges": "bytes", "content-type": "image/png" },
     ],
     [
       "GET /variables/a",
