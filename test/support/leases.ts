@@ -7,16 +7,6 @@ import type {
   TenantLimits,
 } from "../../src/turn/spend/spend.ts";
 import { NodeSql } from "./node-sql.ts";
-import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
-
-/** The end of a step that has used 100 tokens. */
-export const asked = finish("tool-calls", { input: 60, output: 40 });
-export const done: Step = [text("Done."), finish("stop", { input: 60, output: 40 })];
-/** A step with so many calls of the tool `act`. */
-export const calls = (count: number): Step => [
-  Array.from({ length: count }, (_, n) => toolCall("act", { n }, { id: `call_${n}` })).flat(),
-  asked,
-];
 
 /** A tenant's leases in memory, managed as in its directory. */
 export class MemoryLeases implements QuotaService {
