@@ -3,8 +3,8 @@ import type { UIMessageChunk } from "ai";
 import { chunksIn, textIn } from "../test/support/turn-client.ts";
 import { answerTo, type Load, questionFor } from "./load.ts";
 
-/** One connection for each question, so that all run concurrently. */
-const agent = new Agent({ keepAlive: false });
+/** As many connections as questions at a time, which are kept, as browsers do. */
+const agent = new Agent({ keepAlive: true, maxSockets: Infinity });
 
 export interface Answer {
   /** Milliseconds until the first delta of text. */

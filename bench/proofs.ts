@@ -34,7 +34,7 @@ const proofs: readonly Proof[] = [
   {
     // This many kills among variables, and as many in turns and plans.
     name: "crashes: runs of kills with a broken promise",
-    runs: runsOf("chaos.ts", ["--kills", isQuick ? "3" : "250"]),
+    runs: runsOf("chaos.ts", ["--kills", isQuick ? "3" : "100"]),
   },
 ];
 

@@ -16,17 +16,17 @@ const bundles = [
     config: "bench/bundle/wrangler.toml",
     maxKiB: 220,
   },
-  { name: "deployable Worker", config: "wrangler.toml", maxKiB: 497 },
+  { name: "deployable Worker", config: "wrangler.toml", maxKiB: 492 },
 ];
 
 /** Lines of TypeScript by folder. A change that exceeds one deletes first; what falls below it lowers it. */
 const MAX_LINES = {
-  src: 38_451,
-  "packages/*/src": 34_962,
-  page: 10_498,
+  src: 37_004,
+  "packages/*/src": 33_882,
+  page: 10_432,
   bench: 2_498,
   scripts: 2_379,
-  "{test,packages/*/test}": 91_994,
+  "{test,packages/*/test}": 77_990,
 };
 
 const checks = [
