@@ -101,7 +101,7 @@ function withInput(
   if (patch === undefined) return approval;
   const check = (after: Json) => requireShort(charsOf(after, limits.maxRecordBytes));
   const { input = waited } = approval;
-  return { ...approval, input: patched(input, patch, check) };
+  return { ...approval, input: patched(input, patch, { spend: () => undefined, check }) };
 }
 
 /** A decision is stored with its input, in one row. */

@@ -6,6 +6,7 @@ import {
   isJsonObject,
   isScalar,
   type Json,
+  type JsonArray,
   type JsonObject,
 } from "./json.ts";
 
@@ -15,42 +16,105 @@ export type PatchOperation =
   | { readonly op: "remove"; readonly path: string }
   | { readonly op: "move" | "copy"; readonly path: string; readonly from: string };
 
+/** The containers that a patch has made, which it may change. All others are shared with the given value. */
+class Own {
+  readonly #made = new Set<JsonArray | JsonObject>();
+  readonly #spend: (chars: number) => void;
+
+  constructor(spend: (chars: number) => void) {
+    this.#spend = spend;
+  }
+
+  array(array: JsonArray): Json[] {
+    // An array in this set is a copy.
+    if (this.#made.has(array)) return array as Json[];
+    this.#spend(array.length);
+    const copy = [...array];
+    this.#made.add(copy);
+    return copy;
+  }
+
+  object(object: JsonObject): JsonObject {
+    if (this.#made.has(object)) return object;
+    const entries = Object.entries(object);
+    this.#spend(KEY_CHARS * entries.length);
+    const copy = Object.fromEntries(entries);
+    this.#made.add(copy);
+    return copy;
+  }
+
+  /**
+   * Gives up what it made of the value, which will be in two places, of which only one may change. What is in a
+   * container that it has not made is not its own either.
+   */
+  share(value: Json): void {
+    if (isScalar(value) || !this.#made.delete(value)) return;
+    Object.freeze(value);
+    for (const inner of Object.values(value)) this.share(inner);
+  }
+
+  freeze(): void {
+    for (const container of this.#made) Object.freeze(container);
+  }
+}
+
+/** Cost of copying a key, in characters that are read. */
+const KEY_CHARS = 100;
+
+/** Watches a patch. What it throws ends the patch. */
+export interface PatchWatcher {
+  /** Called before containers are copied, with the cost in characters that are read. */
+  spend(chars: number): void;
+  /** Called after each operation. */
+  check(after: Json, operation: PatchOperation): void;
+}
+
 /**
- * Returns the value after the operations, each of which copies the containers on its path: the given value is not
- * changed. `check` is called after each operation; what it throws ends the patch. Throws
+ * Returns the value after the operations. The given value is not changed; parts that stay are shared. A
+ * container is copied once, however many operations change it, unless it is copied itself. Throws
  * `edit_not_found` for a path that leads nowhere, `edit_conflict` for a test that fails, and
  * `invalid_tool_input` for a text that is no JSON Pointer.
  */
 export function patched(
   value: Json,
   operations: readonly PatchOperation[],
-  check: (after: Json, operation: PatchOperation) => void = () => undefined,
+  watcher?: PatchWatcher,
 ): Json {
+  const own = new Own((chars) => watcher?.spend(chars));
   let after = value;
   for (const operation of operations) {
-    after = applied(after, operation);
-    check(after, operation);
+    after = applied(after, operation, own);
+    watcher?.check(after, operation);
   }
+  own.freeze();
   return after;
 }
 
-function applied(value: Json, operation: PatchOperation): Json {
+function applied(value: Json, operation: PatchOperation, own: Own): Json {
   const path = pointerIn(operation.path);
   switch (operation.op) {
     case "add":
-      return added(value, path, operation.value);
+      return added(value, { path, own }, operation.value);
     case "replace":
-      return changed(value, path, () => operation.value);
+      return changed(value, { path, own }, () => operation.value);
     case "remove":
-      return removed(value, path);
+      return removed(value, { path, own });
     case "test":
       requireEqual(found(value, path), operation);
       return value;
-    case "copy":
-      return added(value, path, found(value, pointerIn(operation.from)));
+    case "copy": {
+      const inner = found(value, pointerIn(operation.from));
+      own.share(inner);
+      return added(value, { path, own }, inner);
+    }
     case "move":
-      return moved(value, pointerIn(operation.from), path);
+      return moved(value, pointerIn(operation.from), { path, own });
   }
+}
+
+interface Place {
+  readonly path: readonly string[];
+  readonly own: Own;
 }
 
 /** The unescaped steps of a JSON Pointer (RFC 6901). */
@@ -66,14 +130,16 @@ function pointerIn(text: string): readonly string[] {
     .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
-function moved(value: Json, from: readonly string[], path: readonly string[]): Json {
-  const isWithin = from.every((step, at) => step === path[at]);
-  if (isWithin && path.length > from.length) {
+function moved(value: Json, from: readonly string[], to: Place): Json {
+  const { path, own } = to;
+  const isInside = path.length > from.length && from.every((step, at) => step === path[at]);
+  if (isInside) {
     const message = `A value cannot be moved into itself: ${pointer(from)} to ${pointer(path)}.`;
     throw new ByrefError("edit_conflict", message);
   }
   const inner = found(value, from);
-  return isWithin && path.length === from.length ? value : added(removed(value, from), path, inner);
+  if (from.length === path.length && from.every((step, at) => step === path[at])) return value;
+  return added(removed(value, { path: from, own }), to, inner);
 }
 
 function found(value: Json, path: readonly string[]): Json {
@@ -103,45 +169,66 @@ function indexIn(step: string): number | undefined {
 }
 
 /** Replaces the value at an existing path. */
-function changed(value: Json, path: readonly string[], change: (inner: Json) => Json): Json {
+function changed(value: Json, { path, own }: Place, change: (inner: Json) => Json): Json {
   const within = (outer: Json, at: number): Json => {
     if (at === path.length) return change(outer);
     const inner = within(child(outer, path, at), at + 1);
     const step = path[at] ?? "";
-    if (isJsonArray(outer)) return outer.with(Number(step), inner);
-    return withKey(outer as JsonObject, step, inner);
+    if (isJsonArray(outer)) {
+      const array = own.array(outer);
+      array[Number(step)] = inner;
+      return array;
+    }
+    return withKey(outer as JsonObject, step, { inner, own });
   };
   return within(value, 0);
 }
 
-function added(value: Json, path: readonly string[], inner: Json): Json {
+function added(value: Json, { path, own }: Place, inner: Json): Json {
   const step = path.at(-1);
   if (step === undefined) return inner;
-  return changed(value, path.slice(0, -1), (outer) => {
-    if (isJsonObject(outer)) return withKey(outer, step, inner);
-    const length = isJsonArray(outer) ? outer.length : -1;
+  const at = path.length - 1;
+  return changed(value, { path: path.slice(0, -1), own }, (outer) => {
+    if (isJsonObject(outer)) return withKey(outer, step, { inner, own });
+    const isList = !isScalar(outer) && isJsonArray(outer);
+    const length = isList ? outer.length : -1;
     const index = step === "-" ? length : (indexIn(step) ?? Infinity);
-    if (!isJsonArray(outer) || index > length) throw missing(outer, path, path.length - 1);
-    return outer.toSpliced(index, 0, inner);
+    if (!isList || index > length) throw missing(outer, path, at);
+    const array = own.array(outer);
+    array.splice(index, 0, inner);
+    return array;
   });
 }
 
-function removed(value: Json, path: readonly string[]): Json {
+function removed(value: Json, { path, own }: Place): Json {
   const step = path.at(-1);
   if (step === undefined) {
     throw new ByrefError("edit_conflict", "The whole value cannot be removed; replace it.");
   }
-  return changed(value, path.slice(0, -1), (outer) => {
-    child(outer, path, path.length - 1);
-    if (isJsonArray(outer)) return outer.toSpliced(Number(step), 1);
-    const { [step]: _, ...others } = outer as JsonObject;
-    return others;
+  const at = path.length - 1;
+  return changed(value, { path: path.slice(0, -1), own }, (outer) => {
+    child(outer, path, at);
+    if (!isScalar(outer) && isJsonArray(outer)) {
+      const array = own.array(outer);
+      array.splice(Number(step), 1);
+      return array;
+    }
+    const object = own.object(outer as JsonObject);
+    Reflect.deleteProperty(object, step);
+    return object;
   });
 }
 
-/** Keeps the place of an existing key. A computed key named __proto__ stays a key. */
-function withKey(value: JsonObject, key: string, inner: Json): JsonObject {
-  return { ...value, [key]: inner };
+/** Keeps the place of an existing key. */
+function withKey(
+  value: JsonObject,
+  key: string,
+  { inner, own }: { readonly inner: Json; readonly own: Own },
+): JsonObject {
+  const object = own.object(value);
+  // Defines own properties, so that a key named __proto__ stays a key.
+  const property = { value: inner, writable: true, enumerable: true, configurable: true };
+  return Object.defineProperty(object, key, property);
 }
 
 function requireEqual(actual: Json, { path, value }: { path: string; value: Json }): void {

@@ -66,6 +66,26 @@ describe("a JSON Patch", () => {
     fc.record({ op: fc.constantFrom("move", "copy"), path: pointer, from: pointer }),
   ) as fc.Arbitrary<PatchOperation>;
 
+  it("copies a container once for any number of operations", () => {
+    let copies = 0;
+    const given = new Proxy(
+      { a: 1, b: 2 },
+      {
+        ownKeys: (target) => {
+          copies++;
+          return Reflect.ownKeys(target);
+        },
+      },
+    );
+    const operations = Array.from({ length: 100 }, (_, n) => ({
+      op: "replace" as const,
+      path: "/a",
+      value: n,
+    }));
+    expect(patched(given, operations)).toEqual({ a: 99, b: 2 });
+    expect(copies).toBe(1);
+  });
+
   it("applies operations one after the other, and does not change the original value", () => {
     fc.assert(
       fc.property(doc, fc.array(operation, { minLength: 2, maxLength: 6 }), (given, operations) => {

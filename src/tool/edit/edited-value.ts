@@ -169,12 +169,15 @@ function patchedValue(before: Json, operations: readonly PatchOperation[]): Edit
     // A value in many places is one in memory, and many in the result.
     if ("value" in operation) work.added.spend(charsOf(operation.value, limits.maxJsonBytes));
   }
-  const after = patched(before, operations, (value, operation) => {
-    if (!isReading(operation)) return;
-    // Copies of copies grow exponentially, and share their parts in memory.
-    if (operation.op === "copy") chars = charsOf(value, limits.maxJsonBytes);
-    requireAtMost(["maxJsonBytes", limits.maxJsonBytes], chars, SMALLER);
-    work.read.spend(operation.op === "copy" ? COPY_COST * chars : chars);
+  const after = patched(before, operations, {
+    spend: (copied) => work.read.spend(copied),
+    check(value, operation) {
+      if (!isReading(operation)) return;
+      // Copies of copies grow exponentially, and share their parts in memory.
+      if (operation.op === "copy") chars = charsOf(value, limits.maxJsonBytes);
+      requireAtMost(["maxJsonBytes", limits.maxJsonBytes], chars, SMALLER);
+      work.read.spend(operation.op === "copy" ? COPY_COST * chars : chars);
+    },
   });
   return compared(before, after);
 }
