@@ -249,7 +249,9 @@ class TurnsChaos {
     const { variables } = await jsonAt<{ variables: { name: string }[] }>(
       `${url}/variables?last=1000`,
     );
-    const known = new Set(variables.map(({ name }) => name));
+    // A long conversation has its old turns as `$history`, which no call made.
+    const names = variables.map(({ name }) => name).filter((name) => name !== "history");
+    const known = new Set(names);
     const shown = new Set(
       Array.from(JSON.stringify(messages).matchAll(/"\$var":"(\w+)"/g), ([, name = ""]) => name),
     );
@@ -273,7 +275,8 @@ class TurnsChaos {
       const starts = entries.filter((one) => one.kind === "start" && one.ids[0] === id);
       const isDone = part?.state === "output-available";
       const isUnknown = part?.errorText?.startsWith("outcome_unknown") === true;
-      const mayBe = TOOLS[name].effects === "once" && kills > 0 && starts.length > 0;
+      // A kill may come before the request of a call that the server has noted as begun.
+      const mayBe = TOOLS[name].effects === "once" && kills > 0;
       if (part === undefined || getToolName(part) !== name || !(isDone || (isUnknown && mayBe)))
         this.#blame(mayBe ? "R4" : "R7", `${id}: ${part?.state} ${part?.errorText}`);
       if (isDone && !entries.some((one) => one.kind === "effect" && one.ids[0] === id))
