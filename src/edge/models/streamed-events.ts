@@ -1,4 +1,4 @@
-import { type EventSourceMessage, EventSourceParserStream } from "eventsource-parser/stream";
+import { type EventSourceMessage, EventSourceParserStream } from "@ai-sdk/provider-utils";
 import { isJsonArray, isJsonObject, type Json, jsonIn, type JsonObject } from "../../value/json.ts";
 
 /** What reads the events of one answer. */
