@@ -128,6 +128,7 @@ export default defineConfig({
       },
       {
         plugins: [worker()],
+        resolve: OWN_NAME,
         test: {
           name: "large-workerd",
           include: ["test/edge/**/*.large.test.ts"],
