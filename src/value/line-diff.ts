@@ -64,9 +64,9 @@ function* jsonPieces(
 const MAX_PIECE_CHARS = 16_384;
 
 /** Characters of each text from which on they are compared. A longer line counts as several. */
-const WINDOW_CHARS = 1_048_576;
+const WINDOW_CHARS = 262_144;
 /** Characters of one text that are held while there is too little of the other. */
-const MAX_HELD_CHARS = 4 * WINDOW_CHARS;
+const MAX_HELD_CHARS = 8 * WINDOW_CHARS;
 
 /** Makes a unified diff of two texts that arrive in pieces. Holds a window of each, and the lines that are shown. */
 export class LineDiff {
