@@ -21,7 +21,7 @@ const bundles = [
 
 /** Lines of TypeScript by folder. A change that exceeds one deletes first; what falls below it lowers it. */
 const MAX_LINES = {
-  src: 37_094,
+  src: 37_088,
   "packages/*/src": 33_882,
   page: 10_432,
   bench: 2_498,

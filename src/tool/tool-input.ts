@@ -153,8 +153,9 @@ export function withoutQuotes(
     const inner = /^\s*[[{]/u.test(value) ? jsonIn(value) : undefined;
     if (inner === undefined) return value;
     const types = typesAt(place, schema);
-    const isQuoted = !types.has("string") && types.has(typeOfJson(inner));
-    return isQuoted ? withoutQuotes(inner, schema, place) : value;
+    if (types.has("string") || !types.has(typeOfJson(inner))) return value;
+    requireJson(inner);
+    return withoutQuotes(inner, schema, place);
   }
   if (isScalar(value)) return value;
   const inner = (part: Json, step: string | number) =>

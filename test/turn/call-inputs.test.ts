@@ -1,6 +1,6 @@
 import { jsonSchema, type JSONSchema7, tool } from "ai";
 import { expect, it } from "vitest";
-import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
+import { finish, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation } from "../support/turn.ts";
 
 const schema: JSONSchema7 = {
@@ -37,6 +37,7 @@ const rows: readonly [what: string, written: string, taken: unknown][] = [
   ],
   ["two objects", '{"any":1}{"any":2}', undefined],
   ["an object after another text", 'x{"any":1}', undefined],
+  ["an object like its own part that is cut off", '{"any":{"any":1}', undefined],
   ["an object that is cut off", '{"any":', undefined],
   ["a list in quotes (kimi-cli#2406)", '{"list":"[{\\"n\\":1}]"}', { list: [{ n: 1 }] }],
   ["objects in quotes in a list", '{"list":["{\\"n\\":\\"[1]\\"}"]}', { list: [{ n: "[1]" }] }],
@@ -53,32 +54,31 @@ const rows: readonly [what: string, written: string, taken: unknown][] = [
   ],
 ];
 
-it.each(rows)("a tool takes %s", async (_what, written, taken) => {
+/** Calls a tool, or another one, with the written input. */
+async function runCall(written: string, name = "act") {
   const inputs: unknown[] = [];
-  const act = tool({
-    inputSchema: jsonSchema<unknown>(schema),
-    execute: (input) => void inputs.push(input),
-  });
+  const inputSchema = jsonSchema<unknown>(schema);
+  const act = tool({ inputSchema, execute: (input) => void inputs.push(input) });
   const conversation = new Conversation({ tools: { act } });
   await conversation.store.save({ name: "evil", value: '"},{"on":true' });
-  const steps = [
-    [toolCall("act", written), finish("tool-calls")],
-    [text("Done."), finish()],
-  ];
-  await conversation.say({ steps });
-  expect(inputs).toEqual(taken === undefined ? [] : [taken]);
+  const steps = [[toolCall(name, written), finish("tool-calls")], "Done."];
+  const { chunks } = await conversation.say({ steps });
+  const failed = chunks.find(({ type }) => type === "tool-output-error");
+  return { inputs, failed, evil: await conversation.store.read("evil") };
+}
+
+it.each(rows)("a tool takes %s", async (_what, written, taken) => {
+  expect((await runCall(written)).inputs).toEqual(taken === undefined ? [] : [taken]);
 });
 
 it("edits may be in quotes", async () => {
-  const conversation = new Conversation({});
-  await conversation.store.save({ name: "note", value: "old words" });
-  const edits = JSON.stringify([{ find: "old", replace: "new" }]);
-  const input = { name: "note", edits };
-  await conversation.say({
-    steps: [
-      [toolCall("edit_variable", input), finish("tool-calls")],
-      [text("Done."), finish()],
-    ],
-  });
-  expect(await conversation.store.read("note")).toBe("new words");
+  const edits = JSON.stringify([{ find: "true", replace: "false" }]);
+  const { evil } = await runCall(JSON.stringify({ name: "evil", edits }), "edit_variable");
+  expect(evil).toBe('"},{"on":false');
+});
+
+it("a list in quotes that is too deep fails with a code", async () => {
+  const list = "[".repeat(30_000) + "]".repeat(30_000);
+  const { failed } = await runCall(JSON.stringify({ list }));
+  expect(failed).toMatchObject({ errorText: expect.stringMatching(/^limit_exceeded: /) });
 });

@@ -45,10 +45,10 @@ function through({ read, end }: EventReader): Transformer<EventSourceMessage, st
       const event = jsonIn(data);
       const isRead = event !== undefined && isJsonObject(event);
       const more = isRead ? read(event) : data === END ? (end?.() ?? []) : [];
-      const texts = more.map((one) => JSON.stringify(one));
       // What is no JSON is refused by the provider, with its text.
       const rest = isRead || data.trim() === "" ? [] : [data];
-      for (const text of [...texts, ...rest]) controller.enqueue(`data: ${text}\n\n`);
+      for (const text of [...more.map((one) => JSON.stringify(one)), ...rest])
+        controller.enqueue(`data: ${text}\n\n`);
     },
   };
 }

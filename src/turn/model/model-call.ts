@@ -601,7 +601,9 @@ function repeatedIn(text: string): string | undefined {
   for (let tries = 0; tries < MAX_STARTS && at > 0; tries++) {
     at = text.lastIndexOf("{", at - 1);
     const whole = text.slice(Math.max(at, 0));
-    if (!isJson(whole)) continue;
+    if (jsonIn(whole) === undefined) continue;
+    // It may be a part of an object that is cut off.
+    if (/[:,[]$/u.test(text.slice(0, at).trimEnd())) return undefined;
     let end = 0;
     for (let length = 1; length > 0 && end < at; end += length) {
       length = 0;
@@ -610,15 +612,6 @@ function repeatedIn(text: string): string | undefined {
     return end === at ? whole : undefined;
   }
   return undefined;
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Objects inside an input that is sent repeatedly. */
