@@ -88,7 +88,7 @@ export function countsIn(value: Json | undefined): JsonObject {
 
 /** An error of an API, in one of the forms of OpenAI, Anthropic, vLLM, FastAPI and proxies. Some send an empty one. */
 export function errorIn({ error, detail, object, ...others }: JsonObject): JsonObject | undefined {
-  const [given] = [error, detail, object === "error" ? others : null].filter(isSaid);
+  const given = [error, detail, object === "error" ? others : null].find(isSaid);
   if (given === undefined) return undefined;
   if (isJsonObject(given) && typeof given.message === "string") return given;
   return { message: typeof given === "string" ? given : JSON.stringify(given) };
