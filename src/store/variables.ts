@@ -180,8 +180,9 @@ export class VariableStore implements Variables {
 
   list({ last = Infinity, names }: ListOptions = {}): readonly VariableInfo[] {
     const count = wholeCount(last);
-    const named = names && new Set(names);
-    const entries = this.#state.unexpired().filter(({ name }) => named?.has(name) !== false);
+    const named = [...new Set(names)].flatMap((name) => this.#state.alive(name) ?? []);
+    const entries =
+      names === undefined ? this.#state.unexpired(count) : named.toSorted((a, b) => a.seq - b.seq);
     const listed = entries.slice(Math.max(entries.length - count, 0));
     const { info } = this.#state.computed() ?? {};
     const isFirst = info && listed.length < count && names?.includes(info.name) !== false;

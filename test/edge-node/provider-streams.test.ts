@@ -91,6 +91,13 @@ const completions: readonly Variant[] = [
     sent: [chunk({ content: "hi" }, {}, { error: null }), end()],
     got: answered,
   },
+  ...["", false, {}, [], 0].map((error) => ({
+    what: `${JSON.stringify(error)} for an error`,
+    sent: [chunk({ content: "hi" }, {}, { error }), end()],
+    got: answered,
+  })),
+  { what: "a number for a text", sent: [chunk({ content: 5 }), end()], got: ["5", "stop"] },
+  { what: "null for a text", sent: [chunk({ content: null }), hi, end()], got: answered },
   {
     what: "reasoning that is no text",
     sent: [chunk({ reasoning: { at: 1 }, content: "hi" }), end()],
@@ -268,6 +275,48 @@ const messages: readonly Variant[] = [
     got: [' w {"a":1}', ...used.slice(1)],
   },
   {
+    what: "a thought with the start of its block, and one without a text",
+    sent: [
+      started,
+      ...block({ type: "thinking", thinking: "hm" }),
+      ...block({ type: "thinking" }, { type: "thinking_delta", thinking: "so" }),
+      ...hiBlock,
+      ...stopped("end_turn"),
+    ],
+    got: ["(hm)", "(so)", ...said],
+  },
+  {
+    what: "null and a number for texts",
+    sent: [
+      started,
+      ...block({ type: "text" }, ...[null, 5].map((text) => ({ type: "text_delta", text }))),
+      ...stopped("end_turn"),
+    ],
+    got: ["", "5", ...said.slice(1)],
+  },
+  {
+    what: "an object for a call's input",
+    sent: [
+      started,
+      ...block(
+        { type: "tool_use", id: "c", name: "w" },
+        { type: "input_json_delta", partial_json: { a: 1 } },
+      ),
+      ...stopped("tool_use"),
+    ],
+    got: used,
+  },
+  ...["0", undefined].map((index) => ({
+    what: `${index === undefined ? "no index" : "a text for the index"} of a block`,
+    sent: [started, ...hiBlock.map((event) => ({ ...event, index })), ...stopped("end_turn")],
+    got: said,
+  })),
+  {
+    what: "an error that says nothing",
+    sent: [started, { type: "error", error: {} }],
+    got: ["The endpoint failed."],
+  },
+  {
     what: "an error as a text",
     sent: [started, { type: "error", error: "overloaded" }],
     got: ["overloaded"],
@@ -312,6 +361,8 @@ function describePart(part: LanguageModelV4StreamPart): readonly string[] {
   switch (part.type) {
     case "text-delta":
       return [part.delta];
+    case "reasoning-delta":
+      return [`(${part.delta})`];
     case "tool-call":
       // An id that the provider has made is long.
       return [

@@ -54,28 +54,35 @@ const LISTS: readonly (readonly [tool: unknown, isOffered: boolean, list?: objec
   [{ name: "odd", inputSchema: schema }, true, { nextCursor: "8" }],
 ];
 
+/** Starts a server that answers as no library would. */
+async function startOdd(list: object, result: unknown = textResult("fine")) {
+  const answers: Readonly<Record<string, unknown>> = {
+    initialize: {
+      protocolVersion: "2025-06-18",
+      capabilities: { tools: {} },
+      serverInfo: { name: "odd", version: "1" },
+    },
+    "tools/list": list,
+    "tools/call": result,
+  };
+  return startLoopback(async (request, response) => {
+    if (request.method !== "POST") return response.writeHead(405).end();
+    const { id, method } = JSON.parse(await textOf(request)) as { id?: number; method: string };
+    if (id === undefined) return response.writeHead(202).end();
+    const result = answers[method];
+    const error = { code: -32_601, message: "Method not found" };
+    response.writeHead(200, { "content-type": "application/json" });
+    const answer = result === undefined ? { error } : { result };
+    response.end(JSON.stringify({ jsonrpc: "2.0", id, ...answer }));
+  });
+}
+
+const good = { name: "good", inputSchema: schema };
+
 it.each(LISTS)(
   "a list with %j leaves the server's other tools usable",
   async (tool, isOffered, list = {}) => {
-    const answers: Readonly<Record<string, object>> = {
-      initialize: {
-        protocolVersion: "2025-06-18",
-        capabilities: { tools: {} },
-        serverInfo: { name: "odd", version: "1" },
-      },
-      "tools/list": { tools: [tool, { name: "good", inputSchema: schema }], ...(list as object) },
-      "tools/call": { ...textResult("fine"), structuredContent: null, isError: null, _meta: null },
-    };
-    const server = await startLoopback(async (request, response) => {
-      if (request.method !== "POST") return response.writeHead(405).end();
-      const { id, method } = JSON.parse(await textOf(request)) as { id?: number; method: string };
-      if (id === undefined) return response.writeHead(202).end();
-      const result = answers[method];
-      const error = { code: -32_601, message: "Method not found" };
-      response.writeHead(200, { "content-type": "application/json" });
-      const answer = result === undefined ? { error } : { result };
-      response.end(JSON.stringify({ jsonrpc: "2.0", id, ...answer }));
-    });
+    const server = await startOdd({ tools: [tool, good], ...(list as object) });
     try {
       const opened = await open(new McpDirectory(quiet), [{ name: "one", url: server.url }]);
       expect(Object.keys(opened.tools).toSorted()).toEqual(isOffered ? ["good", "odd"] : ["good"]);
@@ -85,6 +92,53 @@ it.each(LISTS)(
     }
   },
 );
+
+const link = { type: "resource_link", uri: "file:///a" };
+const image = { type: "image", mimeType: "image/png" };
+const png = { bytes: new Uint8Array([0, 1, 2, 255]), mediaType: "image/png" };
+
+it.each<readonly [result: object, value: unknown]>([
+  [{ ...textResult("fine"), structuredContent: null, isError: null, _meta: null }, "fine"],
+  // mcp-server-cloudflare#12
+  [{}, null],
+  [{ content: null }, null],
+  [{ content: null, structuredContent: { a: 1 } }, { a: 1 }],
+  [{ content: "fine" }, "fine"],
+  [{ content: ["fine"] }, "fine"],
+  [{ content: { type: "text", text: "fine" } }, "fine"],
+  [{ content: [{ type: "text" }] }, ""],
+  [
+    { content: [{ type: "text", text: "see" }, { note: "a" }] },
+    [
+      { type: "text", text: "see" },
+      { type: "text", text: '{"note":"a"}' },
+    ],
+  ],
+  [{ content: [link] }, [{ ...link, name: link.uri }]],
+  [{ content: [{ ...image, data: "AAEC\n/w==\n" }] }, png],
+  [{ content: [{ ...image, data: "data:image/png;base64,AAEC/w==" }] }, png],
+  [{ toolResult: { a: 1 } }, { a: 1 }],
+])("a result %j is read", async (result, value) => {
+  const server = await startOdd({ tools: [good] }, result);
+  try {
+    const opened = await open(new McpDirectory(quiet), [{ name: "one", url: server.url }]);
+    expect(await run(opened, "good")).toEqual(value);
+  } finally {
+    await server.down();
+  }
+});
+
+it("a result that cannot be read is an error that says so", async () => {
+  const server = await startOdd({ tools: [good] }, { content: [{ ...image, data: "%" }] });
+  try {
+    const opened = await open(new McpDirectory(quiet), [{ name: "one", url: server.url }]);
+    await expect(run(opened, "good")).rejects.toThrow(
+      "MCP server one: Its answer does not follow MCP.",
+    );
+  } finally {
+    await server.down();
+  }
+});
 
 describe("a server that is down", () => {
   it("makes only its own tools unavailable, and is logged once, without its address and headers", async () => {

@@ -111,6 +111,25 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
+it("a model that is always ahead leaves time to timers and other requests", async () => {
+  vi.useRealTimers();
+  let now = Date.now();
+  vi.spyOn(Date, "now").mockImplementation(() => now);
+  const passed: string[] = [];
+  setTimeout(() => passed.push("timer"));
+  const words = Array.from({ length: 200 }, () => opened("word")[1] ?? []).flat();
+  await callWith({
+    steps: [[opened("word"), words, finish("stop")].flat()],
+    write: ({ type }) => {
+      now += 5;
+      passed.push(type);
+    },
+  });
+  expect(passed.length).toBeGreaterThan(200);
+  expect(passed.indexOf("timer")).toBeGreaterThan(0);
+  expect(passed.indexOf("timer")).toBeLessThan(100);
+});
+
 describe("a model that fails for a moment", () => {
   it("is retried without a reset if nothing was shown", async () => {
     const { result, usage, log, delaysMs, calls } = await callWith({

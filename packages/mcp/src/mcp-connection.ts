@@ -115,7 +115,10 @@ export class McpConnection {
     } catch (error) {
       if (error instanceof ByrefError) throw error;
       if (!signal.aborted) this.#options.onStale();
-      throw this.#failure(`MCP server ${this.#endpoint.name}: ${messageOf(error)}`);
+      // The library says no more.
+      const isUnread = messageOf(error) === "Failed to parse server response";
+      const why = isUnread ? "Its answer does not follow MCP." : messageOf(error);
+      throw this.#failure(`MCP server ${this.#endpoint.name}: ${why}`);
     }
   }
 
@@ -196,14 +199,21 @@ export class McpConnection {
 }
 
 /**
- * Makes a result readable for the library, which else refuses all of it: its members that are null are left out. In a
- * list of tools, so are members of another type, and tools that it cannot read, whose names are added to `leftOut`.
+ * Makes a result readable for the library, which else refuses all of it: its members that are null are left out, and
+ * contents get the form that they should have. In a list of tools, members of another type are left out, and tools that
+ * it cannot read, whose names are added to `leftOut`.
  */
 function readable(result: Readonly<Record<string, unknown>>, leftOut: string[]): typeof result {
   const { tools, nextCursor, ...others } = result;
   if (!Array.isArray(tools)) {
-    const members = Object.entries(result).filter(([, value]) => value !== null);
-    return members.length < Object.keys(result).length ? Object.fromEntries(members) : result;
+    const { content, ...members } = others;
+    const kept = Object.entries(members).filter(([, value]) => value !== null);
+    const isOther = members.structuredContent !== undefined || members.toolResult !== undefined;
+    const contents = content ?? (isOther ? undefined : []);
+    return {
+      ...Object.fromEntries(kept),
+      ...(contents !== undefined && { content: [contents].flat().map(readableContent) }),
+    };
   }
   const read = tools.flatMap((tool: unknown) => {
     const { name, inputSchema, annotations, ...members } = json.isObject(tool) ? tool : {};
@@ -230,6 +240,23 @@ function readable(result: Readonly<Record<string, unknown>>, leftOut: string[]):
   // Some servers end a list with null or an empty text.
   const isMore = isText(nextCursor) && nextCursor !== "";
   return { ...others, tools: read, ...(isMore && { nextCursor }) };
+}
+
+/** A text that is none, a link without a name, data with line breaks or as a URL. */
+function readableContent(content: unknown): unknown {
+  if (!json.isObject(content) || !isText(content.type))
+    return { type: "text", text: isText(content) ? content : JSON.stringify(content) };
+  const { type, text, data, uri } = content;
+  switch (type) {
+    case "text":
+      return isText(text) ? content : { ...content, text: JSON.stringify(text) ?? "" };
+    case "image":
+      return isText(data) ? { ...content, data: data.replace(/^data:[^,]*,|\s+/gu, "") } : content;
+    case "resource_link":
+      return { name: uri, ...content };
+    default:
+      return content;
+  }
 }
 
 const isText = (value: unknown) => typeof value === "string";

@@ -1,5 +1,6 @@
-import { isJsonObject, type JsonObject } from "../../value/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject } from "../../value/json.ts";
 import {
+  asText,
   countsIn,
   errorIn,
   type EventReader,
@@ -52,14 +53,16 @@ class Completion implements EventReader {
 }
 
 function deltaOf(delta: JsonObject): JsonObject {
-  const { reasoning, reasoning_content: content, function_call: call, tool_calls: calls } = delta;
+  const { content, reasoning, function_call: call, tool_calls: calls } = delta;
+  const { reasoning_content: thought } = delta;
   const others = Object.entries(delta).filter(([key]) => !REPLACED.has(key));
   const [older] = objectsIn(call);
   const all = older === undefined ? objectsIn(calls) : [{ index: 0, function: older }];
   return {
     ...Object.fromEntries(others),
     ...(typeof reasoning === "string" ? { reasoning } : {}),
-    ...(typeof content === "string" ? { reasoning_content: content } : {}),
+    ...(typeof thought === "string" ? { reasoning_content: thought } : {}),
+    ...(content === undefined || isJsonArray(content) ? {} : { content: asText(content) }),
     ...(all.length === 0 ? {} : { tool_calls: all.map(callOf) }),
   };
 }
@@ -68,11 +71,10 @@ const REPLACED = new Set(["role", "reasoning", "reasoning_content", "function_ca
 
 function callOf({ id, index, function: named, ...others }: JsonObject): JsonObject {
   const [{ arguments: input = null, ...about } = {}] = objectsIn(named);
-  const isText = typeof input === "string" || input === null;
   return {
     ...others,
     id: textOf(id) ?? null,
     index: textOf(index) === undefined ? null : Number(index),
-    function: { ...about, arguments: isText ? input : JSON.stringify(input) },
+    function: { ...about, arguments: input === null ? null : asText(input) },
   };
 }

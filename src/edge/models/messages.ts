@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../value/json.ts";
-import { countsIn, errorIn, fetchEvents, objectsIn, textOf } from "./streamed-events.ts";
+import { asText, countsIn, errorIn, fetchEvents, objectsIn, textOf } from "./streamed-events.ts";
 
 /**
  * `fetch` for Anthropic's Messages API. Endpoints that follow it leave out counts of tokens, or send a text with the
@@ -19,26 +19,38 @@ function readEvent(event: JsonObject): readonly JsonObject[] {
     case "message_delta":
       return [{ ...event, usage: { output_tokens: 0, ...countsIn(event.usage) } }];
     case "content_block_start":
-      return startOf(event);
+      return startOf({ ...event, index: indexOf(event) });
+    case "content_block_delta": {
+      const [delta = {}] = objectsIn(event.delta);
+      const texts = TEXTS.filter((name) => name in delta);
+      const said = texts.map((name) => [name, asText(delta[name] ?? null)] as const);
+      return [
+        { ...event, index: indexOf(event), delta: { ...delta, ...Object.fromEntries(said) } },
+      ];
+    }
+    case "content_block_stop":
+      return [{ ...event, index: indexOf(event) }];
+    case "error":
+      return [{ type: "error", error: { type: "api_error", message: "The endpoint failed." } }];
     default:
-      return KNOWN.has(event.type) ? [event] : [];
+      return event.type === "message_stop" || event.type === "ping" ? [event] : [];
   }
 }
 
-const KNOWN: ReadonlySet<unknown> = new Set([
-  "content_block_delta",
-  "content_block_stop",
-  "message_stop",
-  "ping",
-]);
+const TEXTS = ["text", "thinking", "partial_json", "signature"];
+
+function indexOf({ index = 0 }: JsonObject): number {
+  return Number(index);
+}
 
 function startOf(event: JsonObject): readonly JsonObject[] {
   const [block = {}] = objectsIn(event.content_block);
-  const { type, text, input, id } = block;
-  if (type === "text" && textOf(text) !== undefined) {
-    const delta = { type: "text_delta", text: String(text) };
-    const start = { ...event, content_block: { ...block, text: "" } };
-    return [start, { ...event, type: "content_block_delta", delta }];
+  const { type, input, id } = block;
+  if (type === "text" || type === "thinking") {
+    const text = asText(block[type] ?? null);
+    const start = { ...event, content_block: { ...block, [type]: "" } };
+    const delta = { type: `${type}_delta`, [type]: text };
+    return text === "" ? [start] : [start, { ...event, type: "content_block_delta", delta }];
   }
   if (type !== "tool_use") return [event];
   const given = isJsonObject(input ?? null) ? {} : { input: {} };

@@ -65,6 +65,16 @@ export function objectsIn(value: Json | undefined): readonly JsonObject[] {
   return (isJsonArray(value) ? value : [value]).filter(isJsonObject);
 }
 
+/** Whether it is more than null, false, 0, an empty text or an empty object. */
+function isSaid(value: Json | undefined): value is Json {
+  return Boolean(value) && (typeof value !== "object" || Object.keys(value ?? {}).length > 0);
+}
+
+/** What is said in place of a text, as a text. */
+export function asText(value: Json): string {
+  return typeof value === "string" ? value : value === null ? "" : JSON.stringify(value);
+}
+
 /** Counts of tokens, also those that are written as texts. */
 export function countsIn(value: Json | undefined): JsonObject {
   const [counts = {}] = objectsIn(value);
@@ -76,10 +86,10 @@ export function countsIn(value: Json | undefined): JsonObject {
   return Object.fromEntries(entries);
 }
 
-/** An error of an API, in one of the forms of OpenAI, Anthropic, vLLM, FastAPI and proxies. */
+/** An error of an API, in one of the forms of OpenAI, Anthropic, vLLM, FastAPI and proxies. Some send an empty one. */
 export function errorIn({ error, detail, object, ...others }: JsonObject): JsonObject | undefined {
-  const given = error ?? detail ?? (object === "error" ? others : null);
-  if (given === null) return undefined;
+  const given = [error, detail, object === "error" ? others : null].find(isSaid);
+  if (given === undefined) return undefined;
   if (isJsonObject(given) && typeof given.message === "string") return given;
   return { message: typeof given === "string" ? given : JSON.stringify(given) };
 }

@@ -246,6 +246,12 @@ interface TryOptions extends Pick<ModelRequest, "tools" | "signal">, Omit<ModelO
   readonly onFirst: () => void;
 }
 
+/**
+ * After this time, a turn waits for a timer once. Turns whose models are ahead of them would else keep the event loop
+ * busy until they end, and workerd reads new requests only when it is idle.
+ */
+const MAX_BUSY_MS = 50;
+
 /** One try of one model call. Its results and its writes belong to this try alone. */
 class ModelTry {
   readonly #options: TryOptions;
@@ -304,10 +310,15 @@ class ModelTry {
   }
 
   async #read(reader: ReadableStreamDefaultReader<Part>, silence: Deadline): Promise<void> {
+    let restedMs = Date.now();
     for (let read = await reader.read(); !read.done; read = await reader.read()) {
       silence.touch();
       const writing = this.#take(read.value, silence.signal);
       if (writing !== undefined) await writing;
+      if (Date.now() - restedMs > MAX_BUSY_MS) {
+        await new Promise((resolve) => setTimeout(resolve));
+        restedMs = Date.now();
+      }
     }
   }
 
