@@ -20,6 +20,7 @@ const MODEL: InputRequest = {
   params: {
     messages: [{ role: "user", content: { type: "text", text: "Hello?" } }],
     maxTokens: 9,
+    systemPrompt: "You are Byref.",
     includeContext: "allServers",
   },
 };
@@ -74,6 +75,19 @@ describe("a server's question", () => {
       else await expect(asked).rejects.toThrow("The call has guarded values.");
     }
     expect(questions.map(({ method }) => method)).toEqual(allowed.map(({ method }) => method));
+  });
+
+  it("says which server asks, to a person and to a model, which gets the context of no server", async () => {
+    const clients = new CallingClients("shop");
+    const { client, questions } = recording();
+    for (const question of [PERSON, MODEL]) {
+      await clients.during(client, () => clients.ask(question));
+    }
+    expect(questions).toMatchObject([
+      { params: { message: 'The MCP server "shop" asks:\n\nYour name?' } },
+      { params: { systemPrompt: 'The MCP server "shop" asks:\n\nYou are Byref.' } },
+    ]);
+    expect(questions[1]?.params).not.toHaveProperty("includeContext");
   });
 });
 
