@@ -276,12 +276,6 @@ const OWN_RESOURCES = [
     description: "What was kept and saved in this workspace. Counts, never values.",
     read: (gateway: Gateway): unknown => withTokens(gateway.counts),
   },
-  {
-    uri: "byref://variables",
-    name: "variables",
-    description: "Names, addresses, shapes and sizes of the variables.",
-    read: ({ store }: Gateway): unknown => variableResources(store),
-  },
 ];
 
 function protocolErrorOf(error: unknown): ProtocolError {
