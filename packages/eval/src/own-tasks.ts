@@ -217,7 +217,10 @@ function documentOf(kind: DocumentKind, chars: number, random: Random): Json {
         Uint8Array.from({ length: (chars / 4) * 3 }, () => random.between(0, 255)),
       );
     case "csv": {
-      const lines = itemsFor(chars, (at) => lineOf(at, random));
+      const lines = itemsFor(chars, (at) => {
+        const { id, name, city, amount, date, note } = recordOf(at, random);
+        return [id, name, city, amount, date, `"${note}"`].join(",");
+      });
       return ["id,name,city,amount,date,note", ...lines].join("\n");
     }
     case "json":
@@ -238,11 +241,6 @@ function itemsFor<Item extends Json>(chars: number, itemOf: (number: number) => 
     length += (typeof item === "string" ? item : JSON.stringify(item)).length + 1;
   }
   return items;
-}
-
-function lineOf(number: number, random: Random): string {
-  const { id, name, city, amount, date, note } = recordOf(number, random);
-  return [id, name, city, amount, date, `"${note}"`].join(",");
 }
 
 /** A record of a document. Ids are `r-1`, `r-2` … */
