@@ -30,9 +30,3 @@ it("byref eval measures a scripted model without a key, and draws the table and 
     rmSync(cwd, { recursive: true, force: true });
   }
 });
-
-it("byref eval reports missing options", () => {
-  const { status, stderr } = spawnSync(process.execPath, [program, "eval"], { encoding: "utf8" });
-  expect(status).toBe(1);
-  expect(stderr).toContain("--model is missing");
-});

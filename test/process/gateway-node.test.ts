@@ -34,7 +34,12 @@ describe("with a Node that has no SQLite", () => {
     const folder = madeFolder();
     byref(["mcp", "wrap"], { folder });
     expect(readFileSync(join(folder, ".mcp.json"), "utf8")).not.toBe(original);
-    expect(byref(["mcp", "unwrap"], { folder, env })).toMatchObject({ status: 0, stderr: "" });
+    const unwrap = () => byref(["mcp", "unwrap"], { folder, env });
+    const stdout = expect.stringMatching(/\.mcp\.json: unwrapped \(shop\)\.\n$/u);
+    expect(unwrap()).toMatchObject({ status: 0, stderr: "", stdout });
     expect(readFileSync(join(folder, ".mcp.json"), "utf8")).toBe(original);
+    expect(unwrap().stdout).toContain(
+      "nothing to do.\nIt has no entry that byref mcp wrap wrote.\n",
+    );
   });
 });

@@ -1,59 +1,12 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { CLIENT_CONFIGURATIONS } from "../support/client-configurations.ts";
 import { byref } from "../support/command-line.ts";
 
-let folder = "";
-
-beforeEach(() => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), "byref-wrap-")));
-});
-
-const read = (file: string) => readFileSync(file, "utf8");
-
-function written(path: string, text: string): string {
-  const file = join(folder, path);
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, text);
-  return file;
-}
-
-/** Runs a command that must succeed, and returns its output. */
-function run(...args: readonly string[]): string {
-  const { status, stdout, stderr } = byref(["mcp", ...args], { folder });
-  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-  return stdout;
-}
-
-// Of other clients: packages/gateway/test/wrap-file.test.ts.
-it("a configuration is wrapped and restored byte for byte", () => {
-  const original = CLIENT_CONFIGURATIONS[".claude.json"];
-  const file = written(".claude.json", original);
-  expect(run("wrap", file)).toContain(`${file}: wrapped (`);
-  const [wrapped, copy] = [read(file), read(`${file}.byref.json`)];
-  expect(copy).toBe(original);
-  expect(wrapped).not.toBe(copy);
-  expect(run("wrap", file)).toContain("nothing to do");
-  expect([read(file), read(`${file}.byref.json`)]).toEqual([wrapped, copy]);
-  expect(run("unwrap", file)).toContain(`${file}: unwrapped (`);
-  expect(read(file)).toBe(original);
-  expect(run("unwrap", file)).toBe(
-    `${file}: nothing to do.\nIt has no entry that byref mcp wrap wrote.\n`,
-  );
-  expect(readdirSync(folder)).toEqual([".claude.json"]);
-});
-
 it("without a file, wrap uses the working folder's first and then the home folder's", () => {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "byref-wrap-")));
   const home = join(folder, "home");
   const working = join(folder, "work");
   const places = [

@@ -179,42 +179,27 @@ const sealedShapes = Object.entries(ECHOES).map(([title, answer]): Shape => ({
 }));
 
 const _meta = { authorization: SECRETS.client };
-const clientShapes: readonly Shape[] = [
-  {
-    title: "a client's _meta of another's call",
-    attack: ({ client }) => client.callTool({ name: "get_account", arguments: {}, _meta }),
-    isForBank: true,
-  },
-  {
-    title: "a client's _meta of a list",
-    attack: ({ client }) => client.request({ method: "tools/list", params: { _meta } }),
-  },
-  {
-    title: "a client's _meta of another's resource",
-    attack: ({ client }) =>
-      client.request({ method: "resources/read", params: { uri: BANK.uri, _meta } }),
-    isForBank: true,
-  },
-  {
-    title: "a client's _meta of another's prompt",
-    attack: ({ client }) =>
-      client.request({ method: "prompts/get", params: { name: "letter", _meta } }),
-    isForBank: true,
-  },
-  {
-    title: "a client's _meta of another's completion",
-    attack: ({ client }) =>
-      client.request({
-        method: "completion/complete",
-        params: {
-          ref: { type: "ref/prompt", name: "letter" },
-          argument: { name: "a", value: "b" },
-          _meta,
-        },
-      }),
-    isForBank: true,
-  },
-];
+const completion = {
+  ref: { type: "ref/prompt", name: "letter" },
+  argument: { name: "a", value: "b" },
+};
+/** Requests of a client whose `_meta` only the bank may see, and one whose nobody may. */
+const REQUESTS: Readonly<Record<string, readonly [method: string, params?: object]>> = {
+  "another's call": ["tools/call", { name: "get_account", arguments: {} }],
+  "a list": ["tools/list"],
+  "another's resource": ["resources/read", { uri: BANK.uri }],
+  "another's prompt": ["prompts/get", { name: "letter" }],
+  "another's completion": ["completion/complete", completion],
+};
+const clientShapes = Object.entries(REQUESTS).map(([title, [method, params]]): Shape => ({
+  title: `a client's _meta of ${title}`,
+  attack: ({ client }) =>
+    client.request({
+      method: method as "ping",
+      params: { ...params, _meta: { authorization: SECRETS.client } },
+    }),
+  ...(params !== undefined && { isForBank: true }),
+}));
 
 /** Attacks through what a hostile server says, and what it and a careless client can reveal. */
 export const SAID_SHAPES: readonly Shape[] = [

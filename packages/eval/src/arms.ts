@@ -59,13 +59,6 @@ async function playTurn(
   return responseMessages;
 }
 
-/** Results are in the messages, whole. */
-const byValue: Arm = {
-  name: "by value",
-  word: "value",
-  open: (tools) => ({ play: (turn) => playTurn(turn, tools), readers: [] }),
-};
-
 /** Characters of a result: a cap of 10,000 tokens at four characters each. */
 const CAP_CHARS = 40_000;
 
@@ -162,7 +155,11 @@ function byReference(
 }
 
 export const arms: readonly Arm[] = [
-  byValue,
+  {
+    name: "by value",
+    word: "value",
+    open: (tools) => ({ play: (turn) => playTurn(turn, tools), readers: [] }),
+  },
   capped,
   offloaded,
   {

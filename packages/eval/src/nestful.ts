@@ -86,7 +86,6 @@ function nestfulTask(record: SetRecord): Task | undefined {
   return {
     id: `nestful-${id}`,
     family: "nestful",
-    size: question.length,
     question: `${question}\n\nCompute it with the tools only, one call after the other; each returns {"result": …}. Answer with the last result.`,
     tools: Object.fromEntries(known.map((one) => [one.name, definitionOf(one)])),
     check(received) {

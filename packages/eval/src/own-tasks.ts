@@ -36,7 +36,6 @@ export function bytesTask(kind: DocumentKind, size: number, seed: number): Task 
   return {
     id: `bytes-${kind}-${size}-${seed}`,
     family: "bytes",
-    size,
     question: `Fetch the document "${name}" with fetch_document, then store it unchanged as "${copy}" with store_document. Answer "done" when it is stored.`,
     tools: documentTools(content),
     check: (received) => intact(content, lastCall(received, "store_document")?.content),
@@ -73,7 +72,6 @@ function editTask(size: number, seed: number): Task {
   return {
     id: `edit-${size}-${seed}`,
     family: "edit",
-    size,
     question: `Fetch the document "list-${seed}" with fetch_document. In the record whose "id" is "${id}", change "status" to "closed", and change nothing else. Store the whole document as "list-${seed}-b" with store_document. Answer "done" when it is stored.`,
     tools: documentTools(records),
     check: (received) => intact(expected, lastCall(received, "store_document")?.content),
@@ -94,7 +92,6 @@ export function idsTask(seed: number): Task {
   return {
     id: `ids-${seed}`,
     family: "ids",
-    size: JSON.stringify(shipments).length,
     question: `Call list_shipments, then cancel all ${SHIPMENTS} shipments with one call of cancel_shipments. Answer "done" when they are cancelled.`,
     tools: {
       list_shipments: {
@@ -136,7 +133,6 @@ export function joinTask(orders: number, seed: number): Task {
   return {
     id: `join-${orders}-${seed}`,
     family: "join",
-    size: JSON.stringify(list).length,
     question: `Call list_orders and list_customers. Add up the "amount" of all orders whose "customer" is the "id" of a customer with the "country" "${country}", and report the sum with report_total. Answer "done" when it is reported.`,
     tools: {
       list_orders: { description: "Returns all orders.", input: {}, run: () => list },
@@ -159,7 +155,6 @@ function wrongReferenceTask(seed: number): Task {
   return {
     id: `wrong-reference-${seed}`,
     family: "wrong reference",
-    size: PARTS_CHARS,
     question: `Call list_parts, then pass the whole list to print_table. Answer "done" when it is printed.`,
     script: [
       { tool: "list_parts", input: {} },
@@ -197,7 +192,6 @@ function distractorTask(seed: number): Task {
   return {
     id: `distractors-${seed}`,
     family: "distractors",
-    size: text.length,
     question: `Pass exactly the text between <text> and </text>, without the line breaks beside the tags, to store_text. Answer "done" when it is stored.\n<text>\n${text}\n</text>`,
     tools: {
       store_text: {
@@ -223,7 +217,10 @@ function documentOf(kind: DocumentKind, chars: number, random: Random): Json {
         Uint8Array.from({ length: (chars / 4) * 3 }, () => random.between(0, 255)),
       );
     case "csv": {
-      const lines = itemsFor(chars, (at) => lineOf(at, random));
+      const lines = itemsFor(chars, (at) => {
+        const { id, name, city, amount, date, note } = recordOf(at, random);
+        return [id, name, city, amount, date, `"${note}"`].join(",");
+      });
       return ["id,name,city,amount,date,note", ...lines].join("\n");
     }
     case "json":
@@ -244,11 +241,6 @@ function itemsFor<Item extends Json>(chars: number, itemOf: (number: number) => 
     length += (typeof item === "string" ? item : JSON.stringify(item)).length + 1;
   }
   return items;
-}
-
-function lineOf(number: number, random: Random): string {
-  const { id, name, city, amount, date, note } = recordOf(number, random);
-  return [id, name, city, amount, date, `"${note}"`].join(",");
 }
 
 /** A record of a document. Ids are `r-1`, `r-2` … */

@@ -4,8 +4,16 @@ import { APICallError, type LanguageModelV4 } from "@ai-sdk/provider";
 import { type ModelMessage, RetryError } from "ai";
 import { messageOf } from "../../../src/errors.ts";
 import { lookupInStore } from "../../../src/internal-tool.ts";
-import { costOf, DoesNotFit, Meter, meterModel, type MeterOptions, RunStopped } from "./models.ts";
-import { type ScriptedCall, scriptedModel } from "../../testing/src/testing/scripted-model.ts";
+import {
+  around,
+  costOf,
+  DoesNotFit,
+  Meter,
+  meterModel,
+  type MeterOptions,
+  RunStopped,
+} from "./models.ts";
+import { scriptedModel } from "../../testing/src/testing/scripted-model.ts";
 import { type Lookup, referencesIn } from "../../../src/references.ts";
 import { json } from "../../../src/internal.ts";
 
@@ -92,9 +100,13 @@ async function play(
   options: PlayOptions & { readonly meter: Meter },
 ): Promise<Played> {
   const maxSteps = MAX_STEPS + script.length;
+  const lead = scriptedModel(script);
   try {
     const messages = await conversation.play({
-      model: scriptedLead(script, meterModel(options.model, options)),
+      // The first calls follow the script.
+      model: around(meterModel(options.model, options), ({ doGenerate, params }) =>
+        lead.calls.length < script.length ? lead.doGenerate(params) : doGenerate(),
+      ),
       messages: [{ role: "user", content: question }],
       maxSteps,
     });
@@ -104,23 +116,6 @@ async function play(
   } catch (error) {
     return { ...failure(error), messages: [] };
   }
-}
-
-/** Returns a model whose first calls follow a script, and all others are those of `model`. */
-function scriptedLead(
-  script: readonly (string | ScriptedCall)[],
-  model: LanguageModelV4,
-): LanguageModelV4 {
-  const lead = scriptedModel(script);
-  const next = () => (lead.calls.length < script.length ? lead : model);
-  return {
-    specificationVersion: "v4",
-    provider: model.provider,
-    modelId: model.modelId,
-    supportedUrls: model.supportedUrls,
-    doGenerate: (options) => next().doGenerate(options),
-    doStream: (options) => next().doStream(options),
-  };
 }
 
 /** Statuses of a request that the provider will never accept, and of an answer that cannot be read. */

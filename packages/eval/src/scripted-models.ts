@@ -5,7 +5,6 @@ import type {
   LanguageModelV4ToolCallPart,
   LanguageModelV4ToolResultOutput,
 } from "@ai-sdk/provider";
-import { toolOutputs } from "../../../src/internal-tool.ts";
 import { scriptedModel } from "../../testing/src/testing/scripted-model.ts";
 import { finish, text, toolCall } from "../../testing/src/testing/stream-parts.ts";
 import { Random } from "./random.ts";
@@ -48,14 +47,7 @@ export function skillModel(skill: Skill): LanguageModelV4 {
         : reply.calls.map(({ tool, input }, index) =>
             toolCall(tool, input, { id: `call_${digest}_${index}` }),
           );
-    const [input, output] = [[options.prompt, options.tools], reply].map((value) =>
-      Math.ceil(JSON.stringify(value).length / toolOutputs.CHARS_PER_TOKEN),
-    );
-    const end = finish("text" in reply ? "stop" : "tool-calls", {
-      input: input ?? 0,
-      output: output ?? 0,
-    });
-    return scriptedModel([[...parts, end]]);
+    return scriptedModel([[...parts, finish("text" in reply ? "stop" : "tool-calls")]]);
   };
   return {
     specificationVersion: "v4",

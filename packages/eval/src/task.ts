@@ -19,8 +19,6 @@ export interface Task {
   /** Unique among all tasks; contains the seed. */
   readonly id: string;
   readonly family: Family;
-  /** Characters of the data that the task is about. */
-  readonly size: number;
   readonly question: string;
   /** Calls that are played in place of the model's first ones. Default: none. */
   readonly script?: readonly ScriptedCall[];

@@ -93,7 +93,7 @@ describe("the evaluation ranks", () => {
 
   it("all arms equally for a model that makes no mistakes on small tasks", async () => {
     const tasks = ownTasks({ isQuick: true, count: 2, seed: 3 }).filter(
-      ({ size }) => size < 20_000,
+      ({ id }) => !id.includes("-48000-"),
     );
     const { arms } = await measured(exact, tasks, "value,cap,offload,reference,sql");
     expect(arms.map(({ right }) => right?.value)).toEqual([1, 1, 1, 1, 1]);

@@ -1,3 +1,4 @@
+import { getSupportedElicitationModes } from "@modelcontextprotocol/client";
 import {
   type ClientCapabilities,
   type InputRequest,
@@ -91,17 +92,12 @@ export function answers(declared: ClientCapabilities, question: InputRequest): b
 }
 
 /** Returns the modes of elicitation. Clients that declare none support forms, the first mode. */
-export function modesOf({ elicitation }: ClientCapabilities): {
-  readonly form?: Empty;
-  readonly url?: Empty;
-} {
-  if (elicitation === undefined) return {};
-  const hasUrl = "url" in elicitation && elicitation.url !== undefined;
-  const hasForm = !hasUrl || elicitation.form !== undefined;
-  return { ...(hasForm && { form: {} }), ...(hasUrl && { url: {} }) };
+export function modesOf({
+  elicitation,
+}: ClientCapabilities): NonNullable<ClientCapabilities["elicitation"]> {
+  const { supportsFormMode, supportsUrlMode } = getSupportedElicitationModes(elicitation);
+  return { ...(supportsFormMode && { form: {} }), ...(supportsUrlMode && { url: {} }) };
 }
-
-type Empty = Readonly<Record<string, never>>;
 
 /** Returns what a client declares, without what is no object: servers would refuse the gateway for it. */
 export function capabilitiesIn(declared: unknown): ClientCapabilities {

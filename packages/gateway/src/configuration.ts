@@ -272,7 +272,8 @@ function argumentsIn(args: readonly string[]): readonly NamedText[] {
   });
 }
 
-function decode(text: string): string {
+/** Returns a text without URL encoding; one that is not valid UTF-8 as it is. */
+export function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

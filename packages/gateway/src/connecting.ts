@@ -1,5 +1,6 @@
 import {
   type Client,
+  type ConnectOptions,
   isSpecType,
   type JSONRPCMessage,
   SdkError,
@@ -23,14 +24,37 @@ interface Attempts {
 }
 
 /** Connects a client to a server. Rejects with a sentence that says why that failed. */
-export async function connectTo(client: Client, attempts: Attempts): Promise<void> {
-  const { isProgram, signal } = attempts;
+export async function connectTo(
+  client: Client,
+  { open, isProgram, isSse = false, signal }: Attempts,
+): Promise<void> {
   const startMs = Date.now();
   let transport: Transport | undefined;
-  const open = (kind?: "sse") => (transport = attempts.open(kind));
+  const connect = (options: ConnectOptions, kind?: "sse") =>
+    client.connect((transport = open(kind)), options);
+  // The library waits for the stream without a limit.
+  const connectBySse = () => withTimeLimit(limits.gatewayConnectMs, () => connect(OLD, "sse"));
   const end = async () => transport?.close().catch(() => undefined);
   try {
-    await connectByAny(client, { ...attempts, open }, end);
+    if (isSse) return await connectBySse();
+    await connect(TIMING)
+      .catch(async (error: unknown) => {
+        // An old server may fail at the request for its version. It is then asked again without that request. A network
+        // error says nothing about whether the server has understood the request.
+        const isRefused = error instanceof SdkError && REFUSALS.has(error.code);
+        const isUndecided = isRefused && (isProgram || !isUnreachable(error.cause));
+        if (!isUndecided || signal.aborted) throw error;
+        await connect(OLD);
+      })
+      .catch(async (error: unknown) => {
+        // A server that refuses a message at its address may have the transport of 2024-11-05, as the protocol says.
+        if (isProgram || !isRefusal(error) || signal.aborted) throw error;
+        await end();
+        // The first reason is that of the transport that the server should have.
+        await connectBySse().catch(() => {
+          throw error;
+        });
+      });
   } catch (error) {
     void end();
     throw new Error(reasonFor(error), { cause: error });
@@ -42,35 +66,6 @@ export async function connectTo(client: Client, attempts: Attempts): Promise<voi
     return isEnded && isProgram
       ? "Its program ended without an answer; what it wrote is in the gateway's log."
       : reasonOf(error, Date.now() - startMs);
-  }
-}
-
-/** A server that refuses a message at its address may have the transport of 2024-11-05, as the protocol says. */
-async function connectByAny(
-  client: Client,
-  { open, isProgram, isSse = false, signal }: Attempts,
-  end: () => Promise<void>,
-): Promise<void> {
-  // The library waits for the stream without a limit.
-  const connectBySse = () =>
-    withTimeLimit(limits.gatewayConnectMs, () => client.connect(open("sse"), OLD));
-  if (isSse) return connectBySse();
-  try {
-    await client.connect(open(), TIMING).catch(async (error: unknown) => {
-      // An old server may fail at the request for its version. It is then asked again without that request. A network
-      // error says nothing about whether the server has understood the request.
-      const isRefused = error instanceof SdkError && REFUSALS.has(error.code);
-      const isUndecided = isRefused && (isProgram || !isUnreachable(error.cause));
-      if (!isUndecided || signal.aborted) throw error;
-      await client.connect(open(), OLD);
-    });
-  } catch (error) {
-    if (isProgram || !isRefusal(error) || signal.aborted) throw error;
-    await end();
-    // The first reason is that of the transport that the server should have.
-    await connectBySse().catch(() => {
-      throw error;
-    });
   }
 }
 

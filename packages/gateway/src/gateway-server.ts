@@ -39,7 +39,7 @@ import {
   modesOf,
   waitingOf,
 } from "./client-of-gateway.ts";
-import type { ApprovalNeeded, Fields, Gateway, GatewayCall } from "./gateway.ts";
+import type { ApprovalNeeded, Fields, Gateway } from "./gateway.ts";
 import * as limits from "./gateway-limits.ts";
 import { type Round, RunningCall, type WaitingCalls } from "./running-call.ts";
 import {
@@ -132,13 +132,16 @@ interface Answering extends ServingOptions {
 }
 
 async function answerTo(
-  params: CallToolRequestParams,
+  { name, arguments: input = {} }: CallToolRequestParams,
   answering: Answering,
 ): Promise<CallToolResult | InputRequiredResult> {
-  const { codec, waiting, approvals } = answering;
-  const approving = approvalsFor(params.name, answering.context, approvals);
+  const { gateway, context, codec, waiting, approvals } = answering;
+  const approving = approvalsFor(name, context, approvals);
   if (approving.isDeclined) return failedResult("tool_denied", DECLINED);
-  const call = continued(answering) ?? begun(params, answering, approving);
+  const logLevel = envelopeOf(context)?.[LOG_LEVEL_META_KEY] as LoggingLevel | undefined;
+  const { meta } = waitingOf(context);
+  const asked = { name, input: input as Json, ...approving, logLevel, meta };
+  const call = continued(answering) ?? new RunningCall(gateway, asked);
   const answer = await call.next(roundOf(answering));
   switch (answer.kind) {
     case "result":
@@ -154,7 +157,7 @@ async function answerTo(
         return failedResult("approval_required", refusalOf(answer.approval.reason));
       }
       const question = inputRequired.elicit({
-        message: questionAbout(params.name, answer),
+        message: questionAbout(name, answer),
         requestedSchema: { type: "object", properties: propertiesFor(answer.fields) },
       });
       return inputRequired({
@@ -163,16 +166,6 @@ async function answerTo(
       });
     }
   }
-}
-
-function begun(
-  { name, arguments: input = {} }: CallToolRequestParams,
-  { gateway, context }: Answering,
-  approving: Pick<GatewayCall, "isApproved" | "ask" | "changed">,
-) {
-  const logLevel = envelopeOf(context)?.[LOG_LEVEL_META_KEY] as LoggingLevel | undefined;
-  const { meta } = waitingOf(context);
-  return new RunningCall(gateway, { name, input: input as Json, ...approving, logLevel, meta });
 }
 
 /**
@@ -282,12 +275,6 @@ const OWN_RESOURCES = [
     name: "stats",
     description: "What was kept and saved in this workspace. Counts, never values.",
     read: (gateway: Gateway): unknown => withTokens(gateway.counts),
-  },
-  {
-    uri: "byref://variables",
-    name: "variables",
-    description: "Names, addresses, shapes and sizes of the variables.",
-    read: ({ store }: Gateway): unknown => variableResources(store),
   },
 ];
 

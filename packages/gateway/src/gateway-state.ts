@@ -1,6 +1,6 @@
 import * as limits from "./gateway-limits.ts";
 import { ByrefError, messageOf } from "../../../src/errors.ts";
-import { Taint, sqlRows } from "../../../src/internal.ts";
+import { Taint, encoding, sqlRows } from "../../../src/internal.ts";
 import { policies } from "../../../src/internal-tool.ts";
 import type { Tool } from "@modelcontextprotocol/server";
 
@@ -8,8 +8,8 @@ interface GatewayStateOptions {
   /** The process or object that runs a call. `isAlive`: false for one that has ended: its calls were cut off. */
   readonly owner: { readonly id: string; isAlive(id: string): boolean };
   readonly log: (line: string) => void;
-  /** Called before the taint is written, which needs the table `meta`. */
-  readonly onTaint: () => void;
+  /** Creates the table `meta` if it is missing, before something is written there. */
+  readonly prepareMeta: () => void;
 }
 
 /** The taint, approvals, running calls and counts of a gateway, in a database. Reading writes nothing. */
@@ -24,8 +24,17 @@ export class GatewayState implements CallJournal, Statistics {
   constructor(sql: sqlRows.Sql, options: GatewayStateOptions) {
     this.#sql = sql;
     this.#options = options;
-    this.taint = new SqlTaint(sql, options.onTaint);
+    this.taint = new SqlTaint(sql, options.prepareMeta);
     this.approvals = new policies.ApprovalLedger(questionsIn(sql));
+  }
+
+  /** The key for what clients send back, also to another process and after a restart. It is made on first use. */
+  signingKey(): Uint8Array {
+    const made = encoding.toBase64(crypto.getRandomValues(new Uint8Array(32)));
+    this.#options.prepareMeta();
+    this.#sql.run(`INSERT OR IGNORE INTO meta (key, value) VALUES ('gateway_key', ?)`, made);
+    const row = sqlRows.firstRow(this.#sql, `SELECT value FROM meta WHERE key = 'gateway_key'`);
+    return encoding.fromBase64(row === undefined ? made : sqlRows.textIn(row, "value"));
   }
 
   /** No call fails because it cannot be counted. */
@@ -44,12 +53,11 @@ export class GatewayState implements CallJournal, Statistics {
 
   read(): Counts {
     if (!sqlRows.hasTable(this.#sql, "gateway_count")) return NO_COUNTS;
-    const rows = this.#sql.all(`SELECT name, count FROM gateway_count`);
-    const counts = new Map(
-      rows.map((row) => [sqlRows.textIn(row, "name"), sqlRows.numberIn(row, "count")] as const),
-    );
-    const known = Object.entries(NO_COUNTS).map(([name, none]) => [name, counts.get(name) ?? none]);
-    return { ...NO_COUNTS, ...Object.fromEntries(known) };
+    const counts = this.#sql
+      .all(`SELECT name, count FROM gateway_count`)
+      .map((row) => [sqlRows.textIn(row, "name"), sqlRows.numberIn(row, "count")] as const)
+      .filter(([name]) => name in NO_COUNTS);
+    return { ...NO_COUNTS, ...Object.fromEntries(counts) };
   }
 
   begin(call: string): () => void {
@@ -121,12 +129,12 @@ function questionsIn(sql: sqlRows.Sql): policies.Questions<string> {
 /** Remembers, also after a restart, that a client's model has seen what is not trusted. */
 class SqlTaint extends Taint {
   readonly #sql: sqlRows.Sql;
-  readonly #onTaint: () => void;
+  readonly #prepareMeta: () => void;
 
-  constructor(sql: sqlRows.Sql, onTaint: () => void) {
+  constructor(sql: sqlRows.Sql, prepareMeta: () => void) {
     super();
     this.#sql = sql;
-    this.#onTaint = onTaint;
+    this.#prepareMeta = prepareMeta;
   }
 
   override get isTainted(): boolean {
@@ -139,7 +147,7 @@ class SqlTaint extends Taint {
 
   override add(): void {
     if (this.isTainted) return;
-    this.#onTaint();
+    this.#prepareMeta();
     super.add();
     this.#sql.run(`INSERT OR IGNORE INTO meta (key, value) VALUES ('${TAINTED}', '1')`);
   }

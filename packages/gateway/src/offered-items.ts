@@ -76,22 +76,15 @@ export async function offeredTools(
   const next = () => names.next().value ?? "";
   const tools = await Promise.all([
     ...local.map((tool) => localTool(next(), tool)),
-    ...listed.map((from) => readableTool(next(), from, options)),
+    ...listed.map((from) =>
+      // A schema that cannot be read leaves out its tool alone.
+      serversTool(next(), from, options).catch((error: unknown) =>
+        from.upstream.leaveOut({ kind: "tool", name: from.tool.name, why: messageOf(error) }),
+      ),
+    ),
     ...options.own.map((tool) => ownTool(tool, options.wrap)),
   ]);
-  const offered = tools.filter((tool) => tool !== undefined);
-  return new Map(offered.map((tool) => [tool.definition.name, tool]));
-}
-
-/** Undefined for a tool whose schema cannot be read: the others are offered. */
-async function readableTool(name: string, from: ToolOfServer, options: OfferingOptions) {
-  try {
-    return await serversTool(name, from, options);
-  } catch (error) {
-    const { upstream, tool } = from;
-    upstream.leaveOut({ kind: "tool", name: tool.name, why: messageOf(error) });
-    return undefined;
-  }
+  return new Map(tools.flatMap((tool) => (tool ? [[tool.definition.name, tool]] : [])));
 }
 
 async function serversTool(

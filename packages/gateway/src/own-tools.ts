@@ -15,6 +15,7 @@ import {
 import { toolFiles, toolOutputs, runtimeTools } from "../../../src/internal-tool.ts";
 import type { VariableInfo } from "../../../src/runtime.ts";
 import type { Json } from "../../../src/references.ts";
+import { decode } from "./configuration.ts";
 import { textOf } from "./json-text.ts";
 import type {
   ClientCapabilities,
@@ -197,12 +198,7 @@ export async function readVariableUri(
   { store, taint }: { readonly store: VariableStore; readonly taint: Taint },
 ): Promise<ReadResourceResult> {
   const { pathname, searchParams } = new URL(uri);
-  let written = pathname.split("/").at(-1) ?? "";
-  try {
-    written = decodeURIComponent(written);
-  } catch {
-    // It is not UTF-8: no name, either.
-  }
+  const written = decode(pathname.split("/").at(-1) ?? "");
   const { name, path } = targets.targetIn(written, searchParams.get("path") ?? undefined);
   const info = targets.readable(store, name);
   // A model may read it.

@@ -58,24 +58,6 @@ const accept = { approve: { action: "accept", content: {} } };
 /** Changes between the question and the answer, each with the call that sends the answer. */
 const CHANGES: readonly (readonly [string, (shop: Shop, state: unknown) => Promise<unknown>])[] = [
   [
-    "the model has edited its variable",
-    async ({ call }, requestState) => {
-      const edits = [{ find: "o1", replace: "o2" }];
-      const edited = await call("edit_variable", { name: "order", edits, replace: true });
-      const round = { inputResponses: accept, requestState };
-      const name = /"\$var":"(\w+)"/u.exec(JSON.stringify(edited).replaceAll("\\", ""))?.[1];
-      return call("delete_order", `$${name ?? "order"}`, round);
-    },
-  ],
-  [
-    "its variable was deleted and its name reused",
-    async ({ store, call }, requestState) => {
-      store.delete("order");
-      await store.save({ name: "order", value: ["o2"] });
-      return call("delete_order", "$order[0]", { inputResponses: accept, requestState });
-    },
-  ],
-  [
     "the client writes another value",
     ({ call }, requestState) =>
       call("delete_order", "o2", { inputResponses: accept, requestState }),
@@ -164,7 +146,7 @@ async function openHost(ran: string[], tools: ToolOffer): Promise<ApprovalHost> 
   const key = new Uint8Array(32).fill(7);
   const owner = { id: "", isAlive: () => true };
   const open = () => {
-    const { approvals } = new GatewayState(sql, { owner, log: () => {}, onTaint: () => {} });
+    const { approvals } = new GatewayState(sql, { owner, log: () => {}, prepareMeta: () => {} });
     return openShop({ store, tools, serving: { key, approvals } });
   };
   let shop = await open();
@@ -288,7 +270,6 @@ const said = (text: string) => ({ content: [{ type: "text" as const, text }] });
 /** Creates a server with a secret, and a tool that repeats its input over every channel to the client. */
 function leaky(): McpServer {
   const server = new McpServer({ name: "leaky", version: "1" }, { capabilities: { logging: {} } });
-  server.registerTool("get_card", { inputSchema: z.object({}) }, () => said(SECRET));
   const echo = async ({ text }: { text: string }, { mcpReq }: ServerContext) => {
     await mcpReq.log("warning", `given ${text}`);
     const progressToken = mcpReq._meta?.progressToken;
@@ -302,18 +283,14 @@ function leaky(): McpServer {
     return said(answer instanceof Error ? "nobody" : "asked");
   };
   server.registerTool("echo", { inputSchema: z.object({ text: z.string() }) }, echo);
-  server.registerTool("fail", { inputSchema: z.object({ text: z.string() }) }, ({ text }) => {
-    throw new Error(text);
-  });
   return server;
 }
 
-/** Starts a client that records everything that it receives outside of results. */
-async function open(rules: object) {
-  const started = await startGateway([{ name: "leaky", make: leaky, rules }], {
+it("a tool with sealed results does not reveal them in log lines, progress and questions to a model", async () => {
+  const rules = { tools: { echo: { sealed: true } } };
+  const { client } = await startGateway([{ name: "leaky", make: leaky, rules }], {
     capabilities: { sampling: {} },
   });
-  const { client } = started;
   const received: unknown[] = [];
   client.setNotificationHandler("notifications/message", ({ params }) => {
     received.push(params);
@@ -322,45 +299,9 @@ async function open(rules: object) {
     received.push(params);
     return { model: "m", role: "assistant", content: { type: "text", text: "yes" } };
   });
-  const echo = (text: string) =>
-    client.callTool(
-      { name: "echo", arguments: { text } },
-      { onprogress: (progress) => received.push(progress) },
-    );
-  return { ...started, received, echo };
-}
-
-const SEALED = { tools: { get_card: { sealed: true } } };
-
-it("a sealed value reaches no log line, no progress and no sampled model", async () => {
-  const { call, received, echo } = await open(SEALED);
-  const card = await call("get_card");
-  expect(JSON.stringify(card)).not.toContain(SECRET);
-  const result = await echo("$get_card_1");
+  await client.callTool(
+    { name: "echo", arguments: { text: SECRET } },
+    { onprogress: (progress) => received.push(progress) },
+  );
   expect(received).toEqual([{ progress: 1 }]);
-  expect(JSON.stringify(result)).not.toContain("1111");
-});
-
-it("a value that is not sealed reaches all three", async () => {
-  const { received, echo } = await open(SEALED);
-  const result = await echo(SECRET);
-  expect(received).toMatchObject([
-    { data: `given ${SECRET}` },
-    { progress: 4111, total: 1111, message: SECRET },
-    { messages: [{ content: { text: SECRET } }] },
-  ]);
-  expect(JSON.stringify(result)).toContain("asked");
-});
-
-it("a tool with sealed results does not reveal them in other ways", async () => {
-  const { received, echo } = await open({ tools: { echo: { sealed: true } } });
-  await echo(SECRET);
-  expect(received).toEqual([{ progress: 1 }]);
-});
-
-it("a log line of a call with sealed values does not reach a concurrent call", async () => {
-  const { call, received, echo } = await open(SEALED);
-  await call("get_card");
-  await Promise.all([echo("$get_card_1"), echo("open")]);
-  expect(JSON.stringify(received)).not.toContain("1111-");
 });

@@ -1,8 +1,8 @@
 import { InMemoryTransport, type InputRequest } from "@modelcontextprotocol/client";
-import { McpServer } from "@modelcontextprotocol/server";
+import { McpServer, type ServerContext } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
 import { startGateway } from "../../../test/support/gateway.ts";
-import { CallingClients, type ClientOfCall } from "../src/client-of-gateway.ts";
+import { answers, CallingClients, type ClientOfCall, waitingOf } from "../src/client-of-gateway.ts";
 import { gatewayServer } from "../src/gateway-server.ts";
 import type { Visibility } from "../../../src/store/variable.ts";
 
@@ -20,6 +20,7 @@ const MODEL: InputRequest = {
   params: {
     messages: [{ role: "user", content: { type: "text", text: "Hello?" } }],
     maxTokens: 9,
+    systemPrompt: "You are Byref.",
     includeContext: "allServers",
   },
 };
@@ -75,6 +76,38 @@ describe("a server's question", () => {
     }
     expect(questions.map(({ method }) => method)).toEqual(allowed.map(({ method }) => method));
   });
+
+  it("says which server asks, to a person and to a model, which gets the context of no server", async () => {
+    const clients = new CallingClients("shop");
+    const { client, questions } = recording();
+    for (const question of [PERSON, MODEL]) {
+      await clients.during(client, () => clients.ask(question));
+    }
+    expect(questions).toMatchObject([
+      { params: { message: 'The MCP server "shop" asks:\n\nYour name?' } },
+      { params: { systemPrompt: 'The MCP server "shop" asks:\n\nYou are Byref.' } },
+    ]);
+    expect(questions[1]?.params).not.toHaveProperty("includeContext");
+  });
+});
+
+it.each([
+  [{}, false, false],
+  [{ elicitation: {} }, true, false],
+  [{ elicitation: { form: {} } }, true, false],
+  [{ elicitation: { url: {} } }, false, true],
+  [{ elicitation: { form: {}, url: {} } }, true, true],
+])("a client that declares %j answers by form: %s, by address: %s", (declared, form, url) => {
+  const params = { mode: "url", message: "Pay", url: "https://a.example/", elicitationId: "1" };
+  const address = { method: "elicitation/create", params } as const as InputRequest;
+  expect([answers(declared, PERSON), answers(declared, address)]).toEqual([form, url]);
+});
+
+it("a server gets the client's _meta without what is the gateway's own", () => {
+  const task = { "io.modelcontextprotocol/related-task": { taskId: "1" } };
+  const _meta = { "a/b": 1, "byref/own": 2, progressToken: 3, ...task };
+  const { meta } = waitingOf({ mcpReq: { _meta, signal } } as unknown as ServerContext);
+  expect(meta).toEqual({ "a/b": 1 });
 });
 
 it("a client with capabilities that are none is refused, and servers answer all others", async () => {

@@ -135,11 +135,6 @@ describe("the configuration of the gateway", () => {
     expect(() => names("/home/me/other")).toThrow("neither");
   });
 
-  it("leaves out a server that is disabled", () => {
-    const text = JSON.stringify({ mcpServers: { one: { command: "x", disabled: true } } });
-    expect(readConfiguration(text)).toEqual([]);
-  });
-
   it.each([
     ['{\n"mcpServers": {\n', "Line 3"],
     ["{}", "neither"],
@@ -159,7 +154,6 @@ describe("the configuration of the gateway", () => {
     [{ command: "x", byref: { inlineChars: -1 } }, "inlineChars"],
     [{ command: "x", envFile: ".env" }, "envFile"],
     [{ url: "https://x/mcp", oauth: { clientId: "1" } }, "oauth"],
-    [{ command: "npx", args: ["-y", "byref@1.0.0", "mcp", "--config", "x"] }, "a gateway"],
   ])("says why %j cannot be used", (server, part) => {
     const mcpServers = { one: server, good: { command: "good" } };
     const [one, good] = readConfiguration(JSON.stringify({ mcpServers }));

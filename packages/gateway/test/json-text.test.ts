@@ -1,47 +1,19 @@
-import type { CallToolResult } from "@modelcontextprotocol/server";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { savedValue, textOf } from "../src/json-text.ts";
-import { Content } from "../../../src/store/bytes/content.ts";
+import type { Content } from "../../../src/store/bytes/content.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
-import { type Json, parsedJson } from "../../../src/value/json.ts";
+import { parsedJson } from "../../../src/value/json.ts";
 import { type Sending, startWireServer } from "../../../test/support/wire-server.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { RawServer } from "../../../test/support/raw-server.ts";
 
-const block = (text: string) => ({ type: "text" as const, text });
-
-/** A server's result with one text, and with structured content if given. */
-function result(text: string, structuredContent?: object): CallToolResult {
-  return { content: [block(text)], ...(structuredContent && { structuredContent }) };
-}
-
-/** Saves the value of a result as `a`, and returns it as it is read again. */
-async function saved(given: CallToolResult) {
+it("the text of a server's JSON is kept beside structured content that has all digits", async () => {
   const store = new MemoryStore();
-  const value = savedValue(given);
-  await store.save({ name: "a", value: value instanceof Content ? value : (value as Json) });
-  return { store, value: (await store.read("a")) ?? null };
-}
-
-/** Returns the text that was kept with the value of a result. */
-async function keptText(given: CallToolResult) {
-  const { store, value } = await saved(given);
-  return textOf("a", value, store);
-}
-
-describe("the text of a server's JSON", () => {
-  it.each([
-    ["compact", '{"a":1}'],
-    ["with spaces", '{ "a": 1.0 }\n'],
-    ["an array", "[1, 2,\n 3]"],
-  ])("is kept as it was received: %s", async (_what, text) => {
-    expect(await keptText(result(text))).toBe(text);
-  });
-
-  it("is kept beside structured content that has all digits", async () => {
-    const text = '{ "id": 1234567890123456789 }';
-    expect(await keptText(result(text, parsedJson(text) as object))).toBe(text);
-  });
+  const text = '{ "id": 1234567890123456789 }';
+  const structuredContent = parsedJson(text) as object;
+  const value = savedValue({ content: [{ type: "text", text }], structuredContent });
+  await store.save({ name: "a", value: value as Content });
+  expect(await textOf("a", (await store.read("a")) ?? null, store)).toBe(text);
 });
 
 const SCHEMA = { type: "object" };

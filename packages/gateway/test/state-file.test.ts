@@ -34,6 +34,12 @@ async function counting(): Promise<void> {
   expect(code).toBe(0);
 }
 
+it("the key for what clients send back is that of the workspace", () => {
+  const [key, same] = [open().signingKey(), open().signingKey()];
+  expect(key).toHaveLength(32);
+  expect(same).toEqual(key);
+});
+
 describe("counts in a file", () => {
   it("adds up what two processes count at once", slow, async () => {
     await Promise.all([counting(), counting()]);

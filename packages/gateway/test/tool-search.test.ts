@@ -92,12 +92,10 @@ describe("tools that are found", () => {
     [{ name: "refnd" }, "unknown_tool: There is no tool refnd. Did you mean: refund."],
     [{ name: "call_tool", arguments: { name: "refund" } }, "it does not call itself"],
     [{}, '"name" is not the name of a tool'],
-    [{ name: ["refund"] }, '"name" is not the name of a tool'],
     [{ name: "$tool", arguments: {} }, "There is no tool $tool."],
     [{ name: "refund", id: 1 }, '"id" belongs into "arguments"'],
     [{ name: "refund", arguments: "$order" }, '"arguments" is not an object'],
     [{ name: "refund", arguments: "[]" }, '"arguments" is not an object'],
-    [{ name: "refund", arguments: [{ id: 1 }] }, '"arguments" is not an object'],
     [{ name: "refund", arguments: parsedJson("12345678901234567890") }, "is not an object"],
   ])("are not called by %j, which is a failure that a model reads", async (input, message) => {
     const { call, ran, store } = await searching();

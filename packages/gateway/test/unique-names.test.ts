@@ -10,21 +10,12 @@ import { RawServer } from "../../../test/support/raw-server.ts";
 const of = (server: string, name: string) => ({ server, name });
 const namesOf = (all: readonly Named[], servers?: readonly string[]) => lastingNames(servers)(all);
 
-describe("names of the gateway's tools", () => {
-  it("are shortened with a digest if they are long, so that two of them differ", () => {
-    const [one = "", two = ""] = namesOf([
-      of("a", `${"n".repeat(200)}1`),
-      of("a", `${"n".repeat(200)}2`),
-    ]);
-    expect(one).toHaveLength(128);
-    expect(two.length).toBeLessThanOrEqual(128);
-    expect(one).not.toBe(two);
-  });
-
-  it("are whole up to 128 characters, and end in a digest that stays the same above", () => {
-    const [fits, long] = ["n".repeat(128), "n".repeat(129)];
-    expect(namesOf([of("a", fits), of("a", long)])).toEqual([fits, `${"n".repeat(120)}_1g1dx69`]);
-  });
+it("names of up to 128 characters are whole, and longer ones end in a digest that stays the same", () => {
+  const [fits, long, other] = ["n".repeat(128), "n".repeat(129), "n".repeat(130)];
+  const [whole, one, two] = namesOf([of("a", fits), of("a", long), of("a", other)]);
+  expect([whole, one]).toEqual([fits, `${"n".repeat(120)}_1g1dx69`]);
+  expect(two).toHaveLength(128);
+  expect(two).not.toBe(one);
 });
 
 const TYPE = "text/html;profile=mcp-app";

@@ -145,7 +145,18 @@ describe("a server stays outside the gateway", () => {
   });
 });
 
+const SIGN_IN =
+  /^shop: the gateway cannot sign in .* "headers" in .*mcp\.json\.byref\.json, or .+ --except shop\.$/u;
+const URL_OF_SHOP = "https://shop.example/mcp";
+
 it.each([
+  [{ url: URL_OF_SHOP }, [SIGN_IN]],
+  [{ url: URL_OF_SHOP, headers: { "X-Team": "a" } }, [SIGN_IN]],
+  [{ url: URL_OF_SHOP, headers: { Authorization: "Bearer ${SHOP_TOKEN}" } }, []],
+  [{ url: URL_OF_SHOP, headers: { "x-api-key": "${KEY}" } }, []],
+  [{ url: `${URL_OF_SHOP}?api_key=abcdef123456` }, []],
+  [{ url: "http://localhost:3000/mcp" }, []],
+  [{ url: "http://127.0.0.1:3000/sse", type: "sse" }, []],
   [{ disabledTools: ["drop"] }, [/^shop: its "disabledTools" applies behind the gateway, too/u]],
   [
     { includeTools: ["a"], excludeTools: ["b"] },
@@ -164,6 +175,8 @@ it.each([
   [{ trust: true }, [/write "trust": true into .* all servers behind it\.$/u]],
   [{ trust: false, alwaysAllow: [], autoApprove: [] }, []],
 ])("wrapping says what becomes of %j", (keys, notes) => {
-  const file = written("mcp.json", { mcpServers: { shop: { command: "shop", ...keys } } });
+  const file = written("mcp.json", {
+    mcpServers: { shop: "url" in keys ? keys : { command: "shop", ...keys } },
+  });
   expect(wrapped(file).notes).toEqual(notes.map((note) => expect.stringMatching(note)));
 });

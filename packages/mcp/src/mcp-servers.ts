@@ -102,14 +102,10 @@ export class McpDirectory {
       signal,
       onStale: () => this.#markStale(key),
     });
-    const definitions = known?.tools ?? [];
-    if (known !== undefined && this.#now() < known.freshUntil) {
-      return { server, connection, definitions, isUp: true };
-    }
+    const offer = { server, connection, definitions: known?.tools ?? [] };
+    if (known !== undefined && this.#now() < known.freshUntil) return { ...offer, isUp: true };
     const wasDownUntil = this.#downUntil.get(key);
-    if (wasDownUntil !== undefined && this.#now() < wasDownUntil) {
-      return { server, connection, definitions, isUp: false };
-    }
+    if (wasDownUntil !== undefined && this.#now() < wasDownUntil) return { ...offer, isUp: false };
     try {
       const list = (limited: AbortSignal) => connection.list(limited);
       const { tools, leftOut } = await withTimeLimit(limits.replyMs, list, signal);
@@ -119,7 +115,7 @@ export class McpDirectory {
       const freshUntil = this.#now() + limits.mcpFreshMs;
       this.#known.set(key, { tools, leftOut, freshUntil, handshake });
       this.#downUntil.delete(key);
-      return { server, connection, definitions: tools, isUp: true };
+      return { ...offer, definitions: tools, isUp: true };
     } catch (error) {
       if (!signal.aborted) {
         if (wasDownUntil === undefined) {
@@ -129,7 +125,7 @@ export class McpDirectory {
         this.#downUntil.set(key, this.#now() + limits.silenceMs);
         this.#markStale(key);
       }
-      return { server, connection, definitions, isUp: false };
+      return { ...offer, isUp: false };
     }
   }
 

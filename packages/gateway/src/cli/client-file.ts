@@ -19,7 +19,7 @@ import { SECRET_NAME, secretsIn } from "../../../mcp/src/secrets.ts";
 
 /** Servers of one place in a configuration, by name. */
 export interface ServerGroup {
-  readonly path: JSONPath;
+  readonly path: string[];
   /** The folder that Claude Code has these servers for. */
   readonly project?: string;
   readonly servers: Readonly<Record<string, unknown>>;
@@ -44,10 +44,9 @@ export function readClientFile(name: string): ClientFile {
   const bytes = readFileSync(file);
   const text = withoutMark(decoded(bytes, file));
   const errors: ParseError[] = [];
-  const root = parseTree(text, errors, { allowTrailingComma: true });
+  const groups = groupsIn(parsed(text, errors));
   const [error] = errors;
   if (error !== undefined) throw bad(file, `${syntaxMessage(text, error)} Correct it and`);
-  const groups = root === undefined ? [] : groupsIn(root);
   if (groups.length === 0) {
     throw bad(file, `It has neither "mcpServers" nor "servers". ${advice}`);
   }
@@ -55,8 +54,7 @@ export function readClientFile(name: string): ClientFile {
 }
 
 export function withText(client: ClientFile, text: string): ClientFile {
-  const root = parseTree(text, [], { allowTrailingComma: true });
-  return { ...client, text, bytes: bytesOf(client, text), groups: root ? groupsIn(root) : [] };
+  return { ...client, text, bytes: bytesOf(client, text), groups: groupsIn(parsed(text)) };
 }
 
 /** Returns the bytes of the file with another text. A byte order mark stays. */
@@ -70,8 +68,8 @@ export function edited(text: string, path: JSONPath, value: unknown): string {
   return applyEdits(text, modify(text, path, value, formattingOf(text)));
 }
 
-export function serversAt(text: string, path: JSONPath): ServerGroup["servers"] {
-  return valueAt(parseTree(text, [], { allowTrailingComma: true }), path) ?? {};
+export function serversAt(text: string, path: readonly string[]): ServerGroup["servers"] {
+  return objectAt(parsed(text), ...path) ?? {};
 }
 
 /** Puts the servers of another text into a text as they are written there, with their comments. */
@@ -89,24 +87,21 @@ function nodeIn(text: string, path: JSONPath): Node | undefined {
   return root && findNodeAtLocation(root, path);
 }
 
-function groupsIn(root: Node): readonly ServerGroup[] {
-  const projects = valueAt(root, ["projects"]);
-  const ofProjects = Object.keys(projects ?? {}).flatMap((project) => {
+function groupsIn(read: unknown): readonly ServerGroup[] {
+  const ofProjects = Object.keys(objectAt(read, "projects") ?? {}).flatMap((project) => {
     const path = ["projects", project, "mcpServers"];
-    const servers = valueAt(root, path);
+    const servers = objectAt(read, ...path);
     return servers === undefined ? [] : [{ path, project, servers }];
   });
   for (const key of ["mcpServers", "servers"]) {
-    const servers = valueAt(root, [key]);
+    const servers = objectAt(read, key);
     if (servers !== undefined) return [{ path: [key], servers }, ...ofProjects];
   }
   return ofProjects;
 }
 
-function valueAt(root: Node | undefined, path: JSONPath): ServerGroup["servers"] | undefined {
-  const node = root && findNodeAtLocation(root, path);
-  const value: unknown = node && getNodeValue(node);
-  return json.isObject(value) ? value : undefined;
+function parsed(text: string, errors: ParseError[] = []): unknown {
+  return parse(text, errors, { allowTrailingComma: true });
 }
 
 function decoded(bytes: Buffer, file: string): string {
@@ -247,7 +242,7 @@ function ofClaudeCode({ file }: ClientFile, { name, group, gateway }: RuledEntry
 /** Lists beside the servers that turn some of them off: of Claude Code for a project, of Gemini CLI for all. */
 function ofList({ file, text }: ClientFile, { name }: RuledEntry): string | undefined {
   const read: unknown = parse(text);
-  const projects = Object.values(objectAt(read, "projects"));
+  const projects = Object.values(objectAt(read, "projects") ?? {});
   const lists: readonly (readonly [string, readonly string[]])[] = [
     [
       "disabledMcpServers",
@@ -287,7 +282,9 @@ function turnedOff(key: string, file: string): string {
 /** Files of Claude Code with rules for the group's servers. Those of the user apply in each project. */
 function settingsFor(file: string, { project }: ServerGroup): readonly string[] {
   const isOfUser = basename(file) === ".claude.json";
-  const others = isOfUser ? Object.keys(objectAt(readJson(file), "projects")) : [dirname(file)];
+  const others = isOfUser
+    ? Object.keys(objectAt(readJson(file), "projects") ?? {})
+    : [dirname(file)];
   const folders = project === undefined ? others : [project];
   const home = isOfUser ? dirname(file) : homedir();
   const names = folders.flatMap((folder) =>
@@ -297,7 +294,7 @@ function settingsFor(file: string, { project }: ServerGroup): readonly string[] 
 }
 
 function matchersIn(settings: unknown): readonly string[] {
-  const groups = Object.values(objectAt(settings, "hooks")).flat();
+  const groups = Object.values(objectAt(settings, "hooks") ?? {}).flat();
   return groups.flatMap((group) =>
     json.isObject(group) && typeof group.matcher === "string" ? [group.matcher] : [],
   );
@@ -316,14 +313,15 @@ function asInTools(name: string): string {
 }
 
 function readJson(file: string): unknown {
-  return existsSync(file)
-    ? parse(readFileSync(file, "utf8"), [], { allowTrailingComma: true })
-    : {};
+  return existsSync(file) ? parsed(readFileSync(file, "utf8")) : {};
 }
 
-function objectAt(value: unknown, key: string): Readonly<Record<string, unknown>> {
-  const found = at(value, key);
-  return json.isObject(found) ? found : {};
+function objectAt(
+  value: unknown,
+  ...path: readonly string[]
+): Readonly<Record<string, unknown>> | undefined {
+  const found = at(value, ...path);
+  return json.isObject(found) ? found : undefined;
 }
 
 function textsAt(value: unknown, ...path: readonly string[]): readonly string[] {

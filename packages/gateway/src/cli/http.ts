@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
@@ -6,6 +7,8 @@ import {
   WebStandardStreamableHTTPServerTransport,
   hostHeaderValidationResponse,
   isInitializeRequest,
+  isJSONRPCNotification,
+  isJSONRPCRequest,
   localhostAllowedHostnames,
   localhostAllowedOrigins,
   originValidationResponse,
@@ -36,18 +39,14 @@ export async function listen(handler: Answer, port: number): Promise<HttpEndpoin
   const listener = getRequestListener((request) => answer(request, handler), {
     overrideGlobalObjects: false,
   });
-  const server = createServer(listener);
-  await new Promise<void>((done, fail) => {
-    server.once("error", fail);
-    server.listen(port, LOOPBACK, done);
-  });
+  const server = createServer(listener).listen(port, LOOPBACK);
+  // Rejects with an error that comes before.
+  await once(server, "listening");
   const { port: actual } = server.address() as AddressInfo;
   return {
     url: `http://${LOOPBACK}:${actual}${PATH}`,
     close: async () => {
-      const closed = new Promise<void>((done) => {
-        server.close(() => done());
-      });
+      const closed = once(server.close(), "close");
       const closing = withTimeLimit(limits.gatewayCloseMs, () => closed);
       await closing.catch(() => server.closeAllConnections());
     },
@@ -148,10 +147,11 @@ export class HttpSessions {
  * never: an id is refused while an earlier request with it is neither answered nor cancelled.
  */
 async function answerIn({ transport, open }: Session, ...[request, options]: Parameters<Answer>) {
-  const ids = messagesIn(options.parsedBody).flatMap(({ method, id, params }) => {
-    if (method === CANCELLED) open.delete(params?.requestId);
-    return method === undefined || id === undefined ? [] : [id];
-  });
+  const messages = [options.parsedBody].flat();
+  for (const message of messages.filter(isJSONRPCNotification)) {
+    if (message.method === "notifications/cancelled") open.delete(message.params?.requestId);
+  }
+  const ids = messages.filter(isJSONRPCRequest).map(({ id }) => id);
   if (new Set(ids).size < ids.length || ids.some((id) => open.has(id))) {
     const error = { code: -32_600, message: "An earlier request has this id, and has no answer." };
     return Response.json({ jsonrpc: "2.0", error, id: null }, { status: 400 });
@@ -161,18 +161,4 @@ async function answerIn({ transport, open }: Session, ...[request, options]: Par
   // A request that is refused gets no other answer.
   if (response.status !== 200) for (const id of ids) open.delete(id);
   return response;
-}
-
-const CANCELLED = "notifications/cancelled";
-
-interface Message {
-  readonly method?: unknown;
-  readonly id?: unknown;
-  readonly params?: { readonly requestId?: unknown };
-}
-
-/** The library checks them later. */
-function messagesIn(body: unknown): readonly Message[] {
-  const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
-  return messages.filter((one): one is Message => typeof one === "object" && one !== null);
 }

@@ -31,16 +31,12 @@ export function environmentFor(
   return { ...given, ...Object.fromEntries(renamed) };
 }
 
+/** Leaves out the variables that tell `npx` what to run: a nested `npx` would run the same package. */
 function ownEnvironment(): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(process.env).flatMap(([name, value]) =>
-      value === undefined || OF_NPX.has(name) ? [] : [[name, value]],
-    ),
-  );
+  const { npm_config_package: _package, npm_config_call: _call, ...own } = process.env;
+  // A process has no variables without a value.
+  return own as Record<string, string>;
 }
-
-/** Variables that tell `npx` what to run. A nested `npx` would run the same package. */
-const OF_NPX: ReadonlySet<string> = new Set(["npm_config_package", "npm_config_call"]);
 
 export function ownSecrets(): Readonly<Record<string, string>> {
   return Object.fromEntries(

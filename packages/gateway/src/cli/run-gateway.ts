@@ -19,14 +19,7 @@ import { reasonOf } from "../server-errors.ts";
 import { redact } from "../../../mcp/src/secrets.ts";
 import { allowedFolders } from "./allowed-folders.ts";
 import { dataFolder } from "./data-folder.ts";
-import {
-  listFile,
-  sharedStore,
-  signingKey,
-  StateFile,
-  stateFolder,
-  type StatePlace,
-} from "./state.ts";
+import { listFile, sharedStore, StateFile, stateFolder, type StatePlace } from "./state.ts";
 import { environmentFor } from "./own-environment.ts";
 import { ProgramTransport, readLines, readLongMessages } from "./program-transport.ts";
 import { characters } from "../../../../src/internal.ts";
@@ -71,7 +64,7 @@ export async function runGateway({
     ...(existsSync(APP_FILE) && { app: () => readFileSync(APP_FILE, "utf8") }),
   });
   const { approvals } = state;
-  const serving = { key: signingKey(folder), waiting: new WaitingCalls(), approvals };
+  const serving = { key: state.signingKey(), waiting: new WaitingCalls(), approvals };
   const make = (era: Era) => gatewayServer(gateway, serving, era);
   let isEnding = false;
   const end = async () => {

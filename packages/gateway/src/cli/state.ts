@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
 import {
   closeSync,
   existsSync,
@@ -75,17 +75,6 @@ function requireOwnFolder(folder: string): void {
   );
 }
 
-/** Returns the workspace's key for what clients send back, which is made on first use. */
-export function signingKey(folder: string): Uint8Array {
-  const file = join(folder, "key");
-  try {
-    writeFileSync(file, randomBytes(32), { flag: "wx", mode: 0o600 });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-  }
-  return readFileSync(file);
-}
-
 /**
  * The state of a workspace's gateways in a file of SQLite, which several processes may use at once. Needs
  * `node:sqlite`. A damaged file is kept as `FILE.damaged`, and the workspace then counts as tainted.
@@ -97,9 +86,9 @@ export class StateFile extends GatewayState {
   constructor(folder: string, log: (line: string) => void) {
     const file = join(folder, "gateway.sqlite");
     const sql = opened(file, log);
-    const createMeta = () =>
+    const prepareMeta = () =>
       sql.run("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)");
-    super(sql, { owner: { id: OWN, isAlive }, log, onTaint: createMeta });
+    super(sql, { owner: { id: OWN, isAlive }, log, prepareMeta });
     this.#sql = sql;
     // Earlier versions have a file in place of a row.
     const marks = [`${file}.damaged`, join(folder, "tainted")];

@@ -1,9 +1,8 @@
 import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
 import { parse } from "jsonc-parser";
 import { ByrefError } from "../../../../src/errors.ts";
 import { unusableBecause } from "../configuration.ts";
-import { json } from "../../../../src/internal.ts";
-import type { Json } from "../../../../src/references.ts";
 import {
   type ClientFile,
   edited,
@@ -102,7 +101,7 @@ export function wrapFile(name: string, options: WrapOptions = {}): WrapReport {
     text = withServers(text, group.path, isUsed ? { [gateway]: entry, ...outside } : outside);
   }
   const isCopied = before === undefined || before.text === source.text;
-  if (isCopied && isSame(parse(text), parse(client.text)))
+  if (isCopied && isDeepStrictEqual(parse(text), parse(client.text)))
     return { file, outcome: "unchanged", servers: taken, notes, changes: [] };
 
   const changes = [
@@ -165,7 +164,7 @@ function unwrapped(client: ClientFile, copy: ClientFile): ClientFile {
     const own = ownEntryIn(servers, copy.file);
     const known = serversAt(text, path);
     for (const [name, value] of Object.entries(servers)) {
-      const isKnown = isSame(known[name], value);
+      const isKnown = isDeepStrictEqual(known[name], value);
       if (name !== own && !isKnown) text = edited(text, [...path, name], value);
       // The copy has no servers in this place.
       if (name === own && isKnown) text = edited(text, [...path, name], undefined);
@@ -176,12 +175,7 @@ function unwrapped(client: ClientFile, copy: ClientFile): ClientFile {
 
 /** Writes the servers of a place, if they are others than it has. */
 function withServers(text: string, path: ServerGroup["path"], servers: object): string {
-  return isSame(serversAt(text, path), servers) ? text : edited(text, path, servers);
-}
-
-function isSame(some: unknown, other: unknown): boolean {
-  // Both values are JSON.
-  return json.canonicalJson((some ?? null) as Json) === json.canonicalJson((other ?? null) as Json);
+  return isDeepStrictEqual(serversAt(text, path), servers) ? text : edited(text, path, servers);
 }
 
 function copyOf({ file }: ClientFile): string {

@@ -25,7 +25,7 @@ import {
   type contexts,
   chosenAgents,
 } from "../../../../src/internal-edge.ts";
-import { Recent, type VariableStore, encoding, sqlRows } from "../../../../src/internal.ts";
+import { Recent, type VariableStore, json } from "../../../../src/internal.ts";
 import { toolCalls, turnAgents } from "../../../../src/internal-tool.ts";
 import type { Json } from "../../../../src/references.ts";
 import type { ListKeeper } from "../tool-lists.ts";
@@ -49,7 +49,7 @@ class ConversationGateway {
       owner: { id, isAlive: (other) => other === id },
       log,
       // Data that a model has read before its first call counts, too.
-      onTaint: () => context.wake(),
+      prepareMeta: () => context.wake(),
     });
     context.deletion.onMarked(() => this.#closeAll());
   }
@@ -83,7 +83,7 @@ class ConversationGateway {
     const { setup } = this.#context;
     const definition =
       agent === undefined ? undefined : chosenAgents.agentNamed(setup.agents, agent);
-    const made = this.#make(store, { agent: definition, asked, tools });
+    const made = this.#make(store, definition, { asked, tools });
     this.#open.delete(key);
     for (const [oldest, open] of [...this.#open].slice(0, -limits.maxOpenGateways)) {
       open.close();
@@ -94,7 +94,11 @@ class ConversationGateway {
     return made;
   }
 
-  #make(store: VariableStore, { agent, asked, tools }: Making): OpenGateway {
+  #make(
+    store: VariableStore,
+    agent: AgentDefinition | undefined,
+    { asked, tools }: Pick<contexts.McpRequest, "tools"> & { readonly asked: AgentContext },
+  ): OpenGateway {
     const context = this.#context;
     const gateway = new Gateway({
       servers: serversFor(context.settings, agent),
@@ -116,7 +120,12 @@ class ConversationGateway {
         .stoppably((stop) => call({ ...given, signal: AbortSignal.any([given.signal, stop]) }))
         .finally(() => context.settle());
     const { approvals } = this.#state;
-    const serving = { key: signingKey(context), waiting: this.#waiting, approvals };
+    // Nothing is signed before a call, which creates the conversation.
+    const key =
+      context.data === undefined
+        ? crypto.getRandomValues(new Uint8Array(32))
+        : this.#state.signingKey();
+    const serving = { key, waiting: this.#waiting, approvals };
     const handler = createMcpHandler(({ era }) => gatewayServer(gateway, serving, era), {
       maxSubscriptions: limits.maxGatewaySubscriptions,
       onerror: (error) => {
@@ -130,11 +139,6 @@ class ConversationGateway {
     for (const gateway of this.#open.values()) gateway.close();
     this.#open.clear();
   }
-}
-
-interface Making extends Pick<contexts.McpRequest, "tools"> {
-  readonly agent: AgentDefinition | undefined;
-  readonly asked: AgentContext;
 }
 
 function log(line: string): void {
@@ -198,28 +202,9 @@ function toolsOf(definition: AgentDefinition, asked: AgentContext): LocalTools {
   };
 }
 
-/** Clients send back what it signs, also after the object has hibernated. */
-function signingKey({ data, sql }: contexts.ConversationContext): Uint8Array {
-  const made = crypto.getRandomValues(new Uint8Array(32));
-  // Nothing is signed before a call, which creates the conversation.
-  return data === undefined ? made : storedKey(sql, made);
-}
-
-function storedKey(sql: sqlRows.Sql, made: Uint8Array): Uint8Array {
-  sql.run(
-    `INSERT OR IGNORE INTO meta (key, value) VALUES ('gateway_key', ?)`,
-    encoding.toBase64(made),
-  );
-  const row = sqlRows.firstRow(sql, `SELECT value FROM meta WHERE key = 'gateway_key'`);
-  return row === undefined ? made : encoding.fromBase64(sqlRows.textIn(row, "value"));
-}
-
 function isCall(message: Json): boolean {
   const messages: readonly Json[] = Array.isArray(message) ? message : [message];
-  return messages.some(
-    (one) =>
-      one !== null && typeof one === "object" && "method" in one && one.method === "tools/call",
-  );
+  return messages.some((one) => json.isJsonObject(one) && one.method === "tools/call");
 }
 
 const MAX_LISTS = 256;

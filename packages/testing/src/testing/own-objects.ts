@@ -43,7 +43,11 @@ export async function ownObjects(bound: DurableObjectNamespace, construct: Const
   await changeClassOf(bound);
   const gets = new Map<string, () => DurableObjectStub<ConversationObject>>();
   return {
-    namespace,
+    /** Makes an object of the deployed namespace the application's. */
+    own(id: DurableObjectId, deployed: Pick<DurableObjectNamespace, "get">): void {
+      owned.set(String(id), construct);
+      gets.set(String(id), () => deployed.get(id) as DurableObjectStub<ConversationObject>);
+    },
     /** Aborts all objects, as a crash does, then wakes them. */
     async crash(): Promise<void> {
       await inEach(({ state }) => state.abort(RESTARTED));
@@ -60,22 +64,6 @@ export async function ownObjects(bound: DurableObjectNamespace, construct: Const
       gets.clear();
     },
   };
-
-  /** The deployed namespace, with this application's objects. */
-  function namespace(
-    deployed = bound,
-  ): Pick<DurableObjectNamespace, "idFromName" | "get" | "jurisdiction"> {
-    return {
-      idFromName: (name) => {
-        const id = deployed.idFromName(name);
-        owned.set(String(id), construct);
-        gets.set(String(id), () => deployed.get(id) as DurableObjectStub<ConversationObject>);
-        return id;
-      },
-      get: (id, options) => deployed.get(id, options),
-      jurisdiction: (name) => namespace(deployed.jurisdiction(name)) as DurableObjectNamespace,
-    };
-  }
 
   async function inEach(work: (inside: Inside) => void | Promise<void>): Promise<void> {
     const done = Array.from(gets.values(), async (get) => {

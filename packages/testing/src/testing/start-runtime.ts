@@ -61,7 +61,7 @@ export async function openRuntime(
     AUTH: "none",
     LOG: "off",
     ...bindings,
-    CONVERSATIONS: inWorld(objects.namespace(), world),
+    CONVERSATIONS: inWorld(CONVERSATIONS, world, objects.own),
     ...(DIRECTORY && { DIRECTORY: inWorld(DIRECTORY, world) }),
   } as unknown as Cloudflare.Env;
   const send: TestRuntime["fetch"] = async (request, init) => {
@@ -90,11 +90,20 @@ function newWorld(): string {
 }
 
 /** A namespace whose objects no other test has, although their names are the same. */
-function inWorld(namespace: Namespace, world: string): Namespace {
+function inWorld(
+  namespace: Namespace,
+  world: string,
+  onId?: (id: DurableObjectId, of: Namespace) => void,
+): Namespace {
   return {
-    idFromName: (name) => namespace.idFromName(name + world),
+    idFromName: (name) => {
+      const id = namespace.idFromName(name + world);
+      onId?.(id, namespace);
+      return id;
+    },
     get: (id, options) => namespace.get(id, options),
-    jurisdiction: (name) => inWorld(namespace.jurisdiction(name), world) as DurableObjectNamespace,
+    jurisdiction: (name) =>
+      inWorld(namespace.jurisdiction(name), world, onId) as DurableObjectNamespace,
   };
 }
 
