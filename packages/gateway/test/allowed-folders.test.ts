@@ -87,11 +87,11 @@ describe("a file in an allowed folder", () => {
 });
 
 describe("a file that must not be written", () => {
-  const refused = (root: string): readonly string[] => [
+  it.each([
     "../outside/new",
     "below/../../outside/new",
-    join(root, "outside", "new"),
-    join(root, "inside-too", "new"),
+    "ROOT/outside/new",
+    "ROOT/inside-too/new",
     "/etc/passwd",
     "linked-folder/new",
     "linked-file",
@@ -107,9 +107,7 @@ describe("a file that must not be written", () => {
     "a\nb",
     "x".repeat(2_000),
     "..\\outside\\new",
-  ];
-
-  it.each(refused("ROOT").map((_path, index) => index))("is refused: %s", async (index) => {
+  ])("is refused: %s", async (path) => {
     const { root, inside, outside, files } = folders();
     mkdirSync(join(root, "inside-too"));
     mkdirSync(join(inside, "folder"));
@@ -119,8 +117,8 @@ describe("a file that must not be written", () => {
     const socket = createServer().listen(join(inside, "socket"));
     await once(socket, "listening");
     const before = readdirSync(inside);
-    const path = refused(root)[index] ?? "";
-    await expect(files.save(path, content("evil"))).rejects.toMatchObject({ code: "bad_path" });
+    const written = files.save(path.replace("ROOT", root), content("evil"));
+    await expect(written).rejects.toMatchObject({ code: "bad_path" });
     expect(readdirSync(outside)).toEqual(["secret.txt"]);
     expect(readFileSync(join(outside, "secret.txt"), "utf8")).toBe("secret");
     expect(readdirSync(inside)).toEqual(before);

@@ -7,9 +7,12 @@ import { storeWith } from "../../../test/support/wrapped.ts";
 import type { OfferedTool } from "../src/offered-items.ts";
 import { MemoryStatistics } from "../src/gateway-state.ts";
 import type { Ready, Saved } from "../../../src/tool/wrapped-tool.ts";
-import type { Json } from "../../../src/value/json.ts";
+import { type Json, parsedJson } from "../../../src/value/json.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
-import { RawServer } from "../../../test/support/raw-server.ts";
+import { toolServer } from "../../../test/support/raw-server.ts";
+import { savedValue, textOf } from "../src/json-text.ts";
+import { MemoryStore } from "../../../src/store/memory-store.ts";
+import { type Sending, startWireServer } from "../../../test/support/wire-server.ts";
 
 const block = (text: string) => ({ type: "text" as const, text });
 const META = { "byref/variable": { name: "a", version: 1 } };
@@ -89,11 +92,7 @@ const LONG_ERROR = `Error: ${"why ".repeat(800)}end`;
 
 /** Starts a gateway in front of a server whose tool fails like this. */
 async function failing(failure: Partial<CallToolResult>, rules: object = {}) {
-  const make = () =>
-    new RawServer({
-      "tools/list": () => ({ tools: [{ name: "fail", inputSchema: { type: "object" } }] }),
-      "tools/call": () => ({ ...failure, isError: true }),
-    });
+  const make = () => toolServer(["fail"], () => ({ ...failure, isError: true }));
   return startGateway([{ name: "shop", make, rules }]);
 }
 
@@ -160,15 +159,10 @@ const LARGE = picture(102_401);
 async function returning(result: Partial<CallToolResult>) {
   const received: unknown[] = [];
   const make = () =>
-    new RawServer({
-      "tools/list": () => ({
-        tools: ["shot", "take"].map((name) => ({ name, inputSchema: { type: "object" } })),
-      }),
-      "tools/call": ({ name, arguments: input }) => {
-        if (name === "shot") return result;
-        received.push(input);
-        return { content: [] };
-      },
+    toolServer(["shot", "take"], ({ name, arguments: input }) => {
+      if (name === "shot") return result;
+      received.push(input);
+      return { content: [] };
     });
   return { received, ...(await startGateway([{ name: "browser", make }])) };
 }
@@ -225,3 +219,83 @@ describe("contents of a long result with pictures, sounds and files", () => {
     expect(beside(await call("shot"))).toEqual(expected);
   });
 });
+
+it("the text of a server's JSON is kept beside structured content that has all digits", async () => {
+  const store = new MemoryStore();
+  const text = '{ "id": 1234567890123456789 }';
+  const structuredContent = parsedJson(text) as Record<string, unknown>;
+  const value = savedValue({ content: [block(text)], structuredContent });
+  await store.save({ name: "a", value: value as Json });
+  expect(await textOf("a", (await store.read("a")) ?? null, store)).toBe(text);
+});
+
+it("inlineChars applies to a server, can be overridden for its tools, and is exact to the character", async () => {
+  const texts = { a: "x".repeat(20), b: "x".repeat(21), short_a: "x", long_a: "x".repeat(1_000) };
+  const raw = toolServer(Object.keys(texts), ({ name }) => ({
+    content: [block(texts[name as keyof typeof texts])],
+  }));
+  const plain = toolServer(["other"], () => ({ content: [block("x".repeat(21))] }));
+  const tools = { "short_*": { inlineChars: 0 }, "long_*": { inlineChars: 1_000 } };
+  const { call } = await startGateway([
+    { name: "raw", make: () => raw, rules: { inlineChars: 20, tools } },
+    { name: "plain", make: () => plain },
+  ]);
+  const isHandle = async (name: string) =>
+    JSON.stringify((await call(name)).content).includes("Kept as $");
+  const names = ["a", "b", "short_a", "long_a", "other"];
+  const handles = await Promise.all(names.map(async (name) => [name, await isHandle(name)]));
+  expect(Object.fromEntries(handles)).toEqual({
+    a: false,
+    b: true,
+    short_a: true,
+    long_a: false,
+    other: false,
+  });
+});
+
+it("keeps digits of structured content without a text, and of arguments, to the server and to the client", async () => {
+  const inputs: string[] = [];
+  const ids = Array.from({ length: 100 }, (_, index) => `{"id":1234567890123456${100 + index}}`);
+  const structuredContent = parsedJson(`{"rows":[${ids.join()}],"first":1234567890123456789}`);
+  const raw = toolServer(["act"], ({ arguments: input }) => {
+    inputs.push(JSON.stringify(input));
+    return { content: [], structuredContent };
+  });
+  const { call, sent } = await startGateway([
+    { name: "raw", make: () => raw, rules: { inlineChars: 10_000 } },
+  ]);
+  await call("act", { a: parsedJson("1234567890123456789") });
+  expect(JSON.stringify(sent.at(-1))).toContain(JSON.stringify(structuredContent));
+  await call("act", { a: "$act_1.first", b: "$act_1.rows[99]" });
+  expect(inputs).toEqual([
+    '{"a":1234567890123456789}',
+    '{"a":1234567890123456789,"b":{"id":1234567890123456199}}',
+  ]);
+  const groups = await call("query_variables", {
+    sql: "SELECT count(DISTINCT r.value->>'id') AS ids FROM act_1 a, json_each(a.value) r WHERE a.key = 'rows'",
+  });
+  expect(JSON.stringify(groups)).toContain('[{\\"ids\\":100}]');
+});
+
+it.each<Sending>(["JSON", "a stream", "a stream with ids", "SSE"])(
+  "keeps digits of structured content that a server behind a URL sends as %s",
+  async (sending) => {
+    // Longer than what a connection passes on at once.
+    const value = `{"id":1234567890123456789,"far":1e400,"text":"${"x".repeat(400_000)}"}`;
+    const structuredContent = parsedJson(value);
+    const result = { content: [], structuredContent, _meta: { by: "shop" } };
+    const server = await startWireServer(sending, () => ({ result }));
+    const rules = { inlineChars: 1_000_000 };
+    const { call, sent, gateway } = await startGateway([{ ...server.behind, rules }]);
+    try {
+      await call("act");
+      expect(JSON.stringify(sent.at(-1))).toContain(`"structuredContent":${value}`);
+      expect(JSON.stringify(sent.at(-1))).not.toContain("byref/digits");
+      await call("look", { id: "$act_1.id" });
+      expect(server.texts.at(-1)).toContain('"arguments":{"id":1234567890123456789}');
+    } finally {
+      await gateway.close();
+      await server.down();
+    }
+  },
+);

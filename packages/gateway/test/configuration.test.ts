@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, afterEach, vi } from "vitest";
 import {
   type ServerAddress,
   clientVariablesIn,
@@ -7,8 +7,8 @@ import {
   secretsOf,
   unusableBecause,
 } from "../src/configuration.ts";
-import { codeOf } from "../../../src/errors.ts";
 import { redact } from "../../mcp/src/secrets.ts";
+import { environmentFor } from "../src/cli/own-environment.ts";
 
 describe("the configuration of the gateway", () => {
   it("reads the files of Claude and Cursor, with comments and trailing commas", () => {
@@ -141,13 +141,17 @@ describe("the configuration of the gateway", () => {
   });
 
   it.each([
-    ['{\n"mcpServers": {\n', "Line 3"],
     ["{}", "neither"],
     ['{"mcpServers": []}', "not an object"],
+    ['{\n"mcpServers": {\n', "Line 3"],
+    ["nonsense", "Line 1, column 1 is not JSON: invalid symbol."],
+    ['{\n  "mcpServers": ]}', "Line 2, column 17 is not JSON: value expected."],
+    ['{\n"a": 1\n"b": 2\n}\n', "Line 3, column 1 is not JSON: comma expected."],
   ])("names what is wrong with %j", (text, part) => {
-    const error = thrown(() => readConfiguration(text));
-    expect(codeOf(error)).toBe("bad_configuration");
-    expect((error as Error).message).toContain(part);
+    const message = expect.stringContaining(part);
+    expect(() => readConfiguration(text)).toThrow(
+      expect.objectContaining({ code: "bad_configuration", message }),
+    );
   });
 
   it.each([
@@ -159,7 +163,6 @@ describe("the configuration of the gateway", () => {
     [{ command: "x", byref: { inlineChars: -1 } }, "inlineChars"],
     [{ command: "x", envFile: ".env" }, "envFile"],
     [{ url: "https://x/mcp", oauth: { clientId: "1" } }, "oauth"],
-    [{ command: "npx", args: ["-y", "byref@1.0.0", "mcp", "--config", "x"] }, "a gateway"],
   ])("says why %j cannot be used", (server, part) => {
     const mcpServers = { one: server, good: { command: "good" } };
     const [one, good] = readConfiguration(JSON.stringify({ mcpServers }));
@@ -168,27 +171,8 @@ describe("the configuration of the gateway", () => {
   });
 });
 
-function thrown(work: () => unknown): unknown {
-  try {
-    work();
-  } catch (error) {
-    return error;
-  }
-  throw new Error("Nothing was thrown.");
-}
-
 const read = (server: object, environment = {}) =>
   readConfiguration(JSON.stringify({ mcpServers: { one: server } }), environment)[0];
-
-describe("the message about a text that is no configuration", () => {
-  it.each([
-    ["nonsense", "Line 1, column 1 is not JSON: invalid symbol."],
-    ['{\n  "mcpServers": ]}', "Line 2, column 17 is not JSON: value expected."],
-    ['{\n"a": 1\n"b": 2\n}\n', "Line 3, column 1 is not JSON: comma expected."],
-  ])("names the line and the column where %j is wrong", (text, message) => {
-    expect(() => readConfiguration(text)).toThrow(`The configuration cannot be used. ${message}`);
-  });
-});
 
 describe("an entry that cannot be used", () => {
   it.each([
@@ -337,4 +321,24 @@ describe("the secrets of a server", () => {
     const there = remote("https://mcp.example/mcp", { "X-Codeword": "dragon" });
     expect(redactedBy(there, said, ["X-Codeword"])).toBe("The [secret] is in the cave.");
   });
+});
+
+afterEach(() => vi.unstubAllEnvs());
+
+it.each(["CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT", "WORKSPACE_FOLDER_PATHS"])(
+  "a server gets the %s that the client gives the gateway, unless it has its own",
+  (name) => {
+    vi.stubEnv(name, "/home/me/shop");
+    expect(environmentFor({ env: {} })).toHaveProperty(name, "/home/me/shop");
+    expect(environmentFor({ env: { [name]: "/own" } })).toHaveProperty(name, "/own");
+  },
+);
+
+it.each([
+  ["win32", { PATH: "/own" }],
+  ["linux", { PATH: "/usr/bin", Path: "/own" }],
+] as const)("on %s, a server's Path makes %j", (platform, expected) => {
+  vi.stubEnv("PATH", "/usr/bin");
+  const { PATH, Path } = environmentFor({ env: { Path: "/own" } }, platform);
+  expect({ PATH, ...(Path !== undefined && { Path }) }).toEqual(expected);
 });

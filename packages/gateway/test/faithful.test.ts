@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import type { ToolOffer } from "../src/configuration.ts";
 import { isObject, parsedJson } from "../../../src/value/json.ts";
 import { startGateway } from "../../../test/support/gateway.ts";
-import { connectDirectly, RawError, RawServer } from "../../../test/support/raw-server.ts";
+import { connectDirectly, RawError, toolServer } from "../../../test/support/raw-server.ts";
 
 /** A call that is made directly and through the gateway. Both parts are JSON texts, as they are on the wire. */
 interface Case {
@@ -102,15 +102,11 @@ async function run(
 ) {
   const inputs: string[] = [];
   const inputSchema = { type: "object", properties: { a: schema } };
-  const server = new RawServer({
-    "tools/list": () => ({
-      tools: [{ name: "act", inputSchema, ...(outputSchema && { outputSchema }) }],
-    }),
-    "tools/call": ({ arguments: given }) => {
-      inputs.push(JSON.stringify(given));
-      if (error !== undefined) throw new RawError(error.message, error.data, error.code);
-      return parsedJson(result);
-    },
+  const act = { name: "act", inputSchema, ...(outputSchema && { outputSchema }) };
+  const server = toolServer([act], ({ arguments: given }) => {
+    inputs.push(JSON.stringify(given));
+    if (error !== undefined) throw new RawError(error.message, error.data, error.code);
+    return parsedJson(result);
   });
   const { client } =
     how === "direct"

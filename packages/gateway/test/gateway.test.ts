@@ -7,21 +7,17 @@ import { slow } from "../../../test/support/slow.ts";
 
 const ORDERS = Array.from({ length: 500 }, (_, index) => ({ id: `ord_${index}`, total: index }));
 
+const NO_INPUT = { inputSchema: z.object({}) };
+const said = (text: string) => ({ content: [{ type: "text" as const, text }] });
+
 /** Creates a shop that records its calls. */
 function shop(calls: { name: string; input: unknown }[] = []) {
   return () => {
     const server = new McpServer({ name: "shop", version: "1" });
-    const text = (value: unknown) => ({
-      content: [
-        { type: "text" as const, text: typeof value === "string" ? value : JSON.stringify(value) },
-      ],
-    });
-    server.registerTool("list_orders", { inputSchema: z.object({}) }, () => text(ORDERS));
-    server.registerTool(
-      "token",
-      { inputSchema: z.object({}), annotations: { readOnlyHint: true } },
-      () => text("tok_123"),
-    );
+    const orders = JSON.stringify(ORDERS);
+    const reads = { ...NO_INPUT, annotations: { readOnlyHint: true } };
+    server.registerTool("list_orders", NO_INPUT, () => said(orders));
+    server.registerTool("token", reads, () => said("tok_123"));
     server.registerTool(
       "refund",
       {
@@ -30,11 +26,11 @@ function shop(calls: { name: string; input: unknown }[] = []) {
       },
       (input) => {
         calls.push({ name: "refund", input });
-        return text(`refunded ${input.ids.length}`);
+        return said(`refunded ${input.ids.length}`);
       },
     );
     server.registerTool("fail", { inputSchema: z.object({ why: z.string() }) }, ({ why }) => ({
-      ...text(`failed because of ${why}`),
+      ...said(`failed because of ${why}`),
       isError: true,
     }));
     return server;
@@ -45,9 +41,7 @@ function shop(calls: { name: string; input: unknown }[] = []) {
 function texts(json: string, written: string[]) {
   return () => {
     const server = new McpServer({ name: "files", version: "1" });
-    const text = (value: string) => ({ content: [{ type: "text" as const, text: value }] });
-    const inputSchema = z.object({});
-    server.registerTool("read", { inputSchema }, () => text(json));
+    server.registerTool("read", NO_INPUT, () => said(json));
     server.registerTool(
       "write",
       {
@@ -59,7 +53,7 @@ function texts(json: string, written: string[]) {
       },
       ({ text: one, maybe, list = [] }) => {
         written.push(...[one, maybe, ...list].filter((value) => typeof value === "string"));
-        return text("written");
+        return said("written");
       },
     );
     return server;

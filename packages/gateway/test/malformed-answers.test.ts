@@ -1,15 +1,69 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { startGateway } from "../../../test/support/gateway.ts";
 import { textIn } from "../../../test/support/gateway-process.ts";
-import { RawServer } from "../../../test/support/raw-server.ts";
-import { type Sending, startWireServer } from "../../../test/support/wire-server.ts";
+import { slow } from "../../../test/support/slow.ts";
+import {
+  type Cut,
+  type Sending,
+  startWireServer,
+  type WireAnswer,
+} from "../../../test/support/wire-server.ts";
+import { RawServer, toolServer } from "../../../test/support/raw-server.ts";
+import { InMemoryTransport, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
 
-const downs: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  await Promise.all(downs.splice(0).map((down) => down()));
-});
+/** Starts a gateway in front of a server that answers like this. Both end with the test. */
+async function started(sending: Sending, answer: WireAnswer) {
+  const server = await startWireServer(sending, answer);
+  const gateway = await startGateway([server.behind]);
+  onTestFinished(async () => {
+    await gateway.gateway.close();
+    await server.down();
+  });
+  return { ...gateway, received: server.received };
+}
 
 const TEXT = { content: [{ type: "text", text: "Done." }] };
+
+describe.each<[Sending, Cut]>([
+  ["a stream", "cut"],
+  ["a stream", "end"],
+  ["a stream with ids", "end"],
+  ["JSON", "cut"],
+  ["SSE", "cut"],
+  ["SSE", "end"],
+])("an answer by %s that is %s", (sending, cut) => {
+  // A new connection comes after a pause, as does the attempt to resume a stream.
+  const options = sending === "SSE" || sending === "a stream with ids" ? slow : {};
+
+  it("fails the call at once, whose outcome is unknown, and is not repeated", options, async () => {
+    const { call, received } = await started(sending, () => cut);
+    const result = await call("act");
+    expect(result.isError).toBe(true);
+    expect(textIn(result)).toMatch(/^outcome_unknown: Server shop gave no answer, while act ran/u);
+    expect(received.filter((method) => method === "tools/call")).toHaveLength(1);
+  });
+
+  it("is asked for once more if its tool only reads", options, async () => {
+    const answers: (object | Cut)[] = [cut, { result: TEXT }];
+    const { call, received } = await started(sending, () => answers.shift() ?? cut);
+    expect(await call("look")).toMatchObject(TEXT);
+    expect(received.filter((method) => method === "tools/call")).toHaveLength(2);
+  });
+
+  it("is asked for only once more", slow, async () => {
+    const { call, received } = await started(sending, () => cut);
+    const result = await call("look");
+    expect(textIn(result)).toMatch(/^(?:tool_failed|server_unavailable): /u);
+    expect(received.filter((method) => method === "tools/call")).toHaveLength(2);
+  });
+
+  it("is asked for once more if it is that of a resource", options, async () => {
+    const read = { result: { contents: [{ uri: "test://page", text: "a page" }] } };
+    const answers: (object | Cut)[] = [cut, read];
+    const { client } = await started(sending, () => answers.shift() ?? cut);
+    expect(await client.readResource({ uri: "test://page" })).toMatchObject(read.result);
+  });
+});
 
 /** Answers without their ids. The last two have the right form, and a wrong result. */
 const MALFORMED: readonly object[] = [
@@ -36,9 +90,7 @@ function isOneSentence(text: string): boolean {
 describe.each<Sending>(["JSON", "a stream", "SSE"])("an answer by %s that is none", (sending) => {
   it("fails its call at once with a sentence, and the server stays usable", async () => {
     const left = MALFORMED.flatMap((answer) => [answer, { result: TEXT }]);
-    const server = await startWireServer(sending, () => left.shift() ?? "cut");
-    const { call, gateway } = await startGateway([server.behind]);
-    downs.push(() => gateway.close(), server.down);
+    const { call } = await started(sending, () => left.shift() ?? "cut");
     for (const answer of MALFORMED) {
       const { isError, content } = await call("act");
       const text = textIn({ content });
@@ -54,9 +106,7 @@ describe.each<Sending>(["JSON", "a stream", "SSE"])("an answer by %s that is non
   it("fails prompts, resources and completions in the same way", async () => {
     const answers = [{ result: null }, { result: "x" }, { result: { messages: 1, contents: 1 } }];
     for (const answer of answers) {
-      const server = await startWireServer(sending, () => answer);
-      const { client, gateway } = await startGateway([server.behind]);
-      downs.push(() => gateway.close(), server.down);
+      const { client } = await started(sending, () => answer);
       const reasons = await Promise.all(
         [
           client.getPrompt({ name: "greet" }),
@@ -82,9 +132,7 @@ it.each<Sending>(["JSON", "a stream"])("an answer by %s with another id", async 
     { id: null, error },
     { id: "other", result: TEXT },
   ];
-  const server = await startWireServer(sending, () => answers.shift() ?? "cut");
-  const { call, gateway } = await startGateway([server.behind]);
-  downs.push(() => gateway.close(), server.down);
+  const { call } = await started(sending, () => answers.shift() ?? "cut");
   for (const _id of ["server-error", null]) await expect(call("act")).rejects.toMatchObject(error);
   expect(textIn(await call("act"))).toBe(
     "tool_failed: Server shop: The answer does not follow MCP: it has another id than the request.",
@@ -101,4 +149,43 @@ it("a malformed list or greeting is a sentence in the log and the status", async
     for (const line of log) expect(isOneSentence(line), line).toBe(true);
     for (const { why = "Fine." } of gateway.status) expect(isOneSentence(why), why).toBe(true);
   }
+});
+
+const make = () =>
+  toolServer(["ping", "leave", "wait"], ({ name }, wire) =>
+    name === "leave" ? wire.close() : { content: [{ type: "text", text: "pong" }] },
+  );
+
+it("a connection that was lost is opened again by the next call, without a pause", async () => {
+  const { call } = await startGateway([{ name: "shop", make }]);
+  expect((await call("leave")).isError).toBe(true);
+  expect(textIn(await call("ping"))).toBe("pong");
+});
+
+it("a failure of an earlier connection does not end the next one", async () => {
+  let fail: ((error: Error) => void) | undefined;
+  let opened = 0;
+  const open = () => {
+    const isFirst = ++opened === 1;
+    const [near, far] = InMemoryTransport.createLinkedPair();
+    void make().connect(far);
+    const send = near.send.bind(near);
+    near.send = async (message, options) => {
+      const name = "method" in message && message.params?.name;
+      if (!isFirst || typeof name !== "string") return send(message, options);
+      if (name === "wait") return new Promise<void>((_, reject) => (fail = reject));
+      const unknown = { status: 404, statusText: "Not Found" };
+      throw new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, "No session", unknown);
+    };
+    return near;
+  };
+  const { call } = await startGateway([{ name: "shop", make, open }]);
+  const waiting = call("wait");
+  await vi.waitFor(() => expect(fail).toBeDefined());
+  expect(textIn(await call("ping"))).toBe("pong");
+  expect(opened).toBe(2);
+  fail?.(new TypeError("fetch failed"));
+  expect((await waiting).isError).toBe(true);
+  expect(textIn(await call("ping"))).toBe("pong");
+  expect(opened).toBe(2);
 });

@@ -170,36 +170,32 @@ describe("a question of a server", () => {
   ] as const;
   const capabilities = { sampling: {}, elicitation: { form: {} }, roots: {} };
 
-  it.each(QUESTIONS)(
-    "gets the client's error with its code and data: %s",
-    async (method, params) => {
-      const answers: unknown[] = [];
-      const server = answering(async (_params, wire) => {
-        answers.push(await wire.ask(method, params));
-        return { content: [] };
-      });
-      const { client, call } = await startGateway([{ name: "shop", make: () => server }], {
-        capabilities,
-      });
-      client.setRequestHandler(method, () => {
-        throw new RawError("The person refused.", { by: "hand" }, -1);
-      });
-      await call("act");
-      const error = { code: -1, message: "The person refused.", data: { by: "hand" } };
-      expect(answers).toMatchObject([{ error }]);
-    },
-  );
-
-  it.each(QUESTIONS)("passes _meta on both ways: %s", async (method, params) => {
+  /** Starts a server that asks this in a call, and a client that answers with `work`. Returns what the server gets. */
+  async function answersOf(
+    [method, params]: readonly [(typeof QUESTIONS)[number][0], object],
+    work: (request: { readonly params?: { readonly _meta?: unknown } }) => unknown,
+  ) {
     const answers: unknown[] = [];
     const server = answering(async (_params, wire) => {
-      const _meta = { "a/b": 1, progressToken: "its" };
-      answers.push(await wire.ask(method, { ...params, _meta }));
+      answers.push(await wire.ask(method, params));
       return { content: [] };
     });
-    const { client, call } = await startGateway([{ name: "shop", make: () => server }], {
-      capabilities,
+    const behind = [{ name: "shop", make: () => server }];
+    const { client, call } = await startGateway(behind, { capabilities });
+    client.setRequestHandler(method, work as never);
+    await call("act");
+    return answers;
+  }
+
+  it.each(QUESTIONS)("gets the client's error with its code and data: %s", async (...question) => {
+    const answers = await answersOf(question, () => {
+      throw new RawError("The person refused.", { by: "hand" }, -1);
     });
+    const error = { code: -1, message: "The person refused.", data: { by: "hand" } };
+    expect(answers).toMatchObject([{ error }]);
+  });
+
+  it.each(QUESTIONS)("passes _meta on both ways: %s", async (method, params) => {
     const seen: unknown[] = [];
     const result = {
       action: "accept",
@@ -209,15 +205,12 @@ describe("a question of a server", () => {
       model: "m",
       _meta: { "x/y": [1] },
     };
-    client.setRequestHandler(method, (request) => {
+    const _meta = { "a/b": 1, progressToken: "its" };
+    const answers = await answersOf([method, { ...params, _meta }], (request) => {
       seen.push(request.params?._meta);
-      return (
-        method === "sampling/createMessage"
-          ? { ...result, content: { type: "text", text: "yes" } }
-          : result
-      ) as never;
+      const isModel = method === "sampling/createMessage";
+      return isModel ? { ...result, content: { type: "text", text: "yes" } } : result;
     });
-    await call("act");
     expect(answers).toMatchObject([{ result: { _meta: { "x/y": [1] } } }]);
     expect(seen).toMatchObject([{ "a/b": 1 }]);
     expect(JSON.stringify(seen)).not.toContain("its");

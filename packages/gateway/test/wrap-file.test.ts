@@ -1,8 +1,8 @@
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync, mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, dirname } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { unwrapFile, wrapFile } from "../src/cli/wrap-file.ts";
+import { unwrapFile, wrapFile, type WrapOptions } from "../src/cli/wrap-file.ts";
 import { readConfiguration } from "../src/configuration.ts";
 import { isObject } from "../../../src/value/json.ts";
 import { CLIENT_CONFIGURATIONS } from "../../../test/support/client-configurations.ts";
@@ -54,21 +54,16 @@ describe.each(Object.entries(CLIENT_CONFIGURATIONS))("wrapping %s", (_client, or
     expect(names.length).toBeGreaterThan(0);
   });
 
-  it("is undone byte for byte", () => {
+  it.each(["", "\uFEFF"])("is undone byte for byte, after %j", (mark) => {
+    writeFileSync(file, `${mark}${original}`);
     wrapFile(file);
-    expect(unwrapFile(file).outcome).toBe("unwrapped");
-    expect(read()).toBe(original);
-    expect(readdirSync(folder)).toEqual(["mcp.json"]);
-  });
-
-  it("is undone byte for byte with an editor's byte order mark, which the gateway can read", () => {
-    writeFileSync(file, `\uFEFF${original}`);
-    wrapFile(file);
-    expect(read()).toMatch(/^\uFEFF[^\uFEFF]+$/u);
-    expect(read(`${file}.byref.json`)).toBe(`\uFEFF${original}`);
+    expect(read().startsWith(mark)).toBe(true);
+    expect(read().slice(mark.length)).not.toContain("\uFEFF");
+    expect(read(`${file}.byref.json`)).toBe(`${mark}${original}`);
     expect(readConfiguration(read(`${file}.byref.json`)).length).toBeGreaterThan(0);
     expect(unwrapFile(file).outcome).toBe("unwrapped");
-    expect(read()).toBe(`\uFEFF${original}`);
+    expect(read()).toBe(`${mark}${original}`);
+    expect(readdirSync(folder)).toEqual(["mcp.json"]);
   });
 
   it("changes nothing a second time", () => {
@@ -241,4 +236,181 @@ describe("wrapping", () => {
     expect(unwrapFile(file).outcome).toBe("unwrapped");
     expect(read()).toBe(ONE);
   });
+});
+
+const SERVERS = { shop: { command: "shop" }, "my crm": { command: "crm" } };
+
+function written(name: string, value: unknown): string {
+  const file = join(folder, name);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, JSON.stringify(value, undefined, 2));
+  return file;
+}
+
+/** Wraps a file and restores it; returns what was wrapped and what was said. */
+function wrapped(file: string, options: WrapOptions = {}) {
+  const original = readFileSync(file, "utf8");
+  const { servers, notes } = wrapFile(file, options);
+  const left = JSON.parse(readFileSync(file, "utf8"));
+  expect(wrapFile(file, options).outcome).toBe("unchanged");
+  if (servers.length > 0) expect(unwrapFile(file).outcome).toBe("unwrapped");
+  expect(readFileSync(file, "utf8")).toBe(original);
+  return { servers, notes, left };
+}
+
+describe("a server stays outside the gateway", () => {
+  it.each([
+    [
+      "in the client's sandbox",
+      { sandboxEnabled: true },
+      '"sandboxEnabled"; without it, wrap takes',
+    ],
+    ["with a sandbox", { sandbox: { network: {} } }, '"sandbox"; without it, wrap takes'],
+    ["with a filter of another form", { disabledTools: { a: 1 } }, '"disabledTools" is no list'],
+  ])("%s", (_what, keys, why) => {
+    const servers = { shop: { command: "shop", ...keys }, other: { command: "other" } };
+    const { servers: taken, notes, left } = wrapped(written("mcp.json", { servers }));
+    expect(taken).toEqual(["other"]);
+    expect(left.servers.shop).toEqual(servers.shop);
+    expect(notes).toEqual([expect.stringContaining(`shop stays outside the gateway. `)]);
+    expect(notes.join()).toContain(why);
+  });
+
+  it.each([
+    ["deny", "mcp__shop__drop", "Write mcp__byref__drop there"],
+    ["ask", "mcp__shop__get_*", "Write mcp__byref__get_* there"],
+    ["deny", "mcp__shop", "Remove it, if it is not needed,"],
+    ["deny", "mcp__shop__*", "Remove it, if it is not needed,"],
+    ["PreToolUse", "Write|mcp__shop__put.*x", "Write Write|mcp__byref__put.*x there"],
+    ["PostToolUse", "mcp__shop__.*", "Remove it"],
+    ["PreToolUse", "mcp__(git|shop)__.*", "Remove it"],
+  ])("if a rule of Claude Code names it: %s %s", (kind, rule, change) => {
+    const settings = kind.endsWith("Use")
+      ? { hooks: { [kind]: [{ matcher: rule }] } }
+      : { permissions: { [kind]: ["Bash", rule] } };
+    const file = written(".mcp.json", { mcpServers: SERVERS });
+    const where = written(".claude/settings.local.json", settings);
+    const { servers, notes, left } = wrapped(file);
+    expect(servers).toEqual(["my crm"]);
+    expect(notes).toEqual([
+      expect.stringContaining(
+        `shop stays outside the gateway. The rule ${rule} in ${where} would no longer apply to it. ${change}`,
+      ),
+    ]);
+    expect(left.mcpServers.shop).toEqual(SERVERS.shop);
+    expect(left.mcpServers.byref.args.slice(-2)).toEqual(["--except", "shop"]);
+  });
+
+  it.each([
+    {
+      permissions: {
+        allow: ["mcp__shop__get"],
+        deny: ["mcp__*", "mcp__shop_b__get", "mcp__b-shop"],
+      },
+    },
+    { permissions: { deny: ["Read(shop)", "mcp__byref__get"] } },
+    { hooks: { PreToolUse: [{ matcher: "mcp__.*__write.*" }, { hooks: [] }] } },
+    { permissions: "none", hooks: [] },
+  ])("and not for another rule: %j", (settings) => {
+    const file = written(".mcp.json", { mcpServers: { shop: SERVERS.shop } });
+    written(".claude/settings.json", settings);
+    expect(wrapped(file)).toMatchObject({ servers: ["shop"], notes: [] });
+  });
+
+  it("if a rule of a project or of the user names a server of the user", () => {
+    const project = join(folder, "project");
+    const file = written(".claude.json", {
+      mcpServers: SERVERS,
+      projects: { [project]: { mcpServers: { db: { command: "db" }, log: { command: "log" } } } },
+    });
+    written("project/.claude/settings.json", {
+      permissions: { deny: ["mcp__shop__x", "mcp__db__x"] },
+    });
+    written(".claude/settings.json", { permissions: { deny: ["mcp__log__x"] } });
+    const { servers, left } = wrapped(file);
+    expect(servers).toEqual(["my crm"]);
+    expect(Object.keys(left.projects[project].mcpServers)).toEqual(["db", "log"]);
+  });
+
+  it.each([
+    [
+      ".claude.json",
+      { projects: { a: { disabledMcpServers: ["shop"] } } },
+      '"disabledMcpServers" in ',
+    ],
+    ["settings.json", { mcp: { excluded: ["shop"] } }, '"mcp.excluded" in '],
+    ["settings.json", { excludeMCPServers: ["shop"] }, '"excludeMCPServers" in '],
+  ])("if a list of %s turns it off: %j", (name, keys, why) => {
+    const file = written(name, { mcpServers: SERVERS, ...keys });
+    const { servers, notes } = wrapped(file);
+    expect(servers).toEqual(["my crm"]);
+    expect(notes.join()).toContain(`shop stays outside the gateway. ${why}`);
+  });
+
+  it("if it is not among those that Gemini CLI may start, and the gateway has to be", () => {
+    const mcp = { allowed: ["shop"] };
+    const { servers, notes } = wrapped(written("settings.json", { mcp, mcpServers: SERVERS }));
+    expect(servers).toEqual(["shop"]);
+    expect(notes).toEqual([
+      expect.stringMatching(
+        /^my crm stays outside the gateway. "mcp.allowed" in .* does not have it/u,
+      ),
+      expect.stringMatching(/^Add "byref" to "mcp.allowed" in /u),
+    ]);
+  });
+
+  it("by --except, until it is wrapped without", () => {
+    const file = written("mcp.json", { mcpServers: SERVERS });
+    const original = readFileSync(file, "utf8");
+    const { notes } = wrapped(file, { except: ["shop"] });
+    expect(notes).toEqual(["shop stays outside the gateway. You have excepted it."]);
+    wrapFile(file, { except: ["shop"] });
+    const entry = () => JSON.parse(readFileSync(file, "utf8")).mcpServers.byref;
+    expect(wrapFile(file)).toMatchObject({ outcome: "wrapped", servers: ["shop"] });
+    expect(entry().args).not.toContain("--except");
+    expect(unwrapFile(file).outcome).toBe("unwrapped");
+    expect(readFileSync(file, "utf8")).toBe(original);
+    expect(() => wrapFile(file, { except: ["shp"] })).toThrow(`--except shp: ${file} has no such`);
+  });
+});
+
+it.each([
+  [{ disabledTools: ["drop"] }, [/^shop: its "disabledTools" applies behind the gateway, too/u]],
+  [
+    { includeTools: ["a"], excludeTools: ["b"] },
+    [/"excludeTools" applies/u, /"includeTools" applies/u],
+  ],
+  [
+    { alwaysAllow: ["get"] },
+    [
+      /^shop: the client asks again before it runs tools of it\. .* write "alwaysAllow": \["get"\] into the gateway's entry\.$/u,
+    ],
+  ],
+  [
+    { autoApprove: ["*"] },
+    [/runs all its tools\. .* which allows those of all servers behind it\.$/u],
+  ],
+  [{ trust: true }, [/write "trust": true into .* all servers behind it\.$/u]],
+  [{ trust: false, alwaysAllow: [], autoApprove: [] }, []],
+])("wrapping says what becomes of %j", (keys, notes) => {
+  const file = written("mcp.json", { mcpServers: { shop: { command: "shop", ...keys } } });
+  expect(wrapped(file).notes).toEqual(notes.map((note) => expect.stringMatching(note)));
+});
+
+const SIGN_IN =
+  /^shop: the gateway cannot sign in .* "headers" in .*mcp\.json\.byref\.json, or .+ --except shop\.$/u;
+const headers = { Authorization: "Bearer ${SHOP_TOKEN}" };
+
+it.each([
+  ["a server without headers", { url: "https://shop.example/mcp" }, [SIGN_IN]],
+  ["with others", { url: "https://shop.example/mcp", headers: { "X-Team": "a" } }, [SIGN_IN]],
+  ["with a token", { url: "https://shop.example/mcp", headers }, []],
+  ["with a key", { url: "https://shop.example/mcp", headers: { "x-api-key": "${KEY}" } }, []],
+  ["with a key in its address", { url: "https://shop.example/mcp?api_key=abcdef123456" }, []],
+  ["on this machine", { url: "http://localhost:3000/mcp" }, []],
+  ["on this machine by number", { url: "http://127.0.0.1:3000/sse", type: "sse" }, []],
+  ["that is a program", { command: "shop" }, []],
+])("wrapping says what a person should know about a server: %s", (_what, shop, notes) => {
+  writeFileSync(file, JSON.stringify({ mcpServers: { shop } }));
+  expect(wrapFile(file).notes).toEqual(notes.map((note) => expect.stringMatching(note)));
 });
