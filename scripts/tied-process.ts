@@ -92,21 +92,10 @@ export function processesMarked({ BYREF_STATE_LOCK }: Mark): readonly number[] {
   if (isLinux)
     return readdirSync("/proc")
       .map(Number)
-      .filter((pid) => hasEntry(pid, entry));
+      .filter((pid) => readProcess(pid, "environ").split("\0").includes(entry));
   const listed = spawnSync("ps", ["-AEww", "-o", "pid=,command="], { encoding: "utf8" });
   const words = (listed.stdout ?? "").split("\n").map((line) => line.trim().split(/\s+/));
   return words.filter((line) => line.includes(entry)).map(([pid]) => Number(pid));
-}
-
-/** True if `NAME=value` was in the process's environment at its start. False where there is no `/proc`. */
-export function hasEntry(pid: number, entry: string): boolean {
-  // A process that has ended has none, also while its parent does not know it yet.
-  return readProcess(pid, "environ").split("\0").includes(entry);
-}
-
-/** NaN if the process has ended, and outside of Linux. */
-export function parentOf(pid: number): number {
-  return Number(readProcess(pid, "stat").split(") ").at(-1)?.split(" ")[1]);
 }
 
 /** False for a process that has ended, even if its parent does not know it yet. */
