@@ -2,7 +2,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { copyFileSync, globSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../scripts/local-server.ts";
+import { freePort } from "../scripts/free-port.ts";
 
 const root = join(import.meta.dirname, "..");
 const START_TIMEOUT_MS = 20_000;

@@ -1,7 +1,7 @@
 /**
  * Builds `dist/`: an ES module and its types for each entry of the package, parts that several entries use in
  * `dist/chunks`, and the module that Node loads for `byref`, which throws an error that names the supported
- * modules. The page in `dist/web` is built by `npm run build:web`.
+ * modules. The page in `dist/web` is built by `npm run build:web`. An argument is another folder than `dist`.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -10,6 +10,8 @@ import { basename, join } from "node:path";
 import { type InputOptions, type Plugin, rolldown } from "rolldown";
 import { dts } from "rolldown-plugin-dts";
 import { entryFolder } from "./built.ts";
+
+const [, , dist = "dist"] = process.argv;
 
 const NOT_IN_NODE = `byref is for Cloudflare Workers: it imports "cloudflare:workers", which Node does not have. In Node, import "byref/agent" (agents of the AI SDK), "byref/client" (the HTTP client) or "byref/references" (the reference engine).`;
 
@@ -39,9 +41,9 @@ try {
 
 /** Removes the last build, except for the page or a build of it in progress. */
 function clear(): void {
-  const built = existsSync("dist") ? readdirSync("dist") : [];
+  const built = existsSync(dist) ? readdirSync(dist) : [];
   for (const name of built) {
-    if (!name.startsWith("web")) rmSync(join("dist", name), { recursive: true });
+    if (!name.startsWith("web")) rmSync(join(dist, name), { recursive: true });
   }
 }
 
@@ -59,7 +61,7 @@ async function bundle(): Promise<void> {
     },
   });
   const { output } = await modules.write({
-    dir: "dist",
+    dir: dist,
     chunkFileNames: "chunks/[name]-[hash].js",
     // The declaration files contain these comments.
     comments: { jsdoc: false },
@@ -70,7 +72,7 @@ async function bundle(): Promise<void> {
     plugins: [dts({ dtsInput: true })],
   });
   await types.write({
-    dir: "dist",
+    dir: dist,
     entryFileNames: "[name].d.ts",
     chunkFileNames: "chunks/[name]-[hash].d.ts",
     // The bundler drops references. With this one, a project needs no setting for `await using`.
@@ -78,7 +80,7 @@ async function bundle(): Promise<void> {
   });
   for (const file of output) {
     const isByref = file.type === "chunk" && file.fileName === "byref.js";
-    if (isByref) writeFileSync("dist/byref-in-node.js", moduleForNode(file.exports));
+    if (isByref) writeFileSync(join(dist, "byref-in-node.js"), moduleForNode(file.exports));
   }
 }
 

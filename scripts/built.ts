@@ -48,7 +48,8 @@ export async function builtOnce(
   const lock = `${folder}.lock`;
   while (!existsSync(folder)) {
     mkdirSync(cache, { recursive: true });
-    if (!isMade(lock)) {
+    // Undefined if there is one.
+    if (mkdirSync(lock, { recursive: true }) === undefined) {
       if (Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? 0) > BUILD_MS)
         rmSync(lock, { recursive: true, force: true });
       await wait(100);
@@ -65,15 +66,6 @@ export async function builtOnce(
     }
   }
   return folder;
-}
-
-function isMade(folder: string): boolean {
-  try {
-    mkdirSync(folder);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function removeUnused(name: string): void {

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import {
   type ClientRequest,
   createServer,
@@ -80,10 +81,8 @@ export async function startFront(options: FrontOptions): Promise<Server> {
     if (!socket.writable || socket.bytesWritten !== 0) socket.destroy();
     else answer(responseOn(socket), { ...refusal, status });
   });
-  await new Promise<void>((done, fail) => {
-    server.once("error", fail);
-    server.listen(options.port, options.ip, () => done());
-  });
+  server.listen(options.port, options.ip);
+  await once(server, "listening");
   return server;
 }
 

@@ -3,8 +3,7 @@
  * `-- FOLDER` keeps the tarballs there.
  */
 import { execFileSync } from "node:child_process";
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { statSync, symlinkSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { rolldown } from "rolldown";
@@ -15,21 +14,20 @@ import { ensurePage } from "./page.ts";
 const MAX_BYTES = 1_000_000;
 const MAX_FILES = 250;
 const root = join(import.meta.dirname, "..");
-const PACKED = ["README.md", "CHANGELOG.md", "LICENSE", "scripts", "tsconfig.build.json"];
+const PACKED = ["package.json", "README.md", "CHANGELOG.md", "LICENSE"];
 
-/** Builds and packs the package, once for its sources, in a copy of them. Returns the tarball's path. */
+/** Builds and packs the package, once for its sources, outside of this folder. Returns the tarball's path. */
 export async function packedTarball(): Promise<string> {
-  const parts = [...SOURCES, ...PACKED];
-  const made = await builtOnce("package", [...parts, "page"], async (folder) => {
+  const sources = [...SOURCES, ...PACKED, "scripts", "tsconfig.build.json", "page"];
+  const made = await builtOnce("package", sources, async (folder) => {
     await ensurePage();
-    // Not below `node_modules`, where Node runs no TypeScript.
     const copy = mkdtempSync(join(tmpdir(), "byref-package-"));
     try {
-      const copied = [...parts, "dist/web", "dist/web-app"];
-      for (const name of copied) cpSync(join(root, name), join(copy, name), { recursive: true });
-      symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+      for (const name of [...PACKED, "dist/web", "dist/web-app"])
+        cpSync(join(root, name), join(copy, name), { recursive: true });
       const env = { ...process.env, PATH: `${root}/node_modules/.bin:${process.env["PATH"]}` };
-      execFileSync(process.execPath, ["scripts/build.ts"], { cwd: copy, env, stdio: "pipe" });
+      const build = ["scripts/build.ts", join(copy, "dist")];
+      execFileSync(process.execPath, build, { cwd: root, env, stdio: "pipe" });
       pack(copy, folder);
     } finally {
       rmSync(copy, { recursive: true, force: true });

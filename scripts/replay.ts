@@ -7,9 +7,9 @@
 import { globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
-import { Expander } from "../src/reference/expand.ts";
 import { lookupIn } from "../src/reference/lookup-in.ts";
 import { Random } from "../test/chaos/random.ts";
+import { expandInPieces } from "../test/support/fuzz.ts";
 import { replayThroughGateway } from "../test/support/gateway-replay.ts";
 import { replayThroughMcp } from "../test/support/mcp-replay.ts";
 import { replayAsPlans } from "../test/support/replay-as-plans.ts";
@@ -100,27 +100,11 @@ async function replayAll(lines: readonly Line[]): Promise<Replay> {
       runs += CUTS_PER_TEXT;
       // Texts without references must be unchanged, however they are cut.
       for (let cut = 0; cut < CUTS_PER_TEXT; cut++) {
-        const seed = index * CUTS_PER_TEXT + cut;
-        if ((await expanded(line.text, seed)) !== line.text)
-          failures.push({ text: line.text, seed });
+        const options = { syntaxes: SPELLINGS, seed: index * CUTS_PER_TEXT + cut };
+        if ((await expandInPieces(line.text, lookup, options)) !== line.text)
+          failures.push({ text: line.text, seed: options.seed });
       }
     }
   }
   return { runs, failures };
-}
-
-async function expanded(text: string, seed: number): Promise<string> {
-  const expander = new Expander(lookup, { syntaxes: SPELLINGS });
-  let result = "";
-  const emit = (piece: string) => {
-    result += piece;
-  };
-  const cuts = new Random(seed + 1);
-  for (let start = 0; start < text.length;) {
-    const end = start + 1 + (cuts.next() % 17);
-    await expander.write(text.slice(start, end), emit);
-    start = end;
-  }
-  await expander.flush(emit);
-  return result;
 }

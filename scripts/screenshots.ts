@@ -2,12 +2,12 @@
  * Takes the screenshots of the page for the README: `npm run screenshots`, or `-- NAME …` for some of them. Uses a
  * server with fresh state and the demo model, and drives a real Chromium. Each picture shows a first conversation.
  */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { type PageOptions, startBrowser } from "../test/support/browser.ts";
-import { freePort, startLocalServer } from "./local-server.ts";
+import { startWorkerServer } from "../test/support/worker-server.ts";
+import { ensurePage } from "./page.ts";
 
 /** Maximum size of a picture in a README. */
 const MAX_BYTES = 200_000;
@@ -59,15 +59,13 @@ const options: Readonly<Record<string, PageOptions>> = {
   dark: { theme: "dark" },
 };
 
+await ensurePage();
 const browser = await startBrowser();
 const chosen = process.argv.slice(2);
 try {
   for (const [name, pose] of Object.entries(pictures)) {
     if (chosen.length > 0 && !chosen.includes(name)) continue;
-    const stateDir = mkdtempSync(join(tmpdir(), "byref-demo-"));
-    const settings = { AUTH: "none", MODEL: "demo" };
-    const port = await freePort();
-    const worker = await startLocalServer({ port, stateDir, settings, listen: "loopback" });
+    const worker = await startWorkerServer({ MODEL: "demo" });
     const { page, complaints } = await browser.open(worker.url, { scale: 2, ...options[name] });
     await pose(page);
     await page.mouse.move(0, 0);
@@ -82,7 +80,6 @@ try {
     writeFileSync(join(import.meta.dirname, `../docs/images/${name}.webp`), bytes);
     if (bytes.length > MAX_BYTES) throw new Error(`${name}.webp is too large for a README.`);
     await worker.stop();
-    rmSync(stateDir, { recursive: true });
   }
 } finally {
   await browser.stop();

@@ -1,8 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { stripTypeScriptTypes } from "node:module";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -12,11 +10,9 @@ import { messageOf } from "../src/errors.ts";
 import * as limits from "../src/limits.ts";
 import { callEngine, type QueryEngine } from "../packages/query/src/query-engine.ts";
 import { Recent } from "../src/value/recent.ts";
-import { builtOnce } from "./built.ts";
 import { type Mark, spawnTied } from "./tied-process.ts";
 
 const root = join(import.meta.dirname, "..");
-const local = join(root, "scripts/local");
 
 /** The file descriptor on which workerd reports its port. */
 const CONTROL = 3;
@@ -26,23 +22,12 @@ const LIMITED = `ulimit -t ${limits.codeCpuMs / 1_000}; exec "$@"`;
 /** Databases that are open at once. The one that was used least recently is dropped; its tables are loaded again. */
 const MAX_OPEN = 100;
 
-export interface SideServer {
-  /** For `scripts/local/worker.ts`: it contains a secret. */
-  readonly url: string;
-  close(): void;
-}
-
 /**
  * Serves on the loopback address what local workerd cannot interrupt. `/code` starts a process for one run of code,
  * and answers with its URL; the process lives until either side closes that answer. `/queries/<database>/<method>`
- * calls a `QueryEngine`, whose process can be killed.
+ * calls a `QueryEngine`, whose process can be killed. Returns the URL for `local/worker.ts`, which contains a secret.
  */
-export async function startSideServer(mark: Mark): Promise<SideServer> {
-  const folder = await builtOnce("sandbox", ["scripts/local"], (made) => {
-    const source = readFileSync(join(local, "sandbox.ts"), "utf8");
-    writeFileSync(join(made, "sandbox.js"), stripTypeScriptTypes(source));
-    copyFileSync(join(local, "sandbox.capnp"), join(made, "sandbox.capnp"));
-  });
+export async function startSideServer(mark: Mark): Promise<string> {
   // Each run ends with this process.
   process.setMaxListeners(0);
   const secret = randomBytes(32).toString("hex");
@@ -50,31 +35,22 @@ export async function startSideServer(mark: Mark): Promise<SideServer> {
   const server = createServer((request, response) => {
     const [, given, what, name = "", method = ""] = (request.url ?? "").split("/");
     if (given !== secret) response.writeHead(404).end();
-    else if (what === "code") startRun({ folder, secret, mark }, response);
+    else if (what === "code") startRun(secret, mark, response);
     else if (what === "queries" && isMethod(method))
-      void answerQuery(engines.use(name, nodeQueryEngine), method, { request, response });
+      void answerQuery(engines.use(name, nodeQueryEngine), method, request, response);
     else response.writeHead(404).end();
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  const close = () => {
-    server.close();
-    server.closeAllConnections();
-  };
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/${secret}`, close };
-}
-
-interface RunOptions {
-  readonly folder: string;
-  readonly secret: string;
-  readonly mark: Mark;
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/${secret}`;
 }
 
 /** Starts workerd with a Worker Loader and nothing else. It may be killed at any time. */
-function startRun({ folder, secret, mark }: RunOptions, response: ServerResponse): void {
+function startRun(secret: string, mark: Mark, response: ServerResponse): void {
   const workerd = join(root, "node_modules/workerd/bin/workerd");
   const places = ["--socket-addr=http=127.0.0.1:0", `--control-fd=${CONTROL}`];
-  const command = [workerd, "serve", "--experimental", ...places, join(folder, "sandbox.capnp")];
+  const config = join(root, "scripts/local/sandbox.capnp");
+  const command = [workerd, "serve", "--experimental", ...places, config];
   const { child, exited, kill } = spawnTied(["/bin/sh", "-c", LIMITED, "sh", ...command], {
     env: { ...mark, SECRET: secret },
     outputs: ["pipe", "pipe", "pipe"],
@@ -91,15 +67,11 @@ function isMethod(name: string): name is keyof QueryEngine {
   return ["run", "add", "keep"].includes(name);
 }
 
-interface Exchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-}
-
 async function answerQuery(
   engine: QueryEngine,
   method: keyof QueryEngine,
-  { request, response }: Exchange,
+  request: IncomingMessage,
+  response: ServerResponse,
 ): Promise<void> {
   try {
     // Written by `local/worker.ts`.

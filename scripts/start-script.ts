@@ -1,5 +1,4 @@
 import { codeOf, messageOf } from "../src/errors.ts";
-import { hasEntry, parentOf } from "./tied-process.ts";
 
 const CHECK_INTERVAL_MS = 200;
 const MAX_PORT = 65_535;
@@ -15,10 +14,10 @@ export async function runStartScript(work: (stopping: AbortSignal) => Promise<nu
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.once(signal, () => stopping.abort());
   }
-  // A killed npm sends no signal.
-  const before = ancestors();
+  // A killed npm sends no signal. It is the parent, because `exec` in package.json replaces its shell.
+  const parent = process.ppid;
   setInterval(() => {
-    if (stopping.signal.aborted || ancestors() === before) return;
+    if (stopping.signal.aborted || process.ppid === parent) return;
     console.error("The process that started this server has ended, so the server stops.");
     stopping.abort();
   }, CHECK_INTERVAL_MS).unref();
@@ -39,12 +38,4 @@ export function portFromEnvironment(): number {
   const port = Number(PORT);
   if (Number.isInteger(port) && port > 0 && port <= MAX_PORT) return port;
   throw new Error(`PORT must be a number from 1 to ${MAX_PORT}, not ${PORT}.`);
-}
-
-/** The parent of this process. With npm also the shell's parent, because some shells outlive a killed npm. */
-function ancestors(): string {
-  const pids = [process.ppid];
-  const fromNpm = `npm_lifecycle_event=${process.env.npm_lifecycle_event}`;
-  for (const pid of pids) if (hasEntry(pid, fromNpm)) pids.push(parentOf(pid));
-  return pids.join(" ");
 }

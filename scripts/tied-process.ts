@@ -13,7 +13,6 @@ exec "$@"`;
 
 const TIMEOUT_MS = 5_000;
 const MAX_OUTPUT_CHARS = 8_000;
-const isLinux = process.platform === "linux";
 
 /** An entry in the environment of the processes that work on a state folder; children inherit it. */
 export interface Mark {
@@ -89,45 +88,28 @@ export async function endProcesses(mark: Mark): Promise<void> {
 /** Running processes with the mark. Unlike a process id, it never identifies an unrelated process. */
 export function processesMarked({ BYREF_STATE_LOCK }: Mark): readonly number[] {
   const entry = `BYREF_STATE_LOCK=${BYREF_STATE_LOCK}`;
-  if (isLinux)
+  if (process.platform === "linux")
     return readdirSync("/proc")
       .map(Number)
-      .filter((pid) => hasEntry(pid, entry));
+      .filter((pid) => environmentOf(pid).includes(entry));
   const listed = spawnSync("ps", ["-AEww", "-o", "pid=,command="], { encoding: "utf8" });
   const words = (listed.stdout ?? "").split("\n").map((line) => line.trim().split(/\s+/));
   return words.filter((line) => line.includes(entry)).map(([pid]) => Number(pid));
 }
 
-/** True if `NAME=value` was in the process's environment at its start. False where there is no `/proc`. */
-export function hasEntry(pid: number, entry: string): boolean {
-  // A process that has ended has none, also while its parent does not know it yet.
-  return readProcess(pid, "environ").split("\0").includes(entry);
-}
-
-/** NaN if the process has ended, and outside of Linux. */
-export function parentOf(pid: number): number {
-  return Number(readProcess(pid, "stat").split(") ").at(-1)?.split(" ")[1]);
-}
-
-/** False for a process that has ended, even if its parent does not know it yet. */
-export function isRunning(pid: number): boolean {
-  if (!isLinux) return signal(pid, 0);
-  return /\) [^ZX]/.test(readProcess(pid, "stat"));
-}
-
-function readProcess(pid: number, file: "environ" | "stat"): string {
+/** What was in the process's environment at its start. Nothing for one that has ended. */
+function environmentOf(pid: number): readonly string[] {
   try {
-    return readFileSync(`/proc/${pid}/${file}`, "latin1");
+    return readFileSync(`/proc/${pid}/environ`, "latin1").split("\0");
   } catch {
-    return "";
+    return [];
   }
 }
 
-/** Returns true if the process exists. Signal 0 only checks. */
-function signal(pid: number, name: NodeJS.Signals | 0): boolean {
+function signal(pid: number, name: NodeJS.Signals): void {
   try {
-    return process.kill(pid, name);
+    process.kill(pid, name);
   } catch {
-    return false;
+    // It has ended.
   }
 }

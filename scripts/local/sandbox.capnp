@@ -10,8 +10,9 @@ const config :Workerd.Config = (
 );
 
 const sandbox :Workerd.Worker = (
-  modules = [(name = "sandbox.js", esModule = embed "sandbox.js")],
+  modules = [(name = "sandbox.js", esModule = embed "sandbox.ts")],
   compatibilityDate = "2026-10-01",
+  compatibilityFlags = ["typescript_strip_types"],
   bindings = [
     (name = "LOADER", workerLoader = (id = "run_code")),
     (name = "SECRET", fromEnvironment = "SECRET"),

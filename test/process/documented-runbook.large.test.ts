@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { appendFileSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { freePort } from "../../scripts/local-server.ts";
+import { freePort } from "../../scripts/free-port.ts";
 import { bundleWorker } from "../../packages/gateway/src/bundle/bundle-worker.ts";
 import { commandsIn, isAsShown, isOfThisMonth } from "../support/documented-commands.ts";
 import { blockOf } from "../support/fences.ts";

@@ -8,7 +8,7 @@ import { EVERYTHING } from "../support/gateway-process.ts";
 
 const MAIN = new URL("../../packages/gateway/src/cli/main.ts", import.meta.url).pathname;
 
-// Servers of a configuration: packages/gateway/test/configuration.test.ts and own-environment.test.ts.
+// Servers of a configuration: packages/gateway/test/configuration.test.ts.
 it("a server after -- gets the environment that the client gives the gateway", async () => {
   const state = mkdtempSync(join(tmpdir(), "gateway-environment-"));
   const args = [MAIN, "mcp", "--state", state, "--", ...EVERYTHING];

@@ -3,7 +3,7 @@ import { cpSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs"
 import { join, matchesGlob } from "node:path";
 import { expect, it } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
-import { freePort } from "../../scripts/local-server.ts";
+import { freePort } from "../../scripts/free-port.ts";
 import { startPlain, stop } from "../support/plain-server.ts";
 import { temporaryFolder } from "../support/server.ts";
 

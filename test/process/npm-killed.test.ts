@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { freePort } from "../../scripts/local-server.ts";
+import { freePort } from "../../scripts/free-port.ts";
 import { temporaryFolder } from "../support/server.ts";
 
 /** Kills the start script that owns this folder, so that the test does not leave it behind. */

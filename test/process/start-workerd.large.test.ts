@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
-import { freePort } from "../../scripts/local-server.ts";
+import { freePort } from "../../scripts/free-port.ts";
 import { type ChatCompletions, startChatCompletions } from "../support/chat-completions.ts";
 import { type PlainServer, startPlain, stop } from "../support/plain-server.ts";
 import { temporaryFolder } from "../support/server.ts";

@@ -3,8 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { isRunning, processesMarked } from "../../scripts/tied-process.ts";
+import { processesMarked } from "../../scripts/tied-process.ts";
 import { lockState } from "../../scripts/state-lock.ts";
+import { isRunning } from "../support/server.ts";
 import { slow } from "../support/slow.ts";
 
 const scripts = join(import.meta.dirname, "../../scripts");

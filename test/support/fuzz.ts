@@ -1,4 +1,5 @@
 import { Expander, type ExpandOptions } from "../../src/reference/expand.ts";
+import type { Lookup } from "../../src/reference/lookup.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import { fixedVariables, randomText } from "./reference-grammar.ts";
 import { expandOracle } from "./reference-oracle.ts";
@@ -20,13 +21,18 @@ export async function firstDifference(firstSeed: number, count: number) {
     const text = randomText(seed);
     const options = optionSets[seed % optionSets.length] ?? { syntaxes: [] };
     const expected = expandOracle(text, fixedVariables, options);
-    const actual = await expandInPieces(text, options, seed);
+    const actual = await expandInPieces(text, lookup, { ...options, seed });
     if (actual !== expected) return { seed, options, text, expected, actual };
   }
   return undefined;
 }
 
-async function expandInPieces(text: string, options: ExpandOptions, seed: number): Promise<string> {
+/** Expands a text that arrives in pieces, which the seed determines. */
+export async function expandInPieces(
+  text: string,
+  lookup: Lookup,
+  { seed, ...options }: ExpandOptions & { readonly seed: number },
+): Promise<string> {
   const expander = new Expander(lookup, options);
   let expanded = "";
   const emit = (piece: string) => {

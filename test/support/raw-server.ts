@@ -66,6 +66,23 @@ export async function connectDirectly(server: RawServer): Promise<Client> {
   return client;
 }
 
+/**
+ * A server of these tools, which take any object unless they say so. By default each returns its name; `list` is
+ * beside the tools in their list.
+ */
+export function toolServer(
+  tools: readonly (string | object)[],
+  answer: RawAnswer = ({ name }) => ({ content: [{ type: "text", text: name }] }),
+  list: object = {},
+): RawServer {
+  const toolOf = (tool: string | object) => ({
+    inputSchema: { type: "object" },
+    ...(typeof tool === "string" ? { name: tool } : tool),
+  });
+  const listed = () => ({ tools: tools.map(toolOf), ...list });
+  return new RawServer({ "tools/list": listed, "tools/call": answer });
+}
+
 /** A server that answers as scripted, even against the protocol, and records what it receives. */
 export class RawServer {
   readonly received: JSONRPCMessage[] = [];

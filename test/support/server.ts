@@ -1,9 +1,8 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../../scripts/local-server.ts";
-import { isRunning } from "../../scripts/tied-process.ts";
+import { freePort } from "../../scripts/free-port.ts";
 
 const root = join(import.meta.dirname, "../..");
 /** After it a server counts as stuck: a slow machine needs a fraction of it. */
@@ -142,6 +141,16 @@ async function untilGone(pids: readonly number[]): Promise<readonly number[]> {
     const left = pids.filter(isRunning);
     if (left.length === 0 || Date.now() > stuckMs) return left;
     await new Promise((done) => setTimeout(done, 100));
+  }
+}
+
+/** False for a process that has ended, even if its parent does not know it yet. */
+export function isRunning(pid: number): boolean {
+  try {
+    if (process.platform !== "linux") return process.kill(pid, 0);
+    return /\) [^ZX]/.test(readFileSync(`/proc/${pid}/stat`, "latin1"));
+  } catch {
+    return false;
   }
 }
 

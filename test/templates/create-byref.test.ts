@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freePort } from "../../scripts/local-server.ts";
+import { freePort } from "../../scripts/free-port.ts";
 import { askFirst, NewMachine, warningsIn } from "../support/new-machine.ts";
 import { startPlain, stop } from "../support/plain-server.ts";
 

@@ -76,11 +76,8 @@ it.each([
   ["the name input", { assigned: [["input", "1"] as const] }, "bad_name"],
 ])("the sandbox's answer is refused, and nothing is kept: %s", async (_, answer, code) => {
   const store = new MemoryStore();
-  const outcome = await runCode(
-    scriptedSandbox(() => answer),
-    "1",
-    { store },
-  );
+  const sandbox = scriptedSandbox(() => answer);
+  const outcome = await runCode(sandbox, "1", { store });
   expect(failureOf(outcome).code).toBe(code);
   expect(store.count()).toBe(0);
 });

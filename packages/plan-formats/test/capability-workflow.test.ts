@@ -1,63 +1,15 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { RunRecord } from "../../plans/src/plan/plan-record.ts";
-import type { Json } from "../../../src/value/json.ts";
 import { Workflows } from "../../../test/support/workflows.ts";
+import { tool, type ToolSet } from "ai";
+import * as z from "zod";
+import { withKnownTools, readCapabilities } from "../src/capability/capability-workflows.ts";
+import type { Plan } from "../../../src/turn/plan.ts";
 
 const echo = (input: Readonly<Record<string, string>>) => input["content"] ?? "";
 const statusesOf = ({ calls }: RunRecord) => Object.values(calls).map(({ status }) => status);
 
-const file = join(import.meta.dirname, "../../../test/cases/workflows/summary.xml");
-const summary = readFileSync(file, "utf8");
-const memory: Readonly<Record<string, Json>> = {
-  "professional experience": ["Coach", { at: "Artie & Co" }],
-  skills: "listening",
-};
-const workflows = () =>
-  new Workflows({
-    memory_recall: ({ query = "" }) => memory[query] ?? null,
-    web_generate: ({ content }) => `# ${content}`,
-    filesystem_write: () => ({ written: true }),
-  });
-const prompt =
-  "Create a professional summary combining:\n" +
-  'Experience: ["Coach",{"at":"Artie & Co"}]\nSkills: listening';
-
-it("the seed's own workflow can run several times concurrently, and leaves no variables behind", async () => {
-  const conversation = workflows();
-  const records = await Promise.all([1, 2, 3].map(() => conversation.run(summary)));
-  for (const record of records) {
-    expect(await conversation.ownOf(record)).toMatchObject({ summary: `# ${prompt}` });
-    conversation.store.endRun(record.id);
-  }
-  expect(conversation.store.list()).toEqual([]);
-});
-
 describe("a workflow", () => {
-  it("stores variables in the conversation if their scope says so, otherwise in its run", async () => {
-    const { store, run, ownOf } = new Workflows({ echo });
-    await store.save({ name: "note", value: "the conversation's" });
-    const record = await run(`
-      <capability name="echo" output_var="kept" scope="conversation">1</capability>
-      <capability name="variable" action="set" key="set" value="{{kept}}!" scope="conversation" />
-      <capability name="variable" action="set" key="note" value="the run's" />
-      <capability name="variable" action="interpolate" output_var="all">{{kept}} {{set}} {{note}}</capability>
-      <capability name="variable" action="list" output_var="names" />`);
-    expect(record.status).toBe("done");
-    expect(await ownOf(record)).toEqual({
-      note: "the run's",
-      all: "1 1! the run's",
-      names: ["note", "all"],
-    });
-    store.endRun(record.id);
-    expect([await store.read("kept"), await store.read("set"), await store.read("note")]).toEqual([
-      "1",
-      "1!",
-      "the conversation's",
-    ]);
-  });
-
   it("continues after a missing key, and can use the message about it", async () => {
     const { run, called } = new Workflows({ echo });
     const record = await run(`
@@ -101,5 +53,42 @@ describe("a workflow", () => {
       <capability name="variable" action="interpolate" output_var="c">{{a}}</capability>
       <capability name="echo">{{a}}|{{c}}</capability>`);
     expect(called.at(-1)).toEqual(["echo", { content: `${looks}|${looks}` }]);
+  });
+});
+
+describe("the tools of a workflow", () => {
+  const planOf = (xml: string): Plan => {
+    const { plan } = readCapabilities(xml);
+    if (plan === undefined) throw new Error("No plan.");
+    return plan;
+  };
+  const taking = (shape: z.ZodRawShape): ToolSet[string] =>
+    tool({ inputSchema: z.object(shape), execute: () => null });
+  const known = async (xml: string, tools: ToolSet) =>
+    (await withKnownTools(planOf(xml), tools)).calls.map(({ tool, parameters }) => [
+      tool,
+      parameters,
+    ]);
+  const web = '<capability name="web" action="generate" lines="3">x</capability>';
+
+  it("are found by name and action, or by a name whose tool takes the action", async () => {
+    const both = { web_generate: taking({}), web: taking({ action: z.string() }) };
+    expect(await known(web, both)).toEqual([["web_generate", { lines: "3", content: "x" }]]);
+    expect(await known(web, { web: both.web })).toEqual([
+      ["web", { action: "generate", lines: "3", content: "x" }],
+    ]);
+    const parts = '<capability name="a_b" action="c_d" />';
+    const action = taking({ action: z.enum(["c_d", "d"]) });
+    expect(await known(parts, { a_b: action, a: action })).toEqual([["a_b", { action: "c_d" }]]);
+  });
+
+  it("are found by name alone if they take no action", async () => {
+    expect(await known(web, { web: taking({ content: z.string() }) })).toEqual([
+      ["web", { lines: "3", content: "x" }],
+    ]);
+    const whole = '<capability name="web_generate" />';
+    expect(await known(whole, { web: taking({}) })).toEqual([["web_generate", {}]]);
+    const { calls } = await withKnownTools(planOf(web), {});
+    expect(calls[0]).not.toHaveProperty("capability");
   });
 });

@@ -25,11 +25,8 @@ interface Case {
 
 describe("a parameter that was written as text", () => {
   it.each<[string, z.ZodType, Case]>([
-    ["a number", z.number(), { text: "5", value: 5 }],
     ["a number with whitespace", z.number(), { text: " -1.5e3 ", value: -1500 }],
     ["a long integer", z.int(), { text: LONG, value: parseExactly(LONG) as Json }],
-    ["a boolean", z.boolean(), { text: "true", value: true }],
-    ["an array", z.array(z.number()), { text: "[1]", value: [1] }],
     ["an object", z.object({ a: z.string() }), { text: '{"a": "$x"}', value: { a: "$x" } }],
     ["one of some numbers", z.literal([1, 2]), { text: "2", value: 2 }],
   ])("becomes %s", (_title, type, { text, value }) => {
@@ -40,8 +37,6 @@ describe("a parameter that was written as text", () => {
     ["where the schema wants a string", z.string(), "5"],
     ["where it may be anything", z.unknown(), "5"],
     ["that is one of some strings", z.enum(["1", "2"]), "1"],
-    ["that is not an integer", z.int(), "1.5"],
-    ["that is not an object", z.object({}), "[1]"],
     ["that is a dollar reference", z.array(z.number()), "$rows[0:5]"],
     ["that is a dagger reference", z.number(), "†state.n"],
   ])("stays text %s", (_title, type, text) => {

@@ -11,18 +11,10 @@ import { wrapRuntimeTools } from "../../../src/tool/tool-call.ts";
 import type { WrapOptions } from "../../../src/tool/wrapped-tool.ts";
 import { prepareOutcome } from "../../plans/src/run/run-outcome.ts";
 import type { Json } from "../../../src/value/json.ts";
-import { readTemplate } from "../src/template/template.ts";
-import type { TemplateStep } from "../src/template/template-step.ts";
 import { MemoryFiles } from "../../../test/support/memory-files.ts";
 import { checkedPlan, planRun, runRecord } from "../../../test/support/plan-runs.ts";
 
 export const today = "2026-11-22";
-
-export function step(text: string): TemplateStep {
-  const [first] = readTemplate(text).template?.steps ?? [];
-  if (first === undefined) throw new Error(JSON.stringify(readTemplate(text).findings));
-  return first;
-}
 
 /** The prompt of a template's step. Throws the reason why there is none. Without `files`, there is no bucket. */
 export async function asked(

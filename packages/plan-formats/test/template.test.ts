@@ -2,6 +2,9 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { TemplateStep } from "../src/template/template-step.ts";
 import { readTemplate, type Template } from "../src/template/template.ts";
+import * as limits from "../../../src/limits.ts";
+import { planFromTemplate, PROMPT_TOOL, templateFindings } from "../src/template/templates.ts";
+import { planOf } from "./template-run.ts";
 
 function read(text: string): Template {
   const { template, findings } = readTemplate(text);
@@ -38,42 +41,20 @@ describe("the template of the specification", () => {
   ].join("\n");
 
   it("is read as JSON data", () => {
-    const results = { scheme: "variable", name: "results", path: [] };
+    const variable = (name: string) => ({ scheme: "variable", name, path: [] });
+    const input = { required: false, pathsOnly: false, select: [] };
+    const select = [{ from: 0, to: 5 }, each, { key: "title" }];
     const step = {
       line: 1,
       inputs: [
-        {
-          target: { scheme: "variable", name: "summary", path: [] },
-          required: true,
-          pathsOnly: false,
-          select: [],
-          line: 1,
-        },
-        {
-          target: { scheme: "file", path: "notes/*.md" },
-          required: false,
-          pathsOnly: true,
-          select: [],
-          line: 2,
-        },
-        {
-          target: results,
-          required: false,
-          pathsOnly: false,
-          select: [{ from: 0, to: 5 }, each, { key: "title" }],
-          line: 3,
-        },
+        { ...input, target: variable("summary"), required: true, line: 1 },
+        { ...input, target: { scheme: "file", path: "notes/*.md" }, pathsOnly: true, line: 2 },
+        { ...input, target: variable("results"), select, line: 3 },
       ],
-      outputs: [{ target: { scheme: "variable", name: "report", path: [] }, line: 4 }],
+      outputs: [{ target: variable("report"), line: 4 }],
       writeMode: "replace",
       header: "Report for {today}",
-      tools: [
-        {
-          name: "url_import",
-          target: { scheme: "variable", name: "source_dump", path: [] },
-          line: 7,
-        },
-      ],
+      tools: [{ name: "url_import", target: variable("source_dump"), line: 7 }],
       prompt: "Write the report.\n",
     };
     const template = read(text);
@@ -207,4 +188,187 @@ describe("the prompt", () => {
       { numRuns: 500 },
     );
   });
+});
+
+/** Returns the findings of a directive in line 3. */
+function wrongWith(directive: string) {
+  const { template, findings } = readTemplate(`Write.\n\n${directive}\n`);
+  expect(template).toBeUndefined();
+  return findings;
+}
+
+describe("a directive that cannot be followed is a finding with its line", () => {
+  it.each([
+    ["@inputs variable:a", "There is no @inputs. Did you mean @input?"],
+    ["@Input variable:a", "Did you mean @input?"],
+    ["@alice please check", "There is no @alice. If it is text, begin the line with"],
+    ["@input", "@input needs a target, e.g. @input variable:summary"],
+    ["@input summary (required)", "A target begins with variable: or file:"],
+    ["@input buffer:summary", 'not "buffer:summary"'],
+    ["@input variable:", "A variable's name or path cannot continue with"],
+    ["@input variable:my-notes", 'cannot continue with "-notes"'],
+    ["@input variable:a.b. (required)", 'cannot continue with ". (required)"'],
+    ["@input file:/etc/passwd", "relative path"],
+    ["@output file:{week}.md", "{week} is unknown"],
+    [
+      "@input variable:a (requird)",
+      'Options are required, paths-only or select=[0:5], not "requird',
+    ],
+    ["@input variable:a (required", 'A ")" is missing'],
+    ["@input variable:a (required) (required)", "(required) is given twice"],
+    ["@input variable:a required", "Options go in parenth"],
+    ["@input variable:a (select=)", "select= needs a path"],
+    ["@input variable:a (select=title)", 'not "title)"'],
+    ["@input variable:a (paths-only, select=.b)", "nothing to select"],
+    ["@output variable:a (replace)", "@output takes no options"],
+    ["@output variable:input", "variable:input belongs to the caller"],
+    ["@output variable:state.a", "variable:state.a belongs to the run"],
+    ["@output variable:a[*].b", "is not a single place"],
+    ["@output file:a/*.md", "is a pattern: an output is one file"],
+    ["@write-mode", '"" is not a write mode: write append, replace, new.'],
+    ["@header ", "@header needs a text"],
+    ["@tools", "@tools needs a tool"],
+    ["@tools a,,b", "A tool's name is expected at"],
+    ["@tools a(file=b)", 'takes variable=name, not "file'],
+    ["@tools a(variable=)", "takes variable=name"],
+    ["@tools a(variable=input)", "belongs to the caller"],
+    ["@tools a(variable=b[*])", "is not a single place"],
+    ["@tools a, b, a(variable=c)", "a is named twice in this step"],
+  ])("%s", (directive, said) => {
+    const [finding, ...others] = wrongWith(directive);
+    expect(others).toEqual([]);
+    const [at] = directive.split(" ");
+    expect(finding).toMatchObject({ code: "bad_directive", at, line: 3 });
+    expect(finding?.message).toContain(said);
+  });
+
+  it.each(["\n", "\r\n", "\r"])("lines are counted by %j", (lineBreak) => {
+    const text = ["\uFEFFWrite.", "```", "@a", "```", "@b"].join(lineBreak);
+    expect(readTemplate(text).findings.map(({ line }) => line)).toEqual([5]);
+  });
+});
+
+it.each(["", "\n", " \t\r\n", "\uFEFF"])("a template without a prompt is a finding: %j", (text) => {
+  const message = "The template has no prompt.";
+  expect(readTemplate(text).findings).toEqual([{ code: "bad_plan", line: 1, message }]);
+});
+
+describe("the limits of a template", () => {
+  const directives = (count: number) => `${"@input variable:a\n".repeat(count)}Write.`;
+  const headings = (count: number) => "## Step\nWrite.\n".repeat(count);
+
+  it("1,000 directives are read; one more is a finding, and reading stops", () => {
+    expect(readTemplate(directives(999)).findings).toEqual([]);
+    expect(readTemplate(directives(1_000)).findings).toEqual([]);
+    const [finding] = readTemplate(`Write.\n${directives(1_001)}`).findings;
+    expect(finding).toMatchObject({ code: "bad_directive", line: 1_002 });
+  });
+
+  it("maxPlanItems steps are read; one more is a finding, and reading stops", () => {
+    const maximum = limits.maxPlanItems;
+    expect(readTemplate(headings(maximum - 1)).findings).toEqual([]);
+    expect(readTemplate(headings(maximum)).findings).toEqual([]);
+    const { findings } = readTemplate(headings(maximum + 10));
+    expect(findings).toMatchObject([{ code: "too_many_calls", line: 2 * maximum + 1 }]);
+  });
+});
+
+it("the limits of a directive are 200 tools in a step", () => {
+  const tools = (count: number) => {
+    const names = Array.from({ length: count }, (_, index) => `t${index}`);
+    const text = `@tools ${names.slice(0, 100).join(" ")}\n@tools ${names.slice(100).join(",")}`;
+    return readTemplate(`${text}\nWrite.\n## Two\n${text}\nWrite.`).findings;
+  };
+  expect(tools(199)).toEqual([]);
+  expect(tools(200)).toEqual([]);
+  expect(tools(201).map(({ line }) => line)).toEqual([2, 6]);
+});
+
+const unit = fc.constantFrom(
+  ..."@input |@output |@tools |@write-mode |@header |variable:|file:|a|.b|[*]|[0:|]|(|)|,|=|select|required|paths-only|new| |\t|\n|\r\n|```|~~~|## |# |*|{today}|'|\\|…".split(
+    "|",
+  ),
+);
+
+it("any text is a template, or has findings with existing lines", () => {
+  const texts = fc.array(unit, { maxLength: 40 }).map((parts) => parts.join(""));
+  fc.assert(
+    fc.property(texts, (text) => {
+      const { template, findings } = readTemplate(text);
+      const lineCount = text.split(/\r\n|\r|\n/).length;
+      for (const { line = 0, message } of findings) {
+        expect(line).toBeGreaterThanOrEqual(1);
+        expect(line).toBeLessThanOrEqual(lineCount);
+        expect(message).not.toContain("undefined");
+      }
+      expect(template === undefined).toBe(findings.length > 0);
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+const findingsOf = (text: string) => planFromTemplate(text).findings;
+
+it("a template as a plan has its steps in order, in which nothing is a reference", () => {
+  const plan = planOf("# Daily\n\n## Read\nRead $x, {{y}}.\n## Write\nWrite †state.z.");
+  expect(plan).toMatchObject({ name: "Daily", format: "template", order: "written" });
+  expect(plan.syntaxes).toEqual([]);
+  expect(plan.calls.map(({ id, tool }) => [id, tool])).toEqual([
+    ["read", PROMPT_TOOL],
+    ["write", PROMPT_TOOL],
+  ]);
+  expect(plan.calls[0]?.parameters).toMatchObject({ prompt: "Read $x, {{y}}.\n", line: 3 });
+});
+
+describe("an output that two steps write in different ways is a finding", () => {
+  const steps = (first: string, second: string) =>
+    findingsOf(`${first}\nPrompt.\n## Two\n${second}\nPrompt.`);
+
+  it.each([
+    ["append and replace", "@output variable:a", "@write-mode replace\n@output variable:a"],
+    [
+      "replace and new",
+      "@write-mode replace\n@output variable:a",
+      "@write-mode new\n@output variable:a",
+    ],
+    ["the whole and a part", "@output variable:a", "@output variable:a.b"],
+    ["new twice", "@write-mode new\n@output variable:a", "@write-mode new\n@output variable:a"],
+  ])("%s", (_name, first, second) => {
+    const line = `${first}\nPrompt.\n## Two\n${second}`.split("\n").length;
+    const findings = steps(first, second);
+    expect(findings).toMatchObject([{ code: "bad_directive", at: "@output", line }]);
+    expect(findings[0]?.message).toContain(
+      `variable:a is an @output in line ${first.split("\n").length} too`,
+    );
+  });
+
+  it.each([
+    ["appended to twice", "@output variable:a", "@output variable:a"],
+    ["two parts", "@output variable:a.b", "@write-mode replace\n@output variable:a.c"],
+    ["files", "@output file:a.md", "@write-mode new\n@output file:a.md"],
+    ["parts of a new variable", "@write-mode new\n@output variable:a.b\n@output variable:a.c", ""],
+  ])("but not %s", (_name, first, second) => {
+    expect(steps(first, second)).toEqual([]);
+  });
+});
+
+it("what a template asks for may be tools of the agent; others are findings with their step and line", () => {
+  const plan = planOf("@tools search\nP.\n## Two\n@tools search,\tserch(variable=a) fetch\nP.");
+  expect(templateFindings(plan, ["search", "url_import"])).toEqual([
+    {
+      code: "unknown_tool",
+      call: "two",
+      at: "@tools",
+      line: 4,
+      message: "There is no tool serch. Did you mean search?",
+    },
+    {
+      code: "unknown_tool",
+      call: "two",
+      at: "@tools",
+      line: 4,
+      message: "There is no tool fetch.",
+    },
+  ]);
+  expect(templateFindings(plan, ["search", "serch", "fetch"])).toEqual([]);
 });

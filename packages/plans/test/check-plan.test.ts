@@ -1,4 +1,4 @@
-import { tool, type ToolSet } from "ai";
+import { tool, type ToolSet, jsonSchema, type JSONSchema7 } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { slow } from "../../../test/support/slow.ts";
@@ -6,6 +6,7 @@ import { checkPlan } from "../src/plan/check-plan.ts";
 import type { Plan, PlanCall } from "../../../src/turn/plan.ts";
 import * as limits from "../../../src/limits.ts";
 import { cases, planOf, planWith } from "../../../test/support/plans.ts";
+import type { Json } from "../../../src/value/json.ts";
 
 const any = z.object({ value: z.any() });
 const tools: ToolSet = {
@@ -32,14 +33,12 @@ const reads = (source: string, outputPath?: string): Partial<PlanCall> => ({
 const findingsOf = async (given: Plan) => (await checkPlan(given, context)).findings.list();
 const codesOf = async (given: Plan) => (await findingsOf(given)).map(({ code }) => code);
 
-describe("a plan of the specification", () => {
-  it.each(cases.map((one) => [one.name, one] as const))(
-    "%s",
-    async (_, { calls, rejected = [] }) => {
-      expect(await codesOf(planOf(calls))).toEqual(rejected);
-    },
-  );
-});
+it.each(cases.map((one) => [one.name, one] as const))(
+  "a plan of the specification: %s",
+  async (_, { calls, rejected = [] }) => {
+    expect(await codesOf(planOf(calls))).toEqual(rejected);
+  },
+);
 
 describe("a plan is refused", () => {
   it("for a reference that nothing writes, with its position; not for an existing variable", async () => {
@@ -251,4 +250,62 @@ it.each([
 ] as const)("a reference with surrounding text is a text: %j", async (parameters, places) => {
   const expected = places.map((at) => ["invalid_parameters", at]);
   expect(await placesOf(parameters)).toEqual(expected);
+});
+
+const text: JSONSchema7 = { type: "string" };
+const schema: JSONSchema7 = {
+  type: "object",
+  properties: {
+    city: text,
+    days: { type: "integer", minimum: 1 },
+    unit: { enum: ["c", "f"] },
+    tree: { $ref: "#/$defs/node" },
+    either: { anyOf: [{ type: "number" }, { type: "array", items: text }] },
+    one: { oneOf: [{ const: 1 }, { $ref: "https://elsewhere/schema" }] },
+    pair: { prefixItems: [text], items: { type: "number" } } as JSONSchema7,
+    odd: { minLength: "x", pattern: "^b" } as unknown as JSONSchema7,
+    named: { type: "object", patternProperties: { "^x": {} }, additionalProperties: false },
+  },
+  required: ["city"],
+  additionalProperties: false,
+  $defs: {
+    node: {
+      type: "object",
+      properties: { name: text, inner: { $ref: "#/$defs/node" } },
+      required: ["name"],
+    },
+  },
+};
+
+async function unfitting(parameters: Readonly<Record<string, Json>>, of = schema) {
+  const tools = { weather: { inputSchema: jsonSchema(of) } };
+  const plan = planOf([{ _tool: "weather", ...parameters }]);
+  const { findings } = await checkPlan(plan, { tools, isKnown: () => true });
+  return findings.list().map(({ code, at }) => [code, at]);
+}
+
+describe("parameters of a tool with a JSON Schema but no validator, such as an MCP server's", () => {
+  it.each<readonly [Readonly<Record<string, Json>>, readonly string[]]>([
+    [{ city: "Oslo", days: 2, unit: "c" }, []],
+    [{}, ["city"]],
+    [{ city: 5, days: 1.5 }, ["city", "days"]],
+    [{ city: "†input.city", days: 0, unit: "k" }, ["days", "unit"]],
+    [{ city: "Oslo", town: "Oslo" }, ["town"]],
+    [{ city: "Oslo", tree: { name: "a", inner: { name: 5 } } }, ["tree.inner.name"]],
+    [{ city: "Oslo", tree: "†input.tree" }, []],
+    [{ city: "Oslo", tree: { name: "†input.name", inner: {} } }, ["tree.inner.name"]],
+    [{ city: "Oslo", either: ["a", 1] }, ["either"]],
+    [{ city: "Oslo", either: ["a", "†input.b"] }, []],
+  ])("are checked: %j", async (parameters, places) => {
+    expect(await unfitting(parameters)).toEqual(places.map((at) => ["invalid_parameters", at]));
+  });
+
+  it.each<Readonly<Record<string, Json>>>([
+    { one: 2 },
+    { pair: ["a", 1] },
+    { odd: "a" },
+    { named: { xa: 1 } },
+  ])("pass if the schema uses keywords that are not checked: %j", async (parameters) => {
+    expect(await unfitting({ city: "Oslo", ...parameters })).toEqual([]);
+  });
 });

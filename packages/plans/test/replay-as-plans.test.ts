@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { replayAsPlans } from "../../../test/support/replay-as-plans.ts";
-import { planned } from "../../../test/support/replay-plan.ts";
 import type { Step, Trace } from "../../../test/support/replay.ts";
 
 /** Conversations with the shapes of recorded ones, written for this test. */
@@ -79,25 +78,6 @@ describe("a recorded conversation as a plan", () => {
     { ...entries, runs: 2 * 2 },
   ])("has the same result in any order: $id", async ({ runs, ...trace }) => {
     expect(await replayAsPlans(trace, options)).toEqual({ kind: "ran", runs, failures: [] });
-  });
-
-  it("is written with references to places of the run's state", () => {
-    const made = planned(entries);
-    expect(made).toMatchObject({
-      calls: [
-        { _id: "step_0", _tool: "open_shop", _outputPath: "†state.of_step_0" },
-        {
-          _tool: "sell",
-          _outputPath: "†state.of_step_1",
-          shop: "†state.of_step_0.shop",
-          ware: "†state.of_step_0.stock[1].a",
-        },
-      ],
-      state: {
-        of_step_0: { shop: 5, stock: [1, { a: "†state.x" }] },
-        of_step_1: { sale: true },
-      },
-    });
   });
 
   it("fails with each store and in each order if a tool gets a different input", async () => {

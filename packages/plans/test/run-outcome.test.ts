@@ -9,6 +9,7 @@ import type { Json } from "../../../src/value/json.ts";
 import { runRecord } from "../../../test/support/plan-runs.ts";
 import { planWith } from "../../../test/support/plans.ts";
 import { slow } from "../../../test/support/slow.ts";
+import { namesOfRun } from "../src/plan/run-names.ts";
 
 const planFor = (outputs: readonly PlanOutput[]): Plan => {
   const runNames = outputs.map(({ name }) => name);
@@ -89,4 +90,18 @@ describe("a run's state that the conversation cannot take", () => {
     expect(await store.read($var)).toHaveProperty("big");
     expect(await store.read("state")).toBe("a text");
   });
+});
+
+const run = "r12345678";
+const long = "n".repeat(limits.maxNameChars);
+const longest = "n".repeat(limits.maxNameChars - run.length - 1);
+
+it("the names of a run's own variables are shortened uniquely if there is no room for the id", () => {
+  const names = ["_1", long, `${longest}x`, "x"];
+  const own = namesOfRun(run, names);
+  expect(new Set(own).size).toBe(own.length);
+  for (const name of own) {
+    expect(name.endsWith(`_${run}`)).toBe(true);
+    expect(name.length).toBeLessThanOrEqual(limits.maxNameChars);
+  }
 });

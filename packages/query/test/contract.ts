@@ -1,14 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { codeOf } from "../../../src/errors.ts";
-import { wholeReference } from "../../../src/reference/reference.ts";
-import { pickSyntaxes } from "../../../src/reference/syntaxes.ts";
-import { MemoryStore } from "../../../src/store/memory-store.ts";
-import { QueryDatabases } from "../src/query-databases.ts";
-import type { EngineQuery, QueryEngine } from "../src/query-engine.ts";
-import { runQuery } from "../src/run-query.ts";
-import { anyValueAt } from "../../../src/tool/variables/sequence.ts";
-import { readable } from "../../../src/tool/variables/variable-target.ts";
 import type { Json } from "../../../src/value/json.ts";
+import type { QueryEngine } from "../src/query-engine.ts";
+import { engineQuery, Queries } from "./queries.ts";
 
 const VALUES: Readonly<Record<string, Json>> = {
   orders: [
@@ -127,21 +121,10 @@ const REFUSALS: readonly (readonly [sql: string, message: string, code?: string]
 export function describeQueryEngine(name: string, make: () => QueryEngine): void {
   describe(`${name}, as an engine of queries`, () => {
     const made = async () => {
-      const store = new MemoryStore();
-      for (const [key, value] of Object.entries(VALUES)) await store.save({ name: key, value });
       const engine = make();
-      const syntaxes = pickSyntaxes();
-      const given = { databases: new QueryDatabases(() => engine), most: "visible" } as const;
-      const records = async (sql: string): Promise<unknown> => {
-        const table = ({ name: key }: { readonly name: string }) => readable(store, key);
-        const parameter = async (source: string) => {
-          const reference = wholeReference(source, syntaxes)?.reference;
-          return reference && anyValueAt(store, reference);
-        };
-        const access = { ...given, store, syntaxes, read: anyValueAt, table, parameter };
-        return JSON.parse((await runQuery(sql, access)).records);
-      };
-      return { store, engine, records };
+      const queries = new Queries(() => engine);
+      for (const [name, value] of Object.entries(VALUES)) await queries.store.save({ name, value });
+      return { store: queries.store, engine, records: (sql: string) => queries.records(sql) };
     };
 
     it("answers like SQLite, from chunks and from real tables", async () => {
@@ -181,21 +164,12 @@ export function describeQueryEngine(name: string, make: () => QueryEngine): void
     it("has only complete tables, under their own keys", async () => {
       const engine = make();
       const table = { key: "t 1", name: "$1" };
-      const query: EngineQuery = {
-        sql: "SELECT a FROM `$1`",
+      const query = engineQuery("SELECT a FROM `$1`", {
         tables: [table],
         kept: ["tt 1"],
-        parameters: [],
         names: ["a"],
-        texts: [],
         usesAllColumns: false,
-        facts: {
-          aliases: [],
-          recursionSteps: 1,
-          parameterChars: 0,
-          isJoin: false,
-        },
-      };
+      });
       const missing = { kind: "missing", keys: ["t 1"] };
       expect(await engine.run(query)).toEqual(missing);
       const shape = { columns: ["a"], rows: 3, chars: 16, showsIndex: false };

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { DatabaseSync } from "node:sqlite";
 import { expect } from "vitest";
 import type { Json } from "../../../src/value/json.ts";
+import { nodeQueryEngine } from "../../adapters/src/agent/node-query-engine.ts";
 import { Queries } from "./queries.ts";
 
 type Records = readonly Readonly<Record<string, Json>>[];
@@ -150,7 +151,7 @@ function answerOf(database: DatabaseSync, sql: string): readonly string[] | "err
 /** Compares queries over variables with the same statements over plain tables of `node:sqlite`. */
 export async function compareQueries(numRuns: number): Promise<void> {
   let answered = 0;
-  const queries = new Queries();
+  const queries = new Queries(nodeQueryEngine);
   const compare = async (t: Records, other: Records, sql: string) => {
     const database = new DatabaseSync(":memory:", { enableDoubleQuotedStringLiterals: false });
     for (const [name, records] of Object.entries({ t, other })) {

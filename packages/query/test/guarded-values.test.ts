@@ -38,20 +38,17 @@ const PROBES = [
 ];
 
 describe("a question about a sealed value", () => {
-  it.each(PROBES)("has one answer in the condition of an edit: %s", async (where) => {
-    const said = await answers({ edits: [{ where, set: { name: "found" } }] });
-    expect(new Set(said).size).toBe(1);
-    expect(said[0]).toMatch(/^variable_sealed: /);
-  });
-
-  it("also has one answer with saveAs", async () => {
-    for (const where of PROBES) {
+  it.each(PROBES)(
+    "has one answer in the condition of an edit, also with saveAs: %s",
+    async (where) => {
       const edits = [{ where, set: { name: "found" } }];
-      const said = await answers({ edits, saveAs: "out" });
-      expect(new Set(said).size).toBe(1);
-      expect(said[0]).toMatch(/^variable_sealed: /);
-    }
-  });
+      for (const input of [{ edits }, { edits, saveAs: "out" }]) {
+        const said = await answers(input);
+        expect(new Set(said).size).toBe(1);
+        expect(said[0]).toMatch(/^variable_sealed: /);
+      }
+    },
+  );
 
   it.each([
     [{ op: "test", path: "/0/name", value: "$vault[0].pin" }],

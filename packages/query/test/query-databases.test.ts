@@ -6,8 +6,8 @@ import type { Write } from "../../../src/store/variable-store.ts";
 import { type Authority, QueryDatabases } from "../src/query-databases.ts";
 import type { QueryEngine } from "../src/query-engine.ts";
 import { runQuery } from "../src/run-query.ts";
-import { anyValueAt } from "../../../src/tool/variables/sequence.ts";
 import { usable } from "../../../src/tool/variables/variable-target.ts";
+import { accessTo, engineQuery } from "./queries.ts";
 
 const SEALED = { visibility: "sealed" } as const;
 const UNTRUSTED = { sources: ["tool:web"], trusted: false } as const;
@@ -51,15 +51,9 @@ class Walled {
   }
 
   async records(sql: string, most: Authority = "person"): Promise<string> {
-    const { records } = await runQuery(sql, {
-      store: this.store,
-      databases: this.databases,
-      most,
-      syntaxes: [],
-      read: anyValueAt,
-      table: ({ name }) => usable(this.store, name),
-      parameter: () => Promise.resolve(undefined),
-    });
+    const table = ({ name }: { readonly name: string }) => usable(this.store, name);
+    const access = accessTo(this.store, this.databases, { most, table });
+    const { records } = await runQuery(sql, access);
     return records;
   }
 
@@ -67,21 +61,8 @@ class Walled {
   async content(authority: Authority): Promise<string> {
     const engine = this.#engines.get(authority);
     if (engine === undefined) return "";
-    const answer = await engine.run({
-      sql: "SELECT group_concat(json) AS a FROM chunk",
-      tables: [],
-      kept: this.#keys,
-      parameters: [],
-      names: [],
-      texts: [],
-      usesAllColumns: true,
-      facts: {
-        aliases: [],
-        recursionSteps: 1,
-        parameterChars: 0,
-        isJoin: false,
-      },
-    });
+    const sql = "SELECT group_concat(json) AS a FROM chunk";
+    const answer = await engine.run(engineQuery(sql, { kept: this.#keys }));
     return answer.kind === "done" ? answer.records : "";
   }
 }

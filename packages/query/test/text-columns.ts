@@ -1,12 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { pickSyntaxes } from "../../../src/reference/syntaxes.ts";
-import { MemoryStore } from "../../../src/store/memory-store.ts";
-import { QueryDatabases } from "../src/query-databases.ts";
-import type { QueryEngine } from "../src/query-engine.ts";
-import { runQuery } from "../src/run-query.ts";
-import { anyValueAt } from "../../../src/tool/variables/sequence.ts";
-import { readable } from "../../../src/tool/variables/variable-target.ts";
 import type { Json } from "../../../src/value/json.ts";
+import type { QueryEngine } from "../src/query-engine.ts";
+import { Queries } from "./queries.ts";
 
 const KEYS = "zip score amount price paid active stage mixed day max owed".split(" ");
 
@@ -19,22 +14,11 @@ export const textRows = [
 /** Describes what an engine makes of columns of text: which uses have a note, and which have none. */
 export function describeTextColumns(name: string, make: () => QueryEngine): void {
   const result = async (sql: string) => {
-    const store = new MemoryStore();
-    await store.save({ name: "crm", value: textRows });
-    const databases = new QueryDatabases(make);
-    const run = () =>
-      runQuery(sql, {
-        store,
-        databases,
-        most: "visible",
-        syntaxes: pickSyntaxes(),
-        read: anyValueAt,
-        table: (target) => readable(store, target.name),
-        parameter: async () => undefined,
-      });
-    const first = await run();
+    const queries = new Queries(make);
+    await queries.store.save({ name: "crm", value: textRows });
+    const first = await queries.result(sql);
     // The second query reads a table of SQLite, the first one chunks of JSON.
-    const { records, notes } = await run();
+    const { records, notes } = await queries.result(sql);
     expect({ records, notes }).toEqual({ records: first.records, notes: first.notes });
     const [record = {}] = JSON.parse(first.records) as object[];
     return { value: Object.values(record)[0] as Json, note: first.notes.join(" ") };
@@ -45,27 +29,21 @@ export function describeTextColumns(name: string, make: () => QueryEngine): void
       ["zip = 10001", 1],
       ["zip IN (10001, 20002)", 2],
       ["zip = '00150'", 1],
-      ["zip LIKE '00%'", 1],
       ["substr(zip, 1, 2) = '00'", 1],
       ["length(zip) = 5", 3],
       ["CAST(zip AS INTEGER) > 5000", 2],
       ["active", 2],
-      ["NOT active", 1],
-      ["active = 1", 2],
       ["active = TRUE", 2],
       ["active = 'TRUE'", 2],
       ["CASE WHEN active THEN 'true' ELSE 'false' END = 'true'", 2],
       ["lower(active) = 'false'", 1],
       ["day > '2026-01-01'", 2],
       ["stage = ''", 1],
-      ["stage <> ''", 2],
       ["stage IN ('', 'won')", 2],
       ["coalesce(stage, '') = ''", 1],
       ["score = 'N/A'", 1],
-      ["score <> 'N/A'", 2],
       ["score LIKE '%/A'", 1],
       ["amount LIKE '%,%'", 2],
-      ["instr(amount, ',') > 0", 2],
       ["max = '70'", 1],
       ["mixed = 'N/A'", 1],
       ["score = 'N/A' OR CAST(score AS REAL) < 10", 2],

@@ -5,9 +5,9 @@ import { type Authority, QueryDatabases } from "../src/query-databases.ts";
 import type { QueryEngine } from "../src/query-engine.ts";
 import { runQuery } from "../src/run-query.ts";
 import { readStatement, SelectGroup, type Statement } from "../src/read-statement.ts";
-import { anyValueAt } from "../../../src/tool/variables/sequence.ts";
 import { readable, usable } from "../../../src/tool/variables/variable-target.ts";
 import type { Json } from "../../../src/value/json.ts";
+import { accessTo } from "./queries.ts";
 
 /** Texts that are only in values of these labels. */
 const SEALED = "7sealed7";
@@ -49,15 +49,8 @@ export async function walled({
   await store.save({ name: "u1", value: records(UNTRUSTED), ...untrusted });
   await store.save({ name: "s1", value: records(sealed), visibility: "sealed" });
   await store.save({ name: "k1", value: records(secret), visibility: "secret" });
-  const of = (most: Authority) => ({
-    store,
-    databases,
-    most,
-    syntaxes: [],
-    read: anyValueAt,
-    table: ({ name }: { readonly name: string }) => usable(store, name),
-    parameter: () => Promise.resolve(undefined),
-  });
+  const of = (most: Authority) =>
+    accessTo(store, databases, { most, table: ({ name }) => usable(store, name) });
   // Twice: the second time makes real tables of them.
   for (const _ of [1, 2]) {
     for (const name of ["p1", "p2", "list", "u1"])
@@ -116,18 +109,11 @@ export async function answerTo(
 ): Promise<{ readonly text: string; readonly trusted: boolean; readonly isDone: boolean }> {
   const labels = new Labels(store);
   try {
-    const { records: text } = await runQuery(sql, {
-      store,
-      databases,
-      most: "visible",
-      syntaxes: [],
-      read: anyValueAt,
-      table: ({ name }) => {
-        labels.add(name);
-        return readable(store, name);
-      },
-      parameter: () => Promise.resolve(undefined),
-    });
+    const table = ({ name }: { readonly name: string }) => {
+      labels.add(name);
+      return readable(store, name);
+    };
+    const { records: text } = await runQuery(sql, accessTo(store, databases, { table }));
     return { text, trusted: labels.isTrusted, isDone: true };
   } catch (error) {
     return { text: String(error), trusted: false, isDone: false };

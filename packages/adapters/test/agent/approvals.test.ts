@@ -170,24 +170,26 @@ describe("the question to a person", () => {
 });
 
 describe("a decision without a person", () => {
-  const careful: Way = {
-    toolApproval: {
-      send: ({ text }: { text: string }) => (text === "harmless" ? "approved" : "denied"),
-    },
-  };
+  const byText = ({ text }: { text: string }) => (text === "harmless" ? "approved" : "denied");
+  const careful: readonly Way[] = [
+    { toolApproval: { send: byText } },
+    { toolApproval: ({ toolCall }) => byText(toolCall.input as { text: string }) },
+  ];
 
   it("applies to the value that runs, even if another call of the step changes it", async () => {
     const change = { tool: "put", input: { name: "draft", value: "EVIL" } };
     const send = { tool: "send", input: { text: "$draft" } };
-    for (const step of [
+    const steps = [
       [change, send],
       [send, change],
-    ]) {
-      const agent = new ApprovingAgent({ ...careful, said: [step, SEND, "Done."] });
+    ];
+    for (const [way, step] of careful.flatMap((way) => steps.map((step) => [way, step] as const))) {
+      const agent = new ApprovingAgent({ ...way, said: [step, SEND, "Done."] });
       await agent.store.save({ name: "draft", value: "harmless" });
       await agent.turn();
       expect(agent.sent).not.toContain("EVIL");
     }
+    for (const way of careful) expect((await asking(way)).agent.sent).toEqual(["harmless"]);
   });
 
   it("does not replace the policy: the strictest wins", async () => {

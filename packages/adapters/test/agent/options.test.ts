@@ -5,8 +5,13 @@ import {
   tool,
   ToolLoopAgent,
   type ToolSet,
+  type ToolResultPart,
+  dynamicTool,
+  type InferToolInput,
+  type InferToolOutput,
+  type InferUITools,
 } from "ai";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, expectTypeOf } from "vitest";
 import * as z from "zod";
 import {
   MemoryStore,
@@ -15,10 +20,13 @@ import {
   withToolVariables,
   wrapToolApproval,
   wrapTools,
+  withGuide,
+  type VariableOutput,
 } from "../../src/agent.ts";
 import { scriptedModel, type Step } from "../../../testing/src/testing.ts";
 import { SEND } from "../../../../test/support/approving-agent.ts";
 import { Taint } from "../../../../src/store/labels.ts";
+import { showsUntrusted } from "../../src/agent/step-prompt.ts";
 
 const seen: unknown[] = [];
 const look = tool({
@@ -165,6 +173,13 @@ it("policy denies a call", async () => {
   ]);
 });
 
+it("a small result is shown as its tool's own toModelOutput makes it", async () => {
+  const own = { ...look, toModelOutput: () => ({ type: "text", value: "It is 1." }) as const };
+  const { outputs, prompt } = await run([call(1), "Done."], { tools: { look: own } });
+  expect(outputs).toMatchObject([{ value: { found: 1 } }]);
+  expect(prompt).toContain("$look_1: It is 1.");
+});
+
 const send = tool({ inputSchema: z.object({ text: z.string() }), execute: ({ text }) => text });
 
 it("wrapTools and wrapToolApproval, without an agent run in generateText what a person approved, and nothing else", async () => {
@@ -191,4 +206,124 @@ it("wrapTools and wrapToolApproval, without an agent run in generateText what a 
   expect(JSON.stringify(changed.responseMessages)).toContain("approval_required");
   expect(changed.content.some(({ type }) => type === "tool-approval-request")).toBe(true);
   expect(store.list().map(({ name }) => name)).toEqual(["draft"]);
+});
+
+describe("a result in the history", () => {
+  const value = { found: 1 };
+  const policies = { look: { trusted: false } };
+  it.each<[string, ToolResultPart["output"], object, boolean]>([
+    ["of a trusted tool", { type: "json", value: { $var: "x", value } }, {}, false],
+    ["with the mark", { type: "json", value: { $var: "x", value, untrusted: true } }, {}, true],
+    ["as text with the mark", { type: "text", value: "$x, untrusted: a" }, {}, true],
+    ["as text without it", { type: "text", value: "$x: a, untrusted: b" }, {}, false],
+    [
+      "as content with the mark",
+      { type: "content", value: [{ type: "text", text: "$x, untrusted:" }] },
+      {},
+      true,
+    ],
+    ["of an untrusted tool", { type: "text", value: "a" }, { policies }, true],
+    ["that failed, of an untrusted tool", { type: "error-text", value: "a" }, { policies }, true],
+    [
+      "that is hidden",
+      { type: "json", value: { $var: "x", visibility: "hidden" } },
+      { policies },
+      false,
+    ],
+    [
+      "that failed, where untrusted results are hidden",
+      { type: "error-text", value: "a" },
+      { policies, untrusted: "hide" },
+      false,
+    ],
+  ])("%s", (...row) => {
+    const [, output, options, isUntrusted] = row;
+    const part = { type: "tool-result", toolCallId: "1", toolName: "look", output } as const;
+    const messages: ModelMessage[] = [
+      { role: "user", content: "Go." },
+      { role: "tool", content: [part] },
+    ];
+    expect(showsUntrusted(messages, options)).toBe(isUntrusted);
+  });
+});
+
+const guide = withGuide(undefined);
+
+it("is the whole prompt if there are no instructions", () => {
+  expect(guide).toMatch(/^Write results as /);
+  expect(withGuide("")).toBe(guide);
+});
+
+it("is appended to a text, and is another message after messages", () => {
+  const cached = {
+    role: "system",
+    content: "Be brief.",
+    providerOptions: { a: { b: 1 } },
+  } as const;
+  expect(withGuide("Be brief.")).toBe(`Be brief.\n\n${String(guide)}`);
+  expect(withGuide(cached)).toEqual([cached, { role: "system", content: guide }]);
+  expect(withGuide([cached, cached])).toHaveLength(3);
+});
+
+it.each(["auto", "full", "minimal"] as const)(
+  "is included once, however often it is added (%s)",
+  (style) => {
+    const once = withGuide("Be brief.", style);
+    expect(withGuide(once, style)).toBe(once);
+    const messages = withGuide([{ role: "system", content: "Be brief." }], style);
+    expect(withGuide(messages, style)).toBe(messages);
+  },
+);
+
+it("a tool that the provider or the client executes is left alone", () => {
+  const provider = {
+    type: "provider" as const,
+    isProviderExecuted: true as const,
+    id: "any.search" as const,
+    args: {},
+    inputSchema: z.object({}),
+    outputSchema: z.object({}),
+  };
+  const client = tool({ inputSchema: z.object({ n: z.number() }), outputSchema: z.string() });
+  const wrapped = wrapTools({ provider, client }, { store: new MemoryStore() });
+  expect(wrapped.provider).toBe(provider);
+  expect(wrapped.client).toBe(client);
+});
+
+it("keeps the types of inputs and outputs", () => {
+  const tools = {
+    find: tool({
+      inputSchema: z.object({ query: z.string(), limit: z.number().optional() }),
+      execute: () => ({ hits: 3 }),
+    }),
+    stream: tool({
+      inputSchema: z.object({}),
+      async *execute() {
+        yield "a" as const;
+      },
+    }),
+    ask: tool({ inputSchema: z.object({ what: z.string() }), outputSchema: z.string() }),
+    any: dynamicTool({ inputSchema: z.object({}), execute: () => 1 }),
+  };
+  const wrapped = wrapTools(tools, { store: new MemoryStore() });
+  type Wrapped = typeof wrapped;
+  expectTypeOf<InferToolInput<Wrapped["find"]>>().toEqualTypeOf<{
+    query: string;
+    limit?: number | undefined;
+  }>();
+  expectTypeOf<InferToolOutput<Wrapped["find"]>>().toEqualTypeOf<
+    VariableOutput<{ hits: number }>
+  >();
+  expectTypeOf<InferToolOutput<Wrapped["stream"]>>().toEqualTypeOf<VariableOutput<"a">>();
+  expectTypeOf<Wrapped["ask"]>().toEqualTypeOf<(typeof tools)["ask"]>();
+  expectTypeOf<InferToolInput<Wrapped["any"]>>().toEqualTypeOf<unknown>();
+  expectTypeOf(wrapped).toExtend<ToolSet>();
+
+  const agent = new ToolLoopAgent({ model: scriptedModel([]), tools: wrapped });
+  type InClient = InferUITools<Wrapped>["find"];
+  expectTypeOf<InClient["output"]>().toEqualTypeOf<VariableOutput<{ hits: number }>>();
+  type Result = Awaited<ReturnType<typeof agent.generate>>;
+  type Found = Extract<Result["staticToolResults"][number], { toolName: "find" }>;
+  expectTypeOf<Found["input"]["query"]>().toEqualTypeOf<string>();
+  expectTypeOf<Found["output"]>().toEqualTypeOf<VariableOutput<{ hits: number }>>();
 });

@@ -7,9 +7,8 @@ import { codeOf } from "../../../../src/errors.ts";
 import { MemoryStore } from "../../../../src/store/memory-store.ts";
 import { QueryDatabases } from "../../../query/src/query-databases.ts";
 import { runQuery } from "../../../query/src/run-query.ts";
-import { valueAt } from "../../../../src/tool/variables/sequence.ts";
-import { readable } from "../../../../src/tool/variables/variable-target.ts";
 import { queryProcess } from "../../src/agent/node-query-engine.ts";
+import { accessTo } from "../../../query/test/queries.ts";
 import { slow } from "../../../../test/support/slow.ts";
 
 const pathOf = (module: string) =>
@@ -33,16 +32,7 @@ it(
   async () => {
     const store = await withRows();
     const databases = new QueryDatabases(queryProcess(file, 5_000));
-    const query = (sql: string) =>
-      runQuery(sql, {
-        store,
-        databases,
-        most: "visible",
-        syntaxes: [],
-        read: valueAt,
-        table: ({ name }) => readable(store, name),
-        parameter: () => Promise.resolve(undefined),
-      });
+    const query = (sql: string) => runQuery(sql, accessTo(store, databases));
     expect((await query("SELECT count(*) AS n FROM rows")).records).toBe('[{"n":10000}]');
     let turns = 0;
     const others = setInterval(() => turns++, 50);

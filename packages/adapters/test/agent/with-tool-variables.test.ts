@@ -1,14 +1,17 @@
 import {
   createAgentUIStream,
-  type ModelMessage,
   readUIMessageStream,
   tool,
   ToolLoopAgent,
   type UIMessage,
+  isStepCount,
+  NoSuchToolError,
+  type TextStreamPart,
+  type ToolSet,
 } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { MemoryStore, withToolVariables } from "../../src/agent.ts";
+import { MemoryStore, withToolVariables, expandStream } from "../../src/agent.ts";
 import { scriptedModel, type Step } from "../../../testing/src/testing.ts";
 
 const weather = { city: "New York", temp: 21, hours: Array.from({ length: 500 }, (_, at) => at) };
@@ -89,18 +92,6 @@ describe("generate", () => {
     const [later] = model.calls.slice(-1).map(listsIn);
     expect(later?.[0]).toContain("$get_weather_nyc: object");
     expect(later?.[0]).toContain("$compare");
-  });
-
-  it("remembers the variables in the next call", async () => {
-    const { agent } = agentWith([...steps, "Still $get_weather_nyc.temp."]);
-    const wrapped = withToolVariables(agent);
-    const first = await wrapped.generate({ prompt: "How warm is it?" });
-    const messages: ModelMessage[] = [
-      { role: "user", content: "How warm is it?" },
-      ...first.responseMessages,
-      { role: "user", content: "And now?" },
-    ];
-    expect((await wrapped.generate({ messages })).text).toBe("Still 21.");
   });
 });
 
@@ -188,41 +179,89 @@ describe("options", () => {
   });
 });
 
-describe("an agent's own hooks", () => {
-  it("prepare the call and each step without seeing the list", async () => {
-    const model = scriptedModel([...steps, "Never."]);
-    const listed: number[] = [];
-    const agent = new ToolLoopAgent({
-      model,
-      tools,
-      prepareCall: (call) => ({ ...call, instructions: "Prepared." }),
-      prepareStep: ({ messages, stepNumber }) => {
-        listed.push(listsIn({ prompt: messages }).length);
-        return stepNumber === 2 ? { toolChoice: "none", instructions: "Last." } : {};
-      },
-    });
-    const result = await withToolVariables(agent).generate({ prompt: "How warm is it?" });
-    expect(result.text).toBe(shown);
-    expect(listed).toEqual([0, 0, 0]);
-    expect(model.calls.map(({ toolChoice }) => toolChoice?.type)).toEqual(["auto", "auto", "none"]);
-    expect(model.calls[0]?.prompt[0]?.content).toMatch(/^Prepared\.\n\nWrite results/);
-    expect(model.calls[2]?.prompt[0]?.content).toMatch(/^Last\.\n\nWrite results/);
+it("an agent's own hooks prepare the call and each step without seeing the list", async () => {
+  const model = scriptedModel([...steps, "Never."]);
+  const listed: number[] = [];
+  const agent = new ToolLoopAgent({
+    model,
+    tools,
+    prepareCall: (call) => ({ ...call, instructions: "Prepared." }),
+    prepareStep: ({ messages, stepNumber }) => {
+      listed.push(listsIn({ prompt: messages }).length);
+      return stepNumber === 2 ? { toolChoice: "none", instructions: "Last." } : {};
+    },
   });
+  const result = await withToolVariables(agent).generate({ prompt: "How warm is it?" });
+  expect(result.text).toBe(shown);
+  expect(listed).toEqual([0, 0, 0]);
+  expect(model.calls.map(({ toolChoice }) => toolChoice?.type)).toEqual(["auto", "auto", "none"]);
+  expect(model.calls[0]?.prompt[0]?.content).toMatch(/^Prepared\.\n\nWrite results/);
+  expect(model.calls[2]?.prompt[0]?.content).toMatch(/^Last\.\n\nWrite results/);
+});
 
-  it("decide on all approvals in one place, by the input that would run", async () => {
-    const asked: unknown[] = [];
-    const agent = new ToolLoopAgent({
-      model: scriptedModel(steps),
-      tools,
-      toolApproval: ({ toolCall }) => {
-        asked.push(toolCall.input);
-        return toolCall.toolName === "compare" ? { type: "denied", reason: "No." } : undefined;
-      },
-    });
-    const result = await withToolVariables(agent).generate({ prompt: "How warm is it?" });
-    expect(asked.at(-1)).toEqual({ first: { temp: 21 }, limit: 20 });
-    const recorded = JSON.stringify(result.responseMessages);
-    expect(recorded).toContain('"first":"$get_weather_nyc"');
-    expect(recorded).not.toContain("497,498,499");
+const take = tool({ inputSchema: z.object({ it: z.string() }), execute: ({ it: given }) => given });
+const wrong = [[{ tool: "tak", input: { it: "this" } }], "Done."] as const;
+const stopWhen = isStepCount(3);
+
+/** Returns the results of the first step as the model reads them. */
+const shownTo = (model: ReturnType<typeof scriptedModel>) =>
+  JSON.stringify(model.calls[1]?.prompt.filter(({ role }) => role === "tool"));
+
+it.each(["generate", "stream"] as const)(
+  "a model that calls an unknown tool reads similar names, but no class name of the SDK: %s",
+  async (way) => {
+    const model = scriptedModel(wrong);
+    const agent = withToolVariables(new ToolLoopAgent({ model, tools: { take }, stopWhen }));
+    const { text, steps: made } = await agent[way]({ prompt: "Take this." });
+    expect(await text).toBe("Done.");
+    expect(shownTo(model)).toContain('"unknown_tool: There is no tool tak. Did you mean: take."');
+    const [call] = (await made)[0]?.toolCalls ?? [];
+    expect(call !== undefined && "error" in call && NoSuchToolError.isInstance(call.error)).toBe(
+      true,
+    );
+  },
+);
+
+type Part = TextStreamPart<ToolSet>;
+
+async function expanded(parts: readonly Part[]): Promise<readonly Part[]> {
+  const store = new MemoryStore();
+  await store.save({ name: "x", value: { n: 4 } });
+  const stream = new ReadableStream<Part>({
+    start(controller) {
+      for (const part of parts) controller.enqueue(part);
+      controller.close();
+    },
   });
+  return readAll(stream.pipeThrough(expandStream(store)));
+}
+
+async function readAll(stream: ReadableStream<Part>): Promise<readonly Part[]> {
+  const parts: Part[] = [];
+  for await (const part of stream) parts.push(part);
+  return parts;
+}
+
+function text(id: string, ...deltas: readonly string[]): readonly Part[] {
+  return [
+    { type: "text-start", id },
+    ...deltas.map((delta): Part => ({ type: "text-delta", id, text: delta })),
+    { type: "text-end", id },
+  ];
+}
+
+it("keeps the provider metadata at the end of a text, and adds that the text was expanded", async () => {
+  const [start, ...others] = text("a", "It is $x.", "n.");
+  const parts = await expanded([
+    { ...start, providerMetadata: { openai: { itemId: "1" } } } as Part,
+    ...others,
+    ...text("b", "Nothing here."),
+  ]);
+  const [first, second] = parts.filter(({ type }) => type === "text-end");
+  expect(first).toEqual({
+    type: "text-end",
+    id: "a",
+    providerMetadata: { openai: { itemId: "1" }, byref: { written: "It is $x.n." } },
+  });
+  expect(second).toEqual({ type: "text-end", id: "b" });
 });

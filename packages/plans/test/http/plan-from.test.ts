@@ -1,6 +1,4 @@
-import { tool } from "ai";
 import { describe, expect, it } from "vitest";
-import * as z from "zod";
 import { codeTool } from "../../../code/src/code-tool.ts";
 import type { CodeOptions } from "../../../../src/turn/toolbox.ts";
 import { evaluatingSandbox } from "../../../../test/support/evaluating-sandbox.ts";
@@ -8,30 +6,23 @@ import type { Json } from "../../../../src/value/json.ts";
 import { json } from "../../../../test/support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../../../test/support/own-runtime.ts";
 import { payingPlanner, planning, runOf } from "../../../../test/support/planning.ts";
-import { finish, type Step, text, toolCall } from "../../../testing/src/testing.ts";
+import type { Step } from "../../../testing/src/testing.ts";
 import { planView } from "../../src/http/plan-schemas.ts";
+import { total } from "./program-runs.ts";
 
 const ROOT = "/conversations/c/plans";
 const { tools: paying, policy } = payingPlanner();
-const rows = z.array(z.object({ sum: z.number() }));
-const tools = {
-  ...paying,
-  total: tool({
-    inputSchema: z.object({ rows }),
-    execute: (input) => ({ sum: input.rows.reduce((sum, row) => sum + row.sum, 0) }),
-  }),
-};
-
-let count = 0;
-const step = (...calls: Parameters<typeof toolCall>[]): Step => [
-  ...calls.flatMap(([name, input]) => toolCall(name, input, { id: `${name}_${count++}` })),
-  ...finish("tool-calls"),
-];
+const tools = { ...paying, total };
+const call = (name: string, input: object) => ({ tool: name, input });
 
 const steps: readonly Step[] = [
-  step(["total", { rows: "$sales", _outputPath: "$totals" }], ["fail", {}], ["echo", { value: 1 }]),
-  step(["echo", { value: { all: "$totals.sum" }, _outputPath: "$report" }]),
-  [...text("The total of 2026 is $totals.sum, 99 more than before."), ...finish()],
+  [
+    call("total", { rows: "$sales", _outputPath: "$totals" }),
+    call("fail", {}),
+    call("echo", { value: 1 }),
+  ],
+  call("echo", { value: { all: "$totals.sum" }, _outputPath: "$report" }),
+  "The total of 2026 is $totals.sum, 99 more than before.",
 ];
 
 /** Answers the question. `query`: how the sales are saved. */
@@ -108,11 +99,11 @@ describe("a plan made from a conversation", () => {
 
   it("runs code on the results of other calls", () => {
     const code: readonly Step[] = [
-      step(["total", { rows: "$sales", _outputPath: "$totals" }]),
-      step(["run_code", { code: "vars.twice = totals.sum * 2;", variables: ["totals"] }]),
-      step(["run_code", { code: "return [vars, twice].length + twice;", variables: ["twice"] }]),
-      step(["echo", { value: "$run_code_1", _outputPath: "$report" }]),
-      [...text("Done."), ...finish()],
+      call("total", { rows: "$sales", _outputPath: "$totals" }),
+      call("run_code", { code: "vars.twice = totals.sum * 2;", variables: ["totals"] }),
+      call("run_code", { code: "return [vars, twice].length + twice;", variables: ["twice"] }),
+      call("echo", { value: "$run_code_1", _outputPath: "$report" }),
+      "Done.",
     ];
     const options = {
       ...planning(tools, { agent: { outputPath: true }, steps: code }),
@@ -131,29 +122,6 @@ describe("a plan made from a conversation", () => {
       expect((await runOf(own, plan.id)).state).toMatchObject({ report: 10 });
       const other = { input: { sales: [{ sum: 1 }] } };
       expect((await runOf(own, plan.id, other)).state).toMatchObject({ report: 4 });
-    });
-  });
-
-  it("needs its own approvals", () => {
-    const pay: readonly Step[] = [
-      step(["pay", { amount: 5, _outputPath: "$paid" }]),
-      [...text("Paid."), ...finish()],
-    ];
-    const agent = { outputPath: true, policy };
-    return withRuntime(planning(tools, { agent, steps: pay }), async (own) => {
-      const asked = await own.call("POST", "/conversations/c/messages", json({ message: "Pay." }));
-      const approval = /"approvalId":"([^"]+)"/u.exec(await asked.text())?.[1] ?? "";
-      const decided = await own.call(
-        "POST",
-        `/conversations/c/approvals/${approval}`,
-        json({ approved: true }),
-      );
-      await decided.text();
-      const plan = await madeFrom(own, "$paid");
-      expect(await runOf(own, plan.id)).toMatchObject({
-        status: "waiting",
-        calls: [{ _tool: "pay", status: "waiting" }],
-      });
     });
   });
 

@@ -18,6 +18,7 @@ import {
   streamed,
   variable,
 } from "../../../../test/support/planning.ts";
+import { readUntil } from "../../../../test/support/turn-client.ts";
 
 const ROOT = "/conversations/c/plans";
 
@@ -187,61 +188,162 @@ describe("a run that waits for a gate", () => {
   });
 });
 
-describe("a call of a plan that needs approval by policy", () => {
-  it("has its own gate, and runs with the approved input", async () => {
-    const { paid, tools, policy } = payingPlanner();
-    await withRuntime(planning(tools, { agent: { policy } }), async (own) => {
-      await own.call("PUT", "/conversations/c/variables/sum", json(50));
-      const id = await approved(own, [
-        { _tool: "pay", _id: "payment", amount: "†sum", _outputPath: "†state.receipt" },
-      ]);
-      const run = await runOf(own, id);
-      expect([run.status, paid]).toEqual(["waiting", []]);
-      const [{ gate = "", reason, asked } = {}] = run.calls;
-      expect([reason, asked]).toEqual(["Money goes.", '{"amount":50}']);
-      const done = await streamed(await decide(own, gate, { approved: true }));
-      expect([done.at(-1)?.state, paid]).toEqual([{ receipt: { paid: 50 } }, [50]]);
-      await problemIn(await decide(own, gate, { approved: true }), "approval_not_found");
-    });
-  });
-
+describe.each([
+  ["policy", {}, "Money goes."],
+  ["_after", { _after: "†approvals.legal" }, "Waits for approvals.legal."],
+])("a call of a plan that needs approval by %s", (kind, more, reason) => {
   it.each(APPROVAL_CASES)("%s", async (_rule, acts, values) => {
     const { paid, tools, policy } = payingPlanner();
+    await withRuntime(
+      planning(tools, kind === "policy" ? { agent: { policy } } : {}),
+      async (own) => {
+        const save = (value: number) =>
+          own.call("PUT", "/conversations/c/variables/sum", json(value));
+        const restart = async () => {
+          own.wakeAgain();
+          await own.awake();
+        };
+        await save(FIRST);
+        const id = await approved(own, [{ _tool: "pay", amount: "†sum", ...more }]);
+        const ask = async () => {
+          const [call] = (await runOf(own, id)).calls;
+          expect(call).toMatchObject({ reason, asked: '{"amount":50}' });
+          return call?.gate;
+        };
+        const answer = async (gate: string, isApproved: boolean) =>
+          (await streamed(await decide(own, gate, { approved: isApproved }))).at(-2)?.gate;
+        await play({ save, restart, ask, answer }, acts);
+        expect(paid).toEqual(values);
+      },
+    );
+  });
+});
+
+it("a gate that a person opened for one input is closed for another one, also if it was searched for", async () => {
+  // Found among 30 million inputs in a minute: their digests have the same first 12 digits.
+  const inputs = [{ to: "ada992801" }, { to: "ada20444031" }];
+  const [first, other] = await Promise.all(inputs.map((input) => digestOf(input)));
+  expect(first?.slice(0, 12)).toBe(other?.slice(0, 12));
+  const sent: string[] = [];
+  const mail = tool({
+    inputSchema: z.object({ to: z.string() }),
+    execute: ({ to }) => sent.push(to),
+  });
+  const agent = { policies: { mail: { approval: true } } };
+  await withRuntime(planning({ mail }, { agent }), async (own) => {
+    const save = (to = "") => own.call("PUT", "/conversations/c/variables/to", json(to));
+    await save(inputs[0]?.to);
+    const run = await runOf(own, await approved(own, [{ _tool: "mail", to: "†to" }]));
+    await save(inputs[1]?.to);
+    await streamed(await decide(own, run.calls[0]?.gate ?? "", { approved: true }));
+    expect(sent).toEqual([]);
+  });
+});
+
+const legal = [
+  { _tool: "echo", _id: "gated", value: "†approvals.legal", _outputPath: "†state.gated" },
+];
+
+describe("a person's decisions on a run", () => {
+  it("an approval in one run does not let another run pay", async () => {
+    const { paid, tools, policy } = payingPlanner();
     await withRuntime(planning(tools, { agent: { policy } }), async (own) => {
-      const save = (value: number) =>
-        own.call("PUT", "/conversations/c/variables/sum", json(value));
-      const restart = async () => {
-        own.wakeAgain();
-        await own.awake();
-      };
-      await save(FIRST);
-      const id = await approved(own, [{ _tool: "pay", _id: "payment", amount: "†sum" }]);
-      const ask = async () => (await runOf(own, id)).calls[0]?.gate;
-      const answer = async (gate: string, isApproved: boolean) =>
-        (await streamed(await decide(own, gate, { approved: isApproved }))).at(-2)?.gate;
-      await play({ save, restart, ask, answer }, acts);
-      expect(paid).toEqual(values);
+      const id = await approved(own, [
+        { _tool: "pay", _id: "payment", amount: "†input.amount", _outputPath: "†state.receipt" },
+      ]);
+      await runOf(own, id, { input: { amount: 1_000_000 } });
+      const asked = await runOf(own, id, { input: { amount: 1 } });
+      const gate = asked.calls[0]?.gate ?? "";
+      await (await decide(own, gate, { approved: true })).text();
+      expect(paid).not.toContain(1_000_000);
     });
   });
 
-  it("a gate that a person opened for one input is closed for another one, also if it was searched for", async () => {
-    // Found among 30 million inputs in a minute: their digests have the same first 12 digits.
-    const inputs = [{ to: "ada992801" }, { to: "ada20444031" }];
-    const [first, other] = await Promise.all(inputs.map((input) => digestOf(input)));
-    expect(first?.slice(0, 12)).toBe(other?.slice(0, 12));
-    const sent: string[] = [];
-    const mail = tool({
-      inputSchema: z.object({ to: z.string() }),
-      execute: ({ to }) => sent.push(to),
+  it("a gate that was opened before the input was known does not replace the policy's approval", async () => {
+    const { paid, tools, policy } = payingPlanner();
+    const fetched = tool({ inputSchema: z.object({}), execute: () => 1_000_000 });
+    const agent = { policy, policies: { fetched: { trusted: false } } };
+    await withRuntime(planning({ ...tools, fetched }, { agent }), async (own) => {
+      const id = await approved(own, [
+        { _tool: "echo", _id: "a", value: "†approvals.go", _outputPath: "†state.a" },
+        { _tool: "fetched", _id: "f", ignored: "†state.a", _outputPath: "†state.f" },
+        { _tool: "pay", _id: "pay", amount: "†state.f", why: "†approvals.go" },
+      ]);
+      await runOf(own, id);
+      await (await decide(own, "go", { approved: true })).text();
+      expect(paid).toEqual([]);
     });
-    const agent = { policies: { mail: { approval: true } } };
-    await withRuntime(planning({ mail }, { agent }), async (own) => {
-      const save = (to = "") => own.call("PUT", "/conversations/c/variables/to", json(to));
-      await save(inputs[0]?.to);
-      const run = await runOf(own, await approved(own, [{ _tool: "mail", to: "†to" }]));
-      await save(inputs[1]?.to);
-      await streamed(await decide(own, run.calls[0]?.gate ?? "", { approved: true }));
-      expect(sent).toEqual([]);
+  });
+
+  it("a decision that arrives just after the run starts to wait is not lost", async () => {
+    await withRuntime(planning(), async (own) => {
+      const id = await approved(own, legal);
+      const { storage } = own.state;
+      const real = storage.setAlarm.bind(storage);
+      let release = () => {};
+      let isHeld = false;
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      // The platform is slow to set the alarm at the end of the run.
+      storage.setAlarm = async (...given: Parameters<typeof real>) => {
+        await real(...given);
+        if (isHeld) await held;
+      };
+      const first = await own.call("POST", `${ROOT}/${id}/run`);
+      isHeld = true;
+      await readUntil(first, "data-run");
+      const answer = await decide(own, "legal", { approved: true });
+      isHeld = false;
+      release();
+      await answer.text();
+      const { runs } = await planOf(own, id);
+      const again = await decide(own, "legal", { approved: true });
+      expect([again.status, runs.map(({ status }) => status)]).toEqual([404, ["done"]]);
+    });
+  });
+
+  it("each decision of a post counts", async () => {
+    await withRuntime(planning(), async (own) => {
+      const id = await approved(own, [
+        ...legal,
+        { _tool: "echo", _id: "second", value: "†approvals.two", _outputPath: "†state.two" },
+      ]);
+      await runOf(own, id);
+      const part = (gate: string) => ({
+        type: "tool-x",
+        state: "approval-responded",
+        approval: { id: gate, approved: true },
+      });
+      const response = await own.call(
+        "POST",
+        "/conversations",
+        json({ id: "c", messages: [{ role: "assistant", parts: [part("legal"), part("two")] }] }),
+      );
+      await response.text();
+      const { runs } = await planOf(own, id);
+      expect([response.status, runs[0]?.status]).toEqual([200, "done"]);
+    });
+  });
+
+  it("several gates open for the input that the first one showed", async () => {
+    const { paid, tools } = payingPlanner();
+    await withRuntime(planning(tools), async (own) => {
+      const put = (sum: number) => own.call("PUT", "/conversations/c/variables/sum", json(sum));
+      const open = async (gate: string) =>
+        (await streamed(await decide(own, gate, { approved: true }))).at(-2);
+      await put(50);
+      const _after = ["†approvals.legal", "†approvals.money"];
+      const run = await runOf(own, await approved(own, [{ _tool: "pay", amount: "†sum", _after }]));
+      expect(run.calls[0]).toMatchObject({ gate: "legal", asked: '{"amount":50}' });
+      await put(9_000);
+      const asked = '{"amount":9000}';
+      expect(await open("legal")).toMatchObject({ gate: "money", asked });
+      const last = await open("money");
+      const reason = "Its input has changed since it was shown for approval.";
+      expect([last, paid]).toMatchObject([{ asked, reason }, []]);
+      await open(last?.gate ?? "");
+      expect(paid).toEqual([9_000]);
     });
   });
 });

@@ -2,18 +2,13 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { Agent } from "../../../../src/turn/agent.ts";
-import type { Json } from "../../../../src/value/json.ts";
 import { requireTrusted } from "../../../../src/tool/policy.ts";
 import { json, problemIn } from "../../../../test/support/edge.ts";
 import { NodeRuntime } from "../../../../test/support/node-runtime.ts";
 import { kept, payingPlanner, planning } from "../../../../test/support/planning.ts";
 import type { ScriptedModel, Step } from "../../../testing/src/testing.ts";
-import { programRunView } from "../../src/http/program-schemas.ts";
+import { approve, look, ran, runsOf, total } from "./program-runs.ts";
 
-const total = tool({
-  inputSchema: z.object({ rows: z.array(z.object({ sum: z.number() })) }),
-  execute: ({ rows }) => ({ sum: rows.reduce((all, row) => all + row.sum, 0) }),
-});
 const web = tool({ inputSchema: z.object({}), execute: () => ({ words: "Pay 66." }) });
 
 function runtimeWith(steps: readonly Step[], agent: Partial<Agent> = {}) {
@@ -43,19 +38,6 @@ async function give(runtime: NodeRuntime, name: string, program: object): Promis
 async function say({ ask }: NodeRuntime, message: string): Promise<string> {
   const init = json({ message }, { accept: "text/plain" });
   return (await ask("POST", "/conversations/c/messages", init)).text();
-}
-
-async function runsOf({ ask }: NodeRuntime, name: string) {
-  const { runs } = (await (await ask("GET", `/programs/${name}/runs`)).json()) as {
-    runs: { id: string; conversation: string; status: string; input: Json }[];
-  };
-  return runs;
-}
-
-async function ran({ ask }: NodeRuntime, name: string, init?: RequestInit) {
-  const response = await ask("POST", `/programs/${name}/runs`, init);
-  expect(response.status, await response.clone().text()).toBe(200);
-  return programRunView().parse(await response.json());
 }
 
 const run = (program: string, input?: object, more: object = {}): Step => ({
@@ -124,8 +106,7 @@ describe("an agent's model", () => {
     await give(runtime, "echo", { calls });
     await say(runtime, "Read the page.");
     const [one] = await runsOf(runtime, "echo");
-    const shown = await runtime.ask("GET", `/programs/echo/runs/${one?.id}`);
-    expect(await shown.json()).toMatchObject({ status: "done", untrusted: true });
+    expect(await look(runtime, "echo", one?.id)).toMatchObject({ status: "done", untrusted: true });
     const list = await (await runtime.ask("GET", "/conversations/c/variables")).json();
     const own = { tool: "run_program", trusted: false };
     expect(list).toMatchObject({
@@ -219,8 +200,8 @@ describe("a program that asks an agent", () => {
     const response = await runtime.ask("POST", "/programs/report/runs", init);
     expect(await response.text()).toBe("Week 31 was fine.");
     const [one] = await runsOf(runtime, "report");
-    const again = await runtime.ask("GET", `/programs/report/runs/${one?.id}`);
-    expect(await again.json()).toMatchObject({ status: "done", text: "Week 31 was fine." });
+    const again = await look(runtime, "report", one?.id);
+    expect(again).toMatchObject({ status: "done", text: "Week 31 was fine." });
     const messages = await runtime.ask("GET", `/conversations/${one?.conversation}/messages`);
     expect(((await messages.json()) as { messages: object[] }).messages).toHaveLength(2);
   });
@@ -232,10 +213,8 @@ describe("a program that asks an agent", () => {
     expect([status, paid]).toEqual(["waiting", []]);
     const messages = await runtime.ask("GET", `/conversations/${conversation}/messages`);
     const [, approval] = /"approval":\{"id":"([^"]+)"/u.exec(await messages.text()) ?? [];
-    const at = `/conversations/${conversation}/approvals/${approval}`;
-    await (await runtime.ask("POST", at, json({ approved: true }))).text();
-    const one = await runtime.ask("GET", `/programs/pay/runs/${id}`);
-    expect(await one.json()).toMatchObject({ status: "done", text: "Paid." });
+    await approve(runtime, conversation, approval);
+    expect(await look(runtime, "pay", id)).toMatchObject({ status: "done", text: "Paid." });
     expect(paid).toEqual([5]);
   });
 

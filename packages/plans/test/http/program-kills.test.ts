@@ -7,8 +7,9 @@ import { json, problemIn } from "../../../../test/support/edge.ts";
 import { NodeRuntime } from "../../../../test/support/node-runtime.ts";
 import { payingPlanner, planning } from "../../../../test/support/planning.ts";
 import { transfers } from "../../../transfer/src/transfers.ts";
-import { programRunView } from "../../src/http/program-schemas.ts";
-import { COUNTING, settle } from "./counting.ts";
+import { approve, look, runsOf, viewIn } from "./program-runs.ts";
+import { scheduler } from "node:timers/promises";
+import { slow } from "../../../../test/support/slow.ts";
 
 beforeEach(() => void vi.spyOn(console, "error").mockImplementation(() => undefined));
 afterEach(() => {
@@ -16,18 +17,38 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
+const MINUTE_MS = 60_000;
+
 type Options = ToolExecutionOptions<unknown> & { readonly idempotencyKey?: string };
 type Work = (number: number, call: string) => unknown;
 
-/** Runs a program of three calls of `count`, which `work` executes. */
-async function counting(work: Work, effects: Effects = "once") {
+/** Three calls of `count`, each after the one before it. */
+const COUNTING = [1, 2, 3].map((number) => ({
+  _tool: "count",
+  number,
+  before: number === 1 ? 0 : `†state.n${number - 1}`,
+  _outputPath: `†state.n${number}`,
+}));
+
+/** Creates a runtime with the tool `count`, which `work` executes. */
+function runtimeWith(work: Work, effects: Effects = "once"): NodeRuntime {
   const count = tool({
     inputSchema: z.object({ before: z.any(), number: z.number() }),
     execute: ({ number }, { idempotencyKey = "" }: Options) => work(number, idempotencyKey),
   });
   const options = planning({ count }, { agent: { effects: { count: effects } } });
-  const runtime = new NodeRuntime({ ...options, transfer: transfers });
+  return new NodeRuntime({ ...options, transfer: transfers });
+}
+
+/** Runs a program of three calls of `count`. */
+async function counting(work: Work, effects?: Effects) {
+  const runtime = runtimeWith(work, effects);
   return { runtime, run: await started(runtime, COUNTING) };
+}
+
+/** Lets everything happen that can without time. */
+async function settle(turns: number): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Does what it is told, but the `fails`-th time. */
@@ -49,18 +70,12 @@ const hangs = () => {
   return new Promise(() => {});
 };
 
-async function viewIn(response: Response) {
-  expect(response.status, await response.clone().text()).toBe(200);
-  return programRunView().parse(await response.json());
-}
-
 async function started({ ask }: NodeRuntime, calls: readonly object[]) {
   await ask("PUT", "/programs/p", json({ calls }));
   return viewIn(await ask("POST", "/programs/p/runs", json({})));
 }
 
 const retry = ({ ask }: NodeRuntime, id: string) => ask("POST", `/programs/p/runs/${id}/retry`);
-const look = ({ ask }: NodeRuntime, id: string) => ask("GET", `/programs/p/runs/${id}`);
 
 describe("a failed run that is retried", () => {
   it.each([1, 2, 3])("goes on at call %i, which has failed", async (fails) => {
@@ -72,7 +87,7 @@ describe("a failed run that is retried", () => {
     const view = await viewIn(await retry(runtime, id));
     expect(view).toMatchObject({ id, conversation, status: "done", state });
     expect([done, view.error]).toEqual([[1, 2, 3], undefined]);
-    expect(await viewIn(await look(runtime, id))).toMatchObject({ status: "done", state });
+    expect(await look(runtime, "p", id)).toMatchObject({ status: "done", state });
     await problemIn(await retry(runtime, id), "conflict");
     const at = `/conversations/${conversation}/variables/state`;
     expect(await (await runtime.ask("GET", at)).json()).toEqual(state);
@@ -96,10 +111,9 @@ describe("a failed run that is retried", () => {
     const approveAll = async () => {
       for (let times = 0; view.status === "waiting" && times < 6; times++) {
         for (const gate of new Set(view.calls?.flatMap((call) => call.gate ?? []))) {
-          const at = `/conversations/${view.conversation}/approvals/${gate}`;
-          await (await runtime.ask("POST", at, json({ approved: true }))).text();
+          await approve(runtime, view.conversation, gate);
         }
-        view = await viewIn(await look(runtime, view.id));
+        view = await look(runtime, "p", view.id);
       }
     };
     await approveAll();
@@ -144,7 +158,7 @@ describe("a failed run that is retried", () => {
     const as = `id=${run.conversation}&labels=keep`;
     await runtime.ask("POST", `/conversations/import?${as}`, { body: file });
     await problemIn(await retry(runtime, run.id), "conflict");
-    const { status, error } = await viewIn(await look(runtime, run.id));
+    const { status, error } = await look(runtime, "p", run.id);
     expect([status, error, done]).toEqual(["failed", run.error, [1]]);
   });
 
@@ -192,7 +206,7 @@ describe("a failed run that is retried", () => {
       runtime.start();
       let view = run;
       await vi.waitFor(async () => {
-        view = await viewIn(await look(runtime, run.id));
+        view = await look(runtime, "p", run.id);
         expect(view.status).not.toBe("running");
       });
       // Killed before it had begun, it has failed as before, and is retried again.
@@ -204,28 +218,16 @@ describe("a failed run that is retried", () => {
   });
 });
 
-const MINUTE_MS = 60_000;
-
 /** Runs a program of three calls whose process dies in the `dies`-th, and comes back. */
 async function killedAt(dies: number) {
-  const done: number[] = [];
   let began = 0;
-  const count = tool({
-    inputSchema: z.object({ before: z.any(), number: z.number() }),
-    execute: ({ number }) => {
-      began++;
-      if (began === dies) return new Promise<number>(() => {});
-      done.push(number);
-      return number;
-    },
-  });
-  const options = planning({ count }, { agent: { effects: { count: "none" } } });
-  const runtime = new NodeRuntime(options);
+  const { work, done } = failing(dies, () => new Promise(() => {}));
+  const runtime = runtimeWith((...given) => (began++, work(...given)), "none");
   await runtime.ask("PUT", "/programs/p", json({ calls: COUNTING }));
   void runtime.ask("POST", "/programs/p/runs", json({})).catch(() => undefined);
   await vi.waitUntil(() => began === dies);
   runtime.kill();
-  runtime.start(options);
+  runtime.start();
   return { runtime, done };
 }
 
@@ -243,11 +245,9 @@ it.each([1, 2, 3])(
     };
     await vi.waitUntil(() => status() === "done", { timeout: 5_000 });
     expect(done).toEqual([1, 2, 3]);
-    const list = await runtime.ask("GET", "/programs/p/runs");
-    const { runs } = (await list.json()) as { runs: { id: string }[] };
-    expect(runs).toHaveLength(1);
-    const run = await runtime.ask("GET", `/programs/p/runs/${runs[0]?.id}`);
-    expect(programRunView().parse(await run.json()).state).toEqual({ n1: 1, n2: 2, n3: 3 });
+    const [run, ...others] = await runsOf(runtime);
+    expect(others).toEqual([]);
+    expect((await look(runtime, "p", run?.id)).state).toEqual({ n1: 1, n2: 2, n3: 3 });
   },
 );
 
@@ -257,12 +257,62 @@ it("a run whose conversation was deleted has failed, and does not start again", 
   const [row] = runtime.directoryNamed().sql.all(`SELECT conversation FROM program_run`);
   const at = `/conversations/${String(row?.["conversation"])}`;
   expect((await runtime.ask("DELETE", at)).status).toBe(204);
-  const list = await runtime.ask("GET", "/programs/p/runs");
-  expect(await list.json()).toMatchObject({
-    runs: [{ status: "failed", error: expect.stringContaining("outcome_unknown") }],
-  });
+  const error = expect.stringContaining("outcome_unknown");
+  expect(await runsOf(runtime)).toMatchObject([{ status: "failed", error }]);
   await vi.advanceTimersByTimeAsync(2 * MINUTE_MS);
   runtime.directoryNamed().tick();
   await vi.advanceTimersByTimeAsync(MINUTE_MS);
   expect(done).toEqual([1]);
 });
+
+const DAY_MS = 86_400_000;
+
+it(
+  "a kill anywhere in a scheduled run loses nothing and repeats nothing; the next one comes",
+  slow,
+  async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const ends = new Set<string>();
+    for (let turns = 0; turns < 44; turns++) {
+      vi.setSystemTime("2026-11-29T22:00:00Z");
+      /** What a receiver that knows the keys of its requests has done. */
+      const effects = new Map<string, number>();
+      const runtime = runtimeWith(async (number, key) => {
+        await settle(3);
+        effects.set(key, number);
+        return number;
+      }, "idempotent");
+      await runtime.ask("PUT", "/programs/p", json({ calls: COUNTING }));
+      const daily = json({ cron: "0 0 * * *", timeZone: "UTC" });
+      await runtime.ask("PUT", "/programs/p/schedules/s", daily);
+      const runs = () => runsOf(runtime);
+      vi.setSystemTime(Date.now() + DAY_MS);
+      runtime.start();
+      const rows = () => runtime.directoryNamed().sql.all(`SELECT 1 FROM program_run`).length;
+      const state = () => `${rows()} ${effects.size}`;
+      // At any point, and then at those that a busy machine may miss.
+      const point = ["1 0", "1 1", "1 2", "1 3"][turns - 40];
+      if (point === undefined) await settle(turns);
+      else while (state() !== point) await settle(1);
+      ends.add(state());
+      runtime.kill();
+      const passed = async (what: () => Promise<boolean>) => {
+        for (let minutes = 0; !(await what()); minutes++) {
+          expect(minutes, `after ${turns}`).toBeLessThan(90);
+          vi.setSystemTime(Date.now() + MINUTE_MS);
+          runtime.start();
+          await scheduler.wait(10);
+        }
+      };
+      await passed(async () => (await runs())[0]?.status === "done");
+      expect([turns, [...effects.values()]]).toEqual([turns, [1, 2, 3]]);
+      vi.setSystemTime(Date.now() + DAY_MS);
+      await passed(
+        async () => (await runs()).filter(({ status }) => status === "done").length === 2,
+      );
+      expect([turns, [...effects.values()]]).toEqual([turns, [1, 2, 3, 1, 2, 3]]);
+    }
+    // It was killed before the firing was stored, and before, between and after all calls.
+    expect([...ends].sort()).toEqual(["0 0", "1 0", "1 1", "1 2", "1 3"]);
+  },
+);

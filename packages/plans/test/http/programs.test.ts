@@ -8,17 +8,12 @@ import { json, problemIn } from "../../../../test/support/edge.ts";
 import { NodeRuntime } from "../../../../test/support/node-runtime.ts";
 import { kept, payingPlanner, planning } from "../../../../test/support/planning.ts";
 import { createClient } from "../../../client/src/client/create-client.ts";
-import { finish, type Step, text, toolCall } from "../../../testing/src/testing.ts";
-import { programRunView } from "../../src/http/program-schemas.ts";
+import type { Step } from "../../../testing/src/testing.ts";
+import { approve, look, ran, runsOf, total } from "./program-runs.ts";
 
-const sum = z.object({ sum: z.number() });
-const total = tool({
-  inputSchema: z.object({ rows: z.array(sum) }),
-  execute: ({ rows }) => ({ sum: rows.reduce((all, row) => all + row.sum, 0) }),
-});
 const steps: readonly Step[] = [
-  [...toolCall("total", { rows: "$sales", _outputPath: "$totals" }), ...finish("tool-calls")],
-  [...text("The total is $totals.sum."), ...finish()],
+  { tool: "total", input: { rows: "$sales", _outputPath: "$totals" } },
+  "The total is $totals.sum.",
 ];
 
 function programming(more: Partial<RuntimeOptions> = {}) {
@@ -43,12 +38,6 @@ const echo = (value: Json) => ({
   calls: [{ _tool: "echo", value, _outputPath: "†state.out" }],
 });
 
-async function ran({ ask }: NodeRuntime, name: string, body: object = {}) {
-  const response = await ask("POST", `/programs/${name}/runs`, json(body));
-  expect(response.status, await response.clone().text()).toBe(200);
-  return programRunView().parse(await response.json());
-}
-
 describe("a program", () => {
   it("is made from an answer, and writes it again for other data, as JSON or text", async () => {
     const { runtime } = programming();
@@ -69,10 +58,7 @@ describe("a program", () => {
     const init = json({ input: { sales: [{ sum: 40 }] } }, { accept: "text/plain" });
     const response = await runtime.ask("POST", "/programs/total/runs", init);
     expect(await response.text()).toBe("The total is 40.");
-    const { runs } = (await (await runtime.ask("GET", "/programs/total/runs")).json()) as {
-      runs: object[];
-    };
-    expect(runs).toMatchObject([
+    expect(await runsOf(runtime, "total")).toMatchObject([
       { status: "done", input: { sales: [{ sum: 40 }] }, ms: expect.any(Number) },
       { status: "done", input: { sales: [{ sum: 1 }, { sum: 2 }] } },
     ]);
@@ -87,9 +73,8 @@ describe("a program", () => {
     expect(await kept(runtime, "p", echo("†input.value"))).toMatchObject({ version: 1 });
     expect(await kept(runtime, "p", echo(7))).toMatchObject({ versions: [1, 2] });
     expect((await ran(runtime, "p")).state).toEqual({ out: 7 });
-    expect((await ran(runtime, "p", { version: 1, input: { value: 5 } })).state).toEqual({
-      out: 5,
-    });
+    const old = await ran(runtime, "p", json({ version: 1, input: { value: 5 } }));
+    expect(old.state).toEqual({ out: 5 });
     const first = await runtime.ask("GET", "/programs/p?version=1");
     expect(await first.json()).toMatchObject({ version: 1, plan: echo("†input.value") });
     const list = await runtime.ask("GET", "/programs");
@@ -107,11 +92,9 @@ describe("a program", () => {
     const asText = json({}, { accept: "text/plain" });
     await problemIn(await runtime.ask("POST", "/programs/pay/runs", asText), "approval_required");
     expect(paid).toEqual([]);
-    const gate = run.calls?.[0]?.gate ?? "";
-    const at = `/conversations/${run.conversation}/approvals/${gate}`;
-    await (await runtime.ask("POST", at, json({ approved: true }))).text();
-    const one = await runtime.ask("GET", `/programs/pay/runs/${run.id}`);
-    expect(await one.json()).toMatchObject({ status: "done", state: { paid: { paid: 5 } } });
+    await approve(runtime, run.conversation, run.calls?.[0]?.gate);
+    const one = await look(runtime, "pay", run.id);
+    expect(one).toMatchObject({ status: "done", state: { paid: { paid: 5 } } });
     expect(paid).toEqual([5]);
   });
 
@@ -154,23 +137,21 @@ describe("a program", () => {
     }
     const list = await runtime.ask("GET", "/programs");
     expect(await list.json()).toMatchObject({ programs: [{ name: "p", version: 1 }] });
-    expect(await (await runtime.ask("GET", "/programs/p/runs")).json()).toEqual({ runs: [] });
+    expect(await runsOf(runtime)).toEqual([]);
   });
 
   it("fails with what to change if a tool has changed, and its conversation stores nothing", async () => {
     const { runtime, options } = programming();
     await kept(runtime, "t", { calls: [{ _tool: "total", rows: [], _outputPath: "†state.t" }] });
     const [agent] = options.agents;
-    const all = tool({ inputSchema: z.object({ all: z.array(sum) }), execute: () => 1 });
+    const all = tool({ inputSchema: z.object({ all: z.array(z.unknown()) }), execute: () => 1 });
     const tools = { total: all };
     runtime.start({ ...options, agents: [{ ...agent, tools }] });
     runtime.kill();
     const problem = await problemIn(await runtime.ask("POST", "/programs/t/runs"), "invalid_plan");
     expect(problem).toMatchObject({ findings: [{ code: "invalid_parameters", call: "call_1" }] });
     expect(problem.detail).toContain("all");
-    const { runs } = (await (await runtime.ask("GET", "/programs/t/runs")).json()) as {
-      runs: { conversation: string; status: string }[];
-    };
+    const runs = await runsOf(runtime, "t");
     expect(runs).toMatchObject([{ status: "failed" }]);
     const at = `/conversations/${runs[0]?.conversation}`;
     await problemIn(await runtime.ask("GET", at), "conversation_not_found");

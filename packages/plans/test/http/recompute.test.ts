@@ -5,23 +5,20 @@ import { json } from "../../../../test/support/edge.ts";
 import { NodeRuntime } from "../../../../test/support/node-runtime.ts";
 import { type OwnRuntime, withRuntime } from "../../../../test/support/own-runtime.ts";
 import { decide, payingPlanner, planning, variable } from "../../../../test/support/planning.ts";
-import { finish, type Step, text, toolCall } from "../../../testing/src/testing.ts";
+import type { Step } from "../../../testing/src/testing.ts";
 import { recomputation, runView } from "../../src/http/plan-schemas.ts";
 
 afterEach(() => vi.useRealTimers());
 
 const MINUTE_MS = 60_000;
-const add = (a: string, b: string, to: string) => toolCall("add", { a, b, _outputPath: to });
+const call = (name: string, input: object) => ({ tool: name, input });
 const steps: readonly Step[] = [
-  [...add("$x", "$y", "$sum"), ...finish("tool-calls")],
-  [...add("$sum", "$y", "$more"), ...finish("tool-calls")],
-  [...toolCall("pay", { amount: "$more", _outputPath: "$receipt" }), ...finish("tool-calls")],
-  [...toolCall("set_variable", { name: "note", value: { of: "$sum" } }), ...finish("tool-calls")],
-  [
-    ...toolCall("edit_variable", { name: "note", edits: [{ op: "add", path: "/by", value: 1 }] }),
-    ...finish("tool-calls"),
-  ],
-  [...text("Done."), ...finish()],
+  call("add", { a: "$x", b: "$y", _outputPath: "$sum" }),
+  call("add", { a: "$sum", b: "$y", _outputPath: "$more" }),
+  call("pay", { amount: "$more", _outputPath: "$receipt" }),
+  call("set_variable", { name: "note", value: { of: "$sum" } }),
+  call("edit_variable", { name: "note", edits: [{ op: "add", path: "/by", value: 1 }] }),
+  "Done.",
 ];
 
 const at = "/conversations/c";
@@ -143,11 +140,10 @@ it("a recompute that is killed goes on, and repeats no call that was done", asyn
       return of * 2;
     },
   });
-  const make = (of: string, to: string) => toolCall("slow", { of, _outputPath: to });
   const script: Step[] = [
-    [...make("$x", "$a"), ...finish("tool-calls")],
-    [...make("$a", "$b"), ...finish("tool-calls")],
-    [...text("Done."), ...finish()],
+    call("slow", { of: "$x", _outputPath: "$a" }),
+    call("slow", { of: "$a", _outputPath: "$b" }),
+    "Done.",
   ];
   const agent = { outputPath: true, effects: { slow: "none" } } as const;
   const options = planning({ slow }, { steps: script, agent });

@@ -5,7 +5,8 @@ import type { ErrorCode } from "../../../../src/errors.ts";
 import { json, problemIn } from "../../../../test/support/edge.ts";
 import { NodeRuntime } from "../../../../test/support/node-runtime.ts";
 import { payingPlanner, planning } from "../../../../test/support/planning.ts";
-import { programRunList, programView, scheduleView } from "../../src/http/program-schemas.ts";
+import { programView, scheduleView } from "../../src/http/program-schemas.ts";
+import { runsOf } from "./program-runs.ts";
 
 const [MINUTE_MS, HOUR_MS, DAY_MS] = [60_000, 3_600_000, 86_400_000];
 
@@ -26,11 +27,6 @@ async function scheduled(cron: string, more: object = {}, program: object = echo
   const response = await runtime.ask("PUT", "/programs/p/schedules/s", json(body));
   expect(response.status, await response.clone().text()).toBe(200);
   return { runtime, paid, schedule: scheduleView().parse(await response.json()) };
-}
-
-async function runsOf({ ask }: NodeRuntime) {
-  const response = await ask("GET", "/programs/p/runs");
-  return programRunList().parse(await response.json()).runs;
 }
 
 async function nextOf({ ask }: NodeRuntime) {
@@ -104,21 +100,6 @@ describe("a schedule", () => {
     const { runtime } = await scheduled("* * * * * *", { misfires: "all" });
     await pass(runtime, 2 * 365 * DAY_MS);
     expect(await runsOf(runtime)).toHaveLength(50);
-  });
-
-  it("needs approval for each run, whatever was approved before", async () => {
-    const calls = [{ _tool: "pay", amount: 5, _outputPath: "†state.paid" }];
-    const { runtime, paid } = await scheduled("0 * * * *", {}, { calls });
-    for (const already of [[], [5]]) {
-      await pass(runtime, HOUR_MS);
-      const [run] = await runsOf(runtime);
-      expect([run?.status, paid]).toEqual(["waiting", already]);
-      const one = await runtime.ask("GET", `/programs/p/runs/${run?.id}`);
-      const gate = ((await one.json()) as { calls: { gate: string }[] }).calls[0]?.gate;
-      const at = `/conversations/${run?.conversation}/approvals/${gate}`;
-      await (await runtime.ask("POST", at, json({ approved: true }))).text();
-    }
-    expect(paid).toEqual([5, 5]);
   });
 
   it("shows a run that could not start as failed, with the reason, and goes on", async () => {

@@ -5,7 +5,8 @@ import * as limits from "../../../../src/limits.ts";
 import { json, problemIn } from "../../../../test/support/edge.ts";
 import { NodeRuntime } from "../../../../test/support/node-runtime.ts";
 import { payingPlanner, planning } from "../../../../test/support/planning.ts";
-import { programRunList, programView, webhookView } from "../../src/http/program-schemas.ts";
+import { programView, webhookView } from "../../src/http/program-schemas.ts";
+import { runsOf as listedRuns } from "./program-runs.ts";
 
 const NOW = new Date("2026-11-29T22:00:00Z");
 
@@ -66,15 +67,13 @@ function signed(
   };
 }
 
-async function runsOf({ ask }: NodeRuntime, tenant = "one") {
-  let runs: ReturnType<typeof programRunList>["_output"]["runs"] = [];
-  await vi.waitFor(async () => {
-    const response = await ask("GET", "/programs/p/runs", { headers: { "x-tenant": tenant } });
-    runs = programRunList().parse(await response.json()).runs;
+/** Waits until no run of the program is running, and returns its runs. */
+const runsOf = (runtime: NodeRuntime) =>
+  vi.waitFor(async () => {
+    const runs = await listedRuns(runtime, "p", { "x-tenant": "one" });
     expect(runs.map(({ status }) => status)).not.toContain("running");
+    return runs;
   });
-  return runs;
-}
 
 describe("a webhook", () => {
   it.each(["", "\uFEFF"])(

@@ -57,34 +57,32 @@ describe("a step", () => {
   });
 });
 
-describe("the recorded calls of the model", () => {
-  it.each([
-    ["generated", generateText],
-    ["streamed", streamText],
-  ])("are readable, one by one (%s)", async (_, run) => {
-    const model = scriptedModel([call({ at: "sea" }), "Done."]);
-    const asked = run({
-      model,
-      tools: { look },
-      instructions: "Be brief.",
-      prompt: "Look.",
-      stopWhen: isStepCount(2),
-    });
-    expect(await (await asked).text).toBe("Done.");
-    const [first, second, ...others] = callsOf(model);
-    expect(others).toEqual([]);
-    expect(first).toMatchObject({
-      instructions: "Be brief.",
-      messages: [{ role: "user", text: "Look.", chars: 5 }],
-      tools: ["look"],
-    });
-    expect(second?.messages.map(({ role, text }) => [role, text])).toEqual([
-      ["user", "Look."],
-      ["assistant", 'look({"at":"sea"})'],
-      ["tool", "look: saw sea"],
-    ]);
-    const definitions = JSON.stringify(model.calls[0]?.tools).length;
-    expect(first?.toolChars).toBe(definitions);
-    expect(first?.sentChars).toBe("Be brief.".length + "Look.".length + definitions);
+it.each([
+  ["generated", generateText],
+  ["streamed", streamText],
+])("the recorded calls of the model are readable, one by one (%s)", async (_, run) => {
+  const model = scriptedModel([call({ at: "sea" }), "Done."]);
+  const asked = run({
+    model,
+    tools: { look },
+    instructions: "Be brief.",
+    prompt: "Look.",
+    stopWhen: isStepCount(2),
   });
+  expect(await (await asked).text).toBe("Done.");
+  const [first, second, ...others] = callsOf(model);
+  expect(others).toEqual([]);
+  expect(first).toMatchObject({
+    instructions: "Be brief.",
+    messages: [{ role: "user", text: "Look.", chars: 5 }],
+    tools: ["look"],
+  });
+  expect(second?.messages.map(({ role, text }) => [role, text])).toEqual([
+    ["user", "Look."],
+    ["assistant", 'look({"at":"sea"})'],
+    ["tool", "look: saw sea"],
+  ]);
+  const definitions = JSON.stringify(model.calls[0]?.tools).length;
+  expect(first?.toolChars).toBe(definitions);
+  expect(first?.sentChars).toBe("Be brief.".length + "Look.".length + definitions);
 });
