@@ -1,5 +1,6 @@
 import { compact } from "../value/json.ts";
 import { type Content, isStored } from "./bytes/content.ts";
+import { tombstoneOf } from "./metadata.ts";
 import { requireName } from "./names.ts";
 import type { StoreState } from "./store-state.ts";
 import type {
@@ -9,7 +10,7 @@ import type {
   VariableRecord,
   VersionRecord,
 } from "./variable-store.ts";
-import type { VariableInfo } from "./variable.ts";
+import type { Tombstone, VariableInfo } from "./variable.ts";
 import type { Writer } from "./writer.ts";
 
 /** Copies all variables of a store into another one, one at a time. */
@@ -90,15 +91,20 @@ export class StoreTransfer {
     }
   }
 
-  /** Replaces all name records, or none if it throws. */
-  restoreNames({ tombstones, numbers }: NameRecords): void {
-    const { rows } = this.#state;
-    this.#state.atomically(() => {
-      for (const name of this.#state.tombstones.keys()) rows.removeTombstone(name);
-      for (const tombstone of tombstones) rows.addTombstone(tombstone);
-      rows.saveNumbers(numbers);
-    });
-    // The restored records are then read from the rows.
+  /** Writes a tombstone in place of a secret, whose value was left out. */
+  leaveOut({ info, inputDigest }: VariableRecord): void {
+    const atMs = this.#state.now();
+    this.restoreTombstone(tombstoneOf(info, { inputDigest, reason: "left_out", atMs }));
+  }
+
+  /** The oldest are dropped above `maxItems`. */
+  restoreTombstone(tombstone: Tombstone): void {
+    this.#state.atomically(() => this.#state.addTombstone(tombstone));
+  }
+
+  restoreNumbers(numbers: NameRecords["numbers"]): void {
+    this.#state.atomically(() => this.#state.rows.saveNumbers(numbers));
+    // They are then read from the rows.
     this.#state.forget();
   }
 }

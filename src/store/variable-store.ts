@@ -176,9 +176,9 @@ export interface UserVariables {
 export interface VariableRecord {
   readonly info: MovedInfo;
   /** The run at whose end the variable is evicted. */
-  readonly run?: string;
+  readonly run?: string | undefined;
   /** The digest of the call that created the variable. A repetition of that call gets the same name. */
-  readonly inputDigest?: string;
+  readonly inputDigest?: string | undefined;
 }
 
 /** A variable to export. Its bytes do not change until it is closed. */
@@ -188,7 +188,7 @@ export interface ExportedVariable extends OpenValue, Omit<VariableRecord, "info"
 export interface VersionRecord {
   readonly info: MovedInfo;
   /** True if an undo replaced it. */
-  readonly undone?: true;
+  readonly undone?: true | undefined;
 }
 
 /** An earlier version to export. Close it. */

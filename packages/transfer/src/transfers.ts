@@ -10,13 +10,16 @@ import {
   locationQuery,
   logFailure,
   parameters,
-  parse,
-  requestBodies,
   type Transfers,
   withEnd,
   type appEnv,
+  type contexts,
 } from "../../../src/internal-edge.ts";
-import { exportTo, importFrom, partsFile, retentionIn, storePart } from "./transfer-requests.ts";
+import { migrations } from "../../../src/internal.ts";
+import { exportOf } from "./export.ts";
+import { importInto } from "./import.ts";
+import { joinParts, NDJSON, sealOf, storePart } from "./import-parts.ts";
+import { transferFilesOf } from "./transfer-files.ts";
 
 /** `POST …/fork`. */
 const forkBody = z.strictObject({ id: z.string().optional() });
@@ -47,9 +50,43 @@ const exportEndpoint: Endpoint<ConversationParts> = endpoint(
   },
   async ({ params: { id } }, { context }) => {
     await context.deletion.whenDone();
-    return exportTo(context, id);
+    const { plans, settings } = context;
+    const source = context.requireExisting();
+    const tenant = conversations.tenantIn(context.state.id.name);
+    const file = exportOf({
+      source,
+      isDeleted: () => context.data !== source,
+      plans,
+      files: transferFilesOf(context),
+      id,
+      sealing: async (sha256) => tenant && sealOf(settings, tenant, sha256),
+    });
+    const name = `attachment; filename="${id}.ndjson"`;
+    return new Response(file, { headers: { ...NDJSON, "content-disposition": name } });
   },
 );
+
+/** Imports the body as this conversation. Throws `conversation_exists`, and what `importInto` throws. */
+async function importFrom(
+  context: contexts.ConversationContext,
+  { id, labels }: { readonly id: string; readonly labels: "keep" | "lower" },
+  { body }: Request,
+): Promise<Response> {
+  const incoming = body ?? new Blob().stream();
+  if (migrations.hasSchema(context.sql)) {
+    await incoming.cancel();
+    throw new ByrefError("conversation_exists", `The conversation ${id} already exists.`);
+  }
+  const { plans } = context;
+  const files = transferFilesOf(context);
+  const isTrusted = labels === "keep";
+  const findings = await context.deletion.runImport(() =>
+    importInto({ data: context.newData(), plans, files, id, isTrusted }, incoming),
+  );
+  context.wake();
+  await context.settle();
+  return Response.json({ id, ...(findings.length > 0 && { findings }) }, { status: 201 });
+}
 
 const own = { id: parameters.text, labels: z.enum(["keep", "lower"]).prefault("keep") };
 const place = {
@@ -72,7 +109,7 @@ const internalEndpoints: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "GET /transfer/parts",
     { summary: "Joins the parts of a file", answers: { 200: file } },
-    (_, { context }) => partsFile(context),
+    (_, { context }) => joinParts(context),
   ),
 ];
 
@@ -83,12 +120,11 @@ const workerEndpoints: readonly Endpoint<Context<appEnv.AppEnv>>[] = [
     {
       summary: "Copies a conversation to a new id",
       query: { location: locationQuery },
-      content: { "application/json": forkBody },
+      body: forkBody,
       isBodyOptional: true,
       answers: { 201: { "application/json": made } },
     },
-    async ({ params, request, text: body }, context) => {
-      const { id = crypto.randomUUID() } = parse(forkBody, await forkOf(request, body));
+    async ({ params, body: { id = crypto.randomUUID() } }, context) => {
       const target = conversations.conversationOf(context, id);
       for (let tries = 1; ; tries++) {
         const source = conversations.conversationOf(context);
@@ -96,7 +132,7 @@ const workerEndpoints: readonly Endpoint<Context<appEnv.AppEnv>>[] = [
           `http://conversation/conversations/${params.id}/export`,
         );
         if (!exported.ok) return conversations.mutableResponse(exported);
-        const imported = await importInto(target, { id, labels: "keep" }, exported);
+        const imported = await sendTo(target, { id, labels: "keep" }, exported);
         if (tries === MAX_TRIES || !(await isRefused(imported, "conflict"))) {
           return conversations.mutableResponse(imported);
         }
@@ -142,13 +178,6 @@ const workerEndpoints: readonly Endpoint<Context<appEnv.AppEnv>>[] = [
   ),
 ];
 
-/** A request without a content type has no body. */
-async function forkOf(request: Request, body: () => Promise<string>): Promise<unknown> {
-  if (request.headers.get("content-type") === null) return {};
-  requestBodies.requireJsonType(request);
-  return requestBodies.parseJson(await body());
-}
-
 /** Throws `body_too_large`. */
 function requireSmallPart({ headers }: Request): void {
   const maximum = limits.maxValueBytes;
@@ -171,13 +200,13 @@ async function importParts(
     const id = tries === 1 ? own : crypto.randomUUID();
     const labels = file.headers.has("x-byref-sealed") ? "keep" : (given ?? "lower");
     const target = conversations.conversationOf(context, id);
-    const imported = await importInto(target, { id, labels }, file);
+    const imported = await sendTo(target, { id, labels }, file);
     if (tries === MAX_TRIES || !(await isRefused(imported, "conversation_exists")))
       return conversations.mutableResponse(imported);
   }
 }
 
-function importInto(
+function sendTo(
   conversation: conversations.RemoteConversation,
   imported: { readonly id: string; readonly labels: "keep" | "lower" },
   { body }: Response,
@@ -207,7 +236,6 @@ async function isRefused(response: Response, code: string): Promise<boolean> {
 }
 
 export const transfers: Transfers = {
-  retentionIn,
   api: {
     worker: workerEndpoints,
     conversation: [exportEndpoint],
