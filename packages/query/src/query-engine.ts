@@ -61,7 +61,6 @@ export interface PlanFacts {
   /** Facts by alias in lower case. */
   readonly aliases: readonly (readonly [alias: string, targets: readonly AliasFacts[]])[];
   readonly recursionSteps: number;
-  readonly parameterChars: number;
   /** True if a table may be read more than once. */
   readonly isJoin: boolean;
 }

@@ -63,15 +63,9 @@ interface Replacing {
   isNeeded(): boolean;
 }
 
-export interface QueryResult {
-  /** A JSON array of objects. */
-  readonly records: string;
-  readonly count: number;
-  readonly columns: readonly string[];
+export interface QueryResult extends Omit<Extract<EngineAnswer, { kind: "done" }>, "kind"> {
   /** The names of the variables that are tables in it. */
   readonly variables: readonly string[];
-  /** Says where the result depends on texts that were not read as numbers or NULL. */
-  readonly notes: readonly string[];
 }
 
 /**
@@ -132,7 +126,7 @@ class Query {
       names: [...this.#statement.names],
       texts: [...this.#statement.texts, ...parameters],
       usesAllColumns: this.#statement.usesAllColumns,
-      facts: this.#factsWith(parameters),
+      facts: this.#facts,
     };
     const { databases, most } = this.#access;
     const sources = tables.map((table, at) =>
@@ -146,7 +140,7 @@ class Query {
     return { ...result, variables: [...new Set(tables.map(({ name }) => name))] };
   }
 
-  #factsWith(parameters: readonly string[]): PlanFacts {
+  get #facts(): PlanFacts {
     const { aliases, recursionSteps, isJoin } = this.#statement;
     const factsOf = (target: AliasTarget): AliasFacts =>
       target instanceof SelectGroup
@@ -155,7 +149,6 @@ class Query {
     return {
       aliases: Array.from(aliases, ([name, all]) => [name, all.map(factsOf)] as const),
       recursionSteps,
-      parameterChars: Math.max(0, ...parameters.map(({ length }) => length)),
       isJoin,
     };
   }

@@ -389,16 +389,18 @@ class Run {
 
   #refusal(): EngineAnswer | undefined {
     const { query, tables } = this.#running;
-    const { facts } = query;
     const lines = this.#rows<PlanLine>(`EXPLAIN QUERY PLAN ${this.#whole}`);
     const shapes = [...tables.values()];
     const averages = shapes.map(({ chars, rows }) => chars / Math.max(rows, 1));
     const largest = shapes.map(({ chars, largestRow = chars }) => largestRow);
+    const parameters = query.parameters.map(({ length }) => length);
+    const elementsIn = (chars: readonly number[]) =>
+      Math.max(2, ...parameters, ...chars) / CHARS_OF_ELEMENT;
     const { visits, scans } = planBound(lines, {
-      facts,
+      facts: query.facts,
       rowsOf: (name) => tables.get(name)?.rows,
-      elements: Math.max(2, facts.parameterChars, ...averages) / CHARS_OF_ELEMENT,
-      mostElements: Math.max(2, facts.parameterChars, ...largest) / CHARS_OF_ELEMENT,
+      elements: elementsIn(averages),
+      mostElements: elementsIn(largest),
     });
     if (visits <= limits.maxQueryVisits) return undefined;
     return { kind: "expensive", estimate: Math.round(visits), scans };

@@ -192,7 +192,6 @@ export function describeQueryEngine(name: string, make: () => QueryEngine): void
         facts: {
           aliases: [],
           recursionSteps: 1,
-          parameterChars: 0,
           isJoin: false,
         },
       };

@@ -78,7 +78,6 @@ class Walled {
       facts: {
         aliases: [],
         recursionSteps: 1,
-        parameterChars: 0,
         isJoin: false,
       },
     });
