@@ -3,13 +3,7 @@ import { type Content, isStored } from "./bytes/content.ts";
 import { tombstoneOf } from "./metadata.ts";
 import { requireName } from "./names.ts";
 import type { StoreState } from "./store-state.ts";
-import type {
-  ExportedVariable,
-  ExportedVersion,
-  NameRecords,
-  VariableRecord,
-  VersionRecord,
-} from "./variable-store.ts";
+import type { ExportedVariable, VariableRecord, VersionRecord } from "./variable-store.ts";
 import type { Tombstone, VariableInfo } from "./variable.ts";
 import type { Writer } from "./writer.ts";
 
@@ -29,7 +23,8 @@ export class StoreTransfer {
     return index.values().flatMap(({ name }) => this.#state.alive(name)?.name ?? []);
   }
 
-  nameRecords(): NameRecords {
+  /** Tombstones, the oldest first, and the highest numbers used in names, by base. */
+  nameRecords() {
     const { tombstones, numbers } = this.#state;
     return { tombstones: [...tombstones.values()], numbers: numbers.toJSON() };
   }
@@ -59,12 +54,12 @@ export class StoreTransfer {
     });
   }
 
-  /** The earlier versions of a variable, oldest first. */
-  versions(name: string): readonly ExportedVersion[] {
+  /** Opens the earlier versions of a variable, oldest first. Close them. */
+  versions(name: string) {
     const { versions } = this.#state;
     return versions.of(name).flatMap(({ version, isUndone }) => {
       const opened = versions.earlier(name, version)?.open();
-      return opened === undefined ? [] : { ...opened, ...(isUndone ? { undone: true } : {}) };
+      return opened === undefined ? [] : { ...opened, undone: isUndone || undefined };
     });
   }
 
@@ -102,7 +97,7 @@ export class StoreTransfer {
     this.#state.atomically(() => this.#state.addTombstone(tombstone));
   }
 
-  restoreNumbers(numbers: NameRecords["numbers"]): void {
+  restoreNumbers(numbers: Readonly<Record<string, number>>): void {
     this.#state.atomically(() => this.#state.rows.saveNumbers(numbers));
     // They are then read from the rows.
     this.#state.forget();

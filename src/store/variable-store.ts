@@ -190,14 +190,3 @@ export interface VersionRecord {
   /** True if an undo replaced it. */
   readonly undone?: true | undefined;
 }
-
-/** An earlier version to export. Close it. */
-export interface ExportedVersion extends OpenValue, Omit<VersionRecord, "info"> {}
-
-/** Records about names, apart from the variables. */
-export interface NameRecords {
-  /** Oldest first. */
-  readonly tombstones: readonly Tombstone[];
-  /** The highest numbers used in names, by base. */
-  readonly numbers: Readonly<Record<string, number>>;
-}
