@@ -21,7 +21,7 @@ import {
   mayHaveHalf,
   type QueryDatabases,
 } from "./query-databases.ts";
-import type { AliasFacts, EngineAnswer, PlanFacts } from "./query-engine.ts";
+import type { AliasFacts, EngineAnswer, EngineQuery } from "./query-engine.ts";
 import type { Token } from "./sql-tokens.ts";
 import {
   type AliasTarget,
@@ -123,10 +123,8 @@ class Query {
         ...(at === 0 && json.compact({ position })),
       })),
       parameters,
-      names: [...this.#statement.names],
-      texts: [...this.#statement.texts, ...parameters],
-      usesAllColumns: this.#statement.usesAllColumns,
-      facts: this.#facts,
+      aliases: this.#aliases,
+      ...this.#statement.facts,
     };
     const { databases, most } = this.#access;
     const sources = tables.map((table, at) =>
@@ -140,17 +138,12 @@ class Query {
     return { ...result, variables: [...new Set(tables.map(({ name }) => name))] };
   }
 
-  get #facts(): PlanFacts {
-    const { aliases, recursionSteps, isJoin } = this.#statement;
+  get #aliases(): EngineQuery["aliases"] {
     const factsOf = (target: AliasTarget): AliasFacts =>
       target instanceof SelectGroup
         ? json.compact({ maxRows: target.maxRows, isGrouped: target.isGrouped })
         : { table: this.#aliasOf(target) };
-    return {
-      aliases: Array.from(aliases, ([name, all]) => [name, all.map(factsOf)] as const),
-      recursionSteps,
-      isJoin,
-    };
+    return Array.from(this.#statement.aliases, ([name, all]) => [name, all.map(factsOf)]);
   }
 
   #aliasOf(use: TableUse): string {

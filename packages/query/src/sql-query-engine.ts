@@ -194,7 +194,7 @@ class Run {
     this.#views = this.#viewsWith((table, at) => {
       const { cellOf } = readings.find((one) => one.table === table && one.at === at) ?? {};
       return cellOf ?? this.#truthOf(table, at);
-    }, query.facts.isJoin);
+    }, query.isJoin);
   }
 
   /** The definitions of the tables, with what to read in place of the cells of their columns. */
@@ -227,8 +227,14 @@ class Run {
       : (cell) => cell;
   }
 
+  /** The texts in the statement, and those that references have. */
+  get #texts(): readonly string[] {
+    const { texts, parameters } = this.#running.query;
+    return [...texts, ...parameters];
+  }
+
   get #namesTruth(): boolean {
-    return this.#running.query.texts.some((text) => TRUTH.test(text));
+    return this.#texts.some((text) => TRUTH.test(text));
   }
 
   answer(): EngineAnswer {
@@ -325,9 +331,9 @@ class Run {
 
   /** Columns of texts that the statement takes for numbers, or tests for NULL. */
   #suspectsAmong(columns: readonly UsedColumn[]): readonly Suspect[] {
-    const { names, texts } = this.#running.query;
+    const { names } = this.#running.query;
     // An empty text is what REPLACE puts in place of others.
-    const named = texts.filter((text) => text !== "" || !names.includes("replace"));
+    const named = this.#texts.filter((text) => text !== "" || !names.includes("replace"));
     return columns.flatMap(({ uses, ...column }) => {
       const { cells } = column;
       if (cells.type === "number" || cells.type === "truth") return [];
@@ -397,7 +403,7 @@ class Run {
     const elementsIn = (chars: readonly number[]) =>
       Math.max(2, ...parameters, ...chars) / CHARS_OF_ELEMENT;
     const { visits, scans } = planBound(lines, {
-      facts: query.facts,
+      query,
       rowsOf: (name) => tables.get(name)?.rows,
       elements: elementsIn(averages),
       mostElements: elementsIn(largest),

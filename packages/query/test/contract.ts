@@ -189,11 +189,9 @@ export function describeQueryEngine(name: string, make: () => QueryEngine): void
         names: ["a"],
         texts: [],
         usesAllColumns: false,
-        facts: {
-          aliases: [],
-          recursionSteps: 1,
-          isJoin: false,
-        },
+        aliases: [],
+        recursionSteps: 1,
+        isJoin: false,
       };
       const missing = { kind: "missing", keys: ["t 1"] };
       expect(await engine.run(query)).toEqual(missing);

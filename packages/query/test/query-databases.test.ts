@@ -75,11 +75,9 @@ class Walled {
       names: [],
       texts: [],
       usesAllColumns: true,
-      facts: {
-        aliases: [],
-        recursionSteps: 1,
-        isJoin: false,
-      },
+      aliases: [],
+      recursionSteps: 1,
+      isJoin: false,
     });
     return answer.kind === "done" ? answer.records : "";
   }

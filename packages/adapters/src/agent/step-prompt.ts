@@ -139,12 +139,8 @@ export interface SummaryOptions {
  * instead, which also notes that untrusted data was shown.
  */
 export function summaryOf(store: VariableStore, { last, names }: SummaryOptions = {}): string {
-  const listed = store
-    .list()
-    .filter(({ name }) => names?.includes(name) ?? true)
-    .map(shownOf);
-  if (last === undefined) return summaries.summaryOf(listed);
-  return summaries.summaryOf(last > 0 ? listed.slice(-last) : [], last);
+  const listed = store.list(json.compact({ last, names })).map(shownOf);
+  return summaries.summaryOf(listed, last);
 }
 
 function shownOf(info: VariableInfo): summaries.Summarized {
