@@ -36,8 +36,6 @@ interface QueryTable {
   /** Identifies the value: the variable, its version, the path. */
   readonly key: string;
   readonly name: string;
-  /** The name of a further column with the position. Default: none. */
-  readonly position?: string;
 }
 
 /** What the text of a statement says of the columns and rows that it reads. */
@@ -58,6 +56,8 @@ export interface EngineQuery extends StatementFacts {
   readonly sql: string;
   readonly tables: readonly QueryTable[];
   readonly parameters: readonly string[];
+  /** The name of a further column of the first table, with the position. Default: none. */
+  readonly position?: string;
   /** Keys of other tables that may stay beside its own. All others are deleted before it runs. */
   readonly kept: readonly string[];
   /** What its aliases mean, in lower case. */

@@ -114,14 +114,10 @@ class Query {
   async run({ rewritten, parameters }: Resolved, replacing?: Replacing): Promise<QueryResult> {
     const [first, ...others] = this.#distinctTables;
     const tables = first === undefined ? [] : [{ ...first, ...replacing }, ...others];
-    const position = this.#access.first === undefined ? undefined : POSITION;
     const query = {
       sql: rewritten.sql,
-      tables: tables.map(({ key, alias: name }, at) => ({
-        key,
-        name,
-        ...(at === 0 && json.compact({ position })),
-      })),
+      tables: tables.map(({ key, alias: name }) => ({ key, name })),
+      ...(this.#access.first && { position: POSITION }),
       parameters,
       aliases: this.#aliases,
       ...this.#statement.facts,

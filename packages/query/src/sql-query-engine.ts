@@ -204,13 +204,13 @@ class Run {
   ): string {
     const { tables, query } = this.#running;
     const columns = query.usesAllColumns ? undefined : query.names;
-    const positions = new Map(query.tables.map(({ name, position }) => [name, position]));
+    const [first] = query.tables;
     const views = Array.from(tables, ([name, table]) =>
       viewOf(table, {
         columns,
         isRepeated,
         name,
-        position: positions.get(name),
+        position: name === first?.name ? query.position : undefined,
         cellOf: (cell, at) => cellOf(name, at)(cell),
       }),
     );

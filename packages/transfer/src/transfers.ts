@@ -39,7 +39,7 @@ const partTaken = z.strictObject({
 
 const file = { "application/x-ndjson": parameters.text };
 
-/** Number of tries if the conversation changes while it is copied. */
+/** Attempts if the conversation changes while it is copied, or an id is taken. */
 const MAX_TRIES = 3;
 
 const exportEndpoint: Endpoint<ConversationParts> = endpoint(
@@ -126,17 +126,11 @@ const workerEndpoints: readonly Endpoint<Context<appEnv.AppEnv>>[] = [
     },
     async ({ params, body: { id = crypto.randomUUID() } }, context) => {
       const target = conversations.conversationOf(context, id);
-      for (let tries = 1; ; tries++) {
+      return retryIf("conflict", async () => {
         const source = conversations.conversationOf(context);
-        const exported = await source.fetch(
-          `http://conversation/conversations/${params.id}/export`,
-        );
-        if (!exported.ok) return conversations.mutableResponse(exported);
-        const imported = await sendTo(target, { id, labels: "keep" }, exported);
-        if (tries === MAX_TRIES || !(await isRefused(imported, "conflict"))) {
-          return conversations.mutableResponse(imported);
-        }
-      }
+        const file = await source.fetch(`http://conversation/conversations/${params.id}/export`);
+        return file.ok ? sendTo(target, { id, labels: "keep" }, file) : file;
+      });
     },
   ),
   endpoint(
@@ -188,22 +182,35 @@ function requireSmallPart({ headers }: Request): void {
 }
 
 /** Imports under the file's own id if that is free, otherwise under a new one. */
-async function importParts(
+function importParts(
   context: Context<appEnv.AppEnv>,
   parts: conversations.RemoteConversation,
   given: "keep" | undefined,
 ): Promise<Response> {
-  for (let tries = 1; ; tries++) {
+  return retryIf("conversation_exists", async (tries) => {
     const file = await parts.fetch("http://conversation/transfer/parts");
-    if (!file.ok) return conversations.mutableResponse(file);
+    if (!file.ok) return file;
     const own = file.headers.get("x-byref-id") ?? "";
     const id = tries === 1 ? own : crypto.randomUUID();
     const labels = file.headers.has("x-byref-sealed") ? "keep" : (given ?? "lower");
-    const target = conversations.conversationOf(context, id);
-    const imported = await sendTo(target, { id, labels }, file);
-    if (tries === MAX_TRIES || !(await isRefused(imported, "conversation_exists")))
-      return conversations.mutableResponse(imported);
+    return sendTo(conversations.conversationOf(context, id), { id, labels }, file);
+  });
+}
+
+/** Returns the response, or that of another attempt while it has this code. */
+async function retryIf(
+  code: string,
+  attempt: (tries: number) => Promise<Response>,
+): Promise<Response> {
+  for (let tries = 1; ; tries++) {
+    const response = await attempt(tries);
+    const isRefused = response.status === 409 && (await codeIn(response.clone())) === code;
+    if (tries === MAX_TRIES || !isRefused) return conversations.mutableResponse(response);
   }
+}
+
+async function codeIn(problem: Response): Promise<string | undefined> {
+  return (await problem.json<{ readonly code?: string }>()).code;
 }
 
 function sendTo(
@@ -227,12 +234,6 @@ async function deleteParts(parts: conversations.RemoteConversation, id: string):
   } catch (error) {
     logFailure(error, { conversation: id, request: "POST /conversations/import" });
   }
-}
-
-async function isRefused(response: Response, code: string): Promise<boolean> {
-  if (response.status !== 409) return false;
-  const problem = await response.clone().json<{ readonly code?: string }>();
-  return problem.code === code;
 }
 
 export const transfers: Transfers = {
