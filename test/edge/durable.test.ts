@@ -222,11 +222,11 @@ describe("the variables of an object", () => {
   it("are exported as they were at one moment: a change meanwhile is the end of the file", () =>
     inObject(async (variables) => {
       await variables.store.save({ name: "a", value: "x".repeat(1_000_000) });
-      const reader = variables.export().pipeThrough(new TextDecoderStream()).getReader();
-      let { value: text = "" } = await reader.read();
-      await variables.store.save({ name: "b", value: 1 });
-      for (let read = await reader.read(); !read.done; read = await reader.read())
-        text += read.value;
+      let text = "";
+      for await (const piece of variables.export().pipeThrough(new TextDecoderStream())) {
+        if (text === "") await variables.store.save({ name: "b", value: 1 });
+        text += piece;
+      }
       expect(linesIn(text).at(-1)).toMatchObject({ type: "error", code: "conflict" });
     }));
 

@@ -1,3 +1,4 @@
+import { readStatement } from "../src/read-statement.ts";
 import { describe, expect, it } from "vitest";
 import { codeOf } from "../../../src/errors.ts";
 import { wholeReference } from "../../../src/reference/reference.ts";
@@ -186,12 +187,8 @@ export function describeQueryEngine(name: string, make: () => QueryEngine): void
         tables: [table],
         kept: ["tt 1"],
         parameters: [],
-        names: ["a"],
-        texts: [],
-        usesAllColumns: false,
         aliases: [],
-        recursionSteps: 1,
-        isJoin: false,
+        ...readStatement("SELECT a FROM t", []).facts,
       };
       const missing = { kind: "missing", keys: ["t 1"] };
       expect(await engine.run(query)).toEqual(missing);

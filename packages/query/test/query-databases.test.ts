@@ -1,3 +1,4 @@
+import { readStatement } from "../src/read-statement.ts";
 import { describe, expect, it } from "vitest";
 import { nodeQueryEngine } from "../../adapters/src/agent/node-query-engine.ts";
 import { codeOf } from "../../../src/errors.ts";
@@ -67,18 +68,10 @@ class Walled {
   async content(authority: Authority): Promise<string> {
     const engine = this.#engines.get(authority);
     if (engine === undefined) return "";
-    const answer = await engine.run({
-      sql: "SELECT group_concat(json) AS a FROM chunk",
-      tables: [],
-      kept: this.#keys,
-      parameters: [],
-      names: [],
-      texts: [],
-      usesAllColumns: true,
-      aliases: [],
-      recursionSteps: 1,
-      isJoin: false,
-    });
+    const sql = "SELECT group_concat(json) AS a FROM chunk";
+    const { facts } = readStatement(sql, []);
+    const query = { sql, tables: [], kept: this.#keys, parameters: [], aliases: [], ...facts };
+    const answer = await engine.run(query);
     return answer.kind === "done" ? answer.records : "";
   }
 }
