@@ -2,10 +2,10 @@ import * as limits from "../../../src/limits.ts";
 import { type ConversationData, type contexts, wasDeleted } from "../../../src/internal-edge.ts";
 import type { TransferFiles } from "./transfer-files.ts";
 import type { EndedTurn, LineOf, TransferRecord } from "./transfer-format.ts";
-import { type FileSource, writeFile } from "./transfer-lines.ts";
+import type { FileSource } from "./transfer-lines.ts";
 import { changed, variableRecords } from "./variable-records.ts";
 
-export interface ExportOptions extends Pick<FileSource, "id" | "sealing"> {
+export interface ExportOptions {
   readonly source: ConversationData;
   /** True when the conversation was deleted. */
   readonly isDeleted: () => boolean;
@@ -13,15 +13,17 @@ export interface ExportOptions extends Pick<FileSource, "id" | "sealing"> {
   readonly plans: contexts.ConversationPlans | undefined;
   /** Undefined without a bucket. */
   readonly files: TransferFiles | undefined;
+  /** The conversation's id in its routes. */
+  readonly id: string;
 }
 
 /**
- * Exports the conversation as a file, created while it is read; one line is held in memory. A complete file
- * shows the conversation at one moment: if it changes meanwhile, the last line is an error with the code
+ * Opens a conversation as the source of a file, which shows it at one moment: if it changes meanwhile, it throws
  * `conflict`, or `conversation_not_found`. A running turn is exported without its answer.
  */
-export function exportOf(options: ExportOptions): ReadableStream<Uint8Array> {
-  const { source, isDeleted, plans, files, id, sealing } = options;
+export function openConversation(options: ExportOptions): FileSource {
+  const { source, isDeleted, plans, files, id } = options;
+  if (isDeleted()) throw wasDeleted();
   const { store, history, journal, events } = source;
   events.flush();
   const { newestId } = events;
@@ -30,7 +32,7 @@ export function exportOf(options: ExportOptions): ReadableStream<Uint8Array> {
   const state = stateOf();
   const title = source.givenTitle ?? null;
   const { createdAt } = source.summary;
-  return writeFile({ id, title, createdAt, sealing, records: records(), requireUnchanged });
+  return { id, title, createdAt, records: records(), requireUnchanged };
 
   function requireUnchanged(): void {
     if (isDeleted()) throw wasDeleted();

@@ -46,26 +46,31 @@ export interface FileSource extends Pick<LineOf<"byref">, "id" | "title" | "crea
   readonly records: AsyncIterable<TransferRecord>;
   /** Called after each record. Throws if the source has changed since the first one. */
   readonly requireUnchanged: () => void;
-  /** Signs a digest. Undefined without a key. */
-  readonly sealing?: ((sha256: string) => Promise<string | undefined>) | undefined;
 }
+
+/** Signs a digest. Undefined without a key. */
+export type Sealing = (sha256: string) => Promise<string | undefined>;
 
 /**
  * Writes records as lines, followed by the end with their count and digest. An error becomes a line in place of the end.
- * Records are created on demand; cancelling the stream ends their generator.
+ * The source is opened when the file is first read, and records are created on demand; cancelling the stream ends their
+ * generator.
  */
-export function writeFile(source: FileSource): ReadableStream<Uint8Array> {
-  return streamOf(bytesOf(source));
+export function writeFile(open: () => FileSource, sealing?: Sealing): ReadableStream<Uint8Array> {
+  return streamOf(bytesOf(open, sealing));
 }
 
-async function* bytesOf(source: FileSource): AsyncGenerator<Uint8Array, undefined> {
+async function* bytesOf(
+  open: () => FileSource,
+  sealing?: Sealing,
+): AsyncGenerator<Uint8Array, undefined> {
   const digest = new Sha256Stream();
   const encoder = new TextEncoder();
   let count = 0;
   let held = "";
   const lineOf = (line: Line) => `${JSON.stringify(line)}\n`;
   try {
-    for await (const line of linesTo(source)) {
+    for await (const line of linesTo(open())) {
       held += lineOf(line);
       count++;
       if (held.length < SENT_BYTES) continue;
@@ -83,7 +88,7 @@ async function* bytesOf(source: FileSource): AsyncGenerator<Uint8Array, undefine
   await digest.add(bytes);
   yield bytes;
   const sha256 = await digest.end();
-  const seal = await source.sealing?.(sha256);
+  const seal = await sealing?.(sha256);
   yield encoder.encode(lineOf({ type: "end", records: count, sha256, seal }));
   return undefined;
 }

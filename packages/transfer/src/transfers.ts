@@ -16,10 +16,11 @@ import {
   type contexts,
 } from "../../../src/internal-edge.ts";
 import { migrations } from "../../../src/internal.ts";
-import { exportOf } from "./export.ts";
+import { openConversation } from "./export.ts";
 import { importInto } from "./import.ts";
 import { joinParts, NDJSON, sealOf, storePart } from "./import-parts.ts";
 import { transferFilesOf } from "./transfer-files.ts";
+import { writeFile } from "./transfer-lines.ts";
 
 /** `POST …/fork`. */
 const forkBody = z.strictObject({ id: z.string().optional() });
@@ -53,14 +54,10 @@ const exportEndpoint: Endpoint<ConversationParts> = endpoint(
     const { plans, settings } = context;
     const source = context.requireExisting();
     const tenant = conversations.tenantIn(context.state.id.name);
-    const file = exportOf({
-      source,
-      isDeleted: () => context.data !== source,
-      plans,
-      files: transferFilesOf(context),
-      id,
-      sealing: async (sha256) => tenant && sealOf(settings, tenant, sha256),
-    });
+    const files = transferFilesOf(context);
+    const isDeleted = () => context.data !== source;
+    const open = () => openConversation({ source, isDeleted, plans, files, id });
+    const file = writeFile(open, async (sha256) => tenant && sealOf(settings, tenant, sha256));
     const name = `attachment; filename="${id}.ndjson"`;
     return new Response(file, { headers: { ...NDJSON, "content-disposition": name } });
   },

@@ -7,7 +7,7 @@ import { badImport, type ReadBytes, writeFile } from "./transfer-lines.ts";
 /** Exports all variables of a store, created while they are read. If they change meanwhile, it ends in `conflict`. */
 export function exportStore(store: VariableStore, id: string): ReadableStream<Uint8Array> {
   let hasChanged = false;
-  return writeFile({
+  return writeFile(() => ({
     id,
     title: null,
     createdAt: new Date().toISOString(),
@@ -15,7 +15,7 @@ export function exportStore(store: VariableStore, id: string): ReadableStream<Ui
     requireUnchanged() {
       if (hasChanged) throw changed("variables");
     },
-  });
+  }));
 
   async function* records(): AsyncGenerator<TransferRecord> {
     const stop = store.observe(() => {
